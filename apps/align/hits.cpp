@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/align/hits.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <strata/detail/check.hpp>
+
+#include "apps/align/significance.hpp"
+#include "apps/align/traceback.hpp"
+
+namespace align {
+namespace {
+
+struct interval {
+  std::ptrdiff_t begin, end;  // half open
+};
+
+// The columns that hits cover, and the stretches between.
+class covered_columns {
+ public:
+  explicit covered_columns(std::ptrdiff_t columns) : columns_(columns) {}
+
+  void cover(interval what) {
+    taken_.insert(std::upper_bound(taken_.begin(), taken_.end(), what,
+                                   [](auto& a, auto& b) { return a.begin < b.begin; }),
+                  what);
+    ++version_;
+  }
+  [[nodiscard]] int version() const { return version_; }
+  [[nodiscard]] bool touches(interval what) const {
+    return std::any_of(taken_.begin(), taken_.end(),
+                       [&](auto& t) { return t.begin < what.end && what.begin < t.end; });
+  }
+  // The free stretches that have a column in `what`, whole.
+  [[nodiscard]] std::vector<interval> free_stretches(interval what) const {
+    std::vector<interval> out;
+    std::ptrdiff_t begin = 0;
+    const auto add = [&](std::ptrdiff_t end) {
+      if (begin < end && begin < what.end && what.begin < end) out.push_back({begin, end});
+    };
+    for (const interval& t : taken_) {
+      add(t.begin);
+      begin = t.end;
+    }
+    add(columns_);
+    return out;
+  }
+
+ private:
+  std::ptrdiff_t columns_;
+  std::vector<interval> taken_;  // sorted, disjoint
+  int version_ = 0;
+};
+
+// Something that may become a hit: a tile with an upper bound, or the best cell of a tile as of
+// some version of the cover.
+struct candidate {
+  std::int32_t score;
+  bool known;  // a cell, not just a bound
+  std::size_t field;
+  int strip, block;
+  cell end;
+  std::ptrdiff_t stretch_begin = 0;
+  int version = -1;
+};
+
+// True if a comes out later than b. At equal scores bounds come first: no tie is decided before all
+// who tie are known.
+struct later {
+  bool operator()(const candidate& a, const candidate& b) const {
+    if (a.score != b.score) return a.score < b.score;
+    if (a.known != b.known) return a.known;
+    if (a.field != b.field) return a.field > b.field;
+    if (a.end != b.end) return b.end < a.end;
+    return a.strip != b.strip ? a.strip > b.strip : a.block > b.block;
+  }
+};
+
+class search {
+ public:
+  search(const std::vector<field>& fields, letters_view ref, const scoring& s, std::int32_t least,
+         const driver& d)
+      : fields_(fields),
+        ref_(ref),
+        score_(s),
+        least_(std::max(least, 1)),
+        driver_(d),
+        covered_(ref.size()) {
+    double cells = 0;
+    for (const field& f : fields)
+      cells += static_cast<double>(f.query.size()) * static_cast<double>(ref.size());
+    dark_score_ = 3 * chance_score(s, cells);
+    driver_.progress = nullptr;
+    std::vector<candidate> all;
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      bounds_.emplace_back(*fields[f].tiles);
+      const sweep& tiles = *fields[f].tiles;
+      // The sweep has found one cell already.
+      const best_cell& best = tiles.best();
+      sweep::tile_number solved{-1, -1};
+      if (best.count() > 0 && best.score() >= least_) {
+        solved = tiles.tile_of(best.first());
+        all.push_back({best.score(), true, f, solved.strip, solved.block, best.first(), 0, 0});
+      }
+      for (int r = 0; r < tiles.strips(); ++r) {
+        for (int c = tiles.first_block(r); c < tiles.end_block(r); ++c) {
+          if (tiles.tile_maximum(r, c) >= least_ && !(r == solved.strip && c == solved.block))
+            all.push_back({tiles.tile_maximum(r, c), false, f, r, c, {}});
+        }
+      }
+    }
+    queue_ = decltype(queue_)(later{}, std::move(all));
+  }
+
+  std::vector<hit> run(std::size_t most) {
+    std::vector<hit> out;
+    while (out.size() < most && !queue_.empty()) {
+      candidate top = queue_.top();
+      queue_.pop();
+      const std::int32_t bound = bounds_[top.field].at(top.strip, top.block);
+      if (top.known) {
+        if (std::optional<hit> found = settle(top)) out.push_back(std::move(*found));
+      } else if (bound < top.score) {
+        top.score = bound;
+        push(top);
+      } else {
+        const candidate best = examine(top);
+        // Below `least_` the search did not look closely.
+        bounds_[top.field].at(top.strip, top.block) = std::max(best.score, least_ - 1);
+        push(best);
+      }
+    }
+    return out;
+  }
+
+ private:
+  void push(const candidate& c) {
+    if (c.score >= least_) queue_.push(c);
+  }
+
+  // Sweeps rows [first of strip `top`, row_end) of the columns. The window's tiles are the field's
+  // own, cut at its border; block k of the field is block k - skipped of the window.
+  struct window {
+    std::unique_ptr<sweep> tiles;
+    int top = 0, skipped = 0;
+    std::ptrdiff_t row = 0, column = 0;
+
+    [[nodiscard]] std::int32_t maximum(int strip, int block) const {
+      const int r = strip - top, c = block - skipped;
+      return r >= 0 && r < tiles->strips() && c >= tiles->first_block(r) && c < tiles->end_block(r)
+                 ? tiles->tile_maximum(r, c)
+                 : 0;
+    }
+  };
+  window sweep_window(std::size_t f, int top, std::ptrdiff_t row_end, interval columns,
+                      std::int32_t top_border, std::int32_t left_border, int only_strip = -1,
+                      int only_block = -1) const {
+    const sweep& whole = *fields_[f].tiles;
+    window w;
+    w.top = top;
+    w.row = whole.first_row(top);
+    w.column = columns.begin;
+    const std::ptrdiff_t shift = columns.begin + whole.lag(top);
+    sweep_options o;
+    o.score = score_;
+    o.height_index = whole.height_index();
+    o.block_steps = whole.block_steps();
+    o.phase = shift % o.block_steps;
+    o.top_border = top_border;
+    o.left_border = left_border;
+    w.skipped = static_cast<int>(shift / o.block_steps);
+    // best() is about the one tile asked for, or about none.
+    o.only_strip = only_strip < 0 ? std::numeric_limits<int>::max() : only_strip - top;
+    o.only_block = only_block - w.skipped;
+    w.tiles = std::make_unique<sweep>(fields_[f].query.sub(w.row, row_end - w.row),
+                                      ref_.sub(columns.begin, columns.end - columns.begin),
+                                      driver_.prepare(o));
+    driver_.run(*w.tiles);
+    return w;
+  }
+
+  // The best cell of a tile among alignments that keep to free columns.
+  candidate examine(const candidate& c) const {
+    const sweep::rectangle cells = fields_[c.field].tiles->tile_cells(c.strip, c.block);
+    candidate best = c;
+    best.score = 0;
+    best.known = true;
+    best.version = covered_.version();
+    for (const interval stretch : covered_.free_stretches({cells.column_begin, cells.column_end})) {
+      std::int32_t found_score = 0;
+      const cell found = best_in_stretch(c, cells, stretch, found_score);
+      if (found_score > best.score ||
+          (found_score == best.score && found_score > 0 && found < best.end)) {
+        best.score = found_score;
+        best.end = found;
+        best.stretch_begin = stretch.begin;
+      }
+    }
+    return best;
+  }
+
+  // Recomputes the tile with some context above and to the left of it, which gives scores that are
+  // never too high. They are exact once they reach the tile's bound, or what is possible at best if
+  // anything came in from outside, or if no alignment could need more context.
+  cell best_in_stretch(const candidate& c, const sweep::rectangle& cells, interval stretch,
+                       std::int32_t& score) const {
+    const sweep& whole = *fields_[c.field].tiles;
+    const std::ptrdiff_t end = std::min(stretch.end, cells.column_end);
+    const std::ptrdiff_t first = std::max(stretch.begin, cells.column_begin);
+    const auto longest = [&](std::ptrdiff_t other) {
+      return other + other * score_.match / score_.extend + 1;
+    };
+    for (std::ptrdiff_t context = 128 + std::min(2 * (c.score / score_.match), 1024);;
+         context *= 4) {
+      int top = c.strip;
+      while (top > 0 && cells.row_begin - whole.first_row(top) < context) --top;
+      const interval columns{std::max(stretch.begin, first - context), end};
+      const window low = sweep_window(c.field, top, cells.row_end, columns, 0, 0, c.strip, c.block);
+      const best_cell& best = low.tiles->best();
+      score = best.count() > 0 ? best.score() : 0;
+      const auto answer = [&] {
+        return score > 0 ? cell{best.first().row + low.row, best.first().column + low.column}
+                         : cell{};
+      };
+      const bool all_rows = top == 0 || cells.row_begin - low.row >= longest(end - stretch.begin);
+      const bool all_columns =
+          columns.begin == stretch.begin || first - columns.begin >= longest(cells.row_end);
+      if (score >= c.score || (all_rows && all_columns)) return answer();
+
+      const bounds& b = bounds_[c.field];
+      const std::int32_t from_above =
+          top == 0 ? 0 : b.highest(top - 1, top - 1, {columns.begin - 1, end});
+      const std::int32_t from_left =
+          columns.begin == stretch.begin
+              ? 0
+              : b.highest(top, c.strip, {columns.begin - 1, columns.begin});
+      if (std::max(from_above, from_left) >= c.score) continue;
+      const window high = sweep_window(c.field, top, cells.row_end, columns, from_above, from_left);
+      if (high.maximum(c.strip, c.block) <= std::max(score, least_ - 1)) return answer();
+    }
+  }
+
+  // Nothing can beat this candidate. Makes a hit of it, unless an earlier hit has covered part of
+  // it since.
+  std::optional<hit> settle(const candidate& c) {
+    const field& f = fields_[c.field];
+    const letters_view usable = ref_.sub(c.stretch_begin, ref_.size() - c.stretch_begin);
+    hit h;
+    h.score = c.score;
+    h.field = c.field;
+    h.end = c.end;
+    h.begin = find_begin(f.query, usable, {c.end.row, c.end.column - c.stretch_begin}, c.score,
+                         score_, driver_);
+    STRATA_CHECK(h.begin.row >= 0, c.score, c.end.row, c.end.column);
+    h.begin.column += c.stretch_begin;
+    candidate tile = c;
+    tile.known = false;
+    tile.end = {};
+    push(tile);  // it may hold further hits
+    const interval columns{h.begin.column, h.end.column + 1};
+    if (c.version != covered_.version() && covered_.touches(columns)) return std::nullopt;
+    h.steps = global_path(f.query.sub(h.begin.row, h.end.row - h.begin.row + 1),
+                          ref_.sub(columns.begin, columns.end - columns.begin), score_, driver_);
+    covered_.cover(columns);
+    if (c.score / score_.extend >= long_shadow && dark_score_ > 0) {
+      for (std::size_t other = 0; other < fields_.size(); ++other) lift_shadow(other, columns);
+    }
+    return h;
+  }
+
+  // A high score fades so slowly to the right of its end and below it that it hides, in hundreds of
+  // tiles, what else is there. Now that the hit's columns are taken, two sweeps beside them give
+  // all those tiles their new bounds at once.
+  void lift_shadow(std::size_t f, interval taken) {
+    const sweep& whole = *fields_[f].tiles;
+    const std::optional<shadow> dark = find_shadow(f, taken);
+    if (!dark) return;
+    interval left{0, taken.begin}, right{taken.end, ref_.size()};
+    for (const interval s :
+         covered_.free_stretches({std::max<std::ptrdiff_t>(taken.begin - 1, 0), taken.end + 1})) {
+      if (s.end == taken.begin) left = s;
+      if (s.begin == taken.end) right = s;
+    }
+    // Some context: what comes in from the left of it is only bounded.
+    const std::ptrdiff_t free_left = left.begin;
+    left.begin = std::max(left.begin, std::min(dark->columns.begin, taken.begin) - context_columns);
+    right.end = std::min(right.end, dark->columns.end);
+    const std::ptrdiff_t rows = whole.tile_cells(dark->last_strip, 0).row_end;
+    int top = std::max(0, dark->first_strip - context_strips);
+    const auto entering = [&](interval columns) {
+      return top == 0 ? 0 : bounds_[f].highest(top - 1, top - 1, columns);
+    };
+    if (entering({left.begin, right.end}) > dark_score_) top = 0;
+    window on_left, on_right;
+    driver_.both(
+        [&] {
+          if (left.begin >= left.end) return;
+          const std::int32_t border =
+              left.begin == free_left
+                  ? 0
+                  : bounds_[f].highest(top, dark->last_strip, {left.begin - 1, left.begin});
+          on_left = sweep_window(f, top, rows, left, entering({left.begin - 1, left.end}), border);
+        },
+        [&] {
+          if (right.begin < right.end)
+            on_right = sweep_window(f, top, rows, right, entering(right), 0);
+        });
+    for (int r = top; r <= dark->last_strip; ++r) {
+      for (int c = whole.first_block(r); c < whole.end_block(r); ++c) {
+        const sweep::rectangle cells = whole.tile_cells(r, c);
+        std::int32_t highest = 0;
+        bool all_seen = cells.column_end > left.begin && cells.column_begin < right.end;
+        if (!all_seen) continue;
+        for (const interval s : covered_.free_stretches({cells.column_begin, cells.column_end})) {
+          const interval part{std::max(s.begin, cells.column_begin),
+                              std::min(s.end, cells.column_end)};
+          if (on_left.tiles && part.begin >= left.begin && part.end <= left.end)
+            highest = std::max(highest, on_left.maximum(r, c));
+          else if (on_right.tiles && part.begin >= right.begin && part.end <= right.end)
+            highest = std::max(highest, on_right.maximum(r, c));
+          else
+            all_seen = false;
+        }
+        std::int32_t& bound = bounds_[f].at(r, c);
+        if (all_seen) bound = std::min(bound, highest);
+      }
+    }
+  }
+
+  // The tiles that a hit darkens: those connected with its columns whose bound is high.
+  struct shadow {
+    interval columns;
+    int first_strip, last_strip;
+  };
+  [[nodiscard]] std::optional<shadow> find_shadow(std::size_t f, interval taken) {
+    const sweep& whole = *fields_[f].tiles;
+    shadow dark{{taken.begin, taken.end}, -1, -1};
+    const auto blocks = static_cast<std::size_t>(whole.blocks());
+    std::vector<char> above(blocks, 0), here(blocks, 0);
+    // Scores pass from a tile to the one on its right and the one below: row by row finds them all.
+    for (int r = 0; r < whole.strips(); ++r) {
+      here.assign(blocks, 0);
+      for (int c = whole.first_block(r); c < whole.end_block(r); ++c) {
+        if (bounds_[f].at(r, c) <= dark_score_) continue;
+        const sweep::rectangle cells = whole.tile_cells(r, c);
+        const auto at = static_cast<std::size_t>(c);
+        if (!(cells.column_begin < taken.end && taken.begin < cells.column_end) && !above[at] &&
+            (c == 0 || !here[at - 1]))
+          continue;
+        here[at] = 1;
+        dark.columns.begin = std::min(dark.columns.begin, cells.column_begin);
+        dark.columns.end = std::max(dark.columns.end, cells.column_end);
+        if (dark.first_strip < 0) dark.first_strip = r;
+        dark.last_strip = r;
+      }
+      above.swap(here);
+    }
+    if (dark.last_strip < 0) return std::nullopt;
+    return dark;
+  }
+
+  // What each tile of a field can offer at most.
+  class bounds {
+   public:
+    explicit bounds(const sweep& s)
+        : sweep_(&s),
+          values_(static_cast<std::size_t>(s.strips()) * static_cast<std::size_t>(s.blocks())) {
+      for (int r = 0; r < s.strips(); ++r) {
+        for (int c = s.first_block(r); c < s.end_block(r); ++c) at(r, c) = s.tile_maximum(r, c);
+      }
+    }
+    std::int32_t& at(int r, int c) {
+      return values_[static_cast<std::size_t>(r) * static_cast<std::size_t>(sweep_->blocks()) +
+                     static_cast<std::size_t>(c)];
+    }
+    // Over the tiles of some strips that have a cell in these columns.
+    [[nodiscard]] std::int32_t highest(int first_strip, int last_strip, interval columns) const {
+      std::int32_t out = 0;
+      for (int r = first_strip; r <= last_strip; ++r) {
+        const auto block_of = [&](std::ptrdiff_t column) {
+          return static_cast<int>((column + sweep_->lag(r)) / sweep_->block_steps());
+        };
+        // A column of the strip's last lanes is reached up to lag(1) steps later.
+        const int from =
+            std::max(block_of(std::max<std::ptrdiff_t>(columns.begin, 0)), sweep_->first_block(r));
+        const int to =
+            std::min(block_of(columns.end - 1 + sweep_->lag(1)), sweep_->end_block(r) - 1);
+        for (int c = from; c <= to; ++c) {
+          out = std::max(
+              out,
+              values_[static_cast<std::size_t>(r) * static_cast<std::size_t>(sweep_->blocks()) +
+                      static_cast<std::size_t>(c)]);
+        }
+      }
+      return out;
+    }
+
+   private:
+    const sweep* sweep_;
+    std::vector<std::int32_t> values_;
+  };
+
+  static constexpr std::int32_t long_shadow = 256;  // columns
+  static constexpr std::ptrdiff_t context_columns = 4096;
+  static constexpr int context_strips = 8;
+  const std::vector<field>& fields_;
+  letters_view ref_;
+  scoring score_;
+  std::int32_t least_;
+  // Tiles up to here are looked at one by one. 0: chance goes anywhere, and no shadow ever ends.
+  std::int32_t dark_score_ = 0;
+  driver driver_;
+  covered_columns covered_;
+  std::vector<bounds> bounds_;
+  std::priority_queue<candidate, std::vector<candidate>, later> queue_;
+};
+
+}  // namespace
+
+std::vector<hit> find_hits(const std::vector<field>& fields, letters_view ref, const scoring& s,
+                           std::size_t most, std::int32_t least, const driver& d) {
+  if (most == 0) return {};
+  return search(fields, ref, s, least, d).run(most);
+}
+
+}  // namespace align

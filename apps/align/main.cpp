@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <memory>
+#include <strata/error.hpp>
+
+#include "apps/align/comparison.hpp"
+#include "apps/align/report.hpp"
+#include "apps/align/sequence.hpp"
+#include "apps/align/significance.hpp"
+#include "apps/common/output_file.hpp"
+#include "apps/common/program.hpp"
+
+namespace align {
+namespace {
+
+struct command {
+  std::string query, ref, query_record, ref_record, strand, svg, kernels;
+  int match = 1, mismatch = -1, gap = 2, gap_open = 0, gap_extend = 0;
+  bool global = false, alignment = false, explain = false;
+  std::size_t hits = 10;
+  std::int32_t least_score = 1;
+};
+
+// Costs may be written as such (2) or as what they add to the score (-2).
+CLI::Validator cost() {
+  return apps::whole_number(-max_parameter, max_parameter, "the cost of a gap");
+}
+
+scoring scoring_of(const CLI::App& cli, const command& c) {
+  const bool open = cli.count("--gap-open") > 0, extend = cli.count("--gap-extend") > 0;
+  if (open != extend)
+    throw strata::user_error(
+        "--gap-open and --gap-extend belong together; for gaps that cost the same per letter use "
+        "--gap");
+  if (open && cli.count("--gap") > 0)
+    throw strata::user_error(
+        "--gap is for linear gaps, --gap-open and --gap-extend for affine ones; give either");
+  scoring s;
+  s.match = c.match;
+  s.mismatch = c.mismatch;
+  s.open = std::abs(open ? c.gap_open : c.gap);
+  s.extend = std::abs(open ? c.gap_extend : c.gap);
+  if (s.open == 0 || s.extend == 0)
+    throw strata::user_error("a gap must cost at least 1 per letter");
+  if (s.open < s.extend) {
+    throw strata::user_error("--gap-open " + std::to_string(s.open) +
+                             " is less than --gap-extend " + std::to_string(s.extend) +
+                             "; the first letter of a gap cannot be cheaper than the next");
+  }
+  return s;
+}
+
+void describe_flags(CLI::App& cli, command& c) {
+  cli.add_option("QUERY", c.query, "FASTA file, plain or gzip")->required();
+  cli.add_option("REF", c.ref, "FASTA file, plain or gzip")->required();
+  cli.add_option("--match", c.match, "added for a pair of equal letters [1]")
+      ->check(apps::whole_number(1, max_parameter, "what a match adds"));
+  cli.add_option("--mismatch", c.mismatch, "added for any other pair; zero or negative [-1]")
+      ->check(
+          apps::whole_number(-max_parameter, 0, "what a mismatch adds; write -1 to subtract 1"));
+  cli.add_option("--gap", c.gap, "cost of each letter in a gap; 2 and -2 mean the same [2]")
+      ->check(cost());
+  cli.add_option("--gap-open", c.gap_open, "affine gaps: cost of a gap's first letter")
+      ->check(cost());
+  cli.add_option("--gap-extend", c.gap_extend, "affine gaps: cost of each further letter")
+      ->check(cost());
+  cli.add_flag("--global", c.global, "align both sequences from end to end (Needleman-Wunsch)");
+  cli.add_option("--strand", c.strand,
+                 "of the query: forward, reverse or both [forward; with --explain both]");
+  cli.add_option("--hits", c.hits,
+                 "how many alignments to report that do not overlap on the reference [10; with "
+                 "--explain 60]")
+      ->check(apps::whole_number(0, 100'000, "alignments"));
+  cli.add_option(
+         "--min-score", c.least_score,
+         "report no alignment below this score [1; with --explain what chance hardly reaches]")
+      ->check(apps::whole_number(1, max_score, "a score"));
+  cli.add_flag("--alignment", c.alignment, "print the best alignment letter by letter");
+  cli.add_flag("--explain", c.explain, "say in plain words what was found");
+  cli.add_option("--svg", c.svg, "draw where along both sequences the hits lie")->type_name("FILE");
+  cli.add_option("--query-record", c.query_record,
+                 "which record of QUERY, if it has several [the first]")
+      ->type_name("NAME");
+  cli.add_option("--ref-record", c.ref_record, "which record of REF [the first]")
+      ->type_name("NAME");
+  cli.add_option("--kernels", c.kernels,
+                 "vector instructions: baseline, avx2 or avx512 [the widest there are]")
+      ->type_name("NAME");
+}
+
+sequence read(const apps::program& p, const std::string& path, const std::string& record) {
+  sequence s = read_fasta(path, record);
+  if (record.empty() && s.records_in_file > 1 && p.speaks()) {
+    std::fprintf(stderr, "align: %s holds %zu sequences; taking the first, '%s'\n", path.c_str(),
+                 s.records_in_file, s.name.c_str());
+  }
+  return s;
+}
+
+comparison_options options_of(apps::program& p, const command& c, const sequence& query,
+                              const sequence& ref) {
+  comparison_options o;
+  o.score = scoring_of(p.cli(), c);
+  o.global = c.global;
+  const std::string strand = !c.strand.empty()        ? c.strand
+                             : c.explain && !c.global ? "both"
+                                                      : "forward";
+  if (strand == "both")
+    o.which = strands::both;
+  else if (strand == "reverse")
+    o.which = strands::reverse;
+  else if (strand != "forward")
+    throw strata::user_error("--strand: '" + strand + "' is none of forward, reverse, both");
+  if (c.global && o.which != strands::forward)
+    throw strata::user_error("--global aligns the sequences as they are; leave --strand out");
+  const auto m = static_cast<std::int64_t>(query.size()), n = static_cast<std::int64_t>(ref.size());
+  if (!scores_fit(o.score, m, n, c.global)) {
+    throw strata::user_error("scores could exceed " + std::to_string(max_score) +
+                             " with sequences this long; make the parameters smaller");
+  }
+  const double cells =
+      static_cast<double>(m) * static_cast<double>(n) * (o.which == strands::both ? 2 : 1);
+  o.hits = c.explain && p.cli().count("--hits") == 0 ? 60 : c.hits;
+  o.least_score = c.explain && p.cli().count("--min-score") == 0
+                      ? std::max(1, chance_score(o.score, cells))
+                      : c.least_score;
+  return o;
+}
+
+int body(apps::program& p) {
+  command c;
+  describe_flags(p.cli(), c);
+  p.prefer_on_several_nodes(apps::style::fibers);
+  p.offer_styles({apps::style::fork_join, apps::style::fibers, apps::style::serial});
+  p.cli().footer(
+      "On several nodes (strata run -n 2 align ...) every node reads both files and computes its "
+      "share of a local comparison, in the style fibers; --global and the other styles are work "
+      "of node 0.\n" +
+      p.cli().get_footer());
+  p.parse();
+
+  driver d;
+  d.kernels = find_kernels(c.kernels.empty() ? nullptr : c.kernels.c_str());
+  if (!d.kernels)
+    throw strata::user_error("--kernels: '" + c.kernels +
+                             "' is unknown, or this processor cannot run it");
+  scoring_of(p.cli(), c);  // complain before reading large files
+  const sequence query = read(p, c.query, c.query_record);
+  const sequence ref = read(p, c.ref, c.ref_record);
+  const comparison_options o = options_of(p, c, query, ref);
+  // Now, so that an output that cannot be written is reported before the work.
+  std::unique_ptr<apps::output_file> svg;
+  if (!c.svg.empty() && apps::program::is_first_node())
+    svg = std::make_unique<apps::output_file>(c.svg);
+
+  lend_sequences(query, ref, o.score);
+  const comparison result = p.timed([&] {
+    d.how = p.how();
+    d.workers = p.workers();
+    return compare(query, ref, o, d, true);
+  });
+
+  const report_input in{query, ref, o, result, d.kernels->name};
+  if (result.ok) {
+    // The file first: if it cannot be completed, nothing has been said yet.
+    if (svg) {
+      svg->write(svg_picture(in));
+      svg->commit();
+    }
+    std::fputs((c.explain && !o.global ? plain_words(in) : text_report(in)).c_str(), stdout);
+    if (c.alignment && !result.hits.empty())
+      std::printf("\n%s", alignment_text(in, result.hits.front()).c_str());
+  }
+  return p.finish(json_parameters(in), json_result(in), result.ok);
+}
+
+}  // namespace
+}  // namespace align
+
+int main(int argc, char** argv) {
+  return apps::run_program(
+      "align", "Compares two DNA sequences cell by cell: Smith-Waterman or Needleman-Wunsch.", argc,
+      argv, align::body);
+}

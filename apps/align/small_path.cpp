@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/align/small_path.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace align {
+namespace {
+
+// What led to H, and whether the gaps that end in a cell extend a gap or open one.
+enum decision : std::uint8_t {
+  from_diagonal = 0,
+  from_left = 1,
+  from_above = 2,
+  from_mask = 3,
+  left_extends = 4,
+  above_extends = 8
+};
+constexpr std::int64_t unreachable = -(std::int64_t{1} << 60);
+
+}  // namespace
+
+path small_path(letters_view query, letters_view ref, const scoring& s, int top, int bottom) {
+  const std::ptrdiff_t m = query.size(), n = ref.size();
+  const std::size_t width = static_cast<std::size_t>(n) + 1;
+  std::vector<std::uint8_t> how((static_cast<std::size_t>(m) + 1) * width);
+  std::vector<std::int64_t> h(width), above(width, unreachable);
+  for (std::ptrdiff_t j = 1; j <= n; ++j) {
+    h[static_cast<std::size_t>(j)] = -s.gap(j);
+    how[static_cast<std::size_t>(j)] = from_left | left_extends;
+  }
+  for (std::ptrdiff_t i = 1; i <= m; ++i) {
+    std::uint8_t* const row = how.data() + static_cast<std::size_t>(i) * width;
+    std::int64_t diagonal = h[0];
+    h[0] = above[0] = -(top + (i - 1) * static_cast<std::int64_t>(s.extend));
+    row[0] = from_above | above_extends;
+    std::int64_t left = unreachable;
+    const std::uint8_t q = query[i - 1];
+    for (std::ptrdiff_t j = 1; j <= n; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      std::uint8_t d = 0;
+      const std::int64_t open_left = h[at - 1] - s.open, open_above = h[at] - s.open;
+      if (left - s.extend > open_left) d |= left_extends;
+      left = std::max(left - s.extend, open_left);
+      if (above[at] - s.extend > open_above) d |= above_extends;
+      above[at] = std::max(above[at] - s.extend, open_above);
+      const bool equal = q == ref[j - 1] && q < letter_ambiguous;
+      std::int64_t best = diagonal + (equal ? s.match : s.mismatch);
+      if (left > best) {
+        best = left;
+        d |= from_left;
+      }
+      if (above[at] > best) {
+        best = above[at];
+        d = static_cast<std::uint8_t>((d & ~from_mask) | from_above);
+      }
+      diagonal = h[at];
+      h[at] = best;
+      row[j] = d;
+    }
+  }
+
+  std::vector<path_run> backwards;
+  std::ptrdiff_t i = m, j = n;
+  int in = from_mask;  // no gap we are inside of
+  if (n > 0 &&
+      above[static_cast<std::size_t>(n)] + s.open - bottom > h[static_cast<std::size_t>(n)])
+    in = from_above;
+  while (i > 0 || j > 0) {
+    const std::uint8_t d = how[static_cast<std::size_t>(i) * width + static_cast<std::size_t>(j)];
+    if (in == from_mask) in = d & from_mask;
+    if (in == from_diagonal) {
+      backwards.push_back({step::pair, 1});
+      --i, --j;
+      in = from_mask;
+    } else if (in == from_left) {
+      backwards.push_back({step::ref_only, 1});
+      --j;
+      if (!(d & left_extends)) in = from_mask;
+    } else {
+      backwards.push_back({step::query_only, 1});
+      --i;
+      if (!(d & above_extends)) in = from_mask;
+    }
+    // On the top border only the left remains, on the left border only what is above.
+    if (i == 0)
+      in = from_left;
+    else if (j == 0)
+      in = from_above;
+  }
+  path out;
+  for (auto run = backwards.rbegin(); run != backwards.rend(); ++run)
+    out.add(run->kind, run->length);
+  return out;
+}
+
+}  // namespace align

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pass over the whole matrix, tile by tile, in linear memory.
+//
+// Tiles are (strip, block): a strip of rows and a block of steps. Blocks are numbered in slanted
+// coordinates: strip r is at its column j in step t = j + r * shear, so the border that tile (r, c)
+// writes is exactly the border that tile (r+1, c) reads, element for element. Tile (r, c) may run
+// when (r-1, c) and (r, c-1) have, where those exist; any two others may run at the same time.
+//
+// Memory: one state per strip (O(m)), two borders per block (O(n)), and a maximum per tile.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "apps/align/best_cell.hpp"
+#include "apps/align/kernel.hpp"
+#include "apps/align/packed.hpp"
+#include "apps/align/scoring.hpp"
+
+namespace align {
+
+struct sweep_options {
+  scoring score;
+  bool local = true;  ///< clamp at zero (Smith-Waterman); else both sequences are anchored at their
+                      ///< beginnings
+  /// Anchored only: what the first residue of a gap costs that begins at the top of the left border
+  /// (Myers and Miller's tb).
+  int top_left_open = -1;  ///< -1: score.open
+  /// Anchored only: where a cell first has this score (see located()); also stops nothing early.
+  std::int32_t target = std::numeric_limits<std::int32_t>::max();
+  bool keep_last_row = false;  ///< anchored only
+  /// Local only: scores that alignments may bring in from above and from the left. Upper bounds in,
+  /// upper bounds out.
+  std::int32_t top_border = 0, left_border = 0;
+  const kernel_set* kernels = nullptr;
+  unsigned workers = 1;      ///< how much parallelism the tiles should offer
+  int block_steps = 0;       ///< 0: chosen
+  std::ptrdiff_t phase = 0;  ///< shifts the block boundaries, so that a window can share the tiles
+                             ///< of the whole (see hits.cpp)
+  int only_strip = -1, only_block = -1;      ///< best() looks at this tile alone; -1: at all
+  int height_index = -1;                     ///< -1: chosen
+  lane_width narrowest = lane_width::bits8;  ///< tests force the wider kernels
+};
+
+class sweep {
+ public:
+  sweep(letters_view query, letters_view ref, const sweep_options& options);
+  ~sweep();
+  sweep(const sweep&) = delete;
+  sweep& operator=(const sweep&) = delete;
+
+  [[nodiscard]] int strips() const { return static_cast<int>(query_.strips().size()); }
+  [[nodiscard]] int blocks() const { return blocks_; }
+  /// The blocks of a strip: [first_block(r), end_block(r)). Both grow with r.
+  [[nodiscard]] int first_block(int r) const { return static_cast<int>(origin(r) / block_steps_); }
+  [[nodiscard]] int end_block(int r) const {
+    return static_cast<int>((origin(r) + steps_per_strip() - 1) / block_steps_) + 1;
+  }
+  [[nodiscard]] std::int64_t tiles() const;
+
+  /// Computes one tile. Its predecessors must be complete and visible to the caller. Runs to its
+  /// end, never suspends.
+  void run_tile(int r, int c);
+
+  /// A border as it travels to another sweep of the same matrix: its format is known to sweeps
+  /// only.
+  struct border_view {
+    std::span<const std::byte> data;
+    bool bytes = false;
+  };
+  /// What tile (r, c) has left for the tile below it; valid until a tile further down in
+  /// block c runs.
+  [[nodiscard]] border_view border_below(int r, int c) const;
+  /// Gives tile (r, c) its border from above. No tile of block c may run meanwhile.
+  void set_border_above(int r, int c, border_view from);
+  [[nodiscard]] std::size_t border_bytes_max() const;
+  /// Cells of a strip.
+  [[nodiscard]] std::int64_t cells(int r) const {
+    return static_cast<std::int64_t>(query_.strips()[static_cast<std::size_t>(r)].rows) * columns_;
+  }
+  /// The maxima of all tiles, blocks() for each strip, and the best cell: for whoever brings the
+  /// results of several sweeps together.
+  [[nodiscard]] std::vector<std::int32_t>& maxima() { return maxima_; }
+  void merge_best(std::int32_t score, cell first, std::int64_t count) {
+    best_.add(score, first, count);
+  }
+
+  // Results, once all tiles have run.
+  [[nodiscard]] const best_cell& best() const { return best_; }
+  /// Upper bound (normally: the maximum) of the scores in a tile.
+  [[nodiscard]] std::int32_t tile_maximum(int r, int c) const {
+    return maxima_[static_cast<std::size_t>(r) * static_cast<std::size_t>(blocks_) +
+                   static_cast<std::size_t>(c)];
+  }
+  [[nodiscard]] int block_steps() const { return block_steps_; }
+  [[nodiscard]] int height_index() const { return height_index_; }
+  [[nodiscard]] std::ptrdiff_t first_row(int r) const {
+    return query_.strips()[static_cast<std::size_t>(r)].first_row;
+  }
+  /// Steps that strip r lags behind strip 0.
+  [[nodiscard]] std::ptrdiff_t lag(int r) const { return shear() * r; }
+  /// Frees what only run_tile() needs; the results stay.
+  void release();
+  /// Rows and columns that contain all cells of a tile, half open.
+  struct rectangle {
+    std::ptrdiff_t row_begin, row_end, column_begin, column_end;
+  };
+  [[nodiscard]] rectangle tile_cells(int r, int c) const;
+  struct tile_number {
+    int strip, block;
+  };
+  [[nodiscard]] tile_number tile_of(cell where) const;
+  /// With keep_last_row: H of the last row, and the vertical gap leaving it, per column.
+  [[nodiscard]] const std::vector<std::int32_t>& last_row() const { return last_h_; }
+  [[nodiscard]] const std::vector<std::int32_t>& last_row_gap() const { return last_f_; }
+
+  /// How many tiles were computed in 8, 16, 32 bits, and how many twice.
+  struct effort {
+    std::atomic<std::int64_t> by_width[3]{};
+    std::atomic<std::int64_t> repeated{0};
+  };
+  [[nodiscard]] const effort& work() const { return effort_; }
+
+ private:
+  struct state;
+  struct border;
+
+  [[nodiscard]] std::ptrdiff_t shear() const {
+    return lane_lag * static_cast<std::ptrdiff_t>(lanes_ - 1);
+  }
+  [[nodiscard]] std::ptrdiff_t origin(int r) const { return shear() * r + options_.phase; }
+  [[nodiscard]] bool counts_for_best(int r, int c, std::int32_t score) const {
+    return (options_.only_strip < 0 || (r == options_.only_strip && c == options_.only_block)) &&
+           best_.interesting(score);
+  }
+  [[nodiscard]] std::ptrdiff_t steps_per_strip() const { return columns_ + shear(); }
+  [[nodiscard]] border& border_at(int c, int parity) const;
+  [[nodiscard]] std::size_t border_bytes(bool bytes) const;
+  [[nodiscard]] tile_args arguments(int r, int c) const;
+  void start_state(int r, std::int32_t* values) const;
+  bool run_bytes(int r, int c, tile_args& a);
+  void run_wide(int r, int c, tile_args& a);
+  void locate(int r, tile_function f, tile_args a, std::int32_t score);
+
+  sweep_options options_;
+  int lanes_;
+  std::ptrdiff_t rows_, columns_;
+  int height_index_;
+  packed_query query_;
+  packed_reference ref_;
+  int block_steps_ = 0;
+  int blocks_ = 0;
+  std::ptrdiff_t border_stride_ = 0;
+  std::unique_ptr<std::byte[]> border_bytes_;
+  std::unique_ptr<border[]> borders_;
+  std::unique_ptr<state[]> states_;
+  std::vector<std::int32_t> maxima_;
+  std::vector<std::int32_t> last_h_, last_f_;
+  best_cell best_;
+  effort effort_;
+};
+
+}  // namespace align

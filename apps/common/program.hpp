@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <strata/error.hpp>
+#include <strata/global_ptr.hpp>
+#include <strata/options.hpp>
+#include <strata/runtime.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+// What every application's main() has in common: flags, one-line errors, the timed run and the JSON
+// object.
+//
+//   int main(int argc, char** argv) {
+//     return apps::run_program("fib", "the Fibonacci numbers, the slow way", argc, argv,
+//     [](apps::program& p) {
+//       unsigned n = 0;
+//       p.cli().add_option("N", n, "which number")->required()->check(CLI::Range(0, 93));
+//       p.offer_styles({apps::style::serial, apps::style::fork_join});
+//       p.parse();
+//       auto value = p.timed([&] { return p.how() == apps::style::serial ? serial(n) : parallel(n);
+//       }); std::printf("fib(%u) = %llu\n", n, value); return p.finish({{"n", n}}, {{"value",
+//       value}}, value == closed_form(n));
+//     });
+//   }
+namespace apps {
+
+// How an application expresses its parallelism.
+enum class style { serial, fork_join, fibers };
+
+// The spelling used by --style and in JSON: "serial", "fork-join", "fibers".
+std::string_view name_of(style s);
+
+// Exit codes: 0 correct, 1 the application found its own result wrong, 2 the user can put it right.
+enum exit_code : int { exit_ok = 0, exit_wrong_result = 1, exit_bad_input = 2 };
+
+class program {
+ public:
+  program(std::string name, const std::string& description, int argc, char** argv);
+  program(const program&) = delete;
+  program& operator=(const program&) = delete;
+
+  // Add the application's own options here, before parse(). --help and --json are there already.
+  CLI::App& cli() { return cli_; }
+
+  // Adds --style with these choices; the first is the default. Without this call there is no such
+  // flag and how() is fork_join.
+  void offer_styles(std::initializer_list<style> styles);
+
+  // Reads the command line: first the runtime's (--strata-*, STRATA_*), then the application's own.
+  // Throws what run_program() turns into an exit code.
+  void parse();
+
+  // Unless --style says otherwise, work on several nodes is done in this style. Call it before
+  // offer_styles(), whose help mentions it.
+  void prefer_on_several_nodes(style s) { several_nodes_ = s; }
+
+  // Final within timed().
+  style how() const { return how_; }
+  bool json() const { return json_; }
+  strata::options& runtime_options() { return runtime_options_; }
+
+  // Runs work() where the style says, in this thread for serial, else inside a runtime made for it,
+  // and returns its result. Starting and stopping the runtime is not part of seconds(). In a job of
+  // several nodes only node 0 comes to work(); the others serve it, and end here.
+  template <class F>
+  auto timed(F&& work) -> std::invoke_result_t<F&> {
+    if (how_ == style::serial && !in_job()) {
+      workers_ = 1;
+      const stopwatch clock(seconds_);
+      return work();
+    }
+    started_ = true;
+    strata::runtime runtime(runtime_options_);
+    nodes_ = runtime.run([] { return strata::num_nodes(); });
+    if (how_ == style::serial) {  // on node 0
+      workers_ = 1;
+      const stopwatch clock(seconds_);
+      return work();
+    }
+    if (nodes_ > 1 && several_nodes_ && !style_given_) how_ = *several_nodes_;
+    workers_ = runtime.workers();
+    const stopwatch clock(seconds_);
+    return runtime.run(work);
+  }
+
+  // True where this process should talk to the user: before the runtime has started all nodes of a
+  // job do the same, so only node 0 says it.
+  bool speaks() const { return started_ || is_first_node(); }
+
+  // False for the nodes of a job other than 0. Known before the runtime starts.
+  static bool is_first_node();
+
+  double seconds() const { return seconds_; }    // of the last timed(), wall clock
+  unsigned workers() const { return workers_; }  // of the last timed(), of this node
+  unsigned nodes() const { return nodes_; }      // of the last timed()
+
+  // The last thing an application does: writes the JSON object if it was asked for, makes sure that
+  // standard output took all of it, complains on stderr if !ok, and returns the exit code.
+  int finish(const nlohmann::json& parameters, const nlohmann::json& result, bool ok) const;
+
+ private:
+  class stopwatch {
+   public:
+    explicit stopwatch(double& seconds) : seconds_(seconds) {}
+    ~stopwatch() {
+      seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    }
+    stopwatch(const stopwatch&) = delete;
+    stopwatch& operator=(const stopwatch&) = delete;
+
+   private:
+    double& seconds_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  };
+
+  // Whether `strata run` has started this process.
+  static bool in_job();
+
+  std::string name_;
+  CLI::App cli_;
+  int argc_;
+  char** argv_;
+  bool json_ = false;
+  style how_ = style::fork_join;
+  bool style_given_ = false;
+  std::optional<style> several_nodes_;
+  bool started_ = false;  // a runtime, or tried to
+  strata::options runtime_options_;
+  double seconds_ = 0;
+  unsigned workers_ = 0;
+  unsigned nodes_ = 1;
+};
+
+// Checks for options: a number from first to last. `why` says in the error line where the limit
+// comes from.
+CLI::Validator whole_number(long long first, long long last, const std::string& why);
+CLI::Validator real_number(double first, double last, const std::string& why);
+
+// Calls body and turns every outcome into an exit code: what the user can put right becomes one
+// line "name: what, where, what to do" on stderr and code 2; --help prints the help and gives 0.
+int run_program(const std::string& name, const std::string& description, int argc, char** argv,
+                int (*body)(program&));
+
+}  // namespace apps

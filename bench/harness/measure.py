@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the programs, alternately, so that a slow minute of the machine hits all of them alike."""
+
+import dataclasses
+import json
+import re
+import statistics
+import subprocess
+import sys
+
+
+class Failed(Exception):
+    pass
+
+
+@dataclasses.dataclass
+class Result:
+    case: object
+    seconds: list = dataclasses.field(default_factory=list)
+    memory_mb: list = dataclasses.field(default_factory=list)
+    units: float = 0
+    ok: bool = True
+
+    @property
+    def median(self):
+        return statistics.median(self.seconds)
+
+    @property
+    def unit_ns(self):
+        return self.median / self.units * 1e9
+
+    @property
+    def peak_mb(self):
+        return statistics.median(self.memory_mb)
+
+    @property
+    def spread(self):
+        """Half of the distance between the fastest and the slowest run, as a part of the median."""
+        return (max(self.seconds) - min(self.seconds)) / 2 / self.median if self.median > 0 else 0
+
+
+def _output_of(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise Failed("%s ended with code %d" % (" ".join(command), done.returncode))
+    return done.stdout
+
+
+def _parasail_seconds(case, text):
+    """The time of one sweep, out of the table of cells per second."""
+    blocks = re.split(r"^(?=\S)", text, flags=re.M)[1:]
+    rates = [float(rate) for name, rate in re.findall(r"^  (.+?) +([\d.]+) billion cells/s", blocks[case.block], re.M)
+             if case.line in name]
+    return case.units / (max(rates) * 1e9)
+
+
+def _record(result, text):
+    case = result.case
+    if case.answer == "parasail":
+        result.seconds.append(_parasail_seconds(case, text))
+        result.units = case.units
+        return
+    answer = json.loads(text.splitlines()[-1])
+    result.ok = result.ok and answer["ok"]
+    result.seconds.append(answer["seconds"])
+    result.memory_mb.append(answer.get("peak_mb", 0))
+    result.units = answer["units"] if case.answer == "bench" else case.units
+
+
+def run_all(cases, reps):
+    results = {case.key: Result(case) for case in cases}
+    by_kernel = {}
+    for case in cases:
+        by_kernel.setdefault(case.kernel, []).append(case)
+    for kernel, members in by_kernel.items():
+        for rep in range(reps):
+            outputs = {}  # one run of a program that answers for several cases is enough
+            for case in members:
+                if rep >= case.reps_max:
+                    continue
+                if sys.stderr.isatty():
+                    print("\r%s %s %s, %d of %d\x1b[K" % (kernel, case.impl, case.parameter, rep + 1, reps), end="",
+                          file=sys.stderr, flush=True)
+                if case.command not in outputs:
+                    outputs[case.command] = _output_of(case.command)
+                _record(results[case.key], outputs[case.command])
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    return results

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What messages cost on Strata's transports, without the threads and protocols of a node above
+// them: what is added there shows in the difference to fibers.cpp. First argument: shm or tcp.
+#include <sys/mman.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "bench/messages/pair.hpp"
+#include "bench/messages/sockets.hpp"
+#include "net/shm/shm_transport.hpp"
+
+namespace {
+
+using namespace strata;
+
+class way final : net::receiver {
+ public:
+  way(net::node_id self, net::transport& t) : self_(self), peer_(1 - self), transport_(t) {}
+  void begin(const bench::exchange& e) {
+    sleeps_ = e.sleeps();
+    message_.resize(e.bytes);
+    into_.resize(e.bytes);
+  }
+  void send() {
+    // Larger messages are cut up, as by the operations of fibers.
+    for (std::size_t done = 0; done < message_.size();) {
+      const std::size_t n = std::min(message_.size() - done, piece_bytes);
+      send_piece(std::span(message_).subspan(done, n));
+      done += n;
+    }
+  }
+  void receive() {
+    end();  // there is no sender thread to do it
+    while (arrived_ < message_.size()) {
+      if (transport_.poll(*this, 256) == 0 && sleeps_)
+        transport_.wait_for_messages(net::wait_forever_ns);
+    }
+    arrived_ -= message_.size();
+    at_ = 0;
+  }
+  void end() {
+    while (!transport_.flush(peer_)) transport_.wait_for_room(net::wait_forever_ns);
+  }
+
+ private:
+  static constexpr std::size_t piece_bytes = net::payload_bytes_max - 64;
+
+  void send_piece(std::span<const std::byte> piece) {
+    net::header h{};
+    h.kind = 1;
+    h.source = self_;
+    h.destination = peer_;
+    while (transport_.try_send(peer_, h, piece, {}) == net::send_outcome::would_block) {
+      (void)transport_.flush(peer_);
+      transport_.wait_for_room(net::wait_forever_ns);
+    }
+  }
+  // Copied to where it belongs, as put does.
+  void on_message(const net::header&, std::span<const std::byte> payload) override {
+    if (at_ + payload.size() > into_.size()) at_ = 0;
+    std::memcpy(into_.data() + at_, payload.data(), payload.size());
+    at_ += payload.size();
+    arrived_ += payload.size();
+  }
+  void on_lost(net::node_id, const std::string& why) override { bench::arguments::refuse(why); }
+
+  const net::node_id self_, peer_;
+  net::transport& transport_;
+  bool sleeps_ = false;
+  std::size_t arrived_ = 0, at_ = 0;
+  std::vector<std::byte> message_, into_;
+};
+
+std::unique_ptr<net::transport> over_memory(int memory, net::node_id self) {
+  net::shm::settings s;
+  s.memory = memory;
+  s.self = self;
+  s.nodes = {0, 1};
+  return std::make_unique<net::shm::shm_transport>(s);
+}
+
+// Made by the process that uses it.
+class late {
+ public:
+  late(net::node_id self, std::function<std::unique_ptr<net::transport>(net::node_id)> make)
+      : self_(self), make_(std::move(make)) {}
+  void begin(const bench::exchange& e) {
+    transport_ = make_(self_);
+    way_ = std::make_unique<way>(self_, *transport_);
+    way_->begin(e);
+  }
+  void send() { way_->send(); }
+  void receive() { way_->receive(); }
+  void end() { way_->end(); }
+
+ private:
+  const net::node_id self_;
+  std::function<std::unique_ptr<net::transport>(net::node_id)> make_;
+  std::unique_ptr<net::transport> transport_;
+  std::unique_ptr<way> way_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  bench::arguments given(argc, argv);
+  const std::string kind = given.rest.empty() ? "" : given.rest[0];
+  if (kind != "shm" && kind != "tcp") bench::arguments::refuse("the first argument is shm or tcp");
+  given.rest.erase(given.rest.begin());
+  const bench::exchange e(given.rest);
+  std::function<std::unique_ptr<net::transport>(net::node_id)> make;
+  const os::descriptor memory(::memfd_create("strata-bench", MFD_CLOEXEC));
+  std::pair<os::descriptor, os::descriptor> ends;
+  if (kind == "shm") {
+    make = [&](net::node_id self) { return over_memory(memory.get(), self); };
+  } else {
+    ends = bench::connected();
+    make = [&](net::node_id self) {
+      return bench::over_socket(std::move(self == 0 ? ends.first : ends.second), self);
+    };
+  }
+  late first(0, make), second(1, make);
+  return bench::print_exchange(("strata_" + kind).c_str(), e,
+                               bench::measure_pair(e, first, second));
+} catch (const std::exception& e) {
+  bench::arguments::refuse(e.what());
+}

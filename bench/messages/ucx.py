@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What UCX's active messages cost with its thread-safe worker, by ucx_perftest (Debian: ucx-utils).
+
+ucx.py shm|tcp latency|stream BYTES: one line of JSON, as the other programs here print it. Latency is the median of
+half round trips."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def main():
+    transport, mode, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    cores = sorted(os.sched_getaffinity(0))
+    where = {"shm": "posix,sysv,cma", "tcp": "tcp"}[transport]
+    env = dict(os.environ, UCX_TLS=where, UCX_LOG_LEVEL="error")
+    if transport == "tcp":
+        env["UCX_NET_DEVICES"] = "lo"
+    program = shutil.which("ucx_perftest")
+    count = 100_000 if mode == "latency" else max(min((1 << 30) // size, 1_000_000), 500)
+    if transport == "tcp":
+        count = max(count // 10, 200)
+    port = str(free_port())
+    server = subprocess.Popen([program, "-p", port, "-c", str(cores[-1])], env=env, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
+    try:
+        command = [program, "-p", port, "127.0.0.1", "-c", str(cores[0]), "-t",
+                   "ucp_am_lat" if mode == "latency" else "ucp_am_bw", "-s", str(size), "-n", str(count), "-w",
+                   str(count // 10), "-M", "multi", "-v"]
+        for _ in range(50):  # until the server listens
+            done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                  timeout=60)
+            if done.returncode == 0:
+                break
+            time.sleep(0.05)
+        head, values = done.stdout.strip().splitlines()[-2:]
+        found = dict(zip(head.split(","), map(float, values.split(","))))
+    finally:
+        server.kill()
+        server.wait()
+    microseconds = found["50.0_percentile_lat"] if mode == "latency" else 1e6 / found["overall_mr"]
+    print(json.dumps({"kernel": "messages", "impl": "ucx_" + transport, "parameter": "%s %d" % (mode, size),
+                      "workers": 2, "seconds": microseconds * 1e-6 * count, "units": count, "ok": True}))
+
+
+main()

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/common/tbb.hpp"
+
+#include <tbb/task_group.h>
+
+#include <vector>
+
+#include "bench/uts/kernel.hpp"
+
+namespace {
+uts::tally visit(const uts::parameters& tree, const uts::node& n) {
+  const unsigned children = uts::child_count(tree, n);
+  uts::tally found = uts::tally_of(n, children);
+  if (children == 0) return found;
+  std::vector<uts::tally> below(children);
+  tbb::task_group group;
+  for (unsigned i = 0; i < children; ++i) {
+    group.run([&, i] { below[i] = visit(tree, uts::child(n, i)); });
+  }
+  group.wait();
+  for (const uts::tally& one : below) found += one;
+  return found;
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  return bench::uts_main<bench::tbb_environment>(
+      argc, argv, "tbb", [](const uts::parameters& tree) { return visit(tree, uts::root(tree)); });
+}

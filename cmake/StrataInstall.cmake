@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# `cmake --install`: headers, library, find_package(strata) and strata.pc.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS strata EXPORT strata-targets)
+install(DIRECTORY include/strata DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+
+if(BUILD_SHARED_LIBS)
+  set(strata_is_shared ON)
+else()
+  set(strata_is_shared OFF)
+endif()
+
+set(strata_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/strata)
+install(EXPORT strata-targets NAMESPACE strata:: DESTINATION ${strata_cmake_dir})
+configure_package_config_file(cmake/strata-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/strata-config.cmake
+  INSTALL_DESTINATION ${strata_cmake_dir})
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/strata-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/strata-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/strata-config-version.cmake
+  DESTINATION ${strata_cmake_dir})
+
+# A static library hands its own dependencies to whoever links it; a shared one has resolved them itself.
+if(strata_is_shared)
+  set(strata_pc_requires "Requires.private: hwloc libsodium")
+else()
+  set(strata_pc_requires "Requires: hwloc libsodium")
+endif()
+# Relative, so that the installed tree can be moved.
+set(strata_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH strata_pc_prefix /${strata_pc_dir} /)
+set(strata_pc_cflags "-std=c++20 -pthread")
+if(STRATA_DEBUG_CHECKS)
+  string(APPEND strata_pc_cflags " -DSTRATA_DEBUG_CHECKS=1")
+endif()
+configure_file(cmake/strata.pc.in ${CMAKE_CURRENT_BINARY_DIR}/strata.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/strata.pc DESTINATION ${strata_pc_dir})

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the library needs and what it gives to its users. Its sources are listed by the folders of src/.
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.0)
+pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium>=1.0.11)
+
+target_compile_features(strata PUBLIC cxx_std_20)
+target_include_directories(strata
+  PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+  PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(strata PUBLIC Threads::Threads PRIVATE PkgConfig::HWLOC PkgConfig::SODIUM)
+# Public: a header compiled with other checks than the library would be another definition of the same function.
+target_compile_definitions(strata PUBLIC $<$<BOOL:${STRATA_DEBUG_CHECKS}>:STRATA_DEBUG_CHECKS=1>)
+set_target_properties(strata PROPERTIES VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})  # before 1.0 every minor version may break

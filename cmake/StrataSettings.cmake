@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# Options, compiler flags and output folders that hold for every target of the project.
+# Nothing here leaks into a program that uses the installed library.
+
+option(STRATA_BUILD_APPS "Build the applications" ${PROJECT_IS_TOP_LEVEL})
+option(STRATA_BUILD_TOOLS "Build the command strata: launcher and more" ${PROJECT_IS_TOP_LEVEL})
+option(STRATA_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(STRATA_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(STRATA_UNIT_TESTS_ONLY "Of the tests, build those of single types only" OFF)
+option(STRATA_WERROR "Treat warnings as errors" OFF)
+option(STRATA_DEBUG_CHECKS "Compile STRATA_DCHECK in (always on in Debug and sanitizer builds)" OFF)
+set(STRATA_SANITIZE "" CACHE STRING "Sanitizers, comma separated: address, undefined, thread")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+include(GNUInstallDirs)
+find_package(Threads REQUIRED)
+
+# No -march here, ever: one binary runs on many machines, and kernels choose their instructions at run time.
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow)
+add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)  # checks print paths as the repository knows them
+if(STRATA_WERROR)
+  add_compile_options(-Werror)
+endif()
+add_link_options(-Wl,--build-id)  # nodes of a job compare it; most compilers ask for it by themselves
+
+set(STRATA_SANITIZED OFF)
+if(STRATA_SANITIZE)
+  string(REPLACE "," ";" sanitizers "${STRATA_SANITIZE}")
+  foreach(sanitizer IN LISTS sanitizers)
+    if(NOT sanitizer MATCHES "^(address|undefined|thread)$")
+      message(FATAL_ERROR "STRATA_SANITIZE: '${sanitizer}' is not one of address, undefined, thread")
+    endif()
+  endforeach()
+  if("thread" IN_LIST sanitizers AND "address" IN_LIST sanitizers)
+    message(FATAL_ERROR "STRATA_SANITIZE: address and thread exclude each other")
+  endif()
+  list(JOIN sanitizers "," sanitize_flag)
+  set(STRATA_SANITIZED ON)
+  add_compile_options(-fsanitize=${sanitize_flag} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${sanitize_flag})
+  if("undefined" IN_LIST sanitizers)
+    add_compile_options(-fno-sanitize-recover=undefined)  # a report is a failure, not a line in a log
+  endif()
+endif()
+
+if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR STRATA_SANITIZED)
+  set(STRATA_DEBUG_CHECKS ON)
+endif()

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# strata_add_test(<name> SOURCES <files> LABELS <label> [LIBS <targets>] [TIMEOUT <seconds>])
+#
+# A GoogleTest executable linked with the library. Every TEST in it becomes a CTest named <name>.<suite>.<test>, with the
+# given label (one of unit, stress, model, apps: CMake 3.25 loses the second of a list). It may include headers of src/. TIMEOUT holds for each TEST (default
+# 120 s) and is five times longer in sanitizer builds.
+include(GoogleTest)
+
+function(strata_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;LIBS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES OR NOT arg_LABELS)
+    message(FATAL_ERROR "strata_add_test(${name}): SOURCES and LABELS are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  list(LENGTH arg_LABELS label_count)
+  if(label_count GREATER 1)
+    message(FATAL_ERROR "strata_add_test(${name}): one label, not '${arg_LABELS}'")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(STRATA_SANITIZED)
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PRIVATE strata::strata GTest::gtest_main ${arg_LIBS})
+  gtest_discover_tests(${name}
+    TEST_PREFIX ${name}.
+    DISCOVERY_TIMEOUT 60
+    DISCOVERY_MODE PRE_TEST  # a build does not run what it built
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+endfunction()

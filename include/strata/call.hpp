@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fork-join across nodes: a call whose function is known at compile time and whose arguments are
+// values can run on another node.
+//
+//   long fib(int n) {
+//     if (n < 2) return n;
+//     auto [a, b] = strata::fork2join(strata::call<fib>(n - 1), strata::call<fib>(n - 2));
+//     return a + b;
+//   }
+//
+// A lambda that captures by reference stays on its node: its type says that it cannot travel.
+#pragma once
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+#include "strata/detail/remote.hpp"
+#include "strata/detail/worker.hpp"
+#include "strata/fork_join.hpp"
+#include "strata/global_ptr.hpp"
+
+namespace strata {
+
+namespace detail {
+
+// Values one after the other; trivially copyable, which std::tuple is not.
+template <class... Values>
+struct value_list {
+  template <class Call>
+  decltype(auto) apply(Call&& call) const {
+    return call();
+  }
+  void pack(std::byte*) const {}
+  void unpack(const std::byte*) {}
+};
+template <class First, class... Rest>
+struct value_list<First, Rest...> {
+  First first;
+  [[no_unique_address]] value_list<Rest...> rest;
+
+  template <class Call>
+  decltype(auto) apply(Call&& call) const {
+    return rest.apply([&](const Rest&... others) -> decltype(auto) {
+      return std::forward<Call>(call)(first, others...);
+    });
+  }
+  void pack(std::byte* out) const {
+    std::memcpy(out, &first, sizeof(First));
+    rest.pack(out + sizeof(First));
+  }
+  void unpack(const std::byte* in) {
+    std::memcpy(&first, in, sizeof(First));
+    rest.unpack(in + sizeof(First));
+  }
+};
+
+// How a finished call gets home. error: null if it returned.
+void give_back_result(global_address home, const std::exception_ptr& error, const void* value,
+                      std::size_t bytes);
+
+}  // namespace detail
+
+/// A call that has not been made: call<f>(arguments...) holds the arguments, and calling it calls f
+/// with them. As the second function of fork2join it may be made on another node.
+template <auto Function, class... Arguments>
+class travelling_call {
+ public:
+  static_assert((std::is_trivially_copyable_v<Arguments> && ...),
+                "a call may travel to another node, so its arguments must be trivially copyable; "
+                "use a lambda for a call that stays");
+  static_assert((std::size_t{0} + ... + sizeof(Arguments)) <= detail::travelling_bytes_max,
+                "a call carries at most 16 KiB of arguments");
+  using result = std::invoke_result_t<decltype(Function), const Arguments&...>;
+  static_assert(std::is_void_v<result> || std::is_trivially_copyable_v<result>,
+                "a call may travel to another node, so its result must be trivially copyable");
+
+  constexpr travelling_call() noexcept = default;
+  constexpr explicit travelling_call(const Arguments&... a) noexcept : arguments_{pack_of(a...)} {}
+
+  result operator()() const { return arguments_.apply(Function); }
+
+ private:
+  template <class G>
+  friend struct detail::travel_of;
+  using values = detail::value_list<Arguments...>;
+
+  static constexpr values pack_of(const Arguments&... a) noexcept { return chain<values>(a...); }
+  template <class List>
+  static constexpr List chain() noexcept {
+    return {};
+  }
+  template <class List, class First, class... Rest>
+  static constexpr List chain(const First& first, const Rest&... rest) noexcept {
+    return {first, chain<decltype(List::rest)>(rest...)};
+  }
+
+  values arguments_;
+};
+
+/// See travelling_call.
+template <auto Function, class... Arguments>
+constexpr auto call(const Arguments&... arguments) noexcept {
+  return travelling_call<Function, Arguments...>(arguments...);
+}
+
+// ---- implementation ----
+
+template <auto Function, class... Arguments>
+struct detail::travel_of<travelling_call<Function, Arguments...>> {
+  using call = travelling_call<Function, Arguments...>;
+  using result = typename call::result;
+  using task_at_home = fork_task<call>;
+
+  // What makes the call on another node.
+  struct visitor : task {
+    global_address home;
+    call function;
+
+    static void body(task& t) {
+      auto& self = static_cast<visitor&>(t);
+      const global_address home = self.home;
+      const call function = self.function;
+      this_worker().frames.deallocate(&self, sizeof(visitor));
+      try {
+        if constexpr (std::is_void_v<result>) {
+          function();
+          give_back_result(home, nullptr, nullptr, 0);
+        } else {
+          const result value = function();
+          give_back_result(home, nullptr, &value, sizeof(value));
+        }
+      } catch (...) {
+        give_back_result(home, std::current_exception(), nullptr, 0);
+      }
+    }
+    static void abandon(task& t, worker& w) { w.frames.deallocate(&t, sizeof(visitor)); }
+    static constexpr task_type type_of{&run_on_stack, &body, &abandon, &type_name<call>};
+  };
+
+  static void pack(const task& t, std::uint16_t here, std::byte* out) {
+    const std::uint64_t home = global_address(here, &t).bits();
+    std::memcpy(out, &home, sizeof(home));
+    static_cast<const task_at_home&>(t).function.get().arguments_.pack(out + sizeof(home));
+  }
+  static task* unpack(worker& w, const std::byte* in) {
+    std::uint64_t home = 0;
+    std::memcpy(&home, in, sizeof(home));
+    auto* const v = ::new (w.frames.allocate(sizeof(visitor)))
+        visitor{{&visitor::type_of}, global_address::from_bits(home), call()};
+    v->function.arguments_.unpack(in + sizeof(home));
+    return v;
+  }
+  // The result of the call, which was made elsewhere.
+  static void accept(task& t, const std::exception_ptr& error, const std::byte* value) {
+    auto& self = static_cast<task_at_home&>(t);
+    auto outcome = [&]() -> result {
+      if (error != nullptr) std::rethrow_exception(error);
+      if constexpr (!std::is_void_v<result>) {
+        result r;
+        std::memcpy(&r, value, sizeof(r));
+        return r;
+      }
+    };
+    self.out.capture(outcome);
+    self.join.complete(no_worker);
+  }
+  static constexpr std::uint32_t result_bytes = [] {
+    if constexpr (std::is_void_v<result>)
+      return 0U;
+    else
+      return static_cast<std::uint32_t>(sizeof(result));
+  }();
+
+  static_assert(result_bytes <= travelling_bytes_max, "a call returns at most 16 KiB");
+
+  static const travelling_code code;
+  static constexpr wire_type wire{
+      static_cast<std::uint32_t>((sizeof(std::uint64_t) + ... + sizeof(Arguments))),
+      &pack,
+      &unpack,
+      &type_name<call>,
+      &code,
+      &accept,
+      result_bytes};
+  static constexpr bool travels = true;
+  static constexpr const wire_type* wire_of_task = &wire;
+};
+
+template <auto Function, class... Arguments>
+inline const detail::travelling_code
+    detail::travel_of<travelling_call<Function, Arguments...>>::code{wire, &__ehdr_start};
+
+}  // namespace strata

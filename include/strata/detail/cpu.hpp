@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every hot path needs to know of the processor and of the sanitizer it is watched by.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__SANITIZE_THREAD__)
+#define STRATA_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define STRATA_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define STRATA_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define STRATA_ASAN 1
+#endif
+#endif
+
+namespace strata::detail {
+
+// Two lines, because the adjacent-line prefetcher of x86-64 pulls pairs: what two workers write
+// must not share a pair.
+inline constexpr std::size_t destructive_bytes = 128;
+
+inline std::uintptr_t stack_pointer() noexcept {
+#if defined(__x86_64__)
+  std::uintptr_t sp;
+  asm("movq %%rsp, %0" : "=r"(sp));
+  return sp;
+#else
+  return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+#endif
+}
+
+}  // namespace strata::detail

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting for one completion: the waiter gives up its stack until somebody completes.
+#pragma once
+#include "strata/detail/join_word.hpp"
+#include "strata/detail/worker.hpp"
+
+namespace strata::detail {
+
+struct stack;
+
+// Gives the calling stack up. Once it is off the stack, the worker calls commit(stack, argument):
+// true leaves it suspended until resume(), which may already run on another worker by then; false
+// continues it at once. May return on another OS thread.
+void suspend(bool (*commit)(stack&, void*), void* argument);
+
+// Throws misuse_error unless the caller runs on a stack that can be suspended: not in a fiber, not
+// outside a runtime.
+void require_stack();
+
+// Whether the calling stack is nearly used up, so that more nesting should go to another one.
+bool stack_is_low() noexcept;
+
+// Continues a suspended stack, as the next thing `w` does; or, if it belongs to another runtime
+// than w, soon on one of that runtime's workers.
+void resume(worker& w, stack& s);
+
+// One waiter, one completion.
+class join_point {
+ public:
+  // Suspends until complete(). What the completer did before is visible. Partner: complete().
+  void wait() {
+    if (!done()) suspend(&commit, this);
+  }
+
+  // May be called once. `this` may be gone when it returns.
+  void complete(worker& w) noexcept {
+    if (stack* waiter = word_.complete()) resume(w, *waiter);
+  }
+
+  [[nodiscard]] bool done() const noexcept { return word_.done(); }
+
+ private:
+  static bool commit(stack& s, void* self) {
+    return static_cast<join_point*>(self)->word_.commit(s);
+  }
+
+  join_word<stack> word_;
+};
+
+// task_type::run of every task that owns a stack: takes a stack from the pool and calls the task's
+// body on it.
+void run_on_stack(task& t, worker& w);
+
+}  // namespace strata::detail

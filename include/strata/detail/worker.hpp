@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a worker that inlined code touches: where tasks are pushed and taken back, frames
+// allocated, and how the calling code finds its worker.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "strata/detail/frame_pool.hpp"
+#include "strata/detail/ready_queue.hpp"
+#include "strata/detail/split_deque.hpp"
+#include "strata/detail/task.hpp"
+
+namespace strata {
+class threaded;
+}
+
+namespace strata::detail {
+
+struct strand;
+
+// Written by one worker, read by others for statistics only.
+class counter {
+ public:
+  void add(std::uint64_t n = 1) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t read() const noexcept {
+    return value_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+// What the program did on one worker. Plain events are counted where they happen; a fork whose
+// child nobody stole is not counted, because counting would cost as much as forking (run with
+// --strata-profile to count forks as well).
+struct event_counters {
+  counter forks;         // forks seen by the slow path: all of them when profiling
+  counter spawns;        // task_scope::spawn
+  counter tokens;        // TOKEN and INVOKE
+  counter activations;   // threaded functions begun
+  counter fibers;        // fibers run, initialization fibers not counted
+  counter terminations;  // frames ended
+  counter dispatched;    // tasks that began on a stack of their own
+  counter steals;
+  counter steals_lost;   // another thief or the owner was faster
+  counter steals_empty;  // a victim had nothing to share
+  counter forced;        // items shared by force()
+  counter suspensions;   // a stack waited
+  counter resumptions;
+  counter parks;
+  counter shares;  // the owner moved its split on request
+};
+
+class scheduler;
+class remote_nodes;
+
+// Pointers in a deque carry a mark in their lowest bit when the task can travel to another node, so
+// that whoever looks for such a task need not touch the others.
+inline constexpr unsigned travelling_mark = 1;
+inline task* marked_as_travelling(task* t) noexcept {
+  return reinterpret_cast<task*>(reinterpret_cast<std::uintptr_t>(t) + travelling_mark);
+}
+inline bool can_travel(const task* marked) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(marked) & travelling_mark) != 0;
+}
+inline task* unmarked(task* t) noexcept {
+  return reinterpret_cast<task*>(reinterpret_cast<std::uintptr_t>(t) &
+                                 ~std::uintptr_t{travelling_mark});
+}
+
+class worker {
+ public:
+  // A fork at or below this stack address goes the slow way. On a task's stack: its last safe
+  // address; everywhere else (the worker's own stack, where fibers run; outside the runtime; while
+  // profiling): the highest address there is.
+  std::uintptr_t stack_limit = UINTPTR_MAX;
+  std::uint16_t node = 0;
+  bool profiling = false;
+  unsigned id = 0;
+  scheduler* owner = nullptr;  // null only in the worker that stands for "none"
+  std::uint16_t nodes = 1;
+  remote_nodes* others = nullptr;  // null in a job of one node
+  const std::atomic<bool>* failed =
+      nullptr;                // the computation has failed: tokens and fibers are given up
+  threaded* ended = nullptr;  // frame that the running fiber has terminated
+  const char* (*running)() =
+      nullptr;  // name of the fiber that runs on this worker's own stack, for error messages
+  // Profiling only.
+  strand* current_strand = nullptr;  // what is being measured on this worker's current stack
+  bool path_open = false;            // a fiber is being measured
+  std::uint64_t path_before = 0;     // length of the chain that led to it, in ticks
+  std::uint64_t path_since = 0;      // when it began
+  counter fiber_ticks;               // spent in fibers
+
+  split_deque<task> deque;
+  std::vector<task*> overflow;  // tokens that found the deque full, newest last
+  ready_queue ready;
+  frame_pool frames;
+  event_counters events;
+
+  explicit worker(frame_depot& depot) : frames(depot) {}
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+
+  // Makes a task available to this worker first, and to thieves when they ask; with
+  // marked_as_travelling() to thieves on other nodes as well.
+  void push(task* t) {
+    if (deque.push(deque.next(), t) && !tend()) [[unlikely]]
+      overflow.push_back(t);
+  }
+
+  // Runs t soon. The first goes to the owner-bound queue; what does not fit there at once may as
+  // well be stolen.
+  void enable(task* t) {
+    if (ready.empty()) {
+      ready.push(t);
+    } else {
+      push(t);
+    }
+  }
+
+  // After a push that asks for it: shares work and wakes a sleeper. False when the deque was full
+  // and the item was taken back.
+  bool tend();
+
+  // The newest task of the deque or, once that is empty, of the overflow list. Null when there is
+  // none.
+  [[nodiscard]] task* pop() {
+    task* t = deque.pop();
+    if (t == nullptr && !overflow.empty()) [[unlikely]]
+      t = pop_overflow();
+    return unmarked(t);
+  }
+  task* pop_overflow();
+};
+
+// Stands for "not a worker": every fork through it takes the slow way, which says what is wrong.
+extern worker& no_worker;
+
+#if defined(__x86_64__) && !defined(STRATA_TSAN) && !defined(STRATA_ASAN)
+#define STRATA_ASM_TLS 1
+#endif
+
+extern "C" {
+// The only global state: which worker runs on this OS thread. Never null after static
+// initialisation of the thread.
+extern thread_local constinit worker* strata_current_worker
+    __attribute__((tls_model("initial-exec")));
+}
+
+// The worker of the calling OS thread, read anew at every call. A task can continue on another OS
+// thread after anything that may suspend, so neither the value nor the address of the thread-local
+// may be kept by the compiler; hence the assembly.
+inline worker& this_worker() noexcept {
+#if defined(STRATA_ASM_TLS)
+  worker* w;
+  asm volatile(
+      "movq strata_current_worker@gottpoff(%%rip), %0\n\t"
+      "movq %%fs:(%0), %0"
+      : "=r"(w));
+  return *w;
+#else
+  worker& this_worker_out_of_line() noexcept;
+  return this_worker_out_of_line();
+#endif
+}
+
+}  // namespace strata::detail

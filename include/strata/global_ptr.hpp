@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses in a job of several nodes (EARTH's GLOBAL pointers, requirement E5).
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+#include "strata/detail/worker.hpp"
+#include "strata/error.hpp"
+
+namespace strata {
+
+/// The number of a node (process) in its job, 0 to num_nodes() - 1.
+using node_id_t = std::uint16_t;
+
+/// The node of the calling task or fiber. Throws misuse_error outside a runtime.
+inline node_id_t node_id() {
+  const detail::worker& w = detail::this_worker();
+  if (w.owner == nullptr) throw misuse_error("node_id() outside a runtime");
+  return w.node;
+}
+
+/// The number of nodes of the job: 1 for a program that was started without `strata run`, and
+/// outside a runtime.
+inline unsigned num_nodes() noexcept { return detail::this_worker().nodes; }
+
+namespace detail {
+
+// Node and address in one word, so that it travels in a register: user-space addresses have 48 bits
+// on x86-64 and AArch64.
+class global_address {
+ public:
+  constexpr global_address() noexcept = default;
+  global_address(node_id_t node, const void* address) noexcept
+      : bits_((std::uint64_t{node} << address_bits) |
+              (reinterpret_cast<std::uintptr_t>(address) & address_mask)) {}
+
+  [[nodiscard]] node_id_t node() const noexcept {
+    return static_cast<node_id_t>(bits_ >> address_bits);
+  }
+  [[nodiscard]] void* address() const noexcept {
+    return reinterpret_cast<void*>(bits_ & address_mask);
+  }
+  [[nodiscard]] std::uint64_t bits() const noexcept { return bits_; }
+  static global_address from_bits(std::uint64_t bits) noexcept {
+    global_address a;
+    a.bits_ = bits;
+    return a;
+  }
+  friend bool operator==(global_address, global_address) noexcept = default;
+
+ private:
+  static constexpr unsigned address_bits = 48;
+  static constexpr std::uint64_t address_mask = (std::uint64_t{1} << address_bits) - 1;
+  std::uint64_t bits_ = 0;
+};
+
+// Throws misuse_error: no such node, or outside a runtime.
+[[noreturn, gnu::cold]] void refuse_node(node_id_t node, const worker& w);
+
+inline void check_inside(const worker& w) {
+  if (w.owner == nullptr) [[unlikely]]
+    refuse_node(w.node, w);
+}
+
+inline void check_node(node_id_t node, const worker& w) {
+  if (node != w.node || w.owner == nullptr) [[unlikely]]
+    refuse_node(node, w);
+}
+
+// The address, which must lie on the calling worker's node.
+inline void* local_address(global_address a, const worker& w) {
+  check_node(a.node(), w);
+  return a.address();
+}
+
+}  // namespace detail
+
+/// The address of a T on some node. It cannot be dereferenced: remote data is reached by put_sync,
+/// get_sync and block_move_sync only. A value of 8 bytes; trivially copyable, so it can be a
+/// parameter of a token.
+template <class T>
+class global_ptr {
+ public:
+  /// Points nowhere.
+  constexpr global_ptr() noexcept = default;
+  /// `local` on `node`.
+  global_ptr(node_id_t node, T* local) noexcept : where_(node, local) {}
+  /// What a global address of another part of the runtime stands for.
+  explicit global_ptr(detail::global_address where) noexcept : where_(where) {}
+
+  /// The node that holds the T (EARTH's OWNER_OF).
+  [[nodiscard]] node_id_t node() const noexcept { return where_.node(); }
+
+  /// The plain pointer. Throws misuse_error when the T lies on another node than the caller.
+  [[nodiscard]] T* local() const {
+    return static_cast<T*>(detail::local_address(where_, detail::this_worker()));
+  }
+
+  /// n elements further, on the same node.
+  global_ptr operator+(std::ptrdiff_t n) const noexcept {
+    return global_ptr(where_.node(), static_cast<T*>(where_.address()) + n);
+  }
+
+  /// Node and address as one value, for the runtime.
+  [[nodiscard]] detail::global_address where() const noexcept { return where_; }
+
+  explicit operator bool() const noexcept { return where_.address() != nullptr; }
+  friend bool operator==(global_ptr, global_ptr) noexcept = default;
+
+ private:
+  detail::global_address where_;
+};
+
+/// The global address of something on this node (EARTH's TO_GLOBAL). Throws misuse_error outside a
+/// runtime.
+template <class T>
+global_ptr<T> to_global(T* local) {
+  return global_ptr<T>(node_id(), local);
+}
+
+/// The node that holds what p points to.
+template <class T>
+node_id_t owner_of(global_ptr<T> p) noexcept {
+  return p.node();
+}
+
+}  // namespace strata

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mailboxes: EARTH's non-deterministic merge of messages from many senders (requirement E10).
+#pragma once
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <type_traits>
+#include <vector>
+
+#include "strata/global_ptr.hpp"
+#include "strata/slot.hpp"
+
+namespace strata {
+
+namespace detail {
+class mailbox_access;
+}
+
+/// Items of any size, dropped in from anywhere, retrieved on the node where the mailbox lives. One
+/// signal is sent for each item, after the item is there. Any number of fibers may use it at the
+/// same time. It must outlive its use, so it usually is a frame variable.
+class mailbox {
+ public:
+  /// A mailbox on the calling node that signals `arrived` for each item (EARTH's INIT_MAILBOX). The
+  /// slot usually has count 1 and reset 1. Throws misuse_error outside a runtime.
+  explicit mailbox(slot_ptr arrived) : home_(strata::node_id()), arrived_(arrived) {}
+  mailbox(const mailbox&) = delete;
+  mailbox& operator=(const mailbox&) = delete;
+
+  /// Items that wait.
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  friend class detail::mailbox_access;
+  // Returns the address of the slot to signal.
+  slot_ptr take_in(const void* item, std::size_t bytes);
+  friend void drop_in(global_ptr<mailbox> box, const void* item, std::size_t bytes);
+  friend std::size_t retrieve_item(mailbox& box, void* item, std::size_t room);
+
+  const node_id_t home_;
+  const slot_ptr arrived_;
+  mutable std::mutex mutex_;  // held for a copy only
+  std::deque<std::vector<std::byte>> items_;
+};
+
+/// Copies `bytes` bytes into the mailbox, then signals its slot (EARTH's DROP_IN). Never blocks.
+/// Throws misuse_error when the slot refuses the signal.
+void drop_in(global_ptr<mailbox> box, const void* item, std::size_t bytes);
+
+/// The same for a value.
+template <class T>
+void drop_in(global_ptr<mailbox> box, const T& item) {
+  static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
+  drop_in(box, &item, sizeof(T));
+}
+
+/// Takes one item out, copies it to `item`, and returns its size in bytes (EARTH's RETRIEVE_ITEM,
+/// which does not say the size). Which one is up to the runtime; today the one that came first.
+/// Throws misuse_error, and leaves the item there, when `room` is too small; when the mailbox is
+/// empty; or on another node than the mailbox's.
+std::size_t retrieve_item(mailbox& box, void* item, std::size_t room);
+
+/// The same for a value: the item must have T's size.
+template <class T>
+T retrieve_item(mailbox& box) {
+  static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
+  T item;
+  if (retrieve_item(box, &item, sizeof(T)) != sizeof(T)) {
+    throw misuse_error("mailbox: the item is smaller than the type it is retrieved as");
+  }
+  return item;
+}
+
+}  // namespace strata

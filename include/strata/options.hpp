@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a runtime is to be started, and where a program's user says so.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace strata {
+
+/// The settings of one runtime. Fill it in by hand, or let parse() read what the user wrote:
+///
+///   int main(int argc, char** argv) {
+///     strata::runtime runtime(strata::options::parse(argc, argv));   // --strata-* are gone from
+///     argv now
+///     ...
+///   }
+///
+/// Each setting has one name in three spellings: flag `--strata-stack-bytes 1M` (or
+/// `--strata-stack-bytes=1M`), variable `STRATA_STACK_BYTES=1M`, line `stack-bytes = 1M` of a
+/// configuration file. Flag beats variable beats file beats default.
+struct options {
+  /// Worker threads, 1 to 4096. 0, the default: as many as the affinity mask and the cgroup's CPU
+  /// quota allow.
+  unsigned workers = 0;
+  /// Bytes of each task's stack, 16 KiB to 1 GiB, rounded up to pages. Only pages that are touched
+  /// cost memory.
+  std::size_t stack_bytes = 256 * 1024;
+  /// Bind each worker to one CPU.
+  bool bind = true;
+  /// Print where the workers' time went, and counts of tasks and steals, when the runtime stops.
+  bool stats = false;
+  /// Measure work and span (T1 and T_inf) of what is run; costs time at every fork.
+  bool profile = false;
+  /// Microseconds that an idle worker searches for work before it sleeps, 0 to 1,000,000.
+  unsigned spin_us = 50;
+  /// How ready tasks are distributed over workers. Today one choice: "steal".
+  std::string policy = "steal";
+  /// The number of this node in a job of several, 0 to 65,535.
+  unsigned node = 0;
+  /// How a node of several notices messages. "blocking": a receiver thread sleeps until there are
+  /// some, so they are handled at once, whatever the workers do. "polling": workers look between
+  /// two tasks. "watchdog": the same, and a thread looks when nobody has for watchdog_us.
+  std::string reception = "blocking";
+  /// See reception; 10 to 10,000,000 microseconds.
+  unsigned watchdog_us = 1000;
+  /// Microseconds that a receiver thread looks for more messages before it sleeps, 0 to 1,000,000.
+  unsigned receiver_spin_us = 0;
+  /// Who gets whose tokens: "random" (idle nodes ask others at random), "sender" (busy ones send
+  /// unasked), "informed" (idle ones ask who had most).
+  std::string balancing = "random";
+  /// Milliseconds of silence after which a node counts as lost, 100 to 3,600,000. One whose process
+  /// ends or whose connection closes is lost at once.
+  unsigned lost_after_ms = 30'000;
+  /// Seconds without progress on any node, while a task waits for fibers, after which every node
+  /// prints who waits for what; 0 to 86,400, 0: never. They also print it on signal SIGQUIT.
+  unsigned stall_s = 60;
+  /// Bytes of each TCP socket's buffers, 4 KiB to 64 MiB; 0: the system's choice.
+  std::size_t socket_bytes = 0;
+  /// How sockets are written: "non-blocking" by whoever sends, or "blocking" by the sender thread.
+  std::string socket_io = "non-blocking";
+  /// How the receiver learns which sockets have something: "automatic", "recv", "epoll", "poll" or
+  /// "select".
+  std::string socket_poll = "automatic";
+  /// Print on stderr at the start how many workers there are, why, and on which CPUs.
+  bool print_binding = false;
+
+  /// Reads the configuration file (named by --strata-config or STRATA_CONFIG), the STRATA_*
+  /// variables and the --strata-* flags, and removes the flags from argv (argc shrinks, argv[argc]
+  /// stays null). Everything else, and everything after a literal `--`, is left alone.
+  /// `--strata-help` prints the table of settings on stdout and ends the process with status 0. A
+  /// variable that starts with STRATA_ and is no setting is reported in one line on stderr; one
+  /// that is empty counts as not set. Throws user_error, with where and what, for an unknown flag
+  /// or key, a bad value or an unreadable file; argv is then unchanged. Not to be called while
+  /// another thread changes the environment.
+  static options parse(int& argc, char** argv);
+
+  /// Throws misuse_error when a program filled in a value outside the ranges above. A runtime calls
+  /// it when it starts.
+  void validate() const;
+};
+
+}  // namespace strata

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops and reductions over index ranges, on top of fork2join.
+#pragma once
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+#include "strata/fork_join.hpp"
+
+namespace strata {
+
+/// How finely a loop is cut. The default adapts itself: the range is worked through in small steps,
+/// and what is left is cut in two whenever another worker is hungry (lazy binary splitting, A.
+/// Tzannes et al., 2010, doi:10.1145/1693453.1693479). So there is nothing to tune unless single
+/// iterations are very short (below 10 ns) or very long (above 1 ms).
+struct grain {
+  /// Iterations between two looks at whether somebody is hungry; 0: the range's length / 1024,
+  /// between 1 and 1024.
+  std::size_t step = 0;
+};
+
+namespace detail {
+
+// Whether another worker waits for this one to share.
+inline bool somebody_is_hungry() noexcept {
+  const worker& w = this_worker();
+  return w.profiling || w.deque.asked();
+}
+
+// Unsigned, because the length of a range of signed indices need not fit into their type.
+template <std::integral Index>
+constexpr std::size_t length_of(Index first, Index last) noexcept {
+  using number = std::make_unsigned_t<Index>;
+  return static_cast<number>(static_cast<number>(last) - static_cast<number>(first));
+}
+template <std::integral Index>
+constexpr Index advance(Index first, std::size_t n) noexcept {
+  using number = std::make_unsigned_t<Index>;
+  return static_cast<Index>(
+      static_cast<number>(static_cast<number>(first) + static_cast<number>(n)));
+}
+
+template <std::integral Index>
+std::size_t step_for(Index first, Index last, grain g) noexcept {
+  if (g.step != 0) return g.step;
+  const std::size_t length = length_of(first, last);
+  return std::min<std::size_t>(std::max<std::size_t>(length / 1024, 1), 1024);
+}
+
+template <std::integral Index, class Body>
+void for_range(Index first, Index last, std::size_t step, const std::stop_token& stop, Body& body) {
+  while (first < last) {
+    if (stop.stop_requested()) return;
+    const std::size_t left = length_of(first, last);
+    if (left > step && somebody_is_hungry()) {
+      const Index middle = advance(first, left / 2);
+      fork2join([&] { for_range(first, middle, step, stop, body); },
+                [&] { for_range(middle, last, step, stop, body); });
+      return;
+    }
+    const Index until = advance(first, std::min(step, left));
+    for (; first < until; ++first) body(first);
+  }
+}
+
+template <std::integral Index, class T, class Map, class Combine>
+T reduce_range(Index first, Index last, std::size_t step, const std::stop_token& stop, T value,
+               const T& identity, Map& map, Combine& combine) {
+  while (first < last) {
+    if (stop.stop_requested()) return value;
+    const std::size_t left = length_of(first, last);
+    if (left > step && somebody_is_hungry()) {
+      const Index middle = advance(first, left / 2);
+      auto [a, b] = fork2join(
+          [&] {
+            return reduce_range(first, middle, step, stop, std::move(value), identity, map,
+                                combine);
+          },
+          [&] {
+            return reduce_range(middle, last, step, stop, T(identity), identity, map, combine);
+          });
+      return combine(std::move(a), std::move(b));
+    }
+    const Index until = advance(first, std::min(step, left));
+    for (; first < until; ++first) value = combine(std::move(value), map(first));
+  }
+  return value;
+}
+
+}  // namespace detail
+
+/// Calls body(i) for each i in [first, last), in any order and possibly at the same time on several
+/// workers. Returns when all calls have ended; the caller sees everything they did. An exception of
+/// a call is rethrown after the calls in progress have ended; which other calls are made then is
+/// not defined. Throws misuse_error outside a runtime and in a fiber. May suspend.
+template <std::integral Index, class Body>
+void parallel_for(Index first, std::type_identity_t<Index> last, Body&& body, grain g = {}) {
+  detail::require_stack();
+  detail::for_range(first, static_cast<Index>(last), detail::step_for<Index>(first, last, g),
+                    std::stop_token{}, body);
+}
+
+/// The same, until a stop is requested: steps not begun by then are skipped. Returns as usual; ask
+/// the token.
+template <std::integral Index, class Body>
+void parallel_for(std::stop_token stop, Index first, std::type_identity_t<Index> last, Body&& body,
+                  grain g = {}) {
+  detail::require_stack();
+  detail::for_range(first, static_cast<Index>(last), detail::step_for<Index>(first, last, g), stop,
+                    body);
+}
+
+/// Combines map(i) for all i in [first, last): combine(... combine(identity, map(first)) ...,
+/// map(last - 1)), with the parentheses placed differently. So combine must be associative and
+/// identity its neutral element, but combine need not be commutative: the order of the operands is
+/// kept. Floating-point sums can differ in the last bits from run to run. Otherwise as
+/// parallel_for.
+template <std::integral Index, class T, class Map, class Combine>
+T parallel_reduce(Index first, std::type_identity_t<Index> last, T identity, Map&& map,
+                  Combine&& combine, grain g = {}) {
+  detail::require_stack();
+  return detail::reduce_range(first, static_cast<Index>(last),
+                              detail::step_for<Index>(first, last, g), std::stop_token{},
+                              T(identity), identity, map, combine);
+}
+
+/// The same, until a stop is requested: the result then lacks some of the terms; ask the token.
+template <std::integral Index, class T, class Map, class Combine>
+T parallel_reduce(std::stop_token stop, Index first, std::type_identity_t<Index> last, T identity,
+                  Map&& map, Combine&& combine, grain g = {}) {
+  detail::require_stack();
+  return detail::reduce_range(first, static_cast<Index>(last),
+                              detail::step_for<Index>(first, last, g), stop, T(identity), identity,
+                              map, combine);
+}
+
+}  // namespace strata

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime: workers that run tasks, fork-join and fibers.
+//
+//   int main(int argc, char** argv) {
+//     strata::runtime runtime(strata::options::parse(argc, argv));
+//     long n = runtime.run([] { return fib(40); });
+//   }
+#pragma once
+#include <exception>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "strata/detail/root_task.hpp"
+#include "strata/detail/worker.hpp"
+#include "strata/error.hpp"
+#include "strata/options.hpp"
+#include "strata/stats.hpp"
+
+namespace strata {
+
+namespace cluster {
+class engine;
+}
+
+namespace detail {
+// Tasks for submit(): they own their function.
+template <class F>
+struct detached_call : task {
+  explicit detached_call(F f) : task{&type_of}, function(std::move(f)) {}
+  static void body(task& t) {
+    const std::unique_ptr<detached_call> self(static_cast<detached_call*>(&t));
+    self->function();
+  }
+  static void abandon(task& t, worker&) { delete static_cast<detached_call*>(&t); }
+  static constexpr task_type type_of{&run_on_stack, &body, &abandon, &type_name<F>};
+  F function;
+};
+}  // namespace detail
+
+/// A set of workers, each an OS thread. Any number of runtimes can live in a process at once; they
+/// share nothing.
+class runtime {
+ public:
+  /// Starts the workers: settings.workers of them, or as many as this process may use. They sleep
+  /// until there is work. In a process that `strata run` has started, the first runtime joins the
+  /// job, which blocks until all nodes have; on every node but node 0 it then works for the job and
+  /// ends the process when that is over: what a program does before it makes its runtime happens on
+  /// every node, what it does afterwards on node 0. Throws misuse_error for settings out of range,
+  /// error when threads or memory are refused. Blocks for the start, about 0.1 ms for each worker.
+  explicit runtime(const options& settings = {});
+
+  /// Waits until all work has ended, on every node, then stops the workers. With settings.stats,
+  /// prints statistics on stderr. Not to be called from within the runtime.
+  ~runtime();
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+
+  /// Runs f inside the runtime and returns what it returns; blocks the calling OS thread meanwhile.
+  /// f may fork, spawn, send tokens and wait. If a worker is asleep, the caller takes its place and
+  /// does the work itself (some 50 ns for an empty f); otherwise a worker does it. Any number of
+  /// threads may call at once. Called within this runtime, f is simply called. f sees everything
+  /// before the call; the caller sees everything f did. Rethrows f's exception. An exception that
+  /// leaves a fiber fails everything that is in progress in this runtime: each run() rethrows it
+  /// (unless f has thrown something else) when all of it has ended.
+  template <class F>
+  auto run(F&& f) -> std::invoke_result_t<F&> {
+    if (is_inside()) return std::forward<F>(f)();
+    detail::root_call<std::remove_reference_t<F>> root(f);
+    if (const std::exception_ptr fiber_failed = enter(root);
+        fiber_failed != nullptr && !root.out.threw()) {
+      root.out.drop();
+      std::rethrow_exception(fiber_failed);
+    }
+    if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
+      root.out.take();
+    } else {
+      return root.out.take();
+    }
+  }
+
+  /// Hands f over and returns at once; a worker runs it on a stack of its own, some time. f must
+  /// not throw (the program ends if it does). Any thread may call, workers too. About 100 ns plus
+  /// waking a worker.
+  template <class F>
+  void submit(F&& f) {
+    auto call = std::make_unique<detail::detached_call<std::decay_t<F>>>(std::forward<F>(f));
+    inject(*call.release());
+  }
+
+  /// Blocks the calling OS thread until no worker, on any node, has anything left to do; suspended
+  /// stacks that nobody will continue do not count. Throws misuse_error within the runtime.
+  void wait_idle();
+
+  /// Number of workers.
+  [[nodiscard]] unsigned workers() const noexcept;
+
+  /// What the workers have done since the start. Any thread, any time; exact while the runtime is
+  /// idle.
+  [[nodiscard]] statistics stats() const;
+
+  /// How many workers there are, why, and on which CPUs; a few lines for people.
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  [[nodiscard]] bool is_inside() const noexcept;
+  [[nodiscard]] std::exception_ptr enter(detail::root_task& root);
+  void inject(detail::task& t);
+
+  void print_statistics() const;
+
+  std::unique_ptr<detail::scheduler> scheduler_;
+  std::unique_ptr<cluster::engine> engine_;  // null in a job of one node
+};
+
+}  // namespace strata

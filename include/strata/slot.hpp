@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sync slots: the counters through which everything waits for everything else (requirement E4).
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "strata/detail/frame.hpp"
+#include "strata/detail/join.hpp"
+#include "strata/detail/remote.hpp"
+#include "strata/detail/slot_counter.hpp"
+#include "strata/detail/worker.hpp"
+#include "strata/global_ptr.hpp"
+
+namespace strata {
+
+namespace detail {
+class slot_access;
+}
+
+/// A count of awaited signals and what happens when the last one arrives. Fires exactly at the
+/// count-th signal; with a reset value it then counts again from there. Not used directly: a fiber
+/// of a threaded function or a completion is a slot.
+class slot : protected detail::task {
+ public:
+  slot(const slot&) = delete;
+  slot& operator=(const slot&) = delete;
+
+  /// Sets count and reset anew (EARTH's INIT_SYNC). Only before any signal of this round can
+  /// arrive.
+  void init(std::uint32_t count, std::uint32_t reset = 0) noexcept { counter_.init(count, reset); }
+
+  /// Signals still awaited.
+  [[nodiscard]] std::uint32_t count() const noexcept { return counter_.count(); }
+
+ protected:
+  slot(const detail::task_type& kind, std::uint32_t count, std::uint32_t reset) noexcept
+      : detail::task{&kind}, counter_(count, reset) {}
+  ~slot() = default;
+
+  // One signal. Returns what it enables, or null. Throws misuse_error.
+  detail::task* count_signal() {
+    switch (counter_.signal()) {
+      case detail::signal_outcome::pending:
+        return nullptr;
+      case detail::signal_outcome::fired:
+        return this;
+      case detail::signal_outcome::excess:
+        refuse("a signal too many");
+      case detail::signal_outcome::dead:
+        refuse("a signal to a frame that has terminated");
+    }
+    return nullptr;
+  }
+
+  detail::slot_counter<> counter_;
+  // Profiling: the longest chain of dependences that leads here, in ticks.
+  std::atomic<std::uint64_t> path_{0};
+
+ private:
+  friend class threaded;
+  friend class slot_ptr;
+  friend class detail::slot_access;
+  [[noreturn, gnu::cold]] void refuse(const char* what) const;
+  slot* next_of_frame_ = nullptr;
+};
+
+/// The address of a slot on some node (EARTH's SPTR); 8 bytes, trivially copyable.
+class slot_ptr {
+ public:
+  /// Names no slot: signalling it does nothing, so an optional signal needs no special case.
+  constexpr slot_ptr() noexcept = default;
+  /// `s` on `node`.
+  slot_ptr(node_id_t node, slot* s) noexcept : where_(node, s) {}
+
+  /// The slot that a global address of another part of the runtime stands for.
+  explicit slot_ptr(detail::global_address where) noexcept : where_(where) {}
+  [[nodiscard]] detail::global_address where() const noexcept { return where_; }
+
+  /// The node that holds the slot.
+  [[nodiscard]] node_id_t node() const noexcept { return where_.node(); }
+  explicit operator bool() const noexcept { return where_.address() != nullptr; }
+  friend bool operator==(slot_ptr, slot_ptr) noexcept = default;
+
+  /// See strata::sync().
+  void signal() const {
+    if (where_.address() == nullptr) return;
+    detail::worker& w = detail::this_worker();
+    if (where_.node() != w.node || w.owner == nullptr) [[unlikely]]
+      return detail::remote_signal(w, where_);
+    auto& s = *static_cast<slot*>(where_.address());
+    if (w.profiling) [[unlikely]]
+      detail::path_joins(s.path_, detail::path_here(w));
+    if (detail::task* const enabled = s.count_signal()) w.enable(enabled);
+  }
+
+  /// See strata::incr_sync().
+  void increment(std::uint32_t more) const;
+
+ private:
+  detail::global_address where_;
+};
+
+/// The global address of a slot of this node (EARTH's TO_SPTR). Throws misuse_error outside a
+/// runtime.
+inline slot_ptr to_sptr(slot& s) { return slot_ptr(node_id(), &s); }
+
+/// Sends one signal (EARTH's SYNC, and RSYNC for a slot elsewhere). What the caller did before is
+/// visible to what the slot enables. Never blocks. Throws misuse_error for a signal too many, to a
+/// slot of a terminated frame (detected for as long as its memory is unused), or outside a runtime.
+inline void sync(slot_ptr s) { s.signal(); }
+
+/// Makes the slot await `more` additional signals (EARTH's INCR_SYNC). The caller must know that
+/// the slot cannot fire meanwhile: one of the signals is still its own to send. Throws misuse_error
+/// when the slot has fired for the last time already.
+inline void incr_sync(slot_ptr s, std::uint32_t more = 1) { s.increment(more); }
+
+/// A slot that a task with a stack can wait for: the bridge from fibers to fork-join code. Unlike
+/// other slots it may also be signalled by tasks of another runtime of this process (with the same
+/// node number).
+///
+///   long value;
+///   strata::completion done;
+///   strata::token<fib>(32, strata::to_global(&value), done.sptr());
+///   done.wait();
+class completion final : public slot {
+ public:
+  /// Completed by the count-th signal.
+  explicit completion(std::uint32_t count = 1) noexcept : slot(type_of, count, 0) {}
+
+  /// The address to signal.
+  [[nodiscard]] slot_ptr sptr() { return to_sptr(*this); }
+
+  /// Suspends the calling task until completed; its worker does other work meanwhile. What was done
+  /// before the signals is visible afterwards. Call it once. Throws misuse_error in a fiber (which
+  /// must not block) and outside a runtime; rethrows the exception that left a fiber of this
+  /// runtime meanwhile, because the signals may then never come. No fiber runs any more then.
+  void wait();
+
+ private:
+  struct waiter;
+  static void run(detail::task& t, detail::worker& w);
+  static const char* name() { return "completion"; }
+  static constexpr detail::task_type type_of{&run, nullptr, &run, &name};
+
+  detail::join_point join_;
+  std::atomic<bool> claimed_{false};  // by the last signal or by a failure, whichever comes first
+};
+
+}  // namespace strata

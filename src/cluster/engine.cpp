@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/engine.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "cluster/transports.hpp"
+#include "os/clock.hpp"
+#include "os/slice.hpp"
+#include "os/topology.hpp"
+#include "strata/error.hpp"
+
+namespace strata::cluster {
+namespace {
+
+constexpr auto goodbye_limit = std::chrono::seconds(2);
+
+std::uint64_t seed_of(const launch::job_description& job) { return job.job ^ (job.node + 1U); }
+
+}  // namespace
+
+engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line> line,
+               const options& settings)
+    : workers_(workers),
+      settings_(settings),
+      reception_(settings.reception == "polling"    ? reception::polling
+                 : settings.reception == "watchdog" ? reception::watchdog
+                                                    : reception::blocking),
+      line_(std::move(line)),
+      self_(line_->job().node),
+      nodes_(line_->job().nodes),
+      outsider_(workers.depot),
+      gone_(nodes_) {
+  const launch::job_description& job = line_->job();
+  transports_ = open_transports(*line_, settings_);
+  std::vector<net::transport*> ways;
+  for (const auto& t : transports_) ways.push_back(t.get());
+  links_ = std::make_unique<links>(self_, nodes_, ways);
+
+  stealing_settings s;
+  s.how = settings.balancing == "sender"     ? balancing::sender
+          : settings.balancing == "informed" ? balancing::informed
+                                             : balancing::random;
+  s.seed = seed_of(job);
+  for (unsigned n = 0; n < nodes_; ++n) {
+    if (n != self_ && job.host_of.at(n) == job.host_of.at(self_))
+      s.near.push_back(static_cast<node_id>(n));
+  }
+  protocols_ = std::make_unique<protocols>(
+      *this, *this, *this, s, std::int64_t{settings.lost_after_ms} * 1'000'000,
+      [this](node_id node, const std::string& why) { on_lost(node, why); });
+
+  outsider_.owner = &workers;
+  outsider_.node = self_;
+  outsider_.nodes = nodes_;
+  hungry = &protocols_->balance.hungry();
+  poll_between_tasks = reception_ != reception::blocking;
+  progress_at_ = now_ns();
+  if (nodes_ > 1) workers_.join(*this, protocols_->data, self_, nodes_);
+  for (const auto& t : transports_) {
+    threads_.emplace_back([this, &t] {
+      pthread_setname_np(pthread_self(), "strata-receive");
+      os::prefer_short_turns();  // others wait for its answers
+      run_receiver(*t);
+    });
+    threads_.emplace_back([this, &t] {
+      pthread_setname_np(pthread_self(), "strata-send");
+      os::prefer_short_turns();
+      links_->run_sender(*t);
+    });
+  }
+  line_thread_ = std::thread([this] { watch_line(); });
+  take_own_cores();
+  // The workers have fallen asleep before there was anybody to ask.
+  want_work();
+}
+
+// The thread that made the runtime does a worker's work while it runs something. On a core of
+// another node it would share that core with the worker that is bound there. The threads made above
+// may run anywhere.
+void engine::take_own_cores() {
+  const std::vector<int>& mine = line_->job().cpus;
+  if (mine.empty() || !settings_.bind) return;
+  std::vector<int> before = os::allowed_cpus();
+  if (!os::bind_current_thread(mine)) return;
+  cores_before_ = std::move(before);
+  program_thread_ = std::this_thread::get_id();
+}
+
+void engine::give_cores_back() {
+  if (!cores_before_.empty() && program_thread_ == std::this_thread::get_id())
+    (void)os::bind_current_thread(cores_before_);
+}
+
+engine::~engine() {
+  if (line_thread_.joinable()) stop_threads();
+}
+
+std::string engine::describe() const {
+  std::string text = "node " + std::to_string(self_) + " of " + std::to_string(nodes_);
+  for (const auto& t : transports_) {
+    unsigned reached = 0;
+    for (unsigned n = 0; n < nodes_; ++n)
+      reached += n != self_ && links_->way_to(static_cast<node_id>(n)) == t.get() ? 1 : 0;
+    text += ", " + std::to_string(reached) + " by " + t->about().name;
+  }
+  return text;
+}
+
+std::string engine::statistics_text() const {
+  net::transport::traffic all;
+  for (const auto& t : transports_) {
+    const net::transport::traffic one = t->counted();
+    all.messages_out += one.messages_out;
+    all.bytes_out += one.bytes_out;
+    all.messages_in += one.messages_in;
+    all.bytes_in += one.bytes_in;
+    all.writes += one.writes;
+    all.wakes += one.wakes;
+  }
+  const stealing::statistics s = protocols_->balance.counted();
+  const auto number = [](std::uint64_t n) { return std::to_string(n); };
+  return "strata: " + describe() + "\n  sent " + number(all.messages_out) + " messages, " +
+         number(all.bytes_out) + " bytes, " + number(all.writes) + " writes, " + number(all.wakes) +
+         " wakes; received " + number(all.messages_in) + " messages, " + number(all.bytes_in) +
+         " bytes\n  tokens from other nodes " + number(s.taken) + ", to other nodes " +
+         number(s.given) + "; asked " + number(s.asked) + ", refused " + number(s.refused) +
+         ", lifelines " + number(s.lifelines) + "\n";
+}
+
+// ---- the end ----
+
+void engine::wait_until_quiet() {
+  if (self_ != 0 || broken_.load(std::memory_order_seq_cst)) return;
+  // Shared, because a lost node ends the waiting, but not the protocol's hold on what it calls.
+  const auto quiet = std::make_shared<bool>(false);
+  protocols_->quiet.detect([this, quiet] {
+    const std::lock_guard lock(ending_mutex_);
+    *quiet = true;
+    ended_.notify_all();
+  });
+  std::unique_lock lock(ending_mutex_);
+  ended_.wait(lock, [&] { return *quiet || broken_.load(std::memory_order_seq_cst); });
+}
+
+void engine::finish() {
+  wait_until_quiet();
+  stopping_.store(true, std::memory_order_seq_cst);
+  broadcast(kind::stop, {});
+  {
+    // Whoever closes a connection with something unread in it may destroy what the other has not
+    // read yet, so we are the last to go.
+    std::unique_lock lock(ending_mutex_);
+    ended_.wait_for(lock, goodbye_limit, [this] {
+      if (broken_.load(std::memory_order_seq_cst)) return true;  // they go as they can
+      for (unsigned n = 0; n < nodes_; ++n) {
+        if (n != self_ && !gone_[n]) return false;
+      }
+      return true;
+    });
+    gave_up_waiting_ = true;
+  }
+  stop_threads();
+}
+
+int engine::serve() {
+  ending how;
+  {
+    std::unique_lock lock(ending_mutex_);
+    ended_.wait(lock, [this] { return ending_ != ending::none; });
+    how = ending_;
+  }
+  stopping_.store(true, std::memory_order_seq_cst);
+  broadcast(kind::goodbye, {});
+  stop_threads();
+  return how == ending::stopped ? 0 : 1;
+}
+
+void engine::end(ending how) noexcept {
+  const std::lock_guard lock(ending_mutex_);
+  if (ending_ == ending::none) ending_ = how;
+  ended_.notify_all();
+}
+
+void engine::stop_threads() {
+  stopping_.store(true, std::memory_order_seq_cst);
+  links_->stop();
+  line_->close();
+  idle_epoch_.fetch_add(1, std::memory_order_release);
+  os::futex_wake(idle_epoch_, INT32_MAX);
+  for (const auto& t : transports_) {
+    t->wake_sender();
+    t->wake_receiver();
+  }
+  for (std::thread& t : threads_) t.join();
+  threads_.clear();
+  line_thread_.join();
+  workers_.leave();
+  give_cores_back();
+}
+
+void engine::watch_line() {
+  pthread_setname_np(pthread_self(), "strata-job");
+  const bool launcher_is_gone = line_->wait([this](launch::node_id node, const std::string& why) {
+    const std::lock_guard handling(inbox_);
+    on_lost(node, why);
+  });
+  if (!launcher_is_gone || stopping_.load(std::memory_order_seq_cst)) return;
+  std::fprintf(stderr, "strata: node %u ends: the launcher is gone\n", unsigned{self_});
+  ::_exit(1);
+}
+
+// ---- sending ----
+
+void engine::post(node_id to, kind k, std::span<const std::byte> head,
+                  std::span<const std::byte> body) {
+  if (!broken_.load(std::memory_order_relaxed) || k >= kind::failed) {
+    if (!links_->is_lost(to)) links_->post(to, k, head, body);
+    return;
+  }
+  // What the program has to say to another node will never be answered.
+  if (k < kind::steal) {
+    workers_.fail(std::make_exception_ptr(node_lost_error(
+        to, "node " + std::to_string(to) + " cannot be reached: the job has lost a node")));
+    // There is nobody to wait for.
+    workers_.settle(false);
+  }
+}
+
+void engine::broadcast(kind k, std::span<const std::byte> payload) {
+  for (unsigned n = 0; n < nodes_; ++n) {
+    const auto to = static_cast<node_id>(n);
+    if (to != self_ && !links_->is_lost(to)) links_->post(to, k, payload, {});
+  }
+}
+
+std::int64_t engine::now_ns() const { return os::now_ns(); }
+
+// ---- what the scheduler says ----
+
+void engine::want_work() noexcept {
+  if (broken_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed)) return;
+  protocols_->balance.want_work();
+}
+
+void engine::feed(detail::worker& w) noexcept {
+  if (broken_.load(std::memory_order_relaxed)) return;
+  protocols_->balance.feed(w);
+}
+
+void engine::node_is_idle() noexcept {
+  if (reception_ != reception::blocking) {
+    idle_epoch_.fetch_add(1, std::memory_order_release);
+    os::futex_wake(idle_epoch_, INT32_MAX);
+  }
+  protocols_->quiet.node_is_idle();
+}
+
+}  // namespace strata::cluster

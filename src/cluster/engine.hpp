@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node of a running job: its transports, its sender and receiver threads, and the protocols
+// between them and the scheduler. (Requirements E12-E16.)
+#pragma once
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cluster/links.hpp"
+#include "cluster/protocols.hpp"
+#include "launch/job.hpp"
+#include "net/transport.hpp"
+#include "os/futex.hpp"
+#include "sched/neighbourhood.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/options.hpp"
+
+namespace strata::cluster {
+
+class engine final : public mailer,
+                     public local_node,
+                     public clock,
+                     public net::receiver,
+                     public detail::neighbourhood {
+ public:
+  // Joins the job that `line` leads to; blocks until every node has. Throws strata::error.
+  engine(detail::scheduler& workers, std::unique_ptr<launch::control_line> line,
+         const options& settings);
+  ~engine();
+
+  // Node 0: blocks until nothing moves on any node, or one is lost.
+  void wait_until_quiet();
+  // Node 0, when its program has no more use for the others: waits until nothing moves on any node,
+  // then lets all of them end.
+  void finish();
+  // All other nodes: works for the job until it is over. Returns the status to end with.
+  [[nodiscard]] int serve();
+
+  // Every node prints who waits for what, soon. May be called by a signal handler.
+  void request_report() noexcept;
+
+  // For people: node, peers and the transports between them.
+  [[nodiscard]] std::string describe() const;
+  // Frames that messages brought, less those that they took away.
+  [[nodiscard]] std::int64_t live_frames() const noexcept { return outsider_.frames.live(); }
+  // What crossed the network, and what was stolen.
+  [[nodiscard]] std::string statistics_text() const;
+
+  // ---- mailer ----
+  [[nodiscard]] node_id self() const noexcept override { return self_; }
+  [[nodiscard]] node_id nodes() const noexcept override { return nodes_; }
+  void post(node_id to, kind k, std::span<const std::byte> head,
+            std::span<const std::byte> body) override;
+  void wait_for_room(node_id to) override;
+
+  // ---- local_node ----
+  void run_soon(detail::task* t) override { workers_.inject(t); }
+  detail::task* take_travelling() override { return workers_.take_travelling(); }
+  detail::task* take_travelling_from(detail::worker& w) override {
+    return detail::scheduler::take_travelling_from(w);
+  }
+  void ask_everybody() override { workers_.ask_everybody(); }
+  [[nodiscard]] bool is_idle() const override { return workers_.is_idle(); }
+  [[nodiscard]] std::uint32_t load() const override { return workers_.load(); }
+  void fail(std::exception_ptr error) override { workers_.fail(std::move(error)); }
+  detail::worker& outsider() override { return outsider_; }
+
+  // ---- clock ----
+  [[nodiscard]] std::int64_t now_ns() const override;
+
+  // ---- net::receiver ----
+  void on_message(const net::header& h, std::span<const std::byte> payload) override;
+  void on_lost(node_id peer, const std::string& why) override;
+
+  // ---- detail::neighbourhood ----
+  void want_work() noexcept override;
+  bool poll() noexcept override;
+  void begin_polling() noexcept override;
+  void end_polling() noexcept override;
+  void feed(detail::worker& w) noexcept override;
+  void node_is_idle() noexcept override;
+  void computation_failed(const std::exception_ptr& error) noexcept override;
+
+ private:
+  enum class reception { blocking, polling, watchdog };
+  enum class ending { none, stopped, lost, launcher_gone };
+
+  void stop_threads();
+  void take_own_cores();
+  void give_cores_back();
+  void run_receiver(net::transport& t);
+  void watch_line();
+  void keep_in_touch();
+  [[nodiscard]] bool everybody_is_gone();
+  // Handles what has arrived; the caller holds inbox_.
+  std::size_t poll_all();
+  void handle(node_id from, kind k, std::span<const std::byte> payload);
+  void end(ending how) noexcept;
+  void broadcast(kind k, std::span<const std::byte> payload);
+  void settle_failure();
+  void print_report();
+  void look_for_stall();
+
+  detail::scheduler& workers_;
+  const options settings_;
+  const reception reception_;
+  std::unique_ptr<launch::control_line> line_;
+  const node_id self_;
+  const node_id nodes_;
+
+  std::vector<std::unique_ptr<net::transport>> transports_;
+  std::unique_ptr<links> links_;
+  std::unique_ptr<protocols> protocols_;
+
+  // One thread at a time handles messages: a receiver, or a worker that has nothing else to do.
+  std::mutex inbox_;
+  detail::worker outsider_;
+  std::atomic<std::int64_t> polled_at_{0};
+
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> broken_{false};  // a node is lost: nothing of the program arrives any more
+  os::futex_word idle_epoch_{0};     // reception by polling: the receiver sleeps while workers work
+  std::vector<std::thread> threads_;
+  std::thread line_thread_;
+  std::vector<int> cores_before_;  // of the program's thread
+  std::thread::id program_thread_;
+
+  std::mutex ending_mutex_;
+  std::condition_variable ended_;
+  ending ending_ = ending::none;
+  bool failure_is_known_ = false;  // told to the others, or heard from them
+  bool gave_up_waiting_ = false;   // for the others to say goodbye
+  std::vector<bool> gone_;         // who has said goodbye, or is lost
+  std::atomic<bool> settle_wanted_{false};
+  std::atomic<bool> report_wanted_{false};
+
+  // Of node 0's clock-keeping receiver.
+  std::uint64_t progress_seen_ = 0;
+  std::int64_t progress_at_ = 0;
+  enum class stall { none, suspected, told };
+  std::atomic<stall> stall_{stall::none};
+};
+
+}  // namespace strata::cluster

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// When something goes wrong: a node is lost, a computation fails, or nothing moves any more.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "cluster/engine.hpp"
+#include "cluster/failure_text.hpp"
+#include "os/clock.hpp"
+#include "strata/error.hpp"
+
+namespace strata::cluster {
+
+// ---- lost nodes ----
+
+void engine::on_lost(node_id peer, const std::string& why) {
+  links_->on_lost(peer);
+  {
+    const std::lock_guard lock(ending_mutex_);
+    const bool on_purpose = gone_[peer];
+    gone_[peer] = true;
+    ended_.notify_all();
+    if (on_purpose || stopping_.load(std::memory_order_seq_cst)) return;
+    failure_is_known_ = true;  // the others hear of the loss itself
+  }
+  if (broken_.exchange(true, std::memory_order_seq_cst)) return;
+  protocols_->balance.on_lost(peer);
+  protocols_->life.tell(peer, why);
+  const std::exception_ptr lost = std::make_exception_ptr(
+      node_lost_error(peer, "node " + std::to_string(peer) + " is lost: " + why));
+  workers_.fail(lost);
+  protocols_->data.lose_calls(lost);
+  workers_.settle(self_ != 0);
+  if (self_ != 0) return end(ending::lost);
+  const std::lock_guard lock(ending_mutex_);
+  ended_.notify_all();
+}
+
+// ---- stalls ----
+
+void engine::request_report() noexcept {
+  report_wanted_.store(true, std::memory_order_release);
+  if (!transports_.empty()) transports_.front()->wake_receiver();
+}
+
+void engine::print_report() {
+  const std::string text = "strata: " + describe() + "\n" + workers_.describe_waits() +
+                           protocols_->data.describe_waits() + links_->describe_waits();
+  // One write, so that the reports of several nodes are not mixed.
+  std::fputs(text.c_str(), stderr);
+}
+
+// On node 0: nothing moves anywhere, and yet somebody waits.
+void engine::look_for_stall() {
+  if (self_ != 0 || settings_.stall_s == 0) return;
+  const std::uint64_t progress = workers_.read_statistics().total().fibers +
+                                 protocols_->counts.received.load(std::memory_order_relaxed);
+  const std::int64_t now = os::now_ns();
+  stall seen = stall::told;
+  if (progress != progress_seen_) stall_.compare_exchange_strong(seen, stall::none);
+  if (progress != progress_seen_ || !workers_.is_idle() || !workers_.somebody_waits()) {
+    progress_seen_ = progress;
+    progress_at_ = now;
+    return;
+  }
+  if (now - progress_at_ < std::int64_t{settings_.stall_s} * 1'000'000'000 ||
+      !stall_.compare_exchange_strong(seen = stall::none, stall::suspected)) {
+    return;
+  }
+  // Others may be working. When they are not, this is called.
+  protocols_->quiet.detect([this] {
+    if (!workers_.somebody_waits() || stopping_.load(std::memory_order_acquire)) {
+      stall_.store(stall::none);
+      return;
+    }
+    stall_.store(stall::told);  // once, and again only after progress
+    std::fputs(
+        "strata: nothing moves on any node any more, and a task waits for what will not come:\n",
+        stderr);
+    print_report();
+    broadcast(kind::report, {});
+  });
+}
+
+void engine::keep_in_touch() {
+  if (stopping_.load(std::memory_order_acquire)) return;
+  const std::lock_guard handling(inbox_);
+  protocols_->life.beat(reception_ != reception::polling || workers_.is_idle());
+}
+
+bool engine::everybody_is_gone() {
+  const std::lock_guard lock(ending_mutex_);
+  // Only node 0 waits for the others; they may go as soon as they have said so.
+  if (self_ != 0 || gave_up_waiting_) return true;
+  for (unsigned n = 0; n < nodes_; ++n) {
+    if (n != self_ && !gone_[n]) return false;
+  }
+  return true;
+}
+
+// ---- failed computations ----
+
+void engine::computation_failed(const std::exception_ptr& error) noexcept {
+  {
+    const std::lock_guard lock(ending_mutex_);
+    if (failure_is_known_) return;
+    failure_is_known_ = true;
+  }
+  const std::string text = describe_failure(error, self_);
+  broadcast(kind::failed, std::as_bytes(std::span(text.data(), text.size())));
+  if (self_ == 0) {
+    // Not here: the failure's lock is held.
+    settle_wanted_.store(true, std::memory_order_release);
+    transports_.front()->wake_receiver();
+  }
+}
+
+// On node 0. The computation is over when nothing moves any more on any node; then all of them
+// forget it; and only when they have, those who wait here are told, who may begin the next one.
+void engine::settle_failure() {
+  protocols_->quiet.detect([this] {
+    for (unsigned n = 1; n < nodes_; ++n) {
+      protocols_->counts.sent.fetch_add(1, std::memory_order_seq_cst);
+      links_->post(static_cast<node_id>(n), kind::settled, {}, {});
+    }
+    protocols_->quiet.detect([this] {
+      {
+        const std::lock_guard lock(ending_mutex_);
+        failure_is_known_ = false;
+      }
+      workers_.settle(false);
+    });
+  });
+}
+
+}  // namespace strata::cluster

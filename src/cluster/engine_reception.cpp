@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine's inbox: who looks for messages, when, and what becomes of each.
+#include <algorithm>
+#include <string>
+
+#include "cluster/engine.hpp"
+#include "net/causality.hpp"
+#include "os/clock.hpp"
+#include "strata/error.hpp"
+
+namespace strata::cluster {
+namespace {
+
+constexpr std::size_t messages_at_once = 256;
+constexpr std::int64_t leave_every_ns = 10'000'000;
+
+// Set while this thread handles messages: it must not wait for anything that needs messages to be
+// handled.
+thread_local bool is_handling = false;
+
+}  // namespace
+
+void engine::on_message(const net::header& h, std::span<const std::byte> payload) {
+  net::message_arrives();
+  protocols_->life.heard_of(h.source);
+  try {
+    handle(h.source, static_cast<kind>(h.kind), payload);
+  } catch (const malformed& e) {
+    on_lost(h.source, std::string("it has sent nonsense: ") + e.what());
+  } catch (...) {
+    // The program's mistake, such as a signal too many.
+    workers_.fail(std::current_exception());
+  }
+}
+
+void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
+  // Once a node is lost, what the others still send may be for frames that are being unwound.
+  if (broken_.load(std::memory_order_relaxed) && k < kind::failed) return;
+  if (protocols_->on_message(from, k, payload)) return;
+  reader r(payload);
+  switch (k) {
+    case kind::failed: {
+      {
+        const std::lock_guard lock(ending_mutex_);
+        failure_is_known_ = true;
+      }
+      workers_.fail(std::make_exception_ptr(remote_error(from, r.take_text())));
+      if (self_ == 0) settle_failure();
+      return;
+    }
+    case kind::settled: {
+      {
+        const std::lock_guard lock(ending_mutex_);
+        failure_is_known_ = false;
+      }
+      workers_.settle(true);
+      protocols_->counts.received.fetch_add(1, std::memory_order_seq_cst);
+      return;
+    }
+    case kind::stop:
+      stopping_.store(true, std::memory_order_seq_cst);
+      return end(ending::stopped);
+    case kind::goodbye: {
+      const std::lock_guard lock(ending_mutex_);
+      gone_[from] = true;
+      ended_.notify_all();
+      return;
+    }
+    case kind::report:
+      return print_report();
+    default:
+      throw malformed("a message of no kind that there is");
+  }
+}
+
+std::size_t engine::poll_all() {
+  is_handling = true;
+  polled_at_.store(os::now_ns(), std::memory_order_relaxed);
+  std::size_t n = 0;
+  for (const auto& t : transports_) n += t->poll(*this, messages_at_once);
+  is_handling = false;
+  return n;
+}
+
+bool engine::poll() noexcept {
+  const std::unique_lock lock(inbox_, std::try_to_lock);
+  return lock.owns_lock() && poll_all() != 0;
+}
+
+void engine::begin_polling() noexcept {
+  for (const auto& t : transports_) t->attended();
+}
+
+void engine::end_polling() noexcept {
+  for (const auto& t : transports_) t->unattended();
+  // What came while nobody was woken for it. Not try_lock: whoever holds the inbox may have passed
+  // it already, and count on us.
+  const std::lock_guard lock(inbox_);
+  poll_all();
+}
+
+void engine::run_receiver(net::transport& t) {
+  const std::int64_t beat_ns = protocols_->life.beat_ns();
+  const std::int64_t spin_ns = std::int64_t{settings_.receiver_spin_us} * 1000;
+  const bool keeps_time = &t == transports_.front().get();
+  // Half a stall's time, so that a stall is noticed in time.
+  const std::int64_t look_ns =
+      settings_.stall_s == 0 || self_ != 0
+          ? beat_ns
+          : std::min(beat_ns, std::int64_t{settings_.stall_s} * 500'000'000);
+  std::int64_t beat_at = os::now_ns() + beat_ns;
+  while (!stopping_.load(std::memory_order_acquire) || !everybody_is_gone()) {
+    std::int64_t wait_ns = look_ns;
+    if (reception_ != reception::blocking) {
+      // The workers look themselves while there is one awake.
+      const std::uint32_t epoch = idle_epoch_.load(std::memory_order_acquire);
+      if (!workers_.is_idle() && !stopping_.load(std::memory_order_acquire)) {
+        const std::int64_t watch_ns = std::int64_t{settings_.watchdog_us} * 1000;
+        const bool watches = reception_ == reception::watchdog;
+        os::blocking_futex_wait(idle_epoch_, epoch,
+                                watches ? std::min(watch_ns, beat_ns) : beat_ns);
+        if (watches && os::now_ns() - polled_at_.load(std::memory_order_relaxed) >= watch_ns)
+          poll();
+        wait_ns = 0;
+      }
+    }
+    if (wait_ns != 0) {
+      const std::int64_t began = os::now_ns();
+      while (poll() || os::now_ns() - began < spin_ns) os::spin_pause();
+      if (settle_wanted_.exchange(false, std::memory_order_acq_rel)) {
+        settle_failure();
+        continue;
+      }
+      if (report_wanted_.exchange(false, std::memory_order_acq_rel)) print_report();
+      t.wait_for_messages(stopping_.load(std::memory_order_acquire) ? leave_every_ns : wait_ns);
+    }
+    if (keeps_time) look_for_stall();
+    if (keeps_time && os::now_ns() >= beat_at) {
+      beat_at = os::now_ns() + beat_ns;
+      keep_in_touch();
+    }
+  }
+}
+
+void engine::wait_for_room(node_id to) {
+  if (is_handling || !links_->is_congested(to)) return;
+  if (reception_ == reception::blocking) return links_->wait_for_room(to);
+  // Nobody else may be receiving.
+  while (links_->is_congested(to)) {
+    if (!poll()) os::spin_pause();
+  }
+}
+
+}  // namespace strata::cluster

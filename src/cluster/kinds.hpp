@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that nodes say to each other. The numbers are part of the wire version.
+#pragma once
+#include "net/wire.hpp"
+
+namespace strata::cluster {
+
+using net::node_id;
+
+enum class kind : net::message_kind {
+  // Data (split_phase.cpp). All of these carry work: they are counted for quiescence.
+  signal = 1,     // slot
+  increment = 2,  // slot, how many
+  put = 3,        // where to, slot or none, bytes
+  get = 4,        // where from, into, slot or none, how many
+  got = 5,        // as put; answers a get
+  invoke = 6,     // a token
+  drop_in = 7,    // mailbox, offset, bytes in all, bytes
+  returned = 8,   // home of a call, whether it threw, its result or words
+
+  // Stealing (stealing.cpp).
+  steal = 16,    // how many; whether the thief waits when there is nothing
+  tokens = 17,   // load left, tokens. Carries work.
+  nothing = 18,  // there is nothing
+
+  // Quiescence (quiescence.cpp).
+  probe = 32,    // wave
+  passive = 33,  // wave, sent, received
+  settled = 34,  // nothing moves anywhere since a computation failed
+
+  // The job (lifecycle.cpp).
+  failed = 48,     // an exception left a fiber: node, text
+  stop = 49,       // the program has ended
+  heartbeat = 50,  // nothing; but we live
+  lost = 51,       // a node is gone: number, why
+  report = 53,     // print who waits for what
+  goodbye = 52,    // the sender ends on purpose, after `stop`
+};
+
+}  // namespace strata::cluster

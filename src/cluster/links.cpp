@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/links.hpp"
+
+#include "net/causality.hpp"
+#include "strata/detail/check.hpp"
+
+namespace strata::cluster {
+namespace {
+
+// What may be queued for one node before the program has to wait.
+constexpr std::size_t queued_bytes_max = std::size_t{1} << 20;
+constexpr std::int64_t leave_every_ns = 10'000'000;
+
+net::header header_of(node_id from, node_id to, kind k) {
+  net::header h{};
+  h.kind = static_cast<net::message_kind>(k);
+  h.source = from;
+  h.destination = to;
+  return h;
+}
+
+}  // namespace
+
+links::links(node_id self, node_id nodes, std::vector<net::transport*> transports) : self_(self) {
+  for (unsigned i = 0; i < nodes; ++i) {
+    auto p = std::make_unique<peer>();
+    for (net::transport* const t : transports) {
+      if (p->way == nullptr && t->reaches(static_cast<node_id>(i))) p->way = t;
+    }
+    STRATA_CHECK(i == self || p->way != nullptr, i, self);
+    peers_.push_back(std::move(p));
+  }
+}
+
+void links::post(node_id to, kind k, std::span<const std::byte> head,
+                 std::span<const std::byte> body) {
+  STRATA_CHECK(to != self_ && to < peers_.size(), to, self_);
+  const net::leaving_message message(body);
+  peer& p = *peers_[to];
+  if (!p.queueing.load(std::memory_order_acquire)) [[likely]] {
+    switch (p.way->try_send(to, header_of(self_, to, k), head, message.body())) {
+      case net::send_outcome::sent:
+      case net::send_outcome::staged:  // the transport tells the sender thread
+      case net::send_outcome::lost:    // whoever depends on it hears of the loss
+        return;
+      case net::send_outcome::would_block:
+        break;
+    }
+  }
+  if (p.lost.load(std::memory_order_acquire)) return;
+  {
+    const std::lock_guard lock(p.mutex);
+    queued q{k, {}};
+    q.payload.reserve(head.size() + body.size());
+    q.payload.assign(head.begin(), head.end());
+    q.payload.insert(q.payload.end(), body.begin(), body.end());
+    p.queued_bytes.fetch_add(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
+    p.queue.push_back(std::move(q));
+    p.queueing.store(true, std::memory_order_release);
+  }
+  p.way->wake_sender();
+}
+
+bool links::is_congested(node_id to) const noexcept {
+  const peer& p = *peers_[to];
+  return p.queued_bytes.load(std::memory_order_relaxed) > queued_bytes_max &&
+         !p.lost.load(std::memory_order_relaxed);
+}
+
+void links::wait_for_room(node_id to) {
+  if (!is_congested(to)) return;
+  peer& p = *peers_[to];
+  std::unique_lock lock(p.mutex);
+  p.room.wait(lock, [&] { return !is_congested(to); });
+}
+
+bool links::send_queued(node_id to, peer& p) {
+  if (p.queueing.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(p.mutex);
+    bool flushed = false;
+    while (!p.queue.empty()) {
+      const queued& q = p.queue.front();
+      switch (p.way->try_send(to, header_of(self_, to, q.k), q.payload, {})) {
+        case net::send_outcome::would_block:
+          // There may be room once what is staged has gone.
+          if (flushed || !p.way->flush(to)) return false;
+          flushed = true;
+          continue;
+        case net::send_outcome::staged:
+        case net::send_outcome::sent:
+        case net::send_outcome::lost:
+          break;
+      }
+      p.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
+      p.queue.pop_front();
+      flushed = false;
+    }
+    p.queueing.store(false, std::memory_order_release);
+    p.room.notify_all();
+  }
+  return p.way->flush(to);
+}
+
+void links::run_sender(net::transport& t) {
+  for (;;) {
+    bool done = true;
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+      peer& p = *peers_[i];
+      if (p.way == &t && i != self_) done &= send_queued(static_cast<node_id>(i), p);
+    }
+    const bool leaving = stopping_.load(std::memory_order_acquire);
+    if (leaving && done) return;
+    t.wait_for_room(leaving ? leave_every_ns : net::wait_forever_ns);
+  }
+}
+
+void links::stop() noexcept { stopping_.store(true, std::memory_order_release); }
+
+std::string links::describe_waits() const {
+  std::string text;
+  for (std::size_t n = 0; n < peers_.size(); ++n) {
+    if (const std::size_t bytes = peers_[n]->queued_bytes.load(std::memory_order_relaxed))
+      text +=
+          "  " + std::to_string(bytes) + " bytes wait for room at node " + std::to_string(n) + "\n";
+  }
+  return text;
+}
+
+void links::on_lost(node_id node) {
+  peer& p = *peers_[node];
+  p.lost.store(true, std::memory_order_release);
+  if (p.way != nullptr) p.way->drop(node);
+  const std::lock_guard lock(p.mutex);
+  p.queue.clear();
+  p.queued_bytes.store(0, std::memory_order_relaxed);
+  p.room.notify_all();
+}
+
+bool links::is_lost(node_id node) const noexcept {
+  return peers_[node]->lost.load(std::memory_order_acquire);
+}
+
+}  // namespace strata::cluster

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages to every other node: over which transport they go, and where they wait when it has no
+// room. (Requirements E12, E13, E19: the sender queue and the sender module.)
+//
+// The thread that has something to say hands it to the transport itself; only what finds no room is
+// queued for the sender thread. Nobody waits while it handles a message, so whatever a node's peers
+// do, it goes on receiving: that is why floods and cycles cannot stop for good.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cluster/surroundings.hpp"
+#include "net/transport.hpp"
+
+namespace strata::cluster {
+
+class links {
+ public:
+  // The first transport that reaches a node carries what is sent there.
+  links(node_id self, node_id nodes, std::vector<net::transport*> transports);
+
+  void post(node_id to, kind k, std::span<const std::byte> head, std::span<const std::byte> body);
+
+  // True while more is queued for that node than it should be.
+  [[nodiscard]] bool is_congested(node_id to) const noexcept;
+  // Blocks until it is not, or the node is lost.
+  void wait_for_room(node_id to);
+
+  // The body of t's sender thread: sends what was queued, until stop().
+  void run_sender(net::transport& t);
+  // Makes the senders leave once everything queued is on its way, or cannot be sent any more. The
+  // caller wakes them.
+  void stop() noexcept;
+
+  // For people: what waits for room.
+  [[nodiscard]] std::string describe_waits() const;
+
+  void on_lost(node_id node);
+  [[nodiscard]] bool is_lost(node_id node) const noexcept;
+  [[nodiscard]] net::transport* way_to(node_id node) const noexcept { return peers_[node]->way; }
+
+ private:
+  struct queued {
+    kind k;
+    std::vector<std::byte> payload;
+  };
+  struct peer {
+    net::transport* way = nullptr;
+    std::mutex mutex;
+    std::condition_variable room;
+    std::deque<queued> queue;
+    std::atomic<std::size_t> queued_bytes{0};
+    // Set while the queue is in use, so that nothing overtakes it.
+    std::atomic<bool> queueing{false};
+    std::atomic<bool> lost{false};
+  };
+  // True when nothing is left that could be sent now.
+  bool send_queued(node_id to, peer& p);
+
+  const node_id self_;
+  std::vector<std::unique_ptr<peer>> peers_;  // index: node
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace strata::cluster

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/liveness.hpp"
+
+#include <utility>
+
+namespace strata::cluster {
+namespace {
+
+// Beats in the time after which silence means loss.
+constexpr std::int64_t beats_per_limit = 5;
+
+}  // namespace
+
+liveness::liveness(mailer& mail, const clock& time, std::int64_t limit_ns, loss lost)
+    : mail_(mail),
+      time_(time),
+      limit_ns_(limit_ns),
+      lost_(std::move(lost)),
+      next_(static_cast<node_id>((mail.self() + 1) % mail.nodes())),
+      before_(static_cast<node_id>((mail.self() + mail.nodes() - 1) % mail.nodes())),
+      heard_at_(time.now_ns()),
+      beat_at_(time.now_ns()) {}
+
+std::int64_t liveness::beat_ns() const noexcept { return limit_ns_ / beats_per_limit; }
+
+void liveness::beat(bool listening) {
+  if (next_ == mail_.self()) return;
+  mail_.post(next_, kind::heartbeat, {});
+  const std::int64_t now = time_.now_ns();
+  // A node that was stopped for long has heard nobody, through no fault of theirs.
+  const bool was_stopped = now - beat_at_ > limit_ns_ / 2;
+  beat_at_ = now;
+  if (was_stopped || !listening) {
+    heard_at_.store(now, std::memory_order_relaxed);
+  } else if (now - heard_at_.load(std::memory_order_relaxed) >= limit_ns_) {
+    lost_(before_, "silent for " + std::to_string(limit_ns_ / 1'000'000) + " ms");
+  }
+}
+
+void liveness::heard_of(node_id n) noexcept {
+  if (n == before_) heard_at_.store(time_.now_ns(), std::memory_order_relaxed);
+}
+
+void liveness::tell(node_id lost, const std::string& why) {
+  writer told;
+  told.add(lost).add_text(why);
+  for (unsigned n = 0; n < mail_.nodes(); ++n) {
+    if (n != mail_.self() && n != lost)
+      mail_.post(static_cast<node_id>(n), kind::lost, told.bytes());
+  }
+}
+
+bool liveness::on_message(node_id, kind k, reader r) {
+  if (k == kind::lost) {
+    const auto node = r.take<node_id>();
+    if (node >= mail_.nodes()) throw malformed("the loss of no node");
+    lost_(node, r.take_text());
+    return true;
+  }
+  return k == kind::heartbeat;
+}
+
+}  // namespace strata::cluster

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocols of one node, and who gets which message. The same in the runtime and in the
+// simulation.
+#pragma once
+#include <utility>
+
+#include "cluster/liveness.hpp"
+#include "cluster/quiescence.hpp"
+#include "cluster/split_phase.hpp"
+#include "cluster/stealing.hpp"
+
+namespace strata::cluster {
+
+class protocols {
+ public:
+  protocols(mailer& mail, local_node& here, const clock& time, const stealing_settings& s,
+            std::int64_t lost_after_ns, liveness::loss lost)
+      : data(mail, here, counts),
+        balance(mail, here, data, counts, time, s),
+        quiet(mail, here, counts),
+        life(mail, time, lost_after_ns, std::move(lost)) {}
+
+  // False: a kind that none of them knows. Throws malformed, misuse_error.
+  bool on_message(node_id from, kind k, std::span<const std::byte> payload) {
+    const reader r(payload);
+    return data.on_message(from, k, r) || balance.on_message(from, k, r) ||
+           quiet.on_message(from, k, r) || life.on_message(from, k, r);
+  }
+
+  work_counts counts;
+  split_phase data;
+  stealing balance;
+  quiescence quiet;
+  liveness life;
+};
+
+}  // namespace strata::cluster

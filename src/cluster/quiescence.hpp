@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether anything still moves anywhere. Node 0 sends waves down a binary tree; each node answers
+// when it and all below it are passive, with the sums of messages sent and received. Two waves in a
+// row with the same sums, as many received as sent, prove that nothing moved in between. Source: F.
+// Mattern, "Algorithms for distributed termination detection", 1987 (doi:10.1007/BF01782776), the
+// four-counter method. A wave takes O(log N) steps.
+#pragma once
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "cluster/codec.hpp"
+#include "cluster/surroundings.hpp"
+
+namespace strata::cluster {
+
+class quiescence {
+ public:
+  quiescence(mailer& mail, local_node& here, work_counts& counts);
+
+  // On node 0: calls `done` once nothing has moved anywhere since the call, from whatever thread
+  // finds out.
+  void detect(std::function<void()> done);
+  // This node has just become idle.
+  void node_is_idle();
+
+  bool on_message(node_id from, kind k, reader r);
+
+  // Waves sent so far (node 0).
+  [[nodiscard]] std::uint32_t waves() const;
+
+ private:
+  struct sums {
+    std::uint64_t sent = 0, received = 0;
+    friend bool operator==(const sums&, const sums&) = default;
+  };
+  using callbacks = std::vector<std::function<void()>>;
+  // With the lock. What try_to_answer() returns is called without it.
+  void begin_wave(std::uint32_t wave);
+  [[nodiscard]] callbacks try_to_answer();
+  [[nodiscard]] bool is_idle_with(sums& mine) const;
+  [[nodiscard]] unsigned children() const;
+
+  mailer& mail_;
+  local_node& here_;
+  work_counts& counts_;
+
+  mutable std::mutex mutex_;
+  std::uint32_t wave_ = 0;
+  std::atomic<bool> pending_{false};  // a wave waits for this node's answer
+  unsigned awaited_ = 0;              // children that have not answered
+  sums below_;
+  sums previous_;
+  bool have_previous_ = false;
+  callbacks done_;
+};
+
+}  // namespace strata::cluster

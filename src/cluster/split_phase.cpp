@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/split_phase.hpp"
+
+#include <algorithm>
+
+#include "base/spelling.hpp"
+#include "cluster/failure_text.hpp"
+#include "fibers/mailbox_access.hpp"
+#include "fibers/slot_access.hpp"
+#include "strata/error.hpp"
+
+namespace strata::cluster {
+namespace {
+
+using detail::global_address;
+
+constexpr std::size_t head_bytes_max = 64;
+constexpr std::size_t piece_bytes_max = net::payload_bytes_max - head_bytes_max;
+
+struct put_head {
+  std::uint64_t to, slot;
+};
+struct drop_in_head {
+  std::uint64_t box, offset, bytes;
+};
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& head) {
+  static_assert(sizeof(T) <= head_bytes_max && std::has_unique_object_representations_v<T>);
+  return std::as_bytes(std::span(&head, 1));
+}
+
+std::span<const std::byte> bytes_at(const void* data, std::size_t n) {
+  return {static_cast<const std::byte*>(data), n};
+}
+
+std::uint64_t advanced(std::uint64_t address, std::uint64_t by) {
+  const auto a = global_address::from_bits(address);
+  return global_address(a.node(), static_cast<std::byte*>(a.address()) + by).bits();
+}
+
+}  // namespace
+
+split_phase::split_phase(mailer& mail, local_node& here, work_counts& counts)
+    : mail_(mail), here_(here), counts_(counts) {}
+
+split_phase::requests& split_phase::requests_to(node_id node) {
+  const std::lock_guard lock(tables_mutex_);
+  return requests_[node];
+}
+
+split_phase::large_item& split_phase::large_item_of(node_id node) {
+  const std::lock_guard lock(tables_mutex_);
+  return large_items_[node];
+}
+
+void split_phase::post(node_id to, kind k, std::span<const std::byte> head,
+                       std::span<const std::byte> body) {
+  // Before it can arrive. Partner: on_message() there, and quiescence.
+  counts_.sent.fetch_add(1, std::memory_order_seq_cst);
+  mail_.post(to, k, head, body);
+}
+
+void split_phase::send(node_id to, kind k, std::span<const std::byte> head,
+                       std::span<const std::byte> body) {
+  mail_.wait_for_room(to);
+  post(to, k, head, body);
+}
+
+void split_phase::signal(global_address slot) {
+  send(slot.node(), kind::signal, bytes_of(slot.bits()));
+}
+
+void split_phase::increment(global_address slot, std::uint32_t more) {
+  const std::uint64_t head[] = {slot.bits(), more};
+  send(slot.node(), kind::increment, std::as_bytes(std::span(head)));
+}
+
+void split_phase::put(global_address to, const void* value, std::size_t bytes,
+                      global_address slot) {
+  std::size_t done = 0;
+  do {
+    const std::size_t n = std::min(bytes - done, piece_bytes_max);
+    const bool last = done + n == bytes;
+    const put_head head{advanced(to.bits(), done), last ? slot.bits() : 0};
+    send(to.node(), kind::put, bytes_of(head),
+         bytes_at(static_cast<const std::byte*>(value) + done, n));
+    done += n;
+  } while (done != bytes);
+}
+
+void split_phase::get(global_address from, void* into, std::size_t bytes, global_address slot) {
+  const auto here = global_address(mail_.self(), into).bits();
+  std::size_t done = 0;
+  do {
+    const std::size_t n = std::min(bytes - done, piece_bytes_max);
+    const bool last = done + n == bytes;
+    request(from.node(),
+            {advanced(from.bits(), done), advanced(here, done), last ? slot.bits() : 0, n});
+    done += n;
+  } while (done != bytes);
+}
+
+void split_phase::request(node_id node, const wanted& w) {
+  requests& r = requests_to(node);
+  {
+    const std::lock_guard lock(r.mutex);
+    if (!r.waiting.empty() || (r.in_flight != 0 && r.in_flight + w.bytes > window_bytes)) {
+      r.waiting.push_back(w);
+      return;
+    }
+    r.in_flight += w.bytes;
+  }
+  // Outside the lock, because it may wait. The pieces of one get still go out in order:
+  // this thread posts one before it looks at the next, and on_put() posts those that waited before
+  // it lets go of the lock.
+  send(node, kind::get, bytes_of(w));
+}
+
+void split_phase::invoke(detail::worker& w, node_id node, detail::task* token) {
+  writer out;
+  pack_token(out, *token, mail_.self());
+  token->type->abandon(*token, w);
+  send(node, kind::invoke, out.bytes());
+}
+
+void split_phase::drop_in(global_address box, const void* item, std::size_t bytes) {
+  if (bytes <= piece_bytes_max) {
+    send(box.node(), kind::drop_in, bytes_of(drop_in_head{box.bits(), 0, bytes}),
+         bytes_at(item, bytes));
+    return;
+  }
+  // One large item at a time, so that the pieces of two are not mixed.
+  const std::lock_guard lock(large_item_of(box.node()).sending);
+  for (std::size_t done = 0; done != bytes;) {
+    const std::size_t n = std::min(bytes - done, piece_bytes_max);
+    send(box.node(), kind::drop_in, bytes_of(drop_in_head{box.bits(), done, bytes}),
+         bytes_at(static_cast<const std::byte*>(item) + done, n));
+    done += n;
+  }
+}
+
+void split_phase::give_back(global_address home, const std::exception_ptr& error, const void* value,
+                            std::size_t bytes) {
+  const std::uint64_t head[] = {home.bits(), error != nullptr ? 1U : 0U};
+  if (error == nullptr) {
+    send(home.node(), kind::returned, std::as_bytes(std::span(head)), bytes_at(value, bytes));
+  } else {
+    const std::string text = describe_failure(error, mail_.self());
+    send(home.node(), kind::returned, std::as_bytes(std::span(head)),
+         bytes_at(text.data(), text.size()));
+  }
+}
+
+void split_phase::goes_away(detail::task& t, node_id to, detail::worker& frames) {
+  if (t.type->wire->accept == nullptr) return t.type->abandon(t, frames);
+  std::exception_ptr lost;
+  {
+    const std::lock_guard lock(tables_mutex_);
+    if (lost_ == nullptr) {
+      away_.emplace(&t, to);
+      return;
+    }
+    lost = lost_;
+  }
+  t.type->wire->accept(t, lost, nullptr);
+}
+
+std::string split_phase::describe_waits() {
+  constexpr std::size_t shown_max = 20;
+  std::string text;
+  std::size_t shown = 0;
+  const std::lock_guard lock(tables_mutex_);
+  for (const auto& [task, node] : away_) {
+    if (++shown > shown_max) break;
+    text += "  a call is awaited from node " + std::to_string(node) + ": " +
+            std::string(plain_name(task->type->name())) + "\n";
+  }
+  for (auto& [node, r] : requests_) {
+    const std::lock_guard one(r.mutex);
+    if (r.in_flight == 0) continue;
+    text += "  " + std::to_string(r.in_flight) + " bytes are awaited from node " +
+            std::to_string(node) + ", " + std::to_string(r.waiting.size()) +
+            " more requests wait for them\n";
+  }
+  return text;
+}
+
+void split_phase::lose_calls(const std::exception_ptr& error) {
+  std::unordered_map<detail::task*, node_id> lost;
+  {
+    const std::lock_guard lock(tables_mutex_);
+    lost_ = error;
+    lost.swap(away_);
+  }
+  for (const auto& [t, node] : lost) t->type->wire->accept(*t, error, nullptr);
+}
+
+// ---- from other nodes ----
+
+bool split_phase::on_message(node_id from, kind k, reader r) {
+  switch (k) {
+    case kind::signal:
+      deliver_signal(global_address::from_bits(r.take<std::uint64_t>()));
+      break;
+    case kind::increment: {
+      const auto slot = global_address::from_bits(r.take<std::uint64_t>());
+      const auto more = r.take<std::uint64_t>();
+      if (slot.node() != mail_.self()) throw malformed("an increment for another node");
+      detail::slot_access::increment(slot.address(), static_cast<std::uint32_t>(more));
+      break;
+    }
+    case kind::put:
+      on_put(r, false, from);
+      break;
+    case kind::got:
+      on_put(r, true, from);
+      break;
+    case kind::get:
+      on_get(r, from);
+      break;
+    case kind::invoke:
+      here_.run_soon(unpack_token(here_.outsider(), r));
+      break;
+    case kind::drop_in:
+      on_drop_in(r, from);
+      break;
+    case kind::returned:
+      on_returned(r, from);
+      break;
+    default:
+      return false;
+  }
+  // After what it brought is there for is_idle() to see.
+  counts_.received.fetch_add(1, std::memory_order_seq_cst);
+  return true;
+}
+
+void split_phase::deliver_signal(global_address slot) {
+  if (slot.address() == nullptr) return;
+  if (slot.node() != mail_.self()) {
+    if (slot.node() >= mail_.nodes()) throw malformed("a signal for no node");
+    return post(slot.node(), kind::signal, bytes_of(slot.bits()));
+  }
+  if (detail::task* const enabled = detail::slot_access::signal(slot.address()))
+    here_.run_soon(enabled);
+}
+
+void split_phase::on_put(reader& r, bool answers, node_id from) {
+  const auto head = r.take<put_head>();
+  const auto data = r.take_rest();
+  const auto to = global_address::from_bits(head.to);
+  if (to.node() != mail_.self()) throw malformed("data for another node");
+  if (!data.empty()) std::memcpy(to.address(), data.data(), data.size());
+  deliver_signal(global_address::from_bits(head.slot));
+  if (!answers) return;
+  requests& q = requests_to(from);
+  const std::lock_guard lock(q.mutex);
+  q.in_flight -= std::min(q.in_flight, data.size());
+  while (!q.waiting.empty() &&
+         (q.in_flight == 0 || q.in_flight + q.waiting.front().bytes <= window_bytes)) {
+    const wanted next = q.waiting.front();
+    q.waiting.pop_front();
+    q.in_flight += next.bytes;
+    post(from, kind::get, bytes_of(next));
+  }
+}
+
+void split_phase::on_get(reader& r, node_id from) {
+  const auto w = r.take<wanted>();
+  const auto source = global_address::from_bits(w.from);
+  if (source.node() != mail_.self()) throw malformed("a request for data of another node");
+  if (w.bytes > piece_bytes_max) throw malformed("a request for more than a message holds");
+  post(from, kind::got, bytes_of(put_head{w.into, w.slot}), bytes_at(source.address(), w.bytes));
+}
+
+void split_phase::on_drop_in(reader& r, node_id from) {
+  const auto head = r.take<drop_in_head>();
+  const auto data = r.take_rest();
+  const auto box = global_address::from_bits(head.box);
+  if (box.node() != mail_.self()) throw malformed("an item for a mailbox of another node");
+  if (head.offset == 0 && data.size() == head.bytes) {
+    deliver_signal(
+        detail::mailbox_access::take_in(box.address(), data.data(), data.size()).where());
+    return;
+  }
+  std::vector<std::byte>& whole = large_item_of(from).arriving;
+  if (head.offset == 0) whole.clear();
+  if (head.offset != whole.size() || data.size() > head.bytes - head.offset)
+    throw malformed("pieces of an item do not fit together");
+  whole.insert(whole.end(), data.begin(), data.end());
+  if (whole.size() == head.bytes) {
+    const std::vector<std::byte> item = std::move(whole);
+    whole.clear();
+    deliver_signal(
+        detail::mailbox_access::take_in(box.address(), item.data(), item.size()).where());
+  }
+}
+
+void split_phase::on_returned(reader& r, node_id from) {
+  const auto home = global_address::from_bits(r.take<std::uint64_t>());
+  const bool threw = r.take<std::uint64_t>() != 0;
+  auto* const t = static_cast<detail::task*>(home.address());
+  {
+    const std::lock_guard lock(tables_mutex_);
+    if (home.node() != mail_.self() || away_.erase(t) == 0)
+      throw malformed("the result of a call that is not awaited");
+  }
+  if (threw) {
+    t->type->wire->accept(*t, std::make_exception_ptr(remote_error(from, r.take_text())), nullptr);
+  } else {
+    t->type->wire->accept(*t, nullptr, r.take_bytes(t->type->wire->result_bytes).data());
+  }
+}
+
+void pack_token(writer& out, const detail::task& token, node_id here) {
+  const detail::wire_type& type = *token.type->wire;
+  out.add(type.code->identity());
+  type.pack(token, here, out.grow(type.argument_bytes));
+}
+
+detail::task* unpack_token(detail::worker& w, reader& in) {
+  const detail::wire_type* const type =
+      detail::travelling_code::find(in.take<detail::code_identity>());
+  if (type == nullptr) throw malformed("a token of code that this program does not have");
+  return type->unpack(w, in.take_bytes(type->argument_bytes).data());
+}
+
+}  // namespace strata::cluster

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// EARTH's operations on other nodes: SYNC, INCR_SYNC, PUT_SYNC, GET_SYNC, block moves, INVOKE,
+// DROP_IN. Data is visible before the signal that announces it, because a node handles the messages
+// of another one after the other. (Requirements E5-E7, E10.)
+#pragma once
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "cluster/codec.hpp"
+#include "cluster/surroundings.hpp"
+#include "strata/detail/remote.hpp"
+#include "strata/global_ptr.hpp"
+
+namespace strata::cluster {
+
+class split_phase final : public detail::remote_nodes {
+ public:
+  split_phase(mailer& mail, local_node& here, work_counts& counts);
+
+  // ---- on this node ----
+  void signal(detail::global_address slot) override;
+  void increment(detail::global_address slot, std::uint32_t more) override;
+  void put(detail::global_address to, const void* value, std::size_t bytes,
+           detail::global_address slot) override;
+  void get(detail::global_address from, void* into, std::size_t bytes,
+           detail::global_address slot) override;
+  void invoke(detail::worker& w, node_id node, detail::task* token) override;
+  void drop_in(detail::global_address box, const void* item, std::size_t bytes) override;
+  void give_back(detail::global_address home, const std::exception_ptr& error, const void* value,
+                 std::size_t bytes) override;
+
+  // A task has been packed and goes to another node. A token is gone afterwards; a call stays where
+  // it is and is remembered until its result is here.
+  void goes_away(detail::task& t, node_id to, detail::worker& frames);
+  // Nothing will come back any more: every call that is away, or goes away later, throws this.
+  void lose_calls(const std::exception_ptr& error);
+
+  // For people: calls and data that other nodes owe us.
+  [[nodiscard]] std::string describe_waits();
+
+  // ---- from other nodes ----
+  // False: not one of ours. Throws malformed; misuse_error when the program has sent a signal too
+  // many.
+  bool on_message(node_id from, kind k, reader r);
+
+ private:
+  // Bytes asked of one node and not yet here: what it must have room for when it answers.
+  static constexpr std::size_t window_bytes = std::size_t{4} << 20;
+  struct wanted {
+    std::uint64_t from, into, slot;
+    std::uint64_t bytes;
+  };
+  struct requests {
+    std::mutex mutex;
+    std::size_t in_flight = 0;
+    std::deque<wanted> waiting;
+  };
+  // An item of a mailbox too large for one message.
+  struct large_item {
+    std::mutex sending;
+    std::vector<std::byte> arriving;
+  };
+
+  // For a handler, which must not wait.
+  void post(node_id to, kind k, std::span<const std::byte> head,
+            std::span<const std::byte> body = {});
+  // For the program, which waits while the receiver cannot keep up.
+  void send(node_id to, kind k, std::span<const std::byte> head,
+            std::span<const std::byte> body = {});
+  requests& requests_to(node_id node);
+  large_item& large_item_of(node_id node);
+  void deliver_signal(detail::global_address slot);
+  void request(node_id node, const wanted& w);
+  void on_put(reader& r, bool answers, node_id from);
+  void on_get(reader& r, node_id from);
+  void on_drop_in(reader& r, node_id from);
+  void on_returned(reader& r, node_id from);
+
+  mailer& mail_;
+  local_node& here_;
+  work_counts& counts_;
+  // Of each node that was ever asked, or sent a large item: in a large job, few.
+  std::mutex tables_mutex_;
+  std::unordered_map<detail::task*, node_id> away_;
+  std::exception_ptr lost_;  // what calls throw now
+  std::unordered_map<node_id, requests> requests_;
+  std::unordered_map<node_id, large_item> large_items_;
+};
+
+// A token as bytes: its code's identity and its arguments.
+void pack_token(writer& out, const detail::task& token, node_id here);
+detail::task* unpack_token(detail::worker& w, reader& in);
+
+}  // namespace strata::cluster

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/stealing.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace strata::cluster {
+namespace {
+
+// Tokens in one answer.
+constexpr std::uint32_t batch_max = 32;
+// Victims asked before a node rests on its lifelines.
+constexpr unsigned attempts_max = 4;
+// A sender that is not asked sends at most so often.
+constexpr std::int64_t unasked_every_ns = 50'000;
+constexpr std::size_t answer_bytes_max = net::payload_bytes_max / 2;
+
+struct steal_request {
+  std::uint32_t batch;
+  std::uint32_t waits;  // 1: remember me when you have nothing
+};
+
+}  // namespace
+
+stealing::stealing(mailer& mail, local_node& here, split_phase& data, work_counts& counts,
+                   const clock& time, const stealing_settings& settings)
+    : mail_(mail),
+      data_(data),
+      here_(here),
+      counts_(counts),
+      time_(time),
+      settings_(settings),
+      random_(settings.seed),
+      loads_(mail.nodes()) {
+  hungry_ = settings.how == balancing::sender && mail.nodes() > 1;
+}
+
+void stealing::want_work() {
+  if (state_.load(std::memory_order_relaxed) != state::content || mail_.nodes() < 2) return;
+  const std::lock_guard lock(mutex_);
+  if (state_.load(std::memory_order_relaxed) != state::content) return;
+  if (settings_.how == balancing::sender) return;
+  // Tokens that did not last ten round trips were too few, those that lasted a thousand too many.
+  if (got_at_ != 0 && round_trip_ns_ != 0) {
+    const std::int64_t lasted = time_.now_ns() - got_at_;
+    if (lasted < 10 * round_trip_ns_) batch_ = std::min(2 * batch_, batch_max);
+    if (lasted > 1000 * round_trip_ns_) batch_ = std::max(batch_ / 2, 1U);
+    got_at_ = 0;
+  }
+  attempts_left_ = std::min<unsigned>(attempts_max, mail_.nodes() - 1U);
+  near_left_ = std::min<unsigned>(attempts_left_, static_cast<unsigned>(settings_.near.size()));
+  state_.store(state::asking, std::memory_order_relaxed);
+  ask_next();
+}
+
+void stealing::ask_next() {
+  if (attempts_left_ == 0) return rest();
+  --attempts_left_;
+  const node_id victim = choose_victim();
+  asked_at_ = time_.now_ns();
+  ++counts_of_.asked;
+  ask(victim, false);
+}
+
+void stealing::ask(node_id node, bool wait) {
+  const steal_request request{batch_, wait ? 1U : 0U};
+  mail_.post(node, kind::steal, std::as_bytes(std::span(&request, 1)));
+}
+
+node_id stealing::choose_victim() {
+  const unsigned n = mail_.nodes();
+  if (settings_.how == balancing::informed) {
+    const auto most = std::max_element(loads_.begin(), loads_.end());
+    if (*most != 0) {
+      *most = 0;  // until it is heard of again
+      return static_cast<node_id>(most - loads_.begin());
+    }
+  }
+  // The same host first.
+  if (near_left_ != 0) {
+    --near_left_;
+    return settings_.near[random_.below(settings_.near.size())];
+  }
+  const auto other = static_cast<node_id>(random_.below(n - 1));
+  return other >= mail_.self() ? static_cast<node_id>(other + 1) : other;
+}
+
+void stealing::rest() {
+  state_.store(state::resting, std::memory_order_relaxed);
+  const unsigned n = mail_.nodes();
+  for (unsigned distance = 1; distance < n; distance *= 2) {
+    const auto neighbour = static_cast<node_id>((mail_.self() + distance) % n);
+    ++counts_of_.lifelines;
+    ask(neighbour, true);
+  }
+}
+
+bool stealing::on_message(node_id from, kind k, reader r) {
+  switch (k) {
+    case kind::steal:
+      on_steal(from, r);
+      return true;
+    case kind::tokens:
+      on_tokens(from, r);
+      return true;
+    case kind::nothing: {
+      const std::lock_guard lock(mutex_);
+      loads_[from] = 0;
+      ++counts_of_.refused;
+      if (state_.load(std::memory_order_relaxed) == state::asking) ask_next();
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+void stealing::on_steal(node_id from, reader& r) {
+  const auto request = r.take<steal_request>();
+  std::array<detail::task*, batch_max> found;
+  std::uint32_t n = 0;
+  const std::uint32_t wanted = std::clamp(request.batch, 1U, batch_max);
+  // Never more than about half of what waits here.
+  while (n < wanted && (n == 0 || here_.load() > n)) {
+    detail::task* const t = here_.take_travelling();
+    if (t == nullptr) break;
+    found[n++] = t;
+  }
+  if (n != 0) {
+    send_tokens(from, std::span(found.data(), n), here_.outsider());
+    const std::lock_guard lock(mutex_);
+    counts_of_.given += n;
+    return;
+  }
+  if (request.waits == 0) return mail_.post(from, kind::nothing, {});
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::find(waiting_.begin(), waiting_.end(), from) == waiting_.end())
+      waiting_.push_back(from);
+    hungry_.store(true, std::memory_order_seq_cst);
+  }
+  here_.ask_everybody();
+  // Pushed before the wish was seen, by somebody who may never push again.
+  detail::task* const late = here_.take_travelling();
+  if (late == nullptr) return;
+  {
+    const std::lock_guard lock(mutex_);
+    no_longer_waits(from);
+    ++counts_of_.given;
+  }
+  send_tokens(from, std::span(&late, 1), here_.outsider());
+}
+
+void stealing::no_longer_waits(node_id node) {
+  std::erase(waiting_, node);
+  if (settings_.how != balancing::sender && waiting_.empty())
+    hungry_.store(false, std::memory_order_seq_cst);
+}
+
+void stealing::on_tokens(node_id from, reader& r) {
+  {
+    const std::lock_guard lock(mutex_);
+    loads_[from] = r.take<std::uint32_t>();
+    const std::int64_t now = time_.now_ns();
+    if (state_.load(std::memory_order_relaxed) == state::asking) {
+      const std::int64_t took = now - asked_at_;
+      round_trip_ns_ = round_trip_ns_ == 0 ? took : (7 * round_trip_ns_ + took) / 8;
+    }
+    got_at_ = now;
+    state_.store(state::content, std::memory_order_relaxed);
+  }
+  std::uint64_t taken = 0;
+  while (!r.empty()) {
+    here_.run_soon(unpack_token(here_.outsider(), r));
+    ++taken;
+  }
+  counts_.received.fetch_add(1, std::memory_order_seq_cst);
+  const std::lock_guard lock(mutex_);
+  counts_of_.taken += taken;
+}
+
+// The tokens are gone afterwards.
+void stealing::send_tokens(node_id to, std::span<detail::task* const> tokens,
+                           detail::worker& frames) {
+  writer out;
+  out.add(here_.load());
+  for (detail::task* const t : tokens) {
+    pack_token(out, *t, mail_.self());
+    data_.goes_away(*t, to, frames);
+    if (out.size() > answer_bytes_max && t != tokens.back()) {
+      counts_.sent.fetch_add(1, std::memory_order_seq_cst);
+      mail_.post(to, kind::tokens, out.bytes());
+      out = writer();
+      out.add(here_.load());
+    }
+  }
+  counts_.sent.fetch_add(1, std::memory_order_seq_cst);
+  mail_.post(to, kind::tokens, out.bytes());
+}
+
+void stealing::feed(detail::worker& w) {
+  node_id to = 0;
+  {
+    // Somebody else is at it.
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    if (settings_.how == balancing::sender) {
+      const std::int64_t now = time_.now_ns();
+      if (now - sent_unasked_at_ < unasked_every_ns) return;
+      sent_unasked_at_ = now;
+      to = choose_victim();
+    } else {
+      if (waiting_.empty()) return;
+      to = waiting_.front();
+    }
+  }
+  detail::task* const t = here_.take_travelling_from(w);
+  if (t != nullptr) {
+    {
+      const std::lock_guard lock(mutex_);
+      no_longer_waits(to);
+      ++counts_of_.given;
+    }
+    send_tokens(to, std::span(&t, 1), w);
+  }
+  // The next push may have something for the next one.
+  if (hungry_.load(std::memory_order_seq_cst)) w.deque.ask();
+}
+
+void stealing::on_lost(node_id node) {
+  const std::lock_guard lock(mutex_);
+  no_longer_waits(node);
+}
+
+stealing::statistics stealing::counted() const {
+  const std::lock_guard lock(mutex_);
+  return counts_of_;
+}
+
+}  // namespace strata::cluster

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens from node to node. (Requirement E21; S1.)
+//
+// An idle node asks a few others, one at a time; the answer comes from whoever handles messages
+// there, never from a busy worker. When all of them had nothing it leaves its wish with its
+// lifeline neighbours and is quiet: a neighbour that gets work to spare sends some unasked. So an
+// idle cluster costs nothing, and no work is missed. Source: V. Saraswat, P. Kambadur, S. Kodali,
+// D. Grove, S. Krishnamoorthy, "Lifeline-based global load balancing", 2011
+// (doi:10.1145/1941553.1941582). Our lifelines are the nodes at distances 1, 2, 4, ...: work
+// reaches everybody in O(log N) steps.
+#pragma once
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "base/prng.hpp"
+#include "cluster/split_phase.hpp"
+#include "cluster/surroundings.hpp"
+
+namespace strata::cluster {
+
+// Who is asked, or sends unasked.
+enum class balancing {
+  random,    // an idle node asks others at random, those of its own host first
+  sender,    // a node with work to spare sends it to another at random; idle ones ask nobody
+  informed,  // an idle node asks who had most to do when last heard of
+};
+
+struct stealing_settings {
+  balancing how = balancing::random;
+  std::vector<node_id> near;  // the other nodes of this host
+  std::uint64_t seed = 1;
+};
+
+class stealing {
+ public:
+  stealing(mailer& mail, local_node& here, split_phase& data, work_counts& counts,
+           const clock& time, const stealing_settings& settings);
+
+  // This node is idle. Cheap when it has asked already.
+  void want_work();
+  // w has tasks to spare, and somebody waits. Called by the thread that runs w.
+  void feed(detail::worker& w);
+  // Somebody waits for work of this node.
+  [[nodiscard]] const std::atomic<bool>& hungry() const noexcept { return hungry_; }
+
+  bool on_message(node_id from, kind k, reader r);
+  void on_lost(node_id node);
+
+  struct statistics {
+    std::uint64_t asked = 0, refused = 0, taken = 0, given = 0, lifelines = 0;
+  };
+  [[nodiscard]] statistics counted() const;
+
+ private:
+  enum class state { content, asking, resting };
+
+  // With the lock:
+  void ask_next();
+  void ask(node_id node, bool wait);
+  [[nodiscard]] node_id choose_victim();
+  void rest();
+  void no_longer_waits(node_id node);
+  void on_steal(node_id from, reader& r);
+  void on_tokens(node_id from, reader& r);
+  void send_tokens(node_id to, std::span<detail::task* const> tokens, detail::worker& frames);
+
+  mailer& mail_;
+  split_phase& data_;
+  local_node& here_;
+  work_counts& counts_;
+  const clock& time_;
+  const stealing_settings settings_;
+
+  mutable std::mutex mutex_;
+  prng random_;
+  std::atomic<state> state_{state::content};
+  unsigned attempts_left_ = 0;
+  unsigned near_left_ = 0;
+  std::int64_t asked_at_ = 0;
+  std::int64_t got_at_ = 0;
+  std::int64_t round_trip_ns_ = 0;
+  std::uint32_t batch_ = 1;  // how many tokens to ask for
+  std::vector<std::uint32_t> loads_;
+
+  std::vector<node_id> waiting_;  // peers whose lifeline ends here
+  std::atomic<bool> hungry_{false};
+  std::int64_t sent_unasked_at_ = 0;
+  statistics counts_of_;
+};
+
+}  // namespace strata::cluster

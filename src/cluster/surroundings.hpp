@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the protocols of a node stand on. The runtime and the simulation each have their own, so the
+// protocols are the same in both.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <span>
+
+#include "cluster/kinds.hpp"
+#include "strata/detail/worker.hpp"
+
+namespace strata::cluster {
+
+// Sends messages.
+class mailer {
+ public:
+  [[nodiscard]] virtual node_id self() const noexcept = 0;
+  [[nodiscard]] virtual node_id nodes() const noexcept = 0;
+
+  // The payload is the concatenation of head and body, copied before the call returns; at most
+  // net::payload_bytes_max. Messages of one thread to one node arrive in order. Never blocks: what
+  // the receiver has no room for waits in a queue.
+  virtual void post(node_id to, kind k, std::span<const std::byte> head,
+                    std::span<const std::byte> body = {}) = 0;
+
+  // Blocks while much is queued for that node, so that a program cannot send faster than others
+  // receive. For the program's own threads; messages are handled meanwhile.
+  virtual void wait_for_room(node_id to) = 0;
+
+ protected:
+  ~mailer() = default;
+};
+
+// Runs tasks.
+class local_node {
+ public:
+  // The task runs on some worker of this node.
+  virtual void run_soon(detail::task* t) = 0;
+  // A task that can travel and that nobody has begun; null: none.
+  virtual detail::task* take_travelling() = 0;
+  virtual detail::task* take_travelling_from(detail::worker& w) = 0;
+  // Every worker shares at its next push; what was pushed before can be taken now.
+  virtual void ask_everybody() = 0;
+  // Nobody has anything to do.
+  [[nodiscard]] virtual bool is_idle() const = 0;
+  // What waits to be run here, roughly.
+  [[nodiscard]] virtual std::uint32_t load() const = 0;
+  // The computation fails.
+  virtual void fail(std::exception_ptr error) = 0;
+  // Whose frames are used while a message is handled (one at a time).
+  virtual detail::worker& outsider() = 0;
+
+ protected:
+  ~local_node() = default;
+};
+
+class clock {
+ public:
+  [[nodiscard]] virtual std::int64_t now_ns() const = 0;
+
+ protected:
+  ~clock() = default;
+};
+
+// Messages that carry work: when all nodes have as many received as sent, and none has anything to
+// do, the computation is over. `sent` is raised before the message can arrive, `received` after it
+// has been dealt with.
+struct work_counts {
+  std::atomic<std::uint64_t> sent{0};
+  std::atomic<std::uint64_t> received{0};
+};
+
+}  // namespace strata::cluster

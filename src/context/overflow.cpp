@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context/overflow.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+
+#include "base/spelling.hpp"
+#include "context/stack_pool.hpp"
+#include "strata/detail/check.hpp"
+
+namespace strata::detail {
+namespace {
+
+constexpr std::size_t signal_stack_bytes = 64 * 1024;
+
+// Signal handlers can take no lock: a fixed table of atomics. A runtime more than this many in one
+// process is simply not watched.
+std::array<std::atomic<const stack_pool*>, 64> watched{};
+struct sigaction previous;
+
+// Async-signal-safe.
+void say(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+[[noreturn]] void report(const stack& s, std::size_t stack_bytes) noexcept {
+  // The name first and apart: it can be longer than a text holds.
+  say("strata: stack overflow in task ");
+  say(s.kind != nullptr ? plain_name(s.kind->name()) : "(none)");
+  check_text text;
+  text.add(std::string_view("\nstrata: its stack has "));
+  text.add(static_cast<unsigned long long>(stack_bytes));
+  text.add(std::string_view(" bytes; use a larger one, for example --strata-stack-bytes="));
+  text.add(static_cast<unsigned long long>(stack_bytes * 4 / 1024));
+  text.add(std::string_view("K, or keep large arrays off the stack\n"));
+  say(text.view());
+  _exit(1);
+}
+
+void on_fault(int number, siginfo_t* info, void* machine) {
+  for (const auto& slot : watched) {
+    const stack_pool* pool = slot.load(std::memory_order_acquire);
+    if (pool == nullptr) continue;
+    if (const stack* s = pool->guarding(info->si_addr)) report(*s, pool->stack_bytes());
+  }
+  // Not ours.
+  if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {
+    previous.sa_sigaction(number, info, machine);
+  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(number);
+  } else {
+    // Returning repeats the faulting instruction, this time with the default action: a core dump at
+    // the right place.
+    signal(number, SIG_DFL);
+  }
+}
+
+}  // namespace
+
+void watch_for_overflow(const stack_pool& pool) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction ours;
+    std::memset(&ours, 0, sizeof ours);
+    ours.sa_sigaction = &on_fault;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&ours.sa_mask);
+    sigaction(SIGSEGV, &ours, &previous);
+  });
+  for (auto& slot : watched) {
+    const stack_pool* nobody = nullptr;
+    if (slot.compare_exchange_strong(nobody, &pool, std::memory_order_release,
+                                     std::memory_order_relaxed)) {
+      return;
+    }
+  }
+}
+
+void forget_overflow(const stack_pool& pool) {
+  for (auto& slot : watched) {
+    const stack_pool* ours = &pool;
+    slot.compare_exchange_strong(ours, nullptr, std::memory_order_release,
+                                 std::memory_order_relaxed);
+  }
+}
+
+signal_stack::signal_stack() {
+  stack_t now;
+  if (sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
+  memory_ = std::make_unique<std::byte[]>(signal_stack_bytes);
+  stack_t ours;
+  std::memset(&ours, 0, sizeof ours);
+  ours.ss_sp = memory_.get();
+  ours.ss_size = signal_stack_bytes;
+  sigaltstack(&ours, nullptr);
+}
+
+signal_stack::~signal_stack() {
+  if (memory_ == nullptr) return;
+  stack_t off;
+  std::memset(&off, 0, sizeof off);
+  off.ss_flags = SS_DISABLE;
+  sigaltstack(&off, nullptr);
+}
+
+}  // namespace strata::detail

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts that a worker can be in, and the switch between them, with the sanitizers told.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "strata/detail/task.hpp"
+
+namespace strata::detail {
+
+// Something that can be continued: a worker's own OS stack, or a stack of the pool.
+struct context {
+  void* sp = nullptr;      // where it stopped; meaningless while it runs
+  void* bottom = nullptr;  // lowest address, for AddressSanitizer
+  std::size_t bytes = 0;
+  void* tsan_fiber = nullptr;  // ThreadSanitizer's idea of this context
+};
+
+struct strand;
+class scheduler;
+
+// A stack of the pool. Suspended and queued, it is the task of continuing it.
+struct stack : task, context {
+  std::uintptr_t limit = 0;  // a fork below this address goes on on another stack
+  task* running = nullptr;   // what it was taken for
+  const task_type* kind =
+      nullptr;  // of `running`, which may be gone; null while the stack lies in the pool
+  scheduler* home = nullptr;  // whose workers may continue it
+  stack* next_free = nullptr;
+  strand* measured = nullptr;  // profiling: the strand that stopped here
+};
+
+// Continues `to`; returns when `from` is continued. `from_ends`: nobody ever will.
+void switch_context(context& from, context& to, bool from_ends = false) noexcept;
+
+// The calling OS thread's own stack.
+context context_of_this_thread();
+
+}  // namespace strata::detail

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cold half of fibers' operations on other nodes: who there is to ask, and what can travel.
+#include "strata/detail/remote.hpp"
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "strata/call.hpp"
+#include "strata/detail/worker.hpp"
+#include "strata/error.hpp"
+#include "strata/global_ptr.hpp"
+
+namespace strata::detail {
+namespace {
+
+remote_nodes& other_nodes(const worker& w, node_id_t node) {
+  if (w.others == nullptr || node >= w.nodes) refuse_node(node, w);
+  return *w.others;
+}
+
+// Written before main() and while a library is loaded, by one thread at a time.
+const travelling_code* all_code = nullptr;
+
+std::uint64_t hash_of(std::string_view text) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+}  // namespace
+
+void refuse_node(node_id_t node, const worker& w) {
+  if (w.owner == nullptr) throw misuse_error("a fiber operation outside a runtime");
+  throw misuse_error("no node " + std::to_string(node) + ": this job has " +
+                     (w.nodes == 1 ? "one node, number " + std::to_string(w.node)
+                                   : std::to_string(w.nodes) + " nodes, numbers from 0"));
+}
+
+void remote_signal(worker& w, global_address slot) { other_nodes(w, slot.node()).signal(slot); }
+
+void remote_increment(worker& w, global_address slot, std::uint32_t more) {
+  other_nodes(w, slot.node()).increment(slot, more);
+}
+
+void remote_put(worker& w, global_address to, const void* value, std::size_t bytes,
+                global_address slot) {
+  other_nodes(w, to.node()).put(to, value, bytes, slot);
+}
+
+void remote_get(worker& w, global_address from, void* into, std::size_t bytes,
+                global_address slot) {
+  other_nodes(w, from.node()).get(from, into, bytes, slot);
+}
+
+void remote_invoke(worker& w, std::uint16_t node, task* token) {
+  if (w.others == nullptr || node >= w.nodes) {
+    token->type->abandon(*token, w);
+    refuse_node(node, w);
+  }
+  w.others->invoke(w, node, token);
+}
+
+void remote_drop_in(worker& w, global_address box, const void* item, std::size_t bytes) {
+  other_nodes(w, box.node()).drop_in(box, item, bytes);
+}
+
+void give_back_result(global_address home, const std::exception_ptr& error, const void* value,
+                      std::size_t bytes) {
+  // The call came from another node, so there are others, unless the job has ended meanwhile.
+  worker& w = this_worker();
+  if (w.others != nullptr) w.others->give_back(home, error, value, bytes);
+}
+
+travelling_code::travelling_code(const wire_type& type, const char* module_begin) noexcept
+    : type_(type),
+      // 48 bits of place, 16 of name.
+      identity_((static_cast<std::uint64_t>(reinterpret_cast<const char*>(&type) - module_begin) &
+                 0xffff'ffff'ffffU) |
+                hash_of(type.name()) << 48),
+      next_(all_code) {
+  all_code = this;
+}
+
+const wire_type* travelling_code::find(code_identity identity) noexcept {
+  static const std::unordered_map<code_identity, const wire_type*> known = [] {
+    std::unordered_map<code_identity, const wire_type*> map;
+    for (const travelling_code* c = all_code; c != nullptr; c = c->next_)
+      map.emplace(c->identity_, &c->type_);
+    return map;
+  }();
+  const auto found = known.find(identity);
+  return found == known.end() ? nullptr : found->second;
+}
+
+}  // namespace strata::detail

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strata/slot.hpp"
+
+#include <string>
+
+#include "base/spelling.hpp"
+#include "fibers/slot_access.hpp"
+#include "sched/scheduler.hpp"
+
+namespace strata {
+
+void slot_ptr::increment(std::uint32_t more) const {
+  if (where_.address() == nullptr) return;
+  detail::worker& w = detail::this_worker();
+  if (where_.node() != w.node || w.owner == nullptr)
+    return detail::remote_increment(w, where_, more);
+  detail::slot_access::increment(where_.address(), more);
+}
+
+detail::task* detail::slot_access::signal(void* s) { return static_cast<slot*>(s)->count_signal(); }
+
+void detail::slot_access::increment(void* s, std::uint32_t more) {
+  auto& target = *static_cast<slot*>(s);
+  if (!target.counter_.increment(more))
+    target.refuse("an increment too late, after the last signal");
+}
+
+void slot::refuse(const char* what) const {
+  // The type is still readable when the frame is gone, as long as its memory has not been used
+  // again; so is the counter that told us.
+  throw misuse_error(std::string("sync slot: ") + what + " (" +
+                     std::string(plain_name(type->name())) + ")");
+}
+
+struct completion::waiter final : detail::failure_listener {
+  explicit waiter(completion& c) noexcept : owner(c) {}
+  void computation_failed(detail::worker& w, const std::exception_ptr& e) noexcept override {
+    if (owner.claimed_.exchange(true, std::memory_order_acq_rel)) return;
+    error = e;
+    owner.join_.complete(w);
+  }
+  [[nodiscard]] std::string describe() const override {
+    const std::uint32_t awaited = owner.count();
+    return "a completion that awaits " + std::to_string(awaited) +
+           (awaited == 1 ? " signal" : " signals");
+  }
+  completion& owner;
+  std::exception_ptr error;
+};
+
+void completion::run(detail::task& t, detail::worker& w) {
+  auto& self = static_cast<completion&>(static_cast<slot&>(t));
+  self.counter_.begin();
+  if (!self.claimed_.exchange(true, std::memory_order_acq_rel)) self.join_.complete(w);
+}
+
+void completion::wait() {
+  detail::require_stack();
+  waiter w(*this);
+  detail::scheduler& s = *detail::this_worker().owner;
+  s.await_failure(w);
+  join_.wait();
+  s.forget_failure(w);
+  if (w.error != nullptr) std::rethrow_exception(w.error);
+  if (detail::strand* here = detail::this_worker().current_strand) {
+    here->span = std::max(here->span, path_.load(std::memory_order_relaxed));
+  }
+}
+
+}  // namespace strata

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node's end of the line.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/errno_error.hpp"
+#include "base/values.hpp"
+#include "launch/job.hpp"
+#include "launch/messages.hpp"
+#include "os/descriptor.hpp"
+
+namespace strata::launch {
+
+namespace {
+
+constexpr const char* gone = "the launcher is gone";
+
+// The socket that the variable names, if it is one.
+os::descriptor inherited_socket(const std::string& text) {
+  const auto refuse = [&] {
+    return error(std::string(job_fd_variable) + "=" + text +
+                 " is not a line to a launcher; unset it, or start the program with strata run");
+  };
+  int fd = -1;
+  try {
+    fd = static_cast<int>(parse_whole(text, 0, 1 << 30));
+  } catch (const user_error&) {
+    throw refuse();
+  }
+  int type = 0;
+  socklen_t bytes = sizeof type;
+  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 || type != SOCK_STREAM) {
+    throw refuse();
+  }
+  // Children of the node have no part in the job.
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return os::descriptor(fd);
+}
+
+void send_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) throw error(gone);
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
+}  // namespace
+
+struct control_line::state {
+  os::descriptor line;
+  os::descriptor closing;  // an eventfd: readable after close()
+  std::atomic<bool> closed{false};
+  frame_reader arrived;
+  job_description job;
+
+  // Reads what is there, or waits for it. False at the end of the line.
+  bool fill() {
+    std::array<char, 16384> block;
+    while (true) {
+      const ssize_t bytes = ::recv(line.get(), block.data(), block.size(), 0);
+      if (bytes < 0 && errno == EINTR) continue;
+      if (bytes <= 0) return false;
+      arrived.add({block.data(), static_cast<std::size_t>(bytes)});
+      return true;
+    }
+  }
+
+  frame blocking_next() {
+    while (true) {
+      if (auto next = arrived.next()) return std::move(*next);
+      if (!fill()) throw error(gone);
+    }
+  }
+};
+
+control_line::control_line(std::unique_ptr<state> s) : state_(std::move(s)) {}
+control_line::~control_line() = default;
+
+std::unique_ptr<control_line> control_line::open() {
+  const char* const variable = std::getenv(job_fd_variable);
+  if (variable == nullptr) return nullptr;
+  auto s = std::make_unique<state>();
+  const std::string text = variable;
+  ::unsetenv(job_fd_variable);
+  s->line = inherited_socket(text);
+  s->closing = os::descriptor(::eventfd(0, EFD_CLOEXEC));
+  if (!s->closing) throw errno_error("cannot create an event descriptor", errno);
+  const frame first = s->blocking_next();
+  if (first.kind != frame_kind::welcome) refuse_frame("the first message is not a welcome");
+  s->job = unpack_welcome(first.payload);
+  if (s->job.shared_memory >= 0 && ::fcntl(s->job.shared_memory, F_SETFD, FD_CLOEXEC) != 0) {
+    throw errno_error("cannot use the memory that the nodes of this host share", errno);
+  }
+  return std::unique_ptr<control_line>(new control_line(std::move(s)));
+}
+
+const job_description& control_line::job() const noexcept { return state_->job; }
+
+std::vector<address> control_line::exchange(const address& mine, const std::string& build_id) {
+  send_all(state_->line.get(), pack_reachable({build_id, mine}));
+  const frame answer = state_->blocking_next();
+  if (answer.kind == frame_kind::lost) {
+    const lost_message message = unpack_lost(answer.payload);
+    throw error("node " + std::to_string(message.node) + " " + message.why);
+  }
+  if (answer.kind != frame_kind::directory) refuse_frame("a message comes out of turn");
+  auto everybody = unpack_directory(answer.payload);
+  if (everybody.size() != state_->job.nodes) refuse_frame("the directory is incomplete");
+  return everybody;
+}
+
+bool control_line::wait(const std::function<void(node_id, const std::string&)>& lost) {
+  state& s = *state_;
+  try {
+    while (true) {
+      while (const auto next = s.arrived.next()) {
+        if (next->kind != frame_kind::lost) refuse_frame("a message comes out of turn");
+        const lost_message message = unpack_lost(next->payload);
+        if (message.node >= s.job.nodes) refuse_frame("a message numbers its node wrongly");
+        lost(message.node, message.why);
+      }
+      std::array<pollfd, 2> events{pollfd{s.closing.get(), POLLIN, 0},
+                                   pollfd{s.line.get(), POLLIN, 0}};
+      if (::poll(events.data(), events.size(), -1) < 0) continue;  // a signal
+      if (events[0].revents != 0) return false;
+      if (events[1].revents != 0 && !s.fill()) return true;
+    }
+  } catch (const error&) {
+    // Whoever writes this is not our launcher.
+    return true;
+  }
+}
+
+void control_line::close() noexcept {
+  if (state_->closed.exchange(true)) return;
+  try {
+    send_all(state_->line.get(), pack_finished());
+  } catch (const std::exception&) {
+    // The launcher is gone, which is as good: nobody waits for this message.
+  }
+  const std::uint64_t one = 1;
+  while (::write(state_->closing.get(), &one, sizeof one) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace strata::launch

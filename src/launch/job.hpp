@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process knows of the job that it is a node of, and its line to the launcher.
+//
+// The launcher (tools/strata) starts each node with STRATA_JOB_FD, the number of an inherited
+// stream socket. Over it the node learns the job, says where it can be reached, and learns where
+// the others are:
+//
+//   launcher -> node   welcome   (job_description; the memory of same-host nodes as a descriptor)
+//   node -> launcher   reachable (its build id and TCP address)
+//   launcher -> node   directory (everybody's address; sent when all are there)
+//   launcher -> node   lost      (node, why: its process ended before the job did)
+//   node -> launcher   finished  (the node leaves on purpose)
+//
+// The end of the line means that the launcher is gone: the node ends at once.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace strata::launch {
+
+using node_id = std::uint16_t;
+using job_key = std::array<std::uint8_t, 32>;
+
+// Holds the number of the node's end of the line; unset by control_line::open().
+inline constexpr const char* job_fd_variable = "STRATA_JOB_FD";
+
+enum class transport_choice : std::uint8_t { automatic, shm, tcp };
+
+struct job_description {
+  std::uint64_t job = 0;  // random; for messages and log lines
+  job_key key{};          // secret, fresh for the job
+  node_id node = 0;
+  node_id nodes = 1;
+  std::vector<std::uint16_t> host_of;  // node -> number of its host
+  std::vector<int> cpus;               // for this node's workers; empty: all that are allowed
+  unsigned workers = 0;                // 0: as many as cpus
+  transport_choice transport = transport_choice::automatic;
+  std::string bind_address = "127.0.0.1";  // where this node listens
+  int shared_memory = -1;  // memfd that the nodes of this host share, empty at first; -1: none
+  std::int64_t start_limit_ns = 0;  // everybody must have joined by then
+};
+
+struct address {
+  std::string host;  // numeric
+  std::uint16_t port = 0;
+};
+
+// A node's end of the line. One thread calls exchange(); after that one thread calls wait().
+class control_line {
+ public:
+  // Null when this process was not started by a launcher. Reads the welcome; blocks until it is
+  // there. Throws strata::error when the line is broken or the launcher speaks another version.
+  static std::unique_ptr<control_line> open();
+  ~control_line();
+  control_line(const control_line&) = delete;
+  control_line& operator=(const control_line&) = delete;
+
+  [[nodiscard]] const job_description& job() const noexcept;
+
+  // Tells where this node listens and returns where all do (index: node). Blocks until the last has
+  // come. When a node does not come, or is of another build, the launcher says so and ends all
+  // nodes; this call then throws strata::error at most (the line has ended, a node is lost).
+  std::vector<address> exchange(const address& mine, const std::string& build_id);
+
+  // Blocks. Calls lost(node, why) for each node whose process has ended too early; returns when
+  // the line ends (true: the launcher is gone) or close() was called (false). lost must not throw.
+  bool wait(const std::function<void(node_id, const std::string&)>& lost);
+  // Says that this node leaves on purpose; ends wait(). Any thread.
+  void close() noexcept;
+
+ private:
+  struct state;
+  explicit control_line(std::unique_ptr<state> s);
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace strata::launch

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/messages.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace strata::launch {
+
+namespace {
+
+constexpr std::size_t host_bytes_max = 255;
+constexpr std::size_t build_id_bytes_max = 256;
+constexpr std::size_t why_bytes_max = 4096;
+
+void write_address(payload_writer& out, const address& where) {
+  out.text(where.host).u16(where.port);
+}
+
+address read_address(payload_reader& in) {
+  address where;
+  where.host = in.text(host_bytes_max);
+  where.port = in.u16();
+  return where;
+}
+
+std::uint32_t from_int(int value) { return static_cast<std::uint32_t>(value); }
+
+// -1 or a number that an int holds.
+int to_int(std::uint32_t value) {
+  if (value == from_int(-1)) return -1;
+  if (value > static_cast<std::uint32_t>(std::numeric_limits<int>::max())) {
+    refuse_frame("a number in a message is out of range");
+  }
+  return static_cast<int>(value);
+}
+
+}  // namespace
+
+void write_job(payload_writer& out, const job_description& job) {
+  out.u64(job.job);
+  for (const std::uint8_t byte : job.key) out.u8(byte);
+  out.u16(job.node).u16(job.nodes);
+  for (const std::uint16_t host : job.host_of) out.u16(host);
+  out.u32(static_cast<std::uint32_t>(job.cpus.size()));
+  for (const int cpu : job.cpus) out.u32(from_int(cpu));
+  out.u32(job.workers).u8(static_cast<std::uint8_t>(job.transport)).text(job.bind_address);
+  out.u32(from_int(job.shared_memory)).u64(static_cast<std::uint64_t>(job.start_limit_ns));
+}
+
+job_description read_job(payload_reader& in) {
+  job_description job;
+  job.job = in.u64();
+  for (std::uint8_t& byte : job.key) byte = in.u8();
+  job.node = in.u16();
+  job.nodes = in.u16();
+  if (job.node >= job.nodes) refuse_frame("a message numbers its node wrongly");
+  for (unsigned node = 0; node < job.nodes; ++node) job.host_of.push_back(in.u16());
+  job.cpus.resize(in.count(4));
+  for (int& cpu : job.cpus) {
+    cpu = to_int(in.u32());
+    if (cpu < 0) refuse_frame("a message names a CPU that cannot be");
+  }
+  job.workers = in.u32();
+  const std::uint8_t transport = in.u8();
+  if (transport > static_cast<std::uint8_t>(transport_choice::tcp)) {
+    refuse_frame("a message names an unknown transport");
+  }
+  job.transport = static_cast<transport_choice>(transport);
+  job.bind_address = in.text(host_bytes_max);
+  job.shared_memory = to_int(in.u32());
+  const std::uint64_t limit = in.u64();
+  if (limit > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    refuse_frame("a number in a message is out of range");
+  }
+  job.start_limit_ns = static_cast<std::int64_t>(limit);
+  return job;
+}
+
+std::string pack_welcome(const job_description& job) {
+  payload_writer out;
+  write_job(out, job);
+  return pack_frame(frame_kind::welcome, out.bytes());
+}
+
+job_description unpack_welcome(std::string_view payload) {
+  payload_reader in(payload);
+  job_description job = read_job(in);
+  in.done();
+  return job;
+}
+
+std::string pack_reachable(const reachable_message& message) {
+  payload_writer out;
+  out.text(message.build_id);
+  write_address(out, message.where);
+  return pack_frame(frame_kind::reachable, out.bytes());
+}
+
+reachable_message unpack_reachable(std::string_view payload) {
+  payload_reader in(payload);
+  reachable_message message;
+  message.build_id = in.text(build_id_bytes_max);
+  message.where = read_address(in);
+  in.done();
+  return message;
+}
+
+std::string pack_directory(const std::vector<address>& everybody) {
+  payload_writer out;
+  out.u32(static_cast<std::uint32_t>(everybody.size()));
+  for (const address& where : everybody) write_address(out, where);
+  return pack_frame(frame_kind::directory, out.bytes());
+}
+
+std::vector<address> unpack_directory(std::string_view payload) {
+  payload_reader in(payload);
+  std::vector<address> everybody(in.count(6));
+  for (address& where : everybody) where = read_address(in);
+  in.done();
+  return everybody;
+}
+
+std::string pack_lost(const lost_message& message) {
+  payload_writer out;
+  out.u16(message.node).text(std::string_view(message.why).substr(0, why_bytes_max));
+  return pack_frame(frame_kind::lost, out.bytes());
+}
+
+lost_message unpack_lost(std::string_view payload) {
+  payload_reader in(payload);
+  lost_message message;
+  message.node = in.u16();
+  message.why = in.text(why_bytes_max);
+  in.done();
+  return message;
+}
+
+std::string pack_finished() { return pack_frame(frame_kind::finished, {}); }
+
+}  // namespace strata::launch

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages from one node to another through memory that both see: a ring of bytes with one producer
+// and one consumer. Records are contiguous, 16-byte aligned: a header and its payload.
+//
+//      head_ (consumer)          tail_ (producer)          both only grow; position = value mod
+//      size
+//        |  records to be read  |  free
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "net/wire.hpp"
+#include "strata/detail/cpu.hpp"
+
+namespace strata::net::shm {
+
+inline constexpr std::uint32_t skip_mark = 0xffff'ffff;  // length of "go on at the beginning"
+inline constexpr std::size_t record_align = 16;
+
+constexpr std::size_t record_bytes(std::size_t payload) noexcept {
+  return (sizeof(header) + payload + record_align - 1) & ~(record_align - 1);
+}
+
+// Lives in shared memory, zero at first.
+struct ring_words {
+  alignas(detail::destructive_bytes) std::atomic<std::uint64_t> tail;
+  alignas(detail::destructive_bytes) std::atomic<std::uint64_t> head;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// The producer's side, in its own memory.
+class ring_writer {
+ public:
+  ring_writer() = default;
+  ring_writer(ring_words* words, std::byte* data, std::size_t bytes) noexcept
+      : words_(words), data_(data), bytes_(bytes) {}
+
+  // False: no room. The payload is the concatenation of head and body.
+  bool write(const header& h, std::span<const std::byte> head, std::span<const std::byte> body) {
+    const std::size_t wanted = record_bytes(head.size() + body.size());
+    const std::size_t position = tail_ % bytes_;
+    const std::size_t to_end = bytes_ - position;
+    const std::size_t skipped = wanted > to_end ? to_end : 0;
+    if (!has_room(skipped + wanted)) return false;
+    std::byte* at = data_ + position;
+    if (skipped != 0) {
+      std::memcpy(at, &skip_mark, sizeof(skip_mark));
+      at = data_;
+    }
+    std::memcpy(at, &h, sizeof(h));
+    if (!head.empty()) std::memcpy(at + sizeof(h), head.data(), head.size());
+    if (!body.empty()) std::memcpy(at + sizeof(h) + head.size(), body.data(), body.size());
+    tail_ += skipped + wanted;
+    // Pairs with the load in ring_reader::refresh(): who sees the tail sees the record. Seq_cst,
+    // because the caller then looks for a sleeping receiver.
+    words_->tail.store(tail_, std::memory_order_seq_cst);
+    return true;
+  }
+
+  [[nodiscard]] bool has_room(std::size_t wanted) noexcept {
+    if (tail_ + wanted - head_seen_ <= bytes_) return true;
+    // Pairs with the store in ring_reader::release(): what was read is not overwritten
+    // before it was read. Seq_cst for wait_for_room(), which announces itself before it looks.
+    head_seen_ = words_->head.load(std::memory_order_seq_cst);
+    return tail_ + wanted - head_seen_ <= bytes_;
+  }
+
+ private:
+  ring_words* words_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::uint64_t tail_ = 0;
+  std::uint64_t head_seen_ = 0;
+};
+
+// The consumer's side. It believes nothing that it reads.
+class ring_reader {
+ public:
+  enum class outcome { empty, message, malformed };
+
+  void attach(ring_words* words, const std::byte* data, std::size_t bytes) noexcept {
+    words_ = words;
+    data_ = data;
+    bytes_ = bytes;
+  }
+
+  // The next record; payload stays valid until release().
+  outcome read(header& h, std::span<const std::byte>& payload) noexcept {
+    std::uint64_t head = head_.load(std::memory_order_relaxed);
+    if (head == tail_seen_ && !refresh(head)) return outcome::empty;
+    std::size_t position = head % bytes_;
+    std::uint32_t length = 0;
+    std::memcpy(&length, data_ + position, sizeof(length));
+    if (length == skip_mark) {
+      head += bytes_ - position;
+      position = 0;
+      if (head >= tail_seen_) return outcome::malformed;
+    }
+    std::memcpy(&h, data_ + position, sizeof(h));
+    if (h.length > payload_bytes_max || record_bytes(h.length) > bytes_ - position ||
+        head + record_bytes(h.length) > tail_seen_) {
+      return outcome::malformed;
+    }
+    payload = {data_ + position + sizeof(h), h.length};
+    head_.store(head + record_bytes(h.length), std::memory_order_relaxed);
+    return outcome::message;
+  }
+
+  // Bytes read that the producer may not overwrite yet.
+  [[nodiscard]] std::size_t held() const noexcept {
+    return head_.load(std::memory_order_relaxed) - released_;
+  }
+
+  // Everything read so far may be overwritten. Seq_cst: the caller then looks for a producer that
+  // waits for room. Partner: shm_transport::wait_for_room().
+  void release() noexcept {
+    released_ = head_.load(std::memory_order_relaxed);
+    words_->head.store(released_, std::memory_order_seq_cst);
+  }
+
+  // Whether there is something to read. Any thread. Seq_cst for wait_for_messages(), which
+  // announces itself before it looks.
+  [[nodiscard]] bool has_something() const noexcept {
+    return words_->tail.load(std::memory_order_seq_cst) != head_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  [[nodiscard]] bool refresh(std::uint64_t head) noexcept {
+    // Pairs with the store in ring_writer::write(). Seq_cst for whoever polls after unattended().
+    tail_seen_ = words_->tail.load(std::memory_order_seq_cst);
+    // A tail that no writer can have written: as good as malformed, and never followed.
+    if (tail_seen_ - head > bytes_) tail_seen_ = head;
+    return head != tail_seen_;
+  }
+
+  ring_words* words_ = nullptr;
+  const std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::atomic<std::uint64_t> head_{0};  // written by whoever polls
+  std::uint64_t released_ = 0;
+  std::uint64_t tail_seen_ = 0;
+};
+
+}  // namespace strata::net::shm

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/shm/shm_transport.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+#include "base/errno_error.hpp"
+#include "os/futex.hpp"
+#include "strata/detail/check.hpp"
+
+namespace strata::net::shm {
+namespace {
+
+// A reader gives room back in steps of an eighth, so that telling the writer costs nothing per
+// message; what is left must hold the largest record twice (a skipped end and the record).
+constexpr std::size_t ring_bytes_default = std::size_t{256} << 10;
+constexpr std::size_t release_part = 8;
+static_assert(ring_bytes_default - ring_bytes_default / release_part >=
+              2 * record_bytes(payload_bytes_max));
+
+}  // namespace
+
+// Per node, written by itself and by its peers.
+struct shm_transport::shared_node {
+  // 1: the receiver sleeps, or is about to, and wants to be woken.
+  alignas(detail::destructive_bytes) os::futex_word receiver_asleep;
+  // Polling threads besides the receiver.
+  std::atomic<std::uint32_t> attendants;
+  // 1: the sender waits for room, or is about to.
+  alignas(detail::destructive_bytes) os::futex_word sender_asleep;
+};
+
+struct shm_transport::peer {
+  node_id node;
+  shared_node* shared;
+  std::mutex writing;  // several threads of this node send to one peer
+  ring_writer out;
+  std::uint32_t out_sequence = 0;
+  std::uint64_t messages_out = 0, bytes_out = 0;
+  std::atomic<bool> refused{false};  // somebody waits for room in `out`
+  std::atomic<bool> lost{false};
+  ring_reader in;
+  std::uint32_t in_sequence = 0;
+};
+
+shm_transport::shm_transport(const settings& s) : self_(s.self) {
+  const std::size_t n = s.nodes.size();
+  const std::size_t ring_bytes = s.ring_bytes != 0 ? s.ring_bytes : ring_bytes_default;
+  const std::size_t control_bytes = n * sizeof(shared_node);
+  const std::size_t words_bytes = n * n * sizeof(ring_words);
+  const std::size_t head_bytes = (control_bytes + words_bytes + 4095) & ~std::size_t{4095};
+  bytes_ = head_bytes + n * n * ring_bytes;
+  // Each node asks for the same size, so it does not matter who comes first.
+  if (::ftruncate(s.memory, static_cast<off_t>(bytes_)) != 0)
+    throw errno_error("cannot size the memory shared by the nodes of this host", errno);
+  void* const mapped = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, s.memory, 0);
+  if (mapped == MAP_FAILED)
+    throw errno_error("cannot map the memory shared by the nodes of this host", errno);
+  memory_ = static_cast<std::byte*>(mapped);
+
+  auto* const nodes = reinterpret_cast<shared_node*>(memory_);
+  auto* const words = reinterpret_cast<ring_words*>(memory_ + control_bytes);
+  std::byte* const data = memory_ + head_bytes;
+  const auto me =
+      static_cast<std::size_t>(std::find(s.nodes.begin(), s.nodes.end(), s.self) - s.nodes.begin());
+  STRATA_CHECK(me < n, me, n);
+  mine_ = &nodes[me];
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i == me) continue;
+    auto p = std::make_unique<peer>();
+    p->node = s.nodes[i];
+    p->shared = &nodes[i];
+    const auto at = [&](std::size_t from, std::size_t to) { return from * n + to; };
+    p->out = ring_writer(&words[at(me, i)], data + at(me, i) * ring_bytes, ring_bytes);
+    p->in.attach(&words[at(i, me)], data + at(i, me) * ring_bytes, ring_bytes);
+    if (by_node_.size() <= p->node) by_node_.resize(std::size_t{p->node} + 1);
+    by_node_[p->node] = p.get();
+    peers_.push_back(std::move(p));
+  }
+}
+
+shm_transport::~shm_transport() { ::munmap(memory_, bytes_); }
+
+shm_transport::peer* shm_transport::find(node_id node) const noexcept {
+  return node < by_node_.size() ? by_node_[node] : nullptr;
+}
+
+bool shm_transport::reaches(node_id node) const noexcept { return find(node) != nullptr; }
+
+send_outcome shm_transport::try_send(node_id to, header h, std::span<const std::byte> head,
+                                     std::span<const std::byte> body) {
+  peer* const p = find(to);
+  if (p == nullptr || p->lost.load(std::memory_order_relaxed)) return send_outcome::lost;
+  h.length = static_cast<std::uint32_t>(head.size() + body.size());
+  STRATA_CHECK(h.length <= payload_bytes_max, h.length);
+  {
+    const std::lock_guard lock(p->writing);
+    h.sequence = p->out_sequence;
+    if (!p->out.write(h, head, body)) {
+      p->refused.store(true, std::memory_order_seq_cst);
+      return send_outcome::would_block;
+    }
+    ++p->out_sequence;
+    ++p->messages_out;
+    p->bytes_out += sizeof(h) + h.length;
+  }
+  // The record, then the look for a sleeper. Partner: wait_for_messages() and unattended(), which
+  // announce themselves and then look for records.
+  if (p->shared->receiver_asleep.load(std::memory_order_seq_cst) != 0 &&
+      p->shared->attendants.load(std::memory_order_seq_cst) == 0 &&
+      p->shared->receiver_asleep.exchange(0, std::memory_order_seq_cst) != 0) {
+    os::futex_wake_shared(p->shared->receiver_asleep, 1);
+    wakes_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return send_outcome::sent;
+}
+
+void shm_transport::lose(peer& p, receiver& r, const char* why) {
+  if (!p.lost.exchange(true, std::memory_order_seq_cst)) r.on_lost(p.node, why);
+}
+
+std::size_t shm_transport::poll(receiver& r, std::size_t messages_max) {
+  std::size_t handed_over = 0;
+  std::uint64_t bytes = 0;
+  const std::size_t n = peers_.size();
+  for (std::size_t i = 0; i < n && handed_over < messages_max; ++i) {
+    peer& p = *peers_[(next_ + i) % n];
+    if (p.lost.load(std::memory_order_relaxed)) continue;
+    header h;
+    std::span<const std::byte> payload;
+    while (handed_over < messages_max) {
+      const auto outcome = p.in.read(h, payload);
+      if (outcome == ring_reader::outcome::empty) break;
+      if (outcome == ring_reader::outcome::malformed || h.source != p.node ||
+          h.destination != self_ || h.sequence != p.in_sequence) {
+        lose(p, r, "its memory holds a malformed message");
+        break;
+      }
+      ++p.in_sequence;
+      ++handed_over;
+      bytes += sizeof(h) + h.length;
+      r.on_message(h, payload);
+      if (p.in.held() >= ring_bytes_default / release_part) {
+        p.in.release();
+        if (p.shared->sender_asleep.load(std::memory_order_seq_cst) != 0 &&
+            p.shared->sender_asleep.exchange(0, std::memory_order_seq_cst) != 0) {
+          os::futex_wake_shared(p.shared->sender_asleep, 1);
+        }
+      }
+    }
+  }
+  if (n != 0) next_ = (next_ + 1) % n;
+  if (handed_over != 0) {
+    messages_in_.store(messages_in_.load(std::memory_order_relaxed) + handed_over,
+                       std::memory_order_relaxed);
+    bytes_in_.store(bytes_in_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  }
+  return handed_over;
+}
+
+bool shm_transport::anything_arrived() noexcept {
+  return std::any_of(peers_.begin(), peers_.end(), [](auto& p) {
+    return !p->lost.load(std::memory_order_relaxed) && p->in.has_something();
+  });
+}
+
+void shm_transport::wait_for_messages(std::int64_t timeout_ns) {
+  mine_->receiver_asleep.store(1, std::memory_order_seq_cst);
+  // Announced; now look once more. Somebody who polls sees what arrives in our place, and looks
+  // again when it stops. Partner: try_send().
+  if (!receiver_called_.exchange(false, std::memory_order_seq_cst) &&
+      (mine_->attendants.load(std::memory_order_seq_cst) != 0 || !anything_arrived()))
+    os::blocking_futex_wait_shared(mine_->receiver_asleep, 1, timeout_ns);
+  mine_->receiver_asleep.store(0, std::memory_order_relaxed);
+}
+
+void shm_transport::wake_receiver() noexcept {
+  receiver_called_.store(true, std::memory_order_seq_cst);
+  if (mine_->receiver_asleep.exchange(0, std::memory_order_seq_cst) != 0)
+    os::futex_wake_shared(mine_->receiver_asleep, INT_MAX);
+}
+
+void shm_transport::attended() noexcept {
+  mine_->attendants.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void shm_transport::unattended() noexcept {
+  mine_->attendants.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void shm_transport::wait_for_room(std::int64_t timeout_ns) {
+  mine_->sender_asleep.store(1, std::memory_order_seq_cst);
+  // Announced; now look once more. Partner: poll(), which releases and then looks for us.
+  bool room = sender_called_.exchange(false, std::memory_order_seq_cst);
+  for (auto& p : peers_) {
+    if (!p->refused.load(std::memory_order_seq_cst)) continue;
+    const std::lock_guard lock(p->writing);
+    if (p->lost.load(std::memory_order_relaxed) ||
+        p->out.has_room(2 * record_bytes(payload_bytes_max))) {
+      p->refused.store(false, std::memory_order_relaxed);
+      room = true;
+    }
+  }
+  if (!room) os::blocking_futex_wait_shared(mine_->sender_asleep, 1, timeout_ns);
+  mine_->sender_asleep.store(0, std::memory_order_relaxed);
+}
+
+void shm_transport::wake_sender() noexcept {
+  sender_called_.store(true, std::memory_order_seq_cst);
+  if (mine_->sender_asleep.exchange(0, std::memory_order_seq_cst) != 0)
+    os::futex_wake_shared(mine_->sender_asleep, INT_MAX);
+}
+
+void shm_transport::drop(node_id node) noexcept {
+  if (peer* const p = find(node)) p->lost.store(true, std::memory_order_seq_cst);
+  wake_sender();
+}
+
+transport::traffic shm_transport::counted() const noexcept {
+  traffic t;
+  for (const auto& p : peers_) {
+    const std::lock_guard lock(p->writing);
+    t.messages_out += p->messages_out;
+    t.bytes_out += p->bytes_out;
+  }
+  t.writes = t.messages_out;
+  t.messages_in = messages_in_.load(std::memory_order_relaxed);
+  t.bytes_in = bytes_in_.load(std::memory_order_relaxed);
+  t.wakes = wakes_.load(std::memory_order_relaxed);
+  return t;
+}
+
+}  // namespace strata::net::shm

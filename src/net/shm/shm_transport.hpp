@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between processes of one host, through memory that they share. No set-up: the launcher
+// passes a memfd, and each node maps it.
+//
+// A sleeping receiver has announced itself in shared memory, and is woken through a futex; one that
+// is awake costs its senders no system call.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "net/shm/ring.hpp"
+#include "net/transport.hpp"
+
+namespace strata::net::shm {
+
+struct settings {
+  int memory = -1;             // memfd, the same for all nodes of the host; stays the caller's
+  node_id self = 0;            // number of this node in its job
+  std::vector<node_id> nodes;  // of this host, self included, in the same order everywhere
+  std::size_t ring_bytes = 0;  // per direction and pair; 0: chosen by the number of nodes
+};
+
+class shm_transport final : public transport {
+ public:
+  // Throws strata::error when the memory cannot be had.
+  explicit shm_transport(const settings& s);
+  ~shm_transport() override;
+
+  [[nodiscard]] capabilities about() const noexcept override { return {true, "shm"}; }
+  [[nodiscard]] bool reaches(node_id peer) const noexcept override;
+  [[nodiscard]] send_outcome try_send(node_id peer, header h, std::span<const std::byte> head,
+                                      std::span<const std::byte> body) override;
+  [[nodiscard]] bool flush(node_id) override { return true; }
+  std::size_t poll(receiver& r, std::size_t messages_max) override;
+  void wait_for_messages(std::int64_t timeout_ns) override;
+  void wake_receiver() noexcept override;
+  void wait_for_room(std::int64_t timeout_ns) override;
+  void wake_sender() noexcept override;
+  void attended() noexcept override;
+  void unattended() noexcept override;
+  void drop(node_id peer) noexcept override;
+  [[nodiscard]] traffic counted() const noexcept override;
+
+ private:
+  struct shared_node;
+  struct peer;
+
+  [[nodiscard]] peer* find(node_id node) const noexcept;
+  [[nodiscard]] bool anything_arrived() noexcept;
+  void lose(peer& p, receiver& r, const char* why);
+
+  std::size_t bytes_ = 0;
+  std::byte* memory_ = nullptr;
+  shared_node* mine_ = nullptr;
+  const node_id self_;
+  std::vector<std::unique_ptr<peer>> peers_;
+  std::vector<peer*> by_node_;
+  // Set by wake_receiver() and wake_sender(), so that a call just before the sleep is not missed.
+  std::atomic<bool> receiver_called_{false}, sender_called_{false};
+  std::size_t next_ = 0;  // where the next poll begins, so that all get their turn
+  std::atomic<std::uint64_t> messages_in_{0}, bytes_in_{0}, wakes_{0};
+};
+
+}  // namespace strata::net::shm

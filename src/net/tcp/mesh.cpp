@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/tcp/mesh.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <deque>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "base/errno_error.hpp"
+#include "os/clock.hpp"
+#include "strata/detail/check.hpp"
+
+namespace strata::net::tcp {
+
+namespace {
+
+// A connection that ends before the verdict may have been pushed out by strangers, so it is tried
+// again; but who has the wrong key must hear of it before the deadline.
+constexpr unsigned attempts_max = 8;
+constexpr std::int64_t first_pause_ns = 10'000'000;
+constexpr std::size_t missing_named_max = 8;
+
+enum class progress { waiting, joined, refused, broken };
+
+// A connection and how far its handshake has come.
+struct conversation {
+  os::descriptor socket;
+  handshake talk;
+  std::string with;  // address, for people
+  std::int64_t limit_ns;
+  int error = 0;  // why it broke; 0: the other side closed it
+
+  [[nodiscard]] short events() const noexcept { return talk.outgoing().empty() ? POLLIN : POLLOUT; }
+
+  // Sends and receives what is possible now.
+  progress advance() {
+    while (talk.now() == handshake::state::talking) {
+      ssize_t n;
+      if (const auto out = talk.outgoing(); !out.empty()) {
+        n = ::send(socket.get(), out.data(), out.size(), MSG_NOSIGNAL);
+        if (n > 0) talk.sent(static_cast<std::size_t>(n));
+      } else {
+        std::array<std::byte, 256> bytes;
+        n = ::recv(socket.get(), bytes.data(), std::min(bytes.size(), talk.wanted()), 0);
+        if (n > 0) talk.received(std::span(bytes).first(static_cast<std::size_t>(n)));
+        if (n == 0) return progress::broken;
+      }
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return progress::waiting;
+      if (n < 0) {
+        error = errno;
+        return progress::broken;
+      }
+    }
+    return talk.now() == handshake::state::joined ? progress::joined : progress::refused;
+  }
+};
+
+class mesh {
+ public:
+  mesh(const identity& me, const listener& at, const std::vector<launch::address>& directory,
+       std::int64_t deadline_ns, const mesh_options& options)
+      : me_(me),
+        at_(at),
+        directory_(directory),
+        deadline_ns_(deadline_ns),
+        options_(options),
+        sockets_(directory.size()),
+        nodes_(directory.size()) {}
+
+  std::vector<os::descriptor> form() {
+    for (node_id n = 0; n < me_.nodes; ++n) missing_ += expects(n);
+    while (missing_ > 0) {
+      now_ns_ = os::now_ns();
+      if (now_ns_ >= deadline_ns_) give_up();
+      drop_late_strangers();
+      begin_connecting();
+      wait();
+    }
+    return std::move(sockets_);
+  }
+
+ private:
+  // What we know of a node we connect to, or wait for.
+  struct other {
+    std::optional<conversation> ours;  // while we talk to it
+    unsigned attempts = 0;
+    std::int64_t next_ns = 0;  // not before then
+    std::string trouble;       // the last thing that went wrong
+  };
+
+  [[nodiscard]] bool expects(node_id n) const noexcept {
+    return n != me_.node && directory_[n].port != 0;
+  }
+
+  void begin_connecting() {
+    for (node_id n = 0; n < me_.node; ++n) {
+      other& o = nodes_[n];
+      if (!expects(n) || sockets_[n] || o.ours || now_ns_ < o.next_ns) continue;
+      os::descriptor s;
+      try {
+        s = connect_to(directory_[n], options_.socket_buffer_bytes);
+      } catch (const user_error&) {
+        throw;
+      } catch (const error& e) {
+        failed(n, e.what());
+        continue;
+      }
+      // It may be a while until that node looks; only the deadline limits our patience.
+      o.ours.emplace(conversation{std::move(s), handshake::connector(me_, n, fresh_nonce()),
+                                  text_of(directory_[n]), deadline_ns_});
+    }
+  }
+
+  void wait() {
+    polled_.clear();
+    if (now_ns_ >= listen_again_ns_) polled_.push_back({at_.get(), POLLIN, 0});
+    const std::size_t first_ours = polled_.size();
+    std::int64_t until_ns = deadline_ns_;
+    if (first_ours == 0) until_ns = std::min(until_ns, listen_again_ns_);
+    for (node_id n = 0; n < me_.node; ++n) {
+      const other& o = nodes_[n];
+      if (o.ours) {
+        polled_.push_back({o.ours->socket.get(), o.ours->events(), 0});
+      } else if (expects(n) && !sockets_[n]) {
+        until_ns = std::min(until_ns, o.next_ns);
+      }
+    }
+    const std::size_t first_stranger = polled_.size();
+    for (const conversation& s : strangers_) {
+      polled_.push_back({s.socket.get(), s.events(), 0});
+      until_ns = std::min(until_ns, s.limit_ns);
+    }
+
+    const std::int64_t pause_ns = std::max<std::int64_t>(until_ns - now_ns_, 0);
+    const timespec pause{pause_ns / 1'000'000'000, pause_ns % 1'000'000'000};
+    if (::ppoll(polled_.data(), polled_.size(), &pause, nullptr) < 0) {
+      if (errno == EINTR) return;
+      throw errno_error("cannot wait for the other nodes", errno);
+    }
+
+    hear_strangers(first_stranger);
+    std::size_t i = first_ours;
+    for (node_id n = 0; n < me_.node; ++n) {
+      if (nodes_[n].ours && polled_[i++].revents != 0) advance_ours(n);
+    }
+    if (first_ours == 1 && polled_[0].revents != 0) accept_all();
+  }
+
+  void advance_ours(node_id n) {
+    other& o = nodes_[n];
+    if (const int code = connect_error(o.ours->socket.get()); code != 0) {
+      return failed(n, o.ours->with + ": " + std::generic_category().message(code));
+    }
+    switch (o.ours->advance()) {
+      case progress::waiting:
+        return;
+      case progress::joined:
+        sockets_[n] = std::move(o.ours->socket);
+        o.ours.reset();
+        --missing_;
+        return;
+      case progress::refused:
+        return refused_by(n);
+      case progress::broken:
+        return failed(
+            n, o.ours->with + ": " +
+                   (o.ours->error != 0 ? std::generic_category().message(o.ours->error)
+                                       : "it closed the connection: is that a node of this job?"));
+    }
+  }
+
+  // Node n, or whoever is at its address, does not want us, or we do not want it.
+  void refused_by(node_id n) {
+    const handshake& talk = nodes_[n].ours->talk;
+    const std::string words =
+        "node " + std::to_string(n) + " (" + nodes_[n].ours->with + ") " + talk.explanation();
+    if (!talk.proved()) return failed(n, nodes_[n].ours->with + ": " + talk.explanation());
+    if (talk.reason() == refusal::other_build || talk.reason() == refusal::other_version) {
+      throw user_error(words);
+    }
+    throw error(words);
+  }
+
+  void failed(node_id n, const std::string& why) {
+    other& o = nodes_[n];
+    o.ours.reset();
+    o.trouble = why;
+    if (++o.attempts == attempts_max) {
+      throw error("cannot join node " + std::to_string(n) + ": " + why);
+    }
+    o.next_ns = now_ns_ + (first_pause_ns << (o.attempts - 1));
+  }
+
+  void accept_all() {
+    // Few at a time: who connects faster than we accept must not push out those who are talking.
+    const std::size_t at_once = std::max<std::size_t>(options_.strangers_max / 16, 1);
+    for (std::size_t i = 0; i < at_once; ++i) {
+      std::string from;
+      os::descriptor s = accept_from(at_.get(), from);
+      if (!s) {
+        if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
+        // Make room and look again soon; the listening socket would report it without end.
+        if (!strangers_.empty()) strangers_.pop_front();
+        listen_again_ns_ = now_ns_ + first_pause_ns;
+        return;
+      }
+      if (strangers_.size() >= options_.strangers_max) strangers_.pop_front();
+      const auto has_joined = [this](node_id n) { return !expects(n) || bool{sockets_[n]}; };
+      strangers_.push_back({std::move(s), handshake::acceptor(me_, has_joined, fresh_nonce()),
+                            std::move(from), now_ns_ + options_.stranger_limit_ns});
+    }
+  }
+
+  void hear_strangers(std::size_t first_polled) {
+    std::size_t i = first_polled;
+    std::erase_if(strangers_, [&](conversation& s) {
+      if (polled_[i++].revents == 0) return false;
+      switch (s.advance()) {
+        case progress::waiting:
+          return false;
+        case progress::joined:
+          welcome(s);
+          return true;
+        case progress::refused:
+          refuse(s);
+          return true;
+        case progress::broken:
+          return true;
+      }
+      return true;
+    });
+  }
+
+  void welcome(conversation& s) {
+    const node_id n = s.talk.peer();
+    if (sockets_[n]) return;  // a second one got its verdict at the same time
+    sockets_[n] = std::move(s.socket);
+    --missing_;
+  }
+
+  void refuse(const conversation& s) {
+    if (s.talk.proved() && s.talk.peer() < nodes_.size()) {
+      nodes_[s.talk.peer()].trouble = s.with + " " + s.talk.explanation();
+    }
+    if (options_.on_refused) options_.on_refused(s.with, s.talk.reason(), s.talk.explanation());
+  }
+
+  void drop_late_strangers() {
+    while (!strangers_.empty() && strangers_.front().limit_ns <= now_ns_) strangers_.pop_front();
+  }
+
+  [[noreturn]] void give_up() const {
+    std::string who;
+    std::size_t named = 0;
+    for (node_id n = 0; n < me_.nodes; ++n) {
+      if (!expects(n) || sockets_[n] || ++named > missing_named_max) continue;
+      if (!who.empty()) who += ", ";
+      who += "node " + std::to_string(n);
+      if (nodes_[n].ours) {
+        who += " (" + nodes_[n].ours->with + " does not answer)";
+      } else if (!nodes_[n].trouble.empty()) {
+        who += " (" + nodes_[n].trouble + ")";
+      }
+    }
+    if (named > missing_named_max) {
+      who += " and " + std::to_string(named - missing_named_max) + " more";
+    }
+    throw error(
+        "node " + std::to_string(me_.node) + " waited in vain for " + who +
+        ": not joined within the time limit" +
+        (listen_again_ns_ == 0 ? "" : "; this node ran out of descriptors: raise ulimit -n"));
+  }
+
+  const identity& me_;
+  const listener& at_;
+  const std::vector<launch::address>& directory_;
+  const std::int64_t deadline_ns_;
+  const mesh_options& options_;
+
+  std::vector<os::descriptor> sockets_;
+  std::vector<other> nodes_;
+  std::deque<conversation> strangers_;  // oldest first, so the first limit is the first's
+  std::size_t missing_ = 0;
+  std::int64_t now_ns_ = 0;
+  std::int64_t listen_again_ns_ = 0;
+  std::vector<pollfd> polled_;
+};
+
+}  // namespace
+
+identity identity_in(const launch::job_description& job, const std::string& build_id) {
+  identity me;
+  me.job = job.job;
+  me.key = job.key;
+  me.node = job.node;
+  me.nodes = job.nodes;
+  me.build_id = build_id.substr(0, build_id_bytes_max);
+  return me;
+}
+
+std::vector<os::descriptor> connect_mesh(const identity& me, const listener& at,
+                                         const std::vector<launch::address>& directory,
+                                         std::int64_t deadline_ns, const mesh_options& options) {
+  STRATA_CHECK(directory.size() == me.nodes, directory.size(), me.nodes);
+  STRATA_CHECK(me.node < me.nodes, me.node, me.nodes);
+  return mesh(me, at, directory, deadline_ns, options).form();
+}
+
+}  // namespace strata::net::tcp

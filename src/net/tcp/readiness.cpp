@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/tcp/readiness.hpp"
+
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/errno_error.hpp"
+#include "net/tcp/wait_for_events.hpp"
+
+namespace strata::net::tcp {
+
+namespace {
+
+constexpr std::uint32_t bell_id = 0xFFFF'FFFF;
+constexpr std::size_t events_max = 64;
+
+}  // namespace
+
+readiness::readiness(poll_mechanism mechanism, std::span<const source> sources)
+    : mechanism_(mechanism),
+      sources_(sources.begin(), sources.end()),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  if (!epoll_) throw errno_error("cannot make an epoll descriptor", errno);
+  const auto add = [&](int fd, std::uint32_t id) {
+    epoll_event event{};
+    event.events = EPOLLIN;  // level-triggered: what a poll() leaves is reported again
+    event.data.u32 = id;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+      throw errno_error("cannot watch a connection", errno);
+    }
+  };
+  add(bell_.get(), bell_id);
+  for (const source& s : sources_) {
+    if (mechanism == poll_mechanism::select && s.fd >= FD_SETSIZE) {
+      throw user_error("select cannot watch so many connections: choose poll or epoll");
+    }
+    add(s.fd, s.id);
+    polled_.push_back({s.fd, POLLIN, 0});
+  }
+}
+
+void readiness::remove(std::uint32_t id) {
+  const auto it =
+      std::find_if(sources_.begin(), sources_.end(), [&](const source& s) { return s.id == id; });
+  if (it == sources_.end()) return;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, it->fd, nullptr);
+  polled_.erase(polled_.begin() + (it - sources_.begin()));
+  sources_.erase(it);
+}
+
+poll_mechanism readiness::chosen() const noexcept {
+  if (mechanism_ != poll_mechanism::automatic) return mechanism_;
+  return sources_.size() <= recv_peers_max ? poll_mechanism::recv : poll_mechanism::epoll;
+}
+
+void readiness::look(std::vector<std::uint32_t>& ready) {
+  switch (chosen()) {
+    case poll_mechanism::automatic:
+    case poll_mechanism::recv:
+      for (const source& s : sources_) ready.push_back(s.id);
+      return;
+    case poll_mechanism::epoll:
+      return take_events(0, ready);
+    case poll_mechanism::poll:
+      return look_by_poll(ready);
+    case poll_mechanism::select:
+      return look_by_select(ready);
+  }
+}
+
+void readiness::look_by_poll(std::vector<std::uint32_t>& ready) {
+  if (::poll(polled_.data(), polled_.size(), 0) <= 0) return;
+  for (std::size_t i = 0; i < polled_.size(); ++i) {
+    if (polled_[i].revents != 0) ready.push_back(sources_[i].id);
+  }
+}
+
+void readiness::look_by_select(std::vector<std::uint32_t>& ready) {
+  fd_set readable;
+  FD_ZERO(&readable);
+  int largest = -1;
+  for (const source& s : sources_) {
+    FD_SET(s.fd, &readable);
+    largest = std::max(largest, s.fd);
+  }
+  timeval no_time{};
+  if (::select(largest + 1, &readable, nullptr, nullptr, &no_time) <= 0) return;
+  for (const source& s : sources_) {
+    if (FD_ISSET(s.fd, &readable)) ready.push_back(s.id);
+  }
+}
+
+void readiness::wait(std::int64_t timeout_ns) {
+  if (!bell_.may_sleep()) return;
+  // Level-triggered: whoever looks afterwards sees what woke us.
+  epoll_event event{};
+  wait_for_events(epoll_.get(), &event, 1, timeout_ns);
+  bell_.awake();
+}
+
+void readiness::take_events(std::int64_t timeout_ns, std::vector<std::uint32_t>& ready) {
+  std::array<epoll_event, events_max> events;
+  const int n =
+      wait_for_events(epoll_.get(), events.data(), static_cast<int>(events_max), timeout_ns);
+  for (int i = 0; i < n; ++i) {
+    const std::uint32_t id = events[static_cast<std::size_t>(i)].data.u32;
+    if (id != bell_id) ready.push_back(id);
+  }
+}
+
+}  // namespace strata::net::tcp

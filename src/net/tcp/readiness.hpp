@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which sockets are worth a recv(), by one of the mechanisms of options.hpp; and sleeping until one
+// is, which is always epoll's.
+#pragma once
+#include <poll.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "net/tcp/doorbell.hpp"
+#include "net/tcp/options.hpp"
+#include "os/descriptor.hpp"
+
+namespace strata::net::tcp {
+
+class readiness {
+ public:
+  struct source {
+    int fd;
+    std::uint32_t id;
+  };
+
+  // Throws strata::error when there are no descriptors left, strata::user_error when select cannot
+  // take a descriptor as large as one of these.
+  readiness(poll_mechanism mechanism, std::span<const source> sources);
+
+  void remove(std::uint32_t id);
+
+  // Appends the ids of sockets that may have something; never blocks.
+  void look(std::vector<std::uint32_t>& ready);
+  // Sleeps until one has, ring() is called, or the time is over. While another thread looks, too.
+  void wait(std::int64_t timeout_ns);
+  // Any thread. True: a thread had to be woken.
+  bool ring() noexcept { return bell_.ring(); }
+
+ private:
+  [[nodiscard]] poll_mechanism chosen() const noexcept;
+  void look_by_poll(std::vector<std::uint32_t>& ready);
+  void look_by_select(std::vector<std::uint32_t>& ready);
+  void take_events(std::int64_t timeout_ns, std::vector<std::uint32_t>& ready);
+
+  const poll_mechanism mechanism_;
+  std::vector<source> sources_;
+  std::vector<pollfd> polled_;  // in the order of sources_
+  os::descriptor epoll_;
+  doorbell bell_;
+};
+
+}  // namespace strata::net::tcp

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/tcp/socket.hpp"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+#include "base/errno_error.hpp"
+
+namespace strata::net::tcp {
+
+namespace {
+
+using address_list = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+address_list resolve(const launch::address& a, int flags) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICHOST | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int code = ::getaddrinfo(a.host.c_str(), std::to_string(a.port).c_str(), &hints, &found);
+  if (code != 0) {
+    throw user_error("'" + a.host + "' is not a numeric address: give one like 127.0.0.1 or ::1 (" +
+                     ::gai_strerror(code) + ")");
+  }
+  return {found, &::freeaddrinfo};
+}
+
+launch::address numeric(const sockaddr_storage& from, socklen_t size) {
+  char host[NI_MAXHOST] = "?";
+  char port[NI_MAXSERV] = "0";
+  ::getnameinfo(reinterpret_cast<const sockaddr*>(&from), size, host, sizeof host, port,
+                sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+  return {host, static_cast<std::uint16_t>(std::stoul(port))};
+}
+
+os::descriptor make_socket(int family, std::size_t buffer_bytes) {
+  os::descriptor s(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!s) throw errno_error("cannot make a socket", errno);
+  // Before connecting or listening: the window that the two sides agree on follows from it.
+  if (buffer_bytes != 0) {
+    const int bytes = static_cast<int>(buffer_bytes);
+    ::setsockopt(s.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    ::setsockopt(s.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+  }
+  return s;
+}
+
+void send_at_once(int fd) noexcept {
+  const int yes = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
+
+}  // namespace
+
+std::string text_of(const launch::address& a) {
+  const bool v6 = a.host.find(':') != std::string::npos;
+  return (v6 ? "[" + a.host + "]" : a.host) + ":" + std::to_string(a.port);
+}
+
+os::descriptor connect_to(const launch::address& to, std::size_t buffer_bytes) {
+  const address_list list = resolve(to, 0);
+  os::descriptor s = make_socket(list->ai_family, buffer_bytes);
+  send_at_once(s.get());
+  if (::connect(s.get(), list->ai_addr, list->ai_addrlen) != 0 && errno != EINPROGRESS) {
+    throw errno_error("cannot connect to " + text_of(to), errno);
+  }
+  return s;
+}
+
+int connect_error(int fd) noexcept {
+  int code = 0;
+  socklen_t size = sizeof code;
+  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size) == 0 ? code : errno;
+}
+
+os::descriptor accept_from(int listening, std::string& from) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  os::descriptor s(::accept4(listening, reinterpret_cast<sockaddr*>(&peer), &size,
+                             SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (s) {
+    send_at_once(s.get());
+    from = text_of(numeric(peer, size));
+  }
+  return s;
+}
+
+listener::listener(const std::string& host, std::uint16_t port, std::size_t buffer_bytes) {
+  const launch::address at{host, port};
+  const address_list list = resolve(at, AI_PASSIVE);
+  socket_ = make_socket(list->ai_family, buffer_bytes);
+  // A job that ended a moment ago does not keep its port.
+  const int yes = 1;
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (::bind(socket_.get(), list->ai_addr, list->ai_addrlen) != 0 ||
+      ::listen(socket_.get(), SOMAXCONN) != 0) {
+    throw user_error("cannot listen on " + text_of(at) + ": " +
+                     std::generic_category().message(errno) +
+                     "; choose another address or port for this node");
+  }
+}
+
+launch::address listener::address() const {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  if (::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0) {
+    throw errno_error("cannot tell where this node listens", errno);
+  }
+  return numeric(own, size);
+}
+
+}  // namespace strata::net::tcp

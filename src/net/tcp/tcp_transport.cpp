@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/tcp/tcp_transport.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/errno_error.hpp"
+#include "strata/detail/check.hpp"
+
+namespace strata::net::tcp {
+
+struct tcp_transport::peer {
+  peer(node_id id_, node_id self, os::descriptor s, const options& o, sender_wait& sender)
+      : id(id_), socket(std::move(s)), out(socket.get(), id_, o, sender), in(id_, self) {}
+
+  const node_id id;
+  os::descriptor socket;  // open until the end, since any thread may be about to write into it
+  outgoing out;
+  incoming in;
+  bool lost = false;                 // reported
+  bool queued = false;               // in turns_
+  std::atomic<bool> dropped{false};  // its end is known already
+};
+
+namespace {
+
+// All calls but blocking writes say MSG_DONTWAIT themselves.
+void make_blocking(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  const timeval limit{0, blocking_write_ms_max * 1000};
+  if (flags < 0 || ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0 ||
+      ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0) {
+    throw errno_error("cannot make a connection blocking", errno);
+  }
+}
+
+std::vector<readiness::source> sources_of(const std::vector<os::descriptor>& sockets) {
+  std::vector<readiness::source> all;
+  for (std::uint32_t n = 0; n < sockets.size(); ++n) {
+    if (sockets[n]) all.push_back({sockets[n].get(), n});
+  }
+  return all;
+}
+
+}  // namespace
+
+tcp_transport::tcp_transport(node_id self, std::vector<os::descriptor> sockets, const options& o)
+    : self_(self),
+      peers_(sockets.size()),
+      readiness_(o.mechanism, sources_of(sockets)),
+      turns_(sockets.size()) {
+  for (std::size_t n = 0; n < sockets.size(); ++n) {
+    if (!sockets[n]) continue;
+    if (o.io == io_mode::blocking) make_blocking(sockets[n].get());
+    peers_[n] =
+        std::make_unique<peer>(static_cast<node_id>(n), self, std::move(sockets[n]), o, sender_);
+  }
+}
+
+tcp_transport::~tcp_transport() {
+  for (const auto& p : peers_) {
+    if (p) (void)p->out.flush();
+  }
+}
+
+tcp_transport::peer& tcp_transport::at(node_id n) const {
+  STRATA_CHECK(reaches(n), n, peers_.size());
+  return *peers_[n];
+}
+
+bool tcp_transport::reaches(node_id n) const noexcept {
+  return n < peers_.size() && peers_[n] != nullptr;
+}
+
+send_outcome tcp_transport::try_send(node_id n, header h, std::span<const std::byte> head,
+                                     std::span<const std::byte> body) {
+  STRATA_DCHECK(h.source == self_, h.source, self_);
+  STRATA_DCHECK(h.destination == n, h.destination, n);
+  return at(n).out.try_send(h, head, body);
+}
+
+bool tcp_transport::flush(node_id n) { return at(n).out.flush(); }
+
+std::size_t tcp_transport::poll(receiver& r, std::size_t messages_max) {
+  readiness_.look(ready_);
+  add_turns();
+  std::size_t handed = 0;
+  for (std::size_t left = turn_count_; left > 0 && handed < messages_max; --left) {
+    peer& p = *turns_[first_turn_];
+    first_turn_ = (first_turn_ + 1) % turns_.size();
+    --turn_count_;
+    p.queued = false;
+    // A fair share of what is allowed, but all of it for the last.
+    const std::size_t share = std::max<std::size_t>((messages_max - handed) / left, 1);
+    handed += serve(p, r, share);
+    if (!p.lost && p.in.has_next()) {
+      ready_.push_back(p.id);
+      add_turns();
+    }
+  }
+  unfinished_.store(turn_count_ > 0, std::memory_order_release);
+  return handed;
+}
+
+// Gives everybody in ready_ a turn, after those who wait for theirs.
+void tcp_transport::add_turns() {
+  for (const std::uint32_t n : ready_) {
+    peer& p = *peers_[n];
+    if (p.queued) continue;
+    p.queued = true;
+    turns_[(first_turn_ + turn_count_++) % turns_.size()] = &p;
+  }
+  ready_.clear();
+}
+
+std::size_t tcp_transport::serve(peer& p, receiver& r, std::size_t messages_max) {
+  using outcome = incoming::outcome;
+  if (p.dropped.load(std::memory_order_relaxed)) {
+    lose(p, r, {});
+    return 0;
+  }
+  if (!p.in.has_next()) {
+    const outcome got = p.in.receive(p.socket.get());
+    if (got == outcome::lost) lose(p, r, p.in.why());
+    if (got != outcome::ok) return 0;
+  }
+  std::size_t handed = 0;
+  while (handed < messages_max && !p.dropped.load(std::memory_order_relaxed)) {
+    header h;
+    std::span<const std::byte> payload;
+    const outcome got = p.in.next(h, payload);
+    if (got == outcome::lost) lose(p, r, p.in.why());
+    if (got != outcome::ok) break;
+    ++handed;
+    r.on_message(h, payload);
+  }
+  return handed;
+}
+
+void tcp_transport::lose(peer& p, receiver& r, const std::string& why) {
+  p.lost = true;
+  readiness_.remove(p.id);
+  p.out.lose(why);
+  if (p.dropped.load(std::memory_order_relaxed)) return;
+  r.on_lost(p.id, p.out.trouble());  // a failed write may have been first, and knows more
+}
+
+void tcp_transport::drop(node_id n) noexcept {
+  if (!reaches(n)) return;
+  peers_[n]->dropped.store(true, std::memory_order_relaxed);
+  peers_[n]->out.lose("was dropped");  // the receiver is woken by the end of the stream
+}
+
+void tcp_transport::wait_for_messages(std::int64_t timeout_ns) {
+  if (!unfinished_.load(std::memory_order_acquire)) readiness_.wait(timeout_ns);
+}
+
+void tcp_transport::wake_receiver() noexcept {
+  if (readiness_.ring()) receiver_wakes_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void tcp_transport::wait_for_room(std::int64_t timeout_ns) {
+  const auto next_due_ns = [this] {
+    std::int64_t due_ns = never_ns;
+    for (const auto& p : peers_) {
+      if (p) due_ns = std::min(due_ns, p->out.due_ns());
+    }
+    return due_ns;
+  };
+  sender_.wait(timeout_ns, next_due_ns, [this](std::uint32_t n) { peers_[n]->out.writable(); });
+}
+
+void tcp_transport::wake_sender() noexcept { sender_.end_wait(); }
+
+transport::traffic tcp_transport::counted() const noexcept {
+  traffic t;
+  for (const auto& p : peers_) {
+    if (!p) continue;
+    p->out.add_to(t);
+    p->in.add_to(t);
+  }
+  t.wakes = sender_.wakes() + receiver_wakes_.load(std::memory_order_relaxed);
+  return t;
+}
+
+}  // namespace strata::net::tcp

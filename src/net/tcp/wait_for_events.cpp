@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/tcp/wait_for_events.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "strata/detail/check.hpp"
+
+namespace strata::net::tcp {
+
+int wait_for_events(int epoll, epoll_event* events, int events_max, std::int64_t timeout_ns) {
+  timespec timeout{};
+  if (timeout_ns >= 0) timeout = {timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
+  int n = ::epoll_pwait2(epoll, events, events_max, timeout_ns >= 0 ? &timeout : nullptr, nullptr);
+  if (n < 0 && errno == ENOSYS) {  // before Linux 5.11: whole milliseconds
+    const std::int64_t ms = (timeout_ns + 999'999) / 1'000'000;
+    const int timeout_ms =
+        timeout_ns < 0 ? -1 : static_cast<int>(std::min<std::int64_t>(ms, 1'000'000));
+    n = ::epoll_wait(epoll, events, events_max, timeout_ms);
+  }
+  STRATA_CHECK(n >= 0 || errno == EINTR, errno);
+  return std::max(n, 0);
+}
+
+}  // namespace strata::net::tcp

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What carries messages between nodes: shared memory, TCP, the simulation. A transport moves whole
+// messages between this node and its peers; it knows nothing of what they mean.
+//
+// Threads: try_send() may be called by any number of threads. poll() is called by one thread at a
+// time (whoever holds the inbox); wait_for_messages() by one thread, the receiver, while others may
+// poll; wait_for_room() and flush() by one thread, the sender. No call but the two waits ever
+// blocks.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "net/wire.hpp"
+
+namespace strata::net {
+
+struct capabilities {
+  bool reliable;  // nothing is lost, doubled or reordered between two nodes
+  const char* name;
+};
+
+enum class send_outcome {
+  sent,         // the message is the transport's now; it will go out without further calls
+  staged,       // the same, but it goes out at the next flush() of that peer at the latest
+  would_block,  // the peer's credits are used up; nothing has happened. wait_for_room() tells when
+                // to try again
+  lost,         // the peer is gone; the message would never arrive
+};
+
+// Who gets what arrives. Called from within poll().
+class receiver {
+ public:
+  // payload is valid during the call only.
+  virtual void on_message(const header& h, std::span<const std::byte> payload) = 0;
+  // The peer is gone, once; `why` is for people ("closed the connection", "sent a malformed
+  // header"). Nothing of it arrives afterwards.
+  virtual void on_lost(node_id peer, const std::string& why) = 0;
+
+ protected:
+  ~receiver() = default;
+};
+
+inline constexpr std::int64_t wait_forever_ns = -1;
+
+class transport {
+ public:
+  virtual ~transport() = default;
+
+  [[nodiscard]] virtual capabilities about() const noexcept = 0;
+
+  // Whether messages for `peer` can go this way.
+  [[nodiscard]] virtual bool reaches(node_id peer) const noexcept = 0;
+
+  // Copies the message, whose payload is the concatenation of head and body; h.length and
+  // h.sequence are set by the callee. Messages of one thread to one peer arrive in order.
+  [[nodiscard]] virtual send_outcome try_send(node_id peer, header h,
+                                              std::span<const std::byte> head,
+                                              std::span<const std::byte> body) = 0;
+
+  // Pushes staged messages for `peer` on their way as far as possible without blocking. False: some
+  // are left; call again after wait_for_room().
+  [[nodiscard]] virtual bool flush(node_id peer) = 0;
+
+  // Hands over at most `messages_max` messages that have arrived; returns how many it handed over.
+  virtual std::size_t poll(receiver& r, std::size_t messages_max) = 0;
+
+  // Sleeps until poll() has something to do, wake_receiver() is called, or the time is over. May
+  // return early for no reason. A message that arrived before the call is not slept over.
+  virtual void wait_for_messages(std::int64_t timeout_ns) = 0;
+  virtual void wake_receiver() noexcept = 0;
+
+  // Sleeps until a peer that refused has room again, wake_sender() is called, or the time is over.
+  virtual void wait_for_room(std::int64_t timeout_ns) = 0;
+  virtual void wake_sender() noexcept = 0;
+
+  // Somebody else polls often for the time being: senders need not wake the receiver. On the way
+  // back the caller polls once more after unattended(), so nothing is slept over. A transport whose
+  // waiting is done by the kernel ignores both.
+  virtual void attended() noexcept {}
+  virtual void unattended() noexcept {}
+
+  // The peer is known to be gone: nothing is sent to it or taken from it any more. Any thread.
+  // on_lost() is not called for it.
+  virtual void drop(node_id) noexcept {}
+
+  // Bytes and messages so far, for statistics and tests.
+  struct traffic {
+    std::uint64_t messages_out = 0, bytes_out = 0, messages_in = 0, bytes_in = 0;
+    std::uint64_t writes = 0;  // system calls or ring pushes that carried them
+    std::uint64_t wakes = 0;   // of sleeping receivers
+  };
+  [[nodiscard]] virtual traffic counted() const noexcept = 0;
+};
+
+}  // namespace strata::net

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/pages.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "base/errno_error.hpp"
+#include "strata/detail/check.hpp"
+
+namespace strata::os {
+
+namespace {
+
+// Linux 6.13: guards live in the page table, so they split no mapping and a process may have
+// millions of guarded stacks instead of vm.max_map_count / 2 = 32,765. Debian 12's headers do not
+// know it yet; an older kernel answers EINVAL.
+constexpr int madv_guard_install = 102;
+
+}  // namespace
+
+std::size_t page_bytes() noexcept {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+std::size_t round_up_to_pages(std::size_t bytes) noexcept {
+  return (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+}
+
+page_range::page_range(std::size_t bytes) : bytes_(round_up_to_pages(bytes)) {
+  STRATA_CHECK(bytes_ >= bytes && bytes > 0, bytes);
+  void* start = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) {
+    throw errno_error("cannot reserve " + std::to_string(bytes_) + " bytes of address space",
+                      errno);
+  }
+  data_ = static_cast<std::byte*>(start);
+}
+
+page_range::~page_range() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+void page_range::guard(std::size_t offset, std::size_t bytes) {
+  STRATA_CHECK(offset <= bytes_ && bytes <= bytes_ - offset, offset, bytes, bytes_);
+  STRATA_CHECK(offset % page_bytes() == 0 && bytes % page_bytes() == 0, offset, bytes);
+  if (madvise(data_ + offset, bytes, madv_guard_install) == 0) return;
+  if (mprotect(data_ + offset, bytes, PROT_NONE) != 0) {
+    const int code = errno;
+    throw errno_error(
+        "cannot protect a guard page" +
+            std::string(code == ENOMEM ? " (too many mappings: raise sysctl vm.max_map_count)"
+                                       : ""),
+        code);
+  }
+}
+
+void page_range::decommit(std::size_t offset, std::size_t bytes) noexcept {
+  STRATA_CHECK(offset <= bytes_ && bytes <= bytes_ - offset, offset, bytes, bytes_);
+  STRATA_CHECK(offset % page_bytes() == 0 && bytes % page_bytes() == 0, offset, bytes);
+  // It can fail only for locked pages, which then simply stay.
+  madvise(data_ + offset, bytes, MADV_DONTNEED);
+}
+
+}  // namespace strata::os

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A range of virtual memory: addresses now, memory when touched. Stacks and frame pools are cut
+// from it.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+namespace strata::os {
+
+/// Bytes of one page of virtual memory.
+std::size_t page_bytes() noexcept;
+
+/// `bytes` rounded up to whole pages.
+std::size_t round_up_to_pages(std::size_t bytes) noexcept;
+
+/// Owns a readable and writable range of zeroed pages. It costs address space only (no swap is
+/// reserved); each page gets memory when first touched. Not synchronised: different threads may use
+/// disjoint parts, one thread destroys it when all are done.
+class page_range {
+ public:
+  page_range() = default;
+
+  /// Reserves `bytes`, rounded up to pages. Throws strata::error when the address space or a limit
+  /// (ulimit -v) is exhausted.
+  explicit page_range(std::size_t bytes);
+  ~page_range();
+  page_range(page_range&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  page_range& operator=(page_range&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_; }
+
+  /// Makes whole pages inaccessible for good: touching them raises SIGSEGV. `offset` and `bytes`
+  /// are multiples of the page. Throws strata::error when the kernel has no room for another
+  /// mapping (sysctl vm.max_map_count).
+  void guard(std::size_t offset, std::size_t bytes);
+
+  /// Gives the memory of whole pages back; they read as zero afterwards. Guards inside stay.
+  void decommit(std::size_t offset, std::size_t bytes) noexcept;
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace strata::os

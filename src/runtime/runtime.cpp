@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strata/runtime.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "cluster/engine.hpp"
+#include "launch/job.hpp"
+#include "sched/scheduler.hpp"
+
+namespace strata {
+
+namespace {
+
+// For the signal handler alone.
+std::atomic<cluster::engine*> engine_to_ask{nullptr};
+void (*handler_before)(int) = SIG_DFL;
+
+void forget_engine() {
+  std::signal(SIGQUIT, handler_before);
+  engine_to_ask.store(nullptr, std::memory_order_release);
+}
+
+void ask_for_report(int) {
+  if (cluster::engine* const e = engine_to_ask.load(std::memory_order_acquire)) e->request_report();
+}
+
+// What the launcher has decided stands in for what the settings leave open.
+options settled(options settings, const launch::control_line* line) {
+  settings.validate();
+  if (line == nullptr) return settings;
+  const launch::job_description& job = line->job();
+  settings.node = job.node;
+  // The launcher has given this node no cores of its own: bound, all nodes would sit on the first.
+  if (job.cpus.empty()) settings.bind = false;
+  if (settings.workers == 0) {
+    settings.workers = job.workers != 0 ? job.workers : static_cast<unsigned>(job.cpus.size());
+  }
+  return settings;
+}
+
+}  // namespace
+
+runtime::runtime(const options& wanted) {
+  std::unique_ptr<launch::control_line> line = launch::control_line::open();
+  const options settings = settled(wanted, line.get());
+  const std::vector<int> cpus = line != nullptr ? line->job().cpus : std::vector<int>{};
+  scheduler_ = std::make_unique<detail::scheduler>(settings, cpus);
+  if (line != nullptr)
+    engine_ = std::make_unique<cluster::engine>(*scheduler_, std::move(line), settings);
+  if (engine_ != nullptr) {
+    engine_to_ask.store(engine_.get(), std::memory_order_release);
+    handler_before = std::signal(SIGQUIT, &ask_for_report);
+  }
+  if (settings.print_binding) std::fprintf(stderr, "strata: %s\n", describe().c_str());
+  if (engine_ == nullptr || engine_->self() == 0) return;
+  const int status = engine_->serve();
+  forget_engine();
+  print_statistics();
+  engine_.reset();
+  scheduler_.reset();
+  std::exit(status);
+}
+
+runtime::~runtime() {
+  scheduler_->wait_idle();
+  if (engine_ != nullptr) {
+    engine_->finish();
+    forget_engine();
+  }
+  print_statistics();
+}
+
+void runtime::print_statistics() const {
+  if (!scheduler_->settings.stats) return;
+  std::string text = stats().to_text();
+  if (engine_ != nullptr) text = engine_->statistics_text() + text;
+  std::fputs(text.c_str(), stderr);
+}
+
+void runtime::wait_idle() {
+  if (is_inside()) throw misuse_error("wait_idle() within the runtime would wait for itself");
+  scheduler_->wait_idle();
+  if (engine_ != nullptr) engine_->wait_until_quiet();
+}
+
+unsigned runtime::workers() const noexcept { return scheduler_->workers(); }
+
+statistics runtime::stats() const {
+  statistics s = scheduler_->read_statistics();
+  if (engine_ != nullptr) s.live_frames += engine_->live_frames();
+  return s;
+}
+
+std::string runtime::describe() const {
+  return engine_ == nullptr ? scheduler_->binding()
+                            : engine_->describe() + ", " + scheduler_->binding();
+}
+
+bool runtime::is_inside() const noexcept { return detail::this_worker().owner == scheduler_.get(); }
+
+std::exception_ptr runtime::enter(detail::root_task& root) { return scheduler_->enter(root); }
+
+void runtime::inject(detail::task& t) { scheduler_->inject(&t); }
+
+}  // namespace strata

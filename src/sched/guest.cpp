@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads from outside: they take the place of a sleeping worker, or hand their work over and wait.
+#include "context/exceptions.hpp"
+#include "context/overflow.hpp"
+#include "os/topology.hpp"
+#include "sched/scheduler.hpp"
+
+namespace strata::detail {
+
+std::exception_ptr scheduler::enter(root_task& root) {
+  const std::uint64_t before = settings.profile ? ticks_in_fibers() : 0;
+  if (const int i = lease(); i >= 0) {
+    run_as_guest(*places_[static_cast<std::size_t>(i)], root);
+  } else {
+    inject(&root);
+    // A worker will need about as long as a sleeper needs to wake up: look for a while first.
+    for (const std::uint64_t began = os::ticks(); os::ticks() - began < spin_ticks_;) {
+      if (root.state.load(std::memory_order_acquire) == root_task::ended) break;
+      os::spin_pause();
+    }
+    std::uint32_t seen = root_task::running;
+    // Release, because the worker that answers must see nothing of ours later than this; acquire
+    // for its results.
+    if (root.state.compare_exchange_strong(seen, root_task::awaited, std::memory_order_acq_rel,
+                                           std::memory_order_acquire)) {
+      while (root.state.load(std::memory_order_acquire) != root_task::ended) {
+        os::blocking_futex_wait(root.state, root_task::awaited);
+      }
+    }
+  }
+  if (settings.profile) {
+    // Fibers are measured on the workers, strands in the root.
+    work_ticks.store(root.measure.work + ticks_in_fibers() - before, std::memory_order_relaxed);
+    span_ticks.store(root.measure.span, std::memory_order_relaxed);
+  }
+  if (failed.load(std::memory_order_acquire)) {
+    // Left behind by this root, perhaps.
+    if (root.failure == nullptr) root.failure = take_failure();
+    clear_failure();
+  }
+  return root.failure;
+}
+
+// The place of the core that the caller runs on. In any other it would share that core with the
+// worker that is bound there, until the kernel notices, which takes it 10 ms and more.
+unsigned scheduler::place_near() const noexcept {
+  const auto cpu = static_cast<std::size_t>(os::current_cpu());
+  return cpu < place_on_cpu_.size() ? place_on_cpu_[cpu] : 0;
+}
+
+// Takes a sleeper's place; -1 when there is none.
+int scheduler::lease() {
+  for (;;) {
+    const int i = idle_.lease(place_near());
+    // Looked at when the place is taken, because then nobody can clear it behind our back; a root
+    // that began before would lose the tokens that it sends until then. Partner: clear_failure().
+    if (i < 0 || !failed.load(std::memory_order_seq_cst)) return i;
+    idle_.hand_back(static_cast<unsigned>(i));
+    clear_failure();
+  }
+}
+
+std::uint64_t scheduler::ticks_in_fibers() const noexcept {
+  std::uint64_t sum = 0;
+  for (const auto& p : places_) sum += p->fiber_ticks.read();
+  return sum;
+}
+
+void root_task::complete() noexcept {
+  const int place_of_guest = guest_place;
+  place& here = this_place();
+  scheduler& s = *here.owner;
+  // While we run, it cannot be cleared.
+  if (s.failed.load(std::memory_order_acquire)) failure = s.take_failure();
+  // Acquire-release: our results for the waiter. Partners: place::dispatch() and
+  // scheduler::enter().
+  if (state.exchange(ended, std::memory_order_seq_cst) == awaited) {
+    os::futex_wake(state, 1);
+  }
+  // A guest may sleep in its place. From its own place it sees the state by itself.
+  if (place_of_guest >= 0 && here.id != static_cast<unsigned>(place_of_guest)) {
+    s.wake_place(place_of_guest);
+  }
+}
+
+void scheduler::run_as_guest(place& p, root_task& root) {
+  // Tasks can overflow here too. Once for each outside thread, until it ends.
+  static thread_local const signal_stack for_overflow;
+  // Who calls from a handler or a destructor keeps its exceptions here: tasks begin with none, and
+  // may end on another thread.
+  const exceptions_in_flight outside = take_exceptions();
+  worker* const outer = strata_current_worker;
+  root.guest_place = static_cast<int>(p.id);
+  p.time.enter(bucket::work);
+  p.native = context_of_this_thread();
+  if (outer->owner != nullptr) {
+    // In a task of another runtime: what we run on is that task's stack.
+    if (const stack* s = static_cast<place*>(outer)->current) {
+      p.native.bottom = s->bottom;
+      p.native.bytes = s->bytes;
+    }
+  }
+  strata_current_worker = &p;
+  root.type->run(root, p);
+  p.dispatch(root.state, true);
+  strata_current_worker = outer;
+  put_exceptions(outside);
+  p.time.enter(bucket::idle);
+  // What the root left behind goes to the place's own thread. So may what it injected, if nobody
+  // was asleep then; and after a failure that thread tells who waits. The place must not look
+  // asleep meanwhile, or wait_idle() would believe that all is done.
+  if (!p.ready.empty() || p.deque.maybe_work() || !p.overflow.empty() ||
+      injected_count_.load(std::memory_order_relaxed) > 0 ||
+      failed.load(std::memory_order_relaxed)) {
+    return idle_.hand_back(p.id);
+  }
+  idle_.give_back(p.id);
+  if (!others_are_quiet()) {
+    // As in sleep(), but without the heavy fence, which would cost more than a small region. Shared
+    // and injected work is seen all the same. Missed can only be an item that its owner is pushing
+    // right now and keeps private: the owner runs it, at worst alone.
+    for (place* victim : p.victims) victim->deque.ask();
+    if (work_is_visible(p)) idle_.wake(p.id);
+  } else if (injected_count_.load(std::memory_order_seq_cst) > 0) {
+    idle_.wake_one();
+  }
+  tell_idle_waiters();
+  if (const visit n(*this); n && is_idle()) n->node_is_idle();
+}
+
+void scheduler::inject(task* t) {
+  {
+    const std::lock_guard lock(injected_mutex_);
+    injected_.push_back(t);
+    // Seq_cst: published before we look for sleepers. Partner: work_is_visible() after announce().
+    injected_count_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  if (idle_.anyone_parked() && !somebody_is_about_to_look()) idle_.wake_one();
+}
+
+// Whether a worker searches; or one has found injected work a moment ago and is likely to be back
+// before a sleeper would be awake, which costs the caller a system call and a microsecond. Called
+// after publishing: who comes back sees what was published.
+bool scheduler::somebody_is_about_to_look() const noexcept {
+  const std::uint64_t began = os::ticks();
+  do {
+    if (searchers_.load(std::memory_order_seq_cst) != 0 ||
+        injected_count_.load(std::memory_order_seq_cst) == 0)
+      return true;
+    if (began - found_injected_at_.load(std::memory_order_relaxed) > return_ticks_) return false;
+    os::spin_pause();
+  } while (os::ticks() - began < return_ticks_);
+  return false;
+}
+
+void scheduler::continue_here(stack& s) {
+  // We exist until s has ended, and from then on until no stranger is here. Partner: the
+  // destructor.
+  strangers_.fetch_add(1, std::memory_order_relaxed);
+  inject(&s);
+  strangers_.fetch_sub(1, std::memory_order_release);
+}
+
+task* scheduler::take_injected() {
+  if (injected_count_.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::lock_guard lock(injected_mutex_);
+  if (injected_.empty()) return nullptr;
+  task* t = injected_.front();
+  injected_.pop_front();
+  injected_count_.fetch_sub(1, std::memory_order_relaxed);
+  found_injected_at_.store(os::ticks(), std::memory_order_relaxed);
+  return t;
+}
+
+void scheduler::wait_idle() {
+  idle_waiters_.fetch_add(1, std::memory_order_seq_cst);
+  for (;;) {
+    const std::uint32_t epoch = idle_epoch_.load(std::memory_order_acquire);
+    if (is_idle() && !failure_is_awaited()) break;
+    os::blocking_futex_wait(idle_epoch_, epoch);
+  }
+  idle_waiters_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+}  // namespace strata::detail

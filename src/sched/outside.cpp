@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler as other nodes see it.
+#include <algorithm>
+#include <thread>
+
+#include "sched/scheduler.hpp"
+#include "strata/detail/fences.hpp"
+
+namespace strata::detail {
+
+void scheduler::join(neighbourhood& n, remote_nodes& others, std::uint16_t node,
+                     std::uint16_t nodes) {
+  for (auto& p : places_) {
+    p->node = node;
+    p->nodes = nodes;
+    p->others = &others;
+    p->polls = n.poll_between_tasks;
+  }
+  // Release: who sees it sees the above. All workers sleep now, or are about to.
+  around_.store(&n, std::memory_order_release);
+}
+
+void scheduler::leave() {
+  // Seq_cst: whoever visits from now on sees that nobody is there. Partner: visit.
+  around_.store(nullptr, std::memory_order_seq_cst);
+  while (visitors_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+  for (auto& p : places_) {
+    p->nodes = 1;
+    p->others = nullptr;
+  }
+}
+
+task* scheduler::take_travelling_from(worker& w) {
+  task* t = nullptr;
+  while (w.deque.steal_if(t, &can_travel) == steal_outcome::lost_race) {
+  }
+  return unmarked(t);
+}
+
+task* scheduler::take_travelling() {
+  for (const bool with_force : {false, true}) {
+    for (auto& p : places_) {
+      if (with_force && (p->deque.has_shared() || !p->deque.maybe_work() || !p->deque.force()))
+        continue;
+      if (task* const t = take_travelling_from(*p)) {
+        // The next one to ask should find something at once.
+        p->deque.ask();
+        return t;
+      }
+    }
+  }
+  return nullptr;
+}
+
+void scheduler::ask_everybody() noexcept {
+  for (auto& p : places_) p->deque.ask();
+  // A push either sees the request or is seen. Partner: split_deque::push().
+  asymmetric_fences::heavy();
+}
+
+std::uint32_t scheduler::load() const noexcept {
+  std::size_t sum = injected_count_.load(std::memory_order_relaxed);
+  for (const auto& p : places_) sum += p->deque.approximate_size();
+  return static_cast<std::uint32_t>(std::min<std::size_t>(sum, UINT32_MAX));
+}
+
+bool scheduler::is_idle() const noexcept {
+  // All asleep and nothing on the way in: nobody is left who could produce work.
+  return injected_count_.load(std::memory_order_seq_cst) == 0 && idle_.sleepers() == places_.size();
+}
+
+}  // namespace strata::detail

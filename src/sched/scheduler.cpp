@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/scheduler.hpp"
+
+#include <pthread.h>
+
+#include <string>
+
+#include "context/overflow.hpp"
+#include "os/topology.hpp"
+
+namespace strata::detail {
+
+void stack_main(void* argument) noexcept;
+
+namespace {
+
+// How long an owner may leave a request unanswered before a thief helps itself: well above the cost
+// of forcing, so that it stays rare.
+constexpr double force_after_us = 25;
+
+// How soon a worker that has found injected work is expected to look for more.
+constexpr double return_within_us = 1;
+
+std::uint64_t to_ticks(double us, double ns_per_tick) {
+  return static_cast<std::uint64_t>(us * 1000 / ns_per_tick);
+}
+
+}  // namespace
+
+scheduler::scheduler(const options& wanted, const std::vector<int>& given)
+    : stacks(wanted.stack_bytes, &stack_main),
+      settings(wanted),
+      places_(),
+      idle_([&] { return wanted.workers != 0 ? wanted.workers : os::choose_workers().workers; }()),
+      ns_per_tick_(os::ns_per_tick()),
+      spin_ticks_(to_ticks(wanted.spin_us, ns_per_tick_)),
+      force_ticks_(to_ticks(force_after_us, ns_per_tick_)),
+      return_ticks_(to_ticks(return_within_us, ns_per_tick_)),
+      started_(os::ticks()) {
+  const std::vector<int> allowed = given.empty() ? os::allowed_cpus() : given;
+  const unsigned count = idle_.places();
+  const std::vector<int> cpus = os::topology::machine().place(allowed, count);
+  oversubscribed_ = count > allowed.size();
+  // Fewer workers than cores because of a quota: bound ones of several such processes would all sit
+  // on the first cores.
+  bound_ = settings.bind && !oversubscribed_ && (wanted.workers != 0 || count == allowed.size());
+  binding_ = std::to_string(count) + (count == 1 ? " worker" : " workers") + " on CPUs " +
+             os::to_ranges(cpus) + (bound_ ? ", bound" : ", not bound");
+  if (wanted.workers == 0) binding_ += " (" + os::choose_workers().reason + ")";
+
+  for (unsigned i = 0; i < count; ++i) {
+    places_.push_back(std::make_unique<place>(depot, *this, i));
+    places_.back()->cpu = cpus[i];
+    if (const auto cpu = static_cast<std::size_t>(cpus[i]); bound_) {
+      if (place_on_cpu_.size() <= cpu) place_on_cpu_.resize(cpu + 1);
+      place_on_cpu_[cpu] = i;
+    }
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    for (const unsigned v : os::topology::machine().steal_order(cpus, i)) {
+      places_[i]->victims.push_back(places_[v].get());
+    }
+  }
+  // Reading the topology takes milliseconds that no worker spent.
+  started_ = os::ticks();
+  for (auto& p : places_) p->time.start(started_);
+  watch_for_overflow(stacks);
+  try {
+    for (auto& p : places_) threads_.emplace_back([this, &p] { thread_main(*p); });
+    // Started means ready: whoever enters next finds a sleeper whose place it can take.
+    wait_idle();
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+scheduler::~scheduler() {
+  wait_idle();
+  clear_failure();  // reports what nobody was told
+  stop();
+  while (strangers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+}
+
+void scheduler::stop() {
+  stopping_.store(1, std::memory_order_seq_cst);
+  for (unsigned i = 0; i < places_.size(); ++i) idle_.wake(i);
+  for (std::thread& t : threads_) t.join();
+  forget_overflow(stacks);
+}
+
+void scheduler::thread_main(place& p) {
+  pthread_setname_np(pthread_self(), ("strata-" + std::to_string(p.id)).c_str());
+  // Best effort: a cpu that has just been taken from us costs speed, nothing else.
+  if (bound_) (void)os::bind_current_thread(p.cpu);
+  const signal_stack for_overflow;
+  p.native = context_of_this_thread();
+  strata_current_worker = &p;
+  // The first thing is to sleep: this thread runs only while no thread from outside is in its
+  // place.
+  while (stopping_.load(std::memory_order_acquire) == 0) {
+    sleep(p, stopping_, false);
+    p.time.enter(bucket::work);
+    p.dispatch(stopping_, false);
+  }
+  strata_current_worker = &no_worker;
+}
+
+}  // namespace strata::detail

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workers of one runtime: how they find work, sleep, wake each other, and let threads from
+// outside in.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "context/stack_pool.hpp"
+#include "os/futex.hpp"
+#include "sched/failure.hpp"
+#include "sched/frame_depot.hpp"
+#include "sched/neighbourhood.hpp"
+#include "sched/place.hpp"
+#include "strata/detail/root_task.hpp"
+#include "strata/options.hpp"
+#include "strata/stats.hpp"
+#include "sync/idle_set.hpp"
+
+namespace strata::detail {
+
+struct os_futex {
+  static void wait(os::futex_word& word, std::uint32_t expected) noexcept {
+    os::blocking_futex_wait(word, expected);
+  }
+  static void wake_all(os::futex_word& word) noexcept { os::futex_wake(word, INT32_MAX); }
+};
+
+class scheduler {
+ public:
+  // Workers on `cpus`; if that is empty, on those that this process may use.
+  explicit scheduler(const options& settings, const std::vector<int>& cpus = {});
+  ~scheduler();
+  scheduler(const scheduler&) = delete;
+  scheduler& operator=(const scheduler&) = delete;
+
+  // ---- threads from outside ----
+  // Runs root to its end: on this thread if a worker's place is free, else on another worker.
+  // Returns the exception that left a fiber meanwhile, or null.
+  [[nodiscard]] std::exception_ptr enter(root_task& root);
+  // Hands t to whichever worker comes first.
+  void inject(task* t);
+  // The same for a stack of ours that somebody of another runtime has completed, who knows nothing
+  // of how long we exist.
+  void continue_here(stack& s);
+  // Blocks until no worker has anything to do.
+  void wait_idle();
+
+  // ---- workers ----
+  // Finds a task elsewhere. Null after a sleep, and when *leave is not 0: look at your own again.
+  task* find_work(place& p, const std::atomic<std::uint32_t>& leave, bool guest);
+  // p has shared something: wakes a sleeper unless somebody is searching already.
+  void work_appeared(place& p) noexcept;
+  void wake_place(int i) noexcept { idle_.wake(static_cast<unsigned>(i)); }
+
+  // ---- other nodes ----
+  // Before anything runs: this node is `node` of `nodes`.
+  void join(neighbourhood& n, remote_nodes& others, std::uint16_t node, std::uint16_t nodes);
+  // While nothing moves. Nobody is in the neighbourhood afterwards.
+  void leave();
+  // A task that can travel, taken from whichever worker has shared or can be made to share one.
+  // Null: none. Any thread.
+  [[nodiscard]] task* take_travelling();
+  // The same from w's own deque, by the thread that runs w.
+  [[nodiscard]] static task* take_travelling_from(worker& w);
+  // Every worker is to share at its next push, for another node.
+  void ask_everybody() noexcept;
+  // About how many tasks wait.
+  [[nodiscard]] std::uint32_t load() const noexcept;
+  // Nobody has anything to do.
+  [[nodiscard]] bool is_idle() const noexcept;
+
+  // ---- failure of a computation: an exception that left a fiber ----
+  void fail(std::exception_ptr error) noexcept;
+  // In a job of several nodes: nothing of the failed computation moves on any of them, so those who
+  // wait can be told. With `forget` the failure is another node's, and nobody here has to be told.
+  void settle(bool forget);
+  // For whom it concerns; null when there is none.
+  [[nodiscard]] std::exception_ptr take_failure();
+  // l will hear of a failure, also of one that has happened already.
+  void await_failure(failure_listener& l);
+  void forget_failure(failure_listener& l);
+  // Whether some task waits for fibers.
+  [[nodiscard]] bool somebody_waits();
+  // For people: what the workers do, what is queued, who waits for what.
+  [[nodiscard]] std::string describe_waits();
+
+  [[nodiscard]] statistics read_statistics() const;
+  [[nodiscard]] unsigned workers() const noexcept { return static_cast<unsigned>(places_.size()); }
+  [[nodiscard]] const std::string& binding() const noexcept { return binding_; }
+
+  stack_pool stacks;
+  frame_depot depot;
+  const options settings;
+  std::atomic<bool> failed{false};
+  // The neighbourhood while it is talked to; false in a job of one node, and once it is gone.
+  class visit {
+   public:
+    explicit visit(scheduler& s) noexcept {
+      if (s.around_.load(std::memory_order_relaxed) == nullptr) return;
+      host_ = &s;
+      // Announce, then look. Partner: leave().
+      s.visitors_.fetch_add(1, std::memory_order_seq_cst);
+      there_ = s.around_.load(std::memory_order_seq_cst);
+    }
+    ~visit() { end(); }
+    visit(const visit&) = delete;
+    visit& operator=(const visit&) = delete;
+    void end() noexcept {
+      if (host_ != nullptr) host_->visitors_.fetch_sub(1, std::memory_order_release);
+      host_ = nullptr;
+      there_ = nullptr;
+    }
+    explicit operator bool() const noexcept { return there_ != nullptr; }
+    neighbourhood* operator->() const noexcept { return there_; }
+
+   private:
+    scheduler* host_ = nullptr;
+    neighbourhood* there_ = nullptr;
+  };
+  // Profiling: work and span of the last root.
+  std::atomic<std::uint64_t> work_ticks{0};
+  std::atomic<std::uint64_t> span_ticks{0};
+
+ private:
+  struct search;
+  friend class place;
+  void stop();
+  [[nodiscard]] std::uint64_t ticks_in_fibers() const noexcept;
+  [[nodiscard]] bool failure_is_awaited();
+  void tell_of_failure(worker& w);
+  // Blocks the OS thread until nothing is left of the failed computation.
+  void clear_failure();
+  void report_failure() const noexcept;
+  [[nodiscard]] int lease();
+  [[nodiscard]] unsigned place_near() const noexcept;
+  [[nodiscard]] bool somebody_is_about_to_look() const noexcept;
+  void thread_main(place& p);
+  task* take_injected();
+  bool others_are_quiet() const noexcept;
+  bool work_is_visible(const place& p) const noexcept;
+  void sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest);
+  void run_as_guest(place& p, root_task& root);
+  void tell_idle_waiters() noexcept;
+
+  std::atomic<neighbourhood*> around_{nullptr};
+  std::atomic<std::uint32_t> visitors_{0};
+  std::vector<std::unique_ptr<place>> places_;
+  idle_set<std::atomic, os_futex> idle_;
+  std::string binding_;
+  bool oversubscribed_ = false;
+  bool bound_ = false;
+  std::vector<unsigned> place_on_cpu_;  // index: CPU; empty unless workers are bound
+  double ns_per_tick_;
+  std::uint64_t spin_ticks_, force_ticks_, return_ticks_, started_;
+
+  std::atomic<std::uint32_t> searchers_{0};
+  std::atomic<std::uint32_t> stopping_{0};
+  std::vector<std::thread> threads_;
+
+  // Injected work comes from threads that pay microseconds for crossing over anyway: a lock is
+  // enough.
+  std::mutex injected_mutex_;
+  std::deque<task*> injected_;
+  std::atomic<std::size_t> injected_count_{0};
+  std::atomic<std::uint64_t> found_injected_at_{0};  // in ticks
+  std::atomic<std::uint32_t> strangers_{0};          // in continue_here()
+
+  std::atomic<std::uint32_t> idle_waiters_{0};
+  os::futex_word idle_epoch_{0};
+
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;
+  os::futex_word settled_{1};  // 0: other nodes may still be at it
+  bool failure_delivered_ = false;
+#if defined(STRATA_TSAN)
+  // The C++ library counts references to an exception where ThreadSanitizer does not see it: it
+  // would report the last of several threads that let go of one. So we do, at the end.
+  std::vector<std::exception_ptr> failures_;
+#endif
+  std::vector<failure_listener*> listeners_;
+};
+
+}  // namespace strata::detail

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// An idle worker: searches for a while, politely, then sleeps, and never misses work that appears
+// meanwhile.
+#include <sched.h>
+
+#include "sched/scheduler.hpp"
+
+namespace strata::detail {
+
+// One look at everybody. A victim that has nothing to share is asked to share at its next push.
+struct scheduler::search {
+  place& p;
+  bool raced = false;
+
+  task* everywhere() {
+    raced = false;
+    for (place* victim : p.victims) {
+      task* t = nullptr;
+      switch (victim->deque.steal(t)) {
+        case steal_outcome::taken:
+          p.events.steals.add();
+          // The next thief, often this one, should find something at once: the victim shares again
+          // at its next push, and while others sleep so does the thief, which wakes one of them.
+          victim->deque.ask();
+          if (p.owner->idle_.anyone_parked()) p.deque.ask();
+          return unmarked(t);
+        case steal_outcome::lost_race:
+          p.events.steals_lost.add();
+          raced = true;
+          break;
+        case steal_outcome::empty:
+          p.events.steals_empty.add();
+          victim->deque.ask();
+          break;
+      }
+    }
+    return nullptr;
+  }
+
+  // For owners that have private work and do not answer: they are deep in something long.
+  bool force_somebody() {
+    for (place* victim : p.victims) {
+      if (victim->deque.maybe_work() && !victim->deque.has_shared() && victim->deque.force()) {
+        p.events.forced.add();
+        return true;
+      }
+    }
+    return false;
+  }
+};
+
+task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bool guest) {
+  // What everybody may do before only one goes on.
+  constexpr unsigned rounds_for_all = 4;
+  p.time.enter(bucket::steal);
+  search look{p};
+  bool searching = false;
+  task* found = nullptr;
+  std::uint64_t began = os::ticks();
+  std::uint64_t forced = began;
+  unsigned round = 0;
+  visit neighbours(*this);
+  if (neighbours) neighbours->begin_polling();
+  while (leave.load(std::memory_order_acquire) == root_task::running) {
+    found = take_injected();
+    if (found == nullptr) found = look.everywhere();
+    if (found != nullptr) break;
+    if (neighbours) {
+      // What arrives is injected.
+      if (neighbours->poll()) continue;
+      if (round == rounds_for_all) neighbours->want_work();
+    }
+
+    const std::uint64_t now = os::ticks();
+    bool give_up = now - began > spin_ticks_;
+    if (++round == rounds_for_all && !searching && !give_up) {
+      // At most one worker searches; the others sleep, and are woken one by one while there is more
+      // than one can take.
+      searching = searchers_.fetch_add(1, std::memory_order_seq_cst) == 0;
+      if (!searching) {
+        searchers_.fetch_sub(1, std::memory_order_seq_cst);
+        give_up = true;
+      }
+    }
+    if (now - forced > force_ticks_ || give_up) {
+      forced = now;
+      if (look.force_somebody()) continue;
+    }
+    if (give_up && !look.raced) {
+      if (searching) {
+        searchers_.fetch_sub(1, std::memory_order_seq_cst);
+        searching = false;
+      }
+      p.time.rename(bucket::steal_wait);
+      if (neighbours) {
+        neighbours->end_polling();
+        neighbours->want_work();
+        neighbours.end();
+      }
+      sleep(p, leave, guest);
+      // A guest may have left work in this place, which only its dispatcher looks for.
+      break;
+    } else if (oversubscribed_) {
+      sched_yield();
+    } else {
+      os::spin_pause();
+    }
+  }
+  if (searching) searchers_.fetch_sub(1, std::memory_order_seq_cst);
+  if (neighbours) neighbours->end_polling();
+  // Those who brought work while we searched left it to us, and those who shared one task may have
+  // more and never push again. What we cannot take, the next one may, with force if need be.
+  if (found != nullptr && idle_.anyone_parked() &&
+      searchers_.load(std::memory_order_seq_cst) == 0 && work_is_visible(p)) {
+    idle_.wake_one(p.id + 1);
+  }
+  p.time.enter(bucket::work);
+  return found;
+}
+
+bool scheduler::work_is_visible(const place& p) const noexcept {
+  if (injected_count_.load(std::memory_order_seq_cst) > 0) return true;
+  for (const place* victim : p.victims) {
+    if (victim->deque.maybe_work()) return true;
+  }
+  return false;
+}
+
+// True when no other worker can be about to produce work: all of them sleep.
+bool scheduler::others_are_quiet() const noexcept { return idle_.sleepers() == places_.size(); }
+
+void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest) {
+  // From the announcement until we are awake the place may be somebody else's: nothing of it is
+  // touched, and what belongs to this thread is put back afterwards.
+  const context mine = p.native;
+  p.time.enter(bucket::idle);
+  // From now on every owner answers at its next push. Announce, fence, look again: a push that
+  // missed the request is one that we see now. Partners: split_deque::push() and tend(), inject(),
+  // root_task::complete().
+  for (place* victim : p.victims) victim->deque.ask();
+  idle_.announce(p.id, guest);
+  // Once more, because an owner that answered the first request before the announcement woke
+  // nobody.
+  for (place* victim : p.victims) victim->deque.ask();
+  if (!others_are_quiet()) asymmetric_fences::heavy();
+  tell_idle_waiters();
+  if (const visit n(*this); n && is_idle()) n->node_is_idle();
+  // Nothing moves any more: the last to fall asleep tells of a failure.
+  const bool tell = others_are_quiet() && failure_is_awaited();
+  const bool stay =
+      tell || work_is_visible(p) || leave.load(std::memory_order_seq_cst) != root_task::running;
+  if (!stay || !idle_.cancel(p.id, guest)) {
+    idle_.wait(p.id, guest);
+    p.events.parks.add();
+  } else if (tell) {
+    tell_of_failure(p);
+  }
+  p.native = mine;
+}
+
+void scheduler::work_appeared(place& p) noexcept {
+  // The searcher will come by; it asks again for the sake of those who sleep. tend() was a full
+  // fence.
+  if (searchers_.load(std::memory_order_seq_cst) == 0 && idle_.anyone_parked()) {
+    idle_.wake_one(p.id + 1);
+  }
+  if (const visit n(*this); n && n->hungry->load(std::memory_order_seq_cst)) n->feed(p);
+}
+
+void scheduler::tell_idle_waiters() noexcept {
+  if (idle_waiters_.load(std::memory_order_seq_cst) == 0) return;
+  idle_epoch_.fetch_add(1, std::memory_order_release);
+  os::futex_wake(idle_epoch_, INT32_MAX);
+}
+
+}  // namespace strata::detail

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
+#include "sched/scheduler.hpp"
+#include "strata/stats.hpp"
+
+namespace strata {
+
+const char* to_string(bucket b) noexcept {
+  constexpr std::array<const char*, bucket_count> names{
+      "work", "steal",     "steal-wait", "transfer", "transfer-wait",
+      "lock", "lock-wait", "poll",       "dispatch", "idle"};
+  return names[static_cast<std::size_t>(b)];
+}
+
+namespace {
+
+struct event_column {
+  const char* name;
+  std::uint64_t worker_statistics::*value;
+};
+constexpr std::array<event_column, 14> columns{{
+    {"forks", &worker_statistics::forks},
+    {"spawns", &worker_statistics::spawns},
+    {"tokens", &worker_statistics::tokens},
+    {"activations", &worker_statistics::activations},
+    {"fibers", &worker_statistics::fibers},
+    {"terminations", &worker_statistics::terminations},
+    {"on a stack", &worker_statistics::dispatched},
+    {"steals", &worker_statistics::steals},
+    {"steals lost", &worker_statistics::steals_lost},
+    {"steals empty", &worker_statistics::steals_empty},
+    {"forced", &worker_statistics::forced},
+    {"suspensions", &worker_statistics::suspensions},
+    {"parks", &worker_statistics::parks},
+    {"shares", &worker_statistics::shares},
+}};
+
+template <class... Values>
+void append(std::string& out, const char* format, Values... values) {
+  char line[128];
+  const int n = std::snprintf(line, sizeof line, format, values...);
+  if (n > 0) out.append(line, std::min(static_cast<std::size_t>(n), sizeof line - 1));
+}
+
+}  // namespace
+
+worker_statistics statistics::total() const {
+  worker_statistics sum;
+  for (const worker_statistics& w : workers) {
+    for (std::size_t b = 0; b < bucket_count; ++b) sum.ns[b] += w.ns[b];
+    for (const event_column& c : columns) sum.*c.value += w.*c.value;
+    sum.resumptions += w.resumptions;
+  }
+  return sum;
+}
+
+std::string statistics::to_text() const {
+  const worker_statistics sum = total();
+  std::string out = "strata: time of each worker, ms\n";
+  append(out, "  %-14s %12s", "", "all");
+  for (std::size_t i = 0; i < workers.size(); ++i) append(out, " %11zu", i);
+  out += '\n';
+  for (std::size_t b = 0; b < bucket_count; ++b) {
+    if (sum.ns[b] == 0) continue;
+    append(out, "  %-14s %12.3f", to_string(static_cast<bucket>(b)),
+           static_cast<double>(sum.ns[b]) / 1e6);
+    for (const worker_statistics& w : workers) {
+      append(out, " %11.3f", static_cast<double>(w.ns[b]) / 1e6);
+    }
+    out += '\n';
+  }
+  out += "strata: events\n";
+  for (const event_column& c : columns) {
+    if (sum.*c.value == 0) continue;
+    append(out, "  %-14s %12llu", c.name, static_cast<unsigned long long>(sum.*c.value));
+    for (const worker_statistics& w : workers) {
+      append(out, " %11llu", static_cast<unsigned long long>(w.*c.value));
+    }
+    out += '\n';
+  }
+  append(out, "  %-14s %12lld\n", "live frames", static_cast<long long>(live_frames));
+  append(out, "  %-14s %12zu\n", "stacks", stacks_max);
+  if (work_ns > 0) {
+    append(out, "strata: work %.6f s, span %.6f s, parallelism %.1f\n", work_ns / 1e9,
+           span_ns / 1e9, span_ns > 0 ? work_ns / span_ns : 0.0);
+  }
+  return out;
+}
+
+namespace detail {
+
+statistics scheduler::read_statistics() const {
+  const double ns = ns_per_tick_;
+  const std::uint64_t now = os::ticks();
+  statistics all;
+  all.elapsed_ns = static_cast<std::int64_t>(static_cast<double>(now - started_) * ns);
+  for (const auto& p : places_) {
+    worker_statistics w;
+    const auto ticks = p->time.read(now);
+    for (std::size_t b = 0; b < bucket_count; ++b) {
+      w.ns[b] = static_cast<std::int64_t>(static_cast<double>(ticks[b]) * ns);
+    }
+    const event_counters& e = p->events;
+    w.forks = e.forks.read();
+    w.spawns = e.spawns.read();
+    w.tokens = e.tokens.read();
+    w.activations = e.activations.read();
+    w.fibers = e.fibers.read();
+    w.terminations = e.terminations.read();
+    w.dispatched = e.dispatched.read();
+    w.steals = e.steals.read();
+    w.steals_lost = e.steals_lost.read();
+    w.steals_empty = e.steals_empty.read();
+    w.forced = e.forced.read();
+    w.suspensions = e.suspensions.read();
+    w.resumptions = e.resumptions.read();
+    w.parks = e.parks.read();
+    w.shares = e.shares.read();
+    all.live_frames += p->frames.live();
+    all.workers.push_back(w);
+  }
+  all.stacks_max = stacks.taken_max();
+  all.work_ns = static_cast<double>(work_ticks.load(std::memory_order_relaxed)) * ns;
+  all.span_ns = static_cast<double>(span_ticks.load(std::memory_order_relaxed)) * ns;
+  return all;
+}
+
+}  // namespace detail
+}  // namespace strata

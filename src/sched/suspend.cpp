@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stack waits: it is taken off its worker, and put back when what it waits for has happened.
+#include <string>
+
+#include "base/spelling.hpp"
+#include "context/exceptions.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/detail/join.hpp"
+#include "strata/detail/profile.hpp"
+#include "strata/error.hpp"
+#include "strata/fork_join.hpp"
+
+namespace strata::detail {
+namespace {
+
+struct request {
+  bool (*commit)(stack&, void*);
+  void* argument;
+  stack* waiter;
+};
+
+void commit_request(place& p, void* argument) {
+  // A copy: once committed, the stack that holds the original may run elsewhere.
+  const request r = *static_cast<request*>(argument);
+  if (!r.commit(*r.waiter, r.argument)) p.ready.push_front(r.waiter);
+}
+
+[[noreturn]] void refuse_to_block(const worker& w) {
+  if (w.owner == nullptr) {
+    throw misuse_error(
+        "a fork or a wait outside a runtime: call it from within strata::runtime::run()");
+  }
+  throw misuse_error(std::string("a fiber must not block or fork (") +
+                     std::string(w.running != nullptr ? plain_name(w.running()) : "unknown fiber") +
+                     "): send a token and let a sync slot continue");
+}
+
+}  // namespace
+
+void require_stack() {
+  const place& p = this_place();
+  if (p.owner == nullptr || p.current == nullptr) refuse_to_block(p);
+}
+
+void suspend(bool (*commit)(stack&, void*), void* argument) {
+  require_stack();
+  place& p = this_place();
+  request r{commit, argument, p.current};
+  p.events.suspensions.add();
+  strand* const measured = p.current_strand;
+  if (measured != nullptr) strand_pause();
+
+  const exceptions_in_flight mine = take_exceptions();
+  p.leave_stack(&commit_request, &r);
+  // Perhaps on another OS thread.
+  put_exceptions(mine);
+  if (measured != nullptr) strand_resume(*measured);
+}
+
+void resume(worker& w, stack& s) {
+  if (s.home == w.owner) [[likely]] {
+    w.ready.push_front(&s);
+  } else {
+    // Completed by a task of another runtime.
+    s.home->continue_here(s);
+  }
+}
+
+bool stack_is_low() noexcept {
+  const place& p = this_place();
+  return stack_pointer() <= p.current->limit;
+}
+
+bool fork_needs_stack() {
+  require_stack();
+  this_worker().events.forks.add();
+  return stack_is_low();
+}
+
+void call_on_fresh_stack(task& t, join_point& join) {
+  this_worker().ready.push_front(&t);
+  join.wait();
+}
+
+}  // namespace strata::detail

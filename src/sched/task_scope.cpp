@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strata/task_scope.hpp"
+
+#include <cstdio>
+
+#include "sched/scheduler.hpp"
+#include "strata/detail/frame.hpp"
+
+namespace strata {
+
+void task_scope::add(child& c) {
+  detail::worker& w = detail::this_worker();
+  w.events.spawns.add();
+  ++spawned_;
+  w.push(&c);
+}
+
+// A child that was stolen, or that its worker ran after this task had suspended.
+void task_scope::run_elsewhere(detail::task& t) {
+  auto& c = static_cast<child&>(t);
+  task_scope& scope = *c.scope;
+  scope.run_child(c);
+  scope.finished_elsewhere(detail::this_worker());
+}
+
+void task_scope::run_child(child& c) noexcept {
+  const bool skip = stop_.stop_requested();
+  detail::worker& w = detail::this_worker();
+  if (!w.profiling) {
+    c.finish(c, w, skip);
+    return;
+  }
+  detail::strand measure;
+  detail::strand_begin(measure);
+  c.finish(c, w, skip);
+  detail::strand_end(measure);
+  children_work_.fetch_add(measure.work, std::memory_order_relaxed);
+  detail::path_joins(children_span_, measure.span);
+}
+
+void task_scope::finished_elsewhere(detail::worker& w) noexcept {
+  // Read first: once the balance is even, the scope may be gone.
+  // Acquire-release: the waiter sees what all children did. Partner: commit() and
+  // finish_children().
+  if (balance_.fetch_sub(1, std::memory_order_acq_rel) == 1) detail::resume(w, *waiter_);
+}
+
+bool task_scope::commit(detail::stack& s, void* self) {
+  auto& scope = *static_cast<task_scope*>(self);
+  scope.waiter_ = &s;
+  const auto elsewhere = static_cast<std::int64_t>(scope.spawned_ - scope.ran_here_);
+  return scope.balance_.fetch_add(elsewhere, std::memory_order_acq_rel) != -elsewhere;
+}
+
+void task_scope::finish_children() noexcept {
+  // Own children first, newest first, as direct calls; with the stack nearly used up the worker
+  // runs them, on other stacks.
+  while (ran_here_ != spawned_ && !detail::stack_is_low()) {
+    detail::worker& w = detail::this_worker();
+    detail::task* t = w.deque.pop();
+    if (t == nullptr) break;
+    if (detail::can_travel(t) || t->type->body != &run_elsewhere ||
+        static_cast<child*>(t)->scope != this) {
+      w.push(t);  // somebody else's: ours below it, if any, run elsewhere
+      break;
+    }
+    ++ran_here_;
+    run_child(*static_cast<child*>(t));
+  }
+  const auto elsewhere = static_cast<std::int64_t>(spawned_ - ran_here_);
+  if (elsewhere != 0 && balance_.load(std::memory_order_acquire) != -elsewhere) {
+    detail::suspend(&commit, this);
+  }
+  balance_.store(0, std::memory_order_relaxed);
+  spawned_ = ran_here_ = 0;
+  if (detail::this_worker().profiling) {
+    detail::strand children;
+    children.work = children_work_.exchange(0, std::memory_order_relaxed);
+    children.span = children_span_.exchange(0, std::memory_order_relaxed);
+    detail::strands_join(children, detail::strand{});
+  }
+}
+
+void task_scope::keep(std::exception_ptr e) noexcept {
+  if (!threw_.exchange(true, std::memory_order_acq_rel)) exception_ = std::move(e);
+}
+
+void task_scope::sync() {
+  if (spawned_ != 0) finish_children();
+  if (threw_.load(std::memory_order_acquire)) {
+    threw_.store(false, std::memory_order_relaxed);
+    std::rethrow_exception(std::exchange(exception_, nullptr));
+  }
+}
+
+task_scope::~task_scope() {
+  if (spawned_ != 0) finish_children();
+  while (keeper* k = results_) {
+    results_ = k->next;
+    k->destroy(k);
+  }
+  if (exception_ != nullptr && std::uncaught_exceptions() <= unwinding_) {
+    std::fputs("strata: a task_scope ended with an exception that no sync() had rethrown\n",
+               stderr);
+    std::terminate();
+  }
+}
+
+}  // namespace strata

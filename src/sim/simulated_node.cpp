@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/simulated_node.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "sched/scheduler.hpp"
+
+namespace strata::sim {
+namespace {
+
+constexpr std::size_t packet_head_bytes = sizeof(net::header) + 8;
+
+options one_quiet_worker() {
+  options o;
+  o.workers = 1;
+  o.bind = false;
+  return o;
+}
+
+cluster::stealing_settings stealing_of(const job_model& m, world& w) {
+  cluster::stealing_settings s;
+  s.how = m.how;
+  s.seed = w.random.next();
+  return s;
+}
+
+}  // namespace
+
+job::job(world& w, const job_model& m)
+    : in(w), model(m), frames_(std::make_unique<detail::scheduler>(one_quiet_worker())) {
+  for (unsigned n = 0; n < m.nodes; ++n)
+    nodes_.push_back(std::make_unique<simulated_node>(*this, static_cast<node_id>(n)));
+  // Everybody begins with nothing to do.
+  for (auto& n : nodes_) n->protocols.balance.want_work();
+}
+
+job::~job() = default;
+
+simulated_node::simulated_node(job& j, node_id self)
+    : job_(j),
+      self_(self),
+      protocols(*this, *this, j.in, stealing_of(j.model, j.in),
+                j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,
+                [this](node_id node, const std::string& why) { lose(node, why); }),
+      worker_(std::make_unique<detail::place>(j.frames_->depot, *j.frames_, 0)) {
+  worker_->node = self;
+  worker_->nodes = j.model.nodes;
+  worker_->others = &protocols.data;
+  if (j.model.lost_after_ns != 0) beat();
+}
+
+simulated_node::~simulated_node() {
+  for (const auto* queue : {&ready_, &tokens_}) {
+    for (detail::task* const t : *queue) {
+      if (t->type->abandon != nullptr) t->type->abandon(*t, *worker_);
+    }
+  }
+}
+
+node_id simulated_node::nodes() const noexcept { return job_.model.nodes; }
+
+// ---- the worker ----
+
+void simulated_node::run_soon(detail::task* t) {
+  (t->type->wire != nullptr ? tokens_ : ready_).push_back(t);
+  wake();
+}
+
+void simulated_node::wake() {
+  if (busy_ || crashed_) return;
+  busy_ = true;
+  job_.in.at(job_.in.now_ns(), [this] { step(); });
+}
+
+void simulated_node::step() {
+  if (crashed_) return;
+  detail::task* t = nullptr;
+  if (!ready_.empty()) {
+    t = ready_.front();
+    ready_.pop_front();
+  } else if (!tokens_.empty()) {
+    t = tokens_.back();
+    tokens_.pop_back();
+  }
+  if (t == nullptr) {
+    busy_ = false;
+    protocols.balance.want_work();
+    protocols.quiet.node_is_idle();
+    return;
+  }
+  const std::int64_t cost = job_.model.cost(*t);
+  ++tasks_;
+  busy_ns_ += cost;
+  // What it sends leaves when it ends.
+  local_now_ = job_.in.now_ns() + cost;
+  as_worker([&] { t->type->run(*t, *worker_); });
+  if (protocols.balance.hungry() && !tokens_.empty()) protocols.balance.feed(*worker_);
+  job_.in.at(local_now_, [this] { step(); });
+}
+
+void simulated_node::as_worker(const std::function<void()>& f) {
+  detail::worker* const outer = std::exchange(detail::strata_current_worker, worker_.get());
+  f();
+  take_what_was_pushed();
+  detail::strata_current_worker = outer;
+  if (!ready_.empty() || !tokens_.empty()) wake();
+}
+
+void simulated_node::take_what_was_pushed() {
+  while (detail::task* const t = worker_->ready.pop()) ready_.push_back(t);
+  // Popped newest first.
+  std::vector<detail::task*> pushed;
+  while (detail::task* const t = worker_->pop()) pushed.push_back(t);
+  for (auto t = pushed.rbegin(); t != pushed.rend(); ++t)
+    ((*t)->type->wire != nullptr ? tokens_ : ready_).push_back(*t);
+}
+
+detail::task* simulated_node::take_travelling() {
+  if (tokens_.empty()) return nullptr;
+  detail::task* const t = tokens_.front();
+  tokens_.pop_front();
+  return t;
+}
+
+void simulated_node::fail(std::exception_ptr error) {
+  if (job_.failure_ == nullptr) job_.failure_ = std::move(error);
+}
+
+// ---- the network ----
+
+void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte> head,
+                          std::span<const std::byte> body) {
+  std::vector<std::byte> message(sizeof(k) + head.size() + body.size());
+  std::memcpy(message.data(), &k, sizeof(k));
+  if (!head.empty()) std::memcpy(message.data() + sizeof(k), head.data(), head.size());
+  if (!body.empty())
+    std::memcpy(message.data() + sizeof(k) + head.size(), body.data(), body.size());
+  line_to(to).channel->send(std::move(message), job_.in.now_ns());
+  watch(to);
+}
+
+simulated_node::line& simulated_node::line_to(node_id other) {
+  line& l = lines_[other];
+  if (l.channel == nullptr) {
+    l.channel = std::make_unique<net::reliable_channel>(
+        job_.model.channel,
+        net::reliable_channel::hooks{
+            [this, other](const net::reliable_channel::packet& p) {
+              if (crashed_) return;
+              const std::int64_t departs =
+                  std::max(job_.in.now_ns(), local_now_) + job_.model.message_ns;
+              std::vector<std::byte> copy(p.payload.begin(), p.payload.end());
+              job_.in.carry(self_, other, packet_head_bytes + copy.size(), departs,
+                            [this, other, p, copy = std::move(copy)] {
+                              simulated_node& there = job_.node(other);
+                              if (there.crashed_ || crashed_) return;
+                              net::reliable_channel::packet arrived = p;
+                              arrived.payload = copy;
+                              there.line_to(self_).channel->on_packet(arrived, job_.in.now_ns());
+                              there.watch(self_);
+                            });
+            },
+            [this, other](std::span<const std::byte> m) { deliver(other, m); }});
+  }
+  return l;
+}
+
+// Plans the next look at what may have to be repeated.
+void simulated_node::watch(node_id other) {
+  line& l = line_to(other);
+  const std::int64_t next = l.channel->on_time(job_.in.now_ns());
+  if (next >= l.timer_at) return;
+  l.timer_at = next;
+  job_.in.at(next, [this, other] {
+    if (crashed_) return;
+    line_to(other).timer_at = INT64_MAX;
+    watch(other);
+  });
+}
+
+void simulated_node::deliver(node_id from, std::span<const std::byte> message) {
+  cluster::kind k{};
+  std::memcpy(&k, message.data(), sizeof(k));
+  protocols.life.heard_of(from);
+  try {
+    protocols.on_message(from, k, message.subspan(sizeof(k)));
+  } catch (...) {
+    fail(std::current_exception());
+  }
+}
+
+void simulated_node::crash() { crashed_ = true; }
+
+void simulated_node::beat() {
+  if (crashed_) return;
+  protocols.life.beat(true);
+  job_.in.at(job_.in.now_ns() + protocols.life.beat_ns(), [this] { beat(); });
+}
+
+void simulated_node::lose(node_id node, const std::string& why) {
+  if (!losses_.emplace(node, why).second) return;
+  protocols.balance.on_lost(node);
+  protocols.life.tell(node, why);
+}
+
+bool simulated_node::all_is_sent() const {
+  return std::all_of(lines_.begin(), lines_.end(),
+                     [](const auto& l) { return l.second.channel->is_clear(); });
+}
+
+}  // namespace strata::sim

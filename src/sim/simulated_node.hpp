@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// One node of a simulated job: the protocols of src/cluster as they are, over a simulated network,
+// and one worker that runs real tokens, each of which takes a stated time.
+#pragma once
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cluster/protocols.hpp"
+#include "net/reliable.hpp"
+#include "sched/place.hpp"
+#include "sim/world.hpp"
+
+namespace strata::sim {
+
+// What a task costs on its worker, in ns.
+using cost_model = std::function<std::int64_t(const detail::task&)>;
+
+struct job_model {
+  node_id nodes = 2;
+  cluster::balancing how = cluster::balancing::random;
+  cost_model cost = [](const detail::task&) { return std::int64_t{20}; };
+  // What handling a message costs the worker's core: sending and receiving.
+  std::int64_t message_ns = 1'000;
+  net::reliable_channel::settings channel;
+  std::int64_t lost_after_ns = 0;  // 0: nobody watches anybody
+};
+
+class job;
+
+class simulated_node final : public cluster::mailer, public cluster::local_node {
+  job& job_;
+  const node_id self_;
+
+ public:
+  simulated_node(job& j, node_id self);
+  ~simulated_node();
+
+  // Puts a task into the node's queue, as if the program had.
+  void run_soon(detail::task* t) override;
+
+  [[nodiscard]] node_id self() const noexcept override { return self_; }
+  [[nodiscard]] node_id nodes() const noexcept override;
+  void post(node_id to, cluster::kind k, std::span<const std::byte> head,
+            std::span<const std::byte> body) override;
+  void wait_for_room(node_id) override {}
+
+  detail::task* take_travelling() override;
+  detail::task* take_travelling_from(detail::worker&) override { return take_travelling(); }
+  void ask_everybody() override {}
+  [[nodiscard]] bool is_idle() const override {
+    return !busy_ && ready_.empty() && tokens_.empty();
+  }
+  [[nodiscard]] std::uint32_t load() const override {
+    return static_cast<std::uint32_t>(tokens_.size());
+  }
+  void fail(std::exception_ptr error) override;
+  detail::worker& outsider() override { return *worker_; }
+
+  // Makes something of this node's worker: sends the first token, for instance.
+  void as_worker(const std::function<void()>& f);
+
+  // Nothing happens here any more, and nothing that it sent arrives. The others are not told.
+  void crash();
+  [[nodiscard]] bool has_crashed() const noexcept { return crashed_; }
+  // Whom this node knows to be lost, and why.
+  [[nodiscard]] const std::map<node_id, std::string>& losses() const noexcept { return losses_; }
+
+  [[nodiscard]] std::int64_t busy_ns() const noexcept { return busy_ns_; }
+  [[nodiscard]] std::uint64_t tasks() const noexcept { return tasks_; }
+  [[nodiscard]] bool all_is_sent() const;
+
+  cluster::protocols protocols;
+
+ private:
+  friend class job;
+  void wake();
+  void step();
+  void take_what_was_pushed();
+  // To another node, and from it.
+  struct line {
+    std::unique_ptr<net::reliable_channel> channel;
+    std::int64_t timer_at = INT64_MAX;
+  };
+  line& line_to(node_id other);
+  void watch(node_id other);
+  void lose(node_id node, const std::string& why);
+  void beat();
+  void deliver(node_id from, std::span<const std::byte> message);
+
+  std::unique_ptr<detail::place> worker_;
+  std::deque<detail::task*> ready_;          // to be run here, first in first out
+  std::deque<detail::task*> tokens_;         // newest at the back; thieves take from the front
+  std::unordered_map<node_id, line> lines_;  // made when first used
+  std::map<node_id, std::string> losses_;
+  bool busy_ = false;
+  bool crashed_ = false;
+  std::int64_t local_now_ = 0;  // ahead of the world's while a task runs
+  std::int64_t busy_ns_ = 0;
+  std::uint64_t tasks_ = 0;
+};
+
+// All nodes of a job, and what they share only because they live in one process.
+class job {
+ public:
+  job(world& w, const job_model& model);
+  ~job();
+
+  [[nodiscard]] simulated_node& node(node_id n) { return *nodes_[n]; }
+  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
+  // What a fiber of any node threw.
+  [[nodiscard]] std::exception_ptr failure() const { return failure_; }
+
+  world& in;
+  const job_model model;
+
+ private:
+  friend class simulated_node;
+  // Gives the simulated workers their frames; none of its own workers ever gets anything to do.
+  std::unique_ptr<detail::scheduler> frames_;
+  std::vector<std::unique_ptr<simulated_node>> nodes_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace strata::sim

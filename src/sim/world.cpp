@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/world.hpp"
+
+#include <algorithm>
+
+namespace strata::sim {
+
+void world::at(std::int64_t time_ns, std::function<void()> what) {
+  plan_.push({std::max(time_ns, now_), order_++, std::move(what)});
+}
+
+void world::carry(node_id from, node_id to, std::size_t bytes, std::int64_t departs_ns,
+                  std::function<void()> arrive) {
+  ++packets_;
+  if (cuts_.contains(std::minmax(from, to))) return;
+  if (link_free_at_.size() <= from) link_free_at_.resize(from + std::size_t{1});
+  // The sender's link carries one packet after the other.
+  const std::int64_t begins = std::max(departs_ns, link_free_at_[from]);
+  link_free_at_[from] =
+      begins + static_cast<std::int64_t>(static_cast<double>(bytes) / network_.bytes_per_ns);
+  const int copies =
+      (random.unit() < network_.loss ? 0 : 1) + (random.unit() < network_.duplication ? 1 : 0);
+  for (int i = 0; i < copies; ++i) {
+    const auto jitter =
+        static_cast<std::int64_t>(random.unit() * static_cast<double>(network_.jitter_ns));
+    at(link_free_at_[from] + network_.latency_ns + jitter, arrive);
+  }
+}
+
+bool world::run(const std::function<bool()>& until, std::int64_t limit_ns) {
+  while (!until()) {
+    if (plan_.empty() || plan_.top().time > limit_ns) return false;
+    // Moved out first: what happens may plan more.
+    const std::function<void()> what = std::move(const_cast<planned&>(plan_.top()).what);
+    now_ = plan_.top().time;
+    plan_.pop();
+    ++happenings_;
+    what();
+  }
+  return true;
+}
+
+}  // namespace strata::sim

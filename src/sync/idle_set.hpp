@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who sleeps, who may be woken, and who lends its place: the eventcount of the scheduler, with one
+// state for each worker.
+//
+// A place (worker) is run by its own thread, or lent to a thread from outside while its own thread
+// sleeps:
+//
+//      running --announce--> parked --wake--> running                      (the own thread)
+//                              |  ^
+//                        lease |  | give_back (or hand_back, straight to running)
+//                              v  |
+//                            leased --announce--> leased_parked --wake--> leased   (the guest)
+//
+// No wake-up is lost because both sides announce before they look: a sleeper announces and then
+// looks for work; a producer publishes work and then looks for sleepers. Each needs a full fence
+// between the two; partner operations are named below.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace strata::detail {
+
+enum class place_state : std::uint32_t { running, parked, leased, leased_parked };
+
+// Futex: has wait(address, expected) and wake_all(address); the model supplies its own.
+template <template <class> class Atomic, class Futex>
+class idle_set {
+ public:
+  explicit idle_set(unsigned places)
+      : places_(places), state_(std::make_unique<padded[]>(places)) {}
+  [[nodiscard]] unsigned places() const noexcept { return places_; }
+
+  // ---- the thread that runs place i ----
+
+  // "I am about to sleep." The caller then looks for work once more and calls either cancel() or
+  // wait().
+  void announce(unsigned i, bool guest) noexcept {
+    // Counted before it can be woken, so the count is never below the number of sleepers. Partner:
+    // the load in anyone_parked(), after the producer's full fence.
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    state_[i].value.store(guest ? leased_parked : parked, std::memory_order_seq_cst);
+  }
+
+  // "I found work after all." False when the place was lent away meanwhile: the caller must wait().
+  [[nodiscard]] bool cancel(unsigned i, bool guest) noexcept {
+    word expected = guest ? leased_parked : parked;
+    if (state_[i].value.compare_exchange_strong(expected, guest ? leased : running,
+                                                std::memory_order_seq_cst,
+                                                std::memory_order_seq_cst)) {
+      sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+      return true;
+    }
+    return expected == (guest ? leased : running);  // somebody woke us
+  }
+
+  // Sleeps until woken. What the waker wrote before waking is visible. Partner: wake().
+  void wait(unsigned i, bool guest) noexcept {
+    const word awake = guest ? leased : running;
+    for (;;) {
+      const word now = state_[i].value.load(std::memory_order_acquire);
+      if (now == awake) return;
+      Futex::wait(state_[i].value, now);
+    }
+  }
+
+  // ---- a thread from outside ----
+
+  // Takes the place of a sleeper, of `hint` if it sleeps. Returns the place, or -1 when nobody
+  // sleeps. The state left there by its last user is visible.
+  [[nodiscard]] int lease(unsigned hint = 0) noexcept {
+    for (unsigned n = 0; n < places_; ++n) {
+      const unsigned i = n == 0 ? hint : n <= hint ? n - 1 : n;
+      word expected = parked;
+      if (state_[i].value.load(std::memory_order_relaxed) == parked &&
+          state_[i].value.compare_exchange_strong(expected, leased, std::memory_order_seq_cst,
+                                                  std::memory_order_relaxed)) {
+        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+        return static_cast<int>(i);
+      }
+    }
+    return -1;
+  }
+
+  // Gives the place back to its sleeping thread. The caller then looks for work left behind and
+  // calls wake_one() if there is any.
+  void give_back(unsigned i) noexcept { announce(i, false); }
+
+  // Gives it back with work to do: its own thread wakes up. In no moment does the place count as
+  // asleep.
+  void hand_back(unsigned i) noexcept {
+    state_[i].value.store(running, std::memory_order_seq_cst);
+    Futex::wake_all(state_[i].value);
+  }
+
+  // ---- anybody ----
+
+  // After publishing work and a full fence.
+  [[nodiscard]] bool anyone_parked() const noexcept {
+    return sleepers_.load(std::memory_order_seq_cst) > 0;
+  }
+  [[nodiscard]] unsigned sleepers() const noexcept {
+    return sleepers_.load(std::memory_order_seq_cst);
+  }
+
+  // Wakes the sleeper of place i, if it sleeps.
+  bool wake(unsigned i) noexcept {
+    for (const bool guest : {false, true}) {
+      word expected = guest ? leased_parked : parked;
+      if (state_[i].value.compare_exchange_strong(expected, guest ? leased : running,
+                                                  std::memory_order_seq_cst,
+                                                  std::memory_order_relaxed)) {
+        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+        // All, because the place's own thread may be asleep on the same word as its guest.
+        Futex::wake_all(state_[i].value);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Wakes one sleeper, the first at or after `hint`. False when nobody slept.
+  bool wake_one(unsigned hint = 0) noexcept {
+    for (unsigned n = 0; n < places_; ++n) {
+      const unsigned i = (hint + n) % places_;
+      // Seq_cst like the store in announce(), or we could miss a sleeper that has missed our work.
+      const word s = state_[i].value.load(std::memory_order_seq_cst);
+      if ((s == parked || s == leased_parked) && wake(i)) return true;
+    }
+    return false;
+  }
+
+ private:
+  using word = std::uint32_t;
+  static constexpr word running = static_cast<word>(place_state::running);
+  static constexpr word parked = static_cast<word>(place_state::parked);
+  static constexpr word leased = static_cast<word>(place_state::leased);
+  static constexpr word leased_parked = static_cast<word>(place_state::leased_parked);
+
+  struct alignas(64) padded {
+    Atomic<word> value{running};
+  };
+
+  const unsigned places_;
+  std::unique_ptr<padded[]> state_;
+  Atomic<std::uint32_t> sleepers_{0};
+};
+
+}  // namespace strata::detail

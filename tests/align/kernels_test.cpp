@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel that this processor runs, in every width, against plain dynamic programming.
+#include <gtest/gtest.h>
+
+#include "apps/align/driver.hpp"
+#include "tests/align/reference.hpp"
+
+namespace align_test {
+namespace {
+
+using namespace align;
+
+class kernels : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    set_ = find_kernels(GetParam());
+    if (!set_) GTEST_SKIP() << "this processor cannot run " << GetParam();
+  }
+
+  void expect_equal(const sequence& a, const sequence& b, sweep_options o) const {
+    o.kernels = set_;
+    o.keep_last_row = !o.local;
+    sweep s({a.codes}, {b.codes}, o);
+    run_serial(s, nullptr);
+    const expected e = reference(a, b, o.score, o.local);
+    if (!o.local) {
+      EXPECT_EQ(s.last_row().back(), e.score);
+      return;
+    }
+    if (e.score == 0) {
+      EXPECT_EQ(s.best().count(), 0);
+      return;
+    }
+    EXPECT_EQ(s.best().score(), e.score);
+    EXPECT_EQ(s.best().count(), e.count);
+    EXPECT_EQ(s.best().first(), (cell{e.end_i - 1, e.end_j - 1}));
+  }
+
+  const kernel_set* set_ = nullptr;
+};
+
+TEST_P(kernels, random_pairs_and_parameters) {
+  std::mt19937 random(20261120);
+  for (int round = 0; round < 150; ++round) {
+    const sequence a =
+        make_sequence(seeded_letters(random(), 1 + random() % (round % 3 ? 300 : 1200)));
+    const std::string base = round % 2 ? a.letters : seeded_letters(random(), 1 + random() % 1500);
+    const sequence b = make_sequence(mutated(base, random, static_cast<int>(random() % 40)));
+    sweep_options o;
+    o.score.match = 1 + static_cast<int>(random() % 5);
+    o.score.mismatch = -static_cast<int>(random() % 6);
+    o.score.extend = 1 + static_cast<int>(random() % 4);
+    o.score.open = o.score.extend + (round % 4 < 2 ? 0 : static_cast<int>(random() % 6));
+    if (round % 7 == 0) o.score.match *= 30;
+    if (round % 11 == 0)
+      o.score.match = 300 + static_cast<int>(random() % 1000), o.score.open *= 400,
+      o.score.extend *= 400;
+    o.height_index = static_cast<int>(random() % 5) - 1;
+    o.block_steps = round % 2 ? 64 : 1024;
+    o.narrowest = static_cast<lane_width>(random() % 3);
+    SCOPED_TRACE(testing::Message() << "round " << round);
+    for (const bool local : {true, false}) {
+      o.local = local;
+      expect_equal(a, b, o);
+    }
+  }
+}
+
+// Around every size at which a strip, a lane or a block begins.
+TEST_P(kernels, sizes_at_the_edges_of_tiles) {
+  const std::size_t lanes = static_cast<std::size_t>(set_->lanes);
+  for (const std::size_t m : {std::size_t{1}, std::size_t{2}, lanes - 1, lanes, lanes + 1,
+                              2 * lanes, 8 * lanes - 1, 8 * lanes, 8 * lanes + 1}) {
+    for (const std::size_t n : {std::size_t{1}, std::size_t{2}, std::size_t{63}, std::size_t{64},
+                                std::size_t{65}, 2 * lanes - 2, 2 * lanes}) {
+      SCOPED_TRACE(testing::Message() << m << " x " << n);
+      const sequence a = make_sequence(seeded_letters(m, m)),
+                     b = make_sequence(seeded_letters(n + 77, n));
+      for (const bool local : {true, false}) {
+        for (const int open : {2, 5}) {
+          sweep_options o;
+          o.local = local;
+          o.score.open = open;
+          o.block_steps = 64;
+          expect_equal(a, b, o);
+        }
+      }
+    }
+  }
+}
+
+// One letter only: the score grows along the whole diagonal, through every width, and ties fill
+// rows and columns.
+TEST_P(kernels, repeats) {
+  for (const int match : {1, 50, 200}) {
+    for (const auto& [m, n] : {std::pair{700, 700}, std::pair{40, 900}, std::pair{900, 40}}) {
+      SCOPED_TRACE(testing::Message() << m << " x " << n << " match " << match);
+      sweep_options o;
+      o.score.match = match;
+      o.block_steps = 128;
+      expect_equal(make_sequence(std::string(static_cast<std::size_t>(m), 'A')),
+                   make_sequence(std::string(static_cast<std::size_t>(n), 'A')), o);
+    }
+  }
+}
+
+// Scores beyond 16 bits, with 16-bit lanes carrying differences from a base.
+TEST_P(kernels, scores_beyond_65535) {
+  std::mt19937 random(3);
+  const sequence a = make_sequence(seeded_letters(9, 2500)),
+                 b = make_sequence(mutated(a.letters, random, 4));
+  sweep_options o;
+  o.score = {60, -50, 90, 40};
+  o.block_steps = 256;
+  o.kernels = set_;
+  sweep s({a.codes}, {b.codes}, o);
+  run_serial(s, nullptr);
+  EXPECT_GT(s.best().score(), 65535);
+  EXPECT_GT(s.work().by_width[static_cast<int>(lane_width::bits16)].load(), 0);
+  expect_equal(a, b, o);
+  o.local = false;
+  expect_equal(a, b, o);
+  o.score = {max_parameter, -max_parameter, max_parameter, max_parameter};
+  for (const bool local : {true, false}) {
+    o.local = local;
+    expect_equal(a, b, o);
+  }
+}
+
+// Unknown bases match nothing, each other neither.
+TEST_P(kernels, ambiguous_letters_never_match) {
+  sweep_options o;
+  expect_equal(make_sequence("NNNNRYNN"), make_sequence("NNNNRYNN"), o);
+  expect_equal(make_sequence("ACGNACG"), make_sequence("ACGNACG"), o);
+}
+
+INSTANTIATE_TEST_SUITE_P(sets, kernels, testing::Values("baseline", "avx2", "avx512"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+TEST(kernel_choice, unknown_names_are_refused) {
+  EXPECT_EQ(find_kernels("mmx"), nullptr);
+  ASSERT_NE(find_kernels(), nullptr);
+  EXPECT_EQ(find_kernels("baseline"), &baseline_kernels());
+}
+
+}  // namespace
+}  // namespace align_test

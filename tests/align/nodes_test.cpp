@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// align as a job of several nodes: everything it reports equals what one node reports, over every
+// transport; mistakes are told once.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "apps/align/share.hpp"
+#include "tests/align/reference.hpp"
+#include "tests/apps/run_program.hpp"
+
+namespace align_test {
+namespace {
+
+namespace fs = std::filesystem;
+using apps_test::outcome;
+using words = std::vector<std::string>;
+
+words operator+(words a, const words& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+class several_nodes : public testing::Test {
+ protected:
+  several_nodes() {
+    std::string name = (fs::temp_directory_path() / "align_nodes_XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
+    folder_ = name;
+  }
+  ~several_nodes() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  std::string put(const std::string& name, const std::string& letters) const {
+    const std::string path = (folder_ / name).string();
+    std::ofstream(path, std::ios::binary) << ">" << name << "\n" << letters << "\n";
+    return path;
+  }
+  // Two sequences that share a long stretch, with differences.
+  words related(std::size_t query, std::size_t ref, std::size_t common) const {
+    const std::string q = seeded_letters(11, query);
+    std::string r = seeded_letters(12, ref), copy = q.substr(query / 4, common);
+    for (std::size_t at = 37; at < copy.size(); at += 101) copy[at] = copy[at] == 'A' ? 'C' : 'A';
+    if (copy.size() > 900) copy.erase(700, 5);
+    r.replace(ref / 3, copy.size(), copy);
+    return {put("q.fa", q), put("r.fa", r)};
+  }
+
+  static outcome on_one(const words& arguments) {
+    return apps_test::run(words{"align"} + arguments + words{"--json"});
+  }
+  static outcome on_nodes(const words& flags, const words& arguments) {
+    return apps_test::run(words{"strata", "run"} + flags + words{APPS_BIN_DIR "/align"} +
+                          arguments + words{"--json"});
+  }
+  // Compares with one node, where the styles agree (ground_truth_test.cpp). `flags` begin with -n.
+  // Also returns how many nodes had a part in it.
+  static std::size_t expect_the_same(const words& flags, const words& arguments) {
+    const outcome one = on_one(arguments), many = on_nodes(flags, arguments);
+    EXPECT_EQ(one.exit_code, 0) << one.err;
+    EXPECT_EQ(many.exit_code, 0) << many.err;
+    if (one.exit_code != 0 || many.exit_code != 0) return 0;
+    auto a = nlohmann::json::parse(one.last_line()), b = nlohmann::json::parse(many.last_line());
+    std::size_t parts = 0;
+    if (b["result"].contains("per_node")) {
+      double cells = 0;
+      for (const auto& n : b["result"]["per_node"]) {
+        cells += n["cells"].get<double>();
+        parts += n["tiles"].get<std::int64_t>() > 0 ? 1 : 0;
+      }
+      EXPECT_EQ(cells, b["result"]["cells"].get<double>());
+      b["result"].erase("per_node");
+    }
+    for (auto* result : {&a["result"], &b["result"]}) {
+      result->erase("sweep_seconds");
+      result->erase("cells_per_second");
+    }
+    EXPECT_EQ(a["result"], b["result"]);
+    EXPECT_EQ(std::to_string(b["nodes"].get<unsigned>()), flags.at(1));
+    EXPECT_EQ(a["parameters"], b["parameters"]);
+    return parts;
+  }
+
+  fs::path folder_;
+};
+
+struct way {
+  const char* nodes;
+  const char* workers;
+  const char* transport;
+};
+
+class every_way : public several_nodes, public testing::WithParamInterface<way> {
+ protected:
+  static words flags() {
+    return {"-n",          GetParam().nodes,    "--workers", GetParam().workers,
+            "--transport", GetParam().transport};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(ways, every_way,
+                         testing::Values(way{"1", "2", "auto"}, way{"2", "1", "shm"},
+                                         way{"2", "2", "shm"}, way{"2", "1", "tcp"},
+                                         way{"2", "2", "tcp"}, way{"3", "1", "shm"},
+                                         way{"3", "1", "tcp"}),
+                         [](const auto& p) {
+                           return std::string(p.param.transport) + "_" + p.param.nodes + "_by_" +
+                                  p.param.workers;
+                         });
+
+TEST_P(every_way, linear_gaps_both_strands) {
+  const std::size_t parts =
+      expect_the_same(flags(), related(6000, 20000, 2500) + words{"--strand", "both"});
+  EXPECT_EQ(parts, std::string(GetParam().nodes) == "1" ? 0u : std::stoul(GetParam().nodes));
+}
+
+TEST_P(every_way, affine_gaps_one_strand) {
+  expect_the_same(
+      flags(), related(5000, 9000, 3000) + words{"--match", "5", "--mismatch", "-4", "--gap-open",
+                                                 "10", "--gap-extend", "1", "--hits", "5"});
+}
+
+TEST_P(every_way, scores_beyond_a_byte_cross_the_nodes) {
+  expect_the_same(flags(), related(9000, 9000, 7000) + words{"--strand", "both", "--hits", "3"});
+}
+
+TEST_P(every_way, the_same_cell_many_times) {
+  const words sequences{put("q.fa", std::string(4000, 'A')),
+                        put("r.fa", seeded_letters(3, 3000) + std::string(50, 'A') +
+                                        seeded_letters(4, 3000) + std::string(50, 'A'))};
+  expect_the_same(flags(), sequences + words{"--hits", "2"});
+}
+
+TEST_P(every_way, narrow_kernels) {
+  expect_the_same(
+      flags(), related(3000, 5000, 1000) + words{"--kernels", "baseline", "--strand", "reverse"});
+}
+
+// More than one group for each node, because there are few blocks.
+TEST_P(every_way, borders_go_round) {
+  expect_the_same(flags(), related(20000, 3000, 1500) +
+                               words{"--kernels", "baseline", "--strand", "both", "--hits", "3"});
+}
+
+TEST_P(every_way, almost_nothing_to_do) {
+  for (const auto& [q, r] : {std::pair{"A", "A"}, {"A", "C"}, {"ACG", "G"}, {"N", "ACGT"}})
+    expect_the_same(flags(), {put("q.fa", q), put("r.fa", r), "--strand", "both"});
+}
+
+TEST_P(every_way, end_to_end_is_work_of_node_0) {
+  EXPECT_EQ(expect_the_same(flags(), related(1500, 1700, 900) + words{"--global"}), 0u);
+}
+
+TEST_F(several_nodes, other_styles_are_work_of_node_0) {
+  for (const char* style : {"serial", "fork-join"})
+    EXPECT_EQ(expect_the_same({"-n", "2", "--workers", "1"},
+                              related(3000, 4000, 500) + words{"--style", style}),
+              0u);
+}
+
+TEST_F(several_nodes, mistakes_are_told_once) {
+  const auto expect_one_line = [](const outcome& o) {
+    EXPECT_EQ(o.exit_code, 2) << o.err;
+    const auto at = o.err.find("align: ");
+    EXPECT_NE(at, std::string::npos) << o.err;
+    EXPECT_EQ(o.err.find("align: ", at + 1), std::string::npos) << o.err;
+    EXPECT_EQ(o.out, "");
+  };
+  const words flags{"-n", "2", "--workers", "1"};
+  const std::string q = put("q.fa", "ACGT");
+  expect_one_line(on_nodes(flags, {q, (folder_ / "absent.fa").string()}));
+  expect_one_line(on_nodes(flags, {q, put("empty.fa", "")}));
+  expect_one_line(on_nodes(flags, {q, put("bad.fa", "AC!GT")}));
+  expect_one_line(on_nodes(flags, {q, q, "--style", "none"}));
+  expect_one_line(on_nodes(flags, {q}));
+}
+
+TEST_F(several_nodes, one_picture_and_one_table) {
+  const words sequences = related(6000, 20000, 2500);
+  const std::string picture = (folder_ / "out.svg").string();
+  const outcome o = apps_test::run(words{"strata", "run", "-n", "2", "--workers", "1",
+                                         APPS_BIN_DIR "/align", "--explain", "--svg", picture} +
+                                   sequences);
+  EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_NE(o.out.find("2 nodes"), std::string::npos) << o.out;
+  EXPECT_TRUE(fs::exists(picture));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 3);
+}
+
+TEST(share, deals_every_strip_once) {
+  for (const bool from_behind : {false, true}) {
+    for (const int nodes : {1, 2, 3, 8}) {
+      for (const int strips : {1, 2, 7, 190, 1000}) {
+        for (const int blocks : {1, 10, 600}) {
+          std::set<int> seen;
+          for (int n = 0; n < nodes; ++n) {
+            const align::share s(strips, blocks, nodes, n, from_behind);
+            s.for_each_group([&](int first, int end) {
+              EXPECT_LT(first, end);
+              EXPECT_TRUE(s.begins_group(first));
+              EXPECT_TRUE(s.ends_group(end - 1));
+              EXPECT_LT(s.last_before(first), first);
+              for (int r = first; r < end; ++r) {
+                EXPECT_TRUE(s.owns(r));
+                EXPECT_TRUE(seen.insert(r).second);
+              }
+            });
+          }
+          EXPECT_EQ(seen.size(), static_cast<std::size_t>(strips));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace align_test

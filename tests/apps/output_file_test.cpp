@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// An output appears whole or not at all.
+#include "apps/common/output_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <strata/error.hpp>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+class output_file_test : public testing::Test {
+ protected:
+  output_file_test() {
+    std::string pattern = (fs::temp_directory_path() / "strata-output-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+  }
+  ~output_file_test() override { fs::remove_all(folder); }
+
+  static std::string contents(const fs::path& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  long files() const { return std::distance(fs::directory_iterator(folder), {}); }
+
+  fs::path folder;
+};
+
+TEST_F(output_file_test, commit_gives_the_whole_file_its_name) {
+  const std::string big(300'000, 'x');
+  apps::output_file file(folder / "a");
+  file.write("first\n");
+  file.write(big);
+  EXPECT_FALSE(fs::exists(folder / "a"));
+  file.commit();
+  EXPECT_EQ(contents(folder / "a"), "first\n" + big);
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(output_file_test, without_commit_the_older_file_stays) {
+  std::ofstream(folder / "a") << "old";
+  {
+    apps::output_file file(folder / "a");
+    file.write("new");
+  }
+  EXPECT_EQ(contents(folder / "a"), "old");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(output_file_test, says_what_cannot_be_written_before_any_work) {
+  EXPECT_THROW(apps::output_file((folder / "none" / "a").string()), strata::user_error);
+  EXPECT_THROW(apps::output_file(folder.string()), strata::user_error);
+  EXPECT_EQ(files(), 0);
+}
+
+TEST_F(output_file_test, a_full_device_is_an_error) {
+  apps::output_file file("/dev/full");
+  file.write("text");
+  EXPECT_THROW(file.commit(), strata::user_error);
+}
+
+TEST_F(output_file_test, a_device_is_written_in_place) {
+  apps::output_file file("/dev/null");
+  file.write("text");
+  file.commit();
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+}  // namespace

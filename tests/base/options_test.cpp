@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strata/options.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "strata/error.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A command line that parse() may change, and what is left of it.
+class command_line {
+ public:
+  command_line(std::initializer_list<const char*> arguments) {
+    texts_.emplace_back("program");
+    texts_.insert(texts_.end(), arguments.begin(), arguments.end());
+    for (std::string& text : texts_) pointers_.push_back(text.data());
+    pointers_.push_back(nullptr);
+    count_ = static_cast<int>(texts_.size());
+  }
+  strata::options parse() { return strata::options::parse(count_, pointers_.data()); }
+  [[nodiscard]] std::vector<std::string> left() const {
+    EXPECT_EQ(pointers_[static_cast<std::size_t>(count_)], nullptr);
+    return {pointers_.begin() + 1, pointers_.begin() + count_};
+  }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<char*> pointers_;
+  int count_;
+};
+
+strata::options parse(std::initializer_list<const char*> arguments) {
+  return command_line(arguments).parse();
+}
+
+std::string complaint_about(std::initializer_list<const char*> arguments) {
+  try {
+    parse(arguments);
+  } catch (const strata::user_error& problem) {
+    return problem.what();
+  }
+  return "no complaint";
+}
+
+// Tests start without any STRATA_ variable, and leave none.
+class options_test : public testing::Test {
+ protected:
+  void SetUp() override { clear(); }
+  void TearDown() override {
+    clear();
+    fs::remove(file_);
+  }
+  const char* write_config(const std::string& text) {
+    file_ = testing::TempDir() + "strata_options_" +
+            testing::UnitTest::GetInstance()->current_test_info()->name() + ".conf";
+    std::ofstream(file_) << text;
+    return file_.c_str();
+  }
+  std::string file_;
+
+ private:
+  static void clear() {
+    for (const char* name : {"STRATA_WORKERS", "STRATA_STACK_BYTES", "STRATA_STATS",
+                             "STRATA_CONFIG", "STRATA_POLICY", "STRATA_WORKRES"}) {
+      unsetenv(name);
+    }
+  }
+};
+
+TEST_F(options_test, defaults) {
+  const strata::options o = parse({});
+  EXPECT_EQ(o.workers, 0u);
+  EXPECT_EQ(o.stack_bytes, 256u << 10);
+  EXPECT_TRUE(o.bind);
+  EXPECT_FALSE(o.stats);
+  EXPECT_FALSE(o.profile);
+  EXPECT_EQ(o.spin_us, 50u);
+  EXPECT_EQ(o.policy, "steal");
+  EXPECT_EQ(o.node, 0u);
+  EXPECT_FALSE(o.print_binding);
+  EXPECT_NO_THROW(o.validate());
+}
+
+TEST_F(options_test, flags_in_both_forms_are_removed_and_the_rest_stays) {
+  command_line line{"input",
+                    "--strata-workers",
+                    "3",
+                    "-n",
+                    "--strata-stack-bytes=1M",
+                    "--strata-stats",
+                    "--strata-bind=no",
+                    "--strata-spin-us=0",
+                    "--strata-profile",
+                    "--strata-node=7",
+                    "--strata-print-binding",
+                    "--strata-policy",
+                    "steal",
+                    "-5"};
+  const strata::options o = line.parse();
+  EXPECT_EQ(o.workers, 3u);
+  EXPECT_EQ(o.stack_bytes, 1u << 20);
+  EXPECT_TRUE(o.stats);
+  EXPECT_FALSE(o.bind);
+  EXPECT_EQ(o.spin_us, 0u);
+  EXPECT_TRUE(o.profile);
+  EXPECT_EQ(o.node, 7u);
+  EXPECT_TRUE(o.print_binding);
+  EXPECT_EQ(line.left(), (std::vector<std::string>{"input", "-n", "-5"}));
+}
+
+TEST_F(options_test, a_double_dash_ends_the_flags) {
+  command_line line{"--strata-workers=2", "--", "--strata-workers=9", "--strata-nonsense"};
+  EXPECT_EQ(line.parse().workers, 2u);
+  EXPECT_EQ(line.left(),
+            (std::vector<std::string>{"--", "--strata-workers=9", "--strata-nonsense"}));
+}
+
+TEST_F(options_test, the_last_flag_wins) {
+  EXPECT_EQ(parse({"--strata-workers=2", "--strata-workers=4"}).workers, 4u);
+}
+
+TEST_F(options_test, flag_beats_variable_beats_file_beats_default) {
+  const char* file =
+      write_config("# machine room\nworkers = 2\nstack-bytes = 64K  # small\nspin_us=9\n\n");
+  setenv("STRATA_CONFIG", file, 1);
+  setenv("STRATA_WORKERS", "3", 1);
+  const strata::options with_variable = parse({});
+  EXPECT_EQ(with_variable.workers, 3u);
+  EXPECT_EQ(with_variable.stack_bytes, 64u << 10);
+  EXPECT_EQ(with_variable.spin_us, 9u);
+  EXPECT_EQ(parse({"--strata-workers", "5"}).workers, 5u);
+  unsetenv("STRATA_WORKERS");
+  EXPECT_EQ(parse({}).workers, 2u);
+  unsetenv("STRATA_CONFIG");
+  EXPECT_EQ(parse({"--strata-config", file}).workers, 2u);
+}
+
+TEST_F(options_test, an_empty_variable_is_not_set) {
+  setenv("STRATA_WORKERS", "", 1);
+  EXPECT_EQ(parse({}).workers, 0u);
+}
+
+TEST_F(options_test, an_unknown_variable_is_reported_not_refused) {
+  setenv("STRATA_WORKRES", "3", 1);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(parse({}).workers, 0u);
+  const std::string printed = testing::internal::GetCapturedStderr();
+  EXPECT_NE(printed.find("unknown variable STRATA_WORKRES; did you mean STRATA_WORKERS?"),
+            std::string::npos)
+      << printed;
+  EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 1);
+}
+
+TEST_F(options_test, an_unknown_flag_is_refused_with_the_nearest_names) {
+  EXPECT_EQ(
+      complaint_about({"--strata-worker=2"}),
+      "unknown flag --strata-worker; did you mean --strata-workers? --strata-help lists them all");
+  EXPECT_EQ(complaint_about({"--strata-"}).find("unknown flag --strata-"), 0u);
+}
+
+TEST_F(options_test, a_refused_line_is_left_unchanged) {
+  command_line line{"--strata-workers=2", "--strata-nonsense"};
+  EXPECT_THROW(line.parse(), strata::user_error);
+  EXPECT_EQ(line.left(), (std::vector<std::string>{"--strata-workers=2", "--strata-nonsense"}));
+}
+
+TEST_F(options_test, bad_values_say_where_and_what) {
+  EXPECT_EQ(complaint_about({"--strata-workers", "0"}),
+            "--strata-workers: '0' is not a whole number from 1 to 4096");
+  EXPECT_EQ(
+      complaint_about({"--strata-stack-bytes=4K"}),
+      "--strata-stack-bytes: '4K' is not a number of bytes from 16K to 1G (suffixes K, M, G)");
+  EXPECT_EQ(complaint_about({"--strata-stats=perhaps"}),
+            "--strata-stats: 'perhaps' is not yes or no");
+  EXPECT_EQ(complaint_about({"--strata-workers"}),
+            "--strata-workers needs a value; --strata-help says which");
+  setenv("STRATA_WORKERS", "many", 1);
+  EXPECT_EQ(complaint_about({}), "STRATA_WORKERS: 'many' is not a whole number from 1 to 4096");
+}
+
+TEST_F(options_test, later_policies_are_refused_and_the_choices_named) {
+  EXPECT_EQ(complaint_about({"--strata-policy=rotator"}),
+            "--strata-policy: 'rotator' is not available yet; the choices are: steal");
+  EXPECT_EQ(complaint_about({"--strata-policy=random"}),
+            "--strata-policy: 'random' is not a policy; the choices are: steal");
+}
+
+TEST_F(options_test, bad_files_say_where_and_what) {
+  EXPECT_EQ(complaint_about({"--strata-config=/nonexistent/file"}),
+            "cannot read the configuration file /nonexistent/file");
+  EXPECT_EQ(complaint_about({"--strata-config=/"}), "cannot read the configuration file /");
+  EXPECT_EQ(complaint_about({"--strata-config="}), "--strata-config needs the name of a file");
+  const std::string file = write_config("workers = 2\n\nworkers 3\n");
+  EXPECT_EQ(complaint_about({"--strata-config", file.c_str()}),
+            file + ":3: 'workers 3' is not of the form key = value");
+  write_config("wrokers = 2\n");
+  EXPECT_EQ(complaint_about({"--strata-config", file.c_str()}),
+            file + ":1: unknown key 'wrokers'; did you mean workers? --strata-help lists them all");
+  write_config("workers = 5000\n");
+  EXPECT_EQ(complaint_about({"--strata-config", file.c_str()}),
+            file + ":1: workers: '5000' is not a whole number from 1 to 4096");
+}
+
+TEST_F(options_test, help_prints_every_setting_and_ends_with_zero) {
+  // The process ends, so the text is looked at from outside: stdout is stderr there.
+  EXPECT_EXIT(
+      {
+        dup2(2, 1);
+        parse({"--strata-help"});
+      },
+      testing::ExitedWithCode(0),
+      "--strata-workers N .*STRATA_WORKERS .*\n(.*\n)*.*--strata-stack-bytes "
+      "SIZE(.*\n)*.*--strata-config FILE");
+}
+
+TEST_F(options_test, validate_refuses_what_a_program_filled_in_wrongly) {
+  strata::options o;
+  o.workers = 4097;
+  EXPECT_THROW(o.validate(), strata::misuse_error);
+  o = {};
+  o.stack_bytes = 1;
+  EXPECT_THROW(o.validate(), strata::misuse_error);
+  o = {};
+  o.policy = "locked";
+  EXPECT_THROW(o.validate(), strata::misuse_error);
+}
+
+}  // namespace

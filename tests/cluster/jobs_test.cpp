@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What works within a node works between nodes: over every transport, however messages are noticed
+// and work is spread.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+
+namespace {
+
+using launch_test::command;
+using words = std::vector<std::string>;
+
+void expect_ok(const words& flags, const words& arguments) {
+  command c(launch_test::run(flags, arguments));
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_EQ(c.out(), "ok\n") << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+struct way {
+  const char* name;
+  const char* nodes;
+  const char* transport;
+  words settings{};
+};
+
+class jobs : public testing::TestWithParam<way> {
+ protected:
+  static void run(const std::string& what) {
+    words arguments = GetParam().settings;
+    arguments.push_back(what);
+    expect_ok({"-n", GetParam().nodes, "--transport", GetParam().transport}, arguments);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    ways, jobs,
+    testing::Values(way{"shm_2", "2", "shm"}, way{"shm_5", "5", "shm"}, way{"tcp_2", "2", "tcp"},
+                    way{"tcp_4", "4", "tcp"},
+                    way{"polling", "3", "shm", {"--strata-reception=polling"}},
+                    way{"polling_tcp", "2", "tcp", {"--strata-reception=polling"}},
+                    way{"watchdog", "3", "tcp", {"--strata-reception=watchdog"}},
+                    way{"two_workers", "2", "shm", {"--strata-workers=2"}},
+                    way{"sender", "3", "shm", {"--strata-balancing=sender"}},
+                    way{"informed", "3", "tcp", {"--strata-balancing=informed"}},
+                    way{"small_sockets", "3", "tcp", {"--strata-socket-bytes=8K"}},
+                    way{"blocking_io", "2", "tcp", {"--strata-socket-io=blocking"}},
+                    way{"select", "3", "tcp", {"--strata-socket-poll=select"}}),
+    [](const auto& p) { return std::string(p.param.name); });
+
+TEST_P(jobs, compute_with_tokens) { run("tokens"); }
+TEST_P(jobs, move_blocks_before_they_signal) { run("blocks"); }
+TEST_P(jobs, survive_floods) { run("flood"); }
+TEST_P(jobs, fill_mailboxes) { run("mailboxes"); }
+TEST_P(jobs, fail_and_go_on) { run("fiber-exceptions"); }
+
+TEST(job, spreads_its_tokens) {
+  for (const char* const transport : {"shm", "tcp"})
+    expect_ok({"-n", "2", "--transport", transport}, {"spread"});
+}
+TEST(job, takes_a_token_from_under_a_busy_worker) {
+  for (const char* const transport : {"shm", "tcp"})
+    expect_ok({"-n", "2", "--workers", "1", "--transport", transport}, {"lone-tokens"});
+}
+TEST(job, makes_calls_on_other_nodes) {
+  for (const char* const transport : {"shm", "tcp"})
+    expect_ok({"-n", "2", "--transport", transport}, {"calls"});
+}
+TEST(job, brings_exceptions_of_calls_home) { expect_ok({"-n", "2"}, {"exceptions"}); }
+TEST(job, refuses_nodes_that_do_not_exist) { expect_ok({"-n", "2"}, {"misuse"}); }
+TEST(job, of_one_node_is_as_without_a_launcher) { expect_ok({"-n", "1"}, {"tokens"}); }
+TEST(job, that_does_nothing_ends) {
+  for (const char* const nodes : {"1", "2", "8"}) expect_ok({"-n", nodes}, {"nothing"});
+}
+
+}  // namespace

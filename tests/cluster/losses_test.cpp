@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node that goes, and a computation that does not: always an end or a word, never a mystery.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+
+namespace {
+
+using launch_test::command;
+using words = std::vector<std::string>;
+
+class losses : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(transports, losses, testing::Values("shm", "tcp"),
+                         [](const auto& p) { return std::string(p.param); });
+
+TEST_P(losses, of_a_killed_node_are_errors_that_name_it) {
+  command c(launch_test::run({"-n", "3", "--transport", GetParam()}, {"kill"}));
+  EXPECT_NE(c.wait(), 0);
+  EXPECT_NE(c.out().find("caught: node 1 is lost"), std::string::npos) << c.out();
+  EXPECT_NE(c.out().find("ok"), std::string::npos) << c.out();
+  EXPECT_NE(c.err().find("node 1"), std::string::npos) << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_P(losses, of_a_node_that_leaves_early_too) {
+  command c(launch_test::run({"-n", "2", "--transport", GetParam()}, {"leave"}));
+  EXPECT_NE(c.wait(), 0);
+  EXPECT_NE(c.out().find("caught: node 1 is lost"), std::string::npos) << c.out();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+// Through shared memory, because a connection would be closed when the launcher kills the node.
+TEST(loss, of_a_silent_node_is_noticed) {
+  command c(launch_test::run({"-n", "2"}, {"--strata-lost-after-ms=1000", "stop"}));
+  EXPECT_NE(c.wait(), 0);
+  EXPECT_NE(c.out().find("silent for 1000 ms"), std::string::npos) << c.out() << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST(stall, says_who_waits_for_what_after_a_while) {
+  command c(launch_test::run({"-n", "2"}, {"--strata-stall-s=1", "stall"}));
+  // The job goes on waiting: somebody may want to look at it with a debugger.
+  ASSERT_TRUE(c.wait_for_error_output("strata: node 1 of 2")) << c.err();
+  EXPECT_NE(c.err().find("nothing moves on any node any more"), std::string::npos) << c.err();
+  EXPECT_NE(c.err().find("a completion that awaits 3 signals"), std::string::npos) << c.err();
+}
+
+}  // namespace

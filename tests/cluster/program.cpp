@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that runs on several nodes; its last argument says what it does. Prints "ok" on node 0
+// when all was as it should be, else what was not.
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strata/call.hpp"
+#include "strata/fiber.hpp"
+#include "strata/fork_join.hpp"
+#include "strata/mailbox.hpp"
+#include "strata/runtime.hpp"
+#include "tests/common/fib_tokens.hpp"
+
+namespace {
+
+using namespace strata;
+
+void require(bool condition, const char* what) {
+  if (!condition) throw std::logic_error(what);
+}
+
+// ---- tokens ----
+
+long fib_by_tokens(int n) {
+  long value = 0;
+  completion done;
+  token<test::fib_tokens>(n, to_global(&value), done.sptr());
+  done.wait();
+  return value;
+}
+
+void tokens(runtime& rt) {
+  for (int round = 0; round < 3; ++round)
+    require(rt.run([] { return fib_by_tokens(24); }) == 46368, "fib(24)");
+  rt.wait_idle();
+}
+
+// Where tokens ran: each adds one to its node's counter, which lives on node 0.
+struct where : threaded {
+  global_ptr<std::atomic<std::uint64_t>> counters;
+  int depth;
+  slot_ptr done;
+  void start() {
+    if (depth > 0) {
+      const auto c = counters;
+      const int next = depth - 1;
+      const slot_ptr d = done;
+      token<where>(c, next, d);
+      token<where>(c, next, d);
+    } else {
+      // Long enough that others come and help themselves.
+      volatile int busy = 0;
+      for (int i = 0; i < 20'000; ++i) busy = busy + 1;
+      invoke<count_it>(counters.node(), counters, node_id(), done);
+    }
+    terminate();
+  }
+  struct count_it : threaded {
+    global_ptr<std::atomic<std::uint64_t>> counters;
+    node_id_t node;
+    slot_ptr done;
+    void start() {
+      counters.local()[node].fetch_add(1);
+      sync(done);
+      terminate();
+    }
+  };
+};
+
+void spread(runtime& rt) {
+  constexpr int depth = 12;
+  std::array<std::atomic<std::uint64_t>, 64> counters{};
+  rt.run([&] {
+    completion done(1U << depth);
+    token<where>(to_global(counters.data()), depth, done.sptr());
+    done.wait();
+  });
+  std::uint64_t sum = 0;
+  unsigned helped = 0;
+  for (const auto& c : counters) {
+    sum += c;
+    helped += c > 0 ? 1 : 0;
+  }
+  require(sum == 1U << depth, "every leaf ran once");
+  require(helped >= 2, "another node helped");
+}
+
+// One token at a time, pushed by a fiber that neither pushes another nor ends before it has run: a
+// neighbour that asks just then must not be told that there is nothing.
+struct lone : threaded {
+  global_ptr<std::uint64_t> ran;
+  slot_ptr done;
+  std::uint64_t number;
+  void start() {
+    put_sync(number, ran, done);
+    terminate();
+  }
+};
+
+// Data comes before its signal; here it is looked at without waiting for that.
+[[gnu::no_sanitize("thread")]] std::uint64_t glance(const volatile std::uint64_t& value) {
+  return value;
+}
+
+void lone_tokens(runtime& rt) {
+  rt.run([] {
+    constexpr std::uint64_t n = 500;
+    std::uint64_t ran = 0;
+    completion done(n);
+    for (std::uint64_t i = 1; i <= n; ++i) {
+      token<lone>(to_global(&ran), done.sptr(), i);
+      while (glance(ran) != i) {
+      }
+    }
+    done.wait();
+  });
+}
+
+// ---- split-phase operations ----
+
+// Lives on node 1: reads a block of node 0, writes it back changed, many times over.
+struct mirror : threaded {
+  global_ptr<const std::uint32_t> from;
+  global_ptr<std::uint32_t> to;
+  unsigned count, rounds;
+  slot_ptr done;
+  std::vector<std::uint32_t> values;
+  unsigned round = 0;
+  mirror(global_ptr<const std::uint32_t> f, global_ptr<std::uint32_t> t, unsigned n, unsigned r,
+         slot_ptr d)
+      : from(f), to(t), count(n), rounds(r), done(d), values(n) {}
+  void start() { fetch(); }
+  void fetch() {
+    if (round++ == rounds) {
+      sync(done);
+      return terminate();
+    }
+    block_move_sync(from, to_global(values.data()), count, to_sptr(HERE));
+  }
+  void here() {
+    for (auto& v : values) v += 1;
+    block_move_sync(to_global(values.data()), to, count, to_sptr(THERE));
+  }
+  void there() {
+    // What was signalled is visible: read one value back.
+    get_sync(to, &values[0], to_sptr(AGAIN));
+  }
+  fiber<&mirror::here> HERE{this, 1, 1};
+  fiber<&mirror::there> THERE{this, 1, 1};
+  fiber<&mirror::fetch> AGAIN{this, 1, 1};
+};
+
+void blocks(runtime& rt) {
+  for (const unsigned count : {1U, 1000U, 1'000'000U}) {
+    std::vector<std::uint32_t> values(count);
+    for (unsigned i = 0; i < count; ++i) values[i] = i;
+    constexpr unsigned rounds = 10;
+    rt.run([&] {
+      completion done;
+      invoke<mirror>(1, global_ptr<const std::uint32_t>(node_id(), values.data()),
+                     to_global(values.data()), count, rounds, done.sptr());
+      done.wait();
+    });
+    for (unsigned i = 0; i < count; ++i) require(values[i] == i + rounds, "block moved");
+  }
+}
+
+// Every node floods every other with puts and signals at once.
+struct flooder : threaded {
+  unsigned signals;
+  slot_ptr done;
+  std::array<std::uint64_t, 64> seen{};
+  flooder(unsigned s, slot_ptr d) : signals(s), done(d) {}
+  void start() {
+    ALL.init(signals * (num_nodes() - 1));
+    ALL_SENT.init(num_nodes() - 1);
+    const global_ptr<std::uint64_t> mine = to_global(seen.data());
+    const slot_ptr all = to_sptr(ALL);
+    const slot_ptr sent = to_sptr(ALL_SENT);
+    const unsigned times = signals;
+    for (unsigned n = 0; n < num_nodes(); ++n) {
+      if (n != node_id()) invoke<sender>(static_cast<node_id_t>(n), mine, all, sent, times);
+    }
+  }
+  struct sender : threaded {
+    global_ptr<std::uint64_t> target;
+    slot_ptr all, sent;
+    unsigned times;
+    void start() {
+      for (unsigned i = 1; i <= times; ++i) put_sync<std::uint64_t>(i, target + node_id(), all);
+      sync(sent);
+      terminate();
+    }
+  };
+  void everything() {
+    for (unsigned n = 0; n < num_nodes(); ++n) {
+      if (n != node_id()) require(seen[n] == signals, "the last value arrived last");
+    }
+    sync(done);
+    sync(to_sptr(END));
+  }
+  void all_sent() { sync(to_sptr(END)); }
+  void end() { terminate(); }
+  fiber<&flooder::everything> ALL{this, 1};
+  fiber<&flooder::all_sent> ALL_SENT{this, 1};
+  fiber<&flooder::end> END{this, 2};
+};
+
+void flood(runtime& rt) {
+  rt.run([&] {
+    const unsigned n = num_nodes();
+    completion done(n);
+    for (unsigned i = 0; i < n; ++i)
+      invoke<flooder>(static_cast<node_id_t>(i), 20'000U, done.sptr());
+    done.wait();
+  });
+}
+
+// ---- calls ----
+
+long fib_by_calls(int n) {
+  if (n < 2) return n;
+  const auto [a, b] = fork2join([n] { return fib_by_calls(n - 1); }, call<fib_by_calls>(n - 2));
+  return a + b;
+}
+
+node_id_t slow_here(int) {
+  volatile int busy = 0;
+  for (int i = 0; i < 300'000; ++i) busy = busy + 1;
+  return node_id();
+}
+
+int throws_elsewhere(int) {
+  slow_here(0);
+  if (node_id() != 0) throw std::range_error("too far from home");
+  return 1;
+}
+
+void calls(runtime& rt) {
+  require(rt.run([] { return fib_by_calls(27); }) == 196418, "fib(27)");
+  // Until one has really been made elsewhere.
+  bool travelled = false;
+  for (int i = 0; i < 10'000 && !travelled; ++i) {
+    rt.run([&] {
+      const auto [a, b] = fork2join([] { return slow_here(0); }, call<slow_here>(1));
+      travelled |= b != a;
+    });
+  }
+  require(travelled, "a call was made on another node");
+}
+
+void exceptions(runtime& rt) {
+  bool caught = false;
+  for (int i = 0; i < 10'000 && !caught; ++i) {
+    try {
+      rt.run([] { fork2join([] { return slow_here(0); }, call<throws_elsewhere>(1)); });
+    } catch (const remote_error& e) {
+      caught = true;
+      require(e.node() != 0, "thrown elsewhere");
+      require(std::strstr(e.what(), "range_error on node ") != nullptr, e.what());
+      require(std::strstr(e.what(), "too far from home") != nullptr, e.what());
+    }
+  }
+  require(caught, "an exception came back");
+}
+
+struct thrower : threaded {
+  void start() { throw std::domain_error("no such place"); }
+};
+
+// A fiber that throws on another node fails the computation; the next one works.
+void fiber_exceptions(runtime& rt) {
+  for (int round = 0; round < 5; ++round) {
+    bool caught = false;
+    try {
+      rt.run([] {
+        completion never;
+        invoke<thrower>(static_cast<node_id_t>(num_nodes() - 1));
+        fib_by_tokens(15);
+        never.wait();
+      });
+    } catch (const remote_error& e) {
+      caught = true;
+      require(std::strstr(e.what(), "domain_error on node ") != nullptr, e.what());
+      require(std::strstr(e.what(), "no such place") != nullptr, e.what());
+    }
+    require(caught, "the exception came");
+    require(rt.run([] { return fib_by_tokens(18); }) == 2584, "and the next computation works");
+  }
+}
+
+// ---- mailboxes ----
+
+struct poster : threaded {
+  global_ptr<mailbox> box;
+  unsigned items;
+  void start() {
+    for (unsigned i = 0; i < items; ++i) drop_in(box, std::array<unsigned, 2>{node_id(), i});
+    terminate();
+  }
+};
+
+struct postmaster : threaded {
+  unsigned items;
+  slot_ptr done;
+  std::map<unsigned, unsigned> next;
+  unsigned got = 0;
+  mailbox box{to_sptr(ARRIVED)};
+  postmaster(unsigned i, slot_ptr d) : items(i), done(d) {}
+  void start() {
+    const unsigned each = items;
+    const auto here = to_global(&box);
+    for (unsigned n = 0; n < num_nodes(); ++n)
+      invoke<poster>(static_cast<node_id_t>(n), here, each);
+  }
+  void arrived() {
+    const auto item = retrieve_item<std::array<unsigned, 2>>(box);
+    require(next[item[0]]++ == item[1], "items of one sender come in order");
+    if (++got == items * num_nodes()) {
+      sync(done);
+      terminate();
+    }
+  }
+  exclusive_fiber<&postmaster::arrived> ARRIVED{this, 1, 1};
+};
+
+void mailboxes(runtime& rt) {
+  rt.run([] {
+    completion done;
+    token<postmaster>(500U, done.sptr());
+    done.wait();
+  });
+}
+
+// ---- ends ----
+
+struct killer : threaded {
+  int number;
+  void start() {
+    ::kill(::getpid(), number);
+    for (;;) ::pause();
+  }
+};
+
+struct leaver : threaded {
+  void start() { ::_exit(0); }
+};
+
+template <class F, class... A>
+void lose(runtime& rt, A... arguments) {
+  try {
+    rt.run([&] {
+      completion never;
+      invoke<F>(1, arguments...);
+      never.wait();
+    });
+    require(false, "waited for nothing");
+  } catch (const node_lost_error& e) {
+    require(e.node() == 1, "names the node");
+    std::printf("caught: %s\n", e.what());
+  }
+  // Whatever needs the others fails at once from now on.
+  try {
+    rt.run([&] {
+      completion never;
+      invoke<F>(1, arguments...);
+      never.wait();
+    });
+    require(false, "waited for nothing");
+  } catch (const node_lost_error&) {
+  }
+}
+
+void stall(runtime& rt) {
+  rt.run([] {
+    completion never(3);
+    never.wait();
+  });
+}
+
+void misuse(runtime& rt) {
+  try {
+    rt.run([] { invoke<leaver>(static_cast<node_id_t>(num_nodes())); });
+    require(false, "there is no such node");
+  } catch (const misuse_error&) {
+  }
+}
+
+struct action {
+  std::string_view name;
+  void (*run)(runtime&);
+};
+constexpr action actions[] = {
+    {"nothing", [](runtime&) {}},
+    {"tokens", &tokens},
+    {"spread", &spread},
+    {"lone-tokens", &lone_tokens},
+    {"blocks", &blocks},
+    {"flood", &flood},
+    {"calls", &calls},
+    {"exceptions", &exceptions},
+    {"fiber-exceptions", &fiber_exceptions},
+    {"mailboxes", &mailboxes},
+    {"misuse", &misuse},
+    {"stall", &stall},
+    {"kill", [](runtime& rt) { lose<killer>(rt, SIGKILL); }},
+    {"stop", [](runtime& rt) { lose<killer>(rt, SIGSTOP); }},
+    {"leave", [](runtime& rt) { lose<leaver>(rt); }},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  runtime rt(options::parse(argc, argv));
+  const std::string_view what = argc > 1 ? argv[argc - 1] : "";
+  for (const action& a : actions) {
+    if (what != a.name) continue;
+    a.run(rt);
+    std::printf("ok\n");
+    return 0;
+  }
+  throw std::logic_error("what?");
+} catch (const std::exception& e) {
+  std::printf("not ok: %s\n", e.what());
+  return 1;
+}

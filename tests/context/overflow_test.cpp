@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// A task that needs too much stack ends the program with its name and with what to do.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <thread>
+
+#include "../sched/support.hpp"
+#include "strata/task_scope.hpp"
+
+namespace strata::test {
+namespace {
+
+// Not a tail call, and nothing that a compiler could take out.
+[[gnu::noinline]] int recurse_for_ever(volatile int* depth) {
+  volatile char frame[256];
+  frame[0] = static_cast<char>(*depth);
+  *depth = *depth + 1;
+  if (*depth < 0) return 0;  // never
+  const int below = recurse_for_ever(depth);
+  return below + frame[0];
+}
+
+struct hungry_task {
+  int operator()() const {
+    volatile int depth = 0;
+    return recurse_for_ever(&depth);
+  }
+};
+
+class overflow_death : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "the sanitizer reports it itself";
+  }
+  static constexpr const char* message =
+      "stack overflow in task .*hungry_task(.|\n)*--strata-stack-bytes";
+};
+
+TEST_F(overflow_death, in_a_root_on_the_thread_that_entered) {
+  EXPECT_EXIT(
+      {
+        runtime rt(with_workers(2));
+        rt.run(hungry_task{});
+      },
+      ::testing::ExitedWithCode(1), message);
+}
+
+TEST_F(overflow_death, on_a_worker) {
+  EXPECT_EXIT(
+      {
+        runtime rt(with_workers(2));
+        rt.submit(hungry_task{});
+        rt.wait_idle();
+      },
+      ::testing::ExitedWithCode(1), message);
+}
+
+TEST_F(overflow_death, on_a_thread_of_the_program) {
+  EXPECT_EXIT(
+      {
+        runtime rt(with_workers(2));
+        std::thread([&] { rt.run(hungry_task{}); }).join();
+      },
+      ::testing::ExitedWithCode(1), message);
+}
+
+template <class A, class B, class C>
+struct task_with_a_long_name : hungry_task {};
+template <class T>
+using longer = task_with_a_long_name<T, T, T>;
+
+TEST_F(overflow_death, with_a_name_of_any_length) {
+  EXPECT_EXIT(
+      {
+        runtime rt(with_workers(1));
+        rt.run(longer<longer<longer<int>>>{});
+      },
+      ::testing::ExitedWithCode(1), "task_with_a_long_name(.|\n)*--strata-stack-bytes");
+}
+
+TEST_F(overflow_death, names_the_size_of_the_stack) {
+  EXPECT_EXIT(
+      {
+        options o = with_workers(1);
+        o.stack_bytes = 64 * 1024;
+        runtime rt(o);
+        rt.run(hungry_task{});
+      },
+      ::testing::ExitedWithCode(1), "65536 bytes(.|\n)*--strata-stack-bytes=256K");
+}
+
+TEST_F(overflow_death, other_faults_are_left_alone) {
+  EXPECT_EXIT(
+      {
+        runtime rt(with_workers(2));
+        rt.run([] {
+          volatile int* nowhere = nullptr;
+          *nowhere = 1;
+        });
+      },
+      ::testing::KilledBySignal(SIGSEGV), "");
+}
+
+void (*earlier_handler_was_called)(int) = [](int) { std::_Exit(42); };
+
+TEST_F(overflow_death, other_faults_reach_the_handler_that_was_there) {
+  EXPECT_EXIT(
+      {
+        std::signal(SIGSEGV, earlier_handler_was_called);
+        runtime rt(with_workers(2));
+        rt.run([] {
+          volatile int* nowhere = nullptr;
+          *nowhere = 1;
+        });
+      },
+      ::testing::ExitedWithCode(42), "");
+}
+
+}  // namespace
+}  // namespace strata::test

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <stdexcept>
+#include <string_view>
+
+extern char** environ;
+
+namespace launch_test {
+
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// Ours, without what would reach into a job.
+std::vector<std::string> clean_environment(const std::vector<std::string>& more) {
+  std::vector<std::string> result = more;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (std::string_view(*entry).substr(0, 7) != "STRATA_") result.emplace_back(*entry);
+  }
+  return result;
+}
+
+std::array<int, 2> make_pipe() {
+  std::array<int, 2> ends;
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+  return ends;
+}
+
+}  // namespace
+
+std::string node_program() { return STRATA_LAUNCH_NODE; }
+
+std::vector<std::string> run(const std::vector<std::string>& flags,
+                             const std::vector<std::string>& actions) {
+  std::vector<std::string> words{"run"};
+  words.insert(words.end(), flags.begin(), flags.end());
+  words.insert(words.end(), {node_program(), "%m"});
+  words.insert(words.end(), actions.begin(), actions.end());
+  return words;
+}
+
+std::size_t count_lines(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+command::command(std::vector<std::string> words) : command(std::move(words), setting()) {}
+
+command::command(std::vector<std::string> words, const setting& how)
+    : mark_("marker-" + std::to_string(::getpid()) + "-" + std::to_string(std::random_device()())) {
+  std::replace(words.begin(), words.end(), std::string("%m"), mark_);
+  std::vector<std::string> all = how.around;
+  all.emplace_back(STRATA_COMMAND);
+  all.insert(all.end(), words.begin(), words.end());
+  std::vector<std::string> variables = clean_environment(how.variables);
+
+  std::FILE* const input = std::tmpfile();
+  std::fwrite(how.input.data(), 1, how.input.size(), input);
+  std::rewind(input);
+  const auto out = make_pipe();
+  const auto err = make_pipe();
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ::fileno(input), 0);
+  posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+  posix_spawn_file_actions_adddup2(&actions, err[1], 2);
+  // As from a shell, also when these tests run in the background; a group of its own, so that
+  // nothing reaches the tests.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t signals;
+  sigemptyset(&signals);
+  posix_spawnattr_setsigmask(&attributes, &signals);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) sigaddset(&signals, number);
+  posix_spawnattr_setsigdefault(&attributes, &signals);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  const int error = ::posix_spawnp(&pid_, all[0].c_str(), &actions, &attributes,
+                                   pointers(all).data(), pointers(variables).data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  std::fclose(input);
+  ::close(out[1]);
+  ::close(err[1]);
+  out_fd_ = out[0];
+  err_fd_ = err[0];
+  if (error != 0) throw std::runtime_error("cannot start " + all[0]);
+}
+
+command::~command() {
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  for (const int fd : {out_fd_, err_fd_}) {
+    if (fd >= 0) ::close(fd);
+  }
+}
+
+bool command::read_some() {
+  std::array<pollfd, 2> events{pollfd{out_fd_, POLLIN, 0}, pollfd{err_fd_, POLLIN, 0}};
+  if (out_fd_ < 0 && err_fd_ < 0) return false;
+  if (::poll(events.data(), events.size(), -1) < 0) return true;
+  const auto take = [](const pollfd& event, int& fd, std::string& text) {
+    if (event.revents == 0) return;
+    std::array<char, 65536> block;
+    const ssize_t bytes = ::read(fd, block.data(), block.size());
+    if (bytes > 0) text.append(block.data(), static_cast<std::size_t>(bytes));
+    if (bytes == 0) {
+      ::close(fd);
+      fd = -1;
+    }
+  };
+  take(events[0], out_fd_, out_);
+  take(events[1], err_fd_, err_);
+  return true;
+}
+
+bool command::wait_for_output(const std::string& text) {
+  while (out_.find(text) == std::string::npos) {
+    if (out_fd_ < 0 || !read_some()) return false;
+  }
+  return true;
+}
+
+bool command::wait_for_error_output(const std::string& text) {
+  while (err_.find(text) == std::string::npos) {
+    if (err_fd_ < 0 || !read_some()) return false;
+  }
+  return true;
+}
+
+void command::signal(int number) const { ::kill(pid_, number); }
+
+int command::wait() {
+  while (read_some()) {
+  }
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int command::processes_left() const {
+  int count = 0;
+  DIR* const processes = ::opendir("/proc");
+  while (const dirent* entry = ::readdir(processes)) {
+    std::ifstream in("/proc/" + std::string(entry->d_name) + "/cmdline");
+    const std::string words{std::istreambuf_iterator<char>(in), {}};
+    if (words.find(mark_) != std::string::npos) ++count;
+  }
+  ::closedir(processes);
+  return count;
+}
+
+void command::wait_for_no_process() const {
+  while (processes_left() != 0) ::sched_yield();
+}
+
+}  // namespace launch_test

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command strata as a user meets it: started, listened to, signalled.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace launch_test {
+
+// Waits for events, never for a time: the test's own limit catches what does not come.
+class command {
+ public:
+  struct setting {
+    std::vector<std::string> variables{};  // NAME=VALUE
+    std::string input{};                   // what standard input holds
+    std::vector<std::string> around{};     // a command that runs the command
+  };
+
+  // The words after `strata`. Words "%m" become a mark that only processes of this test carry.
+  explicit command(std::vector<std::string> words);
+  command(std::vector<std::string> words, const setting& how);
+  ~command();
+  command(const command&) = delete;
+  command& operator=(const command&) = delete;
+
+  // Reads until standard output holds `text`; false when it ends first.
+  bool wait_for_output(const std::string& text);
+  bool wait_for_error_output(const std::string& text);
+  void signal(int number) const;
+  // Reads both outputs to their end, which is when every process that had them is gone, and returns
+  // the exit status (128 + signal).
+  int wait();
+  [[nodiscard]] const std::string& out() const { return out_; }
+  [[nodiscard]] const std::string& err() const { return err_; }
+  // Processes that carry the mark.
+  [[nodiscard]] int processes_left() const;
+  // Waits until none does: for those that let go of the outputs before they are gone.
+  void wait_for_no_process() const;
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  bool read_some();
+
+  std::string mark_;
+  pid_t pid_ = -1;
+  int out_fd_ = -1, err_fd_ = -1;
+  std::string out_, err_;
+};
+
+// The program whose arguments are its actions; see node.cpp.
+std::string node_program();
+
+// `strata run` with these flags, then the program with a mark and these actions.
+std::vector<std::string> run(const std::vector<std::string>& flags,
+                             const std::vector<std::string>& actions);
+
+std::size_t count_lines(const std::string& text);
+
+}  // namespace launch_test

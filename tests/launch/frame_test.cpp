@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one end packs the other unpacks; everything else is refused, and nothing is read beyond what
+// is there (the sanitizers watch).
+#include "launch/frame.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "launch/messages.hpp"
+#include "random.hpp"
+#include "strata/error.hpp"
+#include "tools/strata/agent_messages.hpp"
+
+namespace {
+
+using namespace strata::launch;
+
+job_description some_job() {
+  job_description job;
+  job.job = 0x0123456789abcdef;
+  for (std::size_t i = 0; i < job.key.size(); ++i) job.key[i] = static_cast<std::uint8_t>(255 - i);
+  job.node = 2;
+  job.nodes = 3;
+  job.host_of = {0, 0, 7};
+  job.cpus = {1, 5, 1023};
+  job.workers = 3;
+  job.transport = transport_choice::tcp;
+  job.bind_address = "fe80::1%eth0";
+  job.shared_memory = 12;
+  job.start_limit_ns = 30'000'000'000;
+  return job;
+}
+
+start_request some_start() {
+  start_request what;
+  what.program = "/a b/c";
+  what.arguments = {"c", "", std::string("x\0y", 3)};
+  what.variables = {"A=1", "B="};
+  what.directory = "/tmp";
+  what.job = some_job();
+  what.nodes = {0, 2};
+  what.workers = 5;
+  what.bind = false;
+  what.print_binding = true;
+  what.capture_output = true;
+  return what;
+}
+
+frame only_frame(const std::string& bytes) {
+  frame_reader reader;
+  reader.add(bytes);
+  auto f = reader.next();
+  if (!f || !reader.rest().empty()) throw std::logic_error("not one frame");
+  return *f;
+}
+
+void expect_same(const job_description& a, const job_description& b) {
+  EXPECT_EQ(a.job, b.job);
+  EXPECT_EQ(a.key, b.key);
+  EXPECT_EQ(a.node, b.node);
+  EXPECT_EQ(a.nodes, b.nodes);
+  EXPECT_EQ(a.host_of, b.host_of);
+  EXPECT_EQ(a.cpus, b.cpus);
+  EXPECT_EQ(a.workers, b.workers);
+  EXPECT_EQ(a.transport, b.transport);
+  EXPECT_EQ(a.bind_address, b.bind_address);
+  EXPECT_EQ(a.shared_memory, b.shared_memory);
+  EXPECT_EQ(a.start_limit_ns, b.start_limit_ns);
+}
+
+TEST(frames, welcome_comes_out_as_it_went_in) {
+  const frame f = only_frame(pack_welcome(some_job()));
+  EXPECT_EQ(f.kind, frame_kind::welcome);
+  expect_same(unpack_welcome(f.payload), some_job());
+  expect_same(unpack_welcome(only_frame(pack_welcome([] {
+                               job_description alone;
+                               alone.host_of = {0};
+                               return alone;
+                             }()))
+                                 .payload),
+              [] {
+                job_description alone;
+                alone.host_of = {0};
+                return alone;
+              }());
+}
+
+TEST(frames, the_other_messages_come_out_as_they_went_in) {
+  const auto reachable =
+      unpack_reachable(only_frame(pack_reachable({"0a1b", {"10.0.0.1", 65535}})).payload);
+  EXPECT_EQ(reachable.build_id, "0a1b");
+  EXPECT_EQ(reachable.where.host, "10.0.0.1");
+  EXPECT_EQ(reachable.where.port, 65535);
+  const auto directory =
+      unpack_directory(only_frame(pack_directory({{"a", 1}, {"::1", 2}})).payload);
+  ASSERT_EQ(directory.size(), 2U);
+  EXPECT_EQ(directory[1].host, "::1");
+  EXPECT_EQ(directory[1].port, 2);
+  const auto lost = unpack_lost(only_frame(pack_lost({9, "was killed"})).payload);
+  EXPECT_EQ(lost.node, 9);
+  EXPECT_EQ(lost.why, "was killed");
+  EXPECT_EQ(only_frame(pack_finished()).kind, frame_kind::finished);
+}
+
+TEST(frames, messages_of_agents_come_out_as_they_went_in) {
+  const start_request what = unpack_start(only_frame(pack_start(some_start())).payload);
+  EXPECT_EQ(what.program, "/a b/c");
+  EXPECT_EQ(what.arguments, some_start().arguments);
+  EXPECT_EQ(what.variables, some_start().variables);
+  EXPECT_EQ(what.directory, "/tmp");
+  expect_same(what.job, some_job());
+  EXPECT_EQ(what.nodes, some_start().nodes);
+  EXPECT_EQ(what.workers, 5U);
+  EXPECT_FALSE(what.bind);
+  EXPECT_TRUE(what.print_binding);
+  EXPECT_TRUE(what.capture_output);
+  const auto relay = unpack_relay(only_frame(pack_relay(3, pack_lost({1, "x"}))).payload);
+  EXPECT_EQ(relay.node, 3);
+  EXPECT_EQ(unpack_lost(relay.inner.payload).why, "x");
+  const auto ended = unpack_ended(only_frame(pack_ended({3, {true, 9}})).payload);
+  EXPECT_EQ(ended.node, 3);
+  EXPECT_TRUE(ended.how.signalled);
+  EXPECT_EQ(ended.how.status(), 137);
+  const auto output = unpack_output(only_frame(pack_output(1, output_stream::err, "ab")).payload);
+  EXPECT_EQ(output.stream, output_stream::err);
+  EXPECT_EQ(output.bytes, "ab");
+  EXPECT_EQ(unpack_signal(only_frame(pack_signal(15)).payload), 15);
+  EXPECT_EQ(unpack_note(only_frame(pack_note("n")).payload), "n");
+  EXPECT_TRUE(unpack_refused(only_frame(pack_refused({true, "no"})).payload).user);
+  EXPECT_EQ(unpack_line_ended(only_frame(pack_line_ended({4, "why"})).payload).why, "why");
+}
+
+TEST(frames, arrive_in_any_pieces) {
+  const std::string bytes = pack_lost({1, "first"}) + pack_finished() + pack_lost({2, "second"});
+  frame_reader reader;
+  std::vector<frame> frames;
+  for (const char c : bytes) {
+    reader.add({&c, 1});
+    while (auto f = reader.next()) frames.push_back(*f);
+  }
+  ASSERT_EQ(frames.size(), 3U);
+  EXPECT_EQ(unpack_lost(frames[0].payload).why, "first");
+  EXPECT_EQ(frames[1].kind, frame_kind::finished);
+  EXPECT_EQ(unpack_lost(frames[2].payload).node, 2);
+}
+
+TEST(frames, another_version_is_named) {
+  std::string bytes = pack_finished();
+  bytes[2] = static_cast<char>(line_version + 1);
+  frame_reader reader;
+  reader.add(bytes);
+  try {
+    reader.next();
+    FAIL();
+  } catch (const strata::error& problem) {
+    EXPECT_NE(std::string(problem.what()).find("version 2"), std::string::npos) << problem.what();
+  }
+}
+
+TEST(frames, garbage_and_hostile_lengths_are_refused_before_they_cost_memory) {
+  for (const std::string& bytes : {std::string("GET / HTTP/1.1"), std::string("X"),
+                                   std::string("SL\x01\x05\xff\xff\xff\xff", 8)}) {
+    frame_reader reader;
+    reader.add(bytes);
+    EXPECT_THROW(reader.next(), strata::error) << bytes;
+  }
+  // A vector that claims four billion elements.
+  EXPECT_THROW(unpack_directory(std::string("\xff\xff\xff\xff", 4)), strata::error);
+  EXPECT_THROW(unpack_lost(std::string("\0\0\xff\xff\xff\xff", 6)), strata::error);
+}
+
+const std::vector<std::function<void(std::string_view)>>& every_unpack() {
+  static const std::vector<std::function<void(std::string_view)>> all{[](std::string_view p) { unpack_welcome(p); },
+                                                                      [](std::string_view p) { unpack_reachable(p); },
+                                                                      [](std::string_view p) { unpack_directory(p); },
+                                                                      [](std::string_view p) { unpack_lost(p); },
+                                                                      [](std::string_view p) { unpack_start(p); },
+                                                                      [](std::string_view p) { unpack_relay(p); },
+                                                                      [](std::string_view p) { unpack_ended(p); },
+                                                                      [](std::string_view p) { unpack_line_ended(p); },
+                                                                      [](std::string_view p) { unpack_output(p); },
+                                                                      [](std::string_view p) { unpack_signal(p); },
+                                                                      [](std::string_view p) { unpack_note(p); },
+                                                                      [](std::string_view p) { unpack_refused(p); }};
+  return all;
+}
+
+TEST(frames, a_payload_cut_anywhere_or_too_long_is_refused) {
+  const auto whole = [](const std::string& bytes) { return only_frame(bytes).payload; };
+  const auto try_all = [](const std::string& payload,
+                          const std::function<void(std::string_view)>& unpack) {
+    for (std::size_t bytes = 0; bytes < payload.size(); ++bytes) {
+      // A copy of exactly this size: a sanitizer sees a read beyond it.
+      const std::vector<char> cut(payload.begin(),
+                                  payload.begin() + static_cast<std::ptrdiff_t>(bytes));
+      EXPECT_THROW(unpack({cut.data(), cut.size()}), strata::error) << bytes;
+    }
+    EXPECT_THROW(unpack(payload + "x"), strata::error);
+  };
+  try_all(whole(pack_welcome(some_job())), every_unpack()[0]);
+  try_all(whole(pack_reachable({"id", {"h", 1}})), every_unpack()[1]);
+  try_all(whole(pack_directory({{"h", 1}, {"i", 2}})), every_unpack()[2]);
+  try_all(whole(pack_lost({1, "why"})), every_unpack()[3]);
+  try_all(whole(pack_start(some_start())), every_unpack()[4]);
+  try_all(whole(pack_ended({1, {}})), every_unpack()[6]);
+}
+
+TEST(frames, whatever_arrives_is_a_message_or_an_error) {
+  std::mt19937_64 random = launch_test::seeded_random();
+  const std::vector<std::string> valid{pack_welcome(some_job()),   pack_reachable({"id", {"h", 1}}),
+                                       pack_directory({{"h", 1}}), pack_lost({1, "why"}),
+                                       pack_start(some_start()),   pack_relay(1, pack_finished())};
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = round % 4 == 0 ? launch_test::random_bytes(random, random() % 64)
+                                       : valid[random() % valid.size()];
+    for (std::uint64_t changes = random() % 4; changes > 0 && !bytes.empty(); --changes) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    bytes.resize(bytes.size() - (bytes.empty() ? 0 : random() % 2));
+    try {
+      frame_reader reader;
+      reader.add(bytes);
+      while (const auto f = reader.next()) {
+        for (const auto& unpack : every_unpack()) {
+          try {
+            unpack(f->payload);
+          } catch (const strata::error&) {
+          }
+        }
+      }
+    } catch (const strata::error&) {
+    }
+  }
+}
+
+}  // namespace

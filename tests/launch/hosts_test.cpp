@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/strata/hosts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "random.hpp"
+#include "strata/error.hpp"
+
+namespace {
+
+using namespace strata::launch;
+
+std::vector<host> parse(const std::string& text) {
+  std::istringstream in(text);
+  return parse_hostfile(in, "hosts");
+}
+
+std::string complaint(const std::string& text) {
+  try {
+    parse(text);
+  } catch (const strata::user_error& problem) {
+    return problem.what();
+  }
+  return "(none)";
+}
+
+TEST(hostfile, names_slots_addresses_and_comments) {
+  const auto hosts = parse(
+      "# our machines\n a  slots=4\n\nuser@b.example # new\nc address=10.0.0.3 "
+      "slots=2\r\n");
+  ASSERT_EQ(hosts.size(), 3U);
+  EXPECT_EQ(hosts[0].name, "a");
+  EXPECT_EQ(hosts[0].slots, 4U);
+  EXPECT_EQ(hosts[1].name, "user@b.example");
+  EXPECT_EQ(hosts[1].slots, 0U);
+  EXPECT_EQ(hosts[2].address, "10.0.0.3");
+  EXPECT_EQ(hosts[2].slots, 2U);
+}
+
+TEST(hostfile, a_name_that_comes_twice_adds_up) {
+  const auto hosts = parse("a\nb slots=2\na\nb slots=3\n");
+  ASSERT_EQ(hosts.size(), 2U);
+  EXPECT_EQ(hosts[0].slots, 2U);
+  EXPECT_EQ(hosts[1].slots, 5U);
+}
+
+TEST(hostfile, complaints_name_the_line) {
+  EXPECT_EQ(complaint("a\nb slots=0\n"), "hosts:2: '0' is not a whole number from 1 to 4096");
+  EXPECT_EQ(complaint("a slot=2\n"), "hosts:1: 'slot=2' is not slots=N or address=A");
+  EXPECT_EQ(complaint("a b\n"), "hosts:1: 'b' is not slots=N or address=A");
+  EXPECT_EQ(complaint("slots=2\n"), "hosts:1: 'slots=2' is not the name of a host");
+  EXPECT_EQ(complaint("-oProxyCommand=x\n"),
+            "hosts:1: '-oProxyCommand=x' is not the name of a host");
+  EXPECT_EQ(complaint("# nobody\n"), "the hostfile hosts names no host");
+}
+
+TEST(hostfile, any_bytes_are_hosts_or_a_complaint) {
+  std::mt19937_64 random = launch_test::seeded_random();
+  for (int round = 0; round < 5'000; ++round) {
+    std::string text = "a slots=3\nb address=1.2.3.4\n";
+    for (int changes = 0; changes < 4; ++changes) {
+      text[random() % text.size()] = static_cast<char>(random());
+    }
+    try {
+      for (const host& h : parse(text)) {
+        EXPECT_FALSE(h.name.empty());
+        EXPECT_NE(h.name[0], '-');
+      }
+    } catch (const strata::user_error&) {
+    }
+  }
+}
+
+TEST(host_list, names_and_slots) {
+  const auto hosts = parse_host_list("a,b:3,fe80::1");
+  ASSERT_EQ(hosts.size(), 3U);
+  EXPECT_EQ(hosts[1].name, "b");
+  EXPECT_EQ(hosts[1].slots, 3U);
+  EXPECT_EQ(hosts[2].name, "fe80::1");
+  for (const char* const wrong : {"", ",", "a,,b", "a:0", "a:x", "a b", "-a", "a:5000"}) {
+    EXPECT_THROW(parse_host_list(wrong), strata::user_error) << wrong;
+  }
+}
+
+using places = std::vector<std::uint16_t>;
+
+TEST(place_nodes, evenly_when_nobody_says_how_many) {
+  EXPECT_EQ(place_nodes({{"a"}, {"b"}}, 4), (places{0, 0, 1, 1}));
+  EXPECT_EQ(place_nodes({{"a"}, {"b"}}, 5), (places{0, 0, 0, 1, 1}));
+  EXPECT_EQ(place_nodes({{"a"}, {"b"}, {"c"}}, 2), (places{0, 1}));
+}
+
+TEST(place_nodes, by_slots_when_somebody_does) {
+  EXPECT_EQ(place_nodes({{"a", 3}, {"b"}}, 4), (places{0, 0, 0, 1}));
+  EXPECT_EQ(place_nodes({{"a", 3}, {"b", 2}}, 2), (places{0, 0}));
+  EXPECT_THROW(place_nodes({{"a", 3}, {"b"}}, 5), strata::user_error);
+}
+
+}  // namespace

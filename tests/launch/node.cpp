@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node that does as its arguments say, one after the other: "[@NODE:]ACTION[:VALUE]". It knows
+// the line to the launcher and nothing else of the library.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launch/build_id.hpp"
+#include "launch/job.hpp"
+#include "strata/error.hpp"
+
+namespace {
+
+using strata::launch::address;
+using strata::launch::control_line;
+
+struct node {
+  std::unique_ptr<control_line> line;
+  std::string build = strata::launch::build_id();
+  std::string number = "0";
+
+  void join() {
+    line = control_line::open();
+    if (line == nullptr) return;
+    const auto& job = line->job();
+    const address mine{job.bind_address, static_cast<std::uint16_t>(1000 + job.node)};
+    everybody = line->exchange(mine, build);
+    for (std::size_t n = 0; n < everybody.size(); ++n) {
+      if (everybody[n].port != 1000 + n) std::abort();
+    }
+  }
+
+  // Joins with a port that is really there, and connects to every node.
+  void meet() {
+    line = control_line::open();
+    const int listening = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in here{};
+    here.sin_family = AF_INET;
+    ::inet_pton(AF_INET, line->job().bind_address.c_str(), &here.sin_addr);
+    socklen_t bytes = sizeof here;
+    auto* const any = reinterpret_cast<sockaddr*>(&here);
+    if (::bind(listening, any, bytes) != 0 || ::listen(listening, 64) != 0) std::perror("listen");
+    ::getsockname(listening, any, &bytes);
+    everybody = line->exchange({line->job().bind_address, ntohs(here.sin_port)}, build);
+    std::size_t met = 0;
+    for (const address& other : everybody) {
+      const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+      ::inet_pton(AF_INET, other.host.c_str(), &here.sin_addr);
+      here.sin_port = htons(other.port);
+      if (::connect(fd, any, bytes) == 0) ++met;
+    }
+    // Whoever leaves earlier could not be met any more.
+    for (std::size_t i = 0; i < met; ++i) ::accept(listening, nullptr, nullptr);
+    std::printf("node %s met %zu\n", number.c_str(), met);
+    std::fflush(stdout);
+  }
+
+  // Until somebody is lost or the launcher is gone.
+  void wait() {
+    const bool gone = line->wait([&](strata::launch::node_id who, const std::string& why) {
+      std::printf("node %s: node %u %s\n", number.c_str(), unsigned{who}, why.c_str());
+      std::fflush(stdout);
+      std::_Exit(7);
+    });
+    if (gone) std::_Exit(8);
+  }
+
+  // Signals are waited for, not handled: the thread sanitizer may keep a handler back for ever.
+  void await(int signal, bool ends) {
+    sigaddset(&awaited, signal);
+    if (ends) sigaddset(&ending, signal);
+    sigprocmask(SIG_BLOCK, &awaited, nullptr);
+  }
+
+  void sleep() const {
+    while (true) {
+      int got = 0;
+      sigwait(&awaited, &got);
+      if (sigismember(&ending, got) == 1) std::_Exit(40);
+      std::printf("S%02d\n", got);
+      std::fflush(stdout);
+    }
+  }
+
+  void describe() const {
+    const auto& job = line->job();
+    std::printf("node %u of %u host %u workers %u cpus", unsigned{job.node}, unsigned{job.nodes},
+                unsigned{job.host_of[job.node]}, job.workers);
+    for (const int cpu : job.cpus) std::printf(" %d", cpu);
+    std::printf(" at %s memory %s\n", everybody[job.node].host.c_str(),
+                job.shared_memory >= 0 ? "yes" : "no");
+    std::fflush(stdout);
+  }
+
+  node() {
+    sigemptyset(&awaited);
+    sigemptyset(&ending);
+  }
+
+  std::vector<address> everybody;
+  sigset_t awaited, ending;
+};
+
+void act(node& self, const std::string& action, const std::string& value) {
+  if (action == "join") {
+    self.join();
+  } else if (action == "meet") {
+    self.meet();
+  } else if (action == "build") {
+    self.build = value;
+  } else if (action == "wait") {
+    self.wait();
+  } else if (action == "describe") {
+    self.describe();
+  } else if (action == "finish") {
+    self.line->close();
+  } else if (action == "drop") {
+    self.line.reset();
+  } else if (action == "exit") {
+    std::_Exit(std::atoi(value.c_str()));
+  } else if (action == "raise") {
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_CORE, &none);
+    std::signal(std::atoi(value.c_str()), SIG_DFL);
+    ::raise(std::atoi(value.c_str()));
+  } else if (action == "parent") {
+    ::kill(::getppid(), std::atoi(value.c_str()));
+  } else if (action == "ignore") {
+    std::signal(std::atoi(value.c_str()), SIG_IGN);
+  } else if (action == "catch") {  // and end, like a program that tidies up
+    self.await(std::atoi(value.c_str()), true);
+  } else if (action == "report") {  // that it has come, and go on
+    self.await(std::atoi(value.c_str()), false);
+  } else if (action == "sleep") {
+    self.sleep();
+  } else if (action == "print") {
+    std::printf("%s\n", value.c_str());
+    std::fflush(stdout);
+  } else if (action == "complain") {
+    std::fprintf(stderr, "%s\n", value.c_str());
+  } else if (action == "mumble") {  // no end of line
+    std::fputs(value.c_str(), stdout);
+    std::fflush(stdout);
+  } else if (action == "lines") {
+    for (int i = 0; i < std::atoi(value.c_str()); ++i) {
+      std::printf("line %d of node %s, long enough to be torn apart by carelessness\n", i,
+                  self.number.c_str());
+    }
+    std::fflush(stdout);
+  } else if (action == "input") {
+    for (int c = 0; (c = std::getchar()) != EOF;) std::putchar(c);
+    std::fflush(stdout);
+  } else if (action == "variable") {
+    const char* const text = std::getenv(value.c_str());
+    std::printf("%s=%s\n", value.c_str(), text != nullptr ? text : "(none)");
+    std::fflush(stdout);
+  } else if (action == "orphan") {
+    if (::fork() == 0) {
+      while (true) ::poll(nullptr, 0, -1);
+    }
+  } else if (action.rfind("marker", 0) != 0) {
+    std::fprintf(stderr, "unknown action %s\n", action.c_str());
+    std::_Exit(99);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  node self;
+  if (const char* const number = std::getenv("STRATA_NODE")) self.number = number;
+  try {
+    for (int i = 1; i < argc; ++i) {
+      std::string text = argv[i];
+      if (text[0] == '@') {
+        const auto colon = text.find(':');
+        if (text.substr(1, colon - 1) != self.number) continue;
+        text.erase(0, colon + 1);
+      }
+      const auto colon = text.find(':');
+      act(self, text.substr(0, colon), colon == std::string::npos ? "" : text.substr(colon + 1));
+    }
+  } catch (const strata::error& problem) {
+    std::fprintf(stderr, "node %s: %s\n", self.number.c_str(), problem.what());
+    return 9;
+  }
+  return 0;
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes on other hosts, which are this machine: scripts stand for ssh, and each host has a loopback
+// address of its own.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "command.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using launch_test::command;
+using launch_test::count_lines;
+using launch_test::run;
+using words = std::vector<std::string>;
+
+class remote : public testing::Test {
+ protected:
+  remote() {
+    std::string pattern = testing::TempDir() + "strata-ssh-XXXXXX";
+    folder = ::mkdtemp(pattern.data());
+    write("ssh", "shift\nexec \"$@\"\n");
+  }
+  ~remote() override { fs::remove_all(folder); }
+
+  // A script that gets the host and the remote command.
+  std::string write(const std::string& name, const std::string& text) const {
+    const std::string path = folder / name;
+    std::ofstream(path) << "#!/bin/sh\n" << text;
+    fs::permissions(path, fs::perms::owner_all);
+    return path;
+  }
+  command::setting over(const std::string& script, const std::string& input = "") const {
+    return {
+        .variables = {"STRATA_SSH=" + (folder / script).string()}, .input = input, .around = {}};
+  }
+
+  words two_hosts(const words& flags, const words& actions) const {
+    words all{"-n", "4", "--bind", "none", "--workers", "1", "--host", "127.0.0.2,127.0.0.3"};
+    all.insert(all.end(), flags.begin(), flags.end());
+    return run(all, actions);
+  }
+
+  // Without the remark on too few cores.
+  static std::string lines_of(const command& c) {
+    std::string kept;
+    std::istringstream lines(c.err());
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("expect no speed-up") == std::string::npos) kept += line + "\n";
+    }
+    return kept;
+  }
+
+  fs::path folder;
+};
+
+TEST_F(remote, nodes_of_two_hosts_meet) {
+  command c(two_hosts({}, {"meet", "describe", "finish"}), over("ssh"));
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_EQ(lines_of(c), "");
+  EXPECT_EQ(count_lines(c.out()), 8U);
+  EXPECT_NE(c.out().find("node 1 met 4\n"), std::string::npos) << c.out();
+  EXPECT_NE(c.out().find("node 3 met 4\n"), std::string::npos) << c.out();
+  EXPECT_NE(c.out().find("node 1 of 4 host 0 workers 1 cpus at 127.0.0.2 memory yes\n"),
+            std::string::npos)
+      << c.out();
+  EXPECT_NE(c.out().find("node 2 of 4 host 1 workers 1 cpus at 127.0.0.3 memory yes\n"),
+            std::string::npos)
+      << c.out();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_F(remote, a_hostfile_names_hosts_and_addresses) {
+  std::ofstream(folder / "hosts") << "here address=127.0.0.1 slots=1 # this machine\n"
+                                     "there address=127.0.0.9 slots=2\n";
+  command c(run({"-n", "3", "--hostfile", folder / "hosts"}, {"meet", "describe", "finish"}),
+            over("ssh"));
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_NE(c.out().find("node 0 of 3 host 0"), std::string::npos);
+  EXPECT_NE(c.out().find("node 2 met 3\n"), std::string::npos) << c.out();
+  EXPECT_NE(c.out().find("at 127.0.0.9"), std::string::npos) << c.out();
+}
+
+TEST_F(remote, folder_and_chosen_variables_go_along) {
+  command c(two_hosts({"-x", "STRATA_SSH", "-x", "MINE=a b"},
+                      {"join", "@3:variable:MINE", "@3:variable:PWD", "finish"}),
+            over("ssh"));
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_NE(c.out().find("MINE=a b\n"), std::string::npos);
+}
+
+TEST_F(remote, output_and_prefixes) {
+  command c(two_hosts({"--prefix"}, {"join", "lines:500", "@2:complain:oh", "finish"}),
+            over("ssh"));
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_EQ(count_lines(c.out()), 2000U);
+  EXPECT_NE(c.out().find("[3] line 499 of node 3"), std::string::npos);
+  EXPECT_EQ(lines_of(c), "[2] oh\n");
+}
+
+TEST_F(remote, input_reaches_node_0_there) {
+  std::string much;
+  while (much.size() < 1'500'000) much += "a line of input " + std::to_string(much.size()) + "\n";
+  command c(two_hosts({}, {"join", "input", "finish"}), over("ssh", much));
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_TRUE(c.out() == much) << c.out().size() << " bytes of " << much.size();
+}
+
+TEST_F(remote, input_that_nobody_reads_holds_nothing_up) {
+  command c(two_hosts({}, {"join", "finish"}), over("ssh", std::string(1'500'000, 'x')));
+  EXPECT_EQ(c.wait(), 0) << c.err();
+}
+
+TEST_F(remote, a_node_that_dies_is_named_with_its_host) {
+  command c(two_hosts({}, {"join", "@3:raise:9", "wait"}), over("ssh"));
+  EXPECT_EQ(c.wait(), 137);
+  EXPECT_EQ(lines_of(c),
+            "strata run: node 3 on 127.0.0.3 was killed by signal 9 (SIGKILL); the job is "
+            "stopped\n");
+  EXPECT_EQ(count_lines(c.out()), 3U);
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_F(remote, a_host_that_is_lost_is_named) {
+  command c(two_hosts({}, {"join", "@3:parent:9", "wait"}), over("ssh"));
+  EXPECT_EQ(c.wait(), 1);
+  EXPECT_EQ(lines_of(c), "strata run: host 127.0.0.3: the connection ended; the job is stopped\n");
+  EXPECT_NE(c.out().find("node 0: node 2 host 127.0.0.3: the connection ended\n"),
+            std::string::npos)
+      << c.out();
+  c.wait_for_no_process();
+}
+
+TEST_F(remote, signals_go_everywhere) {
+  command c(two_hosts({}, {"report:10", "join", "@0:print:ready 0", "@3:print:ready 3", "sleep"}),
+            over("ssh"));
+  ASSERT_TRUE(c.wait_for_output("ready 0\n"));
+  ASSERT_TRUE(c.wait_for_output("ready 3\n"));
+  c.signal(SIGUSR1);
+  ASSERT_TRUE(c.wait_for_output("S10\nS10\nS10\nS10\n"));
+  c.signal(SIGINT);
+  EXPECT_EQ(c.wait(), 130);
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_F(remote, nodes_that_ignore_everything_are_killed) {
+  command c(two_hosts({}, {"ignore:15", "join", "@1:raise:9", "sleep"}), over("ssh"));
+  EXPECT_EQ(c.wait(), 137);
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_F(remote, a_killed_launcher_leaves_nothing) {
+  command c(two_hosts({}, {"ignore:15", "join", "@0:print:ready 0", "@3:print:ready 3", "sleep"}),
+            over("ssh"));
+  ASSERT_TRUE(c.wait_for_output("ready 0\n"));
+  ASSERT_TRUE(c.wait_for_output("ready 3\n"));
+  c.signal(SIGKILL);
+  EXPECT_EQ(c.wait(), 137);
+  c.wait_for_no_process();
+}
+
+TEST_F(remote, who_cannot_be_reached_is_named_with_the_last_words_of_ssh) {
+  write("asks",
+        "echo Warning: new key >&2\n"
+        "echo \"$1: Permission denied (publickey,password).\" >&2\nexit 255\n");
+  command c(two_hosts({}, {"join"}), over("asks"));
+  EXPECT_EQ(c.wait(), 1);
+  EXPECT_EQ(lines_of(c).rfind("strata run: host 127.0.0.", 0), 0U);
+  EXPECT_NE(lines_of(c).find(": the connection ended: 127.0.0."), std::string::npos) << c.err();
+  EXPECT_NE(lines_of(c).find(": Permission denied (publickey,password).; the job is stopped\n"),
+            std::string::npos)
+      << c.err();
+  EXPECT_EQ(count_lines(lines_of(c)), 1U);
+}
+
+TEST_F(remote, a_login_that_talks_is_recognised) {
+  write("talks", "shift\necho 'Welcome to this machine!'\nexec \"$@\"\n");
+  command c(two_hosts({}, {"join"}), over("talks"));
+  EXPECT_EQ(c.wait(), 1);
+  EXPECT_NE(lines_of(c).find("got 'Welcome to this machine!' in place of an answer"),
+            std::string::npos)
+      << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_F(remote, a_host_that_never_answers_is_given_up) {
+  write("hangs", "[ \"$1\" = 127.0.0.3 ] && exec sleep 1000\nshift\nexec \"$@\"\n");
+  command c(two_hosts({"--start-limit", "0.5"}, {"join"}), over("hangs"));
+  EXPECT_EQ(c.wait(), 1);
+  // On a busy machine the others may be late as well.
+  EXPECT_NE(lines_of(c).find("-3 did not join within 0.5 s"), std::string::npos) << c.err();
+  EXPECT_EQ(count_lines(lines_of(c)), 1U) << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_F(remote, a_program_that_is_not_there_is_refused) {
+  write("elsewhere", "shift\nmv '" + (folder / "program").string() + "' '" +
+                         (folder / "gone").string() + "' 2>/dev/null\nexec \"$@\"\n");
+  const std::string program = write("program", "exit 0\n");
+  command c({"run", "-n", "2", "--host", "127.0.0.2,127.0.0.3", program}, over("elsewhere"));
+  EXPECT_EQ(c.wait(), 2);
+  EXPECT_NE(lines_of(c).find(": there is no program " + program), std::string::npos) << c.err();
+}
+
+TEST_F(remote, flags_for_one_host_are_refused_for_several) {
+  for (const words& flags : {words{"--transport", "shm"}, words{"--bind-address", "127.0.0.1"}}) {
+    command c(two_hosts(flags, {"join"}), over("ssh"));
+    EXPECT_EQ(c.wait(), 2);
+    EXPECT_EQ(count_lines(c.err()), 1U) << c.err();
+  }
+}
+
+TEST_F(remote, an_agent_alone_believes_nothing) {
+  for (const std::string& input :
+       {std::string(), std::string("hello"), std::string("SL\x01\x10\xff\xff\xff\xff", 8),
+        std::string("SL\x01\x10\x04\x00\x00\x00\xff\xff\xff\xff", 12)}) {
+    command c({"agent"},
+              {.variables = {}, .input = input, .around = {"sh", "-c", "cat | \"$0\" \"$@\""}});
+    EXPECT_EQ(c.wait(), 1);
+    EXPECT_EQ(c.out(), "");
+  }
+  command c({"agent"});
+  EXPECT_EQ(c.wait(), 1);
+  EXPECT_EQ(c.err(), "strata agent: a line is a pipe or a socket, not a file\n");
+}
+
+}  // namespace

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// strata run with real processes: statuses, messages, and that nothing is left of a job.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "command.hpp"
+
+namespace {
+
+using launch_test::command;
+using launch_test::count_lines;
+using launch_test::node_program;
+using launch_test::run;
+using words = std::vector<std::string>;
+
+struct result {
+  int status;
+  std::string out, err;
+};
+
+// Runs to the end; more workers than cores is not what these tests are about.
+result run_to_end(const words& what, const command::setting& how = {}) {
+  command c(what, how);
+  result r;
+  r.status = c.wait();
+  r.out = c.out();
+  EXPECT_EQ(c.processes_left(), 0);
+  std::istringstream lines(c.err());
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("expect no speed-up") == std::string::npos) r.err += line + "\n";
+  }
+  return r;
+}
+
+TEST(run, four_nodes_meet_and_leave) {
+  const result r = run_to_end(run({"-n", "4"}, {"join", "describe", "finish"}));
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.err, "");
+  EXPECT_EQ(count_lines(r.out), 4U);
+  for (const char* const node : {"node 0 of 4 host 0", "node 3 of 4 host 0"}) {
+    EXPECT_NE(r.out.find(node), std::string::npos) << r.out;
+  }
+  EXPECT_NE(r.out.find("at 127.0.0.1 memory yes"), std::string::npos) << r.out;
+}
+
+TEST(run, more_nodes_than_cores_work_with_one_warning) {
+  const std::string nodes = std::to_string(::sysconf(_SC_NPROCESSORS_ONLN) + 7);
+  command c(run({"-n", nodes}, {"join", "@0:describe", "finish"}));
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_NE(c.out().find("workers 1 cpus at"), std::string::npos) << c.out();
+  EXPECT_EQ(count_lines(c.err()), 1U) << c.err();
+  EXPECT_NE(c.err().find("expect no speed-up"), std::string::npos) << c.err();
+}
+
+TEST(run, wishes_reach_the_nodes) {
+  EXPECT_NE(run_to_end(run({"--workers", "3", "--bind", "none"}, {"join", "describe", "finish"}))
+                .out.find("workers 3 cpus at"),
+            std::string::npos);
+  EXPECT_NE(run_to_end(run({"-n", "2", "--transport", "tcp"}, {"join", "@0:describe", "finish"}))
+                .out.find("memory no"),
+            std::string::npos);
+  const result r =
+      run_to_end(run({"--print-binding", "--bind", "none", "--workers", "1"}, {"join", "finish"}));
+  EXPECT_EQ(r.err, "strata run: node 0: 1 worker, not bound\n");
+  EXPECT_EQ(run_to_end(run({"-n", "2", "-x", "A=1", "-x", "B=x y"},
+                           {"join", "@1:variable:A", "@1:variable:B", "finish"}))
+                .out,
+            "A=1\nB=x y\n");
+  // The line is not for the children of a node.
+  EXPECT_EQ(run_to_end(run({}, {"join", "variable:STRATA_JOB_FD", "finish"})).out,
+            "STRATA_JOB_FD=(none)\n");
+}
+
+TEST(run, the_status_is_node_0s) {
+  EXPECT_EQ(run_to_end(run({"-n", "2"}, {"join", "finish", "@0:exit:3"})).status, 3);
+}
+
+TEST(run, alone_any_program_runs) {
+  EXPECT_EQ(run_to_end({"run", "true"}).status, 0);
+  EXPECT_EQ(run_to_end({"run", "-n", "1", "false"}).status, 1);
+  const result r = run_to_end(run({"-n", "1"}, {"raise:11"}));
+  EXPECT_EQ(r.status, 139);
+  EXPECT_EQ(r.err, "strata run: node 0 was killed by signal 11 (SIGSEGV)\n");
+  EXPECT_EQ(run_to_end({"run", "--", "echo", "-n", "--prefix"}).out, "--prefix");
+}
+
+TEST(run, another_kind_of_program_on_two_nodes_is_an_error) {
+  const result r = run_to_end({"run", "-n", "2", "true"});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_NE(r.err.find(" ended before it joined: is true a Strata program?\n"), std::string::npos)
+      << r.err;
+  EXPECT_EQ(count_lines(r.err), 1U);
+}
+
+TEST(run, a_program_that_dislikes_its_arguments_speaks_for_itself) {
+  const result r = run_to_end(run({"-n", "3"}, {"@0:complain:usage", "exit:2"}));
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(r.err, "usage\n");
+}
+
+struct death {
+  const char* action;
+  int status;
+  const char* line;
+};
+
+TEST(run, a_node_that_dies_is_named_and_ends_the_job) {
+  for (const death& d : {death{"@2:raise:9", 137, "node 2 was killed by signal 9 (SIGKILL)"},
+                         death{"@2:raise:6", 134, "node 2 was killed by signal 6 (SIGABRT)"},
+                         death{"@2:exit:4", 4, "node 2 ended with status 4 before the job did"},
+                         death{"@2:exit:0", 1, "node 2 ended with status 0 before the job did"},
+                         death{"@0:raise:9", 137, "node 0 was killed by signal 9 (SIGKILL)"},
+                         death{"@0:exit:0", 1, "node 0 ended with status 0 before the job did"}}) {
+    const result r = run_to_end(run({"-n", "3"}, {"join", d.action, "wait"}));
+    EXPECT_EQ(r.status, d.status) << d.action;
+    EXPECT_EQ(r.err, "strata run: " + std::string(d.line) + "; the job is stopped\n");
+    // The others heard of it and ended by themselves.
+    EXPECT_EQ(count_lines(r.out), 2U) << r.out;
+    EXPECT_NE(r.out.find(std::string(": ") + d.line), std::string::npos) << r.out;
+  }
+}
+
+TEST(run, a_node_that_dies_while_starting_is_named) {
+  const result killed = run_to_end(run({"-n", "3"}, {"@1:raise:9", "join"}));
+  EXPECT_EQ(killed.status, 137);
+  EXPECT_EQ(killed.err,
+            "strata run: node 1 was killed by signal 9 (SIGKILL) before all had joined; the job is "
+            "stopped\n");
+  const result left = run_to_end(run({"-n", "3"}, {"@1:exit:4", "join"}));
+  EXPECT_EQ(left.status, 4);
+  EXPECT_EQ(left.err,
+            "strata run: node 1 ended with status 4 before it joined; the job is stopped\n");
+}
+
+TEST(run, nodes_that_ignore_everything_are_killed) {
+  const result r = run_to_end(run({"-n", "3"}, {"ignore:15", "join", "@1:raise:9", "sleep"}));
+  EXPECT_EQ(r.status, 137);
+  EXPECT_EQ(count_lines(r.err), 1U) << r.err;
+}
+
+TEST(run, who_does_not_come_is_named) {
+  const result r =
+      run_to_end(run({"-n", "3", "--start-limit", "0.5"}, {"ignore:15", "@1:sleep", "join"}));
+  EXPECT_EQ(r.status, 1);
+  // On a busy machine the others may be late as well.
+  EXPECT_NE(r.err.find(" did not join within 0.5 s (--start-limit sets the limit); the job is "
+                       "stopped\n"),
+            std::string::npos)
+      << r.err;
+  EXPECT_EQ(count_lines(r.err), 1U) << r.err;
+}
+
+TEST(run, another_build_is_named) {
+  const result r = run_to_end(run({"-n", "2"}, {"@1:build:ab", "join"}));
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err.rfind("strata run: node 1 runs another build of launch_node than node 0 (build "
+                        "ids ab and ",
+                        0),
+            0U)
+      << r.err;
+}
+
+TEST(run, a_node_that_closes_its_line_is_lost) {
+  const result r = run_to_end(run({"-n", "2"}, {"join", "@1:drop", "@1:sleep", "wait"}));
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err, "strata run: node 1 closed its line to the launcher; the job is stopped\n");
+}
+
+TEST(run, orphans_of_nodes_end_with_the_job) {
+  EXPECT_EQ(run_to_end(run({"-n", "2"}, {"join", "orphan", "finish"})).status, 0);
+  EXPECT_EQ(run_to_end(run({"-n", "2", "--prefix"}, {"join", "orphan", "finish"})).status, 0);
+}
+
+TEST(run, input_goes_to_node_0_alone) {
+  const command::setting how{.input = "some\ninput\n"};
+  EXPECT_EQ(run_to_end(run({"-n", "3"}, {"join", "input", "finish"}), how).out, "some\ninput\n");
+}
+
+TEST(run, prefixed_lines_stay_whole) {
+  const result r =
+      run_to_end(run({"-n", "3", "--prefix"}, {"join", "lines:2000", "mumble:end", "finish"}));
+  EXPECT_EQ(r.status, 0);
+  std::istringstream lines(r.out);
+  std::multiset<std::string> seen;
+  for (std::string line; std::getline(lines, line);) seen.insert(line);
+  EXPECT_EQ(seen.size(), 3U * 2001U);
+  for (const std::string node : {"0", "1", "2"}) {
+    for (int i = 0; i < 2000; ++i) {
+      EXPECT_EQ(seen.count("[" + node + "] line " + std::to_string(i) + " of node " + node +
+                           ", long enough to be torn apart by carelessness"),
+                1U);
+    }
+    EXPECT_EQ(seen.count("[" + node + "] end"), 1U);
+  }
+  EXPECT_EQ(run_to_end(run({"-n", "2", "--prefix"}, {"join", "@1:complain:oh", "finish"})).err,
+            "[1] oh\n");
+}
+
+TEST(run, a_program_started_by_a_script_is_a_node) {
+  const result r = run_to_end({"run", "-n", "2", "sh", "-c", "\"$@\"; exit $?", "sh",
+                               node_program(), "%m", "join", "@1:describe", "finish"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.out.rfind("node 1 of 2", 0), 0U) << r.out;
+}
+
+class refused : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(refused, one_line_and_status_2) {
+  words what = GetParam();
+  const result r = run_to_end(what);
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(r.out, "");
+  EXPECT_EQ(count_lines(r.err), 1U) << r.err;
+  EXPECT_EQ(r.err.rfind("strata", 0), 0U) << r.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    command_lines, refused,
+    testing::Values(
+        words{}, words{"walk"}, words{"run"}, words{"run", "-n", "2"}, words{"run", "-n"},
+        words{"run", "-n", "0", "true"}, words{"run", "-n", "4097", "true"},
+        words{"run", "-n", "two", "true"}, words{"run", "-n", "-1", "true"},
+        words{"run", "--workers", "0", "true"}, words{"run", "--no-such-flag", "true"},
+        words{"run", "no-such-program-here"}, words{"run", "./no-such-program-here"},
+        words{"run", "/etc/passwd"}, words{"run", "/tmp"},
+        words{"run", "--transport", "pigeon", "true"}, words{"run", "--bind", "socket", "true"},
+        words{"run", "-x", "=1", "true"}, words{"run", "-x", "NO_SUCH_VARIABLE_HERE", "true"},
+        words{"run", "--start-limit", "0", "true"}, words{"run", "--start-limit", "soon", "true"},
+        words{"run", "--hostfile", "/no/such/file", "true"}, words{"run", "--host", "a,,b", "true"},
+        words{"run", "-n", "2", "--host", "no-such-host.invalid", "true"},
+        words{"run", "-n", "3", "--host", "localhost:2", "true"},
+        words{"run", "-n", "2", "--host", "localhost", "--hostfile", "x", "true"},
+        words{"run", "--bind-address", "no-such-host.invalid", "true"}, words{"info", "-n", "0"},
+        words{"info", "more"}));
+
+TEST(run, a_file_that_is_no_program_is_refused) {
+  const std::string path = testing::TempDir() + "strata-no-program-" + std::to_string(::getpid());
+  std::ofstream(path) << "not a program\n";
+  EXPECT_EQ(run_to_end({"run", path}).status, 2);
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  const result r = run_to_end({"run", "-n", "2", path});
+  EXPECT_NE(r.status, 0);
+  EXPECT_EQ(count_lines(r.err), 1U) << r.err;
+  std::filesystem::remove(path);
+}
+
+TEST(info, says_what_a_job_would_get) {
+  const result r = run_to_end({"info", "-n", "2"});
+  EXPECT_EQ(r.status, 0);
+  for (const char* const part : {"strata ", "build ", "worker", "CPU", "node 1: "}) {
+    EXPECT_NE(r.out.find(part), std::string::npos) << r.out;
+  }
+}
+
+TEST(help, lists_every_flag) {
+  const result r = run_to_end({"run", "--help"});
+  EXPECT_EQ(r.status, 0);
+  for (const char* const flag :
+       {"-n", "--workers", "--hostfile", "--host", "--transport", "--bind", "--bind-address", "-x",
+        "--prefix", "--print-binding", "--start-limit"}) {
+    EXPECT_NE(r.out.find(flag), std::string::npos) << flag;
+  }
+}
+
+}  // namespace

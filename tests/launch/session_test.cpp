@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Courses of a job, played without processes or clocks.
+#include "tools/strata/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <map>
+
+#include "launch/messages.hpp"
+#include "tools/strata/event_loop.hpp"
+
+namespace {
+
+using namespace strata::launch;
+
+constexpr std::int64_t second = 1'000'000'000;
+
+frame unpack(const std::string& bytes) {
+  frame_reader reader;
+  reader.add(bytes);
+  return *reader.next();
+}
+
+struct course : session::hands, testing::Test {
+  void begin(node_id nodes) {
+    job = std::make_unique<session>(session::description{.nodes = nodes, .program = "prog"}, *this,
+                                    now);
+  }
+  void send(node_id node, const std::string& bytes) override {
+    sent[node].push_back(unpack(bytes));
+  }
+  void signal_all(int number) override { signals.push_back(number); }
+  void say(const std::string& line) override { said.push_back(line); }
+
+  void reach(node_id node, const std::string& id = "id") {
+    job->on_frame(node, unpack(pack_reachable({id, {"h", node}})), now);
+  }
+  void all_reach(node_id nodes) {
+    for (node_id n = 0; n < nodes; ++n) reach(n);
+  }
+  void finish(node_id node) { job->on_frame(node, unpack(pack_finished()), now); }
+  void end(node_id node, int status) { job->on_ended(node, {false, status}, now); }
+  void kill(node_id node, int number) { job->on_ended(node, {true, number}, now); }
+  void leave(node_id node, int status = 0) {
+    finish(node);
+    end(node, status);
+  }
+  void pass(std::int64_t ns) {
+    now += ns;
+    job->on_time(now);
+  }
+  using lines = std::vector<std::string>;
+  using numbers = std::vector<int>;
+
+  std::int64_t now = 0;
+  std::unique_ptr<session> job;
+  std::map<node_id, std::vector<frame>> sent;
+  numbers signals;
+  lines said;
+};
+
+TEST_F(course, everybody_learns_where_all_are_and_leaves) {
+  begin(3);
+  reach(2);
+  reach(0);
+  EXPECT_TRUE(sent.empty());
+  reach(1);
+  for (node_id n = 0; n < 3; ++n) {
+    ASSERT_EQ(sent[n].size(), 1U);
+    EXPECT_EQ(sent[n][0].kind, frame_kind::directory);
+    EXPECT_EQ(unpack_directory(sent[n][0].payload)[n].port, n);
+  }
+  for (node_id n = 0; n < 3; ++n) leave(n);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 0);
+  EXPECT_TRUE(said.empty());
+}
+
+TEST_F(course, the_status_is_node_0s) {
+  begin(2);
+  all_reach(2);
+  leave(1);
+  leave(0, 3);
+  EXPECT_EQ(job->status(), 3);
+  EXPECT_TRUE(said.empty());
+}
+
+TEST_F(course, a_lost_node_stops_the_job_step_by_step) {
+  begin(3);
+  all_reach(3);
+  kill(2, SIGKILL);
+  EXPECT_EQ(said, lines{"node 2 was killed by signal 9 (SIGKILL); the job is stopped"});
+  for (node_id n = 0; n < 2; ++n) {
+    ASSERT_EQ(sent[n].size(), 2U);
+    EXPECT_EQ(unpack_lost(sent[n][1].payload).node, 2);
+  }
+  EXPECT_EQ(sent[2].size(), 1U);
+  pass(second);
+  EXPECT_TRUE(signals.empty());
+  pass(second);
+  EXPECT_EQ(signals, numbers{SIGTERM});
+  end(1, 9);
+  pass(2 * second);
+  EXPECT_EQ(signals, (numbers{SIGTERM, SIGKILL}));
+  kill(0, SIGKILL);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 137);
+  EXPECT_EQ(said.size(), 1U);
+}
+
+TEST_F(course, leaving_without_a_word_is_being_lost) {
+  begin(2);
+  all_reach(2);
+  end(1, 0);
+  EXPECT_EQ(said, lines{"node 1 ended with status 0 before the job did; the job is stopped"});
+  end(0, 9);
+  EXPECT_EQ(job->status(), 1);
+}
+
+TEST_F(course, node_0_says_itself_why_it_failed) {
+  begin(2);
+  all_reach(2);
+  end(0, 5);
+  EXPECT_TRUE(said.empty());
+  EXPECT_EQ(sent[1].size(), 2U);
+  end(1, 9);
+  EXPECT_EQ(job->status(), 5);
+}
+
+TEST_F(course, failing_after_the_end_counts) {
+  begin(2);
+  all_reach(2);
+  leave(1, 23);
+  EXPECT_EQ(said, lines{"node 1 ended with status 23 after it had finished"});
+  leave(0);
+  EXPECT_EQ(job->status(), 23);
+}
+
+TEST_F(course, who_does_not_join_is_named) {
+  begin(5);
+  reach(0);
+  reach(2);
+  pass(30 * second);
+  EXPECT_EQ(said, lines{"nodes 1,3-4 did not join within 30 s (--start-limit sets the limit); the "
+                        "job is stopped"});
+  EXPECT_EQ(signals, numbers{SIGTERM});
+  for (node_id n = 0; n < 5; ++n) kill(n, SIGTERM);
+  EXPECT_EQ(job->status(), 1);
+  EXPECT_EQ(said.size(), 1U);
+}
+
+TEST_F(course, another_build_is_named) {
+  begin(3);
+  reach(2, "aa");
+  reach(0, "bb");
+  EXPECT_EQ(said, lines{"node 2 runs another build of prog than node 0 (build ids aa and bb); "
+                        "install the same file on every host; the job is stopped"});
+  EXPECT_EQ(signals, numbers{SIGTERM});
+}
+
+TEST_F(course, a_program_that_dislikes_its_arguments_speaks_for_itself) {
+  begin(3);
+  end(1, 2);
+  end(0, 2);
+  end(2, 2);
+  EXPECT_TRUE(job->over());
+  EXPECT_TRUE(said.empty());
+  EXPECT_EQ(job->status(), 2);
+}
+
+TEST_F(course, one_node_that_fails_to_start_is_named) {
+  begin(3);
+  end(1, 4);
+  reach(0);
+  reach(2);
+  EXPECT_TRUE(said.empty());
+  pass(second);
+  EXPECT_EQ(said, lines{"node 1 ended with status 4 before it joined; the job is stopped"});
+  EXPECT_EQ(signals, numbers{SIGTERM});
+  kill(0, SIGTERM);
+  kill(2, SIGTERM);
+  EXPECT_EQ(job->status(), 4);
+}
+
+TEST_F(course, another_kind_of_program_is_recognised) {
+  begin(2);
+  end(0, 0);
+  end(1, 0);
+  EXPECT_EQ(said, lines{"node 0 ended before it joined: is prog a Strata program?"});
+  EXPECT_EQ(job->status(), 1);
+}
+
+TEST_F(course, alone_it_may_be_any_program) {
+  begin(1);
+  EXPECT_EQ(job->deadline_ns(), no_deadline);
+  end(0, 4);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 4);
+  EXPECT_TRUE(said.empty());
+}
+
+TEST_F(course, alone_and_killed) {
+  begin(1);
+  kill(0, SIGSEGV);
+  EXPECT_EQ(said, lines{"node 0 was killed by signal 11 (SIGSEGV)"});
+  EXPECT_EQ(job->status(), 139);
+}
+
+TEST_F(course, an_interrupt_is_quiet_and_has_a_limit) {
+  begin(2);
+  all_reach(2);
+  job->on_interrupt(SIGINT, now);
+  kill(1, SIGINT);
+  EXPECT_TRUE(said.empty());
+  EXPECT_EQ(sent[0].size(), 1U);
+  pass(2 * second);
+  EXPECT_EQ(said, lines{"node 0 did not end within 2 s of the signal: killed"});
+  EXPECT_EQ(signals, numbers{SIGKILL});
+  kill(0, SIGKILL);
+  EXPECT_EQ(job->status(), 130);
+}
+
+TEST_F(course, a_second_interrupt_kills_but_an_echo_does_not) {
+  begin(2);
+  all_reach(2);
+  job->on_interrupt(SIGINT, now);
+  now += second / 100;
+  job->on_interrupt(SIGINT, now);
+  EXPECT_TRUE(signals.empty());
+  now += second;
+  job->on_interrupt(SIGINT, now);
+  EXPECT_EQ(signals, numbers{SIGKILL});
+}
+
+TEST_F(course, what_node_0_makes_of_a_signal_is_the_status) {
+  begin(2);
+  all_reach(2);
+  job->on_interrupt(SIGTERM, now);
+  end(0, 40);
+  kill(1, SIGTERM);
+  EXPECT_EQ(job->status(), 40);
+}
+
+TEST_F(course, a_line_that_ends_before_its_process) {
+  begin(2);
+  all_reach(2);
+  job->on_line_ended(1, "", now);
+  pass(second / 2);
+  EXPECT_TRUE(said.empty());
+  pass(second / 2);
+  EXPECT_EQ(said, lines{"node 1 closed its line to the launcher; the job is stopped"});
+  EXPECT_EQ(sent[0].size(), 2U);
+}
+
+TEST_F(course, a_line_that_ends_while_others_are_awaited) {
+  begin(2);
+  reach(1);
+  job->on_line_ended(1, "", now);
+  pass(second);
+  EXPECT_EQ(said, lines{"node 1 closed its line to the launcher; the job is stopped"});
+  EXPECT_EQ(signals, numbers{SIGTERM});
+}
+
+TEST_F(course, nonsense_on_a_line_stops_the_job) {
+  begin(2);
+  all_reach(2);
+  job->on_frame(1, {frame_kind::reachable, "x"}, now);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0].rfind("node 1: the line between launcher and node: ", 0), 0U) << said[0];
+  EXPECT_EQ(signals, numbers{SIGTERM});
+}
+
+TEST_F(course, who_does_not_follow_node_0_is_lost) {
+  begin(3);
+  all_reach(3);
+  leave(0);
+  leave(1);
+  pass(10 * second);
+  EXPECT_EQ(said, lines{"node 2 did not end within 10 s after node 0; the job is stopped"});
+  pass(2 * second);
+  EXPECT_EQ(signals, numbers{SIGTERM});
+  kill(2, SIGTERM);
+  EXPECT_EQ(job->status(), 1);
+}
+
+TEST_F(course, who_has_finished_may_take_its_time) {
+  begin(2);
+  all_reach(2);
+  finish(1);
+  leave(0);
+  pass(10 * second);
+  EXPECT_EQ(said, lines{"node 0 has ended; waiting for node 1 (Ctrl-C ends the wait)"});
+  EXPECT_EQ(job->deadline_ns(), no_deadline);
+  end(1, 0);
+  EXPECT_EQ(job->status(), 0);
+}
+
+TEST_F(course, a_host_that_is_lost_takes_its_nodes_along) {
+  begin(3);
+  all_reach(3);
+  job->on_host_lost({1, 2}, "host b: the connection ended", false, now);
+  EXPECT_EQ(said, lines{"host b: the connection ended; the job is stopped"});
+  ASSERT_EQ(sent[0].size(), 3U);
+  EXPECT_EQ(unpack_lost(sent[0][2].payload).node, 2);
+  EXPECT_FALSE(job->over());
+  end(0, 9);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 1);
+}
+
+TEST_F(course, what_cannot_be_killed_is_given_up) {
+  begin(2);
+  all_reach(2);
+  kill(1, SIGSEGV);
+  pass(2 * second);
+  pass(2 * second);
+  pass(5 * second);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(said.back(), "cannot end node 0; look for leftover processes");
+  EXPECT_EQ(job->status(), 139);
+}
+
+TEST_F(course, time_in_which_all_were_stopped_does_not_count) {
+  begin(2);
+  now += 3600 * second;
+  job->postpone(3600 * second);
+  job->on_time(now);
+  EXPECT_TRUE(said.empty());
+}
+
+}  // namespace

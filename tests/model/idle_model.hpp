@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers that sleep, threads that bring work, and threads that borrow a sleeper's place. The steps
+// are those of scheduler::sleep(), inject() and run_as_guest(), with a counter for the work.
+//
+// Whoever sleeps for ever is a deadlock, which Relacy reports.
+#pragma once
+#include "explore.hpp"
+#include "model_futex.hpp"
+//
+#include <atomic>
+
+#include "sync/idle_set.hpp"
+
+namespace strata::model {
+
+// What a thread does before it sleeps, and mutations of it.
+enum class before_sleep { announce_then_look, look_then_announce, announce_only };
+
+template <template <class> class Atomic, class Futex, before_sleep Habit>
+struct idle_workers {
+  static constexpr auto relaxed = std::memory_order_relaxed;
+  static constexpr auto seq_cst = std::memory_order_seq_cst;
+
+  explicit idle_workers(unsigned places) : idle(places) {}
+
+  detail::idle_set<Atomic, Futex> idle;
+  Atomic<int> injected{0};
+
+  void inject() {
+    injected.fetch_add(1, seq_cst);
+    if (idle.anyone_parked()) idle.wake_one();
+  }
+  bool take() {
+    int count = injected.load(relaxed);
+    while (count > 0) {
+      if (injected.compare_exchange_strong(count, count - 1, seq_cst, relaxed)) return true;
+    }
+    return false;
+  }
+  bool work_is_visible() { return injected.load(seq_cst) > 0; }
+
+  // Until woken, or until `stay_awake` says so.
+  template <class F>
+  void sleep(unsigned place, bool guest, F stay_awake) {
+    const bool early = Habit == before_sleep::look_then_announce && stay_awake();
+    idle.announce(place, guest);
+    const bool stay = Habit == before_sleep::announce_then_look ? stay_awake() : early;
+    if (stay && idle.cancel(place, guest)) return;
+    idle.wait(place, guest);
+  }
+};
+
+// Workers that end when they have had one piece of work each, and threads that bring as many.
+template <int Workers, int Producers, template <class> class Atomic = futex_atomic,
+          class Futex = model_futex, before_sleep Habit = before_sleep::announce_then_look>
+struct idle_producers : rl::test_suite<idle_producers<Workers, Producers, Atomic, Futex, Habit>,
+                                       Workers + Producers> {
+  idle_workers<Atomic, Futex, Habit> pool{Workers};
+
+  void thread(unsigned self) {
+    if (self < Workers) {
+      while (!pool.take()) {
+        pool.sleep(self, false, [&] { return pool.work_is_visible(); });
+      }
+    } else {
+      for (int i = 0; i < Workers / Producers; ++i) pool.inject();
+    }
+  }
+  void after() {
+    RL_ASSERT(pool.injected.load(std::memory_order_relaxed) == 0);
+    RL_ASSERT(pool.idle.sleepers() == 0);
+  }
+};
+
+// What the waker wrote is visible to the woken, without any other synchronisation.
+template <template <class> class Atomic = futex_atomic>
+struct idle_visibility : rl::test_suite<idle_visibility<Atomic>, 2> {
+  detail::idle_set<Atomic, model_futex> idle{1};
+  rl::var<int> datum{0};
+
+  void thread(unsigned self) {
+    if (self == 0) {
+      idle.announce(0, false);
+      idle.wait(0, false);
+      RL_ASSERT(datum(RL_INFO) == 1);
+    } else {
+      datum(RL_INFO) = 1;
+      while (!idle.wake(0)) rl::yield(1, RL_INFO);
+    }
+  }
+};
+
+// How a guest leaves the place.
+enum class parting {
+  hand_back,            // it leaves work for the place's own thread
+  give_back,            // it looks for work that came meanwhile, when nobody was asleep to be woken
+  give_back_and_forget  // mutation: it does not look
+};
+
+// A worker that needs two pieces of work, a thread that borrows its place if it can, and a thread
+// that brings work. What is in the place is touched by one of the two at a time, who sees what the
+// other left.
+template <parting Parting, template <class> class Atomic = futex_atomic>
+struct idle_lease : rl::test_suite<idle_lease<Parting, Atomic>, 3> {
+  idle_workers<Atomic, model_futex, before_sleep::announce_then_look> pool{1};
+  rl::var<int> in_the_place{0};
+
+  void touch() { in_the_place(RL_INFO) = in_the_place(RL_INFO) + 1; }
+
+  void work() {
+    for (int had = 0; had < 2;) {
+      touch();
+      if (pool.take()) {
+        ++had;
+      } else {
+        pool.sleep(0, false, [&] { return pool.work_is_visible(); });
+      }
+    }
+  }
+  void visit() {
+    const bool leased = pool.idle.lease() == 0;
+    if (leased) touch();
+    if (Parting == parting::hand_back) {
+      if (!leased) return pool.inject();
+      pool.injected.fetch_add(1, std::memory_order_seq_cst);
+      pool.idle.hand_back(0);
+    } else if (leased) {
+      pool.idle.give_back(0);
+      if (Parting == parting::give_back && pool.work_is_visible()) pool.idle.wake(0);
+    }
+  }
+
+  void thread(unsigned self) {
+    switch (self) {
+      case 0:
+        return work();
+      case 1:
+        return visit();
+      case 2:
+        pool.inject();
+        if (Parting != parting::hand_back) pool.inject();
+    }
+  }
+  void after() { RL_ASSERT(pool.idle.sleepers() == 0); }
+};
+
+// A guest that sleeps in the borrowed place until a third thread completes what it waits for.
+template <template <class> class Atomic = futex_atomic, class Futex = model_futex>
+struct idle_guest : rl::test_suite<idle_guest<Atomic, Futex>, 3> {
+  idle_workers<Atomic, Futex, before_sleep::announce_then_look> pool{1};
+  Atomic<int> guest_is_in{0};
+  Atomic<int> completed{0};
+  rl::var<int> result{0};
+  rl::var<int> in_the_place{0};
+
+  static constexpr auto acquire = std::memory_order_acquire;
+  static constexpr auto seq_cst = std::memory_order_seq_cst;
+
+  void work() {
+    for (;;) {
+      in_the_place(RL_INFO) = 0;
+      if (pool.take()) return;
+      pool.sleep(0, false, [&] { return pool.work_is_visible(); });
+    }
+  }
+  void visit() {
+    while (pool.idle.lease() != 0) rl::yield(1, RL_INFO);
+    guest_is_in.store(1, std::memory_order_release);
+    while (completed.load(acquire) == 0) {
+      in_the_place(RL_INFO) = 1;
+      pool.sleep(0, true, [&] { return completed.load(seq_cst) != 0; });
+    }
+    RL_ASSERT(result(RL_INFO) == 1);
+    in_the_place(RL_INFO) = 1;
+    pool.injected.fetch_add(1, seq_cst);
+    pool.idle.hand_back(0);
+  }
+  void complete() {
+    while (guest_is_in.load(acquire) == 0) rl::yield(1, RL_INFO);
+    result(RL_INFO) = 1;
+    completed.store(1, seq_cst);
+    pool.idle.wake(0);
+  }
+
+  void thread(unsigned self) {
+    switch (self) {
+      case 0:
+        return work();
+      case 1:
+        return visit();
+      case 2:
+        return complete();
+    }
+  }
+  void after() { RL_ASSERT(pool.idle.sleepers() == 0); }
+};
+
+}  // namespace strata::model

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// No wake-up is lost, and a place has one user at a time.
+#include "idle_model.hpp"
+
+namespace strata::model {
+namespace {
+
+using enum before_sleep;
+using enum parting;
+
+TEST(idle, work_wakes_a_sleeper) {
+  expect_correct_at_random<idle_producers<1, 1>>(100);
+  expect_correct_at_random<idle_producers<2, 1>>(100);
+  expect_correct_at_random<idle_producers<2, 2>>(100);
+  expect_correct_always<idle_producers<1, 1>>(5);
+  expect_correct_always<idle_producers<2, 1>>(2);
+}
+
+TEST(idle, the_woken_sees_what_its_waker_wrote) {
+  expect_correct_at_random<idle_visibility<>>(100);
+  expect_correct_always<idle_visibility<>>(4);
+}
+
+TEST(idle, a_place_is_lent_and_given_back) {
+  expect_correct_at_random<idle_lease<hand_back>>(100);
+  expect_correct_at_random<idle_lease<give_back>>(100);
+}
+
+TEST(idle, a_guest_sleeps_in_its_place) { expect_correct_at_random<idle_guest<>>(100); }
+
+TEST(idle_mutation, looking_before_announcing_loses_a_wake_up) {
+  expect_failure<idle_producers<1, 1, futex_atomic, model_futex, look_then_announce>>(
+      rl::test_result_deadlock);
+  expect_failure<idle_producers<1, 1, futex_atomic, model_futex, announce_only>>(
+      rl::test_result_deadlock);
+}
+
+TEST(idle_mutation, forgetting_to_look_after_a_visit_loses_a_wake_up) {
+  expect_failure<idle_lease<give_back_and_forget>>(rl::test_result_deadlock);
+}
+
+TEST(idle_mutation, acquire_and_release_alone_lose_a_wake_up) {
+  expect_failure<idle_producers<1, 1, acquire_release_futex_atomic>>(rl::test_result_deadlock);
+  expect_failure<idle_guest<acquire_release_futex_atomic>>(rl::test_result_deadlock);
+}
+
+TEST(idle_mutation, relaxed_waking_hides_data) {
+  expect_failure<idle_visibility<relaxed_futex_atomic>>(rl::test_result_data_race);
+}
+
+TEST(idle_mutation, a_futex_that_does_not_compare_loses_a_wake_up) {
+  expect_failure<idle_producers<1, 1, futex_atomic, blind_futex>>(rl::test_result_deadlock);
+}
+
+TEST(idle_mutation, waking_one_of_guest_and_host_wakes_the_wrong_one) {
+  expect_failure<idle_guest<futex_atomic, single_futex>>(rl::test_result_deadlock);
+}
+
+}  // namespace
+}  // namespace strata::model

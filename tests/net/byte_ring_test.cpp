@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/tcp/byte_ring.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace {
+
+using strata::net::tcp::byte_ring;
+
+TEST(byte_ring, is_empty_at_first) {
+  const byte_ring ring(1);
+  EXPECT_GE(ring.capacity(), 1u);
+  EXPECT_EQ(ring.used(), 0u);
+  EXPECT_EQ(ring.room(), ring.capacity());
+}
+
+TEST(byte_ring, content_is_contiguous_across_the_end) {
+  byte_ring ring(4096);
+  ring.append(ring.capacity() - 10);
+  ring.consume(ring.capacity() - 20);
+  std::vector<char> text(100, 'x');
+  ring.append(text.data(), text.size());
+  ring.fill(ring.end() - 1, "y", 1);
+  ring.consume(10);
+  const auto data = ring.data();
+  ASSERT_EQ(data.size(), text.size());
+  text.back() = 'y';
+  EXPECT_EQ(std::memcmp(data.data(), text.data(), text.size()), 0);
+}
+
+TEST(byte_ring, fills_up_and_starts_over) {
+  byte_ring ring(4096);
+  ring.append(ring.capacity());
+  EXPECT_EQ(ring.room(), 0u);
+  EXPECT_TRUE(ring.free().empty());
+  const auto* const begin = ring.data().data();
+  ring.consume(ring.capacity());
+  ring.append(5);
+  ring.consume(5);
+  EXPECT_EQ(ring.free().data(), begin);
+}
+
+TEST(byte_ring, is_a_queue_of_bytes) {
+  const auto seed = std::random_device{}();
+  std::printf("seed %u\n", seed);
+  std::mt19937 random(seed);
+  byte_ring ring(4096);
+  std::uint8_t in = 0;
+  std::uint8_t out = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto room = ring.free().subspan(0, random() % (ring.room() + 1));
+    for (std::byte& b : room) b = static_cast<std::byte>(in++);
+    const std::uint64_t end = ring.end();
+    ring.append(room.size());
+    EXPECT_EQ(ring.end(), end + room.size());
+    const auto data = ring.data().subspan(0, random() % (ring.used() + 1));
+    for (const std::byte b : data) ASSERT_EQ(b, static_cast<std::byte>(out++));
+    ring.consume(data.size());
+    EXPECT_GE(ring.begin(), end + room.size() - ring.used());
+  }
+}
+
+}  // namespace

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <future>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "net/tcp/mesh.hpp"
+#include "net/tcp/tcp_transport.hpp"
+#include "os/clock.hpp"
+#include "strata/error.hpp"
+#include "transport_support.hpp"
+
+namespace strata::net::test {
+namespace {
+
+using sockets = std::vector<os::descriptor>;
+constexpr std::int64_t second_ns = 1'000'000'000;
+constexpr std::int64_t patience_ns = 60 * second_ns;
+
+struct member {
+  tcp::identity me;
+  std::optional<tcp::listener> at;
+  tcp::mesh_options options;
+};
+
+class tcp_mesh : public testing::Test {
+ protected:
+  void add(node_id nodes) {
+    for (node_id n = 0; n < nodes; ++n) {
+      member m;
+      m.me.job = 77;
+      m.me.key.fill(9);
+      m.me.node = n;
+      m.me.nodes = nodes;
+      m.me.build_id = "0123abcd";
+      m.at.emplace("127.0.0.1", std::uint16_t{0}, std::size_t{0});
+      directory_.push_back(m.at->address());
+      members_.push_back(std::move(m));
+    }
+  }
+  std::future<sockets> join(node_id n, std::int64_t limit_ns = patience_ns) {
+    return std::async(std::launch::async, [this, n, limit_ns] {
+      member& m = members_[n];
+      return tcp::connect_mesh(m.me, *m.at, directory_, os::now_ns() + limit_ns, m.options);
+    });
+  }
+  static std::string failure_of(std::future<sockets>& f) {
+    try {
+      f.get();
+    } catch (const error& e) {
+      return e.what();
+    }
+    ADD_FAILURE() << "joined";
+    return "";
+  }
+  void expect_messages(std::vector<sockets> all) {
+    std::vector<std::unique_ptr<tcp::tcp_transport>> nodes;
+    for (node_id n = 0; n < all.size(); ++n) {
+      nodes.push_back(std::make_unique<tcp::tcp_transport>(n, std::move(all[n]), tcp::options{}));
+    }
+    for (node_id i = 0; i < nodes.size(); ++i) {
+      for (node_id j = 0; j < nodes.size(); ++j) {
+        if (i == j) continue;
+        ASSERT_TRUE(nodes[i]->reaches(j));
+        send_patiently(*nodes[i], i, j, content(i, 0, mixed_size(0)));
+      }
+    }
+    for (node_id i = 0; i < nodes.size(); ++i) {
+      checking_receiver r(i);
+      r.receive(*nodes[i], nodes.size() - 1);
+      EXPECT_EQ(r.received.size(), nodes.size() - 1);
+    }
+  }
+  void expect_all_join() {
+    std::vector<std::future<sockets>> joining;
+    for (node_id n = 0; n < members_.size(); ++n) joining.push_back(join(n));
+    std::vector<sockets> all;
+    for (auto& f : joining) all.push_back(f.get());
+    expect_messages(std::move(all));
+  }
+  os::descriptor connect_to_node(node_id n) { return tcp::connect_to(directory_[n], 0); }
+
+  std::vector<member> members_;
+  std::vector<launch::address> directory_;
+};
+
+TEST_F(tcp_mesh, one_node_needs_nobody) {
+  add(1);
+  EXPECT_EQ(join(0).get().size(), 1u);
+}
+
+TEST_F(tcp_mesh, all_pairs_are_connected) {
+  add(6);
+  expect_all_join();
+}
+
+TEST_F(tcp_mesh, nodes_that_are_reached_otherwise_are_left_out) {
+  add(4);
+  directory_[1].port = 0;
+  directory_[2].port = 0;
+  std::vector<std::future<sockets>> joining;
+  joining.push_back(join(0));
+  joining.push_back(join(3));
+  const sockets of0 = joining[0].get();
+  const sockets of3 = joining[1].get();
+  EXPECT_TRUE(of0[3]);
+  EXPECT_TRUE(of3[0]);
+  EXPECT_FALSE(of0[1] || of0[2] || of3[1] || of3[2]);
+}
+
+TEST_F(tcp_mesh, identity_follows_from_the_job) {
+  launch::job_description job;
+  job.job = 5;
+  job.key.fill(3);
+  job.node = 2;
+  job.nodes = 7;
+  const tcp::identity me = tcp::identity_in(job, std::string(100, 'a'));
+  EXPECT_EQ(me.job, 5u);
+  EXPECT_EQ(me.key, job.key);
+  EXPECT_EQ(me.node, 2);
+  EXPECT_EQ(me.nodes, 7);
+  EXPECT_EQ(me.build_id.size(), tcp::build_id_bytes_max);
+}
+
+// Hundreds of strangers at every listener, before and while the nodes join.
+TEST_F(tcp_mesh, strangers_do_not_disturb) {
+  const auto seed = std::random_device{}();
+  std::printf("seed %u\n", seed);
+  add(4);
+  for (member& m : members_) m.options.strangers_max = 32;
+  std::vector<os::descriptor> silent;
+  for (int i = 0; i < 100; ++i) silent.push_back(connect_to_node(static_cast<node_id>(i % 4)));
+  std::atomic<bool> over{false};
+  std::thread strangers([&] {
+    std::mt19937 random(seed);
+    std::vector<os::descriptor> held;
+    while (!over.load()) {
+      os::descriptor s;
+      try {
+        s = connect_to_node(static_cast<node_id>(random() % 4));
+      } catch (const error&) {
+        continue;
+      }
+      std::string said(random() % 300, '\0');
+      for (char& c : said) c = static_cast<char>(random());
+      if (random() % 3 == 0) said.insert(0, "STRATA\n1");
+      if (random() % 3 == 0) said.resize(random() % 8);
+      (void)::send(s.get(), said.data(), said.size(), MSG_NOSIGNAL);
+      if (random() % 2 == 0) held.push_back(std::move(s));
+      if (held.size() > 100) held.clear();
+    }
+  });
+  expect_all_join();
+  over.store(true);
+  strangers.join();
+}
+
+TEST_F(tcp_mesh, silent_connections_are_closed) {
+  add(2);
+  members_[0].options.stranger_limit_ns = second_ns / 2;
+  const os::descriptor silent = connect_to_node(0);
+  auto waiting = join(0);
+  pollfd closed{silent.get(), POLLIN, 0};
+  ::poll(&closed, 1, -1);  // by us? it says nothing, so its end is all that can come
+  char c;
+  EXPECT_LE(::recv(silent.get(), &c, 1, 0), 0);
+  auto other = join(1);
+  EXPECT_TRUE(other.get()[0]);
+  EXPECT_TRUE(waiting.get()[1]);
+}
+
+TEST_F(tcp_mesh, the_deadline_names_who_is_missing) {
+  add(4);
+  auto f0 = join(0, 2 * second_ns);
+  auto f3 = join(3, 2 * second_ns);
+  EXPECT_NE(failure_of(f0).find("waited in vain for node 1, node 2:"), std::string::npos);
+  const std::string of3 = failure_of(f3);
+  EXPECT_NE(of3.find("node 1 (" + tcp::text_of(directory_[1]) + " does not answer)"),
+            std::string::npos)
+      << of3;
+}
+
+TEST_F(tcp_mesh, many_missing_nodes_are_counted) {
+  add(20);
+  auto f0 = join(0, second_ns / 100);
+  EXPECT_NE(failure_of(f0).find("node 8 and 11 more"), std::string::npos);
+}
+
+TEST_F(tcp_mesh, nobody_listens) {
+  add(2);
+  members_[0].at.reset();
+  auto f1 = join(1);
+  const std::string why = failure_of(f1);
+  EXPECT_NE(why.find("cannot join node 0"), std::string::npos) << why;
+  EXPECT_NE(why.find("Connection refused"), std::string::npos) << why;
+}
+
+TEST_F(tcp_mesh, another_key_is_refused_and_the_job_goes_on) {
+  add(2);
+  std::atomic<int> refused{0};
+  members_[0].options.on_refused = [&](const std::string&, tcp::refusal why, const std::string&) {
+    if (why == tcp::refusal::wrong_key) ++refused;
+  };
+  auto f0 = join(0);
+  tcp::identity wrong = members_[1].me;
+  wrong.key[5] ^= 1;
+  try {
+    tcp::connect_mesh(wrong, *members_[1].at, directory_, os::now_ns() + patience_ns, {});
+    ADD_FAILURE() << "joined";
+  } catch (const error& e) {
+    EXPECT_NE(std::string(e.what()).find("is that a node of this job?"), std::string::npos);
+  }
+  EXPECT_GT(refused.load(), 0);
+  auto f1 = join(1);
+  EXPECT_TRUE(f1.get()[0]);
+  EXPECT_TRUE(f0.get()[1]);
+}
+
+TEST_F(tcp_mesh, another_build_hears_why_and_the_job_goes_on) {
+  add(2);
+  auto f0 = join(0);
+  tcp::identity wrong = members_[1].me;
+  wrong.build_id = "ffff";
+  try {
+    tcp::connect_mesh(wrong, *members_[1].at, directory_, os::now_ns() + patience_ns, {});
+    ADD_FAILURE() << "joined";
+  } catch (const user_error& e) {
+    EXPECT_NE(std::string(e.what()).find("runs another build (0123abcd), this node ffff"),
+              std::string::npos)
+        << e.what();
+  }
+  auto f1 = join(1);
+  EXPECT_TRUE(f1.get()[0]);
+  EXPECT_TRUE(f0.get()[1]);
+}
+
+TEST_F(tcp_mesh, a_refused_build_is_the_reason_that_a_node_is_missing) {
+  add(2);
+  auto f0 = join(0, 2 * second_ns);
+  members_[1].me.build_id = "ffff";
+  auto f1 = join(1);
+  failure_of(f1);
+  const std::string why = failure_of(f0);
+  EXPECT_NE(why.find("runs another build (ffff)"), std::string::npos) << why;
+}
+
+// Says what a node says when it joins; returns how that ended.
+tcp::handshake join_by_hand(const tcp::identity& me, node_id peer, const os::descriptor& s) {
+  auto talk = tcp::handshake::connector(me, peer, tcp::fresh_nonce());
+  while (talk.now() == tcp::handshake::state::talking) {
+    const auto out = talk.outgoing();
+    pollfd ready{s.get(), static_cast<short>(out.empty() ? POLLIN : POLLOUT), 0};
+    ::poll(&ready, 1, -1);
+    if (!out.empty()) {
+      const ssize_t n = ::send(s.get(), out.data(), out.size(), MSG_NOSIGNAL);
+      if (n > 0) talk.sent(static_cast<std::size_t>(n));
+      continue;
+    }
+    std::array<std::byte, 256> bytes;
+    const ssize_t n = ::recv(s.get(), bytes.data(), talk.wanted(), 0);
+    if (n <= 0) break;
+    talk.received(std::span(bytes).first(static_cast<std::size_t>(n)));
+  }
+  return talk;
+}
+
+TEST_F(tcp_mesh, a_node_that_comes_twice_is_refused_the_second_time) {
+  add(3);
+  auto f0 = join(0);
+  const os::descriptor first = connect_to_node(0);
+  EXPECT_EQ(join_by_hand(members_[1].me, 0, first).now(), tcp::handshake::state::joined);
+  const os::descriptor second = connect_to_node(0);
+  const auto talk = join_by_hand(members_[1].me, 0, second);
+  EXPECT_EQ(talk.reason(), tcp::refusal::duplicate_node);
+  EXPECT_NE(talk.explanation().find("node 1 has joined already"), std::string::npos);
+  const os::descriptor third = connect_to_node(0);
+  EXPECT_EQ(join_by_hand(members_[2].me, 0, third).now(), tcp::handshake::state::joined);
+  const sockets all = f0.get();
+  EXPECT_TRUE(all[1]);
+  EXPECT_TRUE(all[2]);
+}
+
+// What follows the handshake at once belongs to the messages.
+TEST_F(tcp_mesh, bytes_behind_the_handshake_stay_in_the_socket) {
+  add(3);
+  auto f0 = join(0);
+  const os::descriptor first = connect_to_node(0);
+  EXPECT_EQ(join_by_hand(members_[1].me, 0, first).now(), tcp::handshake::state::joined);
+  EXPECT_EQ(::send(first.get(), "hello", 5, MSG_NOSIGNAL), 5);
+  const os::descriptor second = connect_to_node(0);
+  EXPECT_EQ(join_by_hand(members_[2].me, 0, second).now(), tcp::handshake::state::joined);
+  const sockets all = f0.get();
+  pollfd ready{all[1].get(), POLLIN, 0};
+  ::poll(&ready, 1, -1);
+  char text[8] = {};
+  EXPECT_EQ(::recv(all[1].get(), text, sizeof text, 0), 5);
+  EXPECT_STREQ(text, "hello");
+}
+
+TEST(tcp_listener, tells_its_port) {
+  const tcp::listener at("127.0.0.1", 0, 0);
+  EXPECT_EQ(at.address().host, "127.0.0.1");
+  EXPECT_NE(at.address().port, 0);
+}
+
+TEST(tcp_listener, a_port_that_is_taken) {
+  const tcp::listener at("127.0.0.1", 0, 0);
+  try {
+    const tcp::listener second("127.0.0.1", at.address().port, 0);
+    FAIL();
+  } catch (const user_error& e) {
+    EXPECT_NE(std::string(e.what()).find(tcp::text_of(at.address())), std::string::npos);
+  }
+}
+
+TEST(tcp_listener, an_address_that_is_none) {
+  EXPECT_THROW(tcp::listener("example.invalid", 0, 0), user_error);
+  EXPECT_THROW(tcp::connect_to({"", 1}, 0), user_error);
+}
+
+TEST(tcp_listener, version_6) {
+  EXPECT_EQ(tcp::text_of({"::1", 4711}), "[::1]:4711");
+  EXPECT_EQ(tcp::text_of({"127.0.0.1", 4711}), "127.0.0.1:4711");
+}
+
+}  // namespace
+}  // namespace strata::net::test

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promises of every transport, kept by TCP in each of its configurations; and what is said of
+// TCP alone: when it writes, and how often it wakes.
+#include "net/tcp/tcp_transport.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tcp_pair.hpp"
+#include "transport_suite.hpp"
+
+namespace strata::net::test {
+namespace {
+
+using tcp::tcp_transport;
+using transports = std::vector<std::unique_ptr<transport>>;
+
+transports make_tcp(node_id nodes, const tcp::options& o) {
+  auto sockets = tcp_net(nodes, o.socket_buffer_bytes);
+  transports all;
+  for (node_id n = 0; n < nodes; ++n) {
+    all.push_back(std::make_unique<tcp_transport>(n, std::move(sockets[n]), o));
+  }
+  return all;
+}
+
+transport_maker maker(const char* name, const std::function<void(tcp::options&)>& change) {
+  tcp::options o;
+  change(o);
+  return {name, [o](node_id nodes, bool small_buffers) {
+            tcp::options used = o;
+            if (small_buffers) used.socket_buffer_bytes = 8192;
+            return make_tcp(nodes, used);
+          }};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    tcp, transport_suite,
+    testing::Values(
+        maker("by_default", [](tcp::options&) {}),
+        maker("epoll", [](tcp::options& o) { o.mechanism = tcp::poll_mechanism::epoll; }),
+        maker("poll", [](tcp::options& o) { o.mechanism = tcp::poll_mechanism::poll; }),
+        maker("select", [](tcp::options& o) { o.mechanism = tcp::poll_mechanism::select; }),
+        maker("blocking", [](tcp::options& o) { o.io = tcp::io_mode::blocking; }),
+        maker("not_aggregated", [](tcp::options& o) { o.aggregate = false; }),
+        maker("little_staging", [](tcp::options& o) { o.staging_bytes = 0; })),
+    name_of);
+
+std::size_t small(std::size_t) { return 64; }
+
+TEST(tcp_transport, a_lone_message_is_written_by_its_sender) {
+  auto all = make_tcp(2, {});
+  EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), content(0, 0, 64), {}), send_outcome::sent);
+  checking_receiver r(1, small);
+  r.receive(*all[1], 1);
+  EXPECT_EQ(all[0]->counted().writes, 1u);
+  EXPECT_EQ(all[0]->counted().wakes, 0u);
+}
+
+TEST(tcp_transport, a_burst_costs_few_writes_and_hardly_a_wake) {
+  constexpr std::size_t messages = 50'000;
+  tcp::options o;
+  o.burst_gap_ns = 1'000'000'000;  // a slow machine sends slowly
+  o.flush_deadline_ns = 10'000'000;
+  auto all = make_tcp(2, o);
+  const sender_thread flusher(*all[0], 2);
+  std::thread sender([&] {
+    const auto bytes = content(0, 0, 64);
+    for (std::size_t m = 0; m < messages;) {
+      if (all[0]->try_send(1, header_of(0, 1), bytes, {}) == send_outcome::would_block) {
+        std::this_thread::yield();
+      } else {
+        ++m;
+      }
+    }
+  });
+  struct : receiver {
+    void on_message(const header&, std::span<const std::byte>) override { ++total; }
+    void on_lost(node_id, const std::string& why) override { FAIL() << why; }
+    std::size_t total = 0;
+  } r;
+  while (r.total < messages) {
+    if (all[1]->poll(r, 64) == 0) sleep_for_messages(*all[1]);
+  }
+  sender.join();
+  const auto t = all[0]->counted();
+  EXPECT_EQ(t.messages_out, messages);
+  RecordProperty("writes", std::to_string(t.writes));
+  RecordProperty("wakes", std::to_string(t.wakes));
+  EXPECT_LT(t.writes, messages / 10);
+  EXPECT_LT(t.wakes, messages / 10);
+}
+
+TEST(tcp_transport, without_aggregation_each_message_is_a_write) {
+  tcp::options o;
+  o.aggregate = false;
+  auto all = make_tcp(2, o);
+  const auto bytes = content(0, 0, 64);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(all[0]->try_send(1, header_of(0, 1), bytes, {}), send_outcome::sent);
+  }
+  EXPECT_EQ(all[0]->counted().writes, 100u);
+}
+
+TEST(tcp_transport, in_blocking_mode_the_sender_thread_writes) {
+  tcp::options o;
+  o.io = tcp::io_mode::blocking;
+  auto all = make_tcp(2, o);
+  EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), content(0, 0, 64), {}), send_outcome::staged);
+  EXPECT_EQ(all[0]->counted().writes, 0u);
+  sleep_for_room(*all[0]);
+  EXPECT_TRUE(all[0]->flush(1));
+  checking_receiver r(1, small);
+  r.receive(*all[1], 1);
+}
+
+// A peer that reads nothing must not keep the sender thread from the end of the job.
+TEST(tcp_transport, a_blocking_write_comes_back) {
+  tcp::options o;
+  o.io = tcp::io_mode::blocking;
+  o.socket_buffer_bytes = 8192;
+  auto all = make_tcp(2, o);
+  const std::vector<std::byte> bytes(60'000);
+  while (all[0]->try_send(1, header_of(0, 1), bytes, {}) != send_outcome::would_block) {
+  }
+  EXPECT_FALSE(all[0]->flush(1));
+}
+
+TEST(tcp_transport, what_is_staged_goes_out_at_the_end) {
+  auto all = make_tcp(2, {});
+  for (std::size_t m = 0; m < 100; ++m) {
+    ASSERT_NE(all[0]->try_send(1, header_of(0, 1), content(0, m, 64), {}),
+              send_outcome::would_block);
+  }
+  all[0].reset();
+  checking_receiver r(1, small);
+  r.receive_until(*all[1], [&] { return !r.lost.empty(); });
+  EXPECT_EQ(r.total, 100u);
+}
+
+TEST(tcp_transport, many_peers_are_served) {
+  constexpr node_id nodes = 24;
+  auto all = make_tcp(nodes, {});
+  for (node_id n = 1; n < nodes; ++n) send_patiently(*all[n], n, 0, content(n, 0, 64));
+  checking_receiver r(0, small);
+  r.receive(*all[0], nodes - 1);
+  EXPECT_EQ(r.received.size(), nodes - 1u);
+}
+
+}  // namespace
+}  // namespace strata::net::test

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tests of transports share: messages whose content is known, the threads of a node, and waits
+// that must not take for ever.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/transport.hpp"
+#include "os/clock.hpp"
+
+namespace strata::net::test {
+
+// Nothing in these tests takes as long, on the busiest machine: a wait that does has lost its wake.
+inline constexpr std::int64_t too_long_ns = 60'000'000'000;
+
+template <class Wait>
+void expect_wake(const char* what, const Wait& wait) {
+  const std::int64_t start_ns = os::now_ns();
+  wait();
+  if (os::now_ns() - start_ns < too_long_ns) return;
+  std::fprintf(stderr, "%s slept for ever: a wake was lost\n", what);
+  std::abort();
+}
+
+inline void sleep_for_messages(transport& t) {
+  expect_wake("wait_for_messages", [&] { t.wait_for_messages(too_long_ns); });
+}
+inline void sleep_for_room(transport& t) {
+  expect_wake("wait_for_room", [&] { t.wait_for_room(too_long_ns); });
+}
+
+// Message number `index` from one node to another: its size and its bytes follow from the number.
+inline std::size_t mixed_size(std::size_t index) {
+  constexpr std::array<std::size_t, 16> sizes = {8,    0, 64,   1,  100, 7,  1000,   16,
+                                                 4079, 3, 4096, 64, 64,  64, 20'000, 65'536};
+  return sizes[index % sizes.size()];
+}
+inline std::vector<std::byte> content(node_id source, std::size_t index, std::size_t size) {
+  std::vector<std::byte> bytes(size);
+  std::size_t value = index * 31 + source * 7u;
+  for (std::byte& b : bytes) b = static_cast<std::byte>(value++ * 0x9E3779B1u >> 24);
+  return bytes;
+}
+
+inline header header_of(node_id source, node_id destination, message_kind kind = 1) {
+  header h{};
+  h.kind = kind;
+  h.source = source;
+  h.destination = destination;
+  return h;
+}
+
+// Sends from the thread that is the node's sender: what does not go now goes when there is room.
+// Half of the payload is the head, half the body.
+inline void send_patiently(transport& t, node_id self, node_id peer,
+                           std::span<const std::byte> payload, message_kind kind = 1) {
+  const auto head = payload.first(payload.size() / 2);
+  const auto body = payload.subspan(head.size());
+  for (;;) {
+    const send_outcome outcome = t.try_send(peer, header_of(self, peer, kind), head, body);
+    if (outcome == send_outcome::sent || outcome == send_outcome::staged) return;
+    ASSERT_EQ(outcome, send_outcome::would_block);
+    (void)t.flush(peer);  // whether it makes room or not, the wait knows
+    sleep_for_room(t);
+  }
+}
+
+inline void flush_patiently(transport& t, node_id peer) {
+  while (!t.flush(peer)) sleep_for_room(t);
+}
+
+// A node's sender thread for tests that send from elsewhere.
+class sender_thread {
+ public:
+  sender_thread(transport& t, node_id nodes)
+      : transport_(t), thread_([this, nodes] {
+          while (!stop_.load()) {
+            sleep_for_room(transport_);
+            for (node_id n = 0; n < nodes; ++n) {
+              if (transport_.reaches(n)) (void)transport_.flush(n);
+            }
+          }
+        }) {}
+  ~sender_thread() {
+    stop_.store(true);
+    transport_.wake_sender();
+    thread_.join();
+  }
+
+ private:
+  transport& transport_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+// Checks that the messages of each node come in order, whole and unaltered.
+class checking_receiver final : public receiver {
+ public:
+  explicit checking_receiver(node_id self,
+                             std::function<std::size_t(std::size_t)> size = mixed_size)
+      : self_(self), size_(std::move(size)) {}
+
+  void on_message(const header& h, std::span<const std::byte> payload) override {
+    const std::size_t index = received[h.source]++;
+    ++total;
+    ASSERT_EQ(h.destination, self_);
+    ASSERT_EQ(h.length, payload.size());
+    ASSERT_EQ(payload.size(), size_(index)) << "message " << index << " of node " << h.source;
+    const auto expected = content(h.source, index, payload.size());
+    ASSERT_TRUE(std::equal(payload.begin(), payload.end(), expected.begin()))
+        << "message " << index << " of node " << h.source;
+  }
+  void on_lost(node_id peer, const std::string& why) override { lost[peer].push_back(why); }
+
+  void receive_until(transport& t, const std::function<bool()>& done) {
+    while (!done()) {
+      if (t.poll(*this, 64) == 0 && !done()) sleep_for_messages(t);
+    }
+  }
+  void receive(transport& t, std::size_t messages) {
+    receive_until(t, [&] { return total >= messages; });
+  }
+
+  std::map<node_id, std::size_t> received;
+  std::map<node_id, std::vector<std::string>> lost;
+  std::size_t total = 0;
+
+ private:
+  node_id self_;
+  std::function<std::size_t(std::size_t)> size_;
+};
+
+}  // namespace strata::net::test

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runtimes start, let threads in, and stop; none of it leaves anything behind.
+#include "strata/runtime.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "strata/task_scope.hpp"
+#include "support.hpp"
+
+namespace strata::test {
+namespace {
+
+long fib(int n) {
+  if (n < 2) return n;
+  auto [a, b] = fork2join([=] { return fib(n - 1); }, [=] { return fib(n - 2); });
+  return a + b;
+}
+
+class runtime_workers : public ::testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(workers, runtime_workers, ::testing::Values(1, 2, 4, 8, 64),
+                         ::testing::PrintToStringParamName());
+
+TEST_P(runtime_workers, says_how_many_they_are) {
+  const runtime rt(with_workers(GetParam()));
+  EXPECT_EQ(rt.workers(), GetParam());
+  EXPECT_EQ(rt.stats().workers.size(), GetParam());
+  EXPECT_NE(rt.describe().find(std::to_string(GetParam()) + " worker"), std::string::npos);
+}
+
+// More threads than places: some take a sleeper's place, some hand their root over.
+TEST_P(runtime_workers, let_many_threads_in_at_once) {
+  runtime rt(with_workers(GetParam()));
+  constexpr int rounds = scaled(300, 40);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < rounds; ++round) {
+        const int n = (t + round) % 12;
+        static constexpr std::array<long, 12> expected{0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89};
+        if (rt.run([n] { return fib(n); }) != expected[static_cast<std::size_t>(n)]) ++wrong;
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(rt.stats().live_frames, 0);
+}
+
+TEST_P(runtime_workers, run_what_is_submitted_from_everywhere) {
+  std::atomic<int> ran{0};
+  constexpr int outside = scaled(2000, 200);
+  {
+    runtime rt(with_workers(GetParam()));
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < outside; ++i) {
+          rt.submit([&] {
+            ++ran;
+            rt.submit([&ran, text = std::make_unique<int>(1)] { ran += *text; });
+          });
+        }
+      });
+    }
+    for (std::thread& t : threads) t.join();
+    rt.wait_idle();
+    EXPECT_EQ(ran, 8 * outside);
+    rt.run([&] {
+      for (int i = 0; i < 100; ++i) rt.submit([&] { fork2join([&] { ++ran; }, [&] { ++ran; }); });
+    });
+    // The destructor waits for the rest.
+  }
+  EXPECT_EQ(ran, 8 * outside + 200);
+}
+
+TEST_P(runtime_workers, know_when_they_are_idle) {
+  runtime rt(with_workers(GetParam()));
+  std::atomic<int> ran{0};
+  for (int round = 0; round < scaled(300, 50); ++round) {
+    const int before = ran;
+    // What is submitted within outlives the root.
+    rt.run([&] { rt.submit([&] { fork2join([&] { ++ran; }, [&] { ++ran; }); }); });
+    rt.wait_idle();
+    ASSERT_EQ(ran, before + 2);
+  }
+}
+
+class run : public ::testing::Test {
+ protected:
+  runtime rt{with_workers(2)};
+};
+
+TEST_F(run, returns_what_the_function_returns) {
+  EXPECT_EQ(rt.run([] { return 7; }), 7);
+  EXPECT_EQ(*rt.run([] { return std::make_unique<int>(8); }), 8);
+  static_assert(std::is_void_v<decltype(rt.run([] {}))>);
+  int called = 0;
+  auto function = [&called]() mutable { ++called; };
+  rt.run(function);
+  const auto constant = [&called] { return ++called; };
+  EXPECT_EQ(rt.run(constant), 2);
+}
+
+TEST_F(run, rethrows_and_goes_on) {
+  for (int round = 0; round < 20; ++round) {
+    try {
+      rt.run([] { throw std::out_of_range("from within"); });
+      FAIL();
+    } catch (const std::out_of_range& e) {
+      EXPECT_STREQ(e.what(), "from within");
+    }
+    EXPECT_THROW(rt.run([]() -> std::string { throw 5; }), int);
+    EXPECT_EQ(rt.run([] { return fib(10); }), 55);
+  }
+}
+
+TEST_F(run, within_the_same_runtime_is_a_call) {
+  const auto threads = rt.run([&] {
+    const auto outer = std::this_thread::get_id();
+    return std::pair(outer, rt.run([] { return std::this_thread::get_id(); }));
+  });
+  EXPECT_EQ(threads.first, threads.second);
+  EXPECT_EQ(rt.run([&] { return rt.run([&] { return rt.run([] { return fib(8); }); }); }), 21);
+}
+
+TEST_F(run, within_a_task_of_another_runtime) {
+  runtime other(with_workers(2));
+  for (int round = 0; round < scaled(50, 10); ++round) {
+    const long sum = rt.run([&] {
+      auto [a, b] = fork2join([&] { return other.run([] { return fib(12); }); },
+                              [&] { return other.run([] { return fib(13); }); });
+      return a + b + fib(5);
+    });
+    EXPECT_EQ(sum, 144 + 233 + 5);
+    EXPECT_THROW(rt.run([&] { other.run([] { throw std::runtime_error("inner"); }); }),
+                 std::runtime_error);
+  }
+}
+
+TEST_F(run, within_a_handler_of_another_runtimes_task) {
+  runtime other(with_workers(2));
+  rt.run([&] {
+    try {
+      throw std::runtime_error("outer");
+    } catch (const std::runtime_error& outer) {
+      EXPECT_THROW(other.run([] {
+        fib(10);
+        throw 1;
+      }),
+                   int);
+      EXPECT_STREQ(outer.what(), "outer");
+      EXPECT_THROW(throw, std::runtime_error);
+    }
+  });
+}
+
+TEST_F(run, on_a_guests_place_leaves_what_it_did_not_finish_to_the_worker) {
+  runtime alone(with_workers(1));
+  std::atomic<int> ran{0};
+  alone.run([&] {
+    for (int i = 0; i < 10; ++i) alone.submit([&] { ++ran; });
+  });
+  alone.wait_idle();
+  EXPECT_EQ(ran, 10);
+}
+
+TEST_F(run, waiting_for_idleness_within_is_misuse) {
+  rt.run([&] { EXPECT_THROW(rt.wait_idle(), misuse_error); });
+  runtime other(with_workers(1));
+  rt.run([&] { other.wait_idle(); });
+}
+
+TEST_F(run, a_root_may_wait_while_its_thread_works_for_others) {
+  STRATA_SKIP_UNLESS_STEALING_IS_CERTAIN();
+  // Two roots that wait for each other's stolen branches on two workers.
+  std::array<std::atomic<bool>, 2> here{};
+  const auto root = [&](std::size_t self) {
+    rt.run([&] {
+      here[self] = true;
+      spin_until(here[1 - self]);
+      for (int round = 0; round < 20; ++round) fib(12);
+    });
+  };
+  std::thread second([&] { root(1); });
+  root(0);
+  second.join();
+}
+
+TEST(runtimes, several_live_at_once) {
+  std::vector<std::unique_ptr<runtime>> all;
+  for (unsigned i = 0; i < 10; ++i)
+    all.push_back(std::make_unique<runtime>(with_workers(1 + i % 3)));
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (auto& rt : all) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 20; ++round) wrong += rt->run([] { return fib(12); }) != 144;
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+  while (!all.empty()) all.erase(all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2));
+}
+
+TEST(runtimes, refuse_settings_out_of_range) {
+  options bad;
+  bad.workers = 5000;
+  EXPECT_THROW(runtime{bad}, misuse_error);
+  bad = {};
+  bad.stack_bytes = 1024;
+  EXPECT_THROW(runtime{bad}, misuse_error);
+}
+
+TEST(runtimes, of_a_thread_that_ends) {
+  // The thread's own traces (its signal stack, for one) go with it, while the runtime stays.
+  runtime rt(with_workers(2));
+  for (int round = 0; round < 50; ++round) {
+    std::thread([&] { EXPECT_EQ(rt.run([] { return fib(8); }), 21); }).join();
+  }
+}
+
+}  // namespace
+}  // namespace strata::test

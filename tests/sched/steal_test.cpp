@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting work reaches idle workers, whatever its owner does.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "strata/fork_join.hpp"
+#include "strata/task_scope.hpp"
+#include "support.hpp"
+
+namespace strata::test {
+namespace {
+
+class steal : public ::testing::Test {
+ protected:
+  void SetUp() override { STRATA_SKIP_UNLESS_STEALING_IS_CERTAIN(); }
+};
+
+TEST_F(steal, a_branch_runs_elsewhere_while_its_sibling_waits_for_it) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    for (int round = 0; round < 200; ++round) {
+      std::thread::id left, right;
+      fork_stolen([&] { left = std::this_thread::get_id(); },
+                  [&] { right = std::this_thread::get_id(); });
+      EXPECT_NE(left, right);
+    }
+  });
+  EXPECT_GE(rt.stats().total().steals, 200u);
+}
+
+TEST_F(steal, a_join_waits_on_its_stack_and_its_worker_goes_on) {
+  runtime rt(with_workers(2));
+  rt.run([&] {
+    for (int round = 0; round < 100; ++round) {
+      // The other worker holds on to the right branch until somebody has run what it submits, and
+      // only the worker whose stack waits at the join is left for that.
+      std::atomic<bool> ran{false};
+      fork_stolen([] {},
+                  [&] {
+                    rt.submit([&] { ran = true; });
+                    spin_until(ran);
+                  });
+    }
+  });
+  EXPECT_GE(rt.stats().total().suspensions, 100u);
+}
+
+// Nobody is hungry when the fork happens, and the owner then computes for ever: only a thief that
+// helps itself can take the branch.
+TEST_F(steal, the_owner_need_not_cooperate) {
+  runtime rt(with_workers(2));
+  rt.run([&] {
+    for (int round = 0; round < scaled(50, 10); ++round) {
+      // Occupies the other worker until the fork has happened.
+      std::atomic<bool> busy{false};
+      std::atomic<bool> release{false};
+      std::atomic<bool> taken{false};
+      task_scope scope;
+      scope.spawn([&] {
+        busy = true;
+        spin_until(release);
+      });
+      spin_until(busy);
+      // Answers what the other worker has asked for so far.
+      fork2join([] {}, [] {});
+      // Now nobody is hungry, so the right branch stays private; and from here on the owner answers
+      // no more.
+      fork2join(
+          [&] {
+            release = true;
+            spin_until(taken);
+          },
+          [&] { taken = true; });
+      scope.sync();
+    }
+  });
+  EXPECT_GT(rt.stats().total().forced, 0u);
+}
+
+TEST_F(steal, each_of_many_waiting_branches_finds_a_worker) {
+  constexpr unsigned workers = 8;
+  runtime rt(with_workers(workers));
+  struct meet {
+    // All branches meet: every worker must have taken one.
+    static void all(unsigned n, std::atomic<unsigned>& arrived) {
+      if (n == 1) {
+        arrived.fetch_add(1);
+        spin_until([&] { return arrived.load() >= workers; });
+        return;
+      }
+      fork2join([&, n] { all(n / 2, arrived); }, [&, n] { all(n - n / 2, arrived); });
+    }
+  };
+  for (int round = 0; round < scaled(20, 5); ++round) {
+    std::atomic<unsigned> arrived{0};
+    rt.run([&] { meet::all(workers, arrived); });
+    EXPECT_EQ(arrived.load(), workers);
+  }
+}
+
+TEST_F(steal, sleepers_are_woken_for_work_that_appears_late) {
+  runtime rt(with_workers(4));
+  // Each round begins with all workers asleep.
+  for (int round = 0; round < scaled(100, 20); ++round) {
+    rt.wait_idle();
+    rt.run([] {
+      std::atomic<unsigned> here{0};
+      task_scope scope;
+      for (int i = 0; i < 3; ++i) {
+        scope.spawn([&] {
+          here.fetch_add(1);
+          spin_until([&] { return here.load() == 4; });
+        });
+      }
+      here.fetch_add(1);
+      spin_until([&] { return here.load() == 4; });
+      scope.sync();
+    });
+  }
+}
+
+}  // namespace
+}  // namespace strata::test

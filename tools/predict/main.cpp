@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// strata-predict: what a program would gain from more nodes. Its tokens run on simulated nodes,
+// with the cluster's own protocols between them, each for as long as a token takes on this machine.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "os/clock.hpp"
+#include "sim/simulated_node.hpp"
+#include "strata/error.hpp"
+#include "strata/runtime.hpp"
+#include "tools/predict/programs.hpp"
+
+namespace {
+
+using strata::predict::program;
+
+struct request {
+  std::string kind, size;
+  double latency_us = 5;
+  double bandwidth = 1.25;  // GB/s, which is bytes per ns
+  double message_us = 1;
+  unsigned nodes_max = 4096;
+  double token_ns = 0;
+  std::string balancing = "random";
+  bool csv = false;
+};
+
+// What a token takes on one worker of this machine, everything included: the median of three runs.
+double measure_token_ns(const program& p) {
+  std::array<double, 3> each{};
+  for (double& ns : each) {
+    strata::options o;
+    o.workers = 1;
+    strata::runtime runtime(o);
+    const std::int64_t began = strata::os::now_ns();
+    bool done = false;
+    runtime.run([&] { p.begin(&done); });
+    runtime.wait_idle();
+    if (!done) throw strata::error(p.name + ": the result is wrong");
+    const strata::worker_statistics total = runtime.stats().total();
+    ns = static_cast<double>(strata::os::now_ns() - began) /
+         static_cast<double>(total.activations + total.fibers);
+  }
+  std::sort(each.begin(), each.end());
+  return each[1];
+}
+
+struct prediction {
+  std::int64_t time_ns;
+  std::uint64_t given, packets;
+};
+
+prediction simulate(const program& p, const request& r, unsigned nodes) {
+  strata::sim::network_model network;
+  network.latency_ns = static_cast<std::int64_t>(r.latency_us * 1000);
+  network.bytes_per_ns = r.bandwidth;
+  strata::sim::world world(network, nodes);
+  strata::sim::job_model model;
+  model.nodes = static_cast<strata::sim::node_id>(nodes);
+  model.how = r.balancing == "sender"     ? strata::cluster::balancing::sender
+              : r.balancing == "informed" ? strata::cluster::balancing::informed
+                                          : strata::cluster::balancing::random;
+  model.message_ns = static_cast<std::int64_t>(r.message_us * 1000);
+  // Fractions of a ns add up: every so many tasks take one more.
+  model.cost = [whole = static_cast<std::int64_t>(r.token_ns),
+                part = r.token_ns - std::floor(r.token_ns),
+                rest = 0.0](const strata::detail::task&) mutable {
+    rest += part;
+    const auto more = static_cast<std::int64_t>(rest);
+    rest -= static_cast<double>(more);
+    return whole + more;
+  };
+  model.channel.first_timeout_ns = 1'000'000'000;  // nothing is lost, so nothing is repeated
+  model.channel.least_timeout_ns = 1'000'000'000;
+  strata::sim::job job(world, model);
+  bool done = false;
+  job.node(0).as_worker([&] { p.begin(&done); });
+  if (!world.run([&] { return done; }))
+    throw strata::error(p.name + ": the simulation stands still");
+  prediction result{world.now_ns(), 0, world.packets()};
+  for (unsigned n = 0; n < nodes; ++n)
+    result.given +=
+        job.node(static_cast<strata::sim::node_id>(n)).protocols.balance.counted().given;
+  return result;
+}
+
+int predict(request r) {
+  const program p = strata::predict::find_program(r.kind, r.size);
+  if (r.token_ns == 0) r.token_ns = measure_token_ns(p);
+  if (r.csv) {
+    std::printf(
+        "program,nodes,latency_us,bandwidth_gb_s,task_ns,time_us,speed_up,efficiency,tokens_moved,"
+        "packets\n");
+  } else {
+    std::printf(
+        "%s, %.1f ns per task; latency %.2f us, bandwidth %.2f GB/s, %.2f us to send or "
+        "receive a message\n%6s %12s %9s %11s %13s %10s\n",
+        p.name.c_str(), r.token_ns, r.latency_us, r.bandwidth, r.message_us, "nodes", "time, ms",
+        "speed-up", "efficiency", "tokens moved", "packets");
+  }
+  double alone = 0;
+  for (unsigned nodes = 1; nodes <= r.nodes_max; nodes *= 2) {
+    const prediction at = simulate(p, r, nodes);
+    const auto ns = static_cast<double>(at.time_ns);
+    if (nodes == 1) alone = ns;
+    const double speed_up = alone / ns;
+    if (r.csv) {
+      std::printf("%s,%u,%g,%g,%.2f,%.3f,%.3f,%.4f,%llu,%llu\n", p.name.c_str(), nodes,
+                  r.latency_us, r.bandwidth, r.token_ns, ns / 1e3, speed_up, speed_up / nodes,
+                  static_cast<unsigned long long>(at.given),
+                  static_cast<unsigned long long>(at.packets));
+    } else {
+      std::printf("%6u %12.3f %9.2f %10.1f%% %13llu %10llu\n", nodes, ns / 1e6, speed_up,
+                  100 * speed_up / nodes, static_cast<unsigned long long>(at.given),
+                  static_cast<unsigned long long>(at.packets));
+    }
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App cli("Predicts the speed-up of a program on 1, 2, 4, ... nodes of one worker each.");
+  request r;
+  cli.add_option("program", r.kind, "fib, nqueens or uts")->required();
+  cli.add_option("size", r.size, "as for the application: 25, 11, T1")->required();
+  cli.add_option("--latency-us", r.latency_us, "of a message, one way")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
+  cli.add_option("--bandwidth", r.bandwidth, "of each node's link, GB/s")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-6, 1e6));
+  cli.add_option("--message-us", r.message_us, "to send or receive a message")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
+  cli.add_option("--nodes-max", r.nodes_max, "the largest job")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  cli.add_option("--task-ns", r.token_ns, "what a task takes (default: measured here)")
+      ->check(CLI::Range(0.1, 1e12));
+  cli.add_option("--balancing", r.balancing, "random, sender or informed, as --strata-balancing")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"random", "sender", "informed"}));
+  cli.add_flag("--csv", r.csv, "comma-separated values");
+  try {
+    cli.parse(argc, argv);
+    return predict(r);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return cli.exit(e);
+    std::fprintf(stderr, "strata-predict: %s; 'strata-predict --help' lists what it takes\n",
+                 e.what());
+    return 2;
+  } catch (const strata::user_error& e) {
+    std::fprintf(stderr, "strata-predict: %s\n", e.what());
+    return 2;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "strata-predict: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/predict/programs.hpp"
+
+#include <charconv>
+
+#include "apps/fib/fibers.hpp"
+#include "apps/nqueens/fibers.hpp"
+#include "apps/uts/fibers.hpp"
+#include "strata/error.hpp"
+
+namespace strata::predict {
+namespace {
+
+unsigned number_in(const std::string& text, unsigned least, unsigned most) {
+  unsigned value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size() || value < least || value > most) {
+    throw user_error("'" + text + "' is not a whole number from " + std::to_string(least) + " to " +
+                     std::to_string(most));
+  }
+  return value;
+}
+
+// A threaded function that waits for the result of another.
+struct fib_root : threaded {
+  unsigned n;
+  bool* finished;
+  std::uint64_t value;
+  void start() { token<fib::activation>(n, to_global(&value), to_sptr(DONE)); }
+  void done() {
+    *finished = true;
+    terminate();
+  }
+  fiber<&fib_root::done> DONE{this, 1};
+};
+
+struct nqueens_root : threaded {
+  unsigned n;
+  bool* finished;
+  std::uint64_t value;
+  void start() {
+    token<nqueens::placement>(n, 0U, n, nqueens::board{}, to_global(&value), to_sptr(DONE));
+  }
+  void done() {
+    *finished = true;
+    terminate();
+  }
+  fiber<&nqueens_root::done> DONE{this, 1};
+};
+
+struct uts_root : threaded {
+  const uts::sample* tree;
+  bool* finished;
+  uts::tally found;
+  void start() {
+    token<uts::visit>(tree->tree, uts::root(tree->tree), to_global(&found), to_sptr(DONE));
+  }
+  void done() {
+    *finished = found == tree->found;
+    terminate();
+  }
+  fiber<&uts_root::done> DONE{this, 1};
+};
+
+}  // namespace
+
+program find_program(const std::string& kind, const std::string& size) {
+  if (kind == "fib") {
+    const unsigned n = number_in(size, 1, 40);
+    return {"fib " + size, [n](bool* done) { token<fib_root>(n, done); }};
+  }
+  if (kind == "nqueens") {
+    const unsigned n = number_in(size, 1, 14);
+    return {"nqueens " + size, [n](bool* done) { token<nqueens_root>(n, done); }};
+  }
+  if (kind == "uts") {
+    const uts::sample* const tree = uts::find_sample(size);
+    if (tree == nullptr)
+      throw user_error("there is no tree '" + size + "'; the choices are " + uts::sample_names());
+    return {"uts " + size, [tree](bool* done) { token<uts_root>(tree, done); }};
+  }
+  throw user_error("'" + kind + "' is not a program; the choices are fib, nqueens, uts");
+}
+
+}  // namespace strata::predict

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/strata/agent.hpp"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <csignal>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "base/errno_error.hpp"
+#include "tools/strata/agent_messages.hpp"
+#include "tools/strata/event_loop.hpp"
+#include "tools/strata/frame_channel.hpp"
+#include "tools/strata/input.hpp"
+#include "tools/strata/local_nodes.hpp"
+#include "tools/strata/program_path.hpp"
+#include "tools/strata/signals.hpp"
+
+namespace strata::launch {
+
+namespace {
+
+// Beyond it the nodes have to wait with their output.
+constexpr std::size_t waiting_bytes_max = 1 << 20;
+
+// The line takes the place of a standard stream, so that nothing else can write into it.
+os::descriptor take_over(int stream) {
+  const os::descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  os::descriptor line(::fcntl(stream, F_DUPFD_CLOEXEC, 3));
+  if (!null || !line || ::dup2(null.get(), stream) < 0) {
+    throw errno_error("cannot set up the line to the launcher", errno);
+  }
+  return line;
+}
+
+class agent final : public node_listener {
+ public:
+  explicit agent(inherited_state& inherited)
+      : inherited_(inherited),
+        processes_(inherited),
+        signals_(loop_, {SIGCHLD}, [this](const signalfd_siginfo&) { processes_.reap(); }),
+        line_(loop_, take_over(0), take_over(1),
+              {[this](const frame& f) { on_message(f); },
+               [this](const std::string&) { on_launcher_gone(); }}),
+        input_pipe_(make_pipe()),
+        input_(loop_, std::move(input_pipe_.writing),
+               [this](std::size_t bytes) { line_.send(pack_input_taken(bytes)); }),
+        nodes_(loop_, processes_, *this, input_pipe_.reading.get()) {}
+
+  int run() {
+    while (!over_ || line_.bytes_waiting() != 0) {
+      loop_.run_once(no_deadline);
+      nodes_.pause_output(line_.bytes_waiting() > waiting_bytes_max);
+    }
+    return status_;
+  }
+
+  void on_frame(node_id node, const frame& f) override {
+    line_.send(pack_relay(node, pack_frame(f.kind, f.payload)));
+  }
+  void on_line_ended(node_id node, const std::string& why) override {
+    line_.send(pack_line_ended({node, why}));
+  }
+  void on_ended(node_id node, node_end how) override {
+    line_.send(pack_ended({node, how}));
+    running_.erase(node);
+    over_ = running_.empty();
+  }
+  void on_output(node_id node, output_stream stream, std::string_view bytes) override {
+    // After its end nobody listens.
+    if (running_.contains(node)) line_.send(pack_output(node, stream, bytes));
+  }
+  void on_note(const std::string& text) override { line_.send(pack_note(text)); }
+  void on_host_lost(const std::vector<node_id>&, const std::string&, bool) override {}
+
+ private:
+  void on_message(const frame& f) {
+    switch (f.kind) {
+      case frame_kind::start:
+        if (started_) refuse_frame("a message comes out of turn");
+        return start(unpack_start(f.payload));
+      case frame_kind::relay: {
+        const relay_message message = unpack_relay(f.payload);
+        return nodes_.send(message.node, pack_frame(message.inner.kind, message.inner.payload));
+      }
+      case frame_kind::input:
+        return input_.add(f.payload);
+      case frame_kind::signal:
+        return nodes_.signal(unpack_signal(f.payload));
+      default:
+        refuse_frame("a message comes out of turn");
+    }
+  }
+
+  void start(const start_request& what) {
+    started_ = true;
+    running_.insert(what.nodes.begin(), what.nodes.end());
+    try {
+      inherited_.make_room(what.nodes.size() * descriptors_with_output);
+      start_request checked = what;
+      checked.program = find_program(what.program);
+      nodes_.start(checked);
+      input_pipe_.reading.reset();  // node 0 alone reads
+    } catch (const error& problem) {
+      const bool user = dynamic_cast<const user_error*>(&problem) != nullptr;
+      line_.send(pack_refused({user, problem.what()}));
+      status_ = 1;
+      over_ = true;
+    }
+  }
+
+  void on_launcher_gone() {
+    nodes_.abandon();
+    line_.close_out();
+    status_ = 1;
+    over_ = true;
+  }
+
+  inherited_state& inherited_;
+  event_loop loop_;
+  children processes_;
+  signal_events signals_;
+  frame_channel line_;
+  pipe_ends input_pipe_;
+  input_sink input_;
+  local_nodes nodes_;
+  std::set<node_id> running_;
+  bool started_ = false;
+  bool over_ = false;
+  int status_ = 0;
+};
+
+}  // namespace
+
+int run_agent(inherited_state& inherited) { return agent(inherited).run(); }
+
+}  // namespace strata::launch

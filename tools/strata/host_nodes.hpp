@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes of one host as the launcher sees them: below itself (local_nodes) or behind an agent
+// (remote_nodes).
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launch/frame.hpp"
+#include "launch/job.hpp"
+
+namespace strata::launch {
+
+// How a process ended.
+struct node_end {
+  bool signalled = false;
+  int code = 0;  // the signal, or the exit status
+  [[nodiscard]] bool failed() const noexcept { return signalled || code != 0; }
+  // What a shell would say.
+  [[nodiscard]] int status() const noexcept { return signalled ? 128 + code : code; }
+};
+
+struct start_request {
+  std::string program;                 // a path
+  std::vector<std::string> arguments;  // beginning with the program's name
+  std::vector<std::string> variables;  // NAME=VALUE
+  std::string directory;
+  job_description job;  // without node, cpus and shared_memory, which differ from node to node
+  std::vector<node_id> nodes;  // to start here
+  unsigned workers = 0;        // for each; 0: what its share of the cores allows
+  bool bind = true;
+  bool print_binding = false;
+  bool capture_output = false;  // else the nodes write where the launcher would
+};
+
+enum class output_stream : std::uint8_t { out = 1, err = 2 };
+
+// Who hears of them.
+class node_listener {
+ public:
+  virtual void on_frame(node_id node, const frame& f) = 0;
+  virtual void on_line_ended(node_id node, const std::string& why) = 0;
+  virtual void on_ended(node_id node, node_end how) = 0;
+  // An empty text: nothing more will come.
+  virtual void on_output(node_id node, output_stream stream, std::string_view bytes) = 0;
+  // A line for the user.
+  virtual void on_note(const std::string& text) = 0;
+  // The host was lost, or refused to start its nodes: none of them runs any more. `user` when the
+  // user can put it right.
+  virtual void on_host_lost(const std::vector<node_id>& nodes, const std::string& why,
+                            bool user) = 0;
+
+ protected:
+  ~node_listener() = default;
+};
+
+class host_nodes {
+ public:
+  virtual ~host_nodes() = default;
+  // Starts them all or throws user_error or error with none left running. A remote host reports
+  // later, through on_host_lost().
+  virtual void start(const start_request& what) = 0;
+  virtual void send(node_id node, const std::string& frame_bytes) = 0;
+  virtual void signal(int number) = 0;  // all nodes that still run
+  // Whoever reads the output is slow: take no more of it until told.
+  virtual void pause_output(bool paused) = 0;
+  // Ends the nodes and whatever carries them at once, without a word.
+  virtual void abandon() = 0;
+};
+
+}  // namespace strata::launch

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/strata/local_nodes.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "base/errno_error.hpp"
+#include "launch/messages.hpp"
+#include "tools/strata/share_cores.hpp"
+
+namespace strata::launch {
+
+namespace {
+
+constexpr std::array streams{output_stream::out, output_stream::err};
+
+std::size_t index_of(output_stream stream) { return stream == output_stream::out ? 0 : 1; }
+
+}  // namespace
+
+local_nodes::local_nodes(event_loop& loop, children& processes, node_listener& listener, int in)
+    : loop_(loop), processes_(processes), listener_(listener), in_(in) {}
+
+local_nodes::~local_nodes() {
+  for (const auto& n : nodes_) {
+    for (const os::descriptor& output : n->output) loop_.forget(output.get());
+  }
+}
+
+local_nodes::one* local_nodes::find(node_id node) {
+  for (const auto& n : nodes_) {
+    if (n->id == node) return n.get();
+  }
+  return nullptr;
+}
+
+void local_nodes::start(const start_request& what) {
+  core_plan plan = share_cores({.nodes = static_cast<unsigned>(what.nodes.size()),
+                                .workers = what.workers,
+                                .bind = what.bind});
+  if (!plan.warning.empty()) listener_.on_note(plan.warning);
+  job_description job = what.job;
+  if (what.nodes.size() > 1 && job.transport != transport_choice::tcp) {
+    shared_memory_ = os::descriptor(::memfd_create("strata-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!shared_memory_ && job.transport == transport_choice::shm) {
+      throw errno_error("cannot create memory that the nodes share", errno);
+    }
+  }
+  job.shared_memory = shared_memory_.get();
+  const os::descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null) throw errno_error("cannot open /dev/null", errno);
+  try {
+    for (std::size_t i = 0; i < what.nodes.size(); ++i) {
+      core_share& share = plan.nodes[i];
+      job.node = what.nodes[i];
+      if (what.print_binding) {
+        listener_.on_note("node " + std::to_string(job.node) + ": " + to_text(share));
+      }
+      job.workers = share.workers;
+      job.cpus = std::move(share.cpus);
+      start_one(what, job, null.get());
+    }
+  } catch (...) {
+    abandon();
+    throw;
+  }
+}
+
+void local_nodes::start_one(const start_request& what, const job_description& job, int null) {
+  std::array<int, 2> ends;
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw errno_error("cannot create a line to a node", errno);
+  }
+  os::descriptor ours(ends[0]);
+  const os::descriptor theirs(ends[1]);
+
+  auto started = std::make_unique<one>();
+  one& n = *started;
+  n.id = job.node;
+  child_request child;
+  child.program = what.program;
+  child.arguments = what.arguments;
+  std::vector<std::string> variables = what.variables;
+  variables.push_back(std::string(job_fd_variable) + "=" + std::to_string(theirs.get()));
+  variables.push_back("STRATA_NODE=" + std::to_string(n.id));
+  child.environment = environment_with(variables, {});
+  child.directory = what.directory;
+  child.in = n.id == 0 ? in_ : null;
+  child.keep = {theirs.get()};
+  if (shared_memory_) child.keep.push_back(shared_memory_.get());
+  std::array<os::descriptor, 2> writing;
+  if (what.capture_output) {
+    for (const output_stream stream : streams) {
+      const std::size_t i = index_of(stream);
+      auto [read_end, write_end] = make_pipe();
+      set_nonblocking(read_end.get());
+      n.output[i] = std::move(read_end);
+      writing[i] = std::move(write_end);
+    }
+    child.out = writing[0].get();
+    child.err = writing[1].get();
+  }
+  const node_id id = n.id;
+  n.pid = processes_.start(child, [this, id](node_end how) { on_ended(id, how); });
+  ++running_;
+  nodes_.push_back(std::move(started));
+  n.line = std::make_unique<frame_channel>(
+      loop_, std::move(ours), os::descriptor(),
+      frame_channel::listener{
+          [this, id](const frame& f) { listener_.on_frame(id, f); },
+          [this, id](const std::string& why) { listener_.on_line_ended(id, why); }});
+  n.line->send(pack_welcome(job));
+  watch_output(n);
+}
+
+void local_nodes::send(node_id node, const std::string& frame_bytes) {
+  one* const n = find(node);
+  if (n != nullptr && n->pid >= 0) n->line->send(frame_bytes);
+}
+
+void local_nodes::signal(int number) {
+  for (const auto& n : nodes_) {
+    if (n->pid >= 0) processes_.signal(n->pid, number);
+  }
+}
+
+void local_nodes::abandon() { signal(SIGKILL); }
+
+void local_nodes::pause_output(bool paused) {
+  if (std::exchange(paused_, paused) == paused) return;
+  for (const auto& n : nodes_) watch_output(*n);
+}
+
+void local_nodes::watch_output(one& n) {
+  for (const output_stream stream : streams) {
+    const int fd = n.output[index_of(stream)].get();
+    if (fd < 0) continue;
+    loop_.watch_reads(
+        fd, paused_ ? event_loop::callback() : [this, &n, stream] { read_output(n, stream); });
+  }
+}
+
+bool local_nodes::read_output(one& n, output_stream stream) {
+  os::descriptor& from = n.output[index_of(stream)];
+  if (!from) return false;
+  std::array<char, 65536> block;
+  ssize_t bytes = 0;
+  do {
+    bytes = ::read(from.get(), block.data(), block.size());
+  } while (bytes < 0 && errno == EINTR);
+  if (bytes < 0 && errno == EAGAIN) return false;
+  if (bytes > 0) {
+    listener_.on_output(n.id, stream, {block.data(), static_cast<std::size_t>(bytes)});
+    return true;
+  }
+  loop_.forget(from.get());
+  from.reset();
+  listener_.on_output(n.id, stream, {});
+  return false;
+}
+
+void local_nodes::drain_output(one& n) {
+  for (const output_stream stream : streams) {
+    while (read_output(n, stream)) {
+    }
+  }
+}
+
+void local_nodes::on_ended(node_id node, node_end how) {
+  one& n = *find(node);
+  // What it said last comes before its end.
+  n.line->drain();
+  n.pid = -1;
+  --running_;
+  drain_output(n);
+  if (running_ == 0) {
+    // Whoever still holds our pipes is an orphan of a node.
+    processes_.kill_orphans();
+    for (const auto& other : nodes_) drain_output(*other);
+  }
+  listener_.on_ended(node, how);
+}
+
+}  // namespace strata::launch

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that are processes below this one.
+#pragma once
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "os/descriptor.hpp"
+#include "tools/strata/child.hpp"
+#include "tools/strata/event_loop.hpp"
+#include "tools/strata/frame_channel.hpp"
+#include "tools/strata/host_nodes.hpp"
+
+namespace strata::launch {
+
+// Of each node: its line, and its output if it is captured.
+inline constexpr std::size_t descriptors_with_output = 3;
+
+class local_nodes final : public host_nodes {
+ public:
+  // `in` is the standard input of node 0, should it be here.
+  local_nodes(event_loop& loop, children& processes, node_listener& listener, int in);
+  ~local_nodes() override;
+
+  void start(const start_request& what) override;
+  void send(node_id node, const std::string& frame_bytes) override;
+  void signal(int number) override;
+  void pause_output(bool paused) override;
+  void abandon() override;
+
+ private:
+  struct one {
+    node_id id;
+    pid_t pid = -1;
+    std::unique_ptr<frame_channel> line;
+    std::array<os::descriptor, 2> output;  // out, err: what the node writes, if captured
+  };
+
+  void start_one(const start_request& what, const job_description& job, int null);
+  void on_ended(node_id node, node_end how);
+  void watch_output(one& n);
+  // False when there is nothing (more) at the moment.
+  bool read_output(one& n, output_stream stream);
+  void drain_output(one& n);
+  one* find(node_id node);
+
+  event_loop& loop_;
+  children& processes_;
+  node_listener& listener_;
+  int in_;
+  os::descriptor shared_memory_;
+  std::vector<std::unique_ptr<one>> nodes_;
+  std::size_t running_ = 0;
+  bool paused_ = false;
+};
+
+}  // namespace strata::launch

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// strata: the command. Each subcommand parses its own words.
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "strata/error.hpp"
+#include "strata/version.hpp"
+#include "tools/strata/agent.hpp"
+#include "tools/strata/info.hpp"
+#include "tools/strata/launcher.hpp"
+
+namespace {
+
+constexpr int exit_failed = 1;
+constexpr int exit_bad_input = 2;
+
+constexpr const char* usage =
+    "Usage: strata COMMAND ...\n"
+    "  run    run a program as a job of several nodes\n"
+    "  info   show the version and the machine as the runtime sees it\n"
+    "strata COMMAND --help says more; strata --version prints the version.\n";
+
+int complain(const std::string& command, std::string message, int status) {
+  for (char& c : message) {
+    if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+  }
+  std::fprintf(stderr, "%s: %s\n", command.c_str(), message.c_str());
+  return status;
+}
+
+int dispatch(std::string_view command, int argc, char** argv,
+             strata::launch::inherited_state& inherited) {
+  using namespace strata::launch;
+  if (command == "run") return run_job(parse_run(argc, argv), inherited);
+  if (command == "info") return run_info(argc, argv);
+  if (command == "agent") return run_agent(inherited);
+  if (command == "--help" || command == "-h") {
+    std::fputs(usage, stdout);
+    return 0;
+  }
+  if (command == "--version") {
+    std::printf("strata %s\n", strata::version());
+    return 0;
+  }
+  throw strata::user_error("'" + std::string(command) +
+                           "' is not a command; strata --help lists them");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string name = "strata";
+  try {
+    strata::launch::inherited_state inherited;
+    if (argc < 2) throw strata::user_error("which command? strata --help lists them");
+    const std::string command = argv[1];
+    if (!command.starts_with('-')) name += " " + command;
+    return dispatch(command, argc - 1, argv + 1, inherited);
+  } catch (const strata::user_error& problem) {
+    return complain(name, problem.what(), exit_bad_input);
+  } catch (const std::exception& problem) {
+    return complain(name, problem.what(), exit_failed);
+  }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes of another host: an agent there starts them, and ssh carries what agent and launcher say.
+#pragma once
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "os/descriptor.hpp"
+#include "tools/strata/child.hpp"
+#include "tools/strata/event_loop.hpp"
+#include "tools/strata/frame_channel.hpp"
+#include "tools/strata/host_nodes.hpp"
+#include "tools/strata/input.hpp"
+
+namespace strata::launch {
+
+class remote_nodes final : public host_nodes {
+ public:
+  // `command` begins with ssh or what stands for it, and ends before the host's name.
+  remote_nodes(event_loop& loop, children& processes, node_listener& listener, std::string host,
+               std::vector<std::string> command);
+  ~remote_nodes() override;
+
+  void start(const start_request& what) override;
+  void send(node_id node, const std::string& frame_bytes) override;
+  void signal(int number) override;
+  void pause_output(bool paused) override;
+  void abandon() override;
+
+ private:
+  void on_frame(const frame& f);
+  void on_end(const std::string& why);
+  void read_complaints();
+  void lose(const std::string& why, bool user);
+  // One of ours that runs, or throws.
+  node_id checked(node_id node) const;
+
+  event_loop& loop_;
+  children& processes_;
+  node_listener& listener_;
+  std::string host_;
+  std::vector<std::string> command_;
+  std::set<node_id> running_;
+  pid_t ssh_ = -1;
+  std::unique_ptr<frame_channel> line_;
+  os::descriptor complaints_;  // ssh's standard error
+  std::string last_words_;
+  std::unique_ptr<input_source> input_;  // if node 0 is there
+  bool heard_ = false;                   // the agent has said something
+};
+
+// The command that reaches other hosts: STRATA_SSH, split at blanks, or ssh that never asks.
+std::vector<std::string> remote_command();
+
+}  // namespace strata::launch

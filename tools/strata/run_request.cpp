@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/strata/run_request.hpp"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "base/values.hpp"
+#include "strata/error.hpp"
+#include "tools/strata/program_path.hpp"
+
+namespace strata::launch {
+
+namespace {
+
+constexpr unsigned workers_max = 4096;
+constexpr double start_limit_s_min = 0.1;
+constexpr double start_limit_s_max = 86'400;
+
+std::int64_t parse_start_limit(const std::string& text) {
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, seconds);
+  if (parsed.ptr != end || parsed.ec != std::errc() ||
+      !(seconds >= start_limit_s_min && seconds <= start_limit_s_max)) {
+    throw user_error("'" + text + "' is not a number of seconds from 0.1 to 86400");
+  }
+  return std::llround(seconds * 1e9);
+}
+
+// NAME=VALUE, or NAME with the value that it has here.
+std::string parse_variable(const std::string& text) {
+  const auto equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  if (name.empty()) throw user_error("'" + text + "' is not VAR or VAR=VALUE");
+  if (equals != std::string::npos) return text;
+  const char* const value = std::getenv(name.c_str());
+  if (value == nullptr) throw user_error("the variable " + name + " is not set");
+  return name + "=" + value;
+}
+
+template <class T>
+T choose(const std::map<std::string, T>& choices, const std::string& text) {
+  const auto found = choices.find(text);
+  if (found != choices.end()) return found->second;
+  std::string all;
+  for (const auto& [name, value] : choices) all += (all.empty() ? "" : ", ") + name;
+  throw user_error("'" + text + "' is none of: " + all);
+}
+
+}  // namespace
+
+run_request parse_run(int argc, char** argv) {
+  run_request request;
+  std::vector<host> from_file;
+  CLI::App cli(
+      "Runs PROGRAM as a job of N nodes: processes that share the work.\n"
+      "Usage: strata run [flags] PROGRAM [ARGUMENTS...]; what follows PROGRAM belongs to it.",
+      "strata run");
+  cli.prefix_command();
+  const auto add = [&](const std::string& flag, const std::string& value, const std::string& help,
+                       const std::function<void(const std::string&)>& set) {
+    const std::string shown =
+        flag.substr(flag.find("--") == std::string::npos ? 0 : flag.find("--"));
+    cli.add_option_function<std::vector<std::string>>(
+           flag,
+           [set, shown](const std::vector<std::string>& texts) {
+             for (const std::string& text : texts) {
+               try {
+                 set(text);
+               } catch (const user_error& problem) {
+                 throw user_error(shown + ": " + problem.what());
+               }
+             }
+           },
+           help)
+        ->type_name(value)
+        ->allow_extra_args(false);
+  };
+  add("-n", "N", "number of nodes, 1 to 4096 [1]", [&](const std::string& text) {
+    request.nodes = static_cast<unsigned>(parse_whole(text, 1, nodes_max));
+  });
+  add("--workers", "W", "workers of each node [its share of the cores]",
+      [&](const std::string& text) {
+        request.workers = static_cast<unsigned>(parse_whole(text, 1, workers_max));
+      });
+  add("--hostfile", "FILE", "hosts to run on: lines 'NAME [slots=N] [address=A]'",
+      [&](const std::string& text) { from_file = read_hostfile(text); });
+  add("--host", "A,B:2,...", "hosts to run on, with the number of nodes that each takes",
+      [&](const std::string& text) { request.hosts = parse_host_list(text); });
+  add("--transport", "auto|shm|tcp", "how nodes talk [auto: shm within a host, tcp between hosts]",
+      [&](const std::string& text) {
+        request.transport = choose<transport_choice>({{"auto", transport_choice::automatic},
+                                                      {"shm", transport_choice::shm},
+                                                      {"tcp", transport_choice::tcp}},
+                                                     text);
+      });
+  add("--bind", "core|none", "workers stay on cores of their own, or not [core]",
+      [&](const std::string& text) {
+        request.bind = choose<bool>({{"core", true}, {"none", false}}, text);
+      });
+  add("--bind-address", "ADDRESS", "where the nodes of one host listen [127.0.0.1]",
+      [&](const std::string& text) { request.bind_address = text; });
+  add("-x", "VAR[=VALUE]", "a variable for all nodes; other hosts get only these",
+      [&](const std::string& text) { request.variables.push_back(parse_variable(text)); });
+  add("--start-limit", "SECONDS", "all nodes must have joined by then [30]",
+      [&](const std::string& text) { request.start_limit_ns = parse_start_limit(text); });
+  cli.add_flag("--prefix", request.prefix, "begin each line of output with its node: [3] ...");
+  cli.add_flag("--print-binding", request.print_binding, "say which node runs on which cores");
+  cli.get_formatter()->column_width(32);
+  cli.footer(
+      "Exit status: that of node 0; 128 + the signal that killed a node; 2 for wrong input.");
+  try {
+    cli.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(cli.help().c_str(), stdout);
+    std::exit(EXIT_SUCCESS);
+  } catch (const CLI::ParseError& problem) {
+    throw user_error(std::string(problem.what()) + "; strata run --help lists the flags");
+  }
+  request.arguments = cli.remaining();
+  if (!request.arguments.empty() && request.arguments[0] == "--") {
+    request.arguments.erase(request.arguments.begin());
+  } else if (!request.arguments.empty() && request.arguments[0].starts_with('-')) {
+    throw user_error("unknown flag " + request.arguments[0] +
+                     "; strata run --help lists the flags");
+  }
+  if (request.arguments.empty()) {
+    throw user_error("which program? Usage: strata run -n N PROGRAM ARGUMENTS");
+  }
+  if (!from_file.empty() && !request.hosts.empty()) {
+    throw user_error("--host and --hostfile exclude each other");
+  }
+  if (!from_file.empty()) request.hosts = std::move(from_file);
+  request.program = find_program(request.arguments[0]);
+  return request;
+}
+
+}  // namespace strata::launch

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the user asked of `strata run`, checked.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "launch/job.hpp"
+#include "tools/strata/hosts.hpp"
+
+namespace strata::launch {
+
+struct run_request {
+  unsigned nodes = 1;
+  unsigned workers = 0;
+  std::vector<host> hosts;  // empty: this machine
+  transport_choice transport = transport_choice::automatic;
+  std::string bind_address;  // empty: chosen by the launcher
+  bool bind = true;
+  bool prefix = false;
+  bool print_binding = false;
+  std::int64_t start_limit_ns = 30'000'000'000;
+  std::vector<std::string> variables;  // NAME=VALUE
+  std::string program;                 // a path
+  std::vector<std::string> arguments;  // beginning with the program as the user named it
+};
+
+// The words after `strata run`. Throws user_error. Prints the help and exits when asked for it.
+run_request parse_run(int argc, char** argv);
+
+}  // namespace strata::launch
