@@ -7,6 +7,7 @@ option(STRATA_BUILD_TOOLS "Build the command strata: launcher and more" ${PROJEC
 option(STRATA_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(STRATA_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(STRATA_UNIT_TESTS_ONLY "Of the tests, build those of single types only" OFF)
+option(STRATA_PRECOMPILE "Precompile large headers of applications, tools and tests" ON)
 option(STRATA_WERROR "Treat warnings as errors" OFF)
 option(STRATA_DEBUG_CHECKS "Compile STRATA_DCHECK in (always on in Debug and sanitizer builds)" OFF)
 set(STRATA_SANITIZE "" CACHE STRING "Sanitizers, comma separated: address, undefined, thread")

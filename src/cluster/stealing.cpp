@@ -134,7 +134,7 @@ void stealing::on_steal(node_id from, reader& r) {
   }
   if (request.waits == 0) return mail_.post(from, kind::nothing, {});
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(wishes_);
     if (std::find(waiting_.begin(), waiting_.end(), from) == waiting_.end())
       waiting_.push_back(from);
     hungry_.store(true, std::memory_order_seq_cst);
@@ -143,15 +143,18 @@ void stealing::on_steal(node_id from, reader& r) {
   // Pushed before the wish was seen, by somebody who may never push again.
   detail::task* const late = here_.take_travelling();
   if (late == nullptr) return;
-  {
-    const std::lock_guard lock(mutex_);
-    no_longer_waits(from);
-    ++counts_of_.given;
-  }
+  fed(from);
   send_tokens(from, std::span(&late, 1), here_.outsider());
 }
 
+void stealing::fed(node_id node) {
+  no_longer_waits(node);
+  const std::lock_guard lock(mutex_);
+  ++counts_of_.given;
+}
+
 void stealing::no_longer_waits(node_id node) {
+  const std::lock_guard lock(wishes_);
   std::erase(waiting_, node);
   if (settings_.how != balancing::sender && waiting_.empty())
     hungry_.store(false, std::memory_order_seq_cst);
@@ -199,38 +202,30 @@ void stealing::send_tokens(node_id to, std::span<detail::task* const> tokens,
 }
 
 void stealing::feed(detail::worker& w) {
-  node_id to = 0;
-  {
-    // Somebody else is at it.
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) return;
-    if (settings_.how == balancing::sender) {
-      const std::int64_t now = time_.now_ns();
-      if (now - sent_unasked_at_ < unasked_every_ns) return;
-      sent_unasked_at_ = now;
-      to = choose_victim();
-    } else {
-      if (waiting_.empty()) return;
-      to = waiting_.front();
+  if (const std::optional<node_id> to = who_is_fed()) {
+    if (detail::task* const t = here_.take_travelling_from(w)) {
+      fed(*to);
+      send_tokens(*to, std::span(&t, 1), w);
     }
-  }
-  detail::task* const t = here_.take_travelling_from(w);
-  if (t != nullptr) {
-    {
-      const std::lock_guard lock(mutex_);
-      no_longer_waits(to);
-      ++counts_of_.given;
-    }
-    send_tokens(to, std::span(&t, 1), w);
   }
   // The next push may have something for the next one.
   if (hungry_.load(std::memory_order_seq_cst)) w.deque.ask();
 }
 
-void stealing::on_lost(node_id node) {
-  const std::lock_guard lock(mutex_);
-  no_longer_waits(node);
+std::optional<node_id> stealing::who_is_fed() {
+  if (settings_.how == balancing::sender) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    const std::int64_t now = time_.now_ns();
+    if (!lock.owns_lock() || now - sent_unasked_at_ < unasked_every_ns) return std::nullopt;
+    sent_unasked_at_ = now;
+    return choose_victim();
+  }
+  const std::lock_guard lock(wishes_);
+  if (waiting_.empty()) return std::nullopt;
+  return waiting_.front();
 }
+
+void stealing::on_lost(node_id node) { no_longer_waits(node); }
 
 stealing::statistics stealing::counted() const {
   const std::lock_guard lock(mutex_);

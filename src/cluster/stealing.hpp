@@ -11,6 +11,7 @@
 #pragma once
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/prng.hpp"
@@ -60,6 +61,10 @@ class stealing {
   void ask(node_id node, bool wait);
   [[nodiscard]] node_id choose_victim();
   void rest();
+
+  // Without it:
+  [[nodiscard]] std::optional<node_id> who_is_fed();
+  void fed(node_id node);
   void no_longer_waits(node_id node);
   void on_steal(node_id from, reader& r);
   void on_tokens(node_id from, reader& r);
@@ -83,6 +88,9 @@ class stealing {
   std::uint32_t batch_ = 1;  // how many tokens to ask for
   std::vector<std::uint32_t> loads_;
 
+  // A lock of its own, held for a few instructions: a worker that feeds must get it, because it may
+  // never push again.
+  std::mutex wishes_;
   std::vector<node_id> waiting_;  // peers whose lifeline ends here
   std::atomic<bool> hungry_{false};
   std::int64_t sent_unasked_at_ = 0;

@@ -164,7 +164,8 @@ TEST_F(fork_join, takes_any_callable) {
               std::pair(100, 40));
     int counter = 0;
     auto counts = [&counter]() mutable { return ++counter; };
-    fork2join(counts, counts);
+    fork2join([] {}, counts);
+    fork2join(counts, [] {});
     EXPECT_EQ(counter, 2);
   });
 }

@@ -148,7 +148,7 @@ TEST(profile, fib_has_more_work_than_span) {
   constexpr int n = scaled(20, 14);
   for (const unsigned workers : {1U, 2U, 4U}) {
     double parallelism = 0;
-    for (int round = 0; round < 10; ++round) {
+    for (int round = 0; round < 200 && parallelism <= scaled(4, 2); ++round) {
       runtime rt(profiled(workers));
       EXPECT_EQ(rt.run([] { return fib(n); }), scaled(6765, 377));
       const statistics s = rt.stats();
@@ -176,7 +176,8 @@ TEST(profile, a_balanced_tree_has_the_parallelism_of_its_leaves) {
   constexpr int depth = 5;
   double closest_work = 1e300;
   double parallelism = 0;
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 200 && (closest_work >= 3 * 32 * leaf_ns || parallelism <= 8);
+       ++round) {
     runtime rt(profiled(2));
     rt.run([] { leaves(depth, leaf_ns); });
     const statistics s = rt.stats();
@@ -192,7 +193,7 @@ TEST(profile, a_balanced_tree_has_the_parallelism_of_its_leaves) {
 
 TEST(profile, a_chain_has_no_parallelism) {
   double parallelism = 1e300;
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 200 && parallelism >= 1.5; ++round) {
     runtime rt(profiled(2));
     rt.run([] {
       for (int i = 0; i < 20; ++i) fork2join([] { busy(50'000); }, [] {});
@@ -227,7 +228,9 @@ TEST(profile, scopes_loops_and_fibers_are_measured) {
   double in_scope = 0;
   double in_loop = 0;
   double in_fibers = 0;
-  for (int round = 0; round < 5; ++round) {
+  // A thread that loses its core in the middle of a leaf lengthens the span: on a busy machine some
+  // rounds show little.
+  for (int round = 0; round < 200 && std::min({in_scope, in_loop, in_fibers}) <= 4; ++round) {
     runtime rt(profiled(2));
     const auto parallelism = [&] {
       const statistics s = rt.stats();
