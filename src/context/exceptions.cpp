@@ -7,6 +7,10 @@
 
 namespace strata::detail {
 
+[[gnu::noinline]] exceptions_in_flight* exceptions_here() noexcept {
+  return reinterpret_cast<exceptions_in_flight*>(abi::__cxa_get_globals());
+}
+
 // Neither function may be inlined: the library declares __cxa_get_globals() const, so within one
 // function a compiler calls it once and uses that thread's address even after a switch of stacks
 // has changed the thread.

@@ -11,6 +11,8 @@ struct exceptions_in_flight {
   unsigned int uncaught = 0;
 };
 
+// Where the calling OS thread's are.
+exceptions_in_flight* exceptions_here() noexcept;
 // Takes the calling OS thread's exceptions away from it; it has none afterwards.
 exceptions_in_flight take_exceptions() noexcept;
 // Makes them the calling OS thread's, which must have none.

@@ -100,10 +100,13 @@ void scheduler::run_as_guest(place& p, root_task& root) {
       p.native.bytes = s->bytes;
     }
   }
+  exceptions_in_flight* const exceptions_of_place = std::exchange(p.exceptions, exceptions_here());
   strata_current_worker = &p;
+  p.look_around_for(root.state);
   root.type->run(root, p);
   p.dispatch(root.state, true);
   strata_current_worker = outer;
+  p.exceptions = exceptions_of_place;
   put_exceptions(outside);
   p.time.enter(bucket::idle);
   // What the root left behind goes to the place's own thread. So may what it injected, if nobody

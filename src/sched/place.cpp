@@ -35,6 +35,7 @@ void stack_main(void* argument) noexcept {
   __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
 #endif
   auto* s = static_cast<stack*>(argument);
+  this_place().arrive();
   for (;;) {
     s->kind->body(*s->running);
     this_place().leave_stack(&recycle, s);
@@ -52,10 +53,11 @@ place::place(frame_depot& depot, scheduler& s, unsigned number) : worker(depot) 
 void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
   // Work from outside must not wait until a busy worker runs dry, so one task in so many comes from
   // there.
-  constexpr unsigned outside_every = 61;
-  unsigned until_outside = outside_every;
+  constexpr int outside_every = 61;
+  int until_outside = outside_every;
   // Acquire: a root task's results are visible to the thread that leaves because of it.
   while (leave.load(std::memory_order_acquire) == root_task::running) {
+    look_around_for(leave);
     task* t = ready.pop();
     if (t == nullptr) t = pop();
     if (t == nullptr) {
@@ -66,9 +68,15 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
     if (polls) [[unlikely]] {
       if (const scheduler::visit n(*owner); n) n->poll();
     }
-    if (--until_outside == 0) [[unlikely]] {
+    until_outside -= static_cast<int>(1 + switches_max - switches_left_);
+    if (until_outside <= 0) [[unlikely]] {
       until_outside = outside_every;
       if (task* outside = owner->take_injected()) outside->type->run(*outside, *this);
+      // Nor may the oldest task of our own wait for ever behind stacks that only yield to each
+      // other.
+      task* oldest = nullptr;
+      if (!ready.empty() && deque.steal(oldest) == steal_outcome::taken)
+        unmarked(oldest)->type->run(*unmarked(oldest), *this);
     }
   }
 }
@@ -79,14 +87,38 @@ void place::continue_stack(stack& s) {
   switch_context(native, s);
   current = nullptr;
   stack_limit = UINTPTR_MAX;
-  action_(*this, argument_);
+  arrive();
+}
+
+// Null when the dispatcher should have a look first, or nothing that owns a stack is next.
+stack* place::next_stack() noexcept {
+  if (switches_left_ == 0 || polls || profiling) return nullptr;
+  if (leave_->load(std::memory_order_relaxed) != root_task::running) return nullptr;
+  --switches_left_;
+  task* const t = ready.pop();
+  if (t == nullptr) return nullptr;
+  if (t->type->run == &run_resumed) {
+    events.resumptions.add();
+    return static_cast<stack*>(t);
+  }
+  if (t->type->run == &run_on_stack) return prepare_stack(*t);
+  ready.push_front(t);
+  return nullptr;
 }
 
 void place::leave_stack(void (*action)(place&, void*), void* argument) noexcept {
+  stack& from = *current;
   action_ = action;
   argument_ = argument;
-  switch_context(*current, native);
-  // Here `this` may be another thread's worker: touch nothing.
+  if (stack* const next = next_stack()) {
+    current = next;
+    stack_limit = next->limit;
+    switch_context(from, *next);
+  } else {
+    switch_context(from, native);
+  }
+  // Here `this` may be another thread's worker.
+  this_place().arrive();
 }
 
 stack* place::take_stack() noexcept {
@@ -114,13 +146,17 @@ void place::give_stack(stack* s) noexcept {
   }
 }
 
-void run_on_stack(task& t, worker& w) {
-  auto& p = static_cast<place&>(w);
-  stack* s = p.take_stack();
+stack* place::prepare_stack(task& t) noexcept {
+  stack* const s = take_stack();
   s->running = &t;
   s->kind = t.type;
-  p.events.dispatched.add();
-  p.continue_stack(*s);
+  events.dispatched.add();
+  return s;
+}
+
+void run_on_stack(task& t, worker& w) {
+  auto& p = static_cast<place&>(w);
+  p.continue_stack(*p.prepare_stack(t));
 }
 
 }  // namespace strata::detail

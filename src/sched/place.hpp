@@ -4,8 +4,10 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "context/exceptions.hpp"
 #include "context/stack.hpp"
 #include "sched/accounts.hpp"
 #include "strata/detail/worker.hpp"
@@ -19,11 +21,26 @@ class place : public worker {
   // Runs tasks until *leave is not 0. Called on the OS thread's own stack.
   void dispatch(const std::atomic<std::uint32_t>& leave, bool guest);
 
+  // The next stacks may follow each other for a while, unless `leave` becomes something else than
+  // 0.
+  void look_around_for(const std::atomic<std::uint32_t>& leave) noexcept {
+    leave_ = &leave;
+    switches_left_ = switches_max;
+  }
+
   // ---- stacks ----
   // On the worker's own stack: continues s; returns when s has ended or is suspended.
   void continue_stack(stack& s);
-  // On a pooled stack: leaves it for the worker's own; `action(place, argument)` runs there.
+  // On a pooled stack: leaves it for the next stack in the ready queue, or else for the worker's
+  // own; `action(place, argument)` runs there, as the first thing.
   void leave_stack(void (*action)(place&, void*), void* argument) noexcept;
+  // Whoever comes from a switch: does what the context that was left has asked for.
+  void arrive() noexcept {
+    const auto action = std::exchange(action_, nullptr);
+    if (action != nullptr) action(*this, argument_);
+  }
+  // A stack on which t begins when it is continued.
+  stack* prepare_stack(task& t) noexcept;
   // Ends the program when there is none left.
   stack* take_stack() noexcept;
   void give_stack(stack* s) noexcept;
@@ -33,13 +50,22 @@ class place : public worker {
   accounts time;
   std::vector<place*> victims;  // nearest first
   int cpu = -1;
-  bool polls = false;  // looks for messages after every task
+  bool polls = false;                          // looks for messages after every task
+  exceptions_in_flight* exceptions = nullptr;  // of the OS thread that is in this place
   std::uint32_t random = 1;
 
  private:
+  // From stack to stack in a row, before the dispatcher looks at other queues, messages and whether
+  // the OS thread has to leave.
+  static constexpr unsigned switches_max = 32;
+
+  stack* next_stack() noexcept;
+
   stack* spare_ = nullptr;  // one is kept at hand: the next task is likely to want it
   void (*action_)(place&, void*) = nullptr;
   void* argument_ = nullptr;
+  const std::atomic<std::uint32_t>* leave_ = nullptr;  // not 0: the OS thread wants to leave
+  unsigned switches_left_ = 0;  // from stack to stack, before the dispatcher looks around
 };
 
 inline place& this_place() noexcept { return static_cast<place&>(this_worker()); }

@@ -95,6 +95,7 @@ void scheduler::thread_main(place& p) {
   if (bound_) (void)os::bind_current_thread(p.cpu);
   const signal_stack for_overflow;
   p.native = context_of_this_thread();
+  p.exceptions = exceptions_here();
   strata_current_worker = &p;
   // The first thing is to sleep: this thread runs only while no thread from outside is in its
   // place.

@@ -3,6 +3,8 @@
 // meanwhile.
 #include <sched.h>
 
+#include <array>
+
 #include "sched/scheduler.hpp"
 
 namespace strata::detail {
@@ -37,15 +39,27 @@ struct scheduler::search {
     return nullptr;
   }
 
-  // For owners that have private work and do not answer: they are deep in something long.
+  // For owners that have private work and do not answer: they are deep in something long. True when
+  // another look is worth it.
   bool force_somebody() {
     for (place* victim : p.victims) {
+      if (take_ready(*victim)) return true;
       if (victim->deque.maybe_work() && !victim->deque.has_shared() && victim->deque.force()) {
         p.events.forced.add();
         return true;
       }
     }
     return false;
+  }
+
+  // Half of what waits in the victim's ready queue.
+  bool take_ready(place& victim) {
+    if (victim.ready.empty()) return false;
+    std::array<task*, 512> taken;
+    const std::size_t n = victim.ready.take_half(taken.data(), taken.size());
+    for (std::size_t i = 0; i < n; ++i) p.ready.push(taken[i]);
+    p.events.forced.add(n);
+    return n != 0;
   }
 };
 
@@ -84,7 +98,10 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
     }
     if (now - forced > force_ticks_ || give_up) {
       forced = now;
-      if (look.force_somebody()) continue;
+      if (look.force_somebody()) {
+        if (!p.ready.empty()) break;
+        continue;
+      }
     }
     if (give_up && !look.raced) {
       if (searching) {
@@ -121,7 +138,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
 bool scheduler::work_is_visible(const place& p) const noexcept {
   if (injected_count_.load(std::memory_order_seq_cst) > 0) return true;
   for (const place* victim : p.victims) {
-    if (victim->deque.maybe_work()) return true;
+    if (victim->deque.maybe_work() || !victim->ready.empty()) return true;
   }
   return false;
 }
@@ -133,6 +150,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   // From the announcement until we are awake the place may be somebody else's: nothing of it is
   // touched, and what belongs to this thread is put back afterwards.
   const context mine = p.native;
+  exceptions_in_flight* const exceptions = p.exceptions;
   p.time.enter(bucket::idle);
   // From now on every owner answers at its next push. Announce, fence, look again: a push that
   // missed the request is one that we see now. Partners: split_deque::push() and tend(), inject(),
@@ -156,6 +174,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
     tell_of_failure(p);
   }
   p.native = mine;
+  p.exceptions = exceptions;
 }
 
 void scheduler::work_appeared(place& p) noexcept {

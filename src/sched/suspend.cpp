@@ -50,10 +50,10 @@ void suspend(bool (*commit)(stack&, void*), void* argument) {
   strand* const measured = p.current_strand;
   if (measured != nullptr) strand_pause();
 
-  const exceptions_in_flight mine = take_exceptions();
+  const exceptions_in_flight mine = std::exchange(*p.exceptions, {});
   p.leave_stack(&commit_request, &r);
   // Perhaps on another OS thread.
-  put_exceptions(mine);
+  *this_place().exceptions = mine;
   if (measured != nullptr) strand_resume(*measured);
 }
 

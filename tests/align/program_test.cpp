@@ -191,7 +191,7 @@ TEST_F(program, bad_flags_are_refused) {
 }
 
 TEST_F(program, scores_that_could_overflow_are_refused) {
-  put("long.fa", ">x\n" + std::string(120'000, 'A') + "\n");
+  put("long.fa", std::string(">x\n").append(120'000, 'A').append("\n"));
   expect_refused(align({"--match", "10000"}, "long.fa", "long.fa"), "make the parameters smaller");
 }
 

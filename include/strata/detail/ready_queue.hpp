@@ -1,48 +1,121 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks that one worker has to run next, in order of arrival (EARTH's ready queue, Lesser Bear's
-// Protect Queue): no other worker sees it, so it needs no synchronization. A ring of pointers,
-// because one fiber can be enabled twice before it runs once.
+// Protect Queue). A ring of pointers, because one fiber can be enabled twice before it runs once.
+//
+// Its owner pays for no locked instruction and no fence. Another worker may take half of it, when
+// the owner is deep in something long: it announces itself, makes the owner's processor pass a
+// fence, and waits until the owner is not inside. Source of the asymmetric Dekker protocol: D.
+// Dice, H. Huang, M. Yang, "Asymmetric Dekker synchronization", 2001.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <memory>
 
+#include "strata/detail/fences.hpp"
 #include "strata/detail/task.hpp"
 
 namespace strata::detail {
 
 class ready_queue {
  public:
-  [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
+  // ---- owner ----
 
   void push(task* t) {
-    if (tail_ - head_ > mask_) [[unlikely]]
+    const inside guard(*this);
+    if (size() > mask_) [[unlikely]]
       grow();
-    ring_[tail_++ & mask_] = t;
+    ring_[tail_.load(std::memory_order_relaxed) & mask_] = t;
+    tail_.store(tail_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   // To be run before all others.
   void push_front(task* t) {
-    if (tail_ - head_ > mask_) [[unlikely]]
+    const inside guard(*this);
+    if (size() > mask_) [[unlikely]]
       grow();
-    ring_[--head_ & mask_] = t;
+    const std::size_t h = head_.load(std::memory_order_relaxed) - 1;
+    ring_[h & mask_] = t;
+    head_.store(h, std::memory_order_relaxed);
   }
   // Null when empty.
-  [[nodiscard]] task* pop() noexcept { return head_ == tail_ ? nullptr : ring_[head_++ & mask_]; }
-
- private:
-  void grow() {
-    const std::size_t size = tail_ - head_;
-    auto bigger = std::make_unique<task*[]>((mask_ + 1) * 2);
-    for (std::size_t i = 0; i < size; ++i) bigger[i] = ring_[(head_ + i) & mask_];
-    ring_ = std::move(bigger);
-    mask_ = mask_ * 2 + 1;
-    head_ = 0;
-    tail_ = size;
+  [[nodiscard]] task* pop() noexcept {
+    if (empty()) return nullptr;
+    const inside guard(*this);
+    const std::size_t h = head_.load(std::memory_order_relaxed);
+    if (h == tail_.load(std::memory_order_relaxed)) return nullptr;
+    task* const t = ring_[h & mask_];
+    head_.store(h + 1, std::memory_order_relaxed);
+    return t;
   }
 
-  std::size_t head_ = 0;
-  std::size_t tail_ = 0;
+  // ---- anybody; exact for the owner ----
+
+  // Acquire: who sees that something is there sees, after a heavy fence, what led to it.
+  [[nodiscard]] std::size_t size() const noexcept {
+    return tail_.load(std::memory_order_acquire) - head_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+
+  // ---- thieves ----
+
+  // Takes the older half, rounded up, at most `max`; returns how many. None when another thief is
+  // at it, when the owner does not come out soon, and where there are no asymmetric fences.
+  std::size_t take_half(task** taken, std::size_t max) noexcept {
+    if (!asymmetric_fences::available()) return 0;
+    // Acquire: after the thief before us. Partner: the release below.
+    if (wanted_.exchange(1, std::memory_order_acquire) != 0) return 0;
+    // Store wanted_, then load inside_; the owner the other way round with light(). One of us sees
+    // the other.
+    asymmetric_fences::heavy();
+    std::size_t n = 0;
+    if (owner_is_out()) {
+      const std::size_t h = head_.load(std::memory_order_relaxed);
+      n = (tail_.load(std::memory_order_relaxed) - h + 1) / 2;
+      n = n < max ? n : max;
+      for (std::size_t i = 0; i < n; ++i) taken[i] = ring_[(h + i) & mask_];
+      head_.store(h + n, std::memory_order_relaxed);
+    }
+    // The owner sees what we left. Partner: wait_for_thief().
+    wanted_.store(0, std::memory_order_release);
+    return n;
+  }
+
+ private:
+  struct inside {
+    ready_queue& q;
+    explicit inside(ready_queue& queue) noexcept : q(queue) {
+      q.inside_.store(1, std::memory_order_relaxed);
+      // Partner: the heavy fence in take_half().
+      asymmetric_fences::light();
+      // Acquire: after a thief that has left. Partner: the release in take_half().
+      if (q.wanted_.load(std::memory_order_acquire) != 0) [[unlikely]]
+        q.wait_for_thief();
+    }
+    // Release: a thief that sees us out sees what we did. Partner: owner_is_out().
+    ~inside() { q.inside_.store(0, std::memory_order_release); }
+    inside(const inside&) = delete;
+    inside& operator=(const inside&) = delete;
+  };
+
+  void wait_for_thief() noexcept;
+  bool owner_is_out() const noexcept;
+
+  void grow() {
+    const std::size_t n = size();
+    const std::size_t h = head_.load(std::memory_order_relaxed);
+    auto bigger = std::make_unique<task*[]>((mask_ + 1) * 2);
+    for (std::size_t i = 0; i < n; ++i) bigger[i] = ring_[(h + i) & mask_];
+    ring_ = std::move(bigger);
+    mask_ = mask_ * 2 + 1;
+    head_.store(0, std::memory_order_relaxed);
+    tail_.store(n, std::memory_order_relaxed);
+  }
+
+  std::atomic<std::size_t> head_{0};
+  std::atomic<std::size_t> tail_{0};
   std::size_t mask_ = 63;
   std::unique_ptr<task*[]> ring_ = std::make_unique<task*[]>(64);
+  std::atomic<int> inside_{0};  // the owner is
+  std::atomic<int> wanted_{0};  // a thief wants in
 };
 
 }  // namespace strata::detail
