@@ -104,7 +104,7 @@ int program::finish(const nlohmann::json& parameters, const nlohmann::json& resu
     object["seconds"] = seconds_;
     object["nodes"] = nodes_;
     object["workers"] = workers_;
-    object["style"] = name_of(how_);
+    object["style"] = style_note_.empty() ? std::string(name_of(how_)) : style_note_;
     object["ok"] = ok;
     std::printf("%s\n", object.dump().c_str());
   }

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 // What every application's main() has in common: flags, one-line errors, the timed run and the JSON
 // object.
@@ -90,6 +91,17 @@ class program {
     return runtime.run(work);
   }
 
+  // For an application that starts its engine itself: say so before, and afterwards what timed()
+  // would have noted. style: what JSON says of how the work was done.
+  void starts_runtime() { started_ = true; }
+  void note_run(std::string style, double seconds, unsigned workers) {
+    style_note_ = std::move(style);
+    seconds_ = seconds;
+    workers_ = workers;
+  }
+  // Whether `strata run` has started this process.
+  static bool in_job();
+
   // True where this process should talk to the user: before the runtime has started all nodes of a
   // job do the same, so only node 0 says it.
   bool speaks() const { return started_ || is_first_node(); }
@@ -120,9 +132,6 @@ class program {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   };
 
-  // Whether `strata run` has started this process.
-  static bool in_job();
-
   std::string name_;
   CLI::App cli_;
   int argc_;
@@ -136,6 +145,7 @@ class program {
   double seconds_ = 0;
   unsigned workers_ = 0;
   unsigned nodes_ = 1;
+  std::string style_note_;  // empty: how_ says it
 };
 
 // Checks for options: a number from first to last. `why` says in the error line where the limit

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/radixsort/digits.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+namespace radixsort {
+namespace {
+
+// The number of bits is known to the compiler, so that tables lie on the stack, in reach of one
+// instruction.
+template <unsigned Bits>
+struct loops {
+  static constexpr std::size_t radix = std::size_t{1} << Bits;
+
+  static std::size_t digit(key k, unsigned shift) { return (k >> shift) & (radix - 1); }
+
+  static void count(std::span<const key> keys, unsigned shift, position* counts) noexcept {
+    // Keys that follow each other often have the same digit when there are few; adding to the same
+    // word again has to wait for the first addition. Several tables take turns.
+    constexpr std::size_t tables = Bits <= 6 ? 4 : 2;
+    std::array<std::array<position, radix>, tables> seen{};
+    std::size_t i = 0;
+    for (; i + tables <= keys.size(); i += tables) {
+      for (std::size_t t = 0; t < tables; ++t) ++seen[t][digit(keys[i + t], shift)];
+    }
+    for (; i < keys.size(); ++i) ++seen[0][digit(keys[i], shift)];
+    for (std::size_t d = 0; d < radix; ++d) {
+      counts[d] = 0;
+      for (const auto& table : seen) counts[d] += table[d];
+    }
+  }
+
+  static void move(std::span<const key> keys, unsigned shift, const position* first,
+                   key* to) noexcept {
+    std::array<position, radix> next;
+    std::copy(first, first + radix, next.begin());
+    for (const key k : keys) to[next[digit(k, shift)]++] = k;
+  }
+};
+
+// Two digits: every key is written to the end of both lists, and the end of one moves. That has no
+// branch and no address that waits for memory; but it writes behind the end, where a
+// neighbour's keys go, so the lists are kept here for a while first. Half the time of the loop
+// above.
+void move_bits(std::span<const key> keys, unsigned shift, const position* first, key* to) noexcept {
+  constexpr std::size_t piece = 512;
+  std::array<key, piece> zeros;
+  std::array<key, piece> ones;
+  key* zeros_to = to + first[0];
+  key* ones_to = to + first[1];
+  while (!keys.empty()) {
+    const std::span<const key> now = keys.first(std::min(piece, keys.size()));
+    std::size_t one_count = 0;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      const key k = now[i];
+      zeros[i - one_count] = k;
+      ones[one_count] = k;
+      one_count += (k >> shift) & 1;
+    }
+    zeros_to = std::copy_n(zeros.begin(), now.size() - one_count, zeros_to);
+    ones_to = std::copy_n(ones.begin(), one_count, ones_to);
+    keys = keys.subspan(now.size());
+  }
+}
+
+template <unsigned... Index>
+constexpr std::array<digit_loops, sizeof...(Index)> make_table(
+    std::integer_sequence<unsigned, Index...>) {
+  return {
+      digit_loops{&loops<Index + 1>::count, Index == 0 ? &move_bits : &loops<Index + 1>::move}...};
+}
+constexpr auto table = make_table(std::make_integer_sequence<unsigned, radix_bits_max>());
+
+}  // namespace
+
+const digit_loops& loops_for(unsigned radix_bits) { return table.at(radix_bits - 1); }
+
+}  // namespace radixsort
