@@ -9,6 +9,7 @@ namespace strata::detail {
 struct exceptions_in_flight {
   void* caught = nullptr;
   unsigned int uncaught = 0;
+  [[nodiscard]] bool none() const noexcept { return caught == nullptr && uncaught == 0; }
 };
 
 // Where the calling OS thread's are.

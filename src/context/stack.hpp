@@ -18,6 +18,7 @@ struct context {
 
 struct strand;
 class scheduler;
+class stack_pool;
 
 // A stack of the pool. Suspended and queued, it is the task of continuing it.
 struct stack : task, context {
@@ -27,6 +28,13 @@ struct stack : task, context {
       nullptr;  // of `running`, which may be gone; null while the stack lies in the pool
   scheduler* home = nullptr;  // whose workers may continue it
   stack* next_free = nullptr;
+  stack_pool* pool = nullptr;
+  // threads/: the thread_block of what runs here, once it has one, and what to do for it at the
+  // end.
+  void* thread = nullptr;
+  void (*at_end)(stack&) = nullptr;
+  const char* waits_for = nullptr;  // for people, while it is suspended
+  const void* waits_at = nullptr;
   strand* measured = nullptr;  // profiling: the strand that stopped here
 };
 

@@ -91,6 +91,7 @@ stack* stack_pool::cut() {
 #endif
   stack* s = ::new (static_cast<void*>(header(i))) stack;
   std::byte* lowest = range_.data() + offset + guard_bytes_;
+  s->pool = this;
   s->bottom = lowest;
   s->bytes = static_cast<std::size_t>(reinterpret_cast<std::byte*>(s) - lowest);
   s->limit = reinterpret_cast<std::uintptr_t>(lowest) + reserve_for_calls(s->bytes);

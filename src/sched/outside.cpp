@@ -66,7 +66,8 @@ std::uint32_t scheduler::load() const noexcept {
 
 bool scheduler::is_idle() const noexcept {
   // All asleep and nothing on the way in: nobody is left who could produce work.
-  return injected_count_.load(std::memory_order_seq_cst) == 0 && idle_.sleepers() == places_.size();
+  return deadlines.empty() && injected_count_.load(std::memory_order_seq_cst) == 0 &&
+         idle_.sleepers() == places_.size();
 }
 
 }  // namespace strata::detail

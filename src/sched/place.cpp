@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "sched/scheduler.hpp"
+#include "strata/detail/profile.hpp"
 #include "strata/error.hpp"
 
 #if defined(STRATA_ASAN)
@@ -20,6 +21,8 @@ void run_resumed(task& t, worker& w) {
 }
 const char* resumed_name() { return "suspended task"; }
 constexpr task_type resumed_stack{&run_resumed, nullptr, nullptr, &resumed_name};
+
+void go_behind(place& p, void* s) { p.ready.push(static_cast<stack*>(s)); }
 
 void recycle(place& p, void* ended) {
   auto* s = static_cast<stack*>(ended);
@@ -38,7 +41,10 @@ void stack_main(void* argument) noexcept {
   this_place().arrive();
   for (;;) {
     s->kind->body(*s->running);
-    this_place().leave_stack(&recycle, s);
+    if (s->at_end != nullptr) [[unlikely]]
+      s->at_end(*s);
+    place& p = this_place();
+    if (!p.reuse_stack(*s)) p.leave_stack(&recycle, s);
   }
 }
 
@@ -58,6 +64,8 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
   // Acquire: a root task's results are visible to the thread that leaves because of it.
   while (leave.load(std::memory_order_acquire) == root_task::running) {
     look_around_for(leave);
+    if (has_batches()) [[unlikely]]
+      take_batches(*this);
     task* t = ready.pop();
     if (t == nullptr) t = pop();
     if (t == nullptr) {
@@ -90,14 +98,20 @@ void place::continue_stack(stack& s) {
   arrive();
 }
 
-// Null when the dispatcher should have a look first, or nothing that owns a stack is next.
-stack* place::next_stack() noexcept {
-  if (switches_left_ == 0 || polls || profiling) return nullptr;
-  if (leave_->load(std::memory_order_relaxed) != root_task::running) return nullptr;
+// Whether the dispatcher need not have a look before the next task of the ready queue.
+inline bool place::may_go_on() noexcept {
+  if (switches_left_ == 0 || polls || profiling) return false;
+  if (leave_->load(std::memory_order_relaxed) != root_task::running) return false;
   --switches_left_;
+  return true;
+}
+
+// Null when the dispatcher should have a look, or nothing that owns a stack is next.
+inline stack* place::next_stack() noexcept {
+  if (!may_go_on()) return nullptr;
   task* const t = ready.pop();
   if (t == nullptr) return nullptr;
-  if (t->type->run == &run_resumed) {
+  if (t->type == &resumed_stack) {
     events.resumptions.add();
     return static_cast<stack*>(t);
   }
@@ -106,7 +120,19 @@ stack* place::next_stack() noexcept {
   return nullptr;
 }
 
-void place::leave_stack(void (*action)(place&, void*), void* argument) noexcept {
+bool place::reuse_stack(stack& s) noexcept {
+  if (s.pool != &owner->stacks || !may_go_on()) return false;
+  task* const t = ready.pop();
+  if (t == nullptr) return false;
+  if (t->type->run != &run_on_stack) {
+    ready.push_front(t);
+    return false;
+  }
+  begin_on(s, *t);
+  return true;
+}
+
+inline void place::switch_away(void (*action)(place&, void*), void* argument) noexcept {
   stack& from = *current;
   action_ = action;
   argument_ = argument;
@@ -121,16 +147,37 @@ void place::leave_stack(void (*action)(place&, void*), void* argument) noexcept 
   this_place().arrive();
 }
 
+void place::leave_stack(void (*action)(place&, void*), void* argument) noexcept {
+  switch_away(action, argument);
+}
+
+void place::leave_stack_with_exceptions(void (*action)(place&, void*), void* argument) noexcept {
+  // Seldom any: who is in a handler, or is called by a destructor while an exception is on its way.
+  if (exceptions->none()) [[likely]]
+    return switch_away(action, argument);
+  const exceptions_in_flight mine = std::exchange(*exceptions, {});
+  switch_away(action, argument);
+  *this_place().exceptions = mine;
+}
+
+void yield_stack() noexcept {
+  place& p = this_place();
+  if (p.owner == nullptr || p.current == nullptr) return;
+  // Nobody is there to yield to; but messages and work from outside want to be looked at.
+  if (p.ready.empty() && !p.deque.maybe_work() && p.count_idle_yield()) return;
+  strand* const measured = p.current_strand;
+  if (measured != nullptr) strand_pause();
+  p.leave_stack_with_exceptions(&go_behind, p.current);
+  if (measured != nullptr) strand_resume(*measured);
+}
+
 stack* place::take_stack() noexcept {
   if (stack* s = spare_) {
     spare_ = nullptr;
     return s;
   }
   try {
-    stack* s = owner->stacks.take();
-    s->type = &resumed_stack;
-    s->home = owner;
-    return s;
+    return fresh_stack(owner->stacks);
   } catch (const error& e) {
     // Nobody is there to catch: the task was taken from a queue.
     std::fprintf(stderr, "strata: %s\n", e.what());
@@ -138,19 +185,41 @@ stack* place::take_stack() noexcept {
   }
 }
 
+bool place::take_batches(place& taker) {
+  // Acquire: what is in them. Partner: scheduler::make_ready().
+  batch* b = batches.exchange(nullptr, std::memory_order_acquire);
+  if (b == nullptr) return false;
+  while (b != nullptr) {
+    for (stack* s : b->stacks) taker.ready.push(s);
+    delete std::exchange(b, b->next);
+  }
+  return true;
+}
+
+stack* place::fresh_stack(stack_pool& pool) {
+  stack* const s = pool.take();
+  s->type = &resumed_stack;
+  s->home = owner;
+  return s;
+}
+
 void place::give_stack(stack* s) noexcept {
-  if (spare_ == nullptr) {
+  if (spare_ == nullptr && s->pool == &owner->stacks) {
     spare_ = s;
   } else {
-    owner->stacks.give(s);
+    s->pool->give(s);
   }
+}
+
+inline void place::begin_on(stack& s, task& t) noexcept {
+  s.running = &t;
+  s.kind = t.type;
+  events.dispatched.add();
 }
 
 stack* place::prepare_stack(task& t) noexcept {
   stack* const s = take_stack();
-  s->running = &t;
-  s->kind = t.type;
-  events.dispatched.add();
+  begin_on(*s, t);
   return s;
 }
 

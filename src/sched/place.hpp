@@ -28,22 +28,44 @@ class place : public worker {
     switches_left_ = switches_max;
   }
 
+  // True but for one in so many calls.
+  bool count_idle_yield() noexcept { return (++idle_yields_ & 63) != 0; }
+
   // ---- stacks ----
   // On the worker's own stack: continues s; returns when s has ended or is suspended.
   void continue_stack(stack& s);
   // On a pooled stack: leaves it for the next stack in the ready queue, or else for the worker's
   // own; `action(place, argument)` runs there, as the first thing.
   void leave_stack(void (*action)(place&, void*), void* argument) noexcept;
+  // The same for a stack that will be continued: exceptions in flight stay with it.
+  void leave_stack_with_exceptions(void (*action)(place&, void*), void* argument) noexcept;
+  // Begins the next task on a stack whose task has just ended; false when there is none that could.
+  bool reuse_stack(stack& s) noexcept;
   // Whoever comes from a switch: does what the context that was left has asked for.
   void arrive() noexcept {
     const auto action = std::exchange(action_, nullptr);
     if (action != nullptr) action(*this, argument_);
   }
+  // Stacks that others have made ready and that ran here before.
+  struct batch {
+    std::vector<stack*> stacks;
+    batch* next;
+  };
+  std::atomic<batch*> batches{nullptr};
+  [[nodiscard]] bool has_batches() const noexcept {
+    return batches.load(std::memory_order_seq_cst) != nullptr;
+  }
+  // Puts them into the ready queue of `taker`, which is the caller's place; false when there were
+  // none.
+  bool take_batches(place& taker);
+
   // A stack on which t begins when it is continued.
   stack* prepare_stack(task& t) noexcept;
   // Ends the program when there is none left.
   stack* take_stack() noexcept;
   void give_stack(stack* s) noexcept;
+  // One of another size than usual. Throws strata::error when there is none left.
+  stack* fresh_stack(stack_pool& pool);
 
   stack* current = nullptr;  // the pooled stack that runs here; null on the worker's own
   context native;            // the worker's own stack
@@ -59,12 +81,16 @@ class place : public worker {
   // the OS thread has to leave.
   static constexpr unsigned switches_max = 32;
 
+  bool may_go_on() noexcept;
   stack* next_stack() noexcept;
+  void begin_on(stack& s, task& t) noexcept;
+  void switch_away(void (*action)(place&, void*), void* argument) noexcept;
 
   stack* spare_ = nullptr;  // one is kept at hand: the next task is likely to want it
   void (*action_)(place&, void*) = nullptr;
   void* argument_ = nullptr;
   const std::atomic<std::uint32_t>* leave_ = nullptr;  // not 0: the OS thread wants to leave
+  unsigned idle_yields_ = 0;
   unsigned switches_left_ = 0;  // from stack to stack, before the dispatcher looks around
 };
 

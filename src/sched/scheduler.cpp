@@ -51,6 +51,7 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given)
   for (unsigned i = 0; i < count; ++i) {
     places_.push_back(std::make_unique<place>(depot, *this, i));
     places_.back()->cpu = cpus[i];
+    places_.back()->has_neighbours = count > 1;
     if (const auto cpu = static_cast<std::size_t>(cpus[i]); bound_) {
       if (place_on_cpu_.size() <= cpu) place_on_cpu_.resize(cpu + 1);
       place_on_cpu_[cpu] = i;
@@ -82,11 +83,22 @@ scheduler::~scheduler() {
   while (strangers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
+stack_pool& scheduler::stacks_of(std::size_t bytes) {
+  const std::lock_guard lock(pools_mutex_);
+  std::unique_ptr<stack_pool>& pool = pools_[bytes];
+  if (pool == nullptr) {
+    pool = std::make_unique<stack_pool>(bytes, &stack_main);
+    watch_for_overflow(*pool);
+  }
+  return *pool;
+}
+
 void scheduler::stop() {
   stopping_.store(1, std::memory_order_seq_cst);
   for (unsigned i = 0; i < places_.size(); ++i) idle_.wake(i);
   for (std::thread& t : threads_) t.join();
   forget_overflow(stacks);
+  for (const auto& [bytes, pool] : pools_) forget_overflow(*pool);
 }
 
 void scheduler::thread_main(place& p) {

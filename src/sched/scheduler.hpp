@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "sched/frame_depot.hpp"
 #include "sched/neighbourhood.hpp"
 #include "sched/place.hpp"
+#include "sched/timers.hpp"
 #include "strata/detail/root_task.hpp"
 #include "strata/options.hpp"
 #include "strata/stats.hpp"
@@ -94,7 +96,17 @@ class scheduler {
   [[nodiscard]] unsigned workers() const noexcept { return static_cast<unsigned>(places_.size()); }
   [[nodiscard]] const std::string& binding() const noexcept { return binding_; }
 
+  // p has got something to run: wakes a sleeper, who may take it, unless somebody is searching.
+  void ready_appeared(place& p) noexcept;
+  // Continues stacks of ours on worker i, where they ran before, unless others take them first. Any
+  // thread.
+  void make_ready(unsigned i, std::vector<stack*>&& stacks) noexcept;
+
+  // Stacks of another size than usual, a power of two. Throws strata::error without address space.
+  stack_pool& stacks_of(std::size_t bytes);
+
   stack_pool stacks;
+  timers deadlines;
   frame_depot depot;
   const options settings;
   std::atomic<bool> failed{false};
@@ -184,6 +196,9 @@ class scheduler {
   std::vector<std::exception_ptr> failures_;
 #endif
   std::vector<failure_listener*> listeners_;
+
+  std::mutex pools_mutex_;
+  std::map<std::size_t, std::unique_ptr<stack_pool>> pools_;  // by bytes
 };
 
 }  // namespace strata::detail

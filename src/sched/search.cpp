@@ -54,6 +54,7 @@ struct scheduler::search {
 
   // Half of what waits in the victim's ready queue.
   bool take_ready(place& victim) {
+    if (victim.has_batches() && victim.take_batches(p)) return true;
     if (victim.ready.empty()) return false;
     std::array<task*, 512> taken;
     const std::size_t n = victim.ready.take_half(taken.data(), taken.size());
@@ -138,9 +139,9 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
 bool scheduler::work_is_visible(const place& p) const noexcept {
   if (injected_count_.load(std::memory_order_seq_cst) > 0) return true;
   for (const place* victim : p.victims) {
-    if (victim->deque.maybe_work() || !victim->ready.empty()) return true;
+    if (victim->deque.maybe_work() || !victim->ready.empty() || victim->has_batches()) return true;
   }
-  return false;
+  return p.has_batches();
 }
 
 // True when no other worker can be about to produce work: all of them sleep.
@@ -175,6 +176,31 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   }
   p.native = mine;
   p.exceptions = exceptions;
+}
+
+void scheduler::ready_appeared(place& p) noexcept {
+  // The push before, then the look for sleepers. Partner: the heavy fence in sleep().
+  asymmetric_fences::light();
+  if (idle_.anyone_parked() && searchers_.load(std::memory_order_seq_cst) == 0) {
+    idle_.wake_one(p.id + 1);
+  }
+}
+
+void scheduler::make_ready(unsigned i, std::vector<stack*>&& some) noexcept {
+  place& there = *places_[i];
+  if (&there == &this_worker()) {
+    for (stack* s : some) there.ready.push(s);
+    return ready_appeared(there);
+  }
+  auto* const b = new place::batch{std::move(some), nullptr};
+  // Release: who takes the batch sees it. Seq_cst: published before we look whether somebody
+  // sleeps. Partners: place::take_batches(), work_is_visible().
+  b->next = there.batches.load(std::memory_order_relaxed);
+  while (!there.batches.compare_exchange_weak(b->next, b, std::memory_order_seq_cst,
+                                              std::memory_order_relaxed)) {
+  }
+  if (!idle_.anyone_parked()) return;
+  idle_.wake(i);
 }
 
 void scheduler::work_appeared(place& p) noexcept {

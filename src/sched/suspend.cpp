@@ -50,10 +50,7 @@ void suspend(bool (*commit)(stack&, void*), void* argument) {
   strand* const measured = p.current_strand;
   if (measured != nullptr) strand_pause();
 
-  const exceptions_in_flight mine = std::exchange(*p.exceptions, {});
-  p.leave_stack(&commit_request, &r);
-  // Perhaps on another OS thread.
-  *this_place().exceptions = mine;
+  p.leave_stack_with_exceptions(&commit_request, &r);
   if (measured != nullptr) strand_resume(*measured);
 }
 
@@ -62,6 +59,16 @@ void resume(worker& w, stack& s) {
     w.ready.push_front(&s);
   } else {
     // Completed by a task of another runtime.
+    s.home->continue_here(s);
+  }
+}
+
+void make_ready(stack& s) noexcept {
+  place& p = this_place();
+  if (s.home == p.owner) [[likely]] {
+    p.ready.push(&s);
+    p.owner->ready_appeared(p);
+  } else {
     s.home->continue_here(s);
   }
 }

@@ -79,6 +79,7 @@ class worker {
   std::uintptr_t stack_limit = UINTPTR_MAX;
   std::uint16_t node = 0;
   bool profiling = false;
+  bool has_neighbours = false;  // other workers of this runtime
   unsigned id = 0;
   scheduler* owner = nullptr;  // null only in the worker that stands for "none"
   std::uint16_t nodes = 1;

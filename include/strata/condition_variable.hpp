@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The standard's condition variables for threads of strata/thread.hpp. Notifying costs a load until
+// somebody has waited, and is allowed from fibers and from threads outside a runtime.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+
+#include "strata/mutex.hpp"
+
+namespace strata {
+
+using std::cv_status;
+
+namespace detail {
+
+// The queue of those who wait; `unlock(lock)` is done once the caller can be notified.
+class condition_queue {
+ public:
+  unparked wait(void (*unlock)(void*), void* lock, std::int64_t deadline_ns,
+                bool interruptible = false);
+  void notify(unsigned count) noexcept;
+
+ private:
+  // Somebody may wait: so that notifying nobody is cheap.
+  std::atomic<bool> used_{false};
+};
+
+}  // namespace detail
+
+/// std::condition_variable.
+class condition_variable {
+ public:
+  condition_variable() noexcept = default;
+  condition_variable(const condition_variable&) = delete;
+  condition_variable& operator=(const condition_variable&) = delete;
+
+  void notify_one() noexcept { queue_.notify(1); }
+  void notify_all() noexcept { queue_.notify(UINT32_MAX); }
+
+  void wait(std::unique_lock<mutex>& lock) { wait_until_ns(lock, detail::parking::never); }
+  template <class Predicate>
+  void wait(std::unique_lock<mutex>& lock, Predicate holds) {
+    while (!holds()) wait(lock);
+  }
+  template <class Clock, class Duration>
+  cv_status wait_until(std::unique_lock<mutex>& lock,
+                       const std::chrono::time_point<Clock, Duration>& time) {
+    wait_until_ns(lock, detail::deadline_at(time));
+    return Clock::now() < time ? cv_status::no_timeout : cv_status::timeout;
+  }
+  template <class Clock, class Duration, class Predicate>
+  bool wait_until(std::unique_lock<mutex>& lock,
+                  const std::chrono::time_point<Clock, Duration>& time, Predicate holds) {
+    while (!holds()) {
+      if (wait_until(lock, time) == cv_status::timeout) return holds();
+    }
+    return true;
+  }
+  template <class Rep, class Period>
+  cv_status wait_for(std::unique_lock<mutex>& lock,
+                     const std::chrono::duration<Rep, Period>& time) {
+    return wait_until(lock, std::chrono::steady_clock::now() + time);
+  }
+  template <class Rep, class Period, class Predicate>
+  bool wait_for(std::unique_lock<mutex>& lock, const std::chrono::duration<Rep, Period>& time,
+                Predicate holds) {
+    return wait_until(lock, std::chrono::steady_clock::now() + time, std::move(holds));
+  }
+
+ private:
+  void wait_until_ns(std::unique_lock<mutex>& lock, std::int64_t deadline_ns) {
+    mutex* const m = lock.mutex();
+    queue_.wait([](void* held) { static_cast<mutex*>(held)->unlock(); }, m, deadline_ns);
+    m->lock();
+  }
+
+  detail::condition_queue queue_;
+};
+
+/// std::condition_variable_any.
+class condition_variable_any {
+ public:
+  condition_variable_any() : queue_(std::make_shared<inner>()) {}
+  condition_variable_any(const condition_variable_any&) = delete;
+  condition_variable_any& operator=(const condition_variable_any&) = delete;
+
+  void notify_one() noexcept { notify(1); }
+  void notify_all() noexcept { notify(UINT32_MAX); }
+
+  template <class Lock>
+  void wait(Lock& lock) {
+    wait_until_ns(lock, detail::parking::never);
+  }
+  template <class Lock, class Predicate>
+  void wait(Lock& lock, Predicate holds) {
+    while (!holds()) wait(lock);
+  }
+  template <class Lock, class Clock, class Duration>
+  cv_status wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& time) {
+    wait_until_ns(lock, detail::deadline_at(time));
+    return Clock::now() < time ? cv_status::no_timeout : cv_status::timeout;
+  }
+  template <class Lock, class Clock, class Duration, class Predicate>
+  bool wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& time,
+                  Predicate holds) {
+    while (!holds()) {
+      if (wait_until(lock, time) == cv_status::timeout) return holds();
+    }
+    return true;
+  }
+  template <class Lock, class Rep, class Period>
+  cv_status wait_for(Lock& lock, const std::chrono::duration<Rep, Period>& time) {
+    return wait_until(lock, std::chrono::steady_clock::now() + time);
+  }
+  template <class Lock, class Rep, class Period, class Predicate>
+  bool wait_for(Lock& lock, const std::chrono::duration<Rep, Period>& time, Predicate holds) {
+    return wait_until(lock, std::chrono::steady_clock::now() + time, std::move(holds));
+  }
+
+  /// Also returns when `stop` is requested.
+  template <class Lock, class Predicate>
+  bool wait(Lock& lock, std::stop_token stop, Predicate holds) {
+    const std::stop_callback wake(stop, [this] { notify_all(); });
+    while (!holds()) {
+      if (stop.stop_requested()) return false;
+      wait_unless_stopped(lock, stop, detail::parking::never);
+    }
+    return true;
+  }
+  template <class Lock, class Clock, class Duration, class Predicate>
+  bool wait_until(Lock& lock, std::stop_token stop,
+                  const std::chrono::time_point<Clock, Duration>& time, Predicate holds) {
+    const std::stop_callback wake(stop, [this] { notify_all(); });
+    while (!holds()) {
+      if (stop.stop_requested() || Clock::now() >= time) return holds();
+      wait_unless_stopped(lock, stop, detail::deadline_at(time));
+    }
+    return true;
+  }
+  template <class Lock, class Rep, class Period, class Predicate>
+  bool wait_for(Lock& lock, std::stop_token stop, const std::chrono::duration<Rep, Period>& time,
+                Predicate holds) {
+    return wait_until(lock, std::move(stop), std::chrono::steady_clock::now() + time,
+                      std::move(holds));
+  }
+
+ private:
+  // May outlive the variable: notify_all() may be followed by its end while others still leave.
+  struct inner {
+    mutex m;
+    detail::condition_queue queue;
+  };
+  void notify(unsigned count) noexcept {
+    const std::lock_guard guard(queue_->m);
+    queue_->queue.notify(count);
+  }
+  template <class Lock>
+  void wait_unless_stopped(Lock& lock, const std::stop_token& stop, std::int64_t deadline_ns) {
+    const std::shared_ptr<inner> q = queue_;
+    q->m.lock();
+    // The callback locks the inner mutex too: a request is seen here, or notifies us.
+    if (stop.stop_requested()) return q->m.unlock();
+    wait_locked(*q, lock, deadline_ns);
+  }
+  template <class Lock>
+  void wait_until_ns(Lock& lock, std::int64_t deadline_ns) {
+    const std::shared_ptr<inner> q = queue_;
+    q->m.lock();
+    wait_locked(*q, lock, deadline_ns);
+  }
+  template <class Lock>
+  static void wait_locked(inner& q, Lock& lock, std::int64_t deadline_ns) {
+    lock.unlock();
+    q.queue.wait([](void* held) { static_cast<mutex*>(held)->unlock(); }, &q.m, deadline_ns);
+    lock.lock();
+  }
+
+  std::shared_ptr<inner> queue_;
+};
+
+}  // namespace strata

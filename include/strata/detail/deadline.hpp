@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the standard's durations and time points to nanoseconds on the monotonic clock.
+#pragma once
+#include <chrono>
+#include <cstdint>
+
+namespace strata::detail {
+
+// Now on the clock that deadlines are on.
+inline std::int64_t deadline_now() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Rounded up; a time beyond 292 years is none.
+template <class Rep, class Period>
+std::int64_t deadline_after(const std::chrono::duration<Rep, Period>& time) {
+  using seconds = std::chrono::duration<double>;
+  const std::int64_t now = deadline_now();
+  if (time <= time.zero()) return now;
+  if (std::chrono::duration_cast<seconds>(time).count() > 9e9) return INT64_MAX;
+  const std::int64_t ns = std::chrono::ceil<std::chrono::nanoseconds>(time).count();
+  return ns > INT64_MAX - now ? INT64_MAX : now + ns;
+}
+
+// A clock that is set meanwhile makes this wrong: who waits for one looks at it again.
+template <class Clock, class Duration>
+std::int64_t deadline_at(const std::chrono::time_point<Clock, Duration>& time) {
+  return deadline_after(time - Clock::now());
+}
+
+}  // namespace strata::detail

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting until somebody says so, at an address: a futex for lightweight threads. What waits is
+// queued in a table of the process under the address alone, so a mutex is one word, costs nothing
+// while nobody waits, needs no constructor, and may be destroyed by whoever locks it next, although
+// the one who unlocked it is still about to wake somebody. Source of the idea: F. Pizlo, "Locking
+// in WebKit", 2016; of its interface: U. Drepper, "Futexes are tricky", 2011.
+//
+// A waiter on a stack of a runtime gives up its stack, and its worker does other work; a thread
+// from outside blocks.
+#pragma once
+#include <cstdint>
+
+namespace strata::detail {
+
+enum class unparked : std::uint32_t {
+  woken = 1,
+  timed_out,
+  interrupted,  // by interrupt()
+  refused,      // the condition did not hold: never waited
+};
+
+struct parking {
+  // For people: what this is a wait for, for example "mutex".
+  const char* what;
+  const void* address;
+  // Asked with the address's queue locked: waits only while it is true. Must be short and must not
+  // park or unpark.
+  bool (*still)(void*) = nullptr;
+  // Done once the waiter can be found, on no particular stack: unlocks a mutex, for example.
+  void (*then)(void*) = nullptr;
+  void* argument = nullptr;
+  std::int64_t deadline_ns = never;  // on the monotonic clock
+  bool interruptible = false;
+
+  static constexpr std::int64_t never = INT64_MAX;
+};
+
+// Waits. May return on another OS thread. What the waker did before is visible. Throws misuse_error
+// in a fiber.
+unparked park(const parking& how);
+
+// Wakes at most `count` of those that wait at `address`, who has waited longest first; returns how
+// many.
+unsigned unpark(const void* address, unsigned count) noexcept;
+// Wakes the first of those who wait at `from` if `wake_first`, and lets the others wait at `to`
+// instead, at most `count` in all. Returns how many there were.
+unsigned unpark_requeue(const void* from, const void* to, bool wake_first, unsigned count) noexcept;
+
+}  // namespace strata::detail

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of one thread: the task that begins it, who waits for its end, what it keeps for
+// itself. Tasks that were not made as threads (run(), a stolen branch) get one when they ask for
+// something that needs it.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "strata/detail/task.hpp"
+#include "strata/detail/worker.hpp"
+
+namespace strata {
+
+/// How a thread is to be made. Everything has a default.
+struct thread_attributes {
+  /// Shown by dump_threads(), in messages about overflow and about exceptions that leave the
+  /// thread.
+  std::string name{};
+  /// Bytes of its stack, rounded up to a power of two; 0: options::stack_bytes.
+  std::size_t stack_bytes = 0;
+};
+
+namespace detail {
+
+struct waiter;
+struct thread_extras;
+
+struct thread_block : task {
+  thread_block(const task_type& t, std::size_t size) noexcept : task{&t}, bytes(size) {}
+  thread_block(const thread_block&) = delete;
+  thread_block& operator=(const thread_block&) = delete;
+
+  // What becomes of it when it ends, and who waits for that: one of these, or the stack that joins.
+  static constexpr std::uintptr_t alive = 0;
+  static constexpr std::uintptr_t ended = 1;
+  static constexpr std::uintptr_t detached = 2;
+  static constexpr std::uintptr_t joined_from_outside = 3;
+  std::atomic<std::uintptr_t> ending{alive};
+
+  scheduler* home = nullptr;        // in whose workers' pools it lies
+  std::size_t bytes;                // of the block with everything behind it; 0: not from a pool
+  thread_extras* extras = nullptr;  // made when first needed, by the thread itself or its maker
+  void (*destroy)(thread_block&) noexcept = nullptr;  // what the derived type adds
+};
+
+// Blocks until it has ended, and frees it. `timeout`: false when the deadline came first, and the
+// block still exists.
+bool join_thread(thread_block& b, std::int64_t deadline_ns);
+// It frees itself at its end.
+void detach_thread(thread_block& b) noexcept;
+// Hands it to the scheduler.
+void start_thread(thread_block& b);
+// What the body of a thread does: invoke(b) on its stack, then everything that comes with its end.
+void run_thread(thread_block& b, void (*invoke)(thread_block&));
+// The block of the calling task, made now if it has none. Throws misuse_error in a fiber.
+thread_block* current_block();
+// The same, null where there is none.
+thread_block* current_block_if_any() noexcept;
+// Where its block is allocated. Throws misuse_error outside a runtime.
+worker& worker_for_new_thread();
+// Before it is started. Throws std::system_error for a size that cannot be.
+void set_attributes(thread_block& b, const thread_attributes& a);
+
+extern const task_type sized_thread;
+
+}  // namespace detail
+}  // namespace strata

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// The standard's mutexes for threads of strata/thread.hpp. One word each; free, it costs one locked
+// instruction to lock and one to unlock. Whoever does not get it is suspended, and its worker does
+// other work. Threads from outside a runtime may use them too, and block. Not for fibers: locking
+// one that is held throws misuse_error there.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <shared_mutex>
+#include <system_error>
+
+#include "strata/detail/deadline.hpp"
+#include "strata/thread.hpp"
+
+namespace strata {
+
+namespace detail {
+
+// A lock in one word. Source: U. Drepper, "Futexes are tricky", 2011, mutex 2.
+class word_lock {
+ public:
+  bool try_lock() noexcept {
+    std::uint32_t expected = free;
+    // Acquire: after whoever unlocked. Partner: unlock().
+    return state_.compare_exchange_strong(expected, held, std::memory_order_acquire,
+                                          std::memory_order_relaxed);
+  }
+  void lock() {
+    if (!try_lock()) [[unlikely]]
+      lock_slowly(parking::never);
+  }
+  bool lock_until(std::int64_t deadline_ns) { return try_lock() || lock_slowly(deadline_ns); }
+  void unlock() noexcept {
+    if (state_.exchange(free, std::memory_order_release) == contended) [[unlikely]]
+      wake_next();
+  }
+  [[nodiscard]] bool is_held() const noexcept {
+    return state_.load(std::memory_order_relaxed) != free;
+  }
+
+ private:
+  static constexpr std::uint32_t free = 0;
+  static constexpr std::uint32_t held = 1;
+  static constexpr std::uint32_t contended = 2;  // held, and somebody may wait
+
+  bool lock_slowly(std::int64_t deadline_ns);
+  void wake_next() noexcept;
+  static bool is_contended(void* self);
+
+  std::atomic<std::uint32_t> state_{free};
+};
+
+}  // namespace detail
+
+/// std::mutex. Unlocking a mutex that is not held is undefined, as the standard has it.
+class mutex {
+ public:
+  constexpr mutex() noexcept = default;
+  mutex(const mutex&) = delete;
+  mutex& operator=(const mutex&) = delete;
+  void lock() { word_.lock(); }
+  bool try_lock() noexcept { return word_.try_lock(); }
+  void unlock() noexcept { word_.unlock(); }
+
+ protected:
+  detail::word_lock word_;
+};
+
+/// std::timed_mutex.
+class timed_mutex : public mutex {
+ public:
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
+    return word_.lock_until(detail::deadline_after(time));
+  }
+  template <class Clock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
+    do {
+      if (word_.lock_until(detail::deadline_at(time))) return true;
+    } while (Clock::now() < time);
+    return false;
+  }
+};
+
+/// std::recursive_mutex.
+class recursive_mutex {
+ public:
+  constexpr recursive_mutex() noexcept = default;
+  recursive_mutex(const recursive_mutex&) = delete;
+  recursive_mutex& operator=(const recursive_mutex&) = delete;
+  void lock() {
+    if (!again()) enter(word_.lock_until(detail::parking::never));
+  }
+  bool try_lock() { return again() || enter(word_.try_lock()); }
+  void unlock() noexcept {
+    if (--depth_ != 0) return;
+    owner_.store({}, std::memory_order_relaxed);
+    word_.unlock();
+  }
+
+ protected:
+  // Only the owner finds itself here, so no order is needed.
+  bool again() {
+    if (owner_.load(std::memory_order_relaxed) != this_thread_id()) return false;
+    if (depth_ == UINT32_MAX)
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+    ++depth_;
+    return true;
+  }
+  bool enter(bool locked) noexcept {
+    if (!locked) return false;
+    owner_.store(this_thread_id(), std::memory_order_relaxed);
+    depth_ = 1;
+    return true;
+  }
+  detail::word_lock word_;
+  std::atomic<thread::id> owner_{};
+  std::uint32_t depth_ = 0;
+};
+
+/// std::recursive_timed_mutex.
+class recursive_timed_mutex : public recursive_mutex {
+ public:
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
+    return again() || enter(word_.lock_until(detail::deadline_after(time)));
+  }
+  template <class Clock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
+    if (again()) return true;
+    do {
+      if (enter(word_.lock_until(detail::deadline_at(time)))) return true;
+    } while (Clock::now() < time);
+    return false;
+  }
+};
+
+/// std::shared_timed_mutex. A writer that waits holds back readers that come later, so neither
+/// starves the other. (A thread that holds it shared must not lock it shared again, as in the
+/// standard.)
+class shared_timed_mutex {
+ public:
+  constexpr shared_timed_mutex() noexcept = default;
+  shared_timed_mutex(const shared_timed_mutex&) = delete;
+  shared_timed_mutex& operator=(const shared_timed_mutex&) = delete;
+
+  void lock() { (void)lock_until(detail::parking::never); }
+  bool try_lock() noexcept;
+  void unlock() noexcept;
+  void lock_shared() { (void)lock_shared_until(detail::parking::never); }
+  bool try_lock_shared() noexcept;
+  void unlock_shared() noexcept;
+
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
+    return lock_until(detail::deadline_after(time));
+  }
+  template <class Clock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
+    do {
+      if (lock_until(detail::deadline_at(time))) return true;
+    } while (Clock::now() < time);
+    return false;
+  }
+  template <class Rep, class Period>
+  bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& time) {
+    return lock_shared_until(detail::deadline_after(time));
+  }
+  template <class Clock, class Duration>
+  bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& time) {
+    do {
+      if (lock_shared_until(detail::deadline_at(time))) return true;
+    } while (Clock::now() < time);
+    return false;
+  }
+
+  /// With a deadline on the monotonic clock, in nanoseconds.
+  bool lock_until(std::int64_t deadline_ns);
+  bool lock_shared_until(std::int64_t deadline_ns);
+  /// Whoever holds it: a writer?
+  [[nodiscard]] bool is_exclusive() const noexcept;
+
+ private:
+  static constexpr std::uint32_t writer = 1U << 31;           // one has it
+  static constexpr std::uint32_t writers_wait = 1U << 30;     // some are parked at &state_
+  static constexpr std::uint32_t readers_wait = 1U << 29;     // some are parked at &readers_
+  static constexpr std::uint32_t readers = readers_wait - 1;  // how many have it
+
+  void hand_over() noexcept;
+  static bool writer_must_wait(void* self);
+  static bool reader_must_wait(void* self);
+
+  std::atomic<std::uint32_t> state_{0};
+  std::uint32_t readers_ = 0;  // its address
+};
+
+/// std::shared_mutex.
+using shared_mutex = shared_timed_mutex;
+
+/// std::once_flag and std::call_once: the others wait, suspended.
+class once_flag {
+ public:
+  constexpr once_flag() noexcept = default;
+  once_flag(const once_flag&) = delete;
+  once_flag& operator=(const once_flag&) = delete;
+
+ private:
+  template <class F, class... Args>
+  friend void call_once(once_flag& flag, F&& f, Args&&... args);
+  // True: the caller is to make the call.
+  bool begin();
+  void end(bool done) noexcept;
+  static bool in_progress(void* self);
+  static constexpr std::uint32_t nothing = 0, running = 1, done_ = 2;
+  std::atomic<std::uint32_t> state_{nothing};
+};
+
+template <class F, class... Args>
+void call_once(once_flag& flag, F&& f, Args&&... args) {
+  // Acquire: what the call did. Partner: end().
+  if (flag.state_.load(std::memory_order_acquire) == once_flag::done_) [[likely]]
+    return;
+  if (!flag.begin()) return;
+  try {
+    std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
+  } catch (...) {
+    flag.end(false);  // the next one tries
+    throw;
+  }
+  flag.end(true);
+}
+
+using std::adopt_lock;
+using std::defer_lock;
+using std::lock_guard;
+using std::scoped_lock;
+using std::shared_lock;
+using std::try_to_lock;
+using std::unique_lock;
+
+}  // namespace strata

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The standard's semaphores, latches and barriers for threads of strata/thread.hpp. Waiting
+// suspends the thread; releasing and counting down never block and are allowed from fibers and from
+// threads outside a runtime.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "strata/detail/barrier_core.hpp"
+#include "strata/detail/deadline.hpp"
+#include "strata/detail/parking.hpp"
+#include "strata/thread.hpp"
+
+namespace strata {
+
+namespace detail {
+
+class semaphore_core {
+ public:
+  explicit constexpr semaphore_core(std::uint64_t count) noexcept : state_(count) {}
+  bool try_acquire() noexcept {
+    std::uint64_t s = state_.load(std::memory_order_relaxed);
+    while ((s & ~awaited) != 0) {
+      // Acquire: after the release that made it possible. Partner: release().
+      if (state_.compare_exchange_weak(s, s - 1, std::memory_order_acquire,
+                                       std::memory_order_relaxed))
+        return true;
+    }
+    return false;
+  }
+  // `woken` when acquired.
+  unparked acquire(std::int64_t deadline_ns, bool interruptible = false) {
+    return try_acquire() ? unparked::woken : wait(deadline_ns, interruptible);
+  }
+  void release(std::uint64_t n) noexcept {
+    // The last access: whoever gets through may end the semaphore.
+    if ((state_.fetch_add(n, std::memory_order_release) & awaited) != 0) [[unlikely]]
+      wake(this, n);
+  }
+  [[nodiscard]] std::uint64_t count() const noexcept {
+    return state_.load(std::memory_order_relaxed) & ~awaited;
+  }
+
+ private:
+  // Somebody may be parked; set with the queue locked, and never taken back.
+  static constexpr std::uint64_t awaited = std::uint64_t{1} << 63;
+  static bool must_wait(void* self);
+  static void wake(const void* address, std::uint64_t n) noexcept;
+  unparked wait(std::int64_t deadline_ns, bool interruptible);
+
+  std::atomic<std::uint64_t> state_;
+};
+
+}  // namespace detail
+
+/// std::counting_semaphore.
+template <std::ptrdiff_t Most = PTRDIFF_MAX>
+class counting_semaphore {
+ public:
+  explicit constexpr counting_semaphore(std::ptrdiff_t count) noexcept
+      : core_(static_cast<std::uint64_t>(count)) {}
+  counting_semaphore(const counting_semaphore&) = delete;
+  counting_semaphore& operator=(const counting_semaphore&) = delete;
+  static constexpr std::ptrdiff_t max() noexcept { return Most; }
+  void release(std::ptrdiff_t n = 1) noexcept { core_.release(static_cast<std::uint64_t>(n)); }
+  void acquire() { core_.acquire(detail::parking::never); }
+  bool try_acquire() noexcept { return core_.try_acquire(); }
+  template <class Rep, class Period>
+  bool try_acquire_for(const std::chrono::duration<Rep, Period>& time) {
+    return core_.acquire(detail::deadline_after(time)) == detail::unparked::woken;
+  }
+  template <class Clock, class Duration>
+  bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& time) {
+    do {
+      if (core_.acquire(detail::deadline_at(time)) == detail::unparked::woken) return true;
+    } while (Clock::now() < time);
+    return false;
+  }
+
+ private:
+  detail::semaphore_core core_;
+};
+using binary_semaphore = counting_semaphore<1>;
+
+/// std::latch.
+class latch {
+ public:
+  explicit constexpr latch(std::ptrdiff_t count) noexcept : left_(count) {}
+  latch(const latch&) = delete;
+  latch& operator=(const latch&) = delete;
+  static constexpr std::ptrdiff_t max() noexcept { return PTRDIFF_MAX; }
+  void count_down(std::ptrdiff_t n = 1) noexcept;
+  [[nodiscard]] bool try_wait() const noexcept {
+    // Acquire: what was done before counting down. Partner: count_down().
+    return left_.load(std::memory_order_acquire) == 0;
+  }
+  void wait() const;
+  void arrive_and_wait(std::ptrdiff_t n = 1) {
+    count_down(n);
+    wait();
+  }
+
+ private:
+  static bool is_up(void* self);
+  std::atomic<std::ptrdiff_t> left_;
+};
+
+/// std::barrier.
+template <class Completion = detail::no_completion>
+class barrier {
+ public:
+  using arrival_token = detail::barrier_core::phase_token;
+
+  explicit barrier(std::ptrdiff_t count, Completion at_end = Completion())
+      : at_end_(std::move(at_end)), core_(count, &complete, this) {}
+  barrier(const barrier&) = delete;
+  barrier& operator=(const barrier&) = delete;
+  static constexpr std::ptrdiff_t max() noexcept { return detail::barrier_core::count_max; }
+  [[nodiscard]] arrival_token arrive(std::ptrdiff_t n = 1) { return core_.arrive(n); }
+  void wait(arrival_token&& phase) const { core_.wait(phase); }
+  void arrive_and_wait() { core_.arrive_and_wait(); }
+  void arrive_and_drop() { core_.arrive_and_drop(); }
+
+ private:
+  static void complete(void* self) noexcept { static_cast<barrier*>(self)->at_end_(); }
+  Completion at_end_;
+  mutable detail::barrier_core core_;
+};
+
+}  // namespace strata

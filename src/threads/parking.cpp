@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strata/detail/parking.hpp"
+
+#include <array>
+#include <mutex>
+
+#include "os/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/detail/join.hpp"
+#include "sync/spin_lock.hpp"
+#include "threads/thread_block.hpp"
+#include "threads/waiter.hpp"
+
+namespace strata::detail {
+namespace {
+
+struct alignas(64) bucket {
+  spin_lock lock;
+  waiter* first = nullptr;
+  waiter* last = nullptr;
+
+  void append(waiter& w) noexcept {
+    w.next = nullptr;
+    w.previous = last;
+    (last != nullptr ? last->next : first) = &w;
+    last = &w;
+    w.queued = true;
+  }
+  void remove(waiter& w) noexcept {
+    (w.previous != nullptr ? w.previous->next : first) = w.next;
+    (w.next != nullptr ? w.next->previous : last) = w.previous;
+    w.queued = false;
+  }
+  static waiter* from(waiter* w, const void* address) noexcept {
+    while (w != nullptr && w->address.load(std::memory_order_relaxed) != address) w = w->next;
+    return w;
+  }
+};
+
+constexpr unsigned bucket_bits = 12;
+constinit std::array<bucket, 1U << bucket_bits> table;
+
+bucket& bucket_of(const void* address) noexcept {
+  const auto a = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address));
+  return table[(a * 0x9E37'79B9'7F4A'7C15U) >> (64 - bucket_bits)];
+}
+
+void on_deadline(timers::entry& e) noexcept { wake(static_cast<waiter&>(e), unparked::timed_out); }
+
+struct request {
+  const parking& how;
+  waiter w;
+  thread_block* interruptible = nullptr;
+};
+
+// With the stack given up, or by a thread from outside: queues the waiter unless there is no reason
+// to wait any more. From then on somebody may decide and continue it.
+bool enqueue(request& r, timers* clock) {
+  const parking how = r.how;
+  bucket& b = bucket_of(how.address);
+  b.lock.lock();
+  const bool waits = how.still == nullptr || how.still(how.argument);
+  if (!waits) {
+    r.w.state.store(static_cast<std::uint32_t>(unparked::refused), std::memory_order_relaxed);
+  } else if (r.interruptible != nullptr && !begin_wait(*r.interruptible, r.w)) {
+    r.w.state.store(static_cast<std::uint32_t>(unparked::interrupted), std::memory_order_relaxed);
+  } else {
+    // A timer or an interruption may come at once; the waiter then takes itself out of the queue,
+    // for which it needs the lock that we hold.
+    if (clock != nullptr && how.deadline_ns != parking::never) clock->add(r.w, how.deadline_ns);
+    b.append(r.w);
+    b.lock.unlock();
+    if (how.then != nullptr) how.then(how.argument);
+    return true;
+  }
+  b.lock.unlock();
+  if (how.then != nullptr) how.then(how.argument);
+  return false;
+}
+
+bool commit(stack& s, void* argument) {
+  auto& r = *static_cast<request*>(argument);
+  r.w.who = &s;
+  s.waits_for = r.how.what;
+  s.waits_at = r.how.address;
+  return enqueue(r, &s.home->deadlines);
+}
+
+void take_out(waiter& w) noexcept {
+  for (;;) {
+    const void* const address = w.address.load(std::memory_order_acquire);
+    bucket& b = bucket_of(address);
+    const std::lock_guard lock(b.lock);
+    if (w.address.load(std::memory_order_relaxed) != address) continue;  // it was moved
+    if (w.queued) b.remove(w);
+    return;
+  }
+}
+
+// The first at `address` that nobody else has decided about leaves the queue. Who it is has to be
+// read before the decision.
+waiter* choose(bucket& b, const void* address, stack*& who) noexcept {
+  while (waiter* const w = bucket::from(b.first, address)) {
+    b.remove(*w);
+    who = w->who;
+    if (w->decide(unparked::woken)) return w;
+  }
+  return nullptr;
+}
+
+void go_on(waiter& w, stack* who) noexcept {
+  if (who != nullptr) {
+    make_ready(*who);
+  } else {
+    os::futex_wake(w.state, 1);  // by its address only
+  }
+}
+
+}  // namespace
+
+bool wake(waiter& w, unparked why) noexcept {
+  stack* const who = w.who;
+  if (!w.decide(why)) return false;
+  go_on(w, who);
+  return true;
+}
+
+unparked park(const parking& how) {
+  request r{how, {}, nullptr};
+  r.w.address.store(how.address, std::memory_order_relaxed);
+  r.w.fire = &on_deadline;
+  if (this_worker().owner != nullptr) {
+    if (how.interruptible) r.interruptible = current_block();
+    suspend(&commit, &r);
+    stack& mine = *this_place().current;
+    mine.waits_for = nullptr;
+  } else if (enqueue(r, nullptr)) {
+    std::uint32_t now = waiter::waiting;
+    while ((now = r.w.state.load(std::memory_order_acquire)) == waiter::waiting) {
+      std::int64_t left = os::futex_forever_ns;
+      if (how.deadline_ns != parking::never) {
+        left = how.deadline_ns - os::now_ns();
+        if (left <= 0) {
+          r.w.decide(unparked::timed_out);
+          continue;
+        }
+      }
+      os::blocking_futex_wait(r.w.state, waiter::waiting, left);
+    }
+  }
+  // Acquire: what whoever decided did before. Partner: decide().
+  const auto why = static_cast<unparked>(r.w.state.load(std::memory_order_acquire));
+  if (why == unparked::refused) return why;
+  if (r.interruptible != nullptr) end_wait(*r.interruptible);
+  if (how.deadline_ns != parking::never && r.w.who != nullptr)
+    this_place().owner->deadlines.remove(r.w);
+  if (why != unparked::woken) take_out(r.w);
+  return why;
+}
+
+unsigned unpark(const void* address, unsigned count) noexcept {
+  unsigned woken = 0;
+  while (woken < count) {
+    // In portions, so that nobody waits long for the lock.
+    std::array<waiter*, 32> waiters;
+    std::array<stack*, 32> stacks;
+    unsigned n = 0;
+    {
+      bucket& b = bucket_of(address);
+      const std::lock_guard lock(b.lock);
+      while (n < waiters.size() && woken + n < count) {
+        waiters[n] = choose(b, address, stacks[n]);
+        if (waiters[n] == nullptr) break;
+        ++n;
+      }
+    }
+    for (unsigned i = 0; i < n; ++i) go_on(*waiters[i], stacks[i]);
+    woken += n;
+    if (n < waiters.size()) break;
+  }
+  return woken;
+}
+
+unsigned unpark_requeue(const void* from, const void* to, bool wake_first,
+                        unsigned count) noexcept {
+  bucket& a = bucket_of(from);
+  bucket& b = bucket_of(to);
+  bucket* const low = &a < &b ? &a : &b;
+  bucket* const high = &a < &b ? &b : &a;
+  low->lock.lock();
+  if (high != low) high->lock.lock();
+  unsigned n = 0;
+  waiter* woken = nullptr;
+  stack* who = nullptr;
+  if (wake_first && count > 0) {
+    woken = choose(a, from, who);
+    n = woken != nullptr ? 1 : 0;
+  }
+  for (waiter* w = bucket::from(a.first, from); w != nullptr && n < count; ++n) {
+    waiter* const next = bucket::from(w->next, from);
+    a.remove(*w);
+    // Release: who reads the new address finds it in the new bucket. Partner: take_out().
+    w->address.store(to, std::memory_order_release);
+    b.append(*w);
+    w = next;
+  }
+  if (high != low) high->lock.unlock();
+  low->lock.unlock();
+  if (woken != nullptr) go_on(*woken, who);
+  return n;
+}
+
+}  // namespace strata::detail

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strata/semaphore.hpp"
+
+#include <algorithm>
+
+namespace strata {
+
+namespace detail {
+
+bool semaphore_core::must_wait(void* self) {
+  auto& state = static_cast<semaphore_core*>(self)->state_;
+  std::uint64_t s = state.load(std::memory_order_relaxed);
+  while ((s & ~awaited) == 0) {
+    if ((s & awaited) != 0 ||
+        state.compare_exchange_weak(s, s | awaited, std::memory_order_relaxed))
+      return true;
+  }
+  return false;
+}
+
+unparked semaphore_core::wait(std::int64_t deadline_ns, bool interruptible) {
+  while (!try_acquire()) {
+    const unparked why = park({.what = "semaphore",
+                               .address = this,
+                               .still = &must_wait,
+                               .argument = this,
+                               .deadline_ns = deadline_ns,
+                               .interruptible = interruptible});
+    if (why == unparked::timed_out || why == unparked::interrupted) return why;
+  }
+  return unparked::woken;
+}
+
+void semaphore_core::wake(const void* address, std::uint64_t n) noexcept {
+  unpark(address, static_cast<unsigned>(std::min<std::uint64_t>(n, UINT32_MAX)));
+}
+
+}  // namespace detail
+
+bool latch::is_up(void* self) { return !static_cast<const latch*>(self)->try_wait(); }
+
+void latch::count_down(std::ptrdiff_t n) noexcept {
+  if (left_.fetch_sub(n, std::memory_order_acq_rel) == n) detail::unpark(this, UINT32_MAX);
+}
+
+void latch::wait() const {
+  while (!try_wait()) {
+    detail::park(
+        {.what = "latch", .address = this, .still = &is_up, .argument = const_cast<latch*>(this)});
+  }
+}
+
+}  // namespace strata

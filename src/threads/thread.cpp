@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strata/thread.hpp"
+
+#include <bit>
+#include <cstdio>
+#include <system_error>
+
+#include "base/spelling.hpp"
+#include "os/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/detail/join.hpp"
+#include "strata/error.hpp"
+#include "threads/thread_block.hpp"
+
+namespace strata::detail {
+namespace {
+
+[[noreturn]] void refuse(std::errc code, const char* what) {
+  throw std::system_error(std::make_error_code(code), what);
+}
+
+// Adopted: the block of a task that was not made as a thread. Nobody joins it.
+const char* adopted_name() { return "task"; }
+constexpr task_type adopted{nullptr, nullptr, nullptr, &adopted_name};
+
+// Values can make others while they are destroyed; POSIX gives up after a few rounds, too.
+constexpr int rounds_of_destruction = 4;
+
+void destroy_specifics(thread_block& b) {
+  if (b.extras == nullptr) return;
+  auto& all = b.extras->specifics;
+  for (int round = 0; round < rounds_of_destruction && !all.empty(); ++round) {
+    const auto now = std::exchange(all, {});
+    for (const auto& [key, v] : now) {
+      if (v.value != nullptr && v.destroy != nullptr) v.destroy(v.value, v.argument);
+    }
+  }
+}
+
+void deallocate_block(task& t, worker& w) {
+  w.frames.deallocate(&t, static_cast<thread_block&>(t).bytes);
+}
+constexpr task_type block_to_free{&deallocate_block, nullptr, nullptr, &adopted_name};
+
+void free_block(thread_block& b) noexcept {
+  delete b.extras;
+  if (b.destroy != nullptr) b.destroy(b);
+  if (worker& w = this_worker(); w.owner == b.home) {
+    w.frames.deallocate(&b, b.bytes);
+  } else {
+    // Only its own workers can.
+    b.type = &block_to_free;
+    b.home->inject(&b);
+  }
+}
+
+void end_adopted(stack& s) {
+  auto* const b = static_cast<thread_block*>(s.thread);
+  destroy_specifics(*b);
+  s.thread = nullptr;
+  s.at_end = nullptr;
+  delete b->extras;
+  delete b;
+}
+
+// The last thing: b may be gone afterwards.
+void complete(thread_block& b) noexcept {
+  // Release: the joiner sees what the thread did. Acquire: we see what the joiner saved of itself.
+  // Partner: join_thread(), detach_thread().
+  const std::uintptr_t before = b.ending.exchange(thread_block::ended, std::memory_order_acq_rel);
+  switch (before) {
+    case thread_block::alive:
+      break;
+    case thread_block::detached:
+      free_block(b);
+      break;
+    case thread_block::joined_from_outside:
+      unpark(&b.ending, 1);
+      break;
+    default:
+      // Not before the others: who joins many does not want to be woken by each.
+      make_ready(*reinterpret_cast<stack*>(before));
+  }
+}
+
+bool commit_join(stack& s, void* argument) {
+  auto& b = *static_cast<thread_block*>(argument);
+  s.waits_for = "thread to end";
+  s.waits_at = &b;
+  std::uintptr_t expected = thread_block::alive;
+  return b.ending.compare_exchange_strong(expected, reinterpret_cast<std::uintptr_t>(&s),
+                                          std::memory_order_acq_rel, std::memory_order_acquire);
+}
+
+bool has_not_ended(void* argument) {
+  return static_cast<thread_block*>(argument)->ending.load(std::memory_order_acquire) !=
+         thread_block::ended;
+}
+
+void run_on_sized_stack(task& t, worker& w) {
+  auto& b = static_cast<thread_block&>(t);
+  auto& p = static_cast<place&>(w);
+  stack* const s = p.fresh_stack(p.owner->stacks_of(b.extras->stack_bytes));
+  s->running = &t;
+  s->kind = t.type;
+  p.events.dispatched.add();
+  p.continue_stack(*s);
+}
+void sized_body(task& t) { static_cast<thread_block&>(t).extras->body(t); }
+const char* sized_name() { return "thread"; }
+
+}  // namespace
+
+constexpr task_type sized_thread{&run_on_sized_stack, &sized_body, nullptr, &sized_name};
+
+void refuse_join() { refuse(std::errc::invalid_argument, "strata::thread: not joinable"); }
+
+thread_extras& extras_of(thread_block& b) {
+  if (b.extras == nullptr) b.extras = new thread_extras;
+  return *b.extras;
+}
+
+worker& worker_for_new_thread() {
+  worker& w = this_worker();
+  if (w.owner == nullptr)
+    throw misuse_error("a thread made outside a runtime: make it within strata::runtime::run()");
+  return w;
+}
+
+void set_attributes(thread_block& b, const thread_attributes& a) {
+  thread_extras& e = extras_of(b);
+  e.name = a.name;
+  if (a.stack_bytes == 0) return;
+  constexpr std::size_t smallest = 16 * 1024;
+  constexpr std::size_t largest = std::size_t{1} << 30;
+  if (a.stack_bytes > largest) refuse(std::errc::invalid_argument, "strata::thread: stack_bytes");
+  e.stack_bytes = std::bit_ceil(std::max(a.stack_bytes, smallest));
+  e.body = b.type->body;
+  b.type = &sized_thread;
+  // The pool is made here, where a refusal can be told.
+  (void)this_place().owner->stacks_of(e.stack_bytes);
+}
+
+void start_thread(thread_block& b) {
+  place& p = this_place();
+  b.home = p.owner;
+  p.ready.push(&b);
+  p.owner->ready_appeared(p);
+}
+
+void run_thread(thread_block& b, void (*invoke)(thread_block&)) {
+  this_place().current->thread = &b;
+  try {
+    invoke(b);
+  } catch (const thread_exit&) {
+    // pthread_exit(): everything on the stack is gone.
+  } catch (...) {
+    std::fprintf(stderr, "strata: an exception left thread %s\n",
+                 b.extras != nullptr && !b.extras->name.empty()
+                     ? b.extras->name.c_str()
+                     : std::string(plain_name(b.type->name())).c_str());
+    std::terminate();
+  }
+  destroy_specifics(b);
+  this_place().current->thread = nullptr;
+  complete(b);
+}
+
+bool join_thread(thread_block& b, std::int64_t deadline_ns) {
+  if (&b == current_block_if_any())
+    refuse(std::errc::resource_deadlock_would_occur, "strata::thread::join: the calling thread");
+  if (b.ending.load(std::memory_order_acquire) != thread_block::ended) {
+    if (deadline_ns == parking::never && this_worker().owner != nullptr) {
+      suspend(&commit_join, &b);
+      this_place().current->waits_for = nullptr;
+    } else {
+      std::uintptr_t expected = thread_block::alive;
+      b.ending.compare_exchange_strong(expected, thread_block::joined_from_outside,
+                                       std::memory_order_acq_rel);
+      while (b.ending.load(std::memory_order_acquire) != thread_block::ended) {
+        const unparked why = park({.what = "thread to end",
+                                   .address = &b.ending,
+                                   .still = &has_not_ended,
+                                   .argument = &b,
+                                   .deadline_ns = deadline_ns});
+        if (why == unparked::timed_out) {
+          // Somebody may join it again, in any way.
+          std::uintptr_t ours = thread_block::joined_from_outside;
+          if (b.ending.compare_exchange_strong(ours, thread_block::alive,
+                                               std::memory_order_acq_rel))
+            return false;
+        }
+      }
+    }
+  }
+  free_block(b);
+  return true;
+}
+
+void detach_thread(thread_block& b) noexcept {
+  std::uintptr_t expected = thread_block::alive;
+  if (!b.ending.compare_exchange_strong(expected, thread_block::detached, std::memory_order_acq_rel,
+                                        std::memory_order_acquire))
+    free_block(b);
+}
+
+thread_block* current_block_if_any() noexcept {
+  const worker& w = this_worker();
+  if (w.owner == nullptr) return nullptr;
+  const stack* const s = static_cast<const place&>(w).current;
+  return s != nullptr ? static_cast<thread_block*>(s->thread) : nullptr;
+}
+
+thread_block* current_block() {
+  require_stack();
+  stack& s = *this_place().current;
+  if (s.thread == nullptr) {
+    s.thread = new thread_block(adopted, 0);
+    s.at_end = &end_adopted;
+  }
+  return static_cast<thread_block*>(s.thread);
+}
+
+bool begin_wait(thread_block& b, waiter& w) noexcept {
+  const std::lock_guard lock(b.extras->lock);
+  if (b.extras->interrupted) return false;
+  b.extras->parked = &w;
+  return true;
+}
+
+void end_wait(thread_block& b) noexcept {
+  const std::lock_guard lock(b.extras->lock);
+  b.extras->parked = nullptr;
+}
+
+void interrupt(thread_block& b) noexcept {
+  const std::lock_guard lock(b.extras->lock);
+  b.extras->interrupted = true;
+  if (b.extras->parked != nullptr) wake(*b.extras->parked, unparked::interrupted);
+}
+
+}  // namespace strata::detail
+
+namespace strata {
+
+namespace this_thread {
+
+void yield() noexcept { detail::yield_stack(); }
+
+thread::id get_id() noexcept { return this_thread_id(); }
+
+void detail_sleep_until(std::int64_t deadline_ns) {
+  const char nobody_wakes = 0;
+  if (deadline_ns <= os::now_ns()) return yield();
+  while (detail::park(
+             {.what = "time to pass", .address = &nobody_wakes, .deadline_ns = deadline_ns}) !=
+         detail::unparked::timed_out) {
+  }
+}
+
+}  // namespace this_thread
+
+thread::id this_thread_id() noexcept {
+  const detail::worker& w = detail::this_worker();
+  if (w.owner == nullptr) {
+    // A thread from outside: something of its own.
+    static thread_local const char here = 0;
+    return thread::id(&here);
+  }
+  const detail::stack* const s = static_cast<const detail::place&>(w).current;
+  if (s == nullptr) return thread::id(&w);  // a fiber
+  return s->thread != nullptr ? thread::id(s->thread) : thread::id(s);
+}
+
+unsigned thread::hardware_concurrency() noexcept {
+  const detail::worker& w = detail::this_worker();
+  return w.owner != nullptr ? w.owner->workers() : std::thread::hardware_concurrency();
+}
+
+void thread::join() {
+  if (block_ == nullptr) detail::refuse_join();
+  detail::join_thread(*block_, detail::parking::never);
+  block_ = nullptr;
+}
+
+void thread::detach() {
+  if (block_ == nullptr) detail::refuse_join();
+  detail::detach_thread(*std::exchange(block_, nullptr));
+}
+
+}  // namespace strata

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rarely used half of a thread.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+
+#include "strata/detail/parking.hpp"
+#include "strata/detail/thread_block.hpp"
+#include "sync/spin_lock.hpp"
+#include "threads/waiter.hpp"
+
+namespace strata::detail {
+
+struct specific_value {
+  void* value = nullptr;
+  void (*destroy)(void* value, void* argument) = nullptr;
+  void* argument = nullptr;
+};
+
+struct thread_extras {
+  std::string name;
+  std::size_t stack_bytes = 0;
+  void (*body)(task&) = nullptr;  // of a thread whose stack has a size of its own
+  std::map<const void*, specific_value> specifics;
+
+  // Interruption (cancellation, stop requests): by another thread, at any time.
+  spin_lock lock;
+  waiter* parked = nullptr;
+  bool interrupted = false;
+};
+
+// With the thread itself as the caller; made when missing.
+thread_extras& extras_of(thread_block& b);
+
+// False when an interruption has come before: then the caller does not wait.
+bool begin_wait(thread_block& b, waiter& w) noexcept;
+void end_wait(thread_block& b) noexcept;
+// Ends the interruptible wait that b is in, and all later ones until it is cleared.
+void interrupt(thread_block& b) noexcept;
+
+}  // namespace strata::detail
