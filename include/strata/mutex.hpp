@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "strata/detail/deadline.hpp"
-#include "strata/thread.hpp"
+#include "strata/detail/thread_core.hpp"
 
 namespace strata {
 

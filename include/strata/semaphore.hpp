@@ -14,7 +14,7 @@
 #include "strata/detail/barrier_core.hpp"
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/parking.hpp"
-#include "strata/thread.hpp"
+#include "strata/detail/thread_core.hpp"
 
 namespace strata {
 
