@@ -33,7 +33,10 @@ struct options {
   bool profile = false;
   /// Microseconds that an idle worker searches for work before it sleeps, 0 to 1,000,000.
   unsigned spin_us = 50;
-  /// How ready tasks are distributed over workers. Today one choice: "steal".
+  /// How ready threads and fibers are distributed over workers. "steal": idle workers take half of
+  /// what another has; "rotator": each waives what exceeds its share to its successor, without
+  /// locks (Lesser Bear's LB2); "locked": each waives it to whoever has room, under a lock (LB1).
+  /// Branches of forks and tokens are always stolen.
   std::string policy = "steal";
   /// The number of this node in a job of several, 0 to 65,535.
   unsigned node = 0;

@@ -48,6 +48,9 @@ struct worker_statistics {
   std::uint64_t suspensions = 0;   ///< times a stack waited
   std::uint64_t resumptions = 0;   ///< times a stack was continued
   std::uint64_t parks = 0;         ///< times the worker went to sleep
+  std::uint64_t waived = 0;        ///< ready tasks given away (policies rotator and locked)
+  std::uint64_t hops = 0;          ///< ready tasks taken from the queue of another worker
+  std::uint64_t queue_locks = 0;   ///< locks taken to give or take ready tasks
   std::uint64_t shares = 0;        ///< times the owner shared part of its deque on request
 };
 

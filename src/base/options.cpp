@@ -37,19 +37,12 @@ constexpr std::size_t socket_bytes_max = 64 << 20;
 using choices = std::span<const std::string_view>;
 constexpr std::string_view receptions[] = {"blocking", "polling", "watchdog"};
 constexpr std::string_view balancings[] = {"random", "sender", "informed"};
+constexpr std::string_view policies[] = {"steal", "rotator", "locked"};
 constexpr std::string_view socket_ios[] = {"non-blocking", "blocking"};
 constexpr std::string_view socket_polls[] = {"automatic", "recv", "epoll", "poll", "select"};
 
 constexpr std::string_view flag_prefix = "--strata-";
 constexpr std::string_view variable_prefix = "STRATA_";
-
-std::string parse_policy(std::string_view text) {
-  if (text == "steal") return std::string(text);
-  if (text == "rotator" || text == "locked") {
-    throw user_error("'" + std::string(text) + "' is not available yet; the choices are: steal");
-  }
-  throw user_error("'" + std::string(text) + "' is not a policy; the choices are: steal");
-}
 
 bool is_one_of(std::string_view text, choices allowed) {
   return std::find(allowed.begin(), allowed.end(), text) != allowed.end();
@@ -89,8 +82,8 @@ constexpr setting settings[] = {
      [](options& o, std::string_view t) {
        o.spin_us = static_cast<unsigned>(parse_whole(t, 0, spin_us_max));
      }},
-    {"policy", "NAME", "how tasks are distributed: steal (default)",
-     [](options& o, std::string_view t) { o.policy = parse_policy(t); }},
+    {"policy", "NAME", "how ready tasks are distributed: steal (default), rotator, locked",
+     [](options& o, std::string_view t) { o.policy = parse_choice(t, policies); }},
     {"node", "N", "number of this node in a job, 0 to 65535 (default 0)",
      [](options& o, std::string_view t) {
        o.node = static_cast<unsigned>(parse_whole(t, 0, node_max));
@@ -343,6 +336,7 @@ void options::validate() const {
   };
   refuse_unless("reception", reception, receptions);
   refuse_unless("balancing", balancing, balancings);
+  refuse_unless("policy", policy, policies);
   refuse_unless("socket_io", socket_io, socket_ios);
   refuse_unless("socket_poll", socket_poll, socket_polls);
   refuse_outside("watchdog_us", watchdog_us, watchdog_us_min, watchdog_us_max);
@@ -351,7 +345,6 @@ void options::validate() const {
   refuse_outside("lost_after_ms", lost_after_ms, lost_after_ms_min, lost_after_ms_max);
   if (socket_bytes != 0)
     refuse_outside("socket_bytes", socket_bytes, socket_bytes_min, socket_bytes_max);
-  if (policy != "steal") refuse("policy is '" + policy + "'; the choices are: steal");
 }
 
 }  // namespace strata

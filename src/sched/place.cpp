@@ -22,7 +22,7 @@ void run_resumed(task& t, worker& w) {
 const char* resumed_name() { return "suspended task"; }
 constexpr task_type resumed_stack{&run_resumed, nullptr, nullptr, &resumed_name};
 
-void go_behind(place& p, void* s) { p.ready.push(static_cast<stack*>(s)); }
+void go_behind(place& p, void* s) { p.put(static_cast<stack*>(s)); }
 
 void recycle(place& p, void* ended) {
   auto* s = static_cast<stack*>(ended);
@@ -66,6 +66,8 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
     look_around_for(leave);
     if (has_batches()) [[unlikely]]
       take_batches(*this);
+    if (distributes) [[unlikely]]
+      owner->take_waived(*this);
     task* t = ready.pop();
     if (t == nullptr) t = pop();
     if (t == nullptr) {
@@ -103,6 +105,8 @@ inline bool place::may_go_on() noexcept {
   if (switches_left_ == 0 || polls || profiling) return false;
   if (leave_->load(std::memory_order_relaxed) != root_task::running) return false;
   --switches_left_;
+  if (distributes) [[unlikely]]
+    owner->take_waived(*this);
   return true;
 }
 
@@ -185,12 +189,22 @@ stack* place::take_stack() noexcept {
   }
 }
 
+void place::put_by_policy(task* t) {
+  // The share is counted anew when it seems used up, and once in a while because it can shrink.
+  if (ready.size() >= share_ || (++puts_ & 15) == 0) share_ = owner->fair_share();
+  if (ready.size() < share_) {
+    ready.push(t);
+  } else {
+    owner->waive(*this, t);
+  }
+}
+
 bool place::take_batches(place& taker) {
   // Acquire: what is in them. Partner: scheduler::make_ready().
   batch* b = batches.exchange(nullptr, std::memory_order_acquire);
   if (b == nullptr) return false;
   while (b != nullptr) {
-    for (stack* s : b->stacks) taker.ready.push(s);
+    for (stack* s : b->stacks) taker.put(s);
     delete std::exchange(b, b->next);
   }
   return true;

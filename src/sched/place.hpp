@@ -10,6 +10,7 @@
 #include "context/exceptions.hpp"
 #include "context/stack.hpp"
 #include "sched/accounts.hpp"
+#include "sched/policy.hpp"
 #include "strata/detail/worker.hpp"
 
 namespace strata::detail {
@@ -46,6 +47,18 @@ class place : public worker {
     const auto action = std::exchange(action_, nullptr);
     if (action != nullptr) action(*this, argument_);
   }
+  // ---- ready tasks ----
+  // t is to run after those that wait already: here, or where the policy sends it. By whoever runs
+  // here.
+  void put(task* t) {
+    if (!distributes) [[likely]]
+      return ready.push(t);
+    put_by_policy(t);
+  }
+  void put_by_policy(task* t);
+  waived waive;
+  bool distributes = false;  // by another policy than `steal`, to somebody
+
   // Stacks that others have made ready and that ran here before.
   struct batch {
     std::vector<stack*> stacks;
@@ -90,6 +103,8 @@ class place : public worker {
   void (*action_)(place&, void*) = nullptr;
   void* argument_ = nullptr;
   const std::atomic<std::uint32_t>* leave_ = nullptr;  // not 0: the OS thread wants to leave
+  std::size_t share_ = 1;  // of ready tasks, under policies other than `steal`
+  unsigned puts_ = 0;
   unsigned idle_yields_ = 0;
   unsigned switches_left_ = 0;  // from stack to stack, before the dispatcher looks around
 };

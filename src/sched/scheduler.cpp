@@ -30,6 +30,7 @@ std::uint64_t to_ticks(double us, double ns_per_tick) {
 scheduler::scheduler(const options& wanted, const std::vector<int>& given)
     : stacks(wanted.stack_bytes, &stack_main),
       settings(wanted),
+      rule(policy_of(wanted.policy)),
       places_(),
       idle_([&] { return wanted.workers != 0 ? wanted.workers : os::choose_workers().workers; }()),
       ns_per_tick_(os::ns_per_tick()),
@@ -52,6 +53,7 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given)
     places_.push_back(std::make_unique<place>(depot, *this, i));
     places_.back()->cpu = cpus[i];
     places_.back()->has_neighbours = count > 1;
+    places_.back()->distributes = count > 1 && rule != policy::steal;
     if (const auto cpu = static_cast<std::size_t>(cpus[i]); bound_) {
       if (place_on_cpu_.size() <= cpu) place_on_cpu_.resize(cpu + 1);
       place_on_cpu_[cpu] = i;

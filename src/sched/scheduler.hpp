@@ -98,6 +98,14 @@ class scheduler {
 
   // p has got something to run: wakes a sleeper, who may take it, unless somebody is searching.
   void ready_appeared(place& p) noexcept;
+  // ---- policies rotator and locked: between the queues of the workers ----
+  // How many ready tasks a worker keeps.
+  [[nodiscard]] std::size_t fair_share() const noexcept;
+  // By the worker that has too many.
+  void waive(place& p, task* t);
+  // By a worker, between two tasks: what is there for it.
+  void take_waived(place& p);
+
   // Continues stacks of ours on worker i, where they ran before, unless others take them first. Any
   // thread.
   void make_ready(unsigned i, std::vector<stack*>&& stacks) noexcept;
@@ -109,6 +117,7 @@ class scheduler {
   timers deadlines;
   frame_depot depot;
   const options settings;
+  const policy rule;
   std::atomic<bool> failed{false};
   // The neighbourhood while it is talked to; false in a job of one node, and once it is gone.
   class visit {
@@ -154,6 +163,8 @@ class scheduler {
   [[nodiscard]] bool somebody_is_about_to_look() const noexcept;
   void thread_main(place& p);
   task* take_injected();
+  // Something for p lies in queues that no force is needed for.
+  [[nodiscard]] bool waived_for(const place& p) const noexcept;
   bool others_are_quiet() const noexcept;
   bool work_is_visible(const place& p) const noexcept;
   void sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest);

@@ -43,7 +43,7 @@ struct scheduler::search {
   // another look is worth it.
   bool force_somebody() {
     for (place* victim : p.victims) {
-      if (take_ready(*victim)) return true;
+      if (p.owner->rule == policy::steal && take_ready(*victim)) return true;
       if (victim->deque.maybe_work() && !victim->deque.has_shared() && victim->deque.force()) {
         p.events.forced.add();
         return true;
@@ -59,7 +59,7 @@ struct scheduler::search {
     std::array<task*, 512> taken;
     const std::size_t n = victim.ready.take_half(taken.data(), taken.size());
     for (std::size_t i = 0; i < n; ++i) p.ready.push(taken[i]);
-    p.events.forced.add(n);
+    p.events.hops.add(n);
     return n != 0;
   }
 };
@@ -77,6 +77,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   visit neighbours(*this);
   if (neighbours) neighbours->begin_polling();
   while (leave.load(std::memory_order_acquire) == root_task::running) {
+    if (waived_for(p) || p.has_batches()) break;  // the dispatcher takes it
     found = take_injected();
     if (found == nullptr) found = look.everywhere();
     if (found != nullptr) break;
@@ -139,9 +140,10 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
 bool scheduler::work_is_visible(const place& p) const noexcept {
   if (injected_count_.load(std::memory_order_seq_cst) > 0) return true;
   for (const place* victim : p.victims) {
-    if (victim->deque.maybe_work() || !victim->ready.empty() || victim->has_batches()) return true;
+    if (victim->deque.maybe_work()) return true;
+    if (rule == policy::steal && (!victim->ready.empty() || victim->has_batches())) return true;
   }
-  return p.has_batches();
+  return p.has_batches() || waived_for(p);
 }
 
 // True when no other worker can be about to produce work: all of them sleep.
@@ -179,6 +181,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
 }
 
 void scheduler::ready_appeared(place& p) noexcept {
+  if (rule != policy::steal) return;  // whoever is meant has been woken
   // The push before, then the look for sleepers. Partner: the heavy fence in sleep().
   asymmetric_fences::light();
   if (idle_.anyone_parked() && searchers_.load(std::memory_order_seq_cst) == 0) {
@@ -187,6 +190,13 @@ void scheduler::ready_appeared(place& p) noexcept {
 }
 
 void scheduler::make_ready(unsigned i, std::vector<stack*>&& some) noexcept {
+  if (rule != policy::steal) {
+    place& here = this_place();
+    if (here.owner == this) {
+      for (stack* s : some) here.put(s);
+      return ready_appeared(here);
+    }
+  }
   place& there = *places_[i];
   if (&there == &this_worker()) {
     for (stack* s : some) there.ready.push(s);

@@ -19,7 +19,7 @@ struct event_column {
   const char* name;
   std::uint64_t worker_statistics::*value;
 };
-constexpr std::array<event_column, 14> columns{{
+constexpr std::array<event_column, 17> columns{{
     {"forks", &worker_statistics::forks},
     {"spawns", &worker_statistics::spawns},
     {"tokens", &worker_statistics::tokens},
@@ -33,6 +33,9 @@ constexpr std::array<event_column, 14> columns{{
     {"forced", &worker_statistics::forced},
     {"suspensions", &worker_statistics::suspensions},
     {"parks", &worker_statistics::parks},
+    {"waived", &worker_statistics::waived},
+    {"hops", &worker_statistics::hops},
+    {"queue locks", &worker_statistics::queue_locks},
     {"shares", &worker_statistics::shares},
 }};
 
@@ -116,6 +119,9 @@ statistics scheduler::read_statistics() const {
     w.suspensions = e.suspensions.read();
     w.resumptions = e.resumptions.read();
     w.parks = e.parks.read();
+    w.waived = e.waived.read();
+    w.hops = e.hops.read();
+    w.queue_locks = e.queue_locks.read();
     w.shares = e.shares.read();
     all.live_frames += p->frames.live();
     all.workers.push_back(w);

@@ -66,7 +66,7 @@ void resume(worker& w, stack& s) {
 void make_ready(stack& s) noexcept {
   place& p = this_place();
   if (s.home == p.owner) [[likely]] {
-    p.ready.push(&s);
+    p.put(&s);
     p.owner->ready_appeared(p);
   } else {
     s.home->continue_here(s);

@@ -99,6 +99,10 @@ class idle_set {
   [[nodiscard]] bool anyone_parked() const noexcept {
     return sleepers_.load(std::memory_order_seq_cst) > 0;
   }
+  [[nodiscard]] bool is_parked(unsigned i) const noexcept {
+    const word s = state_[i].value.load(std::memory_order_seq_cst);
+    return s == parked || s == leased_parked;
+  }
   [[nodiscard]] unsigned sleepers() const noexcept {
     return sleepers_.load(std::memory_order_seq_cst);
   }

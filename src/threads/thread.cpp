@@ -144,7 +144,7 @@ void set_attributes(thread_block& b, const thread_attributes& a) {
 void start_thread(thread_block& b) {
   place& p = this_place();
   b.home = p.owner;
-  p.ready.push(&b);
+  p.put(&b);
   p.owner->ready_appeared(p);
 }
 

@@ -189,11 +189,9 @@ TEST_F(options_test, bad_values_say_where_and_what) {
   EXPECT_EQ(complaint_about({}), "STRATA_WORKERS: 'many' is not a whole number from 1 to 4096");
 }
 
-TEST_F(options_test, later_policies_are_refused_and_the_choices_named) {
-  EXPECT_EQ(complaint_about({"--strata-policy=rotator"}),
-            "--strata-policy: 'rotator' is not available yet; the choices are: steal");
+TEST_F(options_test, unknown_policies_are_refused_and_the_choices_named) {
   EXPECT_EQ(complaint_about({"--strata-policy=random"}),
-            "--strata-policy: 'random' is not a policy; the choices are: steal");
+            "--strata-policy: 'random' is not a choice; the choices are: steal, rotator, locked");
 }
 
 TEST_F(options_test, bad_files_say_where_and_what) {

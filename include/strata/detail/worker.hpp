@@ -51,7 +51,10 @@ struct event_counters {
   counter suspensions;   // a stack waited
   counter resumptions;
   counter parks;
-  counter shares;  // the owner moved its split on request
+  counter waived;       // ready tasks given away (policies rotator and locked)
+  counter hops;         // ready tasks taken from other workers' queues, by any policy
+  counter queue_locks;  // locks taken for that
+  counter shares;       // the owner moved its split on request
 };
 
 class scheduler;
