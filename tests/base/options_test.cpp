@@ -230,7 +230,7 @@ TEST_F(options_test, validate_refuses_what_a_program_filled_in_wrongly) {
   o.stack_bytes = 1;
   EXPECT_THROW(o.validate(), strata::misuse_error);
   o = {};
-  o.policy = "locked";
+  o.policy = "random";
   EXPECT_THROW(o.validate(), strata::misuse_error);
 }
 

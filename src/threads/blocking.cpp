@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The OS threads that block in place of workers. There is one pool in a process: it holds nothing
+// of any runtime, and threads that block cost no core.
+#include "strata/blocking.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "strata/detail/worker.hpp"
+#include "threads/errno_here.hpp"
+
+namespace strata::detail {
+namespace {
+
+constexpr unsigned threads_max = 256;
+constexpr auto idle_for = std::chrono::seconds(1);
+
+class pool {
+ public:
+  void add(blocking_call& call) {
+    const std::lock_guard lock(mutex_);
+    (last_ != nullptr ? last_->next : first_) = &call;
+    last_ = &call;
+    ++waiting_;
+    if (waiting_ <= idle_) {
+      more_.notify_one();
+    } else if (threads_ < threads_max) {
+      std::thread([this] { run(); }).detach();
+      ++threads_;
+    }
+  }
+
+ private:
+  void run() {
+    pthread_setname_np(pthread_self(), "strata-blocking");
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      ++idle_;
+      const bool found = more_.wait_for(lock, idle_for, [this] { return first_ != nullptr; });
+      --idle_;
+      if (!found) break;
+      blocking_call& call = *first_;
+      first_ = call.next;
+      if (first_ == nullptr) last_ = nullptr;
+      --waiting_;
+      lock.unlock();
+      errno = call.error;
+      call.run(call);
+      call.error = errno;
+      // The call may be gone as soon as it is done; it is woken by its address alone. Release: what
+      // it did is visible to the caller. Partner: is_running().
+      const void* const address = &call.done;
+      std::atomic_ref(call.done).store(1, std::memory_order_release);
+      unpark(address, 1);
+      lock.lock();
+    }
+    --threads_;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable more_;
+  blocking_call* first_ = nullptr;
+  blocking_call* last_ = nullptr;
+  unsigned waiting_ = 0;
+  unsigned idle_ = 0;
+  unsigned threads_ = 0;
+};
+
+// Never destroyed: threads may be in it when the process ends.
+pool& the_pool() {
+  static pool* const p = new pool;
+  return *p;
+}
+
+bool is_running(void* argument) {
+  return std::atomic_ref(static_cast<blocking_call*>(argument)->done)
+             .load(std::memory_order_acquire) == 0;
+}
+
+void hand_over(void* argument) { the_pool().add(*static_cast<blocking_call*>(argument)); }
+
+}  // namespace
+
+void call_blocking(blocking_call& call) {
+  if (this_worker().owner == nullptr) return call.run(call);
+  call.error = errno_here();
+  // Handed over once we can be woken.
+  park({.what = "blocking call", .address = &call.done, .then = &hand_over, .argument = &call});
+  while (is_running(&call)) {
+    park({.what = "blocking call", .address = &call.done, .still = &is_running, .argument = &call});
+  }
+  set_errno_here(call.error);
+}
+
+}  // namespace strata::detail

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strata/blocking.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "strata/runtime.hpp"
+#include "strata/thread.hpp"
+
+namespace strata::test {
+namespace {
+
+options one_worker() {
+  options o;
+  o.workers = 1;
+  return o;
+}
+
+TEST(blocking_call, returns_what_the_function_returns) {
+  runtime rt(one_worker());
+  rt.run([] {
+    EXPECT_EQ(blocking([] { return 42; }), 42);
+    EXPECT_EQ(blocking([] { return std::string(1000, 'x'); }), std::string(1000, 'x'));
+    int n = 0;
+    blocking([&] { n = 7; });
+    EXPECT_EQ(n, 7);
+  });
+}
+
+TEST(blocking_call, brings_exceptions_and_errno_home) {
+  runtime rt(one_worker());
+  rt.run([] {
+    EXPECT_THROW(blocking([]() -> int { throw std::out_of_range("far away"); }), std::out_of_range);
+    blocking([] { errno = EXDEV; });
+    EXPECT_EQ(errno, EXDEV);
+    const int seen = blocking([] { return errno; });
+    EXPECT_EQ(seen, EXDEV);
+  });
+}
+
+TEST(blocking_call, outside_a_runtime_is_a_call) {
+  const pid_t here = gettid();
+  EXPECT_EQ(blocking([] { return gettid(); }), here);
+}
+
+// The only worker would stand still for ever if the call were made on it.
+TEST(blocking_call, leaves_the_worker_to_others) {
+  runtime rt(one_worker());
+  rt.run([] {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    thread writer([&] { EXPECT_EQ(::write(ends[1], "x", 1), 1); });
+    char c = 0;
+    EXPECT_EQ(blocking([&] { return ::read(ends[0], &c, 1); }), 1);
+    EXPECT_EQ(c, 'x');
+    writer.join();
+    close(ends[0]);
+    close(ends[1]);
+  });
+}
+
+TEST(blocking_call, of_more_threads_than_the_pool_has) {
+  runtime rt;
+  rt.run([] {
+    std::atomic<int> done{0};
+    std::vector<thread> threads;
+    for (int i = 0; i < 1000; ++i) {
+      threads.emplace_back([&] { done += blocking([] { return usleep(100) == 0 ? 1 : 0; }); });
+    }
+    for (thread& t : threads) t.join();
+    EXPECT_EQ(done, 1000);
+  });
+}
+
+}  // namespace
+}  // namespace strata::test
