@@ -82,6 +82,9 @@ class condition_variable {
   detail::condition_queue queue_;
 };
 
+/// std::notify_all_at_thread_exit: the calling thread keeps the lock until its end.
+void notify_all_at_thread_exit(condition_variable& changed, std::unique_lock<mutex> lock);
+
 /// std::condition_variable_any.
 class condition_variable_any {
  public:

@@ -20,6 +20,8 @@
 // IWYU pragma: begin_exports
 #include "strata/condition_variable.hpp"
 #include "strata/detail/thread_core.hpp"
+#include "strata/future.hpp"
 #include "strata/mutex.hpp"
 #include "strata/semaphore.hpp"
+#include "strata/thread_specific.hpp"
 // IWYU pragma: end_exports

@@ -67,6 +67,8 @@ std::uint64_t scheduler::ticks_in_fibers() const noexcept {
 }
 
 void root_task::complete() noexcept {
+  // Before anybody is told: what the root kept for itself may refer to what its caller owns.
+  if (stack& mine = *this_place().current; mine.at_end != nullptr) mine.at_end(mine);
   const int place_of_guest = guest_place;
   place& here = this_place();
   scheduler& s = *here.owner;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strata/condition_variable.hpp"
 
+#include <memory>
+
+#include "strata/detail/specifics.hpp"
+
 namespace strata::detail {
 
 unparked condition_queue::wait(void (*unlock)(void*), void* lock, std::int64_t deadline_ns,
@@ -23,3 +27,27 @@ void condition_queue::notify(unsigned count) noexcept {
 }
 
 }  // namespace strata::detail
+
+namespace strata {
+
+namespace {
+struct parting_notice {
+  condition_variable* changed;
+  mutex* held;
+};
+}  // namespace
+
+void notify_all_at_thread_exit(condition_variable& changed, std::unique_lock<mutex> lock) {
+  auto notice = std::make_unique<parting_notice>(parting_notice{&changed, lock.mutex()});
+  detail::at_thread_exit(
+      [](void* argument) noexcept {
+        const std::unique_ptr<parting_notice> n(static_cast<parting_notice*>(argument));
+        n->held->unlock();
+        n->changed->notify_all();
+      },
+      notice.get());
+  (void)notice.release();
+  (void)lock.release();
+}
+
+}  // namespace strata

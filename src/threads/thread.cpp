@@ -23,18 +23,8 @@ namespace {
 const char* adopted_name() { return "task"; }
 constexpr task_type adopted{nullptr, nullptr, nullptr, &adopted_name};
 
-// Values can make others while they are destroyed; POSIX gives up after a few rounds, too.
-constexpr int rounds_of_destruction = 4;
-
 void destroy_specifics(thread_block& b) {
-  if (b.extras == nullptr) return;
-  auto& all = b.extras->specifics;
-  for (int round = 0; round < rounds_of_destruction && !all.empty(); ++round) {
-    const auto now = std::exchange(all, {});
-    for (const auto& [key, v] : now) {
-      if (v.value != nullptr && v.destroy != nullptr) v.destroy(v.value, v.argument);
-    }
-  }
+  if (b.extras != nullptr) end_specifics(b.extras->specifics, b.extras->at_exit);
 }
 
 void deallocate_block(task& t, worker& w) {
@@ -269,7 +259,9 @@ thread::id this_thread_id() noexcept {
   }
   const detail::stack* const s = static_cast<const detail::place&>(w).current;
   if (s == nullptr) return thread::id(&w);  // a fiber
-  return s->thread != nullptr ? thread::id(s->thread) : thread::id(s);
+  // A block that was adopted later must not change who we are.
+  const auto* const b = static_cast<const detail::thread_block*>(s->thread);
+  return b != nullptr && b->bytes != 0 ? thread::id(b) : thread::id(s);
 }
 
 unsigned thread::hardware_concurrency() noexcept {

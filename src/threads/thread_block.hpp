@@ -4,25 +4,22 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "strata/detail/parking.hpp"
 #include "strata/detail/thread_block.hpp"
 #include "sync/spin_lock.hpp"
+#include "threads/specifics.hpp"
 #include "threads/waiter.hpp"
 
 namespace strata::detail {
-
-struct specific_value {
-  void* value = nullptr;
-  void (*destroy)(void* value, void* argument) = nullptr;
-  void* argument = nullptr;
-};
 
 struct thread_extras {
   std::string name;
   std::size_t stack_bytes = 0;
   void (*body)(task&) = nullptr;  // of a thread whose stack has a size of its own
   std::map<const void*, specific_value> specifics;
+  std::vector<exit_call> at_exit;
 
   // Interruption (cancellation, stop requests): by another thread, at any time.
   spin_lock lock;

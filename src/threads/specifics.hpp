@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a thread's values are.
+#pragma once
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "strata/detail/specifics.hpp"
+
+namespace strata::detail {
+
+struct exit_call {
+  void (*call)(void*) noexcept;
+  void* argument;
+};
+
+// Destroys the values, in rounds, because their destructors can set others; what is still there
+// after the last round is forgotten, as in POSIX. Then makes the calls.
+void end_specifics(std::map<const void*, specific_value>& values, std::vector<exit_call>& calls);
+
+}  // namespace strata::detail

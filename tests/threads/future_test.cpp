@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+// A result comes once, from anywhere, and everybody who waits for it gets it.
+#include "strata/future.hpp"
+
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../sched/support.hpp"
+#include "strata/thread.hpp"
+
+namespace strata::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+template <class F>
+void expect_code(future_errc wanted, F f) {
+  try {
+    f();
+    ADD_FAILURE() << "no exception";
+  } catch (const future_error& e) {
+    EXPECT_EQ(e.code(), wanted) << e.what();
+  }
+}
+
+TEST(future, value_reference_and_nothing) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    promise<std::unique_ptr<int>> p;
+    auto f = p.get_future();
+    EXPECT_TRUE(f.valid());
+    EXPECT_EQ(f.wait_for(0s), future_status::timeout);
+    thread t([&] { p.set_value(std::make_unique<int>(7)); });
+    EXPECT_EQ(*f.get(), 7);
+    EXPECT_FALSE(f.valid());
+    t.join();
+
+    int object = 0;
+    promise<int&> by_reference;
+    auto r = by_reference.get_future();
+    by_reference.set_value(object);
+    EXPECT_EQ(r.wait_for(0s), future_status::ready);
+    EXPECT_EQ(&r.get(), &object);
+
+    promise<void> nothing;
+    auto n = nothing.get_future();
+    thread later([&] { nothing.set_value(); });
+    n.wait();
+    EXPECT_TRUE(n.valid());
+    n.get();
+    later.join();
+  });
+}
+
+TEST(future, exceptions_are_rethrown) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    promise<int> p;
+    auto f = p.get_future();
+    thread t([&] { p.set_exception(std::make_exception_ptr(std::runtime_error("no"))); });
+    EXPECT_THROW(f.get(), std::runtime_error);
+    EXPECT_FALSE(f.valid());
+    t.join();
+  });
+}
+
+TEST(future, misuse_has_the_standards_codes) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    future<int> none;
+    EXPECT_FALSE(none.valid());
+    expect_code(future_errc::no_state, [&] { none.wait(); });
+    expect_code(future_errc::no_state, [&] { none.get(); });
+    expect_code(future_errc::no_state, [&] { (void)none.wait_for(1s); });
+    promise<int> p;
+    auto f = p.get_future();
+    expect_code(future_errc::future_already_retrieved, [&] { (void)p.get_future(); });
+    p.set_value(1);
+    expect_code(future_errc::promise_already_satisfied, [&] { p.set_value(2); });
+    expect_code(future_errc::promise_already_satisfied,
+                [&] { p.set_exception(std::make_exception_ptr(1)); });
+    EXPECT_EQ(f.get(), 1);
+    promise<int> moved(std::move(p));
+    expect_code(future_errc::no_state, [&] { p.set_value(3); });
+    expect_code(future_errc::no_state, [&] { (void)p.get_future(); });
+    packaged_task<int()> empty;
+    EXPECT_FALSE(empty.valid());
+    expect_code(future_errc::no_state, [&] { empty(); });
+    expect_code(future_errc::no_state, [&] { empty.reset(); });
+  });
+}
+
+TEST(future, broken_promises_are_told) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    future<int> f;
+    {
+      promise<int> p;
+      f = p.get_future();
+    }
+    expect_code(future_errc::broken_promise, [&] { f.get(); });
+    promise<int> p;
+    f = p.get_future();
+    p = promise<int>();
+    expect_code(future_errc::broken_promise, [&] { f.get(); });
+    packaged_task<int()> task([] { return 1; });
+    f = task.get_future();
+    thread dropped([t = std::move(task)] { (void)t; });
+    dropped.join();
+    expect_code(future_errc::broken_promise, [&] { f.get(); });
+  });
+}
+
+struct refuses_copies {
+  bool refuse = false;
+  refuses_copies() = default;
+  refuses_copies(const refuses_copies& other) : refuse(other.refuse) {
+    if (refuse) throw std::runtime_error("copy");
+  }
+};
+
+TEST(future, a_value_that_cannot_be_copied_leaves_the_promise_open) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    promise<refuses_copies> p;
+    auto f = p.get_future();
+    refuses_copies value;
+    value.refuse = true;
+    EXPECT_THROW(p.set_value(value), std::runtime_error);
+    EXPECT_EQ(f.wait_for(0s), future_status::timeout);
+    value.refuse = false;
+    p.set_value(value);
+    EXPECT_FALSE(f.get().refuse);
+  });
+}
+
+TEST(future, swap_and_allocators) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    promise<int> a(std::allocator_arg, std::allocator<int>());
+    promise<int> b;
+    auto fa = a.get_future();
+    swap(a, b);
+    b.set_value(5);
+    EXPECT_EQ(fa.get(), 5);
+    static_assert(std::uses_allocator_v<promise<int>, std::allocator<int>>);
+    static_assert(!std::is_copy_constructible_v<promise<int>>);
+    static_assert(!std::is_copy_constructible_v<future<int>>);
+    static_assert(std::is_nothrow_move_constructible_v<future<int>>);
+  });
+}
+
+TEST(shared_future, all_waiters_get_it) {
+  runtime rt(with_workers(4));
+  rt.run([] {
+    promise<std::string> p;
+    shared_future<std::string> f = p.get_future().share();
+    std::vector<thread> threads;
+    std::atomic<int> right{0};
+    for (int i = 0; i < 50; ++i) {
+      threads.emplace_back([f, &right] {
+        if (f.get() == "hello") ++right;
+      });
+    }
+    std::thread outside([f, &right] {
+      if (f.get() == "hello") ++right;
+    });
+    p.set_value("hello");
+    for (thread& t : threads) t.join();
+    outside.join();
+    EXPECT_EQ(right, 51);
+    EXPECT_EQ(&f.get(), &f.get());
+    promise<void> fails;
+    shared_future<void> g = fails.get_future();
+    fails.set_exception(std::make_exception_ptr(std::logic_error("x")));
+    EXPECT_THROW(g.get(), std::logic_error);
+    EXPECT_THROW(g.get(), std::logic_error);
+    EXPECT_TRUE(g.valid());
+  });
+}
+
+TEST(future, timed_waits) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    promise<int> p;
+    auto f = p.get_future();
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_EQ(f.wait_for(2ms), future_status::timeout);
+    EXPECT_GE(std::chrono::steady_clock::now() - began, 2ms);
+    EXPECT_EQ(f.wait_until(std::chrono::system_clock::now() + 2ms), future_status::timeout);
+    EXPECT_EQ(f.wait_until(std::chrono::steady_clock::now() - 1h), future_status::timeout);
+    thread t([&] { p.set_value(1); });
+    EXPECT_EQ(f.wait_for(24h), future_status::ready);
+    t.join();
+  });
+}
+
+TEST(future, at_thread_exit) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    promise<int> p;
+    promise<void> q;
+    auto f = p.get_future();
+    auto g = q.get_future();
+    binary_semaphore set(0), go(0);
+    static std::atomic<bool> cleaned{false};
+    cleaned = false;
+    thread_specific_ptr<int> mine([](int*) { cleaned = true; });
+    int object = 0;
+    thread t([&] {
+      mine.reset(&object);
+      p.set_value_at_thread_exit(3);
+      q.set_exception_at_thread_exit(std::make_exception_ptr(std::runtime_error("at exit")));
+      set.release();
+      go.acquire();
+    });
+    set.acquire();
+    expect_code(future_errc::promise_already_satisfied, [&] { p.set_value(4); });
+    EXPECT_EQ(f.wait_for(1ms), future_status::timeout);
+    go.release();
+    EXPECT_EQ(f.get(), 3);
+    EXPECT_TRUE(cleaned);  // values go first
+    EXPECT_THROW(g.get(), std::runtime_error);
+    t.join();
+
+    packaged_task<int(int)> task([](int x) { return x * x; });
+    auto h = task.get_future();
+    thread u([&] {
+      task.make_ready_at_thread_exit(4);
+      EXPECT_EQ(h.wait_for(0s), future_status::timeout);
+    });
+    EXPECT_EQ(h.get(), 16);
+    u.join();
+
+    // The promise may go before the thread does.
+    future<int> late;
+    thread v([&] {
+      promise<int> inner;
+      late = inner.get_future();
+      inner.set_value_at_thread_exit(9);
+    });
+    v.join();
+    EXPECT_EQ(late.get(), 9);
+  });
+}
+
+TEST(future, at_the_exit_of_a_thread_from_outside) {
+  promise<int> p;
+  auto f = p.get_future();
+  std::thread t([&] { p.set_value_at_thread_exit(3); });
+  EXPECT_EQ(f.get(), 3);  // this thread is from outside, too
+  t.join();
+}
+
+TEST(condition_variable, notified_at_thread_exit) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    mutex m;
+    condition_variable changed;
+    bool ended = false;
+    thread t([&] {
+      std::unique_lock lock(m);
+      ended = true;
+      notify_all_at_thread_exit(changed, std::move(lock));
+      EXPECT_FALSE(m.try_lock());
+    });
+    {
+      std::unique_lock lock(m);
+      changed.wait(lock, [&] { return ended; });
+    }
+    t.join();
+  });
+}
+
+TEST(packaged_task, calls_and_resets) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    packaged_task<int(int, std::unique_ptr<int>)> task(
+        [](int a, std::unique_ptr<int> b) { return a + *b; });
+    auto f = task.get_future();
+    thread t(std::ref(task), 1, std::make_unique<int>(2));
+    EXPECT_EQ(f.get(), 3);
+    t.join();
+    expect_code(future_errc::promise_already_satisfied, [&] { task(1, std::make_unique<int>(2)); });
+    task.reset();
+    f = task.get_future();
+    task(3, std::make_unique<int>(4));
+    EXPECT_EQ(f.get(), 7);
+
+    packaged_task<void()> throws([] { throw std::runtime_error("x"); });
+    auto g = throws.get_future();
+    EXPECT_NO_THROW(throws());
+    EXPECT_THROW(g.get(), std::runtime_error);
+
+    packaged_task<int&()> refers([x = 0]() mutable -> int& { return x; });
+    packaged_task<int&()> other;
+    swap(refers, other);
+    EXPECT_FALSE(refers.valid());
+    auto h = other.get_future();
+    other();
+    EXPECT_EQ(h.get(), 0);
+  });
+}
+
+TEST(async, in_a_thread) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    auto f = strata::async(
+        launch::async, [](int a) { return std::pair(a, this_thread::get_id()); }, 5);
+    const auto [value, id] = f.get();
+    EXPECT_EQ(value, 5);
+    EXPECT_NE(id, this_thread::get_id());
+    auto g = strata::async([](const std::string& s) -> std::string { throw std::runtime_error(s); },
+                           "gone");
+    EXPECT_THROW(g.get(), std::runtime_error);
+    std::vector<future<long>> all;
+    for (long i = 0; i < 200; ++i) all.push_back(strata::async([i] { return i; }));
+    long sum = 0;
+    for (auto& a : all) sum += a.get();
+    EXPECT_EQ(sum, 19900);
+  });
+}
+
+TEST(async, its_last_future_waits_for_the_thread) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    std::atomic<bool> ended{false};
+    {
+      auto f = strata::async(launch::async, [&] {
+        for (int i = 0; i < 100; ++i) this_thread::yield();
+        ended = true;
+      });
+      (void)f.wait_for(0s);
+    }
+    EXPECT_TRUE(ended);
+    thread_specific_ptr<tracked> mine;
+    const int before = tracked::living();
+    auto f = strata::async(launch::async, [&] { mine.reset(new tracked(1)); });
+    f.wait();
+    EXPECT_EQ(tracked::living(), before);  // the thread has ended, not only the call
+  });
+}
+
+TEST(async, deferred) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    int calls = 0;
+    auto f = strata::async(launch::deferred, [&] {
+      ++calls;
+      return this_thread::get_id();
+    });
+    EXPECT_EQ(f.wait_for(1h), future_status::deferred);
+    EXPECT_EQ(f.wait_until(std::chrono::steady_clock::now()), future_status::deferred);
+    EXPECT_EQ(calls, 0);
+    EXPECT_EQ(f.get(), this_thread::get_id());
+    EXPECT_EQ(calls, 1);
+    {
+      auto never = strata::async(launch::deferred, [&] { ++calls; });
+    }
+    EXPECT_EQ(calls, 1);
+    // One of many waiters makes the call.
+    std::atomic<int> made{0};
+    shared_future<int> shared = strata::async(launch::deferred, [&] {
+                                  this_thread::yield();
+                                  return ++made;
+                                }).share();
+    std::vector<thread> threads;
+    for (int i = 0; i < 20; ++i) threads.emplace_back([shared] { EXPECT_EQ(shared.get(), 1); });
+    for (thread& t : threads) t.join();
+    EXPECT_EQ(made, 1);
+    EXPECT_EQ(shared.wait_for(0s), future_status::ready);
+  });
+}
+
+// The waiter ends the promise at once, while set_value() is still on its way out.
+TEST(future, the_state_may_go_as_soon_as_it_is_ready) {
+  runtime rt(with_workers(4));
+  rt.run([] {
+    for (int i = 0; i < scaled(20'000, 2'000); ++i) {
+      auto p = std::make_unique<promise<int>>();
+      auto f = p->get_future();
+      thread t([q = p.get(), i] { q->set_value(i); });
+      ASSERT_EQ(f.get(), i);
+      t.join();
+      p.reset();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace strata::test
