@@ -10,16 +10,13 @@
 #include <vector>
 
 #include "apps/common/program.hpp"
+#include "apps/radixsort/idle_meter.hpp"
 #include "apps/radixsort/keys.hpp"
 #include "apps/radixsort/nptl.hpp"
 #include "apps/radixsort/passes.hpp"
 #include "apps/radixsort/request.hpp"
 #include "apps/radixsort/sort.hpp"
-
-#ifdef RADIXSORT_WITH_STRATA  // until the threads are complete
 #include "apps/radixsort/strata.hpp"
-
-#endif
 
 namespace {
 
@@ -36,10 +33,9 @@ struct outcome {
 struct report {
   std::vector<outcome> outcomes;
   double drawing_seconds = 0;
-  double seconds = 0;  // sum of the medians
-  // What each worker has done: before the keys were drawn, before they were first sorted, at the
-  // end. Empty without a runtime.
-  std::vector<strata::statistics> stages;
+  double seconds = 0;                   // sum of the medians
+  std::vector<double> idle_drawing_ms;  // of each worker
+  std::vector<double> idle_sorting_ms;
 };
 
 using seconds_clock = std::chrono::steady_clock;
@@ -49,26 +45,27 @@ double seconds_since(seconds_clock::time_point start) {
 
 void sort_once(const request& r, radixsort::passes& work) {
   using namespace radixsort;
-#ifdef RADIXSORT_WITH_STRATA
   if (r.engine == "strata") {
     return r.sync == "fork" ? sort_by_fork<strata_threads>(work)
                             : sort_by_barrier<strata_threads>(work);
   }
-#endif
   return r.sync == "fork" ? sort_by_fork<nptl>(work) : sort_by_barrier<nptl>(work);
 }
 
 outcome sort_with(const request& r, unsigned radix_bits, const std::vector<radixsort::key>& drawn,
-                  std::vector<radixsort::key>& keys, std::vector<radixsort::key>& other) {
+                  std::vector<radixsort::key>& keys, std::vector<radixsort::key>& other,
+                  radixsort::idle_meter& idle) {
   outcome o;
   o.radix_bits = radix_bits;
   std::vector<double> seconds;
   for (unsigned i = 0; i < r.repetitions; ++i) {
     std::copy(drawn.begin(), drawn.end(), keys.begin());
     radixsort::passes work(keys, other, r.threads, radix_bits);
+    idle.start();
     const auto start = seconds_clock::now();
     sort_once(r, work);
     seconds.push_back(seconds_since(start));
+    idle.stop();
     o.found = radixsort::summary_of(work.sorted());
   }
   std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2, seconds.end());
@@ -78,38 +75,23 @@ outcome sort_with(const request& r, unsigned radix_bits, const std::vector<radix
 
 report sort_all(const request& r, const strata::runtime* runtime) {
   report all;
-  const auto look = [&] {
-    if (runtime != nullptr) all.stages.push_back(runtime->stats());
-  };
-  look();
+  radixsort::idle_meter drawing(runtime);
+  radixsort::idle_meter sorting(runtime);
+  drawing.start();
   const auto start = seconds_clock::now();
   const std::vector<radixsort::key> drawn = radixsort::draw_keys(r.keys_log2);
   all.drawing_seconds = seconds_since(start);
+  drawing.stop();
   // Written once before the clock starts, so that no time goes into finding pages for them.
   std::vector<radixsort::key> keys(drawn.size());
   std::vector<radixsort::key> other(drawn.size());
-  look();
   for (unsigned bits = r.radix_bits_first; bits <= r.radix_bits_last; ++bits) {
-    all.outcomes.push_back(sort_with(r, bits, drawn, keys, other));
+    all.outcomes.push_back(sort_with(r, bits, drawn, keys, other, sorting));
     all.seconds += all.outcomes.back().seconds;
   }
-  look();
+  all.idle_drawing_ms = drawing.milliseconds();
+  all.idle_sorting_ms = sorting.milliseconds();
   return all;
-}
-
-// Table 3 of the paper: how long each worker had nothing to run, asleep or looking for something.
-nlohmann::json idle_between(const strata::statistics& from, const strata::statistics& to) {
-  nlohmann::json idle = nlohmann::json::array();
-  for (std::size_t w = 0; w < to.workers.size(); ++w) {
-    double ns = 0;
-    for (const strata::bucket b :
-         {strata::bucket::idle, strata::bucket::steal, strata::bucket::steal_wait}) {
-      const auto i = static_cast<std::size_t>(b);
-      ns += static_cast<double>(to.workers[w].ns[i] - from.workers[w].ns[i]);
-    }
-    idle.push_back(ns / 1e6);
-  }
-  return idle;
 }
 
 nlohmann::json to_json(const request& r, const outcome& o) {
@@ -141,9 +123,6 @@ void print(const request& r, const outcome& o) {
 // The threads of the kernel need no runtime, except to take this process's place in a job.
 report run(apps::program& p, const request& r) {
   const bool with_runtime = r.engine == "strata";
-#ifndef RADIXSORT_WITH_STRATA
-  if (with_runtime) throw strata::user_error("--engine strata is not built in; take nptl");
-#endif
   std::optional<strata::runtime> runtime;
   if (with_runtime || apps::program::in_job()) {
     p.starts_runtime();
@@ -185,9 +164,9 @@ int body(apps::program& p) {
   }
   nlohmann::json result = {
       {"sorts", sorts}, {"published", known.published}, {"drawing_seconds", all.drawing_seconds}};
-  if (!all.stages.empty()) {
-    result["idle_drawing_ms"] = idle_between(all.stages[0], all.stages[1]);
-    result["idle_sorting_ms"] = idle_between(all.stages[1], all.stages[2]);
+  if (r.engine == "strata") {
+    result["idle_drawing_ms"] = all.idle_drawing_ms;
+    result["idle_sorting_ms"] = all.idle_sorting_ms;
   }
   return p.finish({{"keys_log2", r.keys_log2},
                    {"threads", r.threads},

@@ -10,8 +10,9 @@
 
 namespace bench {
 
-// Kernel threads have no workers: the process stays on the first so many of its processors.
-inline void keep_on_processors(unsigned number) {
+// Kernel threads have no workers: the process stays on the first so many of its processors, or on
+// all if they are fewer. Returns their number.
+inline unsigned keep_on_processors(unsigned number) {
   cpu_set_t allowed;
   cpu_set_t kept;
   CPU_ZERO(&kept);
@@ -23,6 +24,7 @@ inline void keep_on_processors(unsigned number) {
     ++count;
   }
   if (sched_setaffinity(0, sizeof kept, &kept) != 0) arguments::refuse("sched_setaffinity");
+  return count;
 }
 
 // With stacks of 8 MiB glibc re-uses only five of them, and making a thread takes longer.

@@ -173,7 +173,7 @@ def lines(title, x_title, panels, logarithmic=False):
         x0, x1, y0, y1 = ox + 44, ox + panel_w - 10, oy + panel_h - 6, oy + 8
         points = [p for line in drawn.values() for p in line]
         xs = sorted({p[0] for p in points})
-        top = max(p[1] for p in points) * 1.1
+        top = max(p[1] for p in points) * 1.1 or 1.0  # all of them 0: any scale will do
 
         def place(v):
             return math.log(v) if logarithmic else v

@@ -231,7 +231,7 @@ int threads_main(const char* implementation, const arguments& given, bool slow) 
   }
   if (what == "create-join") return measured([=] { return kernel::create_join(1000 * scale); });
   if (const unsigned n = number_after("create-", 100'000)) {
-    return measured([=] { return kernel::create_many_join(n, scale); });
+    return measured([=] { return kernel::create_many_join(n, 10 * scale); });
   }
   if (what == "mutex-free") return measured([] { return kernel::locks(1, 200'000); });
   if (what == "mutex-contended") return measured([] { return kernel::locks(2, 1'000'000); });

@@ -100,10 +100,26 @@ std::string name_of(const testing::TestParamInfo<every_engine::ParamType>& info)
 }
 
 INSTANTIATE_TEST_SUITE_P(radixsort, every_engine,
-                         testing::Combine(testing::Values("nptl"),
+                         testing::Combine(testing::Values("strata", "nptl"),
                                           testing::Values("barrier", "fork"),
                                           testing::Values(1, 2)),
                          name_of);
+
+// Every policy must sort; what it does to time is for bench/bear.
+TEST(radixsort, every_policy) {
+  for (const std::string policy : {"steal", "rotator", "locked"}) {
+    for (const std::string sync : {"barrier", "fork"}) {
+      const outcome o =
+          run_line("radixsort 10 --json --strata-workers 3 --policy " + policy + " --sync " + sync);
+      ASSERT_EQ(o.exit_code, 0) << policy << ": " << o.err;
+      const json object = json::parse(o.last_line());
+      EXPECT_EQ(object.at("parameters").at("policy"), policy);
+      EXPECT_EQ(object.at("workers"), 3);
+      EXPECT_EQ(object.at("result").at("idle_sorting_ms").size(), 3U);
+      EXPECT_EQ(object.at("result").at("sorts").at(0).at("fnv1a64"), "0e2d5f58c93f1ccb");
+    }
+  }
+}
 
 class refused_sort : public testing::TestWithParam<const char*> {};
 
