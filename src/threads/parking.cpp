@@ -45,6 +45,12 @@ bucket& bucket_of(const void* address) noexcept {
   return table[(a * 0x9E37'79B9'7F4A'7C15U) >> (64 - bucket_bits)];
 }
 
+}  // namespace
+
+thread_local constinit thread_block* outside_block = nullptr;
+
+namespace {
+
 void on_deadline(timers::entry& e) noexcept { wake(static_cast<waiter&>(e), unparked::timed_out); }
 
 struct request {
@@ -129,6 +135,7 @@ unparked park(const parking& how) {
   request r{how, {}, nullptr};
   r.w.address.store(how.address, std::memory_order_relaxed);
   r.w.fire = &on_deadline;
+  if (how.interruptible && this_worker().owner == nullptr) r.interruptible = outside_block;
   if (this_worker().owner != nullptr) {
     if (how.interruptible) r.interruptible = current_block();
     suspend(&commit, &r);

@@ -30,6 +30,9 @@ struct thread_extras {
 // With the thread itself as the caller; made when missing.
 thread_extras& extras_of(thread_block& b);
 
+// Of a thread from outside: what can interrupt its waits; null: nothing.
+extern thread_local constinit thread_block* outside_block;
+
 // False when an interruption has come before: then the caller does not wait.
 bool begin_wait(thread_block& b, waiter& w) noexcept;
 void end_wait(thread_block& b) noexcept;

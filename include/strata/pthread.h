@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* POSIX threads on strata's workers, for C and C++. Each function is its namesake of POSIX with `strata_` in front: the
+   same arguments, results and errors, on the C library's own types, so static initialisers and the functions on attributes
+   (pthread_attr_*, pthread_mutexattr_*, pthread_condattr_*, pthread_rwlockattr_*, pthread_barrierattr_*) stay the C
+   library's. An object belongs to one side: what strata_pthread_mutex_init() has made, or a static initialiser, is used
+   with strata_ functions alone.
+
+     pthread_t t;
+     int error = strata_pthread_create(&t, NULL, work, argument);
+     if (error == 0) error = strata_pthread_join(t, NULL);
+
+   Called within strata::runtime::run(), a thread is made in that runtime. Otherwise the first strata_pthread_create()
+   starts one for the process, with the settings of the STRATA_* variables; threads from outside may call everything here,
+   and block where a thread of ours is suspended. docs/pthread.md says what differs from kernel threads. */
+#ifndef STRATA_PTHREAD_H
+#define STRATA_PTHREAD_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stddef.h>
+#include <time.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- threads ---- */
+/* EAGAIN: no memory, or no room for another stack. EINVAL: the attributes. The stack is the runtime's usual one unless the
+   attributes ask for another size; a stack given with pthread_attr_setstack() is used for its size only. */
+int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument);
+int strata_pthread_join(pthread_t thread, void** result);
+int strata_pthread_tryjoin_np(pthread_t thread, void** result);
+int strata_pthread_timedjoin_np(pthread_t thread, void** result, const struct timespec* until);
+int strata_pthread_clockjoin_np(pthread_t thread, void** result, clockid_t clock, const struct timespec* until);
+int strata_pthread_detach(pthread_t thread);
+/* Runs cleanup handlers, C++ destructors and the destructors of keys. In main() it ends main() alone; the process ends,
+   with status 0, when its last thread has. */
+void strata_pthread_exit(void* result) __attribute__((noreturn));
+pthread_t strata_pthread_self(void);
+int strata_pthread_equal(pthread_t a, pthread_t b);
+int strata_pthread_setname_np(pthread_t thread, const char* name);
+int strata_pthread_getname_np(pthread_t thread, char* name, size_t bytes);
+/* Stack and detach state of the calling thread or of one that runs. */
+int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes);
+/* Threads run on any worker: set does nothing and succeeds, get tells where workers may run. */
+int strata_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t* cpus);
+int strata_pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t* cpus);
+/* SCHED_OTHER with priority 0 is what there is; ENOTSUP for other policies. */
+int strata_pthread_setschedparam(pthread_t thread, int policy, const struct sched_param* parameters);
+int strata_pthread_getschedparam(pthread_t thread, int* policy, struct sched_param* parameters);
+int strata_pthread_setschedprio(pthread_t thread, int priority);
+int strata_pthread_setconcurrency(int level);
+int strata_pthread_getconcurrency(void);
+/* ENOENT: a lightweight thread has no clock of its own. */
+int strata_pthread_getcpuclockid(pthread_t thread, clockid_t* clock);
+
+/* ---- cancellation: always deferred ---- */
+/* Cancellation points: joins, waits on condition variables and semaphores, sleeping, sigwait, testcancel. */
+int strata_pthread_cancel(pthread_t thread);
+int strata_pthread_setcancelstate(int state, int* before);
+/* PTHREAD_CANCEL_ASYNCHRONOUS is remembered and treated as deferred. */
+int strata_pthread_setcanceltype(int type, int* before);
+void strata_pthread_testcancel(void);
+
+/* ---- signals ---- */
+/* The mask of the OS thread, and what strata_pthread_kill() and strata_sigwait() know of the thread. */
+int strata_pthread_sigmask(int how, const sigset_t* set, sigset_t* before);
+/* The thread itself and one that waits in strata_sigwait() get the signal; for others the process does. */
+int strata_pthread_kill(pthread_t thread, int number);
+int strata_sigwait(const sigset_t* set, int* number);
+
+/* ---- mutexes: normal, errorcheck, recursive; ENOTSUP: process-shared, robust, with a priority protocol ---- */
+int strata_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes);
+int strata_pthread_mutex_destroy(pthread_mutex_t* mutex);
+int strata_pthread_mutex_lock(pthread_mutex_t* mutex);
+int strata_pthread_mutex_trylock(pthread_mutex_t* mutex);
+int strata_pthread_mutex_timedlock(pthread_mutex_t* mutex, const struct timespec* until);
+int strata_pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const struct timespec* until);
+int strata_pthread_mutex_unlock(pthread_mutex_t* mutex);
+int strata_pthread_mutex_consistent(pthread_mutex_t* mutex);
+int strata_pthread_mutex_getprioceiling(const pthread_mutex_t* mutex, int* ceiling);
+int strata_pthread_mutex_setprioceiling(pthread_mutex_t* mutex, int ceiling, int* before);
+
+/* ---- condition variables ---- */
+int strata_pthread_cond_init(pthread_cond_t* cond, const pthread_condattr_t* attributes);
+int strata_pthread_cond_destroy(pthread_cond_t* cond);
+int strata_pthread_cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex);
+int strata_pthread_cond_timedwait(pthread_cond_t* cond, pthread_mutex_t* mutex, const struct timespec* until);
+int strata_pthread_cond_clockwait(pthread_cond_t* cond, pthread_mutex_t* mutex, clockid_t clock,
+                                  const struct timespec* until);
+int strata_pthread_cond_signal(pthread_cond_t* cond);
+int strata_pthread_cond_broadcast(pthread_cond_t* cond);
+
+/* ---- read-write locks ---- */
+int strata_pthread_rwlock_init(pthread_rwlock_t* lock, const pthread_rwlockattr_t* attributes);
+int strata_pthread_rwlock_destroy(pthread_rwlock_t* lock);
+int strata_pthread_rwlock_rdlock(pthread_rwlock_t* lock);
+int strata_pthread_rwlock_tryrdlock(pthread_rwlock_t* lock);
+int strata_pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const struct timespec* until);
+int strata_pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const struct timespec* until);
+int strata_pthread_rwlock_wrlock(pthread_rwlock_t* lock);
+int strata_pthread_rwlock_trywrlock(pthread_rwlock_t* lock);
+int strata_pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const struct timespec* until);
+int strata_pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const struct timespec* until);
+int strata_pthread_rwlock_unlock(pthread_rwlock_t* lock);
+
+/* ---- barriers, spin locks, once ---- */
+int strata_pthread_barrier_init(pthread_barrier_t* barrier, const pthread_barrierattr_t* attributes, unsigned count);
+int strata_pthread_barrier_destroy(pthread_barrier_t* barrier);
+int strata_pthread_barrier_wait(pthread_barrier_t* barrier);
+int strata_pthread_spin_init(pthread_spinlock_t* lock, int shared);
+int strata_pthread_spin_destroy(pthread_spinlock_t* lock);
+/* Lets other threads of its worker run when it takes long. */
+int strata_pthread_spin_lock(pthread_spinlock_t* lock);
+int strata_pthread_spin_trylock(pthread_spinlock_t* lock);
+int strata_pthread_spin_unlock(pthread_spinlock_t* lock);
+int strata_pthread_once(pthread_once_t* once, void (*initialise)(void));
+
+/* ---- keys ---- */
+int strata_pthread_key_create(pthread_key_t* key, void (*destroy)(void*));
+int strata_pthread_key_delete(pthread_key_t key);
+void* strata_pthread_getspecific(pthread_key_t key);
+int strata_pthread_setspecific(pthread_key_t key, const void* value);
+
+/* ---- semaphores: unnamed; those of sem_open() work too, by looking again and again ---- */
+int strata_sem_init(sem_t* semaphore, int shared, unsigned value);
+int strata_sem_destroy(sem_t* semaphore);
+int strata_sem_wait(sem_t* semaphore);
+int strata_sem_trywait(sem_t* semaphore);
+int strata_sem_timedwait(sem_t* semaphore, const struct timespec* until);
+int strata_sem_clockwait(sem_t* semaphore, clockid_t clock, const struct timespec* until);
+int strata_sem_post(sem_t* semaphore);
+int strata_sem_getvalue(sem_t* semaphore, int* value);
+
+/* ---- time ---- */
+int strata_sched_yield(void);
+int strata_nanosleep(const struct timespec* time, struct timespec* left);
+int strata_clock_nanosleep(clockid_t clock, int flags, const struct timespec* time, struct timespec* left);
+int strata_usleep(unsigned microseconds);
+unsigned strata_sleep(unsigned seconds);
+
+/* ---- what the C library's pthread_cleanup_push() and _pop() expand to in C ---- */
+struct strata_cleanup {
+  void (*routine)(void*);
+  void* argument;
+  int canceltype;
+  struct strata_cleanup* before;
+};
+/* The handler lies in the caller's frame. */
+void strata_cleanup_push(struct strata_cleanup* handler, void (*routine)(void*), void* argument);
+void strata_cleanup_pop(struct strata_cleanup* handler, int execute);
+/* Of a `__pthread_unwind_buf_t`. */
+void strata_pthread_register_cancel(void* buffer);
+void strata_pthread_unregister_cancel(void* buffer);
+void strata_pthread_register_cancel_defer(void* buffer);
+void strata_pthread_unregister_cancel_restore(void* buffer);
+void strata_pthread_unwind_next(void* buffer) __attribute__((noreturn));
+
+#ifdef __cplusplus
+}
+
+/* A handler that runs when the thread is cancelled or exits, when its scope is left, or never:
+     strata_pthread_cleanup_push(release, thing);  ...  strata_pthread_cleanup_pop(1);                                  */
+struct strata_cleanup_scope {
+  void (*routine)(void*);
+  void* argument;
+  bool execute = true;
+  strata_cleanup_scope(void (*r)(void*), void* a) : routine(r), argument(a) {}
+  strata_cleanup_scope(const strata_cleanup_scope&) = delete;
+  strata_cleanup_scope& operator=(const strata_cleanup_scope&) = delete;
+  ~strata_cleanup_scope() {
+    if (execute) routine(argument);
+  }
+};
+#define strata_pthread_cleanup_push(routine, argument) \
+  do {                                                 \
+    strata_cleanup_scope strata_scope_((routine), (argument))
+#define strata_pthread_cleanup_pop(run)  \
+    strata_scope_.execute = (run) != 0;  \
+  } while (0)
+#else
+#define strata_pthread_cleanup_push(routine, argument) \
+  do {                                                 \
+    struct strata_cleanup strata_scope_;               \
+    strata_cleanup_push(&strata_scope_, (routine), (argument))
+#define strata_pthread_cleanup_pop(run)          \
+    strata_cleanup_pop(&strata_scope_, (run));   \
+  } while (0)
+#endif
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cancellation is deferred: a request ends the wait that the thread is in, or the next one.
+#include <cerrno>
+#include <mutex>
+
+#include "pthread/record.hpp"
+#include "pthread/wait.hpp"
+
+using namespace strata::detail;
+using namespace strata::detail::posix;
+
+extern "C" {
+
+int strata_pthread_cancel(pthread_t thread) {
+  if (!is_ours(thread)) return pthread_cancel(thread);
+  record* const r = find_record(thread);
+  if (r == nullptr) return ESRCH;
+  if (r == self_if_any()) {
+    interrupt(*r->body);
+    if (r->cancel_type == PTHREAD_CANCEL_ASYNCHRONOUS) act_on_cancellation();
+    return 0;
+  }
+  {
+    const std::lock_guard lock(r->more.lock);
+    if (!is_still(*r, thread)) return ESRCH;
+    if ((r->life.load(std::memory_order_relaxed) & record::ended) != 0) return 0;
+    if (r->body == r) {
+      r->more.interrupted = true;
+      if (r->more.parked != nullptr) wake(*r->more.parked, unparked::interrupted);
+      return 0;
+    }
+  }
+  interrupt(*r->body);
+  return 0;
+}
+
+int strata_pthread_setcancelstate(int state, int* before) {
+  if (state != PTHREAD_CANCEL_ENABLE && state != PTHREAD_CANCEL_DISABLE) return EINVAL;
+  record& r = self();
+  const bool could = r.may_be_cancelled.load(std::memory_order_relaxed);
+  if (before != nullptr) *before = could ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE;
+  r.may_be_cancelled.store(state == PTHREAD_CANCEL_ENABLE, std::memory_order_relaxed);
+  if (state == PTHREAD_CANCEL_ENABLE && r.cancel_type == PTHREAD_CANCEL_ASYNCHRONOUS)
+    act_on_cancellation();
+  return 0;
+}
+
+int strata_pthread_setcanceltype(int type, int* before) {
+  if (type != PTHREAD_CANCEL_DEFERRED && type != PTHREAD_CANCEL_ASYNCHRONOUS) return EINVAL;
+  record& r = self();
+  if (before != nullptr) *before = r.cancel_type;
+  r.cancel_type = type;
+  if (type == PTHREAD_CANCEL_ASYNCHRONOUS) act_on_cancellation();
+  return 0;
+}
+
+void strata_pthread_testcancel() { act_on_cancellation(); }
+}

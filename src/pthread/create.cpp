@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making and joining threads.
+#include <limits.h>
+
+#include <bit>
+#include <cerrno>
+#include <mutex>
+#include <new>
+
+#include "pthread/exit.hpp"
+#include "pthread/process_runtime.hpp"
+#include "pthread/record.hpp"
+#include "pthread/wait.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/detail/join.hpp"
+#include "strata/error.hpp"
+
+namespace strata::detail::posix {
+namespace {
+
+// Threads alive, by the power of two that their stack's size is: a pool that is exhausted must be
+// told to who makes the thread, not found out by the worker that begins it.
+constinit std::array<std::atomic<std::size_t>, 64> stacks_in_use{};
+
+std::atomic<std::size_t>& users_of(std::size_t stack_bytes) noexcept {
+  return stacks_in_use[static_cast<std::size_t>(std::bit_width(stack_bytes)) - 1];
+}
+
+// Noexcept: an exception that leaves the thread ends the program, where it was thrown.
+void body(task& t) noexcept {
+  auto& r = static_cast<record&>(static_cast<thread_block&>(t));
+  this_place().current->thread = &r;
+  run_to_exit(r);
+  r.leaving = true;
+  end_keys(r);
+  end_specifics(r.more.specifics, r.more.at_exit);
+  this_place().current->thread = nullptr;
+  users_of(r.stack_bytes != 0 ? r.stack_bytes : r.home->stacks.stack_bytes())
+      .fetch_sub(1, std::memory_order_relaxed);
+  end_record(r);
+}
+
+void run_on_own_size(task& t, worker& w) {
+  auto& r = static_cast<record&>(static_cast<thread_block&>(t));
+  auto& p = static_cast<place&>(w);
+  stack* const s = p.fresh_stack(p.owner->stacks_of(r.stack_bytes));
+  s->running = &t;
+  s->kind = t.type;
+  p.events.dispatched.add();
+  p.continue_stack(*s);
+}
+
+const char* name_of_type() { return "pthread"; }
+constexpr task_type usual{&run_on_stack, &body, nullptr, &name_of_type};
+constexpr task_type sized{&run_on_own_size, &body, nullptr, &name_of_type};
+
+struct request {
+  bool detached = false;
+  std::size_t stack_bytes = 0;
+};
+
+int read_attributes(const pthread_attr_t* a, request& r) {
+  if (a == nullptr) return 0;
+  int state = 0;
+  if (const int error = pthread_attr_getdetachstate(a, &state)) return error;
+  r.detached = state == PTHREAD_CREATE_DETACHED;
+  std::size_t bytes = 0;
+  if (const int error = pthread_attr_getstacksize(a, &bytes)) return error;
+  pthread_attr_t usual_attributes;
+  std::size_t usual_bytes = 0;
+  if (const int error = pthread_attr_init(&usual_attributes)) return error;
+  pthread_attr_getstacksize(&usual_attributes, &usual_bytes);
+  pthread_attr_destroy(&usual_attributes);
+  if (bytes == usual_bytes) return 0;
+  constexpr std::size_t largest = std::size_t{1} << 30;
+  if (bytes > largest) return EAGAIN;
+  // Ours has its header in there, and calls into the runtime below the program's own.
+  constexpr std::size_t for_us = 16 * 1024;
+  r.stack_bytes = std::bit_ceil(bytes + for_us);
+  return 0;
+}
+
+bool has_not_ended(void* r) {
+  return (static_cast<record*>(r)->life.load(std::memory_order_acquire) & record::ended) == 0;
+}
+
+int join(pthread_t t, void** result, const deadline& until) {
+  if (const int error = until.check()) return error;
+  record* const r = find_record(t);
+  if (r == nullptr) return ESRCH;
+  if (r == self_if_any()) return EDEADLK;
+  act_on_cancellation();
+  std::uint32_t life = r->life.load(std::memory_order_relaxed);
+  do {
+    if ((life & (record::detached | record::joining)) != 0) return EINVAL;
+  } while (!r->life.compare_exchange_weak(life, life | record::joining, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed));
+  while (has_not_ended(r)) {
+    const unparked why = park({.what = "thread to end",
+                               .address = &r->life,
+                               .still = &has_not_ended,
+                               .argument = r,
+                               .deadline_ns = until.to_ns(),
+                               .interruptible = is_cancellable()});
+    if (why != unparked::interrupted && (why != unparked::timed_out || !until.has_passed()))
+      continue;
+    r->life.fetch_and(~record::joining, std::memory_order_relaxed);
+    if (why == unparked::timed_out) return ETIMEDOUT;
+    act_on_cancellation();
+    return join(t, result, until);
+  }
+  if (result != nullptr) *result = r->result;
+  give_record(*r);
+  return 0;
+}
+
+}  // namespace
+}  // namespace strata::detail::posix
+
+using namespace strata::detail;
+using namespace strata::detail::posix;
+
+extern "C" {
+
+int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                          void* (*start)(void*), void* argument) {
+  const kept_errno keep;
+  request wanted;
+  if (const int error = read_attributes(attributes, wanted)) return error;
+  try {
+    scheduler& home = runtime_for_new_thread();
+    record* const parent = self_if_any();
+    if (wanted.stack_bytes != 0) (void)home.stacks_of(wanted.stack_bytes);
+    const std::size_t stack_bytes =
+        wanted.stack_bytes != 0 ? wanted.stack_bytes : home.stacks.stack_bytes();
+    std::atomic<std::size_t>& users = users_of(stack_bytes);
+    if (users.fetch_add(1, std::memory_order_relaxed) >= stacks_max(stack_bytes)) {
+      users.fetch_sub(1, std::memory_order_relaxed);
+      return EAGAIN;
+    }
+    record* const r = take_record();
+    if (r == nullptr) {
+      users.fetch_sub(1, std::memory_order_relaxed);
+      return EAGAIN;
+    }
+    r->type = wanted.stack_bytes != 0 ? &sized : &usual;
+    r->stack_bytes = wanted.stack_bytes;
+    r->start = start;
+    r->argument = argument;
+    r->counted = true;
+    r->home = &home;
+    if (parent != nullptr) {
+      r->blocked = parent->blocked;
+    } else {
+      pthread_sigmask(SIG_SETMASK, nullptr, &r->blocked);
+    }
+    if (wanted.detached) r->life.store(record::detached, std::memory_order_relaxed);
+    living.fetch_add(1, std::memory_order_relaxed);
+    *thread = handle_of(*r);
+    if (this_worker().owner == &home) {
+      start_thread(*r);
+    } else {
+      home.inject(r);
+    }
+    return 0;
+  } catch (const std::exception&) {
+    return EAGAIN;  // memory, or address space for stacks
+  }
+}
+
+int strata_pthread_join(pthread_t thread, void** result) {
+  if (!is_ours(thread)) return pthread_join(thread, result);
+  const kept_errno keep;
+  return join(thread, result, {});
+}
+
+int strata_pthread_clockjoin_np(pthread_t thread, void** result, clockid_t clock,
+                                const timespec* until) {
+  if (!is_ours(thread)) return pthread_clockjoin_np(thread, result, clock, until);
+  const kept_errno keep;
+  return join(thread, result, {clock, until});
+}
+
+int strata_pthread_timedjoin_np(pthread_t thread, void** result, const timespec* until) {
+  return strata_pthread_clockjoin_np(thread, result, CLOCK_REALTIME, until);
+}
+
+int strata_pthread_tryjoin_np(pthread_t thread, void** result) {
+  if (!is_ours(thread)) return pthread_tryjoin_np(thread, result);
+  record* const r = find_record(thread);
+  if (r == nullptr) return ESRCH;
+  if (r == self_if_any()) return EDEADLK;
+  if (has_not_ended(r)) return EBUSY;
+  const kept_errno keep;
+  return join(thread, result, {});
+}
+
+int strata_pthread_detach(pthread_t thread) {
+  if (!is_ours(thread)) return pthread_detach(thread);
+  record* const r = find_record(thread);
+  if (r == nullptr) return ESRCH;
+  std::uint32_t life = r->life.load(std::memory_order_relaxed);
+  do {
+    if ((life & (record::detached | record::joining)) != 0) return EINVAL;
+  } while (!r->life.compare_exchange_weak(life, life | record::detached, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed));
+  if ((life & record::ended) != 0) give_record(*r);
+  return 0;
+}
+
+pthread_t strata_pthread_self() { return handle_of(self()); }
+
+int strata_pthread_equal(pthread_t a, pthread_t b) { return a == b ? 1 : 0; }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// As the C library does it: a forced unwinding, which C++ code may look at (catch (...) must throw
+// on) but not stop, and which visits frames of C, where cleanup handlers lie that were registered
+// with a jump buffer.
+#include "pthread/exit.hpp"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "strata/detail/thread_core.hpp"
+
+namespace strata::detail::posix {
+namespace {
+
+// What the C library puts into a __pthread_unwind_buf_t behind the registers.
+struct buffer {
+  __jmp_buf registers;
+  int mask_was_saved;
+  struct {
+    void* before;
+    int canceltype;
+  } ours;
+};
+static_assert(sizeof(buffer::ours) <= 4 * sizeof(void*));
+
+bool is_main_thread() noexcept { return getpid() == static_cast<pid_t>(syscall(SYS_gettid)); }
+
+void forgotten(_Unwind_Reason_Code, _Unwind_Exception*) {
+  std::fputs("strata: a catch (...) did not throw a thread's exit on\n", stderr);
+  std::abort();
+}
+
+// Main has ended by pthread_exit() outside a runtime, and nothing of its stack is left that
+// matters.
+[[noreturn]] void end_main(record& r) {
+  end_keys(r);
+  end_record(r);
+  wait_until_alone();
+  std::exit(0);
+}
+
+// Before each frame that is to be left. `frame` is where that frame begins, so what lies below has
+// been left already.
+_Unwind_Reason_Code visit(int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*,
+                          _Unwind_Context* context, void* argument) {
+  auto& r = *static_cast<record*>(argument);
+  const auto frame = static_cast<std::uintptr_t>(_Unwind_GetCFA(context));
+  const bool end = (actions & _UA_END_OF_STACK) != 0;
+  const auto left = [&](const void* what) {
+    return what != nullptr && (end || frame > reinterpret_cast<std::uintptr_t>(what));
+  };
+  // Of the two kinds the inner one first.
+  while (left(r.handlers) && (r.unwind_buffer == nullptr || r.unwind_buffer > r.handlers)) {
+    const strata_cleanup& h = *std::exchange(r.handlers, r.handlers->before);
+    h.routine(h.argument);
+  }
+  if (left(r.unwind_buffer)) {
+    // Runs the handler, and comes back by unwind_next().
+    auto* const b = static_cast<__cancel_jmp_buf_tag*>(r.unwind_buffer);
+    std::longjmp(reinterpret_cast<__jmp_buf_tag*>(b), 1);
+  }
+  if (left(r.base)) std::longjmp(*r.base, 1);
+  if (end) {
+    if (is_main_thread()) end_main(r);
+    std::fputs("strata: pthread_exit() found no end of the thread\n", stderr);
+    std::abort();
+  }
+  return _URC_NO_REASON;
+}
+
+[[noreturn]] void unwind(record& r) {
+  std::memcpy(&r.unwinding.exception_class, "STRATA\0", sizeof r.unwinding.exception_class);
+  r.unwinding.exception_cleanup = &forgotten;
+  _Unwind_ForcedUnwind(&r.unwinding, &visit, &r);
+  std::fputs("strata: the stack of a thread that exits cannot be unwound\n", stderr);
+  std::abort();
+}
+
+[[gnu::noinline]] void call_start(record& r) { r.result = r.start(r.argument); }
+
+}  // namespace
+
+void leave_thread(record& r, void* result) {
+  r.result = result;
+  r.leaving = true;
+  if (r.base != nullptr) unwind(r);
+  // Not begun by us: a thread of strata/thread.hpp, or the root of run().
+  if (!r.is_os_thread) throw thread_exit{};
+  if (!is_main_thread()) {
+    // The C library unwinds it, and knows nothing of these.
+    while (r.handlers != nullptr) {
+      const strata_cleanup& h = *std::exchange(r.handlers, r.handlers->before);
+      h.routine(h.argument);
+    }
+    pthread_exit(result);
+  }
+  unwind(r);
+}
+
+[[gnu::noinline]] bool run_to_exit(record& r) {
+  std::jmp_buf base;
+  record* volatile const mine = &r;
+  if (_setjmp(base) == 0) {
+    mine->base = &base;
+    call_start(*mine);
+    mine->base = nullptr;
+    return false;
+  }
+  mine->base = nullptr;
+  return true;
+}
+
+}  // namespace strata::detail::posix
+
+using namespace strata::detail;
+using namespace strata::detail::posix;
+
+extern "C" {
+
+void strata_pthread_exit(void* result) { leave_thread(self(), result); }
+
+void strata_cleanup_push(strata_cleanup* handler, void (*routine)(void*), void* argument) {
+  record& r = self();
+  handler->routine = routine;
+  handler->argument = argument;
+  handler->before = r.handlers;
+  r.handlers = handler;
+}
+
+void strata_cleanup_pop(strata_cleanup* handler, int execute) {
+  self().handlers = handler->before;
+  if (execute != 0) handler->routine(handler->argument);
+}
+
+void strata_pthread_register_cancel(void* raw) {
+  record& r = self();
+  static_cast<buffer*>(raw)->ours.before = r.unwind_buffer;
+  r.unwind_buffer = raw;
+}
+
+void strata_pthread_unregister_cancel(void* raw) {
+  self().unwind_buffer = static_cast<buffer*>(raw)->ours.before;
+}
+
+void strata_pthread_register_cancel_defer(void* raw) {
+  strata_pthread_register_cancel(raw);
+  strata_pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED,
+                               &static_cast<buffer*>(raw)->ours.canceltype);
+}
+
+void strata_pthread_unregister_cancel_restore(void* raw) {
+  strata_pthread_unregister_cancel(raw);
+  strata_pthread_setcanceltype(static_cast<buffer*>(raw)->ours.canceltype, nullptr);
+}
+
+void strata_pthread_unwind_next(void* raw) {
+  record& r = self();
+  r.unwind_buffer = static_cast<buffer*>(raw)->ours.before;
+  unwind(r);
+}
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pthread/mutex.hpp"
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+namespace strata::detail::posix {
+namespace {
+
+// 0: go on and lock; everything else is the answer, `again` that of a recursive mutex.
+constexpr int again = -1;
+int before_lock(mutex_view m) {
+  switch (m.kind()) {
+    case PTHREAD_MUTEX_NORMAL:
+    case PTHREAD_MUTEX_ADAPTIVE_NP:
+      return 0;
+    case PTHREAD_MUTEX_RECURSIVE:
+      if (!m.is_mine()) return 0;
+      if (m.depth() == UINT_MAX) return EAGAIN;
+      ++m.depth();
+      return again;
+    case PTHREAD_MUTEX_ERRORCHECK:
+      return m.is_mine() ? EDEADLK : 0;
+    default:
+      return EINVAL;
+  }
+}
+
+void after_lock(mutex_view m) noexcept {
+  if (!m.has_owner()) return;
+  m.take();
+  m.depth() = 1;
+}
+
+int lock(pthread_mutex_t* raw, const deadline& until) {
+  const mutex_view m(raw);
+  if (const int answer = before_lock(m)) return answer == again ? 0 : answer;
+  if (!m.word().try_lock()) [[unlikely]] {
+    if (const int error = until.check()) return error;
+    const kept_errno keep;
+    while (!m.word().lock_until(until.to_ns())) {
+      if (until.has_passed()) return ETIMEDOUT;
+    }
+  }
+  after_lock(m);
+  return 0;
+}
+
+}  // namespace
+}  // namespace strata::detail::posix
+
+using namespace strata::detail;
+using namespace strata::detail::posix;
+
+extern "C" {
+
+int strata_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) {
+  int kind = PTHREAD_MUTEX_DEFAULT;
+  if (attributes != nullptr) {
+    int shared = 0;
+    int robust = 0;
+    int protocol = 0;
+    if (const int error = pthread_mutexattr_gettype(attributes, &kind)) return error;
+    pthread_mutexattr_getpshared(attributes, &shared);
+    pthread_mutexattr_getrobust(attributes, &robust);
+    pthread_mutexattr_getprotocol(attributes, &protocol);
+    if (shared != PTHREAD_PROCESS_PRIVATE || robust != PTHREAD_MUTEX_STALLED ||
+        protocol != PTHREAD_PRIO_NONE)
+      return ENOTSUP;
+  }
+  std::memset(mutex, 0, sizeof *mutex);
+  mutex_view(mutex).set_kind(kind);
+  return 0;
+}
+
+int strata_pthread_mutex_destroy(pthread_mutex_t* mutex) {
+  mutex_view m(mutex);
+  if (m.kind() == mutex_view::destroyed) return EINVAL;
+  if (m.word().is_held()) return EBUSY;
+  m.set_kind(mutex_view::destroyed);
+  return 0;
+}
+
+int strata_pthread_mutex_lock(pthread_mutex_t* mutex) { return lock(mutex, {}); }
+
+int strata_pthread_mutex_trylock(pthread_mutex_t* mutex) {
+  const mutex_view m(mutex);
+  const int answer = before_lock(m);
+  if (answer == again) return 0;
+  if (answer == EDEADLK) return EBUSY;
+  if (answer != 0) return answer;
+  if (!m.word().try_lock()) return EBUSY;
+  after_lock(m);
+  return 0;
+}
+
+int strata_pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* until) {
+  return lock(mutex, {CLOCK_REALTIME, until});
+}
+
+int strata_pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
+  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
+  return lock(mutex, {clock, until});
+}
+
+int strata_pthread_mutex_unlock(pthread_mutex_t* mutex) {
+  mutex_view m(mutex);
+  if (m.kind() == mutex_view::destroyed) return EINVAL;
+  if (m.has_owner()) {
+    if (!m.is_mine()) return EPERM;
+    if (--m.depth() != 0) return 0;
+    m.leave();
+  }
+  m.word().unlock();
+  return 0;
+}
+
+// There are no robust mutexes, and none with a ceiling.
+int strata_pthread_mutex_consistent(pthread_mutex_t*) { return EINVAL; }
+int strata_pthread_mutex_getprioceiling(const pthread_mutex_t*, int*) { return EINVAL; }
+int strata_pthread_mutex_setprioceiling(pthread_mutex_t*, int, int*) { return EINVAL; }
+}

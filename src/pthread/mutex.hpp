@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our state in the C library's pthread_mutex_t: the lock word in its first word, the owner where it
+// has a list of robust mutexes, the kind where static initialisers put it.
+#pragma once
+#include <pthread.h>
+
+#include <atomic>
+
+#include "pthread/wait.hpp"
+#include "strata/mutex.hpp"
+
+namespace strata::detail::posix {
+
+class mutex_view {
+ public:
+  explicit mutex_view(pthread_mutex_t* m) noexcept : m_(m) {}
+
+  static constexpr int destroyed = -1;
+  [[nodiscard]] int kind() const noexcept { return m_->__data.__kind; }
+  void set_kind(int kind) noexcept { m_->__data.__kind = kind; }
+  [[nodiscard]] word_lock& word() const noexcept {
+    static_assert(sizeof(word_lock) == sizeof m_->__data.__lock);
+    return reinterpret_cast<word_lock&>(m_->__data.__lock);
+  }
+  // Only the owner finds itself, so no order is needed.
+  [[nodiscard]] bool is_mine() const noexcept {
+    return owner().load(std::memory_order_relaxed) == me();
+  }
+  void take() noexcept { owner().store(const_cast<void*>(me()), std::memory_order_relaxed); }
+  void leave() noexcept { owner().store(nullptr, std::memory_order_relaxed); }
+  [[nodiscard]] unsigned& depth() const noexcept { return m_->__data.__count; }
+  [[nodiscard]] bool has_owner() const noexcept {
+    return kind() == PTHREAD_MUTEX_RECURSIVE || kind() == PTHREAD_MUTEX_ERRORCHECK;
+  }
+
+ private:
+  [[nodiscard]] std::atomic_ref<void*> owner() const noexcept {
+    return std::atomic_ref(reinterpret_cast<void*&>(m_->__data.__list.__prev));
+  }
+  pthread_mutex_t* m_;
+};
+
+}  // namespace strata::detail::posix

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pthread/process_runtime.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "sched/scheduler.hpp"
+#include "strata/error.hpp"
+
+namespace strata::detail::posix {
+namespace {
+
+constexpr std::size_t usual_stack_bytes = std::size_t{8} << 20;
+
+options settings() {
+  std::array<char, 7> name{"strata"};
+  std::array<char*, 2> argv{name.data(), nullptr};
+  int argc = 1;
+  options o = options::parse(argc, argv.data());
+  if (o.stack_bytes == options().stack_bytes && std::getenv("STRATA_STACK_BYTES") == nullptr)
+    o.stack_bytes = usual_stack_bytes;
+  return o;
+}
+
+void print_statistics();
+
+scheduler* start() {
+  // Signals go to the program's own threads, which know of them; faults stay where they happen.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+    sigdelset(&all, fault);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    const options o = settings();
+    auto* const s = new scheduler(o);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (o.print_binding) std::fprintf(stderr, "strata: %s\n", s->binding().c_str());
+    if (o.stats) std::atexit(&print_statistics);
+    return s;
+  } catch (const user_error& problem) {
+    std::fprintf(stderr, "strata: %s\n", problem.what());
+    std::_Exit(2);
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "strata: cannot start the workers: %s\n", problem.what());
+    std::_Exit(1);
+  }
+}
+
+void print_statistics() {
+  std::fputs(process_runtime().read_statistics().to_text().c_str(), stderr);
+}
+
+}  // namespace
+
+scheduler& process_runtime() {
+  // Never destroyed: threads may run until the process ends.
+  static scheduler* const s = start();
+  return *s;
+}
+
+scheduler& runtime_for_new_thread() {
+  scheduler* const here = this_worker().owner;
+  return here != nullptr ? *here : process_runtime();
+}
+
+std::size_t stacks_max(std::size_t bytes) noexcept {
+  // A pool is at most this large (stack_pool.cpp), and some are for tasks that are no threads.
+  constexpr std::size_t pool_bytes = std::size_t{64} << 30;
+  const std::size_t all = pool_bytes / (bytes + 4096);
+  return all - std::min<std::size_t>(all / 8, 64);
+}
+
+}  // namespace strata::detail::posix

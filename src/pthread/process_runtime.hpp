@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime of threads that were made outside any: one for the process, started by the first of
+// them, never stopped.
+#pragma once
+#include <cstddef>
+
+namespace strata::detail {
+class scheduler;
+}
+
+namespace strata::detail::posix {
+
+// Settings from STRATA_* variables; stacks as large as kernel threads have unless they say
+// otherwise. Ends the process, with a message and status 2, when those are wrong.
+scheduler& process_runtime();
+
+// Where the calling thread's new threads go.
+scheduler& runtime_for_new_thread();
+
+// How many stacks of a size there can be at a time.
+[[nodiscard]] std::size_t stacks_max(std::size_t bytes) noexcept;
+
+}  // namespace strata::detail::posix

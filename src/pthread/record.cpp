@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pthread/record.hpp"
+
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "pthread/wait.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/detail/specifics.hpp"
+
+namespace strata::detail::posix {
+namespace {
+
+// A user's address never has this bit, so it tells ours from the C library's, which are pointers.
+constexpr pthread_t ours_mark = pthread_t{1} << 63;
+static_assert(sizeof(pthread_t) == 8, "a pthread_t holds a number and how often it was used");
+constexpr std::uint32_t use_mask = 0x7FFF'FFFF;
+
+constexpr std::uint32_t part_size = 256;
+constexpr std::uint32_t parts_max = 1U << 14;
+// Written with the lock; read by anybody who has a pthread_t from in there.
+constinit std::array<std::atomic<record*>, parts_max> parts{};
+constinit spin_lock pool_lock;
+constinit record* free_records = nullptr;
+constinit std::uint32_t made = 0;
+
+void mark_as_record(thread_block&) noexcept {}
+const char* record_name() { return "pthread"; }
+constexpr task_type adopted_record{nullptr, nullptr, nullptr, &record_name};
+
+bool is_record(const thread_block* b) noexcept {
+  return b != nullptr && b->destroy == &mark_as_record;
+}
+
+bool grow() noexcept {
+  const std::uint32_t part = made / part_size;
+  if (part == parts_max) return false;
+  auto* const raw = static_cast<record*>(
+      ::operator new (sizeof(record) * part_size, std::align_val_t{alignof(record)}, std::nothrow));
+  if (raw == nullptr) return false;
+  for (std::uint32_t i = part_size; i-- > 0;) {
+    record* const r = ::new (raw + i) record(made + i);
+    r->next_free = free_records;
+    free_records = r;
+  }
+  made += part_size;
+  parts[part].store(raw, std::memory_order_release);
+  return true;
+}
+
+// ---- threads that we have not made ----
+
+const char key_of_attached = 0;
+
+void end_attached(void* value, void*) {
+  auto& r = *static_cast<record*>(value);
+  end_keys(r);
+  end_record(r);
+}
+
+void end_adopted(stack& s) {
+  auto& r = *static_cast<record*>(s.thread);
+  end_keys(r);
+  end_specifics(r.more.specifics, r.more.at_exit);
+  s.thread = nullptr;
+  s.at_end = nullptr;
+  end_record(r);
+}
+
+// The pointer is what is read: it outlives the object that clears it.
+thread_local record* outside_record = nullptr;
+struct outside_reaper {
+  ~outside_reaper() {
+    if (outside_record == nullptr) return;
+    end_keys(*outside_record);
+    outside_block = nullptr;
+    end_record(*std::exchange(outside_record, nullptr));
+  }
+};
+
+[[gnu::noinline]] record* of_outside_thread() noexcept { return outside_record; }
+
+[[gnu::noinline]] record& make_outside() {
+  record* const r = take_record();
+  if (r == nullptr) throw std::bad_alloc();
+  r->is_os_thread = true;
+  r->os_thread = pthread_self();
+  r->type = &adopted_record;
+  pthread_sigmask(SIG_SETMASK, nullptr, &r->blocked);
+  static thread_local const outside_reaper reaper;
+  (void)&reaper;
+  outside_record = r;
+  outside_block = r;
+  return *r;
+}
+
+}  // namespace
+
+std::atomic<std::uint32_t> living{0};
+
+record::record(std::uint32_t number) noexcept : thread_block(adopted_record, 0), index(number) {
+  destroy = &mark_as_record;
+  extras = &more;
+}
+
+record* take_record() noexcept {
+  record* r = nullptr;
+  {
+    const std::lock_guard lock(pool_lock);
+    if (free_records == nullptr && !grow()) return nullptr;
+    r = free_records;
+    free_records = r->next_free;
+  }
+  r->life.store(0, std::memory_order_relaxed);
+  r->result = nullptr;
+  r->stack_bytes = 0;
+  r->body = r;
+  r->counted = false;
+  r->is_os_thread = false;
+  r->may_be_cancelled.store(true, std::memory_order_relaxed);
+  r->cancel_type = PTHREAD_CANCEL_DEFERRED;
+  r->leaving = false;
+  r->base = nullptr;
+  r->handlers = nullptr;
+  r->unwind_buffer = nullptr;
+  sigemptyset(&r->pending);
+  r->waits_for_signal = false;
+  return r;
+}
+
+void give_record(record& r) noexcept {
+  {
+    const std::lock_guard lock(r.more.lock);
+    std::uint32_t next = (r.use.load(std::memory_order_relaxed) + 1) & use_mask;
+    if (next == 0) next = 1;
+    r.use.store(next, std::memory_order_release);
+    r.more.interrupted = false;
+    r.more.name.clear();
+  }
+  const std::lock_guard lock(pool_lock);
+  r.next_free = free_records;
+  free_records = &r;
+}
+
+pthread_t handle_of(const record& r) noexcept {
+  return ours_mark | (pthread_t{r.use.load(std::memory_order_relaxed)} << 32) | r.index;
+}
+
+bool is_ours(pthread_t t) noexcept { return (t & ours_mark) != 0; }
+
+bool is_still(const record& r, pthread_t t) noexcept { return handle_of(r) == t; }
+
+record* find_record(pthread_t t) noexcept {
+  if (!is_ours(t)) return nullptr;
+  const auto index = static_cast<std::uint32_t>(t);
+  if (index / part_size >= parts_max) return nullptr;
+  record* const part = parts[index / part_size].load(std::memory_order_acquire);
+  if (part == nullptr) return nullptr;
+  record* const r = part + index % part_size;
+  return is_still(*r, t) ? r : nullptr;
+}
+
+record* self_if_any() noexcept {
+  const worker& w = this_worker();
+  if (w.owner == nullptr) return of_outside_thread();
+  thread_block* const b = current_block_if_any();
+  if (is_record(b)) return static_cast<record*>(b);
+  if (b == nullptr || b->extras == nullptr) return nullptr;
+  return static_cast<record*>(get_specific(&key_of_attached).value);
+}
+
+record& self() {
+  if (record* const r = self_if_any()) return *r;
+  if (this_worker().owner == nullptr) return make_outside();
+  thread_block* const b = current_block_if_any();
+  record* const r = take_record();
+  if (r == nullptr) throw std::bad_alloc();
+  r->type = &adopted_record;
+  pthread_sigmask(SIG_SETMASK, nullptr, &r->blocked);
+  if (b == nullptr) {
+    stack& s = *this_place().current;
+    s.thread = r;
+    s.at_end = &end_adopted;
+  } else {
+    r->body = b;
+    (void)extras_of(*b);
+    exchange_specific(&key_of_attached, {r, &end_attached, nullptr});
+  }
+  return *r;
+}
+
+void end_record(record& r) noexcept {
+  // Release: the joiner sees what the thread did. Partner: strata_pthread_join().
+  const bool was_counted = r.counted;
+  const void* const address = &r.life;
+  const std::uint32_t before = r.life.fetch_or(record::ended, std::memory_order_acq_rel);
+  if ((before & record::detached) != 0) {
+    give_record(r);
+  } else if ((before & record::joining) != 0) {
+    unpark(address, UINT32_MAX);
+  }
+  if (was_counted && living.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    unpark(&living, UINT32_MAX);
+}
+
+void wait_until_alone() {
+  const auto others = [](void*) { return living.load(std::memory_order_acquire) != 0; };
+  while (others(nullptr)) {
+    park({.what = "the last thread to end", .address = &living, .still = others});
+  }
+}
+
+}  // namespace strata::detail::posix

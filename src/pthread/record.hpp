@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What POSIX knows of one thread. Records are never freed, only used again, and a pthread_t is the
+// number of a record together with how often it was used: one that has ended is told from one that
+// lives, and a late call touches nothing that is not ours.
+#pragma once
+#include <pthread.h>
+#include <unwind.h>
+
+#include <array>
+#include <atomic>
+#include <csetjmp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "strata/pthread.h"
+#include "threads/thread_block.hpp"
+
+namespace strata::detail::posix {
+
+struct key_value {
+  void* value;
+  std::uint32_t use;  // of the key's number, see keys.cpp
+};
+inline constexpr std::size_t keys_per_part = 32;
+using key_part = std::array<key_value, keys_per_part>;
+
+struct record : thread_block {
+  record(std::uint32_t number) noexcept;
+
+  // ---- life ----
+  static constexpr std::uint32_t ended = 1;
+  static constexpr std::uint32_t detached = 2;
+  static constexpr std::uint32_t joining = 4;
+  std::atomic<std::uint32_t> life{0};
+  const std::uint32_t index;
+  std::atomic<std::uint32_t> use{1};  // changed with more.lock
+  record* next_free = nullptr;
+
+  // ---- what it runs ----
+  void* (*start)(void*) = nullptr;
+  void* argument = nullptr;
+  void* result = nullptr;
+  std::size_t stack_bytes = 0;  // 0: the runtime's usual
+  // Whose interruption ends its waits: itself, or the thread of strata/thread.hpp that it is about.
+  thread_block* body = this;
+  bool counted = false;  // made by pthread_create
+  bool is_os_thread = false;
+  pthread_t os_thread{};  // of a thread from outside
+
+  // ---- the way out; by the thread itself ----
+  std::atomic<bool> may_be_cancelled{true};
+  int cancel_type = PTHREAD_CANCEL_DEFERRED;
+  bool leaving = false;
+  std::jmp_buf* base = nullptr;        // in the frame where unwinding ends
+  strata_cleanup* handlers = nullptr;  // newest first
+  void* unwind_buffer = nullptr;       // the newest of the C library's kind
+  _Unwind_Exception unwinding{};
+
+  // ---- values of keys ----
+  std::array<std::unique_ptr<key_part>, PTHREAD_KEYS_MAX / keys_per_part> keys;
+  bool has_values = false;
+
+  // ---- signals; with more.lock ----
+  sigset_t blocked{};
+  sigset_t pending{};
+  bool waits_for_signal = false;
+  pthread_t signal_waiter{};  // the OS thread that does it for us
+
+  thread_extras more;
+};
+
+// A fresh one that belongs to nobody else. Null without memory.
+record* take_record() noexcept;
+// Gives it up: its pthread_t is no longer valid.
+void give_record(record& r) noexcept;
+[[nodiscard]] pthread_t handle_of(const record& r) noexcept;
+// Whether t is one of ours at all, or the C library's.
+[[nodiscard]] bool is_ours(pthread_t t) noexcept;
+// Null when there is no such thread any more.
+[[nodiscard]] record* find_record(pthread_t t) noexcept;
+// With r.more.lock: it still is the thread that t was.
+[[nodiscard]] bool is_still(const record& r, pthread_t t) noexcept;
+
+// The calling thread's, made now if it has none; the same, null where there is none.
+record& self();
+[[nodiscard]] record* self_if_any() noexcept;
+
+// The last thing of a thread's life: tells who joins it.
+void end_record(record& r) noexcept;
+
+// The destructors of its keys' values.
+void end_keys(record& r);
+
+// Threads made by strata_pthread_create() that have not ended.
+extern std::atomic<std::uint32_t> living;
+void wait_until_alone();
+
+}  // namespace strata::detail::posix

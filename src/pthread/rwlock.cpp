@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Readers come first, as with kernel threads: a thread that has the lock to read may take it again
+// while a writer waits. Of the kind PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP, writers do.
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "pthread/wait.hpp"
+
+namespace strata::detail::posix {
+namespace {
+
+// In place of what the C library keeps in a pthread_rwlock_t, up to its kind.
+struct state {
+  std::atomic<std::uint32_t> word;
+  char readers_wait_here[4];
+  std::atomic<const void*> writer;  // who holds it to write
+};
+
+constexpr std::uint32_t has_writer = 1U << 31;
+constexpr std::uint32_t writers_wait = 1U << 30;
+constexpr std::uint32_t readers_wait = 1U << 29;
+constexpr std::uint32_t readers = readers_wait - 1;
+
+class view {
+ public:
+  explicit view(pthread_rwlock_t* l) noexcept : raw_(l), s_(*reinterpret_cast<state*>(l)) {
+    static_assert(sizeof(state) <= offsetof(__pthread_rwlock_arch_t, __flags));
+  }
+
+  // To read: 0, EBUSY, EDEADLK, EAGAIN.
+  int try_read() noexcept {
+    std::uint32_t w = s_.word.load(std::memory_order_relaxed);
+    while ((w & keeps_readers_out()) == 0) {
+      if ((w & readers) == readers) return EAGAIN;
+      if (s_.word.compare_exchange_weak(w, w + 1, std::memory_order_acquire,
+                                        std::memory_order_relaxed))
+        return 0;
+    }
+    return s_.writer.load(std::memory_order_relaxed) == me() ? EDEADLK : EBUSY;
+  }
+  int try_write() noexcept {
+    std::uint32_t w = s_.word.load(std::memory_order_relaxed);
+    while ((w & (has_writer | readers)) == 0) {
+      if (s_.word.compare_exchange_weak(w, w | has_writer, std::memory_order_acquire,
+                                        std::memory_order_relaxed)) {
+        s_.writer.store(me(), std::memory_order_relaxed);
+        return 0;
+      }
+    }
+    return s_.writer.load(std::memory_order_relaxed) == me() ? EDEADLK : EBUSY;
+  }
+
+  int read(const deadline& until) {
+    return lock<&view::try_read>(until, "read-write lock, to read", s_.readers_wait_here,
+                                 &reader_must_wait);
+  }
+  int write(const deadline& until) {
+    const int error =
+        lock<&view::try_write>(until, "read-write lock, to write", &s_.word, &writer_must_wait);
+    // Readers may be held back on our account alone.
+    if (error == ETIMEDOUT && (s_.word.load(std::memory_order_relaxed) & writers_wait) != 0)
+      hand_over();
+    return error;
+  }
+
+  int unlock() noexcept {
+    const std::uint32_t w = s_.word.load(std::memory_order_relaxed);
+    if ((w & has_writer) != 0) {
+      if (s_.writer.load(std::memory_order_relaxed) != me()) return EPERM;
+      s_.writer.store(nullptr, std::memory_order_relaxed);
+      const std::uint32_t before = s_.word.fetch_and(~has_writer, std::memory_order_release);
+      if ((before & (writers_wait | readers_wait)) != 0) hand_over();
+      return 0;
+    }
+    if ((w & readers) == 0) return EPERM;
+    const std::uint32_t before = s_.word.fetch_sub(1, std::memory_order_release);
+    if ((before & readers) == 1 && (before & writers_wait) != 0) hand_over();
+    return 0;
+  }
+
+  [[nodiscard]] bool is_held() const noexcept {
+    return (s_.word.load(std::memory_order_relaxed) & (has_writer | readers)) != 0;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t keeps_readers_out() const noexcept {
+    return raw_->__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP
+               ? has_writer | writers_wait
+               : has_writer;
+  }
+
+  template <int (view::*Try)() noexcept>
+  int lock(const deadline& until, const char* what, const void* address, bool (*must_wait)(void*)) {
+    int answer = (this->*Try)();
+    if (answer != EBUSY) return answer;
+    if (const int error = until.check()) return error;
+    const kept_errno keep;
+    while (answer == EBUSY) {
+      const unparked why = park({.what = what,
+                                 .address = address,
+                                 .still = must_wait,
+                                 .argument = this,
+                                 .deadline_ns = until.to_ns()});
+      answer = (this->*Try)();
+      if (answer == EBUSY && why == unparked::timed_out && until.has_passed()) return ETIMEDOUT;
+    }
+    return answer;
+  }
+
+  // With the mark set, so that who unlocks looks for us. Asked with the queue locked.
+  static bool mark(std::atomic<std::uint32_t>& word, std::uint32_t busy, std::uint32_t mark) {
+    std::uint32_t w = word.load(std::memory_order_relaxed);
+    while ((w & busy) != 0) {
+      if ((w & mark) != 0 || word.compare_exchange_weak(w, w | mark, std::memory_order_relaxed))
+        return true;
+    }
+    return false;
+  }
+  static bool writer_must_wait(void* self) {
+    return mark(static_cast<view*>(self)->s_.word, has_writer | readers, writers_wait);
+  }
+  static bool reader_must_wait(void* self) {
+    auto& v = *static_cast<view*>(self);
+    return mark(v.s_.word, v.keeps_readers_out(), readers_wait);
+  }
+
+  // The marks go, and everybody looks again, and marks again if need be.
+  void hand_over() noexcept {
+    const void* const writers_at = &s_.word;
+    const void* const readers_at = s_.readers_wait_here;
+    s_.word.fetch_and(~(writers_wait | readers_wait), std::memory_order_relaxed);
+    unpark(writers_at, UINT32_MAX);
+    unpark(readers_at, UINT32_MAX);
+  }
+
+  pthread_rwlock_t* raw_;
+  state& s_;
+};
+
+// What trying tells that locking tells as a deadlock.
+int tried(int answer) { return answer == EDEADLK ? EBUSY : answer; }
+
+}  // namespace
+}  // namespace strata::detail::posix
+
+using namespace strata::detail;
+using namespace strata::detail::posix;
+
+extern "C" {
+
+int strata_pthread_rwlock_init(pthread_rwlock_t* lock, const pthread_rwlockattr_t* attributes) {
+  int kind = PTHREAD_RWLOCK_DEFAULT_NP;
+  if (attributes != nullptr) {
+    int shared = 0;
+    if (const int error = pthread_rwlockattr_getpshared(attributes, &shared)) return error;
+    if (shared != PTHREAD_PROCESS_PRIVATE) return ENOTSUP;
+    pthread_rwlockattr_getkind_np(attributes, &kind);
+  }
+  std::memset(lock, 0, sizeof *lock);
+  lock->__data.__flags = static_cast<decltype(lock->__data.__flags)>(kind);
+  return 0;
+}
+
+int strata_pthread_rwlock_destroy(pthread_rwlock_t* lock) {
+  return view(lock).is_held() ? EBUSY : 0;
+}
+
+int strata_pthread_rwlock_rdlock(pthread_rwlock_t* lock) { return view(lock).read({}); }
+int strata_pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) { return tried(view(lock).try_read()); }
+int strata_pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* until) {
+  return view(lock).read({CLOCK_REALTIME, until});
+}
+int strata_pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock,
+                                      const timespec* until) {
+  return view(lock).read({clock, until});
+}
+
+int strata_pthread_rwlock_wrlock(pthread_rwlock_t* lock) { return view(lock).write({}); }
+int strata_pthread_rwlock_trywrlock(pthread_rwlock_t* lock) {
+  return tried(view(lock).try_write());
+}
+int strata_pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* until) {
+  return view(lock).write({CLOCK_REALTIME, until});
+}
+int strata_pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock,
+                                      const timespec* until) {
+  return view(lock).write({clock, until});
+}
+
+int strata_pthread_rwlock_unlock(pthread_rwlock_t* lock) { return view(lock).unlock(); }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strata/semaphore.hpp"
+
+#include <semaphore.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "os/clock.hpp"
+#include "pthread/wait.hpp"
+#include "strata/detail/worker.hpp"
+#include "strata/pthread.h"
+
+namespace strata::detail::posix {
+namespace {
+
+// In place of what the C library keeps in a sem_t. Its own, which sem_open() gives out, have
+// `theirs` set.
+struct state {
+  semaphore_core core;
+  int theirs;
+};
+static_assert(sizeof(state) <= sizeof(sem_t));
+
+state& state_of(sem_t* s) noexcept { return *reinterpret_cast<state*>(s); }
+
+int refuse(int error) {
+  set_errno_here(error);
+  return -1;
+}
+
+// The other side of a named semaphore is another process, which cannot wake a thread of ours.
+int poll_theirs(sem_t* semaphore, const deadline& until) {
+  std::int64_t pause_ns = 20'000;
+  constexpr std::int64_t longest_pause_ns = 2'000'000;
+  for (;;) {
+    act_on_cancellation();
+    if (sem_trywait(semaphore) == 0) return 0;
+    if (until.has_passed()) return refuse(ETIMEDOUT);
+    const char nobody_wakes = 0;
+    park({.what = "named semaphore",
+          .address = &nobody_wakes,
+          .deadline_ns = std::min(os::now_ns() + pause_ns, until.to_ns()),
+          .interruptible = is_cancellable()});
+    pause_ns = std::min(pause_ns * 2, longest_pause_ns);
+  }
+}
+
+int wait(sem_t* semaphore, const deadline& until) {
+  act_on_cancellation();
+  state& s = state_of(semaphore);
+  if (s.theirs == 0 && s.core.try_acquire()) return 0;
+  if (until.check() != 0) return refuse(EINVAL);
+  const int error_before = errno_here();
+  if (s.theirs != 0) {
+    if (this_worker().owner == nullptr)
+      return until.until == nullptr ? sem_wait(semaphore)
+                                    : sem_clockwait(semaphore, until.clock, until.until);
+    const int answer = poll_theirs(semaphore, until);
+    if (answer == 0) set_errno_here(error_before);
+    return answer;
+  }
+  for (;;) {
+    switch (s.core.acquire(until.to_ns(), is_cancellable())) {
+      case unparked::interrupted:
+        act_on_cancellation();
+        break;
+      case unparked::timed_out:
+        if (until.has_passed()) return refuse(ETIMEDOUT);
+        break;
+      default:
+        set_errno_here(error_before);
+        return 0;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strata::detail::posix
+
+using namespace strata::detail;
+using namespace strata::detail::posix;
+
+extern "C" {
+
+int strata_sem_init(sem_t* semaphore, int shared, unsigned value) {
+  if (value > SEM_VALUE_MAX) return refuse(EINVAL);
+  if (shared != 0) return refuse(ENOSYS);
+  std::memset(static_cast<void*>(semaphore), 0, sizeof *semaphore);
+  ::new (&state_of(semaphore).core) strata::detail::semaphore_core(value);
+  return 0;
+}
+
+int strata_sem_destroy(sem_t*) { return 0; }
+
+int strata_sem_wait(sem_t* semaphore) { return wait(semaphore, {}); }
+
+int strata_sem_trywait(sem_t* semaphore) {
+  state& s = state_of(semaphore);
+  if (s.theirs != 0) return sem_trywait(semaphore);
+  return s.core.try_acquire() ? 0 : refuse(EAGAIN);
+}
+
+int strata_sem_timedwait(sem_t* semaphore, const timespec* until) {
+  return wait(semaphore, {CLOCK_REALTIME, until});
+}
+
+int strata_sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
+  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return refuse(EINVAL);
+  return wait(semaphore, {clock, until});
+}
+
+int strata_sem_post(sem_t* semaphore) {
+  state& s = state_of(semaphore);
+  if (s.theirs != 0) return sem_post(semaphore);
+  if (s.core.count() >= SEM_VALUE_MAX) return refuse(EOVERFLOW);
+  const kept_errno keep;
+  s.core.release(1);
+  return 0;
+}
+
+int strata_sem_getvalue(sem_t* semaphore, int* value) {
+  state& s = state_of(semaphore);
+  if (s.theirs != 0) return sem_getvalue(semaphore, value);
+  *value = static_cast<int>(s.core.count());
+  return 0;
+}
+}

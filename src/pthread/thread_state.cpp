@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be asked and told about a thread: name, stack, processors, scheduling.
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "pthread/record.hpp"
+#include "sched/place.hpp"
+
+namespace strata::detail::posix {
+namespace {
+
+constexpr std::size_t name_bytes_max = 16;  // with the final zero, as the kernel has it
+std::atomic<int> concurrency{0};
+
+const stack* own_stack() noexcept {
+  const worker& w = this_worker();
+  return w.owner != nullptr ? static_cast<const place&>(w).current : nullptr;
+}
+
+// For those functions that a thread from outside leaves to the C library.
+pthread_t os_thread_of(const record& r) noexcept { return r.os_thread; }
+
+}  // namespace
+}  // namespace strata::detail::posix
+
+using namespace strata::detail;
+using namespace strata::detail::posix;
+
+extern "C" {
+
+int strata_pthread_setname_np(pthread_t thread, const char* name) {
+  if (!is_ours(thread)) return pthread_setname_np(thread, name);
+  if (std::strlen(name) >= name_bytes_max) return ERANGE;
+  record* const r = find_record(thread);
+  if (r == nullptr) return ESRCH;
+  const std::lock_guard lock(r->more.lock);
+  r->more.name = name;  // too short to need memory
+  return r->is_os_thread ? pthread_setname_np(os_thread_of(*r), name) : 0;
+}
+
+int strata_pthread_getname_np(pthread_t thread, char* name, size_t bytes) {
+  if (!is_ours(thread)) return pthread_getname_np(thread, name, bytes);
+  if (bytes < name_bytes_max) return ERANGE;
+  record* const r = find_record(thread);
+  if (r == nullptr) return ESRCH;
+  if (r->is_os_thread) return pthread_getname_np(os_thread_of(*r), name, bytes);
+  const std::lock_guard lock(r->more.lock);
+  // Until it has one of its own it shares the process's, as kernel threads do.
+  if (r->more.name.empty()) return pthread_getname_np(pthread_self(), name, bytes);
+  std::memcpy(name, r->more.name.c_str(), r->more.name.size() + 1);
+  return 0;
+}
+
+int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes) {
+  if (!is_ours(thread)) return pthread_getattr_np(thread, attributes);
+  record* const r = find_record(thread);
+  if (r == nullptr) return ESRCH;
+  if (r->is_os_thread) return pthread_getattr_np(os_thread_of(*r), attributes);
+  if (const int error = pthread_attr_init(attributes)) return error;
+  const bool detached = (r->life.load(std::memory_order_relaxed) & record::detached) != 0;
+  pthread_attr_setdetachstate(attributes,
+                              detached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
+  pthread_attr_setguardsize(attributes, 4096);
+  if (r == self_if_any()) {
+    const stack& s = *own_stack();
+    pthread_attr_setstack(attributes, s.bottom, s.bytes);
+  } else if (r->stack_bytes != 0) {
+    pthread_attr_setstacksize(attributes, r->stack_bytes);
+  }
+  return 0;
+}
+
+int strata_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t* cpus) {
+  if (!is_ours(thread)) return pthread_setaffinity_np(thread, bytes, cpus);
+  if (find_record(thread) == nullptr) return ESRCH;
+  return CPU_COUNT_S(bytes, cpus) == 0 ? EINVAL : 0;
+}
+
+int strata_pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t* cpus) {
+  if (!is_ours(thread)) return pthread_getaffinity_np(thread, bytes, cpus);
+  if (find_record(thread) == nullptr) return ESRCH;
+  // Of the process's first thread, which no worker binds.
+  const int before = errno;
+  if (sched_getaffinity(getpid(), bytes, cpus) == 0) return 0;
+  return std::exchange(errno, before);
+}
+
+int strata_pthread_setschedparam(pthread_t thread, int policy, const sched_param* parameters) {
+  if (!is_ours(thread)) return pthread_setschedparam(thread, policy, parameters);
+  if (find_record(thread) == nullptr) return ESRCH;
+  if (policy != SCHED_OTHER && policy != SCHED_FIFO && policy != SCHED_RR &&
+      policy != SCHED_BATCH && policy != SCHED_IDLE)
+    return EINVAL;
+  if (parameters->sched_priority < sched_get_priority_min(policy) ||
+      parameters->sched_priority > sched_get_priority_max(policy))
+    return EINVAL;
+  return policy == SCHED_OTHER ? 0 : ENOTSUP;
+}
+
+int strata_pthread_getschedparam(pthread_t thread, int* policy, sched_param* parameters) {
+  if (!is_ours(thread)) return pthread_getschedparam(thread, policy, parameters);
+  if (find_record(thread) == nullptr) return ESRCH;
+  *policy = SCHED_OTHER;
+  parameters->sched_priority = 0;
+  return 0;
+}
+
+int strata_pthread_setschedprio(pthread_t thread, int priority) {
+  if (!is_ours(thread)) return pthread_setschedprio(thread, priority);
+  if (find_record(thread) == nullptr) return ESRCH;
+  return priority == 0 ? 0 : EINVAL;
+}
+
+int strata_pthread_setconcurrency(int level) {
+  if (level < 0) return EINVAL;
+  concurrency.store(level, std::memory_order_relaxed);
+  return 0;
+}
+
+int strata_pthread_getconcurrency() { return concurrency.load(std::memory_order_relaxed); }
+
+int strata_pthread_getcpuclockid(pthread_t thread, clockid_t* clock) {
+  if (!is_ours(thread)) return pthread_getcpuclockid(thread, clock);
+  const record* const r = find_record(thread);
+  if (r == nullptr) return ESRCH;
+  return r->is_os_thread ? pthread_getcpuclockid(os_thread_of(*r), clock) : ENOENT;
+}
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pthread/wait.hpp"
+
+#include <cerrno>
+#include <mutex>
+
+#include "os/clock.hpp"
+#include "pthread/exit.hpp"
+#include "pthread/record.hpp"
+#include "sched/place.hpp"
+
+namespace strata::detail::posix {
+namespace {
+
+constexpr long ns_per_s = 1'000'000'000;
+
+[[gnu::noinline]] const void* this_outside_thread() noexcept {
+  static thread_local const char here = 0;
+  return &here;
+}
+
+}  // namespace
+
+int deadline::check() const noexcept {
+  if (until == nullptr) return 0;
+  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
+  return until->tv_nsec < 0 || until->tv_nsec >= ns_per_s ? EINVAL : 0;
+}
+
+bool deadline::has_passed() const noexcept {
+  if (until == nullptr) return false;
+  timespec now;
+  clock_gettime(clock, &now);
+  return now.tv_sec != until->tv_sec ? now.tv_sec > until->tv_sec : now.tv_nsec >= until->tv_nsec;
+}
+
+std::int64_t deadline::to_ns() const noexcept {
+  if (until == nullptr) return parking::never;
+  timespec now;
+  clock_gettime(clock, &now);
+  // A century is for ever.
+  constexpr std::int64_t longest_s = 3'000'000'000;
+  std::int64_t s = 0;
+  if (__builtin_sub_overflow(std::int64_t{until->tv_sec}, std::int64_t{now.tv_sec}, &s))
+    return until->tv_sec > 0 ? parking::never : os::now_ns();
+  if (s > longest_s) return parking::never;
+  if (s < -longest_s) return os::now_ns();
+  return os::now_ns() + s * ns_per_s + (until->tv_nsec - now.tv_nsec);
+}
+
+bool is_cancellable() noexcept {
+  const record* const r = self_if_any();
+  // Who has no record has no pthread_t that somebody could cancel.
+  return r != nullptr && !r->leaving && r->may_be_cancelled.load(std::memory_order_relaxed);
+}
+
+void act_on_cancellation() {
+  record* const r = self_if_any();
+  if (r == nullptr || r->leaving || !r->may_be_cancelled.load(std::memory_order_relaxed)) return;
+  {
+    const std::lock_guard lock(r->body->extras->lock);
+    if (!r->body->extras->interrupted) return;
+  }
+  leave_thread(*r, PTHREAD_CANCELED);
+}
+
+const void* me() noexcept {
+  const worker& w = this_worker();
+  if (w.owner == nullptr) return this_outside_thread();
+  const stack* const s = static_cast<const place&>(w).current;
+  return s != nullptr ? static_cast<const void*>(s) : &w;
+}
+
+}  // namespace strata::detail::posix

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all waits of POSIX have in common: deadlines on two clocks, cancellation, and an errno that
+// stays the thread's own.
+#pragma once
+#include <ctime>
+
+#include "strata/detail/parking.hpp"
+#include "threads/errno_here.hpp"
+
+namespace strata::detail::posix {
+
+struct record;
+
+// The functions of POSIX that return their error leave errno alone, also when they come back on
+// another OS thread.
+class kept_errno {
+ public:
+  kept_errno() noexcept : value_(errno_here()) {}
+  ~kept_errno() { set_errno_here(value_); }
+  kept_errno(const kept_errno&) = delete;
+  kept_errno& operator=(const kept_errno&) = delete;
+
+ private:
+  const int value_;
+};
+
+// A point in time, as callers give it.
+struct deadline {
+  clockid_t clock = CLOCK_MONOTONIC;
+  const timespec* until = nullptr;  // null: never
+
+  // 0 or EINVAL.
+  [[nodiscard]] int check() const noexcept;
+  [[nodiscard]] bool has_passed() const noexcept;
+  // On the monotonic clock. CLOCK_REALTIME can be set meanwhile: ask has_passed() again then.
+  [[nodiscard]] std::int64_t to_ns() const noexcept;
+};
+
+// Whether the calling thread's waits are to end when it is cancelled.
+[[nodiscard]] bool is_cancellable() noexcept;
+// At the end of a wait, or before it: does not return if the calling thread has been cancelled.
+void act_on_cancellation();
+
+// Something that tells the calling thread from all others that exist.
+[[nodiscard]] const void* me() noexcept;
+
+}  // namespace strata::detail::posix
