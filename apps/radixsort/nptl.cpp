@@ -11,7 +11,8 @@
 namespace radixsort {
 namespace {
 
-constexpr std::size_t stack_bytes = 64 * 1024;  // digits.cpp needs 12 KiB
+constexpr std::size_t stack_bytes_min = 64 * 1024;  // digits.cpp needs 12 KiB
+constexpr std::size_t stack_bytes_max = 8 * 1024 * 1024;
 
 void check(int error, const char* what) {
   if (error != 0) throw std::system_error(error, std::generic_category(), what);
@@ -19,11 +20,21 @@ void check(int error, const char* what) {
 
 }  // namespace
 
+// A stack holds the thread's thread-local variables as well. Nobody says how large they are (with
+// ThreadSanitizer: larger than a small stack), so it is tried.
 void give_nptl_small_stacks() {
   pthread_attr_t attributes;
   check(pthread_attr_init(&attributes), "pthread_attr_init");
-  check(pthread_attr_setstacksize(&attributes, stack_bytes), "pthread_attr_setstacksize");
-  check(pthread_setattr_default_np(&attributes), "pthread_setattr_default_np");
+  for (std::size_t bytes = stack_bytes_min; bytes <= stack_bytes_max; bytes *= 2) {
+    check(pthread_attr_setstacksize(&attributes, bytes), "pthread_attr_setstacksize");
+    check(pthread_setattr_default_np(&attributes), "pthread_setattr_default_np");
+    try {
+      std::thread([] {}).join();
+      break;
+    } catch (const std::system_error& e) {
+      if (e.code() != std::errc::invalid_argument) throw;
+    }
+  }
   pthread_attr_destroy(&attributes);
 }
 
