@@ -10,6 +10,7 @@
 #include "tools/strata/agent.hpp"
 #include "tools/strata/info.hpp"
 #include "tools/strata/launcher.hpp"
+#include "tools/strata/pthread.hpp"
 
 namespace {
 
@@ -18,8 +19,9 @@ constexpr int exit_bad_input = 2;
 
 constexpr const char* usage =
     "Usage: strata COMMAND ...\n"
-    "  run    run a program as a job of several nodes\n"
-    "  info   show the version and the machine as the runtime sees it\n"
+    "  run      run a program as a job of several nodes\n"
+    "  pthread  run a program that is already built with its threads on our workers\n"
+    "  info     show the version and the machine as the runtime sees it\n"
     "strata COMMAND --help says more; strata --version prints the version.\n";
 
 int complain(const std::string& command, std::string message, int status) {
@@ -34,6 +36,7 @@ int dispatch(std::string_view command, int argc, char** argv,
              strata::launch::inherited_state& inherited) {
   using namespace strata::launch;
   if (command == "run") return run_job(parse_run(argc, argv), inherited);
+  if (command == "pthread") return run_pthread(argc, argv);
   if (command == "info") return run_info(argc, argv);
   if (command == "agent") return run_agent(inherited);
   if (command == "--help" || command == "-h") {

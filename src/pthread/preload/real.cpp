@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime in this library calls pthread_mutex_lock() and means the C library's. The linker
+// turns each such call into one of __wrap_pthread_mutex_lock() (--wrap), which is here.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "pthread/preload/native.hpp"
+#include "strata/pthread.h"
+
+namespace strata::preload {
+
+thread_local constinit int native_depth = 0;
+
+void* find_real(const char* name) noexcept {
+  void* const found = dlsym(RTLD_NEXT, name);
+  if (found != nullptr) return found;
+  std::fprintf(stderr,
+               "strata pthread: this system's C library has no %s; it needs glibc 2.34 or newer\n",
+               name);
+  std::_Exit(2);
+}
+
+}  // namespace strata::preload
+
+// Looked up at the first call; twice does no harm.
+#define REAL(result, name, parameters, arguments)                      \
+  using function = result(*) parameters;                               \
+  static constinit std::atomic<function> found{nullptr};               \
+  function f = found.load(std::memory_order_acquire);                  \
+  if (f == nullptr) {                                                  \
+    f = reinterpret_cast<function>(strata::preload::find_real(#name)); \
+    found.store(f, std::memory_order_release);                         \
+  }
+
+#define X(result, name, ours, parameters, arguments)                 \
+  extern "C" result real_##name parameters __asm__("__wrap_" #name); \
+  result real_##name parameters {                                    \
+    REAL(result, name, parameters, arguments)                        \
+    return f arguments;                                              \
+  }
+#define X_LAST(result, name, ours, parameters, arguments)                         \
+  extern "C" [[noreturn]] result real_##name parameters __asm__("__wrap_" #name); \
+  result real_##name parameters {                                                 \
+    REAL(result, name, parameters, arguments)                                     \
+    f arguments;                                                                  \
+    std::abort();                                                                 \
+  }
+#include "pthread/preload/names.inc"
+
+// What the C++ library does for the runtime, with names that it finds at run time: ours.
+namespace {
+struct natively {
+  natively() noexcept { ++strata::preload::native_depth; }
+  ~natively() { --strata::preload::native_depth; }
+};
+}  // namespace
+
+#define THROUGH(result, symbol, parameters, arguments)                     \
+  extern "C" result next_##symbol parameters __asm__("__real_" #symbol);   \
+  extern "C" result native_##symbol parameters __asm__("__wrap_" #symbol); \
+  result native_##symbol parameters {                                      \
+    const natively here;                                                   \
+    return next_##symbol arguments;                                        \
+  }
+THROUGH(void, _ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE,
+        (void* self, void* state, void (*depend)()), (self, state, depend))
+THROUGH(void, _ZNSt6thread4joinEv, (void* self), (self))
+THROUGH(void, _ZNSt6thread6detachEv, (void* self), (self))
+THROUGH(void, _ZNSt18condition_variable10notify_oneEv, (void* self), (self))
+THROUGH(void, _ZNSt18condition_variable10notify_allEv, (void* self), (self))
+THROUGH(void, _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE, (void* self, void* lock),
+        (self, lock))

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program's main() as the first thread of a runtime.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "pthread/exit.hpp"
+#include "pthread/preload/native.hpp"
+#include "pthread/process_runtime.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/detail/root_task.hpp"
+
+namespace {
+
+using main_function = int (*)(int, char**, char**);
+
+struct program {
+  main_function main;
+  int argc;
+  char** argv;
+  char** environment;
+} the_program;
+
+// Programs that this one starts are not ours.
+void forget_preload() {
+  const char* const value = std::getenv("LD_PRELOAD");
+  if (value == nullptr) return;
+  constexpr std::string_view own = "libstrata_pthread.so";
+  std::string rest;
+  std::string_view all = value;
+  while (!all.empty()) {
+    const std::size_t end = std::min(all.find_first_of(": "), all.size());
+    const std::string_view entry = all.substr(0, end);
+    all.remove_prefix(std::min(end + 1, all.size()));
+    if (entry.empty() || entry.ends_with(own)) continue;
+    if (!rest.empty()) rest += ':';
+    rest += entry;
+  }
+  if (rest.empty()) {
+    unsetenv("LD_PRELOAD");
+  } else {
+    setenv("LD_PRELOAD", rest.c_str(), 1);
+  }
+}
+
+void* call_main(void*) {
+  const int status = the_program.main(the_program.argc, the_program.argv, the_program.environment);
+  std::exit(status);
+}
+
+// On a stack of the runtime. Noexcept: an exception that leaves main() ends the program where it
+// was thrown.
+void run_main() noexcept {
+  using namespace strata::detail::posix;
+  record& r = self();
+  r.start = &call_main;
+  run_to_exit(r);
+  // Only by pthread_exit().
+  end_keys(r);
+  end_record(r);
+  wait_until_alone();
+  std::exit(0);
+}
+
+int main_in_runtime(int argc, char** argv, char** environment) {
+  the_program.argc = argc;
+  the_program.argv = argv;
+  the_program.environment = environment;
+  forget_preload();
+  auto function = [] { run_main(); };
+  strata::detail::root_call<decltype(function)> root(function);
+  (void)strata::detail::posix::process_runtime().enter(root);
+  std::abort();  // it exits
+}
+
+}  // namespace
+
+extern "C" [[gnu::visibility("default")]] int forward_libc_start_main(
+    main_function main, int argc, char** argv, void (*init)(), void (*fini)(), void (*rtld_fini)(),
+    void* stack_end) __asm__("__libc_start_main");
+
+int forward_libc_start_main(main_function main, int argc, char** argv, void (*init)(),
+                            void (*fini)(), void (*rtld_fini)(), void* stack_end) {
+  using function = int (*)(main_function, int, char**, void (*)(), void (*)(), void (*)(), void*);
+  const auto next = reinterpret_cast<function>(strata::preload::find_real("__libc_start_main"));
+  the_program.main = main;
+  return next(&main_in_runtime, argc, argv, init, fini, rtld_fini, stack_end);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/strata/pthread.hpp"
+
+#include <elf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "strata/error.hpp"
+#include "strata/options.hpp"
+#include "tools/strata/program_path.hpp"
+
+namespace strata::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* usage =
+    "Usage: strata pthread [--strata-SETTING VALUE ...] PROGRAM [ARGUMENT ...]\n"
+    "Runs a program that is already built with its POSIX threads on strata's workers: it is "
+    "started\n"
+    "with libstrata_pthread.so preloaded. Settings are those of the STRATA_* variables; programs\n"
+    "that it starts itself run as always. What works and what does not: docs/pthread.md\n";
+
+#if defined(__x86_64__)
+constexpr Elf64_Half this_machine = EM_X86_64;
+#else
+constexpr Elf64_Half this_machine = EM_AARCH64;
+#endif
+
+// Why it cannot be preloaded is found out here: the loader would say nothing, or too little.
+void check_program(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw user_error("cannot read " + path + ": " + std::strerror(errno));
+  Elf64_Ehdr head{};
+  file.read(reinterpret_cast<char*>(&head), sizeof head);
+  if (std::string_view(reinterpret_cast<const char*>(&head), 2) == "#!")
+    throw user_error(path + " is a script: name the program that it runs");
+  if (!file || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+    throw user_error(path + " is not a program of this system (no ELF file)");
+  if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != this_machine)
+    throw user_error(path + " is a program for another processor");
+  bool has_loader = false;
+  for (unsigned i = 0; i < head.e_phnum; ++i) {
+    Elf64_Phdr part{};
+    file.seekg(static_cast<std::streamoff>(head.e_phoff + std::size_t{i} * head.e_phentsize));
+    file.read(reinterpret_cast<char*>(&part), sizeof part);
+    if (file && part.p_type == PT_INTERP) has_loader = true;
+  }
+  if (!has_loader)
+    throw user_error(path +
+                     " is statically linked, so nothing can be preloaded; build it against "
+                     "strata/shim instead");
+  struct stat about {};
+  if (::stat(path.c_str(), &about) == 0 && (about.st_mode & (S_ISUID | S_ISGID)) != 0)
+    throw user_error(path + " is setuid or setgid: the system preloads nothing into such programs");
+}
+
+std::string find_library() {
+  constexpr const char* name = "libstrata_pthread.so";
+  const fs::path prefix = fs::path(own_path()).parent_path().parent_path();
+  for (const fs::path& folder : {prefix / STRATA_LIBRARY_FOLDER, prefix / "lib"}) {
+    std::error_code ignored;
+    if (fs::exists(folder / name, ignored)) return folder / name;
+  }
+  throw error(std::string("there is no ") + name + " in " +
+              (prefix / STRATA_LIBRARY_FOLDER).string() + ", where it is installed with strata");
+}
+
+}  // namespace
+
+int run_pthread(int argc, char** argv) {
+  int first = 1;
+  for (; first < argc; ++first) {
+    const std::string_view word = argv[first];
+    if (word == "--help" || word == "-h") {
+      std::fputs(usage, stdout);
+      return EXIT_SUCCESS;
+    }
+    if (word == "--") {
+      ++first;
+      break;
+    }
+    if (!word.starts_with("--strata-")) break;
+    // The same setting as a variable, which is how the library hears of it.
+    std::string setting(word.substr(2));
+    std::string value = "1";
+    if (const std::size_t end = setting.find('='); end != std::string::npos) {
+      value = setting.substr(end + 1);
+      setting.resize(end);
+    } else if (first + 1 < argc && argv[first + 1][0] != '-' && setting != "strata-stats" &&
+               setting != "strata-print-binding") {
+      value = argv[++first];
+    }
+    std::replace(setting.begin(), setting.end(), '-', '_');
+    std::transform(setting.begin(), setting.end(), setting.begin(),
+                   [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+    ::setenv(setting.c_str(), value.c_str(), 1);
+  }
+  if (first >= argc) throw user_error("which program? strata pthread --help says more");
+  if (argv[first][0] == '-')
+    throw user_error(std::string(argv[first]) +
+                     " is not known here; strata pthread --help says more");
+  // A bad setting is told now, not by the program.
+  {
+    std::array<char, 7> name{"strata"};
+    std::array<char*, 2> none{name.data(), nullptr};
+    int count = 1;
+    (void)options::parse(count, none.data());
+  }
+  const std::string program = find_program(argv[first]);
+  check_program(program);
+  std::string preload = find_library();
+  if (preload.find_first_of(": ") != std::string::npos)
+    throw user_error("the path of " + preload +
+                     " has a space or a colon, which LD_PRELOAD cannot hold");
+  if (const char* others = std::getenv("LD_PRELOAD"); others != nullptr && *others != '\0')
+    preload += std::string(":") + others;
+  ::setenv("LD_PRELOAD", preload.c_str(), 1);
+  ::execv(program.c_str(), argv + first);
+  throw error("cannot run " + program + ": " + std::strerror(errno));
+}
+
+}  // namespace strata::launch
