@@ -137,9 +137,9 @@ class recursive_timed_mutex : public recursive_mutex {
   }
 };
 
-/// std::shared_timed_mutex. A writer that waits holds back readers that come later, so neither
-/// starves the other. (A thread that holds it shared must not lock it shared again, as in the
-/// standard.)
+/// std::shared_timed_mutex. A writer that waits holds back readers that come later, and a writer
+/// that leaves lets in all readers that wait, so neither side starves the other. (A thread that
+/// holds it shared must not lock it shared again, as in the standard.)
 class shared_timed_mutex {
  public:
   constexpr shared_timed_mutex() noexcept = default;
@@ -187,8 +187,12 @@ class shared_timed_mutex {
   static constexpr std::uint32_t writers_wait = 1U << 30;     // some are parked at &state_
   static constexpr std::uint32_t readers_wait = 1U << 29;     // some are parked at &readers_
   static constexpr std::uint32_t readers = readers_wait - 1;  // how many have it
+  // While those who waited are let in, so many more than there are.
+  static constexpr std::uint32_t admitting = 1U << 24;
 
-  void hand_over() noexcept;
+  void admit_readers() noexcept;
+  void wake_a_writer() noexcept;
+  void forget_writers() noexcept;
   static bool writer_must_wait(void* self);
   static bool reader_must_wait(void* self);
 

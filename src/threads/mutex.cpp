@@ -86,7 +86,7 @@ bool shared_timed_mutex::lock_until(std::int64_t deadline_ns) {
                                    .deadline_ns = deadline_ns});
     if (why == detail::unparked::timed_out) {
       // Readers may be held back on our account alone.
-      if ((state_.load(std::memory_order_relaxed) & writers_wait) != 0) hand_over();
+      if ((state_.load(std::memory_order_relaxed) & writers_wait) != 0) forget_writers();
       return false;
     }
   }
@@ -101,32 +101,68 @@ bool shared_timed_mutex::lock_shared_until(std::int64_t deadline_ns) {
                                    .argument = this,
                                    .deadline_ns = deadline_ns});
     if (why == detail::unparked::timed_out) return false;
+    // Whoever wakes a reader has counted it.
+    if (why == detail::unparked::woken) return true;
   }
   return true;
 }
 
 void shared_timed_mutex::unlock() noexcept {
-  const std::uint32_t before = state_.fetch_and(~writer, std::memory_order_release);
-  if ((before & (writers_wait | readers_wait)) != 0) hand_over();
+  const void* const writers_at = &state_;
+  std::uint32_t s = state_.load(std::memory_order_relaxed);
+  for (;;) {
+    const bool admit = (s & readers_wait) != 0;
+    const std::uint32_t next =
+        admit ? (s & ~(writer | readers_wait)) + admitting : s & ~(writer | writers_wait);
+    if (!state_.compare_exchange_weak(s, next, std::memory_order_acq_rel,
+                                      std::memory_order_relaxed))
+      continue;
+    if (admit) return admit_readers();
+    if ((s & writers_wait) != 0) detail::unpark(writers_at, UINT32_MAX);
+    return;
+  }
 }
 
 void shared_timed_mutex::unlock_shared() noexcept {
-  const std::uint32_t before = state_.fetch_sub(1, std::memory_order_release);
-  if ((before & readers) == 1 && (before & writers_wait) != 0) hand_over();
+  const std::uint32_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
+  if ((before & readers) == 1 && (before & writers_wait) != 0) wake_a_writer();
 }
 
 bool shared_timed_mutex::is_exclusive() const noexcept {
   return (state_.load(std::memory_order_relaxed) & writer) != 0;
 }
 
-// Both marks go, and everybody who is meant looks again, and marks again if need be: one writer and
-// all readers. Which of them is first is left to the scheduler, so that neither side starves.
-void shared_timed_mutex::hand_over() noexcept {
+// All readers that wait have it, before anybody else can. `admitting` has been added, so that it
+// cannot become free while they are counted.
+void shared_timed_mutex::admit_readers() noexcept {
+  const unsigned n = detail::unpark(&readers_, UINT32_MAX);
+  const std::uint32_t less = admitting - n;
+  const std::uint32_t before = state_.fetch_sub(less, std::memory_order_acq_rel);
+  if ((before & readers) == less && (before & writers_wait) != 0) wake_a_writer();
+}
+
+// It is free, and readers are held back until a writer has had it: the mark stays, and is taken
+// back when no writer is left. The lock may be gone as soon as one is woken.
+void shared_timed_mutex::wake_a_writer() noexcept {
+  if (detail::unpark(&state_, 1) == 0) forget_writers();
+}
+
+// Takes the mark of waiting writers back. Those who wait all the same look again, and mark again.
+void shared_timed_mutex::forget_writers() noexcept {
   const void* const writers_at = &state_;
-  const void* const readers_at = &readers_;
-  state_.fetch_and(~(writers_wait | readers_wait), std::memory_order_relaxed);
-  detail::unpark(writers_at, UINT32_MAX);
-  detail::unpark(readers_at, UINT32_MAX);
+  std::uint32_t s = state_.load(std::memory_order_relaxed);
+  for (;;) {
+    // With a writer in it, the readers are its own to let in.
+    const bool admit = (s & readers_wait) != 0 && (s & writer) == 0;
+    std::uint32_t next = s & ~writers_wait;
+    if (admit) next = (next & ~readers_wait) + admitting;
+    if (!state_.compare_exchange_weak(s, next, std::memory_order_acq_rel,
+                                      std::memory_order_relaxed))
+      continue;
+    detail::unpark(writers_at, UINT32_MAX);
+    if (admit) admit_readers();
+    return;
+  }
 }
 
 bool once_flag::in_progress(void* self) {
