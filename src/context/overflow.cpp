@@ -34,8 +34,13 @@ void say(std::string_view text) noexcept {
 
 [[noreturn]] void report(const stack& s, std::size_t stack_bytes) noexcept {
   // The name first and apart: it can be longer than a text holds.
-  say("strata: stack overflow in task ");
-  say(s.kind != nullptr ? plain_name(s.kind->name()) : "(none)");
+  if (s.title != nullptr) {
+    say("strata: stack overflow in thread ");
+    say(s.title);
+  } else {
+    say("strata: stack overflow in task ");
+    say(s.kind != nullptr ? plain_name(s.kind->name()) : "(none)");
+  }
   check_text text;
   text.add(std::string_view("\nstrata: its stack has "));
   text.add(static_cast<unsigned long long>(stack_bytes));

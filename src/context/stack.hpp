@@ -33,6 +33,7 @@ struct stack : task, context {
   // end.
   void* thread = nullptr;
   void (*at_end)(stack&) = nullptr;
+  const char* title = nullptr;  // for people: the thread's own name, if it has one
   const char* waits_for = nullptr;  // for people, while it is suspended
   const void* waits_at = nullptr;
   strand* measured = nullptr;  // profiling: the strand that stopped here

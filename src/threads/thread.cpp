@@ -131,6 +131,11 @@ void set_attributes(thread_block& b, const thread_attributes& a) {
   (void)this_place().owner->stacks_of(e.stack_bytes);
 }
 
+void drop_thread(thread_block& b) noexcept {
+  b.home = this_worker().owner;
+  free_block(b);
+}
+
 void start_thread(thread_block& b) {
   place& p = this_place();
   b.home = p.owner;
@@ -140,6 +145,8 @@ void start_thread(thread_block& b) {
 
 void run_thread(thread_block& b, void (*invoke)(thread_block&)) {
   this_place().current->thread = &b;
+  if (b.extras != nullptr && !b.extras->name.empty())
+    this_place().current->title = b.extras->name.c_str();
   try {
     invoke(b);
   } catch (const thread_exit&) {
@@ -153,6 +160,7 @@ void run_thread(thread_block& b, void (*invoke)(thread_block&)) {
   }
   destroy_specifics(b);
   this_place().current->thread = nullptr;
+  this_place().current->title = nullptr;
   complete(b);
 }
 

@@ -50,6 +50,8 @@ struct thread_block : task {
 bool join_thread(thread_block& b, std::int64_t deadline_ns);
 // It frees itself at its end.
 void detach_thread(thread_block& b) noexcept;
+// Frees what was never started, on the worker for which it was made.
+void drop_thread(thread_block& b) noexcept;
 // Hands it to the scheduler.
 void start_thread(thread_block& b);
 // What the body of a thread does: invoke(b) on its stack, then everything that comes with its end.

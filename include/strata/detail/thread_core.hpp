@@ -116,7 +116,14 @@ class thread {
     static_assert(alignof(block) <= 16, "a thread's function must not be over-aligned");
     void* const memory = detail::worker_for_new_thread().frames.allocate(sizeof(block));
     auto* const b = ::new (memory) block(std::move(call));
-    if (a != nullptr) detail::set_attributes(*b, *a);
+    if (a != nullptr) {
+      try {
+        detail::set_attributes(*b, *a);
+      } catch (...) {
+        detail::drop_thread(*b);
+        throw;
+      }
+    }
     detail::start_thread(*b);
     return b;
   }
