@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+// thread, jthread and this_thread keep the standard's promises.
+#include "strata/thread.hpp"
+
+#include <chrono>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "../sched/support.hpp"
+#include "strata/error.hpp"
+
+namespace strata::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+template <class F>
+void expect_code(std::errc wanted, F f) {
+  try {
+    f();
+    ADD_FAILURE() << "no exception";
+  } catch (const std::system_error& e) {
+    EXPECT_EQ(e.code(), std::make_error_code(wanted)) << e.what();
+  }
+}
+
+class threads_on : public ::testing::TestWithParam<unsigned> {
+ protected:
+  runtime rt{with_workers(GetParam())};
+  void TearDown() override {
+    rt.wait_idle();
+    EXPECT_EQ(rt.stats().live_frames, 0);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(workers, threads_on, ::testing::Values(1, 2, 4, 8),
+                         ::testing::PrintToStringParamName());
+
+TEST_P(threads_on, arguments_and_results) {
+  rt.run([] {
+    int sum = 0;
+    auto owned = std::make_unique<int>(3);
+    thread t([&sum](int a, std::unique_ptr<int> b,
+                    const std::string& c) { sum = a + *b + static_cast<int>(c.size()); },
+             1, std::move(owned), "four");
+    EXPECT_TRUE(t.joinable());
+    EXPECT_NE(t.get_id(), thread::id());
+    t.join();
+    EXPECT_EQ(sum, 8);
+    EXPECT_FALSE(t.joinable());
+    EXPECT_EQ(t.get_id(), thread::id());
+    struct counter {
+      int calls = 0;
+      void call(int n) { calls += n; }
+    } c;
+    thread member(&counter::call, &c, 2);
+    member.join();
+    thread reference(&counter::call, std::ref(c), 3);
+    reference.join();
+    EXPECT_EQ(c.calls, 5);
+  });
+}
+
+TEST_P(threads_on, moves_and_swaps) {
+  rt.run([] {
+    static_assert(!std::is_copy_constructible_v<thread>);
+    std::atomic<int> ran{0};
+    thread a([&] { ++ran; });
+    const thread::id id = a.get_id();
+    thread b(std::move(a));
+    EXPECT_FALSE(a.joinable());
+    EXPECT_EQ(b.get_id(), id);
+    swap(a, b);
+    EXPECT_EQ(a.get_id(), id);
+    b = std::move(a);
+    b.join();
+    EXPECT_EQ(ran, 1);
+  });
+}
+
+TEST_P(threads_on, joining_what_cannot_be_joined) {
+  rt.run([] {
+    thread none;
+    EXPECT_FALSE(none.joinable());
+    expect_code(std::errc::invalid_argument, [&] { none.join(); });
+    expect_code(std::errc::invalid_argument, [&] { none.detach(); });
+    thread twice([] {});
+    twice.join();
+    expect_code(std::errc::invalid_argument, [&] { twice.join(); });
+    thread itself;
+    binary_semaphore go(0);
+    itself = thread([&] {
+      go.acquire();
+      expect_code(std::errc::resource_deadlock_would_occur, [&] { itself.join(); });
+    });
+    go.release();
+    itself.join();
+    thread detached([] {});
+    detached.detach();
+    EXPECT_FALSE(detached.joinable());
+    expect_code(std::errc::invalid_argument, [&] { detached.join(); });
+  });
+}
+
+TEST_P(threads_on, detached_ones_end_by_themselves) {
+  static std::atomic<int> ended{0};
+  ended = 0;
+  rt.run([] {
+    for (int i = 0; i < 100; ++i) {
+      thread([i, object = tracked(i)] {
+        for (int k = 0; k < i % 5; ++k) this_thread::yield();
+        ++ended;
+      }).detach();
+    }
+  });
+  rt.wait_idle();
+  EXPECT_EQ(ended, 100);
+  EXPECT_EQ(tracked::living(), 0);
+}
+
+TEST_P(threads_on, what_a_thread_did_is_visible_after_join) {
+  rt.run([] {
+    for (int round = 0; round < 50; ++round) {
+      std::vector<int> written(32, 0);
+      std::vector<thread> threads;
+      for (int& w : written) threads.emplace_back([&w, round] { w = round + 1; });
+      for (thread& t : threads) t.join();
+      for (const int w : written) ASSERT_EQ(w, round + 1);
+    }
+  });
+}
+
+TEST_P(threads_on, functions_end_with_their_thread) {
+  rt.run([] {
+    std::vector<thread> threads;
+    for (int i = 0; i < 20; ++i) threads.emplace_back([object = tracked(i)] { (void)object; });
+    for (thread& t : threads) t.join();
+    EXPECT_EQ(tracked::living(), 0);
+  });
+}
+
+TEST_P(threads_on, identities) {
+  rt.run([] {
+    std::vector<thread> threads;
+    std::vector<thread::id> inside(10);
+    latch all(10);
+    for (auto& id : inside) {
+      threads.emplace_back([&] {
+        id = this_thread::get_id();
+        all.arrive_and_wait();
+        EXPECT_EQ(id, this_thread::get_id());
+      });
+    }
+    std::set<thread::id> ordered{this_thread::get_id()};
+    std::unordered_set<thread::id> hashed{this_thread::get_id()};
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+      ordered.insert(threads[i].get_id());
+      hashed.insert(threads[i].get_id());
+    }
+    EXPECT_EQ(ordered.size(), 11U);
+    EXPECT_EQ(hashed.size(), 11U);
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+      const thread::id id = threads[i].get_id();
+      threads[i].join();
+      EXPECT_EQ(inside[i], id);
+    }
+    std::ostringstream out;
+    out << this_thread::get_id();
+    EXPECT_FALSE(out.str().empty());
+  });
+}
+
+TEST_P(threads_on, sleeping) {
+  rt.run([] {
+    const auto began = std::chrono::steady_clock::now();
+    this_thread::sleep_for(3ms);
+    EXPECT_GE(std::chrono::steady_clock::now() - began, 3ms);
+    const auto until = std::chrono::system_clock::now() + 2ms;
+    this_thread::sleep_until(until);
+    EXPECT_GE(std::chrono::system_clock::now(), until);
+    this_thread::sleep_for(-1s);
+    this_thread::sleep_until(std::chrono::steady_clock::now() - 1h);
+    // Those who sleep do not keep the worker; they come back in the order of their deadlines.
+    std::vector<thread> threads;
+    std::atomic<int> awake{0};
+    for (int i = 0; i < 100; ++i) {
+      threads.emplace_back([&, i] {
+        this_thread::sleep_for(std::chrono::microseconds(100 * (i % 10)));
+        ++awake;
+      });
+    }
+    for (thread& t : threads) t.join();
+    EXPECT_EQ(awake, 100);
+  });
+}
+
+TEST_P(threads_on, nested_creation) {
+  rt.run([] {
+    std::atomic<int> count{0};
+    struct tree {
+      static void grow(std::atomic<int>& n, int depth) {
+        ++n;
+        if (depth == 0) return;
+        thread left([&, depth] { grow(n, depth - 1); });
+        thread right([&, depth] { grow(n, depth - 1); });
+        left.join();
+        right.join();
+      }
+    };
+    tree::grow(count, 8);
+    EXPECT_EQ(count, 511);
+  });
+}
+
+TEST(thread, outside_a_runtime_is_refused) {
+  EXPECT_THROW(thread([] {}), misuse_error);
+  EXPECT_EQ(tracked::living(), 0);
+}
+
+TEST(thread, identities_outside_differ_too) {
+  const thread::id here = this_thread::get_id();
+  EXPECT_EQ(here, this_thread::get_id());
+  EXPECT_NE(here, thread::id());
+  thread::id there;
+  std::thread([&] { there = this_thread::get_id(); }).join();
+  EXPECT_NE(there, thread::id());
+}
+
+TEST(thread, hardware_concurrency_is_the_runtimes) {
+  runtime rt(with_workers(3));
+  EXPECT_EQ(rt.run([] { return thread::hardware_concurrency(); }), 3U);
+  EXPECT_EQ(rt.run([] { return jthread::hardware_concurrency(); }), 3U);
+  EXPECT_EQ(thread::hardware_concurrency(), std::thread::hardware_concurrency());
+}
+
+TEST_P(threads_on, jthreads_stop_and_join) {
+  rt.run([] {
+    std::atomic<bool> stopped{false};
+    {
+      jthread t(
+          [&](std::stop_token stop, int n) {
+            EXPECT_EQ(n, 5);
+            while (!stop.stop_requested()) this_thread::yield();
+            stopped = true;
+          },
+          5);
+      EXPECT_TRUE(t.get_stop_source().stop_possible());
+    }
+    EXPECT_TRUE(stopped);
+    jthread plain([](int) {}, 1);
+    EXPECT_FALSE(plain.get_stop_token().stop_requested());
+    EXPECT_TRUE(plain.request_stop());
+    EXPECT_FALSE(plain.request_stop());
+    plain.join();
+    EXPECT_FALSE(plain.joinable());
+    expect_code(std::errc::invalid_argument, [&] { plain.join(); });
+    jthread none;
+    EXPECT_FALSE(none.get_stop_source().stop_possible());
+    // Assignment ends the old one first.
+    std::atomic<int> ended{0};
+    jthread a([&](std::stop_token stop) {
+      while (!stop.stop_requested()) this_thread::yield();
+      ++ended;
+    });
+    a = jthread([&] {});
+    EXPECT_EQ(ended, 1);
+    jthread b;
+    b.swap(a);
+    EXPECT_TRUE(b.joinable());
+    b.detach();
+  });
+}
+
+// ---- attributes ----
+
+[[gnu::noinline]] int touch(std::size_t bytes) {
+  volatile char frame[8192];
+  frame[0] = 1;
+  if (bytes <= sizeof frame) return frame[0];
+  return touch(bytes - sizeof frame) + frame[0];
+}
+
+TEST(thread_attributes, a_larger_stack_is_larger) {
+  options small = with_workers(2);
+  small.stack_bytes = 64 * 1024;
+  runtime rt(small);
+  rt.run([] {
+    std::vector<thread> threads;
+    std::atomic<int> reached{0};
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back(thread_attributes{.name = "deep", .stack_bytes = 8 << 20}, [&] {
+        reached += touch(6 << 20) > 0 ? 1 : 0;
+        this_thread::yield();
+      });
+    }
+    for (thread& t : threads) t.join();
+    EXPECT_EQ(reached, 4);
+    // The usual ones go on beside them.
+    thread usual([&] { ++reached; });
+    usual.join();
+    EXPECT_EQ(reached, 5);
+  });
+}
+
+TEST(thread_attributes, one_that_cannot_be_is_refused) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    const int before = tracked::living();
+    expect_code(std::errc::invalid_argument, [] {
+      thread t(thread_attributes{.stack_bytes = std::size_t{1} << 40}, [o = tracked(1)] {});
+      t.join();
+    });
+    EXPECT_EQ(tracked::living(), before);
+    thread fine(thread_attributes{.name = "x", .stack_bytes = 1}, [] {});
+    fine.join();
+  });
+  rt.wait_idle();
+  EXPECT_EQ(rt.stats().live_frames, 0);
+}
+
+class thread_death : public ::testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(thread_death, an_exception_that_leaves_a_named_thread) {
+  EXPECT_DEATH(runtime(with_workers(1)).run([] {
+    thread t(thread_attributes{.name = "collector"}, [] { throw 1; });
+    t.join();
+  }),
+               "an exception left thread collector");
+}
+
+TEST_F(thread_death, an_exception_that_leaves_a_thread_without_a_name) {
+  EXPECT_DEATH(runtime(with_workers(1)).run([] {
+    thread t([] { throw 1; });
+    t.join();
+  }),
+               "an exception left thread .*an_exception_that_leaves_a_thread_without_a_name");
+}
+
+TEST_F(thread_death, destroying_a_joinable_thread) {
+  EXPECT_DEATH(runtime(with_workers(1)).run([] { thread t([] {}); }), "");
+  EXPECT_DEATH(runtime(with_workers(1)).run([] {
+    thread t([] {});
+    t = thread();
+  }),
+               "");
+}
+
+// Not a tail call, and nothing that a compiler could take out.
+[[gnu::noinline]] int recurse_for_ever(volatile int* depth) {
+  volatile char frame[256];
+  frame[0] = static_cast<char>(*depth);
+  *depth = *depth + 1;
+  if (*depth < 0) return 0;  // never
+  const int below = recurse_for_ever(depth);
+  return below + frame[0];
+}
+
+TEST_F(thread_death, stack_overflow_names_the_thread) {
+  if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "the sanitizer reports it itself";
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1} << 20}) {
+    EXPECT_EXIT(runtime(with_workers(1)).run([bytes] {
+      thread t(thread_attributes{.name = "digger", .stack_bytes = bytes}, [] {
+        volatile int depth = 0;
+        recurse_for_ever(&depth);
+      });
+      t.join();
+    }),
+                ::testing::ExitedWithCode(1), "stack overflow in .*digger(.|\n)*stack");
+  }
+}
+
+}  // namespace
+}  // namespace strata::test
