@@ -27,6 +27,9 @@ find_package(Threads REQUIRED)
 
 # No -march here, ever: one binary runs on many machines, and kernels choose their instructions at run time.
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  add_compile_options(-Wno-restrict)  # sees overlaps in operator+(const char*, string&&): gcc.gnu.org/PR105651
+endif()
 add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)  # checks print paths as the repository knows them
 if(STRATA_WERROR)
   add_compile_options(-Werror)

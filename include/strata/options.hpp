@@ -38,6 +38,9 @@ struct options {
   /// locks (Lesser Bear's LB2); "locked": each waives it to whoever has room, under a lock (LB1).
   /// Branches of forks and tokens are always stolen.
   std::string policy = "steal";
+  /// Microseconds after which a thread made with thread_attributes::preemptible gives way to others
+  /// that wait for its worker, 100 to 10,000,000.
+  unsigned preempt_us = 10'000;
   /// The number of this node in a job of several, 0 to 65,535.
   unsigned node = 0;
   /// How a node of several notices messages. "blocking": a receiver thread sleeps until there are
@@ -64,6 +67,12 @@ struct options {
   /// How the receiver learns which sockets have something: "automatic", "recv", "epoll", "poll" or
   /// "select".
   std::string socket_poll = "automatic";
+  /// A signal on which the program prints on stderr what all its threads do: "none", "QUIT",
+  /// "USR1", "USR2" or "HUP". See strata/dump_threads.hpp.
+  std::string dump_signal = "none";
+  /// Watch who holds and who waits for each strata mutex, and end the program with status 1 when
+  /// some wait for each other in a circle, saying who. Costs time at every lock.
+  bool detect_deadlock = false;
   /// Print on stderr at the start how many workers there are, why, and on which CPUs.
   bool print_binding = false;
 

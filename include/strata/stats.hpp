@@ -48,6 +48,7 @@ struct worker_statistics {
   std::uint64_t suspensions = 0;   ///< times a stack waited
   std::uint64_t resumptions = 0;   ///< times a stack was continued
   std::uint64_t parks = 0;         ///< times the worker went to sleep
+  std::uint64_t preemptions = 0;   ///< times a preemptible thread was interrupted
   std::uint64_t waived = 0;        ///< ready tasks given away (policies rotator and locked)
   std::uint64_t hops = 0;          ///< ready tasks taken from the queue of another worker
   std::uint64_t queue_locks = 0;   ///< locks taken to give or take ready tasks
@@ -62,6 +63,10 @@ struct statistics {
   std::int64_t live_frames = 0;
   /// Stacks ever in use at the same time.
   std::size_t stacks_max = 0;
+  /// With options::stats: bytes that the deepest stack of the usual size needed, to a page, and the
+  /// memory that all stacks of that size hold now. Asking costs a system call for each; 0 otherwise.
+  std::size_t stack_bytes_deepest = 0;
+  std::size_t stack_bytes_resident = 0;
   /// With options::profile, of the last runtime::run(): T1, the ns that all strands took together,
   /// and T_inf, the ns along the longest chain of dependences; 0 otherwise. The measurement itself
   /// costs some 20 ns per fork, which both include.

@@ -24,6 +24,8 @@ constexpr unsigned workers_max = 4096;
 constexpr std::size_t stack_bytes_min = 16 << 10;
 constexpr std::size_t stack_bytes_max = 1 << 30;
 constexpr unsigned spin_us_max = 1'000'000;
+constexpr unsigned preempt_us_min = 100;
+constexpr unsigned preempt_us_max = 10'000'000;
 constexpr unsigned node_max = 65'535;
 
 constexpr unsigned watchdog_us_min = 10;
@@ -39,6 +41,7 @@ constexpr std::string_view receptions[] = {"blocking", "polling", "watchdog"};
 constexpr std::string_view balancings[] = {"random", "sender", "informed"};
 constexpr std::string_view policies[] = {"steal", "rotator", "locked"};
 constexpr std::string_view socket_ios[] = {"non-blocking", "blocking"};
+constexpr std::string_view dump_signals[] = {"none", "QUIT", "USR1", "USR2", "HUP"};
 constexpr std::string_view socket_polls[] = {"automatic", "recv", "epoll", "poll", "select"};
 
 constexpr std::string_view flag_prefix = "--strata-";
@@ -78,6 +81,11 @@ constexpr setting settings[] = {
      [](options& o, std::string_view t) { o.stats = parse_switch(t); }},
     {"profile", nullptr, "measure work and span (default no)",
      [](options& o, std::string_view t) { o.profile = parse_switch(t); }},
+    {"preempt-us", "N",
+     "microseconds after which a preemptible thread gives way to others (default 10000)",
+     [](options& o, std::string_view t) {
+       o.preempt_us = static_cast<unsigned>(parse_whole(t, preempt_us_min, preempt_us_max));
+     }},
     {"spin-us", "N", "microseconds an idle worker searches before it sleeps (default 50)",
      [](options& o, std::string_view t) {
        o.spin_us = static_cast<unsigned>(parse_whole(t, 0, spin_us_max));
@@ -119,6 +127,11 @@ constexpr setting settings[] = {
     {"socket-poll", "NAME",
      "how sockets are watched: automatic (default), recv, epoll, poll, select",
      [](options& o, std::string_view t) { o.socket_poll = parse_choice(t, socket_polls); }},
+    {"dump-signal", "NAME",
+     "signal that prints what all threads do: none (default), QUIT, USR1, USR2, HUP",
+     [](options& o, std::string_view t) { o.dump_signal = parse_choice(t, dump_signals); }},
+    {"detect-deadlock", nullptr, "name threads that wait for each other's mutexes (default no)",
+     [](options& o, std::string_view t) { o.detect_deadlock = parse_switch(t); }},
     {"print-binding", nullptr, "print at the start which worker runs where (default no)",
      [](options& o, std::string_view t) { o.print_binding = parse_switch(t); }},
 };
@@ -324,6 +337,8 @@ void options::validate() const {
   }
   if (spin_us > spin_us_max)
     refuse("spin_us is " + std::to_string(spin_us) + ", more than 1000000");
+  if (preempt_us < preempt_us_min || preempt_us > preempt_us_max)
+    refuse("preempt_us is " + std::to_string(preempt_us) + ", not from 100 to 10000000");
   if (node > node_max) refuse("node is " + std::to_string(node) + ", more than 65535");
   const auto refuse_unless = [&](const char* name, const std::string& value, choices allowed) {
     if (!is_one_of(value, allowed)) refuse(std::string(name) + " is '" + value + "'");
@@ -339,6 +354,7 @@ void options::validate() const {
   refuse_unless("policy", policy, policies);
   refuse_unless("socket_io", socket_io, socket_ios);
   refuse_unless("socket_poll", socket_poll, socket_polls);
+  refuse_unless("dump_signal", dump_signal, dump_signals);
   refuse_outside("watchdog_us", watchdog_us, watchdog_us_min, watchdog_us_max);
   refuse_outside("receiver_spin_us", receiver_spin_us, 0, spin_us_max);
   refuse_outside("stall_s", stall_s, 0, stall_s_max);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts that a worker can be in, and the switch between them, with the sanitizers told.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,6 +18,7 @@ struct context {
 };
 
 struct strand;
+class place;
 class scheduler;
 class stack_pool;
 
@@ -29,13 +31,19 @@ struct stack : task, context {
   scheduler* home = nullptr;  // whose workers may continue it
   stack* next_free = nullptr;
   stack_pool* pool = nullptr;
+  place* pinned_to = nullptr;  // the only worker that may continue it; null: any
   // threads/: the thread_block of what runs here, once it has one, and what to do for it at the
   // end.
   void* thread = nullptr;
   void (*at_end)(stack&) = nullptr;
   const char* title = nullptr;  // for people: the thread's own name, if it has one
-  const char* waits_for = nullptr;  // for people, while it is suspended
+  // For people, while it is suspended. Null: it waits for nothing but its turn.
+  const char* waits_for = nullptr;
   const void* waits_at = nullptr;
+  // 0 as long as it does; null: nobody knows. On this stack.
+  const std::atomic<std::uint32_t>* waits_until = nullptr;
+  unsigned number = 0;     // for people; unique in this process
+  bool unguarded = false;  // no guard page below it, but a canary
   strand* measured = nullptr;  // profiling: the strand that stopped here
 };
 

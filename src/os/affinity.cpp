@@ -2,6 +2,7 @@
 // The affinity mask, and the number of workers that follows from it. Plain system calls: on Linux
 // hwloc's own binding is this very call, and needs a loaded topology.
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -76,6 +77,11 @@ bool bind_current_thread(std::span<const int> cpus) noexcept {
 bool bind_current_thread(int cpu) noexcept { return bind_current_thread(std::span(&cpu, 1)); }
 
 int current_cpu() noexcept { return sched_getcpu(); }
+
+int thread_number() noexcept {
+  static thread_local const int number = gettid();
+  return number;
+}
 
 unsigned workers_for(std::size_t allowed, double quota_cores) noexcept {
   const double whole = std::floor(std::min(quota_cores, static_cast<double>(allowed)));

@@ -4,7 +4,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <fstream>
 #include <string>
 
 #include "base/errno_error.hpp"
@@ -18,6 +20,15 @@ namespace {
 // millions of guarded stacks instead of vm.max_map_count / 2 = 32,765. Debian 12's headers do not
 // know it yet; an older kernel answers EINVAL.
 constexpr int madv_guard_install = 102;
+
+std::size_t mappings_max() {
+  static const std::size_t most = [] {
+    std::size_t n = 65'530;
+    std::ifstream("/proc/sys/vm/max_map_count") >> n;
+    return n;
+  }();
+  return most;
+}
 
 }  // namespace
 
@@ -49,6 +60,12 @@ void page_range::guard(std::size_t offset, std::size_t bytes) {
   STRATA_CHECK(offset <= bytes_ && bytes <= bytes_ - offset, offset, bytes, bytes_);
   STRATA_CHECK(offset % page_bytes() == 0 && bytes % page_bytes() == 0, offset, bytes);
   if (madvise(data_ + offset, bytes, madv_guard_install) == 0) return;
+  // Each splits a mapping in three. The last quarter of what the system allows is left to the
+  // program, whose malloc() needs mappings, too.
+  static std::atomic<std::size_t> split{0};
+  const std::size_t mappings = 2 * split.fetch_add(1, std::memory_order_relaxed);
+  if (mappings > mappings_max() / 4 * 3)
+    throw errno_error("no room for more guard pages (raise sysctl vm.max_map_count)", ENOMEM);
   if (mprotect(data_ + offset, bytes, PROT_NONE) != 0) {
     const int code = errno;
     throw errno_error(
@@ -57,6 +74,15 @@ void page_range::guard(std::size_t offset, std::size_t bytes) {
                                        : ""),
         code);
   }
+}
+
+bool page_range::residency(std::size_t offset, std::size_t bytes,
+                           unsigned char* there) const noexcept {
+  STRATA_CHECK(offset <= bytes_ && bytes <= bytes_ - offset, offset, bytes, bytes_);
+  if (mincore(data_ + offset, bytes, there) != 0) return false;
+  // The other bits are reserved.
+  for (std::size_t i = 0; i < bytes / page_bytes(); ++i) there[i] &= 1U;
+  return true;
 }
 
 void page_range::decommit(std::size_t offset, std::size_t bytes) noexcept {

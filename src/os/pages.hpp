@@ -41,6 +41,11 @@ class page_range {
   /// mapping (sysctl vm.max_map_count).
   void guard(std::size_t offset, std::size_t bytes);
 
+  /// Which of these whole pages have memory, one byte (0 or 1) a page. False when the kernel does
+  /// not tell.
+  [[nodiscard]] bool residency(std::size_t offset, std::size_t bytes,
+                               unsigned char* there) const noexcept;
+
   /// Gives the memory of whole pages back; they read as zero afterwards. Guards inside stay.
   void decommit(std::size_t offset, std::size_t bytes) noexcept;
 

@@ -22,6 +22,9 @@ std::vector<int> allowed_cpus();
 /// the system does not say. A few ns.
 int current_cpu() noexcept;
 
+/// The kernel's number of the calling OS thread; asked once for each.
+int thread_number() noexcept;
+
 /// One worker per allowed CPU, but never more than the whole cores of the quota, and at least one:
 /// a quota of half a core or of 1.9 cores is one worker, because a worker that is stopped by the
 /// kernel holds up those who wait for it.

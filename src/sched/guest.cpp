@@ -103,18 +103,21 @@ void scheduler::run_as_guest(place& p, root_task& root) {
     }
   }
   exceptions_in_flight* const exceptions_of_place = std::exchange(p.exceptions, exceptions_here());
+  const int os_thread_of_place = p.os_thread.load(std::memory_order_relaxed);
+  p.os_thread.store(os::thread_number(), std::memory_order_relaxed);
   strata_current_worker = &p;
   p.look_around_for(root.state);
   root.type->run(root, p);
   p.dispatch(root.state, true);
   strata_current_worker = outer;
   p.exceptions = exceptions_of_place;
+  p.os_thread.store(os_thread_of_place, std::memory_order_relaxed);
   put_exceptions(outside);
   p.time.enter(bucket::idle);
   // What the root left behind goes to the place's own thread. So may what it injected, if nobody
   // was asleep then; and after a failure that thread tells who waits. The place must not look
   // asleep meanwhile, or wait_idle() would believe that all is done.
-  if (!p.ready.empty() || p.has_batches() || p.deque.maybe_work() || !p.overflow.empty() ||
+  if (!p.ready.empty() || p.has_bound() || p.has_batches() || p.deque.maybe_work() || !p.overflow.empty() ||
       injected_count_.load(std::memory_order_relaxed) > 0 ||
       failed.load(std::memory_order_relaxed)) {
     return idle_.hand_back(p.id);
@@ -134,6 +137,7 @@ void scheduler::run_as_guest(place& p, root_task& root) {
 }
 
 void scheduler::inject(task* t) {
+  const uninterrupted guard;
   {
     const std::lock_guard lock(injected_mutex_);
     injected_.push_back(t);

@@ -22,7 +22,8 @@ void run_resumed(task& t, worker& w) {
 const char* resumed_name() { return "suspended task"; }
 constexpr task_type resumed_stack{&run_resumed, nullptr, nullptr, &resumed_name};
 
-void go_behind(place& p, void* s) { p.put(static_cast<stack*>(s)); }
+void go_behind(place& p, void* s) { p.put_stack(*static_cast<stack*>(s)); }
+void go_behind_here(place& p, void* s) { p.put_bound(static_cast<stack*>(s)); }
 
 void recycle(place& p, void* ended) {
   auto* s = static_cast<stack*>(ended);
@@ -41,6 +42,8 @@ void stack_main(void* argument) noexcept {
   this_place().arrive();
   for (;;) {
     s->kind->body(*s->running);
+    if (s->unguarded) [[unlikely]]
+      check_canary(*s);
     if (s->at_end != nullptr) [[unlikely]]
       s->at_end(*s);
     place& p = this_place();
@@ -68,7 +71,8 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
       take_batches(*this);
     if (distributes) [[unlikely]]
       owner->take_waived(*this);
-    task* t = ready.pop();
+    task* t = has_bound() ? next_bound() : nullptr;
+    if (t == nullptr) t = ready.pop();
     if (t == nullptr) t = pop();
     if (t == nullptr) {
       t = owner->find_work(*this, leave, guest);
@@ -138,6 +142,7 @@ bool place::reuse_stack(stack& s) noexcept {
 
 inline void place::switch_away(void (*action)(place&, void*), void* argument) noexcept {
   stack& from = *current;
+  const uninterrupted guard;
   action_ = action;
   argument_ = argument;
   if (stack* const next = next_stack()) {
@@ -197,6 +202,41 @@ void place::put_by_policy(task* t) {
   } else {
     owner->waive(*this, t);
   }
+}
+
+void place::deliver(stack& s) noexcept {
+  s.next_free = delivered_.load(std::memory_order_relaxed);
+  // Release: the stack is off its old worker. Seq_cst: before we look whether the worker sleeps.
+  // Partners: next_bound(), has_bound().
+  while (!delivered_.compare_exchange_weak(s.next_free, &s, std::memory_order_seq_cst,
+                                           std::memory_order_relaxed)) {
+  }
+  owner->wake_place(static_cast<int>(id));
+}
+
+// Takes turns with the others. Null: it is theirs.
+task* place::next_bound() {
+  stack* some = delivered_.exchange(nullptr, std::memory_order_acquire);
+  // Newest first.
+  const auto end = bound_.size();
+  for (; some != nullptr; some = some->next_free)
+    bound_.insert(bound_.begin() + static_cast<std::ptrdiff_t>(end), some);
+  task* t = nullptr;
+  bound_had_its_turn_ = !bound_had_its_turn_;
+  if (!bound_.empty() && (bound_had_its_turn_ || ready.empty())) {
+    t = bound_.front();
+    bound_.pop_front();
+  }
+  bound_count_.store(bound_.size(), std::memory_order_relaxed);
+  return t;
+}
+
+void place::preempt() noexcept {
+  // Nested ticks find it false.
+  preemptible.store(false, std::memory_order_relaxed);
+  events.preemptions.add();
+  leave_stack_with_exceptions(&go_behind_here, current);
+  this_place().preemptible.store(true, std::memory_order_relaxed);
 }
 
 bool place::take_batches(place& taker) {

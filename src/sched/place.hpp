@@ -4,6 +4,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,26 @@ class place : public worker {
   waived waive;
   bool distributes = false;  // by another policy than `steal`, to somebody
 
+  // Stacks that may go on here only: pinned threads, and interrupted ones.
+  void put_stack(stack& s) {
+    if (s.pinned_to == nullptr) [[likely]]
+      return put(&s);
+    s.pinned_to->deliver(s);
+  }
+  // Any thread.
+  void deliver(stack& s) noexcept;
+  void put_bound(task* t) {
+    bound_.push_back(t);
+    bound_count_.store(bound_.size(), std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool has_bound() const noexcept {
+    return bound_count_.load(std::memory_order_relaxed) != 0 ||
+           delivered_.load(std::memory_order_seq_cst) != nullptr;
+  }
+  // On the interrupted stack of a preemptible thread: gives it up as yield() would.
+  void preempt() noexcept;
+  std::atomic<int> os_thread{0};  // the one that is in this place
+
   // Stacks that others have made ready and that ran here before.
   struct batch {
     std::vector<stack*> stacks;
@@ -85,6 +106,11 @@ class place : public worker {
   accounts time;
   std::vector<place*> victims;  // nearest first
   int cpu = -1;
+  // Of threads that began and ended here, the second less the first over all workers is how many
+  // are alive. See room.cpp.
+  counter threads_made;
+  counter threads_ended;
+  unsigned until_room_is_checked = 1;  // threads made
   bool polls = false;                          // looks for messages after every task
   exceptions_in_flight* exceptions = nullptr;  // of the OS thread that is in this place
   std::uint32_t random = 1;
@@ -95,6 +121,7 @@ class place : public worker {
   static constexpr unsigned switches_max = 32;
 
   bool may_go_on() noexcept;
+  task* next_bound();
   stack* next_stack() noexcept;
   void begin_on(stack& s, task& t) noexcept;
   void switch_away(void (*action)(place&, void*), void* argument) noexcept;
@@ -103,6 +130,10 @@ class place : public worker {
   void (*action_)(place&, void*) = nullptr;
   void* argument_ = nullptr;
   const std::atomic<std::uint32_t>* leave_ = nullptr;  // not 0: the OS thread wants to leave
+  std::deque<task*> bound_;
+  std::atomic<std::size_t> bound_count_{0};
+  std::atomic<stack*> delivered_{nullptr};  // linked by next_free
+  bool bound_had_its_turn_ = false;
   std::size_t share_ = 1;  // of ready tasks, under policies other than `steal`
   unsigned puts_ = 0;
   unsigned idle_yields_ = 0;

@@ -7,6 +7,7 @@
 
 #include "context/overflow.hpp"
 #include "os/topology.hpp"
+#include "sched/registry.hpp"
 
 namespace strata::detail {
 
@@ -29,6 +30,7 @@ std::uint64_t to_ticks(double us, double ns_per_tick) {
 
 scheduler::scheduler(const options& wanted, const std::vector<int>& given)
     : stacks(wanted.stack_bytes, &stack_main),
+      preemption(*this, std::int64_t{wanted.preempt_us} * 1000),
       settings(wanted),
       rule(policy_of(wanted.policy)),
       places_(),
@@ -76,10 +78,12 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given)
     stop();
     throw;
   }
+  enter_registry(*this);
 }
 
 scheduler::~scheduler() {
   wait_idle();
+  leave_registry(*this);
   clear_failure();  // reports what nobody was told
   stop();
   while (strangers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
@@ -95,7 +99,15 @@ stack_pool& scheduler::stacks_of(std::size_t bytes) {
   return *pool;
 }
 
+std::vector<stack_pool*> scheduler::all_stacks() {
+  std::vector<stack_pool*> all{&stacks};
+  const std::lock_guard lock(pools_mutex_);
+  for (const auto& [bytes, pool] : pools_) all.push_back(pool.get());
+  return all;
+}
+
 void scheduler::stop() {
+  preemption.stop();
   stopping_.store(1, std::memory_order_seq_cst);
   for (unsigned i = 0; i < places_.size(); ++i) idle_.wake(i);
   for (std::thread& t : threads_) t.join();
@@ -110,6 +122,7 @@ void scheduler::thread_main(place& p) {
   const signal_stack for_overflow;
   p.native = context_of_this_thread();
   p.exceptions = exceptions_here();
+  p.os_thread.store(os::thread_number(), std::memory_order_relaxed);
   strata_current_worker = &p;
   // The first thing is to sleep: this thread runs only while no thread from outside is in its
   // place.

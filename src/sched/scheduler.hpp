@@ -18,6 +18,7 @@
 #include "sched/frame_depot.hpp"
 #include "sched/neighbourhood.hpp"
 #include "sched/place.hpp"
+#include "sched/ticker.hpp"
 #include "sched/timers.hpp"
 #include "strata/detail/root_task.hpp"
 #include "strata/options.hpp"
@@ -110,11 +111,26 @@ class scheduler {
   // thread.
   void make_ready(unsigned i, std::vector<stack*>&& stacks) noexcept;
 
+  // By the ticker: interrupts preemptible threads that have run since the last call, where others
+  // wait. `seen`: what it remembers of each worker.
+  void preempt_long_ones(std::vector<std::uint64_t>& seen) noexcept;
+
   // Stacks of another size than usual, a power of two. Throws strata::error without address space.
   stack_pool& stacks_of(std::size_t bytes);
+  // Before a thread is made by a task of p. Throws std::system_error
+  // (resource_unavailable_try_again) when there are as many threads as stacks.
+  void require_room(place& p) {
+    p.threads_made.add();
+    if (--p.until_room_is_checked == 0) [[unlikely]]
+      look_for_room(p);
+  }
+  // All pools, the usual one first, for people. They exist as long as this.
+  [[nodiscard]] std::vector<stack_pool*> all_stacks();
+  [[nodiscard]] const place& place_at(unsigned i) const noexcept { return *places_[i]; }
 
   stack_pool stacks;
   timers deadlines;
+  ticker preemption;
   frame_depot depot;
   const options settings;
   const policy rule;
@@ -149,6 +165,7 @@ class scheduler {
   std::atomic<std::uint64_t> span_ticks{0};
 
  private:
+  void look_for_room(place& p);
   struct search;
   friend class place;
   void stop();

@@ -77,7 +77,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   visit neighbours(*this);
   if (neighbours) neighbours->begin_polling();
   while (leave.load(std::memory_order_acquire) == root_task::running) {
-    if (waived_for(p) || p.has_batches()) break;  // the dispatcher takes it
+    if (waived_for(p) || p.has_batches() || p.has_bound()) break;  // the dispatcher takes it
     found = take_injected();
     if (found == nullptr) found = look.everywhere();
     if (found != nullptr) break;
@@ -143,7 +143,7 @@ bool scheduler::work_is_visible(const place& p) const noexcept {
     if (victim->deque.maybe_work()) return true;
     if (rule == policy::steal && (!victim->ready.empty() || victim->has_batches())) return true;
   }
-  return p.has_batches() || waived_for(p);
+  return p.has_batches() || p.has_bound() || waived_for(p);
 }
 
 // True when no other worker can be about to produce work: all of them sleep.
@@ -154,6 +154,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   // touched, and what belongs to this thread is put back afterwards.
   const context mine = p.native;
   exceptions_in_flight* const exceptions = p.exceptions;
+  stacks.tidy(os::now_ns());
   p.time.enter(bucket::idle);
   // From now on every owner answers at its next push. Announce, fence, look again: a push that
   // missed the request is one that we see now. Partners: split_deque::push() and tend(), inject(),
@@ -197,6 +198,7 @@ void scheduler::make_ready(unsigned i, std::vector<stack*>&& some) noexcept {
       return ready_appeared(here);
     }
   }
+  const uninterrupted guard;
   place& there = *places_[i];
   if (&there == &this_worker()) {
     for (stack* s : some) there.ready.push(s);

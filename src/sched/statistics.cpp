@@ -19,7 +19,7 @@ struct event_column {
   const char* name;
   std::uint64_t worker_statistics::*value;
 };
-constexpr std::array<event_column, 17> columns{{
+constexpr std::array<event_column, 18> columns{{
     {"forks", &worker_statistics::forks},
     {"spawns", &worker_statistics::spawns},
     {"tokens", &worker_statistics::tokens},
@@ -33,6 +33,7 @@ constexpr std::array<event_column, 17> columns{{
     {"forced", &worker_statistics::forced},
     {"suspensions", &worker_statistics::suspensions},
     {"parks", &worker_statistics::parks},
+    {"preemptions", &worker_statistics::preemptions},
     {"waived", &worker_statistics::waived},
     {"hops", &worker_statistics::hops},
     {"queue locks", &worker_statistics::queue_locks},
@@ -84,6 +85,10 @@ std::string statistics::to_text() const {
   }
   append(out, "  %-14s %12lld\n", "live frames", static_cast<long long>(live_frames));
   append(out, "  %-14s %12zu\n", "stacks", stacks_max);
+  if (stack_bytes_deepest > 0) {
+    append(out, "  %-14s %12zu\n", "deepest, KiB", stack_bytes_deepest / 1024);
+    append(out, "  %-14s %12zu\n", "memory, KiB", stack_bytes_resident / 1024);
+  }
   if (work_ns > 0) {
     append(out, "strata: work %.6f s, span %.6f s, parallelism %.1f\n", work_ns / 1e9,
            span_ns / 1e9, span_ns > 0 ? work_ns / span_ns : 0.0);
@@ -119,6 +124,7 @@ statistics scheduler::read_statistics() const {
     w.suspensions = e.suspensions.read();
     w.resumptions = e.resumptions.read();
     w.parks = e.parks.read();
+    w.preemptions = e.preemptions.read();
     w.waived = e.waived.read();
     w.hops = e.hops.read();
     w.queue_locks = e.queue_locks.read();
@@ -127,6 +133,11 @@ statistics scheduler::read_statistics() const {
     all.workers.push_back(w);
   }
   all.stacks_max = stacks.taken_max();
+  if (settings.stats) {
+    const stack_pool::use use = stacks.measure();
+    all.stack_bytes_deepest = use.deepest;
+    all.stack_bytes_resident = use.resident;
+  }
   all.work_ns = static_cast<double>(work_ticks.load(std::memory_order_relaxed)) * ns;
   all.span_ns = static_cast<double>(span_ticks.load(std::memory_order_relaxed)) * ns;
   return all;

@@ -22,7 +22,12 @@ struct request {
 void commit_request(place& p, void* argument) {
   // A copy: once committed, the stack that holds the original may run elsewhere.
   const request r = *static_cast<request*>(argument);
-  if (!r.commit(*r.waiter, r.argument)) p.ready.push_front(r.waiter);
+  if (r.commit(*r.waiter, r.argument)) return;
+  if (r.waiter->pinned_to == nullptr) {
+    p.ready.push_front(r.waiter);
+  } else {
+    p.put_stack(*r.waiter);
+  }
 }
 
 [[noreturn]] void refuse_to_block(const worker& w) {
@@ -46,16 +51,22 @@ void suspend(bool (*commit)(stack&, void*), void* argument) {
   require_stack();
   place& p = this_place();
   request r{commit, argument, p.current};
+  p.current->waits_for = "task to end";  // unless commit() knows better
+  p.current->waits_at = nullptr;
   p.events.suspensions.add();
   strand* const measured = p.current_strand;
   if (measured != nullptr) strand_pause();
 
   p.leave_stack_with_exceptions(&commit_request, &r);
+  this_place().current->waits_for = nullptr;
   if (measured != nullptr) strand_resume(*measured);
 }
 
 void resume(worker& w, stack& s) {
-  if (s.home == w.owner) [[likely]] {
+  const uninterrupted guard;
+  if (s.pinned_to != nullptr) {
+    s.pinned_to->deliver(s);
+  } else if (s.home == w.owner) [[likely]] {
     w.ready.push_front(&s);
   } else {
     // Completed by a task of another runtime.
@@ -64,8 +75,11 @@ void resume(worker& w, stack& s) {
 }
 
 void make_ready(stack& s) noexcept {
+  const uninterrupted guard;
   place& p = this_place();
-  if (s.home == p.owner) [[likely]] {
+  if (s.pinned_to != nullptr) {
+    s.pinned_to->deliver(s);
+  } else if (s.home == p.owner) [[likely]] {
     p.put(&s);
     p.owner->ready_appeared(p);
   } else {
@@ -85,6 +99,7 @@ bool fork_needs_stack() {
 }
 
 void call_on_fresh_stack(task& t, join_point& join) {
+  const uninterrupted guard;
   this_worker().ready.push_front(&t);
   join.wait();
 }

@@ -14,6 +14,7 @@ namespace strata::detail {
 struct barrier_core::lists {
   struct alignas(destructive_bytes) list {
     std::vector<stack*> waiting;
+    std::vector<stack*> pinned;  // may not be given away as part of a list
   };
   scheduler* home;
   std::vector<list> of_worker;
@@ -41,17 +42,23 @@ void barrier_core::end_phase() noexcept {
   const void* const address = &phase_;
   // The lists of this phase: as soon as somebody goes on, the next one can begin.
   std::vector<std::vector<stack*>> all;
+  std::vector<stack*> pinned;
   scheduler* home = nullptr;
   if (lists_ != nullptr) {
     home = lists_->home;
     all.reserve(lists_->of_worker.size());
-    for (auto& l : lists_->of_worker) all.push_back(std::exchange(l.waiting, {}));
+    for (auto& l : lists_->of_worker) {
+      all.push_back(std::exchange(l.waiting, {}));
+      pinned.insert(pinned.end(), l.pinned.begin(), l.pinned.end());
+      l.pinned.clear();
+    }
   }
   // Release: everything done before the barrier is visible after it.
   phase_.fetch_add(1, std::memory_order_release);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!all[i].empty()) home->make_ready(static_cast<unsigned>(i), std::move(all[i]));
   }
+  for (stack* const s : pinned) detail::make_ready(*s);
   // Those who came from outside, or waited for an arrival made earlier.
   unpark(address, UINT32_MAX);
 }
@@ -60,7 +67,8 @@ void barrier_core::end_phase() noexcept {
 bool barrier_core::commit(stack& s, void* argument) {
   auto& a = *static_cast<arrival*>(argument);
   barrier_core& b = *a.at;
-  auto& waiting = b.lists_->of_worker[this_worker().id].waiting;
+  auto& here = b.lists_->of_worker[this_worker().id];
+  auto& waiting = s.pinned_to == nullptr ? here.waiting : here.pinned;
   waiting.push_back(&s);
   s.waits_for = "barrier";
   s.waits_at = &b;
@@ -72,6 +80,7 @@ bool barrier_core::commit(stack& s, void* argument) {
 }
 
 bool barrier_core::arrive_and_wait() {
+  const uninterrupted guard;
   worker& w = this_worker();
   if (lists_ == nullptr || w.owner != lists_->home) {
     const phase_token now = phase_.load(std::memory_order_relaxed);
@@ -89,6 +98,7 @@ bool barrier_core::arrive_and_wait() {
 }
 
 barrier_core::phase_token barrier_core::arrive(std::ptrdiff_t n) {
+  const uninterrupted guard;
   const phase_token now = phase_.load(std::memory_order_relaxed);
   if (left_.fetch_sub(n, std::memory_order_acq_rel) == n) end_phase();
   return now;

@@ -176,7 +176,10 @@ int wait(int fd, short events, std::chrono::nanoseconds timeout) {
                   .then = &detail::watch,
                   .argument = &w,
                   .deadline_ns = deadline});
-    detail::the_reactor().forget(w);
+    {
+      const detail::uninterrupted guard;
+      detail::the_reactor().forget(w);
+    }
     if (w.error != 0) return fail(w.error);
   }
 }

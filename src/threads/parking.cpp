@@ -89,6 +89,7 @@ bool commit(stack& s, void* argument) {
   r.w.who = &s;
   s.waits_for = r.how.what;
   s.waits_at = r.how.address;
+  s.waits_until = &r.w.state;
   return enqueue(r, &s.home->deadlines);
 }
 
@@ -132,6 +133,7 @@ bool wake(waiter& w, unparked why) noexcept {
 }
 
 unparked park(const parking& how) {
+  const uninterrupted guard;
   request r{how, {}, nullptr};
   r.w.address.store(how.address, std::memory_order_relaxed);
   r.w.fire = &on_deadline;
@@ -141,6 +143,7 @@ unparked park(const parking& how) {
     suspend(&commit, &r);
     stack& mine = *this_place().current;
     mine.waits_for = nullptr;
+    mine.waits_until = nullptr;
   } else if (enqueue(r, nullptr)) {
     std::uint32_t now = waiter::waiting;
     while ((now = r.w.state.load(std::memory_order_acquire)) == waiter::waiting) {
@@ -166,6 +169,7 @@ unparked park(const parking& how) {
 }
 
 unsigned unpark(const void* address, unsigned count) noexcept {
+  const uninterrupted guard;
   unsigned woken = 0;
   while (woken < count) {
     // In portions, so that nobody waits long for the lock.
@@ -190,6 +194,7 @@ unsigned unpark(const void* address, unsigned count) noexcept {
 
 unsigned unpark_requeue(const void* from, const void* to, bool wake_first,
                         unsigned count) noexcept {
+  const uninterrupted guard;
   bucket& a = bucket_of(from);
   bucket& b = bucket_of(to);
   bucket* const low = &a < &b ? &a : &b;

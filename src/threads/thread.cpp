@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdio>
+#include <optional>
 #include <system_error>
 
 #include "base/spelling.hpp"
@@ -55,6 +56,7 @@ void end_adopted(stack& s) {
 
 // The last thing: b may be gone afterwards.
 void complete(thread_block& b) noexcept {
+  this_place().threads_ended.add();
   // Release: the joiner sees what the thread did. Acquire: we see what the joiner saved of itself.
   // Partner: join_thread(), detach_thread().
   const std::uintptr_t before = b.ending.exchange(thread_block::ended, std::memory_order_acq_rel);
@@ -90,7 +92,7 @@ bool has_not_ended(void* argument) {
 void run_on_sized_stack(task& t, worker& w) {
   auto& b = static_cast<thread_block&>(t);
   auto& p = static_cast<place&>(w);
-  stack* const s = p.fresh_stack(p.owner->stacks_of(b.extras->stack_bytes));
+  stack* const s = std::exchange(b.extras->own_stack, nullptr);
   s->running = &t;
   s->kind = t.type;
   p.events.dispatched.add();
@@ -114,12 +116,19 @@ worker& worker_for_new_thread() {
   worker& w = this_worker();
   if (w.owner == nullptr)
     throw misuse_error("a thread made outside a runtime: make it within strata::runtime::run()");
+  w.owner->require_room(static_cast<place&>(w));
   return w;
 }
 
 void set_attributes(thread_block& b, const thread_attributes& a) {
+  const uninterrupted guard;
   thread_extras& e = extras_of(b);
   e.name = a.name;
+#if !defined(STRATA_TSAN)
+  e.preemptible = a.preemptible;  // ThreadSanitizer delivers signals when it likes
+#endif
+  e.pinned_to = a.pinned ? &this_place() : nullptr;
+  e.priority = a.priority;
   if (a.stack_bytes == 0) return;
   constexpr std::size_t smallest = 16 * 1024;
   constexpr std::size_t largest = std::size_t{1} << 30;
@@ -127,8 +136,13 @@ void set_attributes(thread_block& b, const thread_attributes& a) {
   e.stack_bytes = std::bit_ceil(std::max(a.stack_bytes, smallest));
   e.body = b.type->body;
   b.type = &sized_thread;
-  // The pool is made here, where a refusal can be told.
-  (void)this_place().owner->stacks_of(e.stack_bytes);
+  // It is taken here, where a refusal can be told.
+  place& p = this_place();
+  try {
+    e.own_stack = p.fresh_stack(p.owner->stacks_of(e.stack_bytes));
+  } catch (const error& problem) {
+    refuse(std::errc::resource_unavailable_try_again, problem.what());
+  }
 }
 
 void drop_thread(thread_block& b) noexcept {
@@ -137,16 +151,61 @@ void drop_thread(thread_block& b) noexcept {
 }
 
 void start_thread(thread_block& b) {
+  const uninterrupted guard;
   place& p = this_place();
   b.home = p.owner;
-  p.put(&b);
+  const thread_extras* const e = b.extras;
+  if (e != nullptr && e->pinned_to != nullptr) return p.put_bound(&b);
+  if (e != nullptr && e->priority > 0) {
+    p.ready.push_front(&b);
+  } else {
+    p.put(&b);
+  }
   p.owner->ready_appeared(p);
 }
 
+namespace {
+
+// What is special about a thread while its function runs.
+class thread_manners {
+ public:
+  explicit thread_manners(thread_block& b) {
+    place& p = this_place();
+    stack& s = *p.current;
+    s.thread = &b;
+    if (b.extras == nullptr) return;
+    s.pinned_to = b.extras->pinned_to;
+    if (!b.extras->name.empty()) s.title = b.extras->name.c_str();
+    if (!b.extras->preemptible) return;
+    limit_ = s.limit;
+    // A fork pushes in the middle of the program's code, where it could be interrupted: it goes on on
+    // a stack of its own instead.
+    s.limit = p.stack_limit = UINTPTR_MAX;
+    p.owner->preemption.begin();
+    p.preemptible.store(true, std::memory_order_relaxed);
+  }
+  ~thread_manners() {
+    place& p = this_place();
+    stack& s = *p.current;
+    s.thread = nullptr;
+    s.pinned_to = nullptr;
+    s.title = nullptr;
+    if (limit_ == 0) return;
+    p.preemptible.store(false, std::memory_order_relaxed);
+    s.limit = p.stack_limit = limit_;
+    p.owner->preemption.end();
+  }
+  thread_manners(const thread_manners&) = delete;
+  thread_manners& operator=(const thread_manners&) = delete;
+
+ private:
+  std::uintptr_t limit_ = 0;  // not 0: preemptible
+};
+
+}  // namespace
+
 void run_thread(thread_block& b, void (*invoke)(thread_block&)) {
-  this_place().current->thread = &b;
-  if (b.extras != nullptr && !b.extras->name.empty())
-    this_place().current->title = b.extras->name.c_str();
+  std::optional<thread_manners> manners(b);
   try {
     invoke(b);
   } catch (const thread_exit&) {
@@ -159,12 +218,12 @@ void run_thread(thread_block& b, void (*invoke)(thread_block&)) {
     std::terminate();
   }
   destroy_specifics(b);
-  this_place().current->thread = nullptr;
-  this_place().current->title = nullptr;
+  manners.reset();
   complete(b);
 }
 
 bool join_thread(thread_block& b, std::int64_t deadline_ns) {
+  const uninterrupted guard;
   if (&b == current_block_if_any())
     refuse(std::errc::resource_deadlock_would_occur, "strata::thread::join: the calling thread");
   if (b.ending.load(std::memory_order_acquire) != thread_block::ended) {
@@ -196,6 +255,7 @@ bool join_thread(thread_block& b, std::int64_t deadline_ns) {
 }
 
 void detach_thread(thread_block& b) noexcept {
+  const uninterrupted guard;
   std::uintptr_t expected = thread_block::alive;
   if (!b.ending.compare_exchange_strong(expected, thread_block::detached, std::memory_order_acq_rel,
                                         std::memory_order_acquire))
@@ -211,6 +271,7 @@ thread_block* current_block_if_any() noexcept {
 
 thread_block* current_block() {
   require_stack();
+  const uninterrupted guard;
   stack& s = *this_place().current;
   if (s.thread == nullptr) {
     s.thread = new thread_block(adopted, 0);
@@ -232,6 +293,7 @@ void end_wait(thread_block& b) noexcept {
 }
 
 void interrupt(thread_block& b) noexcept {
+  const uninterrupted guard;
   const std::lock_guard lock(b.extras->lock);
   b.extras->interrupted = true;
   if (b.extras->parked != nullptr) wake(*b.extras->parked, unparked::interrupted);

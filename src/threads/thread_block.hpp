@@ -17,6 +17,10 @@ namespace strata::detail {
 struct thread_extras {
   std::string name;
   std::size_t stack_bytes = 0;
+  stack* own_stack = nullptr;             // of that size, until it begins
+  bool preemptible = false;
+  place* pinned_to = nullptr;
+  int priority = 0;
   void (*body)(task&) = nullptr;  // of a thread whose stack has a size of its own
   std::map<const void*, specific_value> specifics;
   std::vector<exit_call> at_exit;

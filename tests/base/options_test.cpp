@@ -88,6 +88,8 @@ TEST_F(options_test, defaults) {
   EXPECT_EQ(o.spin_us, 50u);
   EXPECT_EQ(o.policy, "steal");
   EXPECT_EQ(o.node, 0u);
+  EXPECT_EQ(o.dump_signal, "none");
+  EXPECT_FALSE(o.detect_deadlock);
   EXPECT_FALSE(o.print_binding);
   EXPECT_NO_THROW(o.validate());
 }
@@ -104,6 +106,8 @@ TEST_F(options_test, flags_in_both_forms_are_removed_and_the_rest_stays) {
                     "--strata-profile",
                     "--strata-node=7",
                     "--strata-print-binding",
+                    "--strata-dump-signal=USR1",
+                    "--strata-detect-deadlock",
                     "--strata-policy",
                     "steal",
                     "-5"};
@@ -116,6 +120,8 @@ TEST_F(options_test, flags_in_both_forms_are_removed_and_the_rest_stays) {
   EXPECT_TRUE(o.profile);
   EXPECT_EQ(o.node, 7u);
   EXPECT_TRUE(o.print_binding);
+  EXPECT_EQ(o.dump_signal, "USR1");
+  EXPECT_TRUE(o.detect_deadlock);
   EXPECT_EQ(line.left(), (std::vector<std::string>{"input", "-n", "-5"}));
 }
 

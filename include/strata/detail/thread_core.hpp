@@ -112,6 +112,7 @@ class thread {
                      std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)]() mutable {
       std::apply([&](auto&... v) { std::invoke(std::move(function), std::move(v)...); }, values);
     };
+    const detail::uninterrupted guard;
     using block = detail::thread_call<decltype(call)>;
     static_assert(alignof(block) <= 16, "a thread's function must not be over-aligned");
     void* const memory = detail::worker_for_new_thread().frames.allocate(sizeof(block));

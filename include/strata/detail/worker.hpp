@@ -51,6 +51,7 @@ struct event_counters {
   counter suspensions;   // a stack waited
   counter resumptions;
   counter parks;
+  counter preemptions;  // a thread was interrupted
   counter waived;       // ready tasks given away (policies rotator and locked)
   counter hops;         // ready tasks taken from other workers' queues, by any policy
   counter queue_locks;  // locks taken for that
@@ -82,6 +83,8 @@ class worker {
   std::uintptr_t stack_limit = UINTPTR_MAX;
   std::uint16_t node = 0;
   bool profiling = false;
+  // A preemptible thread runs here, and is not in a section of the runtime.
+  std::atomic<bool> preemptible{false};
   bool has_neighbours = false;  // other workers of this runtime
   unsigned id = 0;
   scheduler* owner = nullptr;  // null only in the worker that stands for "none"
@@ -171,5 +174,31 @@ inline worker& this_worker() noexcept {
   return this_worker_out_of_line();
 #endif
 }
+
+// A section of the runtime in which a preemptible thread must not be interrupted. It may be suspended
+// and go on on another worker.
+class uninterrupted {
+ public:
+  uninterrupted() noexcept {
+    worker& w = this_worker();
+    was_ = w.preemptible.load(std::memory_order_relaxed);
+    if (was_) [[unlikely]] {
+      w.preemptible.store(false, std::memory_order_relaxed);
+      // The signal handler runs on this very thread. Partner: on_tick().
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+  }
+  ~uninterrupted() {
+    if (was_) [[unlikely]] {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      this_worker().preemptible.store(true, std::memory_order_relaxed);
+    }
+  }
+  uninterrupted(const uninterrupted&) = delete;
+  uninterrupted& operator=(const uninterrupted&) = delete;
+
+ private:
+  bool was_;
+};
 
 }  // namespace strata::detail

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/ticker.hpp"
+
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "os/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/error.hpp"
+
+namespace strata::detail {
+namespace {
+
+// Whose default is to be ignored, so a late one does no harm.
+constexpr int tick_signal = SIGURG;
+
+// Above the interrupted stack pointer's lower end there must be room for what the handler calls; the
+// kernel's own frame is there already.
+constexpr std::uintptr_t handler_bytes = 4096;
+
+struct range {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+};
+
+// The code of the program itself: the first object that the dynamic linker knows.
+range program_code() {
+  range found;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        auto& r = *static_cast<range*>(out);
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& h = info->dlpi_phdr[i];
+          if (h.p_type != PT_LOAD || (h.p_flags & PF_X) == 0) continue;
+          r = {info->dlpi_addr + h.p_vaddr, info->dlpi_addr + h.p_vaddr + h.p_memsz};
+        }
+        return 1;
+      },
+      &found);
+  return found;
+}
+
+range code;
+
+struct interrupted {
+  std::uintptr_t at;
+  std::uintptr_t stack;
+};
+interrupted look_at(const void* machine) noexcept {
+  const auto& m = static_cast<const ucontext_t*>(machine)->uc_mcontext;
+#if defined(__x86_64__)
+  return {static_cast<std::uintptr_t>(m.gregs[REG_RIP]),
+          static_cast<std::uintptr_t>(m.gregs[REG_RSP])};
+#elif defined(__aarch64__)
+  return {m.pc, m.sp};
+#endif
+}
+
+[[gnu::noinline]] int read_errno() noexcept { return errno; }
+[[gnu::noinline]] void write_errno(int error) noexcept { errno = error; }
+
+void on_tick(int, siginfo_t*, void* machine) {
+  worker& w = this_worker();
+  if (w.owner == nullptr || !w.preemptible.load(std::memory_order_relaxed)) return;
+  const interrupted i = look_at(machine);
+  auto& p = static_cast<place&>(w);
+  const auto bottom = reinterpret_cast<std::uintptr_t>(p.current->bottom);
+  if (i.at < code.begin || i.at >= code.end) return;
+  if (i.stack < bottom || stack_pointer() < bottom + handler_bytes) return;
+  const int error = read_errno();
+  p.preempt();
+  write_errno(error);
+}
+
+}  // namespace
+
+void ticker::stop() {
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_release);
+  alive_.fetch_add(1, std::memory_order_release);
+  os::futex_wake(alive_, 1);
+  thread_.join();
+}
+
+void ticker::begin() {
+  if (alive_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
+  const std::lock_guard lock(mutex_);
+  if (thread_.joinable()) {
+    os::futex_wake(alive_, 1);
+    return;
+  }
+  static std::once_flag once;
+  std::call_once(once, [] {
+    code = program_code();
+    struct sigaction ours;
+    std::memset(&ours, 0, sizeof ours);
+    ours.sa_sigaction = &on_tick;
+    // Not on the signal stack: the frame stays on the thread's own. Not deferred: other threads run
+    // before this one returns from the handler.
+    ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+    sigemptyset(&ours.sa_mask);
+    sigaction(tick_signal, &ours, nullptr);
+  });
+  thread_ = std::thread([this] { run(); });
+}
+
+void ticker::run() {
+  pthread_setname_np(pthread_self(), "strata-ticker");
+  std::vector<std::uint64_t> seen(scheduler_.workers());
+  while (!stopping_.load(std::memory_order_acquire)) {
+    if (alive_.load(std::memory_order_acquire) == 0) {
+      os::blocking_futex_wait(alive_, 0);
+      continue;
+    }
+    timespec interval{interval_ns_ / 1'000'000'000, interval_ns_ % 1'000'000'000};
+    nanosleep(&interval, nullptr);
+    scheduler_.preempt_long_ones(seen);
+  }
+}
+
+void scheduler::preempt_long_ones(std::vector<std::uint64_t>& seen) noexcept {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    place& p = *places_[i];
+    const std::uint64_t turns = p.events.resumptions.read() + p.events.dispatched.read();
+    const bool long_one = std::exchange(seen[i], turns) == turns;
+    if (!long_one || !p.preemptible.load(std::memory_order_relaxed)) continue;
+    const bool others_wait = !p.ready.empty() || p.has_batches() || p.deque.maybe_work() ||
+                             p.has_bound() || waived_for(p) ||
+                             injected_count_.load(std::memory_order_relaxed) > 0;
+    if (!others_wait) continue;
+    // A number that belongs to another thread by now is that of one whose handler does nothing.
+    syscall(SYS_tgkill, getpid(), p.os_thread.load(std::memory_order_relaxed), tick_signal);
+  }
+}
+
+}  // namespace strata::detail

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strata/detail/cpu.hpp"
+#include "strata/fork_join.hpp"
+#include "strata/runtime.hpp"
+#include "strata/thread.hpp"
+
+namespace strata::test {
+namespace {
+
+class preemption : public testing::TestWithParam<unsigned> {
+ protected:
+  void SetUp() override {
+#if defined(STRATA_TSAN)
+    GTEST_SKIP() << "ThreadSanitizer delivers signals when it likes";
+#endif
+  }
+  static options settings() {
+    options o;
+    o.workers = GetParam();
+    o.preempt_us = 500;
+    return o;
+  }
+};
+
+thread_attributes preemptible() { return {.name = "endless", .preemptible = true}; }
+
+// As many endless loops as there are workers, and one thread more that ends them.
+TEST_P(preemption, an_endless_loop_does_not_starve_others) {
+  runtime rt(settings());
+  rt.run([&] {
+    std::atomic<bool> stop{false};
+    std::atomic<unsigned> begun{0};
+    std::vector<thread> loops;
+    for (unsigned i = 0; i < GetParam(); ++i) {
+      loops.emplace_back(preemptible(), [&] {
+        ++begun;
+        while (!stop.load(std::memory_order_relaxed)) {
+        }
+      });
+    }
+    thread other([&] {
+      while (begun != GetParam()) this_thread::yield();
+      stop = true;
+    });
+    other.join();
+    for (thread& t : loops) t.join();
+  });
+  EXPECT_GT(rt.stats().total().preemptions, 0u);
+}
+
+// Every register and every local variable is as it was, vector registers included.
+TEST_P(preemption, what_is_computed_stays_right) {
+  runtime rt(settings());
+  const auto sum_of = [](unsigned seed) {
+    double sum = 0;
+    std::uint64_t x = seed;
+    for (int i = 0; i < 3'000'000; ++i) {
+      x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+      sum += std::sqrt(static_cast<double>(x >> 40)) * 0.5;
+    }
+    return sum;
+  };
+  std::vector<double> right;
+  for (unsigned i = 0; i < 8; ++i) right.push_back(sum_of(i));
+  rt.run([&] {
+    std::vector<double> got(8);
+    std::vector<thread> threads;
+    for (unsigned i = 0; i < 8; ++i)
+      threads.emplace_back(preemptible(), [&, i] { got[i] = sum_of(i); });
+    for (thread& t : threads) t.join();
+    EXPECT_EQ(got, right);
+  });
+}
+
+// All that the runtime and the C library keep to themselves while they are at it.
+TEST_P(preemption, allocation_locks_and_forks_survive_it) {
+  runtime rt(settings());
+  rt.run([&] {
+    mutex m;
+    long counter = 0;
+    std::vector<thread> threads;
+    for (unsigned i = 0; i < 8; ++i) {
+      threads.emplace_back(preemptible(), [&, i] {
+        for (int round = 0; round < 2000; ++round) {
+          const std::string text(static_cast<std::size_t>(round % 3000),
+                                 static_cast<char>('a' + i));
+          const auto copy = std::make_unique<std::string>(text);
+          if (round % 16 == 0) {
+            const auto [a, b] =
+                fork2join([&] { return text.size(); }, [&] { return copy->size(); });
+            ASSERT_EQ(a, b);
+          }
+          if (round % 32 == 0) thread([] {}).join();
+          const std::lock_guard lock(m);
+          ++counter;
+        }
+      });
+    }
+    for (thread& t : threads) t.join();
+    EXPECT_EQ(counter, 8 * 2000);
+  });
+  EXPECT_EQ(rt.stats().live_frames, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(workers, preemption, testing::Values(1U, 2U, 4U));
+
+}  // namespace
+}  // namespace strata::test
