@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "strata/detail/deadline.hpp"
+#include "strata/detail/deadlock.hpp"
 #include "strata/detail/thread_core.hpp"
 
 namespace strata {
@@ -24,8 +25,12 @@ class word_lock {
   bool try_lock() noexcept {
     std::uint32_t expected = free;
     // Acquire: after whoever unlocked. Partner: unlock().
-    return state_.compare_exchange_strong(expected, held, std::memory_order_acquire,
-                                          std::memory_order_relaxed);
+    if (!state_.compare_exchange_strong(expected, held, std::memory_order_acquire,
+                                        std::memory_order_relaxed))
+      return false;
+    if (watches_locks()) [[unlikely]]
+      lock_taken(this);
+    return true;
   }
   void lock() {
     if (!try_lock()) [[unlikely]]
@@ -33,6 +38,8 @@ class word_lock {
   }
   bool lock_until(std::int64_t deadline_ns) { return try_lock() || lock_slowly(deadline_ns); }
   void unlock() noexcept {
+    if (watches_locks()) [[unlikely]]
+      lock_released(this);
     if (state_.exchange(free, std::memory_order_release) == contended) [[unlikely]]
       wake_next();
   }

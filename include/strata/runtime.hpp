@@ -20,6 +20,9 @@
 
 namespace strata {
 
+namespace detail {
+class dump_signal;
+}
 namespace cluster {
 class engine;
 }
@@ -112,6 +115,7 @@ class runtime {
 
   std::unique_ptr<detail::scheduler> scheduler_;
   std::unique_ptr<cluster::engine> engine_;  // null in a job of one node
+  std::unique_ptr<detail::dump_signal> dump_signal_;
 };
 
 }  // namespace strata

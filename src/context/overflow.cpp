@@ -14,13 +14,13 @@
 #include "strata/detail/check.hpp"
 
 namespace strata::detail {
+
+constinit std::array<std::atomic<const stack_pool*>, 64> watched_pools{};
+
 namespace {
 
 constexpr std::size_t signal_stack_bytes = 64 * 1024;
 
-// Signal handlers can take no lock: a fixed table of atomics. A runtime more than this many in one
-// process is simply not watched.
-std::array<std::atomic<const stack_pool*>, 64> watched{};
 struct sigaction previous;
 
 // Async-signal-safe.
@@ -32,7 +32,9 @@ void say(std::string_view text) noexcept {
   }
 }
 
-[[noreturn]] void report(const stack& s, std::size_t stack_bytes) noexcept {
+}  // namespace
+
+[[noreturn]] void report_overflow(const stack& s, std::size_t stack_bytes, bool caught) noexcept {
   // The name first and apart: it can be longer than a text holds.
   if (s.title != nullptr) {
     say("strata: stack overflow in thread ");
@@ -44,18 +46,25 @@ void say(std::string_view text) noexcept {
   check_text text;
   text.add(std::string_view("\nstrata: its stack has "));
   text.add(static_cast<unsigned long long>(stack_bytes));
-  text.add(std::string_view(" bytes; use a larger one, for example --strata-stack-bytes="));
+  if (!caught)
+    text.add(std::string_view(
+        " bytes and no guard page (see sysctl vm.max_map_count), so memory below it is damaged"));
+  text.add(std::string_view(caught ? " bytes; use a larger one, for example --strata-stack-bytes="
+                                   : "; use a larger one, for example --strata-stack-bytes="));
   text.add(static_cast<unsigned long long>(stack_bytes * 4 / 1024));
   text.add(std::string_view("K, or keep large arrays off the stack\n"));
   say(text.view());
   _exit(1);
 }
 
+namespace {
+
 void on_fault(int number, siginfo_t* info, void* machine) {
-  for (const auto& slot : watched) {
+  for (const auto& slot : watched_pools) {
     const stack_pool* pool = slot.load(std::memory_order_acquire);
     if (pool == nullptr) continue;
-    if (const stack* s = pool->guarding(info->si_addr)) report(*s, pool->stack_bytes());
+    if (const stack* s = pool->guarding(info->si_addr))
+      report_overflow(*s, pool->stack_bytes(), true);
   }
   // Not ours.
   if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {
@@ -81,7 +90,7 @@ void watch_for_overflow(const stack_pool& pool) {
     sigemptyset(&ours.sa_mask);
     sigaction(SIGSEGV, &ours, &previous);
   });
-  for (auto& slot : watched) {
+  for (auto& slot : watched_pools) {
     const stack_pool* nobody = nullptr;
     if (slot.compare_exchange_strong(nobody, &pool, std::memory_order_release,
                                      std::memory_order_relaxed)) {
@@ -91,7 +100,7 @@ void watch_for_overflow(const stack_pool& pool) {
 }
 
 void forget_overflow(const stack_pool& pool) {
-  for (auto& slot : watched) {
+  for (auto& slot : watched_pools) {
     const stack_pool* ours = &pool;
     slot.compare_exchange_strong(ours, nullptr, std::memory_order_release,
                                  std::memory_order_relaxed);

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stack overflow ends the program with the name of the task instead of a bare segmentation fault.
 #pragma once
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 
 namespace strata::detail {
 
 class stack_pool;
+struct stack;
+
+// Names the task of s and ends the program. `caught`: by a guard page, before anything was
+// overwritten. Async-signal-safe.
+[[noreturn]] void report_overflow(const stack& s, std::size_t stack_bytes, bool caught) noexcept;
+
+// Signal handlers can take no lock: a fixed table of atomics. A pool more than this many in one
+// process is simply not watched. Debuggers find all pools here, too.
+extern constinit std::array<std::atomic<const stack_pool*>, 64> watched_pools;
 
 // Begins and ends watching the guard pages of `pool`. The first call installs a SIGSEGV handler;
 // faults that are not ours go to whatever was installed before.

@@ -2,10 +2,13 @@
 #include "context/stack_pool.hpp"
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <string>
 
+#include "context/overflow.hpp"
 #include "context/switch.hpp"
+#include "os/clock.hpp"
 #include "strata/detail/cpu.hpp"
 #include "strata/error.hpp"
 
@@ -26,6 +29,11 @@ std::size_t reserve_for_calls(std::size_t stack_bytes) {
   return std::max<std::size_t>(stack_bytes / 4, 8 * 1024);
 }
 
+constexpr std::uint64_t canary = 0x5afe'57ac'c0de'd00dU;
+constexpr std::size_t canary_words = 8;
+
+constexpr std::int64_t unused_ns = 1'000'000'000;
+
 // The address space for all stacks. It costs nothing until touched, but limits (ulimit -v, strict
 // overcommit) can refuse it.
 os::page_range reserve(std::size_t stride_bytes) {
@@ -41,16 +49,21 @@ os::page_range reserve(std::size_t stride_bytes) {
 
 }  // namespace
 
-stack_pool::stack_pool(std::size_t stack_bytes, void (*entry)(void*))
+stack_pool::stack_pool(std::size_t stack_bytes, void (*entry)(void*), bool guards)
     : guard_bytes_(os::page_bytes()),
       stack_bytes_(os::round_up_to_pages(stack_bytes)),
       stride_bytes_(stack_bytes_ + guard_bytes_),
       entry_(entry),
-      range_(reserve(stride_bytes_)) {}
+      range_(reserve(stride_bytes_)),
+      guards_(guards),
+      capacity_(range_.size() / stride_bytes_) {
+  pieces.first = range_.data();
+  pieces.stride = stride_bytes_;
+}
 
 stack_pool::~stack_pool() {
 #if defined(STRATA_TSAN)
-  for (std::size_t i = 0; i < cut_.load(); ++i) __tsan_destroy_fiber(header(i)->tsan_fiber);
+  for (std::size_t i = 0; i < pieces.cut.load(); ++i) __tsan_destroy_fiber(header(i)->tsan_fiber);
 #endif
 }
 
@@ -62,28 +75,96 @@ stack* stack_pool::header(std::size_t i) const noexcept {
 
 stack* stack_pool::take() {
   const std::lock_guard lock(mutex_);
-  if (stack* s = free_) {
-    free_ = s->next_free;
-    return s;
-  }
-  return cut();
+  if (free_.empty()) return cut();
+  stack* const s = free_.back();
+  free_.pop_back();
+  free_count_.store(free_.size(), std::memory_order_relaxed);
+  untouched_ = std::min(untouched_, free_.size());
+  trimmed_ = std::min(trimmed_, free_.size());
+  return s;
 }
 
 void stack_pool::give(stack* s) noexcept {
+  if (s->unguarded) [[unlikely]]
+    check_canary(*s);
   const std::lock_guard lock(mutex_);
-  s->next_free = free_;
-  free_ = s;
+  free_.push_back(s);  // has room for all there are: see cut()
+  free_count_.store(free_.size(), std::memory_order_relaxed);
+  // Seldom, and little at a time: a caller should not notice.
+  if ((++gives_ & 63U) == 0) [[unlikely]]
+    tidy_some(os::now_ns(), 16);
+}
+
+void stack_pool::tidy(std::int64_t now_ns) noexcept {
+  if (free_count_.load(std::memory_order_relaxed) == 0) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) tidy_some(now_ns, 256);
+}
+
+void stack_pool::tidy_some(std::int64_t now_ns, std::size_t most) noexcept {
+  if (now_ns - period_began_ns_ >= unused_ns) {
+    to_trim_ = untouched_;
+    untouched_ = free_.size();
+    period_began_ns_ = now_ns;
+  }
+  const std::size_t end = std::min({to_trim_, untouched_, trimmed_ + most});
+  while (trimmed_ < end) give_back_memory(*free_[trimmed_++]);
+}
+
+void stack_pool::give_back_memory(const stack& s) noexcept {
+  const std::size_t used = depth(s, nullptr);
+  if (used > deepest_.load(std::memory_order_relaxed))
+    deepest_.store(used, std::memory_order_relaxed);
+  // All below what it needs to begin again; and not the page of a canary.
+  const auto bottom = static_cast<std::size_t>(static_cast<std::byte*>(s.bottom) - range_.data());
+  const std::size_t first = s.unguarded ? bottom + os::page_bytes() : bottom;
+  const auto keep = static_cast<std::size_t>(static_cast<std::byte*>(s.sp) - range_.data());
+  const std::size_t end = keep / os::page_bytes() * os::page_bytes();
+  if (end > first) range_.decommit(first, end - first);
+}
+
+std::size_t stack_pool::depth(const stack& s, std::size_t* resident) const noexcept {
+  const std::size_t page = os::page_bytes();
+  const auto bottom = static_cast<std::size_t>(static_cast<std::byte*>(s.bottom) - range_.data());
+  const std::size_t pages = stack_bytes_ / page;
+  std::array<unsigned char, 4096> there;
+  std::size_t lowest = pages;
+  for (std::size_t i = 0; i < pages; i += there.size()) {
+    const std::size_t n = std::min(there.size(), pages - i);
+    if (!range_.residency(bottom + i * page, n * page, there.data())) return 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      if (there[j] == 0) continue;
+      if (resident != nullptr) *resident += page;
+      // The canary's page says nothing.
+      if (!(s.unguarded && i + j == 0)) lowest = std::min(lowest, i + j);
+    }
+  }
+  return (pages - lowest) * page;
+}
+
+stack_pool::use stack_pool::measure() const noexcept {
+  use all{deepest_.load(std::memory_order_relaxed), 0};
+  for (std::size_t i = 0; i < taken_max(); ++i)
+    all.deepest = std::max(all.deepest, depth(*header(i), &all.resident));
+  return all;
 }
 
 stack* stack_pool::cut() {
-  const std::size_t i = cut_.load(std::memory_order_relaxed);
+  const std::size_t i = pieces.cut.load(std::memory_order_relaxed);
   const std::size_t offset = i * stride_bytes_;
-  if (offset + stride_bytes_ > range_.size()) {
+  if (i == capacity_) {
     throw error("out of stacks: " + std::to_string(i) + " stacks of " +
                 std::to_string(stack_bytes_) +
                 " bytes are in use; fork less deeply or use --strata-stack-bytes with less");
   }
-  range_.guard(offset, guard_bytes_);
+  if (free_.capacity() <= i) free_.reserve(std::max<std::size_t>(64, 2 * i));
+  if (guards_) {
+    try {
+      range_.guard(offset, guard_bytes_);
+    } catch (const error&) {
+      guards_ = false;  // nor will there be room for the next
+    }
+  }
 #if defined(STRATA_ASAN)
   // The stacks of an earlier runtime may have lain here, and frames that never return stay
   // poisoned.
@@ -92,14 +173,18 @@ stack* stack_pool::cut() {
   stack* s = ::new (static_cast<void*>(header(i))) stack;
   std::byte* lowest = range_.data() + offset + guard_bytes_;
   s->pool = this;
+  static std::atomic<unsigned> last_number{0};
+  s->number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
   s->bottom = lowest;
+  s->unguarded = !guards_;
+  if (s->unguarded) std::fill_n(reinterpret_cast<std::uint64_t*>(lowest), canary_words, canary);
   s->bytes = static_cast<std::size_t>(reinterpret_cast<std::byte*>(s) - lowest);
   s->limit = reinterpret_cast<std::uintptr_t>(lowest) + reserve_for_calls(s->bytes);
   s->sp = make_context(s, entry_, s);
 #if defined(STRATA_TSAN)
   s->tsan_fiber = __tsan_create_fiber(0);
 #endif
-  cut_.store(i + 1, std::memory_order_release);
+  pieces.cut.store(i + 1, std::memory_order_release);
   return s;
 }
 
@@ -108,8 +193,17 @@ const stack* stack_pool::guarding(const void* address) const noexcept {
   const auto first = reinterpret_cast<std::uintptr_t>(range_.data());
   if (a < first || a >= first + range_.size()) return nullptr;
   const std::size_t i = (a - first) / stride_bytes_;
-  if (i >= cut_.load(std::memory_order_acquire)) return nullptr;
-  return (a - first) % stride_bytes_ < guard_bytes_ ? header(i) : nullptr;
+  if (i >= pieces.cut.load(std::memory_order_acquire)) return nullptr;
+  if ((a - first) % stride_bytes_ >= guard_bytes_) return nullptr;
+  const stack* const s = header(i);
+  return s->unguarded ? nullptr : s;
+}
+
+void check_canary(const stack& s) noexcept {
+  const auto* const words = static_cast<const std::uint64_t*>(s.bottom);
+  if (std::all_of(words, words + canary_words, [](std::uint64_t w) { return w == canary; })) return;
+  // What lies below has been overwritten, perhaps another stack: nothing can be trusted now.
+  report_overflow(s, s.pool->stack_bytes(), false);
 }
 
 }  // namespace strata::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stacks of one runtime: one large mapping, cut into equal pieces with a guard page below each.
-// Memory is used where a stack was touched, nowhere else.
+// Memory is used where a stack was touched, nowhere else, and given back when a stack has lain
+// unused for a while.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -15,8 +16,9 @@ namespace strata::detail {
 
 class stack_pool {
  public:
-  // `entry(stack)` is what a new stack runs; it never returns.
-  stack_pool(std::size_t stack_bytes, void (*entry)(void*));
+  // `entry(stack)` is what a new stack runs; it never returns. Without guards, or where the kernel
+  // has no room for more of them, a canary at a stack's end is looked at when it is given back.
+  stack_pool(std::size_t stack_bytes, void (*entry)(void*), bool guards = true);
   ~stack_pool();
   stack_pool(const stack_pool&) = delete;
   stack_pool& operator=(const stack_pool&) = delete;
@@ -24,17 +26,48 @@ class stack_pool {
   // A stack that nobody uses. Throws strata::error when address space or mappings are exhausted.
   stack* take();
   void give(stack* s) noexcept;
+  // About how many more can be taken.
+  [[nodiscard]] std::size_t left() const noexcept {
+    return capacity_ - pieces.cut.load(std::memory_order_relaxed) +
+           free_count_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+
+  // Gives back the memory of some of those that nobody has taken for a second; give() does it now
+  // and then. Any thread that has nothing better to do.
+  void tidy(std::int64_t now_ns) noexcept;
+
+  // How deep the deepest stack was used, in bytes, to a page; and the memory that all hold now. One
+  // system call for each stack.
+  struct use {
+    std::size_t deepest = 0;
+    std::size_t resident = 0;
+  };
+  [[nodiscard]] use measure() const noexcept;
 
   // The stack whose guard page holds `address`, null when none does. Safe in a signal handler.
   [[nodiscard]] const stack* guarding(const void* address) const noexcept;
   [[nodiscard]] std::size_t stack_bytes() const noexcept { return stack_bytes_; }
   [[nodiscard]] std::size_t taken_max() const noexcept {
-    return cut_.load(std::memory_order_relaxed);
+    return pieces.cut.load(std::memory_order_acquire);
   }
+  // The i-th that was ever taken, in use or not; i < taken_max(). It exists as long as the pool.
+  [[nodiscard]] stack* header(std::size_t i) const noexcept;
+
+  // For debuggers, too: see threads/debugger.cpp.
+  struct {
+    std::byte* first = nullptr;
+    std::size_t stride = 0;
+    // In use or free; the rest of the mapping was never touched.
+    std::atomic<std::size_t> cut{0};
+  } pieces;
 
  private:
   stack* cut();
-  [[nodiscard]] stack* header(std::size_t i) const noexcept;
+  void tidy_some(std::int64_t now_ns, std::size_t most) noexcept;
+  void give_back_memory(const stack& s) noexcept;
+  // Bytes from the lowest page that has memory up to the end of the stack.
+  [[nodiscard]] std::size_t depth(const stack& s, std::size_t* resident) const noexcept;
 
   const std::size_t guard_bytes_;
   const std::size_t stack_bytes_;  // usable bytes and header, without the guard
@@ -42,9 +75,22 @@ class stack_pool {
   void (*const entry_)(void*);
   os::page_range range_;
   std::mutex mutex_;
-  stack* free_ = nullptr;
-  std::atomic<std::size_t> cut_{
-      0};  // pieces in use or free; the rest of the mapping was never touched
+  bool guards_;
+  const std::size_t capacity_;
+  // Taken from the back, so those in front are the ones that nobody needs. The first trimmed_ of
+  // them have given their memory back, and the first untouched_ were there all the time since
+  // period_began_ns_.
+  std::vector<stack*> free_;
+  std::atomic<std::size_t> free_count_{0};
+  std::size_t trimmed_ = 0, untouched_ = 0, to_trim_ = 0;
+  std::int64_t period_began_ns_ = 0;
+  unsigned gives_ = 0;
+  std::atomic<std::size_t> deepest_{0};  // of those that have given memory back
+  // pieces in use or free; the rest of the mapping was never touched
 };
+
+// Ends the program with the name of s's task when it has run over the end of its stack, which has
+// no guard page. Before it is left for the last time.
+void check_canary(const stack& s) noexcept;
 
 }  // namespace strata::detail

@@ -37,6 +37,31 @@ strata_switch_context:
   .size strata_switch_context,.-strata_switch_context
 
   .p2align 4
+  .globl strata_call_with_context
+  .hidden strata_call_with_context
+  .type strata_call_with_context,@function
+strata_call_with_context:
+  .cfi_startproc
+  endbr64
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  .cfi_adjust_cfa_offset 48
+  movq %rdi, %rax
+  movq %rsp, %rdi
+  subq $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  callq *%rax
+  addq $56, %rsp
+  .cfi_adjust_cfa_offset -56
+  ret
+  .cfi_endproc
+  .size strata_call_with_context,.-strata_call_with_context
+
+  .p2align 4
   .globl strata_context_begin
   .hidden strata_context_begin
   .type strata_context_begin,@function
@@ -114,6 +139,32 @@ strata_switch_context:
   ret
   .cfi_endproc
   .size strata_switch_context,.-strata_switch_context
+
+  .p2align 4
+  .globl strata_call_with_context
+  .hidden strata_call_with_context
+  .type strata_call_with_context,%function
+strata_call_with_context:
+  .cfi_startproc
+  sub sp, sp, #160
+  .cfi_adjust_cfa_offset 160
+  stp x19, x20, [sp, #0]
+  stp x21, x22, [sp, #16]
+  stp x23, x24, [sp, #32]
+  stp x25, x26, [sp, #48]
+  stp x27, x28, [sp, #64]
+  stp x29, x30, [sp, #80]
+  .cfi_offset x29, -80
+  .cfi_offset x30, -72
+  mov x9, x0
+  mov x0, sp
+  blr x9
+  ldp x29, x30, [sp, #80]
+  add sp, sp, #160
+  .cfi_adjust_cfa_offset -160
+  ret
+  .cfi_endproc
+  .size strata_call_with_context,.-strata_call_with_context
 
   .p2align 4
   .globl strata_context_begin

@@ -9,6 +9,8 @@
 #include "cluster/engine.hpp"
 #include "launch/job.hpp"
 #include "sched/scheduler.hpp"
+#include "strata/detail/deadlock.hpp"
+#include "threads/dump.hpp"
 
 namespace strata {
 
@@ -54,9 +56,13 @@ runtime::runtime(const options& wanted) {
     engine_to_ask.store(engine_.get(), std::memory_order_release);
     handler_before = std::signal(SIGQUIT, &ask_for_report);
   }
+  if (settings.detect_deadlock)
+    detail::locks_are_watched.store(true, std::memory_order_relaxed);
+  dump_signal_ = std::make_unique<detail::dump_signal>(settings.dump_signal);
   if (settings.print_binding) std::fprintf(stderr, "strata: %s\n", describe().c_str());
   if (engine_ == nullptr || engine_->self() == 0) return;
   const int status = engine_->serve();
+  dump_signal_.reset();  // before forget_engine(): handlers go in the opposite order
   forget_engine();
   print_statistics();
   engine_.reset();
@@ -68,6 +74,7 @@ runtime::~runtime() {
   scheduler_->wait_idle();
   if (engine_ != nullptr) {
     engine_->finish();
+    dump_signal_.reset();
     forget_engine();
   }
   print_statistics();

@@ -19,6 +19,9 @@ bool word_lock::lock_slowly(std::int64_t deadline_ns) {
       if (state_.load(std::memory_order_relaxed) == free && try_lock()) return true;
     }
   }
+  // Who gives up after a while is no part of a deadlock.
+  const bool watched = watches_locks() && deadline_ns == parking::never;
+  if (watched) lock_awaited(this);
   while (state_.exchange(contended, std::memory_order_acquire) != free) {
     const unparked why = park({.what = "mutex",
                                .address = this,
@@ -27,6 +30,8 @@ bool word_lock::lock_slowly(std::int64_t deadline_ns) {
                                .deadline_ns = deadline_ns});
     if (why == unparked::timed_out) return false;
   }
+  if (watched) lock_no_longer_awaited();
+  if (watches_locks()) lock_taken(this);
   return true;
 }
 

@@ -55,6 +55,22 @@ class ready_queue {
   }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
+  // ---- for people ----
+
+  // Out of a copy of a queue that others use: `read(to, from, bytes)` is false where nothing can be
+  // read. What it finds may be out of date.
+  template <class Read>
+  std::size_t peek(task** to, std::size_t max, Read read) const {
+    const std::size_t h = head_.load(std::memory_order_relaxed);
+    std::size_t n = size() < max ? size() : max;
+    if (n > mask_ + 1) n = 0;
+    const std::size_t first = mask_ + 1 - (h & mask_);
+    const std::size_t before_end = n < first ? n : first;
+    if (!read(to, ring_.get() + (h & mask_), before_end * sizeof(task*))) return 0;
+    if (n == before_end) return n;
+    return read(to + before_end, ring_.get(), (n - before_end) * sizeof(task*)) ? n : before_end;
+  }
+
   // ---- thieves ----
 
   // Takes the older half, rounded up, at most `max`; returns how many. None when another thief is

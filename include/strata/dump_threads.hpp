@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every thread of the program is doing, for people. See also options::dump_signal and the gdb
+// script (docs/threads.md).
+#pragma once
+#include <cstdio>
+#include <string>
+
+namespace strata {
+
+/// One paragraph for each thread, task or fork-join branch that has a stack in any runtime of this
+/// process: its number, name and state (running and on which worker, ready, waiting for what and at
+/// which address), and where it is: a backtrace, innermost call first. Threads that have not begun
+/// are counted.
+///
+/// Any thread may call it, at any time; nobody is stopped for it. A thread that moves while it is
+/// looked at is looked at again, a few times; one that runs on another worker is shown without a
+/// backtrace, and the caller with its own. About 20 us a thread, less when many are in the same
+/// place.
+[[nodiscard]] std::string threads_text();
+
+/// Writes threads_text() to `out`.
+void dump_threads(std::FILE* out = stderr);
+
+}  // namespace strata

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "threads/debugger.hpp"
+
+#include <cstddef>
+
+#include "context/overflow.hpp"
+#include "context/stack_pool.hpp"
+#include "threads/thread_block.hpp"
+
+// Of types with bases, but without virtual ones: every compiler that we know of can.
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+
+// gdb runs it when it loads the program, if it trusts the place where that lies. Not loaded into
+// memory otherwise.
+asm(R"(
+  .pushsection ".debug_gdb_scripts", "MS",%progbits,1
+  .byte 4
+  .ascii "strata-gdb.py\n"
+  .incbin "strata-gdb.py"
+  .byte 0
+  .popsection
+)");
+
+using strata::detail::stack;
+using strata::detail::stack_pool;
+using strata::detail::task_type;
+using strata::detail::thread_block;
+using strata::detail::thread_extras;
+
+extern "C" const std::array<std::uintptr_t, 17> strata_debugger_layout{
+    1,
+    reinterpret_cast<std::uintptr_t>(&strata::detail::watched_pools),
+    strata::detail::watched_pools.size(),
+    offsetof(stack_pool, pieces.first),
+    offsetof(stack_pool, pieces.stride),
+    (sizeof(stack) + 63) / 64 * 64,
+    offsetof(stack_pool, pieces.cut),
+    offsetof(stack, sp),
+    offsetof(stack, bottom),
+    offsetof(stack, kind),
+    offsetof(stack, thread),
+    offsetof(stack, waits_for),
+    offsetof(stack, waits_at),
+    offsetof(stack, number),
+    offsetof(task_type, name),
+    offsetof(thread_block, extras),
+    offsetof(thread_extras, name)};

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nothing that is shown here is stopped or locked: stacks go on while they are looked at. So all of
+// it is copied by the kernel (os::safe_read), which answers where we would crash; a stack is copied
+// twice, and what it was doing is believed when both copies are the same and no worker ran it
+// before or after.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "base/spelling.hpp"
+#include "context/switch.hpp"
+#include "context/unwind.hpp"
+#include "os/safe_read.hpp"
+#include "sched/registry.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/dump_threads.hpp"
+#include "threads/thread_block.hpp"
+
+namespace strata {
+namespace detail {
+namespace {
+
+constexpr std::size_t frames_max = 64;
+constexpr std::size_t copied_max = 256 * 1024;  // of one stack, from where it stopped
+constexpr int looks_max = 8;
+
+template <class T>
+using bytes_of = std::array<std::byte, sizeof(T)>;
+
+// A copy of an object that may not even be there.
+template <class T>
+struct copied {
+  alignas(T) bytes_of<T> bytes{};
+  bool read(const void* from) noexcept { return os::safe_read(bytes.data(), from, sizeof(T)); }
+  const T& get() const noexcept { return *reinterpret_cast<const T*>(bytes.data()); }
+};
+
+std::string copy_text(const char* from, std::size_t length_max) {
+  std::string text;
+  std::array<char, 16> some;
+  while (text.size() < length_max && os::safe_read(some.data(), from + text.size(), some.size())) {
+    const auto n =
+        static_cast<std::size_t>(std::find(some.begin(), some.end(), '\0') - some.begin());
+    text.append(some.data(), n);
+    if (n < some.size()) break;
+  }
+  return text;
+}
+
+std::string hexadecimal(const void* p) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%p", p);
+  return text.data();
+}
+
+class dump {
+ public:
+  // `mine`: the stack of who asks, whose context is in *mine_sp.
+  dump(stack* mine, void* mine_sp) : mine_(mine), mine_sp_(mine_sp) {}
+
+  std::string text() {
+    for_each_runtime([&](scheduler& s) { show(s); });
+    if (out_.empty()) out_ = "strata: no runtime\n";
+    return std::move(out_);
+  }
+
+ private:
+  struct picture {
+    copied<stack> header;
+    std::vector<std::byte> memory;
+    std::uintptr_t sp = 0;
+  };
+  enum class look { suspended, running, moving, unused };
+
+  void show(scheduler& s) {
+    std::size_t shown = 0;
+    std::string body;
+    std::swap(body, out_);
+    const std::size_t waiting = read_queues(s);
+    for (stack_pool* pool : s.all_stacks()) {
+      for (std::size_t i = 0; i < pool->taken_max(); ++i)
+        shown += show(s, *pool->header(i)) ? 1 : 0;
+    }
+    std::swap(body, out_);
+    out_ += "strata: " + std::to_string(shown) + (shown == 1 ? " thread" : " threads") + " on " +
+            std::to_string(s.workers()) + (s.workers() == 1 ? " worker" : " workers");
+    if (waiting != 0) out_ += ", about " + std::to_string(waiting) + " more have not begun";
+    out_ += "\n" + body;
+  }
+
+  // Which stacks wait for their turn only; returns how many tasks without a stack do.
+  std::size_t read_queues(scheduler& s) {
+    ready_.clear();
+    std::size_t others = 0;
+    for (unsigned i = 0; i < s.workers(); ++i) {
+      copied<ready_queue> queue;
+      if (!queue.read(&s.place_at(i).ready)) continue;
+      std::vector<task*> tasks(std::min<std::size_t>(queue.get().size(), std::size_t{1} << 20));
+      const std::size_t n = queue.get().peek(tasks.data(), tasks.size(), &os::safe_read);
+      for (std::size_t j = 0; j < n; ++j) {
+        copied<task> t;
+        if (!t.read(tasks[j])) continue;
+        copied<task_type> type;
+        if (!type.read(t.get().type)) continue;
+        if (type.get().run == &run_on_stack) {
+          ++others;
+        } else {
+          ready_.insert(tasks[j]);
+        }
+      }
+    }
+    return others;
+  }
+
+  // The worker that runs s, if any.
+  static std::optional<unsigned> runner_of(scheduler& s, const stack& which) {
+    for (unsigned i = 0; i < s.workers(); ++i) {
+      const stack* current = nullptr;
+      if (os::safe_read(&current, &s.place_at(i).current, sizeof(void*)) && current == &which)
+        return i;
+    }
+    return std::nullopt;
+  }
+
+  static bool copy_memory(const stack& header, std::uintptr_t sp, std::uintptr_t top,
+                          std::vector<std::byte>& memory) {
+    const auto bottom = reinterpret_cast<std::uintptr_t>(header.bottom);
+    if (sp < bottom || sp >= top || sp % sizeof(void*) != 0) return false;
+    memory.resize(std::min<std::size_t>(top - sp, copied_max));
+    return os::safe_read(memory.data(), reinterpret_cast<const void*>(sp), memory.size());
+  }
+
+  look look_at(scheduler& s, stack& which, picture& p) {
+    if (!p.header.read(&which) || p.header.get().kind == nullptr) return look::unused;
+    if (&which == mine_) {
+      p.sp = reinterpret_cast<std::uintptr_t>(mine_sp_);
+      return copy_memory(p.header.get(), p.sp, reinterpret_cast<std::uintptr_t>(&which), p.memory)
+                 ? look::suspended
+                 : look::running;
+    }
+    if (runner_of(s, which)) return look::running;
+    p.sp = reinterpret_cast<std::uintptr_t>(p.header.get().sp);
+    const auto top = reinterpret_cast<std::uintptr_t>(&which);
+    std::vector<std::byte> again;
+    copied<stack> header;
+    if (!copy_memory(p.header.get(), p.sp, top, p.memory)) return look::moving;
+    if (runner_of(s, which)) return look::running;
+    if (!copy_memory(p.header.get(), p.sp, top, again) || !header.read(&which)) return look::moving;
+    return again == p.memory && header.bytes == p.header.bytes ? look::suspended : look::moving;
+  }
+
+  bool show(scheduler& s, stack& which) {
+    picture p;
+    look seen = look::moving;
+    for (int i = 0; i < looks_max && seen == look::moving; ++i) seen = look_at(s, which, p);
+    if (seen == look::unused) return false;
+    const stack& header = p.header.get();
+    out_ += "thread " + std::to_string(header.number) + " \"" + name_of(header) + "\": ";
+    if (const auto on = runner_of(s, which); &which == mine_) {
+      out_ += "running on worker " + std::to_string(on.value_or(0)) + ", asks for this\n";
+    } else if (seen == look::running) {
+      out_ += "running" + (on ? " on worker " + std::to_string(*on) : "") + "\n";
+    } else if (seen == look::moving) {
+      out_ += "running, or often continued\n";
+    } else {
+      out_ += state_of(which, p) + "\n";
+    }
+    if (seen != look::suspended) return true;
+    const stack_copy copy{p.sp, p.memory};
+    std::size_t number = 0;
+    for (const std::uintptr_t at : modules_.backtrace(p.sp, copy, frames_max)) {
+      const std::string& text = modules_.describe(at);
+      // How a stack is left is the same for all.
+      if (number == 0 && is_ours(text)) continue;
+      std::array<char, 16> head{};
+      std::snprintf(head.data(), head.size(), "  #%-2zu ", number++);
+      out_ += head.data() + text + "\n";
+    }
+    return true;
+  }
+
+  static bool is_ours(const std::string& text) {
+    return text.starts_with("strata::detail::switch_context") ||
+           text.starts_with("strata::detail::place::") ||
+           text.starts_with("strata::detail::suspend");
+  }
+
+  std::string name_of(const stack& header) {
+    copied<thread_block> block;
+    copied<thread_extras> extras;
+    if (header.thread != nullptr && block.read(header.thread) && block.get().extras != nullptr &&
+        extras.read(block.get().extras)) {
+      const std::string& name = extras.get().name;
+      std::string text(std::min<std::size_t>(name.size(), 256), '\0');
+      if (os::safe_read(text.data(), name.data(), text.size()) && !text.empty())
+        return printable(text);
+    }
+    copied<task_type> type;
+    if (header.kind == nullptr || !type.read(header.kind)) return "?";
+    const auto name = type.get().name;
+    std::uintptr_t address = 0;
+    std::memcpy(&address, &name, sizeof address);
+    if (!modules_.is_code(address)) return "?";
+    return std::string(plain_name(name()));
+  }
+
+  static std::string printable(std::string text) {
+    for (char& c : text) {
+      if (static_cast<unsigned char>(c) < ' ') c = '?';
+    }
+    return text;
+  }
+
+  std::string state_of(const stack& which, const picture& p) {
+    const stack& header = p.header.get();
+    if (ready_.contains(&which) || header.waits_for == nullptr) return "ready";
+    const stack_copy copy{p.sp, p.memory};
+    std::uintptr_t word = 0;
+    if (header.waits_until != nullptr &&
+        copy.word(reinterpret_cast<std::uintptr_t>(header.waits_until) & ~std::uintptr_t{7},
+                  word)) {
+      std::uint32_t state = 0;
+      const auto offset = reinterpret_cast<std::uintptr_t>(header.waits_until) & 7U;
+      std::memcpy(&state, reinterpret_cast<const std::byte*>(&word) + offset, sizeof state);
+      if (state != waiter::waiting) return "ready";
+    }
+    const std::string what = copy_text(header.waits_for, 64);
+    copied<thread_block> joined;
+    if (what == "thread to end" && header.waits_until == nullptr && joined.read(header.waits_at) &&
+        joined.get().ending.load(std::memory_order_relaxed) == thread_block::ended)
+      return "ready";
+    std::string text = "waiting for " + what;
+    if (header.waits_at != nullptr) text += " at " + hexadecimal(header.waits_at);
+    return text;
+  }
+
+  stack* const mine_;
+  void* const mine_sp_;
+  loaded_modules modules_;
+  std::unordered_set<const task*> ready_;
+  std::string out_;
+};
+
+// A caller on a stack of ours is shown like the others, as if it had left its stack; all of this is
+// done on an OS thread, whose stack is large enough.
+struct question {
+  stack* who;
+  std::string answer;
+  static void ask(void* context, void* self) {
+    auto& q = *static_cast<question*>(self);
+    std::thread([&] { q.answer = dump(q.who, context).text(); }).join();
+  }
+};
+
+}  // namespace
+}  // namespace detail
+
+std::string threads_text() {
+  using namespace detail;
+  stack* const mine = this_worker().owner != nullptr ? this_place().current : nullptr;
+  if (mine == nullptr) return dump(nullptr, nullptr).text();
+  question q{mine, {}};
+  strata_call_with_context(&question::ask, &q);
+  return std::move(q.answer);
+}
+
+void dump_threads(std::FILE* out) {
+  const std::string text = threads_text();
+  std::fwrite(text.data(), 1, text.size(), out);
+  std::fflush(out);
+}
+
+}  // namespace strata

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "sched/registry.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/dump_threads.hpp"
+#include "threads/debugger.hpp"
+#include "threads/dump.hpp"
+
+namespace strata::detail {
+namespace {
+
+// One for the process, as signals are. Never destroyed: the handler may come at any time.
+struct watcher {
+  std::mutex mutex;
+  unsigned users = 0;
+  int number = 0;
+  struct sigaction before;
+  sem_t asked;
+  std::atomic<bool> ending{false};
+  std::thread thread;
+};
+watcher& only() {
+  static auto& one = *new watcher;
+  return one;
+}
+
+void on_signal(int number, siginfo_t* info, void* machine) {
+  watcher& w = only();
+  sem_post(&w.asked);
+  if ((w.before.sa_flags & SA_SIGINFO) != 0) {
+    if (w.before.sa_sigaction != nullptr) w.before.sa_sigaction(number, info, machine);
+  } else if (w.before.sa_handler != SIG_DFL && w.before.sa_handler != SIG_IGN) {
+    w.before.sa_handler(number);
+  }
+}
+
+void answer() {
+  std::string text;
+  for_each_runtime(
+      [&](scheduler& s) { text += "strata: asked by a signal\n" + s.describe_waits(); });
+  text += threads_text();
+  std::fputs(text.c_str(), stderr);
+}
+
+void watch(watcher& w) {
+  pthread_setname_np(pthread_self(), "strata-dump");
+  for (;;) {
+    if (sem_wait(&w.asked) != 0) continue;  // a signal of the program
+    if (w.ending.load(std::memory_order_acquire)) return;
+    answer();
+  }
+}
+
+int number_of(std::string_view name) noexcept {
+  if (name == "QUIT") return SIGQUIT;
+  if (name == "USR1") return SIGUSR1;
+  if (name == "USR2") return SIGUSR2;
+  if (name == "HUP") return SIGHUP;
+  return 0;
+}
+
+}  // namespace
+
+dump_signal::dump_signal(std::string_view name) {
+  // Every program with a runtime comes here: so what debuggers look for is linked into it.
+  asm volatile("" : : "r"(&strata_debugger_layout));
+  const int number = number_of(name);
+  if (number == 0) return;
+  watcher& w = only();
+  const std::lock_guard lock(w.mutex);
+  on_ = true;
+  if (w.users++ != 0) return;  // the first one's choice holds
+  sem_init(&w.asked, 0, 0);
+  w.ending.store(false, std::memory_order_relaxed);
+  w.thread = std::thread([&w] { watch(w); });
+  w.number = number;
+  struct sigaction ours;
+  std::memset(&ours, 0, sizeof ours);
+  ours.sa_sigaction = &on_signal;
+  ours.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigemptyset(&ours.sa_mask);
+  sigaction(number, &ours, &w.before);
+}
+
+dump_signal::~dump_signal() {
+  if (!on_) return;
+  watcher& w = only();
+  const std::lock_guard lock(w.mutex);
+  if (--w.users != 0) return;
+  sigaction(w.number, &w.before, nullptr);
+  w.ending.store(true, std::memory_order_release);
+  sem_post(&w.asked);
+  w.thread.join();
+}
+
+}  // namespace strata::detail

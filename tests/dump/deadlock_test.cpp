@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// With options::detect_deadlock a circle of threads that wait for each other's mutexes is named,
+// and nothing else is taken for one.
+#include <vector>
+
+#include "../sched/support.hpp"
+#include "strata/condition_variable.hpp"
+#include "strata/mutex.hpp"
+#include "strata/semaphore.hpp"
+#include "strata/thread.hpp"
+
+namespace strata::test {
+namespace {
+
+options watching(unsigned workers) {
+  options o = with_workers(workers);
+  o.detect_deadlock = true;
+  return o;
+}
+
+class deadlock_death : public ::testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(deadlock_death, a_circle_of_three_is_named) {
+  EXPECT_EXIT(
+      {
+        runtime rt(watching(2));
+        rt.run([] {
+          mutex m[3];
+          latch all_hold(3);
+          const auto cross = [&](int i) {
+            std::lock_guard first(m[i]);
+            all_hold.count_down();
+            all_hold.wait();
+            std::lock_guard second(m[(i + 1) % 3]);
+          };
+          thread a({.name = "anna"}, cross, 0);
+          thread b({.name = "bert"}, cross, 1);
+          thread c({.name = "cleo"}, cross, 2);
+          a.join();
+          b.join();
+          c.join();
+        });
+      },
+      ::testing::ExitedWithCode(1),
+      "deadlock: 3 threads wait for each other in a circle\n"
+      "(  thread [0-9]+ \"(anna|bert|cleo)\" holds the mutex at 0x[0-9a-f]+ and waits for the one "
+      "at 0x[0-9a-f]+\n){3}");
+}
+
+TEST_F(deadlock_death, one_that_waits_for_itself_is_named) {
+  EXPECT_EXIT(
+      {
+        runtime rt(watching(1));
+        rt.run([] {
+          thread t({.name = "twice"}, [] {
+            mutex m;
+            m.lock();
+            m.lock();
+          });
+          t.join();
+        });
+      },
+      ::testing::ExitedWithCode(1), "a thread waits for itself\n.*\"twice\" holds .* it again");
+}
+
+// Last: the process watches from then on.
+TEST(deadlock, is_not_seen_where_there_is_none) {
+  runtime rt(watching(2));
+  rt.run([] {
+    mutex m, n;
+    recursive_mutex r;
+    timed_mutex held;
+    condition_variable changed;
+    int turns = 0;
+    const auto work = [&](int me) {
+      for (int i = 0; i < 200; ++i) {
+        const std::scoped_lock both(m, n);
+        const std::lock_guard once(r);
+        const std::lock_guard again(r);
+        ++turns;
+      }
+      std::unique_lock lock(m);
+      ++turns;
+      changed.notify_all();
+      changed.wait(lock, [&] { return turns == 4 * 201; });
+      // Both sides wait for what the other holds, but not for ever.
+      if (me == 0) {
+        EXPECT_FALSE(held.try_lock_for(std::chrono::milliseconds(1)));
+      }
+    };
+    held.lock();
+    std::vector<thread> all;
+    for (int i = 0; i < 4; ++i) all.emplace_back(work, i);
+    for (thread& t : all) t.join();
+    held.unlock();
+    EXPECT_EQ(turns, 4 * 201);
+  });
+}
+
+}  // namespace
+}  // namespace strata::test

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// dump_threads() says of every thread what it waits for and where, and takes no harm from those
+// that move.
+#include <csignal>
+#include <cstring>
+#include <vector>
+
+#include "../sched/support.hpp"
+#include "strata/condition_variable.hpp"
+#include "strata/dump_threads.hpp"
+#include "strata/mutex.hpp"
+#include "strata/semaphore.hpp"
+#include "strata/thread.hpp"
+
+namespace strata::test {
+
+// Not in the anonymous namespace, and reached by calls only: a name in backtraces where the program
+// exports its symbols.
+[[gnu::noinline]] void wait_down_here(binary_semaphore& s, int depth) {
+  if (depth > 0) {
+    wait_down_here(s, depth - 1);
+  } else {
+    s.acquire();
+  }
+  asm volatile("");
+}
+
+namespace {
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t n = 0;
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
+// The paragraph of the thread with this name.
+std::string paragraph(const std::string& text, const std::string& name) {
+  const auto begin = text.find("\"" + name + "\"");
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find("\nthread ", begin) - begin);
+}
+
+// The text once `name` is said to be `state`.
+std::string text_when(const std::string& name, const std::string& state) {
+  for (;;) {
+    std::string text = threads_text();
+    if (paragraph(text, name).find(state) != std::string::npos) return text;
+    this_thread::yield();
+  }
+}
+
+TEST(dump_threads, says_what_each_waits_for) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    mutex m;
+    binary_semaphore s(0);
+    m.lock();
+    thread first({.name = "locker"}, [&] { std::lock_guard lock(m); });
+    thread second({.name = "taker"}, [&] { s.acquire(); });
+    thread third({.name = "joiner"}, [&] { second.join(); });
+    thread fourth({.name = "sleeper", .stack_bytes = 64 * 1024}, [&] {
+      this_thread::sleep_for(std::chrono::milliseconds(50));
+      s.acquire();
+    });
+    (void)text_when("locker", "waiting for mutex at 0x");
+    (void)text_when("taker", "waiting for semaphore at 0x");
+    (void)text_when("joiner", "waiting for thread to end at 0x");
+    (void)text_when("sleeper", "waiting for semaphore at 0x");
+    const std::string text = threads_text();
+    EXPECT_EQ(count(text, "asks for this"), 1u) << text;
+    EXPECT_NE(text.find("5 threads on 2 workers"), std::string::npos) << text;
+    m.unlock();
+    first.join();
+    s.release();
+    s.release();
+    third.join();
+    fourth.join();
+  });
+}
+
+TEST(dump_threads, shows_where_a_waiting_thread_is) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    binary_semaphore s(0);
+    thread t({.name = "deep"}, [&] { wait_down_here(s, 20); });
+    const std::string text = paragraph(text_when("deep", "waiting for semaphore"), "deep");
+    // As many calls as were made, through ours, to where every stack begins.
+    const std::size_t calls = count(text, "\n  #");
+    if (slow_build) {
+      EXPECT_GT(calls, 20u) << text;
+    } else {
+      EXPECT_GT(calls, 3u) << text;
+    }
+    EXPECT_GT(count(text, "strata::test::wait_down_here(strata::counting_semaphore<1l>&, int) +0x"),
+              0u)
+        << text;
+    EXPECT_NE(text.find("strata::detail::stack_main(void*)"), std::string::npos) << text;
+    s.release();
+    t.join();
+  });
+}
+
+TEST(dump_threads, shows_the_caller) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    const std::string text = threads_text();
+    EXPECT_GT(count(text, "\n  #"), 2u) << text;
+    EXPECT_NE(text.find("strata::threads_text"), std::string::npos) << text;
+  });
+}
+
+TEST(dump_threads, counts_those_that_have_not_begun) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    std::vector<thread> some;
+    for (int i = 0; i < 3; ++i) some.emplace_back([] {});
+    EXPECT_NE(threads_text().find("about 3 more have not begun"), std::string::npos);
+    for (thread& t : some) t.join();
+    EXPECT_EQ(threads_text().find("have not begun"), std::string::npos);
+  });
+}
+
+TEST(dump_threads, works_without_a_runtime_and_from_outside) {
+  EXPECT_EQ(threads_text(), "strata: no runtime\n");
+  runtime rt(with_workers(2));
+  std::atomic<bool> seen{false};
+  std::thread outside([&] {
+    while (threads_text().find("inside") == std::string::npos) std::this_thread::yield();
+    seen = true;
+  });
+  rt.run([&] {
+    thread t({.name = "inside"}, [&] {
+      while (!seen) this_thread::yield();
+    });
+    t.join();
+  });
+  outside.join();
+}
+
+TEST(dump_threads, survives_threads_that_come_go_and_move) {
+  runtime rt(with_workers(2));
+  std::atomic<bool> enough{false};
+  std::thread looker([&] {
+    std::size_t seen = 0;
+    for (int i = 0; i < scaled(200, 30); ++i) seen += threads_text().size();
+    EXPECT_GT(seen, 0u);
+    enough = true;
+  });
+  rt.run([&] {
+    mutex m;
+    condition_variable changed;
+    bool turn = false;
+    const auto play = [&](bool mine) {
+      std::unique_lock lock(m);
+      while (!enough) {
+        changed.wait(lock, [&] { return turn == mine || enough; });
+        turn = !mine;
+        changed.notify_all();
+      }
+      changed.notify_all();
+    };
+    thread a({.name = "a"}, play, false);
+    thread b({.name = "b"}, play, true);
+    while (!enough) {
+      std::vector<thread> some;
+      for (int i = 0; i < 20; ++i)
+        some.emplace_back(thread_attributes{.name = "short lived with a name on the heap"}, [i] {
+          for (int k = 0; k < i; ++k) this_thread::yield();
+        });
+      for (thread& t : some) t.join();
+    }
+    a.join();
+    b.join();
+  });
+  looker.join();
+}
+
+TEST(dump_signal, prints_on_the_signal_and_gives_the_handler_back) {
+  struct sigaction before, now;
+  std::memset(&before, 0, sizeof before);
+  std::memset(&now, 0, sizeof now);
+  sigaction(SIGUSR1, nullptr, &before);
+  options o = with_workers(2);
+  o.dump_signal = "USR1";
+  // Standard error, in a file that can be read meanwhile.
+  std::FILE* const file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  std::fflush(stderr);
+  const int kept = dup(STDERR_FILENO);
+  dup2(fileno(file), STDERR_FILENO);
+  std::string text;
+  {
+    runtime rt(o);
+    rt.run([&] {
+      binary_semaphore s(0);
+      thread t({.name = "sought"}, [&] { s.acquire(); });
+      (void)text_when("sought", "waiting for semaphore");
+      raise(SIGUSR1);
+      while (text.find("\"sought\"") == std::string::npos) {
+        this_thread::sleep_for(std::chrono::milliseconds(1));
+        char some[4096];
+        const auto n = pread(fileno(file), some, sizeof some, static_cast<off_t>(text.size()));
+        if (n > 0) text.append(some, static_cast<std::size_t>(n));
+      }
+      s.release();
+      t.join();
+    });
+  }
+  dup2(kept, STDERR_FILENO);
+  close(kept);
+  std::fclose(file);
+  EXPECT_NE(text.find("strata: asked by a signal\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("2 workers,"), std::string::npos) << text;
+  sigaction(SIGUSR1, nullptr, &now);
+  EXPECT_EQ(now.sa_handler, before.sa_handler);
+}
+
+}  // namespace
+}  // namespace strata::test
