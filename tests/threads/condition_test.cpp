@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Condition variables: nobody who is to be woken stays asleep, whoever wakes.
+#include <chrono>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include "../sched/support.hpp"
+#include "strata/condition_variable.hpp"
+#include "strata/fiber.hpp"
+#include "strata/thread.hpp"
+
+namespace strata::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+template <class Condition>
+class any_condition : public ::testing::Test {};
+using conditions = ::testing::Types<condition_variable, condition_variable_any>;
+TYPED_TEST_SUITE(any_condition, conditions);
+
+TYPED_TEST(any_condition, a_bounded_queue_loses_nothing) {
+  for (const unsigned workers : {1U, 2U, 4U, 8U}) {
+    runtime rt(with_workers(workers));
+    rt.run([] {
+      mutex m;
+      TypeParam not_full, not_empty;
+      std::deque<int> queue;
+      constexpr std::size_t capacity = 4;
+      constexpr int each = scaled(500, 100);
+      constexpr int parties = 6;
+      long received = 0;
+      std::vector<thread> threads;
+      for (int p = 0; p < parties; ++p) {
+        threads.emplace_back([&] {
+          for (int i = 1; i <= each; ++i) {
+            std::unique_lock lock(m);
+            not_full.wait(lock, [&] { return queue.size() < capacity; });
+            queue.push_back(i);
+            not_empty.notify_one();
+          }
+        });
+        threads.emplace_back([&] {
+          for (int i = 0; i < each; ++i) {
+            std::unique_lock lock(m);
+            not_empty.wait(lock, [&] { return !queue.empty(); });
+            received += queue.front();
+            queue.pop_front();
+            not_full.notify_one();
+          }
+        });
+      }
+      for (thread& t : threads) t.join();
+      EXPECT_EQ(received, long{parties} * each * (each + 1) / 2);
+      EXPECT_TRUE(queue.empty());
+    });
+  }
+}
+
+TYPED_TEST(any_condition, notify_all_wakes_all) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    mutex m;
+    TypeParam go;
+    bool open = false;
+    int through = 0;
+    std::vector<thread> threads;
+    for (int i = 0; i < 100; ++i) {
+      threads.emplace_back([&] {
+        std::unique_lock lock(m);
+        go.wait(lock, [&] { return open; });
+        ++through;
+      });
+    }
+    for (int i = 0; i < 10; ++i) this_thread::yield();
+    {
+      const std::lock_guard lock(m);
+      open = true;
+    }
+    go.notify_all();
+    for (thread& t : threads) t.join();
+    EXPECT_EQ(through, 100);
+  });
+}
+
+TYPED_TEST(any_condition, times_out) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    mutex m;
+    TypeParam never;
+    std::unique_lock lock(m);
+    const auto began = std::chrono::steady_clock::now();
+    while (never.wait_for(lock, 2ms) == cv_status::no_timeout) {
+    }
+    EXPECT_GE(std::chrono::steady_clock::now() - began, 2ms);
+    EXPECT_TRUE(lock.owns_lock());
+    EXPECT_FALSE(m.try_lock());
+    EXPECT_EQ(never.wait_until(lock, std::chrono::system_clock::now() - 1h), cv_status::timeout);
+    EXPECT_FALSE(never.wait_for(lock, 1ms, [] { return false; }));
+    EXPECT_TRUE(never.wait_for(lock, 24h, [] { return true; }));
+  });
+}
+
+// A notification that meets a timeout is not lost: somebody else gets it, or it came too late.
+TYPED_TEST(any_condition, timeouts_and_notifications_meet) {
+  runtime rt(with_workers(4));
+  rt.run([] {
+    mutex m;
+    TypeParam changed;
+    long tickets = 0, taken = 0;
+    constexpr long all = scaled(2000, 300);
+    std::vector<thread> threads;
+    for (int i = 0; i < 6; ++i) {
+      threads.emplace_back([&, i] {
+        std::unique_lock lock(m);
+        while (taken < all) {
+          changed.wait_for(lock, std::chrono::microseconds(10 + 13 * i));
+          if (tickets > 0) {
+            --tickets;
+            ++taken;
+          }
+        }
+      });
+    }
+    for (long i = 0; i < all; ++i) {
+      {
+        const std::lock_guard lock(m);
+        ++tickets;
+      }
+      changed.notify_one();
+      if (i % 16 == 0) this_thread::yield();
+    }
+    for (thread& t : threads) t.join();
+    EXPECT_EQ(taken, all);
+    EXPECT_EQ(tickets, 0);
+  });
+}
+
+TEST(condition_variable_any, ends_with_a_stop_request) {
+  for (const unsigned workers : {1U, 4U}) {
+    runtime rt(with_workers(workers));
+    rt.run([] {
+      for (int round = 0; round < scaled(200, 40); ++round) {
+        mutex m;
+        condition_variable_any never;
+        std::atomic<int> begun{0};
+        jthread waits([&](std::stop_token stop) {
+          std::unique_lock lock(m);
+          ++begun;
+          EXPECT_FALSE(never.wait(lock, stop, [] { return false; }));
+          EXPECT_TRUE(lock.owns_lock());
+        });
+        jthread waits_timed([&](std::stop_token stop) {
+          std::unique_lock lock(m);
+          ++begun;
+          EXPECT_FALSE(never.wait_for(lock, stop, 24h, [] { return false; }));
+        });
+        if (round % 2 == 0) {
+          while (begun != 2) this_thread::yield();
+        }
+        waits.request_stop();
+        waits_timed.request_stop();
+      }
+    });
+  }
+}
+
+TEST(condition_variable_any, waits_with_any_lock) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    shared_mutex m;
+    condition_variable_any changed;
+    bool ready = false;
+    thread reader([&] {
+      std::shared_lock lock(m);
+      changed.wait(lock, [&] { return ready; });
+    });
+    {
+      const std::lock_guard lock(m);
+      ready = true;
+    }
+    changed.notify_all();
+    reader.join();
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
+  });
+}
+
+struct notifies : threaded {
+  condition_variable* changed;
+  std::atomic<bool>* ready;
+  void start() {
+    ready->store(true);
+    changed->notify_all();
+    terminate();
+  }
+};
+
+TEST(condition_variable, notified_by_fibers) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    for (int i = 0; i < 200; ++i) {
+      mutex m;
+      condition_variable changed;
+      std::atomic<bool> ready{false};
+      std::unique_lock lock(m);
+      token<notifies>(&changed, &ready);
+      // A fiber cannot lock, so its notification may come before the wait.
+      while (!ready) changed.wait_for(lock, 1ms);
+    }
+  });
+}
+
+TEST(condition_variable, between_threads_of_both_kinds) {
+  runtime rt(with_workers(2));
+  mutex m;
+  condition_variable changed;
+  int turn = 0;
+  constexpr int rounds = scaled(2000, 300);
+  const auto play = [&](int mine) {
+    for (int i = 0; i < rounds; ++i) {
+      std::unique_lock lock(m);
+      changed.wait(lock, [&] { return turn == mine; });
+      turn = 1 - mine;
+      changed.notify_all();
+    }
+  };
+  std::thread outside([&] { play(1); });
+  rt.run([&] {
+    thread inside([&] { play(0); });
+    inside.join();
+  });
+  outside.join();
+  EXPECT_EQ(turn, 0);
+}
+
+}  // namespace
+}  // namespace strata::test
