@@ -21,7 +21,7 @@ void scheduler::look_for_room(place& p) {
   for (const auto& other : places_) ended += other->threads_ended.read();
   for (const auto& other : places_) made += other->threads_made.read();
   const std::size_t room = stacks.capacity() > others ? stacks.capacity() - others : 1;
-  const std::uint64_t alive = made - ended;
+  const std::uint64_t alive = made > ended ? made - ended : 0;
   if (alive <= room) {
     const std::size_t left = room - static_cast<std::size_t>(alive);
     p.until_room_is_checked = static_cast<unsigned>(

@@ -146,6 +146,7 @@ void set_attributes(thread_block& b, const thread_attributes& a) {
 }
 
 void drop_thread(thread_block& b) noexcept {
+  this_place().threads_ended.add();  // was counted: see room.cpp
   b.home = this_worker().owner;
   free_block(b);
 }
