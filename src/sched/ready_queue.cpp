@@ -20,7 +20,8 @@ void ready_queue::wait_for_thief() noexcept {
     }
     inside_.store(1, std::memory_order_relaxed);
     asymmetric_fences::light();
-  } while (wanted_.load(std::memory_order_relaxed) != 0);
+    // Acquire: a second thief may have come and gone since. Partner: the release in take_half().
+  } while (wanted_.load(std::memory_order_acquire) != 0);
 }
 
 bool ready_queue::owner_is_out() const noexcept {
