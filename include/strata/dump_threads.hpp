@@ -14,7 +14,7 @@ namespace strata {
 ///
 /// Any thread may call it, at any time; nobody is stopped for it. A thread that moves while it is
 /// looked at is looked at again, a few times; one that runs on another worker is shown without a
-/// backtrace, and the caller with its own. About 20 us a thread, less when many are in the same
+/// backtrace, and the caller with its own. Some 50 us a thread, less when many are in the same
 /// place.
 [[nodiscard]] std::string threads_text();
 

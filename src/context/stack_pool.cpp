@@ -32,6 +32,14 @@ std::size_t reserve_for_calls(std::size_t stack_bytes) {
 constexpr std::uint64_t canary = 0x5afe'57ac'c0de'd00dU;
 constexpr std::size_t canary_words = 8;
 
+// Nothing of a stack is kept, and it begins anew when it is taken. ThreadSanitizer's fibers would
+// be lost.
+#if defined(STRATA_TSAN)
+constexpr bool trims_all = false;
+#else
+constexpr bool trims_all = true;
+#endif
+
 constexpr std::int64_t unused_ns = 1'000'000'000;
 
 // The address space for all stacks. It costs nothing until touched, but limits (ulimit -v, strict
@@ -80,7 +88,10 @@ stack* stack_pool::take() {
   free_.pop_back();
   free_count_.store(free_.size(), std::memory_order_relaxed);
   untouched_ = std::min(untouched_, free_.size());
-  trimmed_ = std::min(trimmed_, free_.size());
+  if (free_.size() < trimmed_) {
+    trimmed_ = free_.size();
+    if (trims_all) begin(index_of(*s));
+  }
   return s;
 }
 
@@ -112,31 +123,35 @@ void stack_pool::tidy_some(std::int64_t now_ns, std::size_t most) noexcept {
 }
 
 void stack_pool::give_back_memory(const stack& s) noexcept {
-  const std::size_t used = depth(s, nullptr);
+  const std::size_t i = index_of(s);
+  const std::size_t used = depth(i, nullptr);
   if (used > deepest_.load(std::memory_order_relaxed))
     deepest_.store(used, std::memory_order_relaxed);
-  // All below what it needs to begin again; and not the page of a canary.
-  const auto bottom = static_cast<std::size_t>(static_cast<std::byte*>(s.bottom) - range_.data());
-  const std::size_t first = s.unguarded ? bottom + os::page_bytes() : bottom;
-  const auto keep = static_cast<std::size_t>(static_cast<std::byte*>(s.sp) - range_.data());
-  const std::size_t end = keep / os::page_bytes() * os::page_bytes();
-  if (end > first) range_.decommit(first, end - first);
+  const std::size_t bottom = i * stride_bytes_ + guard_bytes_;
+  std::size_t end = bottom + stack_bytes_;
+  if (!trims_all) {
+    // All below what it needs to go on.
+    const auto keep = static_cast<std::size_t>(static_cast<std::byte*>(s.sp) - range_.data());
+    end = keep / os::page_bytes() * os::page_bytes();
+  }
+  if (end > bottom) range_.decommit(bottom, end - bottom);
 }
 
-std::size_t stack_pool::depth(const stack& s, std::size_t* resident) const noexcept {
+std::size_t stack_pool::depth(std::size_t i, std::size_t* resident) const noexcept {
   const std::size_t page = os::page_bytes();
-  const auto bottom = static_cast<std::size_t>(static_cast<std::byte*>(s.bottom) - range_.data());
+  const std::size_t bottom = i * stride_bytes_ + guard_bytes_;
   const std::size_t pages = stack_bytes_ / page;
   std::array<unsigned char, 4096> there;
   std::size_t lowest = pages;
-  for (std::size_t i = 0; i < pages; i += there.size()) {
-    const std::size_t n = std::min(there.size(), pages - i);
-    if (!range_.residency(bottom + i * page, n * page, there.data())) return 0;
+  for (std::size_t k = 0; k < pages; k += there.size()) {
+    const std::size_t n = std::min(there.size(), pages - k);
+    if (!range_.residency(bottom + k * page, n * page, there.data())) return 0;
     for (std::size_t j = 0; j < n; ++j) {
       if (there[j] == 0) continue;
       if (resident != nullptr) *resident += page;
       // The canary's page says nothing.
-      if (!(s.unguarded && i + j == 0)) lowest = std::min(lowest, i + j);
+      if (k + j != 0 || i < first_unguarded_.load(std::memory_order_relaxed))
+        lowest = std::min(lowest, k + j);
     }
   }
   return (pages - lowest) * page;
@@ -145,7 +160,7 @@ std::size_t stack_pool::depth(const stack& s, std::size_t* resident) const noexc
 stack_pool::use stack_pool::measure() const noexcept {
   use all{deepest_.load(std::memory_order_relaxed), 0};
   for (std::size_t i = 0; i < taken_max(); ++i)
-    all.deepest = std::max(all.deepest, depth(*header(i), &all.resident));
+    all.deepest = std::max(all.deepest, depth(i, &all.resident));
   return all;
 }
 
@@ -165,18 +180,26 @@ stack* stack_pool::cut() {
       guards_ = false;  // nor will there be room for the next
     }
   }
+  if (!guards_ && i < first_unguarded_.load(std::memory_order_relaxed))
+    first_unguarded_.store(i, std::memory_order_relaxed);
+  stack* const s = begin(i);
+  pieces.cut.store(i + 1, std::memory_order_release);
+  return s;
+}
+
+stack* stack_pool::begin(std::size_t i) {
+  std::byte* const lowest = range_.data() + i * stride_bytes_ + guard_bytes_;
 #if defined(STRATA_ASAN)
   // The stacks of an earlier runtime may have lain here, and frames that never return stay
   // poisoned.
-  __asan_unpoison_memory_region(range_.data() + offset + guard_bytes_, stack_bytes_);
+  __asan_unpoison_memory_region(lowest, stack_bytes_);
 #endif
   stack* s = ::new (static_cast<void*>(header(i))) stack;
-  std::byte* lowest = range_.data() + offset + guard_bytes_;
   s->pool = this;
   static std::atomic<unsigned> last_number{0};
   s->number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
   s->bottom = lowest;
-  s->unguarded = !guards_;
+  s->unguarded = i >= first_unguarded_.load(std::memory_order_relaxed);
   if (s->unguarded) std::fill_n(reinterpret_cast<std::uint64_t*>(lowest), canary_words, canary);
   s->bytes = static_cast<std::size_t>(reinterpret_cast<std::byte*>(s) - lowest);
   s->limit = reinterpret_cast<std::uintptr_t>(lowest) + reserve_for_calls(s->bytes);
@@ -184,7 +207,6 @@ stack* stack_pool::cut() {
 #if defined(STRATA_TSAN)
   s->tsan_fiber = __tsan_create_fiber(0);
 #endif
-  pieces.cut.store(i + 1, std::memory_order_release);
   return s;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -64,10 +65,16 @@ class stack_pool {
 
  private:
   stack* cut();
+  // What is written at the end of piece i, and a context that begins with entry_.
+  stack* begin(std::size_t i);
+  [[nodiscard]] std::size_t index_of(const stack& s) const noexcept {
+    return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&s) - pieces.first) /
+           pieces.stride;
+  }
   void tidy_some(std::int64_t now_ns, std::size_t most) noexcept;
   void give_back_memory(const stack& s) noexcept;
   // Bytes from the lowest page that has memory up to the end of the stack.
-  [[nodiscard]] std::size_t depth(const stack& s, std::size_t* resident) const noexcept;
+  [[nodiscard]] std::size_t depth(std::size_t i, std::size_t* resident) const noexcept;
 
   const std::size_t guard_bytes_;
   const std::size_t stack_bytes_;  // usable bytes and header, without the guard
@@ -76,6 +83,7 @@ class stack_pool {
   os::page_range range_;
   std::mutex mutex_;
   bool guards_;
+  std::atomic<std::size_t> first_unguarded_{SIZE_MAX};
   const std::size_t capacity_;
   // Taken from the back, so those in front are the ones that nobody needs. The first trimmed_ of
   // them have given their memory back, and the first untouched_ were there all the time since
