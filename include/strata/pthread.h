@@ -69,6 +69,7 @@ void strata_pthread_testcancel(void);
 int strata_pthread_sigmask(int how, const sigset_t* set, sigset_t* before);
 /* The thread itself and one that waits in strata_sigwait() get the signal; for others the process does. */
 int strata_pthread_kill(pthread_t thread, int number);
+int strata_raise(int number);
 int strata_sigwait(const sigset_t* set, int* number);
 
 /* ---- mutexes: normal, errorcheck, recursive; ENOTSUP: process-shared, robust, with a priority protocol ---- */
@@ -140,6 +141,11 @@ int strata_nanosleep(const struct timespec* time, struct timespec* left);
 int strata_clock_nanosleep(clockid_t clock, int flags, const struct timespec* time, struct timespec* left);
 int strata_usleep(unsigned microseconds);
 unsigned strata_sleep(unsigned seconds);
+
+/* ---- errno ---- */
+/* Where it is now. The C library declares the function behind `errno` const, so compilers keep the address over calls after
+   which another OS thread runs the caller; this one they ask again. The folder strata/shim makes `errno` mean this. */
+int* strata_errno_location(void);
 
 /* ---- what the C library's pthread_cleanup_push() and _pop() expand to in C ---- */
 struct strata_cleanup {

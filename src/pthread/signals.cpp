@@ -26,6 +26,18 @@ int take_pending(record& r, const sigset_t& set) {
   return 0;
 }
 
+// The worker that runs us may have blocked it, as workers do, though we have not.
+int raise_here(int number) {
+  sigset_t one;
+  sigset_t before;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  if (raise(number) != 0) return EINVAL;
+  pthread_sigmask(SIG_UNBLOCK, &one, &before);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return 0;
+}
+
 }  // namespace
 }  // namespace strata::detail::posix
 
@@ -68,8 +80,16 @@ int strata_pthread_kill(pthread_t thread, int number) {
     }
   }
   const kept_errno keep;
-  if (r == self_if_any()) return raise(number) == 0 ? 0 : EINVAL;
+  if (r == self_if_any()) return raise_here(number);
   return kill(getpid(), number) == 0 ? 0 : EINVAL;
+}
+
+int strata_raise(int number) {
+  if (this_worker().owner == nullptr) return raise(number);
+  const int error = strata_pthread_kill(strata_pthread_self(), number);
+  if (error == 0) return 0;
+  set_errno_here(error);
+  return -1;
 }
 
 int strata_sigwait(const sigset_t* set, int* number) {

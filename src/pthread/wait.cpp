@@ -8,6 +8,7 @@
 #include "pthread/exit.hpp"
 #include "pthread/record.hpp"
 #include "sched/place.hpp"
+#include "strata/pthread.h"
 
 namespace strata::detail::posix {
 namespace {
@@ -72,3 +73,5 @@ const void* me() noexcept {
 }
 
 }  // namespace strata::detail::posix
+
+extern "C" [[gnu::noinline]] int* strata_errno_location() { return &errno; }

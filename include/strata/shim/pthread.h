@@ -18,6 +18,7 @@
 #include <stop_token>
 #endif
 #endif
+#include <errno.h>
 #include_next <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -137,6 +138,7 @@
 #pragma redefine_extname pthread_kill strata_pthread_kill
 #pragma redefine_extname sigwait strata_sigwait
 #pragma redefine_extname pthread_sigmask strata_pthread_sigmask
+#pragma redefine_extname raise strata_raise
 #pragma redefine_extname pthread_mutex_destroy strata_pthread_mutex_destroy
 #pragma redefine_extname pthread_mutex_lock strata_pthread_mutex_lock
 #pragma redefine_extname pthread_mutex_trylock strata_pthread_mutex_trylock

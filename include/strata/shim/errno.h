@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* errno of the thread that asks, also after a wait that ended on another OS thread: see strata_errno_location(). */
+#include_next <errno.h>
+#ifndef STRATA_SHIM_ERRNO_H
+#define STRATA_SHIM_ERRNO_H
+#ifdef __cplusplus
+extern "C"
+#endif
+int* strata_errno_location(void);
+#undef errno
+#define errno (*strata_errno_location())
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of one list: each says in a line what failed. The same sources are built against the C library's threads, which
+   proves that the expectations are right, and against ours. */
+#pragma once
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct test_case {
+  const char* name;
+  void (*run)(void);
+  struct test_case* next;
+};
+extern struct test_case* all_cases;
+extern int failures;
+
+#define CASE(name)                                             \
+  static void name(void);                                      \
+  static struct test_case case_##name = {#name, name, NULL};   \
+  __attribute__((constructor)) static void add_##name(void) {  \
+    case_##name.next = all_cases;                              \
+    all_cases = &case_##name;                                  \
+  }                                                            \
+  static void name(void)
+
+#define CHECK(condition) check_((condition) ? 1 : 0, #condition, __func__, __FILE__, __LINE__)
+/* Numbers that should be the same. */
+#define SAME(a, b) same_((long)(a), (long)(b), #a, __func__, __FILE__, __LINE__)
+void check_(int holds, const char* text, const char* where, const char* file, int line);
+void same_(long got, long wanted, const char* text, const char* where, const char* file, int line);
+
+/* That many milliseconds from now. */
+struct timespec from_now(clockid_t clock, long ms);
+pthread_t begin(void* (*start)(void*), void* argument);
+void* end(pthread_t thread);
+/* Lets time pass for others until *flag is `wanted`; for some seconds at most. */
+void await(atomic_int* flag, int wanted);

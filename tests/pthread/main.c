@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check.h"
+
+struct test_case* all_cases = NULL;
+int failures = 0;
+
+void check_(int holds, const char* text, const char* where, const char* file, int line) {
+  if (holds) return;
+  ++failures;
+  printf("not ok  %s: %s is false (%s:%d)\n", where, text, file, line);
+}
+
+void same_(long got, long wanted, const char* text, const char* where, const char* file, int line) {
+  if (got == wanted) return;
+  ++failures;
+  printf("not ok  %s: %s is %ld, not %ld (%s:%d)\n", where, text, got, wanted, file, line);
+}
+
+struct timespec from_now(clockid_t clock, long ms) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  t.tv_sec += ms / 1000;
+  t.tv_nsec += ms % 1000 * 1000000;
+  if (t.tv_nsec >= 1000000000) {
+    t.tv_nsec -= 1000000000;
+    ++t.tv_sec;
+  }
+  if (t.tv_nsec < 0) {
+    t.tv_nsec += 1000000000;
+    --t.tv_sec;
+  }
+  return t;
+}
+
+pthread_t begin(void* (*start)(void*), void* argument) {
+  pthread_t t;
+  SAME(pthread_create(&t, NULL, start, argument), 0);
+  return t;
+}
+
+void* end(pthread_t thread) {
+  void* result = NULL;
+  SAME(pthread_join(thread, &result), 0);
+  return result;
+}
+
+void await(atomic_int* flag, int wanted) {
+  for (int i = 0; i < 20000 && atomic_load(flag) != wanted; ++i) usleep(500);
+  SAME(atomic_load(flag), wanted);
+}
+
+int main(int argc, char** argv) {
+  int run = 0;
+  alarm(60);
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  for (struct test_case* c = all_cases; c != NULL; c = c->next) {
+    /* Arguments: the one case to run, or -CASE: all but that. */
+    if (argc > 1 && argv[1][0] != '-' && strcmp(argv[1], c->name) != 0) continue;
+    if (argc > 1 && argv[1][0] == '-' && strcmp(argv[1] + 1, c->name) == 0) continue;
+    const int before = failures;
+    c->run();
+    ++run;
+    if (failures == before) printf("ok      %s\n", c->name);
+  }
+  printf("%d cases, %d failures\n", run, failures);
+  return failures != 0 || run == 0;
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# programs.sh STRATA: programs of the system compress with their threads on our workers; what they wrote must decompress, by
+# the same program without us, to what there was.
+set -euo pipefail
+strata=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+# Compressible, and of several blocks.
+for i in {1..60}; do od -An -tx1 -v -N 20000 /dev/urandom; done >input
+missing=()
+
+compare() { # NAME: what `output` decompresses to
+  cmp -s input back || { echo "FAILED: $1: other bytes came back"; exit 1; }
+  echo "ok: $1"
+}
+
+for workers in 1 2; do
+  export STRATA_WORKERS=$workers
+  if command -v pigz >/dev/null; then
+    timeout 120 "$strata" pthread pigz -b 128 -p 6 -c input >output
+    pigz -dc output >back
+    compare "pigz, $workers worker(s)"
+  else
+    missing+=(pigz)
+  fi
+  if command -v pbzip2 >/dev/null; then
+    timeout 120 "$strata" pthread pbzip2 -b2 -p5 -c input >output
+    pbzip2 -dc output >back
+    compare "pbzip2, $workers worker(s)"
+    timeout 120 "$strata" pthread pbzip2 -d -p5 -c output >back
+    compare "pbzip2 -d, $workers worker(s)"
+  else
+    missing+=(pbzip2)
+  fi
+  if command -v xz >/dev/null; then
+    timeout 120 "$strata" pthread xz -1 --block-size=300KiB -T4 -c input >output
+    xz -dc output >back
+    compare "xz -T4, $workers worker(s)"
+  else
+    missing+=(xz)
+  fi
+done
+if ((${#missing[@]})); then
+  echo "SKIPPED for lack of: ${missing[*]} (cmake/debian-packages.txt names the packages)"
+  exit 77
+fi
