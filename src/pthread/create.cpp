@@ -20,10 +20,10 @@ namespace {
 
 // Threads alive, by the power of two that their stack's size is: a pool that is exhausted must be
 // told to who makes the thread, not found out by the worker that begins it.
-constinit std::array<std::atomic<std::size_t>, 64> stacks_in_use{};
+constinit std::array<std::atomic<std::size_t>, 65> stacks_in_use{};
 
 std::atomic<std::size_t>& users_of(std::size_t stack_bytes) noexcept {
-  return stacks_in_use[static_cast<std::size_t>(std::bit_width(stack_bytes)) - 1];
+  return stacks_in_use[static_cast<std::size_t>(std::bit_width(stack_bytes))];
 }
 
 // Noexcept: an exception that leaves the thread ends the program, where it was thrown.
@@ -80,6 +80,32 @@ int read_attributes(const pthread_attr_t* a, request& r) {
   return 0;
 }
 
+bool take_room(std::size_t stack_bytes) noexcept {
+  std::atomic<std::size_t>& users = users_of(stack_bytes);
+  if (users.fetch_add(1, std::memory_order_relaxed) < stacks_max(stack_bytes)) return true;
+  users.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+// Counts one more thread with a stack of that size. Who asked for none gets a smaller one when all
+// of the usual size are in use.
+bool find_room(scheduler& home, request& wanted) {
+  if (wanted.stack_bytes != 0) {
+    (void)home.stacks_of(wanted.stack_bytes);
+    return take_room(wanted.stack_bytes);
+  }
+  const std::size_t usual_bytes = home.stacks.stack_bytes();
+  if (take_room(usual_bytes)) return true;
+  for (const std::size_t bytes : {std::size_t{1} << 20, std::size_t{256} << 10}) {
+    if (bytes >= usual_bytes) continue;
+    (void)home.stacks_of(bytes);
+    if (!take_room(bytes)) continue;
+    wanted.stack_bytes = bytes;
+    return true;
+  }
+  return false;
+}
+
 bool has_not_ended(void* r) {
   return (static_cast<record*>(r)->life.load(std::memory_order_acquire) & record::ended) == 0;
 }
@@ -130,14 +156,9 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
   try {
     scheduler& home = runtime_for_new_thread();
     record* const parent = self_if_any();
-    if (wanted.stack_bytes != 0) (void)home.stacks_of(wanted.stack_bytes);
-    const std::size_t stack_bytes =
-        wanted.stack_bytes != 0 ? wanted.stack_bytes : home.stacks.stack_bytes();
-    std::atomic<std::size_t>& users = users_of(stack_bytes);
-    if (users.fetch_add(1, std::memory_order_relaxed) >= stacks_max(stack_bytes)) {
-      users.fetch_sub(1, std::memory_order_relaxed);
-      return EAGAIN;
-    }
+    if (!find_room(home, wanted)) return EAGAIN;
+    std::atomic<std::size_t>& users =
+        users_of(wanted.stack_bytes != 0 ? wanted.stack_bytes : home.stacks.stack_bytes());
     record* const r = take_record();
     if (r == nullptr) {
       users.fetch_sub(1, std::memory_order_relaxed);
