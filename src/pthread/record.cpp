@@ -53,15 +53,24 @@ bool grow() noexcept {
 
 const char key_of_attached = 0;
 
+// Whoever does not join it by now never will.
+void end_foreign(record& r) {
+  end_keys(r);
+  std::uint32_t life = r.life.load(std::memory_order_relaxed);
+  while ((life & record::joining) == 0 &&
+         !r.life.compare_exchange_weak(life, life | record::detached, std::memory_order_relaxed)) {
+  }
+}
+
 void end_attached(void* value, void*) {
   auto& r = *static_cast<record*>(value);
-  end_keys(r);
+  end_foreign(r);
   end_record(r);
 }
 
 void end_adopted(stack& s) {
   auto& r = *static_cast<record*>(s.thread);
-  end_keys(r);
+  end_foreign(r);
   end_specifics(r.more.specifics, r.more.at_exit);
   s.thread = nullptr;
   s.at_end = nullptr;
@@ -73,7 +82,7 @@ thread_local record* outside_record = nullptr;
 struct outside_reaper {
   ~outside_reaper() {
     if (outside_record == nullptr) return;
-    end_keys(*outside_record);
+    end_foreign(*outside_record);
     outside_block = nullptr;
     end_record(*std::exchange(outside_record, nullptr));
   }

@@ -426,7 +426,7 @@ CASE(cancelled_threads_destroy_their_values) {
 
 /* ---- errno and sleeping ---- */
 /* Where errno is now, asked anew. */
-__attribute__((noinline, noclone)) static int* where_errno_is(void) {
+__attribute__((noinline)) static int* where_errno_is(void) {
   __asm__ volatile("");
   return &errno;
 }

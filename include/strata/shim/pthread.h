@@ -2,29 +2,29 @@
 /* With this folder before the system's on the include path, `#include <pthread.h>` gives a program strata's threads under
    POSIX's names: what is declared here is called by its own name and linked as strata_NAME. docs/pthread.md says what that
    covers. */
-#pragma once
 #pragma GCC system_header
+#include <errno.h>
+#include_next <pthread.h>
+/* Not while the C++ library's own gthr-default.h includes this: it goes on meaning kernel threads. */
+#if !defined STRATA_SHIM_PTHREAD_H && (!defined _GLIBCXX_GCC_GTHR_POSIX_H || defined __GTHREAD_MUTEX_INIT)
+#define STRATA_SHIM_PTHREAD_H
 #ifdef __cplusplus
-/* The standard library's own use of threads stays what its library was built with, and is compiled before the names mean
-   something else. */
+/* All that calls pthreads inline is compiled before the names mean something else. */
 #include <condition_variable>
 #include <future>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
-#if __has_include(<semaphore>) && __cplusplus > 201703L
+#if __cplusplus > 201703L
 #include <semaphore>
-#include <stop_token>
 #endif
 #endif
-#include <errno.h>
-#include_next <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
-#include_next <semaphore.h>
 
 #include <strata/pthread.h>
 
@@ -198,4 +198,5 @@
 #pragma redefine_extname __pthread_register_cancel_defer strata_pthread_register_cancel_defer
 #pragma redefine_extname __pthread_unregister_cancel_restore strata_pthread_unregister_cancel_restore
 #pragma redefine_extname __pthread_unwind_next strata_pthread_unwind_next
+#endif
 #endif

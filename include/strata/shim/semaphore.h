@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See pthread.h beside this. */
-#pragma once
+#pragma GCC system_header
+#include_next <semaphore.h>
+#if !defined __cplusplus || !defined _GLIBCXX_SEMAPHORE_BASE_H
 #include <pthread.h>
+#endif
