@@ -19,7 +19,9 @@ namespace strata {
 
 namespace detail {
 
-// A lock in one word. Source: U. Drepper, "Futexes are tricky", 2011, mutex 2.
+// A lock in one word. Source: U. Drepper, "Futexes are tricky", 2011, mutex 2. Whoever comes may
+// take it before one that was woken for it, which is fast; but who was woken in vain a few times is
+// handed it (as in Go's sync.Mutex), so nobody starves.
 class word_lock {
  public:
   bool try_lock() noexcept {
@@ -40,8 +42,10 @@ class word_lock {
   void unlock() noexcept {
     if (watches_locks()) [[unlikely]]
       lock_released(this);
-    if (state_.exchange(free, std::memory_order_release) == contended) [[unlikely]]
-      wake_next();
+    std::uint32_t expected = held;
+    if (!state_.compare_exchange_strong(expected, free, std::memory_order_release,
+                                        std::memory_order_relaxed)) [[unlikely]]
+      unlock_slowly();
   }
   [[nodiscard]] bool is_held() const noexcept {
     return state_.load(std::memory_order_relaxed) != free;
@@ -51,10 +55,17 @@ class word_lock {
   static constexpr std::uint32_t free = 0;
   static constexpr std::uint32_t held = 1;
   static constexpr std::uint32_t contended = 2;  // held, and somebody may wait
+  static constexpr std::uint32_t starved = 3;    // and somebody waits to be handed it
 
   bool lock_slowly(std::int64_t deadline_ns);
-  void wake_next() noexcept;
+  bool take_or_mark(std::uint32_t mark) noexcept;
+  void unlock_slowly() noexcept;
+  [[nodiscard]] const void* gate() const noexcept {
+    return reinterpret_cast<const char*>(this) + 1;
+  }
   static bool is_contended(void* self);
+  static bool is_starved(void* self);
+  static void release(void* self) noexcept;
 
   std::atomic<std::uint32_t> state_{free};
 };

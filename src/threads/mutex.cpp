@@ -7,8 +7,26 @@ namespace strata {
 
 namespace detail {
 
+// How often a waiter is woken in vain before it insists.
+constexpr int patience = 4;
+
 bool word_lock::is_contended(void* self) {
-  return static_cast<word_lock*>(self)->state_.load(std::memory_order_relaxed) == contended;
+  return static_cast<word_lock*>(self)->state_.load(std::memory_order_relaxed) >= contended;
+}
+
+bool word_lock::is_starved(void* self) {
+  return static_cast<word_lock*>(self)->state_.load(std::memory_order_relaxed) == starved;
+}
+
+// Takes it if it is free (others may wait, so it is contended then); else leaves at least `mark`.
+bool word_lock::take_or_mark(std::uint32_t mark) noexcept {
+  std::uint32_t seen = state_.load(std::memory_order_relaxed);
+  for (;;) {
+    if (seen != free && seen >= mark) return false;
+    if (state_.compare_exchange_weak(seen, seen == free ? contended : mark,
+                                     std::memory_order_acquire, std::memory_order_relaxed))
+      return seen == free;
+  }
 }
 
 bool word_lock::lock_slowly(std::int64_t deadline_ns) {
@@ -22,21 +40,43 @@ bool word_lock::lock_slowly(std::int64_t deadline_ns) {
   // Who gives up after a while is no part of a deadlock.
   const bool watched = watches_locks() && deadline_ns == parking::never;
   if (watched) lock_awaited(this);
-  while (state_.exchange(contended, std::memory_order_acquire) != free) {
+  for (int in_vain = 0;; ++in_vain) {
+    // One with a deadline may give up, and could then have been handed it: it never insists.
+    const bool insists = in_vain >= patience && deadline_ns == parking::never;
+    if (take_or_mark(insists ? starved : contended)) break;
     const unparked why = park({.what = "mutex",
-                               .address = this,
-                               .still = &is_contended,
+                               .address = insists ? gate() : this,
+                               .still = insists ? &is_starved : &is_contended,
                                .argument = this,
                                .deadline_ns = deadline_ns});
     if (why == unparked::timed_out) return false;
+    if (insists && why == unparked::woken) break;  // it is ours
   }
   if (watched) lock_no_longer_awaited();
   if (watches_locks()) lock_taken(this);
   return true;
 }
 
-// `this` may be gone: by its address only.
-void word_lock::wake_next() noexcept { unpark(this, 1); }
+void word_lock::release(void* self) noexcept {
+  static_cast<word_lock*>(self)->state_.store(free, std::memory_order_release);
+}
+
+// Once the word is free, `this` may be gone: whoever gets it may end it. From then on only its
+// address is used.
+void word_lock::unlock_slowly() noexcept {
+  std::uint32_t seen = state_.load(std::memory_order_relaxed);
+  while (seen != starved) {
+    if (state_.compare_exchange_weak(seen, free, std::memory_order_release,
+                                     std::memory_order_relaxed)) {
+      if (seen == contended) unpark(this, 1);
+      return;
+    }
+  }
+  // It stays locked and marked, and is the other's. If nobody insists any more it is released with
+  // the gate's queue locked, so that whoever is about to insist sees that.
+  if (unpark_one_or(gate(), &release, this)) return;
+  unpark(this, 1);
+}
 
 }  // namespace detail
 

@@ -192,6 +192,20 @@ unsigned unpark(const void* address, unsigned count) noexcept {
   return woken;
 }
 
+bool unpark_one_or(const void* address, void (*otherwise)(void*), void* argument) noexcept {
+  const uninterrupted guard;
+  stack* who = nullptr;
+  waiter* w = nullptr;
+  {
+    bucket& b = bucket_of(address);
+    const std::lock_guard lock(b.lock);
+    w = choose(b, address, who);
+    if (w == nullptr) otherwise(argument);
+  }
+  if (w != nullptr) go_on(*w, who);
+  return w != nullptr;
+}
+
 unsigned unpark_requeue(const void* from, const void* to, bool wake_first,
                         unsigned count) noexcept {
   const uninterrupted guard;
