@@ -64,7 +64,8 @@ struct statistics {
   /// Stacks ever in use at the same time.
   std::size_t stacks_max = 0;
   /// With options::stats: bytes that the deepest stack of the usual size needed, to a page, and the
-  /// memory that all stacks of that size hold now. Asking costs a system call for each; 0 otherwise.
+  /// memory that all stacks of that size hold now. Asking costs a system call for each; 0
+  /// otherwise.
   std::size_t stack_bytes_deepest = 0;
   std::size_t stack_bytes_resident = 0;
   /// With options::profile, of the last runtime::run(): T1, the ns that all strands took together,

@@ -42,8 +42,8 @@ struct stack : task, context {
   const void* waits_at = nullptr;
   // 0 as long as it does; null: nobody knows. On this stack.
   const std::atomic<std::uint32_t>* waits_until = nullptr;
-  unsigned number = 0;     // for people; unique in this process
-  bool unguarded = false;  // no guard page below it, but a canary
+  unsigned number = 0;         // for people; unique in this process
+  bool unguarded = false;      // no guard page below it, but a canary
   strand* measured = nullptr;  // profiling: the strand that stopped here
 };
 

@@ -13,8 +13,8 @@ namespace strata::detail {
 // Saves the caller's context in *from and continues `to`; returns when somebody continues *from.
 extern "C" void strata_switch_context(void** from, void* to) noexcept;
 
-// Calls f(context, argument), where `context` is what a switch would have saved of the caller; it is
-// valid until f returns.
+// Calls f(context, argument), where `context` is what a switch would have saved of the caller; it
+// is valid until f returns.
 extern "C" void strata_call_with_context(void (*f)(void* context, void* argument),
                                          void* argument) noexcept;
 

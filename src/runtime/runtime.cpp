@@ -56,8 +56,7 @@ runtime::runtime(const options& wanted) {
     engine_to_ask.store(engine_.get(), std::memory_order_release);
     handler_before = std::signal(SIGQUIT, &ask_for_report);
   }
-  if (settings.detect_deadlock)
-    detail::locks_are_watched.store(true, std::memory_order_relaxed);
+  if (settings.detect_deadlock) detail::locks_are_watched.store(true, std::memory_order_relaxed);
   dump_signal_ = std::make_unique<detail::dump_signal>(settings.dump_signal);
   if (settings.print_binding) std::fprintf(stderr, "strata: %s\n", describe().c_str());
   if (engine_ == nullptr || engine_->self() == 0) return;

@@ -117,8 +117,8 @@ void scheduler::run_as_guest(place& p, root_task& root) {
   // What the root left behind goes to the place's own thread. So may what it injected, if nobody
   // was asleep then; and after a failure that thread tells who waits. The place must not look
   // asleep meanwhile, or wait_idle() would believe that all is done.
-  if (!p.ready.empty() || p.has_bound() || p.has_batches() || p.deque.maybe_work() || !p.overflow.empty() ||
-      injected_count_.load(std::memory_order_relaxed) > 0 ||
+  if (!p.ready.empty() || p.has_bound() || p.has_batches() || p.deque.maybe_work() ||
+      !p.overflow.empty() || injected_count_.load(std::memory_order_relaxed) > 0 ||
       failed.load(std::memory_order_relaxed)) {
     return idle_.hand_back(p.id);
   }

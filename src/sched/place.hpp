@@ -110,7 +110,7 @@ class place : public worker {
   // are alive. See room.cpp.
   counter threads_made;
   counter threads_ended;
-  unsigned until_room_is_checked = 1;  // threads made
+  unsigned until_room_is_checked = 1;          // threads made
   bool polls = false;                          // looks for messages after every task
   exceptions_in_flight* exceptions = nullptr;  // of the OS thread that is in this place
   std::uint32_t random = 1;

@@ -21,8 +21,8 @@ namespace {
 // Whose default is to be ignored, so a late one does no harm.
 constexpr int tick_signal = SIGURG;
 
-// Above the interrupted stack pointer's lower end there must be room for what the handler calls; the
-// kernel's own frame is there already.
+// Above the interrupted stack pointer's lower end there must be room for what the handler calls;
+// the kernel's own frame is there already.
 constexpr std::uintptr_t handler_bytes = 4096;
 
 struct range {

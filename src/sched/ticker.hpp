@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preemption of threads that ask for it. (Requirement L8.)
 //
-// While such threads exist, a thread of its own looks at every worker once per interval. A worker that
-// has run the same preemptible thread since the last look, while others wait there, gets a signal. Its
-// handler gives up the interrupted stack, registers and all, as if the thread had called yield().
+// While such threads exist, a thread of its own looks at every worker once per interval. A worker
+// that has run the same preemptible thread since the last look, while others wait there, gets a
+// signal. Its handler gives up the interrupted stack, registers and all, as if the thread had
+// called yield().
 //
 // When is that safe? The handler does so only if the interrupted instruction belongs to the program
 // itself: not to a shared library, so nobody holds a lock of malloc or of stdio there; and not to a
-// section of the runtime, all of which are marked (class uninterrupted). An interrupted thread goes on
-// on the same worker, because a compiler may hold the address of a thread_local variable anywhere.
-// Source of the method, signals that yield in user space, and of its limits: S. Shiina, S. Iwasaki, K.
-// Taura, P. Balaji, "Lightweight preemptive user-level threads", 2021 (doi:10.1145/3437801.3441610).
+// section of the runtime, all of which are marked (class uninterrupted). An interrupted thread goes
+// on on the same worker, because a compiler may hold the address of a thread_local variable
+// anywhere. Source of the method, signals that yield in user space, and of its limits: S. Shiina,
+// S. Iwasaki, K. Taura, P. Balaji, "Lightweight preemptive user-level threads", 2021
+// (doi:10.1145/3437801.3441610).
 #pragma once
 #include <atomic>
 #include <cstdint>

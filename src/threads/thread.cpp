@@ -179,8 +179,8 @@ class thread_manners {
     if (!b.extras->name.empty()) s.title = b.extras->name.c_str();
     if (!b.extras->preemptible) return;
     limit_ = s.limit;
-    // A fork pushes in the middle of the program's code, where it could be interrupted: it goes on on
-    // a stack of its own instead.
+    // A fork pushes in the middle of the program's code, where it could be interrupted: it goes on
+    // on a stack of its own instead.
     s.limit = p.stack_limit = UINTPTR_MAX;
     p.owner->preemption.begin();
     p.preemptible.store(true, std::memory_order_relaxed);

@@ -17,7 +17,7 @@ namespace strata::detail {
 struct thread_extras {
   std::string name;
   std::size_t stack_bytes = 0;
-  stack* own_stack = nullptr;             // of that size, until it begins
+  stack* own_stack = nullptr;  // of that size, until it begins
   bool preemptible = false;
   place* pinned_to = nullptr;
   int priority = 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder on the include path, in C++ and in the order that is hard: the standard's headers first.
-#include <thread>
-#include <mutex>
+// The folder on the include path, in C++ and in the order that is hard: the standard's headers
+// first.
 #include <pthread.h>
 #include <semaphore.h>
 
 #include <cstdio>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 namespace {

@@ -20,11 +20,12 @@ struct thread_attributes {
   std::string name{};
   /// Bytes of its stack, rounded up to a power of two; 0: options::stack_bytes.
   std::size_t stack_bytes = 0;
-  /// Gives way to others after options::preempt_us even if it never blocks or yields. It is interrupted
-  /// between any two instructions of the program (not of shared libraries), so it must not hold
-  /// anything that blocks OS threads, like std::mutex or the initialisation of a static variable, while
-  /// it computes for long; nor send tokens or use task_scope. Locks of strata/mutex.hpp, forks and
-  /// everything else here are fine. No effect in ThreadSanitizer builds.
+  /// Gives way to others after options::preempt_us even if it never blocks or yields. It is
+  /// interrupted between any two instructions of the program (not of shared libraries), so it must
+  /// not hold anything that blocks OS threads, like std::mutex or the initialisation of a static
+  /// variable, while it computes for long; nor send tokens or use task_scope. Locks of
+  /// strata/mutex.hpp, forks and everything else here are fine. No effect in ThreadSanitizer
+  /// builds.
   bool preemptible = false;
   /// Stays on the worker that made it.
   bool pinned = false;

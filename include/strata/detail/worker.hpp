@@ -175,8 +175,8 @@ inline worker& this_worker() noexcept {
 #endif
 }
 
-// A section of the runtime in which a preemptible thread must not be interrupted. It may be suspended
-// and go on on another worker.
+// A section of the runtime in which a preemptible thread must not be interrupted. It may be
+// suspended and go on on another worker.
 class uninterrupted {
  public:
   uninterrupted() noexcept {
