@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folder on the include path, in C++ and in the order that is hard: the standard's headers
 // first.
+// clang-format off
+#include <thread>
+#include <mutex>
 #include <pthread.h>
 #include <semaphore.h>
+// clang-format on
 
 #include <cstdio>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 namespace {
