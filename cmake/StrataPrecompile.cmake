@@ -18,12 +18,12 @@ function(strata_use_precompiled target name)
   endif()
 endfunction()
 
-# strata_unite(<target> [EXCEPT <files>]): with STRATA_UNITY, ten sources at a time are compiled as one. ./check does so where it looks
-# for what happens at run time, not for what a single file lacks. EXCEPT: files that give a name of their own to something else
-# than their neighbours do.
+# strata_unite(<target> [ALWAYS] [EXCEPT <files>]): with STRATA_UNITY, or ALWAYS, ten sources at a time are compiled as one. ./check
+# does so where it looks for what happens at run time, not for what a single file lacks. EXCEPT: files that give a name of their
+# own to something else than their neighbours do.
 function(strata_unite target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EXCEPT")
-  if(STRATA_UNITY)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ALWAYS" "" "EXCEPT")
+  if(STRATA_UNITY OR arg_ALWAYS)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
     foreach(file IN LISTS arg_EXCEPT)
       get_filename_component(file ${file} ABSOLUTE)

@@ -198,12 +198,14 @@ struct notifies : threaded {
 };
 
 TEST(condition_variable, notified_by_fibers) {
+  // They outlive the runtime: who sees the flag must not end what the fiber is about to notify.
+  mutex m;
+  condition_variable changed;
+  std::atomic<bool> ready{false};
   runtime rt(with_workers(2));
-  rt.run([] {
+  rt.run([&] {
     for (int i = 0; i < 200; ++i) {
-      mutex m;
-      condition_variable changed;
-      std::atomic<bool> ready{false};
+      ready = false;
       std::unique_lock lock(m);
       token<notifies>(&changed, &ready);
       // A fiber cannot lock, so its notification may come before the wait.
