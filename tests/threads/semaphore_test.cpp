@@ -21,7 +21,7 @@ TEST(semaphore, no_more_than_it_counts) {
     runtime rt(with_workers(workers));
     rt.run([] {
       counting_semaphore<3> s(3);
-      std::atomic<int> inside{0}, most{0}, wrong{0};
+      std::atomic<int> inside{0}, wrong{0};
       std::vector<thread> threads;
       for (int i = 0; i < 20; ++i) {
         threads.emplace_back([&, i] {
