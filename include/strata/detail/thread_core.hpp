@@ -25,7 +25,8 @@ struct thread_exit {};
 
 [[noreturn]] void refuse_join();
 
-template <class Call>
+// Function: the program's, by which the thread is called where it has no name.
+template <class Call, class Function>
 struct thread_call : thread_block {
   explicit thread_call(Call&& c) : thread_block(type_of, sizeof(thread_call)), call(std::move(c)) {
     if constexpr (!std::is_trivially_destructible_v<Call>) destroy = &destroy_call;
@@ -33,7 +34,7 @@ struct thread_call : thread_block {
   static void destroy_call(thread_block& b) noexcept { static_cast<thread_call&>(b).call.~Call(); }
   static void invoke(thread_block& b) { static_cast<thread_call&>(b).call(); }
   static void body(task& t) { run_thread(static_cast<thread_call&>(t), &invoke); }
-  static constexpr task_type type_of{&run_on_stack, &body, nullptr, &type_name<Call>};
+  static constexpr task_type type_of{&run_on_stack, &body, nullptr, &type_name<Function>};
   union {
     Call call;
   };
@@ -113,7 +114,7 @@ class thread {
       std::apply([&](auto&... v) { std::invoke(std::move(function), std::move(v)...); }, values);
     };
     const detail::uninterrupted guard;
-    using block = detail::thread_call<decltype(call)>;
+    using block = detail::thread_call<decltype(call), std::decay_t<F>>;
     static_assert(alignof(block) <= 16, "a thread's function must not be over-aligned");
     void* const memory = detail::worker_for_new_thread().frames.allocate(sizeof(block));
     auto* const b = ::new (memory) block(std::move(call));
