@@ -65,7 +65,9 @@ template <class T>
 void to_lanes(const std::int32_t* from, void* to, std::ptrdiff_t count, std::int32_t base) {
   auto* out = static_cast<T*>(to);
   for (std::ptrdiff_t i = 0; i < count; ++i) {
-    out[i] = static_cast<T>(std::clamp<std::int32_t>(from[i] - base, std::numeric_limits<T>::min(),
+    // Wider than both: "none" is the lowest value there is.
+    const std::int64_t above = std::int64_t{from[i]} - base;
+    out[i] = static_cast<T>(std::clamp<std::int64_t>(above, std::numeric_limits<T>::min(),
                                                      std::numeric_limits<T>::max()));
   }
 }
