@@ -180,6 +180,9 @@ class condition_variable_any {
   static void wait_locked(inner& q, Lock& lock, std::int64_t deadline_ns) {
     lock.unlock();
     q.queue.wait([](void* held) { static_cast<mutex*>(held)->unlock(); }, &q.m, deadline_ns);
+    // A deadline may have come while whoever unlocks for us is still at it: not before that is over
+    // may the last of us end q.
+    { const std::lock_guard over(q.m); }
     lock.lock();
   }
 
