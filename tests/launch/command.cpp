@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -13,9 +12,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <random>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 
@@ -164,13 +164,13 @@ int command::wait() {
 
 int command::processes_left() const {
   int count = 0;
-  DIR* const processes = ::opendir("/proc");
-  while (const dirent* entry = ::readdir(processes)) {
-    std::ifstream in("/proc/" + std::string(entry->d_name) + "/cmdline");
-    const std::string words{std::istreambuf_iterator<char>(in), {}};
-    if (words.find(mark_) != std::string::npos) ++count;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream in(entry.path() / "cmdline");
+    std::ostringstream words;
+    // Does not throw when the process ends meanwhile, as the stream's iterators do.
+    words << in.rdbuf();
+    if (words.str().find(mark_) != std::string::npos) ++count;
   }
-  ::closedir(processes);
   return count;
 }
 
