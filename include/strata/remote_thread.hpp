@@ -76,14 +76,19 @@ struct remote_thread_of final : remote_thread_state {
 /// remote_error if it was on another node. Throws misuse_error for a node that does not exist,
 /// node_lost_error when it is lost.
 template <auto Function, class... Arguments>
-auto call(on_node where, const Arguments&... arguments) {
+auto call(on_node where, const Arguments&... arguments) ->
+    typename travelling_call<Function, Arguments...>::result {
   const travelling_call<Function, Arguments...> c(arguments...);
   if (where.number == node_id()) return c();
   detail::require_stack();
   detail::remote_call<travelling_call<Function, Arguments...>> away(c);
   detail::call_on(where.number, away.there);
   away.there.join.wait();
-  return away.there.out.take();
+  if constexpr (std::is_void_v<typename travelling_call<Function, Arguments...>::result>) {
+    (void)away.there.out.take();
+  } else {
+    return away.there.out.take();
+  }
 }
 
 /// A thread on a node of the program's choice.

@@ -45,11 +45,17 @@ std::shared_ptr<lane> messenger::lane_to(endpoint_id target) {
 
 namespace {
 
-bool is_eager(const request& r) noexcept {
-  return r.what == action::send && r.from.size() <= eager_bytes_max;
-}
-std::uint32_t charge_of(const request& r) noexcept {
-  return charge_for_message + (is_eager(r) ? static_cast<std::uint32_t>(r.from.size()) : 0);
+// Takes the room for r. What travels with it: nothing, its envelope alone, or all of it.
+enum class load { nothing, envelope, everything };
+load take_room(lane& l, const request& r) noexcept {
+  const std::size_t all = charge_for_message + r.from.size();
+  if (r.what == action::send && r.from.size() <= eager_bytes_max && l.room >= all + reserve_bytes) {
+    l.room -= static_cast<std::uint32_t>(all);
+    return load::everything;
+  }
+  if (l.room < charge_for_message) return load::nothing;
+  l.room -= charge_for_message;
+  return load::envelope;
 }
 
 }  // namespace
@@ -64,26 +70,29 @@ void messenger::send_to_node(request& r) {
       how = outcome::lost;
     } else if (l.closed) {
       how = outcome::closed;
-    } else if (const std::uint32_t charge = charge_of(r); !l.waiting.empty() || l.room < charge) {
+    } else if (!l.waiting.empty() || !transmit(l, r)) {
       r.at = request::place::lane;
       l.waiting.push_back(&r);
       return;
-    } else {
-      l.room -= charge;
-      if (!transmit(r)) return;
+    } else if (r.at == request::place::offered) {
+      return;
     }
   }
   r.finish(how);
 }
 
-bool messenger::transmit(request& r) {
+bool messenger::transmit(lane& l, request& r) {
+  const load what = take_room(l, r);
+  if (what == load::nothing) return false;
   const net::node_id to = r.info.target.node();
-  if (is_eager(r)) {
+  r.at = request::place::nowhere;
+  if (what == load::everything) {
     post(to, kind::message, message_head{r.info.target.bits(), r.info.source.bits(), r.info.tag, 0},
          r.from);
     paths_.eager.fetch_add(1, memory_order_relaxed);
     return true;
   }
+  r.at = request::place::offered;
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(transfers_mutex_);
@@ -101,7 +110,7 @@ bool messenger::transmit(request& r) {
                   .mark = mark.value,
                   .process = own_process(),
                   .tag = r.info.tag});
-  return false;
+  return true;
 }
 
 void messenger::close_lane(endpoint_id target) {
@@ -135,7 +144,7 @@ std::uint32_t messenger::room_to_give(port& p, const message_info& m, std::uint3
   port::account& a = p.accounts[m.source.node()];
   a.known = true;
   a.to_give += charge;
-  return a.to_give >= window_bytes / 2 ? std::exchange(a.to_give, 0) : 0;
+  return a.to_give >= give_back_bytes ? std::exchange(a.to_give, 0) : 0;
 }
 
 void messenger::give_room(endpoint_id target, net::node_id node, std::uint32_t bytes) {
@@ -218,12 +227,10 @@ void messenger::on_room(net::node_id from, cluster::reader& r) {
     const std::lock_guard lock(l->lock);
     l->room += static_cast<std::uint32_t>(head.bytes);
     if (l->room > window_bytes) throw cluster::malformed("more room than there is");
-    while (!l->waiting.empty() && l->room >= charge_of(*l->waiting.front())) {
+    while (!l->waiting.empty() && transmit(*l, *l->waiting.front())) {
       request* const next = l->waiting.front();
       l->waiting.pop_front();
-      next->at = request::place::nowhere;
-      l->room -= charge_of(*next);
-      if (transmit(*next)) ended.push_back(next);
+      if (next->at == request::place::nowhere) ended.push_back(next);
     }
   }
   for (request* const one : ended) one->finish(outcome::done);

@@ -123,7 +123,7 @@ void messenger::keep(port& p, delivery& d) {
   }
   if (remote) {
     a->content.assign(d.bytes.begin(), d.bytes.end());
-  } else if (d.sender->what == action::send && p.local_bytes < window_bytes &&
+  } else if (d.sender->what == action::send && p.local_bytes < content_window_bytes &&
              (d.whole != nullptr || d.info.bytes <= eager_bytes_max)) {
     if (d.whole != nullptr) {
       a->content = std::move(*d.whole);

@@ -116,8 +116,8 @@ class messenger final : public cluster::visiting_protocol {
   void send_within(request& r);
   void send_to_node(request& r);
   std::shared_ptr<lane> lane_to(endpoint_id target);
-  // With the lane's lock and room for it. True: the send has ended.
-  bool transmit(request& r);
+  // With the lane's lock. False: there is no room. Otherwise the send has ended, or is offered.
+  bool transmit(lane& l, request& r);
   void close_lane(endpoint_id target);
 
   void begin_fetch(const delivery& d, request& receive, bool in_handler);

@@ -41,7 +41,7 @@ struct request {
   message_info info{};
 
   // ---- where it waits: under the lock of what it waits in ----
-  enum class place : std::uint8_t { nowhere, receives, lane, messages };
+  enum class place : std::uint8_t { nowhere, receives, lane, messages, offered };
   place at = place::nowhere;
   match_links<request> links[1]{};
   std::uint64_t order = 0;

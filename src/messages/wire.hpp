@@ -48,12 +48,15 @@ struct closed_head {
 // Larger messages stay with their sender until they are matched.
 inline constexpr std::size_t eager_bytes_max = std::size_t{16} << 10;
 static_assert(eager_bytes_max + sizeof(message_head) <= net::payload_bytes_max);
-// What one node may send to an endpoint before that is received; each message counts as its bytes
-// and this many more for what is kept of it.
-inline constexpr std::uint32_t window_bytes = 64U << 10;
+// What one node may send to an endpoint before that is received. Each message counts as its bytes
+// and as what is kept of it besides. Within the reserve a message leaves its bytes at home, however
+// small it is, and so can still be found by its source and tag.
+inline constexpr std::uint32_t content_window_bytes = 64U << 10;
+inline constexpr std::uint32_t reserve_bytes = 64U << 10;
+inline constexpr std::uint32_t window_bytes = content_window_bytes + reserve_bytes;
 inline constexpr std::uint32_t charge_for_message = 64;
-static_assert(window_bytes / 2 >= eager_bytes_max + charge_for_message,
-              "a sender that waits must get its room back before the window is half used");
+// Room is given back when this much of it has been received.
+inline constexpr std::uint32_t give_back_bytes = 16U << 10;
 
 inline constexpr std::size_t piece_bytes_max = net::payload_bytes_max - sizeof(piece_head);
 

@@ -77,12 +77,13 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   visit neighbours(*this);
   if (neighbours) neighbours->begin_polling();
   while (leave.load(std::memory_order_acquire) == root_task::running) {
-    if (waived_for(p) || p.has_batches() || p.has_bound()) break;  // the dispatcher takes it
+    // The dispatcher takes it. What is ready here was made so by a message.
+    if (waived_for(p) || p.has_batches() || p.has_bound() || !p.ready.empty()) break;
     found = take_injected();
     if (found == nullptr) found = look.everywhere();
     if (found != nullptr) break;
     if (neighbours) {
-      // What arrives is injected.
+      // What arrives is injected, or makes a stack ready.
       if (neighbours->poll()) continue;
       if (round == rounds_for_all) neighbours->want_work();
     }
@@ -143,7 +144,7 @@ bool scheduler::work_is_visible(const place& p) const noexcept {
     if (victim->deque.maybe_work()) return true;
     if (rule == policy::steal && (!victim->ready.empty() || victim->has_batches())) return true;
   }
-  return p.has_batches() || p.has_bound() || waived_for(p);
+  return p.has_batches() || p.has_bound() || !p.ready.empty() || waived_for(p);
 }
 
 // True when no other worker can be about to produce work: all of them sleep.
