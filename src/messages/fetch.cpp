@@ -23,44 +23,47 @@ constexpr std::size_t under_way_max = 2 * pull_bytes;
 
 }  // namespace
 
-void messenger::begin_fetch(const delivery& d, request& receive, bool in_handler) {
+void messenger::begin_fetch(const message_info& m, const arrival::offered& offer, request& receive,
+                            bool in_handler) {
   std::span<std::byte> into = receive.into;
   if (receive.whole != nullptr) {
     try {
-      receive.whole->resize(d.info.bytes);
+      receive.whole->resize(m.bytes);
     } catch (const std::exception&) {  // no memory for it
-      post(d.info.source.node(), kind::closed, closed_head{d.info.target.bits(), d.offer.id});
+      post(m.source.node(), kind::closed, closed_head{m.target.bits(), offer.id});
       return receive.finish(outcome::too_large);
     }
     into = *receive.whole;
   }
-  into = into.first(d.info.bytes);
-  if (!readable_[d.info.source.node()].load(memory_order_relaxed))
-    return fetch_in_pieces(d, receive, into);
-  if (!in_handler || into.size() <= read_in_handler_max) return fetch_by_reading(d, receive, into);
-  auto read = [this, d, &receive, into] { fetch_by_reading(d, receive, into); };
+  into = into.first(m.bytes);
+  if (!readable_[m.source.node()].load(memory_order_relaxed))
+    return fetch_in_pieces(offer, receive, into);
+  if (!in_handler || into.size() <= read_in_handler_max)
+    return fetch_by_reading(offer, receive, into);
+  auto read = [this, offer, &receive, into] { fetch_by_reading(offer, receive, into); };
   here_->run_soon(new detail::detached_call<decltype(read)>(read));
 }
 
-void messenger::fetch_by_reading(const delivery& d, request& receive, std::span<std::byte> into) {
-  const net::node_id node = d.info.source.node();
-  if (!read_process(static_cast<std::uint32_t>(d.offer.process),
-                    {d.offer.mark_address, d.offer.mark}, d.offer.address, into.data(),
-                    into.size())) {
+void messenger::fetch_by_reading(const arrival::offered& offer, request& receive,
+                                 std::span<std::byte> into) {
+  const net::node_id node = receive.info.source.node();
+  if (!read_process(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark},
+                    offer.address, into.data(), into.size())) {
     readable_[node].store(false, memory_order_relaxed);
-    return fetch_in_pieces(d, receive, into);
+    return fetch_in_pieces(offer, receive, into);
   }
   paths_.read.fetch_add(1, memory_order_relaxed);
   paths_.bytes_copied.fetch_add(into.size(), memory_order_relaxed);
-  post(node, kind::fetched, fetched_head{d.offer.id});
+  post(node, kind::fetched, fetched_head{offer.id});
   receive.finish(outcome::done);
 }
 
-void messenger::fetch_in_pieces(const delivery& d, request& receive, std::span<std::byte> into) {
+void messenger::fetch_in_pieces(const arrival::offered& offer, request& receive,
+                                std::span<std::byte> into) {
   paths_.pulled.fetch_add(1, memory_order_relaxed);
-  const net::node_id node = d.info.source.node();
+  const net::node_id node = receive.info.source.node();
   if (into.empty()) {  // a synchronous send of nothing
-    post(node, kind::fetched, fetched_head{d.offer.id});
+    post(node, kind::fetched, fetched_head{offer.id});
     return receive.finish(outcome::done);
   }
   {
@@ -68,7 +71,7 @@ void messenger::fetch_in_pieces(const delivery& d, request& receive, std::span<s
     if (!broken_.load(std::memory_order_acquire)) {
       const std::uint64_t number = next_number_++;
       fetch& f = fetches_[number];
-      f = {.receive = &receive, .from = node, .offer = d.offer.id, .into = into};
+      f = {.receive = &receive, .from = node, .offer = offer.id, .into = into};
       return ask_for_more(number, f);
     }
   }

@@ -78,7 +78,7 @@ void messenger::send_to_node(request& r) {
       return;
     }
   }
-  r.finish(how);
+  r.finish_unseen(how);
 }
 
 bool messenger::transmit(lane& l, request& r) {
@@ -207,9 +207,11 @@ void messenger::on_eager(net::node_id from, cluster::reader& r) {
 
 void messenger::on_offer(net::node_id from, cluster::reader& r) {
   const auto head = r.take<offer_head>();
+  const arrival::offered offer{head.offer, head.address, head.mark_address, head.mark,
+                               head.process};
   delivery d{.info = {endpoint_id::from_bits(head.source), endpoint_id::from_bits(head.target),
                       head.tag, head.bytes},
-             .offer = {head.offer, head.address, head.mark_address, head.mark, head.process},
+             .offer = &offer,
              .charge = charge_for_message};
   check_ends(from, self_, d.info.source, d.info.target, head.tag);
   if (head.offer == 0) throw cluster::malformed("an offer without a number");

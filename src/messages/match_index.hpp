@@ -11,9 +11,9 @@ namespace strata::messages {
 // One place in one index.
 template <class Entry>
 struct match_links {
-  Entry* next = nullptr;
-  Entry* previous = nullptr;
-  std::uint64_t hash = 0;
+  Entry* next;
+  Entry* previous;
+  std::uint64_t hash;
 };
 
 // Entry has `match_links<Entry> links[]`; this index uses links[Which]. Not thread-safe.

@@ -15,18 +15,23 @@ messenger::~messenger() {
   ports_.for_each([](port& p) { p.messages.for_each([](arrival& a) { delete &a; }); });
 }
 
-path_counts messenger::counted() const noexcept {
-  return {paths_.handed_over.load(memory_order_relaxed),
-          paths_.local.load(memory_order_relaxed),
-          paths_.eager.load(memory_order_relaxed),
-          paths_.read.load(memory_order_relaxed),
-          paths_.pulled.load(memory_order_relaxed),
-          paths_.bytes_copied.load(memory_order_relaxed)};
+path_counts messenger::counted() {
+  path_counts c{.eager = paths_.eager.load(memory_order_relaxed),
+                .read = paths_.read.load(memory_order_relaxed),
+                .pulled = paths_.pulled.load(memory_order_relaxed),
+                .bytes_copied = paths_.bytes_copied.load(memory_order_relaxed)};
+  ports_.for_each([&](port& p) {
+    const std::lock_guard lock(p.lock);
+    c.local += p.counted.from_here;
+    c.handed_over += p.counted.handed_over;
+    c.bytes_copied += p.counted.bytes_copied;
+  });
+  return c;
 }
 
-std::string messenger::statistics_text() const {
+std::string messenger::statistics_text() {
   const path_counts c = counted();
-  if (c.local + c.handed_over + c.eager + c.read + c.pulled == 0) return {};
+  if (c.local + c.eager + c.read + c.pulled == 0) return {};
   const auto number = [](std::uint64_t n) { return std::to_string(n); };
   return "  messages within the process " + number(c.local) + ", handed over without a copy " +
          number(c.handed_over) + "; to other nodes " + number(c.eager) +
@@ -103,9 +108,12 @@ bool messenger::deliver(endpoint_id target, delivery& d) {
       return true;
     }
     if (d.charge != 0) room = room_to_give(*p, d.info, d.charge);
+    count(*p, d, *matched);
   }
   if (room != 0) give_room(target, d.info.source.node(), room);
-  hand_over(d, *matched, d.sender == nullptr);
+  const bool in_handler = d.sender == nullptr;
+  d.sender = nullptr;  // ends with this call, whatever becomes of the message
+  hand_over(d, *matched, in_handler);
   return true;
 }
 
@@ -115,7 +123,7 @@ void messenger::keep(port& p, delivery& d) {
   a->from = {d.info.source, d.info.tag};
   a->info = d.info;
   a->charge = d.charge;
-  a->offer = d.offer;
+  if (d.offer != nullptr) a->offer = *d.offer;
   const bool remote = d.sender == nullptr;
   if (remote && d.charge != 0) {
     if (p.accounts.empty()) p.accounts.resize(mail_->nodes());
@@ -129,7 +137,7 @@ void messenger::keep(port& p, delivery& d) {
       a->content = std::move(*d.whole);
     } else {
       a->content.assign(d.bytes.begin(), d.bytes.end());
-      paths_.bytes_copied.fetch_add(d.info.bytes, memory_order_relaxed);
+      p.counted.bytes_copied += d.info.bytes;
     }
     p.local_bytes += d.info.bytes + charge_for_message;
     d.sender = nullptr;  // it has ended
@@ -143,10 +151,19 @@ void messenger::keep(port& p, delivery& d) {
   p.messages.add(*a);
 }
 
+// With the port's lock.
+void messenger::count(port& p, const delivery& d, const request& receive) noexcept {
+  if (d.info.source.node() == self_) ++p.counted.from_here;
+  if (d.whole != nullptr && receive.whole != nullptr) {
+    ++p.counted.handed_over;
+  } else {
+    p.counted.bytes_copied += d.bytes.size();
+  }
+}
+
 void messenger::copy_into(request& receive, delivery& d) {
   if (receive.whole != nullptr && d.whole != nullptr) {
     *receive.whole = std::move(*d.whole);
-    paths_.handed_over.fetch_add(1, memory_order_relaxed);
     return;
   }
   if (receive.whole != nullptr) {
@@ -154,12 +171,11 @@ void messenger::copy_into(request& receive, delivery& d) {
   } else if (!d.bytes.empty()) {
     std::memcpy(receive.into.data(), d.bytes.data(), d.bytes.size());
   }
-  paths_.bytes_copied.fetch_add(d.bytes.size(), memory_order_relaxed);
 }
 
 void messenger::hand_over(delivery& d, request& receive, bool in_handler) {
   receive.info = d.info;
-  if (d.offer.id != 0) return begin_fetch(d, receive, in_handler);
+  if (d.offer != nullptr) return begin_fetch(d.info, *d.offer, receive, in_handler);
   copy_into(receive, d);
   if (d.sender != nullptr) d.sender->finish(outcome::done);
   receive.finish(outcome::done);
@@ -169,7 +185,7 @@ void messenger::hand_over(delivery& d, request& receive, bool in_handler) {
 
 void messenger::send(request& r) {
   const endpoint_id to = r.info.target;
-  if (broken_.load(std::memory_order_acquire)) return r.finish(outcome::lost);
+  if (broken_.load(std::memory_order_acquire)) return r.finish_unseen(outcome::lost);
   if (to.node() == self_) return send_within(r);
   if (mail_ == nullptr || to.node() >= mail_->nodes())
     throw misuse_error("a message to endpoint " + text_of(to) + ": this job has no such node");
@@ -177,29 +193,28 @@ void messenger::send(request& r) {
 }
 
 void messenger::send_within(request& r) {
-  paths_.local.fetch_add(1, memory_order_relaxed);
   delivery d{.info = r.info, .bytes = r.from, .whole = r.whole, .sender = &r};
-  if (!deliver(r.info.target, d)) return r.finish(outcome::closed);
-  // Kept as a copy: the send has ended.
-  if (d.sender == nullptr) r.finish(outcome::done);
+  if (!deliver(r.info.target, d)) return r.finish_unseen(outcome::closed);
+  if (d.sender == nullptr) r.finish_unseen(outcome::done);
 }
 
 void messenger::receive(request& r) {
   port& p = *r.mine;
   const endpoint_id id = r.info.target;
   arrival* a = nullptr;
+  delivery d;
   std::uint32_t room = 0;
   {
     std::unique_lock lock(p.lock);
     if (p.id != id) {
       lock.unlock();
-      return r.finish(outcome::closed);
+      return r.finish_unseen(outcome::closed);
     }
     a = p.messages.find(r.wanted);
     if (a == nullptr) {
       if (broken_.load(std::memory_order_acquire)) {
         lock.unlock();
-        return r.finish(outcome::lost);
+        return r.finish_unseen(outcome::lost);
       }
       r.at = request::place::receives;
       p.receives.add(r);
@@ -208,26 +223,28 @@ void messenger::receive(request& r) {
     if (r.what == action::probe || !r.fits(a->info.bytes)) {
       r.info = a->info;
       lock.unlock();
-      return r.finish(r.what == action::probe ? outcome::done : outcome::too_large);
+      return r.finish_unseen(r.what == action::probe ? outcome::done : outcome::too_large);
     }
     p.messages.remove(*a);
+    d = {.info = a->info, .bytes = a->content, .sender = a->sender};
     if (a->sender != nullptr) {
       a->sender->at = request::place::nowhere;
-    } else if (a->charge != 0) {
-      room = room_to_give(p, a->info, a->charge);
+      d.bytes = a->sender->from;
+      d.whole = a->sender->whole;
+    } else if (a->offer.id != 0) {
+      d.offer = &a->offer;
     } else {
+      d.whole = &a->content;
+    }
+    if (a->charge != 0) {
+      room = room_to_give(p, a->info, a->charge);
+    } else if (a->sender == nullptr) {
       p.local_bytes -= a->info.bytes + charge_for_message;
     }
+    count(p, d, r);
   }
   if (room != 0) give_room(id, a->info.source.node(), room);
   const std::unique_ptr<arrival> owned(a);
-  delivery d{.info = a->info, .bytes = a->content, .sender = a->sender, .offer = a->offer};
-  if (a->sender != nullptr) {
-    d.bytes = a->sender->from;
-    d.whole = a->sender->whole;
-  } else if (a->offer.id == 0) {
-    d.whole = &a->content;
-  }
   hand_over(d, r, false);
 }
 

@@ -64,9 +64,9 @@ class messenger final : public cluster::visiting_protocol {
   bool cancel(request& r);
   std::optional<message_info> probe(port& p, endpoint_id id, const pattern& wanted);
   [[noreturn]] void throw_loss() const;
-  [[nodiscard]] path_counts counted() const noexcept;
+  [[nodiscard]] path_counts counted();
   // For people; empty if no message has been sent.
-  [[nodiscard]] std::string statistics_text() const;
+  [[nodiscard]] std::string statistics_text();
 
   // ---- cluster::visiting_protocol ----
   void join(cluster::mailer& mail, cluster::local_node& here, cluster::work_counts& counts,
@@ -82,7 +82,7 @@ class messenger final : public cluster::visiting_protocol {
     std::span<const std::byte> bytes{};
     std::vector<std::byte>* whole = nullptr;  // may be taken
     request* sender = nullptr;                // of this process; ends with the match if it has to
-    arrival::offered offer{};
+    const arrival::offered* offer = nullptr;  // or: it is still with a sender on another node
     std::uint32_t charge = 0;
   };
   struct fetch {
@@ -100,8 +100,7 @@ class messenger final : public cluster::visiting_protocol {
     std::deque<endpoint_id> closed;  // those of them that are, oldest first
   };
   struct path_counters {
-    std::atomic<std::uint64_t> handed_over{0}, local{0}, eager{0}, read{0}, pulled{0},
-        bytes_copied{0};
+    std::atomic<std::uint64_t> eager{0}, read{0}, pulled{0}, bytes_copied{0};
   };
 
   // False: no such endpoint.
@@ -110,6 +109,7 @@ class messenger final : public cluster::visiting_protocol {
   // The message has been matched; ends the receive, now or later.
   void hand_over(delivery& d, request& receive, bool in_handler);
   void copy_into(request& receive, delivery& d);
+  void count(port& p, const delivery& d, const request& receive) noexcept;
   std::uint32_t room_to_give(port& p, const message_info& m, std::uint32_t charge);
   void give_room(endpoint_id target, net::node_id node, std::uint32_t bytes);
 
@@ -120,9 +120,11 @@ class messenger final : public cluster::visiting_protocol {
   bool transmit(lane& l, request& r);
   void close_lane(endpoint_id target);
 
-  void begin_fetch(const delivery& d, request& receive, bool in_handler);
-  void fetch_by_reading(const delivery& d, request& receive, std::span<std::byte> into);
-  void fetch_in_pieces(const delivery& d, request& receive, std::span<std::byte> into);
+  void begin_fetch(const message_info& m, const arrival::offered& offer, request& receive,
+                   bool in_handler);
+  // receive.info is set.
+  void fetch_by_reading(const arrival::offered& offer, request& receive, std::span<std::byte> into);
+  void fetch_in_pieces(const arrival::offered& offer, request& receive, std::span<std::byte> into);
   void ask_for_more(std::uint64_t number, fetch& f);
 
   void on_eager(net::node_id from, cluster::reader& r);

@@ -29,6 +29,14 @@ struct alignas(64) port {
   };
   std::vector<account> accounts;
 
+  // Of all endpoints that it has been.
+  struct counts {
+    std::uint64_t from_here = 0;     // messages from this process
+    std::uint64_t handed_over = 0;   // of those, not copied
+    std::uint64_t bytes_copied = 0;  // into buffers and from senders of this process
+  };
+  counts counted;
+
   messenger* office = nullptr;
   std::uint32_t number = 0;  // in the table
   std::uint32_t generation = 0;

@@ -3,8 +3,10 @@
 
 #include <string>
 
+#include "context/stack.hpp"
 #include "messages/messenger.hpp"
 #include "strata/detail/join.hpp"
+#include "strata/detail/worker.hpp"
 
 namespace strata::messages {
 
@@ -12,7 +14,11 @@ void request::finish(outcome o) noexcept {
   how_ = o;
   // Release: what was transferred, and how it ended. Partner: is_done().
   const std::uintptr_t seen = word_.exchange(ended, std::memory_order_acq_rel);
-  if (seen != pending) detail::unpark(reinterpret_cast<const void*>(seen), UINT32_MAX);
+  if ((seen & stack_mark) != 0) {
+    detail::make_ready(*reinterpret_cast<detail::stack*>(seen - stack_mark));
+  } else if (seen != pending) {
+    detail::unpark(reinterpret_cast<const void*>(seen), UINT32_MAX);
+  }
 }
 
 bool request::announce_to(const void* address) noexcept {
@@ -32,12 +38,30 @@ bool request::must_wait(void* self) {
   return static_cast<request*>(self)->announce_to(&static_cast<request*>(self)->word_);
 }
 
+const char* request::what_for() const noexcept {
+  return what == action::receive ? "message"
+         : what == action::probe ? "message (probe)"
+                                 : "room for a message";
+}
+
+bool request::commit_wait(detail::stack& s, void* self) {
+  auto& r = *static_cast<request*>(self);
+  s.waits_for = r.what_for();
+  s.waits_at = r.mine;
+  std::uintptr_t seen = pending;
+  // Release: the suspended stack. Partner: finish().
+  return r.word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(&s) + stack_mark,
+                                         std::memory_order_release, std::memory_order_relaxed);
+}
+
 bool request::wait(std::int64_t deadline_ns) {
-  const char* const why_wait = what == action::receive ? "message"
-                               : what == action::probe ? "message (probe)"
-                                                       : "room for a message";
+  if (is_done()) return true;
+  if (deadline_ns == detail::parking::never && detail::this_worker().owner != nullptr) {
+    detail::suspend(&commit_wait, this);
+    return true;
+  }
   while (!is_done()) {
-    const detail::unparked why = detail::park({.what = why_wait,
+    const detail::unparked why = detail::park({.what = what_for(),
                                                .address = &word_,
                                                .still = &must_wait,
                                                .argument = this,

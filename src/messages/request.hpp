@@ -11,6 +11,10 @@
 #include "messages/matching.hpp"
 #include "strata/message.hpp"
 
+namespace strata::detail {
+struct stack;
+}
+
 namespace strata::messages {
 
 struct port;
@@ -43,10 +47,10 @@ struct request {
   // ---- where it waits: under the lock of what it waits in ----
   enum class place : std::uint8_t { nowhere, receives, lane, messages, offered };
   place at = place::nowhere;
-  match_links<request> links[1]{};
-  std::uint64_t order = 0;
+  match_links<request> links[1];  // set when it is linked; so is the next
+  std::uint64_t order;
   port* target = nullptr;           // send within the process: whose messages
-  struct arrival* left = nullptr;   // the same: what it left there
+  struct arrival* left;             // the same: what it left there, once it has
   std::shared_ptr<struct lane> on;  // send to another node
 
   [[nodiscard]] bool fits(std::size_t bytes) const noexcept {
@@ -56,6 +60,11 @@ struct request {
   // ---- its end ----
   // Nothing of the request may be touched after finish(): who waits may be gone with it.
   void finish(outcome o) noexcept;
+  // The same for a request that nobody else has seen.
+  void finish_unseen(outcome o) noexcept {
+    how_ = o;
+    word_.store(ended, std::memory_order_relaxed);
+  }
   // Acquire: what was transferred. Partner: finish().
   [[nodiscard]] bool is_done() const noexcept {
     return word_.load(std::memory_order_acquire) == ended;
@@ -72,11 +81,14 @@ struct request {
 
  private:
   static bool must_wait(void* self);
+  static bool commit_wait(detail::stack& s, void* self);
+  [[nodiscard]] const char* what_for() const noexcept;
 
   outcome how_ = outcome::done;
-  // Or the address at which somebody waits for it.
+  // Or the address at which somebody waits for it; or, marked, the stack that does.
   static constexpr std::uintptr_t pending = 0;
   static constexpr std::uintptr_t ended = 1;
+  static constexpr std::uintptr_t stack_mark = 2;
   std::atomic<std::uintptr_t> word_{pending};
 };
 
