@@ -21,6 +21,7 @@
 
 #include "cluster/codec.hpp"
 #include "cluster/surroundings.hpp"
+#include "messages/directory.hpp"
 #include "messages/port.hpp"
 #include "messages/request.hpp"
 #include "messages/wire.hpp"
@@ -53,6 +54,8 @@ class messenger final : public cluster::visiting_protocol {
   ~messenger();
   messenger(const messenger&) = delete;
   messenger& operator=(const messenger&) = delete;
+
+  directory names;
 
   // ---- for the program ----
   port& open();

@@ -43,6 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(message_jobs, call_on_named_nodes) { run("calls"); }
 TEST_P(message_jobs, echo_any_size) { run("echoes"); }
 TEST_P(message_jobs, wait_for_a_slow_receiver) { run("slow-receiver"); }
+TEST_P(message_jobs, share_what_has_a_name) { run("names"); }
 TEST_P(message_jobs, keep_the_order_among_many) { run("crowd"); }
 
 TEST(message_job, tells_who_waits_of_a_lost_node) {
