@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "strata/call.hpp"
-#include "strata/thread.hpp"
+#include "strata/detail/thread_core.hpp"
 
 namespace strata {
 

@@ -20,9 +20,11 @@
 #include <utility>
 #include <vector>
 
+#include "strata/condition_variable.hpp"
 #include "strata/directory.hpp"
 #include "strata/global_ptr.hpp"
 #include "strata/message.hpp"
+#include "strata/mutex.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/semaphore.hpp"
 

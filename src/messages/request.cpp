@@ -58,7 +58,7 @@ bool request::wait(std::int64_t deadline_ns) {
   if (is_done()) return true;
   if (deadline_ns == detail::parking::never && detail::this_worker().owner != nullptr) {
     detail::suspend(&commit_wait, this);
-    return true;
+    return is_done();  // always, and acquires: it may have ended before we were off our stack
   }
   while (!is_done()) {
     const detail::unparked why = detail::park({.what = what_for(),
