@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -14,8 +13,8 @@
 #include <vector>
 
 #include "../common/thread_states.hpp"
+#include "../sched/support.hpp"
 #include "strata/blocking.hpp"
-#include "strata/runtime.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -39,11 +38,7 @@ struct pair {
 
 class io_on : public testing::TestWithParam<unsigned> {
  protected:
-  static options settings() {
-    options o;
-    o.workers = GetParam();
-    return o;
-  }
+  static options settings() { return with_workers(GetParam()); }
 };
 
 // Far more than the kernel buffers, so both sides wait for each other.

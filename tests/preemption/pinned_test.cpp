@@ -47,7 +47,7 @@ TEST(pinned, threads_stay_on_their_worker) {
         }
         // Nobody goes on before each has a worker for itself.
         ++ready;
-        if (stealing_is_certain()) spin_until([&] { return ready == 4; });
+        if (ready_threads_are_stolen()) spin_until([&] { return ready == 4; });
       });
     }
     for (thread& t : makers) t.join();
