@@ -41,13 +41,16 @@ job::~job() = default;
 simulated_node::simulated_node(job& j, node_id self)
     : job_(j),
       self_(self),
-      protocols(*this, *this, j.in, stealing_of(j.model, j.in),
-                j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,
-                [this](node_id node, const std::string& why) { lose(node, why); }),
+      protocols(
+          *this, *this, j.in, stealing_of(j.model, j.in),
+          j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,
+          [this](node_id node, const std::string& why) { lose(node, why); }, &messenger),
       worker_(std::make_unique<detail::place>(j.frames_->depot, *j.frames_, 0)) {
   worker_->node = self;
   worker_->nodes = j.model.nodes;
   worker_->others = &protocols.data;
+  // As if each were on a host of its own.
+  messenger.join(*this, *this, protocols.counts, std::vector<bool>(j.model.nodes));
   if (j.model.lost_after_ns != 0) beat();
 }
 

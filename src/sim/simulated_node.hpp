@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cluster/protocols.hpp"
+#include "messages/messenger.hpp"
 #include "net/reliable.hpp"
 #include "sched/place.hpp"
 #include "sim/world.hpp"
@@ -74,6 +75,7 @@ class simulated_node final : public cluster::mailer, public cluster::local_node 
   [[nodiscard]] std::uint64_t tasks() const noexcept { return tasks_; }
   [[nodiscard]] bool all_is_sent() const;
 
+  messages::messenger messenger;  // nobody waits in it: whoever uses it asks request::is_done()
   cluster::protocols protocols;
 
  private:

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between the endpoints of many simulated nodes, over a network that misbehaves: all
+// arrive once, in the order of their stream, within the room that there is; and ends are told of.
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "messages/messenger.hpp"
+#include "sim/simulated_node.hpp"
+#include "support.hpp"
+
+namespace strata::test {
+namespace {
+
+using messages::action;
+using messages::port;
+using messages::request;
+
+struct stamp {
+  std::uint64_t source, target;
+  std::uint32_t tag, number;
+};
+
+std::byte filling(const stamp& s, std::size_t i) {
+  return static_cast<std::byte>(s.number * 13 + s.tag + i * 7 + (i >> 10));
+}
+
+// One endpoint and the program that uses it.
+struct talker {
+  net::node_id node = 0;
+  messages::messenger* office = nullptr;
+  port* where = nullptr;
+  endpoint_id id;
+  struct sending {
+    request r;
+    std::vector<std::byte> bytes;
+  };
+  struct receiving {
+    request r;
+    std::vector<std::byte> bytes;
+  };
+  std::deque<std::unique_ptr<sending>> sends;
+  std::deque<std::unique_ptr<receiving>> receives;  // in the order in which they were posted
+  std::map<std::tuple<endpoint_id, message_tag>, std::uint32_t> next;
+};
+
+class conversation {
+ public:
+  conversation(net::node_id nodes, const sim::network_model& network, std::uint64_t seed)
+      : world_(network, seed) {
+    sim::job_model model;
+    model.nodes = nodes;
+    job_ = std::make_unique<sim::job>(world_, model);
+    for (net::node_id n = 0; n < nodes; ++n) {
+      for (int i = 0; i < 3; ++i) {
+        auto t = std::make_unique<talker>();
+        t->node = n;
+        t->office = &job_->node(n).messenger;
+        t->where = &t->office->open();
+        t->id = t->where->id;
+        talkers_.push_back(std::move(t));
+      }
+    }
+  }
+  ~conversation() {
+    over_ = true;
+    for (auto& t : talkers_) {
+      t->office->close(t->id, *t->where);
+      // What could not be sent is nobody's any more.
+      for (auto& s : t->sends) (void)t->office->cancel(s->r);
+    }
+    world_.run([] { return false; });
+  }
+
+  // Every talker sends so many messages to anybody; returns when all have been received.
+  void run(int each) {
+    wanted_ = each * static_cast<int>(talkers_.size());
+    for (auto& t : talkers_) step(*t, each);
+    EXPECT_TRUE(world_.run([&] { return received_ == wanted_ && all_sends_ended(); }))
+        << received_ << " of " << wanted_ << " messages arrived";
+    EXPECT_EQ(job_->failure(), nullptr);
+    check_order();
+  }
+
+  sim::world& world() { return world_; }
+  sim::job& job() { return *job_; }
+  std::uint64_t received() const { return static_cast<std::uint64_t>(received_); }
+
+ private:
+  prng& random() { return world_.random; }
+
+  void step(talker& t, int left) {
+    if (over_) return;
+    for (auto i = random().next() % 4; i > 0 && left > 0; --i, --left) send(t);
+    for (auto i = random().next() % 3; i > 0; --i) post(t);
+    for (auto& r : t.receives) take(*r);
+    while (!t.sends.empty() && t.sends.front()->r.is_done()) t.sends.pop_front();
+    if (left == 0 && received_ == wanted_ && t.sends.empty()) return;
+    const auto pause = static_cast<std::int64_t>(random().next() % 200'000);
+    world_.at(world_.now_ns() + pause, [this, &t, left] { step(t, left); });
+  }
+
+  void send(talker& t) {
+    talker& to = *talkers_[random().next() % talkers_.size()];
+    const auto tag = static_cast<message_tag>(random().next() % 3);
+    const std::uint64_t kind = random().next() % 20;
+    const std::size_t more = kind == 0  ? random().next() % 300'000
+                             : kind < 5 ? random().next() % 20'000
+                                        : random().next() % 100;
+    const stamp s{t.id.bits(), to.id.bits(), tag, ++numbers_[{t.id, to.id, tag}]};
+    auto m = std::make_unique<talker::sending>();
+    m->bytes.resize(sizeof(s) + more);
+    std::memcpy(m->bytes.data(), &s, sizeof(s));
+    for (std::size_t i = 0; i < more; ++i) m->bytes[sizeof(s) + i] = filling(s, i);
+    m->r.what = random().next() % 8 == 0 ? action::send_synchronously : action::send;
+    m->r.office = t.office;
+    m->r.mine = t.where;
+    m->r.from = m->bytes;
+    m->r.info = {t.id, to.id, tag, m->bytes.size()};
+    t.office->send(m->r);
+    t.sends.push_back(std::move(m));
+  }
+
+  void post(talker& t) {
+    auto r = std::make_unique<talker::receiving>();
+    r->r.what = action::receive;
+    r->r.office = t.office;
+    r->r.mine = t.where;
+    r->r.whole = &r->bytes;
+    if (random().next() % 3 == 0) r->r.wanted.tag = static_cast<message_tag>(random().next() % 3);
+    if (random().next() % 6 == 0)
+      r->r.wanted.source = talkers_[random().next() % talkers_.size()]->id;
+    r->r.info.target = t.id;
+    t.office->receive(r->r);
+    t.receives.push_back(std::move(r));
+    // Not too many that may never fit: an open one at the end of each dozen.
+    if (t.receives.size() % 12 == 0 && t.receives.back()->r.wanted.shape() != 0) {
+      talker::receiving& last = *t.receives.back();
+      if (t.office->cancel(last.r)) {
+        t.receives.pop_back();
+        post(t);
+      }
+    }
+  }
+
+  void take(talker::receiving& r) {
+    if (!r.r.is_done() || seen_.count(&r) != 0) return;
+    seen_.insert(&r);
+    EXPECT_NO_THROW((void)r.r.result());
+    ++received_;
+    stamp s;
+    ASSERT_GE(r.bytes.size(), sizeof(s));
+    std::memcpy(&s, r.bytes.data(), sizeof(s));
+    EXPECT_EQ(s.source, r.r.info.source.bits());
+    EXPECT_EQ(s.target, r.r.info.target.bits());
+    EXPECT_EQ(s.tag, r.r.info.tag);
+    for (std::size_t i = sizeof(s); i < r.bytes.size(); ++i)
+      ASSERT_EQ(r.bytes[i], filling(s, i - sizeof(s))) << "byte " << i;
+  }
+
+  bool all_sends_ended() {
+    for (auto& t : talkers_) {
+      for (auto& s : t->sends) {
+        if (!s->r.is_done()) return false;
+      }
+    }
+    return true;
+  }
+
+  // Of two receives that both fit, the older one has got the older message.
+  void check_order() {
+    for (auto& t : talkers_) {
+      std::map<std::pair<std::uint64_t, message_tag>, std::set<std::uint32_t>> numbers;
+      for (auto& r : t->receives) {
+        if (!r->r.is_done()) continue;
+        stamp s;
+        std::memcpy(&s, r->bytes.data(), sizeof(s));
+        auto& seen = numbers[{s.source, s.tag}];
+        EXPECT_TRUE(seen.empty() || *seen.rbegin() < s.number);
+        EXPECT_TRUE(seen.insert(s.number).second) << "a message arrived twice";
+      }
+    }
+  }
+
+  sim::world world_;
+  std::unique_ptr<sim::job> job_;
+  std::vector<std::unique_ptr<talker>> talkers_;
+  std::map<std::tuple<endpoint_id, endpoint_id, message_tag>, std::uint32_t> numbers_;
+  std::set<const void*> seen_;
+  int received_ = 0, wanted_ = 0;
+  bool over_ = false;
+};
+
+TEST(simulated_messages, arrive_once_and_in_order) {
+  sim::network_model bad;
+  bad.jitter_ns = 30'000;
+  bad.loss = 0.05;
+  bad.duplication = 0.05;
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    conversation c(4, bad, seed);
+    c.run(60);
+  }
+}
+
+TEST(simulated_messages, are_replayed_exactly_by_their_seed) {
+  sim::network_model bad;
+  bad.jitter_ns = 30'000;
+  bad.loss = 0.05;
+  const auto outcome = [&] {
+    conversation c(3, bad, 7);
+    c.run(20);
+    return std::tuple(c.world().now_ns(), c.world().packets(), c.world().happenings());
+  };
+  EXPECT_EQ(outcome(), outcome());
+}
+
+// Messages on their way to an endpoint that ends: those that wait are told, nothing hangs, nothing
+// is counted twice.
+TEST(simulated_messages, to_an_end_are_refused) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    sim::network_model network;
+    network.jitter_ns = 20'000;
+    network.loss = 0.05;
+    sim::world world(network, seed);
+    sim::job_model model;
+    sim::job job(world, model);
+    messages::messenger& here = job.node(0).messenger;
+    messages::messenger& there = job.node(1).messenger;
+    port& from = here.open();
+    port& to = there.open();
+    const endpoint_id source = from.id, target = to.id;
+    const std::vector<std::byte> bytes(5000);
+    std::vector<std::unique_ptr<request>> sends;
+    for (int i = 0; i < 2000; ++i) {
+      sends.push_back(std::make_unique<request>());
+      request& r = *sends.back();
+      r.what = i % 100 == 99 ? action::send_synchronously : action::send;
+      r.office = &here;
+      r.mine = &from;
+      r.from = bytes;
+      r.info = {source, target, 0, bytes.size()};
+      world.at(static_cast<std::int64_t>(world.random.next() % 3'000'000), [&] { here.send(r); });
+    }
+    world.at(1'000'000 + static_cast<std::int64_t>(world.random.next() % 1'000'000),
+             [&] { there.close(target, to); });
+    EXPECT_FALSE(world.run([] { return false; }));
+    int refused = 0;
+    for (const auto& r : sends) {
+      ASSERT_TRUE(r->is_done());
+      try {
+        (void)r->result();
+      } catch (const endpoint_closed_error& e) {
+        EXPECT_EQ(e.which(), target);
+        ++refused;
+      }
+    }
+    // 64 KiB hold 12; the others waited.
+    EXPECT_GE(refused, 1900);
+    EXPECT_EQ(job.node(0).protocols.counts.sent + job.node(1).protocols.counts.sent,
+              job.node(0).protocols.counts.received + job.node(1).protocols.counts.received);
+    here.close(source, from);
+    EXPECT_EQ(job.failure(), nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace strata::test
