@@ -98,6 +98,12 @@ TEST(run, another_kind_of_program_on_two_nodes_is_an_error) {
   EXPECT_EQ(count_lines(r.err), 1U);
 }
 
+TEST(run, a_program_that_is_asked_for_help_has_nothing_to_join) {
+  const result r = run_to_end(run({"-n", "3"}, {"exit:0", "--help"}));
+  EXPECT_EQ(r.status, 0);
+  EXPECT_EQ(r.err, "");
+}
+
 TEST(run, a_program_that_dislikes_its_arguments_speaks_for_itself) {
   const result r = run_to_end(run({"-n", "3"}, {"@0:complain:usage", "exit:2"}));
   EXPECT_EQ(r.status, 2);

@@ -191,6 +191,19 @@ TEST_F(course, another_kind_of_program_is_recognised) {
   EXPECT_EQ(job->status(), 1);
 }
 
+TEST_F(course, a_program_that_is_asked_for_help_need_not_join) {
+  for (const int of_one : {0, 3}) {
+    said.clear();
+    job = std::make_unique<session>(
+        session::description{.nodes = 2, .program = "prog", .asks_for_help = true}, *this, now);
+    end(1, 0);
+    end(0, of_one);
+    EXPECT_TRUE(said.empty());
+    EXPECT_TRUE(job->over());
+    EXPECT_EQ(job->status(), of_one);
+  }
+}
+
 TEST_F(course, alone_it_may_be_any_program) {
   begin(1);
   EXPECT_EQ(job->deadline_ns(), no_deadline);

@@ -180,6 +180,11 @@ class launcher final : public node_listener, public session::hands {
     d.nodes = static_cast<node_id>(what.nodes);
     d.program = std::filesystem::path(what.program).filename();
     d.start_limit_ns = what.start_limit_ns;
+    // The first argument is the program itself.
+    d.asks_for_help =
+        std::any_of(what.arguments.begin() + 1, what.arguments.end(), [](const std::string& a) {
+          return a == "--help" || a == "-h" || a == "--version" || a == "--strata-help";
+        });
     if (!hosts[0].local || hosts.size() > 1) {
       for (const std::uint16_t h : host_of) d.on_host.push_back(" on " + hosts[h].name);
     }

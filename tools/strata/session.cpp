@@ -197,6 +197,12 @@ void session::on_early_end(node_id node, std::int64_t now_ns) {
 
 void session::end_failing(std::int64_t now_ns) {
   const node_state& first = nodes_[0];
+  if (what_.asks_for_help && std::all_of(nodes_.begin(), nodes_.end(), [](const node_state& n) {
+        return !n.running && !n.joined && !n.how.failed();
+      })) {
+    status_ = 0;
+    return;
+  }
   if (first.running || first.how.signalled || first.how.code == 0) {
     return stop(failure_, status_, now_ns);
   }

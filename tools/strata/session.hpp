@@ -31,6 +31,8 @@ class session {
     std::string program{};               // as messages call it
     std::vector<std::string> on_host{};  // for each node " on NAME", or nothing
     std::int64_t start_limit_ns = 30'000'000'000;
+    // The program is asked what it is, not to do anything: it ends before it joins.
+    bool asks_for_help = false;
   };
 
   session(description what, hands& h, std::int64_t now_ns);
