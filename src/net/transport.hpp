@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "net/shelves.hpp"
 #include "net/wire.hpp"
 
 namespace strata::net {
@@ -84,6 +85,9 @@ class transport {
   // The peer is known to be gone: nothing is sent to it or taken from it any more. Any thread.
   // on_lost() is not called for it.
   virtual void drop(node_id) noexcept {}
+
+  // Null: no peer can take anything without this node's help.
+  [[nodiscard]] virtual shelves* shelves_of_host() noexcept { return nullptr; }
 
   // Bytes and messages so far, for statistics and tests.
   struct traffic {

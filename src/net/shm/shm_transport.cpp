@@ -9,6 +9,8 @@
 #include <climits>
 
 #include "base/errno_error.hpp"
+#include "net/causality.hpp"
+#include "net/shm/shelf.hpp"
 #include "os/futex.hpp"
 #include "strata/detail/check.hpp"
 
@@ -32,6 +34,8 @@ struct shm_transport::shared_node {
   std::atomic<std::uint32_t> attendants;
   // 1: the sender waits for room, or is about to.
   alignas(detail::destructive_bytes) os::futex_word sender_asleep;
+  // What it offers; taken by its peers.
+  shelf<std::atomic, shelves::places_max, shelves::bytes_max / sizeof(std::uint64_t)> offers;
 };
 
 struct shm_transport::peer {
@@ -213,6 +217,29 @@ void shm_transport::wake_sender() noexcept {
   sender_called_.store(true, std::memory_order_seq_cst);
   if (mine_->sender_asleep.exchange(0, std::memory_order_seq_cst) != 0)
     os::futex_wake_shared(mine_->sender_asleep, INT_MAX);
+}
+
+// ---- shelves ----
+
+unsigned shm_transport::offer(std::span<const std::byte> bytes, unsigned limit) noexcept {
+  const leaving_message message(bytes);
+  return mine_->offers.put(message.body(), limit);
+}
+
+taken_thing shm_transport::take_back(std::byte* into) noexcept {
+  return mine_->offers.take_back(into);
+}
+
+void shm_transport::set_attended(bool attended) noexcept { mine_->offers.set_attended(attended); }
+
+unsigned shm_transport::offered() const noexcept { return mine_->offers.size(); }
+
+taken_thing shm_transport::take(node_id node, std::byte* into) noexcept {
+  const peer* const p = find(node);
+  if (p == nullptr || p->lost.load(std::memory_order_relaxed)) return {};
+  const taken_thing t = p->shared->offers.take(into);
+  message_arrives();
+  return t;
 }
 
 void shm_transport::drop(node_id node) noexcept {

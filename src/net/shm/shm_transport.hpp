@@ -22,7 +22,7 @@ struct settings {
   std::size_t ring_bytes = 0;  // per direction and pair; 0: chosen by the number of nodes
 };
 
-class shm_transport final : public transport {
+class shm_transport final : public transport, public shelves {
  public:
   // Throws strata::error when the memory cannot be had.
   explicit shm_transport(const settings& s);
@@ -41,7 +41,15 @@ class shm_transport final : public transport {
   void attended() noexcept override;
   void unattended() noexcept override;
   void drop(node_id peer) noexcept override;
+  [[nodiscard]] shelves* shelves_of_host() noexcept override { return this; }
   [[nodiscard]] traffic counted() const noexcept override;
+
+  // ---- shelves ----
+  unsigned offer(std::span<const std::byte> bytes, unsigned limit) noexcept override;
+  taken_thing take_back(std::byte* into) noexcept override;
+  void set_attended(bool attended) noexcept override;
+  [[nodiscard]] unsigned offered() const noexcept override;
+  taken_thing take(node_id peer, std::byte* into) noexcept override;
 
  private:
   struct shared_node;
