@@ -54,6 +54,9 @@ struct options {
   /// Who gets whose tokens: "random" (idle nodes ask others at random), "sender" (busy ones send
   /// unasked), "informed" (idle ones ask who had most).
   std::string balancing = "random";
+  /// How many tokens a node keeps ready for the other nodes of its host to take without its help,
+  /// where they share memory and with balancing other than "sender"; 0 to 8, 0: none.
+  unsigned shelf = 8;
   /// Milliseconds of silence after which a node counts as lost, 100 to 3,600,000. One whose process
   /// ends or whose connection closes is lost at once.
   unsigned lost_after_ms = 30'000;

@@ -33,6 +33,7 @@ constexpr unsigned watchdog_us_max = 10'000'000;
 constexpr unsigned lost_after_ms_min = 100;
 constexpr unsigned lost_after_ms_max = 3'600'000;
 constexpr unsigned stall_s_max = 86'400;
+constexpr unsigned shelf_max = 8;
 constexpr std::size_t socket_bytes_min = 4 << 10;
 constexpr std::size_t socket_bytes_max = 64 << 20;
 
@@ -108,6 +109,10 @@ constexpr setting settings[] = {
      }},
     {"balancing", "NAME", "tokens between nodes: random (default), sender, informed",
      [](options& o, std::string_view t) { o.balancing = parse_choice(t, balancings); }},
+    {"shelf", "N", "tokens a node offers to others of its host, 0 to 8 (default 8)",
+     [](options& o, std::string_view t) {
+       o.shelf = static_cast<unsigned>(parse_whole(t, 0, shelf_max));
+     }},
     {"lost-after-ms", "N", "milliseconds of silence until a node is lost (default 30000)",
      [](options& o, std::string_view t) {
        o.lost_after_ms =
@@ -357,6 +362,7 @@ void options::validate() const {
   refuse_unless("dump_signal", dump_signal, dump_signals);
   refuse_outside("watchdog_us", watchdog_us, watchdog_us_min, watchdog_us_max);
   refuse_outside("receiver_spin_us", receiver_spin_us, 0, spin_us_max);
+  refuse_outside("shelf", shelf, 0, shelf_max);
   refuse_outside("stall_s", stall_s, 0, stall_s_max);
   refuse_outside("lost_after_ms", lost_after_ms, lost_after_ms_min, lost_after_ms_max);
   if (socket_bytes != 0)

@@ -23,7 +23,7 @@ std::uint64_t seed_of(const launch::job_description& job) { return job.job ^ (jo
 }  // namespace
 
 engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line> line,
-               const options& settings, visiting_protocol& visitor)
+               const options& settings)
     : workers_(workers),
       settings_(settings),
       reception_(settings.reception == "polling"    ? reception::polling
@@ -49,17 +49,19 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
     if (n != self_ && job.host_of.at(n) == job.host_of.at(self_))
       s.near.push_back(static_cast<node_id>(n));
   }
+  shelving_settings on_shelf;
+  // A node whose idle neighbours wait to be sent something offers nothing.
+  on_shelf.offered_max = s.how == balancing::sender ? 0 : settings.shelf;
+  on_shelf.shelves = transports_.empty() ? nullptr : transports_.front()->shelves_of_host();
+  on_shelf.near = s.near;
   protocols_ = std::make_unique<protocols>(
       *this, *this, *this, s, std::int64_t{settings.lost_after_ms} * 1'000'000,
-      [this](node_id node, const std::string& why) { on_lost(node, why); }, &visitor);
-  std::vector<bool> same_host(nodes_);
-  for (unsigned n = 0; n < nodes_; ++n) same_host[n] = job.host_of.at(n) == job.host_of.at(self_);
-  visitor.join(*this, *this, protocols_->counts, same_host);
+      [this](node_id node, const std::string& why) { on_lost(node, why); }, std::move(on_shelf));
 
   outsider_.owner = &workers;
   outsider_.node = self_;
   outsider_.nodes = nodes_;
-  hungry = &protocols_->balance.hungry();
+  hungry = &protocols_->wanted.reasons();
   poll_between_tasks = reception_ != reception::blocking;
   progress_at_ = now_ns();
   if (nodes_ > 1) workers_.join(*this, protocols_->data, self_, nodes_);
@@ -125,13 +127,16 @@ std::string engine::statistics_text() const {
     all.wakes += one.wakes;
   }
   const stealing::statistics s = protocols_->balance.counted();
+  const shelving::statistics shelf = protocols_->shelf.counted();
   const auto number = [](std::uint64_t n) { return std::to_string(n); };
   return "strata: " + describe() + "\n  sent " + number(all.messages_out) + " messages, " +
          number(all.bytes_out) + " bytes, " + number(all.writes) + " writes, " + number(all.wakes) +
          " wakes; received " + number(all.messages_in) + " messages, " + number(all.bytes_in) +
          " bytes\n  tokens from other nodes " + number(s.taken) + ", to other nodes " +
          number(s.given) + "; asked " + number(s.asked) + ", refused " + number(s.refused) +
-         ", lifelines " + number(s.lifelines) + "\n";
+         ", lifelines " + number(s.lifelines) + "\n  shelf: offered " + number(shelf.offered) +
+         ", taken back " + number(shelf.taken_back) + ", passed on " + number(shelf.passed_on) +
+         "; taken from others' " + number(shelf.taken) + "\n";
 }
 
 // ---- the end ----
@@ -245,13 +250,43 @@ std::int64_t engine::now_ns() const { return os::now_ns(); }
 // ---- what the scheduler says ----
 
 void engine::want_work() noexcept {
-  if (broken_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed)) return;
-  protocols_->balance.want_work();
+  if (!is_over()) protocols_->balance.want_work();
+}
+
+// Once a node is lost nobody takes anything any more: what lies on the shelf belongs to what is
+// being given up.
+detail::task* engine::take(detail::worker& w) noexcept {
+  if (is_over()) return nullptr;
+  node_id whose = self_;
+  try {
+    return protocols_->shelf.take(w, whose);
+  } catch (const malformed& e) {
+    lose_neighbour(whose, e);
+    return nullptr;
+  }
+}
+
+bool engine::holds_something() const noexcept {
+  return !is_over() && protocols_->shelf.holds_something();
 }
 
 void engine::feed(detail::worker& w) noexcept {
   if (broken_.load(std::memory_order_relaxed)) return;
-  protocols_->balance.feed(w);
+  try {
+    protocols_->balance.feed(w);
+  } catch (const malformed& e) {
+    // Of our own shelf, on which only the nodes of this host can write.
+    for (unsigned n = 0; n < nodes_; ++n) {
+      const auto other = static_cast<node_id>(n);
+      if (other != self_ && links_->way_to(other) == transports_.front().get())
+        return lose_neighbour(other, e);
+    }
+  }
+}
+
+void engine::lose_neighbour(node_id peer, const malformed& why) noexcept {
+  const std::lock_guard handling(inbox_);
+  on_lost(peer, why.what());
 }
 
 void engine::node_is_idle() noexcept {

@@ -28,7 +28,7 @@ class engine final : public mailer,
  public:
   // Joins the job that `line` leads to; blocks until every node has. Throws strata::error.
   engine(detail::scheduler& workers, std::unique_ptr<launch::control_line> line,
-         const options& settings, visiting_protocol& visitor);
+         const options& settings);
   ~engine();
 
   // Node 0: blocks until nothing moves on any node, or one is lost.
@@ -63,6 +63,7 @@ class engine final : public mailer,
     return detail::scheduler::take_travelling_from(w);
   }
   void ask_everybody() override { workers_.ask_everybody(); }
+  void ask_everybody_soon() override { workers_.ask_everybody_soon(); }
   [[nodiscard]] bool is_idle() const override { return workers_.is_idle(); }
   [[nodiscard]] std::uint32_t load() const override { return workers_.load(); }
   void fail(std::exception_ptr error) override { workers_.fail(std::move(error)); }
@@ -77,6 +78,8 @@ class engine final : public mailer,
 
   // ---- detail::neighbourhood ----
   void want_work() noexcept override;
+  detail::task* take(detail::worker& w) noexcept override;
+  bool holds_something() const noexcept override;
   bool poll() noexcept override;
   void begin_polling() noexcept override;
   void end_polling() noexcept override;
@@ -95,6 +98,10 @@ class engine final : public mailer,
   void watch_line();
   void keep_in_touch();
   [[nodiscard]] bool everybody_is_gone();
+  [[nodiscard]] bool is_over() const noexcept {
+    return broken_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed);
+  }
+  void lose_neighbour(node_id peer, const malformed& why) noexcept;
   // Handles what has arrived; the caller holds inbox_.
   std::size_t poll_all();
   void handle(node_id from, kind k, std::span<const std::byte> payload);

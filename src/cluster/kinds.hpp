@@ -17,19 +17,12 @@ enum class kind : net::message_kind {
   invoke = 6,     // a token
   drop_in = 7,    // mailbox, offset, bytes in all, bytes
   returned = 8,   // home of a call, whether it threw, its result or words
-  // Messages between endpoints (messages/wire.hpp), counted too.
-  message = 9,
-  offer = 10,
-  pull = 11,
-  piece = 12,
-  fetched = 13,
-  room = 14,
-  closed = 15,
 
   // Stealing (stealing.cpp).
   steal = 16,    // how many; whether the thief waits when there is nothing
   tokens = 17,   // load left, tokens. Carries work.
   nothing = 18,  // there is nothing
+  room = 19,     // the receiver's shelf has some (shelving.cpp)
 
   // Quiescence (quiescence.cpp).
   probe = 32,    // wave

@@ -124,14 +124,6 @@ void split_phase::invoke(detail::worker& w, node_id node, detail::task* token) {
   send(node, kind::invoke, out.bytes());
 }
 
-void split_phase::call(detail::worker& w, node_id node, detail::task& c) {
-  writer out;
-  pack_token(out, c, mail_.self());
-  // Before the result can be back.
-  goes_away(c, node, w);
-  send(node, kind::invoke, out.bytes());
-}
-
 void split_phase::drop_in(global_address box, const void* item, std::size_t bytes) {
   if (bytes <= piece_bytes_max) {
     send(box.node(), kind::drop_in, bytes_of(drop_in_head{box.bits(), 0, bytes}),
@@ -174,6 +166,16 @@ void split_phase::goes_away(detail::task& t, node_id to, detail::worker& frames)
   t.type->wire->accept(t, lost, nullptr);
 }
 
+void split_phase::goes_on(detail::task& t, node_id to) {
+  const std::lock_guard lock(tables_mutex_);
+  if (const auto at = away_.find(&t); at != away_.end()) at->second = to;
+}
+
+bool split_phase::comes_back(detail::task& t) {
+  const std::lock_guard lock(tables_mutex_);
+  return away_.erase(&t) != 0;
+}
+
 std::string split_phase::describe_waits() {
   constexpr std::size_t shown_max = 20;
   std::string text;
@@ -181,8 +183,9 @@ std::string split_phase::describe_waits() {
   const std::lock_guard lock(tables_mutex_);
   for (const auto& [task, node] : away_) {
     if (++shown > shown_max) break;
-    text += "  a call is awaited from node " + std::to_string(node) + ": " +
-            std::string(plain_name(task->type->name())) + "\n";
+    text += (node == mail_.self() ? "  a call waits on the shelf, or is awaited from who took it"
+                                  : "  a call is awaited from node " + std::to_string(node)) +
+            ": " + std::string(plain_name(task->type->name())) + "\n";
   }
   for (auto& [node, r] : requests_) {
     const std::lock_guard one(r.mutex);
@@ -321,10 +324,19 @@ void split_phase::on_returned(reader& r, node_id from) {
   }
 }
 
-void pack_token(writer& out, const detail::task& token, node_id here) {
+std::size_t packed_bytes(const detail::task& token) noexcept {
+  return sizeof(detail::code_identity) + token.type->wire->argument_bytes;
+}
+
+void pack_token(std::byte* out, const detail::task& token, node_id here) {
   const detail::wire_type& type = *token.type->wire;
-  out.add(type.code->identity());
-  type.pack(token, here, out.grow(type.argument_bytes));
+  const detail::code_identity identity = type.code->identity();
+  std::memcpy(out, &identity, sizeof(identity));
+  type.pack(token, here, out + sizeof(identity));
+}
+
+void pack_token(writer& out, const detail::task& token, node_id here) {
+  pack_token(out.grow(packed_bytes(token)), token, here);
 }
 
 detail::task* unpack_token(detail::worker& w, reader& in) {

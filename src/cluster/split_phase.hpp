@@ -27,7 +27,6 @@ class split_phase final : public detail::remote_nodes {
   void get(detail::global_address from, void* into, std::size_t bytes,
            detail::global_address slot) override;
   void invoke(detail::worker& w, node_id node, detail::task* token) override;
-  void call(detail::worker& w, node_id node, detail::task& c) override;
   void drop_in(detail::global_address box, const void* item, std::size_t bytes) override;
   void give_back(detail::global_address home, const std::exception_ptr& error, const void* value,
                  std::size_t bytes) override;
@@ -35,6 +34,10 @@ class split_phase final : public detail::remote_nodes {
   // A task has been packed and goes to another node. A token is gone afterwards; a call stays where
   // it is and is remembered until its result is here.
   void goes_away(detail::task& t, node_id to, detail::worker& frames);
+  // A call that was said to go to this node itself, because nobody knew where: it is taken to `to`;
+  // or nobody took it, and it is made here unless it has been lost meanwhile (false).
+  void goes_on(detail::task& t, node_id to);
+  [[nodiscard]] bool comes_back(detail::task& t);
   // Nothing will come back any more: every call that is away, or goes away later, throws this.
   void lose_calls(const std::exception_ptr& error);
 
@@ -91,6 +94,8 @@ class split_phase final : public detail::remote_nodes {
 };
 
 // A token as bytes: its code's identity and its arguments.
+[[nodiscard]] std::size_t packed_bytes(const detail::task& token) noexcept;
+void pack_token(std::byte* out, const detail::task& token, node_id here);
 void pack_token(writer& out, const detail::task& token, node_id here);
 detail::task* unpack_token(detail::worker& w, reader& in);
 

@@ -22,17 +22,20 @@ struct steal_request {
 
 }  // namespace
 
-stealing::stealing(mailer& mail, local_node& here, split_phase& data, work_counts& counts,
-                   const clock& time, const stealing_settings& settings)
+stealing::stealing(mailer& mail, local_node& here, split_phase& data, shelving& shelf,
+                   work_counts& counts, hunger& wanted, const clock& time,
+                   const stealing_settings& settings)
     : mail_(mail),
       data_(data),
+      shelf_(shelf),
       here_(here),
       counts_(counts),
+      wanted_(wanted),
       time_(time),
       settings_(settings),
       random_(settings.seed),
       loads_(mail.nodes()) {
-  hungry_ = settings.how == balancing::sender && mail.nodes() > 1;
+  if (settings.how == balancing::sender && mail.nodes() > 1) wanted_.add(hunger::wishes);
 }
 
 void stealing::want_work() {
@@ -128,23 +131,32 @@ void stealing::on_steal(node_id from, reader& r) {
   }
   if (n != 0) {
     send_tokens(from, std::span(found.data(), n), here_.outsider());
-    const std::lock_guard lock(mutex_);
-    counts_of_.given += n;
-    return;
+    {
+      const std::lock_guard lock(mutex_);
+      counts_of_.given += n;
+    }
+    return shelf_.somebody_asks();
   }
+  // What was shelved after the other had looked.
+  if (send_from_shelf(from)) return shelf_.somebody_asks();
+  shelf_.somebody_asks();
   if (request.waits == 0) return mail_.post(from, kind::nothing, {});
   {
     const std::lock_guard lock(wishes_);
     if (std::find(waiting_.begin(), waiting_.end(), from) == waiting_.end())
       waiting_.push_back(from);
-    hungry_.store(true, std::memory_order_seq_cst);
+    wanted_.add(hunger::wishes);
   }
   here_.ask_everybody();
-  // Pushed before the wish was seen, by somebody who may never push again.
+  // Pushed before the wish was seen, by somebody who may never push again; or shelved. Partner:
+  // feed().
   detail::task* const late = here_.take_travelling();
-  if (late == nullptr) return;
-  fed(from);
-  send_tokens(from, std::span(&late, 1), here_.outsider());
+  if (late != nullptr) {
+    fed(from);
+    send_tokens(from, std::span(&late, 1), here_.outsider());
+  } else if (send_from_shelf(from)) {
+    no_longer_waits(from);
+  }
 }
 
 void stealing::fed(node_id node) {
@@ -156,8 +168,7 @@ void stealing::fed(node_id node) {
 void stealing::no_longer_waits(node_id node) {
   const std::lock_guard lock(wishes_);
   std::erase(waiting_, node);
-  if (settings_.how != balancing::sender && waiting_.empty())
-    hungry_.store(false, std::memory_order_seq_cst);
+  if (settings_.how != balancing::sender && waiting_.empty()) wanted_.remove(hunger::wishes);
 }
 
 void stealing::on_tokens(node_id from, reader& r) {
@@ -201,6 +212,18 @@ void stealing::send_tokens(node_id to, std::span<detail::task* const> tokens,
   mail_.post(to, kind::tokens, out.bytes());
 }
 
+// A task that is on the shelf, and whom it goes to is known.
+bool stealing::send_from_shelf(node_id to) {
+  writer out;
+  out.add(here_.load());
+  if (!shelf_.pass_on(out, to)) return false;
+  counts_.sent.fetch_add(1, std::memory_order_seq_cst);
+  mail_.post(to, kind::tokens, out.bytes());
+  // Off the shelf; not before it counts as sent again.
+  counts_.received.fetch_add(1, std::memory_order_seq_cst);
+  return true;
+}
+
 void stealing::feed(detail::worker& w) {
   if (const std::optional<node_id> to = who_is_fed()) {
     if (detail::task* const t = here_.take_travelling_from(w)) {
@@ -208,8 +231,15 @@ void stealing::feed(detail::worker& w) {
       send_tokens(*to, std::span(&t, 1), w);
     }
   }
+  shelf_.fill(w);
+  // Shelved, then looked for wishes. Partner: on_steal(), which records a wish and then looks at
+  // the shelf.
+  if (settings_.how != balancing::sender && wanted_.is_for(hunger::wishes)) {
+    const std::optional<node_id> to = who_is_fed();
+    if (to && send_from_shelf(*to)) no_longer_waits(*to);
+  }
   // The next push may have something for the next one.
-  if (hungry_.load(std::memory_order_seq_cst)) w.deque.ask();
+  if (wanted_.is_for(hunger::wishes | hunger::shelf)) w.deque.ask();
 }
 
 std::optional<node_id> stealing::who_is_fed() {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/prng.hpp"
+#include "cluster/shelving.hpp"
 #include "cluster/split_phase.hpp"
 #include "cluster/surroundings.hpp"
 
@@ -35,15 +36,15 @@ struct stealing_settings {
 
 class stealing {
  public:
-  stealing(mailer& mail, local_node& here, split_phase& data, work_counts& counts,
-           const clock& time, const stealing_settings& settings);
+  stealing(mailer& mail, local_node& here, split_phase& data, shelving& shelf, work_counts& counts,
+           hunger& wanted, const clock& time, const stealing_settings& settings);
 
   // This node is idle. Cheap when it has asked already.
   void want_work();
   // w has tasks to spare, and somebody waits. Called by the thread that runs w.
   void feed(detail::worker& w);
   // Somebody waits for work of this node.
-  [[nodiscard]] const std::atomic<bool>& hungry() const noexcept { return hungry_; }
+  [[nodiscard]] bool hungry() const noexcept { return wanted_.is_for(hunger::wishes); }
 
   bool on_message(node_id from, kind k, reader r);
   void on_lost(node_id node);
@@ -69,11 +70,14 @@ class stealing {
   void on_steal(node_id from, reader& r);
   void on_tokens(node_id from, reader& r);
   void send_tokens(node_id to, std::span<detail::task* const> tokens, detail::worker& frames);
+  [[nodiscard]] bool send_from_shelf(node_id to);
 
   mailer& mail_;
   split_phase& data_;
+  shelving& shelf_;
   local_node& here_;
   work_counts& counts_;
+  hunger& wanted_;
   const clock& time_;
   const stealing_settings settings_;
 
@@ -92,7 +96,6 @@ class stealing {
   // never push again.
   std::mutex wishes_;
   std::vector<node_id> waiting_;  // peers whose lifeline ends here
-  std::atomic<bool> hungry_{false};
   std::int64_t sent_unasked_at_ = 0;
   statistics counts_of_;
 };

@@ -6,10 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <span>
-#include <string>
-#include <vector>
 
-#include "cluster/codec.hpp"
 #include "cluster/kinds.hpp"
 #include "strata/detail/worker.hpp"
 
@@ -45,6 +42,8 @@ class local_node {
   virtual detail::task* take_travelling_from(detail::worker& w) = 0;
   // Every worker shares at its next push; what was pushed before can be taken now.
   virtual void ask_everybody() = 0;
+  // The same, but for a push that is just happening. Cheap.
+  virtual void ask_everybody_soon() { ask_everybody(); }
   // Nobody has anything to do.
   [[nodiscard]] virtual bool is_idle() const = 0;
   // What waits to be run here, roughly.
@@ -74,21 +73,24 @@ struct work_counts {
   std::atomic<std::uint64_t> received{0};
 };
 
-// A protocol of somebody who stands above the cluster, and whom the runtime introduces.
-class visiting_protocol {
+// Why workers are to look, when they share, whether there is something for other nodes.
+class hunger {
  public:
-  // Before any message. same_host: by node.
-  virtual void join(mailer& mail, local_node& here, work_counts& counts,
-                    const std::vector<bool>& same_host) = 0;
-  // False: not one of its kinds. Throws malformed, misuse_error. It counts what carries work.
-  virtual bool on_message(node_id from, kind k, reader r) = 0;
-  // A node is lost, and the job with it: whoever waits for anything of another node throws `error`.
-  virtual void on_lost(const std::exception_ptr& error) = 0;
-  // For people: who waits for what.
-  [[nodiscard]] virtual std::string describe_waits() = 0;
+  static constexpr std::uint32_t wishes = 1;  // others wait for work of this node
+  static constexpr std::uint32_t shelf = 2;   // there is room on this node's shelf
 
- protected:
-  ~visiting_protocol() = default;
+  // Seq_cst: said, and then looked for what is there. Partner: whoever shares, and then looks here.
+  void add(std::uint32_t reason) noexcept { reasons_.fetch_or(reason, std::memory_order_seq_cst); }
+  void remove(std::uint32_t reason) noexcept {
+    reasons_.fetch_and(~reason, std::memory_order_seq_cst);
+  }
+  [[nodiscard]] bool is_for(std::uint32_t reason) const noexcept {
+    return (reasons_.load(std::memory_order_seq_cst) & reason) != 0;
+  }
+  [[nodiscard]] const std::atomic<std::uint32_t>& reasons() const noexcept { return reasons_; }
+
+ private:
+  std::atomic<std::uint32_t> reasons_{0};
 };
 
 }  // namespace strata::cluster

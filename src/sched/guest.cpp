@@ -119,7 +119,7 @@ void scheduler::run_as_guest(place& p, root_task& root) {
   // asleep meanwhile, or wait_idle() would believe that all is done.
   if (!p.ready.empty() || p.has_bound() || p.has_batches() || p.deque.maybe_work() ||
       !p.overflow.empty() || injected_count_.load(std::memory_order_relaxed) > 0 ||
-      failed.load(std::memory_order_relaxed)) {
+      failed.load(std::memory_order_relaxed) || holds_something()) {
     return idle_.hand_back(p.id);
   }
   idle_.give_back(p.id);

@@ -3,6 +3,7 @@
 // runtime introduces the two.
 #pragma once
 #include <atomic>
+#include <cstdint>
 #include <exception>
 
 #include "strata/detail/worker.hpp"
@@ -15,13 +16,19 @@ class neighbourhood {
   // fetched from elsewhere. Called often; must be cheap when that is under way already.
   virtual void want_work() noexcept = 0;
 
+  // A task for w from where one can be had at once, by the thread that runs w, which has nothing to
+  // do; null: none.
+  [[nodiscard]] virtual task* take(worker& w) noexcept = 0;
+  // There is something that only take() finds: not all workers may sleep.
+  [[nodiscard]] virtual bool holds_something() const noexcept = 0;
+
   // A worker that has nothing else to do looks whether something has arrived; true if so. Between
   // two calls of begin_polling() and end_polling() nobody else needs to be woken for it.
   virtual bool poll() noexcept = 0;
   virtual void begin_polling() noexcept = 0;
   virtual void end_polling() noexcept = 0;
 
-  // w has shared tasks while another node was hungry: hand some over.
+  // w has shared tasks while there was a reason: hand some over.
   virtual void feed(worker& w) noexcept = 0;
 
   // Nothing moves on this node. Called by the last worker before it sleeps.
@@ -31,8 +38,8 @@ class neighbourhood {
   // failure's lock: nothing of it may be asked.
   virtual void computation_failed(const std::exception_ptr& error) noexcept = 0;
 
-  // True while another node waits for work.
-  const std::atomic<bool>* hungry = nullptr;
+  // Not 0: another node waits for work, or is to find some without asking.
+  const std::atomic<std::uint32_t>* hungry = nullptr;
   // Workers look for messages between two tasks (reception by polling).
   bool poll_between_tasks = false;
 

@@ -52,8 +52,12 @@ task* scheduler::take_travelling() {
   return nullptr;
 }
 
-void scheduler::ask_everybody() noexcept {
+void scheduler::ask_everybody_soon() noexcept {
   for (auto& p : places_) p->deque.ask();
+}
+
+void scheduler::ask_everybody() noexcept {
+  ask_everybody_soon();
   // A push either sees the request or is seen. Partner: split_deque::push().
   asymmetric_fences::heavy();
 }

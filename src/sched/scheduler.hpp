@@ -25,10 +25,6 @@
 #include "strata/stats.hpp"
 #include "sync/idle_set.hpp"
 
-namespace strata::messages {
-class messenger;
-}
-
 namespace strata::detail {
 
 struct os_futex {
@@ -40,9 +36,6 @@ struct os_futex {
 
 class scheduler {
  public:
-  // What the runtime attaches to this node for its messages.
-  strata::messages::messenger* messenger = nullptr;
-
   // Workers on `cpus`; if that is empty, on those that this process may use.
   explicit scheduler(const options& settings, const std::vector<int>& cpus = {});
   ~scheduler();
@@ -80,6 +73,8 @@ class scheduler {
   [[nodiscard]] static task* take_travelling_from(worker& w);
   // Every worker is to share at its next push, for another node.
   void ask_everybody() noexcept;
+  // The same, but a push that is just happening may miss it. Cheap.
+  void ask_everybody_soon() noexcept;
   // About how many tasks wait.
   [[nodiscard]] std::uint32_t load() const noexcept;
   // Nobody has anything to do.
@@ -190,7 +185,8 @@ class scheduler {
   // Something for p lies in queues that no force is needed for.
   [[nodiscard]] bool waived_for(const place& p) const noexcept;
   bool others_are_quiet() const noexcept;
-  bool work_is_visible(const place& p) const noexcept;
+  bool work_is_visible(const place& p) noexcept;
+  [[nodiscard]] bool holds_something() noexcept;
   void sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest);
   void run_as_guest(place& p, root_task& root);
   void tell_idle_waiters() noexcept;

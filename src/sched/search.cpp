@@ -75,15 +75,18 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   std::uint64_t forced = began;
   unsigned round = 0;
   visit neighbours(*this);
-  if (neighbours) neighbours->begin_polling();
+  bool polling = false;
   while (leave.load(std::memory_order_acquire) == root_task::running) {
-    // The dispatcher takes it. What is ready here was made so by a message.
-    if (waived_for(p) || p.has_batches() || p.has_bound() || !p.ready.empty()) break;
+    if (waived_for(p) || p.has_batches() || p.has_bound()) break;  // the dispatcher takes it
     found = take_injected();
     if (found == nullptr) found = look.everywhere();
+    if (found == nullptr && neighbours) found = neighbours->take(p);
     if (found != nullptr) break;
     if (neighbours) {
-      // What arrives is injected, or makes a stack ready.
+      // Not before, because saying so costs as much as finding something at once.
+      if (!polling) neighbours->begin_polling();
+      polling = true;
+      // What arrives is injected.
       if (neighbours->poll()) continue;
       if (round == rounds_for_all) neighbours->want_work();
     }
@@ -114,6 +117,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
       p.time.rename(bucket::steal_wait);
       if (neighbours) {
         neighbours->end_polling();
+        polling = false;
         neighbours->want_work();
         neighbours.end();
       }
@@ -127,7 +131,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
     }
   }
   if (searching) searchers_.fetch_sub(1, std::memory_order_seq_cst);
-  if (neighbours) neighbours->end_polling();
+  if (polling) neighbours->end_polling();
   // Those who brought work while we searched left it to us, and those who shared one task may have
   // more and never push again. What we cannot take, the next one may, with force if need be.
   if (found != nullptr && idle_.anyone_parked() &&
@@ -138,13 +142,21 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   return found;
 }
 
-bool scheduler::work_is_visible(const place& p) const noexcept {
+bool scheduler::work_is_visible(const place& p) noexcept {
+  if (holds_something()) return true;
   if (injected_count_.load(std::memory_order_seq_cst) > 0) return true;
   for (const place* victim : p.victims) {
     if (victim->deque.maybe_work()) return true;
     if (rule == policy::steal && (!victim->ready.empty() || victim->has_batches())) return true;
   }
-  return p.has_batches() || p.has_bound() || !p.ready.empty() || waived_for(p);
+  return p.has_batches() || p.has_bound() || waived_for(p);
+}
+
+// Among the workers of this node whoever offers something to other nodes is awake, and looks here
+// before it sleeps.
+bool scheduler::holds_something() noexcept {
+  const visit n(*this);
+  return n && n->holds_something();
 }
 
 // True when no other worker can be about to produce work: all of them sleep.

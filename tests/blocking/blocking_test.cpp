@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strata/blocking.hpp"
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -8,13 +9,17 @@
 #include <string>
 #include <vector>
 
-#include "../sched/support.hpp"
+#include "strata/runtime.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
 namespace {
 
-options one_worker() { return with_workers(1); }
+options one_worker() {
+  options o;
+  o.workers = 1;
+  return o;
+}
 
 TEST(blocking_call, returns_what_the_function_returns) {
   runtime rt(one_worker());
@@ -60,7 +65,7 @@ TEST(blocking_call, leaves_the_worker_to_others) {
 }
 
 TEST(blocking_call, of_more_threads_than_the_pool_has) {
-  runtime rt(with_workers(0));  // as many as suit the machine
+  runtime rt;
   rt.run([] {
     std::atomic<int> done{0};
     std::vector<thread> threads;

@@ -65,6 +65,33 @@ TEST(job, takes_a_token_from_under_a_busy_worker) {
   for (const char* const transport : {"shm", "tcp"})
     expect_ok({"-n", "2", "--workers", "1", "--transport", transport}, {"lone-tokens"});
 }
+// Without the victim's help, where the nodes share memory.
+TEST(job, takes_tokens_from_a_shelf) {
+  command c(launch_test::run({"-n", "2", "--workers", "1", "--transport", "shm"},
+                             {"--strata-stats", "lone-tokens"}));
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_EQ(c.out(), "ok\n") << c.err();
+  const std::string before = "taken from others' ";
+  std::size_t taken = 0;
+  for (std::size_t at = 0; (at = c.err().find(before, at)) != std::string::npos; ++at)
+    taken += std::stoul(c.err().substr(at + before.size()));
+  EXPECT_GT(taken, 0U) << c.err();
+}
+TEST(job, takes_back_what_nobody_wants) {
+  for (const char* const nodes : {"1", "2", "4"}) {
+    expect_ok({"-n", nodes, "--workers", "1", "--transport", "shm"}, {"left-behind"});
+    expect_ok({"-n", nodes, "--workers", "2", "--transport", "shm"}, {"left-behind"});
+  }
+}
+TEST(job, sends_what_does_not_fit_on_a_shelf) {
+  for (const char* const workers : {"1", "2"})
+    expect_ok({"-n", "2", "--workers", workers, "--transport", "shm"}, {"large-tokens"});
+}
+TEST(job, does_without_a_shelf) {
+  for (const char* const offered : {"0", "1"})
+    expect_ok({"-n", "3", "--transport", "shm"},
+              {std::string("--strata-shelf=") + offered, "tokens"});
+}
 TEST(job, makes_calls_on_other_nodes) {
   for (const char* const transport : {"shm", "tcp"})
     expect_ok({"-n", "2", "--transport", transport}, {"calls"});

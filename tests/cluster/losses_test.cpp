@@ -33,6 +33,25 @@ TEST_P(losses, of_a_node_that_leaves_early_too) {
   EXPECT_EQ(c.processes_left(), 0);
 }
 
+TEST_P(losses, of_a_thief_with_a_token_in_its_hands_too) {
+  for (const char* const what : {"kill-thief", "kill-caller"}) {
+    command c(launch_test::run({"-n", "2", "--workers", "1", "--transport", GetParam()}, {what}));
+    EXPECT_NE(c.wait(), 0);
+    EXPECT_NE(c.out().find("caught: node 1 is lost"), std::string::npos) << c.out() << c.err();
+    EXPECT_NE(c.out().find("ok"), std::string::npos) << c.out();
+    EXPECT_EQ(c.processes_left(), 0);
+  }
+}
+
+TEST_P(losses, of_a_victim_too) {
+  command c(
+      launch_test::run({"-n", "3", "--workers", "1", "--transport", GetParam()}, {"kill-victim"}));
+  EXPECT_NE(c.wait(), 0);
+  EXPECT_NE(c.out().find("caught: node 1 is lost"), std::string::npos) << c.out() << c.err();
+  EXPECT_NE(c.out().find("ok"), std::string::npos) << c.out();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
 // Through shared memory, because a connection would be closed when the launcher kills the node.
 TEST(loss, of_a_silent_node_is_noticed) {
   command c(launch_test::run({"-n", "2"}, {"--strata-lost-after-ms=1000", "stop"}));

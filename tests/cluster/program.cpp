@@ -127,6 +127,52 @@ void lone_tokens(runtime& rt) {
   });
 }
 
+// Some fit on a shelf, and some do not.
+struct large : threaded {
+  std::array<std::uint64_t, 100> values;
+  global_ptr<std::uint64_t> sum;
+  slot_ptr done;
+  void start() {
+    std::uint64_t all = 0;
+    for (const std::uint64_t v : values) all += v;
+    volatile int busy = 0;
+    for (int i = 0; i < 10'000; ++i) busy = busy + 1;
+    put_sync(all, sum, done);
+    terminate();
+  }
+};
+
+void large_tokens(runtime& rt) {
+  constexpr std::uint64_t n = 500;
+  std::vector<std::uint64_t> sums(n);
+  std::uint64_t ran = 0;
+  rt.run([&] {
+    completion done(2 * n);
+    std::array<std::uint64_t, 100> values{};
+    for (std::uint64_t i = 0; i < n; ++i) {
+      values.fill(i);
+      token<large>(values, to_global(&sums[i]), done.sptr());
+      token<lone>(to_global(&ran), done.sptr(), i);
+    }
+    done.wait();
+  });
+  for (std::uint64_t i = 0; i < n; ++i) require(sums[i] == 100 * i, "all values arrived");
+}
+
+// Tokens that nobody waits for: what the root has left behind runs, on whatever shelf it lies.
+void left_behind(runtime& rt) {
+  for (int round = 1; round <= 50; ++round) {
+    std::atomic<std::uint64_t> counters[64]{};
+    rt.run([&] {
+      for (int i = 0; i < 3; ++i) token<where>(to_global(&counters[0]), 3, slot_ptr{});
+    });
+    rt.wait_idle();
+    std::uint64_t sum = 0;
+    for (const auto& c : counters) sum += c;
+    require(sum == 24, "every leaf ran once");
+  }
+}
+
 // ---- split-phase operations ----
 
 // Lives on node 1: reads a block of node 0, writes it back changed, many times over.
@@ -353,6 +399,27 @@ struct killer : threaded {
   }
 };
 
+// Ends the node that runs it, unless that is its home.
+struct far_killer : threaded {
+  node_id_t home;
+  slot_ptr done;
+  void start() {
+    if (node_id() != home) ::kill(::getpid(), SIGKILL);
+    sync(done);
+    terminate();
+  }
+};
+
+// Ends its own node while some of its tokens are on their way to others, and some wait there.
+struct generous_killer : threaded {
+  global_ptr<std::uint64_t> ran;
+  slot_ptr done;
+  void start() {
+    for (std::uint64_t i = 0; i < 20'000; ++i) token<lone>(ran, done, i);
+    ::kill(::getpid(), SIGKILL);
+  }
+};
+
 struct leaver : threaded {
   void start() { ::_exit(0); }
 };
@@ -382,6 +449,54 @@ void lose(runtime& rt, A... arguments) {
   }
 }
 
+// A thief dies with what it has just taken in its hands.
+void kill_thief(runtime& rt) {
+  try {
+    rt.run([] {
+      for (;;) {
+        completion done(200);
+        for (int i = 0; i < 200; ++i) token<far_killer>(node_id(), done.sptr());
+        done.wait();
+      }
+    });
+  } catch (const node_lost_error& e) {
+    require(e.node() == 1, "names the node");
+    std::printf("caught: %s\n", e.what());
+  }
+}
+
+// The same with calls, whose home waits for their results.
+int dies_elsewhere(int) {
+  slow_here(0);
+  if (node_id() != 0) ::kill(::getpid(), SIGKILL);
+  return 1;
+}
+
+void kill_caller(runtime& rt) {
+  try {
+    for (;;) rt.run([] { fork2join([] { return slow_here(0); }, call<dies_elsewhere>(1)); });
+  } catch (const node_lost_error& e) {
+    require(e.node() == 1, "names the node");
+    std::printf("caught: %s\n", e.what());
+  }
+}
+
+// A victim dies with tokens on its shelf.
+void kill_victim(runtime& rt) {
+  try {
+    rt.run([] {
+      std::uint64_t ran = 0;
+      completion never(30'000);
+      invoke<generous_killer>(1, to_global(&ran), never.sptr());
+      never.wait();
+    });
+    require(false, "waited for nothing");
+  } catch (const node_lost_error& e) {
+    require(e.node() == 1, "names the node");
+    std::printf("caught: %s\n", e.what());
+  }
+}
+
 void stall(runtime& rt) {
   rt.run([] {
     completion never(3);
@@ -406,6 +521,8 @@ constexpr action actions[] = {
     {"tokens", &tokens},
     {"spread", &spread},
     {"lone-tokens", &lone_tokens},
+    {"large-tokens", &large_tokens},
+    {"left-behind", &left_behind},
     {"blocks", &blocks},
     {"flood", &flood},
     {"calls", &calls},
@@ -416,6 +533,9 @@ constexpr action actions[] = {
     {"stall", &stall},
     {"kill", [](runtime& rt) { lose<killer>(rt, SIGKILL); }},
     {"stop", [](runtime& rt) { lose<killer>(rt, SIGSTOP); }},
+    {"kill-thief", &kill_thief},
+    {"kill-caller", &kill_caller},
+    {"kill-victim", &kill_victim},
     {"leave", [](runtime& rt) { lose<leaver>(rt); }},
 };
 

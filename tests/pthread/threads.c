@@ -41,12 +41,13 @@ CASE(join_detached) {
   pthread_t t;
   pthread_attr_init(&a);
   pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
-  static sem_t stop; /* the thread may outlive the case */
+  sem_t stop;
   sem_init(&stop, 0, 0);
   SAME(pthread_create(&t, &a, wait_on, &stop), 0);
   SAME(pthread_join(t, NULL), EINVAL);
   SAME(pthread_detach(t), EINVAL);
   sem_post(&stop);
+  usleep(20000);
   pthread_attr_destroy(&a);
 }
 CASE(tryjoin) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nobody waits for a mutex for ever because another takes it again and again.
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <vector>
 
-#include "../sched/support.hpp"
+#include "strata/runtime.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -12,7 +14,9 @@ namespace {
 class fairness : public testing::TestWithParam<unsigned> {};
 
 TEST_P(fairness, of_a_mutex_that_is_taken_again_at_once) {
-  runtime rt(with_workers(GetParam()));
+  options o;
+  o.workers = GetParam();
+  runtime rt(o);
   rt.run([] {
     mutex m;
     int got = 0;
@@ -38,7 +42,9 @@ TEST_P(fairness, of_a_mutex_that_is_taken_again_at_once) {
 
 // Insisting, giving up after a deadline and just trying, all at once.
 TEST_P(fairness, mixed_with_deadlines_and_attempts_still_excludes) {
-  runtime rt(with_workers(GetParam()));
+  options o;
+  o.workers = GetParam();
+  runtime rt(o);
   rt.run([] {
     timed_mutex m;
     std::atomic<int> inside{0};
