@@ -31,3 +31,14 @@ function(strata_add_test name)
     DISCOVERY_MODE PRE_TEST  # a build does not run what it built
     PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
 endfunction()
+
+# strata_test_policies(<name>...): each of these executables once more under every policy that is not the default, all its
+# TESTs in one CTest, <name>.<policy>. They make their runtimes with with_workers() of tests/sched/support.hpp.
+function(strata_test_policies)
+  foreach(name IN LISTS ARGN)
+    foreach(policy rotator locked)
+      add_test(NAME ${name}.${policy} COMMAND ${name} --gtest_brief=1)
+      set_tests_properties(${name}.${policy} PROPERTIES ENVIRONMENT STRATA_TEST_POLICY=${policy} LABELS policy TIMEOUT 120)
+    endforeach()
+  endforeach()
+endfunction()

@@ -77,7 +77,9 @@ class travelling_call {
                 "a call may travel to another node, so its result must be trivially copyable");
 
   constexpr travelling_call() noexcept = default;
-  constexpr explicit travelling_call(const Arguments&... a) noexcept : arguments_{pack_of(a...)} {}
+  constexpr explicit travelling_call(const Arguments&... a) noexcept
+      requires(sizeof...(Arguments) > 0)
+      : arguments_{pack_of(a...)} {}
 
   result operator()() const { return arguments_.apply(Function); }
 

@@ -21,9 +21,14 @@ namespace detail {
 // The queue of those who wait; `unlock(lock)` is done once the caller can be notified.
 class condition_queue {
  public:
+  // Returns at once if `stop` has been requested by the time the caller is queued.
   unparked wait(void (*unlock)(void*), void* lock, std::int64_t deadline_ns,
-                bool interruptible = false);
+                std::stop_token* stop = nullptr);
   void notify(unsigned count) noexcept;
+  // Wakes who waits with a stop token, and never suspends the caller: std::stop_callback tells
+  // threads apart by OS thread, so a callback must end on the one that it began on. Reads nothing
+  // of the queue but its address.
+  void notify_stopped() noexcept { unpark(this, UINT32_MAX); }
 
  private:
   // Somebody may wait: so that notifying nobody is cheap.
@@ -128,20 +133,20 @@ class condition_variable_any {
   /// Also returns when `stop` is requested.
   template <class Lock, class Predicate>
   bool wait(Lock& lock, std::stop_token stop, Predicate holds) {
-    const std::stop_callback wake(stop, [this] { notify_all(); });
+    const std::stop_callback wake(stop, [q = queue_.get()] { q->queue.notify_stopped(); });
     while (!holds()) {
       if (stop.stop_requested()) return false;
-      wait_unless_stopped(lock, stop, detail::parking::never);
+      wait_until_ns(lock, detail::parking::never, &stop);
     }
     return true;
   }
   template <class Lock, class Clock, class Duration, class Predicate>
   bool wait_until(Lock& lock, std::stop_token stop,
                   const std::chrono::time_point<Clock, Duration>& time, Predicate holds) {
-    const std::stop_callback wake(stop, [this] { notify_all(); });
+    const std::stop_callback wake(stop, [q = queue_.get()] { q->queue.notify_stopped(); });
     while (!holds()) {
       if (stop.stop_requested() || Clock::now() >= time) return holds();
-      wait_unless_stopped(lock, stop, detail::deadline_at(time));
+      wait_until_ns(lock, detail::deadline_at(time), &stop);
     }
     return true;
   }
@@ -163,26 +168,15 @@ class condition_variable_any {
     queue_->queue.notify(count);
   }
   template <class Lock>
-  void wait_unless_stopped(Lock& lock, const std::stop_token& stop, std::int64_t deadline_ns) {
+  void wait_until_ns(Lock& lock, std::int64_t deadline_ns, std::stop_token* stop = nullptr) {
     const std::shared_ptr<inner> q = queue_;
     q->m.lock();
-    // The callback locks the inner mutex too: a request is seen here, or notifies us.
-    if (stop.stop_requested()) return q->m.unlock();
-    wait_locked(*q, lock, deadline_ns);
-  }
-  template <class Lock>
-  void wait_until_ns(Lock& lock, std::int64_t deadline_ns) {
-    const std::shared_ptr<inner> q = queue_;
-    q->m.lock();
-    wait_locked(*q, lock, deadline_ns);
-  }
-  template <class Lock>
-  static void wait_locked(inner& q, Lock& lock, std::int64_t deadline_ns) {
     lock.unlock();
-    q.queue.wait([](void* held) { static_cast<mutex*>(held)->unlock(); }, &q.m, deadline_ns);
+    q->queue.wait([](void* held) { static_cast<mutex*>(held)->unlock(); }, &q->m, deadline_ns,
+                  stop);
     // A deadline may have come while whoever unlocks for us is still at it: not before that is over
     // may the last of us end q.
-    { const std::lock_guard over(q.m); }
+    { const std::lock_guard over(q->m); }
     lock.lock();
   }
 

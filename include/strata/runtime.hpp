@@ -26,6 +26,9 @@ class dump_signal;
 namespace cluster {
 class engine;
 }
+namespace messages {
+class messenger;
+}
 
 namespace detail {
 // Tasks for submit(): they own their function.
@@ -113,6 +116,7 @@ class runtime {
 
   void print_statistics() const;
 
+  std::unique_ptr<messages::messenger> messages_;  // outlives whatever may end an endpoint
   std::unique_ptr<detail::scheduler> scheduler_;
   std::unique_ptr<cluster::engine> engine_;  // null in a job of one node
   std::unique_ptr<detail::dump_signal> dump_signal_;

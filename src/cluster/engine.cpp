@@ -23,7 +23,7 @@ std::uint64_t seed_of(const launch::job_description& job) { return job.job ^ (jo
 }  // namespace
 
 engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line> line,
-               const options& settings)
+               const options& settings, visiting_protocol& visitor)
     : workers_(workers),
       settings_(settings),
       reception_(settings.reception == "polling"    ? reception::polling
@@ -56,7 +56,11 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   on_shelf.near = s.near;
   protocols_ = std::make_unique<protocols>(
       *this, *this, *this, s, std::int64_t{settings.lost_after_ms} * 1'000'000,
-      [this](node_id node, const std::string& why) { on_lost(node, why); }, std::move(on_shelf));
+      [this](node_id node, const std::string& why) { on_lost(node, why); }, std::move(on_shelf),
+      &visitor);
+  std::vector<bool> same_host(nodes_);
+  for (unsigned n = 0; n < nodes_; ++n) same_host[n] = job.host_of.at(n) == job.host_of.at(self_);
+  visitor.join(*this, *this, protocols_->counts, same_host);
 
   outsider_.owner = &workers;
   outsider_.node = self_;

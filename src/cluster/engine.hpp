@@ -28,7 +28,7 @@ class engine final : public mailer,
  public:
   // Joins the job that `line` leads to; blocks until every node has. Throws strata::error.
   engine(detail::scheduler& workers, std::unique_ptr<launch::control_line> line,
-         const options& settings);
+         const options& settings, visiting_protocol& visitor);
   ~engine();
 
   // Node 0: blocks until nothing moves on any node, or one is lost.

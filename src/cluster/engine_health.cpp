@@ -30,6 +30,7 @@ void engine::on_lost(node_id peer, const std::string& why) {
       node_lost_error(peer, "node " + std::to_string(peer) + " is lost: " + why));
   workers_.fail(lost);
   protocols_->data.lose_calls(lost);
+  protocols_->visitor->on_lost(lost);
   workers_.settle(self_ != 0);
   if (self_ != 0) return end(ending::lost);
   const std::lock_guard lock(ending_mutex_);
@@ -45,7 +46,8 @@ void engine::request_report() noexcept {
 
 void engine::print_report() {
   const std::string text = "strata: " + describe() + "\n" + workers_.describe_waits() +
-                           protocols_->data.describe_waits() + links_->describe_waits();
+                           protocols_->data.describe_waits() +
+                           protocols_->visitor->describe_waits() + links_->describe_waits();
   // One write, so that the reports of several nodes are not mixed.
   std::fputs(text.c_str(), stderr);
 }

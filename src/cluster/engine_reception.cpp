@@ -95,8 +95,14 @@ void engine::end_polling() noexcept {
   for (const auto& t : transports_) t->unattended();
   // What came while nobody was woken for it. Not try_lock: whoever holds the inbox may have passed
   // it already, and count on us.
-  const std::lock_guard lock(inbox_);
-  poll_all();
+  std::size_t n = 0;
+  {
+    const std::lock_guard lock(inbox_);
+    n = poll_all();
+  }
+  if (n < messages_at_once) return;
+  // There may be more. The caller has something better to do.
+  for (const auto& t : transports_) t->wake_receiver();
 }
 
 void engine::run_receiver(net::transport& t) {

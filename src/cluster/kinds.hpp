@@ -17,6 +17,14 @@ enum class kind : net::message_kind {
   invoke = 6,     // a token
   drop_in = 7,    // mailbox, offset, bytes in all, bytes
   returned = 8,   // home of a call, whether it threw, its result or words
+  // Messages between endpoints (messages/wire.hpp), counted too.
+  message = 9,
+  offer = 10,
+  pull = 11,
+  piece = 12,
+  fetched = 13,
+  room = 14,
+  closed = 15,
 
   // Stealing (stealing.cpp).
   steal = 16,    // how many; whether the thief waits when there is nothing

@@ -15,19 +15,21 @@ namespace strata::cluster {
 class protocols {
  public:
   protocols(mailer& mail, local_node& here, const clock& time, const stealing_settings& s,
-            std::int64_t lost_after_ns, liveness::loss lost, shelving_settings on_shelf = {})
+            std::int64_t lost_after_ns, liveness::loss lost, shelving_settings on_shelf = {},
+            visiting_protocol* v = nullptr)
       : data(mail, here, counts),
         shelf(mail, here, data, counts, wanted, std::move(on_shelf)),
         balance(mail, here, data, shelf, counts, wanted, time, s),
         quiet(mail, here, counts),
-        life(mail, time, lost_after_ns, std::move(lost)) {}
+        life(mail, time, lost_after_ns, std::move(lost)),
+        visitor(v) {}
 
   // False: a kind that none of them knows. Throws malformed, misuse_error.
   bool on_message(node_id from, kind k, std::span<const std::byte> payload) {
     const reader r(payload);
     return data.on_message(from, k, r) || balance.on_message(from, k, r) ||
            shelf.on_message(from, k, r) || quiet.on_message(from, k, r) ||
-           life.on_message(from, k, r);
+           life.on_message(from, k, r) || (visitor != nullptr && visitor->on_message(from, k, r));
   }
 
   work_counts counts;
@@ -37,6 +39,7 @@ class protocols {
   stealing balance;
   quiescence quiet;
   liveness life;
+  visiting_protocol* const visitor;  // or null
 };
 
 }  // namespace strata::cluster

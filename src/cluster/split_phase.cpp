@@ -124,6 +124,14 @@ void split_phase::invoke(detail::worker& w, node_id node, detail::task* token) {
   send(node, kind::invoke, out.bytes());
 }
 
+void split_phase::call(detail::worker& w, node_id node, detail::task& c) {
+  writer out;
+  pack_token(out, c, mail_.self());
+  // Before the result can be back.
+  goes_away(c, node, w);
+  send(node, kind::invoke, out.bytes());
+}
+
 void split_phase::drop_in(global_address box, const void* item, std::size_t bytes) {
   if (bytes <= piece_bytes_max) {
     send(box.node(), kind::drop_in, bytes_of(drop_in_head{box.bits(), 0, bytes}),

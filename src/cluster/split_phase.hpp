@@ -27,6 +27,7 @@ class split_phase final : public detail::remote_nodes {
   void get(detail::global_address from, void* into, std::size_t bytes,
            detail::global_address slot) override;
   void invoke(detail::worker& w, node_id node, detail::task* token) override;
+  void call(detail::worker& w, node_id node, detail::task& c) override;
   void drop_in(detail::global_address box, const void* item, std::size_t bytes) override;
   void give_back(detail::global_address home, const std::exception_ptr& error, const void* value,
                  std::size_t bytes) override;

@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <exception>
 #include <span>
+#include <string>
+#include <vector>
 
+#include "cluster/codec.hpp"
 #include "cluster/kinds.hpp"
 #include "strata/detail/worker.hpp"
 
@@ -71,6 +74,23 @@ class clock {
 struct work_counts {
   std::atomic<std::uint64_t> sent{0};
   std::atomic<std::uint64_t> received{0};
+};
+
+// A protocol of somebody who stands above the cluster, and whom the runtime introduces.
+class visiting_protocol {
+ public:
+  // Before any message. same_host: by node.
+  virtual void join(mailer& mail, local_node& here, work_counts& counts,
+                    const std::vector<bool>& same_host) = 0;
+  // False: not one of its kinds. Throws malformed, misuse_error. It counts what carries work.
+  virtual bool on_message(node_id from, kind k, reader r) = 0;
+  // A node is lost, and the job with it: whoever waits for anything of another node throws `error`.
+  virtual void on_lost(const std::exception_ptr& error) = 0;
+  // For people: who waits for what.
+  [[nodiscard]] virtual std::string describe_waits() = 0;
+
+ protected:
+  ~visiting_protocol() = default;
 };
 
 // Why workers are to look, when they share, whether there is something for other nodes.

@@ -10,6 +10,7 @@
 #include "strata/detail/worker.hpp"
 #include "strata/error.hpp"
 #include "strata/global_ptr.hpp"
+#include "strata/remote_thread.hpp"
 
 namespace strata::detail {
 namespace {
@@ -59,6 +60,11 @@ void remote_invoke(worker& w, std::uint16_t node, task* token) {
     refuse_node(node, w);
   }
   w.others->invoke(w, node, token);
+}
+
+void call_on(node_id_t node, task& t) {
+  worker& w = this_worker();
+  other_nodes(w, node).call(w, node, t);
 }
 
 void remote_drop_in(worker& w, global_address box, const void* item, std::size_t bytes) {

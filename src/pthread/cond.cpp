@@ -38,7 +38,7 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
   const unparked why = park({.what = "condition variable",
                              .address = &c,
                              .then = &unlock,
-                             .argument = &m.word(),
+                             .then_argument = &m.word(),
                              .deadline_ns = until.to_ns(),
                              .interruptible = is_cancellable()});
   // The condition variable may be gone.

@@ -8,6 +8,7 @@
 
 #include "cluster/engine.hpp"
 #include "launch/job.hpp"
+#include "messages/messenger.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/deadlock.hpp"
 #include "threads/dump.hpp"
@@ -49,9 +50,11 @@ runtime::runtime(const options& wanted) {
   std::unique_ptr<launch::control_line> line = launch::control_line::open();
   const options settings = settled(wanted, line.get());
   const std::vector<int> cpus = line != nullptr ? line->job().cpus : std::vector<int>{};
+  messages_ = std::make_unique<messages::messenger>();
   scheduler_ = std::make_unique<detail::scheduler>(settings, cpus);
+  scheduler_->messenger = messages_.get();
   if (line != nullptr)
-    engine_ = std::make_unique<cluster::engine>(*scheduler_, std::move(line), settings);
+    engine_ = std::make_unique<cluster::engine>(*scheduler_, std::move(line), settings, *messages_);
   if (engine_ != nullptr) {
     engine_to_ask.store(engine_.get(), std::memory_order_release);
     handler_before = std::signal(SIGQUIT, &ask_for_report);
@@ -81,7 +84,7 @@ runtime::~runtime() {
 
 void runtime::print_statistics() const {
   if (!scheduler_->settings.stats) return;
-  std::string text = stats().to_text();
+  std::string text = stats().to_text() + messages_->statistics_text();
   if (engine_ != nullptr) text = engine_->statistics_text() + text;
   std::fputs(text.c_str(), stderr);
 }

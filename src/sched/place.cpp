@@ -232,8 +232,6 @@ task* place::next_bound() {
 }
 
 void place::preempt() noexcept {
-  // Nested ticks find it false.
-  preemptible.store(false, std::memory_order_relaxed);
   events.preemptions.add();
   leave_stack_with_exceptions(&go_behind_here, current);
   this_place().preemptible.store(true, std::memory_order_relaxed);

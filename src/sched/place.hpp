@@ -76,7 +76,8 @@ class place : public worker {
     return bound_count_.load(std::memory_order_relaxed) != 0 ||
            delivered_.load(std::memory_order_seq_cst) != nullptr;
   }
-  // On the interrupted stack of a preemptible thread: gives it up as yield() would.
+  // On the interrupted stack of a preemptible thread, which for now is marked as none: gives it up
+  // as yield() would, and unmarks it when it goes on.
   void preempt() noexcept;
   std::atomic<int> os_thread{0};  // the one that is in this place
 

@@ -25,6 +25,10 @@
 #include "strata/stats.hpp"
 #include "sync/idle_set.hpp"
 
+namespace strata::messages {
+class messenger;
+}
+
 namespace strata::detail {
 
 struct os_futex {
@@ -36,6 +40,9 @@ struct os_futex {
 
 class scheduler {
  public:
+  // What the runtime attaches to this node for its messages.
+  strata::messages::messenger* messenger = nullptr;
+
   // Workers on `cpus`; if that is empty, on those that this process may use.
   explicit scheduler(const options& settings, const std::vector<int>& cpus = {});
   ~scheduler();

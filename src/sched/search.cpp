@@ -77,7 +77,8 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   visit neighbours(*this);
   bool polling = false;
   while (leave.load(std::memory_order_acquire) == root_task::running) {
-    if (waived_for(p) || p.has_batches() || p.has_bound()) break;  // the dispatcher takes it
+    // The dispatcher takes it. What is ready here was made so by a message.
+    if (waived_for(p) || p.has_batches() || p.has_bound() || !p.ready.empty()) break;
     found = take_injected();
     if (found == nullptr) found = look.everywhere();
     if (found == nullptr && neighbours) found = neighbours->take(p);
@@ -86,7 +87,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
       // Not before, because saying so costs as much as finding something at once.
       if (!polling) neighbours->begin_polling();
       polling = true;
-      // What arrives is injected.
+      // What arrives is injected, or makes a stack ready.
       if (neighbours->poll()) continue;
       if (round == rounds_for_all) neighbours->want_work();
     }
@@ -149,7 +150,7 @@ bool scheduler::work_is_visible(const place& p) noexcept {
     if (victim->deque.maybe_work()) return true;
     if (rule == policy::steal && (!victim->ready.empty() || victim->has_batches())) return true;
   }
-  return p.has_batches() || p.has_bound() || waived_for(p);
+  return p.has_batches() || p.has_bound() || !p.ready.empty() || waived_for(p);
 }
 
 // Among the workers of this node whoever offers something to other nodes is awake, and looks here

@@ -66,6 +66,13 @@ interrupted look_at(const void* machine) noexcept {
 [[gnu::noinline]] int read_errno() noexcept { return errno; }
 [[gnu::noinline]] void write_errno(int error) noexcept { errno = error; }
 
+void let_ticks_in() noexcept {
+  sigset_t ticks;
+  sigemptyset(&ticks);
+  sigaddset(&ticks, tick_signal);
+  pthread_sigmask(SIG_UNBLOCK, &ticks, nullptr);
+}
+
 void on_tick(int, siginfo_t*, void* machine) {
   worker& w = this_worker();
   if (w.owner == nullptr || !w.preemptible.load(std::memory_order_relaxed)) return;
@@ -75,6 +82,10 @@ void on_tick(int, siginfo_t*, void* machine) {
   if (i.at < code.begin || i.at >= code.end) return;
   if (i.stack < bottom || stack_pointer() < bottom + handler_bytes) return;
   const int error = read_errno();
+  // Others run on this OS thread before we return, and may be interrupted, too. Until here a tick
+  // had to wait: it would have seen our code, not what is below.
+  p.preemptible.store(false, std::memory_order_relaxed);
+  let_ticks_in();
   p.preempt();
   write_errno(error);
 }
@@ -102,9 +113,8 @@ void ticker::begin() {
     struct sigaction ours;
     std::memset(&ours, 0, sizeof ours);
     ours.sa_sigaction = &on_tick;
-    // Not on the signal stack: the frame stays on the thread's own. Not deferred: other threads run
-    // before this one returns from the handler.
-    ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+    // Not on the signal stack: the frame stays on the thread's own.
+    ours.sa_flags = SA_SIGINFO | SA_RESTART;
     sigemptyset(&ours.sa_mask);
     sigaction(tick_signal, &ours, nullptr);
   });

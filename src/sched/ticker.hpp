@@ -8,10 +8,11 @@
 //
 // When is that safe? The handler does so only if the interrupted instruction belongs to the program
 // itself: not to a shared library, so nobody holds a lock of malloc or of stdio there; and not to a
-// section of the runtime, all of which are marked (class uninterrupted). An interrupted thread goes
-// on on the same worker, because a compiler may hold the address of a thread_local variable
-// anywhere. Source of the method, signals that yield in user space, and of its limits: S. Shiina,
-// S. Iwasaki, K. Taura, P. Balaji, "Lightweight preemptive user-level threads", 2021
+// section of the runtime, all of which are marked (class uninterrupted). While it looks, further
+// ticks have to wait: to them the handler itself would be the interrupted code. An interrupted
+// thread goes on on the same worker, because a compiler may hold the address of a thread_local
+// variable anywhere. Source of the method, signals that yield in user space, and of its limits: S.
+// Shiina, S. Iwasaki, K. Taura, P. Balaji, "Lightweight preemptive user-level threads", 2021
 // (doi:10.1145/3437801.3441610).
 #pragma once
 #include <atomic>

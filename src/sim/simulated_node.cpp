@@ -44,7 +44,7 @@ simulated_node::simulated_node(job& j, node_id self)
       protocols(
           *this, *this, j.in, stealing_of(j.model, j.in),
           j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,
-          [this](node_id node, const std::string& why) { lose(node, why); }, &messenger),
+          [this](node_id node, const std::string& why) { lose(node, why); }, {}, &messenger),
       worker_(std::make_unique<detail::place>(j.frames_->depot, *j.frames_, 0)) {
   worker_->node = self;
   worker_->nodes = j.model.nodes;

@@ -7,17 +7,22 @@
 
 namespace strata::detail {
 
+namespace {
+bool is_not_stopped(void* token) { return !static_cast<std::stop_token*>(token)->stop_requested(); }
+}  // namespace
+
 unparked condition_queue::wait(void (*unlock)(void*), void* lock, std::int64_t deadline_ns,
-                               bool interruptible) {
+                               std::stop_token* stop) {
   // Marked with the lock held, so whoever changes under it what we wait for sees the mark, and
   // finds us in the queue. Partner: notify().
   used_.store(true, std::memory_order_seq_cst);
   return park({.what = "condition variable",
                .address = this,
+               .still = stop != nullptr ? &is_not_stopped : nullptr,
                .then = unlock,
-               .argument = lock,
-               .deadline_ns = deadline_ns,
-               .interruptible = interruptible});
+               .argument = stop,
+               .then_argument = lock,
+               .deadline_ns = deadline_ns});
 }
 
 void condition_queue::notify(unsigned count) noexcept {

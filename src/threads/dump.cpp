@@ -172,7 +172,7 @@ class dump {
     if (seen != look::suspended) return true;
     const stack_copy copy{p.sp, p.memory};
     std::size_t number = 0;
-    for (const std::uintptr_t at : modules_.backtrace(p.sp, copy, frames_max)) {
+    for (const std::uintptr_t at : backtrace(modules_, p.sp, copy, frames_max)) {
       const std::string& text = modules_.describe(at);
       // How a stack is left is the same for all.
       if (number == 0 && is_ours(text)) continue;
@@ -204,7 +204,7 @@ class dump {
     const auto name = type.get().name;
     std::uintptr_t address = 0;
     std::memcpy(&address, &name, sizeof address);
-    if (!modules_.is_code(address)) return "?";
+    if (modules_.code_at(address) == nullptr) return "?";
     return std::string(plain_name(name()));
   }
 

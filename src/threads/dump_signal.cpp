@@ -88,7 +88,7 @@ dump_signal::dump_signal(std::string_view name) {
   std::memset(&ours, 0, sizeof ours);
   ours.sa_sigaction = &on_signal;
   ours.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigemptyset(&ours.sa_mask);
+  sigfillset(&ours.sa_mask);  // a tick would take us for the program (sched/ticker.hpp)
   sigaction(number, &ours, &w.before);
 }
 

@@ -174,7 +174,7 @@ int wait(int fd, short events, std::chrono::nanoseconds timeout) {
     detail::park({.what = "file descriptor",
                   .address = &w,
                   .then = &detail::watch,
-                  .argument = &w,
+                  .then_argument = &w,
                   .deadline_ns = deadline});
     {
       const detail::uninterrupted guard;

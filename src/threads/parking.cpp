@@ -76,11 +76,11 @@ bool enqueue(request& r, timers* clock) {
     if (clock != nullptr && how.deadline_ns != parking::never) clock->add(r.w, how.deadline_ns);
     b.append(r.w);
     b.lock.unlock();
-    if (how.then != nullptr) how.then(how.argument);
+    if (how.then != nullptr) how.then(how.then_argument);
     return true;
   }
   b.lock.unlock();
-  if (how.then != nullptr) how.then(how.argument);
+  if (how.then != nullptr) how.then(how.then_argument);
   return false;
 }
 

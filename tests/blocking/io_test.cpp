@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -13,8 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "../common/thread_states.hpp"
+#include "../sched/support.hpp"
 #include "strata/blocking.hpp"
-#include "strata/runtime.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -38,11 +38,7 @@ struct pair {
 
 class io_on : public testing::TestWithParam<unsigned> {
  protected:
-  static options settings() {
-    options o;
-    o.workers = GetParam();
-    return o;
-  }
+  static options settings() { return with_workers(GetParam()); }
 };
 
 // Far more than the kernel buffers, so both sides wait for each other.
@@ -105,19 +101,20 @@ TEST_P(io_on, reader_and_writer_of_one_descriptor) {
   rt.run([] {
     pair p(true);
     const std::string big(2'000'000, 'w');
-    thread writer([&] {
+    thread writer({.name = "writer"}, [&] {
       for (std::size_t done = 0; done < big.size();) {
         const ssize_t n = io::send(p.end[0], big.data() + done, big.size() - done, 0);
         ASSERT_GT(n, 0);
         done += static_cast<std::size_t>(n);
       }
     });
-    thread reader([&] {
+    thread reader({.name = "reader"}, [&] {
       char c = 0;
       EXPECT_EQ(io::recv(p.end[0], &c, 1, 0), 1);
       EXPECT_EQ(c, 'r');
     });
-    this_thread::sleep_for(5ms);  // both wait now, most probably
+    (void)text_when("writer", "waiting for file descriptor");
+    (void)text_when("reader", "waiting for file descriptor");
     std::vector<char> buffer(big.size());
     EXPECT_EQ(io::send(p.end[1], "r", 1, 0), 1);
     for (std::size_t done = 0; done < big.size();) {
@@ -141,7 +138,7 @@ TEST_P(io_on, connections_are_accepted) {
     ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), bytes), 0);
     ASSERT_EQ(listen(listener, 16), 0);
     ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &bytes), 0);
-    thread server([&] {
+    thread server({.name = "server"}, [&] {
       const int fd = io::accept(listener, nullptr, nullptr);
       ASSERT_GE(fd, 0);
       char text[6] = {};
@@ -149,7 +146,7 @@ TEST_P(io_on, connections_are_accepted) {
       EXPECT_STREQ(text, "hello");
       close(fd);
     });
-    this_thread::sleep_for(2ms);
+    (void)text_when("server", "waiting for file descriptor");
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ASSERT_EQ(io::connect(fd, reinterpret_cast<sockaddr*>(&address), bytes), 0) << errno;
     EXPECT_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, 0) << "its flags are as before";

@@ -5,9 +5,10 @@
 #include <cstring>
 #include <vector>
 
+#include "../common/thread_states.hpp"
 #include "../sched/support.hpp"
+#include "strata/blocking.hpp"
 #include "strata/condition_variable.hpp"
-#include "strata/dump_threads.hpp"
 #include "strata/mutex.hpp"
 #include "strata/semaphore.hpp"
 #include "strata/thread.hpp"
@@ -33,35 +34,22 @@ std::size_t count(const std::string& text, const std::string& what) {
   return n;
 }
 
-// The paragraph of the thread with this name.
-std::string paragraph(const std::string& text, const std::string& name) {
-  const auto begin = text.find("\"" + name + "\"");
-  if (begin == std::string::npos) return "";
-  return text.substr(begin, text.find("\nthread ", begin) - begin);
-}
-
-// The text once `name` is said to be `state`.
-std::string text_when(const std::string& name, const std::string& state) {
-  for (;;) {
-    std::string text = threads_text();
-    if (paragraph(text, name).find(state) != std::string::npos) return text;
-    this_thread::yield();
-  }
-}
-
 TEST(dump_threads, says_what_each_waits_for) {
   runtime rt(with_workers(2));
   rt.run([] {
     mutex m;
     binary_semaphore s(0);
+    std::atomic<bool> seen_asleep{false};
     m.lock();
     thread first({.name = "locker"}, [&] { std::lock_guard lock(m); });
     thread second({.name = "taker"}, [&] { s.acquire(); });
     thread third({.name = "joiner"}, [&] { second.join(); });
     thread fourth({.name = "sleeper", .stack_bytes = 64 * 1024}, [&] {
-      this_thread::sleep_for(std::chrono::milliseconds(50));
+      while (!seen_asleep) this_thread::sleep_for(std::chrono::milliseconds(1));
       s.acquire();
     });
+    (void)text_when("sleeper", "waiting for time to pass");
+    seen_asleep = true;
     (void)text_when("locker", "waiting for mutex at 0x");
     (void)text_when("taker", "waiting for semaphore at 0x");
     (void)text_when("joiner", "waiting for thread to end at 0x");
@@ -182,12 +170,12 @@ TEST(dump_signal, prints_on_the_signal_and_gives_the_handler_back) {
   sigaction(SIGUSR1, nullptr, &before);
   options o = with_workers(2);
   o.dump_signal = "USR1";
-  // Standard error, in a file that can be read meanwhile.
-  std::FILE* const file = std::tmpfile();
-  ASSERT_NE(file, nullptr);
+  // Standard error, where it can be waited for.
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
   std::fflush(stderr);
   const int kept = dup(STDERR_FILENO);
-  dup2(fileno(file), STDERR_FILENO);
+  dup2(ends[1], STDERR_FILENO);
   std::string text;
   {
     runtime rt(o);
@@ -197,18 +185,17 @@ TEST(dump_signal, prints_on_the_signal_and_gives_the_handler_back) {
       (void)text_when("sought", "waiting for semaphore");
       raise(SIGUSR1);
       while (text.find("\"sought\"") == std::string::npos) {
-        this_thread::sleep_for(std::chrono::milliseconds(1));
         char some[4096];
-        const auto n = pread(fileno(file), some, sizeof some, static_cast<off_t>(text.size()));
-        if (n > 0) text.append(some, static_cast<std::size_t>(n));
+        const auto n = io::read(ends[0], some, sizeof some);
+        ASSERT_GT(n, 0);
+        text.append(some, static_cast<std::size_t>(n));
       }
       s.release();
       t.join();
     });
   }
   dup2(kept, STDERR_FILENO);
-  close(kept);
-  std::fclose(file);
+  for (const int fd : {kept, ends[0], ends[1]}) close(fd);
   EXPECT_NE(text.find("strata: asked by a signal\n"), std::string::npos) << text;
   EXPECT_NE(text.find("2 workers,"), std::string::npos) << text;
   sigaction(SIGUSR1, nullptr, &now);

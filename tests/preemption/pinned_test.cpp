@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <vector>
 
-#include "strata/runtime.hpp"
+#include "../sched/support.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -15,17 +13,15 @@ using namespace std::chrono_literals;
 unsigned here() { return detail::this_worker().id; }
 
 TEST(pinned, threads_stay_on_their_worker) {
-  options o;
-  o.workers = 4;
-  runtime rt(o);
+  runtime rt(with_workers(4));
   rt.run([] {
     mutex m;
     condition_variable turn;
     barrier<> all(20);
     std::atomic<int> moved{0};
+    std::atomic<int> ready{0};
     std::vector<thread> makers;
     std::vector<std::vector<thread>> threads(4);
-    // Made on several workers, as far as those come to help.
     for (std::size_t k = 0; k < threads.size(); ++k) {
       makers.emplace_back([&, k] {
         for (int i = 0; i < 5; ++i) {
@@ -49,7 +45,9 @@ TEST(pinned, threads_stay_on_their_worker) {
             }
           });
         }
-        this_thread::sleep_for(1ms);
+        // Nobody goes on before each has a worker for itself.
+        ++ready;
+        if (ready_threads_are_stolen()) spin_until([&] { return ready == 4; });
       });
     }
     for (thread& t : makers) t.join();
@@ -60,9 +58,7 @@ TEST(pinned, threads_stay_on_their_worker) {
 }
 
 TEST(priority, above_zero_begins_first) {
-  options o;
-  o.workers = 1;
-  runtime rt(o);
+  runtime rt(with_workers(1));
   rt.run([] {
     std::vector<int> order;
     thread a([&] { order.push_back(1); });

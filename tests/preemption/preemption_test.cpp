@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
+#include <sys/syscall.h>
 
 #include <atomic>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "strata/detail/cpu.hpp"
+#include "../sched/support.hpp"
 #include "strata/fork_join.hpp"
-#include "strata/runtime.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -24,8 +24,7 @@ class preemption : public testing::TestWithParam<unsigned> {
 #endif
   }
   static options settings() {
-    options o;
-    o.workers = GetParam();
+    options o = with_workers(GetParam());
     o.preempt_us = 500;
     return o;
   }
@@ -109,6 +108,33 @@ TEST_P(preemption, allocation_locks_and_forks_survive_it) {
     EXPECT_EQ(counter, 8 * 2000);
   });
   EXPECT_EQ(rt.stats().live_frames, 0);
+}
+
+// A tick can come while the handler of another is still on top of a library's code, whose lock
+// nobody else would get if that were taken for code of the program.
+TEST_P(preemption, ticks_that_crowd_interrupt_no_library) {
+  runtime rt(settings());
+  rt.run([&] {
+    const pid_t worker = gettid();
+    std::atomic<bool> over{false};
+    std::thread crowd([&] {
+      for (int i = 0; i < 30'000; ++i) syscall(SYS_tgkill, getpid(), worker, SIGURG);
+      over = true;
+    });
+    std::vector<thread> threads;
+    for (unsigned i = 0; i < 8; ++i) {
+      threads.emplace_back(preemptible(), [&] {
+        for (std::size_t round = 0; !over; ++round) {
+          // Of sizes that the C library allocates with a lock.
+          std::vector<std::unique_ptr<char[]>> some;
+          for (std::size_t k = 0; k < 4; ++k)
+            some.push_back(std::make_unique<char[]>(2000 + (round * 7 + k) % 5000));
+        }
+      });
+    }
+    for (thread& t : threads) t.join();
+    crowd.join();
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(workers, preemption, testing::Values(1U, 2U, 4U));

@@ -41,13 +41,12 @@ CASE(join_detached) {
   pthread_t t;
   pthread_attr_init(&a);
   pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
-  sem_t stop;
+  static sem_t stop; /* the thread may outlive the case */
   sem_init(&stop, 0, 0);
   SAME(pthread_create(&t, &a, wait_on, &stop), 0);
   SAME(pthread_join(t, NULL), EINVAL);
   SAME(pthread_detach(t), EINVAL);
   sem_post(&stop);
-  usleep(20000);
   pthread_attr_destroy(&a);
 }
 CASE(tryjoin) {

@@ -42,9 +42,11 @@ constexpr T scaled(T normal, T sanitized) {
   return slow_build ? sanitized : normal;
 }
 
+// Of the policy that STRATA_TEST_POLICY names, if set: the same tests hold for all of them.
 inline options with_workers(unsigned workers) {
   options wanted;
   wanted.workers = workers;
+  if (const char* policy = std::getenv("STRATA_TEST_POLICY")) wanted.policy = policy;
   return wanted;
 }
 
@@ -88,6 +90,12 @@ auto fork_suspended(runtime& rt, F left, G right) {
 
 // Whether tests may rely on work being taken from an owner that does not answer.
 inline bool stealing_is_certain() { return detail::asymmetric_fences::available(); }
+
+// The same for threads and fibers that are ready: under the other policies they wait behind what
+// their worker does.
+inline bool ready_threads_are_stolen() {
+  return stealing_is_certain() && with_workers(1).policy == "steal";
+}
 
 #define STRATA_SKIP_UNLESS_STEALING_IS_CERTAIN()                \
   if (!::strata::test::stealing_is_certain())                   \

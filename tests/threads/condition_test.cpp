@@ -138,10 +138,6 @@ TYPED_TEST(any_condition, timeouts_and_notifications_meet) {
 }
 
 TEST(condition_variable_any, ends_with_a_stop_request) {
-#if defined(STRATA_TSAN)
-  // The C++ library's stop_callback tells threads apart by OS thread: docs/status.md.
-  GTEST_SKIP() << "std::stop_callback does not know our threads";
-#endif
   for (const unsigned workers : {1U, 4U}) {
     runtime rt(with_workers(workers));
     rt.run([] {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nobody waits for a mutex for ever because another takes it again and again.
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <vector>
 
-#include "strata/runtime.hpp"
+#include "../sched/support.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -14,9 +12,7 @@ namespace {
 class fairness : public testing::TestWithParam<unsigned> {};
 
 TEST_P(fairness, of_a_mutex_that_is_taken_again_at_once) {
-  options o;
-  o.workers = GetParam();
-  runtime rt(o);
+  runtime rt(with_workers(GetParam()));
   rt.run([] {
     mutex m;
     int got = 0;
@@ -42,9 +38,7 @@ TEST_P(fairness, of_a_mutex_that_is_taken_again_at_once) {
 
 // Insisting, giving up after a deadline and just trying, all at once.
 TEST_P(fairness, mixed_with_deadlines_and_attempts_still_excludes) {
-  options o;
-  o.workers = GetParam();
-  runtime rt(o);
+  runtime rt(with_workers(GetParam()));
   rt.run([] {
     timed_mutex m;
     std::atomic<int> inside{0};

@@ -136,7 +136,7 @@ TEST_P(mixed_on, work_from_outside_gets_in_among_those_who_yield) {
 // A thread that computes for long without a yield after it has woken another: the other runs
 // elsewhere meanwhile. It ends only when the other has.
 TEST(mixed, who_was_woken_runs_on_another_worker) {
-  STRATA_SKIP_UNLESS_STEALING_IS_CERTAIN();
+  if (!ready_threads_are_stolen()) GTEST_SKIP() << "it waits behind the thread that computes";
   runtime rt(with_workers(2));
   rt.run([] {
     for (int round = 0; round < 20; ++round) {

@@ -28,7 +28,8 @@ struct parking {
   bool (*still)(void*) = nullptr;
   // Done once the waiter can be found, on no particular stack: unlocks a mutex, for example.
   void (*then)(void*) = nullptr;
-  void* argument = nullptr;
+  void* argument = nullptr;          // of `still`
+  void* then_argument = nullptr;     // of `then`
   std::int64_t deadline_ns = never;  // on the monotonic clock
   bool interruptible = false;
 

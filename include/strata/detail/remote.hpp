@@ -89,6 +89,8 @@ class remote_nodes {
   virtual void get(global_address from, void* into, std::size_t bytes, global_address slot) = 0;
   // The token is the callee's now.
   virtual void invoke(worker& w, std::uint16_t node, task* token) = 0;
+  // The call stays where it is, and is completed when its result is back.
+  virtual void call(worker& w, std::uint16_t node, task& c) = 0;
   virtual void drop_in(global_address box, const void* item, std::size_t bytes) = 0;
   // The result of a call that came from `home`; or what it threw.
   virtual void give_back(global_address home, const std::exception_ptr& error, const void* value,

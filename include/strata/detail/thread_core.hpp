@@ -189,7 +189,11 @@ class jthread {
   }
   [[nodiscard]] std::stop_source get_stop_source() noexcept { return stop_; }
   [[nodiscard]] std::stop_token get_stop_token() const noexcept { return stop_.get_token(); }
-  bool request_stop() noexcept { return stop_.request_stop(); }
+  bool request_stop() noexcept {
+    // No timer may take the OS thread away: std::stop_callback remembers us by it.
+    const detail::uninterrupted guard;
+    return stop_.request_stop();
+  }
   [[nodiscard]] static unsigned hardware_concurrency() noexcept {
     return thread::hardware_concurrency();
   }

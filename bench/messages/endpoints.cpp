@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// What messages between threads cost. Alone, both threads are in one process; under
+// `strata run -n 2 --workers 1` the other one is on node 1. The first argument says what:
+//   latency BYTES N   half a round trip, N times
+//   stream BYTES N    one way, N messages, a window of 16 under way; bytes/s are BYTES / seconds
+//   call N            an empty call on node 1 (only on two nodes)
+//   crowd M N         M threads on each node send N messages each at random; seconds for each
+//   message
+// Prints one JSON object with the median seconds of one.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <strata/message.hpp>
+#include <strata/remote_thread.hpp>
+#include <strata/runtime.hpp>
+#include <strata/thread.hpp>
+#include <string_view>
+#include <vector>
+
+#include "bench/common/measure.hpp"
+
+namespace {
+
+using namespace strata;
+using bench::seconds_now;
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v.empty() ? 0 : v[v.size() / 2];
+}
+
+constexpr message_tag hello = 1, ball = 2, done = 3;
+
+void play_back(endpoint_id to, std::size_t bytes, std::uint64_t rounds) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(to, hello, mine.id());
+  std::vector<std::byte> buffer(bytes);
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    mine.receive(buffer, to, ball);
+    mine.send(to, ball, buffer);
+  }
+}
+
+double latency(std::size_t bytes, std::uint64_t rounds) {
+  endpoint& mine = this_thread::endpoint();
+  remote_thread other(on_node{static_cast<node_id_t>(num_nodes() - 1)},
+                      call<play_back>(mine.id(), bytes, rounds));
+  const auto to = mine.receive_value<endpoint_id>(any_endpoint, hello);
+  std::vector<std::byte> buffer(bytes);
+  std::vector<double> times;
+  const std::uint64_t each = std::max<std::uint64_t>(rounds / 200, 1);
+  double began = seconds_now();
+  for (std::uint64_t i = 1; i <= rounds; ++i) {
+    mine.send(to, ball, buffer);
+    mine.receive(buffer, to, ball);
+    if (i % each == 0) {
+      const double now = seconds_now();
+      times.push_back((now - began) / static_cast<double>(each) / 2);
+      began = now;
+    }
+  }
+  other.join();
+  return median(times);
+}
+
+constexpr std::size_t window = 16;
+
+void take_in(endpoint_id from, std::size_t bytes, std::uint64_t n) {
+  endpoint& mine = this_thread::endpoint();
+  std::vector<std::vector<std::byte>> buffers(window, std::vector<std::byte>(bytes));
+  std::array<transfer, window> receives;
+  for (std::size_t i = 0; i < window && i < n; ++i)
+    receives[i] = mine.start_receive(buffers[i], from, ball);
+  mine.send_value(from, hello, mine.id());
+  for (std::uint64_t i = 0; i < n; ++i) {
+    receives[i % window].wait();
+    if (i + window < n) receives[i % window] = mine.start_receive(buffers[i % window], from, ball);
+  }
+  mine.send_value(from, done, 0);
+}
+
+double stream(std::size_t bytes, std::uint64_t n) {
+  endpoint& mine = this_thread::endpoint();
+  std::vector<std::vector<std::byte>> buffers(window, std::vector<std::byte>(bytes, std::byte{1}));
+  std::vector<double> times;
+  for (int repetition = 0; repetition < 7; ++repetition) {
+    remote_thread other(on_node{static_cast<node_id_t>(num_nodes() - 1)},
+                        call<take_in>(mine.id(), bytes, n));
+    const auto to = mine.receive_value<endpoint_id>(any_endpoint, hello);
+    std::array<transfer, window> sends;
+    const double began = seconds_now();
+    for (std::uint64_t i = 0; i < n; ++i) {
+      if (i >= window) sends[i % window].wait();
+      sends[i % window] = mine.start_send(to, ball, buffers[i % window]);
+    }
+    (void)mine.receive_value<int>(to, done);
+    times.push_back((seconds_now() - began) / static_cast<double>(n));
+    wait_all(sends);
+    other.join();
+  }
+  return median(times);
+}
+
+void nothing() {}
+
+double calls(std::uint64_t n) {
+  const on_node there{static_cast<node_id_t>(num_nodes() - 1)};
+  std::vector<double> times;
+  const std::uint64_t each = std::max<std::uint64_t>(n / 200, 1);
+  for (std::uint64_t i = 0; i < n; i += each) {
+    const double began = seconds_now();
+    for (std::uint64_t k = 0; k < each; ++k) call<nothing>(there);
+    times.push_back((seconds_now() - began) / static_cast<double>(each));
+  }
+  return median(times);
+}
+
+// Sends n messages at random and receives until it has been told that all have.
+void talk(endpoint_id book, std::uint64_t me, std::uint64_t n) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(book, hello, mine.id());
+  const message names = mine.receive_message(book, hello);
+  const auto* const all = reinterpret_cast<const endpoint_id*>(names.content.data());
+  const std::size_t count = names.content.size() / sizeof(endpoint_id);
+  thread receives([&mine, book] {
+    std::array<std::byte, 64> buffer;
+    std::uint64_t received = 0;
+    for (;;) {
+      const message_info m = mine.receive(buffer);
+      if (m.source != book) {
+        ++received;
+      } else if (m.tag == done) {
+        break;
+      } else {
+        mine.send_value(book, ball, received);
+      }
+    }
+  });
+  std::uint64_t random = me * 2 + 1;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    mine.send_value(all[(random >> 33) % count], static_cast<message_tag>(random >> 40), i);
+  }
+  mine.send_value(book, done, n);
+  receives.join();
+}
+
+double crowd(std::uint64_t threads, std::uint64_t n) {
+  endpoint& book = this_thread::endpoint();
+  const std::uint64_t count = threads * num_nodes();
+  std::vector<remote_thread> running;
+  for (std::uint64_t i = 0; i < count; ++i)
+    running.emplace_back(on_node{static_cast<node_id_t>(i % num_nodes())},
+                         call<talk>(book.id(), i, n));
+  std::vector<endpoint_id> all;
+  for (std::uint64_t i = 0; i < count; ++i)
+    all.push_back(book.receive_value<endpoint_id>(any_endpoint, hello));
+  const double began = seconds_now();
+  for (const endpoint_id e : all) book.send(e, hello, bytes_of(all));
+  for (std::uint64_t i = 0; i < count; ++i)
+    (void)book.receive_value<std::uint64_t>(any_endpoint, done);
+  // All are sent; how many have arrived?
+  std::uint64_t received = 0;
+  while (received != count * n) {
+    received = 0;
+    for (const endpoint_id e : all) book.send_value(e, hello, 0);
+    for (std::uint64_t i = 0; i < count; ++i)
+      received += book.receive_value<std::uint64_t>(any_endpoint, ball);
+  }
+  const double seconds = seconds_now() - began;
+  for (const endpoint_id e : all) book.send_value(e, done, 0);
+  for (remote_thread& t : running) t.join();
+  return seconds / static_cast<double>(count * n);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  runtime rt(options::parse(argc, argv));
+  const auto number = [&](int i) -> std::uint64_t {
+    return argc > i ? std::strtoull(argv[i], nullptr, 10) : 1;
+  };
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  const double seconds = rt.run([&] {
+    if (what == "latency") return latency(number(2), number(3));
+    if (what == "stream") return stream(number(2), number(3));
+    if (what == "call") return calls(number(2));
+    if (what == "crowd") return crowd(number(2), number(3));
+    return -1.0;
+  });
+  if (seconds < 0) {
+    std::fputs("usage: endpoints latency BYTES N | stream BYTES N | call N | crowd M N\n", stderr);
+    return 2;
+  }
+  std::printf("{\"impl\": \"strata\", \"seconds\": %.9g, \"ok\": true}\n", seconds);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names for what the threads of a job share: an endpoint, the address of data, anything of up to 64
+// bytes (pCoR's directory: requirements P1, P3).
+//
+//   strata::publish("results", box.id());                       // on one node
+//   auto box = strata::await_name<strata::endpoint_id>("results");  // on any other
+//
+// A name belongs to the node that its hash chooses; every node remembers what it has asked for, so
+// a second look-up costs no message. Withdrawing a name makes all nodes forget it before it
+// returns.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
+#include "strata/error.hpp"
+
+namespace strata {
+
+/// The name is taken.
+class name_in_use_error : public error {
+ public:
+  using error::error;
+};
+
+namespace detail {
+
+inline constexpr std::size_t name_bytes_max = 63;
+inline constexpr std::size_t published_bytes_max = 64;
+
+// What travels.
+struct resource_name {
+  std::array<char, name_bytes_max + 1> text{};
+  [[nodiscard]] std::string_view view() const noexcept { return text.data(); }
+};
+struct published_value {
+  std::uint64_t type = 0;  // see type_mark
+  std::uint32_t bytes = 0;
+  bool found = false;
+  std::array<std::byte, published_bytes_max> data{};
+};
+
+// Tells types apart in the processes of one program.
+template <class T>
+constexpr std::uint64_t type_mark() noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : std::string_view(__PRETTY_FUNCTION__))
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+// Throws misuse_error: empty, too long, with a zero in it.
+resource_name checked_name(std::string_view name);
+void publish_value(const resource_name& name, const published_value& v);
+published_value look_up(const resource_name& name, bool waits);
+[[noreturn]] void refuse_type(const resource_name& name);
+
+template <class T>
+T value_as(const resource_name& name, const published_value& v) {
+  if (v.type != type_mark<T>()) refuse_type(name);
+  T value;
+  std::memcpy(&value, v.data.data(), sizeof(T));
+  return value;
+}
+
+}  // namespace detail
+
+/// Makes `value` known under `name` (1 to 63 bytes) to the whole job. Suspends until it is. Throws
+/// name_in_use_error, misuse_error for a name that cannot be and outside a runtime,
+/// node_lost_error.
+template <class T>
+requires(std::is_trivially_copyable_v<T> &&
+         sizeof(T) <= detail::published_bytes_max) void publish(std::string_view name,
+                                                                const T& value) {
+  detail::published_value v;
+  v.type = detail::type_mark<T>();
+  v.bytes = sizeof(T);
+  std::memcpy(v.data.data(), &value, sizeof(T));
+  detail::publish_value(detail::checked_name(name), v);
+}
+
+/// What is known under that name, or nothing. Suspends when this node has not asked before. Throws
+/// misuse_error if it is of another type; node_lost_error.
+template <class T>
+std::optional<T> find_name(std::string_view name) {
+  const detail::resource_name n = detail::checked_name(name);
+  const detail::published_value v = detail::look_up(n, false);
+  if (!v.found) return std::nullopt;
+  return detail::value_as<T>(n, v);
+}
+
+/// The same, and suspends until somebody has published it.
+template <class T>
+T await_name(std::string_view name) {
+  const detail::resource_name n = detail::checked_name(name);
+  return detail::value_as<T>(n, detail::look_up(n, true));
+}
+
+/// Takes the name back; true if there was one. No node remembers it when this returns. Suspends.
+bool withdraw(std::string_view name);
+
+}  // namespace strata

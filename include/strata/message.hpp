@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between any threads of a job, wherever they are (pCoR: requirements P3 to P14).
+//
+//   strata::endpoint& mine = strata::this_thread::endpoint();
+//   mine.send(other, 7, strata::bytes_of(numbers));             // returns when `numbers` may
+//   change const strata::message_info m = mine.receive(buffer);        // from anybody, with any
+//   tag
+//
+// An endpoint is where messages arrive. Any number of them share the node's few connections.
+// Waiting suspends the calling thread or task, not its worker; nothing here may be called in a
+// fiber.
+//
+// Order: messages of one thread from one endpoint to another are matched in the order in which they
+// were sent. Visibility: who has received a message sees what its sender did before sending it.
+// Memory: a node keeps at most 64 KiB of unreceived messages for each pair of sending node and
+// endpoint. Whoever sends more waits, or its transfer does; nothing is dropped.
+//
+// Paths, chosen by location: within a process the bytes are copied once, or not at all when they
+// are handed over as a std::vector; between processes of one host messages above 16 KiB are copied
+// once, by the receiver, where the kernel permits it (process_vm_readv); everything else goes
+// through the transports of the job.
+#pragma once
+#include <chrono>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "strata/detail/deadline.hpp"
+#include "strata/detail/parking.hpp"
+#include "strata/error.hpp"
+#include "strata/global_ptr.hpp"
+
+namespace strata {
+
+namespace messages {
+struct port;
+struct request;
+}  // namespace messages
+
+/// The name of an endpoint in its job: a value of 8 bytes that can travel in tokens, calls and
+/// messages. Never used twice within a job, up to 16 million endpoints made at one place of a
+/// node's table.
+class endpoint_id {
+ public:
+  /// No endpoint; as a source in a receive: any.
+  constexpr endpoint_id() noexcept = default;
+  /// Where it lives.
+  [[nodiscard]] constexpr node_id_t node() const noexcept {
+    return static_cast<node_id_t>(bits_ >> 48);
+  }
+  constexpr explicit operator bool() const noexcept { return bits_ != 0; }
+  friend constexpr auto operator<=>(endpoint_id, endpoint_id) noexcept = default;
+
+  /// Everything as one word, for the runtime and for hashing.
+  [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return bits_; }
+  static constexpr endpoint_id from_bits(std::uint64_t bits) noexcept {
+    endpoint_id id;
+    id.bits_ = bits;
+    return id;
+  }
+
+ private:
+  std::uint64_t bits_ = 0;
+};
+
+inline constexpr endpoint_id any_endpoint{};
+
+/// What a message is about, up to the program.
+using message_tag = std::uint32_t;
+/// In a receive: any tag. Not to be sent.
+inline constexpr message_tag any_tag = UINT32_MAX;
+
+/// What is known of a message: where it comes from, where it went, and its size in bytes.
+struct message_info {
+  endpoint_id source{};
+  endpoint_id target{};
+  message_tag tag = 0;
+  std::size_t bytes = 0;
+};
+
+/// A message with its bytes.
+struct message : message_info {
+  std::vector<std::byte> content{};
+};
+
+/// The endpoint at the other side has ended, or never was.
+class endpoint_closed_error : public error {
+ public:
+  endpoint_closed_error(endpoint_id which, const std::string& what) : error(what), which_(which) {}
+  [[nodiscard]] endpoint_id which() const noexcept { return which_; }
+
+ private:
+  endpoint_id which_;
+};
+
+/// A message is larger than the buffer of the receive that it fits. It is still there, to be
+/// received with more room.
+class message_too_large_error : public error {
+ public:
+  message_too_large_error(const message_info& which, const std::string& what)
+      : error(what), which_(which) {}
+  [[nodiscard]] const message_info& which() const noexcept { return which_; }
+
+ private:
+  message_info which_;
+};
+
+/// A send or a receive in progress. Movable; used by one thread at a time.
+class transfer {
+ public:
+  /// None.
+  transfer() noexcept = default;
+  transfer(transfer&&) noexcept = default;
+  /// As the destructor does, first.
+  transfer& operator=(transfer&& other) noexcept;
+  /// Cancels it if it has not ended; if it cannot be cancelled any more, waits for its end.
+  ~transfer();
+
+  /// False for a default-constructed or moved-from transfer, and after wait().
+  [[nodiscard]] bool valid() const noexcept { return request_ != nullptr; }
+  /// Whether it has ended: wait() will not suspend. Never blocks. Throws misuse_error if not
+  /// valid().
+  [[nodiscard]] bool test() const;
+  /// Suspends the caller until it has ended, and returns what was transferred; not valid()
+  /// afterwards. Throws endpoint_closed_error, message_too_large_error, node_lost_error,
+  /// misuse_error (a handle used twice).
+  message_info wait();
+  /// The same with a limit: nothing when the time is over first, and the transfer goes on.
+  template <class Rep, class Period>
+  std::optional<message_info> wait_for(const std::chrono::duration<Rep, Period>& time) {
+    return wait_until_ns(detail::deadline_after(time));
+  }
+  /// True if it had not begun, and never will: for a receive, no message has been matched; for a
+  /// send, the message still waits on this node. Not valid() afterwards then. False: wait() for it.
+  bool cancel();
+
+ private:
+  friend class endpoint;
+  friend std::size_t wait_any(std::span<transfer> transfers);
+  struct release {
+    void operator()(messages::request* r) const noexcept;
+  };
+  explicit transfer(messages::request* r) noexcept : request_(r) {}
+  std::optional<message_info> wait_until_ns(std::int64_t deadline_ns);
+
+  std::unique_ptr<messages::request, release> request_;
+};
+
+/// Suspends the caller until one of them has ended, and returns which; wait() on it does not
+/// suspend. Those that are not valid() are passed over. Throws misuse_error if none is valid().
+std::size_t wait_any(std::span<transfer> transfers);
+/// wait() for all valid ones; rethrows the first error when all have ended.
+void wait_all(std::span<transfer> transfers);
+
+/// The bytes of a value or of an array of values.
+template <class T>
+requires std::is_trivially_copyable_v<T> std::span<const std::byte> bytes_of(const T& value)
+noexcept { return std::as_bytes(std::span(&value, 1)); }
+template <class T>
+requires std::is_trivially_copyable_v<T> std::span<const std::byte> bytes_of(
+    const std::vector<T>& values)
+noexcept { return std::as_bytes(std::span(values)); }
+
+/// Where messages arrive, on the node that makes it. Any thread of that node may send from it and
+/// receive from it; when several do, which of them gets a message is up to their patterns.
+class endpoint {
+ public:
+  /// Throws misuse_error outside a runtime, error when the node has 16 million.
+  endpoint();
+  endpoint(endpoint&& other) noexcept;
+  endpoint& operator=(endpoint&& other) noexcept;
+  /// Messages that have not been received are dropped; receives in progress, and sends to here,
+  /// throw endpoint_closed_error.
+  ~endpoint();
+
+  [[nodiscard]] endpoint_id id() const noexcept { return id_; }
+
+  // ---- sending ----
+  /// Returns when `bytes` may change: the message has been copied or received. Suspends while the
+  /// target has no room. Throws endpoint_closed_error if the target is known to have ended (with
+  /// certainty if the message had to wait for the target), node_lost_error, misuse_error for
+  /// any_tag or no such node.
+  void send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes);
+  /// Hands the bytes over: within a process nothing is copied.
+  void send(endpoint_id to, message_tag tag, std::vector<std::byte>&& bytes);
+  /// One value.
+  template <class T>
+  requires std::is_trivially_copyable_v<T>
+  void send_value(endpoint_id to, message_tag tag, const T& value) {
+    send(to, tag, bytes_of(value));
+  }
+  /// Returns at once; `bytes` must stay as they are until the transfer has ended. Nothing is copied
+  /// on this node if the message is above 16 KiB.
+  [[nodiscard]] transfer start_send(endpoint_id to, message_tag tag,
+                                    std::span<const std::byte> bytes);
+  /// As start_send(), and the transfer ends when the message has been matched with a receive.
+  [[nodiscard]] transfer start_synchronous_send(endpoint_id to, message_tag tag,
+                                                std::span<const std::byte> bytes);
+
+  // ---- receiving ----
+  /// The oldest message that fits the pattern, once there is one, into `buffer`. Suspends. Throws
+  /// message_too_large_error, which leaves the message there; node_lost_error.
+  message_info receive(std::span<std::byte> buffer, endpoint_id from = any_endpoint,
+                       message_tag tag = any_tag);
+  /// The same whatever its size; bytes that were handed over within a process are not copied.
+  message receive_message(endpoint_id from = any_endpoint, message_tag tag = any_tag);
+  /// One value, which must have T's size: otherwise throws message_too_large_error, or misuse_error
+  /// for a smaller message, which is then lost.
+  template <class T>
+  requires std::is_trivially_copyable_v<T> T receive_value(endpoint_id from = any_endpoint,
+                                                           message_tag tag = any_tag) {
+    T value;
+    if (receive(std::as_writable_bytes(std::span(&value, 1)), from, tag).bytes != sizeof(T))
+      refuse_size();
+    return value;
+  }
+  /// Returns at once; `buffer` is the transfer's until it has ended.
+  [[nodiscard]] transfer start_receive(std::span<std::byte> buffer, endpoint_id from = any_endpoint,
+                                       message_tag tag = any_tag);
+
+  /// The oldest message that fits and has not been received, if there is one; it stays. Never
+  /// blocks.
+  [[nodiscard]] std::optional<message_info> probe(endpoint_id from = any_endpoint,
+                                                  message_tag tag = any_tag);
+  /// Suspends until there is one. Another thread that receives here may be faster.
+  message_info wait_probe(endpoint_id from = any_endpoint, message_tag tag = any_tag);
+
+ private:
+  [[noreturn]] static void refuse_size();
+  messages::port& open_port() const;
+
+  messages::port* port_ = nullptr;
+  endpoint_id id_;
+};
+
+namespace this_thread {
+/// The calling thread's or task's own endpoint, made at the first call and ended with the thread.
+strata::endpoint& endpoint();
+}  // namespace this_thread
+
+}  // namespace strata
+
+template <>
+struct std::hash<strata::endpoint_id> {
+  std::size_t operator()(strata::endpoint_id id) const noexcept {
+    return std::hash<std::uint64_t>()(id.bits());
+  }
+};

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls and threads on a node that the program names (pCoR: requirement P2).
+//
+//   double near = strata::call<distance>(strata::on_node{2}, a, b);   // made on node 2
+//   strata::remote_thread t(strata::on_node{3}, [](int seed) { search(seed); }, 42);
+//   t.join();
+//
+// What travels is the function's identity and its arguments, so the function is known at compile
+// time (a function, or a lambda that captures nothing) and the arguments are trivially copyable.
+// Where it does not matter which node makes a call, leave that to the runtime: strata/call.hpp.
+#pragma once
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "strata/call.hpp"
+#include "strata/detail/thread_core.hpp"
+
+namespace strata {
+
+/// The node that is to make a call.
+struct on_node {
+  node_id_t number;
+};
+
+namespace detail {
+
+// Sends t there; its join is completed when the result, or what was thrown, is back. Throws
+// misuse_error if there is no such node.
+void call_on(node_id_t node, task& t);
+
+// A call on another node, for as long as it is awaited.
+template <class Call>
+struct remote_call {
+  explicit remote_call(const Call& c) : call(c), there(call) {}
+  Call call;
+  fork_task<Call> there;
+};
+
+struct remote_thread_state {
+  virtual ~remote_thread_state() = default;
+  virtual void join() = 0;
+};
+
+template <class Call>
+struct remote_thread_of final : remote_thread_state {
+  remote_thread_of(on_node where, const Call& c) : made(c) {
+    if (where.number == node_id()) {
+      here = thread([this] {
+        auto f = [this] { (void)made.call(); };
+        result.capture(f);
+      });
+    } else {
+      call_on(where.number, made.there);
+    }
+  }
+  void join() override {
+    if (here.joinable()) {
+      here.join();
+      result.take();
+    } else {
+      made.there.join.wait();
+      (void)made.there.out.take();
+    }
+  }
+  remote_call<Call> made;
+  thread here;  // on the calling node
+  outcome<void> result;
+};
+
+}  // namespace detail
+
+/// f(arguments...) on that node: `auto r = call<f>(on_node{2}, x, y)`. Suspends the caller until
+/// the result is back. On the caller's own node it is a plain call. Rethrows: what f threw, as
+/// remote_error if it was on another node. Throws misuse_error for a node that does not exist,
+/// node_lost_error when it is lost.
+template <auto Function, class... Arguments>
+auto call(on_node where, const Arguments&... arguments) ->
+    typename travelling_call<Function, Arguments...>::result {
+  const travelling_call<Function, Arguments...> c(arguments...);
+  if (where.number == node_id()) return c();
+  detail::require_stack();
+  detail::remote_call<travelling_call<Function, Arguments...>> away(c);
+  detail::call_on(where.number, away.there);
+  away.there.join.wait();
+  if constexpr (std::is_void_v<typename travelling_call<Function, Arguments...>::result>) {
+    (void)away.there.out.take();
+  } else {
+    return away.there.out.take();
+  }
+}
+
+/// A thread on a node of the program's choice.
+class remote_thread {
+ public:
+  /// None.
+  remote_thread() noexcept = default;
+  /// Begins a call there; what it returns is dropped. Throws misuse_error for a node that does not
+  /// exist, and outside a runtime.
+  template <auto Function, class... Arguments>
+  remote_thread(on_node where, const travelling_call<Function, Arguments...>& c)
+      : state_(std::make_unique<detail::remote_thread_of<travelling_call<Function, Arguments...>>>(
+            where, c)) {}
+  /// The same for a lambda that captures nothing, or another function object without state.
+  template <class F, class... Arguments>
+  requires(std::is_empty_v<F>&& std::is_default_constructible_v<F>)
+      remote_thread(on_node where, F, const Arguments&... arguments)
+      : remote_thread(where, travelling_call<F{}, Arguments...>(arguments...)) {}
+  remote_thread(remote_thread&&) noexcept = default;
+  /// std::terminate() if *this is joinable().
+  remote_thread& operator=(remote_thread&& other) noexcept {
+    if (joinable()) std::terminate();
+    state_ = std::move(other.state_);
+    return *this;
+  }
+  /// std::terminate() if joinable().
+  ~remote_thread() {
+    if (joinable()) std::terminate();
+  }
+
+  [[nodiscard]] bool joinable() const noexcept { return state_ != nullptr; }
+  /// Suspends the caller until it has ended; what it did on its node is done. Rethrows what it
+  /// threw, as remote_error if it was on another node. Throws misuse_error if not joinable(),
+  /// node_lost_error.
+  void join() {
+    if (!joinable()) throw misuse_error("join() for a remote_thread that is not joinable()");
+    const auto state = std::move(state_);
+    state->join();
+  }
+  /// Nobody waits for it any more; what it throws is dropped.
+  void detach() {
+    if (!joinable()) throw misuse_error("detach() for a remote_thread that is not joinable()");
+    thread([state = std::move(state_)] {
+      try {
+        state->join();
+      } catch (...) {  // nobody waits for it
+      }
+    }).detach();
+  }
+
+ private:
+  std::unique_ptr<detail::remote_thread_state> state_;
+};
+
+/// Calls f(arguments...) on every node at once, as a thread each, and waits for all of them.
+/// Rethrows the first error. f: as for remote_thread.
+template <class F, class... Arguments>
+void on_every_node(F f, const Arguments&... arguments) {
+  std::vector<remote_thread> threads;
+  for (unsigned n = 0; n < num_nodes(); ++n)
+    threads.emplace_back(on_node{static_cast<node_id_t>(n)}, f, arguments...);
+  std::exception_ptr first;
+  for (remote_thread& t : threads) {
+    try {
+      t.join();
+    } catch (...) {
+      if (first == nullptr) first = std::current_exception();
+    }
+  }
+  if (first != nullptr) std::rethrow_exception(first);
+}
+
+}  // namespace strata

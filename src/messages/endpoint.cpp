@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// strata/message.hpp for the program: what it may ask for, and who is asked.
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "messages/messenger.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/detail/join.hpp"
+#include "strata/message.hpp"
+#include "strata/thread_specific.hpp"
+
+namespace strata {
+
+using messages::action;
+using messages::request;
+
+namespace {
+
+messages::messenger& office_of_caller() {
+  const detail::worker& w = detail::this_worker();
+  if (w.owner == nullptr) throw misuse_error("an endpoint can only be made within a runtime");
+  return *w.owner->messenger;
+}
+
+// Before anything of the request is anywhere: a fiber could not wait for it.
+void check_caller() {
+  if (detail::this_worker().owner != nullptr) detail::require_stack();
+}
+
+void prepare_send(request& r, action what, messages::port& from, endpoint_id source, endpoint_id to,
+                  message_tag tag, std::span<const std::byte> bytes) {
+  if (tag == any_tag) throw misuse_error("any_tag is for receives only");
+  if (!to) throw misuse_error("a message to no endpoint");
+  check_caller();
+  r.what = what;
+  r.office = from.office;
+  r.mine = &from;
+  r.from = bytes;
+  r.info = {source, to, tag, bytes.size()};
+}
+
+void prepare_receive(request& r, action what, messages::port& at, endpoint_id mine,
+                     endpoint_id from, message_tag tag) {
+  check_caller();
+  r.what = what;
+  r.office = at.office;
+  r.mine = &at;
+  r.wanted = {from, tag};
+  r.info.target = mine;
+}
+
+message_info finish(request& r) {
+  r.wait();
+  return r.result();
+}
+
+}  // namespace
+
+// ---- transfers ----
+
+void transfer::release::operator()(request* r) const noexcept {
+  if (!r->is_done() && !r->office->cancel(*r)) r->wait();
+  delete r;
+}
+
+transfer& transfer::operator=(transfer&& other) noexcept {
+  request_ = std::move(other.request_);
+  return *this;
+}
+transfer::~transfer() = default;
+
+bool transfer::test() const {
+  if (request_ == nullptr) throw misuse_error("test() for a transfer that is not valid()");
+  return request_->is_done();
+}
+
+message_info transfer::wait() {
+  if (request_ == nullptr) throw misuse_error("wait() for a transfer that is not valid()");
+  const detail::uninterrupted guard;
+  request_->wait();
+  return std::exchange(request_, nullptr)->result();
+}
+
+std::optional<message_info> transfer::wait_until_ns(std::int64_t deadline_ns) {
+  if (request_ == nullptr) throw misuse_error("wait_for() for a transfer that is not valid()");
+  const detail::uninterrupted guard;
+  if (!request_->wait(deadline_ns)) return std::nullopt;
+  return std::exchange(request_, nullptr)->result();
+}
+
+bool transfer::cancel() {
+  if (request_ == nullptr) throw misuse_error("cancel() for a transfer that is not valid()");
+  const detail::uninterrupted guard;
+  if (!request_->office->cancel(*request_)) return false;
+  request_.reset();
+  return true;
+}
+
+namespace {
+struct several {
+  std::span<request* const> requests;
+  const void* address;
+  // With the queue of `address` locked.
+  static bool all_wait(void* self) {
+    const auto& s = *static_cast<several*>(self);
+    for (request* const r : s.requests) {
+      if (r != nullptr && !r->announce_to(s.address)) return false;
+    }
+    return true;
+  }
+};
+}  // namespace
+
+std::size_t wait_any(std::span<transfer> transfers) {
+  const detail::uninterrupted guard;
+  std::vector<request*> requests;
+  bool any = false;
+  for (const transfer& t : transfers) {
+    requests.push_back(t.request_.get());
+    any |= t.valid();
+  }
+  if (!any) throw misuse_error("wait_any() for transfers of which none is valid()");
+  several all{requests, requests.data()};
+  const auto ended = [&]() -> std::size_t {
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (requests[i] != nullptr && requests[i]->is_done()) return i;
+    }
+    return requests.size();
+  };
+  std::size_t found = ended();
+  while (found == requests.size()) {
+    detail::park({.what = "one of several messages",
+                  .address = all.address,
+                  .still = &several::all_wait,
+                  .argument = &all});
+    found = ended();
+  }
+  for (request* const r : requests) {
+    if (r != nullptr) r->withdraw(all.address);
+  }
+  return found;
+}
+
+void wait_all(std::span<transfer> transfers) {
+  std::exception_ptr first;
+  for (transfer& t : transfers) {
+    try {
+      if (t.valid()) t.wait();
+    } catch (...) {
+      if (first == nullptr) first = std::current_exception();
+    }
+  }
+  if (first != nullptr) std::rethrow_exception(first);
+}
+
+// ---- endpoints ----
+
+endpoint::endpoint() {
+  const detail::uninterrupted guard;
+  port_ = &office_of_caller().open();
+  id_ = port_->id;  // nobody else knows it yet
+}
+
+endpoint::endpoint(endpoint&& other) noexcept
+    : port_(std::exchange(other.port_, nullptr)), id_(std::exchange(other.id_, {})) {}
+
+endpoint& endpoint::operator=(endpoint&& other) noexcept {
+  std::swap(port_, other.port_);
+  std::swap(id_, other.id_);
+  return *this;
+}
+
+endpoint::~endpoint() {
+  const detail::uninterrupted guard;
+  if (port_ != nullptr) port_->office->close(id_, *port_);
+}
+
+messages::port& endpoint::open_port() const {
+  if (port_ == nullptr) throw misuse_error("an endpoint that has been moved from");
+  return *port_;
+}
+
+void endpoint::refuse_size() {
+  throw misuse_error("receive_value(): the message is smaller than the value");
+}
+
+void endpoint::send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes) {
+  const detail::uninterrupted guard;
+  request r;
+  prepare_send(r, action::send, open_port(), id_, to, tag, bytes);
+  r.office->send(r);
+  finish(r);
+}
+
+void endpoint::send(endpoint_id to, message_tag tag, std::vector<std::byte>&& bytes) {
+  const detail::uninterrupted guard;
+  std::vector<std::byte> mine = std::move(bytes);
+  request r;
+  prepare_send(r, action::send, open_port(), id_, to, tag, mine);
+  r.whole = &mine;
+  r.office->send(r);
+  finish(r);
+}
+
+transfer endpoint::start_send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes) {
+  const detail::uninterrupted guard;
+  auto r = std::make_unique<request>();
+  prepare_send(*r, action::send, open_port(), id_, to, tag, bytes);
+  r->office->send(*r);
+  return transfer(r.release());
+}
+
+transfer endpoint::start_synchronous_send(endpoint_id to, message_tag tag,
+                                          std::span<const std::byte> bytes) {
+  const detail::uninterrupted guard;
+  auto r = std::make_unique<request>();
+  prepare_send(*r, action::send_synchronously, open_port(), id_, to, tag, bytes);
+  r->office->send(*r);
+  return transfer(r.release());
+}
+
+message_info endpoint::receive(std::span<std::byte> buffer, endpoint_id from, message_tag tag) {
+  const detail::uninterrupted guard;
+  request r;
+  prepare_receive(r, action::receive, open_port(), id_, from, tag);
+  r.into = buffer;
+  r.office->receive(r);
+  return finish(r);
+}
+
+message endpoint::receive_message(endpoint_id from, message_tag tag) {
+  const detail::uninterrupted guard;
+  request r;
+  message m;
+  prepare_receive(r, action::receive, open_port(), id_, from, tag);
+  r.whole = &m.content;
+  r.office->receive(r);
+  static_cast<message_info&>(m) = finish(r);
+  return m;
+}
+
+transfer endpoint::start_receive(std::span<std::byte> buffer, endpoint_id from, message_tag tag) {
+  const detail::uninterrupted guard;
+  auto r = std::make_unique<request>();
+  prepare_receive(*r, action::receive, open_port(), id_, from, tag);
+  r->into = buffer;
+  r->office->receive(*r);
+  return transfer(r.release());
+}
+
+std::optional<message_info> endpoint::probe(endpoint_id from, message_tag tag) {
+  const detail::uninterrupted guard;
+  messages::port& p = open_port();
+  return p.office->probe(p, id_, {from, tag});
+}
+
+message_info endpoint::wait_probe(endpoint_id from, message_tag tag) {
+  const detail::uninterrupted guard;
+  request r;
+  prepare_receive(r, action::probe, open_port(), id_, from, tag);
+  r.office->receive(r);
+  return finish(r);
+}
+
+endpoint& this_thread::endpoint() {
+  static thread_specific_ptr<strata::endpoint> own;
+  if (own.get() == nullptr) own.reset(new strata::endpoint);
+  return *own;
+}
+
+}  // namespace strata

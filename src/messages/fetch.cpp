@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Large messages: the receiver fetches them once they are matched, out of the sender's memory or in
+// pieces. (Requirements P9, P10.)
+#include <algorithm>
+#include <cstring>
+
+#include "messages/messenger.hpp"
+#include "messages/vm_read.hpp"
+#include "strata/runtime.hpp"
+
+namespace strata::messages {
+
+using cluster::kind;
+using std::memory_order_relaxed;
+
+namespace {
+
+// A handler reads so much itself; more would keep other messages waiting.
+constexpr std::size_t read_in_handler_max = std::size_t{64} << 10;
+// What is asked for at once, and what may be under way.
+constexpr std::size_t pull_bytes = std::size_t{512} << 10;
+constexpr std::size_t under_way_max = 2 * pull_bytes;
+
+}  // namespace
+
+void messenger::begin_fetch(const message_info& m, const arrival::offered& offer, request& receive,
+                            bool in_handler) {
+  std::span<std::byte> into = receive.into;
+  if (receive.whole != nullptr) {
+    try {
+      receive.whole->resize(m.bytes);
+    } catch (const std::exception&) {  // no memory for it
+      post(m.source.node(), kind::closed, closed_head{m.target.bits(), offer.id});
+      return receive.finish(outcome::too_large);
+    }
+    into = *receive.whole;
+  }
+  into = into.first(m.bytes);
+  if (!readable_[m.source.node()].load(memory_order_relaxed))
+    return fetch_in_pieces(offer, receive, into);
+  if (!in_handler || into.size() <= read_in_handler_max)
+    return fetch_by_reading(offer, receive, into);
+  auto read = [this, offer, &receive, into] { fetch_by_reading(offer, receive, into); };
+  here_->run_soon(new detail::detached_call<decltype(read)>(read));
+}
+
+void messenger::fetch_by_reading(const arrival::offered& offer, request& receive,
+                                 std::span<std::byte> into) {
+  const net::node_id node = receive.info.source.node();
+  if (!read_process(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark},
+                    offer.address, into.data(), into.size())) {
+    readable_[node].store(false, memory_order_relaxed);
+    return fetch_in_pieces(offer, receive, into);
+  }
+  paths_.read.fetch_add(1, memory_order_relaxed);
+  paths_.bytes_copied.fetch_add(into.size(), memory_order_relaxed);
+  post(node, kind::fetched, fetched_head{offer.id});
+  receive.finish(outcome::done);
+}
+
+void messenger::fetch_in_pieces(const arrival::offered& offer, request& receive,
+                                std::span<std::byte> into) {
+  paths_.pulled.fetch_add(1, memory_order_relaxed);
+  const net::node_id node = receive.info.source.node();
+  if (into.empty()) {  // a synchronous send of nothing
+    post(node, kind::fetched, fetched_head{offer.id});
+    return receive.finish(outcome::done);
+  }
+  {
+    const std::lock_guard lock(transfers_mutex_);
+    if (!broken_.load(std::memory_order_acquire)) {
+      const std::uint64_t number = next_number_++;
+      fetch& f = fetches_[number];
+      f = {.receive = &receive, .from = node, .offer = offer.id, .into = into};
+      return ask_for_more(number, f);
+    }
+  }
+  receive.finish(outcome::lost);
+}
+
+// With transfers_mutex_.
+void messenger::ask_for_more(std::uint64_t number, fetch& f) {
+  while (f.asked != f.into.size() && f.asked - f.arrived <= under_way_max - pull_bytes) {
+    const std::size_t n = std::min(pull_bytes, f.into.size() - f.asked);
+    post(f.from, kind::pull, pull_head{f.offer, number, f.asked, n});
+    f.asked += n;
+  }
+}
+
+request* messenger::take_offer(std::uint64_t number, net::node_id to) {
+  const std::lock_guard lock(transfers_mutex_);
+  const auto found = offers_.find(number);
+  if (found == offers_.end() || found->second->info.target.node() != to)
+    throw cluster::malformed("an answer to an offer that was not made");
+  request* const r = found->second;
+  offers_.erase(found);
+  return r;
+}
+
+void messenger::on_pull(net::node_id from, cluster::reader& r) {
+  const auto head = r.take<pull_head>();
+  std::span<const std::byte> bytes;
+  {
+    const std::lock_guard lock(transfers_mutex_);
+    const auto found = offers_.find(head.offer);
+    if (found == offers_.end() || found->second->info.target.node() != from)
+      throw cluster::malformed("a request for a message that was not offered");
+    bytes = found->second->from;
+  }
+  if (head.offset > bytes.size() || head.bytes > bytes.size() - head.offset ||
+      head.bytes > pull_bytes)
+    throw cluster::malformed("a request for more than a message has");
+  // The offer stays: only its receiver, whose messages are handled one after the other, ends it.
+  for (std::size_t done = 0; done != head.bytes;) {
+    const std::size_t n = std::min(piece_bytes_max, head.bytes - done);
+    post(from, kind::piece, piece_head{head.pull, head.offset + done},
+         bytes.subspan(head.offset + done, n));
+    done += n;
+  }
+}
+
+void messenger::on_piece(net::node_id from, cluster::reader& r) {
+  const auto head = r.take<piece_head>();
+  const auto bytes = r.take_rest();
+  fetch whole;
+  {
+    const std::lock_guard lock(transfers_mutex_);
+    const auto found = fetches_.find(head.pull);
+    if (found == fetches_.end() || found->second.from != from)
+      throw cluster::malformed("a piece of a message that is not awaited");
+    fetch& f = found->second;
+    if (head.offset != f.arrived || bytes.size() > f.asked - f.arrived)
+      throw cluster::malformed("a piece that does not fit its message");
+    std::memcpy(f.into.data() + head.offset, bytes.data(), bytes.size());
+    f.arrived += bytes.size();
+    ask_for_more(found->first, f);
+    if (f.arrived != f.into.size()) return;
+    whole = f;
+    fetches_.erase(found);
+  }
+  paths_.bytes_copied.fetch_add(whole.into.size(), memory_order_relaxed);
+  post(from, kind::fetched, fetched_head{whole.offer});
+  whole.receive->finish(outcome::done);
+}
+
+void messenger::on_fetched(net::node_id from, cluster::reader& r) {
+  take_offer(r.take<fetched_head>().offer, from)->finish(outcome::done);
+}
+
+}  // namespace strata::messages

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages to other nodes, within the room that their targets have.
+#include <utility>
+
+#include "messages/messenger.hpp"
+#include "messages/vm_read.hpp"
+#include "strata/error.hpp"
+
+namespace strata::messages {
+
+using cluster::kind;
+using std::memory_order_relaxed;
+
+template <class Head>
+void messenger::post(net::node_id to, kind k, const Head& head, std::span<const std::byte> body) {
+  static_assert(std::has_unique_object_representations_v<Head>);
+  if (broken_.load(memory_order_relaxed)) return;
+  // Before it can arrive. Partner: on_message() there, and quiescence.
+  counts_->sent.fetch_add(1, std::memory_order_seq_cst);
+  mail_->post(to, k, std::as_bytes(std::span(&head, 1)), body);
+}
+template void messenger::post(net::node_id, kind, const closed_head&, std::span<const std::byte>);
+template void messenger::post(net::node_id, kind, const fetched_head&, std::span<const std::byte>);
+template void messenger::post(net::node_id, kind, const pull_head&, std::span<const std::byte>);
+template void messenger::post(net::node_id, kind, const piece_head&, std::span<const std::byte>);
+
+void messenger::join(cluster::mailer& mail, cluster::local_node& here, cluster::work_counts& counts,
+                     const std::vector<bool>& same_host) {
+  mail_ = &mail;
+  here_ = &here;
+  counts_ = &counts;
+  self_ = mail.self();
+  readable_ = std::make_unique<std::atomic<bool>[]>(same_host.size());
+  for (std::size_t n = 0; n < same_host.size(); ++n)
+    readable_[n].store(same_host[n], memory_order_relaxed);
+}
+
+std::shared_ptr<lane> messenger::lane_to(endpoint_id target) {
+  shard& s = shards_[std::hash<endpoint_id>()(target) % lane_shards];
+  const std::lock_guard lock(s.lock);
+  std::shared_ptr<lane>& l = s.lanes[target];
+  if (l == nullptr) l = std::make_shared<lane>(target);
+  return l;
+}
+
+namespace {
+
+// Takes the room for r. What travels with it: nothing, its envelope alone, or all of it.
+enum class load { nothing, envelope, everything };
+load take_room(lane& l, const request& r) noexcept {
+  const std::size_t all = charge_for_message + r.from.size();
+  if (r.what == action::send && r.from.size() <= eager_bytes_max && l.room >= all + reserve_bytes) {
+    l.room -= static_cast<std::uint32_t>(all);
+    return load::everything;
+  }
+  if (l.room < charge_for_message) return load::nothing;
+  l.room -= charge_for_message;
+  return load::envelope;
+}
+
+}  // namespace
+
+void messenger::send_to_node(request& r) {
+  r.on = lane_to(r.info.target);
+  lane& l = *r.on;
+  outcome how = outcome::done;
+  {
+    const std::lock_guard lock(l.lock);
+    if (broken_.load(std::memory_order_acquire)) {
+      how = outcome::lost;
+    } else if (l.closed) {
+      how = outcome::closed;
+    } else if (!l.waiting.empty() || !transmit(l, r)) {
+      r.at = request::place::lane;
+      l.waiting.push_back(&r);
+      return;
+    } else if (r.at == request::place::offered) {
+      return;
+    }
+  }
+  r.finish_unseen(how);
+}
+
+bool messenger::transmit(lane& l, request& r) {
+  const load what = take_room(l, r);
+  if (what == load::nothing) return false;
+  const net::node_id to = r.info.target.node();
+  r.at = request::place::nowhere;
+  if (what == load::everything) {
+    post(to, kind::message, message_head{r.info.target.bits(), r.info.source.bits(), r.info.tag, 0},
+         r.from);
+    paths_.eager.fetch_add(1, memory_order_relaxed);
+    return true;
+  }
+  r.at = request::place::offered;
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(transfers_mutex_);
+    number = next_number_++;
+    offers_.emplace(number, &r);
+  }
+  const process_mark mark = own_mark();
+  post(to, kind::offer,
+       offer_head{.target = r.info.target.bits(),
+                  .source = r.info.source.bits(),
+                  .bytes = r.from.size(),
+                  .offer = number,
+                  .address = reinterpret_cast<std::uintptr_t>(r.from.data()),
+                  .mark_address = mark.address,
+                  .mark = mark.value,
+                  .process = own_process(),
+                  .tag = r.info.tag});
+  return true;
+}
+
+void messenger::close_lane(endpoint_id target) {
+  shard& s = shards_[std::hash<endpoint_id>()(target) % lane_shards];
+  std::shared_ptr<lane> l;
+  {
+    const std::lock_guard lock(s.lock);
+    // The name is remembered for a while: who sends there later is told at once.
+    std::shared_ptr<lane>& entry = s.lanes[target];
+    if (entry == nullptr) entry = std::make_shared<lane>(target);
+    l = entry;
+    s.closed.push_back(target);
+    if (s.closed.size() > closed_names_max) {
+      s.lanes.erase(s.closed.front());
+      s.closed.pop_front();
+    }
+  }
+  std::deque<request*> waiting;
+  {
+    const std::lock_guard lock(l->lock);
+    l->closed = true;
+    waiting.swap(l->waiting);
+    for (request* const r : waiting) r->at = request::place::nowhere;
+  }
+  for (request* const r : waiting) r->finish(outcome::closed);
+}
+
+// With the port's lock: what can be given back to m's node now that m is received.
+std::uint32_t messenger::room_to_give(port& p, const message_info& m, std::uint32_t charge) {
+  if (p.accounts.empty()) p.accounts.resize(mail_->nodes());
+  port::account& a = p.accounts[m.source.node()];
+  a.known = true;
+  a.to_give += charge;
+  return a.to_give >= give_back_bytes ? std::exchange(a.to_give, 0) : 0;
+}
+
+void messenger::give_room(endpoint_id target, net::node_id node, std::uint32_t bytes) {
+  post(node, kind::room, room_head{target.bits(), bytes});
+}
+
+// ---- from other nodes ----
+
+bool messenger::on_message(net::node_id from, kind k, cluster::reader r) {
+  switch (k) {
+    case kind::message:
+      on_eager(from, r);
+      break;
+    case kind::offer:
+      on_offer(from, r);
+      break;
+    case kind::pull:
+      on_pull(from, r);
+      break;
+    case kind::piece:
+      on_piece(from, r);
+      break;
+    case kind::fetched:
+      on_fetched(from, r);
+      break;
+    case kind::room:
+      on_room(from, r);
+      break;
+    case kind::closed:
+      on_closed(from, r);
+      break;
+    default:
+      return false;
+  }
+  // After what it brought is there for is_idle() to see.
+  counts_->received.fetch_add(1, std::memory_order_seq_cst);
+  return true;
+}
+
+namespace {
+
+void check_ends(net::node_id from, net::node_id here, endpoint_id source, endpoint_id target,
+                message_tag tag) {
+  if (source.node() != from || target.node() != here || tag == any_tag)
+    throw cluster::malformed("a message with a wrong address");
+}
+
+}  // namespace
+
+void messenger::on_eager(net::node_id from, cluster::reader& r) {
+  const auto head = r.take<message_head>();
+  const auto bytes = r.take_rest();
+  delivery d{.info = {endpoint_id::from_bits(head.source), endpoint_id::from_bits(head.target),
+                      head.tag, bytes.size()},
+             .bytes = bytes,
+             .charge = charge_for_message + static_cast<std::uint32_t>(bytes.size())};
+  check_ends(from, self_, d.info.source, d.info.target, head.tag);
+  if (!deliver(d.info.target, d)) post(from, kind::closed, closed_head{head.target, 0});
+}
+
+void messenger::on_offer(net::node_id from, cluster::reader& r) {
+  const auto head = r.take<offer_head>();
+  const arrival::offered offer{head.offer, head.address, head.mark_address, head.mark,
+                               head.process};
+  delivery d{.info = {endpoint_id::from_bits(head.source), endpoint_id::from_bits(head.target),
+                      head.tag, head.bytes},
+             .offer = &offer,
+             .charge = charge_for_message};
+  check_ends(from, self_, d.info.source, d.info.target, head.tag);
+  if (head.offer == 0) throw cluster::malformed("an offer without a number");
+  if (!deliver(d.info.target, d)) post(from, kind::closed, closed_head{head.target, head.offer});
+}
+
+void messenger::on_room(net::node_id from, cluster::reader& r) {
+  const auto head = r.take<room_head>();
+  const auto target = endpoint_id::from_bits(head.target);
+  if (target.node() != from || head.bytes > window_bytes)
+    throw cluster::malformed("room for messages that were not sent");
+  const std::shared_ptr<lane> l = lane_to(target);
+  std::vector<request*> ended;
+  {
+    const std::lock_guard lock(l->lock);
+    l->room += static_cast<std::uint32_t>(head.bytes);
+    if (l->room > window_bytes) throw cluster::malformed("more room than there is");
+    while (!l->waiting.empty() && transmit(*l, *l->waiting.front())) {
+      request* const next = l->waiting.front();
+      l->waiting.pop_front();
+      if (next->at == request::place::nowhere) ended.push_back(next);
+    }
+  }
+  for (request* const one : ended) one->finish(outcome::done);
+}
+
+void messenger::on_closed(net::node_id from, cluster::reader& r) {
+  const auto head = r.take<closed_head>();
+  const auto target = endpoint_id::from_bits(head.target);
+  if (target.node() != from) throw cluster::malformed("an end of another node's endpoint");
+  close_lane(target);
+  if (head.offer == 0) return;
+  if (request* const refused = take_offer(head.offer, from)) refused->finish(outcome::closed);
+}
+
+void messenger::on_lost(const std::exception_ptr& error) {
+  loss_ = error;
+  // Release: the loss. Partner: the acquire loads of whoever begins. Under each lock below, so that
+  // nobody waits who has not seen it.
+  broken_.store(true, std::memory_order_seq_cst);
+  std::vector<request*> ended;
+  ports_.for_each([&](port& p) {
+    const std::lock_guard lock(p.lock);
+    p.receives.for_each([&](request& r) {
+      p.receives.remove(r);
+      r.at = request::place::nowhere;
+      ended.push_back(&r);
+    });
+  });
+  for (shard& s : shards_) {
+    const std::lock_guard lock(s.lock);
+    for (const auto& [target, l] : s.lanes) {
+      const std::lock_guard one(l->lock);
+      for (request* const r : l->waiting) {
+        r->at = request::place::nowhere;
+        ended.push_back(r);
+      }
+      l->waiting.clear();
+    }
+  }
+  {
+    const std::lock_guard lock(transfers_mutex_);
+    for (const auto& [number, r] : offers_) ended.push_back(r);
+    for (const auto& [number, f] : fetches_) ended.push_back(f.receive);
+    offers_.clear();
+    fetches_.clear();
+  }
+  for (request* const r : ended) r->finish(outcome::lost);
+}
+
+}  // namespace strata::messages

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// First in, first out, by hash: the order among entries of one hash is the order in which they
+// came. Entries are linked into it, so nothing is allocated for them. (Requirement P13.)
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace strata::messages {
+
+// One place in one index.
+template <class Entry>
+struct match_links {
+  Entry* next;
+  Entry* previous;
+  std::uint64_t hash;
+};
+
+// Entry has `match_links<Entry> links[]`; this index uses links[Which]. Not thread-safe.
+template <class Entry, unsigned Which>
+class match_index {
+ public:
+  match_index() = default;
+  match_index(const match_index&) = delete;
+  match_index& operator=(const match_index&) = delete;
+
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+
+  void append(Entry& e, std::uint64_t hash) {
+    if (count_ >= entries_for_each * (mask_ + 1)) grow();
+    e.links[Which].hash = hash;
+    append(list_of(hash), e);
+    ++count_;
+  }
+
+  void remove(Entry& e) noexcept {
+    match_links<Entry>& at = e.links[Which];
+    list& l = list_of(at.hash);
+    (at.previous != nullptr ? at.previous->links[Which].next : l.first) = at.next;
+    (at.next != nullptr ? at.next->links[Which].previous : l.last) = at.previous;
+    --count_;
+  }
+
+  // The oldest entry with this hash for which matches(entry) holds, or null.
+  template <class Matches>
+  [[nodiscard]] Entry* first(std::uint64_t hash, Matches&& matches) const {
+    Entry* e = list_of(hash).first;
+    while (e != nullptr && (e->links[Which].hash != hash || !matches(*e))) e = e->links[Which].next;
+    return e;
+  }
+
+  // Calls f(entry) for all, those of one hash in their order. f may remove the entry.
+  template <class F>
+  void for_each(F&& f) {
+    for (std::size_t i = 0; i <= mask_; ++i) {
+      for (Entry* e = lists()[i].first; e != nullptr;) {
+        Entry* const next = e->links[Which].next;
+        f(*e);
+        e = next;
+      }
+    }
+  }
+
+ private:
+  struct list {
+    Entry* first = nullptr;
+    Entry* last = nullptr;
+  };
+  static constexpr std::size_t entries_for_each = 4;
+
+  static void append(list& l, Entry& e) noexcept {
+    match_links<Entry>& at = e.links[Which];
+    at.next = nullptr;
+    at.previous = l.last;
+    (l.last != nullptr ? l.last->links[Which].next : l.first) = &e;
+    l.last = &e;
+  }
+  void grow() {
+    const std::size_t n = 2 * (mask_ + 1);
+    auto more = std::make_unique<list[]>(n);
+    for (std::size_t i = 0; i <= mask_; ++i) {
+      for (Entry* e = lists()[i].first; e != nullptr;) {
+        Entry* const next = e->links[Which].next;
+        append(more[e->links[Which].hash & (n - 1)], *e);
+        e = next;
+      }
+    }
+    many_ = std::move(more);
+    mask_ = n - 1;
+  }
+  list* lists() noexcept { return many_ != nullptr ? many_.get() : &one_; }
+  list& list_of(std::uint64_t hash) noexcept { return lists()[hash & mask_]; }
+  const list& list_of(std::uint64_t hash) const noexcept {
+    return (many_ != nullptr ? many_.get() : &one_)[hash & mask_];
+  }
+
+  list one_;  // most endpoints have few messages
+  std::unique_ptr<list[]> many_;
+  std::size_t mask_ = 0;
+  std::size_t count_ = 0;
+};
+
+}  // namespace strata::messages

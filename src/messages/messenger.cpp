@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Endpoints, and messages within the process.
+#include "messages/messenger.hpp"
+
+#include <cstring>
+
+#include "strata/detail/worker.hpp"
+#include "strata/error.hpp"
+
+namespace strata::messages {
+
+using std::memory_order_relaxed;
+
+messenger::~messenger() {
+  ports_.for_each([](port& p) { p.messages.for_each([](arrival& a) { delete &a; }); });
+}
+
+path_counts messenger::counted() {
+  path_counts c{.eager = paths_.eager.load(memory_order_relaxed),
+                .read = paths_.read.load(memory_order_relaxed),
+                .pulled = paths_.pulled.load(memory_order_relaxed),
+                .bytes_copied = paths_.bytes_copied.load(memory_order_relaxed)};
+  ports_.for_each([&](port& p) {
+    const std::lock_guard lock(p.lock);
+    c.local += p.counted.from_here;
+    c.handed_over += p.counted.handed_over;
+    c.bytes_copied += p.counted.bytes_copied;
+  });
+  return c;
+}
+
+std::string messenger::statistics_text() {
+  const path_counts c = counted();
+  if (c.local + c.eager + c.read + c.pulled == 0) return {};
+  const auto number = [](std::uint64_t n) { return std::to_string(n); };
+  return "  messages within the process " + number(c.local) + ", handed over without a copy " +
+         number(c.handed_over) + "; to other nodes " + number(c.eager) +
+         "; large ones read from their sender " + number(c.read) + ", in pieces " +
+         number(c.pulled) + "; bytes copied " + number(c.bytes_copied) + "\n";
+}
+
+void messenger::throw_loss() const { std::rethrow_exception(loss_); }
+
+// ---- endpoints ----
+
+port& messenger::open() {
+  port* const p = ports_.open(self_, *this);
+  if (p == nullptr) throw error("no more endpoints: a node has at most 16 million");
+  return *p;
+}
+
+void messenger::close(endpoint_id id, port& p) {
+  std::vector<port::account> accounts;
+  std::vector<request*> receives;
+  std::vector<arrival*> messages;
+  {
+    const std::lock_guard lock(p.lock);
+    if (p.id != id) return;
+    p.id = endpoint_id();
+    p.receives.for_each([&](request& r) {
+      p.receives.remove(r);
+      r.at = request::place::nowhere;
+      receives.push_back(&r);
+    });
+    p.messages.for_each([&](arrival& a) {
+      p.messages.remove(a);
+      if (a.sender != nullptr) a.sender->at = request::place::nowhere;
+      messages.push_back(&a);
+    });
+    p.local_bytes = 0;
+    accounts.swap(p.accounts);
+  }
+  ports_.give_back(p);
+  for (request* r : receives) r->finish(outcome::closed);
+  for (arrival* const a : messages) {
+    if (a->sender != nullptr) a->sender->finish(outcome::closed);
+    if (a->offer.id != 0)
+      post(a->info.source.node(), cluster::kind::closed, closed_head{id.bits(), a->offer.id});
+    delete a;
+  }
+  for (std::size_t n = 0; n < accounts.size(); ++n) {
+    // Somebody there may wait for room.
+    if (accounts[n].known)
+      post(static_cast<net::node_id>(n), cluster::kind::closed, closed_head{id.bits(), 0});
+  }
+}
+
+// ---- matching ----
+
+bool messenger::deliver(endpoint_id target, delivery& d) {
+  port* const p = ports_.find(target);
+  if (p == nullptr) return false;
+  request* matched = nullptr;
+  std::uint32_t room = 0;
+  {
+    const std::lock_guard lock(p->lock);
+    if (p->id != target) return false;
+    const pattern from{d.info.source, d.info.tag};
+    while ((matched = p->receives.take(from)) != nullptr) {
+      matched->at = request::place::nowhere;
+      if (matched->what != action::probe && matched->fits(d.info.bytes)) break;
+      // Has ended, but not with the message.
+      matched->info = d.info;
+      matched->finish(matched->what == action::probe ? outcome::done : outcome::too_large);
+    }
+    if (matched == nullptr) {
+      keep(*p, d);
+      return true;
+    }
+    if (d.charge != 0) room = room_to_give(*p, d.info, d.charge);
+    count(*p, d, *matched);
+  }
+  if (room != 0) give_room(target, d.info.source.node(), room);
+  const bool in_handler = d.sender == nullptr;
+  d.sender = nullptr;  // ends with this call, whatever becomes of the message
+  hand_over(d, *matched, in_handler);
+  return true;
+}
+
+// With the port's lock.
+void messenger::keep(port& p, delivery& d) {
+  auto* const a = new arrival;
+  a->from = {d.info.source, d.info.tag};
+  a->info = d.info;
+  a->charge = d.charge;
+  if (d.offer != nullptr) a->offer = *d.offer;
+  const bool remote = d.sender == nullptr;
+  if (remote && d.charge != 0) {
+    if (p.accounts.empty()) p.accounts.resize(mail_->nodes());
+    p.accounts[d.info.source.node()].known = true;
+  }
+  if (remote) {
+    a->content.assign(d.bytes.begin(), d.bytes.end());
+  } else if (d.sender->what == action::send && p.local_bytes < content_window_bytes &&
+             (d.whole != nullptr || d.info.bytes <= eager_bytes_max)) {
+    if (d.whole != nullptr) {
+      a->content = std::move(*d.whole);
+    } else {
+      a->content.assign(d.bytes.begin(), d.bytes.end());
+      p.counted.bytes_copied += d.info.bytes;
+    }
+    p.local_bytes += d.info.bytes + charge_for_message;
+    d.sender = nullptr;  // it has ended
+  } else {
+    // Where its sender has it, who waits until it is received.
+    a->sender = d.sender;
+    d.sender->at = request::place::messages;
+    d.sender->target = &p;
+    d.sender->left = a;
+  }
+  p.messages.add(*a);
+}
+
+// With the port's lock.
+void messenger::count(port& p, const delivery& d, const request& receive) noexcept {
+  if (d.info.source.node() == self_) ++p.counted.from_here;
+  if (d.whole != nullptr && receive.whole != nullptr) {
+    ++p.counted.handed_over;
+  } else {
+    p.counted.bytes_copied += d.bytes.size();
+  }
+}
+
+void messenger::copy_into(request& receive, delivery& d) {
+  if (receive.whole != nullptr && d.whole != nullptr) {
+    *receive.whole = std::move(*d.whole);
+    return;
+  }
+  if (receive.whole != nullptr) {
+    receive.whole->assign(d.bytes.begin(), d.bytes.end());
+  } else if (!d.bytes.empty()) {
+    std::memcpy(receive.into.data(), d.bytes.data(), d.bytes.size());
+  }
+}
+
+void messenger::hand_over(delivery& d, request& receive, bool in_handler) {
+  receive.info = d.info;
+  if (d.offer != nullptr) return begin_fetch(d.info, *d.offer, receive, in_handler);
+  copy_into(receive, d);
+  if (d.sender != nullptr) d.sender->finish(outcome::done);
+  receive.finish(outcome::done);
+}
+
+// ---- the program's side ----
+
+void messenger::send(request& r) {
+  const endpoint_id to = r.info.target;
+  if (broken_.load(std::memory_order_acquire)) return r.finish_unseen(outcome::lost);
+  if (to.node() == self_) return send_within(r);
+  if (mail_ == nullptr || to.node() >= mail_->nodes())
+    throw misuse_error("a message to endpoint " + text_of(to) + ": this job has no such node");
+  send_to_node(r);
+}
+
+void messenger::send_within(request& r) {
+  delivery d{.info = r.info, .bytes = r.from, .whole = r.whole, .sender = &r};
+  if (!deliver(r.info.target, d)) return r.finish_unseen(outcome::closed);
+  if (d.sender == nullptr) r.finish_unseen(outcome::done);
+}
+
+void messenger::receive(request& r) {
+  port& p = *r.mine;
+  const endpoint_id id = r.info.target;
+  arrival* a = nullptr;
+  delivery d;
+  std::uint32_t room = 0;
+  {
+    std::unique_lock lock(p.lock);
+    if (p.id != id) {
+      lock.unlock();
+      return r.finish_unseen(outcome::closed);
+    }
+    a = p.messages.find(r.wanted);
+    if (a == nullptr) {
+      if (broken_.load(std::memory_order_acquire)) {
+        lock.unlock();
+        return r.finish_unseen(outcome::lost);
+      }
+      r.at = request::place::receives;
+      p.receives.add(r);
+      return;
+    }
+    if (r.what == action::probe || !r.fits(a->info.bytes)) {
+      r.info = a->info;
+      lock.unlock();
+      return r.finish_unseen(r.what == action::probe ? outcome::done : outcome::too_large);
+    }
+    p.messages.remove(*a);
+    d = {.info = a->info, .bytes = a->content, .sender = a->sender};
+    if (a->sender != nullptr) {
+      a->sender->at = request::place::nowhere;
+      d.bytes = a->sender->from;
+      d.whole = a->sender->whole;
+    } else if (a->offer.id != 0) {
+      d.offer = &a->offer;
+    } else {
+      d.whole = &a->content;
+    }
+    if (a->charge != 0) {
+      room = room_to_give(p, a->info, a->charge);
+    } else if (a->sender == nullptr) {
+      p.local_bytes -= a->info.bytes + charge_for_message;
+    }
+    count(p, d, r);
+  }
+  if (room != 0) give_room(id, a->info.source.node(), room);
+  const std::unique_ptr<arrival> owned(a);
+  hand_over(d, r, false);
+}
+
+std::optional<message_info> messenger::probe(port& p, endpoint_id id, const pattern& wanted) {
+  const std::lock_guard lock(p.lock);
+  if (p.id != id) return std::nullopt;
+  const arrival* const a = p.messages.find(wanted);
+  return a != nullptr ? std::optional(a->info) : std::nullopt;
+}
+
+bool messenger::cancel(request& r) {
+  std::unique_ptr<arrival> left;
+  if (r.what == action::receive || r.what == action::probe) {
+    const std::lock_guard lock(r.mine->lock);
+    if (r.at != request::place::receives) return false;
+    r.mine->receives.remove(r);
+    r.at = request::place::nowhere;
+  } else if (r.on != nullptr) {
+    const std::lock_guard lock(r.on->lock);
+    if (r.at != request::place::lane) return false;
+    std::erase(r.on->waiting, &r);
+    r.at = request::place::nowhere;
+  } else if (r.target != nullptr) {
+    const std::lock_guard lock(r.target->lock);
+    if (r.at != request::place::messages) return false;
+    left.reset(r.left);
+    r.target->messages.remove(*left);
+    r.at = request::place::nowhere;
+  } else {
+    return false;
+  }
+  r.finish(outcome::cancelled);
+  return true;
+}
+
+// ---- for people ----
+
+std::string messenger::describe_waits() {
+  constexpr std::size_t shown_max = 20;
+  std::size_t shown = 0;
+  std::string text;
+  ports_.for_each([&](port& p) {
+    const std::lock_guard lock(p.lock);
+    std::size_t receives = 0;
+    p.receives.for_each([&](request&) { ++receives; });
+    if (receives == 0 || ++shown > shown_max) return;
+    text += "  endpoint " + text_of(p.id) + ": " + std::to_string(receives) +
+            " receives wait for a message, " + std::to_string(p.messages.size()) +
+            " messages for a receive\n";
+  });
+  if (shown > shown_max)
+    text += "  and " + std::to_string(shown - shown_max) + " more endpoints with receives\n";
+  for (shard& s : shards_) {
+    const std::lock_guard lock(s.lock);
+    for (const auto& [target, l] : s.lanes) {
+      const std::lock_guard one(l->lock);
+      if (!l->waiting.empty())
+        text += "  " + std::to_string(l->waiting.size()) + " messages wait for room at endpoint " +
+                text_of(target) + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace strata::messages

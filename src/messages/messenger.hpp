@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of one node: finds the endpoint, takes the path that its place allows, keeps to the room
+// that the target has. (Requirements P5, P6, P9 to P14.)
+//
+// Within the process a message goes to the waiting receive, or waits with the target's messages:
+// copied while that has room, else where its sender has it. To another node it goes as it is up to
+// eager_bytes_max, against room of a window that the receiver gives back as it receives; larger
+// ones are offered, and fetched by the receiver once they are matched.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cluster/codec.hpp"
+#include "cluster/surroundings.hpp"
+#include "messages/directory.hpp"
+#include "messages/port.hpp"
+#include "messages/request.hpp"
+#include "messages/wire.hpp"
+
+namespace strata::messages {
+
+// What this node sends to one endpoint of another node.
+struct lane {
+  explicit lane(endpoint_id t) : target(t) {}
+  const endpoint_id target;
+  detail::spin_lock lock;
+  std::uint32_t room = window_bytes;
+  bool closed = false;
+  std::deque<request*> waiting;  // for room
+};
+
+// How much took which path.
+struct path_counts {
+  std::uint64_t handed_over = 0;   // messages within the process whose bytes were not copied
+  std::uint64_t local = 0;         // others within the process
+  std::uint64_t eager = 0;         // to other nodes, with the message
+  std::uint64_t read = 0;          // from other nodes, out of the sender's memory
+  std::uint64_t pulled = 0;        // from other nodes, in pieces
+  std::uint64_t bytes_copied = 0;  // by this node, from memory to memory
+};
+
+class messenger final : public cluster::visiting_protocol {
+ public:
+  messenger() = default;
+  ~messenger();
+  messenger(const messenger&) = delete;
+  messenger& operator=(const messenger&) = delete;
+
+  directory names;
+
+  // ---- for the program ----
+  port& open();
+  void close(endpoint_id id, port& p);
+  // Begins; r has everything that is set before. It may have ended on return.
+  void send(request& r);
+  void receive(request& r);
+  // False: it has ended, or has been matched and will.
+  bool cancel(request& r);
+  std::optional<message_info> probe(port& p, endpoint_id id, const pattern& wanted);
+  [[noreturn]] void throw_loss() const;
+  [[nodiscard]] path_counts counted();
+  // For people; empty if no message has been sent.
+  [[nodiscard]] std::string statistics_text();
+
+  // ---- cluster::visiting_protocol ----
+  void join(cluster::mailer& mail, cluster::local_node& here, cluster::work_counts& counts,
+            const std::vector<bool>& same_host) override;
+  bool on_message(net::node_id from, cluster::kind k, cluster::reader r) override;
+  void on_lost(const std::exception_ptr& error) override;
+  [[nodiscard]] std::string describe_waits() override;
+
+ private:
+  // A message on its way into a port: where its bytes are.
+  struct delivery {
+    message_info info;
+    std::span<const std::byte> bytes{};
+    std::vector<std::byte>* whole = nullptr;  // may be taken
+    request* sender = nullptr;                // of this process; ends with the match if it has to
+    const arrival::offered* offer = nullptr;  // or: it is still with a sender on another node
+    std::uint32_t charge = 0;
+  };
+  struct fetch {
+    request* receive = nullptr;
+    net::node_id from = 0;
+    std::uint64_t offer = 0;
+    std::span<std::byte> into{};
+    std::size_t asked = 0, arrived = 0;
+  };
+  static constexpr unsigned lane_shards = 16;
+  static constexpr std::size_t closed_names_max = 1024;  // in each
+  struct shard {
+    detail::spin_lock lock;
+    std::unordered_map<endpoint_id, std::shared_ptr<lane>> lanes;
+    std::deque<endpoint_id> closed;  // those of them that are, oldest first
+  };
+  struct path_counters {
+    std::atomic<std::uint64_t> eager{0}, read{0}, pulled{0}, bytes_copied{0};
+  };
+
+  // False: no such endpoint.
+  bool deliver(endpoint_id target, delivery& d);
+  void keep(port& p, delivery& d);
+  // The message has been matched; ends the receive, now or later.
+  void hand_over(delivery& d, request& receive, bool in_handler);
+  void copy_into(request& receive, delivery& d);
+  void count(port& p, const delivery& d, const request& receive) noexcept;
+  std::uint32_t room_to_give(port& p, const message_info& m, std::uint32_t charge);
+  void give_room(endpoint_id target, net::node_id node, std::uint32_t bytes);
+
+  void send_within(request& r);
+  void send_to_node(request& r);
+  std::shared_ptr<lane> lane_to(endpoint_id target);
+  // With the lane's lock. False: there is no room. Otherwise the send has ended, or is offered.
+  bool transmit(lane& l, request& r);
+  void close_lane(endpoint_id target);
+
+  void begin_fetch(const message_info& m, const arrival::offered& offer, request& receive,
+                   bool in_handler);
+  // receive.info is set.
+  void fetch_by_reading(const arrival::offered& offer, request& receive, std::span<std::byte> into);
+  void fetch_in_pieces(const arrival::offered& offer, request& receive, std::span<std::byte> into);
+  void ask_for_more(std::uint64_t number, fetch& f);
+
+  void on_eager(net::node_id from, cluster::reader& r);
+  void on_offer(net::node_id from, cluster::reader& r);
+  void on_pull(net::node_id from, cluster::reader& r);
+  void on_piece(net::node_id from, cluster::reader& r);
+  void on_fetched(net::node_id from, cluster::reader& r);
+  void on_room(net::node_id from, cluster::reader& r);
+  void on_closed(net::node_id from, cluster::reader& r);
+
+  template <class Head>
+  void post(net::node_id to, cluster::kind k, const Head& head,
+            std::span<const std::byte> body = {});
+  request* take_offer(std::uint64_t number, net::node_id to);
+
+  net::node_id self_ = 0;
+  cluster::mailer* mail_ = nullptr;  // null: a job of one node
+  cluster::local_node* here_ = nullptr;
+  cluster::work_counts* counts_ = nullptr;
+  // By node: its memory may be readable. Cleared at the first refusal.
+  std::unique_ptr<std::atomic<bool>[]> readable_;
+
+  port_table ports_;
+  std::array<shard, lane_shards> shards_;
+
+  std::mutex transfers_mutex_;  // of large messages
+  std::unordered_map<std::uint64_t, request*> offers_;
+  std::unordered_map<std::uint64_t, fetch> fetches_;
+  std::uint64_t next_number_ = 1;
+
+  std::atomic<bool> broken_{false};
+  std::exception_ptr loss_;  // written before broken_
+
+  path_counters paths_;
+};
+
+std::string text_of(endpoint_id id);
+
+}  // namespace strata::messages

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "messages/port.hpp"
+
+#include <bit>
+
+namespace strata::messages {
+namespace {
+
+constexpr unsigned generation_bits = 24;
+
+endpoint_id name(node_id_t node, std::uint32_t generation, std::uint32_t number) {
+  return endpoint_id::from_bits(
+      (std::uint64_t{node} << 48) |
+      (std::uint64_t{generation & ((1U << generation_bits) - 1)} << port_table::number_bits) |
+      (number + 1));
+}
+
+}  // namespace
+
+port* port_table::at(std::uint32_t number) const noexcept {
+  const std::uint32_t n = number + (1U << first_bits);
+  const unsigned top = static_cast<unsigned>(std::bit_width(n)) - 1;
+  // Acquire. Partner: open().
+  port* const first = chunk_[top - first_bits].load(std::memory_order_acquire);
+  return first == nullptr ? nullptr : first + (n - (1U << top));
+}
+
+port* port_table::find(endpoint_id id) const noexcept {
+  const auto number = static_cast<std::uint32_t>(id.bits() & ports_max);
+  return number == 0 ? nullptr : at(number - 1);
+}
+
+port* port_table::open(node_id_t node, messenger& office) {
+  port* p = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    std::uint32_t number = made_;
+    if (!free_.empty()) {
+      number = free_.back();
+      free_.pop_back();
+    } else {
+      if (made_ == ports_max - (1U << first_bits)) return nullptr;
+      const std::uint32_t n = made_ + (1U << first_bits);
+      if (std::has_single_bit(n)) {
+        const unsigned chunk = static_cast<unsigned>(std::bit_width(n)) - 1 - first_bits;
+        owned_[chunk] = std::make_unique<port[]>(n);
+        chunk_[chunk].store(owned_[chunk].get(), std::memory_order_release);
+      }
+      ++made_;
+    }
+    p = at(number);
+    p->number = number;
+  }
+  const std::lock_guard lock(p->lock);
+  p->office = &office;
+  p->id = name(node, ++p->generation, p->number);
+  return p;
+}
+
+void port_table::give_back(port& p) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(p.number);
+}
+
+}  // namespace strata::messages

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// One endpoint's state on its node, and all of them. A port is used again for later endpoints and
+// never freed before its runtime, so whoever has an old name finds a port, and sees under its lock
+// that the name is not the one that it has now. (Requirements P3, P4.)
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "messages/matching.hpp"
+#include "messages/request.hpp"
+#include "sync/spin_lock.hpp"
+
+namespace strata::messages {
+
+struct alignas(64) port {
+  detail::spin_lock lock;
+  endpoint_id id;  // none: closed
+  posted_receives<request> receives;
+  waiting_messages<arrival> messages;
+  std::size_t local_bytes = 0;  // in messages, copied from senders of this process
+  // By node, empty until a message comes from another one.
+  struct account {
+    std::uint32_t to_give = 0;  // room of messages received since room was last given back
+    bool known = false;         // a message has come from there
+  };
+  std::vector<account> accounts;
+
+  // Of all endpoints that it has been.
+  struct counts {
+    std::uint64_t from_here = 0;     // messages from this process
+    std::uint64_t handed_over = 0;   // of those, not copied
+    std::uint64_t bytes_copied = 0;  // into buffers and from senders of this process
+  };
+  counts counted;
+
+  messenger* office = nullptr;
+  std::uint32_t number = 0;  // in the table
+  std::uint32_t generation = 0;
+};
+
+class port_table {
+ public:
+  static constexpr unsigned number_bits = 24;
+  static constexpr std::uint32_t ports_max = (1U << number_bits) - 1;
+
+  // An open port with a name that no endpoint has had. Null: there are ports_max.
+  port* open(node_id_t node, messenger& office);
+  // Its name is gone already.
+  void give_back(port& p);
+  // The port that has, or had, this name; null: none of this node has ever had it. Any thread.
+  [[nodiscard]] port* find(endpoint_id id) const noexcept;
+  template <class F>
+  void for_each(F&& f) {
+    std::uint32_t made = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      made = made_;
+    }
+    for (std::uint32_t n = 0; n < made; ++n) f(*at(n));
+  }
+
+ private:
+  // Twice as many in each chunk, so that one endpoint costs little.
+  static constexpr unsigned first_bits = 4;
+  static constexpr unsigned chunks = number_bits - first_bits + 1;
+  [[nodiscard]] port* at(std::uint32_t number) const noexcept;
+
+  std::mutex mutex_;
+  // Release: the ports in it. Partner: at().
+  std::array<std::atomic<port*>, chunks> chunk_{};
+  std::array<std::unique_ptr<port[]>, chunks> owned_;
+  std::uint32_t made_ = 0;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace strata::messages

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "messages/request.hpp"
+
+#include <string>
+
+#include "context/stack.hpp"
+#include "messages/messenger.hpp"
+#include "strata/detail/join.hpp"
+#include "strata/detail/worker.hpp"
+
+namespace strata::messages {
+
+void request::finish(outcome o) noexcept {
+  how_ = o;
+  // Release: what was transferred, and how it ended. Partner: is_done().
+  const std::uintptr_t seen = word_.exchange(ended, std::memory_order_acq_rel);
+  if ((seen & stack_mark) != 0) {
+    detail::make_ready(*reinterpret_cast<detail::stack*>(seen - stack_mark));
+  } else if (seen != pending) {
+    detail::unpark(reinterpret_cast<const void*>(seen), UINT32_MAX);
+  }
+}
+
+bool request::announce_to(const void* address) noexcept {
+  std::uintptr_t seen = pending;
+  return word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(address),
+                                       std::memory_order_relaxed) ||
+         seen != ended;
+}
+
+void request::withdraw(const void* address) noexcept {
+  auto seen = reinterpret_cast<std::uintptr_t>(address);
+  word_.compare_exchange_strong(seen, pending, std::memory_order_relaxed);
+}
+
+// Asked with the address's queue locked: whoever ends it sees the announcement, and finds us.
+bool request::must_wait(void* self) {
+  return static_cast<request*>(self)->announce_to(&static_cast<request*>(self)->word_);
+}
+
+const char* request::what_for() const noexcept {
+  return what == action::receive ? "message"
+         : what == action::probe ? "message (probe)"
+                                 : "room for a message";
+}
+
+bool request::commit_wait(detail::stack& s, void* self) {
+  auto& r = *static_cast<request*>(self);
+  s.waits_for = r.what_for();
+  s.waits_at = r.mine;
+  std::uintptr_t seen = pending;
+  // Release: the suspended stack. Partner: finish().
+  return r.word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(&s) + stack_mark,
+                                         std::memory_order_release, std::memory_order_relaxed);
+}
+
+bool request::wait(std::int64_t deadline_ns) {
+  if (is_done()) return true;
+  if (deadline_ns == detail::parking::never && detail::this_worker().owner != nullptr) {
+    detail::suspend(&commit_wait, this);
+    return is_done();  // always, and acquires: it may have ended before we were off our stack
+  }
+  while (!is_done()) {
+    const detail::unparked why = detail::park({.what = what_for(),
+                                               .address = &word_,
+                                               .still = &must_wait,
+                                               .argument = this,
+                                               .deadline_ns = deadline_ns});
+    if (why == detail::unparked::timed_out && !is_done()) {
+      withdraw(&word_);
+      return is_done();
+    }
+  }
+  return true;
+}
+
+message_info request::result() const {
+  switch (how_) {
+    case outcome::done:
+      break;
+    case outcome::cancelled:
+      throw misuse_error("a transfer that was cancelled has no result");
+    case outcome::too_large:
+      throw message_too_large_error(
+          info, "a message of " + std::to_string(info.bytes) + " bytes does not fit into " +
+                    std::to_string(into.size()) + ": receive it with more room");
+    case outcome::closed:
+      throw endpoint_closed_error(info.target, "endpoint " + text_of(info.target) + " has ended");
+    case outcome::lost:
+      office->throw_loss();
+  }
+  return info;
+}
+
+std::string text_of(endpoint_id id) {
+  return std::to_string(id.bits() & 0xFF'FFFFU) + " of node " + std::to_string(id.node());
+}
+
+}  // namespace strata::messages

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// One send or receive in progress: what is to be transferred, where it waits, and who waits for it.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "messages/matching.hpp"
+#include "strata/message.hpp"
+
+namespace strata::detail {
+struct stack;
+}
+
+namespace strata::messages {
+
+struct port;
+struct lane;
+class messenger;
+
+enum class outcome : std::uint8_t { done, cancelled, too_large, closed, lost };
+enum class action : std::uint8_t {
+  send,
+  send_synchronously,  // ends with its match
+  receive,
+  probe,  // a receive that leaves the message there
+};
+
+struct request {
+  // ---- set before it begins ----
+  action what = action::receive;
+  messenger* office = nullptr;
+  port* mine = nullptr;               // receive: where; send: from where
+  std::span<std::byte> into{};        // receive
+  std::span<const std::byte> from{};  // send
+  // Receive: takes a message of any size, instead of `into`. Send: is handed over, and `from` is
+  // what it holds.
+  std::vector<std::byte>* whole = nullptr;
+  pattern wanted{};
+  // Send: all of it. Receive: the target from the beginning; all of what came, once it has ended
+  // (also when that is too large).
+  message_info info{};
+
+  // ---- where it waits: under the lock of what it waits in ----
+  enum class place : std::uint8_t { nowhere, receives, lane, messages, offered };
+  place at = place::nowhere;
+  match_links<request> links[1];  // set when it is linked; so is the next
+  std::uint64_t order;
+  port* target = nullptr;           // send within the process: whose messages
+  struct arrival* left;             // the same: what it left there, once it has
+  std::shared_ptr<struct lane> on;  // send to another node
+
+  [[nodiscard]] bool fits(std::size_t bytes) const noexcept {
+    return whole != nullptr || what == action::probe || bytes <= into.size();
+  }
+
+  // ---- its end ----
+  // Nothing of the request may be touched after finish(): who waits may be gone with it.
+  void finish(outcome o) noexcept;
+  // The same for a request that nobody else has seen.
+  void finish_unseen(outcome o) noexcept {
+    how_ = o;
+    word_.store(ended, std::memory_order_relaxed);
+  }
+  // Acquire: what was transferred. Partner: finish().
+  [[nodiscard]] bool is_done() const noexcept {
+    return word_.load(std::memory_order_acquire) == ended;
+  }
+  // Suspends until it has ended, or the deadline: false.
+  bool wait(std::int64_t deadline_ns = detail::parking::never);
+  // Returns what was transferred, or throws why not.
+  message_info result() const;
+
+  // For a wait for several: false if it has ended; otherwise whoever ends it calls
+  // unpark(address).
+  bool announce_to(const void* address) noexcept;
+  void withdraw(const void* address) noexcept;
+
+ private:
+  static bool must_wait(void* self);
+  static bool commit_wait(detail::stack& s, void* self);
+  [[nodiscard]] const char* what_for() const noexcept;
+
+  outcome how_ = outcome::done;
+  // Or the address at which somebody waits for it; or, marked, the stack that does.
+  static constexpr std::uintptr_t pending = 0;
+  static constexpr std::uintptr_t ended = 1;
+  static constexpr std::uintptr_t stack_mark = 2;
+  std::atomic<std::uintptr_t> word_{pending};
+};
+
+// A message that waits for a receive.
+struct arrival {
+  match_links<arrival> links[pattern_shapes]{};
+  pattern from{};
+  message_info info{};
+  std::uint32_t charge = 0;          // room that its sender gets back; 0: none was taken
+  std::vector<std::byte> content{};  // unless one of the next two holds it
+  request* sender = nullptr;         // in this process
+  struct offered {
+    std::uint64_t id = 0;  // 0: not offered. On the sender's node
+    std::uint64_t address = 0;
+    std::uint64_t mark_address = 0, mark = 0;  // tells the process apart; see vm_read.hpp
+    std::uint64_t process = 0;
+  };
+  offered offer{};
+};
+
+}  // namespace strata::messages

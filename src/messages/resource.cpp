@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strata/resource.hpp"
+
+#include <algorithm>
+
+namespace strata {
+
+// ---- domains ----
+
+std::uint32_t domain::join(endpoint_id who) {
+  const std::lock_guard lock(mutex_);
+  auto place = std::find(by_rank_.begin(), by_rank_.end(), who);
+  if (place == by_rank_.end()) {
+    place = std::find(by_rank_.begin(), by_rank_.end(), endpoint_id());
+    if (place == by_rank_.end()) place = by_rank_.insert(by_rank_.end(), who);
+    *place = who;
+    ++members_;
+    changed_.notify_all();
+  }
+  return static_cast<std::uint32_t>(place - by_rank_.begin());
+}
+
+bool domain::leave(endpoint_id who) {
+  const std::lock_guard lock(mutex_);
+  const auto place = std::find(by_rank_.begin(), by_rank_.end(), who);
+  if (place == by_rank_.end()) return false;
+  *place = endpoint_id();
+  --members_;
+  while (!by_rank_.empty() && !by_rank_.back()) by_rank_.pop_back();
+  return true;
+}
+
+std::uint32_t domain::size() {
+  const std::lock_guard lock(mutex_);
+  return members_;
+}
+
+void domain::await_size(std::uint32_t n) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return members_ >= n; });
+}
+
+domain::page domain::members_from(std::uint32_t rank) {
+  const std::lock_guard lock(mutex_);
+  page p{.ranks = static_cast<std::uint32_t>(by_rank_.size())};
+  for (std::uint32_t i = 0; i < page::length && rank + i < p.ranks; ++i)
+    p.members[i] = by_rank_[rank + i];
+  return p;
+}
+
+std::vector<endpoint_id> domain_handle::members() {
+  std::vector<endpoint_id> all;
+  for (std::uint32_t rank = 0;; rank += domain::page::length) {
+    const domain::page p = d_.call<&domain::members_from>(rank);
+    for (std::uint32_t i = 0; i < domain::page::length && rank + i < p.ranks; ++i)
+      all.push_back(p.members[i]);
+    if (rank + domain::page::length >= p.ranks) return all;
+  }
+}
+
+// ---- grids ----
+
+unsigned grid::dimensions() const noexcept {
+  unsigned n = 0;
+  while (n < extent.size() && extent[n] != 0) ++n;
+  return n;
+}
+
+std::uint32_t grid::size() const noexcept {
+  std::uint32_t n = 1;
+  for (unsigned d = 0; d < dimensions(); ++d) n *= extent[d];
+  return n;
+}
+
+std::array<std::uint32_t, 4> grid::coordinates(std::uint32_t rank) const {
+  if (rank >= size())
+    throw misuse_error("rank " + std::to_string(rank) + " in a grid of " + std::to_string(size()));
+  std::array<std::uint32_t, 4> at{};
+  for (unsigned d = dimensions(); d-- > 0; rank /= extent[d]) at[d] = rank % extent[d];
+  return at;
+}
+
+std::uint32_t grid::rank(std::span<const std::uint32_t> at) const {
+  std::uint32_t r = 0;
+  for (unsigned d = 0; d < dimensions(); ++d) {
+    if (d >= at.size() || at[d] >= extent[d]) throw misuse_error("coordinates outside their grid");
+    r = r * extent[d] + at[d];
+  }
+  return r;
+}
+
+std::vector<std::uint32_t> grid::neighbours(std::uint32_t rank) const {
+  const auto here = coordinates(rank);
+  std::vector<std::uint32_t> found;
+  for (unsigned d = 0; d < dimensions(); ++d) {
+    for (const bool up : {false, true}) {
+      const bool at_end = here[d] == (up ? extent[d] - 1 : 0);
+      if (at_end && !wraps[d]) continue;
+      auto there = here;
+      there[d] = (here[d] + (up ? 1 : extent[d] - 1)) % extent[d];
+      const std::uint32_t r = this->rank(there);
+      // In a ring of one or two, both ways lead to the same.
+      if (r != rank && std::find(found.begin(), found.end(), r) == found.end()) found.push_back(r);
+    }
+  }
+  return found;
+}
+
+}  // namespace strata

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading another process's memory, where the kernel permits it: one copy instead of two.
+// (process_vm_readv(2).)
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace strata::messages {
+
+// A random number of this process at an address of its own: who reads it there has the right
+// process, also when process ids mean something else in another container.
+struct process_mark {
+  std::uint64_t address, value;
+};
+process_mark own_mark() noexcept;
+std::uint32_t own_process() noexcept;
+
+// Copies `bytes` bytes from `from` in that process. False if the process cannot be read, or is not
+// the one with this mark; what was written to `into` then means nothing.
+bool read_process(std::uint32_t process, const process_mark& mark, std::uint64_t from, void* into,
+                  std::size_t bytes) noexcept;
+
+}  // namespace strata::messages

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What messengers say to each other; the kinds are in cluster/kinds.hpp.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "net/wire.hpp"
+
+namespace strata::messages {
+
+// kind::message: the bytes follow.
+struct message_head {
+  std::uint64_t target, source;
+  std::uint32_t tag, unused;
+};
+// kind::offer: a message that stays with its sender until it is matched.
+struct offer_head {
+  std::uint64_t target, source;
+  std::uint64_t bytes;
+  std::uint64_t offer;               // the sender's number for it
+  std::uint64_t address;             // where its bytes are in the sender's process
+  std::uint64_t mark_address, mark;  // see vm_read.hpp
+  std::uint32_t process;             // the sender's process id
+  std::uint32_t tag;
+};
+// kind::pull: send these bytes of it.
+struct pull_head {
+  std::uint64_t offer, pull;  // the sender's number, the receiver's
+  std::uint64_t offset, bytes;
+};
+// kind::piece: here they are.
+struct piece_head {
+  std::uint64_t pull, offset;
+};
+// kind::fetched: the receiver has all of it.
+struct fetched_head {
+  std::uint64_t offer;
+};
+// kind::room: so many bytes have been received.
+struct room_head {
+  std::uint64_t target, bytes;
+};
+// kind::closed: there is no such endpoint (any more). offer: what is refused for that; 0: nothing.
+struct closed_head {
+  std::uint64_t target, offer;
+};
+
+// Larger messages stay with their sender until they are matched.
+inline constexpr std::size_t eager_bytes_max = std::size_t{16} << 10;
+static_assert(eager_bytes_max + sizeof(message_head) <= net::payload_bytes_max);
+// What one node may send to an endpoint before that is received. Each message counts as its bytes
+// and as what is kept of it besides. Within the reserve a message leaves its bytes at home, however
+// small it is, and so can still be found by its source and tag.
+inline constexpr std::uint32_t content_window_bytes = 64U << 10;
+inline constexpr std::uint32_t reserve_bytes = 64U << 10;
+inline constexpr std::uint32_t window_bytes = content_window_bytes + reserve_bytes;
+inline constexpr std::uint32_t charge_for_message = 64;
+// Room is given back when this much of it has been received.
+inline constexpr std::uint32_t give_back_bytes = 16U << 10;
+
+inline constexpr std::size_t piece_bytes_max = net::payload_bytes_max - sizeof(piece_head);
+
+}  // namespace strata::messages

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between threads of one process.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "../sched/support.hpp"
+#include "strata/message.hpp"
+#include "strata/thread.hpp"
+
+namespace {
+
+using namespace strata;
+using namespace std::chrono_literals;
+using test::scaled;
+using test::with_workers;
+
+std::span<const std::byte> text(std::string_view s) { return std::as_bytes(std::span(s)); }
+std::string as_text(const message& m) {
+  return {reinterpret_cast<const char*>(m.content.data()), m.content.size()};
+}
+
+class endpoints : public testing::TestWithParam<unsigned> {
+ protected:
+  template <class F>
+  static void run(F&& f) {
+    runtime rt(with_workers(GetParam()));
+    rt.run(f);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(workers, endpoints, testing::Values(1U, 2U, 4U));
+
+TEST_P(endpoints, carry_messages_in_order) {
+  run([] {
+    endpoint a, b;
+    thread sender([&] {
+      for (int i = 0; i < 1000; ++i) a.send_value(b.id(), 5, i);
+    });
+    for (int i = 0; i < 1000; ++i) EXPECT_EQ(b.receive_value<int>(a.id(), 5), i);
+    sender.join();
+  });
+}
+
+TEST_P(endpoints, tell_who_sent_what) {
+  run([] {
+    endpoint a, b;
+    a.send(b.id(), 9, text("hello"));
+    const std::optional<message_info> seen = b.probe();
+    ASSERT_TRUE(seen.has_value());
+    EXPECT_EQ(seen->source, a.id());
+    EXPECT_EQ(seen->target, b.id());
+    EXPECT_EQ(seen->tag, 9U);
+    EXPECT_EQ(seen->bytes, 5U);
+    EXPECT_FALSE(b.probe(b.id()).has_value());
+    EXPECT_FALSE(b.probe(any_endpoint, 8).has_value());
+    std::array<std::byte, 16> buffer;
+    const message_info got = b.receive(buffer);
+    EXPECT_EQ(got.source, a.id());
+    EXPECT_EQ(got.tag, 9U);
+    EXPECT_EQ(got.bytes, 5U);
+    EXPECT_EQ(std::memcmp(buffer.data(), "hello", 5), 0);
+    EXPECT_FALSE(b.probe().has_value());
+  });
+}
+
+TEST_P(endpoints, choose_by_source_and_tag) {
+  run([] {
+    endpoint a, b, c;
+    a.send(c.id(), 1, text("a1"));
+    b.send(c.id(), 1, text("b1"));
+    a.send(c.id(), 2, text("a2"));
+    b.send(c.id(), 2, text("b2"));
+    EXPECT_EQ(as_text(c.receive_message(b.id(), 2)), "b2");
+    EXPECT_EQ(as_text(c.receive_message(any_endpoint, 2)), "a2");
+    EXPECT_EQ(as_text(c.receive_message(b.id())), "b1");
+    EXPECT_EQ(as_text(c.receive_message()), "a1");
+  });
+}
+
+TEST_P(endpoints, match_receives_in_their_order) {
+  run([] {
+    endpoint a, b;
+    int first = 0, second = 0, third = 0;
+    const auto room = [](int& x) { return std::as_writable_bytes(std::span(&x, 1)); };
+    transfer any = b.start_receive(room(first));
+    transfer tagged = b.start_receive(room(second), any_endpoint, 3);
+    transfer sourced = b.start_receive(room(third), a.id());
+    EXPECT_FALSE(any.test());
+    for (int i = 1; i <= 3; ++i) a.send_value(b.id(), i == 2 ? 3 : 1, i);
+    EXPECT_EQ(any.wait().tag, 1U);
+    EXPECT_EQ(tagged.wait().tag, 3U);
+    EXPECT_EQ(sourced.wait().tag, 1U);
+    EXPECT_EQ(first, 1);
+    EXPECT_EQ(second, 2);
+    EXPECT_EQ(third, 3);
+  });
+}
+
+// Nobody receives for a while: the sender waits, memory stays bounded, nothing is lost.
+TEST_P(endpoints, make_a_fast_sender_wait) {
+  run([] {
+    endpoint a, b;
+    std::atomic<int> sent{0};
+    const int all = 2000;
+    thread sender([&] {
+      std::vector<std::byte> bytes(1000);
+      for (int i = 0; i < all; ++i) {
+        std::memcpy(bytes.data(), &i, sizeof(i));
+        a.send(b.id(), 0, bytes);
+        ++sent;
+      }
+    });
+    for (int i = 0; i < 1000; ++i) this_thread::yield();
+    EXPECT_LE(sent, 66);  // 64 KiB
+    for (int i = 0; i < all; ++i) {
+      const message m = b.receive_message();
+      int number = -1;
+      ASSERT_EQ(m.content.size(), 1000U);
+      std::memcpy(&number, m.content.data(), sizeof(number));
+      ASSERT_EQ(number, i);
+    }
+    sender.join();
+  });
+}
+
+TEST_P(endpoints, carry_nothing_and_much) {
+  run([] {
+    endpoint a, b;
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{16} << 10,
+                                   (std::size_t{16} << 10) + 1, std::size_t{5} << 20}) {
+      std::vector<std::byte> out(size), in(size);
+      for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::byte>(i * 7);
+      thread sender([&] { a.send(b.id(), 1, out); });
+      EXPECT_EQ(b.receive(in).bytes, size);
+      EXPECT_EQ(in, out);
+      sender.join();
+    }
+  });
+}
+
+TEST_P(endpoints, hand_vectors_over) {
+  run([] {
+    endpoint a, b;
+    for (const bool waits : {false, true}) {
+      std::vector<std::byte> content(1 << 20, std::byte{42});
+      const std::byte* const where = content.data();
+      thread sender;
+      if (waits) {
+        sender = thread([&] {
+          (void)b.wait_probe(any_endpoint, 77);
+          a.send(b.id(), 1, std::move(content));
+        });
+        a.send(b.id(), 77, text(""));
+      } else {
+        a.send(b.id(), 1, std::move(content));
+      }
+      const message m = b.receive_message(a.id(), 1);
+      EXPECT_EQ(m.content.data(), where);
+      EXPECT_EQ(m.content.size(), 1U << 20);
+      if (waits) {
+        sender.join();
+        (void)b.receive_message(any_endpoint, 77);
+      }
+    }
+  });
+}
+
+TEST_P(endpoints, keep_a_message_that_is_too_large) {
+  run([] {
+    endpoint a, b;
+    std::array<std::byte, 4> small;
+    a.send(b.id(), 1, text("too large"));
+    try {
+      b.receive(small);
+      ADD_FAILURE() << "it does not fit";
+    } catch (const message_too_large_error& e) {
+      EXPECT_EQ(e.which().bytes, 9U);
+      EXPECT_EQ(e.which().tag, 1U);
+    }
+    EXPECT_EQ(as_text(b.receive_message()), "too large");
+
+    transfer waits = b.start_receive(small);
+    a.send(b.id(), 2, text("again too large"));
+    EXPECT_THROW(waits.wait(), message_too_large_error);
+    EXPECT_EQ(as_text(b.receive_message()), "again too large");
+  });
+}
+
+TEST_P(endpoints, cancel_what_has_not_begun) {
+  run([] {
+    endpoint a, b;
+    std::array<std::byte, 8> first, second;
+    transfer one = b.start_receive(first), two = b.start_receive(second);
+    EXPECT_TRUE(one.cancel());
+    EXPECT_FALSE(one.valid());
+    a.send(b.id(), 1, text("x"));
+    EXPECT_FALSE(two.cancel());
+    EXPECT_EQ(two.wait().bytes, 1U);
+    EXPECT_FALSE(two.valid());
+    EXPECT_THROW(two.wait(), misuse_error);
+    EXPECT_THROW((void)two.test(), misuse_error);
+
+    transfer sends = a.start_synchronous_send(b.id(), 2, text("never seen"));
+    EXPECT_FALSE(sends.test());
+    EXPECT_TRUE(sends.cancel());
+    EXPECT_FALSE(b.probe().has_value());
+    { transfer forgotten = b.start_receive(first); }
+    a.send(b.id(), 3, text("y"));
+    EXPECT_EQ(b.receive(second).tag, 3U);
+  });
+}
+
+TEST_P(endpoints, end_synchronous_sends_with_their_match) {
+  run([] {
+    endpoint a, b;
+    transfer sends = a.start_synchronous_send(b.id(), 2, text("seen"));
+    EXPECT_FALSE(sends.wait_for(1ms).has_value());
+    EXPECT_EQ(as_text(b.receive_message()), "seen");
+    EXPECT_TRUE(sends.test());
+    EXPECT_EQ(sends.wait().bytes, 4U);
+  });
+}
+
+TEST_P(endpoints, wait_for_any_of_several) {
+  run([] {
+    endpoint a;
+    std::array<endpoint, 5> all;
+    std::array<int, 5> values{};
+    thread sender([&] {
+      for (int i = 0; i < 500; ++i) {
+        a.send_value(all[static_cast<std::size_t>(i * 3 % 5)].id(), 0, i);
+        if (i % 7 == 0) this_thread::yield();
+      }
+    });
+    std::array<transfer, 5> receives;
+    const auto begin = [&](std::size_t i) {
+      receives[i] = all[i].start_receive(std::as_writable_bytes(std::span(&values[i], 1)));
+    };
+    for (std::size_t i = 0; i < 5; ++i) begin(i);
+    std::array<int, 5> seen{};
+    for (int i = 0; i < 500; ++i) {
+      const std::size_t which = wait_any(receives);
+      ASSERT_LT(which, 5U);
+      ASSERT_TRUE(receives[which].test());
+      receives[which].wait();
+      EXPECT_EQ(static_cast<std::size_t>(values[which]) * 3 % 5, which);
+      ++seen[which];
+      begin(which);
+    }
+    for (const int n : seen) EXPECT_EQ(n, 100);
+    sender.join();
+    std::array<transfer, 3> none;
+    EXPECT_THROW((void)wait_any(none), misuse_error);
+  });
+}
+
+TEST_P(endpoints, that_have_ended_are_named) {
+  run([] {
+    endpoint a;
+    endpoint_id gone;
+    {
+      const endpoint b;
+      gone = b.id();
+    }
+    try {
+      a.send(gone, 1, text("x"));
+      ADD_FAILURE() << "nobody is there";
+    } catch (const endpoint_closed_error& e) {
+      EXPECT_EQ(e.which(), gone);
+    }
+    const endpoint next;  // in the same place of the table
+    EXPECT_NE(next.id(), gone);
+    EXPECT_THROW(a.send(gone, 1, text("x")), endpoint_closed_error);
+
+    auto b = std::make_unique<endpoint>();
+    thread waits([&, id = b->id()] {
+      EXPECT_THROW(a.start_synchronous_send(id, 1, text("x")).wait(), endpoint_closed_error);
+    });
+    transfer receives;
+    std::array<std::byte, 1> buffer;
+    receives = b->start_receive(buffer, b->id());
+    while (!b->probe()) this_thread::yield();
+    b.reset();
+    waits.join();
+    EXPECT_THROW(receives.wait(), endpoint_closed_error);
+  });
+}
+
+TEST_P(endpoints, belong_to_threads) {
+  run([] {
+    endpoint& mine = this_thread::endpoint();
+    EXPECT_EQ(&mine, &this_thread::endpoint());
+    endpoint_id theirs;
+    thread other([&, here = mine.id()] {
+      theirs = this_thread::endpoint().id();
+      this_thread::endpoint().send(here, 1, text("from a thread"));
+    });
+    EXPECT_EQ(as_text(mine.receive_message()), "from a thread");
+    other.join();
+    EXPECT_NE(theirs, mine.id());
+    EXPECT_THROW(mine.send(theirs, 1, text("gone")), endpoint_closed_error);
+  });
+}
+
+TEST_P(endpoints, refuse_misuse) {
+  EXPECT_THROW(endpoint(), misuse_error);
+  run([] {
+    endpoint a;
+    EXPECT_THROW(a.send(endpoint_id(), 1, text("")), misuse_error);
+    EXPECT_THROW(a.send(a.id(), any_tag, text("")), misuse_error);
+    EXPECT_THROW(
+        a.send(endpoint_id::from_bits(a.id().bits() | std::uint64_t{7} << 48), 1, text("")),
+        misuse_error);
+    a.send_value(a.id(), 1, 'x');
+    EXPECT_THROW(a.receive_value<int>(), misuse_error);
+  });
+}
+
+// Many threads, tags and sizes at once: everything arrives once, in the order of its pair and tag.
+TEST_P(endpoints, survive_a_storm) {
+  run([] {
+    constexpr std::size_t threads = 16;
+    const int each = scaled(400, 60);
+    std::array<endpoint, threads> all;
+    std::array<thread, threads> running;
+    std::atomic<std::uint64_t> received{0};
+    struct head {
+      std::uint32_t from, number;
+    };
+    for (std::size_t me = 0; me < threads; ++me) {
+      running[me] = thread([&, me] {
+        std::minstd_rand random(static_cast<unsigned>(me) + 1);
+        std::array<std::uint32_t, threads> next{};
+        std::array<std::array<std::uint32_t, 3>, threads> seen{};
+        std::vector<transfer> sends;
+        std::vector<std::vector<std::byte>> kept;
+        for (int i = 0; i < each; ++i) {
+          const std::size_t to = random() % threads;
+          const head h{static_cast<std::uint32_t>(me), ++next[to]};
+          kept.emplace_back(sizeof(h) + random() % (random() % 16 == 0 ? 40'000 : 100));
+          std::memcpy(kept.back().data(), &h, sizeof(h));
+          sends.push_back(all[me].start_send(all[to].id(), random() % 3, kept.back()));
+          while (const auto m = all[me].probe()) {
+            const message got = all[me].receive_message(m->source, m->tag);
+            head in;
+            std::memcpy(&in, got.content.data(), sizeof(in));
+            EXPECT_GT(in.number, seen[in.from][got.tag]);
+            seen[in.from][got.tag] = in.number;
+            ++received;
+          }
+          if (random() % 8 == 0) this_thread::yield();
+        }
+        // Until everybody has received everything.
+        while (received != threads * static_cast<std::uint64_t>(each)) {
+          while (all[me].probe()) {
+            (void)all[me].receive_message();
+            ++received;
+          }
+          this_thread::yield();
+        }
+        wait_all(sends);
+      });
+    }
+    for (thread& t : running) t.join();
+    EXPECT_EQ(received, threads * static_cast<std::uint64_t>(each));
+  });
+}
+
+}  // namespace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages and calls between nodes, over every transport.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+
+namespace {
+
+using launch_test::command;
+using words = std::vector<std::string>;
+
+struct way {
+  const char* name;
+  const char* nodes;
+  const char* transport;
+  words settings{};
+};
+
+class message_jobs : public testing::TestWithParam<way> {
+ protected:
+  static void run(const std::string& what) {
+    words arguments = GetParam().settings;
+    arguments.push_back(what);
+    command c(
+        launch_test::run({"-n", GetParam().nodes, "--transport", GetParam().transport}, arguments));
+    EXPECT_EQ(c.wait(), 0) << c.err();
+    EXPECT_EQ(c.out(), "ok\n") << c.err();
+    EXPECT_EQ(c.processes_left(), 0);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    ways, message_jobs,
+    testing::Values(way{"one", "1", "auto"}, way{"shm_2", "2", "shm"}, way{"tcp_3", "3", "tcp"},
+                    way{"polling", "3", "shm", {"--strata-reception=polling"}},
+                    way{"two_workers", "2", "shm", {"--strata-workers=2"}},
+                    way{"small_sockets", "2", "tcp", {"--strata-socket-bytes=8K"}}),
+    [](const auto& p) { return std::string(p.param.name); });
+
+TEST_P(message_jobs, call_on_named_nodes) { run("calls"); }
+TEST_P(message_jobs, echo_any_size) { run("echoes"); }
+TEST_P(message_jobs, wait_for_a_slow_receiver) { run("slow-receiver"); }
+TEST_P(message_jobs, share_what_has_a_name) { run("names"); }
+TEST_P(message_jobs, keep_the_order_among_many) { run("crowd"); }
+
+TEST(message_job, tells_who_waits_of_a_lost_node) {
+  for (const char* transport : {"shm", "tcp"}) {
+    command c(launch_test::run({"-n", "3", "--transport", transport}, {"lost"}));
+    EXPECT_NE(c.wait(), 0);
+    EXPECT_EQ(c.out().substr(0, 5), "told\n") << c.out() << c.err();
+    EXPECT_EQ(c.processes_left(), 0);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between the nodes of a job; its last argument says what it does. Prints "ok" on node 0
+// when all was as it should be, else what was not.
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strata/message.hpp"
+#include "strata/remote_thread.hpp"
+#include "strata/resource.hpp"
+#include "strata/runtime.hpp"
+#include "strata/semaphore.hpp"
+#include "strata/thread.hpp"
+
+namespace {
+
+using namespace strata;
+using namespace std::chrono_literals;
+
+void require(bool condition, const char* what) {
+  if (!condition) throw std::logic_error(what);
+}
+
+node_id_t last_node() { return static_cast<node_id_t>(num_nodes() - 1); }
+
+// ---- calls and threads elsewhere ----
+
+int squared(int x) { return x * x; }
+void throws(int x) { throw std::out_of_range("number " + std::to_string(x)); }
+node_id_t where() { return node_id(); }
+std::atomic<int> here{0};
+
+void calls(runtime& rt) {
+  rt.run([] {
+    for (unsigned n = 0; n < num_nodes(); ++n) {
+      const on_node there{static_cast<node_id_t>(n)};
+      require(call<squared>(there, 7) == 49, "a result");
+      require(call<where>(there) == n, "where a call is made");
+    }
+    try {
+      call<throws>(on_node{last_node()}, 5);
+      require(false, "an exception");
+    } catch (const remote_error& e) {
+      require(e.node() == last_node(), "where it was thrown");
+      require(std::string(e.what()).find("number 5") != std::string::npos, "what it says");
+    } catch (const std::out_of_range&) {
+      require(num_nodes() == 1, "which exception");
+    }
+    try {
+      call<where>(on_node{static_cast<node_id_t>(num_nodes())});
+      require(false, "a node that does not exist");
+    } catch (const misuse_error&) {
+    }
+    on_every_node([](int more) { here += more; }, 3);
+    on_every_node([] { require(here == 3, "one call on each node"); });
+    remote_thread t(on_node{last_node()}, call<throws>(6));
+    try {
+      t.join();
+      require(false, "an exception of a thread");
+    } catch (const remote_error&) {
+    } catch (const std::out_of_range&) {
+      require(num_nodes() == 1, "which exception of a thread");
+    }
+    remote_thread(on_node{last_node()}, [] {}).detach();
+  });
+}
+
+// ---- messages ----
+
+// Sends back what it gets, until it gets nothing.
+void echo(endpoint_id to) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(to, 0, mine.id());
+  for (;;) {
+    const message m = mine.receive_message(to);
+    if (m.content.empty()) return;
+    mine.send(to, m.tag, m.content);
+  }
+}
+
+std::vector<std::byte> pattern_of(std::size_t bytes, unsigned seed) {
+  std::vector<std::byte> v(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) v[i] = static_cast<std::byte>(i * 31 + (i >> 8) + seed);
+  return v;
+}
+
+void echoes(runtime& rt) {
+  rt.run([] {
+    endpoint& mine = this_thread::endpoint();
+    remote_thread other(on_node{last_node()}, call<echo>(mine.id()));
+    const auto to = mine.receive_value<endpoint_id>();
+    require(to.node() == last_node(), "where the other is");
+    unsigned seed = 0;
+    for (const std::size_t bytes : {1UL, 64UL, 16384UL, 16385UL, 65536UL, 1UL << 20, 9UL << 20}) {
+      for (int i = 0; i < 3; ++i) {
+        const std::vector<std::byte> out = pattern_of(bytes, ++seed);
+        const transfer sends = mine.start_send(to, seed, out);
+        std::vector<std::byte> in(bytes);
+        const message_info m = mine.receive(in, to, seed);
+        require(m.bytes == bytes && m.source == to, "what comes back");
+        require(in == out, "the same bytes");
+      }
+    }
+    mine.send(to, 0, std::span<const std::byte>());
+    other.join();
+    try {
+      // What comes too late for the first is known to the second.
+      for (int i = 0; i < 1'000'000; ++i) mine.send_value(to, 0, i);
+      require(false, "an endpoint that has ended");
+    } catch (const endpoint_closed_error& e) {
+      require(e.which() == to, "which has ended");
+    }
+    try {
+      mine.start_synchronous_send(to, 0, bytes_of(1)).wait();
+      require(false, "an endpoint that has ended, synchronously");
+    } catch (const endpoint_closed_error&) {
+    }
+  });
+}
+
+// The receiver takes its time; the sender has to wait, and everything is there in the end.
+void late(endpoint_id to) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(to, 0, mine.id());
+  (void)mine.receive_message(any_endpoint, 1);  // the word to begin
+  for (int i = 0; i < 3000; ++i) {
+    const message m = mine.receive_message(to, 0);
+    require(m.content ==
+                pattern_of(static_cast<std::size_t>(i) * 11 % 20'000, static_cast<unsigned>(i)),
+            "a message of a fast sender");
+  }
+}
+
+void slow_receiver(runtime& rt) {
+  rt.run([] {
+    endpoint& mine = this_thread::endpoint();
+    remote_thread other(on_node{last_node()}, call<late>(mine.id()));
+    const auto to = mine.receive_value<endpoint_id>();
+    std::atomic<int> sent{0};
+    thread sender([&] {
+      for (int i = 0; i < 3000; ++i) {
+        mine.send(to, 0,
+                  pattern_of(static_cast<std::size_t>(i) * 11 % 20'000, static_cast<unsigned>(i)));
+        ++sent;
+      }
+    });
+    this_thread::sleep_for(50ms);
+    require(sent < 2000, "the sender waits");
+    endpoint().send_value(to, 1, 0);
+    sender.join();
+    other.join();
+  });
+}
+
+// ---- many threads ----
+
+constexpr int friends = 40;  // on each node
+constexpr int messages_each = 250;
+
+struct hello {
+  endpoint_id who;
+  std::uint32_t number;
+};
+
+// All to all at random; `book` says who there is. Everybody hears from everybody how many to await.
+void talk(endpoint_id book, std::uint32_t me) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(book, 1, hello{mine.id(), me});
+  const message names = mine.receive_message(book, 2);
+  std::vector<endpoint_id> all(names.content.size() / sizeof(endpoint_id));
+  std::memcpy(all.data(), names.content.data(), names.content.size());
+  std::minstd_rand random(me + 1);
+  std::vector<std::uint32_t> sent(all.size()), seen(all.size());
+  std::uint64_t awaited = 0, received = 0, told = 0;
+  const auto take = [&] {
+    const message m = mine.receive_message();
+    std::uint32_t from = 0, number = 0;
+    std::memcpy(&from, m.content.data(), sizeof(from));
+    std::memcpy(&number, m.content.data() + sizeof(from), sizeof(number));
+    if (m.tag == 4) {
+      awaited += number;
+      ++told;
+    } else {
+      require(m.tag == 3 && number == ++seen[from], "the order of a pair");
+      ++received;
+    }
+  };
+  for (int i = 0; i < messages_each; ++i) {
+    const std::uint32_t to = static_cast<std::uint32_t>(random() % all.size());
+    std::vector<std::byte> bytes(8 + random() % (random() % 32 == 0 ? 30'000 : 64));
+    const std::uint32_t number = ++sent[to];
+    std::memcpy(bytes.data(), &me, sizeof(me));
+    std::memcpy(bytes.data() + sizeof(me), &number, sizeof(number));
+    transfer sends = mine.start_send(all[to], 3, bytes);
+    while (!sends.test()) {
+      if (mine.probe()) take();
+      this_thread::yield();
+    }
+    sends.wait();
+    while (mine.probe()) take();
+  }
+  std::vector<std::array<std::uint32_t, 2>> totals;
+  for (std::size_t i = 0; i < all.size(); ++i) totals.push_back({me, sent[i]});
+  std::vector<transfer> sends;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    sends.push_back(mine.start_send(all[i], 4, bytes_of(totals[i])));
+  while (told != all.size() || received != awaited) take();
+  wait_all(sends);
+  mine.send_value(book, 5, received);
+  // Nobody ends while others may still send to it.
+  (void)mine.receive_message(book, 6);
+}
+
+void crowd(runtime& rt) {
+  rt.run([] {
+    endpoint& book = this_thread::endpoint();
+    std::vector<remote_thread> threads;
+    std::uint32_t count = 0;
+    for (unsigned n = 0; n < num_nodes(); ++n) {
+      for (int i = 0; i < friends; ++i)
+        threads.emplace_back(on_node{static_cast<node_id_t>(n)}, call<talk>(book.id(), count++));
+    }
+    std::vector<endpoint_id> all(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto h = book.receive_value<hello>(any_endpoint, 1);
+      all[h.number] = h.who;
+    }
+    for (const endpoint_id e : all) book.send(e, 2, bytes_of(all));
+    std::uint64_t received = 0;
+    for (std::uint32_t i = 0; i < count; ++i)
+      received += book.receive_value<std::uint64_t>(any_endpoint, 5);
+    require(received == std::uint64_t{count} * messages_each, "everything arrives once");
+    for (const endpoint_id e : all) book.send_value(e, 6, 0);
+    for (remote_thread& t : threads) t.join();
+  });
+}
+
+// ---- names ----
+
+struct counter {
+  explicit counter(long first) : value(first) {}
+  long add(long more) { return value += more; }
+  std::atomic<long> value;
+};
+
+// On every node.
+void use_names() {
+  require(await_name<int>("answer") == 42, "a published value");
+  require(find_name<int>("answer") == 42, "the same again");
+  try {
+    (void)find_name<long>("answer");
+    require(false, "another type");
+  } catch (const misuse_error&) {
+  }
+  require(!find_name<int>("question").has_value(), "a name that nobody published");
+  const auto hits = resource<counter>::await("hits");
+  hits.call<&counter::add>(long{1});
+
+  lock_handle lock = lock_handle::await("lock");
+  const auto unguarded = await_name<global_ptr<long>>("unguarded");
+  for (int i = 0; i < 20; ++i) {
+    const std::lock_guard guard(lock);
+    const resource<long> value(unguarded);
+    const long before = value.call<[](long& v) { return v; }>();
+    value.call<[](long& v, long next) { v = next; }>(before + 1);
+  }
+  domain_handle workers = domain_handle::await("workers");
+  endpoint& mine = this_thread::endpoint();
+  const std::uint32_t rank = workers.join(mine.id());
+  require(workers.join(mine.id()) == rank, "joining twice");
+  workers.await_size(num_nodes());
+  const std::vector<endpoint_id> all = workers.members();
+  require(all.size() == num_nodes() && all[rank] == mine.id(), "the members");
+  // Round the ring.
+  const auto ring = await_name<grid>("ring");
+  mine.send_value(all[ring.rank(std::array{(rank + 1) % num_nodes()})], 8, rank);
+  require(
+      mine.receive_value<std::uint32_t>(any_endpoint, 8) == (rank + num_nodes() - 1) % num_nodes(),
+      "the neighbour");
+  barrier_handle::await("end").arrive_and_wait();
+  require(workers.leave(mine.id()), "leaving");
+}
+
+void names(runtime& rt) {
+  rt.run([] {
+    for (int round = 0; round < 3; ++round) {
+      long unguarded = 0;
+      {
+        const named<counter> hits("hits", 5);
+        named<counting_semaphore<>> lock("lock", 1);
+        named<domain> workers("workers");
+        named<barrier<>> end("end", static_cast<std::ptrdiff_t>(num_nodes()));
+        publish("unguarded", to_global(&unguarded));
+        publish("ring", grid{.extent = {num_nodes()}, .wraps = {true}});
+        thread late([] {
+          this_thread::yield();
+          publish("answer", 42);
+        });
+        on_every_node([] { use_names(); });
+        late.join();
+        require(unguarded == 20 * static_cast<long>(num_nodes()), "a lock between nodes");
+        require(resource<counter>::find("hits").call<&counter::add>(long{0}) ==
+                    5 + static_cast<long>(num_nodes()),
+                "an object with a name");
+        require(workers->size() == 0, "all have left");
+        try {
+          publish("answer", 43);
+          require(false, "a name that is taken");
+        } catch (const name_in_use_error&) {
+        }
+        require(withdraw("answer") && !withdraw("answer"), "a name is withdrawn once");
+        require(withdraw("unguarded") && withdraw("ring"), "the others");
+      }
+      // Nobody remembers what is gone.
+      on_every_node([] {
+        for (const char* gone : {"answer", "hits", "lock", "ring"})
+          require(!find_name<int>(gone).has_value(), "a name that is withdrawn");
+      });
+    }
+  });
+}
+
+// ---- a node is lost while others wait for its messages ----
+
+void die() { std::raise(SIGKILL); }
+
+void lost(runtime& rt) {
+  try {
+    rt.run([] {
+      endpoint mine;
+      std::array<std::byte, 8> buffer;
+      transfer receives = mine.start_receive(buffer);
+      remote_thread(on_node{last_node()}, call<die>()).detach();
+      try {
+        receives.wait();
+        require(false, "nobody sends");
+      } catch (const node_lost_error& e) {
+        require(e.node() == last_node(), "who is lost");
+        std::puts("told");
+        throw;
+      }
+    });
+  } catch (const node_lost_error&) {
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  static const std::map<std::string_view, void (*)(runtime&)> actions{
+      {"calls", calls}, {"crowd", crowd}, {"echoes", echoes},
+      {"lost", lost},   {"names", names}, {"slow-receiver", slow_receiver}};
+  try {
+    const options settings = options::parse(argc, argv);
+    runtime rt(settings);
+    actions.at(argv[argc - 1])(rt);
+    std::puts("ok");
+    return 0;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}
