@@ -14,25 +14,27 @@
 //   barrier<Completion>  as std::barrier
 namespace radixsort {
 
+// Threads that are waited for in the end, also when not all of them could be made.
+template <class Engine>
+struct crew {
+  std::vector<typename Engine::thread> threads;
+  explicit crew(unsigned size) { threads.reserve(size); }
+  ~crew() {
+    for (auto& t : threads) t.join();
+  }
+  crew(const crew&) = delete;
+  crew& operator=(const crew&) = delete;
+};
+
 // The paper's way: as many threads as there are blocks of keys are made for each parallel part, and
 // end with it.
 template <class Engine>
 void sort_by_fork(passes& work) {
   const auto in_parallel = [&work](void (passes::*part)(unsigned) noexcept) {
-    std::vector<typename Engine::thread> threads;
-    threads.reserve(work.threads());
-    const auto join_all = [&threads] {
-      for (auto& t : threads) t.join();
-    };
-    try {
-      for (unsigned i = 0; i < work.threads(); ++i) {
-        threads.emplace_back([&work, part, i] { (work.*part)(i); });
-      }
-    } catch (...) {
-      join_all();
-      throw;
+    crew<Engine> all(work.threads());
+    for (unsigned i = 0; i < work.threads(); ++i) {
+      all.threads.emplace_back([&work, part, i] { (work.*part)(i); });
     }
-    join_all();
   };
   while (!work.done()) {
     in_parallel(&passes::count);
@@ -52,14 +54,10 @@ void sort_by_barrier(passes& work) {
   };
   typename Engine::template barrier<decltype(serial_part)> meeting(
       static_cast<std::ptrdiff_t>(work.threads()), serial_part);
-  std::vector<typename Engine::thread> threads;
-  threads.reserve(work.threads());
-  const auto join_all = [&threads] {
-    for (auto& t : threads) t.join();
-  };
+  crew<Engine> all(work.threads());
   try {
     for (unsigned i = 0; i < work.threads(); ++i) {
-      threads.emplace_back([&, i] {
+      all.threads.emplace_back([&, i] {
         while (!work.done()) {
           work.count(i);
           meeting.arrive_and_wait();
@@ -72,11 +70,10 @@ void sort_by_barrier(passes& work) {
   } catch (...) {
     // Those that exist wait for those that will never be: arrive in their place.
     given_up = true;
-    static_cast<void>(meeting.arrive(static_cast<std::ptrdiff_t>(work.threads() - threads.size())));
-    join_all();
+    const auto missing = work.threads() - all.threads.size();
+    static_cast<void>(meeting.arrive(static_cast<std::ptrdiff_t>(missing)));
     throw;
   }
-  join_all();
 }
 
 }  // namespace radixsort

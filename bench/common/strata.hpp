@@ -5,7 +5,20 @@
 #include <strata/runtime.hpp>
 #include <utility>
 
+#include "bench/common/measure.hpp"
+
 namespace bench {
+
+// main() of a program that runs body(arguments) on so many workers; reads --strata-policy and the
+// like, too.
+template <class F>
+int strata_main(int argc, char** argv, F body) {
+  strata::options options = strata::options::parse(argc, argv);
+  const arguments given(argc, argv);
+  options.workers = given.workers;
+  strata::runtime runtime(options);
+  return runtime.run([&] { return body(given); });
+}
 
 class strata_environment {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <strata/options.hpp>
-#include <strata/runtime.hpp>
+#include "bench/common/strata.hpp"
+
 #include <strata/thread.hpp>
 
 #include "bench/threads/kernel.hpp"
@@ -19,9 +19,7 @@ struct strata_threads {
 }  // namespace
 
 int main(int argc, char** argv) {
-  strata::options options = strata::options::parse(argc, argv);  // --strata-policy
-  const bench::arguments given(argc, argv);
-  options.workers = given.workers;
-  strata::runtime runtime(options);
-  return runtime.run([&] { return bench::threads_main<strata_threads>("strata", given, false); });
+  return bench::strata_main(argc, argv, [](const bench::arguments& given) {
+    return bench::threads_main<strata_threads>("strata", given, false);
+  });
 }

@@ -95,10 +95,7 @@ class timed_mutex : public mutex {
   }
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
-    do {
-      if (word_.lock_until(detail::deadline_at(time))) return true;
-    } while (Clock::now() < time);
-    return false;
+    return detail::attempt_until(time, [this](std::int64_t ns) { return word_.lock_until(ns); });
   }
 };
 
@@ -147,11 +144,8 @@ class recursive_timed_mutex : public recursive_mutex {
   }
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
-    if (again()) return true;
-    do {
-      if (enter(word_.lock_until(detail::deadline_at(time)))) return true;
-    } while (Clock::now() < time);
-    return false;
+    return again() || enter(detail::attempt_until(
+                          time, [this](std::int64_t ns) { return word_.lock_until(ns); }));
   }
 };
 
@@ -177,10 +171,7 @@ class shared_timed_mutex {
   }
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
-    do {
-      if (lock_until(detail::deadline_at(time))) return true;
-    } while (Clock::now() < time);
-    return false;
+    return detail::attempt_until(time, [this](std::int64_t ns) { return lock_until(ns); });
   }
   template <class Rep, class Period>
   bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& time) {
@@ -188,10 +179,7 @@ class shared_timed_mutex {
   }
   template <class Clock, class Duration>
   bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& time) {
-    do {
-      if (lock_shared_until(detail::deadline_at(time))) return true;
-    } while (Clock::now() < time);
-    return false;
+    return detail::attempt_until(time, [this](std::int64_t ns) { return lock_shared_until(ns); });
   }
 
   /// With a deadline on the monotonic clock, in nanoseconds.

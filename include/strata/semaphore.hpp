@@ -76,10 +76,8 @@ class counting_semaphore {
   }
   template <class Clock, class Duration>
   bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& time) {
-    do {
-      if (core_.acquire(detail::deadline_at(time)) == detail::unparked::woken) return true;
-    } while (Clock::now() < time);
-    return false;
+    return detail::attempt_until(
+        time, [this](std::int64_t ns) { return core_.acquire(ns) == detail::unparked::woken; });
   }
 
  private:

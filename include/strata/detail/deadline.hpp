@@ -30,4 +30,14 @@ std::int64_t deadline_at(const std::chrono::time_point<Clock, Duration>& time) {
   return deadline_after(time - Clock::now());
 }
 
+// For them: calls attempt(deadline in nanoseconds) until it says true, or `time` has come. True if
+// it did.
+template <class Clock, class Duration, class Attempt>
+bool attempt_until(const std::chrono::time_point<Clock, Duration>& time, Attempt attempt) {
+  do {
+    if (attempt(deadline_at(time))) return true;
+  } while (Clock::now() < time);
+  return false;
+}
+
 }  // namespace strata::detail
