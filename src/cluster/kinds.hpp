@@ -27,10 +27,10 @@ enum class kind : net::message_kind {
   closed = 15,
 
   // Stealing (stealing.cpp).
-  steal = 16,    // how many; whether the thief waits when there is nothing
-  tokens = 17,   // load left, tokens. Carries work.
-  nothing = 18,  // there is nothing
-  room = 19,     // the receiver's shelf has some (shelving.cpp)
+  steal = 16,       // how many; whether the thief waits when there is nothing
+  tokens = 17,      // load left, tokens. Carries work.
+  nothing = 18,     // there is nothing
+  shelf_room = 19,  // the receiver's shelf has some (shelving.cpp)
 
   // Quiescence (quiescence.cpp).
   probe = 32,    // wave

@@ -52,7 +52,7 @@ detail::task* shelving::take_from(node_id node, detail::worker& w) {
   // We are awake, so is_idle() is false until the task has been run. Partner: quiescence.
   counts_.received.fetch_add(1, std::memory_order_seq_cst);
   taken_.fetch_add(1, std::memory_order_relaxed);
-  if (t.tell_owner) mail_.post(node, kind::room, {});
+  if (t.tell_owner) mail_.post(node, kind::shelf_room, {});
   return task;
 }
 
@@ -159,7 +159,7 @@ void shelving::somebody_asks() {
 }
 
 bool shelving::on_message(node_id, kind k, reader) {
-  if (k != kind::room) return false;
+  if (k != kind::shelf_room) return false;
   if (shelves_ == nullptr) throw malformed("there is no shelf here");
   {
     // Waits for fill(), which may be about to say that nobody looks after it.

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of any type that cereal can serialise (https://uscilabs.github.io/cereal/): strings,
+// containers, and types with a serialize() function. For programs that have cereal's headers; the
+// library does not need them.
+//
+//   strata::send_object(mine, to, 7, std::map<std::string, int>{{"one", 1}});
+//   auto m = strata::receive_object<std::map<std::string, int>>(mine);
+#pragma once
+#include <cereal/archives/binary.hpp>
+#include <istream>
+#include <ostream>
+#include <span>
+#include <streambuf>
+#include <vector>
+
+#include "strata/message.hpp"
+
+namespace strata {
+
+/// The bytes of a message do not make an object of the type that was asked for.
+class serialization_error : public error {
+ public:
+  using error::error;
+};
+
+namespace detail {
+
+class byte_sink : public std::streambuf {
+ public:
+  std::vector<std::byte> bytes;
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (c != traits_type::eof()) bytes.push_back(static_cast<std::byte>(c));
+    return c;
+  }
+  std::streamsize xsputn(const char* from, std::streamsize n) override {
+    const auto* const first = reinterpret_cast<const std::byte*>(from);
+    bytes.insert(bytes.end(), first, first + n);
+    return n;
+  }
+};
+
+class byte_source : public std::streambuf {
+ public:
+  explicit byte_source(std::span<const std::byte> from) {
+    // A streambuf that is only read does not write.
+    auto* const first = const_cast<char*>(reinterpret_cast<const char*>(from.data()));
+    setg(first, first, first + from.size());
+  }
+  [[nodiscard]] bool is_used_up() const noexcept { return gptr() == egptr(); }
+};
+
+}  // namespace detail
+
+/// The object's bytes, for nodes of the same job only: they have this machine's byte order.
+template <class T>
+std::vector<std::byte> serialized(const T& object) {
+  detail::byte_sink sink;
+  std::ostream out(&sink);
+  cereal::BinaryOutputArchive archive(out);
+  archive(object);
+  return std::move(sink.bytes);
+}
+
+/// The object. Throws serialization_error when there are too few bytes or some are left.
+template <class T>
+T deserialized(std::span<const std::byte> bytes) {
+  detail::byte_source source(bytes);
+  std::istream in(&source);
+  T object;
+  try {
+    cereal::BinaryInputArchive archive(in);
+    archive(object);
+  } catch (const std::exception& e) {
+    throw serialization_error(std::string("a message does not hold the object: ") + e.what());
+  }
+  if (!source.is_used_up())
+    throw serialization_error("a message holds more than the object that was asked for");
+  return object;
+}
+
+/// As endpoint::send().
+template <class T>
+void send_object(endpoint& from, endpoint_id to, message_tag tag, const T& object) {
+  from.send(to, tag, serialized(object));
+}
+
+/// As endpoint::receive_message(); throws serialization_error too, and the message is gone then.
+template <class T>
+T receive_object(endpoint& at, endpoint_id from = any_endpoint, message_tag tag = any_tag) {
+  return deserialized<T>(at.receive_message(from, tag).content);
+}
+
+}  // namespace strata
