@@ -95,7 +95,8 @@ void program::parse() {
   cli_.parse(argc_, argv_);
 }
 
-int program::finish(const nlohmann::json& parameters, const nlohmann::json& result, bool ok) const {
+int program::finish(const nlohmann::json& parameters, const nlohmann::json& result, bool ok,
+                    const char* why_not) const {
   if (json_) {
     nlohmann::ordered_json object;
     object["app"] = name_;
@@ -112,12 +113,7 @@ int program::finish(const nlohmann::json& parameters, const nlohmann::json& resu
     throw strata::user_error(std::string("standard output: ") + std::strerror(errno) +
                              "; free some space or write elsewhere");
   }
-  if (!ok) {
-    return complain(name_,
-                    "the result is wrong: it differs from the known value; please report this",
-                    exit_wrong_result);
-  }
-  return exit_ok;
+  return ok ? exit_ok : complain(name_, why_not, exit_wrong_result);
 }
 
 CLI::Validator whole_number(long long first, long long last, const std::string& why) {

@@ -114,8 +114,11 @@ class program {
   unsigned nodes() const { return nodes_; }      // of the last timed()
 
   // The last thing an application does: writes the JSON object if it was asked for, makes sure that
-  // standard output took all of it, complains on stderr if !ok, and returns the exit code.
-  int finish(const nlohmann::json& parameters, const nlohmann::json& result, bool ok) const;
+  // standard output took all of it, says on stderr why it is not ok, and returns the exit code.
+  int finish(const nlohmann::json& parameters, const nlohmann::json& result, bool ok,
+             const char* why_not =
+                 "the result is wrong: it differs from the known value; please "
+                 "report this") const;
 
  private:
   class stopwatch {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/mapview/fragment.hpp"
+
+#include <algorithm>
+#include <strata/error.hpp>
+
+#include "apps/mapview/file.hpp"
+
+namespace mapview {
+namespace {
+
+void hatch(picture& p) {
+  for (std::uint32_t y = 0; y < p.height; ++y) {
+    for (std::uint32_t x = 0; x < p.width; ++x) {
+      const bool dark = (x + y) / 4 % 2 == 0;
+      std::uint8_t* const to = p.at(x, y);
+      to[0] = dark ? 160 : 230;
+      to[1] = to[2] = dark ? 40 : 230;
+    }
+  }
+}
+
+// Where map coordinate c of a region's axis lies in a window of `pixels`.
+std::uint32_t window_at(std::uint32_t c, std::uint32_t begin, std::uint32_t length,
+                        std::uint32_t pixels) {
+  const std::uint32_t inside = std::clamp(c, begin, begin + length) - begin;
+  return static_cast<std::uint32_t>(std::uint64_t{inside} * pixels / length);
+}
+
+}  // namespace
+
+std::vector<tile_place> tiles_of(const map_info& map, const rectangle& region) {
+  std::vector<tile_place> all;
+  const std::uint32_t right = (region.x + region.width - 1) / map.tile_width;
+  const std::uint32_t bottom = (region.y + region.height - 1) / map.tile_height;
+  for (std::uint32_t row = region.y / map.tile_height; row <= bottom; ++row) {
+    for (std::uint32_t column = region.x / map.tile_width; column <= right; ++column)
+      all.push_back({column, row});
+  }
+  return all;
+}
+
+rectangle pixels_of(const map_info& map, const view& v, tile_place tile) {
+  const rectangle area = map.area_of(tile.column, tile.row);
+  const std::uint32_t x0 = window_at(area.x, v.region.x, v.region.width, v.width);
+  const std::uint32_t x1 = window_at(area.x + area.width, v.region.x, v.region.width, v.width);
+  const std::uint32_t y0 = window_at(area.y, v.region.y, v.region.height, v.height);
+  const std::uint32_t y1 = window_at(area.y + area.height, v.region.y, v.region.height, v.height);
+  return {x0, y0, x1 - x0, y1 - y0};
+}
+
+fragment load_fragment(const std::string& root, const map_info& map, const view& v,
+                       tile_place tile) {
+  fragment f{tile, pixels_of(map, v, tile), false, {}};
+  f.shown = picture(f.pixels.width, f.pixels.height);
+  if (f.pixels.width == 0 || f.pixels.height == 0) return f;
+  const double across = static_cast<double>(v.region.width) / v.width;  // map pixels for each
+  const double down = static_cast<double>(v.region.height) / v.height;
+  const rectangle area = map.area_of(tile.column, tile.row);
+  try {
+    const double scale = std::min(1.0, std::max(1 / across, 1 / down));
+    const picture p = decode_jpeg(read_file(tile_path(root, map, tile.column, tile.row)), scale,
+                                  {area.width, area.height});
+    const double sx = static_cast<double>(p.width) / area.width;
+    const double sy = static_cast<double>(p.height) / area.height;
+    const part of{(v.region.x + f.pixels.x * across - area.x) * sx,
+                  (v.region.y + f.pixels.y * down - area.y) * sy, f.pixels.width * across * sx,
+                  f.pixels.height * down * sy};
+    draw_scaled(p, of, f.shown, 0, 0, f.pixels.width, f.pixels.height);
+  } catch (const picture_error&) {
+    f.missing = true;
+  } catch (const strata::user_error&) {
+    f.missing = true;
+  }
+  if (f.missing) hatch(f.shown);
+  return f;
+}
+
+}  // namespace mapview

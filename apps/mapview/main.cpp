@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// mapview: shows regions of huge maps. `make` writes a map, `view` one region of it, `regions`
+// times the seven of the pCoR paper.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/common/output_file.hpp"
+#include "apps/common/program.hpp"
+#include "apps/mapview/make.hpp"
+#include "apps/mapview/viewer.hpp"
+
+namespace {
+
+using namespace mapview;
+
+// Numbers between separators: "10,20,600,400", "640x480".
+template <std::size_t N>
+std::array<std::uint32_t, N> numbers_in(const std::string& flag, const std::string& text,
+                                        char separator, const char* form) {
+  std::array<std::uint32_t, N> all{};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t i = 0; i < N; ++i) {
+    const auto parsed = std::from_chars(at, end, all[i]);
+    const bool last = i + 1 == N;
+    if (parsed.ec != std::errc() || (last ? parsed.ptr != end : parsed.ptr == end) ||
+        (!last && *parsed.ptr != separator))
+      throw strata::user_error(flag + ": '" + text + "' is not " + form);
+    at = parsed.ptr + 1;
+  }
+  return all;
+}
+
+struct request {
+  std::string root, from, out, csv, svg;
+  std::string size = "9600x9600", tile = "640x480", region, window = "600x600";
+  std::string loader;
+  unsigned folders = 4, repeat = 5;
+  int quality = 85;
+};
+
+map_info map_wanted(const request& r) {
+  map_info m;
+  std::tie(m.width, m.height) =
+      std::tuple_cat(numbers_in<2>("--size", r.size, 'x', "WIDTHxHEIGHT"));
+  std::tie(m.tile_width, m.tile_height) =
+      std::tuple_cat(numbers_in<2>("--tile", r.tile, 'x', "WIDTHxHEIGHT"));
+  m.folders = r.folders;
+  if (m.width == 0 || m.height == 0 || m.width > 10'000'000 || m.height > 10'000'000)
+    throw strata::user_error("--size: a map has 1 to 10000000 pixels each way");
+  if (m.tile_width < 16 || m.tile_height < 16 || m.tile_width > 16'384 || m.tile_height > 16'384)
+    throw strata::user_error("--tile: a tile has 16 to 16384 pixels each way");
+  return m;
+}
+
+std::unique_ptr<loader> loader_for(const request& r, const map_info& m) {
+  const bool several = strata::num_nodes() > 1;
+  if (r.loader == "threads" && several)
+    throw strata::user_error("--loader threads is for one node; this job has " +
+                             std::to_string(strata::num_nodes()));
+  return r.loader == "threads" || (r.loader.empty() && !several) ? make_threaded_loader(r.root, m)
+                                                                 : make_cluster_loader(r.root, m);
+}
+
+constexpr const char* tiles_are_missing =
+    "tiles are missing, and drawn as a hatch; make the map again with mapview make";
+
+// Says which tiles were missing; true if none.
+bool report_missing(const std::string& root, const map_info& m,
+                    const std::vector<tile_place>& missing) {
+  constexpr std::size_t shown_max = 10;
+  for (std::size_t i = 0; i < std::min(missing.size(), shown_max); ++i)
+    std::fprintf(stderr, "mapview: no readable tile %s\n",
+                 tile_path(root, m, missing[i].column, missing[i].row).c_str());
+  if (missing.size() > shown_max)
+    std::fprintf(stderr, "mapview: and %zu more tiles\n", missing.size() - shown_max);
+  return missing.empty();
+}
+
+int make(apps::program& p, const request& r) {
+  p.timed([&] {
+    map_info m = map_wanted(r);
+    std::optional<picture> from;
+    if (!r.from.empty()) {
+      from = read_picture(r.from);
+      m.width = from->width;
+      m.height = from->height;
+    }
+    make_map(r.root, m, from ? &*from : nullptr, r.quality);
+  });
+  const map_info m = read_map(r.root);
+  std::printf("%s: %u x %u pixels, %u tiles in %u folders\n", r.root.c_str(), m.width, m.height,
+              m.columns() * m.rows(), m.folders);
+  return p.finish({{"map", r.root}, {"size", r.size}, {"tile", r.tile}, {"from", r.from}},
+                  {{"width", m.width}, {"height", m.height}, {"tiles", m.columns() * m.rows()}},
+                  true);
+}
+
+int show(apps::program& p, const request& r) {
+  map_info m;
+  view v;
+  const viewer::shown s = p.timed([&] {
+    m = read_map(r.root);
+    v.region = {0, 0, m.width, m.height};
+    if (!r.region.empty()) {
+      const auto [x, y, w, h] = numbers_in<4>("--region", r.region, ',', "X,Y,WIDTH,HEIGHT");
+      v.region = {x, y, w, h};
+    }
+    std::tie(v.width, v.height) =
+        std::tuple_cat(numbers_in<2>("--window", r.window, 'x', "WIDTHxHEIGHT"));
+    const auto tiles = loader_for(r, m);
+    return viewer(m, *tiles).show(v);
+  });
+  write_picture(r.out, s.window);
+  const bool whole = report_missing(r.root, m, s.missing);
+  std::printf("%s: %zu tiles to %u x %u\n", r.out.c_str(), s.tiles, v.width, v.height);
+  return p.finish({{"map", r.root}, {"region", r.region}, {"window", r.window}},
+                  {{"tiles", s.tiles}, {"missing", s.missing.size()}}, whole, tiles_are_missing);
+}
+
+// ---- the paper's regions ----
+
+constexpr std::array<std::uint32_t, 7> region_sides{600, 1200, 2400, 3000, 4800, 6000, 9600};
+
+struct timing {
+  std::uint32_t side;
+  std::size_t tiles;
+  double seconds;  // median
+};
+
+std::string svg_of(const std::vector<timing>& all) {
+  double most = 1e-9;
+  for (const timing& t : all) most = std::max(most, t.seconds);
+  std::string text =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"480\" height=\"260\" "
+      "font-family=\"sans-serif\" font-size=\"11\">\n"
+      "<text x=\"10\" y=\"16\">time to show regions in a window of 600 x 600</text>\n";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double height = 180 * all[i].seconds / most;
+    const double x = 20 + 64.0 * static_cast<double>(i);
+    char line[400];
+    std::snprintf(
+        line, sizeof line,
+        "<rect x=\"%.1f\" y=\"%.1f\" width=\"40\" height=\"%.1f\" fill=\"#4078a8\"/>\n"
+        "<text x=\"%.1f\" y=\"%.1f\">%.1f ms</text>\n"
+        "<text x=\"%.1f\" y=\"238\">%u</text><text x=\"%.1f\" y=\"252\">%zu tiles</text>\n",
+        x, 222 - height, height, x, 216 - height, all[i].seconds * 1e3, x, all[i].side, x,
+        all[i].tiles);
+    text += line;
+  }
+  return text + "</svg>\n";
+}
+
+int regions(apps::program& p, const request& r) {
+  bool whole = true;
+  const std::vector<timing> all = p.timed([&] {
+    const map_info m = read_map(r.root);
+    if (m.width < region_sides.back() || m.height < region_sides.back())
+      throw strata::user_error("the paper's regions need a map of 9600 x 9600 pixels");
+    const auto tiles = loader_for(r, m);
+    viewer window(m, *tiles);
+    std::vector<timing> found;
+    for (const std::uint32_t side : region_sides) {
+      std::vector<double> seconds;
+      std::size_t used = 0;
+      for (unsigned i = 0; i < r.repeat; ++i) {
+        const auto began = std::chrono::steady_clock::now();
+        const viewer::shown s = window.show({{0, 0, side, side}, 600, 600});
+        seconds.push_back(
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+        used = s.tiles;
+        whole = report_missing(r.root, m, i == 0 ? s.missing : std::vector<tile_place>()) && whole;
+      }
+      std::sort(seconds.begin(), seconds.end());
+      found.push_back({side, used, seconds[seconds.size() / 2]});
+    }
+    return found;
+  });
+  std::string csv = "region,side_px,tiles,seconds\n";
+  nlohmann::json list = nlohmann::json::array();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const timing& t = all[i];
+    char line[100];
+    std::snprintf(line, sizeof line, "%zu,%u,%zu,%.6f\n", i + 1, t.side, t.tiles, t.seconds);
+    csv += line;
+    std::printf("region %zu: %u x %u pixels, %zu tiles: %.2f ms\n", i + 1, t.side, t.side, t.tiles,
+                t.seconds * 1e3);
+    list.push_back({{"side", t.side}, {"tiles", t.tiles}, {"seconds", t.seconds}});
+  }
+  const auto write = [](const std::string& path, const std::string& text) {
+    if (path.empty()) return;
+    apps::output_file out(path);
+    out.write(text);
+    out.commit();
+  };
+  write(r.csv, csv);
+  write(r.svg, svg_of(all));
+  return p.finish({{"map", r.root}, {"repeat", r.repeat}}, {{"regions", list}}, whole,
+                  tiles_are_missing);
+}
+
+int body(apps::program& p) {
+  request r;
+  CLI::App& cli = p.cli();
+  cli.require_subcommand(1);
+  CLI::App* const maker = cli.add_subcommand("make", "writes a map: a picture's, or a terrain's");
+  CLI::App* const shower = cli.add_subcommand("view", "writes a region of a map as a picture");
+  CLI::App* const timer = cli.add_subcommand("regions", "times the seven regions of the paper");
+  for (CLI::App* const c : {maker, shower, timer}) {
+    c->fallthrough();  // --json may come last
+    c->add_option("MAP", r.root, "the map's folder")->required();
+  }
+  maker->add_option("--from", r.from, "a picture (.jpg, .png); without it, a terrain");
+  maker->add_option("--size", r.size, "of the terrain, WIDTHxHEIGHT [9600x9600]");
+  maker->add_option("--tile", r.tile, "of a tile, WIDTHxHEIGHT [640x480]");
+  maker->add_option("--folders", r.folders, "spread the tiles over so many folders [4]")
+      ->check(apps::whole_number(1, 65'536, "of a map"));
+  maker->add_option("--quality", r.quality, "of the JPEG tiles [85]")
+      ->check(apps::whole_number(1, 100, "of JPEG"));
+  shower->add_option("--region", r.region, "X,Y,WIDTH,HEIGHT in pixels of the map [all of it]");
+  shower->add_option("--window", r.window, "WIDTHxHEIGHT in pixels [600x600]");
+  shower->add_option("--out", r.out, "the picture to write (.jpg, .png)")->required();
+  timer->add_option("--repeat", r.repeat, "show each so often [5]")
+      ->check(apps::whole_number(1, 1000, "of a median"));
+  timer->add_option("--csv", r.csv, "write the times here");
+  timer->add_option("--svg", r.svg, "draw the times here");
+  for (CLI::App* const c : {shower, timer})
+    c->add_option("--loader", r.loader,
+                  "threads or cluster [threads on one node, cluster on several]")
+        ->check(CLI::IsMember({"threads", "cluster"}));
+  p.parse();
+  if (*maker) return make(p, r);
+  return *shower ? show(p, r) : regions(p, r);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return apps::run_program("mapview", "Shows regions of huge maps made of JPEG tiles.", argc, argv,
+                           body);
+}

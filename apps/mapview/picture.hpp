@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures in memory, as JPEG and as PNG. libjpeg-turbo and libpng do the work.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace mapview {
+
+struct picture {
+  std::uint32_t width = 0, height = 0;
+  std::vector<std::uint8_t> rgb;  // row by row, three bytes a pixel
+
+  picture() = default;
+  picture(std::uint32_t w, std::uint32_t h) : width(w), height(h), rgb(std::size_t{3} * w * h) {}
+  [[nodiscard]] std::uint8_t* at(std::uint32_t x, std::uint32_t y) {
+    return &rgb[(std::size_t{y} * width + x) * 3];
+  }
+  [[nodiscard]] const std::uint8_t* at(std::uint32_t x, std::uint32_t y) const {
+    return &rgb[(std::size_t{y} * width + x) * 3];
+  }
+};
+
+// Bytes that are not a picture.
+class picture_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The picture in a JPEG file, made smaller while it is decoded (by eighths) as long as it keeps at
+// least `scale` of its size. Throws picture_error; also when it has another size than `expected`
+// (width, height), if that is given.
+struct size {
+  std::uint32_t width = 0, height = 0;
+};
+[[nodiscard]] picture decode_jpeg(std::span<const unsigned char> file, double scale = 1,
+                                  size expected = {});
+[[nodiscard]] std::vector<unsigned char> encode_jpeg(const picture& p, int quality);
+[[nodiscard]] picture decode_png(std::span<const unsigned char> file);
+[[nodiscard]] std::vector<unsigned char> encode_png(const picture& p);
+
+// Part of a picture, in its pixels and fractions of them.
+struct part {
+  double x = 0, y = 0, width = 0, height = 0;
+};
+// `of` scaled to the size of `into`'s area (x, y, width, height): each pixel is the mean of what it
+// covers.
+void draw_scaled(const picture& from, const part& of, picture& into, std::uint32_t x,
+                 std::uint32_t y, std::uint32_t width, std::uint32_t height);
+
+// Throws strata::user_error: cannot be read or written, or neither .jpg nor .png.
+[[nodiscard]] picture read_picture(const std::string& path);
+void write_picture(const std::string& path, const picture& p);
+
+}  // namespace mapview

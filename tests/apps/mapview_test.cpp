@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// mapview from outside and its parts from inside.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <strata/runtime.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/mapview/terrain.hpp"
+#include "apps/mapview/viewer.hpp"
+#include "run_program.hpp"
+
+namespace {
+
+using namespace mapview;
+using apps_test::outcome;
+using apps_test::run_line;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+class maps : public testing::Test {
+ protected:
+  maps() {
+    std::string name = (fs::temp_directory_path() / "mapview_XXXXXX").string();
+    folder = ::mkdtemp(name.data());
+  }
+  ~maps() override { fs::remove_all(folder); }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder + "/" + name; }
+  // A map of 700 x 500 pixels in tiles of 64 x 48, in three folders.
+  void make_small() const {
+    const outcome o =
+        run_line("mapview make " + path("map") + " --size 700x500 --tile 64x48 --folders 3");
+    ASSERT_EQ(o.exit_code, 0) << o.err;
+  }
+  std::string folder;
+};
+
+// Peak signal-to-noise ratio in dB.
+double likeness(const picture& a, const picture& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.rgb.size(); ++i) {
+    const double d = double{1} * a.rgb[i] - b.rgb[i];
+    sum += d * d;
+  }
+  return 10 * std::log10(255.0 * 255.0 * static_cast<double>(a.rgb.size()) / std::max(sum, 1e-9));
+}
+
+TEST(map_geometry, of_the_papers_regions) {
+  // Derived from the paper's map: 9600 x 9600 pixels, tiles of 640 x 480.
+  const map_info map;
+  EXPECT_EQ(map.columns(), 15U);
+  EXPECT_EQ(map.rows(), 20U);
+  const std::pair<std::uint32_t, std::size_t> known[] = {
+      {600, 2}, {1200, 6}, {2400, 20}, {3000, 35}, {4800, 80}, {6000, 130}, {9600, 300}};
+  for (const auto& [side, tiles] : known)
+    EXPECT_EQ(tiles_of(map, {0, 0, side, side}).size(), tiles) << side;
+}
+
+TEST(map_geometry, fragments_cover_the_window_once) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 300; ++i) {
+    map_info map;
+    map.width = 1 + random() % 2000;
+    map.height = 1 + random() % 2000;
+    map.tile_width = 16 + random() % 300;
+    map.tile_height = 16 + random() % 300;
+    view v;
+    v.region.x = random() % map.width;
+    v.region.y = random() % map.height;
+    v.region.width = 1 + random() % (map.width - v.region.x);
+    v.region.height = 1 + random() % (map.height - v.region.y);
+    v.width = 1 + random() % 200;
+    v.height = 1 + random() % 200;
+    std::vector<int> covered(std::size_t{v.width} * v.height);
+    for (const tile_place t : tiles_of(map, v.region)) {
+      const rectangle p = pixels_of(map, v, t);
+      ASSERT_LE(p.x + p.width, v.width);
+      ASSERT_LE(p.y + p.height, v.height);
+      for (std::uint32_t y = p.y; y < p.y + p.height; ++y) {
+        for (std::uint32_t x = p.x; x < p.x + p.width; ++x) ++covered[std::size_t{y} * v.width + x];
+      }
+    }
+    for (const int c : covered) ASSERT_EQ(c, 1);
+  }
+}
+
+TEST(map_pictures, scale_to_means) {
+  picture from(8, 6);
+  for (std::uint32_t y = 0; y < 6; ++y) {
+    for (std::uint32_t x = 0; x < 8; ++x) {
+      from.at(x, y)[0] = static_cast<std::uint8_t>(x * 10);
+      from.at(x, y)[1] = static_cast<std::uint8_t>(y * 10);
+      from.at(x, y)[2] = 200;
+    }
+  }
+  picture to(4, 3);
+  draw_scaled(from, {0, 0, 8, 6}, to, 0, 0, 4, 3);
+  for (std::uint32_t y = 0; y < 3; ++y) {
+    for (std::uint32_t x = 0; x < 4; ++x) {
+      EXPECT_EQ(to.at(x, y)[0], x * 20 + 5);
+      EXPECT_EQ(to.at(x, y)[1], y * 20 + 5);
+      EXPECT_EQ(to.at(x, y)[2], 200);
+    }
+  }
+}
+
+TEST(map_pictures, survive_png_and_roughly_jpeg) {
+  const picture p = draw_terrain(900, 700, {200, 100, 321, 123});
+  EXPECT_EQ(decode_png(encode_png(p)).rgb, p.rgb);
+  const picture q = decode_jpeg(encode_jpeg(p, 95));
+  ASSERT_EQ(q.width, p.width);
+  EXPECT_GT(likeness(p, q), 28);
+  std::vector<unsigned char> bytes = encode_jpeg(p, 90);
+  bytes.resize(bytes.size() / 3);
+  EXPECT_THROW((void)decode_jpeg(bytes), picture_error);
+  EXPECT_THROW((void)decode_jpeg({}), picture_error);
+  EXPECT_THROW((void)decode_png(bytes), picture_error);
+}
+
+TEST_F(maps, are_shown_as_they_were_drawn) {
+  make_small();
+  const map_info map = read_map(path("map"));
+  strata::runtime rt;
+  rt.run([&] {
+    const auto by_threads = make_threaded_loader(path("map"), map);
+    const auto by_cluster = make_cluster_loader(path("map"), map);
+    const picture whole = draw_terrain(700, 500, {0, 0, 700, 500});
+    for (const view& v : {view{{0, 0, 700, 500}, 700, 500}, view{{0, 0, 700, 500}, 100, 80},
+                          view{{130, 77, 333, 222}, 150, 90}, view{{64, 48, 64, 48}, 64, 48},
+                          view{{300, 200, 20, 20}, 200, 200}}) {
+      const viewer::shown s = viewer(map, *by_threads).show(v);
+      EXPECT_TRUE(s.missing.empty());
+      EXPECT_EQ(s.tiles, tiles_of(map, v.region).size());
+      EXPECT_EQ(viewer(map, *by_cluster).show(v).window.rgb, s.window.rgb);
+      picture expected(v.width, v.height);
+      draw_scaled(whole,
+                  {double{1} * v.region.x, double{1} * v.region.y, double{1} * v.region.width,
+                   double{1} * v.region.height},
+                  expected, 0, 0, v.width, v.height);
+      EXPECT_GT(likeness(expected, s.window), 24) << v.region.x << " " << v.width;
+    }
+  });
+}
+
+TEST_F(maps, look_the_same_from_one_node_and_from_three) {
+  make_small();
+  const outcome one = run_line("mapview view " + path("map") + " --out " + path("one.png") +
+                               " --window 300x200 --region 50,60,500,400 --json");
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_EQ(json::parse(one.last_line()).at("result").at("tiles"), 81);
+  const outcome three =
+      run_line("strata run -n 3 --workers 1 " APPS_BIN_DIR "/mapview view " + path("map") +
+               " --out " + path("three.png") + " --window 300x200 --region 50,60,500,400");
+  ASSERT_EQ(three.exit_code, 0) << three.err;
+  EXPECT_EQ(read_picture(path("one.png")).rgb, read_picture(path("three.png")).rgb);
+}
+
+TEST_F(maps, are_cut_from_pictures) {
+  const picture p = draw_terrain(300, 200, {0, 0, 300, 200});
+  write_picture(path("in.png"), p);
+  const outcome made = run_line("mapview make " + path("map") + " --from " + path("in.png") +
+                                " --tile 128x96 --quality 97");
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const outcome shown =
+      run_line("mapview view " + path("map") + " --out " + path("out.png") + " --window 300x200");
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_GT(likeness(read_picture(path("out.png")), p), 30);
+}
+
+TEST_F(maps, with_holes_say_so) {
+  make_small();
+  const map_info map = read_map(path("map"));
+  fs::remove(tile_path(path("map"), map, 2, 1));
+  std::ofstream(tile_path(path("map"), map, 3, 1)) << "no picture";
+  write_picture(tile_path(path("map"), map, 4, 1), picture(10, 10));
+  const outcome o = run_line("mapview view " + path("map") + " --out " + path("o.jpg"));
+  EXPECT_EQ(o.exit_code, 1);
+  EXPECT_EQ(o.err_lines(), 4) << o.err;
+  EXPECT_NE(o.err.find(tile_path(path("map"), map, 2, 1)), std::string::npos) << o.err;
+  EXPECT_TRUE(fs::exists(path("o.jpg")));
+}
+
+TEST_F(maps, refuse_bad_input_with_one_line) {
+  make_small();
+  const std::string map = path("map");
+  std::ofstream(path("bad.png")) << "no picture";
+  fs::create_directory(path("half"));
+  std::ofstream(path("half/map.json")) << "{\"width\": 10, \"height\": -3}";
+  for (const std::string& line : std::vector<std::string>{
+           "mapview view " + path("none") + " --out " + path("o.png"),
+           "mapview view " + path("half") + " --out " + path("o.png"),
+           "mapview view " + map + " --out " + path("o.bmp"),
+           "mapview view " + map + " --out " + path("no/such/o.png"),
+           "mapview view " + map + " --out " + path("o.png") + " --region 1,2,3",
+           "mapview view " + map + " --out " + path("o.png") + " --region 0,0,701,500",
+           "mapview view " + map + " --out " + path("o.png") + " --region 0,0,0,5",
+           "mapview view " + map + " --out " + path("o.png") + " --window 0x5",
+           "mapview view " + map + " --out " + path("o.png") + " --loader magic",
+           "mapview regions " + map,
+           "mapview make " + path("m") + " --size 10",
+           "mapview make " + path("m") + " --tile 1x1",
+           "mapview make " + path("m") + " --from " + path("bad.png"),
+           "mapview make " + path("m") + " --from " + path("none.jpg"),
+           "mapview make /proc/no/map --size 64x48",
+           "mapview show " + map,
+           "mapview",
+       }) {
+    const outcome o = run_line(line);
+    EXPECT_EQ(o.exit_code, 2) << line;
+    EXPECT_EQ(o.err_lines(), 1) << line << "\n" << o.err;
+    EXPECT_FALSE(fs::exists(path("o.png"))) << line;
+  }
+}
+
+}  // namespace
