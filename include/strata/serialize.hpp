@@ -6,11 +6,15 @@
 //   strata::send_object(mine, to, 7, std::map<std::string, int>{{"one", 1}});
 //   auto m = strata::receive_object<std::map<std::string, int>>(mine);
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cereal/archives/binary.hpp>
+#include <cstdint>
 #include <istream>
 #include <ostream>
 #include <span>
 #include <streambuf>
+#include <string>
 #include <vector>
 
 #include "strata/message.hpp"
@@ -91,5 +95,37 @@ template <class T>
 T receive_object(endpoint& at, endpoint_id from = any_endpoint, message_tag tag = any_tag) {
   return deserialized<T>(at.receive_message(from, tag).content);
 }
+
+/// An object as a value of at most `Capacity` bytes, so that it can be an argument or a result of a
+/// call, token or thread that goes to another node.
+///
+///   std::size_t count(const strata::packed<std::vector<std::string>>& words) {
+///     return words.get().size();
+///   }
+///   strata::call<count>(strata::packed(std::vector<std::string>{"one", "two"}));
+template <class T, std::size_t Capacity = 1000>
+class packed {
+ public:
+  /// Holds nothing: get() throws serialization_error, unless T is made of no bytes.
+  packed() noexcept = default;
+  /// Throws misuse_error if the object takes more than Capacity bytes.
+  explicit packed(const T& object) {
+    const std::vector<std::byte> bytes = serialized(object);
+    if (bytes.size() > Capacity)
+      throw misuse_error("an object of " + std::to_string(bytes.size()) +
+                         " bytes does not fit into packed<T, " + std::to_string(Capacity) + ">");
+    size_ = static_cast<std::uint32_t>(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), bytes_.begin());
+  }
+  /// The object. Throws serialization_error.
+  [[nodiscard]] T get() const {
+    if (size_ > Capacity) throw serialization_error("a packed object that has been damaged");
+    return deserialized<T>(std::span(bytes_).first(size_));
+  }
+
+ private:
+  std::uint32_t size_ = 0;
+  std::array<std::byte, Capacity> bytes_{};
+};
 
 }  // namespace strata

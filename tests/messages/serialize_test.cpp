@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "../sched/support.hpp"
+#include "strata/fork_join.hpp"
+#include "strata/remote_thread.hpp"
 
 namespace {
 
@@ -43,6 +45,28 @@ TEST(objects, are_not_made_of_other_bytes) {
     EXPECT_THROW(deserialized<shape>(std::span(bytes).first(n)), serialization_error) << n;
   bytes.push_back(std::byte{});
   EXPECT_THROW(deserialized<shape>(bytes), serialization_error);
+}
+
+std::size_t letters(const packed<std::vector<std::string>>& words) {
+  std::size_t n = 0;
+  for (const std::string& w : words.get()) n += w.size();
+  return n;
+}
+packed<std::string, 20> doubled(const packed<std::string, 10>& s) {
+  return packed<std::string, 20>(s.get() + s.get());
+}
+
+TEST(objects, are_arguments_and_results_of_calls) {
+  runtime rt(test::with_workers(2));
+  rt.run([] {
+    const packed words(std::vector<std::string>{"one", "two", "three"});
+    const auto [here, there] = fork2join([&] { return letters(words); }, call<letters>(words));
+    EXPECT_EQ(here, 11U);
+    EXPECT_EQ(there, 11U);
+    EXPECT_EQ(call<doubled>(on_node{0}, packed<std::string, 10>("ab")).get(), "abab");
+    EXPECT_THROW((packed<std::string, 10>("far too long")), misuse_error);
+    EXPECT_THROW((void)(packed<std::string, 10>().get()), serialization_error);
+  });
 }
 
 }  // namespace
