@@ -326,7 +326,14 @@ void split_phase::on_returned(reader& r, node_id from) {
       throw malformed("the result of a call that is not awaited");
   }
   if (threw) {
-    t->type->wire->accept(*t, std::make_exception_ptr(remote_error(from, r.take_text())), nullptr);
+    const std::exception_ptr thrown = std::make_exception_ptr(remote_error(from, r.take_text()));
+#if defined(STRATA_TSAN)
+    {
+      const std::lock_guard lock(tables_mutex_);
+      thrown_elsewhere_.push_back(thrown);
+    }
+#endif
+    t->type->wire->accept(*t, thrown, nullptr);
   } else {
     t->type->wire->accept(*t, nullptr, r.take_bytes(t->type->wire->result_bytes).data());
   }

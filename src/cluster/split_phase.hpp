@@ -90,6 +90,11 @@ class split_phase final : public detail::remote_nodes {
   std::mutex tables_mutex_;
   std::unordered_map<detail::task*, node_id> away_;
   std::exception_ptr lost_;  // what calls throw now
+#if defined(STRATA_TSAN)
+  // As in the scheduler: ThreadSanitizer does not see the C++ library count references to an
+  // exception, so the last to let go of one is us, at the end.
+  std::vector<std::exception_ptr> thrown_elsewhere_;
+#endif
   std::unordered_map<node_id, requests> requests_;
   std::unordered_map<node_id, large_item> large_items_;
 };

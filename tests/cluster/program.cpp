@@ -144,19 +144,21 @@ struct large : threaded {
 
 void large_tokens(runtime& rt) {
   constexpr std::uint64_t n = 500;
-  std::vector<std::uint64_t> sums(n);
-  std::uint64_t ran = 0;
+  std::vector<std::uint64_t> sums(n), ran(n);
   rt.run([&] {
     completion done(2 * n);
     std::array<std::uint64_t, 100> values{};
     for (std::uint64_t i = 0; i < n; ++i) {
       values.fill(i);
       token<large>(values, to_global(&sums[i]), done.sptr());
-      token<lone>(to_global(&ran), done.sptr(), i);
+      token<lone>(to_global(&ran[i]), done.sptr(), i);
     }
     done.wait();
   });
-  for (std::uint64_t i = 0; i < n; ++i) require(sums[i] == 100 * i, "all values arrived");
+  for (std::uint64_t i = 0; i < n; ++i) {
+    require(sums[i] == 100 * i, "all values arrived");
+    require(ran[i] == i, "and the small ones");
+  }
 }
 
 // Tokens that nobody waits for: what the root has left behind runs, on whatever shelf it lies.
@@ -412,10 +414,11 @@ struct far_killer : threaded {
 
 // Ends its own node while some of its tokens are on their way to others, and some wait there.
 struct generous_killer : threaded {
+  static constexpr std::uint64_t tokens = 20'000;
   global_ptr<std::uint64_t> ran;
   slot_ptr done;
   void start() {
-    for (std::uint64_t i = 0; i < 20'000; ++i) token<lone>(ran, done, i);
+    for (std::uint64_t i = 0; i < tokens; ++i) token<lone>(ran + i, done, i);
     ::kill(::getpid(), SIGKILL);
   }
 };
@@ -485,9 +488,9 @@ void kill_caller(runtime& rt) {
 void kill_victim(runtime& rt) {
   try {
     rt.run([] {
-      std::uint64_t ran = 0;
-      completion never(30'000);
-      invoke<generous_killer>(1, to_global(&ran), never.sptr());
+      std::vector<std::uint64_t> ran(generous_killer::tokens);
+      completion never(generous_killer::tokens + 1);
+      invoke<generous_killer>(1, to_global(ran.data()), never.sptr());
       never.wait();
     });
     require(false, "waited for nothing");
