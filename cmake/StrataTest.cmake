@@ -35,10 +35,14 @@ endfunction()
 # strata_test_policies(<name>...): each of these executables once more under every policy that is not the default, all its
 # TESTs in one CTest, <name>.<policy>. They make their runtimes with with_workers() of tests/sched/support.hpp.
 function(strata_test_policies)
+  set(timeout 300)  # for all TESTs together
+  if(STRATA_SANITIZED)
+    set(timeout 1500)
+  endif()
   foreach(name IN LISTS ARGN)
     foreach(policy rotator locked)
       add_test(NAME ${name}.${policy} COMMAND ${name} --gtest_brief=1)
-      set_tests_properties(${name}.${policy} PROPERTIES ENVIRONMENT STRATA_TEST_POLICY=${policy} LABELS policy TIMEOUT 120)
+      set_tests_properties(${name}.${policy} PROPERTIES ENVIRONMENT STRATA_TEST_POLICY=${policy} LABELS policy TIMEOUT ${timeout})
     endforeach()
   endforeach()
 endfunction()
