@@ -164,6 +164,4 @@ class messenger final : public cluster::visiting_protocol {
   path_counters paths_;
 };
 
-std::string text_of(endpoint_id id);
-
 }  // namespace strata::messages

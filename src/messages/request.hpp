@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "messages/matching.hpp"
@@ -108,5 +109,8 @@ struct arrival {
   };
   offered offer{};
 };
+
+// For people.
+std::string text_of(endpoint_id id);
 
 }  // namespace strata::messages

@@ -45,13 +45,18 @@ TEST_P(message_jobs, echo_any_size) { run("echoes"); }
 TEST_P(message_jobs, wait_for_a_slow_receiver) { run("slow-receiver"); }
 TEST_P(message_jobs, share_what_has_a_name) { run("names"); }
 TEST_P(message_jobs, keep_the_order_among_many) { run("crowd"); }
+TEST_P(message_jobs, make_operations_of_groups) { run("groups"); }
+TEST_P(message_jobs, tell_of_groups_that_fail) { run("group-errors"); }
+TEST_P(message_jobs, compute_pi_in_a_group) { run("group-example"); }
 
 TEST(message_job, tells_who_waits_of_a_lost_node) {
   for (const char* transport : {"shm", "tcp"}) {
-    command c(launch_test::run({"-n", "3", "--transport", transport}, {"lost"}));
-    EXPECT_NE(c.wait(), 0);
-    EXPECT_EQ(c.out().substr(0, 5), "told\n") << c.out() << c.err();
-    EXPECT_EQ(c.processes_left(), 0);
+    for (const char* what : {"lost", "group-loses-a-node"}) {
+      command c(launch_test::run({"-n", "3", "--transport", transport}, {what}));
+      EXPECT_NE(c.wait(), 0);
+      EXPECT_EQ(c.out().substr(0, 5), "told\n") << c.out() << c.err();
+      EXPECT_EQ(c.processes_left(), 0);
+    }
   }
 }
 

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "program_groups.hpp"
 #include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
@@ -359,8 +360,16 @@ void lost(runtime& rt) {
 
 int main(int argc, char** argv) {
   static const std::map<std::string_view, void (*)(runtime&)> actions{
-      {"calls", calls}, {"crowd", crowd}, {"echoes", echoes},
-      {"lost", lost},   {"names", names}, {"slow-receiver", slow_receiver}};
+      {"calls", calls},
+      {"crowd", crowd},
+      {"echoes", echoes},
+      {"group-errors", group_errors},
+      {"group-example", group_example},
+      {"group-loses-a-node", group_loses_a_node},
+      {"groups", group_operations},
+      {"lost", lost},
+      {"names", names},
+      {"slow-receiver", slow_receiver}};
   try {
     const options settings = options::parse(argc, argv);
     runtime rt(settings);

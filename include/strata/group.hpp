@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations that many threads of a job make together: barrier, broadcast, reductions, gather,
+// scatter, all-to-all, prefixes. (pCoR.)
+//
+//   strata::run_group(4, [](strata::group& all) {            // four threads on every node
+//     const double mine = simulate(all.rank());
+//     const double sum = all.all_reduce(mine, std::plus<>());
+//     if (all.rank() == 0) std::printf("%f\n", sum);
+//   });
+//
+// Every member calls the same operations in the same order, with the same root and with sizes that
+// fit. An operation suspends the calling thread, not its worker; it returns when this member's part
+// is done: what it gave may change, and what it gets is there. Whether the others have come so far
+// is said by barrier() only. Whoever has got something that was made of another member's part sees
+// what that member did before its call.
+//
+// A group has endpoints of its own, so groups over the same endpoints do not disturb each other,
+// nor the messages of the program.
+//
+// N members; rounds are the longest chain of messages of which each was sent after the one before
+// it had been received. Everything here takes O(log N) rounds, except all_to_all() of large blocks:
+// there N - 1 messages of each member carry the blocks straight to where they belong. No member
+// gets more than 32 operations ahead of another.
+//
+// The algorithms are those of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective
+// Communication Operations in MPICH", 2005, doi:10.1177/1094342005051521, and for the barrier of
+// D. Hensgen, R. Finkel, U. Manber, "Two Algorithms for Barrier Synchronization", 1988,
+// doi:10.1007/BF01379320. Our trees differ: they are cut by rank and not by the distance from the
+// root, so that reductions keep the order of the ranks for any root, and blocks need not be turned.
+#pragma once
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "strata/message.hpp"
+#include "strata/remote_thread.hpp"
+
+namespace strata {
+
+namespace messages {
+
+class member;
+
+// An operation of the program on arrays of its type.
+struct combination {
+  std::size_t element_bytes, alignment;
+  void* function;
+  // into[i] = function(left[i], right[i]); `into` may be `left` or `right`.
+  void (*apply)(void* function, const std::byte* left, const std::byte* right, std::byte* into,
+                std::size_t elements);
+};
+
+}  // namespace messages
+
+/// Members disagree: they call different operations, or with another root, or sizes do not fit, or
+/// the group was made from different lists. what() says who sent what. It is noticed when a message
+/// comes that does not fit; where everybody waits for a message, nobody notices.
+class group_error : public misuse_error {
+ public:
+  group_error(unsigned member, const std::string& what) : misuse_error(what), member_(member) {}
+  /// The rank of the other one.
+  [[nodiscard]] unsigned member() const noexcept { return member_; }
+
+ private:
+  unsigned member_;
+};
+
+/// A member takes no further part: an operation of it failed, it called leave(), or an exception
+/// ended its group. which() is its endpoint, as in the list of members.
+class member_left_error : public endpoint_closed_error {
+ public:
+  member_left_error(unsigned member, endpoint_id which, const std::string& what)
+      : endpoint_closed_error(which, what), member_(member) {}
+  [[nodiscard]] unsigned member() const noexcept { return member_; }
+
+ private:
+  unsigned member_;
+};
+
+/// What one member has sent and received, its group's making included.
+struct group_traffic {
+  std::uint64_t messages_sent = 0;
+  std::uint64_t messages_received = 0;
+  std::uint64_t bytes_sent = 0;
+  /// Of the last operation: the longest chain of messages that ended here. Counts up to 255.
+  unsigned longest_chain = 0;
+};
+
+namespace detail {
+
+template <class R>
+concept value_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+    std::is_trivially_copyable_v<std::ranges::range_value_t<R>>;
+template <class R>
+concept changeable_range =
+    value_range<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+template <class T>
+concept single_value = std::is_trivially_copyable_v<T> && !std::ranges::range<T>;
+template <class Op, class T>
+concept combines = requires(Op& op, const T& x) {
+  { op(x, x) } -> std::convertible_to<T>;
+};
+template <class A, class B>
+concept same_values = std::same_as<std::ranges::range_value_t<A>, std::ranges::range_value_t<B>>;
+
+template <value_range R>
+std::span<const std::byte> content_of(const R& values) noexcept {
+  return std::as_bytes(std::span(std::ranges::data(values), std::ranges::size(values)));
+}
+template <changeable_range R>
+std::span<std::byte> room_of(R& values) noexcept {
+  return std::as_writable_bytes(std::span(std::ranges::data(values), std::ranges::size(values)));
+}
+
+template <class T, class Op>
+messages::combination combination_of(Op& op) noexcept {
+  return {sizeof(T), alignof(T), &op,
+          [](void* function, const std::byte* left, const std::byte* right, std::byte* into,
+             std::size_t elements) {
+            const auto* const l = reinterpret_cast<const T*>(left);
+            const auto* const r = reinterpret_cast<const T*>(right);
+            auto* const result = reinterpret_cast<T*>(into);
+            for (std::size_t i = 0; i < elements; ++i)
+              result[i] = (*static_cast<Op*>(function))(l[i], r[i]);
+          }};
+}
+
+}  // namespace detail
+
+/// One member's view of a group. Used by one thread at a time; may be moved between operations.
+///
+/// Values are trivially copyable. Ranges are contiguous (std::vector, std::array, std::span, plain
+/// arrays), and every member's has the same size where nothing else is said; sizes may be 0. Where
+/// a single value will do, it can be given by itself.
+///
+/// Reductions combine in the order of the ranks: x0 op x1 op ... op xN-1, with brackets wherever it
+/// suits. `op` must be associative, and need not be commutative. With floating-point numbers the
+/// brackets show: they depend on N, on the size and, for reduce(), on the root, and on nothing
+/// else, so that a repeated run gives the same bits; all_reduce() gives all members the same bits.
+///
+/// Errors of every operation: group_error, member_left_error, node_lost_error, misuse_error (a root
+/// that does not exist, ranges that do not fit within this member), and what `op` throws. After any
+/// of them this member has left: its further operations throw member_left_error, and so do those of
+/// the others. The operation that failed leaves its results in any state.
+class group {
+ public:
+  /// Called by every member with the same list, each with its own endpoint, which must be in it;
+  /// returns when all have done so. Who makes several groups over the same endpoint makes them in
+  /// an order that the other members share. Until it returns, messages with tags from 0xFFFF'FF00
+  /// on come to `mine`, and nobody may receive them; after it, `mine` is not needed any more.
+  /// ceil(log2 N) rounds. Throws misuse_error if `mine` is not in the list, or somebody twice;
+  /// group_error if the lists differ and that can be seen; endpoint_closed_error, node_lost_error.
+  group(endpoint& mine, std::vector<endpoint_id> members);
+  /// A group that has been moved from may be destroyed or assigned to, no more.
+  group(group&&) noexcept;
+  /// As the destructor does, first.
+  group& operator=(group&&) noexcept;
+  /// Does not wait for the others. When it is destroyed by an exception, this member leaves.
+  ~group();
+
+  [[nodiscard]] unsigned rank() const noexcept;
+  [[nodiscard]] unsigned size() const noexcept;
+  /// As given.
+  [[nodiscard]] std::span<const endpoint_id> members() const noexcept;
+  /// For measurements.
+  [[nodiscard]] const group_traffic& traffic() const noexcept;
+
+  /// This member takes no further part; operations of the others in which they wait for anybody
+  /// throw member_left_error with this text, now or at their next. N - 1 messages. Waits until they
+  /// have arrived or their receivers have ended.
+  void leave(std::string_view why) noexcept;
+
+  /// Returns when all members have called it; what they did before is visible then. ceil(log2 N)
+  /// rounds, as many messages for each member.
+  void barrier();
+
+  /// All get the root's values. ceil(log2 N) rounds, N - 1 messages in all. From 64 KiB on the root
+  /// deals out pieces, which all exchange: 2 ceil(log2 N) rounds, and each member sends and
+  /// receives every byte about twice at most instead of up to log2 N times.
+  template <detail::changeable_range R>
+  void broadcast(R&& values, unsigned root) {
+    broadcast_bytes(detail::room_of(values), root);
+  }
+  /// The root's value; of other members' it only takes the type.
+  template <detail::single_value T>
+  [[nodiscard]] T broadcast(const T& value, unsigned root) {
+    T result = value;
+    broadcast_bytes(std::as_writable_bytes(std::span(&result, 1)), root);
+    return result;
+  }
+
+  /// Element by element: the root's `result` becomes that of all members' `values`. `result` is not
+  /// looked at elsewhere; it may be `values` itself. ceil(log2 N) rounds, N - 1 messages in all.
+  template <detail::value_range R, detail::changeable_range S,
+            detail::combines<std::ranges::range_value_t<R>> Op>
+  requires detail::same_values<R, S>
+  void reduce(const R& values, S&& result, unsigned root, Op op) {
+    reduce_bytes(detail::content_of(values), detail::room_of(result), root,
+                 detail::combination_of<std::ranges::range_value_t<R>>(op));
+  }
+  /// The result at the root, nothing elsewhere.
+  template <detail::single_value T, detail::combines<T> Op>
+  std::optional<T> reduce(const T& value, unsigned root, Op op) {
+    T result = value;
+    reduce_bytes(bytes_of(value), std::as_writable_bytes(std::span(&result, 1)), root,
+                 detail::combination_of<T>(op));
+    return rank() == root ? std::optional<T>(result) : std::nullopt;
+  }
+
+  /// Element by element, in place: all get the result. log2 N rounds and messages for each member;
+  /// two rounds more if N is no power of two. From 16 KiB on: twice as many rounds, in which each
+  /// member sends every byte about twice instead of log2 N times.
+  template <detail::changeable_range R, detail::combines<std::ranges::range_value_t<R>> Op>
+  void all_reduce(R&& values, Op op) {
+    all_reduce_bytes(detail::room_of(values),
+                     detail::combination_of<std::ranges::range_value_t<R>>(op));
+  }
+  template <detail::single_value T, detail::combines<T> Op>
+  [[nodiscard]] T all_reduce(const T& value, Op op) {
+    T result = value;
+    all_reduce_bytes(std::as_writable_bytes(std::span(&result, 1)), detail::combination_of<T>(op));
+    return result;
+  }
+
+  /// What ranks up to and including this one's have, combined; element by element, in place.
+  /// ceil(log2 N) rounds, at most as many messages for each member.
+  template <detail::changeable_range R, detail::combines<std::ranges::range_value_t<R>> Op>
+  void scan(R&& values, Op op) {
+    scan_bytes(detail::room_of(values), {},
+               detail::combination_of<std::ranges::range_value_t<R>>(op));
+  }
+  template <detail::single_value T, detail::combines<T> Op>
+  [[nodiscard]] T scan(const T& value, Op op) {
+    T result = value;
+    scan_bytes(std::as_writable_bytes(std::span(&result, 1)), {}, detail::combination_of<T>(op));
+    return result;
+  }
+  /// What the ranks before this one have, combined; nothing at rank 0. As scan().
+  template <detail::single_value T, detail::combines<T> Op>
+  [[nodiscard]] std::optional<T> exclusive_scan(const T& value, Op op) {
+    T all = value, before = value;
+    scan_bytes(std::as_writable_bytes(std::span(&all, 1)),
+               std::as_writable_bytes(std::span(&before, 1)), detail::combination_of<T>(op));
+    return rank() != 0 ? std::optional<T>(before) : std::nullopt;
+  }
+
+  /// The root's `all`, N times as large, becomes all members' `values` in the order of the ranks.
+  /// `all` is not looked at elsewhere. ceil(log2 N) rounds, N - 1 messages in all.
+  template <detail::value_range R, detail::changeable_range S>
+  requires detail::same_values<R, S>
+  void gather(const R& values, S&& all, unsigned root) {
+    gather_bytes(detail::content_of(values), detail::room_of(all), root);
+  }
+  /// All of them at the root, nothing elsewhere.
+  template <detail::single_value T>
+  [[nodiscard]] std::vector<T> gather(const T& value, unsigned root) {
+    std::vector<T> all(rank() == root ? size() : 0, value);
+    gather_bytes(bytes_of(value), std::as_writable_bytes(std::span(all)), root);
+    return all;
+  }
+  /// Bytes of any size from each: by rank at the root, nothing elsewhere. ceil(log2 N) rounds of up
+  /// to two messages, the sizes before the bytes.
+  [[nodiscard]] std::vector<std::vector<std::byte>> gather_any(std::span<const std::byte> bytes,
+                                                               unsigned root);
+
+  /// Everybody's `all`, N times as large, becomes all members' `values` in the order of the ranks.
+  /// ceil(log2 N) rounds of up to two messages for each member.
+  template <detail::value_range R, detail::changeable_range S>
+  requires detail::same_values<R, S>
+  void all_gather(const R& values, S&& all) {
+    all_gather_bytes(detail::content_of(values), detail::room_of(all));
+  }
+  template <detail::single_value T>
+  [[nodiscard]] std::vector<T> all_gather(const T& value) {
+    std::vector<T> all(size(), value);
+    all_gather_bytes(bytes_of(value), std::as_writable_bytes(std::span(all)));
+    return all;
+  }
+
+  /// The root's `all`, N times as large, is dealt out in the order of the ranks. `all` is not
+  /// looked at elsewhere. ceil(log2 N) rounds, N - 1 messages in all.
+  template <detail::value_range R, detail::changeable_range S>
+  requires detail::same_values<R, S>
+  void scatter(const R& all, S&& values, unsigned root) {
+    scatter_bytes(detail::content_of(all), detail::room_of(values), root);
+  }
+
+  /// `in` becomes what each member, by rank, has for this one; `out` is by rank what this one has
+  /// for each. Both have N blocks of one size, and do not overlap. Blocks of up to 256 bytes:
+  /// ceil(log2 N) rounds and messages for each member, each of which carries about half of the
+  /// blocks. Larger ones: N - 1 messages for each member, each of which carries one block.
+  template <detail::value_range R, detail::changeable_range S>
+  requires detail::same_values<R, S>
+  void all_to_all(const R& out, S&& in) {
+    all_to_all_bytes(detail::content_of(out), detail::room_of(in));
+  }
+
+ private:
+  void broadcast_bytes(std::span<std::byte> values, unsigned root);
+  void reduce_bytes(std::span<const std::byte> values, std::span<std::byte> result, unsigned root,
+                    const messages::combination& op);
+  void all_reduce_bytes(std::span<std::byte> values, const messages::combination& op);
+  // before: empty, or room for what the ranks before this one have.
+  void scan_bytes(std::span<std::byte> values, std::span<std::byte> before,
+                  const messages::combination& op);
+  void gather_bytes(std::span<const std::byte> values, std::span<std::byte> all, unsigned root);
+  void all_gather_bytes(std::span<const std::byte> values, std::span<std::byte> all);
+  void scatter_bytes(std::span<const std::byte> all, std::span<std::byte> values, unsigned root);
+  void all_to_all_bytes(std::span<const std::byte> out, std::span<std::byte> in);
+
+  std::unique_ptr<messages::member> me_;
+};
+
+namespace detail {
+
+// One node's members, until all have ended. Tells `home` what became of them.
+void run_members(endpoint_id home, unsigned threads, const std::function<void(group&)>& body);
+
+// Where the nodes meet: passes the list of all members around, then joins the nodes' threads.
+class group_launch {
+ public:
+  explicit group_launch(unsigned threads_per_node);
+  group_launch(const group_launch&) = delete;
+  group_launch& operator=(const group_launch&) = delete;
+  ~group_launch();
+  [[nodiscard]] endpoint_id home() const noexcept { return home_.id(); }
+  void add(remote_thread&& node) { nodes_.push_back(std::move(node)); }
+  // Rethrows: of the nodes' errors one that was not caused by another.
+  void finish();
+
+ private:
+  endpoint home_;
+  unsigned threads_;
+  std::vector<remote_thread> nodes_;
+};
+
+template <class F, class... Arguments>
+struct group_body {
+  void operator()(endpoint_id home, unsigned threads, const Arguments&... arguments) const {
+    run_members(home, threads, [&](group& all) { F{}(all, arguments...); });
+  }
+};
+
+}  // namespace detail
+
+/// Calls f(group, arguments...) in `threads_per_node` threads on every node of the job, members of
+/// one group in which node n has the ranks from n x threads_per_node on, and waits for all of them.
+/// f and the arguments: as for remote_thread. What f throws makes its member leave the group; once
+/// all have ended one such exception is rethrown, as remote_error if it was on another node. Throws
+/// misuse_error for no threads, and outside a runtime; node_lost_error.
+template <class F, class... Arguments>
+requires(std::is_empty_v<F>&& std::is_default_constructible_v<F>) void run_group(
+    unsigned threads_per_node, F, const Arguments&... arguments) {
+  detail::group_launch launch(threads_per_node);
+  for (unsigned n = 0; n < num_nodes(); ++n)
+    launch.add(remote_thread(on_node{static_cast<node_id_t>(n)},
+                             detail::group_body<F, Arguments...>{}, launch.home(), threads_per_node,
+                             arguments...));
+  launch.finish();
+}
+
+}  // namespace strata

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the operations of a group go, on bytes. Each is called within member::perform(), by every
+// member with sizes that fit; what they do and cost is said in strata/group.hpp.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "messages/member.hpp"
+
+namespace strata::messages {
+
+// From here on a broadcast is dealt out and exchanged, a reduction is cut.
+inline constexpr std::size_t broadcast_cut_bytes = std::size_t{64} << 10;
+inline constexpr std::size_t all_reduce_cut_bytes = std::size_t{16} << 10;
+// Blocks up to here travel together.
+inline constexpr std::size_t all_to_all_packed_bytes_max = 256;
+
+using byte_view = std::span<const std::byte>;
+using byte_room = std::span<std::byte>;
+
+void broadcast(member& me, byte_room values, unsigned root);
+void reduce(member& me, byte_view values, byte_room result, unsigned root, const combination& op);
+void all_reduce(member& me, byte_room values, const combination& op);
+void scan(member& me, byte_room values, byte_room before, const combination& op);
+void gather(member& me, byte_view values, byte_room all, unsigned root);
+std::vector<std::vector<std::byte>> gather_any(member& me, byte_view values, unsigned root);
+void all_gather(member& me, byte_view values, byte_room all);
+void scatter(member& me, byte_view all, byte_room values, unsigned root);
+void all_to_all(member& me, byte_view out, byte_room in);
+
+}  // namespace strata::messages

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "messages/member.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+#include "messages/request.hpp"
+#include "strata/error.hpp"
+
+namespace strata::messages {
+namespace {
+
+// ---- tags: the operation, its number, its root, and the length of the chain ----
+
+constexpr unsigned chain_max = 0xFF;
+constexpr message_tag place_mask = ~message_tag{chain_max};
+
+message_tag place_of(operation what, std::uint32_t number, unsigned root) noexcept {
+  return static_cast<message_tag>(what) << 28 | (number & 0xFFU) << 20 | (root & 0xFFFU) << 8;
+}
+operation operation_of(message_tag tag) noexcept { return static_cast<operation>(tag >> 28); }
+
+// While a group is made, at the endpoints of the program. Its round is added.
+constexpr message_tag naming_tag = 0xFFFF'FF00U;
+
+std::string described(message_tag tag) {
+  static constexpr std::array names{"barrier", "broadcast",  "reduce",     "all_reduce",
+                                    "scan",    "gather",     "gather_any", "all_gather",
+                                    "scatter", "all_to_all", "leave"};
+  const auto what = static_cast<std::size_t>(operation_of(tag));
+  return std::string(what < names.size() ? names[what] : "nothing known") + " (operation " +
+         std::to_string(tag >> 20 & 0xFFU) + " modulo 256, root " +
+         std::to_string(tag >> 8 & 0xFFFU) + " modulo 4096)";
+}
+
+// Never 0.
+std::uint64_t hash_of(std::span<const endpoint_id> members) noexcept {
+  std::uint64_t h = members.size();
+  for (const endpoint_id m : members) {
+    h = (h ^ m.bits()) * 0x9E37'79B9'7F4A'7C15U;
+    h ^= h >> 29;
+  }
+  return h | 1;
+}
+
+// Nobody can finish these before all have begun them.
+bool waits_for_all(operation what) noexcept {
+  return what == operation::barrier || what == operation::all_reduce ||
+         what == operation::all_gather || what == operation::all_to_all;
+}
+
+}  // namespace
+
+// ---- making a group ----
+
+member::member(endpoint& mine, std::vector<endpoint_id> members)
+    : members_(std::move(members)), exceptions_(std::uncaught_exceptions()) {
+  std::vector<endpoint_id> sorted = members_;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    throw misuse_error("a group in which somebody is twice");
+  const auto place = std::find(members_.begin(), members_.end(), mine.id());
+  if (place == members_.end())
+    throw misuse_error("a group that is made by endpoint " + text_of(mine.id()) +
+                       ", which is not in its list");
+  rank_ = static_cast<unsigned>(place - members_.begin());
+  own_.emplace();
+  exchange_names(mine);
+  receives_[leaver] = own_->start_receive(std::as_writable_bytes(std::span(&notice_, 1)),
+                                          any_endpoint, place_of(operation::leave, 0, 0));
+}
+
+// In round k everybody knows the endpoints of the 2^k members from itself on, and tells them to the
+// member 2^k ranks back. Who has found something wrong says so in all further rounds: there are as
+// many for all whose lists are as long, so all of them end.
+void member::exchange_names(endpoint& mine) {
+  const std::uint64_t list = hash_of(members_);
+  std::optional<unsigned> wrong;  // who was found to have another list
+  peers_.resize(size());
+  peers_[0] = own_->id();  // from this member on; turned at the end
+  std::vector<std::uint64_t> out, in;
+  unsigned round = 0;
+  for (std::uint64_t far = 1; far < size(); far *= 2, ++round) {
+    const std::size_t count = std::min<std::uint64_t>(far, size() - far);
+    const auto to = static_cast<unsigned>((rank_ + size() - far) % size());
+    const auto from = static_cast<unsigned>((rank_ + far) % size());
+    out.assign(1, wrong ? 0 : list);
+    for (std::size_t i = 0; i < count; ++i) out.push_back(peers_[i].bits());
+    const message_tag tag = naming_tag + round;
+    transfer sends = mine.start_send(members_[to], tag, bytes_of(out));
+    const message m = mine.receive_message(members_[from], tag);
+    in.assign(count + 1, 0);
+    if (m.bytes == in.size() * sizeof(std::uint64_t))
+      std::memcpy(in.data(), m.content.data(), m.bytes);
+    if (in[0] != list && !wrong) wrong = from;
+    for (std::size_t i = 0; i < count; ++i) peers_[far + i] = endpoint_id::from_bits(in[i + 1]);
+    sends.wait();
+    ++traffic_.messages_sent;
+    ++traffic_.messages_received;
+    traffic_.bytes_sent += out.size() * sizeof(std::uint64_t);
+  }
+  if (wrong)
+    throw group_error(*wrong, "members make a group from different lists: member " +
+                                  std::to_string(*wrong) + ", endpoint " +
+                                  text_of(members_[*wrong]) + ", has another one than member " +
+                                  std::to_string(rank_) + ", or has heard of one");
+  std::rotate(peers_.begin(), peers_.end() - rank_, peers_.end());
+  traffic_.longest_chain = round;
+}
+
+member::~member() {
+  if (std::uncaught_exceptions() > exceptions_) leave("an exception has ended its group");
+}
+
+// ---- operations ----
+
+void member::begin(operation what, unsigned root) {
+  if (!own_)
+    throw member_left_error(rank_, members_[rank_], "this member has left the group: " + why_left_);
+  now_ = what;
+  root_ = root;
+  ++number_;
+  traffic_.longest_chain = 0;
+  if (root >= size())
+    fail(misuse_error("member " + std::to_string(root) + " of a group that has " +
+                      std::to_string(size()) + " is to be the root"));
+  if (receives_[leaver].test()) report_leaver();
+  if (waits_for_all(what)) {
+    ahead_ = 0;
+  } else if (++ahead_ == ahead_max) {
+    ahead_ = 0;
+    meet();
+  }
+}
+
+void member::require(bool condition, const char* what) {
+  if (!condition) fail(misuse_error(what));
+}
+
+message_tag member::tag_of(unsigned chain) const noexcept {
+  return place_of(now_, number_, root_) | std::min(chain, chain_max);
+}
+
+member::sending member::start_send(unsigned to, std::span<const std::byte> bytes) {
+  ++traffic_.messages_sent;
+  traffic_.bytes_sent += bytes.size();
+  return {own_->start_send(peers_[to], tag_of(traffic_.longest_chain + 1), bytes), to};
+}
+
+void member::finish(sending& s) {
+  try {
+    s.transfer_.wait();
+  } catch (const endpoint_closed_error&) {
+    if (receives_[leaver].test()) report_leaver();
+    fail(member_left_error(
+        s.to_, members_[s.to_],
+        "member " + std::to_string(s.to_) + " has ended its group, and others still use it"));
+  }
+}
+
+void member::send(unsigned to, std::span<const std::byte> bytes) {
+  sending s = start_send(to, bytes);
+  finish(s);
+}
+
+void member::begin_receive(unsigned from, std::span<std::byte> into) {
+  receives_[awaited] = own_->start_receive(into, peers_[from]);
+}
+
+void member::finish_receive(unsigned from, std::size_t bytes) {
+  transfer& message = receives_[awaited];
+  message_info m;
+  try {
+    if (!message.test() && wait_any(receives_) == leaver) report_leaver();
+    m = message.wait();
+  } catch (const message_too_large_error& e) {
+    m = e.which();
+  }
+  if (operation_of(m.tag) == operation::leave) report_leaver();  // somebody else has left before
+  if ((m.tag & place_mask) != place_of(now_, number_, root_) || m.bytes != bytes)
+    disagree(from, m, bytes);
+  ++traffic_.messages_received;
+  traffic_.longest_chain = std::max(traffic_.longest_chain, m.tag & chain_max);
+}
+
+void member::receive(unsigned from, std::span<std::byte> into) {
+  begin_receive(from, into);
+  finish_receive(from, into.size());
+}
+
+void member::exchange(unsigned to, std::span<const std::byte> bytes, unsigned from,
+                      std::span<std::byte> into) {
+  begin_receive(from, into);
+  sending s = start_send(to, bytes);
+  finish_receive(from, into.size());
+  finish(s);
+}
+
+void member::combine(const combination& op, const std::byte* left, const std::byte* right,
+                     std::byte* into, std::size_t bytes) {
+  try {
+    op.apply(op.function, left, right, into, bytes / op.element_bytes);
+  } catch (...) {
+    // Before what has been begun is waited for.
+    leave_by_exception();
+    throw;
+  }
+}
+
+void member::meet() {
+  for (std::uint64_t far = 1; far < size(); far *= 2) {
+    exchange(static_cast<unsigned>((rank_ + far) % size()), {},
+             static_cast<unsigned>((rank_ + size() - far) % size()), {});
+  }
+}
+
+// ---- leaving ----
+
+void member::leave(std::string_view why) noexcept {
+  if (!own_) return;
+  try {
+    why_left_ = why;
+    notice mine;
+    mine.who = rank_;
+    const std::size_t length = std::min(why.size(), mine.text.size() - 1);
+    std::copy_n(why.data(), length, mine.text.data());
+    std::vector<transfer> sends;
+    for (unsigned i = 0; i < size(); ++i) {
+      if (i != rank_)
+        sends.push_back(
+            own_->start_send(peers_[i], place_of(operation::leave, 0, 0), bytes_of(mine)));
+    }
+    // First: others may wait until this member receives, and it never will.
+    close();
+    for (transfer& t : sends) {
+      try {
+        t.wait();
+      } catch (const error&) {  // has ended as well
+      }
+    }
+  } catch (...) {  // no memory; the others are not told
+  }
+  close();
+}
+
+void member::leave_by_exception() noexcept {
+  if (!own_) return;
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    leave(e.what());
+  } catch (...) {
+    leave("an exception that is no std::exception");
+  }
+}
+
+void member::close() noexcept {
+  own_.reset();
+  for (transfer& t : receives_) t = transfer();
+}
+
+template <class Error>
+void member::fail(const Error& e) {
+  leave(e.what());
+  throw e;
+}
+
+void member::disagree(unsigned with, const message_info& m, std::size_t expected) {
+  fail(group_error(with, "members of a group disagree: member " + std::to_string(rank_) +
+                             " expects " + std::to_string(expected) + " bytes of " +
+                             described(tag_of(0)) + ", member " + std::to_string(with) + " sent " +
+                             std::to_string(m.bytes) + " of " + described(m.tag)));
+}
+
+void member::report_leaver() {
+  receives_[leaver].wait();
+  notice_.text.back() = 0;
+  const unsigned who = std::min(notice_.who, size() - 1);
+  // It has told everybody, so this member need not.
+  why_left_ = "member " + std::to_string(who) + " has left: " + notice_.text.data();
+  close();
+  throw member_left_error(who, members_[who], why_left_);
+}
+
+}  // namespace strata::messages

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations that combine values, always in the order of the ranks.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "messages/collectives.hpp"
+#include "messages/scratch.hpp"
+#include "messages/tree.hpp"
+
+namespace strata::messages {
+
+void reduce(member& me, byte_view values, byte_room result, unsigned root, const combination& op) {
+  const tree t(me.rank(), me.size(), root);
+  const bool is_root = me.rank() == root;
+  if (is_root)
+    me.require(result.size() == values.size(),
+               "reduce(): the root's result is not as large as its values");
+  if (!is_root && t.children().empty()) return me.send(*t.parent(), values);
+  const std::size_t size = values.size();
+  const scratch sum(is_root ? 0 : size, op.alignment), theirs(size, op.alignment);
+  const byte_room mine = is_root ? result : sum.all();
+  if (size != 0 && mine.data() != values.data()) std::memmove(mine.data(), values.data(), size);
+  for (const subtree& child : t.children()) {
+    me.receive(child.head, theirs.all());
+    const bool left = child.first < me.rank();
+    me.combine(op, left ? theirs.data() : mine.data(), left ? mine.data() : theirs.data(),
+               mine.data(), size);
+  }
+  if (!is_root) me.send(*t.parent(), mine);
+}
+
+namespace {
+
+// A power of two of members that remain once each of the first pairs has made one of two. They are
+// numbered anew, in the order of the ranks.
+struct halving {
+  explicit halving(unsigned size) : remaining(std::bit_floor(size)), pairs(size - remaining) {}
+  unsigned remaining, pairs;
+  [[nodiscard]] unsigned number_of(unsigned rank) const noexcept {
+    return rank < 2 * pairs ? rank / 2 : rank - pairs;
+  }
+  [[nodiscard]] unsigned rank_of(unsigned number) const noexcept {
+    return number < pairs ? 2 * number + 1 : number + pairs;
+  }
+};
+
+// Everybody exchanges all of it with the member whose number differs in one bit, bit by bit.
+void exchange_whole(member& me, const halving& h, byte_room mine, byte_room theirs,
+                    const combination& op) {
+  const unsigned number = h.number_of(me.rank());
+  for (unsigned bit = 1; bit < h.remaining; bit *= 2) {
+    const unsigned other = h.rank_of(number ^ bit);
+    me.exchange(other, mine, other, theirs);
+    const bool left = (number & bit) != 0;
+    me.combine(op, left ? theirs.data() : mine.data(), left ? mine.data() : theirs.data(),
+               mine.data(), mine.size());
+  }
+}
+
+// The same with halves of what each still has, until everybody has one piece of the result; then
+// back, with twice as much each time (Rabenseifner's).
+void exchange_halves(member& me, const halving& h, byte_room mine, byte_room theirs,
+                     const combination& op) {
+  const unsigned number = h.number_of(me.rank());
+  const std::uint64_t elements = mine.size() / op.element_bytes;
+  const auto part = [&](byte_room all, unsigned first, unsigned last) {
+    const std::size_t from = elements * first / h.remaining, to = elements * last / h.remaining;
+    return all.subspan(from * op.element_bytes, (to - from) * op.element_bytes);
+  };
+  struct step {
+    unsigned other, mine_first, mine_last, other_first, other_last;
+  };
+  std::vector<step> steps;
+  unsigned first = 0, last = h.remaining;
+  for (unsigned bit = 1; bit < h.remaining; bit *= 2) {
+    const unsigned middle = first + (last - first) / 2;
+    const bool upper = (number & bit) != 0;
+    const step s = upper ? step{h.rank_of(number ^ bit), middle, last, first, middle}
+                         : step{h.rank_of(number ^ bit), first, middle, middle, last};
+    const byte_room kept = part(mine, s.mine_first, s.mine_last);
+    const byte_room come = part(theirs, s.mine_first, s.mine_last);
+    me.exchange(s.other, part(mine, s.other_first, s.other_last), s.other, come);
+    me.combine(op, upper ? come.data() : kept.data(), upper ? kept.data() : come.data(),
+               kept.data(), kept.size());
+    steps.push_back(s);
+    first = s.mine_first;
+    last = s.mine_last;
+  }
+  for (; !steps.empty(); steps.pop_back()) {
+    const step& s = steps.back();
+    me.exchange(s.other, part(mine, s.mine_first, s.mine_last), s.other,
+                part(mine, s.other_first, s.other_last));
+  }
+}
+
+}  // namespace
+
+void all_reduce(member& me, byte_room values, const combination& op) {
+  if (me.size() == 1) return;
+  const halving h(me.size());
+  const bool in_pair = me.rank() < 2 * h.pairs;
+  if (in_pair && me.rank() % 2 == 0) {
+    me.send(me.rank() + 1, values);
+    return me.receive(me.rank() + 1, values);
+  }
+  const scratch theirs(values.size(), op.alignment);
+  if (in_pair) {
+    me.receive(me.rank() - 1, theirs.all());
+    me.combine(op, theirs.data(), values.data(), values.data(), values.size());
+  }
+  if (values.size() >= all_reduce_cut_bytes && h.remaining >= 4 &&
+      values.size() / op.element_bytes >= h.remaining) {
+    exchange_halves(me, h, values, theirs.all(), op);
+  } else {
+    exchange_whole(me, h, values, theirs.all(), op);
+  }
+  if (in_pair) me.send(me.rank() - 1, values);
+}
+
+// After round k a member has combined what the 2^k members up to itself have: W. D. Hillis, G. L.
+// Steele, 1986, doi:10.1145/7902.7903.
+void scan(member& me, byte_room values, byte_room before, const combination& op) {
+  const scratch theirs(values.size(), op.alignment);
+  bool any_before = false;
+  for (std::uint64_t far = 1; far < me.size(); far *= 2) {
+    const bool sends = me.rank() + far < me.size(), receives = me.rank() >= far;
+    const auto to = static_cast<unsigned>(me.rank() + far);
+    const auto from = static_cast<unsigned>(me.rank() - far);
+    if (sends && receives) {
+      me.exchange(to, values, from, theirs.all());
+    } else if (sends) {
+      me.send(to, values);
+    } else if (receives) {
+      me.receive(from, theirs.all());
+    }
+    if (!receives) continue;
+    me.combine(op, theirs.data(), values.data(), values.data(), values.size());
+    if (before.empty()) continue;
+    if (any_before) {
+      me.combine(op, theirs.data(), before.data(), before.data(), before.size());
+    } else {
+      std::memcpy(before.data(), theirs.data(), before.size());
+    }
+    any_before = true;
+  }
+}
+
+}  // namespace strata::messages
