@@ -24,6 +24,9 @@ function(strata_add_test name)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE strata::strata GTest::gtest_main ${arg_LIBS})
+  if(STRATA_HAS_UCX)
+    target_compile_definitions(${name} PRIVATE STRATA_HAS_UCX=1)
+  endif()
   strata_use_precompiled(${name} strata_test_headers)
   gtest_discover_tests(${name}
     TEST_PREFIX ${name}.

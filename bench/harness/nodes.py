@@ -2,10 +2,18 @@
 """What is measured on several nodes: messages and operations beside their references, whole programs beside one node."""
 
 import shutil
+import subprocess
 
 from harness import plan
 
 kernels = ["messages", "nodes"]
+
+
+def _has_ucx(bench):
+    """Whether the library was built with it."""
+    one = subprocess.run([bench / "messages_transport", "ucx", "latency", "64", "1"], stdout=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL)
+    return one.returncode == 0
 
 
 def _messages(quick, folder, root):
@@ -13,10 +21,11 @@ def _messages(quick, folder, root):
     count = {"latency": "2000", "stream": "500", "sleeping": "200", "one-core": "200"}
 
     def case(impl, what, size, *command):
-        few = (count[what],) if quick and not impl.startswith("ucx") else ()
+        few = (count[what],) if quick and not impl.startswith("ucx_") else ()
         return plan.Case("messages", impl, "%s %d" % (what, size), 2,
                          tuple(map(str, command)) + (what, str(size)) + few)
 
+    has_ucx = _has_ucx(bench)
     # Ours first, then what it is compared with, one straight after the other.
     for what, size in [("latency", 64), ("stream", 64), ("stream", 65536), ("stream", 1048576), ("sleeping", 64),
                        ("one-core", 64)]:
@@ -25,6 +34,8 @@ def _messages(quick, folder, root):
             yield case(bare, what, size, bench / ("messages_" + bare))
             if what in ("latency", "stream") and shutil.which("ucx_perftest"):
                 yield case("ucx_" + transport, what, size, here / "ucx.py", transport)
+                if transport == "tcp" and has_ucx:
+                    yield case("strata_ucx", what, size, "env", "UCX_TLS=tcp", bench / "messages_transport", "ucx")
 
     def job(impl, parameter, nodes, transport, *arguments, wrap=()):
         return plan.Case("messages", impl, parameter, nodes, tuple(map(str, (

@@ -26,6 +26,7 @@ words = {
     "boost_fcontext": "Boost fcontext",
     "strata_shm": "Strata's transport, shared memory",
     "strata_tcp": "Strata's transport, TCP",
+    "strata_ucx": "Strata's transport, UCX over TCP",
     "operations_shm": "Strata, nodes over shared memory",
     "operations_tcp": "Strata, nodes over TCP",
     "bare_ring": "bare ring in shared memory",

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What messages cost on Strata's transports, without the threads and protocols of a node above
-// them: what is added there shows in the difference to fibers.cpp. First argument: shm or tcp.
+// them: what is added there shows in the difference to fibers.cpp. First argument: shm, tcp or ucx.
 #include <sys/mman.h>
+#include <sys/socket.h>
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -10,6 +12,11 @@
 #include "bench/messages/pair.hpp"
 #include "bench/messages/sockets.hpp"
 #include "net/shm/shm_transport.hpp"
+#include "net/ucx/available.hpp"
+#if defined(STRATA_HAS_UCX)
+#include "net/ucx/ucx_transport.hpp"
+#include "os/clock.hpp"
+#endif
 
 namespace {
 
@@ -81,6 +88,27 @@ std::unique_ptr<net::transport> over_memory(int memory, net::node_id self) {
   return std::make_unique<net::shm::shm_transport>(s);
 }
 
+#if defined(STRATA_HAS_UCX)
+// `line` leads to the other process, which tells its address there.
+std::unique_ptr<net::transport> over_ucx(int line, net::node_id self) {
+  net::ucx::settings s;
+  s.self = self;
+  s.nodes = 2;
+  s.devices = "lo";
+  auto t = std::make_unique<net::ucx::ucx_transport>(s);
+  std::string other(4096, '\0');
+  if (::send(line, t->address().data(), t->address().size(), 0) < 0)
+    bench::arguments::refuse("the other process is gone");
+  const ssize_t bytes = ::recv(line, other.data(), other.size(), 0);
+  if (bytes <= 0) bench::arguments::refuse("the other process is gone");
+  other.resize(static_cast<std::size_t>(bytes));
+  std::vector<std::string> addresses(2);
+  addresses[1U - self] = std::move(other);
+  t->connect(addresses, os::now_ns() + 30'000'000'000);
+  return t;
+}
+#endif
+
 // Made by the process that uses it.
 class late {
  public:
@@ -107,14 +135,23 @@ class late {
 int main(int argc, char** argv) try {
   bench::arguments given(argc, argv);
   const std::string kind = given.rest.empty() ? "" : given.rest[0];
-  if (kind != "shm" && kind != "tcp") bench::arguments::refuse("the first argument is shm or tcp");
+  if (kind != "shm" && kind != "tcp" && kind != "ucx")
+    bench::arguments::refuse("the first argument is shm, tcp or ucx");
+  if (kind == "ucx" && !net::ucx::is_built()) bench::arguments::refuse(net::ucx::how_to_get());
   given.rest.erase(given.rest.begin());
   const bench::exchange e(given.rest);
   std::function<std::unique_ptr<net::transport>(net::node_id)> make;
   const os::descriptor memory(::memfd_create("strata-bench", MFD_CLOEXEC));
   std::pair<os::descriptor, os::descriptor> ends;
+  std::array<int, 2> line{-1, -1};
   if (kind == "shm") {
     make = [&](net::node_id self) { return over_memory(memory.get(), self); };
+#if defined(STRATA_HAS_UCX)
+  } else if (kind == "ucx") {
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line.data()) != 0)
+      bench::arguments::refuse("no socket pair");
+    make = [&](net::node_id self) { return over_ucx(line[self], self); };
+#endif
   } else {
     ends = bench::connected();
     make = [&](net::node_id self) {

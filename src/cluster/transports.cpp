@@ -5,7 +5,13 @@
 #include "net/shm/shm_transport.hpp"
 #include "net/tcp/mesh.hpp"
 #include "net/tcp/tcp_transport.hpp"
+#include "net/ucx/available.hpp"
 #include "os/clock.hpp"
+#include "strata/error.hpp"
+#if defined(STRATA_HAS_UCX)
+#include "net/ucx/devices.hpp"
+#include "net/ucx/ucx_transport.hpp"
+#endif
 
 namespace strata::cluster {
 namespace {
@@ -26,6 +32,32 @@ net::tcp::options socket_options(const options& settings) {
   return o;
 }
 
+#if defined(STRATA_HAS_UCX)
+std::unique_ptr<net::transport> open_ucx(launch::control_line& line, const std::string& build,
+                                         bool one_host) {
+  const launch::job_description& job = line.job();
+  net::ucx::settings s;
+  s.self = job.node;
+  s.nodes = job.nodes;
+  s.key = job.key;
+  s.job = job.job;
+  // Nobody from outside has business with a job of one host. Between hosts UCX knows best.
+  if (one_host) s.devices = net::ucx::device_of(job.bind_address);
+  const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
+  auto opened = std::make_unique<net::ucx::ucx_transport>(s);
+  std::vector<std::string> workers;
+  for (launch::address& where : line.exchange({{}, 0, opened->address()}, build)) {
+    workers.push_back(std::move(where.worker));
+  }
+  opened->connect(workers, deadline);
+  return opened;
+}
+#else
+std::unique_ptr<net::transport> open_ucx(launch::control_line&, const std::string&, bool) {
+  throw error(net::ucx::how_to_get());
+}
+#endif
+
 }  // namespace
 
 std::vector<std::unique_ptr<net::transport>> open_transports(launch::control_line& line,
@@ -36,8 +68,10 @@ std::vector<std::unique_ptr<net::transport>> open_transports(launch::control_lin
     if (job.host_of.at(n) == job.host_of.at(job.node))
       on_this_host.push_back(static_cast<net::node_id>(n));
   }
+  const bool by_ucx = job.transport == transport_choice::ucx && job.nodes > 1;
   const bool by_memory =
-      job.transport != transport_choice::tcp && job.shared_memory >= 0 && on_this_host.size() > 1;
+      (job.transport == transport_choice::automatic || job.transport == transport_choice::shm) &&
+      job.shared_memory >= 0 && on_this_host.size() > 1;
   const bool by_tcp = !by_memory || on_this_host.size() < job.nodes;
 
   std::vector<std::unique_ptr<net::transport>> opened;
@@ -49,6 +83,10 @@ std::vector<std::unique_ptr<net::transport>> open_transports(launch::control_lin
     opened.push_back(std::make_unique<net::shm::shm_transport>(s));
   }
   const std::string build = launch::build_id();
+  if (by_ucx) {
+    opened.push_back(open_ucx(line, build, on_this_host.size() == job.nodes));
+    return opened;
+  }
   if (!by_tcp || job.nodes == 1) {
     line.exchange({}, build);
     return opened;

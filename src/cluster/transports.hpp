@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which transports a node uses: shared memory to the nodes of its own host, TCP to all others.
+// Which transports a node uses: shared memory to the nodes of its own host, TCP to all others; or
+// UCX to all.
 #pragma once
 #include <memory>
 #include <vector>

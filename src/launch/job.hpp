@@ -6,7 +6,7 @@
 // the others are:
 //
 //   launcher -> node   welcome   (job_description; the memory of same-host nodes as a descriptor)
-//   node -> launcher   reachable (its build id and TCP address)
+//   node -> launcher   reachable (its build id and where it can be reached)
 //   launcher -> node   directory (everybody's address; sent when all are there)
 //   launcher -> node   lost      (node, why: its process ended before the job did)
 //   node -> launcher   finished  (the node leaves on purpose)
@@ -28,7 +28,7 @@ using job_key = std::array<std::uint8_t, 32>;
 // Holds the number of the node's end of the line; unset by control_line::open().
 inline constexpr const char* job_fd_variable = "STRATA_JOB_FD";
 
-enum class transport_choice : std::uint8_t { automatic, shm, tcp };
+enum class transport_choice : std::uint8_t { automatic, shm, tcp, ucx };
 
 struct job_description {
   std::uint64_t job = 0;  // random; for messages and log lines
@@ -45,8 +45,9 @@ struct job_description {
 };
 
 struct address {
-  std::string host;  // numeric
+  std::string host{};  // numeric
   std::uint16_t port = 0;
+  std::string worker{};  // what UCX calls an address; empty: this node does not use it
 };
 
 // A node's end of the line. One thread calls exchange(); after that one thread calls wait().

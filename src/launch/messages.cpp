@@ -9,17 +9,22 @@ namespace strata::launch {
 namespace {
 
 constexpr std::size_t host_bytes_max = 255;
+// Some hundred for a host with one network; each device adds some tens.
+constexpr std::size_t worker_bytes_max = 4096;
 constexpr std::size_t build_id_bytes_max = 256;
 constexpr std::size_t why_bytes_max = 4096;
 
+constexpr std::size_t address_bytes_min = 4 + 2 + 4;
+
 void write_address(payload_writer& out, const address& where) {
-  out.text(where.host).u16(where.port);
+  out.text(where.host).u16(where.port).text(where.worker);
 }
 
 address read_address(payload_reader& in) {
   address where;
   where.host = in.text(host_bytes_max);
   where.port = in.u16();
+  where.worker = in.text(worker_bytes_max);
   return where;
 }
 
@@ -62,7 +67,7 @@ job_description read_job(payload_reader& in) {
   }
   job.workers = in.u32();
   const std::uint8_t transport = in.u8();
-  if (transport > static_cast<std::uint8_t>(transport_choice::tcp)) {
+  if (transport > static_cast<std::uint8_t>(transport_choice::ucx)) {
     refuse_frame("a message names an unknown transport");
   }
   job.transport = static_cast<transport_choice>(transport);
@@ -114,7 +119,7 @@ std::string pack_directory(const std::vector<address>& everybody) {
 
 std::vector<address> unpack_directory(std::string_view payload) {
   payload_reader in(payload);
-  std::vector<address> everybody(in.count(6));
+  std::vector<address> everybody(in.count(address_bytes_min));
   for (address& where : everybody) where = read_address(in);
   in.done();
   return everybody;

@@ -3,6 +3,7 @@
 // and work is spread.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ void expect_ok(const words& flags, const words& arguments) {
   EXPECT_EQ(c.out(), "ok\n") << c.err();
   EXPECT_EQ(c.processes_left(), 0);
 }
+
+#if defined(STRATA_HAS_UCX)
+constexpr std::array transports = {"shm", "tcp", "ucx"};
+#else
+constexpr std::array transports = {"shm", "tcp"};
+#endif
 
 struct way {
   const char* name;
@@ -50,6 +57,14 @@ INSTANTIATE_TEST_SUITE_P(
                     way{"blocking_io", "2", "tcp", {"--strata-socket-io=blocking"}},
                     way{"select", "3", "tcp", {"--strata-socket-poll=select"}}),
     [](const auto& p) { return std::string(p.param.name); });
+#if defined(STRATA_HAS_UCX)
+INSTANTIATE_TEST_SUITE_P(
+    ucx, jobs,
+    testing::Values(way{"ucx_2", "2", "ucx"}, way{"ucx_4", "4", "ucx"},
+                    way{"ucx_polling", "2", "ucx", {"--strata-reception=polling"}},
+                    way{"ucx_watchdog", "3", "ucx", {"--strata-reception=watchdog"}}),
+    [](const auto& p) { return std::string(p.param.name); });
+#endif
 
 TEST_P(jobs, compute_with_tokens) { run("tokens"); }
 TEST_P(jobs, move_blocks_before_they_signal) { run("blocks"); }
@@ -58,11 +73,11 @@ TEST_P(jobs, fill_mailboxes) { run("mailboxes"); }
 TEST_P(jobs, fail_and_go_on) { run("fiber-exceptions"); }
 
 TEST(job, spreads_its_tokens) {
-  for (const char* const transport : {"shm", "tcp"})
+  for (const char* const transport : transports)
     expect_ok({"-n", "2", "--transport", transport}, {"spread"});
 }
 TEST(job, takes_a_token_from_under_a_busy_worker) {
-  for (const char* const transport : {"shm", "tcp"})
+  for (const char* const transport : transports)
     expect_ok({"-n", "2", "--workers", "1", "--transport", transport}, {"lone-tokens"});
 }
 // Without the victim's help, where the nodes share memory.
@@ -93,7 +108,7 @@ TEST(job, does_without_a_shelf) {
               {std::string("--strata-shelf=") + offered, "tokens"});
 }
 TEST(job, makes_calls_on_other_nodes) {
-  for (const char* const transport : {"shm", "tcp"})
+  for (const char* const transport : transports)
     expect_ok({"-n", "2", "--transport", transport}, {"calls"});
 }
 TEST(job, brings_exceptions_of_calls_home) { expect_ok({"-n", "2"}, {"exceptions"}); }

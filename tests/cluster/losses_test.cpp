@@ -16,6 +16,10 @@ using words = std::vector<std::string>;
 class losses : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(transports, losses, testing::Values("shm", "tcp"),
                          [](const auto& p) { return std::string(p.param); });
+#if defined(STRATA_HAS_UCX)
+INSTANTIATE_TEST_SUITE_P(ucx, losses, testing::Values("ucx"),
+                         [](const auto& p) { return std::string(p.param); });
+#endif
 
 TEST_P(losses, of_a_killed_node_are_errors_that_name_it) {
   command c(launch_test::run({"-n", "3", "--transport", GetParam()}, {"kill"}));

@@ -19,6 +19,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "strata/detail/cpu.hpp"
+
 extern char** environ;
 
 namespace launch_test {
@@ -38,6 +40,10 @@ std::vector<std::string> clean_environment(const std::vector<std::string>& more)
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (std::string_view(*entry).substr(0, 7) != "STRATA_") result.emplace_back(*entry);
   }
+#if defined(STRATA_TSAN)
+  // UCX patches madvise(), which a thread calls when ThreadSanitizer has taken leave of it already.
+  result.emplace_back("UCX_MEM_MMAP_HOOK_MODE=none");
+#endif
   return result;
 }
 

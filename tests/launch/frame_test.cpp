@@ -94,11 +94,12 @@ TEST(frames, the_other_messages_come_out_as_they_went_in) {
   EXPECT_EQ(reachable.build_id, "0a1b");
   EXPECT_EQ(reachable.where.host, "10.0.0.1");
   EXPECT_EQ(reachable.where.port, 65535);
-  const auto directory =
-      unpack_directory(only_frame(pack_directory({{"a", 1}, {"::1", 2}})).payload);
+  const auto directory = unpack_directory(
+      only_frame(pack_directory({{"a", 1}, {"::1", 2, std::string("\0w", 2)}})).payload);
   ASSERT_EQ(directory.size(), 2U);
   EXPECT_EQ(directory[1].host, "::1");
   EXPECT_EQ(directory[1].port, 2);
+  EXPECT_EQ(directory[1].worker, std::string("\0w", 2));
   const auto lost = unpack_lost(only_frame(pack_lost({9, "was killed"})).payload);
   EXPECT_EQ(lost.node, 9);
   EXPECT_EQ(lost.why, "was killed");
@@ -156,13 +157,15 @@ TEST(frames, another_version_is_named) {
     reader.next();
     FAIL();
   } catch (const strata::error& problem) {
-    EXPECT_NE(std::string(problem.what()).find("version 2"), std::string::npos) << problem.what();
+    EXPECT_NE(std::string(problem.what()).find("version " + std::to_string(line_version + 1)),
+              std::string::npos)
+        << problem.what();
   }
 }
 
 TEST(frames, garbage_and_hostile_lengths_are_refused_before_they_cost_memory) {
   for (const std::string& bytes : {std::string("GET / HTTP/1.1"), std::string("X"),
-                                   std::string("SL\x01\x05\xff\xff\xff\xff", 8)}) {
+                                   std::string("SL\x02\x05\xff\xff\xff\xff", 8)}) {
     frame_reader reader;
     reader.add(bytes);
     EXPECT_THROW(reader.next(), strata::error) << bytes;
@@ -201,7 +204,7 @@ TEST(frames, a_payload_cut_anywhere_or_too_long_is_refused) {
     EXPECT_THROW(unpack(payload + "x"), strata::error);
   };
   try_all(whole(pack_welcome(some_job())), every_unpack()[0]);
-  try_all(whole(pack_reachable({"id", {"h", 1}})), every_unpack()[1]);
+  try_all(whole(pack_reachable({"id", {"h", 1, "w"}})), every_unpack()[1]);
   try_all(whole(pack_directory({{"h", 1}, {"i", 2}})), every_unpack()[2]);
   try_all(whole(pack_lost({1, "why"})), every_unpack()[3]);
   try_all(whole(pack_start(some_start())), every_unpack()[4]);

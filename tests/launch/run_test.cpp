@@ -77,6 +77,30 @@ TEST(run, wishes_reach_the_nodes) {
             "STRATA_JOB_FD=(none)\n");
 }
 
+#if defined(STRATA_HAS_UCX)
+// UCX would write its log where results go, and replace the handlers of our signals.
+TEST(run, ucx_is_told_to_stay_in_the_background_unless_the_user_has_said_otherwise) {
+  const words actions = {"join", "@0:variable:UCX_LOG_FILE", "@0:variable:UCX_HANDLE_ERRORS",
+                         "@0:describe", "finish"};
+  const result r = run_to_end(run({"-n", "2", "--transport", "ucx"}, actions));
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.out.substr(0, r.out.find("node")), "UCX_LOG_FILE=stderr\nUCX_HANDLE_ERRORS=none\n");
+  EXPECT_NE(r.out.find("memory no"), std::string::npos) << r.out;
+  EXPECT_EQ(run_to_end(run({"-n", "2", "--transport", "ucx", "-x", "UCX_LOG_FILE=file"},
+                           {"join", "@0:variable:UCX_LOG_FILE", "finish"}),
+                       {.variables = {"UCX_HANDLE_ERRORS=bt"}})
+                .out,
+            "UCX_LOG_FILE=file\n");
+}
+#else
+TEST(run, a_build_without_ucx_says_so) {
+  const result r = run_to_end(run({"-n", "2", "--transport", "ucx"}, {"join", "finish"}));
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(count_lines(r.err), 1U) << r.err;
+  EXPECT_NE(r.err.find("has no UCX"), std::string::npos) << r.err;
+}
+#endif
+
 TEST(run, the_status_is_node_0s) {
   EXPECT_EQ(run_to_end(run({"-n", "2"}, {"join", "finish", "@0:exit:3"})).status, 3);
 }

@@ -2,6 +2,7 @@
 // Messages and calls between nodes, over every transport.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ INSTANTIATE_TEST_SUITE_P(
                     way{"two_workers", "2", "shm", {"--strata-workers=2"}},
                     way{"small_sockets", "2", "tcp", {"--strata-socket-bytes=8K"}}),
     [](const auto& p) { return std::string(p.param.name); });
+#if defined(STRATA_HAS_UCX)
+INSTANTIATE_TEST_SUITE_P(ucx, message_jobs, testing::Values(way{"ucx_2", "2", "ucx"}),
+                         [](const auto& p) { return std::string(p.param.name); });
+#endif
 
 TEST_P(message_jobs, call_on_named_nodes) { run("calls"); }
 TEST_P(message_jobs, echo_any_size) { run("echoes"); }
@@ -50,7 +55,12 @@ TEST_P(message_jobs, tell_of_groups_that_fail) { run("group-errors"); }
 TEST_P(message_jobs, compute_pi_in_a_group) { run("group-example"); }
 
 TEST(message_job, tells_who_waits_of_a_lost_node) {
-  for (const char* transport : {"shm", "tcp"}) {
+#if defined(STRATA_HAS_UCX)
+  constexpr std::array transports = {"shm", "tcp", "ucx"};
+#else
+  constexpr std::array transports = {"shm", "tcp"};
+#endif
+  for (const char* transport : transports) {
     for (const char* what : {"lost", "group-loses-a-node"}) {
       command c(launch_test::run({"-n", "3", "--transport", transport}, {what}));
       EXPECT_NE(c.wait(), 0);

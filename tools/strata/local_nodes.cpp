@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <utility>
 
 #include "base/errno_error.hpp"
@@ -20,6 +21,19 @@ namespace {
 constexpr std::array streams{output_stream::out, output_stream::err};
 
 std::size_t index_of(output_stream stream) { return stream == output_stream::out ? 0 : 1; }
+
+// What libraries below a transport should do unless the user has said otherwise.
+std::vector<std::string> defaults_for(transport_choice transport) {
+  std::vector<std::string> all;
+  if (transport != transport_choice::ucx) return all;
+  // UCX would write its log between the program's results, and take over the signals by which we
+  // notice that a stack has overflowed.
+  for (const auto& [name, value] :
+       {std::pair("UCX_LOG_FILE", "stderr"), std::pair("UCX_HANDLE_ERRORS", "none")}) {
+    if (std::getenv(name) == nullptr) all.push_back(std::string(name) + "=" + value);
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -45,7 +59,9 @@ void local_nodes::start(const start_request& what) {
                                 .bind = what.bind});
   if (!plan.warning.empty()) listener_.on_note(plan.warning);
   job_description job = what.job;
-  if (what.nodes.size() > 1 && job.transport != transport_choice::tcp) {
+  const bool uses_memory =
+      job.transport == transport_choice::automatic || job.transport == transport_choice::shm;
+  if (what.nodes.size() > 1 && uses_memory) {
     shared_memory_ = os::descriptor(::memfd_create("strata-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!shared_memory_ && job.transport == transport_choice::shm) {
       throw errno_error("cannot create memory that the nodes share", errno);
@@ -85,7 +101,8 @@ void local_nodes::start_one(const start_request& what, const job_description& jo
   child_request child;
   child.program = what.program;
   child.arguments = what.arguments;
-  std::vector<std::string> variables = what.variables;
+  std::vector<std::string> variables = defaults_for(job.transport);
+  variables.insert(variables.end(), what.variables.begin(), what.variables.end());
   variables.push_back(std::string(job_fd_variable) + "=" + std::to_string(theirs.get()));
   variables.push_back("STRATA_NODE=" + std::to_string(n.id));
   child.environment = environment_with(variables, {});

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/values.hpp"
+#include "net/ucx/available.hpp"
 #include "strata/error.hpp"
 #include "tools/strata/program_path.hpp"
 
@@ -92,12 +93,15 @@ run_request parse_run(int argc, char** argv) {
       [&](const std::string& text) { from_file = read_hostfile(text); });
   add("--host", "A,B:2,...", "hosts to run on, with the number of nodes that each takes",
       [&](const std::string& text) { request.hosts = parse_host_list(text); });
-  add("--transport", "auto|shm|tcp", "how nodes talk [auto: shm within a host, tcp between hosts]",
-      [&](const std::string& text) {
+  add("--transport", "auto|shm|tcp|ucx",
+      "how nodes talk [auto: shm within a host, tcp between hosts]", [&](const std::string& text) {
         request.transport = choose<transport_choice>({{"auto", transport_choice::automatic},
                                                       {"shm", transport_choice::shm},
-                                                      {"tcp", transport_choice::tcp}},
+                                                      {"tcp", transport_choice::tcp},
+                                                      {"ucx", transport_choice::ucx}},
                                                      text);
+        if (request.transport == transport_choice::ucx && !net::ucx::is_built())
+          throw user_error(net::ucx::how_to_get());
       });
   add("--bind", "core|none", "workers stay on cores of their own, or not [core]",
       [&](const std::string& text) {

@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "base/errno_error.hpp"
-#include "net/tcp/wait_for_events.hpp"
+#include "net/wait_for_events.hpp"
 
 namespace strata::net::tcp {
 

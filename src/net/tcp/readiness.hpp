@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "net/tcp/doorbell.hpp"
+#include "net/doorbell.hpp"
 #include "net/tcp/options.hpp"
 #include "os/descriptor.hpp"
 

@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "base/errno_error.hpp"
-#include "net/tcp/wait_for_events.hpp"
+#include "net/wait_for_events.hpp"
 #include "os/clock.hpp"
 #include "strata/detail/check.hpp"
 

@@ -11,7 +11,7 @@
 #include <limits>
 #include <thread>
 
-#include "net/tcp/doorbell.hpp"
+#include "net/doorbell.hpp"
 #include "os/descriptor.hpp"
 
 namespace strata::net::tcp {

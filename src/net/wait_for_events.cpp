@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/tcp/wait_for_events.hpp"
+#include "net/wait_for_events.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -7,7 +7,7 @@
 
 #include "strata/detail/check.hpp"
 
-namespace strata::net::tcp {
+namespace strata::net {
 
 int wait_for_events(int epoll, epoll_event* events, int events_max, std::int64_t timeout_ns) {
   timespec timeout{};
@@ -23,4 +23,4 @@ int wait_for_events(int epoll, epoll_event* events, int events_max, std::int64_t
   return std::max(n, 0);
 }
 
-}  // namespace strata::net::tcp
+}  // namespace strata::net

@@ -17,7 +17,7 @@
 
 #include "os/descriptor.hpp"
 
-namespace strata::net::tcp {
+namespace strata::net {
 
 class doorbell {
  public:
@@ -39,4 +39,4 @@ class doorbell {
   os::descriptor event_;
 };
 
-}  // namespace strata::net::tcp
+}  // namespace strata::net

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/tcp/doorbell.hpp"
+#include "net/doorbell.hpp"
 
 #include <sys/eventfd.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/errno_error.hpp"
 
-namespace strata::net::tcp {
+namespace strata::net {
 
 doorbell::doorbell() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!event_) throw errno_error("cannot make an eventfd", errno);
@@ -36,4 +36,4 @@ void doorbell::awake() noexcept {
   }
 }
 
-}  // namespace strata::net::tcp
+}  // namespace strata::net

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has arrived and waits for poll(): UCX delivers from within a call of its own, which is no
+// place to handle messages, since handlers send and take locks.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "net/wire.hpp"
+
+namespace strata::net::ucx {
+
+struct arrival {
+  bool is_loss;  // of h.source, after all that it sent
+  header h;
+  std::size_t offset;       // of the copy
+  const std::byte* inside;  // of held
+  void* held;               // UCX's memory, which goes back to it; null: copied
+};
+
+// In order of arrival.
+class arrivals {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return list_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return list_.size(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return held_bytes_ + copies_.size(); }
+  [[nodiscard]] const arrival& operator[](std::size_t i) const noexcept { return list_[i]; }
+
+  void copy(const header& h, std::span<const std::byte> payload) {
+    list_.push_back({false, h, copies_.size(), nullptr, nullptr});
+    copies_.insert(copies_.end(), payload.begin(), payload.end());
+  }
+  void hold(const header& h, std::span<const std::byte> payload, void* whole) {
+    list_.push_back({false, h, 0, payload.data(), whole});
+    held_bytes_ += payload.size();
+  }
+  void lose(node_id peer) {
+    header h{};
+    h.source = peer;
+    list_.push_back({true, h, 0, nullptr, nullptr});
+  }
+
+  [[nodiscard]] std::span<const std::byte> payload(const arrival& a) const noexcept {
+    if (a.held != nullptr) return {a.inside, a.h.length};
+    return std::span(copies_).subspan(a.offset, a.h.length);
+  }
+
+  // What is held must have gone back.
+  void clear() {
+    list_.clear();
+    held_bytes_ = 0;
+    copies_.clear();
+    if (copies_.capacity() > kept_bytes_max) copies_ = {};
+  }
+
+ private:
+  static constexpr std::size_t kept_bytes_max = std::size_t{1} << 20;
+  std::vector<arrival> list_;
+  std::vector<std::byte> copies_;
+  std::size_t held_bytes_ = 0;
+};
+
+}  // namespace strata::net::ucx

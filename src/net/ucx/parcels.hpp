@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of messages on their way out: UCX reads them until it says that it has sent them. Those
+// that come back are used again.
+#pragma once
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "net/wire.hpp"
+
+namespace strata::net::ucx {
+
+// What every message begins with. Not an active message's own header: UCX would gather the two from
+// different places, which costs more than to have copied them into one.
+struct wire_head {
+  header h;
+  std::uint64_t pass;  // see pass.hpp
+};
+static_assert(sizeof(wire_head) == 24 && std::is_trivially_copyable_v<wire_head>);
+
+struct parcel {
+  void* peer = nullptr;
+  bool is_message = false;  // and none of the transport's own
+  std::size_t size = 0;
+  std::size_t capacity = 0;
+  std::unique_ptr<std::byte[]> bytes;  // a wire_head, and the payload
+};
+
+// Not thread-safe.
+class parcels {
+ public:
+  std::unique_ptr<parcel> take(const wire_head& first, std::span<const std::byte> head,
+                               std::span<const std::byte> body) {
+    const std::size_t size = sizeof first + head.size() + body.size();
+    const bool is_small = size <= small_bytes;
+    auto& from = is_small ? small_ : large_;
+    std::unique_ptr<parcel> p;
+    if (from.empty()) {
+      p = std::make_unique<parcel>();
+      p->capacity = is_small ? small_bytes : sizeof first + payload_bytes_max;
+      p->bytes = std::make_unique_for_overwrite<std::byte[]>(p->capacity);
+    } else {
+      p = std::move(from.back());
+      from.pop_back();
+    }
+    p->size = size;
+    std::byte* to = p->bytes.get();
+    std::memcpy(to, &first, sizeof first);
+    to += sizeof first;
+    if (!head.empty()) std::memcpy(to, head.data(), head.size());
+    if (!body.empty()) std::memcpy(to + head.size(), body.data(), body.size());
+    return p;
+  }
+  void put_back(std::unique_ptr<parcel> p) {
+    auto& to = p->capacity == small_bytes ? small_ : large_;
+    if (to.size() < kept_max) to.push_back(std::move(p));
+  }
+
+ private:
+  static constexpr std::size_t small_bytes = 1024;
+  static constexpr std::size_t kept_max = 64;  // of each size
+  std::vector<std::unique_ptr<parcel>> small_, large_;
+};
+
+}  // namespace strata::net::ucx
