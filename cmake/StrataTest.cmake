@@ -3,7 +3,7 @@
 #
 # A GoogleTest executable linked with the library. Every TEST in it becomes a CTest named <name>.<suite>.<test>, with the
 # given label (one of unit, stress, model, apps: CMake 3.25 loses the second of a list). It may include headers of src/. TIMEOUT holds for each TEST (default
-# 120 s) and is five times longer in sanitizer builds.
+# 120 s) and is twice as long in sanitizer builds.
 include(GoogleTest)
 
 function(strata_add_test name)
@@ -19,7 +19,7 @@ function(strata_add_test name)
     set(arg_TIMEOUT 120)
   endif()
   if(STRATA_SANITIZED)
-    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 2")
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
