@@ -123,11 +123,14 @@ void scheduler::run_as_guest(place& p, root_task& root) {
     return idle_.hand_back(p.id);
   }
   idle_.give_back(p.id);
+  // The request that the place's own thread left when it fell asleep may have been answered while
+  // we were here. Also where everybody sleeps: the next guest, in another place, has nobody else to
+  // share with, and may never push again.
+  for (place* victim : p.victims) victim->deque.ask();
   if (!others_are_quiet()) {
     // As in sleep(), but without the heavy fence, which would cost more than a small region. Shared
     // and injected work is seen all the same. Missed can only be an item that its owner is pushing
     // right now and keeps private: the owner runs it, at worst alone.
-    for (place* victim : p.victims) victim->deque.ask();
     if (work_is_visible(p)) idle_.wake(p.id);
   } else if (injected_count_.load(std::memory_order_seq_cst) > 0) {
     idle_.wake_one();
