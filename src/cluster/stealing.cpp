@@ -154,8 +154,8 @@ void stealing::on_steal(node_id from, reader& r) {
   if (late != nullptr) {
     fed(from);
     send_tokens(from, std::span(&late, 1), here_.outsider());
-  } else if (send_from_shelf(from)) {
-    no_longer_waits(from);
+  } else {
+    (void)send_from_shelf(from);
   }
 }
 
@@ -212,11 +212,14 @@ void stealing::send_tokens(node_id to, std::span<detail::task* const> tokens,
   mail_.post(to, kind::tokens, out.bytes());
 }
 
-// A task that is on the shelf, and whom it goes to is known.
+// A task that is on the shelf, to a node that has asked for one, which is then not waiting any
+// more.
 bool stealing::send_from_shelf(node_id to) {
   writer out;
   out.add(here_.load());
   if (!shelf_.pass_on(out, to)) return false;
+  // Before it is sent: who has got it may wish for more at once.
+  no_longer_waits(to);
   counts_.sent.fetch_add(1, std::memory_order_seq_cst);
   mail_.post(to, kind::tokens, out.bytes());
   // Off the shelf; not before it counts as sent again.
@@ -235,8 +238,7 @@ void stealing::feed(detail::worker& w) {
   // Shelved, then looked for wishes. Partner: on_steal(), which records a wish and then looks at
   // the shelf.
   if (settings_.how != balancing::sender && wanted_.is_for(hunger::wishes)) {
-    const std::optional<node_id> to = who_is_fed();
-    if (to && send_from_shelf(*to)) no_longer_waits(*to);
+    if (const std::optional<node_id> to = who_is_fed()) (void)send_from_shelf(*to);
   }
   // The next push may have something for the next one.
   if (wanted_.is_for(hunger::wishes | hunger::shelf)) w.deque.ask();

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node that has told another one that it waits for work, and the moments in which it says so.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+
+#include "cluster/protocols.hpp"
+#include "sched/frame_depot.hpp"
+
+namespace strata::cluster {
+namespace {
+
+// A node without tasks, whose shelf holds nothing but numbers, next to node 1.
+class bare_node final : public mailer, public local_node, public clock, public net::shelves {
+ public:
+  bare_node()
+      : all(*this, *this, *this, {}, 1'000'000'000, [](node_id, const std::string&) {},
+            {this, places_max, {1}}) {}
+
+  void post(node_id to, kind k, std::span<const std::byte>, std::span<const std::byte>) override {
+    EXPECT_EQ(to, 1);
+    if (k != kind::tokens) return;
+    ++sent;
+    if (on_arrival) std::exchange(on_arrival, nullptr)();
+  }
+  [[nodiscard]] node_id self() const noexcept override { return 0; }
+  [[nodiscard]] node_id nodes() const noexcept override { return 2; }
+  void wait_for_room(node_id) override {}
+
+  void run_soon(detail::task*) override {}
+  detail::task* take_travelling() override { return nullptr; }
+  detail::task* take_travelling_from(detail::worker&) override { return nullptr; }
+  void ask_everybody() override {}
+  [[nodiscard]] bool is_idle() const override { return false; }
+  [[nodiscard]] std::uint32_t load() const override { return 0; }
+  void fail(std::exception_ptr) override { ADD_FAILURE(); }
+  detail::worker& outsider() override { return worker; }
+  [[nodiscard]] std::int64_t now_ns() const override { return 0; }
+
+  unsigned offer(std::span<const std::byte>, unsigned) noexcept override { return places_max; }
+  net::taken_thing take_back(std::byte*) noexcept override {
+    if (on_shelf == 0) return {};
+    --on_shelf;
+    return {net::take_outcome::taken, 0, 8};
+  }
+  void set_attended(bool) noexcept override {}
+  [[nodiscard]] unsigned offered() const noexcept override { return on_shelf; }
+  net::taken_thing take(node_id, std::byte*) noexcept override { return {}; }
+
+  // Node 1 has asked before in vain, and says that it waits.
+  void hear_a_wish() {
+    const std::array<std::uint32_t, 2> request{1, 1};
+    EXPECT_TRUE(all.on_message(1, kind::steal, std::as_bytes(std::span(request))));
+  }
+
+  detail::frame_depot frames;
+  detail::worker worker{frames};
+  unsigned on_shelf = 0;
+  unsigned sent = 0;
+  std::function<void()> on_arrival;
+  protocols all;
+};
+
+TEST(wishes, are_answered_from_the_shelf_once) {
+  bare_node n;
+  n.hear_a_wish();
+  EXPECT_EQ(n.sent, 0U);
+  n.on_shelf = 2;
+  n.all.balance.feed(n.worker);
+  EXPECT_EQ(n.sent, 1U);
+  n.all.balance.feed(n.worker);
+  EXPECT_EQ(n.sent, 1U);
+  EXPECT_EQ(n.on_shelf, 1U);
+}
+
+TEST(wishes, that_come_at_once_are_new_ones) {
+  bare_node n;
+  n.hear_a_wish();
+  n.on_shelf = 1;
+  // The token is so short that the next wish is here before the call that sent it returns.
+  n.on_arrival = [&] { n.hear_a_wish(); };
+  n.all.balance.feed(n.worker);
+  EXPECT_EQ(n.sent, 1U);
+  n.on_shelf = 1;
+  n.all.balance.feed(n.worker);
+  EXPECT_EQ(n.sent, 2U);
+}
+
+TEST(wishes, find_what_is_on_the_shelf_already) {
+  bare_node n;
+  n.on_shelf = 1;
+  n.on_arrival = [&] { n.hear_a_wish(); };
+  n.hear_a_wish();
+  EXPECT_EQ(n.sent, 1U);
+  n.on_shelf = 1;
+  n.all.balance.feed(n.worker);
+  EXPECT_EQ(n.sent, 2U);
+}
+
+}  // namespace
+}  // namespace strata::cluster
