@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a node joins the others over UCX, and leaves them.
+#include <mutex>
+
+#include "net/ucx/ucx_state.hpp"
+#include "net/wait_for_events.hpp"
+#include "os/clock.hpp"
+#include "strata/error.hpp"
+
+namespace strata::net::ucx {
+
+namespace {
+
+// How long leaving waits for what UCX has not sent.
+constexpr std::int64_t leave_ns_max = 20'000'000;
+// And then for UCX to let go of its connections, which it does by itself.
+constexpr std::int64_t close_ns_max = 1'000'000'000;
+constexpr std::size_t missing_named_max = 8;
+
+}  // namespace
+
+void ucx_transport::state::open(peer& p, const std::string& address) {
+  if (address.empty()) throw error("node " + std::to_string(p.id) + " has no UCX address");
+  ucp_ep_params_t how{};
+  how.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                   UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  how.address = reinterpret_cast<const ucp_address_t*>(address.data());
+  how.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  how.err_handler.cb = [](void* arg, ucp_ep_h, ucs_status_t status) {
+    peer& broken = *static_cast<peer*>(arg);
+    broken.of.lose_because_of(broken, status);
+  };
+  how.err_handler.arg = &p;
+  const ucs_status_t status = ucp.ucp_ep_create(w.handle(), &how, &p.endpoint);
+  if (status != UCS_OK) {
+    p.endpoint = nullptr;
+    throw error("UCX cannot reach node " + std::to_string(p.id) + ": " +
+                ucp.ucs_status_string(status) + " (UCX_TLS, UCX_NET_DEVICES?)");
+  }
+}
+
+void ucx_transport::state::connect(const std::vector<std::string>& addresses,
+                                   std::int64_t deadline_ns) {
+  STRATA_CHECK(addresses.size() == peers.size(), addresses.size(), peers.size());
+  std::unique_lock held(lock);
+  for (const auto& p : peers) {
+    if (!p) continue;
+    open(*p, addresses[p->id]);
+    (void)send(*p, is_hello, {}, {}, {});
+  }
+  for (;;) {
+    while (w.progress()) {
+    }
+    std::string missing;
+    std::size_t named = 0;
+    bool all = true;
+    for (const auto& p : peers) {
+      if (!p || (p->greeted && !p->lost.load(std::memory_order_relaxed))) continue;
+      if (p->lost.load(std::memory_order_relaxed)) {
+        throw error("cannot join node " + std::to_string(p->id) + " over UCX: " + p->why);
+      }
+      all = false;
+      if (++named > missing_named_max) continue;
+      missing += (missing.empty() ? "node " : ", node ") + std::to_string(p->id);
+    }
+    if (all) return;
+    const std::int64_t left_ns = deadline_ns - os::now_ns();
+    if (left_ns <= 0) {
+      if (named > missing_named_max) {
+        missing += " and " + std::to_string(named - missing_named_max) + " more";
+      }
+      throw error("node " + std::to_string(s.self) + " waited in vain for " + missing +
+                  ": not heard of over UCX within the time limit (UCX_TLS, UCX_NET_DEVICES?)");
+    }
+    if (!may_sleep()) continue;
+    held.unlock();
+    epoll_event event;
+    wait_for_events(receiver_sleeps.get(), &event, 1, left_ns);
+    held.lock();
+  }
+}
+
+void ucx_transport::state::leave() noexcept {
+  const std::lock_guard held(lock);
+  give_back(draining);
+  const std::int64_t end_ns = os::now_ns() + leave_ns_max;
+  for (const auto& p : peers) {
+    if (!p || p->endpoint == nullptr || p->lost.load(std::memory_order_relaxed)) continue;
+    (void)send(*p, is_bye, {}, {}, {});
+  }
+  while (pending != 0 && os::now_ns() < end_ns) (void)w.progress();
+  std::vector<ucs_status_ptr_t> closing;
+  for (const auto& p : peers) {
+    if (!p || p->endpoint == nullptr) continue;
+    p->lost.store(true, std::memory_order_relaxed);
+    ucp_request_param_t how{};
+    how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    how.flags = UCP_EP_CLOSE_FLAG_FORCE;
+    const ucs_status_ptr_t request = ucp.ucp_ep_close_nbx(p->endpoint, &how);
+    p->endpoint = nullptr;
+    if (UCS_PTR_IS_PTR(request)) closing.push_back(request);
+  }
+  for (const ucs_status_ptr_t request : closing) {
+    while (ucp.ucp_request_check_status(request) == UCS_INPROGRESS &&
+           os::now_ns() < end_ns + close_ns_max) {
+      (void)w.progress();
+    }
+    ucp.ucp_request_free(request);
+  }
+  give_back(filling);
+}
+
+}  // namespace strata::net::ucx

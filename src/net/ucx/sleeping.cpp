@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the threads of a node sleep, who wakes them, and who calls UCX meanwhile.
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "net/ucx/ucx_state.hpp"
+#include "net/wait_for_events.hpp"
+#include "os/clock.hpp"
+
+namespace strata::net::ucx {
+
+namespace {
+
+// The sender thread fetches no more than this for a receiver that does not come for it.
+constexpr std::size_t arrivals_bytes_max = std::size_t{4} << 20;
+
+}  // namespace
+
+void ucx_transport::wait_for_messages(std::int64_t timeout_ns) {
+  state& t = *state_;
+  if (t.unfinished.load(std::memory_order_acquire)) return;
+  {
+    const std::lock_guard held(t.lock);
+    if (!t.filling.empty() || !t.may_sleep()) return;
+  }
+  // From here on the worker's descriptor tells, unless somebody else fetches what arrives: then he
+  // rings.
+  if (!t.receiver_bell.may_sleep()) return;
+  t.watchers.fetch_add(1, std::memory_order_relaxed);
+  epoll_event event;
+  wait_for_events(t.receiver_sleeps.get(), &event, 1, timeout_ns);
+  t.watchers.fetch_sub(1, std::memory_order_relaxed);
+  t.receiver_bell.awake();
+}
+
+void ucx_transport::wake_receiver() noexcept { state_->wake(state_->receiver_bell); }
+
+void ucx_transport::wait_for_room(std::int64_t timeout_ns) {
+  state& t = *state_;
+  const std::int64_t end_ns = timeout_ns < 0 ? 0 : os::now_ns() + timeout_ns;
+  for (;;) {
+    bool busy = false;  // UCX has something to send: we look after it
+    bool again = false;
+    std::int64_t settle_at_ns = 0;
+    bool told = t.sender_called.exchange(false, std::memory_order_acquire);
+    {
+      const std::lock_guard held(t.lock);
+      if (t.settle_at_ns != 0 && os::now_ns() >= t.settle_at_ns) t.settle();
+      while (t.pending != 0 && t.filling.bytes() < arrivals_bytes_max && t.w.progress()) {
+      }
+      // Partner: wait_for_messages(), which may be asleep since before we fetched it.
+      if (!t.filling.empty()) t.wake(t.receiver_bell);
+      told |= std::exchange(t.room_made, false);
+      busy = t.pending != 0;
+      if (busy && t.filling.bytes() >= arrivals_bytes_max) {
+        t.sender_stands_by = true;  // refill() rings
+        busy = false;
+      }
+      again = busy && !told && !t.may_sleep();
+      t.sender_attends = busy && !told && !again;
+      settle_at_ns = t.settle_at_ns;
+    }
+    if (told) return;
+    if (again) continue;
+    const std::int64_t now_ns = os::now_ns();
+    std::int64_t left_ns = -1;
+    if (timeout_ns >= 0) {
+      left_ns = end_ns - now_ns;
+      if (left_ns <= 0) break;
+    }
+    if (settle_at_ns != 0) {
+      const std::int64_t until_ns = std::max<std::int64_t>(settle_at_ns - now_ns, 0);
+      left_ns = left_ns < 0 ? until_ns : std::min(left_ns, until_ns);
+    }
+    if (!t.sender_bell.may_sleep()) continue;
+    epoll_event event;
+    wait_for_events((busy ? t.sender_watches : t.sender_sleeps).get(), &event, 1, left_ns);
+    t.sender_bell.awake();
+  }
+  const std::lock_guard held(t.lock);
+  t.sender_attends = false;
+}
+
+void ucx_transport::wake_sender() noexcept {
+  state_->sender_called.store(true, std::memory_order_release);
+  state_->wake(state_->sender_bell);
+}
+
+void ucx_transport::attended() noexcept {
+  state_->watchers.fetch_add(1, std::memory_order_relaxed);
+}
+
+void ucx_transport::unattended() noexcept {
+  state& t = *state_;
+  if (t.watchers.fetch_sub(1, std::memory_order_relaxed) != 1) return;
+  const std::lock_guard held(t.lock);
+  if (t.unsettled) t.settle_soon();
+}
+
+}  // namespace strata::net::ucx

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of a transport over UCX before it joins: the peers, how UCX calls us, and what its
+// threads sleep on.
+#include "net/ucx/ucx_state.hpp"
+
+#include <sys/epoll.h>
+
+#include <cerrno>
+#include <initializer_list>
+
+#include "base/errno_error.hpp"
+#include "strata/error.hpp"
+
+namespace strata::net::ucx {
+
+namespace {
+
+os::descriptor epoll_of(std::initializer_list<int> descriptors) {
+  os::descriptor all(::epoll_create1(EPOLL_CLOEXEC));
+  if (!all) throw errno_error("cannot make an epoll descriptor", errno);
+  for (const int fd : descriptors) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (::epoll_ctl(all.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+      throw errno_error("cannot watch a descriptor of UCX", errno);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+ucx_transport::state::state(const settings& given)
+    : s(given),
+      ucp(ucp_library::get()),
+      w(given.devices),
+      receiver_sleeps(epoll_of({receiver_bell.get(), w.event_descriptor()})),
+      sender_sleeps(epoll_of({sender_bell.get()})),
+      sender_watches(epoll_of({sender_bell.get(), w.event_descriptor()})) {
+  for (unsigned n = 0; n < s.nodes; ++n) {
+    const auto id = static_cast<node_id>(n);
+    peers.push_back(n == s.self ? nullptr : std::make_unique<peer>(*this, id));
+    if (n == s.self) continue;
+    peers.back()->pass_in = pass_of(s.key, s.job, id, s.self);
+    peers.back()->pass_out = pass_of(s.key, s.job, s.self, id);
+  }
+  for (unsigned i = 0; i < whats; ++i) {
+    handlers[i] = {this, i};
+    ucp_am_handler_param_t p{};
+    p.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                   UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    p.id = i;
+    p.flags = UCP_AM_FLAG_WHOLE_MSG;
+    p.cb = [](void* arg, const void*, std::size_t, void* data, std::size_t bytes,
+              const ucp_am_recv_param_t* how) {
+      const handler& h = *static_cast<const handler*>(arg);
+      return h.of->arrived(h.what, static_cast<std::byte*>(data), bytes, how->recv_attr);
+    };
+    p.arg = &handlers[i];
+    const ucs_status_t status = ucp.ucp_worker_set_am_recv_handler(w.handle(), &p);
+    if (status != UCS_OK) {
+      throw error(std::string("UCX takes no handler: ") + ucp.ucs_status_string(status));
+    }
+  }
+}
+
+}  // namespace strata::net::ucx

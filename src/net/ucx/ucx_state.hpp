@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a transport over UCX knows of itself and of its peers, and which of it is under the lock.
+// One file for each of the things it does: joining.cpp, outgoing.cpp, incoming.cpp, sleeping.cpp.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "net/doorbell.hpp"
+#include "net/ucx/arrivals.hpp"
+#include "net/ucx/in_order.hpp"
+#include "net/ucx/parcels.hpp"
+#include "net/ucx/turn_lock.hpp"
+#include "net/ucx/ucx_transport.hpp"
+#include "net/ucx/worker.hpp"
+#include "os/descriptor.hpp"
+#include "strata/detail/check.hpp"
+
+namespace strata::net::ucx {
+
+// UCX's numbers of our active messages. All of a peer's are of one sequence.
+enum what : unsigned {
+  is_message,
+  is_hello,  // the first: this way works
+  is_bye,    // the last: the node leaves
+  is_probe,  // says nothing; see settle()
+  whats
+};
+
+struct ucx_transport::state {
+  struct peer {
+    peer(state& of_, node_id id_) : of(of_), id(id_) {}
+    state& of;
+    const node_id id;
+    std::uint64_t pass_in = 0, pass_out = 0;
+    std::atomic<bool> lost{false};     // nothing goes out any more
+    std::atomic<bool> dropped{false};  // and its loss is no news
+
+    // Under the lock.
+    ucp_ep_h endpoint = nullptr;
+    bool greeted = false;  // its hello has come
+    in_order order;        // of what it sends
+    std::uint32_t next_sequence = 0;
+    std::size_t in_flight_bytes = 0;
+    unsigned pending = 0;       // messages that UCX has not sent
+    bool unsettled = false;     // UCX may hold the end of what it says it has sent
+    bool refused = false;       // somebody was told would_block since there was room last
+    bool flush_wanted = false;  // flush() said no
+    std::string why;            // it is lost; does not change any more once it is
+    std::uint64_t messages_out = 0, bytes_out = 0;
+  };
+  // What UCX calls us with: which of our active messages it is.
+  struct handler {
+    state* of;
+    unsigned what;
+  };
+
+  explicit state(const settings& given);
+  ~state() { leave(); }
+
+  [[nodiscard]] bool reaches(node_id n) const noexcept {
+    return n < peers.size() && peers[n] != nullptr;
+  }
+  [[nodiscard]] peer& at(node_id n) const {
+    STRATA_CHECK(reaches(n), n, peers.size());
+    return *peers[n];
+  }
+
+  // ---- joining.cpp ----
+
+  void connect(const std::vector<std::string>& addresses, std::int64_t deadline_ns);
+  void open(peer& p, const std::string& address);
+  void leave() noexcept;
+
+  // ---- outgoing.cpp; the caller holds the lock ----
+
+  [[nodiscard]] send_outcome send(peer& p, what kind, header h, std::span<const std::byte> head,
+                                  std::span<const std::byte> body);
+  void sent(parcel* m);
+  void unsettle(peer& p);
+  // The sender is to settle() in a while, unless it is to already.
+  void settle_soon();
+  void settle();
+  void room_is_made() noexcept {
+    room_made = true;
+    (void)sender_bell.ring();
+  }
+
+  // ---- incoming.cpp; the caller holds the lock ----
+
+  ucs_status_t arrived(unsigned what, std::byte* data, std::size_t bytes, std::uint64_t attributes);
+  // True: what UCX calls `whole` is kept until the payload in it has been handled. Null: it cannot
+  // be.
+  bool accept(peer& p, unsigned what, const header& h, std::span<const std::byte> payload,
+              void* whole);
+  void lose(peer& p, const std::string& why);
+  void lose_because_of(peer& p, ucs_status_t status) {
+    lose(p, std::string("UCX reports: ") + ucp.ucs_status_string(status));
+  }
+  // Empties it; UCX gets its memory again.
+  void give_back(arrivals& from) {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      if (from[i].held != nullptr) ucp.ucp_am_data_release(w.handle(), from[i].held);
+    }
+    from.clear();
+  }
+  // Fetches what has arrived into `draining`. Takes the lock.
+  void refill();
+
+  // ---- sleeping.cpp ----
+
+  // With the lock. True: there is nothing to do, and the worker's descriptor tells when there is.
+  [[nodiscard]] bool may_sleep() { return w.arm(); }
+  // Any thread.
+  void wake(doorbell& who) noexcept {
+    if (who.ring()) wakes.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  const settings s;
+  const ucp_library& ucp;
+  doorbell receiver_bell, sender_bell;
+  std::array<handler, whats> handlers;
+  std::vector<std::unique_ptr<peer>> peers;  // index: node; null: this one
+
+  mutable turn_lock lock;
+  parcels outgoing;
+  arrivals filling;
+  unsigned pending = 0;           // messages of peers that are not lost
+  bool unsettled = false;         // of any peer
+  std::int64_t settle_at_ns = 0;  // 0: the sender need not think of it
+  bool room_made = false;         // wait_for_room() has something to tell
+  bool sender_attends = false;    // it sleeps on the worker's descriptor
+  bool sender_stands_by = false;  // until somebody fetches what has arrived
+  std::atomic<bool> sender_called{false};
+  // Threads that sleep on the worker's descriptor, or poll often: what UCX holds goes out.
+  std::atomic<int> watchers{0};
+
+  // Whoever polls.
+  arrivals draining;
+  std::size_t next = 0;
+  std::atomic<bool> unfinished{false};  // the last poll() has left something
+  std::atomic<std::uint64_t> messages_in{0}, bytes_in{0}, wakes{0};
+
+  // After all that it calls us about, so that it goes first.
+  worker w;
+  const os::descriptor receiver_sleeps, sender_sleeps, sender_watches;
+};
+
+}  // namespace strata::net::ucx
