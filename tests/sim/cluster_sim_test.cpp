@@ -74,10 +74,7 @@ TEST(simulated_job, computes_on_any_number_of_nodes) {
 }
 
 TEST(simulated_job, survives_loss_doubling_and_reordering) {
-  sim::network_model bad;
-  bad.jitter_ns = 30'000;
-  bad.loss = 0.1;
-  bad.duplication = 0.1;
+  const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.1, .duplication = 0.1};
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     for (const auto how :
@@ -88,9 +85,7 @@ TEST(simulated_job, survives_loss_doubling_and_reordering) {
 }
 
 TEST(simulated_job, is_replayed_exactly_by_its_seed) {
-  sim::network_model bad;
-  bad.jitter_ns = 30'000;
-  bad.loss = 0.1;
+  const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.1};
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     EXPECT_EQ(run_fib(14, 377, 6, bad, seed), run_fib(14, 377, 6, bad, seed));
@@ -149,9 +144,7 @@ struct asker : threaded {
 };
 
 TEST(simulated_job, moves_blocks_of_any_size_before_it_signals) {
-  sim::network_model bad;
-  bad.jitter_ns = 30'000;
-  bad.loss = 0.1;
+  const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.1};
   for (const std::size_t size : {1U, 1000U, 17'000U, 3'000'000U}) {
     sim::world world(bad, size);
     sim::job_model model;
@@ -200,9 +193,7 @@ struct collector : threaded {
 
 TEST(simulated_job, fills_mailboxes_from_everywhere) {
   for (const std::size_t bytes : {std::size_t{4}, std::size_t{200'000}}) {
-    sim::network_model bad;
-    bad.jitter_ns = 30'000;
-    bad.loss = 0.05;
+    const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.05};
     sim::world world(bad, 7);
     sim::job_model model;
     model.nodes = 4;
@@ -220,10 +211,7 @@ TEST(simulated_job, fills_mailboxes_from_everywhere) {
 TEST(simulated_job, hears_of_a_node_that_crashes_and_of_no_other) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    sim::network_model bad;
-    bad.jitter_ns = 100'000;
-    bad.loss = 0.1;
-    bad.duplication = 0.1;
+    const sim::network_model bad{.jitter_ns = 100'000, .loss = 0.1, .duplication = 0.1};
     sim::world world(bad, seed);
     sim::job_model model;
     model.nodes = 20;

@@ -187,18 +187,12 @@ struct joining {
   }
 };
 
-sim::network_model bad_network() {
-  sim::network_model bad;
-  bad.jitter_ns = 50'000;
-  bad.loss = 0.1;
-  bad.duplication = 0.1;
-  return bad;
-}
+constexpr sim::network_model bad_network{.jitter_ns = 50'000, .loss = 0.1, .duplication = 0.1};
 
 TEST(simulated_joining, every_pair_makes_sure_of_each_other) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    joining j(6, bad_network(), seed);
+    joining j(6, bad_network, seed);
     std::vector<connection*> pairs;
     for (node_id a = 1; a < j.nodes; ++a) {
       for (node_id b = 0; b < a; ++b) pairs.push_back(&j.connect(j.members[a], b));
@@ -226,7 +220,7 @@ TEST(simulated_joining, strangers_stay_outside_and_disturb_nobody) {
       overheard = c.said_by_caller();
       ASSERT_EQ(c.talk_of(1).now(), handshake::state::joined);
     }
-    joining j(4, bad_network(), seed);
+    joining j(4, bad_network, seed);
     struct intruder {
       const connection* c;
       refusal why;
@@ -274,7 +268,7 @@ TEST(simulated_joining, strangers_stay_outside_and_disturb_nobody) {
 TEST(simulated_joining, a_node_joins_once) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    joining j(2, bad_network(), seed);
+    joining j(2, bad_network, seed);
     const connection& a = j.connect(j.members[1], 0);
     const connection& b = j.connect(j.members[1], 0);
     j.run();

@@ -196,10 +196,7 @@ class conversation {
 };
 
 TEST(simulated_messages, arrive_once_and_in_order) {
-  sim::network_model bad;
-  bad.jitter_ns = 30'000;
-  bad.loss = 0.05;
-  bad.duplication = 0.05;
+  const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.05, .duplication = 0.05};
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     conversation c(4, bad, seed);
@@ -208,9 +205,7 @@ TEST(simulated_messages, arrive_once_and_in_order) {
 }
 
 TEST(simulated_messages, are_replayed_exactly_by_their_seed) {
-  sim::network_model bad;
-  bad.jitter_ns = 30'000;
-  bad.loss = 0.05;
+  const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.05};
   const auto outcome = [&] {
     conversation c(3, bad, 7);
     c.run(20);
@@ -224,9 +219,7 @@ TEST(simulated_messages, are_replayed_exactly_by_their_seed) {
 TEST(simulated_messages, to_an_end_are_refused) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    sim::network_model network;
-    network.jitter_ns = 20'000;
-    network.loss = 0.05;
+    const sim::network_model network{.jitter_ns = 20'000, .loss = 0.05};
     sim::world world(network, seed);
     sim::job_model model;
     sim::job job(world, model);

@@ -67,10 +67,7 @@ void expect_all_in_order(const std::vector<int>& received, int messages) {
 TEST(reliable_channel, delivers_once_and_in_order_over_a_network_that_does_not) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    sim::network_model bad;
-    bad.jitter_ns = 50'000;
-    bad.loss = 0.2;
-    bad.duplication = 0.2;
+    const sim::network_model bad{.jitter_ns = 50'000, .loss = 0.2, .duplication = 0.2};
     pair_of_nodes two(bad, seed);
     constexpr int messages = 5000;  // several windows
     for (int i = 0; i < messages; ++i) {
