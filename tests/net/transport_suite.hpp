@@ -183,7 +183,7 @@ TEST_P(transport_suite, sleeping_receivers_are_woken_in_every_round) {
   const sender_thread first(*all[0], 2);
   const sender_thread second(*all[1], 2);
   const auto play = [&](node_id self) {
-    checking_receiver r(self, [](std::size_t) { return std::size_t{64}; });
+    checking_receiver r(self, small_size);
     const auto peer = static_cast<node_id>(1 - self);
     for (std::size_t m = 0; m < rounds; ++m) {
       if (self == 1) r.receive(*all[self], m + 1);

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -44,6 +45,7 @@ inline std::size_t mixed_size(std::size_t index) {
                                                  4079, 3, 4096, 64, 64,  64, 20'000, 65'536};
   return sizes[index % sizes.size()];
 }
+inline std::size_t small_size(std::size_t) { return 64; }
 inline std::vector<std::byte> content(node_id source, std::size_t index, std::size_t size) {
   std::vector<std::byte> bytes(size);
   std::size_t value = index * 31 + source * 7u;
@@ -138,5 +140,20 @@ class checking_receiver final : public receiver {
   node_id self_;
   std::function<std::size_t(std::size_t)> size_;
 };
+
+// Node 0 ends while small messages are under way: node 1 gets them all, and hears of the end after
+// them.
+template <class Transport>
+void expect_all_before_the_end(std::unique_ptr<Transport>& node_0, transport& node_1,
+                               checking_receiver& r) {
+  constexpr std::size_t messages = 100;
+  for (std::size_t m = 0; m < messages; ++m) {
+    ASSERT_NE(node_0->try_send(1, header_of(0, 1), content(0, m, small_size(m)), {}),
+              send_outcome::would_block);
+  }
+  node_0.reset();
+  r.receive_until(node_1, [&] { return !r.lost.empty(); });
+  EXPECT_EQ(r.total, messages);
+}
 
 }  // namespace strata::net::test
