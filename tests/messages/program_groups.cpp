@@ -8,68 +8,50 @@
 #include <string>
 #include <vector>
 
+#include "group_data.hpp"
 #include "strata/group.hpp"
 
 namespace {
 
 using namespace strata;
+using test::data;
+using test::data_of_all;
+using test::datum;
+using test::factors;
+using test::product;
 
 void require(bool condition, const char* what) {
   if (!condition) throw std::logic_error(what);
 }
 
-std::uint64_t datum(std::uint64_t rank, std::uint64_t i) {
-  std::uint64_t x = rank * 0x9E37'79B9'7F4A'7C15U + i * 0xBF58'476D'1CE4'E5B9U + 1;
-  return x ^ (x >> 29);
-}
-std::vector<std::uint64_t> data(std::uint64_t rank, std::size_t n) {
-  std::vector<std::uint64_t> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = datum(rank, i);
-  return v;
-}
-
-// Associative, and not commutative: x -> factor x + summand, one after the other.
+// x -> factor x + summand, one after the other.
 struct affine {
-  std::uint64_t factor, summand;
+  std::uint64_t factor = 1, summand = 0;
+  static affine of(std::uint64_t rank, std::uint64_t i) {
+    return {datum(rank, i), datum(rank, i + 1)};
+  }
   friend affine operator*(const affine& f, const affine& g) {
     return {f.factor * g.factor, f.summand * g.factor + g.summand};
   }
   friend bool operator==(const affine&, const affine&) = default;
 };
-std::vector<affine> maps(std::uint64_t rank, std::size_t n) {
-  std::vector<affine> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = {datum(rank, i), datum(rank, i + 1)};
-  return v;
-}
-std::vector<affine> product(unsigned last, std::size_t n) {
-  std::vector<affine> v(n, affine{1, 0});
-  for (unsigned r = 0; r < last; ++r) {
-    const std::vector<affine> theirs = maps(r, n);
-    for (std::size_t i = 0; i < n; ++i) v[i] = v[i] * theirs[i];
-  }
-  return v;
-}
 
 void one_size(group& g, std::size_t n) {
   const unsigned size = g.size(), root = static_cast<unsigned>(n + 1) % size;
   const bool is_root = g.rank() == root;
-  std::vector<std::uint64_t> everything;
-  for (unsigned r = 0; r < size; ++r) {
-    const auto theirs = data(r, n);
-    everything.insert(everything.end(), theirs.begin(), theirs.end());
-  }
+  const std::vector<std::uint64_t> everything = data_of_all(size, n);
   std::vector<std::uint64_t> v = data(g.rank(), n);
   g.broadcast(v, root);
   require(v == data(root, n), "broadcast");
 
-  std::vector<affine> m = maps(g.rank(), n), result(is_root ? n : 0);
+  std::vector<affine> m = factors<affine>(g.rank(), n), result(is_root ? n : 0);
   g.reduce(m, result, root, std::multiplies<>());
-  require(!is_root || result == product(size, n), "reduce");
+  require(!is_root || result == product<affine>(size, n), "reduce");
   g.all_reduce(m, std::multiplies<>());
-  require(m == product(size, n), "all_reduce");
-  m = maps(g.rank(), n);
+  require(m == product<affine>(size, n), "all_reduce");
+  m = factors<affine>(g.rank(), n);
   g.scan(m, std::multiplies<>());
-  require(m == product(g.rank() + 1, n), "scan");
+  require(m == product<affine>(g.rank() + 1, n), "scan");
 
   std::vector<std::uint64_t> all(is_root ? n * size : 0), mine(n), everywhere(n * size);
   g.gather(data(g.rank(), n), all, root);

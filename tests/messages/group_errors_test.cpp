@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What members of a group are told when they disagree, leave, fail, or are used wrongly.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "group_support.hpp"
+
+namespace strata::test {
+namespace {
+
+// What each member's call of f throws: its rank's text, or "fine".
+template <class F>
+std::vector<std::string> outcomes(unsigned n, F&& f) {
+  std::vector<std::string> all(n);
+  with_endpoints(n, [&](unsigned rank, endpoint& own, const std::vector<endpoint_id>& list) {
+    std::string& mine = all[rank];
+    try {
+      group g(own, list);
+      f(g);
+      mine = "fine";
+    } catch (const group_error& e) {
+      mine = std::string("disagree: ") + e.what();
+    } catch (const member_left_error& e) {
+      EXPECT_LT(e.member(), n);
+      EXPECT_EQ(e.which(), list[e.member()]);
+      mine = std::string("left: ") + e.what();
+    } catch (const std::exception& e) {
+      mine = e.what();
+    }
+  });
+  return all;
+}
+
+TEST_P(groups, tell_of_sizes_that_do_not_fit) {
+  run([] {
+    for (const unsigned n : {2U, 3U, 8U, 13U}) {
+      for (unsigned odd = 0; odd < n; ++odd) {
+        // Everybody gets to know, some of them from others.
+        const auto all = outcomes(n, [&](group& g) {
+          std::vector<int> v(g.rank() == odd ? 3 : 2);
+          for (int i = 0; i < 3; ++i) g.all_reduce(v, std::plus<>());
+        });
+        for (const std::string& what : all) EXPECT_NE(what, "fine");
+        EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const std::string& what) {
+          return what.starts_with("disagree: members of a group disagree: member ");
+        }));
+        // In large messages, which nobody has received when the disagreement is found.
+        for (const std::string& what : outcomes(n, [&](group& g) {
+               std::vector<std::byte> v(g.rank() == odd ? 300'000 : 200'000);
+               g.broadcast(v, 0);
+               g.barrier();
+             }))
+          EXPECT_NE(what, "fine");
+      }
+    }
+  });
+}
+
+TEST_P(groups, tell_of_different_operations) {
+  run([] {
+    const auto all = outcomes(4, [](group& g) {
+      if (g.rank() == 2) {
+        (void)g.all_reduce(1, std::plus<>());
+      } else {
+        g.barrier();
+      }
+      g.barrier();
+    });
+    for (const std::string& what : all) EXPECT_NE(what, "fine");
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const std::string& what) {
+      return what.find("barrier (operation 1") != std::string::npos &&
+             what.find("all_reduce (operation 1") != std::string::npos;
+    })) << all[0];
+    for (const std::string& what : outcomes(3, [](group& g) {
+           (void)g.broadcast(g.rank(), g.rank() == 1 ? 1 : 0);
+           g.barrier();
+         }))
+      EXPECT_NE(what, "fine");
+  });
+}
+
+TEST_P(groups, tell_of_a_member_that_leaves) {
+  run([] {
+    for (const unsigned n : {2U, 5U, 9U}) {
+      const auto all = outcomes(n, [&](group& g) {
+        g.barrier();
+        if (g.rank() == 1) throw std::out_of_range("a member's own trouble");
+        for (;;) g.barrier();
+      });
+      for (unsigned r = 0; r < n; ++r) {
+        if (r == 1) {
+          EXPECT_EQ(all[r], "a member's own trouble");
+        } else {
+          EXPECT_TRUE(all[r].starts_with("left: member 1 has left: ")) << all[r];
+        }
+      }
+    }
+    const auto all = outcomes(6, [](group& g) {
+      if (g.rank() == 4) {
+        g.leave("enough");
+        EXPECT_THROW(g.barrier(), member_left_error);
+        EXPECT_THROW(g.barrier(), member_left_error);
+        return;
+      }
+      const std::vector<std::byte> mine(100'000);
+      std::vector<std::byte> everybody(600'000);
+      for (;;) g.all_gather(mine, everybody);
+    });
+    for (unsigned r = 0; r < 6; ++r)
+      EXPECT_EQ(all[r], r == 4 ? "fine" : "left: member 4 has left: enough");
+  });
+}
+
+TEST_P(groups, pass_on_what_an_operation_throws) {
+  run([] {
+    const auto all = outcomes(7, [](group& g) {
+      std::vector<int> v(10'000, 1);
+      g.all_reduce(v, [](int a, int b) {
+        if (a + b == 4) throw std::domain_error("four");
+        return a + b;
+      });
+      g.barrier();
+    });
+    for (const std::string& what : all) {
+      EXPECT_TRUE(what == "four" || (what.starts_with("left: ") && what.ends_with("four"))) << what;
+    }
+  });
+}
+
+TEST_P(groups, refuse_misuse) {
+  run([] {
+    endpoint a, b;
+    EXPECT_THROW(group(a, {b.id()}), misuse_error);
+    EXPECT_THROW(group(a, {a.id(), b.id(), a.id()}), misuse_error);
+    EXPECT_THROW(group(a, {}), misuse_error);
+    {
+      group alone(a, {a.id()});
+      EXPECT_THROW((void)alone.broadcast(1, 1), misuse_error);
+      EXPECT_THROW(alone.barrier(), member_left_error);
+    }
+    {
+      group alone(a, {a.id()});
+      std::vector<int> out(3), in(4);
+      EXPECT_THROW(alone.all_to_all(out, in), misuse_error);
+    }
+    // Lists of different members that have the same neighbours.
+    endpoint c;
+    std::atomic<int> told{0};
+    const auto make = [&](endpoint& mine, std::vector<endpoint_id> list) {
+      return thread([&mine, list, &told] {
+        try {
+          const group g(mine, list);
+        } catch (const group_error&) {
+          ++told;
+        }
+      });
+    };
+    std::array threads{make(a, {a.id(), b.id(), c.id()}), make(b, {a.id(), b.id(), c.id()}),
+                       make(c, {b.id(), c.id(), a.id()})};
+    for (thread& t : threads) t.join();
+    EXPECT_EQ(told, 3);
+  });
+}
+
+TEST_P(groups, rethrow_what_a_thread_of_run_group_throws) {
+  run([] {
+    try {
+      run_group(5, [](group& g) {
+        if (g.rank() == 3) throw std::out_of_range("the first");
+        for (;;) g.barrier();
+      });
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const std::out_of_range& e) {
+      EXPECT_STREQ(e.what(), "the first");
+    }
+  });
+}
+
+}  // namespace
+}  // namespace strata::test

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several groups at once over the same endpoints, and members that run ahead; how groups are made
+// and end.
+#include <array>
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "group_support.hpp"
+
+namespace strata::test {
+namespace {
+
+// Each thread is in four groups over the same endpoints, and sends other messages besides; rows and
+// columns of a square.
+TEST_P(groups, do_not_disturb_each_other) {
+  run([] {
+    constexpr unsigned side = 4, n = side * side;
+    with_endpoints(n, [&](unsigned me, endpoint& mine, const std::vector<endpoint_id>& list) {
+      const unsigned row = me / side, column = me % side;
+      std::vector<endpoint_id> in_row, in_column, backwards(list.rbegin(), list.rend());
+      for (unsigned i = 0; i < side; ++i) {
+        in_row.push_back(list[row * side + i]);
+        in_column.push_back(list[i * side + column]);
+      }
+      mine.send_value(list[(me + 1) % n], 7, me);
+      group all(mine, list), rows(mine, in_row), columns(mine, in_column), turned(mine, backwards);
+      EXPECT_EQ(turned.rank(), n - 1 - me);
+      for (int i = 0; i < scaled(30, 5); ++i) {
+        const std::vector<unsigned> ranks = columns.all_gather(me);
+        for (unsigned r = 0; r < side; ++r) EXPECT_EQ(ranks[r], r * side + column);
+        EXPECT_EQ(rows.scan(1U, std::plus<>()), column + 1);
+        EXPECT_EQ(turned.broadcast(me, 0), n - 1);
+        EXPECT_EQ(all.all_reduce(1U, std::plus<>()), n);
+        EXPECT_EQ(rows.broadcast(me, 2), row * side + 2);
+        if (row % 2 == 0) {
+          EXPECT_EQ(rows.all_reduce(me, std::plus<>()), row * 16 + 6);
+        }
+      }
+      EXPECT_EQ(mine.receive_value<unsigned>(any_endpoint, 7), (me + n - 1) % n);
+      EXPECT_FALSE(mine.probe().has_value());
+    });
+  });
+}
+
+// One that only sends may run ahead, but not for ever.
+TEST_P(groups, let_nobody_get_far_ahead) {
+  run([] {
+    std::array<std::atomic<int>, 5> done{};
+    in_group_of(5, [&](group& g) {
+      for (int i = 0; i < scaled(2000, 300); ++i) {
+        EXPECT_EQ(g.broadcast(g.rank() == 1 ? i : -1, 1), i);
+        done[g.rank()] = i;
+        if (g.rank() == 1) {
+          for (const auto& other : done) EXPECT_LE(i - other, 32);
+        }
+        if (g.rank() == 4 && i % 64 == 0) this_thread::yield();
+      }
+    });
+  });
+}
+
+TEST_P(groups, are_made_and_ended_often) {
+  run([] {
+    with_endpoints(6, [](unsigned, endpoint& mine, const std::vector<endpoint_id>& list) {
+      for (int i = 0; i < scaled(200, 30); ++i) {
+        group g(mine, list);
+        EXPECT_EQ(g.broadcast(i, 3), i);
+        group moved = std::move(g);
+        EXPECT_EQ(moved.all_reduce(i, std::plus<>()), 6 * i);
+      }
+    });
+  });
+}
+
+TEST_P(groups, run_as_threads) {
+  run([] {
+    run_group(7, [](group& g) {
+      EXPECT_EQ(g.size(), 7U);
+      EXPECT_EQ(g.all_reduce(g.rank(), std::plus<>()), 21U);
+    });
+    static std::atomic<int> sum;
+    sum = 0;
+    run_group(
+        3,
+        [](group& g, int x, double y) {
+          sum += static_cast<int>(g.rank()) * x;
+          EXPECT_EQ(y, 0.5);
+        },
+        5, 0.5);
+    EXPECT_EQ(sum, 15);
+    run_group(1, [](group& g) { g.barrier(); });
+    EXPECT_THROW(run_group(0, [](group&) {}), misuse_error);
+  });
+  EXPECT_THROW(run_group(2, [](group&) {}), misuse_error);
+}
+
+}  // namespace
+}  // namespace strata::test
