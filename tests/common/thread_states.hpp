@@ -16,6 +16,11 @@ inline std::string paragraph(const std::string& text, const std::string& name) {
   return text.substr(begin, text.find("\nthread ", begin) - begin);
 }
 
+// Whether `name` is said to be `state` now.
+inline bool is_now(const std::string& name, const std::string& state) {
+  return paragraph(threads_text(), name).find(state) != std::string::npos;
+}
+
 // The text once `name` is said to be `state`. Called by a thread of a runtime.
 inline std::string text_when(const std::string& name, const std::string& state) {
   for (;;) {

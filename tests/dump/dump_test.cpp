@@ -45,6 +45,7 @@ TEST(dump_threads, says_what_each_waits_for) {
     thread second({.name = "taker"}, [&] { s.acquire(); });
     thread third({.name = "joiner"}, [&] { second.join(); });
     thread fourth({.name = "sleeper", .stack_bytes = 64 * 1024}, [&] {
+      // To sleep is what it is there for: again and again, until it has been seen to.
       while (!seen_asleep) this_thread::sleep_for(std::chrono::milliseconds(1));
       s.acquire();
     });

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../common/thread_states.hpp"
 #include "program_groups.hpp"
 #include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
@@ -27,7 +27,7 @@
 namespace {
 
 using namespace strata;
-using namespace std::chrono_literals;
+using test::is_now;
 
 void require(bool condition, const char* what) {
   if (!condition) throw std::logic_error(what);
@@ -131,11 +131,13 @@ void echoes(runtime& rt) {
 }
 
 // The receiver takes its time; the sender has to wait, and everything is there in the end.
+constexpr int many = 3000;
+
 void late(endpoint_id to) {
   endpoint& mine = this_thread::endpoint();
   mine.send_value(to, 0, mine.id());
   (void)mine.receive_message(any_endpoint, 1);  // the word to begin
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < many; ++i) {
     const message m = mine.receive_message(to, 0);
     require(m.content ==
                 pattern_of(static_cast<std::size_t>(i) * 11 % 20'000, static_cast<unsigned>(i)),
@@ -149,14 +151,15 @@ void slow_receiver(runtime& rt) {
     remote_thread other(on_node{last_node()}, call<late>(mine.id()));
     const auto to = mine.receive_value<endpoint_id>();
     std::atomic<int> sent{0};
-    thread sender([&] {
-      for (int i = 0; i < 3000; ++i) {
+    thread sender({.name = "sender"}, [&] {
+      for (int i = 0; i < many; ++i) {
         mine.send(to, 0,
                   pattern_of(static_cast<std::size_t>(i) * 11 % 20'000, static_cast<unsigned>(i)));
         ++sent;
       }
     });
-    this_thread::sleep_for(50ms);
+    // Once it waits for room it waits until we say the word. Should it never, it is through.
+    while (sent < many && !is_now("sender", "waiting for room for a message")) this_thread::yield();
     require(sent < 2000, "the sender waits");
     endpoint().send_value(to, 1, 0);
     sender.join();
