@@ -3,14 +3,20 @@
 // `strata run -n 2 --workers 1` the other one is on node 1. The first argument says what:
 //   latency BYTES N   half a round trip, N times
 //   stream BYTES N    one way, N messages, a window of 16 under way; bytes/s are BYTES / seconds
+//   busy BYTES N US   as latency, while a thread on each node computes, and yields every US us
+//   beat N US         one way, a message every US us to a thread that waits; also the share of a
+//                     core that the receiving process used
 //   call N            an empty call on node 1 (only on two nodes)
 //   crowd M N         M threads on each node send N messages each at random; seconds for each
 //   message
 // Prints one JSON object with the median seconds of one.
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <strata/message.hpp>
 #include <strata/remote_thread.hpp>
 #include <strata/runtime.hpp>
@@ -62,6 +68,80 @@ double latency(std::size_t bytes, std::uint64_t rounds) {
   }
   other.join();
   return median(times);
+}
+
+std::atomic<bool> stop_computing{false};
+std::atomic<unsigned> computing{0};
+
+void spin_for(double seconds) {
+  for (const double began = seconds_now(); seconds_now() - began < seconds;) {
+  }
+}
+
+void compute(double piece) {
+  stop_computing = false;
+  computing.fetch_add(1);
+  thread([piece] {
+    while (!stop_computing.load(std::memory_order_relaxed)) {
+      spin_for(piece);
+      this_thread::yield();
+    }
+    computing.fetch_sub(1);
+  }).detach();
+}
+
+void compute_no_more() {
+  stop_computing = true;
+  while (computing.load() != 0) this_thread::yield();
+}
+
+double busy_latency(std::size_t bytes, std::uint64_t rounds, double piece) {
+  for (node_id_t n = 0; n < num_nodes(); ++n) call<compute>(on_node{n}, piece);
+  const double seconds = latency(bytes, rounds);
+  for (node_id_t n = 0; n < num_nodes(); ++n) call<compute_no_more>(on_node{n});
+  return seconds;
+}
+
+double cpu_seconds() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+struct heard {
+  double delay, core;
+};
+
+// The clock is the same on all nodes of a host.
+heard listen(endpoint_id from, std::uint64_t n) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(from, hello, mine.id());
+  std::vector<double> delays;
+  double began = 0, used = 0;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const auto sent = mine.receive_value<double>(from, ball);
+    delays.push_back(seconds_now() - sent);
+    if (i == 0) began = seconds_now(), used = cpu_seconds();
+  }
+  return {median(delays), (cpu_seconds() - used) / (seconds_now() - began)};
+}
+
+void listen_and_tell(endpoint_id from, std::uint64_t n) {
+  this_thread::endpoint().send_value(from, done, listen(from, n));
+}
+
+heard beat(std::uint64_t n, std::uint64_t every_us) {
+  endpoint& mine = this_thread::endpoint();
+  remote_thread other(on_node{static_cast<node_id_t>(num_nodes() - 1)},
+                      call<listen_and_tell>(mine.id(), n));
+  const auto to = mine.receive_value<endpoint_id>(any_endpoint, hello);
+  for (std::uint64_t i = 0; i < n; ++i) {
+    this_thread::sleep_for(std::chrono::microseconds(every_us));
+    mine.send_value(to, ball, seconds_now());
+  }
+  const auto h = mine.receive_value<heard>(to, done);
+  other.join();
+  return h;
 }
 
 constexpr std::size_t window = 16;
@@ -182,16 +262,32 @@ int main(int argc, char** argv) {
     return argc > i ? std::strtoull(argv[i], nullptr, 10) : 1;
   };
   const std::string_view what = argc > 1 ? argv[1] : "";
+  double core = -1;
   const double seconds = rt.run([&] {
     if (what == "latency") return latency(number(2), number(3));
+    if (what == "busy")
+      return busy_latency(number(2), number(3), 1e-6 * static_cast<double>(number(4)));
+    if (what == "beat") {
+      const heard h = beat(number(2), number(3));
+      core = h.core;
+      return h.delay;
+    }
     if (what == "stream") return stream(number(2), number(3));
     if (what == "call") return calls(number(2));
     if (what == "crowd") return crowd(number(2), number(3));
     return -1.0;
   });
   if (seconds < 0) {
-    std::fputs("usage: endpoints latency BYTES N | stream BYTES N | call N | crowd M N\n", stderr);
+    std::fputs(
+        "usage: endpoints latency BYTES N | busy BYTES N US | beat N US | stream BYTES N | call N "
+        "| crowd M N\n",
+        stderr);
     return 2;
+  }
+  if (core >= 0) {
+    std::printf("{\"impl\": \"strata\", \"seconds\": %.9g, \"core\": %.4g, \"ok\": true}\n",
+                seconds, core);
+    return 0;
   }
   std::printf("{\"impl\": \"strata\", \"seconds\": %.9g, \"ok\": true}\n", seconds);
 }

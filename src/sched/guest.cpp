@@ -118,8 +118,8 @@ void scheduler::run_as_guest(place& p, root_task& root) {
   // was asleep then; and after a failure that thread tells who waits. The place must not look
   // asleep meanwhile, or wait_idle() would believe that all is done.
   if (!p.ready.empty() || p.has_bound() || p.has_batches() || p.deque.maybe_work() ||
-      !p.overflow.empty() || injected_count_.load(std::memory_order_relaxed) > 0 ||
-      failed.load(std::memory_order_relaxed) || holds_something()) {
+      !p.overflow.empty() || injected_.has_any() || failed.load(std::memory_order_relaxed) ||
+      holds_something()) {
     return idle_.hand_back(p.id);
   }
   idle_.give_back(p.id);
@@ -132,7 +132,7 @@ void scheduler::run_as_guest(place& p, root_task& root) {
     // and injected work is seen all the same. Missed can only be an item that its owner is pushing
     // right now and keeps private: the owner runs it, at worst alone.
     if (work_is_visible(p)) idle_.wake(p.id);
-  } else if (injected_count_.load(std::memory_order_seq_cst) > 0) {
+  } else if (injected_.has_any()) {
     idle_.wake_one();
   }
   tell_idle_waiters();
@@ -141,12 +141,7 @@ void scheduler::run_as_guest(place& p, root_task& root) {
 
 void scheduler::inject(task* t) {
   const uninterrupted guard;
-  {
-    const std::lock_guard lock(injected_mutex_);
-    injected_.push_back(t);
-    // Seq_cst: published before we look for sleepers. Partner: work_is_visible() after announce().
-    injected_count_.fetch_add(1, std::memory_order_seq_cst);
-  }
+  injected_.push(t);
   if (idle_.anyone_parked() && !somebody_is_about_to_look()) idle_.wake_one();
 }
 
@@ -156,9 +151,7 @@ void scheduler::inject(task* t) {
 bool scheduler::somebody_is_about_to_look() const noexcept {
   const std::uint64_t began = os::ticks();
   do {
-    if (searchers_.load(std::memory_order_seq_cst) != 0 ||
-        injected_count_.load(std::memory_order_seq_cst) == 0)
-      return true;
+    if (searchers_.load(std::memory_order_seq_cst) != 0 || !injected_.has_any()) return true;
     if (began - found_injected_at_.load(std::memory_order_relaxed) > return_ticks_) return false;
     os::spin_pause();
   } while (os::ticks() - began < return_ticks_);
@@ -174,13 +167,8 @@ void scheduler::continue_here(stack& s) {
 }
 
 task* scheduler::take_injected() {
-  if (injected_count_.load(std::memory_order_relaxed) == 0) return nullptr;
-  const std::lock_guard lock(injected_mutex_);
-  if (injected_.empty()) return nullptr;
-  task* t = injected_.front();
-  injected_.pop_front();
-  injected_count_.fetch_sub(1, std::memory_order_relaxed);
-  found_injected_at_.store(os::ticks(), std::memory_order_relaxed);
+  task* const t = injected_.take();
+  if (t != nullptr) found_injected_at_.store(os::ticks(), std::memory_order_relaxed);
   return t;
 }
 

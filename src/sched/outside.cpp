@@ -63,15 +63,14 @@ void scheduler::ask_everybody() noexcept {
 }
 
 std::uint32_t scheduler::load() const noexcept {
-  std::size_t sum = injected_count_.load(std::memory_order_relaxed);
+  std::size_t sum = injected_.size();
   for (const auto& p : places_) sum += p->deque.approximate_size();
   return static_cast<std::uint32_t>(std::min<std::size_t>(sum, UINT32_MAX));
 }
 
 bool scheduler::is_idle() const noexcept {
   // All asleep and nothing on the way in: nobody is left who could produce work.
-  return deadlines.empty() && injected_count_.load(std::memory_order_seq_cst) == 0 &&
-         idle_.sleepers() == places_.size();
+  return deadlines.empty() && !injected_.has_any() && idle_.sleepers() == places_.size();
 }
 
 }  // namespace strata::detail

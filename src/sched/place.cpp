@@ -60,8 +60,8 @@ place::place(frame_depot& depot, scheduler& s, unsigned number) : worker(depot) 
 }
 
 void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
-  // Work from outside must not wait until a busy worker runs dry, so one task in so many comes from
-  // there.
+  // Tokens from outside must not wait until a busy worker runs dry, so one task in so many comes
+  // from there.
   constexpr int outside_every = 61;
   int until_outside = outside_every;
   // Acquire: a root task's results are visible to the thread that leaves because of it.
@@ -81,6 +81,9 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
     t->type->run(*t, *this);
     if (polls) [[unlikely]] {
       if (const scheduler::visit n(*owner); n) n->poll();
+    }
+    if (owner->injected_.has_ready()) [[unlikely]] {
+      if (task* woken = owner->injected_.take_ready()) woken->type->run(*woken, *this);
     }
     until_outside -= static_cast<int>(1 + switches_max - switches_left_);
     if (until_outside <= 0) [[unlikely]] {
@@ -104,9 +107,20 @@ void place::continue_stack(stack& s) {
   arrive();
 }
 
+// A hint is enough: whoever did has woken this worker if it slept.
+inline bool place::others_made_ready() const noexcept {
+  return batches.load(std::memory_order_relaxed) != nullptr || owner->injected_.has_ready();
+}
+
+bool place::yields_to_nobody() noexcept {
+  // Once in a while all the same: tokens from outside want to be looked at.
+  return ready.empty() && !deque.maybe_work() && !others_made_ready() && !polls &&
+         (++idle_yields_ & 63) != 0;
+}
+
 // Whether the dispatcher need not have a look before the next task of the ready queue.
 inline bool place::may_go_on() noexcept {
-  if (switches_left_ == 0 || polls || profiling) return false;
+  if (switches_left_ == 0 || polls || profiling || others_made_ready()) return false;
   if (leave_->load(std::memory_order_relaxed) != root_task::running) return false;
   --switches_left_;
   if (distributes) [[unlikely]]
@@ -172,8 +186,7 @@ void place::leave_stack_with_exceptions(void (*action)(place&, void*), void* arg
 void yield_stack() noexcept {
   place& p = this_place();
   if (p.owner == nullptr || p.current == nullptr) return;
-  // Nobody is there to yield to; but messages and work from outside want to be looked at.
-  if (p.ready.empty() && !p.deque.maybe_work() && p.count_idle_yield()) return;
+  if (p.yields_to_nobody()) return;
   strand* const measured = p.current_strand;
   if (measured != nullptr) strand_pause();
   p.leave_stack_with_exceptions(&go_behind, p.current);

@@ -30,8 +30,8 @@ class place : public worker {
     switches_left_ = switches_max;
   }
 
-  // True but for one in so many calls.
-  bool count_idle_yield() noexcept { return (++idle_yields_ & 63) != 0; }
+  // Whoever runs here may go on instead of giving way: nothing else waits.
+  bool yields_to_nobody() noexcept;
 
   // ---- stacks ----
   // On the worker's own stack: continues s; returns when s has ended or is suspended.
@@ -121,6 +121,7 @@ class place : public worker {
   // the OS thread has to leave.
   static constexpr unsigned switches_max = 32;
 
+  [[nodiscard]] bool others_made_ready() const noexcept;
   bool may_go_on() noexcept;
   task* next_bound();
   stack* next_stack() noexcept;

@@ -4,7 +4,6 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <map>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "os/futex.hpp"
 #include "sched/failure.hpp"
 #include "sched/frame_depot.hpp"
+#include "sched/injected.hpp"
 #include "sched/neighbourhood.hpp"
 #include "sched/place.hpp"
 #include "sched/ticker.hpp"
@@ -213,11 +213,7 @@ class scheduler {
   std::atomic<std::uint32_t> stopping_{0};
   std::vector<std::thread> threads_;
 
-  // Injected work comes from threads that pay microseconds for crossing over anyway: a lock is
-  // enough.
-  std::mutex injected_mutex_;
-  std::deque<task*> injected_;
-  std::atomic<std::size_t> injected_count_{0};
+  injected_work injected_;
   std::atomic<std::uint64_t> found_injected_at_{0};  // in ticks
   std::atomic<std::uint32_t> strangers_{0};          // in continue_here()
 

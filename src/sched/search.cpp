@@ -145,7 +145,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
 
 bool scheduler::work_is_visible(const place& p) noexcept {
   if (holds_something()) return true;
-  if (injected_count_.load(std::memory_order_seq_cst) > 0) return true;
+  if (injected_.has_any()) return true;
   for (const place* victim : p.victims) {
     if (victim->deque.maybe_work()) return true;
     if (rule == policy::steal && (!victim->ready.empty() || victim->has_batches())) return true;

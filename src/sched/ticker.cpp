@@ -142,8 +142,7 @@ void scheduler::preempt_long_ones(std::vector<std::uint64_t>& seen) noexcept {
     const bool long_one = std::exchange(seen[i], turns) == turns;
     if (!long_one || !p.preemptible.load(std::memory_order_relaxed)) continue;
     const bool others_wait = !p.ready.empty() || p.has_batches() || p.deque.maybe_work() ||
-                             p.has_bound() || waived_for(p) ||
-                             injected_count_.load(std::memory_order_relaxed) > 0;
+                             p.has_bound() || waived_for(p) || injected_.has_any();
     if (!others_wait) continue;
     // A number that belongs to another thread by now is that of one whose handler does nothing.
     syscall(SYS_tgkill, getpid(), p.os_thread.load(std::memory_order_relaxed), tick_signal);

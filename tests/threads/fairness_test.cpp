@@ -74,6 +74,44 @@ TEST_P(fairness, mixed_with_deadlines_and_attempts_still_excludes) {
   });
 }
 
+// Whom a kernel thread wakes, or a message, takes a turn like those that are ready already.
+class woken_from_outside : public testing::TestWithParam<int> {};
+
+TEST_P(woken_from_outside, takes_its_turn_among_threads_that_yield) {
+  runtime rt(with_workers(1));
+  const int yielding = GetParam();
+  rt.run([yielding] {
+    for (int round = 0; round < 20; ++round) {
+      binary_semaphore call(0);
+      std::atomic<bool> called{false}, ran{false};
+      int yields = 0;
+      thread waiter([&] {
+        call.acquire();
+        ran = true;
+      });
+      std::vector<thread> busy;
+      for (int i = 0; i < yielding; ++i) {
+        busy.emplace_back([&] {
+          while (!ran) {
+            yields += called ? 1 : 0;
+            this_thread::yield();
+          }
+        });
+      }
+      std::thread outside([&] {
+        call.release();
+        called = true;
+      });
+      waiter.join();
+      outside.join();
+      for (thread& t : busy) t.join();
+      EXPECT_LE(yields, 4 * yielding);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(threads, woken_from_outside, testing::Values(1, 2, 10));
+
 INSTANTIATE_TEST_SUITE_P(workers, fairness, testing::Values(1U, 2U, 4U));
 
 }  // namespace

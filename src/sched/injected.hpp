@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What threads that are no workers bring: the program's own, and those that handle messages. They
+// pay microseconds for crossing over anyway, so a lock is enough.
+//
+// Ready work, such as a thread that has been woken or a fiber whose last signal has come, takes its
+// turn with what is ready here: somebody waits for it. Tokens may wait longer, so that a worker
+// first finishes what it has begun.
+#pragma once
+#include <atomic>
+#include <deque>
+#include <mutex>
+
+#include "strata/detail/task.hpp"
+
+namespace strata::detail {
+
+class injected_work {
+ public:
+  void push(task* t) {
+    const bool ready = t->type->wire == nullptr;
+    const std::lock_guard lock(mutex_);
+    (ready ? ready_ : tokens_).push_back(t);
+    if (ready) ready_count_.fetch_add(1, std::memory_order_relaxed);
+    // Seq_cst: published before the caller looks for sleepers. Partner: has_any().
+    count_.fetch_add(1, std::memory_order_seq_cst);
+  }
+
+  // Ready work first; null: nothing.
+  task* take() {
+    if (count_.load(std::memory_order_relaxed) == 0) return nullptr;
+    const std::lock_guard lock(mutex_);
+    if (task* const t = front_of_ready()) return t;
+    if (tokens_.empty()) return nullptr;
+    task* const t = tokens_.front();
+    tokens_.pop_front();
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    return t;
+  }
+  task* take_ready() {
+    if (!has_ready()) return nullptr;
+    const std::lock_guard lock(mutex_);
+    return front_of_ready();
+  }
+
+  // Seq_cst for whoever is about to sleep and has said so. Partner: push().
+  [[nodiscard]] bool has_any() const noexcept { return size() != 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return count_.load(std::memory_order_seq_cst); }
+  // A hint.
+  [[nodiscard]] bool has_ready() const noexcept {
+    return ready_count_.load(std::memory_order_relaxed) != 0;
+  }
+
+  // Nothing comes in while this is held.
+  [[nodiscard]] std::unique_lock<std::mutex> close() { return std::unique_lock(mutex_); }
+
+ private:
+  task* front_of_ready() {
+    if (ready_.empty()) return nullptr;
+    task* const t = ready_.front();
+    ready_.pop_front();
+    ready_count_.fetch_sub(1, std::memory_order_relaxed);
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    return t;
+  }
+
+  std::mutex mutex_;
+  std::deque<task*> ready_, tokens_;
+  std::atomic<std::size_t> ready_count_{0};
+  std::atomic<std::size_t> count_{0};
+};
+
+}  // namespace strata::detail
