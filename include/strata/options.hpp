@@ -43,10 +43,13 @@ struct options {
   unsigned preempt_us = 10'000;
   /// The number of this node in a job of several, 0 to 65,535.
   unsigned node = 0;
-  /// How a node of several notices messages. "blocking": a receiver thread sleeps until there are
-  /// some, so they are handled at once, whatever the workers do. "polling": workers look between
-  /// two tasks. "watchdog": the same, and a thread looks when nobody has for watchdog_us.
-  std::string reception = "blocking";
+  /// How a node of several notices messages while its workers are busy (idle ones look themselves).
+  /// "blocking": a receiver thread sleeps until there are some, so they are handled at once,
+  /// whatever the workers do. "polling": workers look between two tasks, which is faster where
+  /// tasks are short, and deaf where one is long. "watchdog": the same, and a thread looks when
+  /// nobody has for watchdog_us. "adaptive": blocking, and polling while messages come in close
+  /// succession and workers look often enough (every 100 us).
+  std::string reception = "adaptive";
   /// See reception; 10 to 10,000,000 microseconds.
   unsigned watchdog_us = 1000;
   /// Microseconds that a receiver thread looks for more messages before it sleeps, 0 to 1,000,000.

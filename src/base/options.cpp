@@ -38,7 +38,7 @@ constexpr std::size_t socket_bytes_min = 4 << 10;
 constexpr std::size_t socket_bytes_max = 64 << 20;
 
 using choices = std::span<const std::string_view>;
-constexpr std::string_view receptions[] = {"blocking", "polling", "watchdog"};
+constexpr std::string_view receptions[] = {"adaptive", "blocking", "polling", "watchdog"};
 constexpr std::string_view balancings[] = {"random", "sender", "informed"};
 constexpr std::string_view policies[] = {"steal", "rotator", "locked"};
 constexpr std::string_view socket_ios[] = {"non-blocking", "blocking"};
@@ -97,7 +97,8 @@ constexpr setting settings[] = {
      [](options& o, std::string_view t) {
        o.node = static_cast<unsigned>(parse_whole(t, 0, node_max));
      }},
-    {"reception", "MODE", "how messages are noticed: blocking (default), polling, watchdog",
+    {"reception", "MODE",
+     "how messages are noticed: adaptive (default), blocking, polling, watchdog",
      [](options& o, std::string_view t) { o.reception = parse_choice(t, receptions); }},
     {"watchdog-us", "N", "microseconds until the watchdog looks for messages (default 1000)",
      [](options& o, std::string_view t) {

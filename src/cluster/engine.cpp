@@ -28,11 +28,13 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
       settings_(settings),
       reception_(settings.reception == "polling"    ? reception::polling
                  : settings.reception == "watchdog" ? reception::watchdog
-                                                    : reception::blocking),
+                 : settings.reception == "blocking" ? reception::blocking
+                                                    : reception::adaptive),
       line_(std::move(line)),
       self_(line_->job().node),
       nodes_(line_->job().nodes),
       outsider_(workers.depot),
+      workers_always_look_(reception_ == reception::polling || reception_ == reception::watchdog),
       gone_(nodes_) {
   const launch::job_description& job = line_->job();
   transports_ = open_transports(*line_, settings_);
@@ -66,7 +68,8 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   outsider_.node = self_;
   outsider_.nodes = nodes_;
   hungry = &protocols_->wanted.reasons();
-  poll_between_tasks = reception_ != reception::blocking;
+  workers_look =
+      reception_ == reception::adaptive ? &attention_.workers_look() : &workers_always_look_;
   progress_at_ = now_ns();
   if (nodes_ > 1) workers_.join(*this, protocols_->data, self_, nodes_);
   for (const auto& t : transports_) {

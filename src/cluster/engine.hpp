@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "cluster/attention.hpp"
 #include "cluster/links.hpp"
 #include "cluster/protocols.hpp"
 #include "launch/job.hpp"
@@ -81,6 +82,7 @@ class engine final : public mailer,
   detail::task* take(detail::worker& w) noexcept override;
   bool holds_something() const noexcept override;
   bool poll() noexcept override;
+  void look() noexcept override;
   void begin_polling() noexcept override;
   void end_polling() noexcept override;
   void feed(detail::worker& w) noexcept override;
@@ -88,13 +90,15 @@ class engine final : public mailer,
   void computation_failed(const std::exception_ptr& error) noexcept override;
 
  private:
-  enum class reception { blocking, polling, watchdog };
+  enum class reception { adaptive, blocking, polling, watchdog };
   enum class ending { none, stopped, lost, launcher_gone };
 
   void stop_threads();
   void take_own_cores();
   void give_cores_back();
   void run_receiver(net::transport& t);
+  // A receiver: true when it has slept, because workers look for messages.
+  [[nodiscard]] bool leave_it_to_workers(std::int64_t beat_ns);
   void watch_line();
   void keep_in_touch();
   [[nodiscard]] bool everybody_is_gone();
@@ -126,10 +130,13 @@ class engine final : public mailer,
   std::mutex inbox_;
   detail::worker outsider_;
   std::atomic<std::int64_t> polled_at_{0};
+  attention attention_;
+  std::atomic<std::uint64_t> next_look_{0};  // in ticks; with adaptive reception
+  const std::atomic<bool> workers_always_look_;
 
   std::atomic<bool> stopping_{false};
   std::atomic<bool> broken_{false};  // a node is lost: nothing of the program arrives any more
-  os::futex_word idle_epoch_{0};     // reception by polling: the receiver sleeps while workers work
+  os::futex_word idle_epoch_{0};     // where a receiver sleeps while workers look for messages
   std::vector<std::thread> threads_;
   std::thread line_thread_;
   std::vector<int> cores_before_;  // of the program's thread

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t messages_at_once = 256;
 constexpr std::int64_t leave_every_ns = 10'000'000;
+// With adaptive reception workers look no more often, however short their tasks are.
+constexpr double look_every_ns = 1000;
 
 // Set while this thread handles messages: it must not wait for anything that needs messages to be
 // handled.
@@ -87,6 +89,19 @@ bool engine::poll() noexcept {
   return lock.owns_lock() && poll_all() != 0;
 }
 
+void engine::look() noexcept {
+  if (reception_ != reception::adaptive) {
+    poll();
+    return;
+  }
+  static const auto look_ticks = static_cast<std::uint64_t>(look_every_ns / os::ns_per_tick());
+  const std::uint64_t now = os::ticks();
+  if (now < next_look_.load(std::memory_order_relaxed)) return;
+  next_look_.store(now + look_ticks, std::memory_order_relaxed);
+  const bool found = poll();
+  attention_.looked(os::now_ns(), found);
+}
+
 void engine::begin_polling() noexcept {
   for (const auto& t : transports_) t->attended();
 }
@@ -105,6 +120,35 @@ void engine::end_polling() noexcept {
   for (const auto& t : transports_) t->wake_receiver();
 }
 
+bool engine::leave_it_to_workers(std::int64_t beat_ns) {
+  if (!workers_look->load(std::memory_order_relaxed)) return false;
+  const std::uint32_t epoch = idle_epoch_.load(std::memory_order_acquire);
+  // They look themselves while there is one awake.
+  const bool asleep = workers_.is_idle() || stopping_.load(std::memory_order_acquire);
+  const auto wait = [&](std::int64_t ns) { os::blocking_futex_wait(idle_epoch_, epoch, ns); };
+  switch (reception_) {
+    case reception::adaptive:
+      if (asleep) attention_.receivers_look();
+      if (!attention_.workers_go_on(os::now_ns())) return false;
+      wait(attention::watch_ns);
+      return true;
+    case reception::watchdog: {
+      if (asleep) return false;
+      const std::int64_t watch_ns = std::int64_t{settings_.watchdog_us} * 1000;
+      wait(std::min(watch_ns, beat_ns));
+      if (os::now_ns() - polled_at_.load(std::memory_order_relaxed) >= watch_ns) poll();
+      return true;
+    }
+    case reception::polling:
+      if (asleep) return false;
+      wait(beat_ns);
+      return true;
+    case reception::blocking:
+      break;
+  }
+  return false;
+}
+
 void engine::run_receiver(net::transport& t) {
   const std::int64_t beat_ns = protocols_->life.beat_ns();
   const std::int64_t spin_ns = std::int64_t{settings_.receiver_spin_us} * 1000;
@@ -116,29 +160,22 @@ void engine::run_receiver(net::transport& t) {
           : std::min(beat_ns, std::int64_t{settings_.stall_s} * 500'000'000);
   std::int64_t beat_at = os::now_ns() + beat_ns;
   while (!stopping_.load(std::memory_order_acquire) || !everybody_is_gone()) {
-    std::int64_t wait_ns = look_ns;
-    if (reception_ != reception::blocking) {
-      // The workers look themselves while there is one awake.
-      const std::uint32_t epoch = idle_epoch_.load(std::memory_order_acquire);
-      if (!workers_.is_idle() && !stopping_.load(std::memory_order_acquire)) {
-        const std::int64_t watch_ns = std::int64_t{settings_.watchdog_us} * 1000;
-        const bool watches = reception_ == reception::watchdog;
-        os::blocking_futex_wait(idle_epoch_, epoch,
-                                watches ? std::min(watch_ns, beat_ns) : beat_ns);
-        if (watches && os::now_ns() - polled_at_.load(std::memory_order_relaxed) >= watch_ns)
-          poll();
-        wait_ns = 0;
-      }
-    }
-    if (wait_ns != 0) {
+    const bool looks = !leave_it_to_workers(beat_ns);
+    if (looks) {
       const std::int64_t began = os::now_ns();
-      while (poll() || os::now_ns() - began < spin_ns) os::spin_pause();
-      if (settle_wanted_.exchange(false, std::memory_order_acq_rel)) {
-        settle_failure();
-        continue;
-      }
-      if (report_wanted_.exchange(false, std::memory_order_acq_rel)) print_report();
-      t.wait_for_messages(stopping_.load(std::memory_order_acquire) ? leave_every_ns : wait_ns);
+      bool found = false;
+      while (poll() ? (found = true) : os::now_ns() - began < spin_ns) os::spin_pause();
+      if (found && !workers_.is_idle()) attention_.heard_by_receiver(os::now_ns());
+    }
+    if (settle_wanted_.exchange(false, std::memory_order_acq_rel)) {
+      settle_failure();
+      continue;
+    }
+    if (report_wanted_.exchange(false, std::memory_order_acq_rel)) print_report();
+    const bool handed_over =
+        reception_ == reception::adaptive && workers_look->load(std::memory_order_relaxed);
+    if (looks && !handed_over) {
+      t.wait_for_messages(stopping_.load(std::memory_order_acquire) ? leave_every_ns : look_ns);
     }
     if (keeps_time) look_for_stall();
     if (keeps_time && os::now_ns() >= beat_at) {
@@ -150,7 +187,8 @@ void engine::run_receiver(net::transport& t) {
 
 void engine::wait_for_room(node_id to) {
   if (is_handling || !links_->is_congested(to)) return;
-  if (reception_ == reception::blocking) return links_->wait_for_room(to);
+  if (reception_ == reception::blocking || reception_ == reception::adaptive)
+    return links_->wait_for_room(to);
   // Nobody else may be receiving.
   while (links_->is_congested(to)) {
     if (!poll()) os::spin_pause();

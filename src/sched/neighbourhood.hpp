@@ -25,6 +25,8 @@ class neighbourhood {
   // A worker that has nothing else to do looks whether something has arrived; true if so. Between
   // two calls of begin_polling() and end_polling() nobody else needs to be woken for it.
   virtual bool poll() noexcept = 0;
+  // A worker between two tasks, while *workers_look.
+  virtual void look() noexcept = 0;
   virtual void begin_polling() noexcept = 0;
   virtual void end_polling() noexcept = 0;
 
@@ -40,8 +42,8 @@ class neighbourhood {
 
   // Not 0: another node waits for work, or is to find some without asking.
   const std::atomic<std::uint32_t>* hungry = nullptr;
-  // Workers look for messages between two tasks (reception by polling).
-  bool poll_between_tasks = false;
+  // Workers are to look for messages between two tasks.
+  const std::atomic<bool>* workers_look = nullptr;
 
  protected:
   ~neighbourhood() = default;

@@ -14,7 +14,7 @@ void scheduler::join(neighbourhood& n, remote_nodes& others, std::uint16_t node,
     p->node = node;
     p->nodes = nodes;
     p->others = &others;
-    p->polls = n.poll_between_tasks;
+    p->looks = n.workers_look;
   }
   // Release: who sees it sees the above. All workers sleep now, or are about to.
   around_.store(&n, std::memory_order_release);
@@ -27,6 +27,7 @@ void scheduler::leave() {
   for (auto& p : places_) {
     p->nodes = 1;
     p->others = nullptr;
+    p->looks = &place::nobody_to_look_for;
   }
 }
 

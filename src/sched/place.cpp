@@ -79,8 +79,8 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
       if (t == nullptr) continue;
     }
     t->type->run(*t, *this);
-    if (polls) [[unlikely]] {
-      if (const scheduler::visit n(*owner); n) n->poll();
+    if (looks_for_messages()) [[unlikely]] {
+      if (const scheduler::visit n(*owner); n) n->look();
     }
     if (owner->injected_.has_ready()) [[unlikely]] {
       if (task* woken = owner->injected_.take_ready()) woken->type->run(*woken, *this);
@@ -114,13 +114,13 @@ inline bool place::others_made_ready() const noexcept {
 
 bool place::yields_to_nobody() noexcept {
   // Once in a while all the same: tokens from outside want to be looked at.
-  return ready.empty() && !deque.maybe_work() && !others_made_ready() && !polls &&
+  return ready.empty() && !deque.maybe_work() && !others_made_ready() && !looks_for_messages() &&
          (++idle_yields_ & 63) != 0;
 }
 
 // Whether the dispatcher need not have a look before the next task of the ready queue.
 inline bool place::may_go_on() noexcept {
-  if (switches_left_ == 0 || polls || profiling || others_made_ready()) return false;
+  if (switches_left_ == 0 || looks_for_messages() || profiling || others_made_ready()) return false;
   if (leave_->load(std::memory_order_relaxed) != root_task::running) return false;
   --switches_left_;
   if (distributes) [[unlikely]]

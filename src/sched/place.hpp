@@ -111,8 +111,12 @@ class place : public worker {
   // are alive. See room.cpp.
   counter threads_made;
   counter threads_ended;
-  unsigned until_room_is_checked = 1;          // threads made
-  bool polls = false;                          // looks for messages after every task
+  unsigned until_room_is_checked = 1;  // threads made
+  static constexpr std::atomic<bool> nobody_to_look_for{false};
+  const std::atomic<bool>* looks = &nobody_to_look_for;  // for messages, after every task
+  [[nodiscard]] bool looks_for_messages() const noexcept {
+    return looks->load(std::memory_order_relaxed);
+  }
   exceptions_in_flight* exceptions = nullptr;  // of the OS thread that is in this place
   std::uint32_t random = 1;
 
