@@ -160,8 +160,10 @@ def speedup(results):
 
 
 def lines(title, x_title, panels, logarithmic=False):
-    """One panel for each (title, {name: [(x, y)]}), lines between the points; y begins at 0."""
-    palette = list(dict.fromkeys(colours.values()))[2:]
+    """One panel for each (title, {name: [(x, y)]}), lines between the points; y begins at 0. logarithmic: True for the
+    x axis, "xy" for both."""
+    palette = list(dict.fromkeys(colours.values()))[2:] + ["#CC79A7", "#8C6D1F", "#222222"]
+    both = logarithmic == "xy"
     names = list(dict.fromkeys(name for _, drawn in panels for name in drawn))
     panel_w, panel_h, pad_top = (236, 210, 60) if len(panels) > 1 else (560, 300, 60)
     columns = min(len(panels), 3)
@@ -182,15 +184,21 @@ def lines(title, x_title, panels, logarithmic=False):
             span = place(xs[-1]) - place(xs[0])
             return x0 + (x1 - x0) * ((place(v) - place(xs[0])) / span if span > 0 else 0.5)
 
-        def y(v):
-            return y0 - (y0 - y1) * v / top
+        low = 10 ** math.floor(math.log10(min(p[1] for p in points))) if both else 0
 
-        step = 10 ** math.floor(math.log10(top))
-        step = next(s for s in (step / 5, step / 2, step, 2 * step) if top / s <= 6)
+        def y(v):
+            return y0 - (y0 - y1) * (math.log(v / low) / math.log(top / low) if both else v / top)
+
+        if both:
+            ticks = [low * 10**k for k in range(int(math.log10(top / low)) + 1)]
+        else:
+            step = 10 ** math.floor(math.log10(top))
+            step = next(s for s in (step / 5, step / 2, step, 2 * step) if top / s <= 6)
+            ticks = [k * step for k in range(int(top / step) + 1)]
         body.append(_text(x0, oy, panel, "panel"))
-        for k in range(int(top / step) + 1):
-            body.append(_line(x0, y(k * step), x1, y(k * step), "axis" if k == 0 else "grid"))
-            body.append(_text(x0 - 8, y(k * step) + 4, "%g" % (k * step), "small", "end"))
+        for tick in ticks:
+            body.append(_line(x0, y(tick), x1, y(tick), "axis" if tick == ticks[0] else "grid"))
+            body.append(_text(x0 - 8, y(tick) + 4, "%g" % tick, "small", "end"))
         body.append(_line(x0, y0, x0, y1, "axis"))
         last = -100.0
         for v in xs:

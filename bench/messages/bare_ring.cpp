@@ -32,6 +32,7 @@ class way {
   way(channel& out, channel& in) : out_(out), in_(in) {}
   void begin(const bench::exchange& e) {
     bytes_ = e.bytes;
+    if (bytes_ > 2 * ring_bytes) bench::arguments::refuse("the ring has room for 2 MiB");
     slot_ = (bytes_ + 63) & ~std::size_t{63};
     slots_ = 2 * ring_bytes / slot_;
     sleeps_ = e.sleeps();

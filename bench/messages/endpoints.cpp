@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What messages between threads cost. Alone, both threads are in one process; under
 // `strata run -n 2 --workers 1` the other one is on node 1. The first argument says what:
-//   latency BYTES N   half a round trip, N times
-//   stream BYTES N    one way, N messages, a window of 16 under way; bytes/s are BYTES / seconds
+//   latency BYTES N [handed]  half a round trip, N times; handed: vectors change hands
+//   stream BYTES N [handed]   one way, N messages, a window of 16 under way; bytes/s are BYTES /
+//                             seconds
 //   busy BYTES N US   as latency, while a thread on each node computes, and yields every US us
 //   beat N US         one way, a message every US us to a thread that waits; also the share of a
 //                     core that the receiving process used
@@ -38,28 +39,44 @@ double median(std::vector<double> v) {
 
 constexpr message_tag hello = 1, ball = 2, done = 3;
 
-void play_back(endpoint_id to, std::size_t bytes, std::uint64_t rounds) {
-  endpoint& mine = this_thread::endpoint();
-  mine.send_value(to, hello, mine.id());
-  std::vector<std::byte> buffer(bytes);
-  for (std::uint64_t i = 0; i < rounds; ++i) {
-    mine.receive(buffer, to, ball);
+// One stroke of the game: the ball comes, or goes.
+void take(endpoint& mine, endpoint_id from, std::vector<std::byte>& buffer, bool handed) {
+  if (handed) {
+    buffer = mine.receive_message(from, ball).content;
+  } else {
+    mine.receive(buffer, from, ball);
+  }
+}
+void give(endpoint& mine, endpoint_id to, std::vector<std::byte>& buffer, bool handed) {
+  if (handed) {
+    mine.send(to, ball, std::move(buffer));
+  } else {
     mine.send(to, ball, buffer);
   }
 }
 
-double latency(std::size_t bytes, std::uint64_t rounds) {
+void play_back(endpoint_id to, std::size_t bytes, std::uint64_t rounds, bool handed) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(to, hello, mine.id());
+  std::vector<std::byte> buffer(bytes);
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    take(mine, to, buffer, handed);
+    give(mine, to, buffer, handed);
+  }
+}
+
+double latency(std::size_t bytes, std::uint64_t rounds, bool handed) {
   endpoint& mine = this_thread::endpoint();
   remote_thread other(on_node{static_cast<node_id_t>(num_nodes() - 1)},
-                      call<play_back>(mine.id(), bytes, rounds));
+                      call<play_back>(mine.id(), bytes, rounds, handed));
   const auto to = mine.receive_value<endpoint_id>(any_endpoint, hello);
   std::vector<std::byte> buffer(bytes);
   std::vector<double> times;
   const std::uint64_t each = std::max<std::uint64_t>(rounds / 200, 1);
   double began = seconds_now();
   for (std::uint64_t i = 1; i <= rounds; ++i) {
-    mine.send(to, ball, buffer);
-    mine.receive(buffer, to, ball);
+    give(mine, to, buffer, handed);
+    take(mine, to, buffer, handed);
     if (i % each == 0) {
       const double now = seconds_now();
       times.push_back((now - began) / static_cast<double>(each) / 2);
@@ -97,7 +114,7 @@ void compute_no_more() {
 
 double busy_latency(std::size_t bytes, std::uint64_t rounds, double piece) {
   for (node_id_t n = 0; n < num_nodes(); ++n) call<compute>(on_node{n}, piece);
-  const double seconds = latency(bytes, rounds);
+  const double seconds = latency(bytes, rounds, false);
   for (node_id_t n = 0; n < num_nodes(); ++n) call<compute_no_more>(on_node{n});
   return seconds;
 }
@@ -160,17 +177,29 @@ void take_in(endpoint_id from, std::size_t bytes, std::uint64_t n) {
   mine.send_value(from, done, 0);
 }
 
-double stream(std::size_t bytes, std::uint64_t n) {
+void take_in_handed(endpoint_id from, std::uint64_t n) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(from, hello, mine.id());
+  for (std::uint64_t i = 0; i < n; ++i) (void)mine.receive_message(from, ball);
+  mine.send_value(from, done, 0);
+}
+
+double stream(std::size_t bytes, std::uint64_t n, bool handed) {
   endpoint& mine = this_thread::endpoint();
   std::vector<std::vector<std::byte>> buffers(window, std::vector<std::byte>(bytes, std::byte{1}));
   std::vector<double> times;
   for (int repetition = 0; repetition < 7; ++repetition) {
-    remote_thread other(on_node{static_cast<node_id_t>(num_nodes() - 1)},
-                        call<take_in>(mine.id(), bytes, n));
+    const on_node there{static_cast<node_id_t>(num_nodes() - 1)};
+    remote_thread other = handed ? remote_thread(there, call<take_in_handed>(mine.id(), n))
+                                 : remote_thread(there, call<take_in>(mine.id(), bytes, n));
     const auto to = mine.receive_value<endpoint_id>(any_endpoint, hello);
     std::array<transfer, window> sends;
     const double began = seconds_now();
     for (std::uint64_t i = 0; i < n; ++i) {
+      if (handed) {
+        mine.send(to, ball, std::vector<std::byte>(bytes, std::byte{1}));
+        continue;
+      }
       if (i >= window) sends[i % window].wait();
       sends[i % window] = mine.start_send(to, ball, buffers[i % window]);
     }
@@ -262,9 +291,10 @@ int main(int argc, char** argv) {
     return argc > i ? std::strtoull(argv[i], nullptr, 10) : 1;
   };
   const std::string_view what = argc > 1 ? argv[1] : "";
+  const bool handed = argc > 4 && std::string_view(argv[4]) == "handed";
   double core = -1;
   const double seconds = rt.run([&] {
-    if (what == "latency") return latency(number(2), number(3));
+    if (what == "latency") return latency(number(2), number(3), handed);
     if (what == "busy")
       return busy_latency(number(2), number(3), 1e-6 * static_cast<double>(number(4)));
     if (what == "beat") {
@@ -272,15 +302,15 @@ int main(int argc, char** argv) {
       core = h.core;
       return h.delay;
     }
-    if (what == "stream") return stream(number(2), number(3));
+    if (what == "stream") return stream(number(2), number(3), handed);
     if (what == "call") return calls(number(2));
     if (what == "crowd") return crowd(number(2), number(3));
     return -1.0;
   });
   if (seconds < 0) {
     std::fputs(
-        "usage: endpoints latency BYTES N | busy BYTES N US | beat N US | stream BYTES N | call N "
-        "| crowd M N\n",
+        "usage: endpoints latency BYTES N [handed] | stream BYTES N [handed] | busy BYTES N US "
+        "| beat N US | call N | crowd M N\n",
         stderr);
     return 2;
   }

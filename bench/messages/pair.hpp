@@ -42,8 +42,7 @@ struct exchange {
       return n;
     };
     bytes = number(1, 64);
-    if (bytes < 8 || bytes > std::size_t{1} << 20)
-      arguments::refuse("a message has 8 to 1048576 bytes");
+    if (bytes > std::size_t{4} << 20) arguments::refuse("a message has 1 to 4194304 bytes");
     const std::size_t usual = sleeps()            ? 10'000
                               : mode == "latency" ? 200'000
                                                   : std::max<std::size_t>((1U << 31) / bytes, 1000);
