@@ -9,10 +9,14 @@ target_compile_features(strata PUBLIC cxx_std_20)
 target_include_directories(strata
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
   PRIVATE ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(strata PUBLIC Threads::Threads PRIVATE PkgConfig::HWLOC PkgConfig::SODIUM)
+target_link_libraries(strata PUBLIC Threads::Threads PRIVATE PkgConfig::HWLOC PkgConfig::SODIUM ${CMAKE_DL_LIBS})
 if(STRATA_HAS_UCX)
   target_include_directories(strata SYSTEM PRIVATE ${STRATA_UCX_INCLUDE_DIR})
   target_compile_definitions(strata PRIVATE STRATA_HAS_UCX=1)
+endif()
+if(STRATA_HAS_PMIX)
+  target_include_directories(strata SYSTEM PRIVATE ${STRATA_PMIX_INCLUDE_DIR})
+  target_compile_definitions(strata PRIVATE STRATA_HAS_PMIX=1)
 endif()
 # Public: a header compiled with other checks than the library would be another definition of the same function.
 target_compile_definitions(strata PUBLIC $<$<BOOL:${STRATA_DEBUG_CHECKS}>:STRATA_DEBUG_CHECKS=1>)

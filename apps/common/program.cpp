@@ -4,12 +4,12 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <new>
 #include <sstream>
 #include <strata/error.hpp>
+#include <strata/launched.hpp>
 #include <system_error>
 #include <utility>
 
@@ -45,13 +45,9 @@ std::string_view name_of(style s) {
   return "?";
 }
 
-// Set by the launcher for every node it starts.
-bool program::in_job() { return std::getenv("STRATA_NODE") != nullptr; }
+bool program::in_job() { return strata::launched_node().has_value(); }
 
-bool program::is_first_node() {
-  const char* const node = std::getenv("STRATA_NODE");
-  return node == nullptr || std::strcmp(node, "0") == 0;
-}
+bool program::is_first_node() { return strata::launched_node().value_or(0) == 0; }
 
 program::program(std::string name, const std::string& description, int argc, char** argv)
     : name_(std::move(name)), cli_(description, name_), argc_(argc), argv_(argv) {

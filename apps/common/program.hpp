@@ -99,7 +99,7 @@ class program {
     seconds_ = seconds;
     workers_ = workers;
   }
-  // Whether `strata run` has started this process.
+  // Whether this process was started as a node of a job.
   static bool in_job();
 
   // True where this process should talk to the user: before the runtime has started all nodes of a

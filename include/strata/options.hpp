@@ -43,6 +43,19 @@ struct options {
   unsigned preempt_us = 10'000;
   /// The number of this node in a job of several, 0 to 65,535.
   unsigned node = 0;
+  /// Whether the first runtime of a process that the site's tools have started (`srun --mpi=pmix`,
+  /// Open MPI's `mpirun`) joins the job that they make: "auto": where PMIx's variables say that
+  /// there is one, "none": the process stays alone, "pmix": it must. `strata run` goes before.
+  std::string launch = "auto";
+  /// In a job of the site's tools, how nodes talk: "auto", "shm", "tcp" or "ucx"; node 0's word
+  /// counts. (In one of `strata run`, that says so.)
+  std::string transport = "auto";
+  /// In a job of the site's tools, where this node listens: an address of this host, a network such
+  /// as "10.1.0.0/16", or a network interface. Empty: loopback in a job of one host, else the
+  /// address that the host's name has, or that of the first interface.
+  std::string bind_address;
+  /// In a job of the site's tools, seconds until all nodes must have joined, 1 to 86,400.
+  unsigned start_limit_s = 30;
   /// How a node of several notices messages while its workers are busy (idle ones look themselves).
   /// "blocking": a receiver thread sleeps until there are some, so they are handled at once,
   /// whatever the workers do. "polling": workers look between two tasks, which is faster where

@@ -50,10 +50,24 @@ struct detached_call : task {
 class runtime {
  public:
   /// Starts the workers: settings.workers of them, or as many as this process may use. They sleep
-  /// until there is work. In a process that `strata run` has started, the first runtime joins the
-  /// job, which blocks until all nodes have; on every node but node 0 it then works for the job and
-  /// ends the process when that is over: what a program does before it makes its runtime happens on
-  /// every node, what it does afterwards on node 0. Throws misuse_error for settings out of range,
+  /// until there is work. In a process that `strata run`, `srun --mpi=pmix` or Open MPI's `mpirun`
+  /// has started, the first runtime joins the job, which blocks until all nodes have; on every node
+  /// but node 0 it then works for the job and ends the process when that is over: what a program
+  /// does before it makes its runtime happens on every node, what it does afterwards on node 0.
+  ///
+  /// A process in which MPI has been initialised is MPI's: there the constructor returns on the
+  /// other nodes too when node 0 has destroyed its runtime, and has_served() is true.
+  /// The runtime needs nothing of MPI but the launcher, MPI_THREAD_SINGLE is enough. All ranks may
+  /// make further runtimes, one after another, together.
+  ///
+  ///   MPI_Init(&argc, &argv);
+  ///   {
+  ///     strata::runtime runtime;
+  ///     if (!runtime.has_served()) runtime.run([] { ... });  // on node 0, which is rank 0
+  ///   }
+  ///   MPI_Finalize();
+  ///
+  /// Throws misuse_error for settings out of range,
   /// error when threads or memory are refused. Blocks for the start, about 0.1 ms for each worker.
   explicit runtime(const options& settings = {});
 
@@ -99,6 +113,10 @@ class runtime {
   /// stacks that nobody will continue do not count. Throws misuse_error within the runtime.
   void wait_idle();
 
+  /// Whether this node has worked for a job that is over by now. run() and submit() throw
+  /// misuse_error then.
+  [[nodiscard]] bool has_served() const noexcept { return has_served_; }
+
   /// Number of workers.
   [[nodiscard]] unsigned workers() const noexcept;
 
@@ -115,11 +133,13 @@ class runtime {
   void inject(detail::task& t);
 
   void print_statistics() const;
+  void refuse_after_service() const;
 
   std::unique_ptr<messages::messenger> messages_;  // outlives whatever may end an endpoint
   std::unique_ptr<detail::scheduler> scheduler_;
   std::unique_ptr<cluster::engine> engine_;  // null in a job of one node
   std::unique_ptr<detail::dump_signal> dump_signal_;
+  bool has_served_ = false;
 };
 
 }  // namespace strata

@@ -33,11 +33,14 @@ constexpr unsigned watchdog_us_max = 10'000'000;
 constexpr unsigned lost_after_ms_min = 100;
 constexpr unsigned lost_after_ms_max = 3'600'000;
 constexpr unsigned stall_s_max = 86'400;
+constexpr unsigned start_limit_s_max = 86'400;
 constexpr unsigned shelf_max = 8;
 constexpr std::size_t socket_bytes_min = 4 << 10;
 constexpr std::size_t socket_bytes_max = 64 << 20;
 
 using choices = std::span<const std::string_view>;
+constexpr std::string_view launches[] = {"auto", "none", "pmix"};
+constexpr std::string_view transports[] = {"auto", "shm", "tcp", "ucx"};
 constexpr std::string_view receptions[] = {"adaptive", "blocking", "polling", "watchdog"};
 constexpr std::string_view balancings[] = {"random", "sender", "informed"};
 constexpr std::string_view policies[] = {"steal", "rotator", "locked"};
@@ -96,6 +99,17 @@ constexpr setting settings[] = {
     {"node", "N", "number of this node in a job, 0 to 65535 (default 0)",
      [](options& o, std::string_view t) {
        o.node = static_cast<unsigned>(parse_whole(t, 0, node_max));
+     }},
+    {"launch", "NAME", "join the job that srun or mpirun has made: auto (default), none, pmix",
+     [](options& o, std::string_view t) { o.launch = parse_choice(t, launches); }},
+    {"transport", "NAME", "how nodes of such a job talk: auto (default), shm, tcp, ucx",
+     [](options& o, std::string_view t) { o.transport = parse_choice(t, transports); }},
+    {"bind-address", "WHERE",
+     "where they listen: an address, a network (10.1.0.0/16), an interface",
+     [](options& o, std::string_view t) { o.bind_address = t; }},
+    {"start-limit-s", "N", "seconds until all of its nodes must have joined (default 30)",
+     [](options& o, std::string_view t) {
+       o.start_limit_s = static_cast<unsigned>(parse_whole(t, 1, start_limit_s_max));
      }},
     {"reception", "MODE",
      "how messages are noticed: adaptive (default), blocking, polling, watchdog",
@@ -355,6 +369,9 @@ void options::validate() const {
       refuse(std::string(name) + " is " + std::to_string(value) + ", not from " +
              std::to_string(least) + " to " + std::to_string(most));
   };
+  refuse_unless("launch", launch, launches);
+  refuse_unless("transport", transport, transports);
+  refuse_outside("start_limit_s", start_limit_s, 1, start_limit_s_max);
   refuse_unless("reception", reception, receptions);
   refuse_unless("balancing", balancing, balancings);
   refuse_unless("policy", policy, policies);

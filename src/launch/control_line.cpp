@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's end of the line.
+// A node's end of the line to our launcher.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <utility>
 
 #include "base/errno_error.hpp"
 #include "base/values.hpp"
@@ -53,86 +54,78 @@ void send_all(int fd, std::string_view bytes) {
   }
 }
 
-}  // namespace
+class launcher_line final : public control_line {
+ public:
+  explicit launcher_line(os::descriptor line)
+      : line_(std::move(line)), closing_(::eventfd(0, EFD_CLOEXEC)) {
+    if (!closing_) throw errno_error("cannot create an event descriptor", errno);
+    const frame first = blocking_next();
+    if (first.kind != frame_kind::welcome) refuse_frame("the first message is not a welcome");
+    job_ = unpack_welcome(first.payload);
+    if (job_.shared_memory >= 0 && ::fcntl(job_.shared_memory, F_SETFD, FD_CLOEXEC) != 0) {
+      throw errno_error("cannot use the memory that the nodes of this host share", errno);
+    }
+  }
 
-struct control_line::state {
-  os::descriptor line;
-  os::descriptor closing;  // an eventfd: readable after close()
-  std::atomic<bool> closed{false};
-  frame_reader arrived;
-  job_description job;
+  [[nodiscard]] const job_description& job() const noexcept override { return job_; }
+  std::vector<address> exchange(const address& mine, const std::string& build_id) override;
+  bool wait(const std::function<void(node_id, const std::string&)>& lost) override;
+  void close() noexcept override;
 
+ private:
   // Reads what is there, or waits for it. False at the end of the line.
   bool fill() {
     std::array<char, 16384> block;
     while (true) {
-      const ssize_t bytes = ::recv(line.get(), block.data(), block.size(), 0);
+      const ssize_t bytes = ::recv(line_.get(), block.data(), block.size(), 0);
       if (bytes < 0 && errno == EINTR) continue;
       if (bytes <= 0) return false;
-      arrived.add({block.data(), static_cast<std::size_t>(bytes)});
+      arrived_.add({block.data(), static_cast<std::size_t>(bytes)});
       return true;
     }
   }
 
   frame blocking_next() {
     while (true) {
-      if (auto next = arrived.next()) return std::move(*next);
+      if (auto next = arrived_.next()) return std::move(*next);
       if (!fill()) throw error(gone);
     }
   }
+
+  os::descriptor line_;
+  os::descriptor closing_;  // an eventfd: readable after close()
+  std::atomic<bool> closed_{false};
+  frame_reader arrived_;
+  job_description job_;
 };
 
-control_line::control_line(std::unique_ptr<state> s) : state_(std::move(s)) {}
-control_line::~control_line() = default;
-
-std::unique_ptr<control_line> control_line::open() {
-  const char* const variable = std::getenv(job_fd_variable);
-  if (variable == nullptr) return nullptr;
-  auto s = std::make_unique<state>();
-  const std::string text = variable;
-  ::unsetenv(job_fd_variable);
-  s->line = inherited_socket(text);
-  s->closing = os::descriptor(::eventfd(0, EFD_CLOEXEC));
-  if (!s->closing) throw errno_error("cannot create an event descriptor", errno);
-  const frame first = s->blocking_next();
-  if (first.kind != frame_kind::welcome) refuse_frame("the first message is not a welcome");
-  s->job = unpack_welcome(first.payload);
-  if (s->job.shared_memory >= 0 && ::fcntl(s->job.shared_memory, F_SETFD, FD_CLOEXEC) != 0) {
-    throw errno_error("cannot use the memory that the nodes of this host share", errno);
-  }
-  return std::unique_ptr<control_line>(new control_line(std::move(s)));
-}
-
-const job_description& control_line::job() const noexcept { return state_->job; }
-
-std::vector<address> control_line::exchange(const address& mine, const std::string& build_id) {
-  send_all(state_->line.get(), pack_reachable({build_id, mine}));
-  const frame answer = state_->blocking_next();
+std::vector<address> launcher_line::exchange(const address& mine, const std::string& build_id) {
+  send_all(line_.get(), pack_reachable({build_id, mine}));
+  const frame answer = blocking_next();
   if (answer.kind == frame_kind::lost) {
     const lost_message message = unpack_lost(answer.payload);
     throw error("node " + std::to_string(message.node) + " " + message.why);
   }
   if (answer.kind != frame_kind::directory) refuse_frame("a message comes out of turn");
   auto everybody = unpack_directory(answer.payload);
-  if (everybody.size() != state_->job.nodes) refuse_frame("the directory is incomplete");
+  if (everybody.size() != job_.nodes) refuse_frame("the directory is incomplete");
   return everybody;
 }
 
-bool control_line::wait(const std::function<void(node_id, const std::string&)>& lost) {
-  state& s = *state_;
+bool launcher_line::wait(const std::function<void(node_id, const std::string&)>& lost) {
   try {
     while (true) {
-      while (const auto next = s.arrived.next()) {
+      while (const auto next = arrived_.next()) {
         if (next->kind != frame_kind::lost) refuse_frame("a message comes out of turn");
         const lost_message message = unpack_lost(next->payload);
-        if (message.node >= s.job.nodes) refuse_frame("a message numbers its node wrongly");
+        if (message.node >= job_.nodes) refuse_frame("a message numbers its node wrongly");
         lost(message.node, message.why);
       }
-      std::array<pollfd, 2> events{pollfd{s.closing.get(), POLLIN, 0},
-                                   pollfd{s.line.get(), POLLIN, 0}};
+      std::array<pollfd, 2> events{pollfd{closing_.get(), POLLIN, 0},
+                                   pollfd{line_.get(), POLLIN, 0}};
       if (::poll(events.data(), events.size(), -1) < 0) continue;  // a signal
       if (events[0].revents != 0) return false;
-      if (events[1].revents != 0 && !s.fill()) return true;
+      if (events[1].revents != 0 && !fill()) return true;
     }
   } catch (const error&) {
     // Whoever writes this is not our launcher.
@@ -140,16 +133,26 @@ bool control_line::wait(const std::function<void(node_id, const std::string&)>& 
   }
 }
 
-void control_line::close() noexcept {
-  if (state_->closed.exchange(true)) return;
+void launcher_line::close() noexcept {
+  if (closed_.exchange(true)) return;
   try {
-    send_all(state_->line.get(), pack_finished());
+    send_all(line_.get(), pack_finished());
   } catch (const std::exception&) {
     // The launcher is gone, which is as good: nobody waits for this message.
   }
   const std::uint64_t one = 1;
-  while (::write(state_->closing.get(), &one, sizeof one) < 0 && errno == EINTR) {
+  while (::write(closing_.get(), &one, sizeof one) < 0 && errno == EINTR) {
   }
+}
+
+}  // namespace
+
+std::unique_ptr<control_line> control_line::open() {
+  const char* const variable = std::getenv(job_fd_variable);
+  if (variable == nullptr) return nullptr;
+  const std::string text = variable;
+  ::unsetenv(job_fd_variable);
+  return std::make_unique<launcher_line>(inherited_socket(text));
 }
 
 }  // namespace strata::launch

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process knows of the job that it is a node of, and its line to the launcher.
+// What a process knows of the job that it is a node of, and its line to whoever holds the job
+// together: our launcher, or the site's (src/launch/pmix, by other means than what follows).
 //
-// The launcher (tools/strata) starts each node with STRATA_JOB_FD, the number of an inherited
+// Our launcher (tools/strata) starts each node with STRATA_JOB_FD, the number of an inherited
 // stream socket. Over it the node learns the job, says where it can be reached, and learns where
 // the others are:
 //
@@ -53,30 +54,31 @@ struct address {
 // A node's end of the line. One thread calls exchange(); after that one thread calls wait().
 class control_line {
  public:
-  // Null when this process was not started by a launcher. Reads the welcome; blocks until it is
-  // there. Throws strata::error when the line is broken or the launcher speaks another version.
+  // The line to our launcher; null when this process was not started by it. Reads the welcome;
+  // blocks until it is there. Throws strata::error when the line is broken or the launcher speaks
+  // another version.
   static std::unique_ptr<control_line> open();
-  ~control_line();
+  virtual ~control_line() = default;
   control_line(const control_line&) = delete;
   control_line& operator=(const control_line&) = delete;
 
-  [[nodiscard]] const job_description& job() const noexcept;
+  [[nodiscard]] virtual const job_description& job() const noexcept = 0;
 
   // Tells where this node listens and returns where all do (index: node). Blocks until the last has
-  // come. When a node does not come, or is of another build, the launcher says so and ends all
+  // come. When a node does not come, or is of another build, our launcher says so and ends all
   // nodes; this call then throws strata::error at most (the line has ended, a node is lost).
-  std::vector<address> exchange(const address& mine, const std::string& build_id);
+  virtual std::vector<address> exchange(const address& mine, const std::string& build_id) = 0;
 
   // Blocks. Calls lost(node, why) for each node whose process has ended too early; returns when
   // the line ends (true: the launcher is gone) or close() was called (false). lost must not throw.
-  bool wait(const std::function<void(node_id, const std::string&)>& lost);
+  virtual bool wait(const std::function<void(node_id, const std::string&)>& lost) = 0;
   // Says that this node leaves on purpose; ends wait(). Any thread.
-  void close() noexcept;
+  virtual void close() noexcept = 0;
+  // Whether the process has other things to do when its node has no more part in the job.
+  [[nodiscard]] virtual bool process_goes_on() const noexcept { return false; }
 
- private:
-  struct state;
-  explicit control_line(std::unique_ptr<state> s);
-  std::unique_ptr<state> state_;
+ protected:
+  control_line() = default;
 };
 
 }  // namespace strata::launch

@@ -8,6 +8,7 @@
 
 #include "cluster/engine.hpp"
 #include "launch/job.hpp"
+#include "launch/join.hpp"
 #include "messages/messenger.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/deadlock.hpp"
@@ -32,7 +33,6 @@ void ask_for_report(int) {
 
 // What the launcher has decided stands in for what the settings leave open.
 options settled(options settings, const launch::control_line* line) {
-  settings.validate();
   if (line == nullptr) return settings;
   const launch::job_description& job = line->job();
   settings.node = job.node;
@@ -47,8 +47,10 @@ options settled(options settings, const launch::control_line* line) {
 }  // namespace
 
 runtime::runtime(const options& wanted) {
-  std::unique_ptr<launch::control_line> line = launch::control_line::open();
+  wanted.validate();
+  std::unique_ptr<launch::control_line> line = launch::join(wanted);
   const options settings = settled(wanted, line.get());
+  const bool process_goes_on = line != nullptr && line->process_goes_on();
   const std::vector<int> cpus = line != nullptr ? line->job().cpus : std::vector<int>{};
   messages_ = std::make_unique<messages::messenger>();
   scheduler_ = std::make_unique<detail::scheduler>(settings, cpus);
@@ -68,6 +70,11 @@ runtime::runtime(const options& wanted) {
   forget_engine();
   print_statistics();
   engine_.reset();
+  has_served_ = true;
+  if (process_goes_on) {
+    if (status != 0) throw error("the job that this node served has lost a node");
+    return;
+  }
   scheduler_.reset();
   std::exit(status);
 }
@@ -79,7 +86,7 @@ runtime::~runtime() {
     dump_signal_.reset();
     forget_engine();
   }
-  print_statistics();
+  if (!has_served_) print_statistics();
 }
 
 void runtime::print_statistics() const {
@@ -110,8 +117,21 @@ std::string runtime::describe() const {
 
 bool runtime::is_inside() const noexcept { return detail::this_worker().owner == scheduler_.get(); }
 
-std::exception_ptr runtime::enter(detail::root_task& root) { return scheduler_->enter(root); }
+void runtime::refuse_after_service() const {
+  if (has_served_) {
+    throw misuse_error(
+        "this node has served the job, which is over: only node 0 runs something (has_served())");
+  }
+}
 
-void runtime::inject(detail::task& t) { scheduler_->inject(&t); }
+std::exception_ptr runtime::enter(detail::root_task& root) {
+  refuse_after_service();
+  return scheduler_->enter(root);
+}
+
+void runtime::inject(detail::task& t) {
+  refuse_after_service();
+  scheduler_->inject(&t);
+}
 
 }  // namespace strata

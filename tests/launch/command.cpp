@@ -76,7 +76,7 @@ command::command(std::vector<std::string> words, const setting& how)
     : mark_("marker-" + std::to_string(::getpid()) + "-" + std::to_string(std::random_device()())) {
   std::replace(words.begin(), words.end(), std::string("%m"), mark_);
   std::vector<std::string> all = how.around;
-  all.emplace_back(STRATA_COMMAND);
+  if (!how.other) all.emplace_back(STRATA_COMMAND);
   all.insert(all.end(), words.begin(), words.end());
   std::vector<std::string> variables = clean_environment(how.variables);
 

@@ -15,6 +15,7 @@ class command {
     std::vector<std::string> variables{};  // NAME=VALUE
     std::string input{};                   // what standard input holds
     std::vector<std::string> around{};     // a command that runs the command
+    bool other = false;                    // the words are another command's, its name the first
   };
 
   // The words after `strata`. Words "%m" become a mark that only processes of this test carry.

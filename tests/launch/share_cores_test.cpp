@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/strata/share_cores.hpp"
+#include "launch/share_cores.hpp"
 
 #include <gtest/gtest.h>
 

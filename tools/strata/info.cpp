@@ -7,13 +7,33 @@
 
 #include "base/values.hpp"
 #include "launch/build_id.hpp"
+#include "launch/pmix/available.hpp"
+#include "launch/share_cores.hpp"
+#include "launch/site.hpp"
 #include "os/topology.hpp"
 #include "strata/error.hpp"
 #include "strata/version.hpp"
 #include "tools/strata/hosts.hpp"
-#include "tools/strata/share_cores.hpp"
 
 namespace strata::launch {
+
+namespace {
+
+// What a program that is started as we are would find.
+void print_launch() {
+  const site where = look_at_site();
+  if (should_join(where, "auto")) {
+    std::printf("launch: PMIx, job %s, %s\n", where.name_space.c_str(),
+                pmix::describe_job().c_str());
+  } else if (where.has_pmix) {
+    std::printf("launch: none (STRATA_LAUNCH=none; PMIx has started this process)\n");
+  } else {
+    std::printf("launch: none%s%s\n", where.hint.empty() ? "" : "; ", where.hint.c_str());
+  }
+  std::printf("PMIx: %s\n", pmix::describe().c_str());
+}
+
+}  // namespace
 
 int run_info(int argc, char** argv) {
   unsigned nodes = 2;
@@ -42,6 +62,7 @@ int run_info(int argc, char** argv) {
   }
   std::printf("strata %s, build %s\n", version(), build_id().c_str());
   std::printf("%s\n", os::choose_workers().reason.c_str());
+  print_launch();
   std::printf("strata run -n %u would start:\n", nodes);
   const core_plan plan = share_cores({.nodes = nodes});
   for (unsigned node = 0; node < nodes; ++node) {

@@ -12,7 +12,9 @@
 
 #include "base/errno_error.hpp"
 #include "launch/messages.hpp"
-#include "tools/strata/share_cores.hpp"
+#include "launch/share_cores.hpp"
+#include "launch/site.hpp"
+#include "launch/ucx_variables.hpp"
 
 namespace strata::launch {
 
@@ -26,10 +28,7 @@ std::size_t index_of(output_stream stream) { return stream == output_stream::out
 std::vector<std::string> defaults_for(transport_choice transport) {
   std::vector<std::string> all;
   if (transport != transport_choice::ucx) return all;
-  // UCX would write its log between the program's results, and take over the signals by which we
-  // notice that a stack has overflowed.
-  for (const auto& [name, value] :
-       {std::pair("UCX_LOG_FILE", "stderr"), std::pair("UCX_HANDLE_ERRORS", "none")}) {
+  for (const auto& [name, value] : ucx_variables) {
     if (std::getenv(name) == nullptr) all.push_back(std::string(name) + "=" + value);
   }
   return all;
@@ -104,7 +103,7 @@ void local_nodes::start_one(const start_request& what, const job_description& jo
   std::vector<std::string> variables = defaults_for(job.transport);
   variables.insert(variables.end(), what.variables.begin(), what.variables.end());
   variables.push_back(std::string(job_fd_variable) + "=" + std::to_string(theirs.get()));
-  variables.push_back("STRATA_NODE=" + std::to_string(n.id));
+  variables.push_back(std::string(node_variable) + "=" + std::to_string(n.id));
   child.environment = environment_with(variables, {});
   child.directory = what.directory;
   child.in = n.id == 0 ? in_ : null;

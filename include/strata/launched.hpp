@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// How this process was started, for what a program does before it makes its runtime.
+#pragma once
+#include <optional>
+
+namespace strata {
+
+/// The number of this node, if the process was started as a node of a job: by `strata run`, or by
+/// the site's tools (`srun --mpi=pmix`, Open MPI's `mpirun`) unless STRATA_LAUNCH=none. Nothing in
+/// a process of its own. From the environment alone, so it can be asked before there is a runtime:
+///
+///   if (strata::launched_node().value_or(0) == 0) std::puts("reading the input");
+///
+/// Any thread, while none changes the environment.
+std::optional<unsigned> launched_node();
+
+}  // namespace strata

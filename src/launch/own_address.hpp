@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a node of a job of several hosts listens, when nobody else has decided.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace strata::launch {
+
+struct network_address {
+  std::string interface;
+  std::string numeric;
+  bool loopback = false;
+};
+
+// Those of this host's interfaces that are up, in the system's order.
+std::vector<network_address> own_addresses();
+
+// The one of `all` that the user's words mean: an address, a network ("10.1.0.0/16") or an
+// interface. Throws user_error when there is none.
+std::string chosen_address(const std::vector<network_address>& all, const std::string& words);
+
+// Where the nodes of other hosts reach this one if nobody says more: what the host's own name
+// stands for (`by_name`, several or none) if it is one of ours, else our first address; never a
+// loopback address. Throws error when there is none.
+std::string reachable_address(const std::vector<network_address>& all,
+                              const std::vector<std::string>& by_name);
+
+// The two of them, for this host. `words` may be empty.
+std::string listening_address(const std::string& words, bool one_host);
+
+}  // namespace strata::launch

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/site.hpp"
+
+#include <cstdlib>
+
+#include "base/values.hpp"
+#include "strata/error.hpp"
+#include "strata/launched.hpp"
+
+namespace strata {
+
+namespace launch {
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// The number in a text that somebody else wrote; 0 when it is none.
+unsigned number(const std::string& text) {
+  try {
+    return static_cast<unsigned>(parse_whole(text, 0, 1 << 30));
+  } catch (const user_error&) {
+    return 0;
+  }
+}
+
+std::string apart(const std::string& count, const std::string& what) {
+  return what + " has started " + count +
+         " processes that cannot find each other, so each runs by itself";
+}
+
+}  // namespace
+
+site look_at_site() {
+  site s;
+  s.name_space = variable("PMIX_NAMESPACE");
+  s.rank = variable("PMIX_RANK");
+  s.has_pmix = !s.name_space.empty() && !s.rank.empty();
+  if (s.has_pmix) return s;
+  // Slurm sets it for the tasks of a step, not for the script of a batch job.
+  const std::string tasks = variable("SLURM_STEP_NUM_TASKS");
+  const std::string ranks = variable("PMI_SIZE");
+  if (number(tasks) > 1) {
+    s.hint = apart(tasks, "srun") + "; use srun --mpi=pmix";
+  } else if (number(ranks) > 1) {
+    s.hint = apart(ranks, "a launcher without PMIx") + "; use strata run, or Open MPI's mpirun";
+  }
+  return s;
+}
+
+bool should_join(const site& where, const std::string& wish) {
+  std::string how = wish;
+  if (how == "auto" && !variable(launch_variable).empty()) how = variable(launch_variable);
+  if (how == "none") return false;
+  if (how == "pmix") {
+    if (!where.has_pmix) {
+      throw user_error(
+          "launch=pmix, but no job of PMIx has started this process (PMIX_NAMESPACE and PMIX_RANK "
+          "are not set); use srun --mpi=pmix or Open MPI's mpirun");
+    }
+    return true;
+  }
+  if (how != "auto") {
+    throw user_error(std::string(launch_variable) + ": '" + how +
+                     "' is not a choice; the choices are: auto, none, pmix");
+  }
+  return where.has_pmix;
+}
+
+}  // namespace launch
+
+std::optional<unsigned> launched_node() {
+  if (const std::string node = launch::variable(launch::node_variable); !node.empty())
+    return launch::number(node);
+  const launch::site where = launch::look_at_site();
+  if (!where.has_pmix || launch::variable(launch::launch_variable) == "none") return std::nullopt;
+  return launch::number(where.rank);
+}
+
+}  // namespace strata
