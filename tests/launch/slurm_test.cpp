@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs started by Slurm on two nodes, a real one that slurm/two-nodes brings up on this
+// machine.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+
+namespace {
+
+using launch_test::command;
+using launch_test::count_lines;
+using launch_test::node_program;
+
+struct result {
+  int status;
+  std::string out, err;
+};
+
+// Runs the lines in a shell on the cluster; $program is ours.
+result on_cluster(const std::string& lines) {
+  constexpr const char* leaks =
+      "LSAN_OPTIONS=print_suppressions=0:suppressions=" STRATA_LEAKS_OF_OTHERS;
+  command c({STRATA_TWO_NODES, "sh", "-c", "program=" + node_program() + "\n" + lines},
+            {.variables = {leaks}, .input = {}, .around = {}, .other = true});
+  const int status = c.wait();
+  return {status, c.out(), c.err()};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+constexpr int cannot_be_done_here = 77;
+
+#define STRATA_SKIP_WITHOUT_SLURM(r) \
+  if ((r).status == cannot_be_done_here) GTEST_SKIP() << (r).err
+
+TEST(slurm, ranks_are_nodes) {
+  const result r = on_cluster(
+      "srun -n 4 -N 2 --mpi=pmix $program count || exit\n"
+      "sbatch -W -n 3 -N 2 -o $TWO_NODES/out --wrap \"srun --mpi=pmix $program count\" >&2 || "
+      "exit\n"
+      "cat $TWO_NODES/out\n"
+      "srun -n 2 -N 1 --mpi=pmix $program --strata-transport=tcp exit-3");
+  STRATA_SKIP_WITHOUT_SLURM(r);
+  EXPECT_EQ(r.status, 3) << r.err;
+  EXPECT_EQ(count_lines(r.out), 3U) << r.out;
+  // Two on each host: shared memory within, sockets between.
+  EXPECT_EQ(r.out.rfind("4 nodes, node 0: node 0 of 4, 1 by shm, 2 by tcp", 0), 0U) << r.out;
+  EXPECT_TRUE(contains(r.out, "\n3 nodes, node 0: ")) << r.out;
+  EXPECT_TRUE(contains(r.out, "\n2 nodes, node 0: node 0 of 2, 1 by tcp")) << r.out;
+}
+
+TEST(slurm, info_and_a_hint) {
+  const result r = on_cluster("srun -n 2 -N 2 --mpi=pmix " STRATA_COMMAND
+                              " info || exit\n"
+                              "srun -n 2 -N 2 $program count");
+  STRATA_SKIP_WITHOUT_SLURM(r);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "launch: PMIx, job slurm.pmix.1.0, node 1 of 2, 1 of them on this"))
+      << r.out;
+  // Without PMIx nobody finds anybody, which is said once.
+  EXPECT_TRUE(contains(r.out, "1 nodes, node ")) << r.out;
+  const std::string hint =
+      "strata: srun has started 2 processes that cannot find each other, so each runs by itself; "
+      "use srun --mpi=pmix\n";
+  EXPECT_TRUE(contains(r.err, hint)) << r.err;
+  EXPECT_EQ(r.err.find(hint), r.err.rfind(hint)) << r.err;
+}
+
+TEST(slurm, who_is_lost_or_does_not_come_is_named) {
+  // First on the same host, then on the other; then one that nobody else ends.
+  const result r = on_cluster(
+      "srun -n 2 -N 1 --mpi=pmix $program kill; echo status $?\n"
+      "srun -n 2 -N 2 --mpi=pmix $program kill; echo status $?\n"
+      "srun -n 3 -N 2 -K --mpi=pmix $program --strata-start-limit-s=1 late; echo status $?");
+  STRATA_SKIP_WITHOUT_SLURM(r);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_FALSE(contains(r.out, "status 0")) << r.out;
+  // Slurm's PMIx ends the others soon, perhaps before they have a say.
+  EXPECT_TRUE(contains(r.err, "srun: error: node1: task 1: Killed\n")) << r.err;
+  EXPECT_TRUE(contains(r.err, "srun: error: node2: task 1: Killed\n")) << r.err;
+  EXPECT_TRUE(contains(r.err, "program: node 1 did not join within 1 s")) << r.err;
+}
+
+#if defined(STRATA_MPI_PROGRAM)
+TEST(slurm, nodes_live_within_an_mpi_program) {
+  const result r =
+      on_cluster("LSAN_OPTIONS=detect_leaks=0 srun -n 4 -N 2 --mpi=pmix " STRATA_MPI_PROGRAM);
+  STRATA_SKIP_WITHOUT_SLURM(r);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(r.out, "all 92, threads 1\n");
+}
+#endif
+
+}  // namespace
