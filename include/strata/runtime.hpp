@@ -67,8 +67,10 @@ class runtime {
   ///   }
   ///   MPI_Finalize();
   ///
-  /// Throws misuse_error for settings out of range,
-  /// error when threads or memory are refused. Blocks for the start, about 0.1 ms for each worker.
+  /// Throws misuse_error for settings out of range, user_error when a job of srun or mpirun cannot
+  /// be joined as things are (another build, PMIx is missing), node_lost_error when one of its
+  /// nodes did not come in time, error when threads or memory are refused. Blocks for the start,
+  /// about 0.1 ms for each worker.
   explicit runtime(const options& settings = {});
 
   /// Waits until all work has ended, on every node, then stops the workers. With settings.stats,

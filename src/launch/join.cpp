@@ -27,7 +27,7 @@ std::unique_ptr<control_line> join_by_pmix(const options& settings, unsigned tim
 #else
   (void)settings;
   (void)time;
-  throw error(pmix::how_to_get());
+  throw user_error(pmix::how_to_get());
 #endif
 }
 

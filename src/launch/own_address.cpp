@@ -137,7 +137,7 @@ std::string reachable_address(const std::vector<network_address>& all,
     if (first == nullptr) first = &one;
   }
   if (first != nullptr) return first->numeric;
-  throw error(
+  throw user_error(
       "this host has no address at which the other hosts of the job reach it; set "
       "STRATA_BIND_ADDRESS");
 }

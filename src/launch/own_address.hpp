@@ -21,7 +21,7 @@ std::string chosen_address(const std::vector<network_address>& all, const std::s
 
 // Where the nodes of other hosts reach this one if nobody says more: what the host's own name
 // stands for (`by_name`, several or none) if it is one of ours, else our first address; never a
-// loopback address. Throws error when there is none.
+// loopback address. Throws user_error when there is none.
 std::string reachable_address(const std::vector<network_address>& all,
                               const std::vector<std::string>& by_name);
 

@@ -223,6 +223,16 @@ TEST(mpirun, a_stranger_is_refused) {
   EXPECT_TRUE(contains(insists.err, "program: launch=pmix, but no job of PMIx")) << insists.err;
 }
 
+#if defined(STRATA_FIB)
+TEST(mpirun, ranks_of_several_programs_are_no_job) {
+  words both = mpirun("1", {STRATA_FIB, "20"});
+  both.insert(both.end(), {":", "-n", "1", node_program(), "count"});
+  const result r = run_to_end(both);
+  EXPECT_NE(r.status, 0);
+  EXPECT_TRUE(contains(r.err, "fib: node 1 runs another build than node 0 (build ids ")) << r.err;
+}
+#endif
+
 TEST(mpirun, a_signal_ends_the_job) {
   command c(mpirun("2", {node_program(), "%m", "sleep"}), with());
   ASSERT_TRUE(c.wait_for_output("asleep"));

@@ -38,7 +38,7 @@ bool is_built() noexcept { return false; }
 
 std::string describe() { return "this build has no PMIx (STRATA_PMIX)"; }
 
-std::string describe_job() { throw error(how_to_get()); }
+std::string describe_job() { throw user_error(how_to_get()); }
 
 #endif
 

@@ -136,7 +136,7 @@ struct client::state {
   state() {
     const pmix_status_t status = library.PMIx_Init(&self, nullptr, 0);
     if (status != PMIX_SUCCESS) {
-      throw error(
+      throw user_error(
           std::string("PMIX_RANK is set, but the PMIx server does not let this process join: ") +
           library.PMIx_Error_string(status) +
           "; set STRATA_LAUNCH=none if it is no part of the job");

@@ -93,8 +93,9 @@ class pmix_line final : public control_line {
       entry e = unpack_entry(told[node]);
       if (node == 0) first_build = e.build_id;
       if (e.build_id != first_build) {
-        throw error("node " + std::to_string(node) + " runs another build than node 0 (build ids " +
-                    e.build_id + " and " + first_build + "); install the same file on every host");
+        throw user_error("node " + std::to_string(node) +
+                         " runs another build than node 0 (build ids " + e.build_id + " and " +
+                         first_build + "); install the same file on every host");
       }
       directory.push_back(std::move(e.where));
     }
@@ -178,7 +179,8 @@ void pmix_line::name_missing(const std::string& key) {
     pollfd gone{us_->gone_fd(), POLLIN, 0};
     ::poll(&gone, 1, speaker_ms);
   }
-  throw error(what);
+  if (missing.empty()) throw error(what);
+  throw node_lost_error(static_cast<node_id>(missing.front()), what);
 }
 
 std::vector<seat> pmix_line::take_seats(transport_choice transport) {
@@ -240,7 +242,7 @@ void pmix_line::share_memory_of_host(const std::vector<seat>& seats) {
     memory_.reset();
     neighbours_.clear();
     if (job_.transport == transport_choice::shm)
-      throw error("the nodes of this host cannot share memory; leave transport=shm out");
+      throw user_error("the nodes of this host cannot share memory; leave transport=shm out");
   }
   if (memory_ != nullptr && uses_memory) job_.shared_memory = memory_->descriptor();
 }

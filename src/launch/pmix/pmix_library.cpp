@@ -16,14 +16,15 @@ constexpr const char* file_name = "libpmix.so.2";
 pmix_library load() {
   void* const handle = ::dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    throw error(std::string("cannot load PMIx: ") + ::dlerror() +
-                "; install it (Debian: libpmix2) on every host, or set STRATA_LAUNCH=none to let "
-                "each process run by itself");
+    throw user_error(
+        std::string("cannot load PMIx: ") + ::dlerror() +
+        "; install it (Debian: libpmix2) on every host, or set STRATA_LAUNCH=none to let "
+        "each process run by itself");
   }
   pmix_library l;
   const auto find = [handle](const char* name) {
     void* const found = ::dlsym(handle, name);
-    if (found == nullptr) throw error(std::string(file_name) + " has no " + name);
+    if (found == nullptr) throw user_error(std::string(file_name) + " has no " + name);
     return found;
   };
 #define STRATA_PMIX_FIND(name) l.name = reinterpret_cast<decltype(l.name)>(find(#name));

@@ -18,7 +18,7 @@ constexpr std::uint8_t version = 1;
 payload_reader opened(std::string_view bytes) {
   payload_reader in(bytes);
   if (in.u8() != version) {
-    throw error(
+    throw user_error(
         "the nodes of this job are built with different versions of Strata; install the same "
         "program on every host");
   }
