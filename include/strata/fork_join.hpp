@@ -110,7 +110,8 @@ template <unsigned Offset, class T>
 template <class G>
 [[gnu::always_inline]] inline task* offered(fork_task<G>& t) noexcept {
   constexpr unsigned mark = travel_of<G>::travels ? travelling_mark : 0;
-  return address_of<mark>(t);
+  // The task is its first part. No cast between class types: marked, it is nobody's address.
+  return reinterpret_cast<task*>(address_of<mark>(t));
 }
 
 // Nothing may outlive the join. When the left branch throws, a right branch that nobody began is

@@ -80,7 +80,9 @@ class reactor {
       const int n = epoll_wait(epoll_, happened.data(), happened.size(), -1);
       const std::lock_guard lock(mutex_);
       for (int i = 0; i < n; ++i) {
-        const auto found = waits_.find(happened[static_cast<std::size_t>(i)].data.u64);
+        // A copy: the kernel's structure is packed.
+        const std::uint64_t which = happened[static_cast<std::size_t>(i)].data.u64;
+        const auto found = waits_.find(which);
         if (found != waits_.end()) unpark(found->second, 1);
       }
     }

@@ -109,7 +109,7 @@ struct lone : threaded {
 };
 
 // Data comes before its signal; here it is looked at without waiting for that.
-[[gnu::no_sanitize("thread")]] std::uint64_t glance(const volatile std::uint64_t& value) {
+__attribute__((no_sanitize("thread"))) std::uint64_t glance(const volatile std::uint64_t& value) {
   return value;
 }
 
