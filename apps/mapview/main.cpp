@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mapview: shows regions of huge maps. `make` writes a map, `view` one region of it, `regions`
-// times the seven of the pCoR paper.
+// mapview: shows regions of huge maps. `make` writes a map, `view` one region of it, `serve` shows
+// all of it in a web page, `regions` times the seven of the pCoR paper.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -14,6 +14,7 @@
 #include "apps/common/output_file.hpp"
 #include "apps/common/program.hpp"
 #include "apps/mapview/make.hpp"
+#include "apps/mapview/serve.hpp"
 #include "apps/mapview/viewer.hpp"
 
 namespace {
@@ -43,6 +44,7 @@ struct request {
   std::string size = "9600x9600", tile = "640x480", region, window = "600x600";
   std::string loader;
   unsigned folders = 4, repeat = 5;
+  std::uint16_t port = 0;
   int quality = 85;
 };
 
@@ -212,8 +214,10 @@ int body(apps::program& p) {
   cli.require_subcommand(1);
   CLI::App* const maker = cli.add_subcommand("make", "writes a map: a picture's, or a terrain's");
   CLI::App* const shower = cli.add_subcommand("view", "writes a region of a map as a picture");
+  CLI::App* const server =
+      cli.add_subcommand("serve", "shows a map in a web page on 127.0.0.1, until Ctrl-C");
   CLI::App* const timer = cli.add_subcommand("regions", "times the seven regions of the paper");
-  for (CLI::App* const c : {maker, shower, timer}) {
+  for (CLI::App* const c : {maker, shower, server, timer}) {
     c->fallthrough();  // --json may come last
     c->add_option("MAP", r.root, "the map's folder")->required();
   }
@@ -227,16 +231,21 @@ int body(apps::program& p) {
   shower->add_option("--region", r.region, "X,Y,WIDTH,HEIGHT in pixels of the map [all of it]");
   shower->add_option("--window", r.window, "WIDTHxHEIGHT in pixels [600x600]");
   shower->add_option("--out", r.out, "the picture to write (.jpg, .png)")->required();
+  server->add_option("--port", r.port, "of the page [any that is free]")
+      ->check(apps::whole_number(0, 65'535, "of TCP"));
   timer->add_option("--repeat", r.repeat, "show each so often [5]")
       ->check(apps::whole_number(1, 1000, "of a median"));
   timer->add_option("--csv", r.csv, "write the times here");
   timer->add_option("--svg", r.svg, "draw the times here");
-  for (CLI::App* const c : {shower, timer})
+  for (CLI::App* const c : {shower, server, timer})
     c->add_option("--loader", r.loader,
                   "threads or cluster [threads on one node, cluster on several]")
         ->check(CLI::IsMember({"threads", "cluster"}));
   p.parse();
   if (*maker) return make(p, r);
+  if (*server)
+    return serve(
+        p, r.root, r.port, [&](const map_info& m) { return loader_for(r, m); }, tiles_are_missing);
   return *shower ? show(p, r) : regions(p, r);
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // mapview from outside and its parts from inside.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -15,32 +13,16 @@
 
 #include "apps/mapview/terrain.hpp"
 #include "apps/mapview/viewer.hpp"
-#include "run_program.hpp"
+#include "mapview_fixture.hpp"
 
 namespace {
 
 using namespace mapview;
+using apps_test::maps;
 using apps_test::outcome;
 using apps_test::run_line;
 using nlohmann::json;
 namespace fs = std::filesystem;
-
-class maps : public testing::Test {
- protected:
-  maps() {
-    std::string name = (fs::temp_directory_path() / "mapview_XXXXXX").string();
-    folder = ::mkdtemp(name.data());
-  }
-  ~maps() override { fs::remove_all(folder); }
-  [[nodiscard]] std::string path(const std::string& name) const { return folder + "/" + name; }
-  // A map of 700 x 500 pixels in tiles of 64 x 48, in three folders.
-  void make_small() const {
-    const outcome o =
-        run_line("mapview make " + path("map") + " --size 700x500 --tile 64x48 --folders 3");
-    ASSERT_EQ(o.exit_code, 0) << o.err;
-  }
-  std::string folder;
-};
 
 // Peak signal-to-noise ratio in dB.
 double likeness(const picture& a, const picture& b) {

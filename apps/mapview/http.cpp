@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// cpp-httplib reads heads and writes answers; it never sees a socket. Its own server would keep an
+// OS thread for each connection, restart its patience with every byte of a slow client, and take a
+// port that somebody else listens on. (http_server.cpp does better with threads of ours.)
+#include "apps/mapview/http.hpp"
+
+#include <httplib.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace mapview {
+namespace {
+
+// From a head in memory to an answer in memory.
+class memory_stream final : public httplib::Stream {
+ public:
+  explicit memory_stream(std::string_view from) : from_(from) {}
+  [[nodiscard]] bool is_readable() const override { return !from_.empty(); }
+  [[nodiscard]] bool is_writable() const override { return true; }
+  ssize_t read(char* to, std::size_t bytes) override {
+    bytes = std::min(bytes, from_.size());
+    std::memcpy(to, from_.data(), bytes);
+    from_.remove_prefix(bytes);
+    return static_cast<ssize_t>(bytes);
+  }
+  ssize_t write(const char* bytes, std::size_t size) override {
+    written.append(bytes, size);
+    return static_cast<ssize_t>(size);
+  }
+  void get_remote_ip_and_port(std::string&, int&) const override {}
+  void get_local_ip_and_port(std::string&, int&) const override {}
+  [[nodiscard]] socket_t socket() const override { return 0; }
+
+  std::string written;
+
+ private:
+  std::string_view from_;
+};
+
+class codec : public httplib::Server {
+ public:
+  using httplib::Server::process_request;
+};
+
+http_request understood(const httplib::Request& r, const std::function<bool()>& is_awaited) {
+  http_request q;
+  q.method = r.method;
+  q.path = r.path;
+  q.parameters = r.params;
+  // Of two, none counts: whoever stands between might believe the other one.
+  if (r.get_header_value_count("Host") == 1) q.host = r.get_header_value("Host");
+  q.fetch_site = r.get_header_value("Sec-Fetch-Site");
+  q.is_awaited = is_awaited;
+  return q;
+}
+
+}  // namespace
+
+http_exchange answer_head(std::string_view head, const http_handler& handler,
+                          const std::function<bool()>& is_awaited, const keeping& keep) {
+  codec c;
+  c.set_keep_alive_max_count(keep.requests);
+  c.set_keep_alive_timeout(keep.idle_s);
+  // Called before httplib compares the path with regular expressions, of which it has none then.
+  c.set_pre_routing_handler([&](const httplib::Request& r, httplib::Response& to) {
+    http_answer a = handler(understood(r, is_awaited));
+    to.status = a.status;
+    to.set_content(std::move(a.body), a.type);
+    for (const auto& [name, value] : a.headers) to.set_header(name, value);
+    return httplib::Server::HandlerResponse::Handled;
+  });
+  c.set_error_handler([](const httplib::Request&, httplib::Response& to) {
+    if (to.body.empty()) to.set_content("not a request of HTTP/1.1\n", "text/plain; charset=utf-8");
+  });
+  memory_stream stream(head);
+  bool understood_all = false, closed = false;
+  const auto prepare = [&](httplib::Request& r) {
+    const bool has_body = r.has_header("Content-Length") || r.has_header("Transfer-Encoding") ||
+                          (r.method != "GET" && r.method != "HEAD");
+    // An answer to a part of a picture is the whole picture, as the standard allows.
+    r.ranges.clear();
+    r.headers.erase("Expect");
+    if (has_body) {
+      r.headers.erase("Connection");
+      r.set_header("Connection", "close");
+    }
+    understood_all = !has_body;
+  };
+  const bool kept = c.process_request(stream, keep.requests == 0, closed, prepare);
+  return {std::move(stream.written), kept && understood_all && !closed && keep.requests != 0};
+}
+
+std::string refusal(int status, const std::string& reason) {
+  return "HTTP/1.1 " + std::to_string(status) + " " + reason +
+         "\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " +
+         std::to_string(reason.size() + 1) + "\r\n\r\n" + reason + "\n";
+}
+
+}  // namespace mapview

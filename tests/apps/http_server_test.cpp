@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server of mapview's page against rude clients, with limits that do not take minutes.
+#include "apps/mapview/http_server.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <strata/error.hpp>
+#include <strata/runtime.hpp>
+#include <string>
+#include <thread>
+
+#include "http_client.hpp"
+
+namespace {
+
+using namespace mapview;
+using namespace std::chrono_literals;
+using apps_test::connection;
+using apps_test::get;
+using apps_test::reply;
+
+http_answer echo(const http_request& r) {
+  std::string text = r.method + " " + r.path;
+  for (const auto& [name, value] : r.parameters) text += " " + name + "=" + value;
+  return {.body = text};
+}
+
+// A server within a runtime of its own, while it lives.
+class serving {
+ public:
+  explicit serving(const http_limits& limits = {}, const http_handler& handler = &echo)
+      : server_(0, handler, limits), thread_([this] { rt_.run([this] { server_.serve(); }); }) {}
+  ~serving() { end(); }
+  serving(const serving&) = delete;
+  serving& operator=(const serving&) = delete;
+  void end() {
+    server_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+  std::uint16_t port() const { return server_.port(); }
+
+ private:
+  strata::runtime rt_;
+  http_server server_;
+  std::thread thread_;
+};
+
+const std::string plain = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
+
+TEST(http_server, answers_several_requests_of_a_connection) {
+  const serving s;
+  connection c(s.port());
+  c.send("GET /a%20b?x=1&y=%32 HTTP/1.1\r\nHost: h\r\n\r\n" + plain);  // both at once
+  EXPECT_EQ(c.receive().body, "GET /a b x=1 y=2");
+  EXPECT_EQ(c.receive().body, "GET /a");
+  c.send("HEAD /c HTTP/1.1\r\nHost: h\r\n\r\n");
+  const reply head = c.receive(true);
+  EXPECT_EQ(head.header("Content-Length"), "7");
+  c.send(plain.substr(0, 10));
+  c.send(plain.substr(10));
+  EXPECT_EQ(c.receive().body, "GET /a");
+  c.send("GET /b HTTP/1.1\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(c.receive().body, "GET /b");
+  EXPECT_EQ(c.rest(), "");
+}
+
+TEST(http_server, ends_a_connection_after_so_many_requests) {
+  http_limits limits;
+  limits.requests = 2;
+  const serving s(limits);
+  connection c(s.port());
+  c.send(plain);
+  EXPECT_EQ(c.receive().header("Connection"), "");
+  c.send(plain);
+  EXPECT_EQ(c.receive().header("Connection"), "close");
+  EXPECT_EQ(c.rest(), "");
+}
+
+TEST(http_server, refuses_what_is_no_request) {
+  const serving s;
+  const std::string nul("GET /\0 HTTP/1.1\r\n\r\n", 19);
+  const std::pair<int, std::string> rude[] = {
+      {414, "GET /" + std::string(5000, 'a') + " HTTP/1.1\r\n\r\n"},
+      {414, "GET /" + std::string(1'000'000, 'a')},
+      {431, "GET / HTTP/1.1\r\nX: " + std::string(5000, 'a') + "\r\n\r\n"},
+      {400, nul},
+      {400, "\r\n\r\n"},
+      {400, "GET\r\n\r\n"},
+      {400, "GET / HTTP/9.9\r\n\r\n"},
+      {400, "BREW /pot HTTP/1.1\r\n\r\n"},
+      {400, "\x16\x03\x01 hello, TLS\r\n\r\n"},
+  };
+  for (const auto& [status, bytes] : rude) {
+    connection c(s.port());
+    c.send(bytes);
+    const reply r = c.receive();
+    EXPECT_EQ(r.status, status) << bytes.substr(0, 40);
+    EXPECT_EQ(r.body.find('\n'), r.body.size() - 1) << r.body;
+    EXPECT_EQ(c.rest(), "") << bytes.substr(0, 40);
+  }
+  connection many(s.port());
+  std::string head = "GET / HTTP/1.1\r\n";
+  for (int i = 0; i < 1000; ++i) head += "X-" + std::to_string(i) + ": 1\r\n";
+  many.send(head);
+  EXPECT_EQ(many.receive().status, 431);
+}
+
+// httplib matches this header with std::regex, which recurses for each character: as long a one as
+// there can be must not overflow the stack.
+TEST(http_server, survives_the_longest_list_of_ranges) {
+  const serving s;
+  std::string ranges = "bytes=0-0";
+  while (ranges.size() + 20 < http_limits{}.line_bytes) ranges += ",0-0";
+  connection c(s.port());
+  c.send("GET / HTTP/1.1\r\nRange: " + ranges + "\r\n\r\n" + plain);
+  EXPECT_EQ(c.receive().status, 200);
+  EXPECT_EQ(c.receive().status, 200);
+}
+
+// Otherwise a body could pass for another request.
+TEST(http_server, reads_no_bodies) {
+  const serving s;
+  for (const std::string method : {"GET", "POST"}) {
+    connection c(s.port());
+    c.send(method + " /a HTTP/1.1\r\nContent-Length: " + std::to_string(plain.size()) + "\r\n\r\n" +
+           plain);
+    const reply r = c.receive();
+    EXPECT_EQ(r.status, 200);
+    EXPECT_EQ(r.header("Connection"), "close");
+    EXPECT_EQ(c.rest(), "");
+  }
+}
+
+TEST(http_server, does_not_wait_for_slow_clients) {
+  http_limits limits;
+  limits.head = limits.idle = 100ms;
+  const serving s(limits);
+  connection silent(s.port());
+  EXPECT_EQ(silent.rest(), "");
+  connection half(s.port());
+  half.send("GET / HTTP/1.1\r\n");
+  EXPECT_EQ(half.receive().status, 408);
+  // A byte at a time is no progress.
+  connection drops(s.port());
+  reply late;
+  std::thread dripping([&] { late = drops.receive(); });
+  for (int i = 0; i < 100 && late.status == 0; ++i) {
+    drops.send(i == 0 ? "GET /" : "a");
+    std::this_thread::yield();
+  }
+  dripping.join();
+  EXPECT_EQ(late.status, 408);
+}
+
+TEST(http_server, gives_up_on_who_does_not_read) {
+  http_limits limits;
+  limits.answer = 100ms;
+  const serving s(limits, [](const http_request&) {
+    return http_answer{.body = std::string(std::size_t{64} << 20, 'x')};
+  });
+  connection c(s.port());
+  c.send(plain + plain);
+  // The server ends although nobody has read anything.
+}
+
+TEST(http_server, takes_so_many_connections_and_no_more) {
+  http_limits limits;
+  limits.connections = 3;
+  const serving s(limits);
+  {
+    connection a(s.port()), b(s.port()), c(s.port());
+    for (connection* one : {&a, &b, &c}) {
+      one->send(plain);
+      EXPECT_EQ(one->receive().status, 200);
+    }
+    EXPECT_EQ(get(s.port(), "/").status, 503);
+  }
+  // Their places become free, some time.
+  while (get(s.port(), "/").status != 200) {
+  }
+}
+
+TEST(http_server, tells_who_has_gone) {
+  std::atomic<bool> asked{false}, gone{false};
+  const serving s({}, [&](const http_request& r) {
+    asked = true;
+    while (r.is_awaited()) std::this_thread::yield();
+    gone = true;
+    return http_answer{};
+  });
+  {
+    connection c(s.port());
+    c.send(plain);
+    while (!asked) std::this_thread::yield();
+    EXPECT_FALSE(gone);
+  }
+  while (!gone) std::this_thread::yield();
+}
+
+TEST(http_server, stops_with_connections_open) {
+  serving s;
+  connection idle(s.port()), half(s.port());
+  half.send("GET / HT");
+  connection used(s.port());
+  used.send(plain);
+  EXPECT_EQ(used.receive().status, 200);
+  s.end();
+  EXPECT_EQ(idle.rest() + half.rest() + used.rest(), "");
+  EXPECT_THROW(connection again(s.port()), std::runtime_error);
+}
+
+TEST(http_server, says_that_a_port_is_taken) {
+  const serving s;
+  try {
+    const http_server other(s.port(), &echo);
+    FAIL();
+  } catch (const strata::user_error& e) {
+    EXPECT_NE(std::string(e.what()).find(std::to_string(s.port())), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "run_program.hpp"
+
+namespace apps_test {
+
+// A folder for maps, which goes with the test.
+class maps : public testing::Test {
+ protected:
+  maps() {
+    std::string name = (std::filesystem::temp_directory_path() / "mapview_XXXXXX").string();
+    folder = ::mkdtemp(name.data());
+  }
+  ~maps() override { std::filesystem::remove_all(folder); }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder + "/" + name; }
+  // A map of 700 x 500 pixels in tiles of 64 x 48, in three folders.
+  void make_small() const {
+    const outcome o =
+        run_line("mapview make " + path("map") + " --size 700x500 --tile 64x48 --folders 3");
+    ASSERT_EQ(o.exit_code, 0) << o.err;
+  }
+  std::string folder;
+};
+
+}  // namespace apps_test

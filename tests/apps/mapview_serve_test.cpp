@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// mapview serve from outside.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
+
+#include "apps/mapview/map.hpp"
+#include "http_client.hpp"
+#include "mapview_fixture.hpp"
+#include "running_program.hpp"
+
+namespace {
+
+using namespace mapview;
+using apps_test::get;
+using apps_test::outcome;
+using apps_test::reply;
+using apps_test::run_line;
+using apps_test::running;
+
+class served_maps : public apps_test::maps {
+ protected:
+  // Of the line that the server prints.
+  static std::uint16_t port_of(running& server) {
+    const std::string line = server.line();
+    const std::string begin = "http://127.0.0.1:";
+    EXPECT_EQ(line.substr(0, begin.size()), begin) << server.end().err;
+    EXPECT_EQ(line.back(), '/');
+    return static_cast<std::uint16_t>(std::stoi(line.substr(begin.size())));
+  }
+  static void expect_quiet_end(running& server) {
+    server.signal(SIGINT);
+    const outcome o = server.end();
+    EXPECT_EQ(o.exit_code, 0);
+    EXPECT_EQ(o.err, "");
+    EXPECT_EQ(o.out, "");
+  }
+  // What `mapview view` makes of it.
+  [[nodiscard]] std::string viewed(const std::string& region, const std::string& window) const {
+    const outcome o = run_line("mapview view " + path("map") + " --out " + path("view.jpg") +
+                               " --region " + region + " --window " + window);
+    EXPECT_LE(o.exit_code, 1) << o.err;
+    std::ifstream in(path("view.jpg"), std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+};
+
+const std::string a_view = "/view?x=50&y=60&width=500&height=400&to_width=300&to_height=200";
+const std::string all_of_it = "/view?x=0&y=0&width=700&height=500&to_width=175&to_height=125";
+
+TEST_F(served_maps, look_as_in_files) {
+  make_small();
+  running server("mapview serve " + path("map"));
+  const std::uint16_t port = port_of(server);
+  const reply r = get(port, a_view);
+  EXPECT_EQ(r.status, 200);
+  EXPECT_EQ(r.header("Content-Type"), "image/jpeg");
+  EXPECT_EQ(r.header("X-Missing-Tiles"), "0");
+  EXPECT_TRUE(r.body == viewed("50,60,500,400", "300x200"));
+  EXPECT_TRUE(get(port, all_of_it).body == viewed("0,0,700,500", "175x125"));
+  const auto map = nlohmann::json::parse(get(port, "/map.json").body);
+  EXPECT_EQ(map.at("width"), 700);
+  EXPECT_EQ(map.at("height"), 500);
+  EXPECT_EQ(map.at("tiles"), 121);
+  EXPECT_EQ(map.at("nodes"), 1);
+  EXPECT_EQ(map.at("name"), "map");
+  const reply page = get(port, "/");
+  EXPECT_EQ(page.header("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_EQ(page.header("X-Content-Type-Options"), "nosniff");
+  EXPECT_EQ(page.header("Content-Security-Policy").find("default-src 'self'"), 0U);
+  expect_quiet_end(server);
+}
+
+TEST_F(served_maps, come_from_two_nodes) {
+  make_small();
+  running server("strata run -n 2 --workers 1 " APPS_BIN_DIR "/mapview serve " + path("map"));
+  const std::uint16_t port = port_of(server);
+  EXPECT_TRUE(get(port, a_view).body == viewed("50,60,500,400", "300x200"));
+  EXPECT_EQ(nlohmann::json::parse(get(port, "/map.json").body).at("nodes"), 2);
+  expect_quiet_end(server);
+}
+
+TEST_F(served_maps, are_looked_at_by_several_at_once) {
+  make_small();
+  running server("mapview serve " + path("map"));
+  const std::uint16_t port = port_of(server);
+  const std::string one = viewed("50,60,500,400", "300x200");
+  const std::string other = viewed("0,0,700,500", "175x125");
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 4; ++c) {
+    clients.emplace_back([&, c] {
+      apps_test::connection kept(port);
+      for (int i = 0; i < 10; ++i) {
+        const bool first = (c + i) % 2 == 0;
+        kept.send("GET " + (first ? a_view : all_of_it) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        EXPECT_TRUE(kept.receive().body == (first ? one : other));
+      }
+    });
+  }
+  for (std::thread& c : clients) c.join();
+  expect_quiet_end(server);
+}
+
+TEST_F(served_maps, refuse_hostile_requests) {
+  make_small();
+  running server("mapview serve " + path("map"));
+  const std::uint16_t port = port_of(server);
+  const auto with = [](const std::string& name, const std::string& value) {
+    std::string text = a_view;
+    const std::size_t at = text.find(name + "=") + name.size() + 1;
+    return text.replace(at, std::min(text.find('&', at), text.size()) - at, value);
+  };
+  std::vector<std::pair<int, std::string>> bad{
+      {404, "/../map.json"},
+      {404, "/%2e%2e/map.json"},
+      {404, "/part0/0_0.jpg"},
+      {404, "/etc/passwd"},
+      {404, "//"},
+      {404, "/view/"},
+      {404, "/map.json%00.jpg"},
+      {400, "/view"},
+      {400, a_view + "&more=1"},
+      {400, a_view + "&x=51"},
+      {414, "/" + std::string(3000, 'a')},
+  };
+  for (const std::string name : {"x", "y", "width", "height", "to_width", "to_height"}) {
+    for (const std::string value :
+         {"", "-1", "NaN", "inf", "1e3", "0x10", "+5", "1.5", "%20", "4294967295", "4294967296",
+          "99999999999999999999999999", "1%00", "%E2%88%9E"})
+      bad.emplace_back(400, with(name, value));
+  }
+  bad.emplace_back(400, with("to_width", "4097"));
+  bad.emplace_back(400, with("to_height", "0"));
+  bad.emplace_back(400, with("width", "0"));
+  bad.emplace_back(400, with("width", "651"));  // one more than there is
+  bad.emplace_back(400, with("x", "201"));
+  for (const auto& [status, target] : bad) {
+    const reply r = get(port, target);
+    EXPECT_EQ(r.status, status) << target;
+    EXPECT_EQ(r.body.find('\n'), r.body.size() - 1) << r.body;
+    EXPECT_EQ(r.header("Content-Type"), "text/plain; charset=utf-8");
+  }
+  for (const std::string method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+    EXPECT_EQ(get(port, "/", "", method).status, 405) << method;
+  EXPECT_EQ(get(port, "/", "", "HEAD").status, 200);
+  for (const std::string host :
+       {"evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "localhost:", "[::1]",
+        "localhost:99x", "0.0.0.0", "127.0.0.1:80, evil.example"})
+    EXPECT_EQ(get(port, "/", "Host: " + host + "\r\n").status, 400) << host;
+  EXPECT_EQ(get(port, "/", "Host: localhost\r\nHost: evil.example\r\n").status, 400);
+  EXPECT_EQ(get(port, "/", "Host: localhost:8080\r\n").status, 200);
+  // A page of another site, in the same browser.
+  EXPECT_EQ(get(port, a_view, "Sec-Fetch-Site: cross-site\r\n").status, 403);
+  EXPECT_EQ(get(port, a_view, "Sec-Fetch-Site: same-origin\r\n").status, 200);
+  EXPECT_EQ(get(port, "/", "Sec-Fetch-Site: cross-site\r\n").status, 200);
+  expect_quiet_end(server);
+}
+
+TEST_F(served_maps, with_holes_say_so) {
+  make_small();
+  const map_info map = read_map(path("map"));
+  std::filesystem::remove(tile_path(path("map"), map, 2, 1));
+  std::ofstream(tile_path(path("map"), map, 3, 1)) << "no picture";
+  running server("mapview serve " + path("map"));
+  const std::uint16_t port = port_of(server);
+  for (int i = 0; i < 2; ++i) {
+    const reply r = get(port, a_view);
+    EXPECT_EQ(r.status, 200);
+    EXPECT_EQ(r.header("X-Missing-Tiles"), "2");
+    EXPECT_TRUE(r.body == viewed("50,60,500,400", "300x200"));
+  }
+  server.signal(SIGTERM);
+  const outcome o = server.end();
+  EXPECT_EQ(o.exit_code, 1);
+  EXPECT_EQ(o.err_lines(), 3) << o.err;  // each tile once, and why the status is 1
+  EXPECT_NE(o.err.find(tile_path(path("map"), map, 2, 1)), std::string::npos) << o.err;
+  EXPECT_NE(o.err.find(tile_path(path("map"), map, 3, 1)), std::string::npos) << o.err;
+}
+
+TEST_F(served_maps, refuse_bad_input_with_one_line) {
+  make_small();
+  running server("mapview serve " + path("map"));
+  const std::string port = std::to_string(port_of(server));
+  for (const std::string& line : {"mapview serve " + path("map") + " --port " + port,
+                                  "mapview serve " + path("map") + " --port 65536",
+                                  "mapview serve " + path("map") + " --port http",
+                                  "mapview serve " + path("none"), std::string("mapview serve")}) {
+    const outcome o = run_line(line);
+    EXPECT_EQ(o.exit_code, 2) << line;
+    EXPECT_EQ(o.err_lines(), 1) << line << "\n" << o.err;
+  }
+  expect_quiet_end(server);
+}
+
+TEST_F(served_maps, end_when_a_signal_comes) {
+  make_small();
+  for (const int signal : {SIGINT, SIGTERM}) {
+    for (const std::string job : {"", "strata run -n 2 --workers 1 " APPS_BIN_DIR "/"}) {
+      running server(job + "mapview serve " + path("map"));
+      const std::uint16_t port = port_of(server);
+      const apps_test::connection idle(port);
+      server.signal(signal);
+      // end() also waits until nobody has the server's standard output any more.
+      const outcome o = server.end();
+      EXPECT_EQ(o.exit_code, 0) << job << signal << o.err;
+      EXPECT_EQ(o.err, "") << job;
+      EXPECT_THROW(apps_test::connection again(port), std::runtime_error);
+    }
+  }
+}
+
+}  // namespace
