@@ -16,6 +16,8 @@
 #include <strata/blocking.hpp>
 #include <strata/error.hpp>
 #include <strata/thread.hpp>
+#include <string_view>
+#include <utility>
 
 namespace mapview {
 namespace {

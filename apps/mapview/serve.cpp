@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <exception>
 #include <mutex>
+#include <strata/global_ptr.hpp>
+#include <strata/mutex.hpp>
 
 #include "apps/mapview/http_server.hpp"
 #include "apps/mapview/site.hpp"

@@ -6,8 +6,13 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
+#include <map>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <strata/error.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "apps/mapview/page_files.hpp"
 

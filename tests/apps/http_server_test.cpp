@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <stdexcept>
 #include <strata/error.hpp>
 #include <strata/runtime.hpp>
 #include <string>

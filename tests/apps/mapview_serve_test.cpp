@@ -3,11 +3,16 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <chrono>
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "apps/mapview/map.hpp"
