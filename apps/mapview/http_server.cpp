@@ -87,10 +87,8 @@ http_server::http_server(std::uint16_t port, http_handler handler, const http_li
 http_server::~http_server() { ::close(listening_); }
 
 void http_server::stop() noexcept {
-  const int error = errno;  // of whom the signal has interrupted
   stopping_.store(true, std::memory_order_relaxed);
   ::shutdown(listening_, SHUT_RDWR);  // accept() in serve() returns
-  errno = error;
 }
 
 void http_server::serve() {

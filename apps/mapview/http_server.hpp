@@ -36,7 +36,7 @@ class http_server {
   [[nodiscard]] std::uint16_t port() const { return port_; }
   // Until stop(); returns when the answers under way have been sent. Within the runtime, once.
   void serve();
-  // Any thread, and signal handlers.
+  // Any thread.
   void stop() noexcept;
   [[nodiscard]] bool is_stopping() const { return stopping_.load(std::memory_order_relaxed); }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// SIGINT and SIGTERM for a program that ends in its own time: a thread of ours waits for them. (A
+// handler would run on whatever thread sleeps at the time, if at all: ThreadSanitizer keeps it back
+// until that thread wakes.)
+#pragma once
+
+namespace mapview {
+
+class stop_signals {
+ public:
+  // From now on they do not end the process. Before any other thread is made, which would not know.
+  stop_signals();
+  ~stop_signals();
+  stop_signals(const stop_signals&) = delete;
+  stop_signals& operator=(const stop_signals&) = delete;
+
+  // Suspends until one has come; the next one ends the process. In the runtime, once.
+  void wait();
+  // For a wait that nobody needs any more: as if one had come.
+  static void come();
+
+ private:
+  int signals_;
+};
+
+}  // namespace mapview
