@@ -147,12 +147,14 @@ TEST(http_server, does_not_wait_for_slow_clients) {
   // A byte at a time is no progress.
   connection drops(s.port());
   reply late;
-  std::thread dripping([&] { late = drops.receive(); });
-  for (int i = 0; i < 100 && late.status == 0; ++i) {
-    drops.send(i == 0 ? "GET /" : "a");
-    std::this_thread::yield();
-  }
-  dripping.join();
+  std::atomic<bool> answered{false};
+  std::thread listening([&] {
+    late = drops.receive();
+    answered = true;
+  });
+  for (drops.send("GET /"); !answered; drops.send("a"))
+    std::this_thread::sleep_for(2ms);  // this client's pace: it has time for 50 letters
+  listening.join();
   EXPECT_EQ(late.status, 408);
 }
 
