@@ -168,12 +168,20 @@ def lines(title, x_title, panels, logarithmic=False):
     panel_w, panel_h, pad_top = (236, 210, 60) if len(panels) > 1 else (560, 300, 60)
     columns = min(len(panels), 3)
     rows = (len(panels) + columns - 1) // columns
-    width, height = max(columns * (panel_w + 14) + 16, 480), pad_top + rows * (panel_h + 44) + 40
+    width = max(columns * (panel_w + 14) + 16, 480)
+    legend, left, line = [], 16, 0
+    for name in names:
+        wide = 32 + int(6.6 * len(name))
+        if left > 16 and left + wide > width:
+            left, line = 16, line + 1
+        legend.append((left, line))
+        left += wide
+    height = pad_top + rows * (panel_h + 44) + 40 + 20 * line
     body = [_text(16, 26, title, "title")]
     for n, (panel, drawn) in enumerate(panels):
         ox, oy = 16 + (n % columns) * (panel_w + 14), pad_top + (n // columns) * (panel_h + 44)
         x0, x1, y0, y1 = ox + 44, ox + panel_w - 10, oy + panel_h - 6, oy + 8
-        points = [p for line in drawn.values() for p in line]
+        points = [p for one in drawn.values() for p in one]
         xs = sorted({p[0] for p in points})
         top = max(p[1] for p in points) * 1.1 or 1.0  # all of them 0: any scale will do
 
@@ -208,17 +216,16 @@ def lines(title, x_title, panels, logarithmic=False):
             word = "%gM" % (v / 2**20) if v >= 2**20 else "%gK" % (v / 1024) if v >= 1024 else "%g" % v
             body.append(_text(x(v), y0 + 16, word, "small", "middle"))
         body.append(_text((x0 + x1) / 2, y0 + 31, x_title, "small", "middle"))
-        for name, line in drawn.items():
+        for name, drawn_line in drawn.items():
             colour = palette[names.index(name) % len(palette)]
             body.append('<path d="M%s" fill="none" stroke="%s" stroke-width="2.2"/>'
-                        % (" L".join("%.1f %.1f" % (x(a), y(b)) for a, b in sorted(line)), colour))
-            body += ['<circle cx="%.1f" cy="%.1f" r="3.6" fill="%s"/>' % (x(a), y(b), colour) for a, b in line]
-    cursor = 16
-    for name in names:
+                        % (" L".join("%.1f %.1f" % (x(a), y(b)) for a, b in sorted(drawn_line)), colour))
+            body += ['<circle cx="%.1f" cy="%.1f" r="3.6" fill="%s"/>' % (x(a), y(b), colour) for a, b in drawn_line]
+    for name, (left, at) in zip(names, legend):
+        y = height - 26 - 20 * (line - at)
         body.append('<rect x="%d" y="%d" width="12" height="12" rx="2" fill="%s"/>'
-                    % (cursor, height - 26, palette[names.index(name) % len(palette)]))
-        body.append(_text(cursor + 17, height - 16, name))
-        cursor += 32 + int(6.6 * len(name))
+                    % (left, y, palette[names.index(name) % len(palette)]))
+        body.append(_text(left + 17, y + 10, name))
     return _svg(width, height, body, title)
 
 
