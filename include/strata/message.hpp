@@ -38,6 +38,7 @@
 namespace strata {
 
 namespace messages {
+class member;
 struct port;
 struct request;
 }  // namespace messages
@@ -231,6 +232,9 @@ class endpoint {
   message_info wait_probe(endpoint_id from = any_endpoint, message_tag tag = any_tag);
 
  private:
+  friend class messages::member;
+  /// Ends it, and tells its users that a message from elsewhere says why.
+  void close_announced() noexcept;
   [[noreturn]] static void refuse_size();
   messages::port& open_port() const;
 

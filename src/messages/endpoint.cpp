@@ -178,6 +178,11 @@ endpoint::~endpoint() {
   if (port_ != nullptr) port_->office->close(id_, *port_);
 }
 
+void endpoint::close_announced() noexcept {
+  port_->office->close(id_, *port_, messages::outcome::announced);
+  port_ = nullptr;
+}
+
 messages::port& endpoint::open_port() const {
   if (port_ == nullptr) throw misuse_error("an endpoint that has been moved from");
   return *port_;

@@ -30,7 +30,7 @@ void messenger::begin_fetch(const message_info& m, const arrival::offered& offer
     try {
       receive.whole->resize(m.bytes);
     } catch (const std::exception&) {  // no memory for it
-      post(m.source.node(), kind::closed, closed_head{m.target.bits(), offer.id});
+      refuse(m.source.node(), m.target, offer.id, outcome::closed);
       return receive.finish(outcome::too_large);
     }
     into = *receive.whole;

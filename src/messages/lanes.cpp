@@ -19,7 +19,6 @@ void messenger::post(net::node_id to, kind k, const Head& head, std::span<const 
   counts_->sent.fetch_add(1, std::memory_order_seq_cst);
   mail_->post(to, k, std::as_bytes(std::span(&head, 1)), body);
 }
-template void messenger::post(net::node_id, kind, const closed_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const fetched_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const pull_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const piece_head&, std::span<const std::byte>);
@@ -68,8 +67,8 @@ void messenger::send_to_node(request& r) {
     const std::lock_guard lock(l.lock);
     if (broken_.load(std::memory_order_acquire)) {
       how = outcome::lost;
-    } else if (l.closed) {
-      how = outcome::closed;
+    } else if (l.open != outcome::done) {
+      how = l.open;
     } else if (!l.waiting.empty() || !transmit(l, r)) {
       r.at = request::place::lane;
       l.waiting.push_back(&r);
@@ -113,7 +112,7 @@ bool messenger::transmit(lane& l, request& r) {
   return true;
 }
 
-void messenger::close_lane(endpoint_id target) {
+void messenger::close_lane(endpoint_id target, outcome how) {
   shard& s = shards_[std::hash<endpoint_id>()(target) % lane_shards];
   std::shared_ptr<lane> l;
   {
@@ -131,11 +130,11 @@ void messenger::close_lane(endpoint_id target) {
   std::deque<request*> waiting;
   {
     const std::lock_guard lock(l->lock);
-    l->closed = true;
+    l->open = how;
     waiting.swap(l->waiting);
     for (request* const r : waiting) r->at = request::place::nowhere;
   }
-  for (request* const r : waiting) r->finish(outcome::closed);
+  for (request* const r : waiting) r->finish(how);
 }
 
 // With the port's lock: what can be given back to m's node now that m is received.
@@ -149,6 +148,10 @@ std::uint32_t messenger::room_to_give(port& p, const message_info& m, std::uint3
 
 void messenger::give_room(endpoint_id target, net::node_id node, std::uint32_t bytes) {
   post(node, kind::room, room_head{target.bits(), bytes});
+}
+
+void messenger::refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, outcome how) {
+  post(sender, kind::closed, closed_head{target.bits(), offer, how == outcome::announced});
 }
 
 // ---- from other nodes ----
@@ -202,7 +205,8 @@ void messenger::on_eager(net::node_id from, cluster::reader& r) {
              .bytes = bytes,
              .charge = charge_for_message + static_cast<std::uint32_t>(bytes.size())};
   check_ends(from, self_, d.info.source, d.info.target, head.tag);
-  if (!deliver(d.info.target, d)) post(from, kind::closed, closed_head{head.target, 0});
+  const outcome how = deliver(d.info.target, d);
+  if (how != outcome::done) refuse(from, d.info.target, 0, how);
 }
 
 void messenger::on_offer(net::node_id from, cluster::reader& r) {
@@ -215,7 +219,8 @@ void messenger::on_offer(net::node_id from, cluster::reader& r) {
              .charge = charge_for_message};
   check_ends(from, self_, d.info.source, d.info.target, head.tag);
   if (head.offer == 0) throw cluster::malformed("an offer without a number");
-  if (!deliver(d.info.target, d)) post(from, kind::closed, closed_head{head.target, head.offer});
+  const outcome how = deliver(d.info.target, d);
+  if (how != outcome::done) refuse(from, d.info.target, head.offer, how);
 }
 
 void messenger::on_room(net::node_id from, cluster::reader& r) {
@@ -242,9 +247,11 @@ void messenger::on_closed(net::node_id from, cluster::reader& r) {
   const auto head = r.take<closed_head>();
   const auto target = endpoint_id::from_bits(head.target);
   if (target.node() != from) throw cluster::malformed("an end of another node's endpoint");
-  close_lane(target);
+  if (head.announced > 1) throw cluster::malformed("an end that is unknown");
+  const outcome how = head.announced != 0 ? outcome::announced : outcome::closed;
+  close_lane(target, how);
   if (head.offer == 0) return;
-  if (request* const refused = take_offer(head.offer, from)) refused->finish(outcome::closed);
+  if (request* const refused = take_offer(head.offer, from)) refused->finish(how);
 }
 
 void messenger::on_lost(const std::exception_ptr& error) {

@@ -153,6 +153,8 @@ member::sending member::start_send(unsigned to, std::span<const std::byte> bytes
 void member::finish(sending& s) {
   try {
     s.transfer_.wait();
+  } catch (const announced_end&) {
+    report_leaver();  // the notice may come later than this
   } catch (const endpoint_closed_error&) {
     if (receives_[leaver].test()) report_leaver();
     fail(member_left_error(
@@ -234,7 +236,7 @@ void member::leave(std::string_view why) noexcept {
             own_->start_send(peers_[i], place_of(operation::leave, 0, 0), bytes_of(mine)));
     }
     // First: others may wait until this member receives, and it never will.
-    close();
+    close_announced();
     for (transfer& t : sends) {
       try {
         t.wait();
@@ -255,6 +257,11 @@ void member::leave_by_exception() noexcept {
   } catch (...) {
     leave("an exception that is no std::exception");
   }
+}
+
+void member::close_announced() noexcept {
+  own_->close_announced();
+  close();
 }
 
 void member::close() noexcept {
@@ -281,7 +288,7 @@ void member::report_leaver() {
   const unsigned who = std::min(notice_.who, size() - 1);
   // It has told everybody, so this member need not.
   why_left_ = "member " + std::to_string(who) + " has left: " + notice_.text.data();
-  close();
+  close_announced();
   throw member_left_error(who, members_[who], why_left_);
 }
 

@@ -105,7 +105,9 @@ class member {
   // The tag of a message that ends a chain of that length here.
   [[nodiscard]] message_tag tag_of(unsigned chain) const noexcept;
   void leave_by_exception() noexcept;
-  // Closes this member's side; nothing that it has begun can wait for ever then.
+  // Closes this member's side; nothing that it has begun can wait for ever then. Who still uses it
+  // is told, now or later, who left and why.
+  void close_announced() noexcept;
   void close() noexcept;
   [[noreturn]] void disagree(unsigned with, const message_info& m, std::size_t expected);
   // Throws what the one who left has said.

@@ -2,7 +2,9 @@
 // Endpoints, and messages within the process.
 #include "messages/messenger.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "strata/detail/worker.hpp"
 #include "strata/error.hpp"
@@ -49,7 +51,7 @@ port& messenger::open() {
   return *p;
 }
 
-void messenger::close(endpoint_id id, port& p) {
+void messenger::close(endpoint_id id, port& p, outcome how) {
   std::vector<port::account> accounts;
   std::vector<request*> receives;
   std::vector<arrival*> messages;
@@ -57,6 +59,10 @@ void messenger::close(endpoint_id id, port& p) {
     const std::lock_guard lock(p.lock);
     if (p.id != id) return;
     p.id = endpoint_id();
+    try {
+      if (how == outcome::announced) p.announced.push_back(id);
+    } catch (const std::bad_alloc&) {  // who comes later hears no more than that it is closed
+    }
     p.receives.for_each([&](request& r) {
       p.receives.remove(r);
       r.at = request::place::nowhere;
@@ -73,28 +79,30 @@ void messenger::close(endpoint_id id, port& p) {
   ports_.give_back(p);
   for (request* r : receives) r->finish(outcome::closed);
   for (arrival* const a : messages) {
-    if (a->sender != nullptr) a->sender->finish(outcome::closed);
-    if (a->offer.id != 0)
-      post(a->info.source.node(), cluster::kind::closed, closed_head{id.bits(), a->offer.id});
+    if (a->sender != nullptr) a->sender->finish(how);
+    if (a->offer.id != 0) refuse(a->info.source.node(), id, a->offer.id, how);
     delete a;
   }
   for (std::size_t n = 0; n < accounts.size(); ++n) {
     // Somebody there may wait for room.
-    if (accounts[n].known)
-      post(static_cast<net::node_id>(n), cluster::kind::closed, closed_head{id.bits(), 0});
+    if (accounts[n].known) refuse(static_cast<net::node_id>(n), id, 0, how);
   }
 }
 
 // ---- matching ----
 
-bool messenger::deliver(endpoint_id target, delivery& d) {
+outcome messenger::deliver(endpoint_id target, delivery& d) {
   port* const p = ports_.find(target);
-  if (p == nullptr) return false;
+  if (p == nullptr) return outcome::closed;
   request* matched = nullptr;
   std::uint32_t room = 0;
   {
     const std::lock_guard lock(p->lock);
-    if (p->id != target) return false;
+    if (p->id != target) {
+      const bool announced =
+          std::find(p->announced.begin(), p->announced.end(), target) != p->announced.end();
+      return announced ? outcome::announced : outcome::closed;
+    }
     const pattern from{d.info.source, d.info.tag};
     while ((matched = p->receives.take(from)) != nullptr) {
       matched->at = request::place::nowhere;
@@ -105,7 +113,7 @@ bool messenger::deliver(endpoint_id target, delivery& d) {
     }
     if (matched == nullptr) {
       keep(*p, d);
-      return true;
+      return outcome::done;
     }
     if (d.charge != 0) room = room_to_give(*p, d.info, d.charge);
     count(*p, d, *matched);
@@ -114,7 +122,7 @@ bool messenger::deliver(endpoint_id target, delivery& d) {
   const bool in_handler = d.sender == nullptr;
   d.sender = nullptr;  // ends with this call, whatever becomes of the message
   hand_over(d, *matched, in_handler);
-  return true;
+  return outcome::done;
 }
 
 // With the port's lock.
@@ -194,7 +202,8 @@ void messenger::send(request& r) {
 
 void messenger::send_within(request& r) {
   delivery d{.info = r.info, .bytes = r.from, .whole = r.whole, .sender = &r};
-  if (!deliver(r.info.target, d)) return r.finish_unseen(outcome::closed);
+  const outcome how = deliver(r.info.target, d);
+  if (how != outcome::done) return r.finish_unseen(how);
   if (d.sender == nullptr) r.finish_unseen(outcome::done);
 }
 

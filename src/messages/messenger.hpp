@@ -34,7 +34,7 @@ struct lane {
   const endpoint_id target;
   detail::spin_lock lock;
   std::uint32_t room = window_bytes;
-  bool closed = false;
+  outcome open = outcome::done;  // or how it has ended
   std::deque<request*> waiting;  // for room
 };
 
@@ -59,7 +59,8 @@ class messenger final : public cluster::visiting_protocol {
 
   // ---- for the program ----
   port& open();
-  void close(endpoint_id id, port& p);
+  // how: closed or announced.
+  void close(endpoint_id id, port& p, outcome how = outcome::closed);
   // Begins; r has everything that is set before. It may have ended on return.
   void send(request& r);
   void receive(request& r);
@@ -106,8 +107,8 @@ class messenger final : public cluster::visiting_protocol {
     std::atomic<std::uint64_t> eager{0}, read{0}, pulled{0}, bytes_copied{0};
   };
 
-  // False: no such endpoint.
-  bool deliver(endpoint_id target, delivery& d);
+  // done: it waits there, or is received. Otherwise how the endpoint has ended.
+  outcome deliver(endpoint_id target, delivery& d);
   void keep(port& p, delivery& d);
   // The message has been matched; ends the receive, now or later.
   void hand_over(delivery& d, request& receive, bool in_handler);
@@ -121,7 +122,8 @@ class messenger final : public cluster::visiting_protocol {
   std::shared_ptr<lane> lane_to(endpoint_id target);
   // With the lane's lock. False: there is no room. Otherwise the send has ended, or is offered.
   bool transmit(lane& l, request& r);
-  void close_lane(endpoint_id target);
+  void close_lane(endpoint_id target, outcome how);
+  void refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, outcome how);
 
   void begin_fetch(const message_info& m, const arrival::offered& offer, request& receive,
                    bool in_handler);

@@ -28,6 +28,9 @@ struct alignas(64) port {
     bool known = false;         // a message has come from there
   };
   std::vector<account> accounts;
+  // Of the endpoints that it has been, those that ended with outcome::announced: few, since
+  // something fails with each of them.
+  std::vector<endpoint_id> announced;
 
   // Of all endpoints that it has been.
   struct counts {

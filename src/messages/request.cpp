@@ -86,6 +86,8 @@ message_info request::result() const {
                     std::to_string(into.size()) + ": receive it with more room");
     case outcome::closed:
       throw endpoint_closed_error(info.target, "endpoint " + text_of(info.target) + " has ended");
+    case outcome::announced:
+      throw announced_end(info.target, "endpoint " + text_of(info.target) + " has ended");
     case outcome::lost:
       office->throw_loss();
   }

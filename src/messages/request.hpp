@@ -22,7 +22,14 @@ struct port;
 struct lane;
 class messenger;
 
-enum class outcome : std::uint8_t { done, cancelled, too_large, closed, lost };
+enum class outcome : std::uint8_t {
+  done,
+  cancelled,
+  too_large,
+  closed,     // the endpoint has ended
+  announced,  // it has ended, and everybody who uses it gets a message that says why
+  lost
+};
 enum class action : std::uint8_t {
   send,
   send_synchronously,  // ends with its match
@@ -108,6 +115,11 @@ struct arrival {
     std::uint64_t process = 0;
   };
   offered offer{};
+};
+
+// What a transfer throws that ended with outcome::announced.
+struct announced_end : endpoint_closed_error {
+  using endpoint_closed_error::endpoint_closed_error;
 };
 
 // For people.

@@ -41,8 +41,10 @@ struct room_head {
   std::uint64_t target, bytes;
 };
 // kind::closed: there is no such endpoint (any more). offer: what is refused for that; 0: nothing.
+// announced: 1 if it ended with outcome::announced, else 0.
 struct closed_head {
   std::uint64_t target, offer;
+  std::uint64_t announced;
 };
 
 // Larger messages stay with their sender until they are matched.

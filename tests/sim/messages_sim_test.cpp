@@ -214,51 +214,62 @@ TEST(simulated_messages, are_replayed_exactly_by_their_seed) {
   EXPECT_EQ(outcome(), outcome());
 }
 
-// Messages on their way to an endpoint that ends: those that wait are told, nothing hangs, nothing
-// is counted twice.
+// Messages on their way to an endpoint that ends: those that wait are told, and how it ended;
+// nothing hangs, nothing is counted twice.
+void refuse_messages(std::uint64_t seed, messages::outcome how) {
+  const sim::network_model network{.jitter_ns = 20'000, .loss = 0.05};
+  sim::world world(network, seed);
+  sim::job_model model;
+  sim::job job(world, model);
+  messages::messenger& here = job.node(0).messenger;
+  messages::messenger& there = job.node(1).messenger;
+  port& from = here.open();
+  port& to = there.open();
+  const endpoint_id source = from.id, target = to.id;
+  const std::vector<std::byte> bytes(5000);
+  std::vector<std::unique_ptr<request>> sends;
+  for (int i = 0; i < 2000; ++i) {
+    sends.push_back(std::make_unique<request>());
+    request& r = *sends.back();
+    r.what = i % 100 == 99 ? action::send_synchronously : action::send;
+    r.office = &here;
+    r.mine = &from;
+    r.from = bytes;
+    r.info = {source, target, 0, bytes.size()};
+    world.at(static_cast<std::int64_t>(world.random.next() % 3'000'000), [&] { here.send(r); });
+  }
+  world.at(1'000'000 + static_cast<std::int64_t>(world.random.next() % 1'000'000), [&] {
+    there.close(target, to, how);
+    // What has its place from now on is somebody else.
+    EXPECT_EQ(&there.open(), &to);
+  });
+  EXPECT_FALSE(world.run([] { return false; }));
+  int refused = 0;
+  for (const auto& r : sends) {
+    ASSERT_TRUE(r->is_done());
+    try {
+      (void)r->result();
+    } catch (const endpoint_closed_error& e) {
+      EXPECT_EQ(e.which(), target);
+      EXPECT_EQ(dynamic_cast<const messages::announced_end*>(&e) != nullptr,
+                how == messages::outcome::announced);
+      ++refused;
+    }
+  }
+  // 64 KiB hold 12; the others waited.
+  EXPECT_GE(refused, 1900);
+  EXPECT_EQ(job.node(0).protocols.counts.sent + job.node(1).protocols.counts.sent,
+            job.node(0).protocols.counts.received + job.node(1).protocols.counts.received);
+  here.close(source, from);
+  there.close(to.id, to);
+  EXPECT_EQ(job.failure(), nullptr);
+}
+
 TEST(simulated_messages, to_an_end_are_refused) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    const sim::network_model network{.jitter_ns = 20'000, .loss = 0.05};
-    sim::world world(network, seed);
-    sim::job_model model;
-    sim::job job(world, model);
-    messages::messenger& here = job.node(0).messenger;
-    messages::messenger& there = job.node(1).messenger;
-    port& from = here.open();
-    port& to = there.open();
-    const endpoint_id source = from.id, target = to.id;
-    const std::vector<std::byte> bytes(5000);
-    std::vector<std::unique_ptr<request>> sends;
-    for (int i = 0; i < 2000; ++i) {
-      sends.push_back(std::make_unique<request>());
-      request& r = *sends.back();
-      r.what = i % 100 == 99 ? action::send_synchronously : action::send;
-      r.office = &here;
-      r.mine = &from;
-      r.from = bytes;
-      r.info = {source, target, 0, bytes.size()};
-      world.at(static_cast<std::int64_t>(world.random.next() % 3'000'000), [&] { here.send(r); });
-    }
-    world.at(1'000'000 + static_cast<std::int64_t>(world.random.next() % 1'000'000),
-             [&] { there.close(target, to); });
-    EXPECT_FALSE(world.run([] { return false; }));
-    int refused = 0;
-    for (const auto& r : sends) {
-      ASSERT_TRUE(r->is_done());
-      try {
-        (void)r->result();
-      } catch (const endpoint_closed_error& e) {
-        EXPECT_EQ(e.which(), target);
-        ++refused;
-      }
-    }
-    // 64 KiB hold 12; the others waited.
-    EXPECT_GE(refused, 1900);
-    EXPECT_EQ(job.node(0).protocols.counts.sent + job.node(1).protocols.counts.sent,
-              job.node(0).protocols.counts.received + job.node(1).protocols.counts.received);
-    here.close(source, from);
-    EXPECT_EQ(job.failure(), nullptr);
+    refuse_messages(seed, messages::outcome::closed);
+    refuse_messages(seed, messages::outcome::announced);
   }
 }
 
