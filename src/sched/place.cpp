@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "sched/scheduler.hpp"
 #include "strata/detail/profile.hpp"
@@ -64,6 +65,7 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
   // from there.
   constexpr int outside_every = 61;
   int until_outside = outside_every;
+  bool deque_had_a_turn = false;
   // Acquire: a root task's results are visible to the thread that leaves because of it.
   while (leave.load(std::memory_order_acquire) == root_task::running) {
     look_around_for(leave);
@@ -73,7 +75,10 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
       owner->take_waived(*this);
     task* t = has_bound() ? next_bound() : nullptr;
     if (t == nullptr) t = ready.pop();
-    if (t == nullptr) t = pop();
+    if (t == nullptr) {
+      deque_had_a_turn = true;
+      t = pop();
+    }
     if (t == nullptr) {
       t = owner->find_work(*this, leave, guest);
       if (t == nullptr) continue;
@@ -90,9 +95,9 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
       until_outside = outside_every;
       if (task* outside = owner->take_injected()) outside->type->run(*outside, *this);
       // Nor may the oldest task of our own wait for ever behind stacks that only yield to each
-      // other.
+      // other. Only then: whoever begins the oldest out of its turn leaves thieves crumbs to steal.
       task* oldest = nullptr;
-      if (!ready.empty() && deque.steal(oldest) == steal_outcome::taken)
+      if (!std::exchange(deque_had_a_turn, false) && deque.steal(oldest) == steal_outcome::taken)
         unmarked(oldest)->type->run(*unmarked(oldest), *this);
     }
   }
