@@ -63,26 +63,30 @@ void shelving::attend(bool attended) {
   attended ? wanted_.add(hunger::shelf) : wanted_.remove(hunger::shelf);
 }
 
-void shelving::fill(detail::worker& w) {
-  if (shelves_ == nullptr || !wanted_.is_for(hunger::shelf)) return;
+bool shelving::fill(detail::worker& w) {
+  if (shelves_ == nullptr || !wanted_.is_for(hunger::shelf)) return false;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   // Whoever holds it is filling the shelf, or taking from it.
-  if (!lock.owns_lock()) return;
+  if (!lock.owns_lock()) return false;
+  bool filled = false;
   while (shelves_->offered() < settings_.offered_max) {
     detail::task* const t = here_.take_travelling_from(w);
     if (t == nullptr) {
       // Something that stays here, or too large, comes first, and will for a while: not every push
       // is to look.
       if (w.deque.has_shared()) attend(false);
-      return;
+      return filled;
     }
     if (!offer(w, t)) {
       here_.run_soon(t);
-      return attend(false);
+      attend(false);
+      return filled;
     }
+    filled = true;
   }
   // Full, unless somebody has taken from it just now, who then tells us.
   attend(false);
+  return filled;
 }
 
 bool shelving::offer(detail::worker& w, detail::task* t) {

@@ -43,8 +43,9 @@ class shelving {
     return shelves_ != nullptr && shelves_->offered() != 0;
   }
 
-  // w shares tasks: some of them go on the shelf, if there is room. By the thread that runs w.
-  void fill(detail::worker& w);
+  // w shares tasks: some of them go on the shelf, if there is room; false: none. By the thread that
+  // runs w.
+  bool fill(detail::worker& w);
 
   // Appends the oldest task of this node's shelf, packed, to a message for `to`. False: none.
   // True: counts.received is to be raised once the message is counted as sent.

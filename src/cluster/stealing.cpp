@@ -228,20 +228,25 @@ bool stealing::send_from_shelf(node_id to) {
 }
 
 void stealing::feed(detail::worker& w) {
+  bool gave = false;
   if (const std::optional<node_id> to = who_is_fed()) {
     if (detail::task* const t = here_.take_travelling_from(w)) {
       fed(*to);
       send_tokens(*to, std::span(&t, 1), w);
+      gave = true;
     }
   }
-  shelf_.fill(w);
+  gave |= shelf_.fill(w);
   // Shelved, then looked for wishes. Partner: on_steal(), which records a wish and then looks at
   // the shelf.
   if (settings_.how != balancing::sender && wanted_.is_for(hunger::wishes)) {
-    if (const std::optional<node_id> to = who_is_fed()) (void)send_from_shelf(*to);
+    if (const std::optional<node_id> to = who_is_fed()) gave |= send_from_shelf(*to);
   }
-  // The next push may have something for the next one.
-  if (wanted_.is_for(hunger::wishes | hunger::shelf)) w.deque.ask();
+  if (!wanted_.is_for(hunger::wishes | hunger::shelf)) return;
+  // The next push may have something for the next one. Where the oldest task stays on this node, not
+  // before that is gone; thieves of this node who take it ask again themselves.
+  const bool blocked = !gave && settings_.how != balancing::sender && w.deque.has_shared();
+  blocked ? w.deque.ask_at_oldest() : w.deque.ask();
 }
 
 std::optional<node_id> stealing::who_is_fed() {

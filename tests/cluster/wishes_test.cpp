@@ -7,6 +7,7 @@
 
 #include "cluster/protocols.hpp"
 #include "sched/frame_depot.hpp"
+#include "strata/detail/fences.hpp"
 
 namespace strata::cluster {
 namespace {
@@ -96,6 +97,28 @@ TEST(wishes, find_what_is_on_the_shelf_already) {
   n.on_shelf = 1;
   n.all.balance.feed(n.worker);
   EXPECT_EQ(n.sent, 2U);
+}
+
+// Tasks that stay on their node must not be shared at every push because another node is hungry.
+TEST(wishes, wait_while_the_oldest_task_stays_here) {
+  if (!detail::asymmetric_fences::available()) GTEST_SKIP() << "every push tends";
+  bare_node n;
+  n.hear_a_wish();
+  detail::split_deque<detail::task>& deque = n.worker.deque;
+  std::array<detail::task, 4> stays{};
+  const auto push = [&](detail::task& t) { return deque.push(deque.next(), &t); };
+  deque.ask();
+  ASSERT_TRUE(push(stays[0]));
+  ASSERT_EQ(deque.tend(), detail::push_outcome::shared);
+  n.all.balance.feed(n.worker);
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 1; i < stays.size(); ++i) EXPECT_FALSE(push(stays[i]));
+    for (std::size_t i = stays.size() - 1; i > 0; --i) EXPECT_EQ(deque.pop(), &stays[i]);
+  }
+  // What comes after the oldest may be for others.
+  EXPECT_EQ(deque.pop(), stays.data());
+  EXPECT_TRUE(deque.asked());
+  EXPECT_TRUE(push(stays[0]));
 }
 
 }  // namespace

@@ -115,6 +115,10 @@ class split_deque {
     return attention_.load(std::memory_order_relaxed) == 0;
   }
 
+  // Who is hungry has no use for the oldest item, and others are only shared behind it: the owner
+  // asks itself again once it is about to take that item back.
+  void ask_at_oldest() noexcept { asks_at_oldest_ = true; }
+
   // ---- anybody
   // ---------------------------------------------------------------------------------------------------------
 
@@ -258,6 +262,10 @@ class split_deque {
       // Take back the newer half of what is shared, so that the next pops are private again.
       index lowered = t + (h - t) / 2;
       if (!swap_split(s, lowered)) continue;
+      if (lowered == t && asks_at_oldest_) {
+        asks_at_oldest_ = false;
+        attention_.store(0, std::memory_order_relaxed);
+      }
       if (tail_.load(std::memory_order_seq_cst) < lowered) return true;
       // Thieves were at the new split. Share everything but item h, whatever a thief that forces
       // makes of the split meanwhile: it is below tail_ until then, so it says nothing about who
@@ -290,6 +298,7 @@ class split_deque {
 
   // Written by the owner alone; thieves read head_ only to force or to see whether to sleep.
   alignas(destructive_bytes) Atomic<index> head_{first};
+  bool asks_at_oldest_ = false;  // the owner's alone
   // Read by the owner at every operation, written seldom: by the owner when it shares, by thieves
   // when they ask or force.
   alignas(destructive_bytes) Atomic<index> split_{first};
