@@ -119,6 +119,12 @@ def _align(workers, quick, folder, root):
             yield Case("align", impl, name, w,
                        (str(program), str(query), str(piece), "--json", "--style", style, "--strata-workers", str(w)),
                        answer="app", units=cells)
+    # What the processors can do at best when all of them are busy.
+    for w in workers:
+        if w > 1:
+            yield Case("align", "serial_copies", name, w,
+                       (str(root / "bench" / "harness" / "side_by_side.py"), str(w), str(program), str(query),
+                        str(piece), "--json", "--style", "serial"), answer="app", units=w * cells)
     parasail = folder / "bin" / "align_bench_parasail"
     if parasail.exists():
         length = 20_000 if quick else 50_000  # six variants of it are tried

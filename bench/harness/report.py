@@ -16,6 +16,7 @@ words = {
     "serial": "serial",
     "serial_unrolled": "serial, recursion inlined by the compiler",
     "strata": "Strata",
+    "serial_copies": "serial, a copy on each processor",
     "strata_fork_join": "Strata, fork-join",
     "strata_fibers": "Strata, fibers",
     "tbb": "oneTBB",
