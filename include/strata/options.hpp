@@ -79,6 +79,11 @@ struct options {
   /// Seconds without progress on any node, while a task waits for fibers, after which every node
   /// prints who waits for what; 0 to 86,400, 0: never. They also print it on signal SIGQUIT.
   unsigned stall_s = 60;
+  /// Networks that the nodes of a job use for sockets, as prefixes separated by commas
+  /// ("10.1.0.0/16,10.2.0.0/16"): each node listens on its interface of each that it is on, two
+  /// nodes talk over the first that they share, and nodes that share none by others. Empty: the one
+  /// on which the launcher reaches them. The same on all nodes.
+  std::string networks{};
   /// Bytes of each TCP socket's buffers, 4 KiB to 64 MiB; 0: the system's choice.
   std::size_t socket_bytes = 0;
   /// How sockets are written: "non-blocking" by whoever sends, or "blocking" by the sender thread.

@@ -138,6 +138,9 @@ constexpr setting settings[] = {
      [](options& o, std::string_view t) {
        o.stall_s = static_cast<unsigned>(parse_whole(t, 0, stall_s_max));
      }},
+    {"networks", "LIST",
+     "networks of the job's sockets, \"10.1.0.0/16,10.2.0.0/16\" (default: the launcher's)",
+     [](options& o, std::string_view t) { o.networks = t; }},
     {"socket-bytes", "SIZE", "buffers of each TCP socket, 4K to 64M (default: the system's)",
      [](options& o, std::string_view t) {
        o.socket_bytes = parse_bytes(t, socket_bytes_min, socket_bytes_max);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -37,10 +38,18 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
       workers_always_look_(reception_ == reception::polling || reception_ == reception::watchdog),
       gone_(nodes_) {
   const launch::job_description& job = line_->job();
-  transports_ = open_transports(*line_, settings_);
-  std::vector<net::transport*> ways;
-  for (const auto& t : transports_) ways.push_back(t.get());
-  links_ = std::make_unique<links>(self_, nodes_, ways);
+  connections joined = open_transports(*line_, settings_);
+  transports_ = std::move(joined.transports);
+  std::vector<net::transport*> all;
+  for (const auto& t : transports_) all.push_back(t.get());
+  links_ = std::make_unique<links>(self_, all, joined.ways);
+  is_gateway_ = joined.ways.is_gateway();
+  for (unsigned n = 0; n < nodes_; ++n) {
+    if (n != self_) farthest_first_.push_back(static_cast<node_id>(n));
+  }
+  std::stable_sort(farthest_first_.begin(), farthest_first_.end(), [&](node_id a, node_id b) {
+    return joined.ways.to(a).hops > joined.ways.to(b).hops;
+  });
 
   stealing_settings s;
   s.how = settings.balancing == "sender"     ? balancing::sender
@@ -119,6 +128,10 @@ std::string engine::describe() const {
       reached += n != self_ && links_->way_to(static_cast<node_id>(n)) == t.get() ? 1 : 0;
     text += ", " + std::to_string(reached) + " by " + t->about().name;
   }
+  unsigned far = 0;
+  for (unsigned n = 0; n < nodes_; ++n)
+    far += n != self_ && links_->way_to(static_cast<node_id>(n)) == nullptr ? 1 : 0;
+  if (far != 0) text += ", " + std::to_string(far) + " by other nodes";
   return text;
 }
 
@@ -139,10 +152,11 @@ std::string engine::statistics_text() const {
   return "strata: " + describe() + "\n  sent " + number(all.messages_out) + " messages, " +
          number(all.bytes_out) + " bytes, " + number(all.writes) + " writes, " + number(all.wakes) +
          " wakes; received " + number(all.messages_in) + " messages, " + number(all.bytes_in) +
-         " bytes\n  tokens from other nodes " + number(s.taken) + ", to other nodes " +
-         number(s.given) + "; asked " + number(s.asked) + ", refused " + number(s.refused) +
-         ", lifelines " + number(s.lifelines) + "\n  shelf: offered " + number(shelf.offered) +
-         ", taken back " + number(shelf.taken_back) + ", passed on " + number(shelf.passed_on) +
+         " bytes" + (links_->forwarded() != 0 ? "; forwarded " + number(links_->forwarded()) : "") +
+         "\n  tokens from other nodes " + number(s.taken) + ", to other nodes " + number(s.given) +
+         "; asked " + number(s.asked) + ", refused " + number(s.refused) + ", lifelines " +
+         number(s.lifelines) + "\n  shelf: offered " + number(shelf.offered) + ", taken back " +
+         number(shelf.taken_back) + ", passed on " + number(shelf.passed_on) +
          "; taken from others' " + number(shelf.taken) + "\n";
 }
 
@@ -165,20 +179,23 @@ void engine::finish() {
   wait_until_quiet();
   stopping_.store(true, std::memory_order_seq_cst);
   broadcast(kind::stop, {});
-  {
-    // Whoever closes a connection with something unread in it may destroy what the other has not
-    // read yet, so we are the last to go.
-    std::unique_lock lock(ending_mutex_);
-    ended_.wait_for(lock, goodbye_limit, [this] {
-      if (broken_.load(std::memory_order_seq_cst)) return true;  // they go as they can
-      for (unsigned n = 0; n < nodes_; ++n) {
-        if (n != self_ && !gone_[n]) return false;
-      }
-      return true;
-    });
-    gave_up_waiting_ = true;
-  }
+  // Whoever closes a connection with something unread in it may destroy what the other has not
+  // read yet, so we are the last to go.
+  wait_for_goodbyes();
   stop_threads();
+}
+
+// Of all but node 0, which waits for everybody and says none.
+void engine::wait_for_goodbyes() {
+  std::unique_lock lock(ending_mutex_);
+  ended_.wait_for(lock, goodbye_limit, [this] {
+    if (broken_.load(std::memory_order_seq_cst)) return true;  // they go as they can
+    for (unsigned n = 1; n < nodes_; ++n) {
+      if (n != self_ && !gone_[n]) return false;
+    }
+    return true;
+  });
+  gave_up_waiting_ = true;
 }
 
 int engine::serve() {
@@ -190,6 +207,8 @@ int engine::serve() {
   }
   stopping_.store(true, std::memory_order_seq_cst);
   broadcast(kind::goodbye, {});
+  // What others still have to say to each other comes by here.
+  if (is_gateway_) wait_for_goodbyes();
   stop_threads();
   return how == ending::stopped ? 0 : 1;
 }
@@ -246,9 +265,8 @@ void engine::post(node_id to, kind k, std::span<const std::byte> head,
 }
 
 void engine::broadcast(kind k, std::span<const std::byte> payload) {
-  for (unsigned n = 0; n < nodes_; ++n) {
-    const auto to = static_cast<node_id>(n);
-    if (to != self_ && !links_->is_lost(to)) links_->post(to, k, payload, {});
+  for (const node_id to : farthest_first_) {
+    if (!links_->is_lost(to)) links_->post(to, k, payload, {});
   }
 }
 

@@ -109,6 +109,8 @@ class engine final : public mailer,
   // Handles what has arrived; the caller holds inbox_.
   std::size_t poll_all();
   void handle(node_id from, kind k, std::span<const std::byte> payload);
+  void pass_on(node_id from, std::span<const std::byte> payload);
+  void wait_for_goodbyes();
   void end(ending how) noexcept;
   void broadcast(kind k, std::span<const std::byte> payload);
   void settle_failure();
@@ -124,6 +126,8 @@ class engine final : public mailer,
 
   std::vector<std::unique_ptr<net::transport>> transports_;
   std::unique_ptr<links> links_;
+  std::vector<node_id> farthest_first_;  // all others; what is said to them goes by the nearer ones
+  bool is_gateway_ = false;              // messages between others may come by here
   std::unique_ptr<protocols> protocols_;
 
   // One thread at a time handles messages: a receiver, or a worker that has nothing else to do.

@@ -92,9 +92,9 @@ void engine::keep_in_touch() {
 
 bool engine::everybody_is_gone() {
   const std::lock_guard lock(ending_mutex_);
-  // Only node 0 waits for the others; they may go as soon as they have said so.
-  if (self_ != 0 || gave_up_waiting_) return true;
-  for (unsigned n = 0; n < nodes_; ++n) {
+  // Only node 0 and gateways wait for the others, who may go as soon as they have said so.
+  if ((self_ != 0 && !is_gateway_) || gave_up_waiting_) return true;
+  for (unsigned n = 1; n < nodes_; ++n) {
     if (n != self_ && !gone_[n]) return false;
   }
   return true;

@@ -37,10 +37,12 @@ void engine::on_message(const net::header& h, std::span<const std::byte> payload
 
 void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
   // Once a node is lost, what the others still send may be for frames that are being unwound.
-  if (broken_.load(std::memory_order_relaxed) && k < kind::failed) return;
+  if (broken_.load(std::memory_order_relaxed) && k < kind::failed && k != kind::forward) return;
   if (protocols_->on_message(from, k, payload)) return;
   reader r(payload);
   switch (k) {
+    case kind::forward:
+      return pass_on(from, payload);
     case kind::failed: {
       {
         const std::lock_guard lock(ending_mutex_);
@@ -73,6 +75,26 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
     default:
       throw malformed("a message of no kind that there is");
   }
+}
+
+// For us, or for somebody further on.
+void engine::pass_on(node_id from, std::span<const std::byte> payload) {
+  reader r(payload);
+  auto what = r.take<forwarded_head>();
+  if (what.source >= nodes_ || what.destination >= nodes_ || what.source == self_ ||
+      what.kind == static_cast<net::message_kind>(kind::forward))
+    throw malformed("something to forward that nobody can have sent");
+  if (what.destination == self_) {
+    net::header h{};
+    h.kind = what.kind;
+    h.source = what.source;
+    return on_message(h, r.take_rest());
+  }
+  if (++what.hops >= nodes_)
+    throw malformed("a message from node " + std::to_string(what.source) + " to node " +
+                    std::to_string(what.destination) + " that goes in a circle by node " +
+                    std::to_string(from));
+  links_->forward(what, r.take_rest());
 }
 
 std::size_t engine::poll_all() {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that nodes say to each other. The numbers are part of the wire version.
 #pragma once
+#include <cstddef>
+#include <cstdint>
+
 #include "net/wire.hpp"
 
 namespace strata::cluster {
@@ -37,6 +40,9 @@ enum class kind : net::message_kind {
   passive = 33,  // wave, sent, received
   settled = 34,  // nothing moves anywhere since a computation failed
 
+  // Between nodes that share no network (links.cpp): a forwarded_head and what it is about.
+  forward = 40,
+
   // The job (lifecycle.cpp).
   failed = 48,     // an exception left a fiber: node, text
   stop = 49,       // the program has ended
@@ -45,5 +51,16 @@ enum class kind : net::message_kind {
   report = 53,     // print who waits for what
   goodbye = 52,    // the sender ends on purpose, after `stop`
 };
+
+// What travels with a message to a node that is no neighbour.
+struct forwarded_head {
+  net::message_kind kind;
+  node_id source;       // who made it
+  node_id destination;  // final
+  std::uint16_t hops;   // how often it was forwarded
+};
+
+// What one message may carry. Larger things are cut up above.
+inline constexpr std::size_t message_bytes_max = net::payload_bytes_max - sizeof(forwarded_head);
 
 }  // namespace strata::cluster

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/links.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "net/causality.hpp"
 #include "strata/detail/check.hpp"
 
@@ -21,13 +24,16 @@ net::header header_of(node_id from, node_id to, kind k) {
 
 }  // namespace
 
-links::links(node_id self, node_id nodes, std::vector<net::transport*> transports) : self_(self) {
-  for (unsigned i = 0; i < nodes; ++i) {
+links::links(node_id self, const std::vector<net::transport*>& transports, const routes& ways)
+    : self_(self) {
+  for (unsigned i = 0; i < ways.nodes(); ++i) {
+    const auto node = static_cast<node_id>(i);
     auto p = std::make_unique<peer>();
+    p->next = ways.to(node).next;
     for (net::transport* const t : transports) {
-      if (p->way == nullptr && t->reaches(static_cast<node_id>(i))) p->way = t;
+      if (p->way == nullptr && p->next == node && t->reaches(node)) p->way = t;
     }
-    STRATA_CHECK(i == self || p->way != nullptr, i, self);
+    STRATA_CHECK(node == self || p->next != node || p->way != nullptr, i, self);
     peers_.push_back(std::move(p));
   }
 }
@@ -35,6 +41,23 @@ links::links(node_id self, node_id nodes, std::vector<net::transport*> transport
 void links::post(node_id to, kind k, std::span<const std::byte> head,
                  std::span<const std::byte> body) {
   STRATA_CHECK(to != self_ && to < peers_.size(), to, self_);
+  const node_id next = peers_[to]->next;
+  if (next == to) [[likely]]
+    return send(to, k, head, body);
+  const forwarded_head what{static_cast<net::message_kind>(k), self_, to, 0};
+  std::vector<std::byte> both(sizeof what + head.size());
+  std::memcpy(both.data(), &what, sizeof what);
+  std::copy(head.begin(), head.end(), both.begin() + sizeof what);
+  send(next, kind::forward, both, body);
+}
+
+void links::forward(const forwarded_head& what, std::span<const std::byte> payload) {
+  forwarded_.fetch_add(1, std::memory_order_relaxed);
+  send(peers_[what.destination]->next, kind::forward, std::as_bytes(std::span(&what, 1)), payload);
+}
+
+void links::send(node_id to, kind k, std::span<const std::byte> head,
+                 std::span<const std::byte> body) {
   const net::leaving_message message(body);
   peer& p = *peers_[to];
   if (!p.queueing.load(std::memory_order_acquire)) [[likely]] {
@@ -62,14 +85,14 @@ void links::post(node_id to, kind k, std::span<const std::byte> head,
 }
 
 bool links::is_congested(node_id to) const noexcept {
-  const peer& p = *peers_[to];
+  const peer& p = *peers_[peers_[to]->next];
   return p.queued_bytes.load(std::memory_order_relaxed) > queued_bytes_max &&
          !p.lost.load(std::memory_order_relaxed);
 }
 
 void links::wait_for_room(node_id to) {
   if (!is_congested(to)) return;
-  peer& p = *peers_[to];
+  peer& p = *peers_[peers_[to]->next];
   std::unique_lock lock(p.mutex);
   p.room.wait(lock, [&] { return !is_congested(to); });
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/routes.hpp"
 #include "cluster/surroundings.hpp"
 #include "net/transport.hpp"
 
@@ -21,10 +22,13 @@ namespace strata::cluster {
 
 class links {
  public:
-  // The first transport that reaches a node carries what is sent there.
-  links(node_id self, node_id nodes, std::vector<net::transport*> transports);
+  // The first transport that reaches the next node on a way carries what is sent there.
+  links(node_id self, const std::vector<net::transport*>& transports, const routes& ways);
 
   void post(node_id to, kind k, std::span<const std::byte> head, std::span<const std::byte> body);
+  // What has come from another node and is for a third one: on to the next on its way, in the order
+  // in which it came.
+  void forward(const forwarded_head& what, std::span<const std::byte> payload);
 
   // True while more is queued for that node than it should be.
   [[nodiscard]] bool is_congested(node_id to) const noexcept;
@@ -42,7 +46,11 @@ class links {
 
   void on_lost(node_id node);
   [[nodiscard]] bool is_lost(node_id node) const noexcept;
+  // Null: that node is no neighbour.
   [[nodiscard]] net::transport* way_to(node_id node) const noexcept { return peers_[node]->way; }
+  [[nodiscard]] std::uint64_t forwarded() const noexcept {
+    return forwarded_.load(std::memory_order_relaxed);
+  }
 
  private:
   struct queued {
@@ -50,7 +58,8 @@ class links {
     std::vector<std::byte> payload;
   };
   struct peer {
-    net::transport* way = nullptr;
+    net::transport* way = nullptr;  // null: it is reached by others
+    node_id next = 0;               // on the way there; itself if it is a neighbour
     std::mutex mutex;
     std::condition_variable room;
     std::deque<queued> queue;
@@ -59,11 +68,14 @@ class links {
     std::atomic<bool> queueing{false};
     std::atomic<bool> lost{false};
   };
+  void send(node_id neighbour, kind k, std::span<const std::byte> head,
+            std::span<const std::byte> body);
   // True when nothing is left that could be sent now.
   bool send_queued(node_id to, peer& p);
 
   const node_id self_;
   std::vector<std::unique_ptr<peer>> peers_;  // index: node
+  std::atomic<std::uint64_t> forwarded_{0};
   std::atomic<bool> stopping_{false};
 };
 

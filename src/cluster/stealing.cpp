@@ -13,7 +13,7 @@ constexpr std::uint32_t batch_max = 32;
 constexpr unsigned attempts_max = 4;
 // A sender that is not asked sends at most so often.
 constexpr std::int64_t unasked_every_ns = 50'000;
-constexpr std::size_t answer_bytes_max = net::payload_bytes_max / 2;
+constexpr std::size_t answer_bytes_max = message_bytes_max / 2;
 
 struct steal_request {
   std::uint32_t batch;
@@ -243,8 +243,8 @@ void stealing::feed(detail::worker& w) {
     if (const std::optional<node_id> to = who_is_fed()) gave |= send_from_shelf(*to);
   }
   if (!wanted_.is_for(hunger::wishes | hunger::shelf)) return;
-  // The next push may have something for the next one. Where the oldest task stays on this node, not
-  // before that is gone; thieves of this node who take it ask again themselves.
+  // The next push may have something for the next one. Where the oldest task stays on this node,
+  // not before that is gone; thieves of this node who take it ask again themselves.
   const bool blocked = !gave && settings_.how != balancing::sender && w.deque.has_shared();
   blocked ? w.deque.ask_at_oldest() : w.deque.ask();
 }

@@ -22,7 +22,7 @@ class mailer {
   [[nodiscard]] virtual node_id nodes() const noexcept = 0;
 
   // The payload is the concatenation of head and body, copied before the call returns; at most
-  // net::payload_bytes_max. Messages of one thread to one node arrive in order. Never blocks: what
+  // message_bytes_max. Messages of one thread to one node arrive in order. Never blocks: what
   // the receiver has no room for waits in a queue.
   virtual void post(node_id to, kind k, std::span<const std::byte> head,
                     std::span<const std::byte> body = {}) = 0;

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/transports.hpp"
 
+#include <algorithm>
+#include <optional>
+#include <sstream>
+#include <string>
+
 #include "launch/build_id.hpp"
+#include "launch/own_address.hpp"
 #include "net/shm/shm_transport.hpp"
 #include "net/tcp/mesh.hpp"
 #include "net/tcp/tcp_transport.hpp"
@@ -58,33 +64,95 @@ std::unique_ptr<net::transport> open_ucx(launch::control_line&, const std::strin
 }
 #endif
 
+// ---- several networks ----
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::stringstream text(list);
+  for (std::string one; std::getline(text, one, ',');) parts.push_back(one);
+  return parts;
+}
+
+// This node's listeners on the networks that it is on, and where they are.
+struct entrance {
+  std::vector<net::tcp::listener> listeners;
+  launch::address where;
+};
+entrance open_doors(const launch::job_description& job, const std::string& networks,
+                    std::size_t buffer_bytes) {
+  entrance e;
+  if (networks.empty()) {
+    e.listeners.emplace_back(job.bind_address, 0, buffer_bytes);
+    e.where = e.listeners.back().address();
+    return e;
+  }
+  const std::vector<launch::network_address> own = launch::own_addresses();
+  for (const std::string& network : split(networks)) {
+    launch::address::door& d = e.where.doors.emplace_back();
+    const auto mine = launch::address_within(own, network);
+    if (!mine) continue;
+    e.listeners.emplace_back(mine->numeric, 0, buffer_bytes);
+    const launch::address there = e.listeners.back().address();
+    d = {there.host, there.port, mine->megabits};
+  }
+  return e;
+}
+
+// Nominal, in ns, for a message of 4 KiB: what matters is which of two ways is better.
+constexpr std::int64_t by_memory_ns = 1'000;
+constexpr std::int64_t by_socket_ns = 10'000;
+constexpr std::int64_t usual_megabits = 10'000;
+
+std::int64_t cost_over(const launch::address::door& a, const launch::address::door& b) {
+  const auto rate = [](const launch::address::door& d) {
+    return d.megabits != 0 ? std::int64_t{d.megabits} : usual_megabits;
+  };
+  return by_socket_ns + std::int64_t{4096} * 8 * 1000 / std::min(rate(a), rate(b));
+}
+
+// The cheapest network that two nodes share; of equal ones the first. Null: none.
+struct shared_network {
+  const launch::address::door* other = nullptr;
+  std::int64_t cost_ns = 0;
+};
+shared_network choose_network(const launch::address& one, const launch::address& other) {
+  shared_network best;
+  for (std::size_t i = 0; i < std::min(one.doors.size(), other.doors.size()); ++i) {
+    if (one.doors[i].port == 0 || other.doors[i].port == 0) continue;
+    const std::int64_t cost = cost_over(one.doors[i], other.doors[i]);
+    if (best.other == nullptr || cost < best.cost_ns) best = {&other.doors[i], cost};
+  }
+  return best;
+}
+
 }  // namespace
 
-std::vector<std::unique_ptr<net::transport>> open_transports(launch::control_line& line,
-                                                             const options& settings) {
+connections open_transports(launch::control_line& line, const options& settings) {
   const launch::job_description& job = line.job();
+  const auto is_here = [&](unsigned n) { return job.host_of.at(n) == job.host_of.at(job.node); };
   std::vector<net::node_id> on_this_host;
   for (unsigned n = 0; n < job.nodes; ++n) {
-    if (job.host_of.at(n) == job.host_of.at(job.node))
-      on_this_host.push_back(static_cast<net::node_id>(n));
+    if (is_here(n)) on_this_host.push_back(static_cast<net::node_id>(n));
   }
   const bool by_ucx = job.transport == transport_choice::ucx && job.nodes > 1;
   const bool by_memory =
       (job.transport == transport_choice::automatic || job.transport == transport_choice::shm) &&
       job.shared_memory >= 0 && on_this_host.size() > 1;
   const bool by_tcp = !by_memory || on_this_host.size() < job.nodes;
+  if (by_ucx && !settings.networks.empty())
+    throw user_error("networks: UCX chooses its networks itself; see UCX_NET_DEVICES");
 
-  std::vector<std::unique_ptr<net::transport>> opened;
+  connections opened{{}, routes(job.node, job.nodes)};
   if (by_memory) {
     net::shm::settings s;
     s.memory = job.shared_memory;
     s.self = job.node;
     s.nodes = on_this_host;
-    opened.push_back(std::make_unique<net::shm::shm_transport>(s));
+    opened.transports.push_back(std::make_unique<net::shm::shm_transport>(s));
   }
   const std::string build = launch::build_id();
   if (by_ucx) {
-    opened.push_back(open_ucx(line, build, on_this_host.size() == job.nodes));
+    opened.transports.push_back(open_ucx(line, build, on_this_host.size() == job.nodes));
     return opened;
   }
   if (!by_tcp || job.nodes == 1) {
@@ -93,16 +161,38 @@ std::vector<std::unique_ptr<net::transport>> open_transports(launch::control_lin
   }
   const net::tcp::options o = socket_options(settings);
   const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
-  net::tcp::listener door(job.bind_address, 0, o.socket_buffer_bytes);
-  std::vector<launch::address> directory = line.exchange(door.address(), build);
+  const entrance door = open_doors(job, settings.networks, o.socket_buffer_bytes);
+  std::vector<launch::address> directory = line.exchange(door.where, build);
+  if (!settings.networks.empty()) {
+    const auto cost = [&](node_id a, node_id b) -> std::optional<std::int64_t> {
+      if (by_memory && job.host_of.at(a) == job.host_of.at(b)) return by_memory_ns;
+      const shared_network shared = choose_network(directory[a], directory[b]);
+      return shared.other != nullptr ? std::optional(shared.cost_ns) : std::nullopt;
+    };
+    opened.ways = routes(job.node, job.nodes, cost);
+    if (const auto out = opened.ways.unreachable())
+      throw user_error("networks: no way leads from node " + std::to_string(job.node) +
+                       " to node " + std::to_string(*out) + " over " + settings.networks +
+                       ": name a network that both are on, or one that joins theirs");
+    const launch::address mine = directory[job.node];
+    for (launch::address& a : directory) {
+      const shared_network shared = choose_network(mine, a);
+      a.port = 0;
+      if (shared.other == nullptr) continue;
+      const launch::address::door at = *shared.other;
+      a.host = at.host;
+      a.port = at.port;
+    }
+  }
   if (by_memory) {
     for (const net::node_id n : on_this_host) directory.at(n).port = 0;
   }
   net::tcp::mesh_options mesh;
   mesh.socket_buffer_bytes = o.socket_buffer_bytes;
-  auto sockets =
-      net::tcp::connect_mesh(net::tcp::identity_in(job, build), door, directory, deadline, mesh);
-  opened.push_back(std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o));
+  auto sockets = net::tcp::connect_mesh(net::tcp::identity_in(job, build), door.listeners,
+                                        directory, deadline, mesh);
+  opened.transports.push_back(
+      std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o));
   return opened;
 }
 

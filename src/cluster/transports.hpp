@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which transports a node uses: shared memory to the nodes of its own host, TCP to all others; or
-// UCX to all.
+// UCX to all. Where the user names several networks, TCP goes over those that two nodes share.
 #pragma once
 #include <memory>
 #include <vector>
 
+#include "cluster/routes.hpp"
 #include "launch/job.hpp"
 #include "net/transport.hpp"
 #include "strata/options.hpp"
 
 namespace strata::cluster {
 
-// Opens them and connects; blocks until every node of the job is there. The fastest first. Throws
-// strata::error.
-std::vector<std::unique_ptr<net::transport>> open_transports(launch::control_line& line,
-                                                             const options& settings);
+struct connections {
+  std::vector<std::unique_ptr<net::transport>> transports;  // the fastest first
+  routes ways;
+};
+
+// Opens them and connects; blocks until every node of the job is there. Throws strata::error;
+// user_error when the networks leave a node out.
+connections open_transports(launch::control_line& line, const options& settings);
 
 }  // namespace strata::cluster

@@ -49,6 +49,14 @@ struct address {
   std::string host{};  // numeric
   std::uint16_t port = 0;
   std::string worker{};  // what UCX calls an address; empty: this node does not use it
+  // Where it listens on each of the networks that the user has named, in their order; port 0: it is
+  // not on that one. Empty: at `host`.
+  struct door {
+    std::string host{};
+    std::uint16_t port = 0;
+    std::uint32_t megabits = 0;  // a second, of the interface; 0: unknown
+  };
+  std::vector<door> doors{};
 };
 
 // A node's end of the line. One thread calls exchange(); after that one thread calls wait().

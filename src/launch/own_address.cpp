@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -68,6 +69,22 @@ bool begins_alike(const std::vector<std::uint8_t>& a, const std::vector<std::uin
   return true;
 }
 
+const network_address* first_alike(const std::vector<network_address>& all,
+                                   const std::vector<std::uint8_t>& wanted, unsigned count) {
+  for (const network_address& one : all) {
+    const auto bits = bits_of(one.numeric);
+    if (bits && begins_alike(*bits, wanted, count)) return &one;
+  }
+  return nullptr;
+}
+
+// What the driver says; virtual interfaces mostly do not know.
+std::uint32_t megabits_of(const std::string& interface) {
+  std::int64_t speed = 0;
+  std::ifstream("/sys/class/net/" + interface + "/speed") >> speed;
+  return speed > 0 && speed <= UINT32_MAX ? static_cast<std::uint32_t>(speed) : 0;
+}
+
 std::string all_of(const std::vector<network_address>& all) {
   std::string text;
   for (const network_address& one : all) {
@@ -91,7 +108,8 @@ std::vector<network_address> own_addresses() {
     const std::string numeric = to_numeric(one->ifa_addr);
     // One that is good on one link only would have to be told with the link's name.
     if (numeric.empty() || numeric.find('%') != std::string::npos) continue;
-    all.push_back({one->ifa_name, numeric, (one->ifa_flags & IFF_LOOPBACK) != 0});
+    all.push_back(
+        {one->ifa_name, numeric, (one->ifa_flags & IFF_LOOPBACK) != 0, megabits_of(one->ifa_name)});
   }
   // An address of the older kind works everywhere.
   std::stable_partition(all.begin(), all.end(), [](const network_address& one) {
@@ -120,11 +138,24 @@ std::string chosen_address(const std::vector<network_address>& all, const std::s
       throw refuse(words + ": " + problem.what());
     }
   }
-  for (const network_address& one : all) {
-    const auto bits = bits_of(one.numeric);
-    if (bits && begins_alike(*bits, *wanted, count)) return one.numeric;
-  }
+  if (const network_address* const one = first_alike(all, *wanted, count)) return one->numeric;
   throw refuse("no interface has " + words);
+}
+
+std::optional<network_address> address_within(const std::vector<network_address>& all,
+                                              const std::string& network) {
+  const auto slash = network.find('/');
+  const auto wanted = bits_of(network.substr(0, slash));
+  if (!wanted || slash == std::string::npos)
+    throw user_error("networks: '" + network + "' is no network such as 10.1.0.0/16");
+  try {
+    const auto count =
+        static_cast<unsigned>(parse_whole(network.substr(slash + 1), 1, 8 * wanted->size()));
+    const network_address* const one = first_alike(all, *wanted, count);
+    return one != nullptr ? std::optional(*one) : std::nullopt;
+  } catch (const user_error& problem) {
+    throw user_error("networks: " + network + ": " + problem.what());
+  }
 }
 
 std::string reachable_address(const std::vector<network_address>& all,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a node of a job of several hosts listens, when nobody else has decided.
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@ struct network_address {
   std::string interface;
   std::string numeric;
   bool loopback = false;
+  std::uint32_t megabits = 0;  // a second; 0: the system does not say
 };
 
 // Those of this host's interfaces that are up, in the system's order.
@@ -18,6 +21,10 @@ std::vector<network_address> own_addresses();
 // The one of `all` that the user's words mean: an address, a network ("10.1.0.0/16") or an
 // interface. Throws user_error when there is none.
 std::string chosen_address(const std::vector<network_address>& all, const std::string& words);
+
+// The first of `all` within a network ("10.1.0.0/16"). Throws user_error when that is none.
+std::optional<network_address> address_within(const std::vector<network_address>& all,
+                                              const std::string& network);
 
 // Where the nodes of other hosts reach this one if nobody says more: what the host's own name
 // stands for (`by_name`, several or none) if it is one of ours, else our first address; never a

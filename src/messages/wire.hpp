@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "net/wire.hpp"
+#include "cluster/kinds.hpp"
 
 namespace strata::messages {
 
@@ -49,7 +49,7 @@ struct closed_head {
 
 // Larger messages stay with their sender until they are matched.
 inline constexpr std::size_t eager_bytes_max = std::size_t{16} << 10;
-static_assert(eager_bytes_max + sizeof(message_head) <= net::payload_bytes_max);
+static_assert(eager_bytes_max + sizeof(message_head) <= cluster::message_bytes_max);
 // What one node may send to an endpoint before that is received. Each message counts as its bytes
 // and as what is kept of it besides. Within the reserve a message leaves its bytes at home, however
 // small it is, and so can still be found by its source and tag.
@@ -60,6 +60,6 @@ inline constexpr std::uint32_t charge_for_message = 64;
 // Room is given back when this much of it has been received.
 inline constexpr std::uint32_t give_back_bytes = 16U << 10;
 
-inline constexpr std::size_t piece_bytes_max = net::payload_bytes_max - sizeof(piece_head);
+inline constexpr std::size_t piece_bytes_max = cluster::message_bytes_max - sizeof(piece_head);
 
 }  // namespace strata::messages

@@ -19,9 +19,9 @@ using message_kind = std::uint16_t;
 struct header {
   std::uint32_t length;  // bytes of payload that follow
   message_kind kind;
-  node_id source;          // who made the message, not who forwards it
-  node_id destination;     // final
-  std::uint16_t hops;      // how often it was forwarded
+  node_id source;       // of this hop; what is forwarded says more in its payload
+  node_id destination;  // of this hop
+  std::uint16_t unused;
   std::uint32_t sequence;  // counts the messages from source to destination
 };
 static_assert(sizeof(header) == 16 && std::is_trivially_copyable_v<header>);

@@ -37,4 +37,75 @@ TEST_F(jobs_on, hear_of_a_killed_node) {
   EXPECT_EQ(c.processes_left(), 0);
 }
 
+// Each host shares a network with the one before it and with the next one, and no other: what the
+// first says to the last goes by the two between.
+class chain_of_hosts : public four_hosts {
+ protected:
+  void SetUp() override {
+    four_hosts::SetUp();
+    for (int h = 1; !IsSkipped() && h < 4; ++h) {
+      const std::string cable = "cable" + std::to_string(h);
+      if (!shell("ip -n " + address(h) + " link add " + cable + " type veth peer name " + cable +
+                 " netns " + address(h + 1)) ||
+          !put_on(h, cable) || !put_on(h + 1, cable))
+        GTEST_SKIP() << "this system does not let us lay cables between namespaces";
+    }
+  }
+  static bool shell(const std::string& line) { return launch_test::shell(line); }
+  static bool put_on(int host, const std::string& cable) {
+    return shell("ip -n " + address(host) + " addr add 192.168." + cable.substr(5) + "." +
+                 std::to_string(host) + "/24 dev " + cable) &&
+           shell("ip -n " + address(host) + " link set " + cable + " up");
+  }
+  static constexpr const char* all_networks =
+      "--strata-networks=192.168.1.0/24,192.168.2.0/24,192.168.3.0/24";
+
+  static void run(const std::string& nodes, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), all_networks);
+    command c(launch_test::run({"-n", nodes, "--host", all_hosts()}, arguments), from_hub());
+    EXPECT_EQ(c.wait(), 0) << c.err();
+    EXPECT_EQ(c.out(), "ok\n") << c.err();
+    EXPECT_EQ(c.processes_left(), 0);
+  }
+};
+
+TEST_F(chain_of_hosts, spreads_tokens_and_blocks) {
+  run("4", {"tokens"});
+  run("4", {"blocks"});
+  // Two nodes on each host: every second hop is shared memory.
+  run("8", {"flood"});
+}
+
+TEST_F(chain_of_hosts, calls_and_hears_of_failures) {
+  run("4", {"calls"});
+  run("4", {"fiber-exceptions"});
+}
+
+TEST_F(chain_of_hosts, says_what_it_forwards) {
+  command c(launch_test::run({"-n", "4", "--host", all_hosts()},
+                             {all_networks, "--strata-stats", "blocks"}),
+            from_hub());
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_NE(c.err().find("node 1 of 4, 2 by tcp, 1 by other nodes"), std::string::npos) << c.err();
+  EXPECT_NE(c.err().find("; forwarded "), std::string::npos) << c.err();
+}
+
+TEST_F(chain_of_hosts, hears_of_a_lost_gateway) {
+  command c(launch_test::run({"-n", "4", "--host", all_hosts()}, {all_networks, "kill"}),
+            from_hub());
+  EXPECT_NE(c.wait(), 0);
+  EXPECT_NE(c.out().find("caught: node 1 is lost"), std::string::npos) << c.out();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_F(chain_of_hosts, names_a_node_that_no_way_leads_to) {
+  command c(launch_test::run({"-n", "4", "--host", all_hosts()},
+                             {"--strata-networks=192.168.1.0/24,192.168.2.0/24", "tokens"}),
+            from_hub());
+  EXPECT_NE(c.wait(), 0);
+  // The first that notices says so, and the job ends with it.
+  EXPECT_NE(c.out().find("no way leads from node "), std::string::npos) << c.out();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
 }  // namespace

@@ -47,7 +47,7 @@ class tcp_mesh : public testing::Test {
   std::future<sockets> join(node_id n, std::int64_t limit_ns = patience_ns) {
     return std::async(std::launch::async, [this, n, limit_ns] {
       member& m = members_[n];
-      return tcp::connect_mesh(m.me, *m.at, directory_, os::now_ns() + limit_ns, m.options);
+      return tcp::connect_mesh(m.me, {&*m.at, 1}, directory_, os::now_ns() + limit_ns, m.options);
     });
   }
   static std::string failure_of(std::future<sockets>& f) {
@@ -211,7 +211,7 @@ TEST_F(tcp_mesh, another_key_is_refused_and_the_job_goes_on) {
   tcp::identity wrong = members_[1].me;
   wrong.key[5] ^= 1;
   try {
-    tcp::connect_mesh(wrong, *members_[1].at, directory_, os::now_ns() + patience_ns, {});
+    tcp::connect_mesh(wrong, {&*members_[1].at, 1}, directory_, os::now_ns() + patience_ns, {});
     ADD_FAILURE() << "joined";
   } catch (const error& e) {
     EXPECT_NE(std::string(e.what()).find("is that a node of this job?"), std::string::npos);
@@ -228,7 +228,7 @@ TEST_F(tcp_mesh, another_build_hears_why_and_the_job_goes_on) {
   tcp::identity wrong = members_[1].me;
   wrong.build_id = "ffff";
   try {
-    tcp::connect_mesh(wrong, *members_[1].at, directory_, os::now_ns() + patience_ns, {});
+    tcp::connect_mesh(wrong, {&*members_[1].at, 1}, directory_, os::now_ns() + patience_ns, {});
     ADD_FAILURE() << "joined";
   } catch (const user_error& e) {
     EXPECT_NE(std::string(e.what()).find("runs another build (0123abcd), this node ffff"),

@@ -64,8 +64,9 @@ struct conversation {
 
 class mesh {
  public:
-  mesh(const identity& me, const listener& at, const std::vector<launch::address>& directory,
-       std::int64_t deadline_ns, const mesh_options& options)
+  mesh(const identity& me, std::span<const listener> at,
+       const std::vector<launch::address>& directory, std::int64_t deadline_ns,
+       const mesh_options& options)
       : me_(me),
         at_(at),
         directory_(directory),
@@ -120,7 +121,9 @@ class mesh {
 
   void wait() {
     polled_.clear();
-    if (now_ns_ >= listen_again_ns_) polled_.push_back({at_.get(), POLLIN, 0});
+    if (now_ns_ >= listen_again_ns_) {
+      for (const listener& door : at_) polled_.push_back({door.get(), POLLIN, 0});
+    }
     const std::size_t first_ours = polled_.size();
     std::int64_t until_ns = deadline_ns_;
     if (first_ours == 0) until_ns = std::min(until_ns, listen_again_ns_);
@@ -150,7 +153,9 @@ class mesh {
     for (node_id n = 0; n < me_.node; ++n) {
       if (nodes_[n].ours && polled_[i++].revents != 0) advance_ours(n);
     }
-    if (first_ours == 1 && polled_[0].revents != 0) accept_all();
+    for (std::size_t door = 0; door < first_ours; ++door) {
+      if (polled_[door].revents != 0) accept_all(at_[door]);
+    }
   }
 
   void advance_ours(node_id n) {
@@ -198,12 +203,12 @@ class mesh {
     o.next_ns = now_ns_ + (first_pause_ns << (o.attempts - 1));
   }
 
-  void accept_all() {
+  void accept_all(const listener& door) {
     // Few at a time: who connects faster than we accept must not push out those who are talking.
     const std::size_t at_once = std::max<std::size_t>(options_.strangers_max / 16, 1);
     for (std::size_t i = 0; i < at_once; ++i) {
       std::string from;
-      os::descriptor s = accept_from(at_.get(), from);
+      os::descriptor s = accept_from(door.get(), from);
       if (!s) {
         if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
         // Make room and look again soon; the listening socket would report it without end.
@@ -279,7 +284,7 @@ class mesh {
   }
 
   const identity& me_;
-  const listener& at_;
+  const std::span<const listener> at_;
   const std::vector<launch::address>& directory_;
   const std::int64_t deadline_ns_;
   const mesh_options& options_;
@@ -305,7 +310,7 @@ identity identity_in(const launch::job_description& job, const std::string& buil
   return me;
 }
 
-std::vector<os::descriptor> connect_mesh(const identity& me, const listener& at,
+std::vector<os::descriptor> connect_mesh(const identity& me, std::span<const listener> at,
                                          const std::vector<launch::address>& directory,
                                          std::int64_t deadline_ns, const mesh_options& options) {
   STRATA_CHECK(directory.size() == me.nodes, directory.size(), me.nodes);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,8 @@ identity identity_in(const launch::job_description& job, const std::string& buil
 // are reached in another way; both sides must agree on that). Blocks until all have joined. Throws
 //  - strata::error when the deadline (os::now_ns()) has passed, naming who is missing and why;
 //  - strata::user_error when another node says that this one runs another build or version.
-// `at` may be closed afterwards.
-std::vector<os::descriptor> connect_mesh(const identity& me, const listener& at,
+// `at` may be closed afterwards: one for each address at which others look for this node.
+std::vector<os::descriptor> connect_mesh(const identity& me, std::span<const listener> at,
                                          const std::vector<launch::address>& directory,
                                          std::int64_t deadline_ns, const mesh_options& options);
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/routes.hpp"
+
+#include <limits>
+
+namespace strata::cluster {
+
+routes::routes(node_id self, node_id nodes) : self_(self) {
+  for (unsigned n = 0; n < nodes; ++n) ways_.push_back({static_cast<node_id>(n), 1, 0});
+  ways_[self] = {self, 0, 0};
+}
+
+routes::routes(node_id self, node_id nodes, const link_cost& cost)
+    : self_(self), ways_(nodes, way{self, 0, std::numeric_limits<std::int64_t>::max()}) {
+  ways_[self].cost_ns = 0;
+  std::vector<bool> settled(nodes, false);
+  for (;;) {
+    // The cheapest that is not settled; of equal ones the first, the same on every run.
+    std::optional<node_id> nearest;
+    for (unsigned n = 0; n < nodes; ++n) {
+      const bool reached = n == self || ways_[n].hops != 0;
+      if (reached && !settled[n] && (!nearest || ways_[n].cost_ns < ways_[*nearest].cost_ns))
+        nearest = static_cast<node_id>(n);
+    }
+    if (!nearest) break;
+    settled[*nearest] = true;
+    const way by = ways_[*nearest];
+    for (unsigned n = 0; n < nodes; ++n) {
+      if (settled[n]) continue;
+      const auto last = cost(*nearest, static_cast<node_id>(n));
+      if (!last || by.cost_ns + *last >= ways_[n].cost_ns) continue;
+      ways_[n] = {*nearest == self ? static_cast<node_id>(n) : by.next,
+                  static_cast<std::uint16_t>(by.hops + 1), by.cost_ns + *last};
+    }
+  }
+  std::vector<node_id> neighbours;
+  for (unsigned n = 0; n < nodes; ++n) {
+    if (n != self && cost(self, static_cast<node_id>(n)))
+      neighbours.push_back(static_cast<node_id>(n));
+  }
+  for (std::size_t i = 0; i < neighbours.size() && !is_gateway_; ++i) {
+    for (std::size_t j = 0; j < i && !is_gateway_; ++j) {
+      // Those who are neighbours may still do better by us.
+      const auto direct = cost(neighbours[i], neighbours[j]);
+      is_gateway_ = !direct || *cost(self, neighbours[i]) + *cost(self, neighbours[j]) < *direct;
+    }
+  }
+}
+
+std::optional<node_id> routes::unreachable() const noexcept {
+  for (std::size_t n = 0; n < ways_.size(); ++n) {
+    if (n != self_ && ways_[n].hops == 0) return static_cast<node_id>(n);
+  }
+  return std::nullopt;
+}
+
+}  // namespace strata::cluster
