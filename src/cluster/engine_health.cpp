@@ -24,6 +24,7 @@ void engine::on_lost(node_id peer, const std::string& why) {
     failure_is_known_ = true;  // the others hear of the loss itself
   }
   if (broken_.exchange(true, std::memory_order_seq_cst)) return;
+  links_->stop_holding();
   protocols_->balance.on_lost(peer);
   protocols_->life.tell(peer, why);
   const std::exception_ptr lost = std::make_exception_ptr(

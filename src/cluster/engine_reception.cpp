@@ -37,12 +37,20 @@ void engine::on_message(const net::header& h, std::span<const std::byte> payload
 
 void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
   // Once a node is lost, what the others still send may be for frames that are being unwound.
-  if (broken_.load(std::memory_order_relaxed) && k < kind::failed && k != kind::forward) return;
+  if (broken_.load(std::memory_order_relaxed) && k < kind::failed && k != kind::forward &&
+      k != kind::hold)
+    return;
   if (protocols_->on_message(from, k, payload)) return;
   reader r(payload);
   switch (k) {
     case kind::forward:
       return pass_on(from, payload);
+    case kind::hold: {
+      const auto head = r.take<held_head>();
+      if (head.destination >= nodes_ || head.destination == self_)
+        throw malformed("a word about a way that nobody goes");
+      return links_->hold(head.destination, head.held != 0 && !broken_.load());
+    }
     case kind::failed: {
       {
         const std::lock_guard lock(ending_mutex_);

@@ -42,6 +42,7 @@ enum class kind : net::message_kind {
 
   // Between nodes that share no network (links.cpp): a forwarded_head and what it is about.
   forward = 40,
+  hold = 41,  // a held_head: what goes there by me waits for room, or does not any more
 
   // The job (lifecycle.cpp).
   failed = 48,     // an exception left a fiber: node, text
@@ -58,6 +59,11 @@ struct forwarded_head {
   node_id source;       // who made it
   node_id destination;  // final
   std::uint16_t hops;   // how often it was forwarded
+};
+
+struct held_head {
+  node_id destination;
+  std::uint16_t held;  // 0: not any more
 };
 
 // What one message may carry. Larger things are cut up above.

@@ -53,7 +53,28 @@ void links::post(node_id to, kind k, std::span<const std::byte> head,
 
 void links::forward(const forwarded_head& what, std::span<const std::byte> payload) {
   forwarded_.fetch_add(1, std::memory_order_relaxed);
-  send(peers_[what.destination]->next, kind::forward, std::as_bytes(std::span(&what, 1)), payload);
+  const node_id next = peers_[what.destination]->next;
+  send(next, kind::forward, std::as_bytes(std::span(&what, 1)), payload);
+  peer& p = *peers_[next];
+  if (p.queued_bytes.load(std::memory_order_relaxed) <= queued_bytes_max) return;
+  // Told with the lock, so that whoever empties the queue says the opposite later than this.
+  const std::lock_guard lock(p.mutex);
+  const std::pair flow{what.source, what.destination};
+  if (p.queue.empty() || std::find(p.told.begin(), p.told.end(), flow) != p.told.end()) return;
+  p.told.push_back(flow);
+  tell(flow, true);
+}
+
+void links::tell(std::pair<node_id, node_id> flow, bool held) {
+  const held_head head{flow.second, held};
+  post(flow.first, kind::hold, std::as_bytes(std::span(&head, 1)), {});
+}
+
+void links::hold(node_id to, bool held) noexcept {
+  peer& next = *peers_[peers_[to]->next];
+  const std::lock_guard lock(next.mutex);
+  peers_[to]->held.store(held, std::memory_order_relaxed);
+  next.room.notify_all();
 }
 
 void links::send(node_id to, kind k, std::span<const std::byte> head,
@@ -85,6 +106,7 @@ void links::send(node_id to, kind k, std::span<const std::byte> head,
 }
 
 bool links::is_congested(node_id to) const noexcept {
+  if (peers_[to]->held.load(std::memory_order_relaxed)) return true;
   const peer& p = *peers_[peers_[to]->next];
   return p.queued_bytes.load(std::memory_order_relaxed) > queued_bytes_max &&
          !p.lost.load(std::memory_order_relaxed);
@@ -98,6 +120,7 @@ void links::wait_for_room(node_id to) {
 }
 
 bool links::send_queued(node_id to, peer& p) {
+  std::vector<std::pair<node_id, node_id>> told;
   if (p.queueing.load(std::memory_order_acquire)) {
     const std::lock_guard lock(p.mutex);
     bool flushed = false;
@@ -120,7 +143,9 @@ bool links::send_queued(node_id to, peer& p) {
     }
     p.queueing.store(false, std::memory_order_release);
     p.room.notify_all();
+    told.swap(p.told);
   }
+  for (const auto& flow : told) tell(flow, false);
   return p.way->flush(to);
 }
 
@@ -157,6 +182,13 @@ void links::on_lost(node_id node) {
   p.queue.clear();
   p.queued_bytes.store(0, std::memory_order_relaxed);
   p.room.notify_all();
+  p.told.clear();
+}
+
+void links::stop_holding() noexcept {
+  for (std::size_t n = 0; n < peers_.size(); ++n) {
+    if (n != self_) hold(static_cast<node_id>(n), false);
+  }
 }
 
 bool links::is_lost(node_id node) const noexcept {

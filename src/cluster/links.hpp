@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cluster/routes.hpp"
@@ -28,7 +29,10 @@ class links {
   void post(node_id to, kind k, std::span<const std::byte> head, std::span<const std::byte> body);
   // What has come from another node and is for a third one: on to the next on its way, in the order
   // in which it came.
+  // By one thread at a time. Of what waits too long here, its source hears.
   void forward(const forwarded_head& what, std::span<const std::byte> payload);
+  // A gateway has said so: the program shall not send there for the time being.
+  void hold(node_id to, bool held) noexcept;
 
   // True while more is queued for that node than it should be.
   [[nodiscard]] bool is_congested(node_id to) const noexcept;
@@ -45,6 +49,8 @@ class links {
   [[nodiscard]] std::string describe_waits() const;
 
   void on_lost(node_id node);
+  // Who held others back may be lost: nobody waits for its word any more.
+  void stop_holding() noexcept;
   [[nodiscard]] bool is_lost(node_id node) const noexcept;
   // Null: that node is no neighbour.
   [[nodiscard]] net::transport* way_to(node_id node) const noexcept { return peers_[node]->way; }
@@ -67,7 +73,11 @@ class links {
     // Set while the queue is in use, so that nothing overtakes it.
     std::atomic<bool> queueing{false};
     std::atomic<bool> lost{false};
+    std::atomic<bool> held{false};  // on the way there, see hold()
+    // Forwarded by here, and told to hold: their sources and destinations. With the mutex.
+    std::vector<std::pair<node_id, node_id>> told;
   };
+  void tell(std::pair<node_id, node_id> flow, bool held);
   void send(node_id neighbour, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body);
   // True when nothing is left that could be sent now.

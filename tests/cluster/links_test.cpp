@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A gateway whose next neighbour takes nothing for a while: what waits is bounded by telling its
+// source, and goes on in order.
+#include "cluster/links.hpp"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace strata::cluster {
+namespace {
+
+// To nodes 0 and 2; to 2 only while it is open.
+class valve final : public net::transport {
+ public:
+  struct sent {
+    node_id to;
+    net::header h;
+    std::vector<std::byte> payload;
+  };
+
+  [[nodiscard]] net::capabilities about() const noexcept override { return {true, "valve"}; }
+  [[nodiscard]] bool reaches(node_id) const noexcept override { return true; }
+  net::send_outcome try_send(node_id to, net::header h, std::span<const std::byte> head,
+                             std::span<const std::byte> body) override {
+    const std::lock_guard lock(mutex_);
+    if (to == 2 && !open_) return net::send_outcome::would_block;
+    sent s{to, h, {head.begin(), head.end()}};
+    s.payload.insert(s.payload.end(), body.begin(), body.end());
+    all_.push_back(std::move(s));
+    return net::send_outcome::sent;
+  }
+  bool flush(node_id to) override {
+    const std::lock_guard lock(mutex_);
+    return to != 2 || open_;
+  }
+  std::size_t poll(net::receiver&, std::size_t) override { return 0; }
+  void wait_for_messages(std::int64_t) override {}
+  void wake_receiver() noexcept override {}
+  void wait_for_room(std::int64_t) override {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [&] { return std::exchange(woken_, false); });
+  }
+  void wake_sender() noexcept override {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+    wake_.notify_all();
+  }
+  [[nodiscard]] traffic counted() const noexcept override { return {}; }
+
+  void open() {
+    {
+      const std::lock_guard lock(mutex_);
+      open_ = true;
+    }
+    wake_sender();
+  }
+  std::vector<sent> all() {
+    const std::lock_guard lock(mutex_);
+    return all_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool woken_ = false, open_ = false;
+  std::vector<sent> all_;
+};
+
+// Nodes 0, 1, 2 in a row.
+std::optional<std::int64_t> row(node_id a, node_id b) {
+  return a + 1 == b || b + 1 == a ? std::optional<std::int64_t>(1) : std::nullopt;
+}
+
+template <class T>
+T content(const std::vector<std::byte>& payload, std::size_t at = 0) {
+  T value;
+  std::memcpy(&value, payload.data() + at, sizeof value);
+  return value;
+}
+
+TEST(gateway, tells_the_source_when_too_much_waits) {
+  valve v;
+  links l(1, {&v}, routes(1, 3, &row));
+  const forwarded_head what{static_cast<net::message_kind>(kind::put), 0, 2, 1};
+  std::vector<std::byte> payload(32 << 10);
+  constexpr std::uint32_t messages = 100;  // 3.2 MiB
+  for (std::uint32_t i = 0; i < messages; ++i) {
+    std::memcpy(payload.data(), &i, sizeof i);
+    l.forward(what, payload);
+  }
+  ASSERT_EQ(v.all().size(), 1U) << "told once";
+  EXPECT_EQ(v.all()[0].to, 0);
+  EXPECT_EQ(static_cast<kind>(v.all()[0].h.kind), kind::hold);
+  EXPECT_EQ(content<held_head>(v.all()[0].payload).destination, 2);
+  EXPECT_EQ(content<held_head>(v.all()[0].payload).held, 1);
+
+  std::thread sender([&] { l.run_sender(v); });
+  v.open();
+  while (v.all().size() < messages + 2) std::this_thread::yield();
+  l.stop();
+  v.wake_sender();
+  sender.join();
+  const auto all = v.all();
+  ASSERT_EQ(all.size(), messages + 2);
+  for (std::uint32_t i = 0; i < messages; ++i) {
+    const valve::sent& one = all[1 + i];
+    EXPECT_EQ(one.to, 2);
+    EXPECT_EQ(static_cast<kind>(one.h.kind), kind::forward);
+    EXPECT_EQ(content<forwarded_head>(one.payload).source, 0);
+    EXPECT_EQ(content<std::uint32_t>(one.payload, sizeof what), i);
+  }
+  EXPECT_EQ(content<held_head>(all.back().payload).held, 0);
+  EXPECT_EQ(l.forwarded(), messages);
+}
+
+TEST(gateway, holds_back_who_sends_by_it) {
+  valve v;
+  links l(0, {&v}, routes(0, 3, &row));
+  EXPECT_FALSE(l.is_congested(2));
+  l.hold(2, true);
+  EXPECT_TRUE(l.is_congested(2));
+  EXPECT_FALSE(l.is_congested(1)) << "what goes no further is not held";
+  std::thread waits([&] { l.wait_for_room(2); });
+  l.hold(2, false);
+  waits.join();
+  l.hold(2, true);
+  std::thread waits_again([&] { l.wait_for_room(2); });
+  l.stop_holding();  // the job has lost a node
+  waits_again.join();
+}
+
+}  // namespace
+}  // namespace strata::cluster
