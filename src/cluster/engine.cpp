@@ -34,22 +34,23 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
       line_(std::move(line)),
       self_(line_->job().node),
       nodes_(line_->job().nodes),
+      ways_(self_, nodes_),
       outsider_(workers.depot),
       workers_always_look_(reception_ == reception::polling || reception_ == reception::watchdog),
       gone_(nodes_) {
   const launch::job_description& job = line_->job();
   connections joined = open_transports(*line_, settings_);
   transports_ = std::move(joined.transports);
+  ways_ = std::move(joined.ways);
   std::vector<net::transport*> all;
   for (const auto& t : transports_) all.push_back(t.get());
-  links_ = std::make_unique<links>(self_, all, joined.ways);
-  is_gateway_ = joined.ways.is_gateway();
+  links_ = std::make_unique<links>(self_, all, ways_);
+  is_gateway_ = ways_.is_gateway();
   for (unsigned n = 0; n < nodes_; ++n) {
     if (n != self_) farthest_first_.push_back(static_cast<node_id>(n));
   }
-  std::stable_sort(farthest_first_.begin(), farthest_first_.end(), [&](node_id a, node_id b) {
-    return joined.ways.to(a).hops > joined.ways.to(b).hops;
-  });
+  std::stable_sort(farthest_first_.begin(), farthest_first_.end(),
+                   [this](node_id a, node_id b) { return ways_.to(a).hops > ways_.to(b).hops; });
 
   stealing_settings s;
   s.how = settings.balancing == "sender"     ? balancing::sender
@@ -312,6 +313,15 @@ void engine::feed(detail::worker& w) noexcept {
 void engine::lose_neighbour(node_id peer, const malformed& why) noexcept {
   const std::lock_guard handling(inbox_);
   on_lost(peer, why.what());
+}
+
+route engine::way_to(std::uint16_t node) const {
+  if (node == self_) return {.next = node};
+  const routes::way& w = ways_.to(node);
+  return {.next = w.next,
+          .hops = w.hops,
+          .transport = links_->way_to(w.next)->about().name,
+          .cost_ns = w.cost_ns};
 }
 
 void engine::node_is_idle() noexcept {

@@ -88,6 +88,7 @@ class engine final : public mailer,
   void feed(detail::worker& w) noexcept override;
   void node_is_idle() noexcept override;
   void computation_failed(const std::exception_ptr& error) noexcept override;
+  [[nodiscard]] route way_to(std::uint16_t node) const override;
 
  private:
   enum class reception { adaptive, blocking, polling, watchdog };
@@ -127,7 +128,8 @@ class engine final : public mailer,
   std::vector<std::unique_ptr<net::transport>> transports_;
   std::unique_ptr<links> links_;
   std::vector<node_id> farthest_first_;  // all others; what is said to them goes by the nearer ones
-  bool is_gateway_ = false;              // messages between others may come by here
+  routes ways_;
+  bool is_gateway_ = false;  // messages between others may come by here
   std::unique_ptr<protocols> protocols_;
 
   // One thread at a time handles messages: a receiver, or a worker that has nothing else to do.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
 #include <string>
 
 #include "launch/build_id.hpp"
@@ -66,19 +65,12 @@ std::unique_ptr<net::transport> open_ucx(launch::control_line&, const std::strin
 
 // ---- several networks ----
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts;
-  std::stringstream text(list);
-  for (std::string one; std::getline(text, one, ',');) parts.push_back(one);
-  return parts;
-}
-
 // This node's listeners on the networks that it is on, and where they are.
 struct entrance {
   std::vector<net::tcp::listener> listeners;
   launch::address where;
 };
-entrance open_doors(const launch::job_description& job, const std::string& networks,
+entrance open_doors(const launch::job_description& job, const std::vector<std::string>& networks,
                     std::size_t buffer_bytes) {
   entrance e;
   if (networks.empty()) {
@@ -87,7 +79,7 @@ entrance open_doors(const launch::job_description& job, const std::string& netwo
     return e;
   }
   const std::vector<launch::network_address> own = launch::own_addresses();
-  for (const std::string& network : split(networks)) {
+  for (const std::string& network : networks) {
     launch::address::door& d = e.where.doors.emplace_back();
     const auto mine = launch::address_within(own, network);
     if (!mine) continue;
@@ -129,6 +121,7 @@ shared_network choose_network(const launch::address& one, const launch::address&
 
 connections open_transports(launch::control_line& line, const options& settings) {
   const launch::job_description& job = line.job();
+  const std::vector<std::string> networks = launch::networks_in(settings.networks);
   const auto is_here = [&](unsigned n) { return job.host_of.at(n) == job.host_of.at(job.node); };
   std::vector<net::node_id> on_this_host;
   for (unsigned n = 0; n < job.nodes; ++n) {
@@ -139,7 +132,7 @@ connections open_transports(launch::control_line& line, const options& settings)
       (job.transport == transport_choice::automatic || job.transport == transport_choice::shm) &&
       job.shared_memory >= 0 && on_this_host.size() > 1;
   const bool by_tcp = !by_memory || on_this_host.size() < job.nodes;
-  if (by_ucx && !settings.networks.empty())
+  if (by_ucx && !networks.empty())
     throw user_error("networks: UCX chooses its networks itself; see UCX_NET_DEVICES");
 
   connections opened{{}, routes(job.node, job.nodes)};
@@ -161,9 +154,9 @@ connections open_transports(launch::control_line& line, const options& settings)
   }
   const net::tcp::options o = socket_options(settings);
   const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
-  const entrance door = open_doors(job, settings.networks, o.socket_buffer_bytes);
+  const entrance door = open_doors(job, networks, o.socket_buffer_bytes);
   std::vector<launch::address> directory = line.exchange(door.where, build);
-  if (!settings.networks.empty()) {
+  if (!networks.empty()) {
     const auto cost = [&](node_id a, node_id b) -> std::optional<std::int64_t> {
       if (by_memory && job.host_of.at(a) == job.host_of.at(b)) return by_memory_ns;
       const shared_network shared = choose_network(directory[a], directory[b]);

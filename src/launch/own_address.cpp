@@ -16,6 +16,7 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <sstream>
 
 #include "base/errno_error.hpp"
 #include "base/values.hpp"
@@ -156,6 +157,16 @@ std::optional<network_address> address_within(const std::vector<network_address>
   } catch (const user_error& problem) {
     throw user_error("networks: " + network + ": " + problem.what());
   }
+}
+
+std::vector<std::string> networks_in(const std::string& list) {
+  std::vector<std::string> all;
+  std::stringstream text(list);
+  for (std::string one; std::getline(text, one, ',');) {
+    (void)address_within({}, one);
+    all.push_back(one);
+  }
+  return all;
 }
 
 std::string reachable_address(const std::vector<network_address>& all,

@@ -26,6 +26,9 @@ std::string chosen_address(const std::vector<network_address>& all, const std::s
 std::optional<network_address> address_within(const std::vector<network_address>& all,
                                               const std::string& network);
 
+// The networks of a list ("10.1.0.0/16,10.2.0.0/16"). Throws user_error when one is none.
+std::vector<std::string> networks_in(const std::string& list);
+
 // Where the nodes of other hosts reach this one if nobody says more: what the host's own name
 // stands for (`by_name`, several or none) if it is one of ours, else our first address; never a
 // loopback address. Throws user_error when there is none.

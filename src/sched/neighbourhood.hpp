@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "strata/detail/worker.hpp"
+#include "strata/route.hpp"
 
 namespace strata::detail {
 
@@ -39,6 +40,8 @@ class neighbourhood {
   // The computation fails, for the first time since the last failure was settled. Called with the
   // failure's lock: nothing of it may be asked.
   virtual void computation_failed(const std::exception_ptr& error) noexcept = 0;
+
+  [[nodiscard]] virtual route way_to(std::uint16_t node) const = 0;
 
   // Not 0: another node waits for work, or is to find some without asking.
   const std::atomic<std::uint32_t>* hungry = nullptr;

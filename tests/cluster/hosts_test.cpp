@@ -90,6 +90,17 @@ TEST_F(chain_of_hosts, says_what_it_forwards) {
   EXPECT_NE(c.err().find("; forwarded "), std::string::npos) << c.err();
 }
 
+TEST_F(chain_of_hosts, shows_its_routes) {
+  command c({"info", "--routes", "-n", "4", "--host", all_hosts(), "--networks",
+             "192.168.1.0/24,192.168.2.0/24,192.168.3.0/24"},
+            from_hub());
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  for (const char* const row : {"   0     1     1     1  tcp ", "   0     3     1     3  tcp ",
+                                "   3     1     2     2  tcp "})
+    EXPECT_NE(c.out().find(row), std::string::npos) << c.out();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
 TEST_F(chain_of_hosts, hears_of_a_lost_gateway) {
   command c(launch_test::run({"-n", "4", "--host", all_hosts()}, {all_networks, "kill"}),
             from_hub());

@@ -95,8 +95,16 @@ TEST(frames, the_other_messages_come_out_as_they_went_in) {
   EXPECT_EQ(reachable.where.host, "10.0.0.1");
   EXPECT_EQ(reachable.where.port, 65535);
   const auto directory = unpack_directory(
-      only_frame(pack_directory({{"a", 1}, {"::1", 2, std::string("\0w", 2)}})).payload);
+      only_frame(pack_directory(
+                     {{"a", 1}, {"::1", 2, std::string("\0w", 2), {{"", 0, 0}, {"b", 3, 100}}}}))
+          .payload);
   ASSERT_EQ(directory.size(), 2U);
+  EXPECT_TRUE(directory[0].doors.empty());
+  ASSERT_EQ(directory[1].doors.size(), 2U);
+  EXPECT_EQ(directory[1].doors[0].port, 0);
+  EXPECT_EQ(directory[1].doors[1].host, "b");
+  EXPECT_EQ(directory[1].doors[1].port, 3);
+  EXPECT_EQ(directory[1].doors[1].megabits, 100U);
   EXPECT_EQ(directory[1].host, "::1");
   EXPECT_EQ(directory[1].port, 2);
   EXPECT_EQ(directory[1].worker, std::string("\0w", 2));

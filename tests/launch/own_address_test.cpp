@@ -30,6 +30,15 @@ TEST(own_address, what_this_host_does_not_have_is_refused) {
   }
 }
 
+TEST(own_address, a_network_that_this_host_is_not_on_is_none) {
+  EXPECT_EQ(address_within(host, "10.1.0.0/16")->numeric, "10.1.2.3");
+  EXPECT_EQ(address_within(host, "fd00:1::/32")->interface, "ib0");
+  EXPECT_FALSE(address_within(host, "10.2.0.0/16"));
+  for (const char* const words :
+       {"", "ib0", "10.1.2.3", "10.1.0.0/", "10.1.0.0/33", "/8", "10.1/16"})
+    EXPECT_THROW((void)address_within(host, words), strata::user_error) << words;
+}
+
 TEST(own_address, others_reach_what_the_name_stands_for_unless_that_is_loopback) {
   EXPECT_EQ(reachable_address(host, {"10.1.2.3"}), "10.1.2.3");
   EXPECT_EQ(reachable_address(host, {"127.0.1.1"}), "192.168.7.9");

@@ -267,7 +267,8 @@ INSTANTIATE_TEST_SUITE_P(
         words{"run", "-n", "3", "--host", "localhost:2", "true"},
         words{"run", "-n", "2", "--host", "localhost", "--hostfile", "x", "true"},
         words{"run", "--bind-address", "no-such-host.invalid", "true"}, words{"info", "-n", "0"},
-        words{"info", "more"}));
+        words{"info", "more"}, words{"info", "--routes"}, words{"info", "--routes", "--no-such"},
+        words{"info", "--routes", "-n", "2", "--networks", "somewhere"}));
 
 TEST(run, a_file_that_is_no_program_is_refused) {
   const std::string path = testing::TempDir() + "strata-no-program-" + std::to_string(::getpid());
@@ -285,6 +286,27 @@ TEST(info, says_what_a_job_would_get) {
   EXPECT_EQ(r.status, 0);
   for (const char* const part : {"strata ", "build ", "worker", "CPU", "node 1: "}) {
     EXPECT_NE(r.out.find(part), std::string::npos) << r.out;
+  }
+}
+
+TEST(info, measures_the_ways_between_nodes) {
+  const result r = run_to_end({"info", "--routes", "-n", "2", "--transport", "tcp"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  std::istringstream lines(r.out);
+  std::string line;
+  std::getline(lines, line);
+  for (const unsigned from : {0U, 1U}) {
+    unsigned a = 9, b = 9, next = 9, hops = 9;
+    std::string by;
+    double us = 0, rate = 0;
+    EXPECT_TRUE(lines >> a >> b >> next >> hops >> by >> us >> rate) << r.out;
+    EXPECT_EQ(a, from);
+    EXPECT_EQ(b, 1 - from);
+    EXPECT_EQ(next, b);
+    EXPECT_EQ(hops, 1U);
+    EXPECT_EQ(by, "tcp");
+    EXPECT_GT(us, 0);
+    EXPECT_GT(rate, 0);
   }
 }
 

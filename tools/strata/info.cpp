@@ -52,6 +52,9 @@ int run_info(int argc, char** argv) {
          },
          "number of nodes of the job, 1 to 4096 [2]")
       ->type_name("N");
+  cli.footer(
+      "strata info --routes [FLAGS OF strata run] [--networks LIST] runs a job that measures and "
+      "prints the way from every node to every other one.");
   try {
     cli.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

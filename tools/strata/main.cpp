@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // strata: the command. Each subcommand parses its own words.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -11,6 +12,7 @@
 #include "tools/strata/info.hpp"
 #include "tools/strata/launcher.hpp"
 #include "tools/strata/pthread.hpp"
+#include "tools/strata/routes.hpp"
 
 namespace {
 
@@ -21,7 +23,8 @@ constexpr const char* usage =
     "Usage: strata COMMAND ...\n"
     "  run      run a program as a job of several nodes\n"
     "  pthread  run a program that is already built with its threads on our workers\n"
-    "  info     show the version and the machine as the runtime sees it\n"
+    "  info     show the version and the machine as the runtime sees it; info --routes: how the\n"
+    "           nodes of a job reach each other\n"
     "strata COMMAND --help says more; strata --version prints the version.\n";
 
 int complain(const std::string& command, std::string message, int status) {
@@ -37,7 +40,12 @@ int dispatch(std::string_view command, int argc, char** argv,
   using namespace strata::launch;
   if (command == "run") return run_job(parse_run(argc, argv), inherited);
   if (command == "pthread") return run_pthread(argc, argv);
-  if (command == "info") return run_info(argc, argv);
+  if (command == "info") {
+    const bool routes =
+        std::find(argv + 1, argv + argc, std::string_view("--routes")) != argv + argc;
+    return routes ? run_job(routes_request(argc, argv), inherited) : run_info(argc, argv);
+  }
+  if (command == "report-routes") return report_routes(argc, argv);
   if (command == "agent") return run_agent(inherited);
   if (command == "--help" || command == "-h") {
     std::fputs(usage, stdout);

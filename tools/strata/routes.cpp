@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/strata/routes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launch/own_address.hpp"
+#include "strata/error.hpp"
+#include "strata/message.hpp"
+#include "strata/remote_thread.hpp"
+#include "strata/route.hpp"
+#include "strata/runtime.hpp"
+#include "tools/strata/program_path.hpp"
+
+namespace strata::launch {
+
+namespace {
+
+constexpr int calls = 201;
+constexpr int blocks = 16;
+constexpr std::size_t block_bytes = std::size_t{1} << 20;
+
+struct measured {
+  node_id_t next;
+  unsigned hops;
+  std::array<char, 16> transport;
+  double half_round_trip_us;
+  double megabytes_per_s;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void nothing() {}
+
+void receive_blocks(endpoint_id home) {
+  endpoint mine;
+  mine.send_value(home, 0, mine.id());
+  std::vector<std::byte> block(block_bytes);
+  for (int i = 0; i < blocks; ++i) mine.receive(block, home);
+  mine.send_value(home, 0, mine.id());
+}
+
+// On the node that the way begins at.
+measured measure(node_id_t to) {
+  const route way = route_to(to);
+  measured m{way.next, way.hops, {}, 0, 0};
+  std::copy_n(way.transport.begin(), std::min(way.transport.size(), m.transport.size() - 1),
+              m.transport.begin());
+  std::array<double, calls> times{};
+  for (double& t : times) {
+    const auto start = std::chrono::steady_clock::now();
+    call<nothing>(on_node{to});
+    t = seconds_since(start);
+  }
+  std::nth_element(times.begin(), times.begin() + calls / 2, times.end());
+  m.half_round_trip_us = times[calls / 2] / 2 * 1e6;
+
+  endpoint mine;
+  remote_thread there(
+      on_node{to}, [](endpoint_id home) { receive_blocks(home); }, mine.id());
+  const auto other = mine.receive_value<endpoint_id>();
+  const std::vector<std::byte> block(block_bytes);
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < blocks; ++i) mine.send(other, 0, block);
+  (void)mine.receive_value<endpoint_id>(other);
+  m.megabytes_per_s = static_cast<double>(blocks * block_bytes) / 1e6 / seconds_since(start);
+  there.join();
+  return m;
+}
+
+}  // namespace
+
+run_request routes_request(int argc, char** argv) {
+  std::vector<std::string> words{"run"};
+  std::string networks;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--routes") continue;
+    if (word == "--networks" && i + 1 < argc) {
+      networks = argv[++i];
+    } else if (word.starts_with("--networks=")) {
+      networks = word.substr(word.find('=') + 1);
+    } else {
+      words.emplace_back(word);
+    }
+  }
+  (void)networks_in(networks);
+  words.push_back(own_path());
+  words.emplace_back("report-routes");
+  if (!networks.empty()) words.push_back("--strata-networks=" + networks);
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return parse_run(static_cast<int>(words.size()), pointers.data());
+}
+
+int report_routes(int argc, char** argv) {
+  runtime rt(options::parse(argc, argv));
+  rt.run([] {
+    if (num_nodes() < 2) throw user_error("a job of one node has no routes; say -n N");
+    std::printf("from    to  next  hops  by    half a round trip, us   MB/s\n");
+    for (unsigned a = 0; a < num_nodes(); ++a) {
+      for (unsigned b = 0; b < num_nodes(); ++b) {
+        if (a == b) continue;
+        const measured m =
+            call<measure>(on_node{static_cast<node_id_t>(a)}, static_cast<node_id_t>(b));
+        std::printf("%4u  %4u  %4u  %4u  %-4s  %21.1f  %5.0f\n", a, b, unsigned{m.next}, m.hops,
+                    m.transport.data(), m.half_round_trip_us, m.megabytes_per_s);
+      }
+    }
+  });
+  return 0;
+}
+
+}  // namespace strata::launch
