@@ -62,7 +62,7 @@ struct options {
   /// tasks are short, and deaf where one is long. "watchdog": the same, and a thread looks when
   /// nobody has for watchdog_us. "adaptive": blocking, and polling while messages come in close
   /// succession and workers look often enough (every 100 us).
-  std::string reception = "blocking";
+  std::string reception = "adaptive";
   /// See reception; 10 to 10,000,000 microseconds.
   unsigned watchdog_us = 1000;
   /// Microseconds that a receiver thread looks for more messages before it sleeps, 0 to 1,000,000.

@@ -112,7 +112,7 @@ constexpr setting settings[] = {
        o.start_limit_s = static_cast<unsigned>(parse_whole(t, 1, start_limit_s_max));
      }},
     {"reception", "MODE",
-     "how messages are noticed: blocking (default), adaptive, polling, watchdog",
+     "how messages are noticed: adaptive (default), blocking, polling, watchdog",
      [](options& o, std::string_view t) { o.reception = parse_choice(t, receptions); }},
     {"watchdog-us", "N", "microseconds until the watchdog looks for messages (default 1000)",
      [](options& o, std::string_view t) {

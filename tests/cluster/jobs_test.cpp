@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
     ways, jobs,
     testing::Values(way{"shm_2", "2", "shm"}, way{"shm_5", "5", "shm"}, way{"tcp_2", "2", "tcp"},
                     way{"tcp_4", "4", "tcp"},
-                    way{"adaptive", "2", "tcp", {"--strata-reception=adaptive"}},
+                    way{"blocking", "2", "tcp", {"--strata-reception=blocking"}},
                     way{"polling", "3", "shm", {"--strata-reception=polling"}},
                     way{"polling_tcp", "2", "tcp", {"--strata-reception=polling"}},
                     way{"watchdog", "3", "tcp", {"--strata-reception=watchdog"}},
