@@ -317,7 +317,7 @@ void engine::lose_neighbour(node_id peer, const malformed& why) noexcept {
 
 route engine::way_to(std::uint16_t node) const {
   if (node == self_) return {.next = node};
-  const routes::way& w = ways_.to(node);
+  const routes::way w = ways_.to(node);
   return {.next = w.next,
           .hops = w.hops,
           .transport = links_->way_to(w.next)->about().name,

@@ -110,7 +110,7 @@ class engine final : public mailer,
   // Handles what has arrived; the caller holds inbox_.
   std::size_t poll_all();
   void handle(node_id from, kind k, std::span<const std::byte> payload);
-  void pass_on(node_id from, std::span<const std::byte> payload);
+  void pass_on(std::span<const std::byte> payload);
   void wait_for_goodbyes();
   void end(ending how) noexcept;
   void broadcast(kind k, std::span<const std::byte> payload);

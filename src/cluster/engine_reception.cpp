@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cluster/engine.hpp"
+#include "cluster/forwarding.hpp"
 #include "net/causality.hpp"
 #include "os/clock.hpp"
 #include "strata/error.hpp"
@@ -44,7 +45,7 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
   reader r(payload);
   switch (k) {
     case kind::forward:
-      return pass_on(from, payload);
+      return pass_on(payload);
     case kind::hold: {
       const auto head = r.take<held_head>();
       if (head.destination >= nodes_ || head.destination == self_)
@@ -86,23 +87,13 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
 }
 
 // For us, or for somebody further on.
-void engine::pass_on(node_id from, std::span<const std::byte> payload) {
-  reader r(payload);
-  auto what = r.take<forwarded_head>();
-  if (what.source >= nodes_ || what.destination >= nodes_ || what.source == self_ ||
-      what.kind == static_cast<net::message_kind>(kind::forward))
-    throw malformed("something to forward that nobody can have sent");
-  if (what.destination == self_) {
-    net::header h{};
-    h.kind = what.kind;
-    h.source = what.source;
-    return on_message(h, r.take_rest());
-  }
-  if (++what.hops >= nodes_)
-    throw malformed("a message from node " + std::to_string(what.source) + " to node " +
-                    std::to_string(what.destination) + " that goes in a circle by node " +
-                    std::to_string(from));
-  links_->forward(what, r.take_rest());
+void engine::pass_on(std::span<const std::byte> payload) {
+  const forwarded f = take_forwarded(reader(payload), self_, nodes_);
+  if (f.what.destination != self_) return links_->forward(f.what, f.payload);
+  net::header h{};
+  h.kind = f.what.kind;
+  h.source = f.what.source;
+  on_message(h, f.payload);
 }
 
 std::size_t engine::poll_all() {

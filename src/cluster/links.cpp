@@ -2,8 +2,8 @@
 #include "cluster/links.hpp"
 
 #include <algorithm>
-#include <cstring>
 
+#include "cluster/forwarding.hpp"
 #include "net/causality.hpp"
 #include "strata/detail/check.hpp"
 
@@ -44,11 +44,7 @@ void links::post(node_id to, kind k, std::span<const std::byte> head,
   const node_id next = peers_[to]->next;
   if (next == to) [[likely]]
     return send(to, k, head, body);
-  const forwarded_head what{static_cast<net::message_kind>(k), self_, to, 0};
-  std::vector<std::byte> both(sizeof what + head.size());
-  std::memcpy(both.data(), &what, sizeof what);
-  std::copy(head.begin(), head.end(), both.begin() + sizeof what);
-  send(next, kind::forward, both, body);
+  send(next, kind::forward, forwarding_head(k, self_, to, head), body);
 }
 
 void links::forward(const forwarded_head& what, std::span<const std::byte> payload) {

@@ -5,13 +5,10 @@
 
 namespace strata::cluster {
 
-routes::routes(node_id self, node_id nodes) : self_(self) {
-  for (unsigned n = 0; n < nodes; ++n) ways_.push_back({static_cast<node_id>(n), 1, 0});
-  ways_[self] = {self, 0, 0};
-}
-
 routes::routes(node_id self, node_id nodes, const link_cost& cost)
-    : self_(self), ways_(nodes, way{self, 0, std::numeric_limits<std::int64_t>::max()}) {
+    : self_(self),
+      nodes_(nodes),
+      ways_(nodes, way{self, 0, std::numeric_limits<std::int64_t>::max()}) {
   ways_[self].cost_ns = 0;
   std::vector<bool> settled(nodes, false);
   for (;;) {

@@ -26,16 +26,19 @@ class routes {
 
   routes(node_id self, node_id nodes, const link_cost& cost);
   // Every node is a neighbour.
-  routes(node_id self, node_id nodes);
+  routes(node_id self, node_id nodes) noexcept : self_(self), nodes_(nodes) {}
 
   struct way {
     node_id next;          // the neighbour that it begins with
     std::uint16_t hops;    // 1: a neighbour; 0: there is none
     std::int64_t cost_ns;  // of all of it
   };
-  [[nodiscard]] const way& to(node_id node) const noexcept { return ways_[node]; }
-  [[nodiscard]] bool is_neighbour(node_id node) const noexcept { return ways_[node].hops == 1; }
-  [[nodiscard]] node_id nodes() const noexcept { return static_cast<node_id>(ways_.size()); }
+  [[nodiscard]] way to(node_id node) const noexcept {
+    if (!ways_.empty()) return ways_[node];
+    return {node, static_cast<std::uint16_t>(node != self_ ? 1 : 0), 0};
+  }
+  [[nodiscard]] bool is_neighbour(node_id node) const noexcept { return to(node).hops == 1; }
+  [[nodiscard]] node_id nodes() const noexcept { return nodes_; }
   // The first node that no way leads to.
   [[nodiscard]] std::optional<node_id> unreachable() const noexcept;
   // Others may have to reach each other by this node.
@@ -43,7 +46,8 @@ class routes {
 
  private:
   node_id self_;
-  std::vector<way> ways_;
+  node_id nodes_;
+  std::vector<way> ways_;  // empty: every node is a neighbour
   bool is_gateway_ = false;
 };
 

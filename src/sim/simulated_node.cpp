@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cluster/forwarding.hpp"
 #include "sched/scheduler.hpp"
 
 namespace strata::sim {
@@ -17,6 +18,10 @@ options one_quiet_worker() {
   o.workers = 1;
   o.bind = false;
   return o;
+}
+
+cluster::routes ways_of(const job_model& m, node_id self) {
+  return m.links ? cluster::routes(self, m.nodes, m.links) : cluster::routes(self, m.nodes);
 }
 
 cluster::stealing_settings stealing_of(const job_model& m, world& w) {
@@ -41,6 +46,7 @@ job::~job() = default;
 simulated_node::simulated_node(job& j, node_id self)
     : job_(j),
       self_(self),
+      ways_(ways_of(j.model, self)),
       protocols(
           *this, *this, j.in, stealing_of(j.model, j.in),
           j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,
@@ -135,6 +141,13 @@ void simulated_node::fail(std::exception_ptr error) {
 
 void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte> head,
                           std::span<const std::byte> body) {
+  if (ways_.is_neighbour(to)) return send(to, k, head, body);
+  send(ways_.to(to).next, cluster::kind::forward, cluster::forwarding_head(k, self_, to, head),
+       body);
+}
+
+void simulated_node::send(node_id to, cluster::kind k, std::span<const std::byte> head,
+                          std::span<const std::byte> body) {
   std::vector<std::byte> message(sizeof(k) + head.size() + body.size());
   std::memcpy(message.data(), &k, sizeof(k));
   if (!head.empty()) std::memcpy(message.data() + sizeof(k), head.data(), head.size());
@@ -188,10 +201,25 @@ void simulated_node::deliver(node_id from, std::span<const std::byte> message) {
   std::memcpy(&k, message.data(), sizeof(k));
   protocols.life.heard_of(from);
   try {
-    protocols.on_message(from, k, message.subspan(sizeof(k)));
+    handle(from, k, message.subspan(sizeof(k)));
   } catch (...) {
     fail(std::current_exception());
   }
+}
+
+void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::byte> payload) {
+  if (k != cluster::kind::forward) {
+    protocols.on_message(from, k, payload);
+    return;
+  }
+  const cluster::forwarded f =
+      cluster::take_forwarded(cluster::reader(payload), self_, job_.model.nodes);
+  if (f.what.destination == self_) {
+    protocols.life.heard_of(f.what.source);
+    return handle(f.what.source, static_cast<cluster::kind>(f.what.kind), f.payload);
+  }
+  ++forwarded_;
+  send(ways_.to(f.what.destination).next, k, std::as_bytes(std::span(&f.what, 1)), f.payload);
 }
 
 void simulated_node::crash() { crashed_ = true; }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cluster/protocols.hpp"
+#include "cluster/routes.hpp"
 #include "messages/messenger.hpp"
 #include "net/reliable.hpp"
 #include "sched/place.hpp"
@@ -28,6 +29,9 @@ struct job_model {
   // What handling a message costs the worker's core: sending and receiving.
   std::int64_t message_ns = 1'000;
   net::reliable_channel::settings channel;
+  // Which nodes share a network, and what that costs; not set: all do. No packet goes between
+  // others.
+  cluster::routes::link_cost links;
   std::int64_t lost_after_ns = 0;  // 0: nobody watches anybody
 };
 
@@ -36,6 +40,7 @@ class job;
 class simulated_node final : public cluster::mailer, public cluster::local_node {
   job& job_;
   const node_id self_;
+  const cluster::routes ways_;
 
  public:
   simulated_node(job& j, node_id self);
@@ -74,6 +79,7 @@ class simulated_node final : public cluster::mailer, public cluster::local_node 
   [[nodiscard]] std::int64_t busy_ns() const noexcept { return busy_ns_; }
   [[nodiscard]] std::uint64_t tasks() const noexcept { return tasks_; }
   [[nodiscard]] bool all_is_sent() const;
+  [[nodiscard]] std::uint64_t forwarded() const noexcept { return forwarded_; }
 
   messages::messenger messenger;  // nobody waits in it: whoever uses it asks request::is_done()
   cluster::protocols protocols;
@@ -92,7 +98,10 @@ class simulated_node final : public cluster::mailer, public cluster::local_node 
   void watch(node_id other);
   void lose(node_id node, const std::string& why);
   void beat();
+  void send(node_id neighbour, cluster::kind k, std::span<const std::byte> head,
+            std::span<const std::byte> body);
   void deliver(node_id from, std::span<const std::byte> message);
+  void handle(node_id from, cluster::kind k, std::span<const std::byte> payload);
 
   std::unique_ptr<detail::place> worker_;
   std::deque<detail::task*> ready_;          // to be run here, first in first out
@@ -104,6 +113,7 @@ class simulated_node final : public cluster::mailer, public cluster::local_node 
   std::int64_t local_now_ = 0;  // ahead of the world's while a task runs
   std::int64_t busy_ns_ = 0;
   std::uint64_t tasks_ = 0;
+  std::uint64_t forwarded_ = 0;
 };
 
 // All nodes of a job, and what they share only because they live in one process.

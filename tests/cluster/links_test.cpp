@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "cluster/forwarding.hpp"
+
 namespace strata::cluster {
 namespace {
 
@@ -132,6 +134,25 @@ TEST(gateway, holds_back_who_sends_by_it) {
   std::thread waits_again([&] { l.wait_for_room(2); });
   l.stop_holding();  // the job has lost a node
   waits_again.join();
+}
+
+TEST(gateway, refuses_what_nobody_can_have_sent) {
+  const auto take = [](forwarded_head what, node_id self = 1) {
+    return take_forwarded(reader(std::as_bytes(std::span(&what, 1))), self, 3);
+  };
+  const auto put = static_cast<net::message_kind>(kind::put);
+  EXPECT_EQ(take({put, 0, 2, 1}).what.hops, 2);
+  EXPECT_EQ(take({put, 0, 1, 2}).what.hops, 2) << "for us";
+  for (const forwarded_head& wrong :
+       {forwarded_head{put, 3, 2, 0}, forwarded_head{put, 0, 3, 0}, forwarded_head{put, 1, 2, 0},
+        forwarded_head{put, 2, 2, 0},
+        forwarded_head{static_cast<net::message_kind>(kind::forward), 0, 2, 0}})
+    EXPECT_THROW((void)take(wrong), malformed);
+  // Once by every node, and it is still not there.
+  EXPECT_THROW((void)take({put, 0, 2, 2}), malformed);
+  EXPECT_THROW((void)take({put, 0, 2, UINT16_MAX}), malformed);
+  const std::array<std::byte, 7> short_one{};
+  EXPECT_THROW((void)take_forwarded(reader(short_one), 1, 3), malformed);
 }
 
 }  // namespace

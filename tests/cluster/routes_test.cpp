@@ -64,7 +64,7 @@ TEST(routes, are_the_cheapest_and_end_where_they_should) {
     for (unsigned a = 0; a < n.nodes; ++a) {
       for (unsigned b = 0; b < n.nodes; ++b) {
         const auto to = static_cast<node_id>(b);
-        const routes::way& first = tables[a].to(to);
+        const routes::way first = tables[a].to(to);
         const std::int64_t expected = best[a * n.nodes + b];
         if (a == b || expected == none) {
           EXPECT_EQ(first.hops, 0);

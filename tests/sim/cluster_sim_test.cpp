@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The protocols of the cluster, on many simulated nodes and a network that misbehaves.
 #include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "sim/simulated_node.hpp"
@@ -38,11 +41,13 @@ struct outcome {
 // Runs fib(n) on a job of so many nodes; quiescence is asked for at once, and must be found after
 // the answer and only when nothing is left anywhere.
 outcome run_fib(int n, long expected, net::node_id nodes, const sim::network_model& network,
-                std::uint64_t seed, cluster::balancing how = cluster::balancing::random) {
+                std::uint64_t seed, cluster::balancing how = cluster::balancing::random,
+                const cluster::routes::link_cost& links = {}) {
   sim::world world(network, seed);
   sim::job_model model;
   model.nodes = nodes;
   model.how = how;
+  model.links = links;
   model.cost = [](const detail::task&) { return 2'000; };
   sim::job job(world, model);
   answer a;
@@ -89,6 +94,58 @@ TEST(simulated_job, is_replayed_exactly_by_its_seed) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     EXPECT_EQ(run_fib(14, 377, 6, bad, seed), run_fib(14, 377, 6, bad, seed));
+  }
+}
+
+// Some networks of which every node is on at least one.
+cluster::routes::link_cost some_links(net::node_id nodes, std::uint64_t seed) {
+  prng random(seed);
+  std::set<std::pair<net::node_id, net::node_id>> joined;
+  const auto join = [&](std::uint64_t a, std::uint64_t b) {
+    if (a != b) joined.emplace(std::min(a, b), std::max(a, b));
+  };
+  for (net::node_id n = 1; n < nodes; ++n) join(n, random.below(n));
+  for (unsigned more = 0; more < nodes / 4U; ++more) join(random.below(nodes), random.below(nodes));
+  return [joined](net::node_id a, net::node_id b) {
+    return joined.count({std::min(a, b), std::max(a, b)}) != 0 ? std::optional<std::int64_t>(1)
+                                                               : std::nullopt;
+  };
+}
+
+TEST(simulated_job, goes_by_other_nodes_where_there_is_no_network) {
+  const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.05, .duplication = 0.05};
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const net::node_id nodes : {3, 9, 20})
+      run_fib(14, 377, nodes, bad, seed, cluster::balancing::random, some_links(nodes, seed));
+  }
+}
+
+// Whom it cuts off the others cannot tell from who has crashed: all of them hear of a loss, and
+// nobody waits for ever.
+TEST(simulated_job, hears_of_a_gateway_that_crashes) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    sim::world world({.jitter_ns = 30'000, .loss = 0.02}, seed);
+    sim::job_model model;
+    model.nodes = 5;
+    model.lost_after_ns = 50'000'000;
+    model.cost = [](const detail::task&) { return 2'000; };
+    model.links = [](net::node_id a, net::node_id b) {
+      return a + 1 == b || b + 1 == a ? std::optional<std::int64_t>(1) : std::nullopt;
+    };
+    sim::job job(world, model);
+    answer a;
+    job.node(0).as_worker([&] { token<ask_fib>(20, &a); });
+    world.at(5'000'000, [&] { job.node(2).crash(); });
+    const auto all_have_heard = [&] {
+      for (const net::node_id n : {0, 1, 3, 4}) {
+        if (job.node(n).losses().empty()) return false;
+      }
+      return true;
+    };
+    world.run([&] { return all_have_heard() || world.now_ns() > 1'000'000'000; });
+    EXPECT_TRUE(all_have_heard());
   }
 }
 

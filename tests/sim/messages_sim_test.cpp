@@ -50,10 +50,12 @@ struct talker {
 
 class conversation {
  public:
-  conversation(net::node_id nodes, const sim::network_model& network, std::uint64_t seed)
+  conversation(net::node_id nodes, const sim::network_model& network, std::uint64_t seed,
+               const cluster::routes::link_cost& links = {})
       : world_(network, seed) {
     sim::job_model model;
     model.nodes = nodes;
+    model.links = links;
     job_ = std::make_unique<sim::job>(world_, model);
     for (net::node_id n = 0; n < nodes; ++n) {
       for (int i = 0; i < 3; ++i) {
@@ -201,6 +203,21 @@ TEST(simulated_messages, arrive_once_and_in_order) {
     STRATA_WITH_SEED(seed);
     conversation c(4, bad, seed);
     c.run(60);
+  }
+}
+
+// Along a row of nodes: the first and the last share no network.
+TEST(simulated_messages, arrive_by_other_nodes) {
+  const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.05, .duplication = 0.05};
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    conversation c(4, bad, seed, [](net::node_id a, net::node_id b) {
+      return a + 1 == b || b + 1 == a ? std::optional<std::int64_t>(1) : std::nullopt;
+    });
+    c.run(60);
+    EXPECT_GT(c.job().node(1).forwarded(), 0U);
+    EXPECT_GT(c.job().node(2).forwarded(), 0U);
+    EXPECT_EQ(c.job().node(0).forwarded(), 0U);
   }
 }
 
