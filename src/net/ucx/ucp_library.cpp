@@ -1,31 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/ucx/ucp_library.hpp"
 
-#include <dlfcn.h>
-
-#include <string>
-
-#include "strata/error.hpp"
+#include "os/loaded_library.hpp"
 
 namespace strata::net::ucx {
 
 namespace {
 
-constexpr const char* file_name = "libucp.so.0";
-
 ucp_library load() {
-  void* const handle = ::dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    throw error(std::string("cannot load UCX: ") + ::dlerror() +
-                "; install it (Debian: libucx0) on every host of the job");
-  }
+  const os::loaded_library library(
+      {.title = "UCX",
+       .file = "libucp.so.0",
+       .remedy = "install it (Debian: libucx0) on every host of the job"});
   ucp_library l;
-  const auto find = [handle](const char* name) {
-    void* const found = ::dlsym(handle, name);  // of libucs too, which libucp depends on
-    if (found == nullptr) throw error(std::string(file_name) + " has no " + name);
-    return found;
-  };
-#define STRATA_UCP_FIND(name) l.name = reinterpret_cast<decltype(l.name)>(find(#name));
+#define STRATA_UCP_FIND(name) library.find(#name, l.name);  // of libucs too, which it depends on
   STRATA_UCP_FUNCTIONS(STRATA_UCP_FIND)
 #undef STRATA_UCP_FIND
   return l;
