@@ -10,12 +10,9 @@ using launch_test::four_hosts;
 class jobs_on : public four_hosts {
  protected:
   static void expect_ok(const std::string& what, const std::string& transport = "auto") {
-    command c(
+    launch_test::expect_ok(
         launch_test::run({"-n", "8", "--transport", transport, "--host", all_hosts()}, {what}),
         from_hub());
-    EXPECT_EQ(c.wait(), 0) << c.err();
-    EXPECT_EQ(c.out(), "ok\n") << c.err();
-    EXPECT_EQ(c.processes_left(), 0);
   }
 };
 
@@ -62,10 +59,8 @@ class chain_of_hosts : public four_hosts {
 
   static void run(const std::string& nodes, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), all_networks);
-    command c(launch_test::run({"-n", nodes, "--host", all_hosts()}, arguments), from_hub());
-    EXPECT_EQ(c.wait(), 0) << c.err();
-    EXPECT_EQ(c.out(), "ok\n") << c.err();
-    EXPECT_EQ(c.processes_left(), 0);
+    launch_test::expect_ok(launch_test::run({"-n", nodes, "--host", all_hosts()}, arguments),
+                           from_hub());
   }
 };
 

@@ -15,10 +15,7 @@ using launch_test::command;
 using words = std::vector<std::string>;
 
 void expect_ok(const words& flags, const words& arguments) {
-  command c(launch_test::run(flags, arguments));
-  EXPECT_EQ(c.wait(), 0) << c.err();
-  EXPECT_EQ(c.out(), "ok\n") << c.err();
-  EXPECT_EQ(c.processes_left(), 0);
+  launch_test::expect_ok(launch_test::run(flags, arguments));
 }
 
 #if defined(STRATA_HAS_UCX)

@@ -429,25 +429,23 @@ struct leaver : threaded {
 
 template <class F, class... A>
 void lose(runtime& rt, A... arguments) {
-  try {
+  const auto wait_in_vain = [&] {
     rt.run([&] {
       completion never;
       invoke<F>(1, arguments...);
       never.wait();
     });
     require(false, "waited for nothing");
+  };
+  try {
+    wait_in_vain();
   } catch (const node_lost_error& e) {
     require(e.node() == 1, "names the node");
     std::printf("caught: %s\n", e.what());
   }
   // Whatever needs the others fails at once from now on.
   try {
-    rt.run([&] {
-      completion never;
-      invoke<F>(1, arguments...);
-      never.wait();
-    });
-    require(false, "waited for nothing");
+    wait_in_vain();
   } catch (const node_lost_error&) {
   }
 }

@@ -6,21 +6,12 @@
 #include <csignal>
 #include <thread>
 
+#include "../common/recurse_for_ever.hpp"
 #include "../sched/support.hpp"
 #include "strata/task_scope.hpp"
 
 namespace strata::test {
 namespace {
-
-// Not a tail call, and nothing that a compiler could take out.
-[[gnu::noinline]] int recurse_for_ever(volatile int* depth) {
-  volatile char frame[256];
-  frame[0] = static_cast<char>(*depth);
-  *depth = *depth + 1;
-  if (*depth < 0) return 0;  // never
-  const int below = recurse_for_ever(depth);
-  return below + frame[0];
-}
 
 struct hungry_task {
   int operator()() const {

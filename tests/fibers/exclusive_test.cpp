@@ -8,21 +8,11 @@
 #include <atomic>
 
 #include "../sched/support.hpp"
+#include "signaller.hpp"
 #include "strata/fiber.hpp"
 
 namespace strata::test {
 namespace {
-
-struct signals : threaded {
-  slot_ptr target;
-  int times;
-  slot_ptr done;
-  void start() {
-    for (int i = 0; i < times; ++i) sync(target);
-    sync(done);
-    terminate();
-  }
-};
 
 // Two exclusive fibers and one plain one; the exclusive ones share an unprotected counter.
 struct counter_frame : threaded {
@@ -42,7 +32,7 @@ struct counter_frame : threaded {
     const int last = senders;
     const int each = times;
     for (int i = 0; i < last; ++i) {
-      token<signals>(i % 2 == 0 ? to_sptr(FIRST) : to_sptr(SECOND), each, slot_ptr());
+      token<signaller>(i % 2 == 0 ? to_sptr(FIRST) : to_sptr(SECOND), each, slot_ptr());
     }
   }
   void count() {
@@ -130,7 +120,7 @@ struct outlived : threaded {
   tracked member;
   void start() { sync(to_sptr(STAYS)); }
   void stays() {
-    token<signals>(to_sptr(ENDS), 1, slot_ptr());
+    token<signaller>(to_sptr(ENDS), 1, slot_ptr());
     *inside = true;
     // Runs on the other worker meanwhile.
     spin_until(*terminated);
@@ -197,8 +187,8 @@ struct both_at_once : threaded {
   std::atomic<int>* inside;
   slot_ptr done;
   void start() {
-    token<signals>(to_sptr(A), 1, slot_ptr());
-    token<signals>(to_sptr(B), 1, slot_ptr());
+    token<signaller>(to_sptr(A), 1, slot_ptr());
+    token<signaller>(to_sptr(B), 1, slot_ptr());
   }
   void meet() {
     ++*inside;

@@ -15,14 +15,7 @@
 namespace strata::test {
 namespace {
 
-class fiber_sync_workers : public ::testing::TestWithParam<unsigned> {
- protected:
-  runtime rt{with_workers(GetParam())};
-  void TearDown() override {
-    rt.wait_idle();
-    EXPECT_EQ(rt.stats().live_frames, 0);
-  }
-};
+class fiber_sync_workers : public leaves_no_frame {};
 INSTANTIATE_TEST_SUITE_P(workers, fiber_sync_workers, ::testing::Values(1, 2, 4, 8),
                          ::testing::PrintToStringParamName());
 

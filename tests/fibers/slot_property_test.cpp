@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../sched/support.hpp"
+#include "signaller.hpp"
 #include "strata/detail/slot_counter.hpp"
 #include "strata/fiber.hpp"
 
@@ -133,17 +134,6 @@ TEST(slot_counter, fires_once_for_each_round_of_concurrent_signals) {
 }
 
 // ---- the same through fibers
-
-struct signaller : threaded {
-  slot_ptr target;
-  int times;
-  slot_ptr done;
-  void start() {
-    for (int i = 0; i < times; ++i) sync(target);
-    sync(done);
-    terminate();
-  }
-};
 
 // Counts its own firings; ended by the last of the expected ones.
 struct listener : threaded {

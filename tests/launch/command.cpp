@@ -2,6 +2,7 @@
 #include "command.hpp"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -68,6 +69,13 @@ std::vector<std::string> run(const std::vector<std::string>& flags,
 
 std::size_t count_lines(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+void expect_ok(const std::vector<std::string>& words, const command::setting& how) {
+  command c(words, how);
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_EQ(c.out(), "ok\n") << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
 }
 
 command::command(std::vector<std::string> words) : command(std::move(words), setting()) {}

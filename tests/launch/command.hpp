@@ -58,4 +58,7 @@ std::vector<std::string> run(const std::vector<std::string>& flags,
 
 std::size_t count_lines(const std::string& text);
 
+// Runs the command to its end: it prints "ok", succeeds and leaves no process.
+void expect_ok(const std::vector<std::string>& words, const command::setting& how = {});
+
 }  // namespace launch_test

@@ -233,21 +233,18 @@ TEST(mpirun, ranks_of_several_programs_are_no_job) {
 }
 #endif
 
-TEST(mpirun, a_signal_ends_the_job) {
-  command c(mpirun("2", {node_program(), "%m", "sleep"}), with());
+// Ranks that sleep, whose mpirun gets the signal.
+void expect_nothing_left_after(int signal, const std::string& ranks) {
+  command c(mpirun(ranks, {node_program(), "%m", "sleep"}), with());
   ASSERT_TRUE(c.wait_for_output("asleep"));
-  c.signal(SIGTERM);
+  c.signal(signal);
   EXPECT_NE(c.wait(), 0);
   c.wait_for_no_process();
 }
 
-TEST(mpirun, a_killed_mpirun_leaves_nothing) {
-  command c(mpirun("3", {node_program(), "%m", "sleep"}), with());
-  ASSERT_TRUE(c.wait_for_output("asleep"));
-  c.signal(SIGKILL);
-  EXPECT_NE(c.wait(), 0);
-  c.wait_for_no_process();
-}
+TEST(mpirun, a_signal_ends_the_job) { expect_nothing_left_after(SIGTERM, "2"); }
+
+TEST(mpirun, a_killed_mpirun_leaves_nothing) { expect_nothing_left_after(SIGKILL, "3"); }
 
 TEST(mpirun, info_says_what_it_found) {
   const result r = run_to_end(mpirun("2", {STRATA_COMMAND, "info"}));

@@ -59,6 +59,18 @@ class tcp_mesh : public testing::Test {
     ADD_FAILURE() << "joined";
     return "";
   }
+  // What is thrown where node 1 joins as somebody else.
+  template <class Error>
+  std::string why_it_cannot_be(const tcp::identity& somebody) {
+    try {
+      tcp::connect_mesh(somebody, {&*members_[1].at, 1}, directory_, os::now_ns() + patience_ns,
+                        {});
+    } catch (const Error& e) {
+      return e.what();
+    }
+    ADD_FAILURE() << "joined";
+    return "";
+  }
   void expect_messages(std::vector<sockets> all) {
     std::vector<std::unique_ptr<tcp::tcp_transport>> nodes;
     for (node_id n = 0; n < all.size(); ++n) {
@@ -210,12 +222,7 @@ TEST_F(tcp_mesh, another_key_is_refused_and_the_job_goes_on) {
   auto f0 = join(0);
   tcp::identity wrong = members_[1].me;
   wrong.key[5] ^= 1;
-  try {
-    tcp::connect_mesh(wrong, {&*members_[1].at, 1}, directory_, os::now_ns() + patience_ns, {});
-    ADD_FAILURE() << "joined";
-  } catch (const error& e) {
-    EXPECT_NE(std::string(e.what()).find("is that a node of this job?"), std::string::npos);
-  }
+  EXPECT_NE(why_it_cannot_be<error>(wrong).find("is that a node of this job?"), std::string::npos);
   EXPECT_GT(refused.load(), 0);
   auto f1 = join(1);
   EXPECT_TRUE(f1.get()[0]);
@@ -227,14 +234,8 @@ TEST_F(tcp_mesh, another_build_hears_why_and_the_job_goes_on) {
   auto f0 = join(0);
   tcp::identity wrong = members_[1].me;
   wrong.build_id = "ffff";
-  try {
-    tcp::connect_mesh(wrong, {&*members_[1].at, 1}, directory_, os::now_ns() + patience_ns, {});
-    ADD_FAILURE() << "joined";
-  } catch (const user_error& e) {
-    EXPECT_NE(std::string(e.what()).find("runs another build (0123abcd), this node ffff"),
-              std::string::npos)
-        << e.what();
-  }
+  const std::string why = why_it_cannot_be<user_error>(wrong);
+  EXPECT_NE(why.find("runs another build (0123abcd), this node ffff"), std::string::npos) << why;
   auto f1 = join(1);
   EXPECT_TRUE(f1.get()[0]);
   EXPECT_TRUE(f0.get()[1]);

@@ -11,16 +11,11 @@
 #include <type_traits>
 #include <variant>
 
+#include "../common/fib_forks.hpp"
 #include "support.hpp"
 
 namespace strata::test {
 namespace {
-
-long fib(int n) {
-  if (n < 2) return n;
-  auto [a, b] = fork2join([=] { return fib(n - 1); }, [=] { return fib(n - 2); });
-  return a + b;
-}
 
 int queens(int n, unsigned columns, unsigned left, unsigned right) {
   const unsigned all = (1U << n) - 1;

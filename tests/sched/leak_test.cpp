@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "../common/fib_forks.hpp"
 #include "support.hpp"
 
 namespace strata::test {
@@ -35,12 +36,6 @@ footprint take_footprint() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) ++now.mappings;
   return now;
-}
-
-long fib(int n) {
-  if (n < 2) return n;
-  auto [a, b] = fork2join([=] { return fib(n - 1); }, [=] { return fib(n - 2); });
-  return a + b;
 }
 
 TEST(leaks, none_after_many_starts) {

@@ -12,17 +12,12 @@
 #include <thread>
 #include <vector>
 
+#include "../common/fib_forks.hpp"
 #include "strata/task_scope.hpp"
 #include "support.hpp"
 
 namespace strata::test {
 namespace {
-
-long fib(int n) {
-  if (n < 2) return n;
-  auto [a, b] = fork2join([=] { return fib(n - 1); }, [=] { return fib(n - 2); });
-  return a + b;
-}
 
 class runtime_workers : public ::testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(workers, runtime_workers, ::testing::Values(1, 2, 4, 8, 64),

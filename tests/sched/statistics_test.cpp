@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "../common/fib_forks.hpp"
 #include "os/clock.hpp"
 #include "strata/fiber.hpp"
 #include "strata/parallel.hpp"
@@ -17,12 +18,6 @@
 
 namespace strata::test {
 namespace {
-
-long fib(int n) {
-  if (n < 2) return n;
-  auto [a, b] = fork2join([=] { return fib(n - 1); }, [=] { return fib(n - 2); });
-  return a + b;
-}
 
 // Takes about ns nanoseconds when it has the processor for itself.
 void busy(std::int64_t ns) {

@@ -50,6 +50,16 @@ inline options with_workers(unsigned workers) {
   return wanted;
 }
 
+// A runtime with as many workers as the parameter says, in which no frame lives on after the test.
+class leaves_no_frame : public ::testing::TestWithParam<unsigned> {
+ protected:
+  runtime rt{with_workers(GetParam())};
+  void TearDown() override {
+    rt.wait_idle();
+    EXPECT_EQ(rt.stats().live_frames, 0);
+  }
+};
+
 // Waits without sleeping. What must happen for `done` to come true is another thread's, so the
 // processor is offered to it.
 template <class Done>

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "../common/fib_forks.hpp"
 #include "../common/fib_tokens.hpp"
 #include "../sched/support.hpp"
 #include "strata/thread.hpp"
@@ -13,20 +14,7 @@
 namespace strata::test {
 namespace {
 
-long fib(int n) {
-  if (n < 2) return n;
-  auto [a, b] = fork2join([=] { return fib(n - 1); }, [=] { return fib(n - 2); });
-  return a + b;
-}
-
-class mixed_on : public ::testing::TestWithParam<unsigned> {
- protected:
-  runtime rt{with_workers(GetParam())};
-  void TearDown() override {
-    rt.wait_idle();
-    EXPECT_EQ(rt.stats().live_frames, 0);
-  }
-};
+class mixed_on : public leaves_no_frame {};
 INSTANTIATE_TEST_SUITE_P(workers, mixed_on, ::testing::Values(1, 2, 4, 8),
                          ::testing::PrintToStringParamName());
 

@@ -233,62 +233,43 @@ TEST(shared_mutex, readers_together_writers_alone) {
   }
 }
 
-// Readers that overlap for ever do not keep a writer out.
-TEST(shared_mutex, a_writer_gets_in_among_readers) {
-  for (const unsigned workers : {1U, 2U}) {
-    runtime rt(with_workers(workers));
-    rt.run([] {
-      shared_mutex m;
-      std::atomic<bool> written{false};
-      std::vector<thread> readers;
-      for (int i = 0; i < 4; ++i) {
-        readers.emplace_back([&] {
-          while (!written) {
-            const std::shared_lock lock(m);
-            this_thread::yield();
-          }
-        });
-      }
-      thread writer([&] {
-        for (int i = 0; i < 20; ++i) {
-          const std::lock_guard lock(m);
-          this_thread::yield();
-        }
-        written = true;
-      });
-      writer.join();
-      for (thread& t : readers) t.join();
-      EXPECT_TRUE(written);
-    });
-  }
-}
-
-// Nor do writers keep readers out.
-TEST(shared_mutex, a_reader_gets_in_among_writers) {
-  runtime rt(with_workers(2));
+// One that locks as `Mine` gets through among some that overlap for ever as `Others`.
+template <class Mine, class Others>
+void expect_to_get_in_among_others(unsigned workers) {
+  runtime rt(with_workers(workers));
   rt.run([] {
     shared_mutex m;
-    std::atomic<bool> read{false};
-    std::vector<thread> writers;
+    std::atomic<bool> done{false};
+    std::vector<thread> others;
     for (int i = 0; i < 4; ++i) {
-      writers.emplace_back([&] {
-        while (!read) {
-          const std::lock_guard lock(m);
+      others.emplace_back([&] {
+        while (!done) {
+          const Others lock(m);
           this_thread::yield();
         }
       });
     }
-    thread reader([&] {
+    thread one([&] {
       for (int i = 0; i < 20; ++i) {
-        const std::shared_lock lock(m);
+        const Mine lock(m);
         this_thread::yield();
       }
-      read = true;
+      done = true;
     });
-    reader.join();
-    for (thread& t : writers) t.join();
-    EXPECT_TRUE(read);
+    one.join();
+    for (thread& t : others) t.join();
+    EXPECT_TRUE(done);
   });
+}
+using reads = std::shared_lock<shared_mutex>;
+using writes = std::lock_guard<shared_mutex>;
+
+TEST(shared_mutex, a_writer_gets_in_among_readers) {
+  for (const unsigned workers : {1U, 2U}) expect_to_get_in_among_others<writes, reads>(workers);
+}
+
+TEST(shared_mutex, a_reader_gets_in_among_writers) {
+  expect_to_get_in_among_others<reads, writes>(2);
 }
 
 // A writer that gives up lets those in who waited for it.

@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "../common/recurse_for_ever.hpp"
 #include "../sched/support.hpp"
 #include "strata/error.hpp"
 
@@ -30,14 +31,7 @@ void expect_code(std::errc wanted, F f) {
   }
 }
 
-class threads_on : public ::testing::TestWithParam<unsigned> {
- protected:
-  runtime rt{with_workers(GetParam())};
-  void TearDown() override {
-    rt.wait_idle();
-    EXPECT_EQ(rt.stats().live_frames, 0);
-  }
-};
+class threads_on : public leaves_no_frame {};
 INSTANTIATE_TEST_SUITE_P(workers, threads_on, ::testing::Values(1, 2, 4, 8),
                          ::testing::PrintToStringParamName());
 
@@ -352,16 +346,6 @@ TEST_F(thread_death, destroying_a_joinable_thread) {
     t = thread();
   }),
                "");
-}
-
-// Not a tail call, and nothing that a compiler could take out.
-[[gnu::noinline]] int recurse_for_ever(volatile int* depth) {
-  volatile char frame[256];
-  frame[0] = static_cast<char>(*depth);
-  *depth = *depth + 1;
-  if (*depth < 0) return 0;  // never
-  const int below = recurse_for_ever(depth);
-  return below + frame[0];
 }
 
 TEST_F(thread_death, stack_overflow_names_the_thread) {
