@@ -100,26 +100,24 @@ bool shared_timed_mutex::try_lock_shared() noexcept {
   return false;
 }
 
-bool shared_timed_mutex::writer_must_wait(void* self) {
-  auto& state = static_cast<shared_timed_mutex*>(self)->state_;
+// Sets `mark` if there is one of the `reasons`; whether there is.
+static bool mark_while(std::atomic<std::uint32_t>& state, std::uint32_t reasons,
+                       std::uint32_t mark) noexcept {
   std::uint32_t s = state.load(std::memory_order_relaxed);
-  while ((s & (writer | readers)) != 0) {
-    if ((s & writers_wait) != 0 ||
-        state.compare_exchange_weak(s, s | writers_wait, std::memory_order_relaxed))
+  while ((s & reasons) != 0) {
+    if ((s & mark) != 0 || state.compare_exchange_weak(s, s | mark, std::memory_order_relaxed))
       return true;
   }
   return false;
 }
 
+bool shared_timed_mutex::writer_must_wait(void* self) {
+  return mark_while(static_cast<shared_timed_mutex*>(self)->state_, writer | readers, writers_wait);
+}
+
 bool shared_timed_mutex::reader_must_wait(void* self) {
-  auto& state = static_cast<shared_timed_mutex*>(self)->state_;
-  std::uint32_t s = state.load(std::memory_order_relaxed);
-  while ((s & (writer | writers_wait)) != 0) {
-    if ((s & readers_wait) != 0 ||
-        state.compare_exchange_weak(s, s | readers_wait, std::memory_order_relaxed))
-      return true;
-  }
-  return false;
+  return mark_while(static_cast<shared_timed_mutex*>(self)->state_, writer | writers_wait,
+                    readers_wait);
 }
 
 bool shared_timed_mutex::lock_until(std::int64_t deadline_ns) {
