@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 namespace apps_test {
@@ -140,18 +139,30 @@ json browser::tell(const std::string& method, const json& parameters) {
 void browser::open(const std::string& address) { tell("Page.navigate", {{"url", address}}); }
 
 json browser::value(const std::string& expression) {
-  const json r = tell("Runtime.evaluate", {{"expression", expression}, {"returnByValue", true}});
+  const json r =
+      tell("Runtime.evaluate",
+           {{"expression", expression}, {"returnByValue", true}, {"awaitPromise", true}});
   return r.at("result").value("value", json());
 }
 
 json browser::wait_for(const std::string& expression, const json& wanted) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  for (;;) {
-    json v = value(expression);
-    if (v == wanted || std::chrono::steady_clock::now() > deadline) return v;
-    // A browser has no latch for us; we look again.
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  // The page looks itself, whenever something in it has changed, and answers when it is so.
+  return value(
+      "new Promise((answer) => {"
+      "  const wanted = JSON.stringify(" +
+      wanted.dump() +
+      ");"
+      "  const look = () => { try { return " +
+      expression +
+      "; } catch { return null; } };"
+      "  const end = () => { watcher.disconnect(); clearTimeout(limit); answer(look()); };"
+      "  const end_if_so = () => { if (JSON.stringify(look()) === wanted) end(); };"
+      "  const watcher = new MutationObserver(end_if_so);"
+      "  const limit = setTimeout(end, 30000);"
+      "  watcher.observe(document, {subtree: true, childList: true, attributes: true,"
+      "                             characterData: true});"
+      "  end_if_so();"
+      "})");
 }
 
 void browser::mouse(const std::string& type, int x, int y, const json& more) {
@@ -161,14 +172,18 @@ void browser::mouse(const std::string& type, int x, int y, const json& more) {
 }
 
 void browser::drag(int x, int y, int dx, int dy) {
-  mouse("mousePressed", x, y, {{"button", "left"}, {"buttons", 1}, {"clickCount", 1}});
+  // The rest is longer than the page remembers a movement, so that nothing is thrown. It goes by
+  // the times that come with the events: nobody has to wait.
+  const std::chrono::duration<double> end_s = std::chrono::system_clock::now().time_since_epoch();
+  const double moves_s = end_s.count() - 0.15;
+  mouse("mousePressed", x, y,
+        {{"button", "left"}, {"buttons", 1}, {"clickCount", 1}, {"timestamp", moves_s}});
   constexpr int steps = 5;
   for (int i = 1; i <= steps; ++i)
     mouse("mouseMoved", x + dx * i / steps, y + dy * i / steps,
-          {{"button", "left"}, {"buttons", 1}});
-  // Longer than the page remembers a movement, so that nothing is thrown.
-  std::this_thread::sleep_for(std::chrono::milliseconds(150));
-  mouse("mouseReleased", x + dx, y + dy, {{"button", "left"}, {"clickCount", 1}});
+          {{"button", "left"}, {"buttons", 1}, {"timestamp", moves_s}});
+  mouse("mouseReleased", x + dx, y + dy,
+        {{"button", "left"}, {"clickCount", 1}, {"timestamp", end_s.count()}});
 }
 
 void browser::click(int x, int y, int times) {

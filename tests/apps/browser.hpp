@@ -22,9 +22,10 @@ class browser {
   browser& operator=(const browser&) = delete;
 
   void open(const std::string& address);
-  // The value of an expression of JavaScript in the page.
+  // The value of an expression of JavaScript in the page; of a promise, what it comes to.
   nlohmann::json value(const std::string& expression);
-  // Looks at it until it is `wanted`, or for half a minute; the last value.
+  // Waits until a change of the page's elements makes it `wanted`, or for half a minute; the last
+  // value.
   nlohmann::json wait_for(const std::string& expression, const nlohmann::json& wanted);
   // Any command of the protocol, for the page.
   nlohmann::json tell(const std::string& method, const nlohmann::json& parameters = {});

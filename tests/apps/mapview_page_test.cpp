@@ -58,9 +58,7 @@ class map_page : public apps_test::maps {
   place where() {
     settle();
     // The page writes the address some time after it has moved: once more, and it is there.
-    (void)chromium->tell(
-        "Runtime.evaluate",
-        {{"expression", "new Promise(f => setTimeout(f, 400))"}, {"awaitPromise", true}});
+    (void)chromium->value("new Promise(f => setTimeout(f, 400))");
     const std::string hash = chromium->value("location.hash");
     std::array<double, 3> n{};
     char comma = 0;
