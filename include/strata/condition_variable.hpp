@@ -10,6 +10,7 @@
 #include <mutex>
 #include <stop_token>
 
+#include "strata/detail/worker.hpp"
 #include "strata/mutex.hpp"
 
 namespace strata {
@@ -33,6 +34,37 @@ class condition_queue {
  private:
   // Somebody may wait: so that notifying nobody is cheap.
   std::atomic<bool> used_{false};
+};
+
+// While it lives, a request of `stop` wakes who waits in `queue` with that token.
+//
+// The C++ library's stop state has a spin lock, which its stop_callback takes to come and to go. A
+// preemptible thread that a timer stopped with that lock in its hands goes on on the same worker
+// only, where whoever wants the lock spins and lets nobody in. So no timer may come in between.
+class wakes_when_stopped {
+ public:
+  wakes_when_stopped(const std::stop_token& stop, condition_queue& queue) {
+    const uninterrupted guard;
+    std::construct_at(&callback_, stop, notifier{&queue});
+  }
+  // Afterwards nobody is in the callback, nor touches what the C++ library keeps of it here: it
+  // waits for a request on another OS thread, and on this one nobody can be in the middle of a
+  // request, which never suspends. Partners: notify_stopped(), jthread::request_stop().
+  ~wakes_when_stopped() {
+    const uninterrupted guard;
+    std::destroy_at(&callback_);
+  }
+  wakes_when_stopped(const wakes_when_stopped&) = delete;
+  wakes_when_stopped& operator=(const wakes_when_stopped&) = delete;
+
+ private:
+  struct notifier {
+    condition_queue* queue;
+    void operator()() const noexcept { queue->notify_stopped(); }
+  };
+  union {  // so that it comes and goes while the guards are there
+    std::stop_callback<notifier> callback_;
+  };
 };
 
 }  // namespace detail
@@ -133,7 +165,7 @@ class condition_variable_any {
   /// Also returns when `stop` is requested.
   template <class Lock, class Predicate>
   bool wait(Lock& lock, std::stop_token stop, Predicate holds) {
-    const std::stop_callback wake(stop, [q = queue_.get()] { q->queue.notify_stopped(); });
+    const detail::wakes_when_stopped wakes(stop, queue_->queue);
     while (!holds()) {
       if (stop.stop_requested()) return false;
       wait_until_ns(lock, detail::parking::never, &stop);
@@ -143,7 +175,7 @@ class condition_variable_any {
   template <class Lock, class Clock, class Duration, class Predicate>
   bool wait_until(Lock& lock, std::stop_token stop,
                   const std::chrono::time_point<Clock, Duration>& time, Predicate holds) {
-    const std::stop_callback wake(stop, [q = queue_.get()] { q->queue.notify_stopped(); });
+    const detail::wakes_when_stopped wakes(stop, queue_->queue);
     while (!holds()) {
       if (stop.stop_requested() || Clock::now() >= time) return holds();
       wait_until_ns(lock, detail::deadline_at(time), &stop);

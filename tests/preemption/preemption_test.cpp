@@ -6,10 +6,13 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../sched/support.hpp"
+#include "strata/condition_variable.hpp"
 #include "strata/fork_join.hpp"
 #include "strata/thread.hpp"
 
@@ -110,17 +113,21 @@ TEST_P(preemption, allocation_locks_and_forks_survive_it) {
   EXPECT_EQ(rt.stats().live_frames, 0);
 }
 
+// Far more ticks than a ticker would send to this worker; then it is over.
+std::thread crowd_of_ticks(std::atomic<bool>& over) {
+  return std::thread([&over, worker = gettid()] {
+    for (int i = 0; i < 30'000; ++i) syscall(SYS_tgkill, getpid(), worker, SIGURG);
+    over = true;
+  });
+}
+
 // A tick can come while the handler of another is still on top of a library's code, whose lock
 // nobody else would get if that were taken for code of the program.
 TEST_P(preemption, ticks_that_crowd_interrupt_no_library) {
   runtime rt(settings());
   rt.run([&] {
-    const pid_t worker = gettid();
     std::atomic<bool> over{false};
-    std::thread crowd([&] {
-      for (int i = 0; i < 30'000; ++i) syscall(SYS_tgkill, getpid(), worker, SIGURG);
-      over = true;
-    });
+    std::thread crowd = crowd_of_ticks(over);
     std::vector<thread> threads;
     for (unsigned i = 0; i < 8; ++i) {
       threads.emplace_back(preemptible(), [&] {
@@ -133,6 +140,31 @@ TEST_P(preemption, ticks_that_crowd_interrupt_no_library) {
       });
     }
     for (thread& t : threads) t.join();
+    crowd.join();
+  });
+}
+
+// Others of the worker would spin for it for ever.
+TEST_P(preemption, nobody_keeps_the_lock_of_a_stop_token) {
+  runtime rt(settings());
+  rt.run([&] {
+    std::atomic<bool> over{false};
+    std::thread crowd = crowd_of_ticks(over);
+    const std::stop_source source;
+    const std::stop_token stop = source.get_token();
+    const auto come_and_go = [&](bool yields) {
+      mutex m;
+      condition_variable_any changed;
+      std::unique_lock lock(m);
+      while (!over) {
+        changed.wait(lock, stop, [] { return true; });
+        if (yields) this_thread::yield();
+      }
+    };
+    thread interrupted(preemptible(), come_and_go, false);
+    thread other(come_and_go, true);
+    interrupted.join();
+    other.join();
     crowd.join();
   });
 }
