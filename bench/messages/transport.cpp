@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What messages cost on Strata's transports, without the threads and protocols of a node above
-// them: what is added there shows in the difference to fibers.cpp. First argument: shm, tcp or ucx.
+// them: what is added there shows in the difference to fibers.cpp. First argument: shm, tcp, udp
+// or ucx.
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -13,6 +14,7 @@
 #include "bench/messages/sockets.hpp"
 #include "net/shm/shm_transport.hpp"
 #include "net/ucx/available.hpp"
+#include "net/udp/udp_transport.hpp"
 #if defined(STRATA_HAS_UCX)
 #include "net/ucx/ucx_transport.hpp"
 #include "os/clock.hpp"
@@ -88,22 +90,41 @@ std::unique_ptr<net::transport> over_memory(int memory, net::node_id self) {
   return std::make_unique<net::shm::shm_transport>(s);
 }
 
-#if defined(STRATA_HAS_UCX)
 // `line` leads to the other process, which tells its address there.
+std::string exchange_over(int line, const std::string& mine) {
+  std::string other(4096, '\0');
+  if (::send(line, mine.data(), mine.size(), 0) < 0)
+    bench::arguments::refuse("the other process is gone");
+  const ssize_t bytes = ::recv(line, other.data(), other.size(), 0);
+  if (bytes <= 0) bench::arguments::refuse("the other process is gone");
+  other.resize(static_cast<std::size_t>(bytes));
+  return other;
+}
+
+std::unique_ptr<net::transport> over_udp(int line, net::node_id self) {
+  net::udp::settings s;
+  s.self = self;
+  s.nodes = 2;
+  auto t = std::make_unique<net::udp::udp_transport>(s);
+  launch::address mine = t->address();
+  const std::string other = exchange_over(line, std::to_string(mine.port) + ' ' + mine.worker);
+  const std::size_t space = other.find(' ');
+  std::vector<launch::address> directory(2, mine);
+  directory[1U - self].port = static_cast<std::uint16_t>(std::stoul(other.substr(0, space)));
+  directory[1U - self].worker = other.substr(space + 1);
+  t->connect(directory, os::now_ns() + 30'000'000'000);
+  return t;
+}
+
+#if defined(STRATA_HAS_UCX)
 std::unique_ptr<net::transport> over_ucx(int line, net::node_id self) {
   net::ucx::settings s;
   s.self = self;
   s.nodes = 2;
   s.devices = "lo";
   auto t = std::make_unique<net::ucx::ucx_transport>(s);
-  std::string other(4096, '\0');
-  if (::send(line, t->address().data(), t->address().size(), 0) < 0)
-    bench::arguments::refuse("the other process is gone");
-  const ssize_t bytes = ::recv(line, other.data(), other.size(), 0);
-  if (bytes <= 0) bench::arguments::refuse("the other process is gone");
-  other.resize(static_cast<std::size_t>(bytes));
   std::vector<std::string> addresses(2);
-  addresses[1U - self] = std::move(other);
+  addresses[1U - self] = exchange_over(line, t->address());
   t->connect(addresses, os::now_ns() + 30'000'000'000);
   return t;
 }
@@ -135,8 +156,8 @@ class late {
 int main(int argc, char** argv) try {
   bench::arguments given(argc, argv);
   const std::string kind = given.rest.empty() ? "" : given.rest[0];
-  if (kind != "shm" && kind != "tcp" && kind != "ucx")
-    bench::arguments::refuse("the first argument is shm, tcp or ucx");
+  if (kind != "shm" && kind != "tcp" && kind != "udp" && kind != "ucx")
+    bench::arguments::refuse("the first argument is shm, tcp, udp or ucx");
   if (kind == "ucx" && !net::ucx::is_built()) bench::arguments::refuse(net::ucx::how_to_get());
   given.rest.erase(given.rest.begin());
   const bench::exchange e(given.rest);
@@ -144,12 +165,18 @@ int main(int argc, char** argv) try {
   const os::descriptor memory(::memfd_create("strata-bench", MFD_CLOEXEC));
   std::pair<os::descriptor, os::descriptor> ends;
   std::array<int, 2> line{-1, -1};
-  if (kind == "shm") {
-    make = [&](net::node_id self) { return over_memory(memory.get(), self); };
-#if defined(STRATA_HAS_UCX)
-  } else if (kind == "ucx") {
+  const auto open_line = [&] {
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line.data()) != 0)
       bench::arguments::refuse("no socket pair");
+  };
+  if (kind == "shm") {
+    make = [&](net::node_id self) { return over_memory(memory.get(), self); };
+  } else if (kind == "udp") {
+    open_line();
+    make = [&](net::node_id self) { return over_udp(line[self], self); };
+#if defined(STRATA_HAS_UCX)
+  } else if (kind == "ucx") {
+    open_line();
     make = [&](net::node_id self) { return over_ucx(line[self], self); };
 #endif
   } else {

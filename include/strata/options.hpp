@@ -47,8 +47,8 @@ struct options {
   /// Open MPI's `mpirun`) joins the job that they make: "auto": where PMIx's variables say that
   /// there is one, "none": the process stays alone, "pmix": it must. `strata run` goes before.
   std::string launch = "auto";
-  /// In a job of the site's tools, how nodes talk: "auto", "shm", "tcp" or "ucx"; node 0's word
-  /// counts. (In one of `strata run`, that says so.)
+  /// In a job of the site's tools, how nodes talk: "auto", "shm", "tcp", "ucx" or "udp"; node 0's
+  /// word counts. (In one of `strata run`, that says so.)
   std::string transport = "auto";
   /// In a job of the site's tools, where this node listens: an address of this host, a network such
   /// as "10.1.0.0/16", or a network interface. Empty: loopback in a job of one host, else the

@@ -40,7 +40,7 @@ constexpr std::size_t socket_bytes_max = 64 << 20;
 
 using choices = std::span<const std::string_view>;
 constexpr std::string_view launches[] = {"auto", "none", "pmix"};
-constexpr std::string_view transports[] = {"auto", "shm", "tcp", "ucx"};
+constexpr std::string_view transports[] = {"auto", "shm", "tcp", "ucx", "udp"};
 constexpr std::string_view receptions[] = {"adaptive", "blocking", "polling", "watchdog"};
 constexpr std::string_view balancings[] = {"random", "sender", "informed"};
 constexpr std::string_view policies[] = {"steal", "rotator", "locked"};
@@ -102,7 +102,7 @@ constexpr setting settings[] = {
      }},
     {"launch", "NAME", "join the job that srun or mpirun has made: auto (default), none, pmix",
      [](options& o, std::string_view t) { o.launch = parse_choice(t, launches); }},
-    {"transport", "NAME", "how nodes of such a job talk: auto (default), shm, tcp, ucx",
+    {"transport", "NAME", "how nodes of such a job talk: auto (default), shm, tcp, ucx, udp",
      [](options& o, std::string_view t) { o.transport = parse_choice(t, transports); }},
     {"bind-address", "WHERE",
      "where they listen: an address, a network (10.1.0.0/16), an interface",

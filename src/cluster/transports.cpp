@@ -11,6 +11,7 @@
 #include "net/tcp/mesh.hpp"
 #include "net/tcp/tcp_transport.hpp"
 #include "net/ucx/available.hpp"
+#include "net/udp/udp_transport.hpp"
 #include "os/clock.hpp"
 #include "strata/error.hpp"
 #if defined(STRATA_HAS_UCX)
@@ -35,6 +36,20 @@ net::tcp::options socket_options(const options& settings) {
                 : settings.socket_poll == "select" ? poll_mechanism::select
                                                    : poll_mechanism::automatic;
   return o;
+}
+
+std::unique_ptr<net::transport> open_udp(launch::control_line& line, const std::string& build) {
+  const launch::job_description& job = line.job();
+  net::udp::settings s;
+  s.self = job.node;
+  s.nodes = job.nodes;
+  s.key = job.key;
+  s.job = job.job;
+  s.bind_address = job.bind_address;
+  const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
+  auto opened = std::make_unique<net::udp::udp_transport>(s);
+  opened->connect(line.exchange(opened->address(), build), deadline);
+  return opened;
 }
 
 #if defined(STRATA_HAS_UCX)
@@ -128,12 +143,15 @@ connections open_transports(launch::control_line& line, const options& settings)
     if (is_here(n)) on_this_host.push_back(static_cast<net::node_id>(n));
   }
   const bool by_ucx = job.transport == transport_choice::ucx && job.nodes > 1;
+  const bool by_udp = job.transport == transport_choice::udp && job.nodes > 1;
   const bool by_memory =
       (job.transport == transport_choice::automatic || job.transport == transport_choice::shm) &&
       job.shared_memory >= 0 && on_this_host.size() > 1;
   const bool by_tcp = !by_memory || on_this_host.size() < job.nodes;
   if (by_ucx && !networks.empty())
     throw user_error("networks: UCX chooses its networks itself; see UCX_NET_DEVICES");
+  if (by_udp && !networks.empty())
+    throw user_error("networks: UDP uses one, which bind-address names");
 
   connections opened{{}, routes(job.node, job.nodes)};
   if (by_memory) {
@@ -146,6 +164,10 @@ connections open_transports(launch::control_line& line, const options& settings)
   const std::string build = launch::build_id();
   if (by_ucx) {
     opened.transports.push_back(open_ucx(line, build, on_this_host.size() == job.nodes));
+    return opened;
+  }
+  if (by_udp) {
+    opened.transports.push_back(open_udp(line, build));
     return opened;
   }
   if (!by_tcp || job.nodes == 1) {

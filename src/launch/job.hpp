@@ -29,7 +29,7 @@ using job_key = std::array<std::uint8_t, 32>;
 // Holds the number of the node's end of the line; unset by control_line::open().
 inline constexpr const char* job_fd_variable = "STRATA_JOB_FD";
 
-enum class transport_choice : std::uint8_t { automatic, shm, tcp, ucx };
+enum class transport_choice : std::uint8_t { automatic, shm, tcp, ucx, udp };
 
 struct job_description {
   std::uint64_t job = 0;  // random; for messages and log lines
@@ -48,7 +48,7 @@ struct job_description {
 struct address {
   std::string host{};  // numeric
   std::uint16_t port = 0;
-  std::string worker{};  // what UCX calls an address; empty: this node does not use it
+  std::string worker{};  // what UCX calls an address, or the nonce of a UDP socket; may be empty
   // Where it listens on each of the networks that the user has named, in their order; port 0: it is
   // not on that one. Empty: at `host`.
   struct door {

@@ -5,6 +5,10 @@
 // all that it has without a gap; the sender repeats what is not acknowledged in time, at growing
 // intervals. Source: the sliding window with cumulative acknowledgements of RFC 9293 (TCP), on
 // messages instead of bytes; the retransmission timer after RFC 6298.
+//
+// For the simulated nodes, of which there are thousands: it costs next to nothing while it is not
+// used, and knows no limits of a network. What carries messages over a real one that loses is
+// udp/channel.hpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>

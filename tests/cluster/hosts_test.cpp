@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs on four hosts of two nodes each: shared memory within a host, TCP between hosts; or UCX.
+// Jobs on four hosts of two nodes each: shared memory within a host, TCP between hosts; or UDP or
+// UCX.
 #include "four_hosts.hpp"
 
 namespace {
@@ -21,6 +22,8 @@ TEST_F(jobs_on, move_blocks_before_they_signal) { expect_ok("blocks"); }
 TEST_F(jobs_on, survive_floods) { expect_ok("flood"); }
 TEST_F(jobs_on, bring_results_of_calls_home) { expect_ok("calls"); }
 TEST_F(jobs_on, fail_and_go_on) { expect_ok("fiber-exceptions"); }
+
+TEST_F(jobs_on, survive_floods_over_udp) { expect_ok("flood", "udp"); }
 
 #if defined(STRATA_HAS_UCX)
 TEST_F(jobs_on, move_blocks_over_ucx) { expect_ok("blocks", "ucx"); }

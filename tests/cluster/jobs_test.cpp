@@ -19,9 +19,9 @@ void expect_ok(const words& flags, const words& arguments) {
 }
 
 #if defined(STRATA_HAS_UCX)
-constexpr std::array transports = {"shm", "tcp", "ucx"};
+constexpr std::array transports = {"shm", "tcp", "udp", "ucx"};
 #else
-constexpr std::array transports = {"shm", "tcp"};
+constexpr std::array transports = {"shm", "tcp", "udp"};
 #endif
 
 struct way {
@@ -43,7 +43,8 @@ class jobs : public testing::TestWithParam<way> {
 INSTANTIATE_TEST_SUITE_P(
     ways, jobs,
     testing::Values(way{"shm_2", "2", "shm"}, way{"shm_5", "5", "shm"}, way{"tcp_2", "2", "tcp"},
-                    way{"tcp_4", "4", "tcp"},
+                    way{"tcp_4", "4", "tcp"}, way{"udp_3", "3", "udp"},
+                    way{"polling_udp", "2", "udp", {"--strata-reception=polling"}},
                     way{"blocking", "2", "tcp", {"--strata-reception=blocking"}},
                     way{"polling", "3", "shm", {"--strata-reception=polling"}},
                     way{"polling_tcp", "2", "tcp", {"--strata-reception=polling"}},

@@ -14,7 +14,7 @@ using launch_test::command;
 using words = std::vector<std::string>;
 
 class losses : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(transports, losses, testing::Values("shm", "tcp"),
+INSTANTIATE_TEST_SUITE_P(transports, losses, testing::Values("shm", "tcp", "udp"),
                          [](const auto& p) { return std::string(p.param); });
 #if defined(STRATA_HAS_UCX)
 INSTANTIATE_TEST_SUITE_P(ucx, losses, testing::Values("ucx"),

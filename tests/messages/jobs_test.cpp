@@ -33,6 +33,7 @@ class message_jobs : public testing::TestWithParam<way> {
 INSTANTIATE_TEST_SUITE_P(
     ways, message_jobs,
     testing::Values(way{"one", "1", "auto"}, way{"shm_2", "2", "shm"}, way{"tcp_3", "3", "tcp"},
+                    way{"udp_3", "3", "udp"},
                     way{"polling", "3", "shm", {"--strata-reception=polling"}},
                     way{"two_workers", "2", "shm", {"--strata-workers=2"}},
                     way{"small_sockets", "2", "tcp", {"--strata-socket-bytes=8K"}}),
@@ -53,9 +54,9 @@ TEST_P(message_jobs, compute_pi_in_a_group) { run("group-example"); }
 
 TEST(message_job, tells_who_waits_of_a_lost_node) {
 #if defined(STRATA_HAS_UCX)
-  constexpr std::array transports = {"shm", "tcp", "ucx"};
+  constexpr std::array transports = {"shm", "tcp", "udp", "ucx"};
 #else
-  constexpr std::array transports = {"shm", "tcp"};
+  constexpr std::array transports = {"shm", "tcp", "udp"};
 #endif
   for (const char* transport : transports) {
     for (const char* what : {"lost", "group-loses-a-node"}) {

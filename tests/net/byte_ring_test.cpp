@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/tcp/byte_ring.hpp"
+#include "net/byte_ring.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 namespace {
 
-using strata::net::tcp::byte_ring;
+using strata::net::byte_ring;
 
 TEST(byte_ring, is_empty_at_first) {
   const byte_ring ring(1);

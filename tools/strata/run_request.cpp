@@ -93,12 +93,13 @@ run_request parse_run(int argc, char** argv) {
       [&](const std::string& text) { from_file = read_hostfile(text); });
   add("--host", "A,B:2,...", "hosts to run on, with the number of nodes that each takes",
       [&](const std::string& text) { request.hosts = parse_host_list(text); });
-  add("--transport", "auto|shm|tcp|ucx",
+  add("--transport", "auto|shm|tcp|ucx|udp",
       "how nodes talk [auto: shm within a host, tcp between hosts]", [&](const std::string& text) {
         request.transport = choose<transport_choice>({{"auto", transport_choice::automatic},
                                                       {"shm", transport_choice::shm},
                                                       {"tcp", transport_choice::tcp},
-                                                      {"ucx", transport_choice::ucx}},
+                                                      {"ucx", transport_choice::ucx},
+                                                      {"udp", transport_choice::udp}},
                                                      text);
         if (request.transport == transport_choice::ucx && !net::ucx::is_built())
           throw user_error(net::ucx::how_to_get());

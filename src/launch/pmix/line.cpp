@@ -43,6 +43,7 @@ transport_choice to_choice(const std::string& name) {
   return name == "shm"   ? transport_choice::shm
          : name == "tcp" ? transport_choice::tcp
          : name == "ucx" ? transport_choice::ucx
+         : name == "udp" ? transport_choice::udp
                          : transport_choice::automatic;
 }
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "net/tcp/byte_ring.hpp"
+#include "net/byte_ring.hpp"
 #include "net/tcp/options.hpp"
 #include "net/transport.hpp"
 

@@ -13,7 +13,7 @@
 
 #include "strata/detail/check.hpp"
 
-namespace strata::net::tcp {
+namespace strata::net {
 
 class byte_ring {
  public:
@@ -49,6 +49,11 @@ class byte_ring {
     begin_ += bytes;
     if (begin_ == end_) begin_ = end_ = (end_ + capacity_ - 1) & ~std::uint64_t{capacity_ - 1};
   }
+  // The same, but what has been written into free() ahead of append() stays where it is.
+  void consume_in_place(std::size_t bytes) noexcept {
+    STRATA_DCHECK(bytes <= used(), bytes, used());
+    begin_ += bytes;
+  }
 
   // Positions in the stream never repeat: what was appended before end() has been consumed once
   // begin() has reached it.
@@ -72,4 +77,4 @@ class byte_ring {
   std::uint64_t end_ = 0;
 };
 
-}  // namespace strata::net::tcp
+}  // namespace strata::net

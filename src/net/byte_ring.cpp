@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/tcp/byte_ring.hpp"
+#include "net/byte_ring.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "base/errno_error.hpp"
 #include "os/descriptor.hpp"
 
-namespace strata::net::tcp {
+namespace strata::net {
 
 byte_ring::byte_ring(std::size_t bytes_min) {
   // A power of two of pages: positions become offsets without a division.
@@ -37,4 +37,4 @@ byte_ring::byte_ring(std::size_t bytes_min) {
 
 byte_ring::~byte_ring() { ::munmap(memory_, 2 * capacity_); }
 
-}  // namespace strata::net::tcp
+}  // namespace strata::net

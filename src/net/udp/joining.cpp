@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a node joins the others over UDP, and leaves them.
+#include <algorithm>
+#include <mutex>
+
+#include "net/udp/peer.hpp"
+#include "net/udp/udp_transport.hpp"
+#include "os/clock.hpp"
+#include "strata/detail/check.hpp"
+#include "strata/error.hpp"
+
+namespace strata::net::udp {
+
+namespace {
+
+// How long leaving waits for answers: several repetitions on the networks that this is for.
+constexpr std::int64_t leave_ns_max = 100'000'000;
+// How often a node says that it leaves: nobody answers that.
+constexpr int last_words = 3;
+constexpr std::size_t missing_named_max = 8;
+constexpr std::size_t buffer_bytes_min = 2 * (sizeof(header) + payload_bytes_max);
+
+channel::settings channel_settings(const settings& s, std::size_t datagram_bytes) {
+  channel::settings c;
+  c.out.packet_bytes = datagram_bytes;
+  c.out.buffer_bytes = std::max(s.send_buffer_bytes, buffer_bytes_min);
+  c.in.buffer_bytes = std::max(s.receive_buffer_bytes, buffer_bytes_min);
+  c.tail_bytes = tag_bytes;
+  return c;
+}
+
+}  // namespace
+
+udp_transport::peer::peer(const settings& s, node_id id_, const target& where,
+                          std::size_t datagram_bytes_, const std::string& own_nonce,
+                          const std::string& its_nonce)
+    : id(id_),
+      to(where),
+      datagram_bytes(datagram_bytes_),
+      closes(s.key, s.job, s.self, id_, own_nonce, its_nonce),
+      opens(s.key, s.job, id_, s.self, its_nonce, own_nonce),
+      c(s.self, id_, channel_settings(s, datagram_bytes_)) {}
+
+launch::address udp_transport::address() const {
+  launch::address own = socket_.address();
+  own.worker = nonce_;
+  return own;
+}
+
+void udp_transport::connect(const std::vector<launch::address>& directory,
+                            std::int64_t deadline_ns) {
+  STRATA_CHECK(directory.size() == peers_.size(), directory.size(), peers_.size());
+  for (node_id n = 0; n < settings_.nodes; ++n) {
+    if (n == settings_.self) continue;
+    const target where = target_of(directory[n]);
+    const std::size_t path_bytes = path_bytes_to(where);
+    peers_[n] = std::make_unique<peer>(settings_, n, where,
+                                       settings_.datagram_bytes == 0
+                                           ? path_bytes
+                                           : std::min(settings_.datagram_bytes, datagram_bytes_max),
+                                       nonce_, directory[n].worker);
+  }
+  for (const auto& p : peers_) {
+    if (!p) continue;
+    const std::lock_guard held(p->lock);
+    p->c.ping();
+    pump(*p, os::now_ns());
+  }
+  for (;;) {
+    const std::int64_t now_ns = os::now_ns();
+    look(now_ns);
+    std::string missing;
+    std::size_t count = 0;
+    for (const auto& p : peers_) {
+      if (!p) continue;
+      if (p->lost.load(std::memory_order_relaxed)) {
+        throw error("cannot join node " + std::to_string(p->id) + " over UDP: it " + p->why);
+      }
+      if (p->greeted || ++count > missing_named_max) continue;
+      missing += (missing.empty() ? "node " : ", node ") + std::to_string(p->id);
+    }
+    if (count == 0) return;
+    if (now_ns >= deadline_ns) {
+      if (count > missing_named_max) {
+        missing += " and " + std::to_string(count - missing_named_max) + " more";
+      }
+      throw error("node " + std::to_string(settings_.self) + " waited in vain for " + missing +
+                  ": not heard of over UDP within the time limit (does a packet filter stand "
+                  "between?)");
+    }
+    (void)sleep(receiver_, receiver_.epoll.get(), deadline_ns);
+  }
+}
+
+// As long as nobody polls yet, or any more.
+void udp_transport::look(std::int64_t now_ns) {
+  {
+    const std::lock_guard held(inbox_);
+    while (receive(now_ns) == batch_max) {
+    }
+    answer(now_ns);
+  }
+  do_what_is_due(now_ns);
+}
+
+void udp_transport::leave() {
+  const auto all_has_arrived = [this] {
+    return std::all_of(peers_.begin(), peers_.end(), [](const auto& p) {
+      return !p || p->lost.load(std::memory_order_relaxed) || p->c.has_end() ||
+             (p->c.out().is_clear() && p->unsent == 0);
+    });
+  };
+  const std::int64_t end_ns = os::now_ns() + leave_ns_max;
+  for (;;) {
+    const std::int64_t now_ns = os::now_ns();
+    look(now_ns);
+    if (all_has_arrived() || now_ns >= end_ns) break;
+    (void)sleep(receiver_, receiver_.epoll.get(), end_ns);
+  }
+  for (int i = 0; i < last_words; ++i) {
+    for (const auto& p : peers_) {
+      if (!p || p->lost.load(std::memory_order_relaxed)) continue;
+      std::vector<std::byte> last(datagram_bytes_max);
+      std::uint64_t number = 0;
+      const std::size_t bytes = p->c.last_packet(last, os::now_ns(), number);
+      p->closes.close(last, bytes, number);
+      const std::size_t size = bytes + tag_bytes;
+      (void)socket_.send(p->to, last, std::span(&size, 1));
+    }
+  }
+}
+
+}  // namespace strata::net::udp

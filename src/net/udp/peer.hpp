@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node knows of another one.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "net/udp/channel.hpp"
+#include "net/udp/udp_transport.hpp"
+
+namespace strata::net::udp {
+
+struct udp_transport::peer {
+  peer(const settings& s, node_id id_, const target& where, std::size_t datagram_bytes_,
+       const std::string& own_nonce, const std::string& its_nonce);
+
+  const node_id id;
+  const target to;
+  const std::size_t datagram_bytes;
+  const seal closes;  // what we say
+  const seal opens;   // what it says
+
+  mutable std::mutex lock;
+  // With `lock` held, but for the content of c.in().data(), which only whoever polls changes.
+  channel c;
+  // Sealed datagrams, behind each other, that the kernel had no room for yet.
+  std::vector<std::byte> outbox;
+  std::array<std::size_t, batch_max> sizes{};
+  std::size_t unsent = 0;
+  std::uint32_t next_sequence_out = 0;
+  bool refused = false;                  // try_send() has said would_block
+  bool flush_wanted = false;             // flush() has said false
+  std::int64_t end_limit_ns = never_ns;  // until then we wait for what it said before it left
+  std::string why;                       // it is lost
+  std::uint64_t messages_out = 0, bytes_out = 0, writes = 0;
+
+  // When something is to be done for it. Written with `lock` held. Partner: sleeper::alarm().
+  std::atomic<std::int64_t> due_ns{never_ns};
+  std::atomic<bool> lost{false};
+  std::atomic<bool> dropped{false};  // its end is known already
+
+  // Whoever polls.
+  std::uint32_t next_sequence_in = 0;
+  bool greeted = false;
+  bool queued = false;  // in turns_
+  bool heard = false;   // in heard_
+  bool reported = false;
+};
+
+}  // namespace strata::net::udp

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes out and what comes in. How nodes find each other and part is in joining.cpp, who sleeps
+// and what is done at which time in waiting.cpp.
+#include "net/udp/udp_transport.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "net/udp/peer.hpp"
+#include "os/clock.hpp"
+#include "strata/detail/check.hpp"
+
+namespace strata::net::udp {
+
+namespace {
+
+// How long what a leaving node has said may still be under way.
+constexpr std::int64_t late_ns_max = 50'000'000;
+// When to try again if the socket has no room and nobody sleeps until it has.
+constexpr std::int64_t full_socket_ns = 1'000'000;
+// What is sealed at once, so that a system call is shared by many.
+constexpr std::size_t batch_bytes = std::size_t{64} << 10;
+
+}  // namespace
+
+udp_transport::udp_transport(const settings& s)
+    : settings_(s),
+      nonce_(fresh_nonce()),
+      socket_(s.bind_address),
+      peers_(s.nodes),
+      receiver_(socket_.get()),
+      sender_(-1),
+      sender_fetches_(sender_.watch_also(socket_.get())),
+      turns_(s.nodes) {}
+
+udp_transport::~udp_transport() { leave(); }
+
+bool udp_transport::reaches(node_id n) const noexcept {
+  return n < peers_.size() && peers_[n] != nullptr;
+}
+
+udp_transport::peer& udp_transport::at(node_id n) const {
+  STRATA_CHECK(reaches(n), n, peers_.size());
+  return *peers_[n];
+}
+
+// ---- out ----
+
+send_outcome udp_transport::try_send(node_id n, header h, std::span<const std::byte> head,
+                                     std::span<const std::byte> body) {
+  peer& p = at(n);
+  STRATA_DCHECK(h.source == settings_.self, h.source, settings_.self);
+  STRATA_DCHECK(h.destination == n, h.destination, n);
+  STRATA_CHECK(head.size() + body.size() <= payload_bytes_max, head.size(), body.size());
+  const std::lock_guard held(p.lock);
+  if (p.lost.load(std::memory_order_relaxed)) return send_outcome::lost;
+  h.length = static_cast<std::uint32_t>(head.size() + body.size());
+  h.sequence = p.next_sequence_out;
+  if (!p.c.write(std::as_bytes(std::span(&h, 1)), head, body)) {
+    p.refused = true;
+    return send_outcome::would_block;
+  }
+  ++p.next_sequence_out;
+  ++p.messages_out;
+  p.bytes_out += sizeof h + h.length;
+  pump(p, os::now_ns());
+  return p.c.out().is_sent() && p.unsent == 0 ? send_outcome::sent : send_outcome::staged;
+}
+
+bool udp_transport::flush(node_id n) {
+  peer& p = at(n);
+  const std::lock_guard held(p.lock);
+  if (p.lost.load(std::memory_order_relaxed)) return true;
+  pump(p, os::now_ns());
+  if (p.c.out().is_sent() && p.unsent == 0) return true;
+  p.flush_wanted = true;
+  return false;
+}
+
+void udp_transport::pump(peer& p, std::int64_t now_ns) {
+  if (p.lost.load(std::memory_order_relaxed)) return;
+  for (;;) {
+    if (p.unsent == 0) {
+      const std::size_t most =
+          std::clamp<std::size_t>(batch_bytes / p.datagram_bytes, 1, batch_max);
+      p.outbox.resize(most * p.datagram_bytes);
+      std::size_t at = 0;
+      while (p.unsent < most) {
+        const std::span<std::byte> into = std::span(p.outbox).subspan(at, p.datagram_bytes);
+        std::uint64_t number = 0;
+        const std::size_t bytes = p.c.next_packet(into, now_ns, number);
+        if (bytes == 0) break;
+        p.closes.close(into, bytes, number);
+        p.sizes[p.unsent++] = bytes + tag_bytes;
+        at += bytes + tag_bytes;
+      }
+      if (p.unsent == 0) break;
+    }
+    ++p.writes;
+    const std::size_t taken = socket_.send(p.to, p.outbox, std::span(p.sizes).first(p.unsent));
+    if (taken < p.unsent) {
+      std::size_t bytes = 0;
+      for (std::size_t i = 0; i < taken; ++i) bytes += p.sizes[i];
+      p.outbox.erase(p.outbox.begin(), p.outbox.begin() + static_cast<std::ptrdiff_t>(bytes));
+      std::copy(p.sizes.begin() + static_cast<std::ptrdiff_t>(taken), p.sizes.end(),
+                p.sizes.begin());
+      p.unsent -= taken;
+      watch_socket();
+      break;
+    }
+    p.unsent = 0;
+  }
+  look_after(p, now_ns);
+}
+
+// Tells whoever sleeps what has changed for them.
+void udp_transport::look_after(peer& p, std::int64_t now_ns) {
+  const sending& out = p.c.out();
+  std::int64_t due_ns = std::min(p.c.due_ns(), p.end_limit_ns);
+  if (p.unsent != 0) due_ns = std::max(due_ns, now_ns + full_socket_ns);
+  const std::int64_t before_ns = p.due_ns.exchange(due_ns);
+  if (due_ns < before_ns) {
+    sender_.alarm(due_ns);
+    receiver_.alarm(due_ns);
+  }
+  if (p.refused && out.waiting_bytes() <= settings_.send_buffer_bytes / 2) {
+    p.refused = false;
+    room_is_made();
+  }
+  if (p.flush_wanted && out.is_sent() && p.unsent == 0) {
+    p.flush_wanted = false;
+    room_is_made();
+  }
+}
+
+void udp_transport::lose(peer& p, const std::string& why) {
+  if (p.lost.load(std::memory_order_relaxed)) return;
+  p.why = why;
+  p.lost.store(true, std::memory_order_release);
+  p.due_ns.store(never_ns);
+  p.unsent = 0;
+  room_is_made();
+  if (p.dropped.load(std::memory_order_relaxed)) return;
+  // Whoever polls next reports it.
+  losses_.store(true, std::memory_order_release);
+  receiver_.ring();
+}
+
+void udp_transport::drop(node_id n) noexcept {
+  if (!reaches(n)) return;
+  peer& p = *peers_[n];
+  p.dropped.store(true, std::memory_order_relaxed);
+  const std::lock_guard held(p.lock);
+  lose(p, "was dropped");
+}
+
+// ---- in ----
+
+std::size_t udp_transport::poll(receiver& r, std::size_t messages_max) {
+  const std::lock_guard polling(inbox_);
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const std::int64_t now_ns = os::now_ns();
+  const std::size_t datagrams = receive(now_ns);
+  std::size_t handed = 0;
+  for (std::size_t left = turn_count_; left > 0 && handed < messages_max; --left) {
+    peer& p = *turns_[first_turn_];
+    first_turn_ = (first_turn_ + 1) % turns_.size();
+    --turn_count_;
+    p.queued = false;
+    // A fair share of what is allowed, but all of it for the last.
+    handed += serve(p, r, std::max<std::size_t>((messages_max - handed) / left, 1));
+  }
+  answer(now_ns);
+  if (losses_.exchange(false, std::memory_order_acquire)) report_losses(r);
+  if (next_due_ns() <= now_ns) do_what_is_due(now_ns);
+  const bool more = turn_count_ > 0 || datagrams == batch_max;
+  unfinished_.store(more, std::memory_order_release);
+  // Nothing else tells a receiver that went to sleep before.
+  if (more && receiver_.sleeps_until_ns.load() != 0) receiver_.ring();
+  return handed;
+}
+
+std::size_t udp_transport::receive(std::int64_t now_ns) {
+  const std::size_t count = arrivals_.receive(socket_);
+  for (std::size_t i = 0; i < count; ++i) take(arrivals_.at(i), now_ns);
+  return count;
+}
+
+// Anybody may have sent this.
+void udp_transport::take(std::span<const std::byte> datagram, std::int64_t now_ns) {
+  packet_head head;
+  if (!read_head(datagram, head) || head.destination != settings_.self || !reaches(head.source) ||
+      !peers_[head.source]->opens.is_whole(datagram, head.number)) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  // A node of the job has.
+  peer& p = *peers_[head.source];
+  packet arrived;
+  const bool is_packet = read_packet(datagram.first(datagram.size() - tag_bytes), arrived);
+  const std::lock_guard held(p.lock);
+  if (p.lost.load(std::memory_order_relaxed)) return;
+  p.greeted = true;
+  const std::uint64_t complete_before = p.c.in().complete_to();
+  if (!is_packet || p.c.on_packet(arrived, now_ns) == channel::outcome::malformed) {
+    return lose(p, "sent a malformed packet");
+  }
+  if (p.c.has_end() && p.end_limit_ns == never_ns) p.end_limit_ns = now_ns + late_ns_max;
+  if (p.c.in().complete_to() != complete_before || p.c.is_complete()) add_turn(p);
+  if (!p.heard) {
+    p.heard = true;
+    heard_.push_back(&p);
+  }
+}
+
+void udp_transport::add_turn(peer& p) {
+  if (p.queued) return;
+  p.queued = true;
+  turns_[(first_turn_ + turn_count_++) % turns_.size()] = &p;
+}
+
+// Whether a whole message is there, or something that is none.
+bool udp_transport::next_message(peer& p, std::span<const std::byte> data, header& h) {
+  if (data.size() < sizeof h) return false;
+  std::memcpy(&h, data.data(), sizeof h);
+  if (h.length > payload_bytes_max || h.source != p.id || h.destination != settings_.self ||
+      h.sequence != p.next_sequence_in) {
+    const std::lock_guard held(p.lock);
+    lose(p, "sent a malformed message");
+    return false;
+  }
+  return data.size() - sizeof h >= h.length;
+}
+
+std::size_t udp_transport::serve(peer& p, receiver& r, std::size_t messages_max) {
+  if (p.lost.load(std::memory_order_relaxed)) return 0;
+  // p.lock is not held: only who holds inbox_ changes what is there.
+  std::span<const std::byte> data = p.c.in().data();
+  const std::size_t all = data.size();
+  std::size_t handed = 0;
+  header h;
+  bool more = false;
+  while ((more = next_message(p, data, h)) && handed < messages_max) {
+    if (p.dropped.load(std::memory_order_relaxed)) break;
+    ++handed;
+    ++p.next_sequence_in;
+    r.on_message(h, data.subspan(sizeof h, h.length));
+    data = data.subspan(sizeof h + h.length);
+  }
+  const std::size_t used = all - data.size();
+  const std::lock_guard held(p.lock);
+  if (used != 0) {
+    p.c.in().consume(used);
+    if (!p.heard) {
+      p.heard = true;
+      heard_.push_back(&p);
+    }
+    messages_in_.store(messages_in_.load(std::memory_order_relaxed) + handed,
+                       std::memory_order_relaxed);
+    bytes_in_.store(bytes_in_.load(std::memory_order_relaxed) + used, std::memory_order_relaxed);
+  }
+  if (more) {
+    add_turn(p);
+  } else if (p.c.is_complete()) {
+    lose(p, "has left");
+  }
+  return handed;
+}
+
+// Sends what the packets that have arrived allow or demand.
+void udp_transport::answer(std::int64_t now_ns) {
+  for (peer* const p : heard_) {
+    const std::lock_guard held(p->lock);
+    p->heard = false;
+    pump(*p, now_ns);
+  }
+  heard_.clear();
+}
+
+void udp_transport::report_losses(receiver& r) {
+  for (const auto& p : peers_) {
+    if (!p || p->reported || !p->lost.load(std::memory_order_acquire)) continue;
+    p->reported = true;
+    if (!p->dropped.load(std::memory_order_relaxed)) r.on_lost(p->id, p->why);
+  }
+}
+
+transport::traffic udp_transport::counted() const noexcept {
+  traffic t;
+  for (const auto& p : peers_) {
+    if (!p) continue;
+    const std::lock_guard held(p->lock);
+    t.messages_out += p->messages_out;
+    t.bytes_out += p->bytes_out;
+    t.writes += p->writes;
+  }
+  t.messages_in = messages_in_.load(std::memory_order_relaxed);
+  t.bytes_in = bytes_in_.load(std::memory_order_relaxed);
+  t.wakes = sender_.wakes.load(std::memory_order_relaxed) +
+            receiver_.wakes.load(std::memory_order_relaxed);
+  return t;
+}
+
+std::uint64_t udp_transport::lost_packets() const noexcept {
+  std::uint64_t all = 0;
+  for (const auto& p : peers_) {
+    if (!p) continue;
+    const std::lock_guard held(p->lock);
+    all += p->c.out().packets_lost();
+  }
+  return all;
+}
+
+}  // namespace strata::net::udp

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages over UDP, for networks that offer nothing else: cut into authenticated datagrams,
+// acknowledged, sent again when lost, and no faster than the network takes them. It makes no
+// threads; see transport.hpp for whose they are.
+//
+//   udp::udp_transport t(s);
+//   ... the launcher's directory: t.address() ...
+//   t.connect(directory, deadline_ns);
+//
+// What is due at a time (repetitions, acknowledgements that waited) is done by whoever sleeps in
+// one of the two waits, or polls. If nobody polls while something is under way, the sender thread
+// in wait_for_room() fetches what arrives; it is kept for the receiver. While nothing is under way
+// nobody wakes.
+//
+// A peer is lost when it says that it leaves, when it breaks the protocol, or when it has answered
+// nothing for silence_ns_max. Strangers' datagrams are counted, and never answered.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "launch/job.hpp"
+#include "net/doorbell.hpp"
+#include "net/transport.hpp"
+#include "net/udp/seal.hpp"
+#include "net/udp/socket.hpp"
+#include "os/descriptor.hpp"
+
+namespace strata::net::udp {
+
+struct settings {
+  node_id self = 0;
+  node_id nodes = 1;
+  job_key key{};  // of the job; see seal.hpp
+  std::uint64_t job = 0;
+  std::string bind_address = "127.0.0.1";
+  std::size_t datagram_bytes = 0;  // of the largest; 0: what the path to the peer carries
+  // Per peer: what waits for an acknowledgement, or to be sent; and what has arrived and was not
+  // handed over. Each holds two messages of the largest size at least.
+  std::size_t send_buffer_bytes = std::size_t{1} << 20;
+  std::size_t receive_buffer_bytes = std::size_t{1} << 20;
+  // A backstop: the launcher and the heartbeats above notice a dead node earlier. Long, because a
+  // node whose workers poll may compute for a while without looking.
+  std::int64_t silence_ns_max = 60'000'000'000;
+};
+
+class udp_transport final : public transport {
+ public:
+  explicit udp_transport(const settings& s);
+  // What was sent goes out and is repeated for a moment; peers hear that this node leaves.
+  ~udp_transport() override;
+
+  // What the others need to reach this node.
+  [[nodiscard]] launch::address address() const;
+  // Index: node. Blocks until every node has been heard of, which proves that it knows the key.
+  // Throws strata::error when one has not by then (os::now_ns()). Before every other call.
+  void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns);
+
+  [[nodiscard]] capabilities about() const noexcept override { return {true, "udp"}; }
+  [[nodiscard]] bool reaches(node_id peer) const noexcept override;
+  [[nodiscard]] send_outcome try_send(node_id peer, header h, std::span<const std::byte> head,
+                                      std::span<const std::byte> body) override;
+  [[nodiscard]] bool flush(node_id peer) override;
+  std::size_t poll(receiver& r, std::size_t messages_max) override;
+  void wait_for_messages(std::int64_t timeout_ns) override;
+  void wake_receiver() noexcept override;
+  void wait_for_room(std::int64_t timeout_ns) override;
+  void wake_sender() noexcept override;
+  void drop(node_id peer) noexcept override;
+  [[nodiscard]] traffic counted() const noexcept override;
+
+  // Fetches what has arrived and does what is due. Any thread; only needed where for long nobody
+  // polls or waits.
+  void tend();
+
+  // Datagrams that no node of this job has sent to this one, or that were altered on their way.
+  [[nodiscard]] std::uint64_t refused() const noexcept {
+    return refused_.load(std::memory_order_relaxed);
+  }
+  // Packets that were sent again, of all peers.
+  [[nodiscard]] std::uint64_t lost_packets() const noexcept;
+
+ private:
+  struct peer;
+  // A thread of the node that sleeps, and does what is due meanwhile.
+  struct sleeper {
+    explicit sleeper(int socket);  // -1: none
+    void alarm(std::int64_t due_ns) noexcept;
+    void ring() noexcept;
+    // Another descriptor to sleep on: the bell and that socket.
+    [[nodiscard]] os::descriptor watch_also(int socket) const;
+
+    doorbell bell;
+    os::descriptor epoll;                          // its bell, and the socket if it waits for that
+    std::atomic<std::int64_t> sleeps_until_ns{0};  // 0: it is awake
+    std::atomic<bool> active{false};               // something became due since it looked
+    std::atomic<std::uint64_t> wakes{0};
+  };
+  enum class slept { not_at_all, until_then, rung };
+
+  [[nodiscard]] peer& at(node_id n) const;
+  // What arrives. With inbox_ held.
+  std::size_t receive(std::int64_t now_ns);
+  void take(std::span<const std::byte> datagram, std::int64_t now_ns);
+  std::size_t serve(peer& p, receiver& r, std::size_t messages_max);
+  [[nodiscard]] bool next_message(peer& p, std::span<const std::byte> data, header& h);
+  void add_turn(peer& p);
+  void answer(std::int64_t now_ns);
+  void report_losses(receiver& r);
+  // With p.lock held.
+  void pump(peer& p, std::int64_t now_ns);
+  void look_after(peer& p, std::int64_t now_ns);
+  void lose(peer& p, const std::string& why);
+  // Time.
+  [[nodiscard]] std::int64_t next_due_ns() const noexcept;
+  void do_what_is_due(std::int64_t now_ns);
+  slept sleep(sleeper& s, int epoll, std::int64_t end_ns);
+  bool fetch_for_receiver(std::int64_t now_ns);
+  void room_is_made() noexcept;
+  void watch_socket() noexcept;
+  void look(std::int64_t now_ns);
+  void leave();
+
+  const settings settings_;
+  const std::string nonce_;
+  const datagram_socket socket_;
+  std::vector<std::unique_ptr<peer>> peers_;  // by node
+  sleeper receiver_;
+  sleeper sender_;
+  os::descriptor sender_fetches_;  // the sender's bell and the socket
+  // Whoever polls counts; by that the sender thread sees whether somebody does.
+  std::atomic<std::uint64_t> polls_{0};
+  std::uint64_t polls_seen_ = 0;
+  bool nobody_polls_ = false;
+  std::atomic<bool> sender_called_{false};
+  std::atomic<bool> room_made_{false};
+
+  // Whoever polls holds it; if nobody does, the sender thread. Taken before any peer's lock.
+  std::mutex inbox_;
+  // With it held:
+  arrivals arrivals_;
+  std::vector<peer*> turns_;  // have something to hand over; a ring, each peer at most once
+  std::size_t first_turn_ = 0;
+  std::size_t turn_count_ = 0;
+  std::vector<peer*> heard_;             // since the last answer()
+  std::atomic<bool> unfinished_{false};  // the last poll() has left something
+  std::atomic<bool> losses_{false};      // somebody is lost, and that was not reported
+
+  std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> messages_in_{0};
+  std::atomic<std::uint64_t> bytes_in_{0};
+};
+
+}  // namespace strata::net::udp

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promises of every transport, kept over UDP, also where the network loses, doubles and
+// reorders.
+#include "net/udp/udp_transport.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "strata/error.hpp"
+#include "transport_suite.hpp"
+#include "udp_support.hpp"
+
+namespace strata::net::test {
+namespace {
+
+using udp::udp_transport;
+using transports = std::vector<std::unique_ptr<transport>>;
+
+// A transport, and what it talks through, which must be there longer. A node has threads that look
+// after what is lost; the tests' come and go.
+class through final : public transport {
+ public:
+  through(std::shared_ptr<bad_network> network, std::unique_ptr<udp_transport> t)
+      : network_(std::move(network)), transport_(std::move(t)) {
+    if (network_ == nullptr) return;
+    keeper_ = std::thread([this] {
+      std::unique_lock held(lock_);
+      while (!end_.wait_for(held, std::chrono::milliseconds(1), [this] { return ended_; }))
+        transport_->tend();
+    });
+  }
+  ~through() {
+    {
+      const std::lock_guard held(lock_);
+      ended_ = true;
+    }
+    end_.notify_all();
+    if (keeper_.joinable()) keeper_.join();
+  }
+  [[nodiscard]] capabilities about() const noexcept override { return transport_->about(); }
+  [[nodiscard]] bool reaches(node_id n) const noexcept override { return transport_->reaches(n); }
+  [[nodiscard]] send_outcome try_send(node_id n, header h, std::span<const std::byte> head,
+                                      std::span<const std::byte> body) override {
+    return transport_->try_send(n, h, head, body);
+  }
+  [[nodiscard]] bool flush(node_id n) override { return transport_->flush(n); }
+  std::size_t poll(receiver& r, std::size_t most) override { return transport_->poll(r, most); }
+  void wait_for_messages(std::int64_t ns) override { transport_->wait_for_messages(ns); }
+  void wake_receiver() noexcept override { transport_->wake_receiver(); }
+  void wait_for_room(std::int64_t ns) override { transport_->wait_for_room(ns); }
+  void wake_sender() noexcept override { transport_->wake_sender(); }
+  void drop(node_id n) noexcept override { transport_->drop(n); }
+  [[nodiscard]] traffic counted() const noexcept override { return transport_->counted(); }
+
+ private:
+  std::shared_ptr<bad_network> network_;
+  std::unique_ptr<udp_transport> transport_;
+  std::mutex lock_;
+  std::condition_variable end_;
+  bool ended_ = false;
+  std::thread keeper_;
+};
+
+transport_maker maker(const char* name, const change_settings& change = {},
+                      const bad_network::odds* odds = nullptr) {
+  return {name, [change, odds](node_id nodes, bool small_buffers) {
+            std::shared_ptr<bad_network> network;
+            if (odds != nullptr) network = std::make_shared<bad_network>(*odds, 1);
+            auto all = udp_nodes(
+                nodes,
+                [&](udp::settings& s) {
+                  if (change) change(s);
+                  if (small_buffers) s.send_buffer_bytes = s.receive_buffer_bytes = 0;
+                },
+                network.get());
+            transports result;
+            for (auto& t : all) result.push_back(std::make_unique<through>(network, std::move(t)));
+            return result;
+          }};
+}
+
+constexpr bad_network::odds bad{.loss = 0.02, .duplication = 0.02, .delay = 0.05};
+
+INSTANTIATE_TEST_SUITE_P(udp, transport_suite,
+                         testing::Values(maker("by_default"),
+                                         maker("ethernet",
+                                               [](udp::settings& s) { s.datagram_bytes = 1472; }),
+                                         maker("through_a_bad_network", {}, &bad)),
+                         name_of);
+
+TEST(udp_transport, a_lone_message_is_one_datagram) {
+  auto all = udp_nodes(2);
+  const std::uint64_t before = all[0]->counted().writes;
+  EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), content(0, 0, 64), {}), send_outcome::sent);
+  EXPECT_EQ(all[0]->counted().writes, before + 1);
+  checking_receiver r(1, small_size);
+  r.receive(*all[1], 1);
+}
+
+TEST(udp_transport, what_is_under_way_arrives_before_the_end) {
+  auto all = udp_nodes(2);
+  checking_receiver r(1, small_size);
+  expect_all_before_the_end(all[0], *all[1], r);
+  EXPECT_EQ(r.lost[0][0], "has left");
+}
+
+TEST(udp_transport, speaks_ipv6_too) {
+  std::vector<std::unique_ptr<udp_transport>> all;
+  try {
+    all = udp_nodes(2, [](udp::settings& s) { s.bind_address = "::1"; });
+  } catch (const user_error& e) {
+    GTEST_SKIP() << e.what();
+  }
+  send_patiently(*all[0], 0, 1, content(0, 0, 64));
+  checking_receiver r(1, small_size);
+  r.receive(*all[1], 1);
+}
+
+TEST(udp_transport, a_peer_that_answers_nothing_is_lost) {
+  auto all = udp_nodes(2, [](udp::settings& s) { s.silence_ns_max = 300'000'000; });
+  // Node 1 neither polls nor waits.
+  EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), {}, {}), send_outcome::sent);
+  checking_receiver r(0);
+  r.receive_until(*all[0], [&] { return !r.lost.empty(); });
+  EXPECT_EQ(r.lost[1][0].rfind("has not answered", 0), 0U) << r.lost[1][0];
+}
+
+TEST(udp_transport, a_node_that_does_not_come_is_named) {
+  udp_transport here(udp_settings(0, 3));
+  udp_transport there(udp_settings(2, 3));
+  const udp_transport silent(udp_settings(1, 3));
+  const std::vector<launch::address> directory = {here.address(), silent.address(),
+                                                  there.address()};
+  const std::int64_t deadline_ns = os::now_ns() + 500'000'000;
+  std::thread other([&] { EXPECT_THROW(there.connect(directory, deadline_ns), strata::error); });
+  try {
+    here.connect(directory, deadline_ns);
+    ADD_FAILURE();
+  } catch (const strata::error& e) {
+    const std::string words = e.what();
+    EXPECT_NE(words.find("in vain for node 1:"), std::string::npos) << words;
+  }
+  other.join();
+}
+
+}  // namespace
+}  // namespace strata::net::test
