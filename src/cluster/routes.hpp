@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // By which neighbour a node reaches every other one: the cheapest way over nodes that share a
-// network. (Requirement P17.)
+// network. (Requirement P12.)
 //
 // All nodes compute this from the same costs. A way's rest is the cheapest way of the node that is
 // next on it, so its cost falls from node to node, and no message can go in a circle. Source: E. W.
