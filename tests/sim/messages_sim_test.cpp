@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between the endpoints of many simulated nodes, over a network that misbehaves: all
 // arrive once, in the order of their stream, within the room that there is; and ends are told of.
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -46,6 +47,8 @@ struct talker {
   std::deque<std::unique_ptr<sending>> sends;
   std::deque<std::unique_ptr<receiving>> receives;  // in the order in which they were posted
   std::map<std::tuple<endpoint_id, message_tag>, std::uint32_t> next;
+  int received_before = 0;  // by all
+  std::uint64_t pause_max_ns = 200'000;
 };
 
 class conversation {
@@ -102,7 +105,12 @@ class conversation {
     for (auto& r : t.receives) take(*r);
     while (!t.sends.empty() && t.sends.front()->r.is_done()) t.sends.pop_front();
     if (left == 0 && received_ == wanted_ && t.sends.empty()) return;
-    const auto pause = static_cast<std::int64_t>(random().next() % 200'000);
+    // While nothing arrives, because something lost is sent again only after a second, more and
+    // more seldom: each look costs as much as there are receives.
+    const bool waits = left == 0 && t.received_before == received_;
+    t.received_before = received_;
+    t.pause_max_ns = waits ? std::min<std::uint64_t>(2 * t.pause_max_ns, 50'000'000) : 200'000;
+    const auto pause = static_cast<std::int64_t>(random().next() % t.pause_max_ns);
     world_.at(world_.now_ns() + pause, [this, &t, left] { step(t, left); });
   }
 
