@@ -81,8 +81,9 @@ struct options {
   unsigned stall_s = 60;
   /// Networks that the nodes of a job use for sockets, as prefixes separated by commas
   /// ("10.1.0.0/16,10.2.0.0/16"): each node listens on its interface of each that it is on, two
-  /// nodes talk over the first that they share, and nodes that share none by others. Empty: the one
-  /// on which the launcher reaches them. The same on all nodes.
+  /// nodes talk over the cheapest that they share by the interfaces' speeds (the first of equal
+  /// ones), and nodes that share none by others. Empty: the one on which the launcher reaches them.
+  /// The same on all nodes.
   std::string networks{};
   /// Bytes of each TCP socket's buffers, 4 KiB to 64 MiB; 0: the system's choice.
   std::size_t socket_bytes = 0;
