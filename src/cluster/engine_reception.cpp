@@ -50,7 +50,8 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
       const auto head = r.take<held_head>();
       if (head.destination >= nodes_ || head.destination == self_)
         throw malformed("a word about a way that nobody goes");
-      return links_->hold(head.destination, head.held != 0 && !broken_.load());
+      if (!broken_.load()) links_->hold(from, head);
+      return;
     }
     case kind::failed: {
       {

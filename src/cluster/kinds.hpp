@@ -63,7 +63,7 @@ struct forwarded_head {
 
 struct held_head {
   node_id destination;
-  std::uint16_t held;  // 0: not any more
+  std::uint16_t number;  // of the word about this way; odd: wait, even: do not. Later ones count
 };
 
 // What one message may carry. Larger things are cut up above.

@@ -53,23 +53,33 @@ void links::forward(const forwarded_head& what, std::span<const std::byte> paylo
   send(next, kind::forward, std::as_bytes(std::span(&what, 1)), payload);
   peer& p = *peers_[next];
   if (p.queued_bytes.load(std::memory_order_relaxed) <= queued_bytes_max) return;
-  // Told with the lock, so that whoever empties the queue says the opposite later than this.
-  const std::lock_guard lock(p.mutex);
-  const std::pair flow{what.source, what.destination};
-  if (p.queue.empty() || std::find(p.told.begin(), p.told.end(), flow) != p.told.end()) return;
-  p.told.push_back(flow);
-  tell(flow, true);
+  std::uint16_t number = 0;
+  const flow f{what.source, what.destination};
+  {
+    const std::lock_guard lock(p.mutex);
+    std::uint16_t& last = p.told[f];
+    if (p.queue.empty() || last % 2 != 0) return;
+    number = ++last;
+  }
+  tell(f, number);
 }
 
-void links::tell(std::pair<node_id, node_id> flow, bool held) {
-  const held_head head{flow.second, held};
-  post(flow.first, kind::hold, std::as_bytes(std::span(&head, 1)), {});
+void links::tell(const flow& f, std::uint16_t number) {
+  const held_head head{f.second, number};
+  post(f.first, kind::hold, std::as_bytes(std::span(&head, 1)), {});
 }
 
-void links::hold(node_id to, bool held) noexcept {
-  peer& next = *peers_[peers_[to]->next];
+void links::hold(node_id gateway, const held_head& word) {
+  peer& there = *peers_[word.destination];
+  peer& next = *peers_[there.next];
   const std::lock_guard lock(next.mutex);
-  peers_[to]->held.store(held, std::memory_order_relaxed);
+  std::uint16_t& last = there.words[gateway];
+  // Modulo 2^16: who empties a queue and who fills it speak from different threads.
+  if (static_cast<std::int16_t>(static_cast<std::uint16_t>(word.number - last)) <= 0) return;
+  last = word.number;
+  there.held.store(std::any_of(there.words.begin(), there.words.end(),
+                               [](const auto& w) { return w.second % 2 != 0; }),
+                   std::memory_order_relaxed);
   next.room.notify_all();
 }
 
@@ -116,7 +126,7 @@ void links::wait_for_room(node_id to) {
 }
 
 bool links::send_queued(node_id to, peer& p) {
-  std::vector<std::pair<node_id, node_id>> told;
+  std::vector<std::pair<flow, std::uint16_t>> released;
   if (p.queueing.load(std::memory_order_acquire)) {
     const std::lock_guard lock(p.mutex);
     bool flushed = false;
@@ -139,9 +149,11 @@ bool links::send_queued(node_id to, peer& p) {
     }
     p.queueing.store(false, std::memory_order_release);
     p.room.notify_all();
-    told.swap(p.told);
+    for (auto& [f, last] : p.told) {
+      if (last % 2 != 0) released.emplace_back(f, ++last);
+    }
   }
-  for (const auto& flow : told) tell(flow, false);
+  for (const auto& [f, number] : released) tell(f, number);
   return p.way->flush(to);
 }
 
@@ -183,7 +195,12 @@ void links::on_lost(node_id node) {
 
 void links::stop_holding() noexcept {
   for (std::size_t n = 0; n < peers_.size(); ++n) {
-    if (n != self_) hold(static_cast<node_id>(n), false);
+    if (n == self_) continue;
+    peer& next = *peers_[peers_[n]->next];
+    const std::lock_guard lock(next.mutex);
+    peers_[n]->words.clear();
+    peers_[n]->held.store(false, std::memory_order_relaxed);
+    next.room.notify_all();
   }
 }
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -31,8 +32,8 @@ class links {
   // in which it came.
   // By one thread at a time. Of what waits too long here, its source hears.
   void forward(const forwarded_head& what, std::span<const std::byte> payload);
-  // A gateway has said so: the program shall not send there for the time being.
-  void hold(node_id to, bool held) noexcept;
+  // A gateway's word: whether the program shall send there. Words may overtake each other.
+  void hold(node_id gateway, const held_head& word);
 
   // True while more is queued for that node than it should be.
   [[nodiscard]] bool is_congested(node_id to) const noexcept;
@@ -59,6 +60,7 @@ class links {
   }
 
  private:
+  using flow = std::pair<node_id, node_id>;  // source and destination
   struct queued {
     kind k;
     std::vector<std::byte> payload;
@@ -74,10 +76,12 @@ class links {
     std::atomic<bool> queueing{false};
     std::atomic<bool> lost{false};
     std::atomic<bool> held{false};  // on the way there, see hold()
-    // Forwarded by here, and told to hold: their sources and destinations. With the mutex.
-    std::vector<std::pair<node_id, node_id>> told;
+    // The last word of each gateway about the way there. With the mutex of the next node.
+    std::map<node_id, std::uint16_t> words;
+    // What is forwarded by here and was told to wait: the last word about it. With the mutex.
+    std::map<flow, std::uint16_t> told;
   };
-  void tell(std::pair<node_id, node_id> flow, bool held);
+  void tell(const flow& f, std::uint16_t number);
   void send(node_id neighbour, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body);
   // True when nothing is left that could be sent now.

@@ -99,7 +99,7 @@ TEST(gateway, tells_the_source_when_too_much_waits) {
   EXPECT_EQ(v.all()[0].to, 0);
   EXPECT_EQ(static_cast<kind>(v.all()[0].h.kind), kind::hold);
   EXPECT_EQ(content<held_head>(v.all()[0].payload).destination, 2);
-  EXPECT_EQ(content<held_head>(v.all()[0].payload).held, 1);
+  EXPECT_EQ(content<held_head>(v.all()[0].payload).number, 1);
 
   std::thread sender([&] { l.run_sender(v); });
   v.open();
@@ -116,21 +116,31 @@ TEST(gateway, tells_the_source_when_too_much_waits) {
     EXPECT_EQ(content<forwarded_head>(one.payload).source, 0);
     EXPECT_EQ(content<std::uint32_t>(one.payload, sizeof what), i);
   }
-  EXPECT_EQ(content<held_head>(all.back().payload).held, 0);
+  EXPECT_EQ(content<held_head>(all.back().payload).number, 2);
   EXPECT_EQ(l.forwarded(), messages);
 }
 
 TEST(gateway, holds_back_who_sends_by_it) {
   valve v;
-  links l(0, {&v}, routes(0, 3, &row));
+  links l(0, {&v}, routes(0, 4, &row));
   EXPECT_FALSE(l.is_congested(2));
-  l.hold(2, true);
+  l.hold(1, {2, 1});
   EXPECT_TRUE(l.is_congested(2));
   EXPECT_FALSE(l.is_congested(1)) << "what goes no further is not held";
   std::thread waits([&] { l.wait_for_room(2); });
-  l.hold(2, false);
+  l.hold(1, {2, 2});
   waits.join();
-  l.hold(2, true);
+  // The release of the word before comes late.
+  l.hold(1, {2, 5});
+  l.hold(1, {2, 4});
+  EXPECT_TRUE(l.is_congested(2));
+  l.hold(1, {2, 6});
+  EXPECT_FALSE(l.is_congested(2));
+  // Two gateways on the way: both have to have room.
+  l.hold(1, {2, 7});
+  l.hold(3, {2, 1});
+  l.hold(1, {2, 8});
+  EXPECT_TRUE(l.is_congested(2));
   std::thread waits_again([&] { l.wait_for_room(2); });
   l.stop_holding();  // the job has lost a node
   waits_again.join();
