@@ -239,10 +239,10 @@ void engine::stop_threads() {
 
 void engine::watch_line() {
   pthread_setname_np(pthread_self(), "strata-job");
-  const bool launcher_is_gone = line_->wait([this](launch::node_id node, const std::string& why) {
+  const bool launcher_is_gone = line_->wait({[this](node_id node, const std::string& why) {
     const std::lock_guard handling(inbox_);
     on_lost(node, why);
-  });
+  }});
   if (!launcher_is_gone || stopping_.load(std::memory_order_seq_cst)) return;
   std::fprintf(stderr, "strata: node %u ends: the launcher is gone\n", unsigned{self_});
   ::_exit(1);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <mutex>
 #include <utility>
 
 #include "base/errno_error.hpp"
@@ -69,7 +70,8 @@ class launcher_line final : public control_line {
 
   [[nodiscard]] const job_description& job() const noexcept override { return job_; }
   std::vector<address> exchange(const address& mine, const std::string& build_id) override;
-  bool wait(const std::function<void(node_id, const std::string&)>& lost) override;
+  bool wait(const job_news& news) override;
+  void say(word_to_launcher word, node_id about) noexcept override;
   void close() noexcept override;
 
  private:
@@ -92,7 +94,15 @@ class launcher_line final : public control_line {
     }
   }
 
+  // Any thread; one message after the other.
+  void send(const std::string& bytes) {
+    const std::lock_guard lock(sending_);
+    send_all(line_.get(), bytes);
+  }
+  void hear(const frame& f, const job_news& news) const;
+
   os::descriptor line_;
+  std::mutex sending_;
   os::descriptor closing_;  // an eventfd: readable after close()
   std::atomic<bool> closed_{false};
   frame_reader arrived_;
@@ -100,7 +110,7 @@ class launcher_line final : public control_line {
 };
 
 std::vector<address> launcher_line::exchange(const address& mine, const std::string& build_id) {
-  send_all(line_.get(), pack_reachable({build_id, mine}));
+  send(pack_reachable({build_id, mine}));
   const frame answer = blocking_next();
   if (answer.kind == frame_kind::lost) {
     const lost_message message = unpack_lost(answer.payload);
@@ -112,15 +122,35 @@ std::vector<address> launcher_line::exchange(const address& mine, const std::str
   return everybody;
 }
 
-bool launcher_line::wait(const std::function<void(node_id, const std::string&)>& lost) {
+void launcher_line::hear(const frame& f, const job_news& news) const {
+  switch (f.kind) {
+    case frame_kind::lost: {
+      const lost_message message = unpack_lost(f.payload);
+      if (message.node >= job_.capacity) refuse_frame("a message numbers its node wrongly");
+      return news.lost(message.node, message.why);
+    }
+    case frame_kind::admit: {
+      const admit_message message = unpack_admit(f.payload);
+      if (message.node >= job_.capacity || !news.admit)
+        refuse_frame("a message numbers its node wrongly");
+      return news.admit(message.node, message.host, message.where);
+    }
+    case frame_kind::leave:
+      if (news.leave) return news.leave();
+      break;
+    case frame_kind::go:
+      if (news.go) return news.go();
+      break;
+    default:
+      break;
+  }
+  refuse_frame("a message comes out of turn");
+}
+
+bool launcher_line::wait(const job_news& news) {
   try {
     while (true) {
-      while (const auto next = arrived_.next()) {
-        if (next->kind != frame_kind::lost) refuse_frame("a message comes out of turn");
-        const lost_message message = unpack_lost(next->payload);
-        if (message.node >= job_.nodes) refuse_frame("a message numbers its node wrongly");
-        lost(message.node, message.why);
-      }
+      while (const auto next = arrived_.next()) hear(*next, news);
       std::array<pollfd, 2> events{pollfd{closing_.get(), POLLIN, 0},
                                    pollfd{line_.get(), POLLIN, 0}};
       if (::poll(events.data(), events.size(), -1) < 0) continue;  // a signal
@@ -133,10 +163,18 @@ bool launcher_line::wait(const std::function<void(node_id, const std::string&)>&
   }
 }
 
+void launcher_line::say(word_to_launcher word, node_id about) noexcept {
+  try {
+    send(pack_word(word, about));
+  } catch (const std::exception&) {
+    // The launcher is gone, which wait() tells.
+  }
+}
+
 void launcher_line::close() noexcept {
   if (closed_.exchange(true)) return;
   try {
-    send_all(line_.get(), pack_finished());
+    send(pack_finished());
   } catch (const std::exception&) {
     // The launcher is gone, which is as good: nobody waits for this message.
   }

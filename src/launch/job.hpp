@@ -12,6 +12,19 @@
 //   launcher -> node   lost      (node, why: its process ended before the job did)
 //   node -> launcher   finished  (the node leaves on purpose)
 //
+// In an elastic job nodes come and go, one change at a time:
+//
+//   launcher -> member admit     (a node that comes, its host and where it can be reached)
+//   member -> launcher admitted  (it may connect to this member now)
+//   launcher -> comer  directory (when all members have admitted it; it connects to all of them)
+//   comer -> launcher  entered   (it is a member)
+//   launcher -> member lost      (a comer: it will not come)
+//
+//   launcher -> member leave     (hand over what you have, and go)
+//   member -> launcher drained   (nothing holds me here: may I go?)
+//   launcher -> member go        (nobody comes or goes meanwhile)
+//   member -> launcher finished, or stays (something has come for me: I shall ask again)
+//
 // The end of the line means that the launcher is gone: the node ends at once.
 #pragma once
 #include <array>
@@ -35,7 +48,11 @@ struct job_description {
   std::uint64_t job = 0;  // random; for messages and log lines
   job_key key{};          // secret, fresh for the job
   node_id node = 0;
-  node_id nodes = 1;
+  node_id nodes = 1;                   // that there are, or have been
+  node_id capacity = 1;                // node numbers that the job may ever give out
+  bool elastic = false;                // nodes may come and go; else capacity == nodes
+  bool late = false;                   // the job runs already, and this node comes to it
+  std::vector<node_id> left;           // nodes that have gone, when this one comes late
   std::vector<std::uint16_t> host_of;  // node -> number of its host
   std::vector<int> cpus;               // for this node's workers; empty: all that are allowed
   unsigned workers = 0;                // 0: as many as cpus
@@ -59,6 +76,18 @@ struct address {
   std::vector<door> doors{};
 };
 
+// What the launcher has to tell while the job runs. None of these may throw.
+struct job_news {
+  std::function<void(node_id, const std::string& why)> lost;
+  // In an elastic job:
+  std::function<void(node_id, std::uint16_t host, const address&)> admit = {};
+  std::function<void()> leave = {};
+  std::function<void()> go = {};
+};
+
+// What a node of an elastic job answers.
+enum class word_to_launcher : std::uint8_t { admitted, entered, drained, stays };
+
 // A node's end of the line. One thread calls exchange(); after that one thread calls wait().
 class control_line {
  public:
@@ -77,9 +106,11 @@ class control_line {
   // nodes; this call then throws strata::error at most (the line has ended, a node is lost).
   virtual std::vector<address> exchange(const address& mine, const std::string& build_id) = 0;
 
-  // Blocks. Calls lost(node, why) for each node whose process has ended too early; returns when
-  // the line ends (true: the launcher is gone) or close() was called (false). lost must not throw.
-  virtual bool wait(const std::function<void(node_id, const std::string&)>& lost) = 0;
+  // Blocks. Calls news.lost for each node whose process has ended too early; returns when the line
+  // ends (true: the launcher is gone) or close() was called (false).
+  virtual bool wait(const job_news& news) = 0;
+  // `about`: the node that was admitted. Any thread.
+  virtual void say(word_to_launcher, node_id about) noexcept = 0;
   // Says that this node leaves on purpose; ends wait(). Any thread.
   virtual void close() noexcept = 0;
   // Whether the process has other things to do when its node has no more part in the job.

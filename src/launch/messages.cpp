@@ -53,7 +53,10 @@ int to_int(std::uint32_t value) {
 void write_job(payload_writer& out, const job_description& job) {
   out.u64(job.job);
   for (const std::uint8_t byte : job.key) out.u8(byte);
-  out.u16(job.node).u16(job.nodes);
+  out.u16(job.node).u16(job.nodes).u16(job.capacity);
+  out.u8(job.elastic ? 1 : 0).u8(job.late ? 1 : 0);
+  out.u32(static_cast<std::uint32_t>(job.left.size()));
+  for (const node_id node : job.left) out.u16(node);
   for (const std::uint16_t host : job.host_of) out.u16(host);
   out.u32(static_cast<std::uint32_t>(job.cpus.size()));
   for (const int cpu : job.cpus) out.u32(from_int(cpu));
@@ -67,7 +70,16 @@ job_description read_job(payload_reader& in) {
   for (std::uint8_t& byte : job.key) byte = in.u8();
   job.node = in.u16();
   job.nodes = in.u16();
-  if (job.node >= job.nodes) refuse_frame("a message numbers its node wrongly");
+  job.capacity = in.u16();
+  if (job.node >= job.nodes || job.nodes > job.capacity)
+    refuse_frame("a message numbers its node wrongly");
+  job.elastic = in.u8() != 0;
+  job.late = in.u8() != 0;
+  job.left.resize(in.count(2));
+  for (node_id& node : job.left) {
+    node = in.u16();
+    if (node >= job.nodes) refuse_frame("a message numbers a node wrongly");
+  }
   for (unsigned node = 0; node < job.nodes; ++node) job.host_of.push_back(in.u16());
   job.cpus.resize(in.count(4));
   for (int& cpu : job.cpus) {
@@ -150,5 +162,48 @@ lost_message unpack_lost(std::string_view payload) {
 }
 
 std::string pack_finished() { return pack_frame(frame_kind::finished, {}); }
+
+std::string pack_admit(const admit_message& message) {
+  payload_writer out;
+  out.u16(message.node).u16(message.host);
+  write_address(out, message.where);
+  return pack_frame(frame_kind::admit, out.bytes());
+}
+
+admit_message unpack_admit(std::string_view payload) {
+  payload_reader in(payload);
+  admit_message message;
+  message.node = in.u16();
+  message.host = in.u16();
+  message.where = read_address(in);
+  in.done();
+  return message;
+}
+
+std::string pack_word(word_to_launcher word, node_id about) {
+  const auto kind = [word] {
+    switch (word) {
+      case word_to_launcher::admitted:
+        return frame_kind::admitted;
+      case word_to_launcher::entered:
+        return frame_kind::entered;
+      case word_to_launcher::drained:
+        return frame_kind::drained;
+      case word_to_launcher::stays:
+        break;
+    }
+    return frame_kind::stays;
+  }();
+  return pack_frame(kind, payload_writer().u16(about).bytes());
+}
+
+node_id unpack_word(std::string_view payload) {
+  payload_reader in(payload);
+  const node_id about = in.u16();
+  in.done();
+  return about;
+}
+
+std::string pack_order(frame_kind kind) { return pack_frame(kind, {}); }
 
 }  // namespace strata::launch

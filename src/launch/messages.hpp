@@ -21,6 +21,12 @@ struct lost_message {
   std::string why;
 };
 
+struct admit_message {
+  node_id node = 0;
+  std::uint16_t host = 0;
+  address where;
+};
+
 std::string pack_welcome(const job_description& job);
 job_description unpack_welcome(std::string_view payload);
 
@@ -34,6 +40,16 @@ std::string pack_lost(const lost_message& message);
 lost_message unpack_lost(std::string_view payload);
 
 std::string pack_finished();
+
+std::string pack_admit(const admit_message& message);
+admit_message unpack_admit(std::string_view payload);
+
+std::string pack_word(word_to_launcher word, node_id about);
+// The node that it is about.
+node_id unpack_word(std::string_view payload);
+
+// leave, go
+std::string pack_order(frame_kind kind);
 
 // Parts of the welcome that also travel to agents.
 void write_job(payload_writer& out, const job_description& job);

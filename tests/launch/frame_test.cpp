@@ -24,6 +24,9 @@ job_description some_job() {
   for (std::size_t i = 0; i < job.key.size(); ++i) job.key[i] = static_cast<std::uint8_t>(255 - i);
   job.node = 2;
   job.nodes = 3;
+  job.capacity = 9;
+  job.elastic = job.late = true;
+  job.left = {1};
   job.host_of = {0, 0, 7};
   job.cpus = {1, 5, 1023};
   job.workers = 3;
@@ -62,6 +65,10 @@ void expect_same(const job_description& a, const job_description& b) {
   EXPECT_EQ(a.key, b.key);
   EXPECT_EQ(a.node, b.node);
   EXPECT_EQ(a.nodes, b.nodes);
+  EXPECT_EQ(a.capacity, b.capacity);
+  EXPECT_EQ(a.elastic, b.elastic);
+  EXPECT_EQ(a.late, b.late);
+  EXPECT_EQ(a.left, b.left);
   EXPECT_EQ(a.host_of, b.host_of);
   EXPECT_EQ(a.cpus, b.cpus);
   EXPECT_EQ(a.workers, b.workers);
@@ -94,6 +101,14 @@ TEST(frames, the_other_messages_come_out_as_they_went_in) {
   EXPECT_EQ(reachable.build_id, "0a1b");
   EXPECT_EQ(reachable.where.host, "10.0.0.1");
   EXPECT_EQ(reachable.where.port, 65535);
+  const auto admit = unpack_admit(only_frame(pack_admit({8, 3, {"10.0.0.1", 65535}})).payload);
+  EXPECT_EQ(admit.node, 8);
+  EXPECT_EQ(admit.host, 3);
+  EXPECT_EQ(admit.where.port, 65535);
+  const frame word = only_frame(pack_word(word_to_launcher::admitted, 7));
+  EXPECT_EQ(word.kind, frame_kind::admitted);
+  EXPECT_EQ(unpack_word(word.payload), 7);
+  EXPECT_EQ(only_frame(pack_order(frame_kind::go)).kind, frame_kind::go);
   const auto directory = unpack_directory(
       only_frame(pack_directory(
                      {{"a", 1}, {"::1", 2, std::string("\0w", 2), {{"", 0, 0}, {"b", 3, 100}}}}))

@@ -69,11 +69,12 @@ struct node {
 
   // Until somebody is lost or the launcher is gone.
   void wait() {
-    const bool gone = line->wait([&](strata::launch::node_id who, const std::string& why) {
+    const auto lost = [&](strata::launch::node_id who, const std::string& why) {
       std::printf("node %s: node %u %s\n", number.c_str(), unsigned{who}, why.c_str());
       std::fflush(stdout);
       std::_Exit(7);
-    });
+    };
+    const bool gone = line->wait({lost});
     if (gone) std::_Exit(8);
   }
 

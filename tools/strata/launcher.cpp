@@ -99,7 +99,7 @@ class launcher final : public node_listener, public session::hands {
             std::initializer_list<int>{SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT,
                                        SIGUSR1, SIGUSR2},
             [this](const signalfd_siginfo& info) { on_signal(info); })) {
-    job_.nodes = static_cast<node_id>(what.nodes);
+    job_.nodes = job_.capacity = static_cast<node_id>(what.nodes);
     job_.host_of = host_of_ = std::move(host_of);
     job_.transport = what.transport;
     job_.start_limit_ns = what.start_limit_ns;

@@ -72,7 +72,7 @@ class pmix_line final : public control_line {
     everybody_.resize(us_->size());
     std::iota(everybody_.begin(), everybody_.end(), 0U);
     job_.node = static_cast<node_id>(us_->rank());
-    job_.nodes = static_cast<node_id>(us_->size());
+    job_.nodes = job_.capacity = static_cast<node_id>(us_->size());
     job_.start_limit_ns = std::int64_t{limit_s_} * 1000 * ms;
     const std::vector<seat> seats = take_seats(to_choice(settings.transport));
     find_hosts(seats);
@@ -103,7 +103,9 @@ class pmix_line final : public control_line {
     return directory;
   }
 
-  bool wait(const std::function<void(node_id, const std::string&)>& lost) override;
+  bool wait(const job_news& news) override;
+  // Nobody is admitted to a job of the site's.
+  void say(word_to_launcher, node_id) noexcept override {}
 
   void close() noexcept override {
     if (closed_.exchange(true)) return;
@@ -261,7 +263,7 @@ void pmix_line::watch_neighbours(const std::vector<seat>& seats) {
 
 // ---- the end ----
 
-bool pmix_line::wait(const std::function<void(node_id, const std::string&)>& lost) {
+bool pmix_line::wait(const job_news& news) {
   constexpr std::size_t fixed = 2;
   std::int64_t end_ns = 0;  // 0: nobody is lost
   std::string why;
@@ -281,7 +283,7 @@ bool pmix_line::wait(const std::function<void(node_id, const std::string&)>& los
       if (memory_->has_left(place)) continue;
       const auto node = static_cast<node_id>(here_[place]);
       const std::string how = "its process ended before the job did";
-      lost(node, how);
+      news.lost(node, how);
       if (end_ns == 0) {
         end_ns = os::now_ns() + grace_ns;
         why = "node " + std::to_string(node) + " is lost: " + how;
