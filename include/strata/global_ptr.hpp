@@ -20,8 +20,11 @@ inline node_id_t node_id() {
 }
 
 /// The number of nodes of the job: 1 for a program that was started without `strata run`, and
-/// outside a runtime.
-inline unsigned num_nodes() noexcept { return detail::this_worker().nodes; }
+/// outside a runtime. Where nodes come and go (`strata run --elastic`): how many numbers have been
+/// given out so far, of which some may have left; see strata/membership.hpp.
+inline unsigned num_nodes() noexcept {
+  return detail::this_worker().nodes.load(std::memory_order_relaxed);
+}
 
 namespace detail {
 

@@ -333,13 +333,20 @@ class group_launch {
   group_launch& operator=(const group_launch&) = delete;
   ~group_launch();
   [[nodiscard]] endpoint_id home() const noexcept { return home_.id(); }
-  void add(remote_thread&& node) { nodes_.push_back(std::move(node)); }
+  // By their numbers.
+  void add(node_id_t number, remote_thread&& node) {
+    numbers_.push_back(number);
+    nodes_.push_back(std::move(node));
+  }
   // Rethrows: of the nodes' errors one that was not caused by another.
   void finish();
 
  private:
   endpoint home_;
   unsigned threads_;
+  [[nodiscard]] std::size_t place_of(node_id_t node) const;
+
+  std::vector<node_id_t> numbers_;
   std::vector<remote_thread> nodes_;
 };
 
@@ -353,7 +360,9 @@ struct group_body {
 }  // namespace detail
 
 /// Calls f(group, arguments...) in `threads_per_node` threads on every node of the job, members of
-/// one group in which node n has the ranks from n x threads_per_node on, and waits for all of them.
+/// one group in which the n-th of strata::members() has the ranks from n x threads_per_node on, and
+/// waits for all of them. Nodes that come later have no part in it; one that is to leave does so
+/// when its threads have ended.
 /// f and the arguments: as for remote_thread. What f throws makes its member leave the group; once
 /// all have ended one such exception is rethrown, as remote_error if it was on another node. Throws
 /// misuse_error for no threads, and outside a runtime; node_lost_error.
@@ -361,10 +370,9 @@ template <class F, class... Arguments>
 requires(std::is_empty_v<F>&& std::is_default_constructible_v<F>) void run_group(
     unsigned threads_per_node, F, const Arguments&... arguments) {
   detail::group_launch launch(threads_per_node);
-  for (unsigned n = 0; n < num_nodes(); ++n)
-    launch.add(remote_thread(on_node{static_cast<node_id_t>(n)},
-                             detail::group_body<F, Arguments...>{}, launch.home(), threads_per_node,
-                             arguments...));
+  for (const node_id_t n : members())
+    launch.add(n, remote_thread(on_node{n}, detail::group_body<F, Arguments...>{}, launch.home(),
+                                threads_per_node, arguments...));
   launch.finish();
 }
 

@@ -16,6 +16,7 @@
 
 #include "strata/call.hpp"
 #include "strata/detail/thread_core.hpp"
+#include "strata/membership.hpp"
 
 namespace strata {
 
@@ -143,13 +144,12 @@ class remote_thread {
   std::unique_ptr<detail::remote_thread_state> state_;
 };
 
-/// Calls f(arguments...) on every node at once, as a thread each, and waits for all of them.
-/// Rethrows the first error. f: as for remote_thread.
+/// Calls f(arguments...) on every member of the job (strata/membership.hpp) at once, as a thread
+/// each, and waits for all of them. Rethrows the first error. f: as for remote_thread.
 template <class F, class... Arguments>
 void on_every_node(F f, const Arguments&... arguments) {
   std::vector<remote_thread> threads;
-  for (unsigned n = 0; n < num_nodes(); ++n)
-    threads.emplace_back(on_node{static_cast<node_id_t>(n)}, f, arguments...);
+  for (const node_id_t n : members()) threads.emplace_back(on_node{n}, f, arguments...);
   std::exception_ptr first;
   for (remote_thread& t : threads) {
     try {

@@ -21,6 +21,20 @@ constexpr auto goodbye_limit = std::chrono::seconds(2);
 
 std::uint64_t seed_of(const launch::job_description& job) { return job.job ^ (job.node + 1U); }
 
+std::vector<node_id> others_of_host(const launch::job_description& job) {
+  std::vector<node_id> near;
+  for (unsigned n = 0; n < job.nodes; ++n) {
+    if (n != job.node && job.host_of.at(n) == job.host_of.at(job.node))
+      near.push_back(static_cast<node_id>(n));
+  }
+  return near;
+}
+
+membership first_members(const launch::job_description& job) {
+  if (!job.elastic) return {job.node, job.nodes, others_of_host(job)};
+  return {job.node, job.capacity, job.nodes, job.left, others_of_host(job)};
+}
+
 }  // namespace
 
 engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line> line,
@@ -33,8 +47,10 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
                                                     : reception::adaptive),
       line_(std::move(line)),
       self_(line_->job().node),
-      nodes_(line_->job().nodes),
+      nodes_(line_->job().capacity),
+      members_(first_members(line_->job())),
       ways_(self_, nodes_),
+      visitor_(visitor),
       outsider_(workers.depot),
       workers_always_look_(reception_ == reception::polling || reception_ == reception::watchdog),
       gone_(nodes_) {
@@ -42,12 +58,13 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   connections joined = open_transports(*line_, settings_);
   transports_ = std::move(joined.transports);
   ways_ = std::move(joined.ways);
+  door_ = std::move(joined.door);
   std::vector<net::transport*> all;
   for (const auto& t : transports_) all.push_back(t.get());
-  links_ = std::make_unique<links>(self_, all, ways_);
+  links_ = std::make_unique<links>(self_, all, ways_, job.elastic);
   is_gateway_ = ways_.is_gateway();
-  for (unsigned n = 0; n < nodes_; ++n) {
-    if (n != self_) farthest_first_.push_back(static_cast<node_id>(n));
+  for (const node_id n : members_.all()) {
+    if (n != self_) farthest_first_.push_back(n);
   }
   std::stable_sort(farthest_first_.begin(), farthest_first_.end(),
                    [this](node_id a, node_id b) { return ways_.to(a).hops > ways_.to(b).hops; });
@@ -57,31 +74,29 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
           : settings.balancing == "informed" ? balancing::informed
                                              : balancing::random;
   s.seed = seed_of(job);
-  for (unsigned n = 0; n < nodes_; ++n) {
-    if (n != self_ && job.host_of.at(n) == job.host_of.at(self_))
-      s.near.push_back(static_cast<node_id>(n));
-  }
   shelving_settings on_shelf;
   // A node whose idle neighbours wait to be sent something offers nothing.
   on_shelf.offered_max = s.how == balancing::sender ? 0 : settings.shelf;
-  on_shelf.shelves = transports_.empty() ? nullptr : transports_.front()->shelves_of_host();
-  on_shelf.near = s.near;
+  if (!transports_.empty() && (members_.nears() != 0 || job.elastic))
+    on_shelf.shelves = transports_.front()->shelves_of_host();
   protocols_ = std::make_unique<protocols>(
       *this, *this, *this, s, std::int64_t{settings.lost_after_ms} * 1'000'000,
-      [this](node_id node, const std::string& why) { on_lost(node, why); }, std::move(on_shelf),
-      &visitor);
+      [this](node_id node, const std::string& why) { break_job(node, why); }, on_shelf, &visitor);
+  roster_ = std::make_unique<roster>(*this, members_, protocols_->counts, protocols_->quiet, *this);
   std::vector<bool> same_host(nodes_);
-  for (unsigned n = 0; n < nodes_; ++n) same_host[n] = job.host_of.at(n) == job.host_of.at(self_);
+  for (unsigned n = 0; n < job.nodes; ++n)
+    same_host[n] = job.host_of.at(n) == job.host_of.at(self_);
   visitor.join(*this, *this, protocols_->counts, same_host);
 
   outsider_.owner = &workers;
   outsider_.node = self_;
-  outsider_.nodes = nodes_;
+  outsider_.nodes = static_cast<node_id>(members_.begun());
   hungry = &protocols_->wanted.reasons();
   workers_look =
       reception_ == reception::adaptive ? &attention_.workers_look() : &workers_always_look_;
   progress_at_ = now_ns();
-  if (nodes_ > 1) workers_.join(*this, protocols_->data, self_, nodes_);
+  if (nodes_ > 1)
+    workers_.join(*this, protocols_->data, self_, static_cast<node_id>(members_.begun()));
   for (const auto& t : transports_) {
     threads_.emplace_back([this, &t] {
       pthread_setname_np(pthread_self(), "strata-receive");
@@ -96,6 +111,10 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   }
   line_thread_ = std::thread([this] { watch_line(); });
   take_own_cores();
+  if (job.late) {
+    const std::lock_guard handling(inbox_);
+    roster_->come();
+  }
   // The workers have fallen asleep before there was anybody to ask.
   want_work();
 }
@@ -122,16 +141,18 @@ engine::~engine() {
 }
 
 std::string engine::describe() const {
-  std::string text = "node " + std::to_string(self_) + " of " + std::to_string(nodes_);
+  const std::vector<node_id> all = members_.all();
+  std::string text = "node " + std::to_string(self_) + " of " + std::to_string(all.size());
   for (const auto& t : transports_) {
-    unsigned reached = 0;
-    for (unsigned n = 0; n < nodes_; ++n)
-      reached += n != self_ && links_->way_to(static_cast<node_id>(n)) == t.get() ? 1 : 0;
+    const auto reached = std::count_if(all.begin(), all.end(), [&](node_id n) {
+      return n != self_ && links_->way_to(n) == t.get();
+    });
+    if (reached == 0) continue;
     text += ", " + std::to_string(reached) + " by " + t->about().name;
   }
-  unsigned far = 0;
-  for (unsigned n = 0; n < nodes_; ++n)
-    far += n != self_ && links_->way_to(static_cast<node_id>(n)) == nullptr ? 1 : 0;
+  const auto far = std::count_if(all.begin(), all.end(), [&](node_id n) {
+    return n != self_ && links_->way_to(n) == nullptr;
+  });
   if (far != 0) text += ", " + std::to_string(far) + " by other nodes";
   return text;
 }
@@ -191,10 +212,9 @@ void engine::wait_for_goodbyes() {
   std::unique_lock lock(ending_mutex_);
   ended_.wait_for(lock, goodbye_limit, [this] {
     if (broken_.load(std::memory_order_seq_cst)) return true;  // they go as they can
-    for (unsigned n = 1; n < nodes_; ++n) {
-      if (n != self_ && !gone_[n]) return false;
-    }
-    return true;
+    const std::vector<node_id> awaited = others();
+    return std::all_of(awaited.begin(), awaited.end(),
+                       [this](node_id n) { return n == 0 || gone_[n]; });
   });
   gave_up_waiting_ = true;
 }
@@ -207,11 +227,11 @@ int engine::serve() {
     how = ending_;
   }
   stopping_.store(true, std::memory_order_seq_cst);
-  broadcast(kind::goodbye, {});
+  if (how != ending::left) broadcast(kind::goodbye, {});
   // What others still have to say to each other comes by here.
   if (is_gateway_) wait_for_goodbyes();
   stop_threads();
-  return how == ending::stopped ? 0 : 1;
+  return how == ending::lost ? 1 : 0;
 }
 
 void engine::end(ending how) noexcept {
@@ -233,16 +253,28 @@ void engine::stop_threads() {
   for (std::thread& t : threads_) t.join();
   threads_.clear();
   line_thread_.join();
+  if (door_ != nullptr) door_->cancel();
+  if (porter_.joinable()) porter_.join();
   workers_.leave();
   give_cores_back();
 }
 
 void engine::watch_line() {
   pthread_setname_np(pthread_self(), "strata-job");
-  const bool launcher_is_gone = line_->wait({[this](node_id node, const std::string& why) {
+  const auto with_inbox = [this](auto&& what) {
     const std::lock_guard handling(inbox_);
-    on_lost(node, why);
-  }});
+    what();
+  };
+  launch::job_news news{
+      [&](node_id node, const std::string& why) { with_inbox([&] { on_lost(node, why); }); }};
+  if (members_.is_elastic()) {
+    news.admit = [this](node_id node, std::uint16_t host, const launch::address& where) {
+      admit(node, host, where);
+    };
+    news.leave = [&] { with_inbox([this] { begin_to_leave(); }); };
+    news.go = [&] { with_inbox([this] { roster_->part(); }); };
+  }
+  const bool launcher_is_gone = line_->wait(news);
   if (!launcher_is_gone || stopping_.load(std::memory_order_seq_cst)) return;
   std::fprintf(stderr, "strata: node %u ends: the launcher is gone\n", unsigned{self_});
   ::_exit(1);
@@ -253,7 +285,12 @@ void engine::watch_line() {
 void engine::post(node_id to, kind k, std::span<const std::byte> head,
                   std::span<const std::byte> body) {
   if (!broken_.load(std::memory_order_relaxed) || k >= kind::failed) {
-    if (!links_->is_lost(to)) links_->post(to, k, head, body);
+    if (!links_->is_lost(to)) return links_->post(to, k, head, body);
+    if (members_.is_elastic()) {
+      links::kept_message m{k, {head.begin(), head.end()}};
+      m.payload.insert(m.payload.end(), body.begin(), body.end());
+      give_up(to, m);
+    }
     return;
   }
   // What the program has to say to another node will never be answered.
@@ -265,8 +302,15 @@ void engine::post(node_id to, kind k, std::span<const std::byte> head,
   }
 }
 
+std::vector<node_id> engine::others() const {
+  if (!members_.is_elastic()) return farthest_first_;
+  std::vector<node_id> all = members_.all();
+  std::erase(all, self_);
+  return all;
+}
+
 void engine::broadcast(kind k, std::span<const std::byte> payload) {
-  for (const node_id to : farthest_first_) {
+  for (const node_id to : others()) {
     if (!links_->is_lost(to)) links_->post(to, k, payload, {});
   }
 }
@@ -302,10 +346,8 @@ void engine::feed(detail::worker& w) noexcept {
     protocols_->balance.feed(w);
   } catch (const malformed& e) {
     // Of our own shelf, on which only the nodes of this host can write.
-    for (unsigned n = 0; n < nodes_; ++n) {
-      const auto other = static_cast<node_id>(n);
-      if (other != self_ && links_->way_to(other) == transports_.front().get())
-        return lose_neighbour(other, e);
+    for (const node_id other : others()) {
+      if (links_->way_to(other) == transports_.front().get()) return lose_neighbour(other, e);
     }
   }
 }

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "cluster/attention.hpp"
+#include "cluster/entrance.hpp"
 #include "cluster/links.hpp"
 #include "cluster/protocols.hpp"
+#include "cluster/roster.hpp"
 #include "launch/job.hpp"
 #include "net/transport.hpp"
 #include "os/futex.hpp"
@@ -25,7 +27,8 @@ class engine final : public mailer,
                      public local_node,
                      public clock,
                      public net::receiver,
-                     public detail::neighbourhood {
+                     public detail::neighbourhood,
+                     public roster::hands {
  public:
   // Joins the job that `line` leads to; blocks until every node has. Throws strata::error.
   engine(detail::scheduler& workers, std::unique_ptr<launch::control_line> line,
@@ -53,6 +56,7 @@ class engine final : public mailer,
   // ---- mailer ----
   [[nodiscard]] node_id self() const noexcept override { return self_; }
   [[nodiscard]] node_id nodes() const noexcept override { return nodes_; }
+  [[nodiscard]] const membership& members() const noexcept override { return members_; }
   void post(node_id to, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body) override;
   void wait_for_room(node_id to) override;
@@ -89,10 +93,21 @@ class engine final : public mailer,
   void node_is_idle() noexcept override;
   void computation_failed(const std::exception_ptr& error) noexcept override;
   [[nodiscard]] route way_to(std::uint16_t node) const override;
+  [[nodiscard]] bool is_member(std::uint16_t node) const noexcept override;
+  [[nodiscard]] bool is_known(std::uint16_t node) const noexcept override;
+
+  // ---- roster::hands ----
+  void on_standing(node_id n) override;
+  void keep_back(node_id n, bool kept) override { links_->keep_back(n, kept); }
+  void on_entered() override;
+  [[nodiscard]] bool nothing_holds() override;
+  void last_words() override;
+  void on_stay() override;
+  void on_parted() override;
 
  private:
   enum class reception { adaptive, blocking, polling, watchdog };
-  enum class ending { none, stopped, lost, launcher_gone };
+  enum class ending { none, stopped, left, lost };
 
   void stop_threads();
   void take_own_cores();
@@ -102,6 +117,16 @@ class engine final : public mailer,
   [[nodiscard]] bool leave_it_to_workers(std::int64_t beat_ns);
   void watch_line();
   void keep_in_touch();
+  // Nodes that come and go (engine_members.cpp). admit(): the line's thread.
+  void admit(node_id node, std::uint16_t host, const launch::address& where);
+  void let_in(node_id node);
+  bool lose_comer(node_id node);
+  void begin_to_leave();
+  void try_to_leave();
+  void give_up(node_id node, const links::kept_message& m);
+  // Of a loss that concerns the whole job.
+  void break_job(node_id peer, const std::string& why);
+  [[nodiscard]] std::vector<node_id> others() const;
   [[nodiscard]] bool everybody_is_gone();
   [[nodiscard]] bool is_over() const noexcept {
     return broken_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed);
@@ -123,14 +148,21 @@ class engine final : public mailer,
   const reception reception_;
   std::unique_ptr<launch::control_line> line_;
   const node_id self_;
-  const node_id nodes_;
+  const node_id nodes_;  // numbers that a node can have
+  membership members_;
 
   std::vector<std::unique_ptr<net::transport>> transports_;
+  std::unique_ptr<entrance> door_;   // of an elastic job
+  std::thread porter_;               // waits at the door for one that comes
+  std::atomic<bool> leaves_{false};  // and is to look whether it can
+  bool has_asked_to_go_ = false;     // with the inbox
   std::unique_ptr<links> links_;
   std::vector<node_id> farthest_first_;  // all others; what is said to them goes by the nearer ones
   routes ways_;
   bool is_gateway_ = false;  // messages between others may come by here
   std::unique_ptr<protocols> protocols_;
+  std::unique_ptr<roster> roster_;
+  visiting_protocol& visitor_;
 
   // One thread at a time handles messages: a receiver, or a worker that has nothing else to do.
   std::mutex inbox_;

@@ -14,6 +14,10 @@ namespace strata::cluster {
 // ---- lost nodes ----
 
 void engine::on_lost(node_id peer, const std::string& why) {
+  if (!lose_comer(peer)) break_job(peer, why);
+}
+
+void engine::break_job(node_id peer, const std::string& why) {
   links_->on_lost(peer);
   {
     const std::lock_guard lock(ending_mutex_);
@@ -95,10 +99,9 @@ bool engine::everybody_is_gone() {
   const std::lock_guard lock(ending_mutex_);
   // Only node 0 and gateways wait for the others, who may go as soon as they have said so.
   if ((self_ != 0 && !is_gateway_) || gave_up_waiting_) return true;
-  for (unsigned n = 1; n < nodes_; ++n) {
-    if (n != self_ && !gone_[n]) return false;
-  }
-  return true;
+  const std::vector<node_id> awaited = others();
+  return std::all_of(awaited.begin(), awaited.end(),
+                     [this](node_id n) { return n == 0 || gone_[n]; });
 }
 
 // ---- failed computations ----
@@ -122,9 +125,9 @@ void engine::computation_failed(const std::exception_ptr& error) noexcept {
 // forget it; and only when they have, those who wait here are told, who may begin the next one.
 void engine::settle_failure() {
   protocols_->quiet.detect([this] {
-    for (unsigned n = 1; n < nodes_; ++n) {
+    for (const node_id n : others()) {
       protocols_->counts.sent.fetch_add(1, std::memory_order_seq_cst);
-      links_->post(static_cast<node_id>(n), kind::settled, {}, {});
+      links_->post(n, kind::settled, {}, {});
     }
     protocols_->quiet.detect([this] {
       {

@@ -43,6 +43,7 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
     return;
   if (protocols_->on_message(from, k, payload)) return;
   reader r(payload);
+  if (members_.is_elastic() && roster_->on_message(from, k, r)) return;
   switch (k) {
     case kind::forward:
       return pass_on(payload);
@@ -197,9 +198,12 @@ void engine::run_receiver(net::transport& t) {
     const bool handed_over =
         reception_ == reception::adaptive && workers_look->load(std::memory_order_relaxed);
     if (looks && !handed_over) {
-      t.wait_for_messages(stopping_.load(std::memory_order_acquire) ? leave_every_ns : look_ns);
+      const bool hurries =
+          stopping_.load(std::memory_order_acquire) || leaves_.load(std::memory_order_relaxed);
+      t.wait_for_messages(hurries ? leave_every_ns : look_ns);
     }
     if (keeps_time) look_for_stall();
+    if (keeps_time && leaves_.load(std::memory_order_relaxed)) try_to_leave();
     if (keeps_time && os::now_ns() >= beat_at) {
       beat_at = os::now_ns() + beat_ns;
       keep_in_touch();

@@ -51,6 +51,17 @@ enum class kind : net::message_kind {
   lost = 51,       // a node is gone: number, why
   report = 53,     // print who waits for what
   goodbye = 52,    // the sender ends on purpose, after `stop`
+
+  // Nodes that come and go (roster.cpp).
+  arrive = 54,
+  known = 55,
+  leaving = 56,
+  farewell = 57,
+  kept_back = 58,
+  stays = 59,
+  left = 60,  // messages that carry work: sent, received
+  parted = 61,
+  names = 62,  // to node 0: what the leaver knew of the directory (messages/directory.cpp)
 };
 
 // What travels with a message to a node that is no neighbour.

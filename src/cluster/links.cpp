@@ -2,6 +2,7 @@
 #include "cluster/links.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "cluster/forwarding.hpp"
 #include "net/causality.hpp"
@@ -22,10 +23,14 @@ net::header header_of(node_id from, node_id to, kind k) {
   return h;
 }
 
+// Kinds that carry work, or make others send some.
+bool can_be_kept_back(kind k) noexcept { return k < kind::probe; }
+
 }  // namespace
 
-links::links(node_id self, const std::vector<net::transport*>& transports, const routes& ways)
-    : self_(self) {
+links::links(node_id self, const std::vector<net::transport*>& transports, const routes& ways,
+             bool elastic)
+    : self_(self), elastic_(elastic) {
   for (unsigned i = 0; i < ways.nodes(); ++i) {
     const auto node = static_cast<node_id>(i);
     auto p = std::make_unique<peer>();
@@ -33,9 +38,37 @@ links::links(node_id self, const std::vector<net::transport*>& transports, const
     for (net::transport* const t : transports) {
       if (p->way == nullptr && p->next == node && t->reaches(node)) p->way = t;
     }
-    STRATA_CHECK(node == self || p->next != node || p->way != nullptr, i, self);
+    const bool is_there = node == self || p->next != node || p->way != nullptr;
+    STRATA_CHECK(is_there || elastic, i, self);
+    p->keeps_back = !is_there;
     peers_.push_back(std::move(p));
   }
+}
+
+void links::admit(node_id node, net::transport& way) {
+  peers_[node]->way.store(&way, std::memory_order_release);
+}
+
+void links::keep_back(node_id node, bool kept) {
+  peer& p = *peers_[node];
+  {
+    const std::lock_guard lock(p.mutex);
+    p.keeps_back = kept;
+    if (kept || p.kept.empty()) return;
+    for (queued& q : p.kept) p.queue.push_back(std::move(q));
+    p.kept.clear();
+    p.queueing.store(true, std::memory_order_release);
+  }
+  way_to(node)->wake_sender();
+}
+
+std::vector<links::kept_message> links::take_kept(node_id node) {
+  peer& p = *peers_[node];
+  const std::lock_guard lock(p.mutex);
+  std::vector<kept_message> all(std::make_move_iterator(p.kept.begin()),
+                                std::make_move_iterator(p.kept.end()));
+  p.kept.clear();
+  return all;
 }
 
 void links::post(node_id to, kind k, std::span<const std::byte> head,
@@ -87,8 +120,14 @@ void links::send(node_id to, kind k, std::span<const std::byte> head,
                  std::span<const std::byte> body) {
   const net::leaving_message message(body);
   peer& p = *peers_[to];
-  if (!p.queueing.load(std::memory_order_acquire)) [[likely]] {
-    switch (p.way->try_send(to, header_of(self_, to, k), head, message.body())) {
+  // Who keeps something back must know that nobody is just sending; where nobody comes or goes the
+  // transport's own lock is enough.
+  std::unique_lock lock(p.mutex, std::defer_lock);
+  if (elastic_) lock.lock();
+  const bool kept = elastic_ && p.keeps_back && can_be_kept_back(k);
+  net::transport* const way = p.way.load(std::memory_order_acquire);
+  if (!kept && !p.queueing.load(std::memory_order_acquire)) [[likely]] {
+    switch (way->try_send(to, header_of(self_, to, k), head, message.body())) {
       case net::send_outcome::sent:
       case net::send_outcome::staged:  // the transport tells the sender thread
       case net::send_outcome::lost:    // whoever depends on it hears of the loss
@@ -98,17 +137,20 @@ void links::send(node_id to, kind k, std::span<const std::byte> head,
     }
   }
   if (p.lost.load(std::memory_order_acquire)) return;
-  {
-    const std::lock_guard lock(p.mutex);
-    queued q{k, {}};
-    q.payload.reserve(head.size() + body.size());
-    q.payload.assign(head.begin(), head.end());
-    q.payload.insert(q.payload.end(), body.begin(), body.end());
-    p.queued_bytes.fetch_add(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
-    p.queue.push_back(std::move(q));
-    p.queueing.store(true, std::memory_order_release);
+  queued q{k, {}};
+  q.payload.reserve(head.size() + body.size());
+  q.payload.assign(head.begin(), head.end());
+  q.payload.insert(q.payload.end(), body.begin(), body.end());
+  if (!lock.owns_lock()) lock.lock();
+  p.queued_bytes.fetch_add(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
+  if (kept) {
+    p.kept.push_back(std::move(q));
+    return;
   }
-  p.way->wake_sender();
+  p.queue.push_back(std::move(q));
+  p.queueing.store(true, std::memory_order_release);
+  lock.unlock();
+  way->wake_sender();
 }
 
 bool links::is_congested(node_id to) const noexcept {
@@ -126,16 +168,17 @@ void links::wait_for_room(node_id to) {
 }
 
 bool links::send_queued(node_id to, peer& p) {
+  net::transport& way = *way_to(to);
   std::vector<std::pair<flow, std::uint16_t>> released;
   if (p.queueing.load(std::memory_order_acquire)) {
     const std::lock_guard lock(p.mutex);
     bool flushed = false;
     while (!p.queue.empty()) {
       const queued& q = p.queue.front();
-      switch (p.way->try_send(to, header_of(self_, to, q.k), q.payload, {})) {
+      switch (way.try_send(to, header_of(self_, to, q.k), q.payload, {})) {
         case net::send_outcome::would_block:
           // There may be room once what is staged has gone.
-          if (flushed || !p.way->flush(to)) return false;
+          if (flushed || !way.flush(to)) return false;
           flushed = true;
           continue;
         case net::send_outcome::staged:
@@ -154,7 +197,7 @@ bool links::send_queued(node_id to, peer& p) {
     }
   }
   for (const auto& [f, number] : released) tell(f, number);
-  return p.way->flush(to);
+  return way.flush(to);
 }
 
 void links::run_sender(net::transport& t) {
@@ -162,7 +205,8 @@ void links::run_sender(net::transport& t) {
     bool done = true;
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       peer& p = *peers_[i];
-      if (p.way == &t && i != self_) done &= send_queued(static_cast<node_id>(i), p);
+      if (way_to(static_cast<node_id>(i)) == &t && i != self_)
+        done &= send_queued(static_cast<node_id>(i), p);
     }
     const bool leaving = stopping_.load(std::memory_order_acquire);
     if (leaving && done) return;
@@ -185,9 +229,10 @@ std::string links::describe_waits() const {
 void links::on_lost(node_id node) {
   peer& p = *peers_[node];
   p.lost.store(true, std::memory_order_release);
-  if (p.way != nullptr) p.way->drop(node);
+  if (net::transport* const way = way_to(node)) way->drop(node);
   const std::lock_guard lock(p.mutex);
   p.queue.clear();
+  p.kept.clear();
   p.queued_bytes.store(0, std::memory_order_relaxed);
   p.room.notify_all();
   p.told.clear();

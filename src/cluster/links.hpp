@@ -24,8 +24,22 @@ namespace strata::cluster {
 
 class links {
  public:
-  // The first transport that reaches the next node on a way carries what is sent there.
-  links(node_id self, const std::vector<net::transport*>& transports, const routes& ways);
+  // The first transport that reaches the next node on a way carries what is sent there. Of a node
+  // that is not in the job yet, everything waits until admit(). `elastic`: nodes may come and go.
+  links(node_id self, const std::vector<net::transport*>& transports, const routes& ways,
+        bool elastic = false);
+
+  // `node` is reached by `way` now; what the program has for it is still kept back.
+  void admit(node_id node, net::transport& way);
+  // From now on what carries work to `node` is kept back here, and everything before has been
+  // handed to the transport or waits in front of what is posted next; or it goes on.
+  void keep_back(node_id node, bool kept);
+  struct kept_message {
+    kind k;
+    std::vector<std::byte> payload;
+  };
+  // What was kept back for a node that will not get it.
+  [[nodiscard]] std::vector<kept_message> take_kept(node_id node);
 
   void post(node_id to, kind k, std::span<const std::byte> head, std::span<const std::byte> body);
   // What has come from another node and is for a third one: on to the next on its way, in the order
@@ -54,26 +68,30 @@ class links {
   void stop_holding() noexcept;
   [[nodiscard]] bool is_lost(node_id node) const noexcept;
   // Null: that node is no neighbour.
-  [[nodiscard]] net::transport* way_to(node_id node) const noexcept { return peers_[node]->way; }
+  [[nodiscard]] net::transport* way_to(node_id node) const noexcept {
+    return peers_[node]->way.load(std::memory_order_acquire);
+  }
   [[nodiscard]] std::uint64_t forwarded() const noexcept {
     return forwarded_.load(std::memory_order_relaxed);
   }
 
  private:
   using flow = std::pair<node_id, node_id>;  // source and destination
-  struct queued {
-    kind k;
-    std::vector<std::byte> payload;
-  };
+  using queued = kept_message;
   struct peer {
-    net::transport* way = nullptr;  // null: it is reached by others
-    node_id next = 0;               // on the way there; itself if it is a neighbour
+    // Null: it is reached by others, or not yet. Release: what was prepared there for the node.
+    // Partner: all who send.
+    std::atomic<net::transport*> way{nullptr};
+    node_id next = 0;  // on the way there; itself if it is a neighbour
     std::mutex mutex;
     std::condition_variable room;
     std::deque<queued> queue;
     std::atomic<std::size_t> queued_bytes{0};
     // Set while the queue is in use, so that nothing overtakes it.
     std::atomic<bool> queueing{false};
+    // With the mutex: see keep_back().
+    bool keeps_back = false;
+    std::deque<queued> kept;
     std::atomic<bool> lost{false};
     std::atomic<bool> held{false};  // on the way there, see hold()
     // The last word of each gateway about the way there. With the mutex of the next node.
@@ -88,6 +106,7 @@ class links {
   bool send_queued(node_id to, peer& p);
 
   const node_id self_;
+  const bool elastic_;
   std::vector<std::unique_ptr<peer>> peers_;  // index: node
   std::atomic<std::uint64_t> forwarded_{0};
   std::atomic<bool> stopping_{false};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/liveness.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace strata::cluster {
@@ -16,10 +17,26 @@ liveness::liveness(mailer& mail, const clock& time, std::int64_t limit_ns, loss 
       time_(time),
       limit_ns_(limit_ns),
       lost_(std::move(lost)),
-      next_(static_cast<node_id>((mail.self() + 1) % mail.nodes())),
-      before_(static_cast<node_id>((mail.self() + mail.nodes() - 1) % mail.nodes())),
+      next_(mail.self()),
+      before_(mail.self()),
       heard_at_(time.now_ns()),
-      beat_at_(time.now_ns()) {}
+      beat_at_(time.now_ns()) {
+  find_neighbours();
+}
+
+// Those who leave say so themselves.
+void liveness::find_neighbours() {
+  const std::vector<node_id> ring = mail_.members().working();
+  const auto me =
+      static_cast<std::size_t>(std::find(ring.begin(), ring.end(), mail_.self()) - ring.begin());
+  next_ = ring[(me + 1) % ring.size()];
+  before_ = ring[(me + ring.size() - 1) % ring.size()];
+}
+
+void liveness::members_have_changed() {
+  find_neighbours();
+  heard_at_.store(time_.now_ns(), std::memory_order_relaxed);
+}
 
 std::int64_t liveness::beat_ns() const noexcept { return limit_ns_ / beats_per_limit; }
 
@@ -44,9 +61,8 @@ void liveness::heard_of(node_id n) noexcept {
 void liveness::tell(node_id lost, const std::string& why) {
   writer told;
   told.add(lost).add_text(why);
-  for (unsigned n = 0; n < mail_.nodes(); ++n) {
-    if (n != mail_.self() && n != lost)
-      mail_.post(static_cast<node_id>(n), kind::lost, told.bytes());
+  for (const node_id n : mail_.members().all()) {
+    if (n != mail_.self() && n != lost) mail_.post(n, kind::lost, told.bytes());
   }
 }
 

@@ -27,6 +27,8 @@ class liveness {
   void beat(bool listening);
   // A message has come.
   void heard_of(node_id n) noexcept;
+  // Somebody has come or left.
+  void members_have_changed();
   // Tells everybody else.
   void tell(node_id lost, const std::string& why);
 
@@ -37,8 +39,10 @@ class liveness {
   const clock& time_;
   const std::int64_t limit_ns_;
   const loss lost_;
-  const node_id next_;
-  const node_id before_;
+  void find_neighbours();
+
+  node_id next_;
+  node_id before_;
   std::atomic<std::int64_t> heard_at_;  // of the node before
   std::int64_t beat_at_;
 };

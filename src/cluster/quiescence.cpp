@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/quiescence.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 namespace strata::cluster {
@@ -9,10 +11,23 @@ namespace strata::cluster {
 quiescence::quiescence(mailer& mail, local_node& here, work_counts& counts)
     : mail_(mail), here_(here), counts_(counts) {}
 
-unsigned quiescence::children() const {
-  const unsigned first = 2U * mail_.self() + 1;
-  const unsigned n = mail_.nodes();
-  return first >= n ? 0 : first + 1 >= n ? 1 : 2;
+bool quiescence::find_place() {
+  const bool all = in_wave_.empty();
+  const std::size_t n = all ? mail_.nodes() : in_wave_.size();
+  const auto node_at = [&](std::size_t rank) {
+    return all ? static_cast<node_id>(rank) : in_wave_[rank];
+  };
+  std::size_t rank = mail_.self();
+  if (!all) {
+    const auto at = std::find(in_wave_.begin(), in_wave_.end(), mail_.self());
+    if (at == in_wave_.end()) return false;
+    rank = static_cast<std::size_t>(at - in_wave_.begin());
+  }
+  parent_ = rank == 0 ? mail_.self() : node_at((rank - 1) / 2);
+  children_.clear();
+  for (std::size_t child = 2 * rank + 1; child < std::min(2 * rank + 3, n); ++child)
+    children_.push_back(node_at(child));
+  return true;
 }
 
 void quiescence::detect(std::function<void()> done) {
@@ -22,21 +37,46 @@ void quiescence::detect(std::function<void()> done) {
     // A wave that is under way says nothing of what was before this call.
     have_previous_ = false;
     done_.push_back(std::move(done));
-    if (done_.size() == 1) begin_wave(wave_ + 1);
+    if (done_.size() == 1) begin_next_wave();
     finished = try_to_answer();
   }
   for (const auto& f : finished) f();
 }
 
+void quiescence::begin_next_wave() {
+  if (mail_.members().is_elastic()) in_wave_ = mail_.members().all();
+  find_place();
+  begin_wave(wave_ + 1);
+}
+
 void quiescence::begin_wave(std::uint32_t wave) {
   wave_ = wave;
-  awaited_ = children();
+  awaited_ = static_cast<unsigned>(children_.size());
   below_ = {};
   pending_.store(true, std::memory_order_seq_cst);
-  for (unsigned i = 0; i < awaited_; ++i) {
-    mail_.post(static_cast<node_id>(2U * mail_.self() + 1 + i), kind::probe,
-               std::as_bytes(std::span(&wave_, 1)));
+  for (const node_id child : children_)
+    mail_.post(child, kind::probe, std::as_bytes(std::span(&wave_, 1)),
+               std::as_bytes(std::span(in_wave_)));
+}
+
+void quiescence::members_have_changed() {
+  if (mail_.self() != 0) return;
+  callbacks finished;
+  {
+    const std::lock_guard lock(mutex_);
+    have_previous_ = false;
+    if (done_.empty()) return;
+    begin_next_wave();
+    finished = try_to_answer();
   }
+  for (const auto& f : finished) f();
+}
+
+void quiescence::inherit(std::uint64_t sent, std::uint64_t received) {
+  if (mail_.self() != 0) return;
+  const std::lock_guard lock(mutex_);
+  inherited_.sent += sent;
+  inherited_.received += received;
 }
 
 bool quiescence::is_idle_with(sums& mine) const {
@@ -54,18 +94,18 @@ quiescence::callbacks quiescence::try_to_answer() {
     sums mine;
     if (!is_idle_with(mine)) return {};
     pending_.store(false, std::memory_order_seq_cst);
-    const sums all{below_.sent + mine.sent, below_.received + mine.received};
+    const sums all{below_.sent + mine.sent + inherited_.sent,
+                   below_.received + mine.received + inherited_.received};
     if (mail_.self() != 0) {
       const std::array<std::uint64_t, 3> answer{wave_, all.sent, all.received};
-      mail_.post(static_cast<node_id>((mail_.self() - 1) / 2), kind::passive,
-                 std::as_bytes(std::span(answer)));
+      mail_.post(parent_, kind::passive, std::as_bytes(std::span(answer)));
       return {};
     }
     if (all.sent == all.received && have_previous_ && all == previous_)
       return std::exchange(done_, {});
     previous_ = all;
     have_previous_ = true;
-    begin_wave(wave_ + 1);
+    begin_next_wave();
   }
   return {};
 }
@@ -85,15 +125,25 @@ bool quiescence::on_message(node_id from, kind k, reader r) {
   callbacks finished;
   if (k == kind::probe) {
     const std::lock_guard lock(mutex_);
-    if (from != (mail_.self() - 1) / 2 || mail_.self() == 0) throw malformed("a stray probe");
     const auto wave = r.take<std::uint32_t>();
+    // Of one that was given up, by way of nodes that did not know.
+    if (static_cast<std::int32_t>(wave - wave_) <= 0 && !in_wave_.empty()) return true;
+    const auto named = r.take_rest();
+    if (named.size() % sizeof(node_id) != 0) throw malformed("a probe of half a node");
+    in_wave_.resize(named.size() / sizeof(node_id));
+    if (!named.empty()) std::memcpy(in_wave_.data(), named.data(), named.size());
+    for (const node_id n : in_wave_) {
+      if (n >= mail_.nodes()) throw malformed("a probe of no node");
+    }
+    if (mail_.self() == 0 || !find_place() || from != parent_) throw malformed("a stray probe");
     begin_wave(wave);
     finished = try_to_answer();
   } else if (k == kind::passive) {
     const std::lock_guard lock(mutex_);
     const auto answer = r.take<std::array<std::uint64_t, 3>>();
-    if (awaited_ == 0 || (from - 1) / 2 != mail_.self()) throw malformed("a stray answer");
     if (answer[0] != wave_) return true;
+    if (awaited_ == 0 || std::find(children_.begin(), children_.end(), from) == children_.end())
+      throw malformed("a stray answer");
     --awaited_;
     below_.sent += answer[1];
     below_.received += answer[2];

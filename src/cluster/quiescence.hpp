@@ -4,6 +4,10 @@
 // row with the same sums, as many received as sent, prove that nothing moved in between. Source: F.
 // Mattern, "Algorithms for distributed termination detection", 1987 (doi:10.1007/BF01782776), the
 // four-counter method. A wave takes O(log N) steps.
+//
+// Where nodes come and go each wave says who is in it, which is for node 0 to know: a node that
+// comes is counted there before it has any work, one that leaves hands its counts over. When either
+// happens the wave that is under way says nothing any more.
 #pragma once
 #include <functional>
 #include <mutex>
@@ -24,6 +28,11 @@ class quiescence {
   // This node has just become idle.
   void node_is_idle();
 
+  // On node 0, with the inbox: somebody has come or left; and what one that leaves has sent and
+  // received. On other nodes: nothing.
+  void members_have_changed();
+  void inherit(std::uint64_t sent, std::uint64_t received);
+
   bool on_message(node_id from, kind k, reader r);
 
   // Waves sent so far (node 0).
@@ -37,9 +46,11 @@ class quiescence {
   using callbacks = std::vector<std::function<void()>>;
   // With the lock. What try_to_answer() returns is called without it.
   void begin_wave(std::uint32_t wave);
+  void begin_next_wave();
   [[nodiscard]] callbacks try_to_answer();
   [[nodiscard]] bool is_idle_with(sums& mine) const;
-  [[nodiscard]] unsigned children() const;
+  // Takes this node's place in the tree of those who are in the wave; false: it has none.
+  bool find_place();
 
   mailer& mail_;
   local_node& here_;
@@ -48,8 +59,13 @@ class quiescence {
   mutable std::mutex mutex_;
   std::uint32_t wave_ = 0;
   std::atomic<bool> pending_{false};  // a wave waits for this node's answer
-  unsigned awaited_ = 0;              // children that have not answered
+  // Who is in it, node 0 first; empty: all nodes of a job to which nobody comes.
+  std::vector<node_id> in_wave_;
+  node_id parent_ = 0;
+  std::vector<node_id> children_;  // at most two
+  unsigned awaited_ = 0;           // children that have not answered
   sums below_;
+  sums inherited_;
   sums previous_;
   bool have_previous_ = false;
   callbacks done_;

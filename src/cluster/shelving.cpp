@@ -20,18 +20,24 @@ shelving::shelving(mailer& mail, local_node& here, split_phase& data, work_count
       counts_(counts),
       wanted_(wanted),
       settings_(std::move(settings)),
-      shelves_(settings_.offered_max != 0 && !settings_.near.empty() ? settings_.shelves
-                                                                     : nullptr) {}
+      shelves_(settings_.offered_max != 0 ? settings_.shelves : nullptr) {}
 
 detail::task* shelving::take(detail::worker& w, node_id& whose) {
   if (shelves_ == nullptr) return nullptr;
-  const std::size_t n = settings_.near.size();
+  // Those who have left offer nothing.
+  const membership& members = mail_.members();
+  const std::size_t n = members.nears();
+  if (n == 0) {
+    whose = mail_.self();
+    return take_back(w);
+  }
   unsigned next = next_.load(std::memory_order_relaxed);
   // What is wrong with our own shelf some neighbour has done.
-  whose = settings_.near[next % n];
+  whose = members.near(next % static_cast<unsigned>(n));
   if (detail::task* const t = take_back(w)) return t;
+  if (closed_.load(std::memory_order_relaxed)) return nullptr;
   for (std::size_t i = 0; i < std::min(n, looked_at_max); ++i, ++next) {
-    whose = settings_.near[next % n];
+    whose = members.near(next % static_cast<unsigned>(n));
     if (detail::task* const t = take_from(whose, w)) {
       if (next != next_.load(std::memory_order_relaxed))
         next_.store(next, std::memory_order_relaxed);
@@ -65,6 +71,7 @@ void shelving::attend(bool attended) {
 
 bool shelving::fill(detail::worker& w) {
   if (shelves_ == nullptr || !wanted_.is_for(hunger::shelf)) return false;
+  if (closed_.load(std::memory_order_relaxed)) return false;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   // Whoever holds it is filling the shelf, or taking from it.
   if (!lock.owns_lock()) return false;
@@ -152,8 +159,15 @@ bool shelving::pass_on(writer& out, node_id to) {
 
 // ---- from others ----
 
-void shelving::somebody_asks() {
+void shelving::close() {
   if (shelves_ == nullptr) return;
+  closed_.store(true, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  attend(false);
+}
+
+void shelving::somebody_asks() {
+  if (shelves_ == nullptr || closed_.load(std::memory_order_relaxed)) return;
   if (!wanted_.is_for(hunger::shelf)) {
     const std::lock_guard lock(mutex_);
     if (shelves_->offered() >= settings_.offered_max) return;
@@ -165,6 +179,7 @@ void shelving::somebody_asks() {
 bool shelving::on_message(node_id, kind k, reader) {
   if (k != kind::shelf_room) return false;
   if (shelves_ == nullptr) throw malformed("there is no shelf here");
+  if (closed_.load(std::memory_order_relaxed)) return true;
   {
     // Waits for fill(), which may be about to say that nobody looks after it.
     const std::lock_guard lock(mutex_);

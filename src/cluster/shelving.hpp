@@ -26,7 +26,6 @@ namespace strata::cluster {
 struct shelving_settings {
   net::shelves* shelves = nullptr;  // null: there are none
   unsigned offered_max = 0;         // 0: neither offers nor takes anything
-  std::vector<node_id> near;        // the nodes whose shelves can be reached
 };
 
 class shelving {
@@ -50,6 +49,9 @@ class shelving {
   // Appends the oldest task of this node's shelf, packed, to a message for `to`. False: none.
   // True: counts.received is to be raised once the message is counted as sent.
   [[nodiscard]] bool pass_on(writer& out, node_id to);
+
+  // This node leaves: it offers nothing more, and takes nothing of others.
+  void close();
 
   // Another node looks for work, and did not find any on the shelf.
   void somebody_asks();
@@ -90,6 +92,7 @@ class shelving {
   std::array<detail::task*, net::shelves::places_max> calls_{};
   statistics counts_of_;
   std::atomic<std::uint64_t> taken_{0};
+  std::atomic<bool> closed_{false};
   std::atomic<unsigned> next_{0};  // which neighbour is looked at first
 };
 

@@ -41,6 +41,10 @@ std::uint64_t advanced(std::uint64_t address, std::uint64_t by) {
 
 }  // namespace
 
+node_lost_error has_left(node_id node) {
+  return node_lost_error(node, "node " + std::to_string(node) + " has left the job");
+}
+
 split_phase::split_phase(mailer& mail, local_node& here, work_counts& counts)
     : mail_(mail), here_(here), counts_(counts) {}
 
@@ -63,8 +67,13 @@ void split_phase::post(node_id to, kind k, std::span<const std::byte> head,
 
 void split_phase::send(node_id to, kind k, std::span<const std::byte> head,
                        std::span<const std::byte> body) {
+  check_is_there(to);
   mail_.wait_for_room(to);
   post(to, k, head, body);
+}
+
+void split_phase::check_is_there(node_id node) const {
+  if (mail_.members().of(node) == standing::left) throw has_left(node);
 }
 
 void split_phase::signal(global_address slot) {
@@ -90,6 +99,7 @@ void split_phase::put(global_address to, const void* value, std::size_t bytes,
 }
 
 void split_phase::get(global_address from, void* into, std::size_t bytes, global_address slot) {
+  check_is_there(from.node());
   const auto here = global_address(mail_.self(), into).bits();
   std::size_t done = 0;
   do {
@@ -125,6 +135,7 @@ void split_phase::invoke(detail::worker& w, node_id node, detail::task* token) {
 }
 
 void split_phase::call(detail::worker& w, node_id node, detail::task& c) {
+  check_is_there(node);
   writer out;
   pack_token(out, c, mail_.self());
   // Before the result can be back.
@@ -151,6 +162,18 @@ void split_phase::drop_in(global_address box, const void* item, std::size_t byte
 void split_phase::give_back(global_address home, const std::exception_ptr& error, const void* value,
                             std::size_t bytes) {
   const std::uint64_t head[] = {home.bits(), error != nullptr ? 1U : 0U};
+  if (home.node() == mail_.self()) {
+    // It was to be made elsewhere, by a node that left.
+    writer answer;
+    answer.add_bytes(std::as_bytes(std::span(head)));
+    if (error == nullptr) {
+      answer.add_bytes(bytes_at(value, bytes));
+    } else {
+      answer.add_text(describe_failure(error, mail_.self()));
+    }
+    reader r(answer.bytes());
+    return on_returned(r, mail_.self());
+  }
   if (error == nullptr) {
     send(home.node(), kind::returned, std::as_bytes(std::span(head)), bytes_at(value, bytes));
   } else {
@@ -213,6 +236,28 @@ void split_phase::lose_calls(const std::exception_ptr& error) {
     lost.swap(away_);
   }
   for (const auto& [t, node] : lost) t->type->wire->accept(*t, error, nullptr);
+}
+
+void split_phase::on_left(node_id node) {
+  std::vector<detail::task*> lost;
+  {
+    const std::lock_guard lock(tables_mutex_);
+    for (const auto& [t, where] : away_) {
+      if (where == node) lost.push_back(t);
+    }
+    for (detail::task* const t : lost) away_.erase(t);
+  }
+  for (detail::task* const t : lost)
+    t->type->wire->accept(*t, std::make_exception_ptr(has_left(node)), nullptr);
+}
+
+bool split_phase::awaits_something() {
+  const std::lock_guard lock(tables_mutex_);
+  if (!away_.empty()) return true;
+  return std::any_of(requests_.begin(), requests_.end(), [](auto& one) {
+    const std::lock_guard requests_lock(one.second.mutex);
+    return one.second.in_flight != 0;
+  });
 }
 
 // ---- from other nodes ----
@@ -359,6 +404,12 @@ detail::task* unpack_token(detail::worker& w, reader& in) {
       detail::travelling_code::find(in.take<detail::code_identity>());
   if (type == nullptr) throw malformed("a token of code that this program does not have");
   return type->unpack(w, in.take_bytes(type->argument_bytes).data());
+}
+
+bool is_call_packed(std::span<const std::byte> token) {
+  const detail::wire_type* const type =
+      detail::travelling_code::find(reader(token).take<detail::code_identity>());
+  return type != nullptr && type->accept != nullptr;
 }
 
 }  // namespace strata::cluster

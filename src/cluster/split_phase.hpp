@@ -11,9 +11,12 @@
 #include "cluster/codec.hpp"
 #include "cluster/surroundings.hpp"
 #include "strata/detail/remote.hpp"
+#include "strata/error.hpp"
 #include "strata/global_ptr.hpp"
 
 namespace strata::cluster {
+
+[[nodiscard]] node_lost_error has_left(node_id node);
 
 class split_phase final : public detail::remote_nodes {
  public:
@@ -41,6 +44,11 @@ class split_phase final : public detail::remote_nodes {
   [[nodiscard]] bool comes_back(detail::task& t);
   // Nothing will come back any more: every call that is away, or goes away later, throws this.
   void lose_calls(const std::exception_ptr& error);
+
+  // The node has left the job: what was called there at the last moment throws.
+  void on_left(node_id node);
+  // Calls or data are still to come from other nodes.
+  [[nodiscard]] bool awaits_something();
 
   // For people: calls and data that other nodes owe us.
   [[nodiscard]] std::string describe_waits();
@@ -74,6 +82,7 @@ class split_phase final : public detail::remote_nodes {
   // For the program, which waits while the receiver cannot keep up.
   void send(node_id to, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body = {});
+  void check_is_there(node_id node) const;
   requests& requests_to(node_id node);
   large_item& large_item_of(node_id node);
   void deliver_signal(detail::global_address slot);
@@ -104,5 +113,7 @@ class split_phase final : public detail::remote_nodes {
 void pack_token(std::byte* out, const detail::task& token, node_id here);
 void pack_token(writer& out, const detail::task& token, node_id here);
 detail::task* unpack_token(detail::worker& w, reader& in);
+// Whether somebody waits for its result. Throws malformed.
+[[nodiscard]] bool is_call_packed(std::span<const std::byte> token);
 
 }  // namespace strata::cluster

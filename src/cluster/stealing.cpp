@@ -40,6 +40,7 @@ stealing::stealing(mailer& mail, local_node& here, split_phase& data, shelving& 
 
 void stealing::want_work() {
   if (state_.load(std::memory_order_relaxed) != state::content || mail_.nodes() < 2) return;
+  if (!mail_.members().works(mail_.self())) return;
   const std::lock_guard lock(mutex_);
   if (state_.load(std::memory_order_relaxed) != state::content) return;
   if (settings_.how == balancing::sender) return;
@@ -50,8 +51,8 @@ void stealing::want_work() {
     if (lasted > 1000 * round_trip_ns_) batch_ = std::max(batch_ / 2, 1U);
     got_at_ = 0;
   }
-  attempts_left_ = std::min<unsigned>(attempts_max, mail_.nodes() - 1U);
-  near_left_ = std::min<unsigned>(attempts_left_, static_cast<unsigned>(settings_.near.size()));
+  attempts_left_ = std::min<unsigned>(attempts_max, mail_.members().begun() - 1U);
+  near_left_ = std::min<unsigned>(attempts_left_, mail_.members().nears());
   state_.store(state::asking, std::memory_order_relaxed);
   ask_next();
 }
@@ -60,6 +61,7 @@ void stealing::ask_next() {
   if (attempts_left_ == 0) return rest();
   --attempts_left_;
   const node_id victim = choose_victim();
+  if (victim == mail_.self()) return rest();
   asked_at_ = time_.now_ns();
   ++counts_of_.asked;
   ask(victim, false);
@@ -71,30 +73,40 @@ void stealing::ask(node_id node, bool wait) {
 }
 
 node_id stealing::choose_victim() {
-  const unsigned n = mail_.nodes();
+  const membership& members = mail_.members();
   if (settings_.how == balancing::informed) {
     const auto most = std::max_element(loads_.begin(), loads_.end());
     if (*most != 0) {
       *most = 0;  // until it is heard of again
-      return static_cast<node_id>(most - loads_.begin());
+      const auto node = static_cast<node_id>(most - loads_.begin());
+      if (members.works(node)) return node;
     }
   }
   // The same host first.
   if (near_left_ != 0) {
     --near_left_;
-    return settings_.near[random_.below(settings_.near.size())];
+    const node_id near = members.near(static_cast<unsigned>(random_.below(members.nears())));
+    if (members.works(near)) return near;
   }
-  const auto other = static_cast<node_id>(random_.below(n - 1));
-  return other >= mail_.self() ? static_cast<node_id>(other + 1) : other;
+  const unsigned n = members.begun();
+  if (n < 2) return mail_.self();
+  const auto other = static_cast<unsigned>(random_.below(n - 1));
+  unsigned victim = other >= mail_.self() ? other + 1 : other;
+  // Of numbers that nobody has any more the next that somebody has.
+  for (unsigned i = 0;
+       i < n && (victim == mail_.self() || !members.works(static_cast<node_id>(victim))); ++i)
+    victim = (victim + 1) % n;
+  return members.works(static_cast<node_id>(victim)) ? static_cast<node_id>(victim) : mail_.self();
 }
 
 void stealing::rest() {
   state_.store(state::resting, std::memory_order_relaxed);
-  const unsigned n = mail_.nodes();
-  for (unsigned distance = 1; distance < n; distance *= 2) {
-    const auto neighbour = static_cast<node_id>((mail_.self() + distance) % n);
+  const std::vector<node_id> ring = mail_.members().working();
+  const auto me =
+      static_cast<std::size_t>(std::find(ring.begin(), ring.end(), mail_.self()) - ring.begin());
+  for (std::size_t distance = 1; distance < ring.size(); distance *= 2) {
     ++counts_of_.lifelines;
-    ask(neighbour, true);
+    ask(ring[(me + distance) % ring.size()], true);
   }
 }
 
@@ -255,7 +267,8 @@ std::optional<node_id> stealing::who_is_fed() {
     const std::int64_t now = time_.now_ns();
     if (!lock.owns_lock() || now - sent_unasked_at_ < unasked_every_ns) return std::nullopt;
     sent_unasked_at_ = now;
-    return choose_victim();
+    const node_id to = choose_victim();
+    return to != mail_.self() ? std::optional(to) : std::nullopt;
   }
   const std::lock_guard lock(wishes_);
   if (waiting_.empty()) return std::nullopt;
@@ -263,6 +276,34 @@ std::optional<node_id> stealing::who_is_fed() {
 }
 
 void stealing::on_lost(node_id node) { no_longer_waits(node); }
+
+void stealing::members_have_changed() {
+  for (unsigned n = 0; n < mail_.members().begun(); ++n) {
+    if (!mail_.members().works(static_cast<node_id>(n))) no_longer_waits(static_cast<node_id>(n));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_.load(std::memory_order_relaxed) == state::resting)
+      state_.store(state::content, std::memory_order_relaxed);
+  }
+  want_work();
+}
+
+void stealing::hand_over() {
+  here_.ask_everybody();
+  while (detail::task* const t = here_.take_travelling()) {
+    node_id to = mail_.self();
+    {
+      const std::lock_guard lock(mutex_);
+      near_left_ = 0;
+      to = choose_victim();
+    }
+    if (to == mail_.self()) return here_.run_soon(t);
+    send_tokens(to, std::span(&t, 1), here_.outsider());
+    const std::lock_guard lock(mutex_);
+    ++counts_of_.given;
+  }
+}
 
 stealing::statistics stealing::counted() const {
   const std::lock_guard lock(mutex_);

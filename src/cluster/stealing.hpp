@@ -30,7 +30,6 @@ enum class balancing {
 
 struct stealing_settings {
   balancing how = balancing::random;
-  std::vector<node_id> near;  // the other nodes of this host
   std::uint64_t seed = 1;
 };
 
@@ -48,6 +47,14 @@ class stealing {
 
   bool on_message(node_id from, kind k, reader r);
   void on_lost(node_id node);
+  // Somebody has come, leaves or has left: who had nothing to ask for asks again.
+  void members_have_changed();
+  // This node leaves: what can travel goes to the others. To be called again and again.
+  void hand_over();
+  // An answer is on its way, maybe with tokens.
+  [[nodiscard]] bool is_asking() const noexcept {
+    return state_.load(std::memory_order_relaxed) == state::asking;
+  }
 
   struct statistics {
     std::uint64_t asked = 0, refused = 0, taken = 0, given = 0, lifelines = 0;

@@ -11,6 +11,7 @@
 
 #include "cluster/codec.hpp"
 #include "cluster/kinds.hpp"
+#include "cluster/membership.hpp"
 #include "strata/detail/worker.hpp"
 
 namespace strata::cluster {
@@ -19,7 +20,9 @@ namespace strata::cluster {
 class mailer {
  public:
   [[nodiscard]] virtual node_id self() const noexcept = 0;
+  // One more than the highest number that a node can have.
   [[nodiscard]] virtual node_id nodes() const noexcept = 0;
+  [[nodiscard]] virtual const membership& members() const noexcept = 0;
 
   // The payload is the concatenation of head and body, copied before the call returns; at most
   // message_bytes_max. Messages of one thread to one node arrive in order. Never blocks: what
@@ -84,6 +87,15 @@ class visiting_protocol {
                     const std::vector<bool>& same_host) = 0;
   // False: not one of its kinds. Throws malformed, misuse_error. It counts what carries work.
   virtual bool on_message(node_id from, kind k, reader r) = 0;
+  // In an elastic job: a node comes; one has left, and no one waits for it any more; this one is
+  // about to leave, and nobody shall wait here.
+  virtual void on_coming(node_id, bool /*same_host*/) {}
+  virtual void on_left(node_id) {}
+  virtual void on_leaving() {}
+  // Whether it has something that keeps this node from leaving; and, before the node leaves, what
+  // node 0 is to have of it.
+  [[nodiscard]] virtual bool holds_something() { return false; }
+  virtual void hand_over() {}
   // A node is lost, and the job with it: whoever waits for anything of another node throws `error`.
   virtual void on_lost(const std::exception_ptr& error) = 0;
   // For people: who waits for what.

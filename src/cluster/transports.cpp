@@ -2,6 +2,7 @@
 #include "cluster/transports.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -81,13 +82,13 @@ std::unique_ptr<net::transport> open_ucx(launch::control_line&, const std::strin
 // ---- several networks ----
 
 // This node's listeners on the networks that it is on, and where they are.
-struct entrance {
+struct own_doors {
   std::vector<net::tcp::listener> listeners;
   launch::address where;
 };
-entrance open_doors(const launch::job_description& job, const std::vector<std::string>& networks,
-                    std::size_t buffer_bytes) {
-  entrance e;
+own_doors open_doors(const launch::job_description& job, const std::vector<std::string>& networks,
+                     std::size_t buffer_bytes) {
+  own_doors e;
   if (networks.empty()) {
     e.listeners.emplace_back(job.bind_address, 0, buffer_bytes);
     e.where = e.listeners.back().address();
@@ -137,29 +138,49 @@ shared_network choose_network(const launch::address& one, const launch::address&
 connections open_transports(launch::control_line& line, const options& settings) {
   const launch::job_description& job = line.job();
   const std::vector<std::string> networks = launch::networks_in(settings.networks);
-  const auto is_here = [&](unsigned n) { return job.host_of.at(n) == job.host_of.at(job.node); };
+  const auto has_left = [&](unsigned n) {
+    return std::find(job.left.begin(), job.left.end(), n) != job.left.end();
+  };
+  const auto is_here = [&](unsigned n) {
+    return job.host_of.at(n) == job.host_of.at(job.node) && !has_left(n);
+  };
   std::vector<net::node_id> on_this_host;
   for (unsigned n = 0; n < job.nodes; ++n) {
     if (is_here(n)) on_this_host.push_back(static_cast<net::node_id>(n));
   }
-  const bool by_ucx = job.transport == transport_choice::ucx && job.nodes > 1;
-  const bool by_udp = job.transport == transport_choice::udp && job.nodes > 1;
+  const bool several = job.nodes > 1 || job.elastic;
+  const bool by_ucx = job.transport == transport_choice::ucx && several;
+  const bool by_udp = job.transport == transport_choice::udp && several;
   const bool by_memory =
       (job.transport == transport_choice::automatic || job.transport == transport_choice::shm) &&
-      job.shared_memory >= 0 && on_this_host.size() > 1;
-  const bool by_tcp = !by_memory || on_this_host.size() < job.nodes;
+      job.shared_memory >= 0 && (on_this_host.size() > 1 || job.elastic);
+  const bool by_tcp = !by_memory || on_this_host.size() < job.nodes ||
+                      (job.elastic && job.transport != transport_choice::shm);
   if (by_ucx && !networks.empty())
     throw user_error("networks: UCX chooses its networks itself; see UCX_NET_DEVICES");
   if (by_udp && !networks.empty())
     throw user_error("networks: UDP uses one, which bind-address names");
+  if (job.elastic && (by_ucx || by_udp || !networks.empty()))
+    throw user_error("nodes cannot come and go over UCX, UDP or several networks yet");
 
-  connections opened{{}, routes(job.node, job.nodes)};
+  connections opened{{}, routes(job.node, job.capacity), nullptr};
+  net::shm::shm_transport* shm = nullptr;
   if (by_memory) {
     net::shm::settings s;
     s.memory = job.shared_memory;
     s.self = job.node;
     s.nodes = on_this_host;
-    opened.transports.push_back(std::make_unique<net::shm::shm_transport>(s));
+    if (job.elastic) {
+      // Whoever may come has a place.
+      s.nodes.resize(job.capacity);
+      std::iota(s.nodes.begin(), s.nodes.end(), net::node_id{0});
+      for (const net::node_id n : s.nodes) {
+        if (n >= job.nodes || !is_here(n)) s.later.push_back(n);
+      }
+    }
+    auto made = std::make_unique<net::shm::shm_transport>(s);
+    shm = made.get();
+    opened.transports.push_back(std::move(made));
   }
   const std::string build = launch::build_id();
   if (by_ucx) {
@@ -170,14 +191,20 @@ connections open_transports(launch::control_line& line, const options& settings)
     opened.transports.push_back(open_udp(line, build));
     return opened;
   }
-  if (!by_tcp || job.nodes == 1) {
+  const net::tcp::options o = socket_options(settings);
+  net::tcp::mesh_options mesh;
+  mesh.socket_buffer_bytes = o.socket_buffer_bytes;
+  if (!by_tcp || !several) {
     line.exchange({}, build);
+    if (job.elastic)
+      opened.door = std::make_unique<entrance>(job, build, std::vector<net::tcp::listener>{}, shm,
+                                               nullptr, mesh);
     return opened;
   }
-  const net::tcp::options o = socket_options(settings);
   const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
-  const entrance door = open_doors(job, networks, o.socket_buffer_bytes);
+  own_doors door = open_doors(job, networks, o.socket_buffer_bytes);
   std::vector<launch::address> directory = line.exchange(door.where, build);
+  directory.resize(job.capacity);
   if (!networks.empty()) {
     const auto cost = [&](node_id a, node_id b) -> std::optional<std::int64_t> {
       if (by_memory && job.host_of.at(a) == job.host_of.at(b)) return by_memory_ns;
@@ -202,12 +229,13 @@ connections open_transports(launch::control_line& line, const options& settings)
   if (by_memory) {
     for (const net::node_id n : on_this_host) directory.at(n).port = 0;
   }
-  net::tcp::mesh_options mesh;
-  mesh.socket_buffer_bytes = o.socket_buffer_bytes;
   auto sockets = net::tcp::connect_mesh(net::tcp::identity_in(job, build), door.listeners,
                                         directory, deadline, mesh);
-  opened.transports.push_back(
-      std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o));
+  auto tcp = std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
+  if (job.elastic)
+    opened.door =
+        std::make_unique<entrance>(job, build, std::move(door.listeners), shm, tcp.get(), mesh);
+  opened.transports.push_back(std::move(tcp));
   return opened;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "cluster/entrance.hpp"
 #include "cluster/routes.hpp"
 #include "launch/job.hpp"
 #include "net/transport.hpp"
@@ -16,6 +17,7 @@ namespace strata::cluster {
 struct connections {
   std::vector<std::unique_ptr<net::transport>> transports;  // the fastest first
   routes ways;
+  std::unique_ptr<entrance> door;  // of an elastic job; else null
 };
 
 // Opens them and connects; blocks until every node of the job is there. Throws strata::error;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "sched/scheduler.hpp"
 #include "strata/call.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/error.hpp"
@@ -15,8 +16,17 @@
 namespace strata::detail {
 namespace {
 
+// Also of a node that is just coming, whose address somebody may have before us.
+bool is_there(const worker& w, node_id_t node) {
+  if (w.others == nullptr) return false;
+  if (node < w.nodes.load(std::memory_order_relaxed)) [[likely]]
+    return true;
+  const scheduler::visit n(*w.owner);
+  return n && n->is_known(node);
+}
+
 remote_nodes& other_nodes(const worker& w, node_id_t node) {
-  if (w.others == nullptr || node >= w.nodes) refuse_node(node, w);
+  if (!is_there(w, node)) refuse_node(node, w);
   return *w.others;
 }
 
@@ -33,9 +43,10 @@ std::uint64_t hash_of(std::string_view text) noexcept {
 
 void refuse_node(node_id_t node, const worker& w) {
   if (w.owner == nullptr) throw misuse_error("a fiber operation outside a runtime");
+  const unsigned nodes = w.nodes.load(std::memory_order_relaxed);
   throw misuse_error("no node " + std::to_string(node) + ": this job has " +
-                     (w.nodes == 1 ? "one node, number " + std::to_string(w.node)
-                                   : std::to_string(w.nodes) + " nodes, numbers from 0"));
+                     (nodes == 1 ? "one node, number " + std::to_string(w.node)
+                                 : std::to_string(nodes) + " nodes, numbers from 0"));
 }
 
 void remote_signal(worker& w, global_address slot) { other_nodes(w, slot.node()).signal(slot); }
@@ -55,7 +66,7 @@ void remote_get(worker& w, global_address from, void* into, std::size_t bytes,
 }
 
 void remote_invoke(worker& w, std::uint16_t node, task* token) {
-  if (w.others == nullptr || node >= w.nodes) {
+  if (!is_there(w, node)) {
     token->type->abandon(*token, w);
     refuse_node(node, w);
   }

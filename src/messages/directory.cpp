@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "messages/directory.hpp"
 
+#include <chrono>
+
+#include "cluster/codec.hpp"
 #include "messages/messenger.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/remote_thread.hpp"
@@ -20,7 +23,7 @@ published_value directory::give(const std::string& name, net::node_id asks, bool
   std::unique_lock lock(home_mutex_);
   auto found = home_.find(name);
   while (found == home_.end()) {
-    if (!waits) return {};
+    if (!waits || is_leaving_) return {};
     entered_.wait(lock);
     found = home_.find(name);
   }
@@ -34,6 +37,54 @@ bool directory::remove(const std::string& name, std::set<net::node_id>& remember
   if (node.empty()) return false;
   remembered_by = std::move(node.mapped().remembered_by);
   return true;
+}
+
+void directory::await_duty(const messenger& office, std::size_t hash) {
+  std::unique_lock lock(home_mutex_);
+  entered_.wait(lock, [&] { return office.home_of(hash) == detail::this_worker().node; });
+}
+
+void directory::members_have_changed() {
+  const std::lock_guard lock(home_mutex_);
+  entered_.notify_all();
+}
+
+void directory::begin_to_leave() {
+  const std::lock_guard lock(home_mutex_);
+  is_leaving_ = true;
+  entered_.notify_all();
+}
+
+// An entry: name, value, how many remember it, who.
+std::vector<std::vector<std::byte>> directory::pack(std::size_t bytes_max) {
+  std::vector<std::vector<std::byte>> pieces;
+  const std::lock_guard lock(home_mutex_);
+  for (const auto& [name, e] : home_) {
+    detail::resource_name fixed;
+    name.copy(fixed.text.data(), name.size());
+    cluster::writer out;
+    out.add(fixed).add(e.value).add(static_cast<std::uint32_t>(e.remembered_by.size()));
+    for (const net::node_id n : e.remembered_by) out.add(n);
+    if (pieces.empty() || pieces.back().size() + out.size() > bytes_max) pieces.emplace_back();
+    pieces.back().insert(pieces.back().end(), out.bytes().begin(), out.bytes().end());
+  }
+  return pieces;
+}
+
+void directory::inherit(std::span<const std::byte> packed) {
+  cluster::reader in(packed);
+  const std::lock_guard lock(home_mutex_);
+  while (!in.empty()) {
+    auto name = in.take<detail::resource_name>();
+    name.text.back() = 0;
+    entry e;
+    e.value = in.take<published_value>();
+    if (e.value.bytes > e.value.data.size()) throw cluster::malformed("a name of too long a value");
+    for (auto n = in.take<std::uint32_t>(); n > 0; --n)
+      e.remembered_by.insert(in.take<net::node_id>());
+    home_.insert_or_assign(std::string(name.view()), e);
+  }
+  entered_.notify_all();
 }
 
 published_value directory::recall(const std::string& name, std::uint64_t& epoch) {
@@ -60,33 +111,62 @@ namespace strata {
 namespace detail {
 namespace {
 
-messages::directory& names_here() {
+messages::messenger& office_here() {
   const worker& w = this_worker();
   if (w.owner == nullptr) throw misuse_error("a name can only be used within a runtime");
-  return w.owner->messenger->names;
+  return *w.owner->messenger;
 }
 
-on_node home_of(const resource_name& name) {
-  return {static_cast<node_id_t>(std::hash<std::string_view>()(name.view()) % num_nodes())};
+std::size_t hash_of(const resource_name& name) {
+  return std::hash<std::string_view>()(name.view());
 }
+
+on_node home_of(const resource_name& name) { return {office_here().home_of(hash_of(name))}; }
 
 // ---- made on the name's home ----
 
+messages::directory& names_at_home(const resource_name& name) {
+  messages::messenger& office = office_here();
+  office.names.await_duty(office, hash_of(name));
+  return office.names;
+}
+
 bool enter_at_home(const resource_name& name, const published_value& v) {
-  return names_here().enter(std::string(name.view()), v);
+  return names_at_home(name).enter(std::string(name.view()), v);
 }
 
 published_value give_from_home(const resource_name& name, node_id_t asks, bool waits) {
-  return names_here().give(std::string(name.view()), asks, waits);
+  return names_at_home(name).give(std::string(name.view()), asks, waits);
 }
 
-void forget_here(const resource_name& name) { names_here().forget(std::string(name.view())); }
+void forget_here(const resource_name& name) {
+  office_here().names.forget(std::string(name.view()));
+}
 
 bool withdraw_at_home(const resource_name& name) {
   std::set<net::node_id> remembered_by;
-  if (!names_here().remove(std::string(name.view()), remembered_by)) return false;
-  for (const net::node_id n : remembered_by) call<forget_here>(on_node{n}, name);
+  if (!names_at_home(name).remove(std::string(name.view()), remembered_by)) return false;
+  for (const net::node_id n : remembered_by) {
+    try {
+      call<forget_here>(on_node{n}, name);
+    } catch (const node_lost_error&) {
+      if (office_here().has(n)) throw;
+    }
+  }
   return true;
+}
+
+// Calls F at the name's home; again when that left before it could answer.
+template <auto F, class... Arguments>
+auto call_home(const resource_name& name, const Arguments&... arguments) {
+  while (true) {
+    const on_node home = home_of(name);
+    try {
+      return call<F>(home, name, arguments...);
+    } catch (const node_lost_error&) {
+      if (office_here().has(home.number)) throw;
+    }
+  }
 }
 
 }  // namespace
@@ -107,17 +187,22 @@ void refuse_type(const resource_name& name) {
 void publish_value(const resource_name& name, const published_value& v) {
   published_value known = v;
   known.found = true;
-  if (!call<enter_at_home>(home_of(name), name, known))
+  if (!call_home<enter_at_home>(name, known))
     throw name_in_use_error("the name \"" + std::string(name.view()) + "\" is taken");
 }
 
 published_value look_up(const resource_name& name, bool waits) {
-  messages::directory& names = names_here();
+  messages::directory& names = office_here().names;
   const std::string text(name.view());
   std::uint64_t epoch = 0;
   published_value v = names.recall(text, epoch);
   if (v.found) return v;
-  v = call<give_from_home>(home_of(name), name, node_id(), waits);
+  while (true) {
+    v = call_home<give_from_home>(name, node_id(), waits);
+    if (v.found || !waits) break;
+    // Its home is about to leave, and lets nobody wait there.
+    strata::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   if (v.found) names.remember(text, v, epoch);
   return v;
 }
@@ -126,7 +211,7 @@ published_value look_up(const resource_name& name, bool waits) {
 
 bool withdraw(std::string_view name) {
   const detail::resource_name n = detail::checked_name(name);
-  return call<detail::withdraw_at_home>(detail::home_of(n), n);
+  return detail::call_home<detail::withdraw_at_home>(n);
 }
 
 }  // namespace strata

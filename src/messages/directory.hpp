@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // One node's part of the directory: the names that are at home here, and what it remembers of
 // others'. (Requirement P3.)
+//
+// A name's home follows from its hash and the nodes that began the job. When such a node leaves,
+// node 0 gets what it knows, and answers in its place from the moment it has heard that it left.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "net/wire.hpp"
 #include "strata/condition_variable.hpp"
@@ -15,15 +21,29 @@
 
 namespace strata::messages {
 
+class messenger;
+
 class directory {
  public:
   // ---- on a name's home ----
   // False: it is taken.
   bool enter(const std::string& name, const detail::published_value& v);
-  // For node `asks`, which is told when the name is withdrawn. `waits`: until there is one.
+  // For node `asks`, which is told when the name is withdrawn. `waits`: until there is one, or this
+  // node begins to leave.
   detail::published_value give(const std::string& name, net::node_id asks, bool waits);
   // The nodes that may remember it; nothing if there is no such name.
   bool remove(const std::string& name, std::set<net::node_id>& remembered_by);
+
+  // ---- nodes that come and go ----
+  // Suspends until this node is the home of names with that hash. For whoever has heard of a leaver
+  // before node 0 has.
+  void await_duty(const messenger& office, std::size_t hash);
+  void members_have_changed();
+  void begin_to_leave();
+  // All that is at home here, in pieces of at most that size; and on node 0.
+  [[nodiscard]] std::vector<std::vector<std::byte>> pack(std::size_t bytes_max);
+  // Throws malformed.
+  void inherit(std::span<const std::byte> packed);
 
   // ---- on every node ----
   // What this node remembers; not found: nothing. `epoch`: see remember().
@@ -38,7 +58,8 @@ class directory {
     std::set<net::node_id> remembered_by;
   };
   mutex home_mutex_;
-  condition_variable entered_;
+  condition_variable entered_;  // or somebody has left
+  bool is_leaving_ = false;
   std::unordered_map<std::string, entry> home_;
 
   std::mutex cache_mutex_;

@@ -189,6 +189,11 @@ group_launch::~group_launch() {
   }
 }
 
+std::size_t group_launch::place_of(node_id_t node) const {
+  return static_cast<std::size_t>(std::lower_bound(numbers_.begin(), numbers_.end(), node) -
+                                  numbers_.begin());
+}
+
 void group_launch::finish() {
   std::vector<remote_thread> nodes = std::exchange(nodes_, {});
   verdict of_all;
@@ -202,13 +207,13 @@ void group_launch::finish() {
       const std::vector<endpoint_id> theirs = list_in(m);
       all_are_there &= theirs.size() == threads_;
       std::copy(theirs.begin(), theirs.end(),
-                list.begin() + static_cast<std::ptrdiff_t>(m.source.node() * threads_));
+                list.begin() + static_cast<std::ptrdiff_t>(place_of(m.source.node()) * threads_));
     }
     if (!all_are_there) list.clear();
     for (const endpoint_id lead : leads) home_.send(lead, begins, bytes_of(list));
     for (std::size_t i = 0; i < (all_are_there ? nodes.size() : 0); ++i) {
       const message m = home_.receive_message(any_endpoint, ended);
-      std::memcpy(&endings[m.source.node()], m.content.data(), sizeof(ending));
+      std::memcpy(&endings[place_of(m.source.node())], m.content.data(), sizeof(ending));
     }
   } catch (...) {  // a node is lost, and every join says so
     of_all.add(ending::by_itself, std::current_exception());

@@ -179,6 +179,9 @@ bool messenger::on_message(net::node_id from, kind k, cluster::reader r) {
     case kind::closed:
       on_closed(from, r);
       break;
+    case kind::names:
+      names.inherit(r.take_rest());
+      return true;
     default:
       return false;
   }
@@ -252,6 +255,58 @@ void messenger::on_closed(net::node_id from, cluster::reader& r) {
   close_lane(target, how);
   if (head.offer == 0) return;
   if (request* const refused = take_offer(head.offer, from)) refused->finish(how);
+}
+
+// ---- nodes that come and go ----
+
+void messenger::on_coming(net::node_id node, bool same_host) {
+  readable_[node].store(same_host, memory_order_relaxed);
+}
+
+void messenger::on_left(net::node_id node) {
+  std::vector<endpoint_id> gone;
+  for (shard& s : shards_) {
+    const std::lock_guard lock(s.lock);
+    for (const auto& [target, l] : s.lanes) {
+      if (target.node() == node) gone.push_back(target);
+    }
+  }
+  for (const endpoint_id target : gone) close_lane(target, outcome::closed);
+  std::vector<request*> ended;
+  {
+    const std::lock_guard lock(transfers_mutex_);
+    for (auto at = offers_.begin(); at != offers_.end();) {
+      const bool was_there = at->second->info.target.node() == node;
+      if (was_there) ended.push_back(at->second);
+      at = was_there ? offers_.erase(at) : std::next(at);
+    }
+  }
+  for (request* const r : ended) r->finish(outcome::closed);
+  names.members_have_changed();
+}
+
+void messenger::on_leaving() { names.begin_to_leave(); }
+
+bool messenger::holds_something() {
+  bool open = false;
+  ports_.for_each([&](port& p) {
+    const std::lock_guard lock(p.lock);
+    open |= p.id != endpoint_id();
+  });
+  return open;
+}
+
+void messenger::hand_over() {
+  for (const std::vector<std::byte>& piece : names.pack(cluster::message_bytes_max))
+    mail_->post(0, kind::names, piece);
+}
+
+net::node_id messenger::home_of(std::size_t hash) const noexcept {
+  if (mail_ == nullptr) return 0;
+  const cluster::membership& members = mail_->members();
+  const auto home = static_cast<net::node_id>(hash % members.founders());
+  // Node 0 inherits the names of those who leave, and stays to the end.
+  return members.of(home) == cluster::standing::left ? net::node_id{0} : home;
 }
 
 void messenger::on_lost(const std::exception_ptr& error) {

@@ -197,6 +197,9 @@ void messenger::send(request& r) {
   if (to.node() == self_) return send_within(r);
   if (mail_ == nullptr || to.node() >= mail_->nodes())
     throw misuse_error("a message to endpoint " + text_of(to) + ": this job has no such node");
+  // Its endpoints have ended with it.
+  if (mail_->members().of(to.node()) == cluster::standing::left)
+    return r.finish_unseen(outcome::closed);
   send_to_node(r);
 }
 

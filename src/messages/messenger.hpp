@@ -76,8 +76,20 @@ class messenger final : public cluster::visiting_protocol {
   void join(cluster::mailer& mail, cluster::local_node& here, cluster::work_counts& counts,
             const std::vector<bool>& same_host) override;
   bool on_message(net::node_id from, cluster::kind k, cluster::reader r) override;
+  void on_coming(net::node_id node, bool same_host) override;
+  void on_left(net::node_id node) override;
+  void on_leaving() override;
+  [[nodiscard]] bool holds_something() override;
+  void hand_over() override;
   void on_lost(const std::exception_ptr& error) override;
   [[nodiscard]] std::string describe_waits() override;
+
+  // It has not left the job.
+  [[nodiscard]] bool has(net::node_id node) const noexcept {
+    return mail_ == nullptr || mail_->members().of(node) != cluster::standing::left;
+  }
+  // Where the name with this hash is at home now.
+  [[nodiscard]] net::node_id home_of(std::size_t hash) const noexcept;
 
  private:
   // A message on its way into a port: where its bytes are.

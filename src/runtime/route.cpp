@@ -3,17 +3,37 @@
 
 #include "sched/scheduler.hpp"
 #include "strata/error.hpp"
+#include "strata/membership.hpp"
 
 namespace strata {
 
 route route_to(node_id_t node) {
   const detail::worker& here = detail::this_worker();
   if (here.owner == nullptr) throw misuse_error("route_to() outside a runtime");
-  if (node >= here.nodes)
+  const unsigned nodes = num_nodes();
+  if (node >= nodes)
     throw misuse_error("route_to(" + std::to_string(node) + "): this job has " +
-                       std::to_string(here.nodes) + " nodes");
+                       std::to_string(nodes) + " nodes");
   if (const detail::scheduler::visit n(*here.owner); n) return n->way_to(node);
   return {.next = node};
+}
+
+bool is_member(node_id_t node) noexcept {
+  const detail::worker& here = detail::this_worker();
+  if (here.owner != nullptr) {
+    if (const detail::scheduler::visit n(*here.owner); n) return n->is_member(node);
+  }
+  return node == 0;
+}
+
+std::vector<node_id_t> members() {
+  std::vector<node_id_t> all;
+  const node_id_t self = detail::this_worker().node;
+  for (unsigned n = 0; n < num_nodes(); ++n) {
+    const auto node = static_cast<node_id_t>(n);
+    if (node == self || is_member(node)) all.push_back(node);
+  }
+  return all;
 }
 
 }  // namespace strata

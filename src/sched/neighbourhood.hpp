@@ -42,6 +42,9 @@ class neighbourhood {
   virtual void computation_failed(const std::exception_ptr& error) noexcept = 0;
 
   [[nodiscard]] virtual route way_to(std::uint16_t node) const = 0;
+  // Whether it takes part now; and whether it ever has, or is just coming.
+  [[nodiscard]] virtual bool is_member(std::uint16_t node) const noexcept = 0;
+  [[nodiscard]] virtual bool is_known(std::uint16_t node) const noexcept = 0;
 
   // Not 0: another node waits for work, or is to find some without asking.
   const std::atomic<std::uint32_t>* hungry = nullptr;

@@ -12,7 +12,7 @@ void scheduler::join(neighbourhood& n, remote_nodes& others, std::uint16_t node,
                      std::uint16_t nodes) {
   for (auto& p : places_) {
     p->node = node;
-    p->nodes = nodes;
+    p->nodes.store(nodes, std::memory_order_relaxed);
     p->others = &others;
     p->looks = n.workers_look;
   }
@@ -20,12 +20,24 @@ void scheduler::join(neighbourhood& n, remote_nodes& others, std::uint16_t node,
   around_.store(&n, std::memory_order_release);
 }
 
+void scheduler::set_nodes(std::uint16_t nodes) noexcept {
+  for (auto& p : places_) p->nodes.store(nodes, std::memory_order_relaxed);
+}
+
+bool scheduler::keeps_frames() {
+  std::int64_t held = 0;
+  for (const auto& p : places_) held += p->frames.live() - (p->has_spare() ? 1 : 0);
+  for (const stack_pool* const pool : all_stacks())
+    held += static_cast<std::int64_t>(pool->capacity() - pool->left());
+  return held != 0;
+}
+
 void scheduler::leave() {
   // Seq_cst: whoever visits from now on sees that nobody is there. Partner: visit.
   around_.store(nullptr, std::memory_order_seq_cst);
   while (visitors_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
   for (auto& p : places_) {
-    p->nodes = 1;
+    p->nodes.store(1, std::memory_order_relaxed);
     p->others = nullptr;
     p->looks = &place::nobody_to_look_for;
   }

@@ -199,8 +199,8 @@ void yield_stack() noexcept {
 }
 
 stack* place::take_stack() noexcept {
-  if (stack* s = spare_) {
-    spare_ = nullptr;
+  if (stack* s = spare_.load(std::memory_order_relaxed)) {
+    spare_.store(nullptr, std::memory_order_relaxed);
     return s;
   }
   try {
@@ -274,8 +274,8 @@ stack* place::fresh_stack(stack_pool& pool) {
 }
 
 void place::give_stack(stack* s) noexcept {
-  if (spare_ == nullptr && s->pool == &owner->stacks) {
-    spare_ = s;
+  if (spare_.load(std::memory_order_relaxed) == nullptr && s->pool == &owner->stacks) {
+    spare_.store(s, std::memory_order_relaxed);
   } else {
     s->pool->give(s);
   }

@@ -99,6 +99,9 @@ class place : public worker {
   // Ends the program when there is none left.
   stack* take_stack() noexcept;
   void give_stack(stack* s) noexcept;
+  [[nodiscard]] bool has_spare() const noexcept {
+    return spare_.load(std::memory_order_relaxed) != nullptr;
+  }
   // One of another size than usual. Throws strata::error when there is none left.
   stack* fresh_stack(stack_pool& pool);
 
@@ -132,7 +135,9 @@ class place : public worker {
   void begin_on(stack& s, task& t) noexcept;
   void switch_away(void (*action)(place&, void*), void* argument) noexcept;
 
-  stack* spare_ = nullptr;  // one is kept at hand: the next task is likely to want it
+  // One is kept at hand: the next task is likely to want it. Relaxed: others only look whether
+  // there is one.
+  std::atomic<stack*> spare_{nullptr};
   void (*action_)(place&, void*) = nullptr;
   void* argument_ = nullptr;
   const std::atomic<std::uint32_t>* leave_ = nullptr;  // not 0: the OS thread wants to leave

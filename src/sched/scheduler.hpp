@@ -71,6 +71,10 @@ class scheduler {
   // ---- other nodes ----
   // Before anything runs: this node is `node` of `nodes`.
   void join(neighbourhood& n, remote_nodes& others, std::uint16_t node, std::uint16_t nodes);
+  // Nodes have come: so many numbers have been given out.
+  void set_nodes(std::uint16_t nodes) noexcept;
+  // Frames or suspended stacks. Of use while nothing moves here.
+  [[nodiscard]] bool keeps_frames();
   // While nothing moves. Nobody is in the neighbourhood afterwards.
   void leave();
   // A task that can travel, taken from whichever worker has shared or can be made to share one.

@@ -47,6 +47,7 @@ simulated_node::simulated_node(job& j, node_id self)
     : job_(j),
       self_(self),
       ways_(ways_of(j.model, self)),
+      members_(self, j.model.nodes, {}),
       protocols(
           *this, *this, j.in, stealing_of(j.model, j.in),
           j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,

@@ -41,6 +41,7 @@ class simulated_node final : public cluster::mailer, public cluster::local_node 
   job& job_;
   const node_id self_;
   const cluster::routes ways_;
+  const cluster::membership members_;
 
  public:
   simulated_node(job& j, node_id self);
@@ -51,6 +52,7 @@ class simulated_node final : public cluster::mailer, public cluster::local_node 
 
   [[nodiscard]] node_id self() const noexcept override { return self_; }
   [[nodiscard]] node_id nodes() const noexcept override;
+  [[nodiscard]] const cluster::membership& members() const noexcept override { return members_; }
   void post(node_id to, cluster::kind k, std::span<const std::byte> head,
             std::span<const std::byte> body) override;
   void wait_for_room(node_id) override {}

@@ -17,7 +17,7 @@ class bare_node final : public mailer, public local_node, public clock, public n
  public:
   bare_node()
       : all(*this, *this, *this, {}, 1'000'000'000, [](node_id, const std::string&) {},
-            {this, places_max, {1}}) {}
+            {this, places_max}) {}
 
   void post(node_id to, kind k, std::span<const std::byte>, std::span<const std::byte>) override {
     EXPECT_EQ(to, 1);
@@ -27,6 +27,7 @@ class bare_node final : public mailer, public local_node, public clock, public n
   }
   [[nodiscard]] node_id self() const noexcept override { return 0; }
   [[nodiscard]] node_id nodes() const noexcept override { return 2; }
+  [[nodiscard]] const membership& members() const noexcept override { return both; }
   void wait_for_room(node_id) override {}
 
   void run_soon(detail::task*) override {}
@@ -55,6 +56,7 @@ class bare_node final : public mailer, public local_node, public clock, public n
     EXPECT_TRUE(all.on_message(1, kind::steal, std::as_bytes(std::span(request))));
   }
 
+  membership both{0, 2, {1}};
   detail::frame_depot frames;
   detail::worker worker{frames};
   unsigned on_shelf = 0;

@@ -131,7 +131,8 @@ TEST_F(tcp_mesh, identity_follows_from_the_job) {
   job.job = 5;
   job.key.fill(3);
   job.node = 2;
-  job.nodes = 7;
+  job.nodes = 5;
+  job.capacity = 7;
   const tcp::identity me = tcp::identity_in(job, std::string(100, 'a'));
   EXPECT_EQ(me.job, 5u);
   EXPECT_EQ(me.key, job.key);

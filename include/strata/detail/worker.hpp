@@ -88,7 +88,9 @@ class worker {
   bool has_neighbours = false;  // other workers of this runtime
   unsigned id = 0;
   scheduler* owner = nullptr;  // null only in the worker that stands for "none"
-  std::uint16_t nodes = 1;
+  // Node numbers given out so far; grows where nodes come to a running job. Relaxed: who needs to
+  // know of one that comes has heard of it in another way.
+  std::atomic<std::uint16_t> nodes{1};
   remote_nodes* others = nullptr;  // null in a job of one node
   const std::atomic<bool>* failed =
       nullptr;                // the computation has failed: tokens and fibers are given up

@@ -51,14 +51,14 @@ struct shm_transport::peer {
   std::uint32_t in_sequence = 0;
 };
 
-shm_transport::shm_transport(const settings& s) : self_(s.self) {
-  const std::size_t n = s.nodes.size();
-  const std::size_t ring_bytes = s.ring_bytes != 0 ? s.ring_bytes : ring_bytes_default;
-  const std::size_t control_bytes = n * sizeof(shared_node);
-  const std::size_t words_bytes = n * n * sizeof(ring_words);
-  const std::size_t head_bytes = (control_bytes + words_bytes + 4095) & ~std::size_t{4095};
-  bytes_ = head_bytes + n * n * ring_bytes;
-  // Each node asks for the same size, so it does not matter who comes first.
+shm_transport::shm_transport(const settings& s)
+    : self_(s.self),
+      places_(s.nodes),
+      ring_bytes_(s.ring_bytes != 0 ? s.ring_bytes : ring_bytes_default) {
+  const std::size_t n = places_.size();
+  bytes_ = head_bytes(n) + n * n * ring_bytes_;
+  // Each node asks for the same size, so it does not matter who comes first. What nobody touches
+  // takes no memory.
   if (::ftruncate(s.memory, static_cast<off_t>(bytes_)) != 0)
     throw errno_error("cannot size the memory shared by the nodes of this host", errno);
   void* const mapped = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, s.memory, 0);
@@ -66,31 +66,51 @@ shm_transport::shm_transport(const settings& s) : self_(s.self) {
     throw errno_error("cannot map the memory shared by the nodes of this host", errno);
   memory_ = static_cast<std::byte*>(mapped);
 
-  auto* const nodes = reinterpret_cast<shared_node*>(memory_);
-  auto* const words = reinterpret_cast<ring_words*>(memory_ + control_bytes);
-  std::byte* const data = memory_ + head_bytes;
-  const auto me =
-      static_cast<std::size_t>(std::find(s.nodes.begin(), s.nodes.end(), s.self) - s.nodes.begin());
-  STRATA_CHECK(me < n, me, n);
-  mine_ = &nodes[me];
-  for (std::size_t i = 0; i < n; ++i) {
-    if (i == me) continue;
-    auto p = std::make_unique<peer>();
-    p->node = s.nodes[i];
-    p->shared = &nodes[i];
-    const auto at = [&](std::size_t from, std::size_t to) { return from * n + to; };
-    p->out = ring_writer(&words[at(me, i)], data + at(me, i) * ring_bytes, ring_bytes);
-    p->in.attach(&words[at(i, me)], data + at(i, me) * ring_bytes, ring_bytes);
-    if (by_node_.size() <= p->node) by_node_.resize(std::size_t{p->node} + 1);
-    by_node_[p->node] = p.get();
-    peers_.push_back(std::move(p));
+  me_ =
+      static_cast<std::size_t>(std::find(places_.begin(), places_.end(), s.self) - places_.begin());
+  STRATA_CHECK(me_ < n, me_, n);
+  mine_ = &reinterpret_cast<shared_node*>(memory_)[me_];
+  peers_.resize(n - 1);
+  numbers_ = std::size_t{*std::max_element(places_.begin(), places_.end())} + 1;
+  by_node_ = std::make_unique<std::atomic<peer*>[]>(numbers_);
+  for (const node_id node : places_) {
+    if (node != self_ && std::find(s.later.begin(), s.later.end(), node) == s.later.end())
+      add_peer(node);
   }
+}
+
+std::size_t shm_transport::head_bytes(std::size_t n) noexcept {
+  return (n * sizeof(shared_node) + n * n * sizeof(ring_words) + 4095) & ~std::size_t{4095};
+}
+
+void shm_transport::add_peer(node_id node) {
+  const std::size_t n = places_.size();
+  auto* const words = reinterpret_cast<ring_words*>(memory_ + n * sizeof(shared_node));
+  std::byte* const data = memory_ + head_bytes(n);
+  const auto i =
+      static_cast<std::size_t>(std::find(places_.begin(), places_.end(), node) - places_.begin());
+  auto p = std::make_unique<peer>();
+  p->node = node;
+  p->shared = &reinterpret_cast<shared_node*>(memory_)[i];
+  const auto at = [&](std::size_t from, std::size_t to) { return from * n + to; };
+  p->out = ring_writer(&words[at(me_, i)], data + at(me_, i) * ring_bytes_, ring_bytes_);
+  p->in.attach(&words[at(i, me_)], data + at(i, me_) * ring_bytes_, ring_bytes_);
+  by_node_[node].store(p.get(), std::memory_order_release);
+  const std::size_t count = peer_count_.load(std::memory_order_relaxed);
+  peers_[count] = std::move(p);
+  peer_count_.store(count + 1, std::memory_order_release);
+}
+
+void shm_transport::admit(node_id node) {
+  STRATA_CHECK(node < numbers_ && find(node) == nullptr, node, numbers_);
+  add_peer(node);
+  wake_receiver();  // it may have said something already
 }
 
 shm_transport::~shm_transport() { ::munmap(memory_, bytes_); }
 
 shm_transport::peer* shm_transport::find(node_id node) const noexcept {
-  return node < by_node_.size() ? by_node_[node] : nullptr;
+  return node < numbers_ ? by_node_[node].load(std::memory_order_acquire) : nullptr;
 }
 
 bool shm_transport::reaches(node_id node) const noexcept { return find(node) != nullptr; }
@@ -130,9 +150,10 @@ void shm_transport::lose(peer& p, receiver& r, const char* why) {
 std::size_t shm_transport::poll(receiver& r, std::size_t messages_max) {
   std::size_t handed_over = 0;
   std::uint64_t bytes = 0;
-  const std::size_t n = peers_.size();
+  const auto peers = peers_now();
+  const std::size_t n = peers.size();
   for (std::size_t i = 0; i < n && handed_over < messages_max; ++i) {
-    peer& p = *peers_[(next_ + i) % n];
+    peer& p = *peers[(next_ + i) % n];
     if (p.lost.load(std::memory_order_relaxed)) continue;
     header h;
     std::span<const std::byte> payload;
@@ -167,7 +188,8 @@ std::size_t shm_transport::poll(receiver& r, std::size_t messages_max) {
 }
 
 bool shm_transport::anything_arrived() noexcept {
-  return std::any_of(peers_.begin(), peers_.end(), [](auto& p) {
+  const auto peers = peers_now();
+  return std::any_of(peers.begin(), peers.end(), [](auto& p) {
     return !p->lost.load(std::memory_order_relaxed) && p->in.has_something();
   });
 }
@@ -200,7 +222,7 @@ void shm_transport::wait_for_room(std::int64_t timeout_ns) {
   mine_->sender_asleep.store(1, std::memory_order_seq_cst);
   // Announced; now look once more. Partner: poll(), which releases and then looks for us.
   bool room = sender_called_.exchange(false, std::memory_order_seq_cst);
-  for (auto& p : peers_) {
+  for (const auto& p : peers_now()) {
     if (!p->refused.load(std::memory_order_seq_cst)) continue;
     const std::lock_guard lock(p->writing);
     if (p->lost.load(std::memory_order_relaxed) ||
@@ -249,7 +271,7 @@ void shm_transport::drop(node_id node) noexcept {
 
 transport::traffic shm_transport::counted() const noexcept {
   traffic t;
-  for (const auto& p : peers_) {
+  for (const auto& p : peers_now()) {
     const std::lock_guard lock(p->writing);
     t.messages_out += p->messages_out;
     t.bytes_out += p->bytes_out;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "net/shm/ring.hpp"
@@ -16,10 +17,11 @@
 namespace strata::net::shm {
 
 struct settings {
-  int memory = -1;             // memfd, the same for all nodes of the host; stays the caller's
-  node_id self = 0;            // number of this node in its job
-  std::vector<node_id> nodes;  // of this host, self included, in the same order everywhere
-  std::size_t ring_bytes = 0;  // per direction and pair; 0: chosen by the number of nodes
+  int memory = -1;               // memfd, the same for all nodes of the host; stays the caller's
+  node_id self = 0;              // number of this node in its job
+  std::vector<node_id> nodes;    // of this host, self included, in the same order everywhere
+  std::vector<node_id> later{};  // those of them that are not there yet: see admit()
+  std::size_t ring_bytes = 0;    // per direction and pair; 0: chosen by the number of nodes
 };
 
 class shm_transport final : public transport, public shelves {
@@ -27,6 +29,9 @@ class shm_transport final : public transport, public shelves {
   // Throws strata::error when the memory cannot be had.
   explicit shm_transport(const settings& s);
   ~shm_transport() override;
+
+  // A node that was to come later is there, or about to be. By who may poll.
+  void admit(node_id node);
 
   [[nodiscard]] capabilities about() const noexcept override { return {true, "shm"}; }
   [[nodiscard]] bool reaches(node_id peer) const noexcept override;
@@ -56,15 +61,28 @@ class shm_transport final : public transport, public shelves {
   struct peer;
 
   [[nodiscard]] peer* find(node_id node) const noexcept;
+  [[nodiscard]] std::span<const std::unique_ptr<peer>> peers_now() const noexcept {
+    return std::span(peers_).first(peer_count_.load(std::memory_order_acquire));
+  }
   [[nodiscard]] bool anything_arrived() noexcept;
   void lose(peer& p, receiver& r, const char* why);
 
+  // Before the rings, in a memory of n places.
+  [[nodiscard]] static std::size_t head_bytes(std::size_t n) noexcept;
+  void add_peer(node_id node);
+
+  const node_id self_;
+  std::vector<node_id> places_;  // of the memory, by node
+  std::size_t ring_bytes_ = 0;
+  std::size_t me_ = 0;  // our place
   std::size_t bytes_ = 0;
   std::byte* memory_ = nullptr;
   shared_node* mine_ = nullptr;
-  const node_id self_;
+  // As long as they can become. Release: the peer. Partner: peers_now(), find().
   std::vector<std::unique_ptr<peer>> peers_;
-  std::vector<peer*> by_node_;
+  std::atomic<std::size_t> peer_count_{0};
+  std::unique_ptr<std::atomic<peer*>[]> by_node_;
+  std::size_t numbers_ = 0;  // of nodes that by_node_ has
   // Set by wake_receiver() and wake_sender(), so that a call just before the sleep is not missed.
   std::atomic<bool> receiver_called_{false}, sender_called_{false};
   std::size_t next_ = 0;  // where the next poll begins, so that all get their turn

@@ -121,12 +121,14 @@ class mesh {
 
   void wait() {
     polled_.clear();
+    polled_.push_back({options_.cancelled, POLLIN, 0});  // -1 is passed over
+    const std::size_t first_door = polled_.size();
     if (now_ns_ >= listen_again_ns_) {
       for (const listener& door : at_) polled_.push_back({door.get(), POLLIN, 0});
     }
     const std::size_t first_ours = polled_.size();
     std::int64_t until_ns = deadline_ns_;
-    if (first_ours == 0) until_ns = std::min(until_ns, listen_again_ns_);
+    if (first_ours == first_door) until_ns = std::min(until_ns, listen_again_ns_);
     for (node_id n = 0; n < me_.node; ++n) {
       const other& o = nodes_[n];
       if (o.ours) {
@@ -148,13 +150,14 @@ class mesh {
       throw errno_error("cannot wait for the other nodes", errno);
     }
 
+    if (polled_[0].revents != 0) throw error("nobody waits for the connection any more");
     hear_strangers(first_stranger);
     std::size_t i = first_ours;
     for (node_id n = 0; n < me_.node; ++n) {
       if (nodes_[n].ours && polled_[i++].revents != 0) advance_ours(n);
     }
-    for (std::size_t door = 0; door < first_ours; ++door) {
-      if (polled_[door].revents != 0) accept_all(at_[door]);
+    for (std::size_t i_door = first_door; i_door < first_ours; ++i_door) {
+      if (polled_[i_door].revents != 0) accept_all(at_[i_door - first_door]);
     }
   }
 
@@ -305,7 +308,7 @@ identity identity_in(const launch::job_description& job, const std::string& buil
   me.job = job.job;
   me.key = job.key;
   me.node = job.node;
-  me.nodes = job.nodes;
+  me.nodes = job.capacity;
   me.build_id = build_id.substr(0, build_id_bytes_max);
   return me;
 }

@@ -23,6 +23,8 @@ struct mesh_options {
   // Connections that have not proved anything yet; one more pushes out the oldest. A node that
   // loses its place that way tries again.
   std::size_t strangers_max = 256;
+  // Readable: nobody waits for the connections any more. -1: never.
+  int cancelled = -1;
   // Told of everybody who is refused: where from, why ("does not know this job's key").
   std::function<void(const std::string& from, refusal why, const std::string& words)> on_refused;
 };
@@ -32,7 +34,8 @@ identity identity_in(const launch::job_description& job, const std::string& buil
 
 // The connections, by node; empty for this node and for those with port 0 in the directory (they
 // are reached in another way; both sides must agree on that). Blocks until all have joined. Throws
-//  - strata::error when the deadline (os::now_ns()) has passed, naming who is missing and why;
+//  - strata::error when the deadline (os::now_ns()) has passed, naming who is missing and why, or
+//    when it was cancelled;
 //  - strata::user_error when another node says that this one runs another build or version.
 // `at` may be closed afterwards: one for each address at which others look for this node.
 std::vector<os::descriptor> connect_mesh(const identity& me, std::span<const listener> at,

@@ -21,26 +21,28 @@ constexpr std::size_t events_max = 64;
 }  // namespace
 
 readiness::readiness(poll_mechanism mechanism, std::span<const source> sources)
-    : mechanism_(mechanism),
-      sources_(sources.begin(), sources.end()),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+    : mechanism_(mechanism), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
   if (!epoll_) throw errno_error("cannot make an epoll descriptor", errno);
-  const auto add = [&](int fd, std::uint32_t id) {
-    epoll_event event{};
-    event.events = EPOLLIN;  // level-triggered: what a poll() leaves is reported again
-    event.data.u32 = id;
-    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-      throw errno_error("cannot watch a connection", errno);
-    }
-  };
-  add(bell_.get(), bell_id);
-  for (const source& s : sources_) {
-    if (mechanism == poll_mechanism::select && s.fd >= FD_SETSIZE) {
-      throw user_error("select cannot watch so many connections: choose poll or epoll");
-    }
-    add(s.fd, s.id);
-    polled_.push_back({s.fd, POLLIN, 0});
+  watch(bell_.get(), bell_id);
+  for (const source& s : sources) add(s);
+}
+
+void readiness::watch(int fd, std::uint32_t id) const {
+  epoll_event event{};
+  event.events = EPOLLIN;  // level-triggered: what a poll() leaves is reported again
+  event.data.u32 = id;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    throw errno_error("cannot watch a connection", errno);
   }
+}
+
+void readiness::add(const source& s) {
+  if (mechanism_ == poll_mechanism::select && s.fd >= FD_SETSIZE) {
+    throw user_error("select cannot watch so many connections: choose poll or epoll");
+  }
+  sources_.push_back(s);
+  polled_.push_back({s.fd, POLLIN, 0});
+  watch(s.fd, s.id);
 }
 
 void readiness::remove(std::uint32_t id) {

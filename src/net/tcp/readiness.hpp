@@ -25,6 +25,8 @@ class readiness {
   // take a descriptor as large as one of these.
   readiness(poll_mechanism mechanism, std::span<const source> sources);
 
+  // Throws as the constructor does. Not while others look.
+  void add(const source& s);
   void remove(std::uint32_t id);
 
   // Appends the ids of sockets that may have something; never blocks.
@@ -35,6 +37,7 @@ class readiness {
   bool ring() noexcept { return bell_.ring(); }
 
  private:
+  void watch(int fd, std::uint32_t id) const;
   [[nodiscard]] poll_mechanism chosen() const noexcept;
   void look_by_poll(std::vector<std::uint32_t>& ready);
   void look_by_select(std::vector<std::uint32_t>& ready);

@@ -38,42 +38,38 @@ void make_blocking(int fd) {
   }
 }
 
-std::vector<readiness::source> sources_of(const std::vector<os::descriptor>& sockets) {
-  std::vector<readiness::source> all;
-  for (std::uint32_t n = 0; n < sockets.size(); ++n) {
-    if (sockets[n]) all.push_back({sockets[n].get(), n});
-  }
-  return all;
-}
-
 }  // namespace
 
 tcp_transport::tcp_transport(node_id self, std::vector<os::descriptor> sockets, const options& o)
     : self_(self),
+      options_(o),
       peers_(sockets.size()),
-      readiness_(o.mechanism, sources_of(sockets)),
+      readiness_(o.mechanism, {}),
       turns_(sockets.size()) {
   for (std::size_t n = 0; n < sockets.size(); ++n) {
-    if (!sockets[n]) continue;
-    if (o.io == io_mode::blocking) make_blocking(sockets[n].get());
-    peers_[n] =
-        std::make_unique<peer>(static_cast<node_id>(n), self, std::move(sockets[n]), o, sender_);
+    if (sockets[n]) admit(static_cast<node_id>(n), std::move(sockets[n]));
   }
 }
 
 tcp_transport::~tcp_transport() {
-  for (const auto& p : peers_) {
-    if (p) (void)p->out.flush();
-  }
+  for (const auto& p : owned_) (void)p->out.flush();
+}
+
+void tcp_transport::admit(node_id n, os::descriptor socket) {
+  STRATA_CHECK(n < peers_.size() && !reaches(n), n, peers_.size());
+  if (options_.io == io_mode::blocking) make_blocking(socket.get());
+  owned_.push_back(std::make_unique<peer>(n, self_, std::move(socket), options_, sender_));
+  peers_[n].store(owned_.back().get(), std::memory_order_release);
+  readiness_.add({owned_.back()->socket.get(), n});
 }
 
 tcp_transport::peer& tcp_transport::at(node_id n) const {
   STRATA_CHECK(reaches(n), n, peers_.size());
-  return *peers_[n];
+  return *peers_[n].load(std::memory_order_acquire);
 }
 
 bool tcp_transport::reaches(node_id n) const noexcept {
-  return n < peers_.size() && peers_[n] != nullptr;
+  return n < peers_.size() && peers_[n].load(std::memory_order_acquire) != nullptr;
 }
 
 send_outcome tcp_transport::try_send(node_id n, header h, std::span<const std::byte> head,
@@ -109,7 +105,7 @@ std::size_t tcp_transport::poll(receiver& r, std::size_t messages_max) {
 // Gives everybody in ready_ a turn, after those who wait for theirs.
 void tcp_transport::add_turns() {
   for (const std::uint32_t n : ready_) {
-    peer& p = *peers_[n];
+    peer& p = at(static_cast<node_id>(n));
     if (p.queued) continue;
     p.queued = true;
     turns_[(first_turn_ + turn_count_++) % turns_.size()] = &p;
@@ -151,8 +147,8 @@ void tcp_transport::lose(peer& p, receiver& r, const std::string& why) {
 
 void tcp_transport::drop(node_id n) noexcept {
   if (!reaches(n)) return;
-  peers_[n]->dropped.store(true, std::memory_order_relaxed);
-  peers_[n]->out.lose("was dropped");  // the receiver is woken by the end of the stream
+  at(n).dropped.store(true, std::memory_order_relaxed);
+  at(n).out.lose("was dropped");  // the receiver is woken by the end of the stream
 }
 
 void tcp_transport::wait_for_messages(std::int64_t timeout_ns) {
@@ -166,20 +162,23 @@ void tcp_transport::wake_receiver() noexcept {
 void tcp_transport::wait_for_room(std::int64_t timeout_ns) {
   const auto next_due_ns = [this] {
     std::int64_t due_ns = never_ns;
-    for (const auto& p : peers_) {
-      if (p) due_ns = std::min(due_ns, p->out.due_ns());
+    for (const std::atomic<peer*>& one : peers_) {
+      const peer* const p = one.load(std::memory_order_acquire);
+      if (p != nullptr) due_ns = std::min(due_ns, p->out.due_ns());
     }
     return due_ns;
   };
-  sender_.wait(timeout_ns, next_due_ns, [this](std::uint32_t n) { peers_[n]->out.writable(); });
+  sender_.wait(timeout_ns, next_due_ns,
+               [this](std::uint32_t n) { at(static_cast<node_id>(n)).out.writable(); });
 }
 
 void tcp_transport::wake_sender() noexcept { sender_.end_wait(); }
 
 transport::traffic tcp_transport::counted() const noexcept {
   traffic t;
-  for (const auto& p : peers_) {
-    if (!p) continue;
+  for (const std::atomic<peer*>& one : peers_) {
+    const peer* const p = one.load(std::memory_order_acquire);
+    if (p == nullptr) continue;
     p->out.add_to(t);
     p->in.add_to(t);
   }

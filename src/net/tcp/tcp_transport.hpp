@@ -31,6 +31,9 @@ class tcp_transport final : public transport {
   tcp_transport(node_id self, std::vector<os::descriptor> sockets, const options& o);
   ~tcp_transport() override;
 
+  // A connection to a node that had none; authenticated. By who may poll. Throws strata::error.
+  void admit(node_id node, os::descriptor socket);
+
   [[nodiscard]] capabilities about() const noexcept override { return {true, "tcp"}; }
   [[nodiscard]] bool reaches(node_id peer) const noexcept override;
   [[nodiscard]] send_outcome try_send(node_id peer, header h, std::span<const std::byte> head,
@@ -53,8 +56,11 @@ class tcp_transport final : public transport {
   void lose(peer& p, receiver& r, const std::string& why);
 
   const node_id self_;
+  const options options_;
   sender_wait sender_;
-  std::vector<std::unique_ptr<peer>> peers_;  // by node
+  std::vector<std::unique_ptr<peer>> owned_;
+  // By node; empty where there is no connection. Release: the peer. Partner: all who send.
+  std::vector<std::atomic<peer*>> peers_;
   readiness readiness_;
 
   // Whoever polls. Peers take turns: who has not had his yet comes before who has.

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that come to the running job and leave it, and this node when it does.
+#include <pthread.h>
+
+#include <utility>
+
+#include "cluster/engine.hpp"
+#include "strata/error.hpp"
+
+namespace strata::cluster {
+
+bool engine::is_member(std::uint16_t node) const noexcept {
+  return node < nodes_ && members_.works(node);
+}
+
+bool engine::is_known(std::uint16_t node) const noexcept {
+  return node < nodes_ && members_.of(node) != standing::absent;
+}
+
+// ---- others ----
+
+void engine::admit(node_id node, std::uint16_t host, const launch::address&) {
+  const launch::job_description& job = line_->job();
+  if (node >= nodes_ || members_.of(node) != standing::absent) return;
+  const bool here = host == job.host_of.at(self_) && door_->has_memory();
+  {
+    const std::lock_guard handling(inbox_);
+    members_.expect(node, here);
+    if (here) links_->admit(node, door_->admit_neighbour(node));
+  }
+  visitor_.on_coming(node, here);
+  // It connects when all have said so; whoever is late finds it in the kernel's queue.
+  if (!here) let_in(node);
+  line_->say(launch::word_to_launcher::admitted, node);
+}
+
+void engine::let_in(node_id node) {
+  if (porter_.joinable()) porter_.join();  // one at a time, and the launcher knows when it is in
+  porter_ = std::thread([this, node] {
+    pthread_setname_np(pthread_self(), "strata-door");
+    try {
+      os::descriptor connection = door_->await(node);
+      const std::lock_guard handling(inbox_);
+      if (members_.of(node) != standing::coming) return;
+      links_->admit(node, door_->admit(node, std::move(connection)));
+    } catch (const error&) {
+      // Without a connection it cannot come, and says why to the launcher; or it has given up.
+    }
+  });
+}
+
+// What was to come and does not is no loss.
+bool engine::lose_comer(node_id node) {
+  const standing s = members_.of(node);
+  if (s == standing::coming) {
+    members_.set(node, standing::left);
+    on_standing(node);
+  }
+  return s == standing::coming || s == standing::absent;
+}
+
+void engine::on_standing(node_id n) {
+  const standing s = members_.of(n);
+  const auto begun = static_cast<node_id>(members_.begun());
+  outsider_.nodes.store(begun, std::memory_order_relaxed);
+  workers_.set_nodes(begun);
+  if (s == standing::left) {
+    {
+      const std::lock_guard lock(ending_mutex_);
+      gone_[n] = true;
+      ended_.notify_all();
+    }
+    std::vector<links::kept_message> kept = links_->take_kept(n);
+    links_->on_lost(n);
+    for (const links::kept_message& m : kept) give_up(n, m);
+    protocols_->data.on_left(n);
+    visitor_.on_left(n);
+  }
+  protocols_->life.members_have_changed();
+  protocols_->balance.members_have_changed();
+}
+
+// What was meant for a node that has left. For quiescence it has been dealt with here.
+void engine::give_up(node_id node, const links::kept_message& m) {
+  if (m.k == kind::tokens) {
+    // The tasks are as good here.
+    (void)protocols_->balance.on_message(self_, m.k, reader(m.payload));
+    return;
+  }
+  if (m.k >= kind::steal) return;
+  const bool is_call = m.k == kind::invoke && is_call_packed(m.payload);
+  // Of messages and calls those who wait for an answer hear.
+  if (m.k < kind::message && !is_call && !broken_.load(std::memory_order_relaxed))
+    workers_.fail(std::make_exception_ptr(has_left(node)));
+  protocols_->counts.received.fetch_add(1, std::memory_order_seq_cst);
+}
+
+// ---- this node ----
+
+void engine::on_entered() {
+  line_->say(launch::word_to_launcher::entered, self_);
+  want_work();
+}
+
+void engine::begin_to_leave() {
+  if (self_ == 0 || is_over()) return;
+  roster_->begin_to_leave();
+  protocols_->shelf.close();
+  visitor_.on_leaving();
+  leaves_.store(true, std::memory_order_relaxed);
+  transports_.front()->wake_receiver();
+}
+
+void engine::try_to_leave() {
+  const std::lock_guard handling(inbox_);
+  if (has_asked_to_go_ || is_over()) return;
+  protocols_->balance.hand_over();
+  if (!nothing_holds()) return;
+  has_asked_to_go_ = true;
+  line_->say(launch::word_to_launcher::drained, self_);
+}
+
+bool engine::nothing_holds() {
+  return !is_over() && workers_.is_idle() && !workers_.keeps_frames() &&
+         !workers_.somebody_waits() && outsider_.frames.live() == 0 &&
+         !protocols_->shelf.holds_something() && !protocols_->balance.is_asking() &&
+         !protocols_->data.awaits_something() && !visitor_.holds_something();
+}
+
+void engine::last_words() { visitor_.hand_over(); }
+
+void engine::on_stay() {
+  has_asked_to_go_ = false;
+  line_->say(launch::word_to_launcher::stays, self_);
+}
+
+void engine::on_parted() {
+  leaves_.store(false, std::memory_order_relaxed);
+  stopping_.store(true, std::memory_order_seq_cst);
+  end(ending::left);
+}
+
+}  // namespace strata::cluster

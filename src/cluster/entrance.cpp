@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/entrance.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/errno_error.hpp"
+#include "os/clock.hpp"
+
+namespace strata::cluster {
+
+entrance::entrance(const launch::job_description& job, const std::string& build,
+                   std::vector<net::tcp::listener> doors, net::shm::shm_transport* shm,
+                   net::tcp::tcp_transport* tcp, net::tcp::mesh_options options)
+    : me_(net::tcp::identity_in(job, build)),
+      limit_ns_(job.start_limit_ns),
+      doors_(std::move(doors)),
+      shm_(shm),
+      tcp_(tcp),
+      options_(std::move(options)),
+      cancelled_(::eventfd(0, EFD_CLOEXEC)) {
+  if (!cancelled_) throw errno_error("cannot create an event descriptor", errno);
+  options_.cancelled = cancelled_.get();
+}
+
+net::transport& entrance::admit_neighbour(net::node_id node) {
+  shm_->admit(node);
+  return *shm_;
+}
+
+os::descriptor entrance::await(net::node_id node) {
+  std::vector<launch::address> comes(me_.nodes);
+  comes[node].port = 1;  // any: who has the higher number connects
+  auto sockets = net::tcp::connect_mesh(me_, doors_, comes, os::now_ns() + limit_ns_, options_);
+  return std::move(sockets[node]);
+}
+
+void entrance::cancel() noexcept {
+  const std::uint64_t one = 1;
+  while (::write(cancelled_.get(), &one, sizeof one) < 0 && errno == EINTR) {
+  }
+}
+
+net::transport& entrance::admit(net::node_id node, os::descriptor connection) {
+  tcp_->admit(node, std::move(connection));
+  return *tcp_;
+}
+
+}  // namespace strata::cluster
