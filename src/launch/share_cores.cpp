@@ -29,6 +29,11 @@ std::vector<int> nearest_by_core(const os::topology& machine, std::span<const in
   return ordered;
 }
 
+// That may be busy at a time.
+unsigned cores_within_quota(std::size_t allowed) {
+  return os::workers_for(allowed, os::read_cpu_quota().cores);
+}
+
 std::string counted(std::size_t number, const std::string& what) {
   return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
 }
@@ -62,10 +67,34 @@ core_plan share_cores(const os::topology& machine, std::span<const int> allowed,
   return plan;
 }
 
+core_share share_rest(const os::topology& machine, std::span<const int> allowed, unsigned cores,
+                      std::span<const core_share> present, const core_wishes& wanted) {
+  std::vector<int> rest(allowed.begin(), allowed.end());
+  // Where nobody is bound all use all cores; elsewhere those that are not bound make do.
+  unsigned bound = 0, unbound = 0;
+  for (const core_share& one : present) {
+    (one.cpus.empty() ? unbound : bound) += one.workers;
+    std::erase_if(rest, [&](int cpu) {
+      return std::find(one.cpus.begin(), one.cpus.end(), cpu) != one.cpus.end();
+    });
+  }
+  const unsigned busy = std::min(cores, bound != 0 ? bound : unbound);
+  const unsigned left = std::min(cores - busy, static_cast<unsigned>(rest.size()));
+  if (std::max(wanted.workers, 1U) > left) return {{}, std::max(wanted.workers, 1U)};
+  core_wishes now = wanted;
+  now.nodes = wanted.workers != 0 ? 1 : std::min(wanted.nodes, left);
+  return share_cores(machine, rest, left, now).nodes[0];
+}
+
 core_plan share_cores(const core_wishes& wanted) {
   const std::vector<int> allowed = os::allowed_cpus();
-  const unsigned cores = os::workers_for(allowed.size(), os::read_cpu_quota().cores);
-  return share_cores(os::topology::machine(), allowed, cores, wanted);
+  return share_cores(os::topology::machine(), allowed, cores_within_quota(allowed.size()), wanted);
+}
+
+core_share share_rest(std::span<const core_share> present, const core_wishes& wanted) {
+  const std::vector<int> allowed = os::allowed_cpus();
+  return share_rest(os::topology::machine(), allowed, cores_within_quota(allowed.size()), present,
+                    wanted);
 }
 
 std::string to_text(const core_share& share) {

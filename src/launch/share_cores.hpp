@@ -32,6 +32,12 @@ core_plan share_cores(const os::topology& machine, std::span<const int> allowed,
                       const core_wishes& wanted);
 // On this machine, within affinity mask and quota.
 core_plan share_cores(const core_wishes& wanted);
+// For a node that comes late: its share of what the nodes of this host that are there leave, when
+// wanted.nodes will share that. When too little is left it is not bound, and has one worker unless
+// more are wanted.
+core_share share_rest(const os::topology& machine, std::span<const int> allowed, unsigned cores,
+                      std::span<const core_share> present, const core_wishes& wanted);
+core_share share_rest(std::span<const core_share> present, const core_wishes& wanted);
 
 // "2 workers on CPUs 0-1"
 std::string to_text(const core_share& share);

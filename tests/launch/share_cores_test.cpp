@@ -82,4 +82,35 @@ TEST(share_cores, unbound_on_request) {
   EXPECT_EQ(to_text({.cpus = {3}, .workers = 1}), "1 worker on CPU 3");
 }
 
+TEST(share_rest, what_no_present_node_is_bound_to) {
+  const topology machine = topology::synthetic("core:8 pu:1");
+  const core_share a{{0, 1, 2}, 3}, b{{3, 4}, 2}, loose{{}, 1};
+  const auto rest = [&](const std::vector<core_share>& present, const core_wishes& wanted) {
+    return share_rest(machine, first(8), 8, present, wanted);
+  };
+  EXPECT_EQ(rest({a, b}, {.nodes = 1}).cpus, (cpus{5, 6, 7}));
+  EXPECT_EQ(rest({b}, {.nodes = 1, .workers = 2}).workers, 2U);
+  // One of several that come; more than there are cores left come.
+  EXPECT_EQ(rest({a, b}, {.nodes = 2}).cpus, (cpus{5, 6}));
+  EXPECT_EQ(rest({a, b}, {.nodes = 9}).cpus, cpus{5});
+  EXPECT_EQ(rest({a, b, loose}, {.nodes = 1}).workers, 3U);
+  EXPECT_TRUE(rest({a, b}, {.nodes = 1, .bind = false}).cpus.empty());
+}
+
+TEST(share_rest, what_does_not_fit_is_not_bound) {
+  const topology machine = topology::synthetic("core:4 pu:1");
+  const core_share all{{0, 1, 2, 3}, 4}, half{{0, 1}, 2}, loose{{}, 4};
+  const auto rest = [&](const core_share& present, unsigned cores, unsigned workers) {
+    return share_rest(machine, first(4), cores, std::vector{present},
+                      {.nodes = 1, .workers = workers});
+  };
+  EXPECT_TRUE(rest(all, 4, 0).cpus.empty());
+  EXPECT_EQ(rest(all, 4, 0).workers, 1U);
+  EXPECT_TRUE(rest(half, 4, 3).cpus.empty());
+  EXPECT_EQ(rest(half, 4, 3).workers, 3U);
+  // The quota is used up; the job is one in which nobody is bound.
+  EXPECT_TRUE(rest(half, 2, 0).cpus.empty());
+  EXPECT_TRUE(rest(loose, 4, 0).cpus.empty());
+}
+
 }  // namespace
