@@ -48,7 +48,7 @@ std::optional<frame> frame_reader::next() {
                  "; build the program with the library of this launcher");
   }
   const std::uint64_t length = little_endian(bytes.substr(4, 4));
-  if (length > frame_bytes_max) {
+  if (length > payload_bytes_max_) {
     refuse_frame("a message claims to be " + std::to_string(length) + " bytes long");
   }
   if (bytes.size() - header_bytes < length) return std::nullopt;

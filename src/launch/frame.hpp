@@ -44,6 +44,15 @@ enum class frame_kind : std::uint8_t {
   line_ended = 23,   // agent -> launcher: a node closed its line
   input = 24,        // launcher -> agent: for node 0; empty: the end
   input_taken = 25,  // agent -> launcher: how much of it node 0 has read
+  end_node = 26,     // launcher -> agent: kill one node, that comes late and may not
+  // launcher and the user's other commands (strata jobs, join, leave)
+  ask_status = 32,
+  status = 33,
+  ask_join = 34,
+  joined = 35,  // for each node that was asked for
+  ask_leave = 36,
+  left = 37,
+  denied = 38,  // the last answer: why not
 };
 
 struct frame {
@@ -56,6 +65,9 @@ std::string pack_frame(frame_kind kind, std::string_view payload);
 // Bytes in, frames out.
 class frame_reader {
  public:
+  // A longer payload than this is refused.
+  explicit frame_reader(std::size_t payload_bytes_max = frame_bytes_max)
+      : payload_bytes_max_(payload_bytes_max) {}
   void add(std::string_view bytes) { buffer_.append(bytes); }
   // The next whole frame; none yet: nullopt. Throws strata::error for what is no frame; the line is
   // of no use then.
@@ -66,6 +78,7 @@ class frame_reader {
   }
 
  private:
+  std::size_t payload_bytes_max_;
   std::string buffer_;
   std::size_t begin_ = 0;  // of the next frame
 };

@@ -8,13 +8,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "launch/build_id.hpp"
@@ -25,6 +28,7 @@ namespace {
 
 using strata::launch::address;
 using strata::launch::control_line;
+using strata::launch::word_to_launcher;
 
 struct node {
   std::unique_ptr<control_line> line;
@@ -38,8 +42,52 @@ struct node {
     const address mine{job.bind_address, static_cast<std::uint16_t>(1000 + job.node)};
     everybody = line->exchange(mine, build);
     for (std::size_t n = 0; n < everybody.size(); ++n) {
-      if (everybody[n].port != 1000 + n) std::abort();
+      const bool gone = std::count(job.left.begin(), job.left.end(), n) != 0;
+      if (everybody[n].port != (gone ? 0 : 1000 + n)) std::abort();
     }
+  }
+
+  void enter() {
+    if (line->job().late) line->say(word_to_launcher::entered, line->job().node);
+  }
+
+  void tell(const char* what, strata::launch::node_id about) const {
+    std::printf("node %s %s %u\n", number.c_str(), what, unsigned{about});
+    std::fflush(stdout);
+  }
+
+  // A member whose job nodes join and leave. Ends when it is let go, and at SIGUSR1 (which must be
+  // awaited by then). `stays`: so often it does not go yet.
+  void take_part(int stays) {
+    std::thread ender([this] {
+      sigset_t set;
+      sigemptyset(&set);
+      sigaddset(&set, SIGUSR1);
+      int got = 0;
+      sigwait(&set, &got);
+      line->close();
+    });
+    ender.detach();
+    const strata::launch::node_id mine = line->job().node;
+    std::set<strata::launch::node_id> late;
+    strata::launch::job_news news;
+    news.lost = [&](strata::launch::node_id who, const std::string& why) {
+      std::printf("node %s: node %u %s\n", number.c_str(), unsigned{who}, why.c_str());
+      std::fflush(stdout);
+      if (!late.contains(who)) std::_Exit(7);
+    };
+    news.admit = [&](strata::launch::node_id who, std::uint16_t, const address&) {
+      late.insert(who);
+      tell("admits", who);
+      line->say(word_to_launcher::admitted, who);
+    };
+    news.leave = [&] { line->say(word_to_launcher::drained, mine); };
+    news.go = [&] {
+      if (stays-- <= 0) return line->close();
+      line->say(word_to_launcher::stays, mine);
+      line->say(word_to_launcher::drained, mine);
+    };
+    if (line->wait(news)) std::_Exit(8);
   }
 
   // Joins with a port that is really there, and connects to every node.
@@ -119,6 +167,10 @@ void act(node& self, const std::string& action, const std::string& value) {
     self.join();
   } else if (action == "meet") {
     self.meet();
+  } else if (action == "enter") {
+    self.enter();
+  } else if (action == "elastic") {
+    self.take_part(std::atoi(value.c_str()));
   } else if (action == "build") {
     self.build = value;
   } else if (action == "wait") {

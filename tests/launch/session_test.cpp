@@ -5,60 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <map>
 
-#include "launch/messages.hpp"
-#include "tools/strata/event_loop.hpp"
+#include "course.hpp"
 
 namespace {
 
 using namespace strata::launch;
 
-constexpr std::int64_t second = 1'000'000'000;
-
-frame unpack(const std::string& bytes) {
-  frame_reader reader;
-  reader.add(bytes);
-  return *reader.next();
-}
-
-struct course : session::hands, testing::Test {
-  void begin(node_id nodes) {
-    job = std::make_unique<session>(session::description{.nodes = nodes, .program = "prog"}, *this,
-                                    now);
-  }
-  void send(node_id node, const std::string& bytes) override {
-    sent[node].push_back(unpack(bytes));
-  }
-  void signal_all(int number) override { signals.push_back(number); }
-  void say(const std::string& line) override { said.push_back(line); }
-
-  void reach(node_id node, const std::string& id = "id") {
-    job->on_frame(node, unpack(pack_reachable({id, {"h", node}})), now);
-  }
-  void all_reach(node_id nodes) {
-    for (node_id n = 0; n < nodes; ++n) reach(n);
-  }
-  void finish(node_id node) { job->on_frame(node, unpack(pack_finished()), now); }
-  void end(node_id node, int status) { job->on_ended(node, {false, status}, now); }
-  void kill(node_id node, int number) { job->on_ended(node, {true, number}, now); }
-  void leave(node_id node, int status = 0) {
-    finish(node);
-    end(node, status);
-  }
-  void pass(std::int64_t ns) {
-    now += ns;
-    job->on_time(now);
-  }
-  using lines = std::vector<std::string>;
-  using numbers = std::vector<int>;
-
-  std::int64_t now = 0;
-  std::unique_ptr<session> job;
-  std::map<node_id, std::vector<frame>> sent;
-  numbers signals;
-  lines said;
-};
+using launch_test::course;
+using launch_test::second;
+using launch_test::unpack;
 
 TEST_F(course, everybody_learns_where_all_are_and_leaves) {
   begin(3);

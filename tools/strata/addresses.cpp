@@ -96,6 +96,11 @@ std::string source_address_towards(const std::string& numeric_address) {
   return to_numeric(here, bytes);
 }
 
+bool is_numeric_address(const std::string& text) {
+  int code = 0;
+  return !text.empty() && look_up(text, AI_NUMERICHOST, code) != nullptr;
+}
+
 bool is_loopback(const std::string& numeric_address) {
   return numeric_address.starts_with("127.") || numeric_address == "::1";
 }

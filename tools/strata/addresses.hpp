@@ -13,6 +13,8 @@ bool is_this_machine(const std::string& name, const std::string& numeric_address
 // Our address on the way to another one; empty when there is no way.
 std::string source_address_towards(const std::string& numeric_address);
 
+bool is_numeric_address(const std::string& text);
+
 bool is_loopback(const std::string& numeric_address);
 
 }  // namespace strata::launch

@@ -57,15 +57,16 @@ class agent final : public node_listener {
     return status_;
   }
 
+  // Of a node that could not be started in full the launcher knows already.
   void on_frame(node_id node, const frame& f) override {
-    line_.send(pack_relay(node, pack_frame(f.kind, f.payload)));
+    if (running_.contains(node)) line_.send(pack_relay(node, pack_frame(f.kind, f.payload)));
   }
   void on_line_ended(node_id node, const std::string& why) override {
-    line_.send(pack_line_ended({node, why}));
+    if (running_.contains(node)) line_.send(pack_line_ended({node, why}));
   }
   void on_ended(node_id node, node_end how) override {
+    if (running_.erase(node) == 0) return;
     line_.send(pack_ended({node, how}));
-    running_.erase(node);
     over_ = running_.empty();
   }
   void on_output(node_id node, output_stream stream, std::string_view bytes) override {
@@ -79,8 +80,7 @@ class agent final : public node_listener {
   void on_message(const frame& f) {
     switch (f.kind) {
       case frame_kind::start:
-        if (started_) refuse_frame("a message comes out of turn");
-        return start(unpack_start(f.payload));
+        return on_start(unpack_start(f.payload));
       case frame_kind::relay: {
         const relay_message message = unpack_relay(f.payload);
         return nodes_.send(message.node, pack_frame(message.inner.kind, message.inner.payload));
@@ -89,26 +89,41 @@ class agent final : public node_listener {
         return input_.add(f.payload);
       case frame_kind::signal:
         return nodes_.signal(unpack_signal(f.payload));
+      case frame_kind::end_node:
+        return nodes_.end(unpack_end_node(f.payload));
       default:
         refuse_frame("a message comes out of turn");
     }
   }
 
-  void start(const start_request& what) {
-    started_ = true;
-    running_.insert(what.nodes.begin(), what.nodes.end());
+  void on_start(const start_request& what) {
+    // Nodes of an elastic job may follow later.
+    if (started_ != 0 && !what.job.late) refuse_frame("a message comes out of turn");
     try {
-      inherited_.make_room(what.nodes.size() * descriptors_with_output);
-      start_request checked = what;
-      checked.program = find_program(what.program);
-      nodes_.start(checked);
-      input_pipe_.reading.reset();  // node 0 alone reads
+      start(what);
     } catch (const error& problem) {
+      if (!running_.empty()) return refuse_late(what, problem.what());
       const bool user = dynamic_cast<const user_error*>(&problem) != nullptr;
       line_.send(pack_refused({user, problem.what()}));
       status_ = 1;
       over_ = true;
     }
+  }
+
+  void start(const start_request& what) {
+    started_ += what.nodes.size();
+    inherited_.make_room(started_ * descriptors_with_output);
+    start_request checked = what;
+    checked.program = find_program(what.program);
+    nodes_.start(checked);
+    running_.insert(what.nodes.begin(), what.nodes.end());
+    input_pipe_.reading.reset();  // node 0 alone reads
+  }
+
+  // The nodes that run already are none the worse for it.
+  void refuse_late(const start_request& what, const std::string& why) {
+    line_.send(pack_note(why));
+    for (const node_id node : what.nodes) line_.send(pack_ended({node, {false, 1}}));
   }
 
   void on_launcher_gone() {
@@ -127,7 +142,7 @@ class agent final : public node_listener {
   input_sink input_;
   local_nodes nodes_;
   std::set<node_id> running_;
-  bool started_ = false;
+  std::size_t started_ = 0;  // nodes, so far
   bool over_ = false;
   int status_ = 0;
 };

@@ -26,6 +26,7 @@ std::string pack_start(const start_request& what) {
   out.u32(static_cast<std::uint32_t>(what.nodes.size()));
   for (const node_id node : what.nodes) out.u16(node);
   out.u32(what.workers).u8(what.bind).u8(what.print_binding).u8(what.capture_output);
+  out.u32(what.expected);
   return pack_frame(frame_kind::start, out.bytes());
 }
 
@@ -46,6 +47,8 @@ start_request unpack_start(std::string_view payload) {
   what.bind = read_bool(in);
   what.print_binding = read_bool(in);
   what.capture_output = read_bool(in);
+  what.expected = in.u32();
+  if (what.expected > what.job.capacity) refuse_frame("a number in a message is out of range");
   in.done();
   return what;
 }
@@ -138,6 +141,17 @@ int unpack_signal(std::string_view payload) {
   const int number = in.u8();
   in.done();
   return number;
+}
+
+std::string pack_end_node(node_id node) {
+  return pack_frame(frame_kind::end_node, payload_writer().u16(node).bytes());
+}
+
+node_id unpack_end_node(std::string_view payload) {
+  payload_reader in(payload);
+  const node_id node = in.u16();
+  in.done();
+  return node;
 }
 
 std::string pack_note(const std::string& text) {

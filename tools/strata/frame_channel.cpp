@@ -24,11 +24,13 @@ pipe_ends make_pipe() {
   return {os::descriptor(ends[0]), os::descriptor(ends[1])};
 }
 
-frame_channel::frame_channel(event_loop& loop, os::descriptor in, os::descriptor out, listener who)
+frame_channel::frame_channel(event_loop& loop, os::descriptor in, os::descriptor out, listener who,
+                             std::size_t payload_bytes_max)
     : loop_(loop),
       in_(std::move(in)),
       out_(std::move(out)),
       who_(std::move(who)),
+      arrived_(payload_bytes_max),
       alive_(std::make_shared<bool>(true)) {
   set_nonblocking(in_.get());
   if (out_) set_nonblocking(out_.get());

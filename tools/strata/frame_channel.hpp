@@ -22,8 +22,9 @@ class frame_channel {
     std::function<void(const std::string& why)> on_end;
   };
 
-  // For a socket: in, and no out.
-  frame_channel(event_loop& loop, os::descriptor in, os::descriptor out, listener who);
+  // For a socket: in, and no out. A longer payload than payload_bytes_max is refused.
+  frame_channel(event_loop& loop, os::descriptor in, os::descriptor out, listener who,
+                std::size_t payload_bytes_max = frame_bytes_max);
   ~frame_channel();
   frame_channel(const frame_channel&) = delete;
   frame_channel& operator=(const frame_channel&) = delete;

@@ -31,6 +31,7 @@ struct start_request {
   bool bind = true;
   bool print_binding = false;
   bool capture_output = false;  // else the nodes write where the launcher would
+  unsigned expected = 0;        // how many more will come, for whom some cores are kept; only late
 };
 
 enum class output_stream : std::uint8_t { out = 1, err = 2 };
@@ -57,11 +58,13 @@ class node_listener {
 class host_nodes {
  public:
   virtual ~host_nodes() = default;
-  // Starts them all or throws user_error or error with none left running. A remote host reports
-  // later, through on_host_lost().
+  // Starts them all or throws user_error or error with none of them left running. A remote host
+  // reports later, through on_host_lost(). Once; in an elastic job again, for nodes that come late.
   virtual void start(const start_request& what) = 0;
   virtual void send(node_id node, const std::string& frame_bytes) = 0;
   virtual void signal(int number) = 0;  // all nodes that still run
+  virtual void end(node_id node) = 0;   // kills this one
+  [[nodiscard]] virtual bool any_running() const noexcept = 0;
   // Whoever reads the output is slow: take no more of it until told.
   virtual void pause_output(bool paused) = 0;
   // Ends the nodes and whatever carries them at once, without a word.

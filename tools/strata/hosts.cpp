@@ -13,18 +13,8 @@ namespace strata::launch {
 
 namespace {
 
-// A name goes to ssh as an argument and, in messages, to a terminal.
-void check_name(const std::string& name) {
-  const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return c > ' ' && c < 127 && c != ',' && c != '=' && c != '\'' && c != '"' && c != '\\';
-  });
-  if (name.empty() || name.front() == '-' || !plain) {
-    throw user_error("'" + name + "' is not the name of a host");
-  }
-}
-
 void add_host(std::vector<host>& hosts, host one) {
-  check_name(one.name);
+  check_host_name(one.name);
   for (host& known : hosts) {
     if (known.name != one.name) continue;
     known.slots = std::max(known.slots, 1U) + std::max(one.slots, 1U);
@@ -40,6 +30,15 @@ unsigned parse_slots(std::string_view text) {
 }
 
 }  // namespace
+
+void check_host_name(const std::string& name) {
+  const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return c > ' ' && c < 127 && c != ',' && c != '=' && c != '\'' && c != '"' && c != '\\';
+  });
+  if (name.empty() || name.front() == '-' || !plain) {
+    throw user_error("'" + name + "' is not the name of a host");
+  }
+}
 
 std::vector<host> parse_hostfile(std::istream& in, const std::string& name) {
   std::vector<host> hosts;

@@ -9,12 +9,16 @@
 namespace strata::launch {
 
 inline constexpr unsigned nodes_max = 4096;
+inline constexpr unsigned workers_max = 4096;
 
 struct host {
   std::string name{};     // as the user wrote it, and as ssh gets it
   unsigned slots = 0;     // how many nodes it takes at most; 0: not said
   std::string address{};  // where its nodes listen, if the user said so
 };
+
+// Throws user_error for what cannot be given to ssh and shown on a terminal.
+void check_host_name(const std::string& name);
 
 // Lines "name [slots=N] [address=A]"; '#' begins a comment. A name that comes twice adds its slots
 // up. Throws user_error with the line's number.

@@ -4,20 +4,23 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/errno_error.hpp"
 #include "os/clock.hpp"
-#include "tools/strata/addresses.hpp"
+#include "os/topology.hpp"
+#include "tools/strata/control_socket.hpp"
 #include "tools/strata/local_nodes.hpp"
 #include "tools/strata/output.hpp"
+#include "tools/strata/placement.hpp"
 #include "tools/strata/remote_nodes.hpp"
 #include "tools/strata/session.hpp"
 #include "tools/strata/signals.hpp"
@@ -28,55 +31,8 @@ namespace {
 
 // Beyond it the nodes have to wait with their output.
 constexpr std::size_t waiting_bytes_max = 1 << 20;
-// A host with what the launcher found out about it.
-struct placed_host {
-  std::string name;
-  bool local = true;
-  std::string bind_address = "127.0.0.1";
-  std::vector<node_id> nodes;
-};
-
-std::string without_user(const std::string& name) { return name.substr(name.find('@') + 1); }
-
-std::vector<placed_host> place(const run_request& what, std::vector<std::uint16_t>& host_of) {
-  const std::vector<host>& hosts = what.hosts;
-  host_of =
-      hosts.empty() ? std::vector<std::uint16_t>(what.nodes, 0) : place_nodes(hosts, what.nodes);
-  std::vector<placed_host> placed(host_of.back() + 1U);
-  const bool several = placed.size() > 1;
-  std::string remote_address;
-  for (std::size_t h = 0; h < hosts.size() && h < placed.size(); ++h) {
-    placed_host& p = placed[h];
-    p.name = hosts[h].name;
-    const std::string numeric =
-        resolve(hosts[h].address.empty() ? without_user(p.name) : hosts[h].address);
-    p.local = p.name.find('@') == std::string::npos && is_this_machine(p.name, numeric);
-    if (several) p.bind_address = numeric;
-    if (!p.local) remote_address = numeric;
-  }
-  for (placed_host& p : placed) {
-    // Many machines know their own name as a loopback address, which is of no use to the others.
-    if (several && p.local && is_loopback(p.bind_address) && !is_loopback(remote_address)) {
-      p.bind_address = source_address_towards(remote_address);
-      if (p.bind_address.empty()) {
-        throw user_error("no way from here to " + remote_address + "; add address=A to " + p.name);
-      }
-    }
-  }
-  if (!what.bind_address.empty()) {
-    if (several) {
-      throw user_error("--bind-address is for one host; give address=A in the hostfile instead");
-    }
-    placed[0].bind_address = resolve(what.bind_address);
-  }
-  if (several && what.transport == transport_choice::shm) {
-    throw user_error("--transport shm works within one host; leave it out");
-  }
-  for (std::size_t node = 0; node < host_of.size(); ++node) {
-    placed[host_of[node]].nodes.push_back(static_cast<node_id>(node));
-  }
-  return placed;
-}
+// For the connections of the control socket.
+constexpr std::size_t descriptors_of_control = 300;
 
 void fill_with_randomness(void* to, std::size_t bytes) {
   // So few bytes come at once or not at all.
@@ -85,7 +41,7 @@ void fill_with_randomness(void* to, std::size_t bytes) {
   }
 }
 
-class launcher final : public node_listener, public session::hands {
+class launcher final : public node_listener, public job_hands {
  public:
   launcher(const run_request& what, inherited_state& inherited, std::vector<std::uint16_t> host_of,
            const std::vector<placed_host>& hosts)
@@ -99,38 +55,37 @@ class launcher final : public node_listener, public session::hands {
             std::initializer_list<int>{SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT,
                                        SIGUSR1, SIGUSR2},
             [this](const signalfd_siginfo& info) { on_signal(info); })) {
-    job_.nodes = job_.capacity = static_cast<node_id>(what.nodes);
+    job_.nodes = static_cast<node_id>(what.nodes);
+    job_.elastic = what.elastic;
+    job_.capacity = static_cast<node_id>(what.elastic ? what.capacity : what.nodes);
     job_.host_of = host_of_ = std::move(host_of);
     job_.transport = what.transport;
     job_.start_limit_ns = what.start_limit_ns;
     fill_with_randomness(&job_.job, sizeof job_.job);
     fill_with_randomness(job_.key.data(), job_.key.size());
-    for (const placed_host& p : hosts) {
-      if (p.local) {
-        hosts_.push_back({std::make_unique<local_nodes>(loop_, processes_, *this, -1), true});
-      } else {
-        hosts_.push_back(
-            {std::make_unique<remote_nodes>(loop_, processes_, *this, p.name, remote_command()),
-             false});
-      }
-    }
+    for (const placed_host& p : hosts) add(p);
+    // Before anything runs: a folder that cannot be used is the user's to put right.
+    if (what.elastic) open_control();
     // A start that fails here fails before another host has heard of it.
     for (const bool local : {true, false}) {
       for (std::size_t h = 0; h < hosts.size(); ++h) {
-        if (hosts[h].local == local) start(*hosts_[h].nodes, hosts[h]);
+        if (hosts[h].local == local) start(h, job_, hosts[h].nodes);
       }
     }
   }
 
   int run() {
     while (!session_.over()) {
-      loop_.run_once(session_.deadline_ns());
+      loop_.run_once(control_ != nullptr ? std::min(session_.deadline_ns(), control_->deadline_ns())
+                                         : session_.deadline_ns());
       session_.on_time(os::now_ns());
+      look_after_control();
       pass_on_broken_output();
       const bool full =
           out_.bytes_waiting() > waiting_bytes_max || err_.bytes_waiting() > waiting_bytes_max;
       for (const auto& h : hosts_) h.nodes->pause_output(full);
     }
+    control_.reset();
     for (auto& [key, prefixer] : prefixers_) queue(key.second).add(prefixer.finish());
     return session_.status();
   }
@@ -158,7 +113,7 @@ class launcher final : public node_listener, public session::hands {
     session_.on_host_lost(nodes, why, user, os::now_ns());
   }
 
-  // session::hands
+  // job_hands
   void send(node_id node, const std::string& frame_bytes) override {
     hosts_[host_of_[node]].nodes->send(node, frame_bytes);
   }
@@ -166,11 +121,38 @@ class launcher final : public node_listener, public session::hands {
     for (const auto& h : hosts_) h.nodes->signal(number);
   }
   void say(const std::string& line) override { err_.add("strata run: " + line + "\n"); }
+  late_place spawn(node_id node, ticket who, const std::vector<node_id>& gone) override {
+    host_of_.resize(node + 1U);
+    late_wish& wish = wishes_.at(who);
+    const std::uint16_t h = host_of_[node] = host_for(wish);
+    --wish.what.nodes;
+    job_description job = job_;
+    job.nodes = static_cast<node_id>(node + 1);
+    job.late = true;
+    job.left = gone;
+    job.host_of = host_of_;
+    start(h, job, {node}, wish.what.workers, wish.what.nodes);
+    return {h, on_host(hosts_[h].where)};
+  }
+  void end(node_id node) override { hosts_[host_of_[node]].nodes->end(node); }
+  void joined(ticket who, node_id node) override {
+    control_->joined(who, node);
+    if (wishes_.at(who).what.nodes == 0) wishes_.erase(who);
+  }
+  void left(ticket who, node_id node) override { control_->left(who, node); }
+  void denied(ticket who, const std::string& why) override {
+    control_->denied(who, why);
+    wishes_.erase(who);
+  }
 
  private:
   struct one_host {
     std::unique_ptr<host_nodes> nodes;
-    bool local;
+    placed_host where;
+  };
+  struct late_wish {
+    join_request what;  // nodes: that have not been started
+    std::optional<std::uint16_t> host{};
   };
 
   static session::description describe(const run_request& what,
@@ -180,6 +162,7 @@ class launcher final : public node_listener, public session::hands {
     d.nodes = static_cast<node_id>(what.nodes);
     d.program = std::filesystem::path(what.program).filename();
     d.start_limit_ns = what.start_limit_ns;
+    d.capacity = static_cast<node_id>(what.capacity);
     // The first argument is the program itself.
     d.asks_for_help =
         std::any_of(what.arguments.begin() + 1, what.arguments.end(), [](const std::string& a) {
@@ -199,20 +182,89 @@ class launcher final : public node_listener, public session::hands {
 
   output_queue& queue(output_stream stream) { return stream == output_stream::out ? out_ : err_; }
 
-  void start(host_nodes& nodes, const placed_host& p) {
+  void add(const placed_host& p) {
+    std::unique_ptr<host_nodes> nodes;
+    if (p.local) {
+      nodes = std::make_unique<local_nodes>(loop_, processes_, *this, -1);
+    } else {
+      nodes = std::make_unique<remote_nodes>(loop_, processes_, *this, p.name, remote_command());
+    }
+    hosts_.push_back({std::move(nodes), p});
+  }
+
+  void start(std::size_t h, const job_description& job, const std::vector<node_id>& nodes,
+             unsigned workers = 0, unsigned expected = 0) {
+    const placed_host& p = hosts_[h].where;
     start_request request;
     request.program = what_.program;
     request.arguments = what_.arguments;
     request.variables = what_.variables;
     request.directory = p.local ? "" : std::filesystem::current_path().string();
-    request.job = job_;
+    request.job = job;
     request.job.bind_address = p.bind_address;
-    request.nodes = p.nodes;
-    request.workers = what_.workers;
+    request.nodes = nodes;
+    request.workers = workers != 0 ? workers : what_.workers;
+    request.expected = expected;
     request.bind = what_.bind;
     request.print_binding = what_.print_binding;
     request.capture_output = what_.prefix;
-    nodes.start(request);
+    hosts_[h].nodes->start(request);
+  }
+
+  // " on NAME" where the hosts of nodes are worth mentioning.
+  [[nodiscard]] std::string on_host(const placed_host& where) const {
+    return where.local && hosts_.size() == 1 ? std::string() : " on " + where.name;
+  }
+
+  // The number of the host that a late node of this request gets. Here nodes share memory with
+  // those that are here; elsewhere the nodes of one request share memory with each other only.
+  std::uint16_t host_for(late_wish& wish) {
+    const bool local = wish.what.host.empty();
+    const auto fits = [&](const one_host& h) { return local && h.where.local; };
+    if (wish.host && (local || hosts_[*wish.host].nodes->any_running())) return *wish.host;
+    auto found = std::find_if(hosts_.begin(), hosts_.end(), fits);
+    if (found == hosts_.end()) {
+      std::vector<placed_host> present;
+      for (const one_host& h : hosts_) present.push_back(h.where);
+      add(place_late(wish.what, what_.transport, present));
+      found = hosts_.end() - 1;
+    }
+    wish.host = static_cast<std::uint16_t>(found - hosts_.begin());
+    return *wish.host;
+  }
+
+  void open_control() {
+    job_folder folder = job_folder::create();
+    const std::vector<std::string> others = folder.jobs();
+    while (std::find(others.begin(), others.end(), job_name(job_.job)) != others.end()) {
+      fill_with_randomness(&job_.job, sizeof job_.job);
+    }
+    control_ = std::make_unique<control_socket>(
+        loop_, std::move(folder), job_name(job_.job),
+        control_socket::listener{
+            [this] { return status(); },
+            [this](ticket who, const join_request& what) {
+              wishes_.emplace(who, late_wish{what});
+              session_.ask_join(who, what.nodes, os::now_ns());
+            },
+            [this](ticket who, node_id node) { session_.ask_leave(who, node); }});
+  }
+
+  [[nodiscard]] job_status status() const {
+    const std::vector<node_id> members = session_.members();
+    return {std::filesystem::path(what_.program).filename(),
+            os::to_ranges(std::vector<int>(members.begin(), members.end())),
+            static_cast<std::uint32_t>(::getpid())};
+  }
+
+  void look_after_control() {
+    if (control_ == nullptr) return;
+    control_->on_time(os::now_ns());
+    if (!announced_ && session_.is_running()) {
+      announced_ = true;
+      const std::string job = job_name(job_.job);
+      say("job " + job + " is open: strata join " + job);
+    }
   }
 
   void on_signal(const signalfd_siginfo& info) {
@@ -228,7 +280,7 @@ class launcher final : public node_listener, public session::hands {
     // The terminal signals every process of its group: the nodes here have it already.
     const bool from_terminal = info.ssi_code == SI_KERNEL;
     for (const auto& h : hosts_) {
-      if (!(h.local && from_terminal)) h.nodes->signal(number);
+      if (!(h.where.local && from_terminal)) h.nodes->signal(number);
     }
     if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT) {
       session_.on_interrupt(number, os::now_ns());
@@ -240,7 +292,9 @@ class launcher final : public node_listener, public session::hands {
     signal_all(SIGSTOP);
     const std::int64_t stopped_ns = os::now_ns();
     ::raise(SIGSTOP);
-    session_.postpone(os::now_ns() - stopped_ns);
+    const std::int64_t passed_ns = os::now_ns() - stopped_ns;
+    session_.postpone(passed_ns);
+    if (control_ != nullptr) control_->postpone(passed_ns);
     signal_all(SIGCONT);
   }
 
@@ -263,6 +317,10 @@ class launcher final : public node_listener, public session::hands {
   std::vector<one_host> hosts_;
   std::map<std::pair<node_id, output_stream>, line_prefixer> prefixers_;
   bool broken_ = false;
+  // Of an elastic job:
+  std::unique_ptr<control_socket> control_;
+  std::map<ticket, late_wish> wishes_;
+  bool announced_ = false;
 };
 
 }  // namespace
@@ -270,7 +328,11 @@ class launcher final : public node_listener, public session::hands {
 int run_job(const run_request& what, inherited_state& inherited) {
   std::vector<std::uint16_t> host_of;
   const std::vector<placed_host> hosts = place(what, host_of);
-  inherited.make_room(what.nodes * (what.prefix ? descriptors_with_output : 1));
+  // A late node may need an agent of its own.
+  inherited.make_room(what.elastic
+                          ? what.capacity * (descriptors_with_output + descriptors_of_agent) +
+                                descriptors_of_control
+                          : what.nodes * (what.prefix ? descriptors_with_output : 1));
   launcher job(what, inherited, std::move(host_of), hosts);
   const int status = job.run();
   job.blocking_flush();

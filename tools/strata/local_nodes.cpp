@@ -12,7 +12,6 @@
 
 #include "base/errno_error.hpp"
 #include "launch/messages.hpp"
-#include "launch/share_cores.hpp"
 #include "launch/site.hpp"
 #include "launch/ucx_variables.hpp"
 
@@ -52,15 +51,32 @@ local_nodes::one* local_nodes::find(node_id node) {
   return nullptr;
 }
 
+core_plan local_nodes::share(const start_request& what) const {
+  const core_wishes wanted{.nodes = static_cast<unsigned>(what.nodes.size()) + what.expected,
+                           .workers = what.workers,
+                           .bind = what.bind};
+  if (!what.job.late) return share_cores(wanted);
+  std::vector<core_share> present;
+  for (const auto& n : nodes_) {
+    if (n->pid >= 0) present.push_back(n->share);
+  }
+  core_plan plan;
+  plan.nodes.push_back(share_rest(present, wanted));
+  if (wanted.bind && plan.nodes[0].cpus.empty()) {
+    plan.warning = "no cores are left for node " + std::to_string(what.nodes[0]) +
+                   ", so it is not bound: expect no speed-up from it";
+  }
+  return plan;
+}
+
 void local_nodes::start(const start_request& what) {
-  core_plan plan = share_cores({.nodes = static_cast<unsigned>(what.nodes.size()),
-                                .workers = what.workers,
-                                .bind = what.bind});
+  core_plan plan = share(what);
   if (!plan.warning.empty()) listener_.on_note(plan.warning);
   job_description job = what.job;
   const bool uses_memory =
       job.transport == transport_choice::automatic || job.transport == transport_choice::shm;
-  if (what.nodes.size() > 1 && uses_memory) {
+  // Of an elastic job the first node may be the only one, and not remain it.
+  if (uses_memory && !shared_memory_ && (what.nodes.size() > 1 || job.elastic)) {
     shared_memory_ = os::descriptor(::memfd_create("strata-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!shared_memory_ && job.transport == transport_choice::shm) {
       throw errno_error("cannot create memory that the nodes share", errno);
@@ -71,17 +87,17 @@ void local_nodes::start(const start_request& what) {
   if (!null) throw errno_error("cannot open /dev/null", errno);
   try {
     for (std::size_t i = 0; i < what.nodes.size(); ++i) {
-      core_share& share = plan.nodes[i];
+      const core_share& share = plan.nodes[i];
       job.node = what.nodes[i];
       if (what.print_binding) {
         listener_.on_note("node " + std::to_string(job.node) + ": " + to_text(share));
       }
       job.workers = share.workers;
-      job.cpus = std::move(share.cpus);
+      job.cpus = share.cpus;
       start_one(what, job, null.get());
     }
   } catch (...) {
-    abandon();
+    for (const node_id node : what.nodes) end(node);
     throw;
   }
 }
@@ -97,6 +113,7 @@ void local_nodes::start_one(const start_request& what, const job_description& jo
   auto started = std::make_unique<one>();
   one& n = *started;
   n.id = job.node;
+  n.share = {job.cpus, job.workers};
   child_request child;
   child.program = what.program;
   child.arguments = what.arguments;
@@ -143,6 +160,11 @@ void local_nodes::signal(int number) {
   for (const auto& n : nodes_) {
     if (n->pid >= 0) processes_.signal(n->pid, number);
   }
+}
+
+void local_nodes::end(node_id node) {
+  const one* const n = find(node);
+  if (n != nullptr && n->pid >= 0) processes_.signal(n->pid, SIGKILL);
 }
 
 void local_nodes::abandon() { signal(SIGKILL); }

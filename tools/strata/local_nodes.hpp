@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "launch/share_cores.hpp"
 #include "os/descriptor.hpp"
 #include "tools/strata/child.hpp"
 #include "tools/strata/event_loop.hpp"
@@ -25,6 +26,8 @@ class local_nodes final : public host_nodes {
   void start(const start_request& what) override;
   void send(node_id node, const std::string& frame_bytes) override;
   void signal(int number) override;
+  void end(node_id node) override;
+  [[nodiscard]] bool any_running() const noexcept override { return running_ != 0; }
   void pause_output(bool paused) override;
   void abandon() override;
 
@@ -34,8 +37,10 @@ class local_nodes final : public host_nodes {
     pid_t pid = -1;
     std::unique_ptr<frame_channel> line;
     std::array<os::descriptor, 2> output;  // out, err: what the node writes, if captured
+    core_share share;
   };
 
+  [[nodiscard]] core_plan share(const start_request& what) const;
   void start_one(const start_request& what, const job_description& job, int null);
   void on_ended(node_id node, node_end how);
   void watch_output(one& n);

@@ -10,6 +10,7 @@
 #include "strata/version.hpp"
 #include "tools/strata/agent.hpp"
 #include "tools/strata/info.hpp"
+#include "tools/strata/job_commands.hpp"
 #include "tools/strata/launcher.hpp"
 #include "tools/strata/pthread.hpp"
 #include "tools/strata/routes.hpp"
@@ -22,6 +23,9 @@ constexpr int exit_bad_input = 2;
 constexpr const char* usage =
     "Usage: strata COMMAND ...\n"
     "  run      run a program as a job of several nodes\n"
+    "  jobs     list the jobs whose nodes may come and go (strata run --elastic)\n"
+    "  join     add a node to such a job\n"
+    "  leave    let a node leave it\n"
     "  pthread  run a program that is already built with its threads on our workers\n"
     "  info     show the version and the machine as the runtime sees it; info --routes: how the\n"
     "           nodes of a job reach each other\n"
@@ -39,6 +43,9 @@ int dispatch(std::string_view command, int argc, char** argv,
              strata::launch::inherited_state& inherited) {
   using namespace strata::launch;
   if (command == "run") return run_job(parse_run(argc, argv), inherited);
+  if (command == "jobs") return run_jobs(argc, argv);
+  if (command == "join") return run_join(argc, argv);
+  if (command == "leave") return run_leave(argc, argv);
   if (command == "pthread") return run_pthread(argc, argv);
   if (command == "info") {
     const bool routes =

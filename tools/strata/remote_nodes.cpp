@@ -70,6 +70,18 @@ remote_nodes::remote_nodes(event_loop& loop, children& processes, node_listener&
 remote_nodes::~remote_nodes() { loop_.forget(complaints_.get()); }
 
 void remote_nodes::start(const start_request& what) {
+  running_.insert(what.nodes.begin(), what.nodes.end());
+  if (!line_) start_agent();
+  start_request captured = what;
+  captured.capture_output = true;
+  line_->send(pack_start(captured));
+  if (running_.contains(0) && !input_) {
+    input_ = std::make_unique<input_source>(
+        loop_, STDIN_FILENO, [this](std::string_view bytes) { line_->send(pack_input(bytes)); });
+  }
+}
+
+void remote_nodes::start_agent() {
   auto [agent_in, to_agent] = make_pipe();
   auto [from_agent, agent_out] = make_pipe();
   auto [complaints, agent_err] = make_pipe();
@@ -86,18 +98,10 @@ void remote_nodes::start(const start_request& what) {
   complaints_ = std::move(complaints);
   set_nonblocking(complaints_.get());
   loop_.watch_reads(complaints_.get(), [this] { read_complaints(); });
-  running_.insert(what.nodes.begin(), what.nodes.end());
   line_ = std::make_unique<frame_channel>(
       loop_, std::move(from_agent), std::move(to_agent),
       frame_channel::listener{[this](const frame& f) { on_frame(f); },
                               [this](const std::string& why) { on_end(why); }});
-  start_request captured = what;
-  captured.capture_output = true;
-  line_->send(pack_start(captured));
-  if (running_.contains(0)) {
-    input_ = std::make_unique<input_source>(
-        loop_, STDIN_FILENO, [this](std::string_view bytes) { line_->send(pack_input(bytes)); });
-  }
 }
 
 void remote_nodes::send(node_id node, const std::string& frame_bytes) {
@@ -111,6 +115,13 @@ void remote_nodes::signal(int number) {
     return lose("host " + host_ + ": no answer", false);
   }
   line_->send(pack_signal(number));
+}
+
+void remote_nodes::end(node_id node) {
+  if (!running_.contains(node)) return;
+  // Perhaps ssh still waits for the other host.
+  if (!heard_) return lose("host " + host_ + ": no answer", false);
+  line_->send(pack_end_node(node));
 }
 
 void remote_nodes::pause_output(bool paused) { line_->pause(paused); }

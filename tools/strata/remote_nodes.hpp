@@ -15,6 +15,9 @@
 
 namespace strata::launch {
 
+// Pipes: to the agent, from it, and from ssh.
+inline constexpr std::size_t descriptors_of_agent = 3;
+
 class remote_nodes final : public host_nodes {
  public:
   // `command` begins with ssh or what stands for it, and ends before the host's name.
@@ -25,10 +28,13 @@ class remote_nodes final : public host_nodes {
   void start(const start_request& what) override;
   void send(node_id node, const std::string& frame_bytes) override;
   void signal(int number) override;
+  void end(node_id node) override;
+  [[nodiscard]] bool any_running() const noexcept override { return !running_.empty(); }
   void pause_output(bool paused) override;
   void abandon() override;
 
  private:
+  void start_agent();
   void on_frame(const frame& f);
   void on_end(const std::string& why);
   void read_complaints();

@@ -18,7 +18,7 @@ namespace strata::launch {
 
 namespace {
 
-constexpr unsigned workers_max = 4096;
+constexpr unsigned elastic_nodes_default = 64;
 constexpr double start_limit_s_min = 0.1;
 constexpr double start_limit_s_max = 86'400;
 
@@ -51,6 +51,24 @@ T choose(const std::map<std::string, T>& choices, const std::string& text) {
   std::string all;
   for (const auto& [name, value] : choices) all += (all.empty() ? "" : ", ") + name;
   throw user_error("'" + text + "' is none of: " + all);
+}
+
+// The node numbers of an elastic job.
+void allow_changes(run_request& request, const std::string& most) {
+  request.elastic = true;
+  request.capacity = elastic_nodes_default;
+  try {
+    if (most != "true") request.capacity = static_cast<unsigned>(parse_whole(most, 1, nodes_max));
+  } catch (const user_error& problem) {
+    throw user_error(std::string("--elastic: ") + problem.what());
+  }
+  if (request.capacity < request.nodes) {
+    throw user_error("--elastic=" + std::to_string(request.capacity) + " is less than -n " +
+                     std::to_string(request.nodes));
+  }
+  if (request.transport == transport_choice::ucx || request.transport == transport_choice::udp) {
+    throw user_error("--elastic works over shared memory and TCP, not with --transport ucx or udp");
+  }
 }
 
 }  // namespace
@@ -114,6 +132,9 @@ run_request parse_run(int argc, char** argv) {
       [&](const std::string& text) { request.variables.push_back(parse_variable(text)); });
   add("--start-limit", "SECONDS", "all nodes must have joined by then [30]",
       [&](const std::string& text) { request.start_limit_ns = parse_start_limit(text); });
+  std::string elastic;
+  cli.add_flag("--elastic", elastic,
+               "nodes may join and leave while the job runs; --elastic=MAX: MAX in all [64]");
   cli.add_flag("--prefix", request.prefix, "begin each line of output with its node: [3] ...");
   cli.add_flag("--print-binding", request.print_binding, "say which node runs on which cores");
   cli.get_formatter()->column_width(32);
@@ -127,6 +148,7 @@ run_request parse_run(int argc, char** argv) {
   } catch (const CLI::ParseError& problem) {
     throw user_error(std::string(problem.what()) + "; strata run --help lists the flags");
   }
+  if (!elastic.empty()) allow_changes(request, elastic);
   request.arguments = cli.remaining();
   if (!request.arguments.empty() && request.arguments[0] == "--") {
     request.arguments.erase(request.arguments.begin());

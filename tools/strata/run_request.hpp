@@ -12,6 +12,9 @@ namespace strata::launch {
 
 struct run_request {
   unsigned nodes = 1;
+  // Nodes may come and go, until so many numbers have been given out.
+  bool elastic = false;
+  unsigned capacity = 0;
   unsigned workers = 0;
   std::vector<host> hosts;  // empty: this machine
   transport_choice transport = transport_choice::automatic;

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <utility>
 
 #include "launch/messages.hpp"
-#include "os/topology.hpp"
 #include "strata/error.hpp"
 #include "tools/strata/event_loop.hpp"
 
@@ -26,64 +24,34 @@ constexpr std::int64_t same_request_ns = 250 * ms;
 
 constexpr const char* job_is_stopped = "; the job is stopped";
 
-std::string describe(node_end how) {
-  if (!how.signalled) return "ended with status " + std::to_string(how.code);
-  const char* const abbreviation = ::sigabbrev_np(how.code);
-  return "was killed by signal " + std::to_string(how.code) +
-         (abbreviation != nullptr ? std::string(" (SIG") + abbreviation + ")" : "");
-}
-
-std::string seconds(std::int64_t ns) {
-  std::string text = std::to_string(static_cast<double>(ns) / 1e9);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text + " s";
-}
-
 }  // namespace
 
-session::session(description what, hands& h, std::int64_t now_ns)
+session::session(description what, job_hands& h, std::int64_t now_ns)
     : what_(std::move(what)),
       hands_(h),
       nodes_(what_.nodes),
-      running_(what_.nodes),
-      // Nobody waits for a node that is alone; it may be any program.
+      changes_({what_.capacity, what_.program, what_.start_limit_ns}, nodes_, h),
       deadline_ns_(alone() ? no_deadline : now_ns + what_.start_limit_ns),
       straggler_ns_(no_deadline),
       line_ns_(no_deadline) {
-  for (node_state& n : nodes_) n.line_limit_ns = no_deadline;
-}
-
-std::string session::name(node_id node) const {
-  return "node " + std::to_string(node) +
-         (what_.on_host.empty() ? std::string() : what_.on_host[node]);
-}
-
-std::string session::names(const std::vector<node_id>& nodes) const {
-  if (nodes.size() == 1) return name(nodes[0]);
-  return "nodes " + os::to_ranges(std::vector<int>(nodes.begin(), nodes.end()));
-}
-
-template <class Predicate>
-std::vector<node_id> session::running_where(Predicate p) const {
-  std::vector<node_id> result;
-  for (node_id node = 0; node < what_.nodes; ++node) {
-    if (nodes_[node].running && p(nodes_[node])) result.push_back(node);
+  for (node_id node = 0; node < what_.on_host.size(); ++node) {
+    nodes_.at(node).on_host = what_.on_host[node];
   }
-  return result;
 }
 
 void session::enter(phase next, std::int64_t deadline_ns) {
   phase_ = next;
   deadline_ns_ = deadline_ns;
-  if (next != phase::running) line_ns_ = straggler_ns_ = no_deadline;
+  if (next == phase::running) return changes_.open();
+  line_ns_ = straggler_ns_ = no_deadline;
+  changes_.stop("the job is being stopped");
 }
 
 void session::stop(const std::string& line, int status, std::int64_t now_ns) {
   hands_.say(line);
   status_ = status;
   enter(phase::terminating, now_ns + grace_ns);
-  if (running_ != 0) hands_.signal_all(SIGTERM);
+  if (!over()) hands_.signal_all(SIGTERM);
 }
 
 void session::lose(const std::vector<node_id>& gone, const std::string& why,
@@ -92,7 +60,7 @@ void session::lose(const std::vector<node_id>& gone, const std::string& why,
   status_ = status;
   for (const node_id node : gone) {
     const std::string message = pack_lost({node, why});
-    for (const node_id other : running_where([](const node_state&) { return true; })) {
+    for (const node_id other : nodes_.members()) {
       if (std::find(gone.begin(), gone.end(), other) == gone.end()) hands_.send(other, message);
     }
   }
@@ -105,13 +73,21 @@ void session::kill(std::int64_t now_ns) {
 }
 
 void session::on_frame(node_id node, const frame& f, std::int64_t now_ns) {
+  const node_state& n = nodes_.at(node);
+  if (n.is == part::refused || n.is == part::left) return;
   try {
     switch (f.kind) {
       case frame_kind::reachable:
-        return on_reachable(node, f, now_ns);
+        return n.is == part::coming
+                   ? changes_.on_reachable(node, unpack_reachable(f.payload), now_ns)
+                   : on_reachable(node, f, now_ns);
       case frame_kind::finished:
-        nodes_.at(node).finished = true;
-        return;
+        return on_finished(node, now_ns);
+      case frame_kind::admitted:
+      case frame_kind::entered:
+      case frame_kind::drained:
+      case frame_kind::stays:
+        return on_word(node, f, now_ns);
       default:
         refuse_frame("a message comes out of turn");
     }
@@ -124,37 +100,56 @@ void session::on_reachable(node_id node, const frame& f, std::int64_t now_ns) {
   reachable_message message = unpack_reachable(f.payload);
   node_state& joining = nodes_.at(node);
   if (joining.joined) refuse_frame("a message comes out of turn");
-  const auto first =
-      std::find_if(nodes_.begin(), nodes_.end(), [](const node_state& n) { return n.joined; });
+  const auto others = nodes_.members_where([](const node_state& n) { return n.joined; });
   joining.joined = true;
   joining.build_id = std::move(message.build_id);
   joining.where = std::move(message.where);
   ++joined_;
   if (phase_ != phase::starting) return;
-  if (first != nodes_.end() && first->build_id != joining.build_id) {
-    const auto other = static_cast<node_id>(first - nodes_.begin());
-    const node_id low = std::min(node, other);
-    const node_id high = std::max(node, other);
-    return stop(name(high) + " runs another build of " + what_.program + " than " + name(low) +
-                    " (build ids " + nodes_[high].build_id + " and " + nodes_[low].build_id +
-                    "); install the same file on every host" + job_is_stopped,
-                1, now_ns);
+  if (!others.empty()) {
+    const std::string differ = nodes_.other_build(node, others[0], what_.program);
+    if (!differ.empty()) return stop(differ + job_is_stopped, 1, now_ns);
   }
   if (joined_ < what_.nodes) return;
   std::vector<address> everybody;
-  for (const node_state& one : nodes_) everybody.push_back(one.where);
+  for (node_id one = 0; one < what_.nodes; ++one) everybody.push_back(nodes_.at(one).where);
   const std::string directory = pack_directory(everybody);
   enter(phase::running, no_deadline);
   for (node_id one = 0; one < what_.nodes; ++one) hands_.send(one, directory);
 }
 
+void session::on_finished(node_id node, std::int64_t now_ns) {
+  node_state& n = nodes_.at(node);
+  if (n.is == part::coming) {
+    return changes_.refuse(nodes_.name(node) + " ended before it had joined", now_ns);
+  }
+  n.finished = true;
+  if (elastic() && phase_ == phase::running) changes_.on_finished(node, now_ns);
+}
+
+void session::on_word(node_id node, const frame& f, std::int64_t now_ns) {
+  const node_id about = unpack_word(f.payload);
+  if (!elastic()) refuse_frame("a message comes out of turn");
+  // What was said before it was known that the job stops is of no interest.
+  if (phase_ == phase::running) changes_.on_word(node, f.kind, about, now_ns);
+}
+
+void session::ask_join(ticket who, unsigned nodes, std::int64_t now_ns) {
+  changes_.ask_join(who, nodes, now_ns);
+}
+
+void session::ask_leave(ticket who, node_id node) { changes_.ask_leave(who, node); }
+
 void session::on_line_ended(node_id node, const std::string& why, std::int64_t now_ns) {
   if (phase_ != phase::starting && phase_ != phase::running) return;
   node_state& n = nodes_.at(node);
-  if (!n.running) return;
-  if (!why.empty()) return stop(name(node) + ": " + why + job_is_stopped, 1, now_ns);
+  if (!n.running || n.is == part::refused || n.is == part::left) return;
+  if (!why.empty() && n.is == part::coming) {
+    return changes_.refuse(nodes_.name(node) + ": " + why, now_ns);
+  }
+  if (!why.empty()) return stop(nodes_.name(node) + ": " + why + job_is_stopped, 1, now_ns);
   // How the process ends says more; often it just has.
-  if (alone() || !n.joined || n.finished) return;
+  if (alone() || (!n.joined && n.is == part::member) || n.finished) return;
   n.line_limit_ns = now_ns + line_grace_ns;
   line_ns_ = std::min(line_ns_, n.line_limit_ns);
 }
@@ -164,10 +159,21 @@ void session::on_ended(node_id node, node_end how, std::int64_t now_ns) {
   if (!n.running) return;
   n.running = false;
   n.how = how;
-  --running_;
+  switch (n.is) {
+    case part::refused:
+      return;
+    case part::coming:
+      return changes_.refuse(nodes_.name(node) + " " + to_text(how) + " before it had joined",
+                             now_ns);
+    case part::left:
+      if (phase_ == phase::running) on_late_end(node, now_ns);
+      return changes_.on_left_ended(node);
+    case part::member:
+      break;
+  }
   if (alone()) {
     const bool unasked = phase_ == phase::starting || phase_ == phase::running;
-    if (how.signalled && unasked) hands_.say(name(node) + " " + describe(how));
+    if (how.signalled && unasked) hands_.say(nodes_.name(node) + " " + to_text(how));
     return;
   }
   if (phase_ == phase::starting) {
@@ -175,28 +181,31 @@ void session::on_ended(node_id node, node_end how, std::int64_t now_ns) {
   } else if (phase_ == phase::running) {
     on_late_end(node, now_ns);
   }
-  if (phase_ == phase::failing && running_ == 0) end_failing(now_ns);
+  if (!over()) return;
+  if (phase_ == phase::failing) end_failing(now_ns);
+  changes_.stop("the job has ended");
 }
 
 void session::on_early_end(node_id node, std::int64_t now_ns) {
-  const node_end how = nodes_[node].how;
+  const node_end how = nodes_.at(node).how;
   if (how.signalled) {
-    return stop(name(node) + " " + describe(how) + " before all had joined" + job_is_stopped,
+    return stop(nodes_.name(node) + " " + to_text(how) + " before all had joined" + job_is_stopped,
                 how.status(), now_ns);
   }
   status_ = how.failed() ? how.status() : 1;
-  if (nodes_[node].joined) {
-    failure_ = name(node) + " " + describe(how) + " before all had joined" + job_is_stopped;
+  if (nodes_.at(node).joined) {
+    failure_ = nodes_.name(node) + " " + to_text(how) + " before all had joined" + job_is_stopped;
   } else if (how.failed()) {
-    failure_ = name(node) + " " + describe(how) + " before it joined" + job_is_stopped;
+    failure_ = nodes_.name(node) + " " + to_text(how) + " before it joined" + job_is_stopped;
   } else {
-    failure_ = name(node) + " ended before it joined: is " + what_.program + " a Strata program?";
+    failure_ =
+        nodes_.name(node) + " ended before it joined: is " + what_.program + " a Strata program?";
   }
   enter(phase::failing, now_ns + settle_ns);
 }
 
 void session::end_failing(std::int64_t now_ns) {
-  const node_state& first = nodes_[0];
+  const node_state& first = nodes_.at(0);
   if (what_.asks_for_help && std::all_of(nodes_.begin(), nodes_.end(), [](const node_state& n) {
         return !n.running && !n.joined && !n.how.failed();
       })) {
@@ -209,21 +218,21 @@ void session::end_failing(std::int64_t now_ns) {
   // A program that does not like its arguments has said so on every node.
   status_ = first.how.code;
   enter(phase::terminating, now_ns + grace_ns);
-  if (running_ != 0) hands_.signal_all(SIGTERM);
+  if (!over()) hands_.signal_all(SIGTERM);
 }
 
 void session::on_late_end(node_id node, std::int64_t now_ns) {
-  const node_state& n = nodes_[node];
-  const std::string how = describe(n.how);
+  const node_state& n = nodes_.at(node);
+  const std::string how = to_text(n.how);
   if (!n.finished) {
     // Node 0 is the user's view of the program: what it had to say, it has said.
     const bool silent = node == 0 && !n.how.signalled && n.how.failed();
     const std::string why = n.how.signalled ? how : how + " before the job did";
-    return lose({node}, why, silent ? "" : name(node) + " " + why,
+    return lose({node}, why, silent ? "" : nodes_.name(node) + " " + why,
                 n.how.failed() ? n.how.status() : 1, now_ns);
   }
   if (n.how.failed() && (node != 0 || n.how.signalled)) {
-    hands_.say(name(node) + " " + how + " after it had finished");
+    hands_.say(nodes_.name(node) + " " + how + " after it had finished");
   }
   if (node != 0 && late_status_ == 0) late_status_ = n.how.status();
   if (node == 0) straggler_ns_ = now_ns + straggler_limit_ns;
@@ -237,8 +246,11 @@ void session::on_host_lost(const std::vector<node_id>& nodes, const std::string&
     node_state& n = nodes_.at(node);
     if (!n.running) continue;
     n.running = false;
+    if (n.is == part::coming) changes_.refuse(why, now_ns);
+    // With the other nodes it is done, as far as anybody will ever know.
+    if (n.is == part::left) changes_.on_left_ended(node);
+    if (n.is != part::member) continue;
     n.how = {false, 1};
-    --running_;
     any = true;
     if (!n.finished) gone.push_back(node);
   }
@@ -270,32 +282,36 @@ void session::on_interrupt(int number, std::int64_t now_ns) {
 
 void session::look_for_stragglers(std::int64_t now_ns) {
   straggler_ns_ = no_deadline;
-  const auto missing = running_where([](const node_state& n) { return !n.finished; });
+  const auto missing = nodes_.members_where([](const node_state& n) { return !n.finished; });
   if (!missing.empty()) {
-    const std::string why = "did not end within " + seconds(straggler_limit_ns) + " after node 0";
-    return lose(missing, why, names(missing) + " " + why, 1, now_ns);
+    const std::string why =
+        "did not end within " + to_seconds(straggler_limit_ns) + " after node 0";
+    return lose(missing, why, nodes_.names(missing) + " " + why, 1, now_ns);
   }
-  const auto slow = running_where([](const node_state&) { return true; });
+  const auto slow = nodes_.members();
   if (!slow.empty()) {
-    hands_.say("node 0 has ended; waiting for " + names(slow) + " (Ctrl-C ends the wait)");
+    hands_.say("node 0 has ended; waiting for " + nodes_.names(slow) + " (Ctrl-C ends the wait)");
   }
 }
 
 void session::look_for_ended_lines(std::int64_t now_ns) {
   line_ns_ = no_deadline;
-  const auto open_ended = [](const node_state& n) { return !n.finished; };
   std::vector<node_id> silent;
-  for (const node_id node : running_where(open_ended)) {
-    const std::int64_t limit_ns = nodes_[node].line_limit_ns;
-    if (limit_ns <= now_ns) {
-      silent.push_back(node);
+  for (node_id node = 0; node < nodes_.size(); ++node) {
+    const node_state& n = nodes_.at(node);
+    if (!n.running || n.finished || n.is == part::refused) continue;
+    if (n.line_limit_ns > now_ns) {
+      line_ns_ = std::min(line_ns_, n.line_limit_ns);
+    } else if (n.is == part::coming) {
+      changes_.refuse(nodes_.name(node) + " closed its line to the launcher before it had joined",
+                      now_ns);
     } else {
-      line_ns_ = std::min(line_ns_, limit_ns);
+      silent.push_back(node);
     }
   }
   if (silent.empty()) return;
   const std::string why = "closed its line to the launcher";
-  const std::string line = names(silent) + " " + why;
+  const std::string line = nodes_.names(silent) + " " + why;
   if (phase_ == phase::starting) return stop(line + job_is_stopped, 1, now_ns);
   lose(silent, why, line, 1, now_ns);
 }
@@ -305,12 +321,13 @@ void session::on_time(std::int64_t now_ns) {
   if (phase_ == phase::starting || phase_ == phase::running) {
     if (now_ns >= line_ns_) look_for_ended_lines(now_ns);
     if (now_ns >= straggler_ns_) look_for_stragglers(now_ns);
+    changes_.on_time(now_ns);
   }
   if (now_ns < deadline_ns_) return;
   switch (phase_) {
     case phase::starting:
-      stop(names(running_where([](const node_state& n) { return !n.joined; })) +
-               " did not join within " + seconds(what_.start_limit_ns) +
+      stop(nodes_.names(nodes_.members_where([](const node_state& n) { return !n.joined; })) +
+               " did not join within " + to_seconds(what_.start_limit_ns) +
                " (--start-limit sets the limit)" + job_is_stopped,
            1, now_ns);
       break;
@@ -322,16 +339,15 @@ void session::on_time(std::int64_t now_ns) {
       hands_.signal_all(SIGTERM);
       break;
     case phase::interrupted:
-      hands_.say(names(running_where([](const node_state&) { return true; })) +
-                 " did not end within " + seconds(grace_ns) + " of the signal: killed");
+      hands_.say(nodes_.names(nodes_.members()) + " did not end within " + to_seconds(grace_ns) +
+                 " of the signal: killed");
       kill(now_ns);
       break;
     case phase::terminating:
       kill(now_ns);
       break;
     case phase::killing:
-      hands_.say("cannot end " + names(running_where([](const node_state&) { return true; })) +
-                 "; look for leftover processes");
+      hands_.say("cannot end " + nodes_.names(nodes_.members()) + "; look for leftover processes");
       given_up_ = true;
       break;
     case phase::running:
@@ -346,18 +362,20 @@ void session::postpone(std::int64_t ns) {
   for (node_state& n : nodes_) {
     if (n.line_limit_ns != no_deadline) n.line_limit_ns += ns;
   }
+  changes_.postpone(ns);
 }
 
 std::int64_t session::deadline_ns() const noexcept {
-  return std::min({deadline_ns_, straggler_ns_, line_ns_});
+  return std::min({deadline_ns_, straggler_ns_, line_ns_, changes_.deadline_ns()});
 }
 
 int session::status() const noexcept {
-  const node_end first = nodes_[0].how;
+  const node_end first = nodes_.at(0).how;
   if (interrupt_ != 0 && status_ == 0) {
     // What node 0 made of the signal.
-    const bool quiet = std::none_of(nodes_.begin(), nodes_.end(),
-                                    [](const node_state& n) { return n.how.failed(); });
+    const bool quiet = std::none_of(nodes_.begin(), nodes_.end(), [](const node_state& n) {
+      return n.is == part::member && n.how.failed();
+    });
     if (quiet && !given_up_) return 0;
     return !first.signalled && first.code != 0 ? first.code : 128 + interrupt_;
   }

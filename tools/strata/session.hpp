@@ -9,23 +9,15 @@
 
 #include "launch/frame.hpp"
 #include "launch/job.hpp"
+#include "tools/strata/changes.hpp"
 #include "tools/strata/host_nodes.hpp"
+#include "tools/strata/job_hands.hpp"
+#include "tools/strata/roster.hpp"
 
 namespace strata::launch {
 
 class session {
  public:
-  // What a session can do.
-  class hands {
-   public:
-    virtual void send(node_id node, const std::string& frame_bytes) = 0;
-    virtual void signal_all(int number) = 0;  // to every node that still runs
-    virtual void say(const std::string& line) = 0;
-
-   protected:
-    ~hands() = default;
-  };
-
   struct description {
     node_id nodes = 1;
     std::string program{};               // as messages call it
@@ -33,9 +25,11 @@ class session {
     std::int64_t start_limit_ns = 30'000'000'000;
     // The program is asked what it is, not to do anything: it ends before it joins.
     bool asks_for_help = false;
+    // Nodes may come and go until so many numbers have been given out; 0: they may not.
+    node_id capacity = 0;
   };
 
-  session(description what, hands& h, std::int64_t now_ns);
+  session(description what, job_hands& h, std::int64_t now_ns);
 
   void on_frame(node_id node, const frame& f, std::int64_t now_ns);
   void on_line_ended(node_id node, const std::string& why, std::int64_t now_ns);
@@ -45,12 +39,19 @@ class session {
                     std::int64_t now_ns);
   // A signal that has been passed on to the nodes and after which they should end.
   void on_interrupt(int number, std::int64_t now_ns);
+  // Of an elastic job: somebody asks for nodes to come, or for one to leave.
+  void ask_join(ticket who, unsigned nodes, std::int64_t now_ns);
+  void ask_leave(ticket who, node_id node);
   void on_time(std::int64_t now_ns);
   // Nothing happened for this long, because launcher and nodes were stopped.
   void postpone(std::int64_t ns);
 
   [[nodiscard]] std::int64_t deadline_ns() const noexcept;
-  [[nodiscard]] bool over() const noexcept { return running_ == 0 || given_up_; }
+  // All have joined, and nothing has gone wrong.
+  [[nodiscard]] bool is_running() const noexcept { return phase_ == phase::running; }
+  [[nodiscard]] std::vector<node_id> members() const { return nodes_.members(); }
+  // Those that have left, or never came, are not waited for.
+  [[nodiscard]] bool over() const { return given_up_ || nodes_.members().empty(); }
   [[nodiscard]] int status() const noexcept;
 
  private:
@@ -64,24 +65,14 @@ class session {
     killing,      // SIGKILL
   };
 
-  struct node_state {
-    bool joined = false;
-    bool finished = false;
-    bool running = true;
-    node_end how;
-    std::int64_t line_limit_ns = 0;  // its line has ended: until when its process should
-    address where;
-    std::string build_id;
-  };
-
-  [[nodiscard]] std::string name(node_id node) const;
-  [[nodiscard]] std::string names(const std::vector<node_id>& nodes) const;
-  // The running nodes for which p(state) holds.
-  template <class Predicate>
-  [[nodiscard]] std::vector<node_id> running_where(Predicate p) const;
-  [[nodiscard]] bool alone() const noexcept { return what_.nodes == 1; }
+  // Nobody waits for such a node; it may be any program.
+  [[nodiscard]] bool alone() const noexcept { return what_.nodes == 1 && !elastic(); }
+  [[nodiscard]] bool elastic() const noexcept { return what_.capacity != 0; }
 
   void on_reachable(node_id node, const frame& f, std::int64_t now_ns);
+  void on_finished(node_id node, std::int64_t now_ns);
+  void on_comer_frame(node_id node, const frame& f, std::int64_t now_ns);
+  void on_word(node_id node, const frame& f, std::int64_t now_ns);
   void on_early_end(node_id node, std::int64_t now_ns);
   void on_late_end(node_id node, std::int64_t now_ns);
   void end_failing(std::int64_t now_ns);
@@ -96,9 +87,9 @@ class session {
   void kill(std::int64_t now_ns);
 
   description what_;
-  hands& hands_;
-  std::vector<node_state> nodes_;
-  unsigned running_;
+  job_hands& hands_;
+  roster nodes_;
+  changes changes_;
   unsigned joined_ = 0;
   phase phase_ = phase::starting;
   std::int64_t deadline_ns_;

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: Apache-2.0
+// Courses of an elastic job, in which nodes come and go, played without processes or clocks.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "course.hpp"
+
+namespace {
+
+using namespace strata::launch;
+using launch_test::second;
+using launch_test::unpack;
+
+constexpr ticket somebody = 70, another = 71;
+
+struct elastic_course : launch_test::course {
+  // `nodes` run and take part.
+  void open(node_id nodes, node_id capacity = 8) {
+    begin({.nodes = nodes, .program = "prog", .capacity = capacity});
+    all_reach(nodes);
+    sent.clear();
+  }
+  void word(node_id node, word_to_launcher what, node_id about) {
+    job->on_frame(node, unpack(pack_word(what, about)), now);
+  }
+  void admit(node_id member, node_id comer) { word(member, word_to_launcher::admitted, comer); }
+  void enter(node_id node) { word(node, word_to_launcher::entered, node); }
+  void drained(node_id node) { word(node, word_to_launcher::drained, node); }
+  void stays(node_id node) { word(node, word_to_launcher::stays, node); }
+  void ask_join(ticket who = somebody, unsigned nodes = 1) { job->ask_join(who, nodes, now); }
+  // The whole way in.
+  void come(node_id node) {
+    reach(node);
+    for (const node_id member : job->members()) admit(member, node);
+    enter(node);
+  }
+  using kinds = std::vector<frame_kind>;
+  [[nodiscard]] kinds got(node_id node) {
+    kinds all;
+    for (const frame& f : sent[node]) all.push_back(f.kind);
+    return all;
+  }
+};
+
+TEST_F(elastic_course, a_node_comes) {
+  open(2);
+  ask_join();
+  ASSERT_EQ(spawned.size(), 1U);
+  EXPECT_EQ(spawned[0].first, 2);
+  EXPECT_TRUE(sent.empty());
+  reach(2);
+  for (node_id n = 0; n < 2; ++n) {
+    ASSERT_EQ(got(n), kinds{frame_kind::admit});
+    const admit_message message = unpack_admit(sent[n][0].payload);
+    EXPECT_EQ(message.node, 2);
+    EXPECT_EQ(message.host, late_host);
+    EXPECT_EQ(message.where.port, 2);
+  }
+  admit(1, 2);
+  EXPECT_TRUE(got(2).empty());
+  admit(0, 2);
+  ASSERT_EQ(got(2), kinds{frame_kind::directory});
+  EXPECT_EQ(unpack_directory(sent[2][0].payload).size(), 3U);
+  EXPECT_EQ(unpack_directory(sent[2][0].payload)[1].port, 1);
+  EXPECT_TRUE(answers.empty());
+  enter(2);
+  EXPECT_EQ(answers, lines{"70: joined 2"});
+  EXPECT_EQ(job->members(), (std::vector<node_id>{0, 1, 2}));
+  EXPECT_EQ(job->deadline_ns(), no_deadline);
+  for (node_id n = 0; n < 3; ++n) leave(n);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 0);
+  EXPECT_TRUE(said.empty());
+}
+
+TEST_F(elastic_course, alone_it_is_a_node_all_the_same) {
+  begin({.nodes = 1, .program = "prog", .capacity = 8});
+  EXPECT_NE(job->deadline_ns(), no_deadline);
+  ask_join();
+  EXPECT_EQ(answers, lines{"70: the job is starting"});
+  reach(0);
+  EXPECT_EQ(got(0), kinds{frame_kind::directory});
+  EXPECT_TRUE(job->is_running());
+  ask_join();
+  come(1);
+  EXPECT_EQ(answers.back(), "70: joined 1");
+  kill(0, SIGKILL);
+  EXPECT_EQ(said, lines{"node 0 was killed by signal 9 (SIGKILL); the job is stopped"});
+}
+
+TEST_F(elastic_course, another_build_is_refused) {
+  open(2);
+  ask_join();
+  reach(2, "other");
+  EXPECT_EQ(answers, lines{"70: node 2 runs another build of prog than node 0 (build ids other and "
+                           "id); install the same file on every host"});
+  EXPECT_EQ(killed, std::vector<node_id>{2});
+  kill(2, SIGKILL);
+  EXPECT_TRUE(sent.empty());
+  EXPECT_TRUE(said.empty());
+  EXPECT_TRUE(job->is_running());
+  leave(1);
+  leave(0);
+  EXPECT_EQ(job->status(), 0);
+}
+
+TEST_F(elastic_course, one_that_dies_before_it_is_reachable) {
+  open(2);
+  ask_join();
+  end(2, 3);
+  EXPECT_EQ(answers, lines{"70: node 2 ended with status 3 before it had joined"});
+  EXPECT_TRUE(sent.empty());
+  EXPECT_TRUE(killed.empty());
+  EXPECT_TRUE(job->is_running());
+  ask_join();
+  // Its number is not used again, and is gone.
+  EXPECT_EQ(spawned[1].first, 3);
+  EXPECT_EQ(spawned[1].second, std::vector<node_id>{2});
+  come(3);
+  EXPECT_EQ(unpack_directory(sent[3][0].payload)[2].port, 0);
+  EXPECT_EQ(answers.back(), "70: joined 3");
+}
+
+TEST_F(elastic_course, one_that_dies_when_some_have_admitted_it) {
+  open(2);
+  ask_join();
+  reach(2);
+  admit(1, 2);
+  kill(2, SIGSEGV);
+  const std::string why = "node 2 was killed by signal 11 (SIGSEGV) before it had joined";
+  EXPECT_EQ(answers, lines{"70: " + why});
+  for (node_id n = 0; n < 2; ++n) {
+    ASSERT_EQ(got(n), (kinds{frame_kind::admit, frame_kind::lost}));
+    EXPECT_EQ(unpack_lost(sent[n][1].payload).node, 2);
+    EXPECT_EQ(unpack_lost(sent[n][1].payload).why, why);
+  }
+  // Node 0 had not heard of that yet.
+  admit(0, 2);
+  EXPECT_TRUE(said.empty());
+  EXPECT_TRUE(job->is_running());
+}
+
+TEST_F(elastic_course, one_whose_line_ends_or_says_nonsense) {
+  open(2);
+  ask_join();
+  job->on_line_ended(2, "", now);
+  pass(second);
+  EXPECT_EQ(answers, lines{"70: node 2 closed its line to the launcher before it had joined"});
+  EXPECT_EQ(killed, std::vector<node_id>{2});
+  ask_join();
+  enter(3);
+  EXPECT_EQ(answers.back().rfind("70: node 3: the line between launcher and node: ", 0), 0U);
+  ask_join();
+  finish(4);
+  EXPECT_EQ(answers.back(), "70: node 4 ended before it had joined");
+  EXPECT_EQ(killed, (std::vector<node_id>{2, 3, 4}));
+  // Whatever else they say is of no interest.
+  reach(3);
+  finish(4);
+  EXPECT_TRUE(said.empty());
+  EXPECT_TRUE(job->is_running());
+}
+
+TEST_F(elastic_course, one_that_takes_too_long) {
+  open(2);
+  ask_join();
+  pass(30 * second);
+  EXPECT_EQ(answers, lines{"70: node 2 did not join within 30 s (strata run --start-limit sets the "
+                           "limit)"});
+  EXPECT_EQ(killed, std::vector<node_id>{2});
+  ask_join();
+  reach(3);
+  admit(0, 3);
+  pass(30 * second);
+  EXPECT_EQ(answers.back(),
+            "70: node 3 did not join within 30 s (strata run --start-limit sets the limit): node 1 "
+            "did not let it in");
+  EXPECT_EQ(got(0).back(), frame_kind::lost);
+  EXPECT_TRUE(said.empty());
+}
+
+TEST_F(elastic_course, one_that_cannot_be_started) {
+  open(1);
+  cannot_spawn = "no room";
+  ask_join();
+  EXPECT_EQ(answers, lines{"70: no room"});
+  cannot_spawn.clear();
+  ask_join();
+  EXPECT_EQ(spawned.at(0).first, 2);
+}
+
+TEST_F(elastic_course, one_whose_host_is_lost) {
+  open(1);
+  ask_join();
+  job->on_host_lost({1}, "host b: the connection ended", false, now);
+  EXPECT_EQ(answers, lines{"70: host b: the connection ended"});
+  EXPECT_TRUE(said.empty());
+  EXPECT_TRUE(job->is_running());
+}
+
+TEST_F(elastic_course, one_after_the_other) {
+  open(1);
+  ask_join(somebody, 2);
+  ask_join(another);
+  EXPECT_EQ(spawned.size(), 1U);
+  come(1);
+  EXPECT_EQ(spawned.size(), 2U);
+  come(2);
+  EXPECT_EQ(spawned.size(), 3U);
+  come(3);
+  EXPECT_EQ(answers, (lines{"70: joined 1", "70: joined 2", "71: joined 3"}));
+  EXPECT_EQ(got(2).front(), frame_kind::directory);
+  EXPECT_EQ(got(1), (kinds{frame_kind::directory, frame_kind::admit, frame_kind::admit}));
+}
+
+TEST_F(elastic_course, what_was_asked_for_with_a_failure_does_not_follow_it) {
+  open(1);
+  ask_join(somebody, 3);
+  ask_join(another);
+  end(1, 1);
+  EXPECT_EQ(answers.size(), 1U);
+  EXPECT_EQ(spawned.size(), 2U);
+  come(2);
+  EXPECT_EQ(answers.back(), "71: joined 2");
+}
+
+TEST_F(elastic_course, numbers_run_out) {
+  open(2, 4);
+  ask_join(somebody, 3);
+  EXPECT_EQ(
+      answers,
+      lines{"70: all but 2 of its 4 node numbers are used, and none is used twice; strata run "
+            "--elastic=MAX sets how many there are"});
+  ask_join(somebody, 1);
+  ask_join(another, 1);
+  ask_join(somebody, 1);
+  EXPECT_EQ(answers.back().rfind("70: all 4 node numbers are used", 0), 0U) << answers.back();
+  come(2);
+  come(3);
+  ask_join();
+  EXPECT_EQ(answers.back().rfind("70: all 4 node numbers are used", 0), 0U) << answers.back();
+}
+
+TEST_F(elastic_course, a_node_leaves) {
+  open(3);
+  job->ask_leave(somebody, 1);
+  EXPECT_EQ(got(1), kinds{frame_kind::leave});
+  drained(1);
+  EXPECT_EQ(got(1), (kinds{frame_kind::leave, frame_kind::go}));
+  finish(1);
+  EXPECT_TRUE(answers.empty());
+  end(1, 0);
+  EXPECT_EQ(answers, lines{"70: left 1"});
+  EXPECT_EQ(job->members(), (std::vector<node_id>{0, 2}));
+  EXPECT_TRUE(got(0).empty());
+  // Who comes later hears of it.
+  ask_join();
+  EXPECT_EQ(spawned.at(0).second, std::vector<node_id>{1});
+  reach(3);
+  EXPECT_EQ(got(1).size(), 2U);
+  admit(0, 3);
+  admit(2, 3);
+  const auto everybody = unpack_directory(sent[3].at(0).payload);
+  ASSERT_EQ(everybody.size(), 4U);
+  EXPECT_EQ(everybody[1].host, "");
+  EXPECT_EQ(everybody[1].port, 0);
+  EXPECT_EQ(everybody[2].port, 2);
+  enter(3);
+  for (const node_id n : {2, 0}) leave(n);
+  // One that came late and is slow, but has finished, is waited for as any other.
+  finish(3);
+  pass(10 * second);
+  EXPECT_EQ(said, lines{"node 0 has ended; waiting for node 3 (Ctrl-C ends the wait)"});
+  end(3, 0);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 0);
+}
+
+TEST_F(elastic_course, who_has_left_is_not_waited_for) {
+  open(2);
+  job->ask_leave(somebody, 1);
+  drained(1);
+  finish(1);
+  job->on_line_ended(1, "", now);
+  leave(0);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 0);
+  EXPECT_TRUE(said.empty());
+  EXPECT_EQ(answers, lines{"70: the job has ended"});
+}
+
+TEST_F(elastic_course, leaving_is_refused) {
+  open(2);
+  ask_join();
+  job->ask_leave(another, 0);
+  job->ask_leave(another, 7);
+  job->ask_leave(another, 2);
+  job->ask_leave(somebody, 1);
+  job->ask_leave(another, 1);
+  end(2, 1);
+  job->ask_leave(another, 2);
+  drained(1);
+  leave(1);
+  job->ask_leave(another, 1);
+  EXPECT_EQ(answers,
+            (lines{"71: node 0 cannot leave; the job ends with it", "71: there is no node 7",
+                   "71: node 2 has not joined yet", "71: node 1 is leaving already",
+                   "70: node 2 ended with status 1 before it had joined", "71: node 2 never joined",
+                   "70: left 1", "71: node 1 has left already"}));
+}
+
+TEST_F(elastic_course, who_stays_may_ask_again) {
+  open(3);
+  job->ask_leave(somebody, 1);
+  job->ask_leave(another, 2);
+  drained(2);
+  drained(1);
+  ask_join();
+  EXPECT_EQ(got(1), kinds{frame_kind::leave});
+  EXPECT_TRUE(spawned.empty());
+  stays(2);
+  EXPECT_EQ(got(1), (kinds{frame_kind::leave, frame_kind::go}));
+  stays(1);
+  EXPECT_EQ(spawned.size(), 1U);
+  drained(1);
+  EXPECT_EQ(got(1).size(), 2U);
+  come(3);
+  EXPECT_EQ(got(1), (kinds{frame_kind::leave, frame_kind::go, frame_kind::admit, frame_kind::go}));
+  leave(1);
+  drained(2);
+  leave(2);
+  EXPECT_EQ(answers, (lines{"70: joined 3", "70: left 1", "71: left 2"}));
+}
+
+TEST_F(elastic_course, a_join_goes_on_while_a_node_hands_over_its_work) {
+  open(2);
+  job->ask_leave(another, 1);
+  ask_join();
+  reach(2);
+  drained(1);
+  EXPECT_EQ(got(1), (kinds{frame_kind::leave, frame_kind::admit}));
+  admit(0, 2);
+  admit(1, 2);
+  EXPECT_EQ(got(1).size(), 2U);
+  enter(2);
+  EXPECT_EQ(got(1).back(), frame_kind::go);
+}
+
+TEST_F(elastic_course, dying_while_leaving_loses_the_job) {
+  for (const bool granted : {false, true}) {
+    said.clear();
+    answers.clear();
+    open(2);
+    job->ask_leave(somebody, 1);
+    if (granted) drained(1);
+    kill(1, SIGKILL);
+    EXPECT_EQ(said, lines{"node 1 was killed by signal 9 (SIGKILL); the job is stopped"});
+    EXPECT_EQ(answers, lines{"70: the job is being stopped"});
+    EXPECT_EQ(got(0), kinds{frame_kind::lost});
+    end(0, 9);
+    EXPECT_EQ(job->status(), 137);
+  }
+}
+
+TEST_F(elastic_course, failing_after_having_left_counts) {
+  open(2);
+  job->ask_leave(somebody, 1);
+  drained(1);
+  leave(1, 5);
+  EXPECT_EQ(said, lines{"node 1 ended with status 5 after it had finished"});
+  EXPECT_EQ(answers, lines{"70: node 1 ended with status 5 after it had finished"});
+  EXPECT_TRUE(job->is_running());
+  leave(0);
+  EXPECT_EQ(job->status(), 5);
+}
+
+TEST_F(elastic_course, words_out_of_turn_stop_the_job) {
+  for (const auto& nonsense :
+       std::vector<std::function<void()>>{[&] { drained(1); }, [&] { stays(1); }, [&] { enter(1); },
+                                          [&] { admit(1, 1); }, [&] { admit(1, 9); }}) {
+    said.clear();
+    open(2);
+    nonsense();
+    ASSERT_EQ(said.size(), 1U);
+    EXPECT_EQ(said[0].rfind("node 1: the line between launcher and node: ", 0), 0U) << said[0];
+  }
+  begin(2);
+  all_reach(2);
+  said.clear();
+  drained(1);
+  EXPECT_EQ(said.size(), 1U);
+}
+
+TEST_F(elastic_course, the_job_ends_before_a_node_is_let_in) {
+  open(2);
+  ask_join();
+  ask_join(another);
+  reach(2);
+  admit(1, 2);
+  finish(1);
+  EXPECT_EQ(answers, (lines{"71: the job is ending", "70: the job is ending"}));
+  EXPECT_EQ(killed, std::vector<node_id>{2});
+  EXPECT_EQ(got(0).back(), frame_kind::lost);
+  EXPECT_EQ(got(1).back(), frame_kind::admit);
+  ask_join();
+  EXPECT_EQ(answers.back(), "70: the job is ending");
+  end(1, 0);
+  leave(0);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 0);
+  EXPECT_TRUE(said.empty());
+}
+
+TEST_F(elastic_course, the_job_ends_just_when_a_node_is_let_in) {
+  for (const bool enters : {false, true}) {
+    answers.clear();
+    killed.clear();
+    open(2);
+    ask_join(somebody, 2);
+    reach(2);
+    admit(0, 2);
+    admit(1, 2);
+    finish(1);
+    finish(0);
+    EXPECT_TRUE(answers.empty());
+    if (enters) {
+      enter(2);
+      EXPECT_EQ(answers, (lines{"70: joined 2", "70: the job is ending"}));
+      leave(2);
+    } else {
+      pass(2 * second);
+      EXPECT_EQ(answers, lines{"70: the job is ending"});
+      EXPECT_EQ(killed, std::vector<node_id>{2});
+    }
+    end(1, 0);
+    end(0, 0);
+    EXPECT_TRUE(job->over());
+    EXPECT_EQ(job->status(), 0);
+    EXPECT_TRUE(said.empty());
+  }
+}
+
+TEST_F(elastic_course, all_end_and_the_newcomer_does_not) {
+  open(1);
+  ask_join();
+  reach(1);
+  admit(0, 1);
+  leave(0);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(answers, lines{"70: the job has ended"});
+  EXPECT_EQ(killed, std::vector<node_id>{1});
+  EXPECT_EQ(job->status(), 0);
+}
+
+TEST_F(elastic_course, a_member_is_lost_while_another_comes) {
+  open(3);
+  ask_join();
+  ask_join(another);
+  reach(3);
+  kill(1, SIGKILL);
+  EXPECT_EQ(said, lines{"node 1 was killed by signal 9 (SIGKILL); the job is stopped"});
+  EXPECT_EQ(answers, (lines{"71: the job is being stopped", "70: the job is being stopped"}));
+  EXPECT_EQ(killed, std::vector<node_id>{3});
+  EXPECT_EQ(unpack_lost(sent[0].back().payload).node, 1);
+  end(0, 9);
+  end(2, 9);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 137);
+}
+
+TEST_F(elastic_course, one_that_came_late_is_a_member_like_the_others) {
+  open(2);
+  ask_join();
+  come(2);
+  kill(2, SIGSEGV);
+  EXPECT_EQ(said, lines{"node 2 was killed by signal 11 (SIGSEGV); the job is stopped"});
+  EXPECT_EQ(unpack_lost(sent[0].back().payload).node, 2);
+  EXPECT_EQ(unpack_lost(sent[1].back().payload).node, 2);
+}
+
+TEST_F(elastic_course, who_does_not_follow_node_0_is_lost_late_or_not) {
+  open(2);
+  ask_join();
+  come(2);
+  leave(1);
+  leave(0);
+  pass(10 * second);
+  EXPECT_EQ(said, lines{"node 2 did not end within 10 s after node 0; the job is stopped"});
+}
+
+TEST_F(elastic_course, an_interrupt_ends_changes) {
+  open(2);
+  job->ask_leave(another, 1);
+  ask_join();
+  job->on_interrupt(SIGINT, now);
+  EXPECT_EQ(answers, (lines{"71: the job is being stopped", "70: the job is being stopped"}));
+  EXPECT_EQ(killed, std::vector<node_id>{2});
+  kill(2, SIGKILL);
+  kill(0, SIGINT);
+  kill(1, SIGINT);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 130);
+}
+
+TEST_F(elastic_course, time_in_which_all_were_stopped_does_not_count) {
+  open(1);
+  ask_join();
+  now += 3600 * second;
+  job->postpone(3600 * second);
+  job->on_time(now);
+  EXPECT_TRUE(answers.empty());
+}
+
+}  // namespace

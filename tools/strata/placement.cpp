@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/strata/placement.hpp"
+
+#include <algorithm>
+
+#include "strata/error.hpp"
+#include "tools/strata/addresses.hpp"
+
+namespace strata::launch {
+
+namespace {
+
+std::string without_user(const std::string& name) { return name.substr(name.find('@') + 1); }
+
+// Whether ssh would lead back to here.
+bool is_local(const std::string& name, const std::string& numeric_address) {
+  return name.find('@') == std::string::npos && is_this_machine(name, numeric_address);
+}
+
+}  // namespace
+
+std::vector<placed_host> place(const run_request& what, std::vector<std::uint16_t>& host_of) {
+  const std::vector<host>& hosts = what.hosts;
+  host_of =
+      hosts.empty() ? std::vector<std::uint16_t>(what.nodes, 0) : place_nodes(hosts, what.nodes);
+  std::vector<placed_host> placed(host_of.back() + 1U);
+  const bool several = placed.size() > 1;
+  std::string remote_address;
+  for (std::size_t h = 0; h < hosts.size() && h < placed.size(); ++h) {
+    placed_host& p = placed[h];
+    p.name = hosts[h].name;
+    const std::string numeric =
+        resolve(hosts[h].address.empty() ? without_user(p.name) : hosts[h].address);
+    p.local = is_local(p.name, numeric);
+    // Later nodes of an elastic job may be elsewhere.
+    if (several || (what.elastic && !p.local)) p.bind_address = numeric;
+    if (!p.local) remote_address = numeric;
+  }
+  for (placed_host& p : placed) {
+    // Many machines know their own name as a loopback address, which is of no use to the others.
+    if (several && p.local && is_loopback(p.bind_address) && !is_loopback(remote_address)) {
+      p.bind_address = source_address_towards(remote_address);
+      if (p.bind_address.empty()) {
+        throw user_error("no way from here to " + remote_address + "; add address=A to " + p.name);
+      }
+    }
+  }
+  if (!what.bind_address.empty()) {
+    if (several) {
+      throw user_error("--bind-address is for one host; give address=A in the hostfile instead");
+    }
+    placed[0].bind_address = resolve(what.bind_address);
+  }
+  if (several && what.transport == transport_choice::shm) {
+    throw user_error("--transport shm works within one host; leave it out");
+  }
+  for (std::size_t node = 0; node < host_of.size(); ++node) {
+    placed[host_of[node]].nodes.push_back(static_cast<node_id>(node));
+  }
+  return placed;
+}
+
+placed_host place_late(const join_request& what, transport_choice transport,
+                       const std::vector<placed_host>& present) {
+  placed_host late{what.host, what.host.empty(), what.address, {}};
+  if (late.local) {
+    late.name = "localhost";
+    late.bind_address = source_address_towards(present[0].bind_address);
+    if (late.bind_address.empty()) throw user_error("no way from here to " + present[0].name);
+  } else if (!is_numeric_address(what.address)) {
+    throw user_error("the host " + what.host + " has no address");
+  }
+  if (transport == transport_choice::shm) {
+    throw user_error("the job uses --transport shm, which works within one host");
+  }
+  const auto unreachable = [&](const placed_host& one) {
+    return is_loopback(one.bind_address) != is_loopback(late.bind_address);
+  };
+  const auto found = std::find_if(present.begin(), present.end(), unreachable);
+  if (found != present.end()) {
+    throw user_error("nodes of the job listen on " + found->bind_address + ", those on " +
+                     late.name + " would on " + late.bind_address +
+                     ": strata run --bind-address or --host says where they listen");
+  }
+  return late;
+}
+
+join_request look_up_late(const std::string& host) {
+  check_host_name(host);
+  join_request what;
+  const std::string numeric = resolve(without_user(host));
+  if (is_local(host, numeric)) return what;
+  what.host = host;
+  what.address = numeric;
+  return what;
+}
+
+}  // namespace strata::launch

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/strata/roster.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "os/topology.hpp"
+#include "tools/strata/event_loop.hpp"
+
+namespace strata::launch {
+
+roster::roster(node_id nodes) : all_(nodes, node_state{.line_limit_ns = no_deadline}) {}
+
+node_id roster::add() {
+  all_.push_back({.is = part::coming, .line_limit_ns = no_deadline});
+  return static_cast<node_id>(all_.size() - 1);
+}
+
+std::vector<node_id> roster::gone() const {
+  std::vector<node_id> result;
+  for (node_id node = 0; node < size(); ++node) {
+    if (all_[node].is == part::left || all_[node].is == part::refused) result.push_back(node);
+  }
+  return result;
+}
+
+std::string roster::name(node_id node) const {
+  return "node " + std::to_string(node) + all_.at(node).on_host;
+}
+
+std::string roster::names(const std::vector<node_id>& nodes) const {
+  if (nodes.size() == 1) return name(nodes[0]);
+  return "nodes " + os::to_ranges(std::vector<int>(nodes.begin(), nodes.end()));
+}
+
+std::string roster::other_build(node_id a, node_id b, const std::string& program) const {
+  const node_id low = std::min(a, b);
+  const node_id high = std::max(a, b);
+  if (at(low).build_id == at(high).build_id) return {};
+  return name(high) + " runs another build of " + program + " than " + name(low) + " (build ids " +
+         at(high).build_id + " and " + at(low).build_id + "); install the same file on every host";
+}
+
+std::string to_text(node_end how) {
+  if (!how.signalled) return "ended with status " + std::to_string(how.code);
+  const char* const abbreviation = ::sigabbrev_np(how.code);
+  return "was killed by signal " + std::to_string(how.code) +
+         (abbreviation != nullptr ? std::string(" (SIG") + abbreviation + ")" : "");
+}
+
+std::string to_seconds(std::int64_t ns) {
+  std::string text = std::to_string(static_cast<double>(ns) / 1e9);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text + " s";
+}
+
+}  // namespace strata::launch

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes of a job as its course knows them: session and changes share it. Numbers are given out
+// once; a node that has gone keeps its place here.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "launch/job.hpp"
+#include "tools/strata/host_nodes.hpp"
+
+namespace strata::launch {
+
+enum class part : std::uint8_t {
+  member,   // from the start, or since it has entered
+  coming,   // late, and no member yet
+  refused,  // late, and will not be one
+  left,     // was a member, and has gone as agreed
+};
+
+struct node_state {
+  part is = part::member;
+  bool joined = false;    // has said where it can be reached
+  bool finished = false;  // has said that it leaves on purpose
+  bool running = true;    // its process
+  node_end how{};
+  std::int64_t line_limit_ns;  // its line has ended: until when its process should
+  std::uint16_t host = 0;      // of one that came late
+  std::string on_host{};       // " on NAME", or nothing
+  address where{};
+  std::string build_id{};
+};
+
+class roster {
+ public:
+  explicit roster(node_id nodes);
+
+  [[nodiscard]] node_id size() const noexcept { return static_cast<node_id>(all_.size()); }
+  node_state& at(node_id node) { return all_.at(node); }
+  [[nodiscard]] const node_state& at(node_id node) const { return all_.at(node); }
+  auto begin() noexcept { return all_.begin(); }
+  auto end() noexcept { return all_.end(); }
+  [[nodiscard]] auto begin() const noexcept { return all_.begin(); }
+  [[nodiscard]] auto end() const noexcept { return all_.end(); }
+  // One that comes late. Its number. References to the others stay valid.
+  node_id add();
+
+  // The members that run and for which p(state) holds.
+  template <class Predicate>
+  [[nodiscard]] std::vector<node_id> members_where(Predicate p) const {
+    std::vector<node_id> result;
+    for (node_id node = 0; node < size(); ++node) {
+      const node_state& n = all_[node];
+      if (n.is == part::member && n.running && p(n)) result.push_back(node);
+    }
+    return result;
+  }
+  [[nodiscard]] std::vector<node_id> members() const {
+    return members_where([](const node_state&) { return true; });
+  }
+  // Numbers that are no members' any more, or never were one's.
+  [[nodiscard]] std::vector<node_id> gone() const;
+
+  // "node 3 on b", "nodes 1,3-4"
+  [[nodiscard]] std::string name(node_id node) const;
+  [[nodiscard]] std::string names(const std::vector<node_id>& nodes) const;
+  // Says that the builds of two nodes differ; nothing when they do not.
+  [[nodiscard]] std::string other_build(node_id a, node_id b, const std::string& program) const;
+
+ private:
+  std::deque<node_state> all_;
+};
+
+// "was killed by signal 9 (SIGKILL)"
+std::string to_text(node_end how);
+// "30 s"
+std::string to_seconds(std::int64_t ns);
+
+}  // namespace strata::launch
