@@ -31,11 +31,19 @@ cluster::stealing_settings stealing_of(const job_model& m, world& w) {
   return s;
 }
 
+// As a node sees it that begins with the job, or comes to it when its number is the next.
+cluster::membership members_of(const job_model& m, node_id self, const std::vector<node_id>& left) {
+  if (m.founders == 0) return {self, m.nodes, {}};
+  return {self, m.nodes, std::max(m.founders, static_cast<node_id>(self + 1)), left, {}};
+}
+
+constexpr std::int64_t leave_every_ns = 50'000;
+
 }  // namespace
 
 job::job(world& w, const job_model& m)
     : in(w), model(m), frames_(std::make_unique<detail::scheduler>(one_quiet_worker())) {
-  for (unsigned n = 0; n < m.nodes; ++n)
+  for (unsigned n = 0; n < (m.founders != 0 ? m.founders : m.nodes); ++n)
     nodes_.push_back(std::make_unique<simulated_node>(*this, static_cast<node_id>(n)));
   // Everybody begins with nothing to do.
   for (auto& n : nodes_) n->protocols.balance.want_work();
@@ -47,14 +55,15 @@ simulated_node::simulated_node(job& j, node_id self)
     : job_(j),
       self_(self),
       ways_(ways_of(j.model, self)),
-      members_(self, j.model.nodes, {}),
+      members_(members_of(j.model, self, j.left_)),
       protocols(
           *this, *this, j.in, stealing_of(j.model, j.in),
           j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,
           [this](node_id node, const std::string& why) { lose(node, why); }, {}, &messenger),
+      roster(*this, members_, protocols.counts, protocols.quiet, *this),
       worker_(std::make_unique<detail::place>(j.frames_->depot, *j.frames_, 0)) {
   worker_->node = self;
-  worker_->nodes = j.model.nodes;
+  worker_->nodes.store(static_cast<node_id>(members_.begun()), std::memory_order_relaxed);
   worker_->others = &protocols.data;
   // As if each were on a host of its own.
   messenger.join(*this, *this, protocols.counts, std::vector<bool>(j.model.nodes));
@@ -142,6 +151,12 @@ void simulated_node::fail(std::exception_ptr error) {
 
 void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte> head,
                           std::span<const std::byte> body) {
+  if (const auto kept = kept_.find(to); kept != kept_.end() && k < cluster::kind::probe) {
+    kept_message m{k, {head.begin(), head.end()}};
+    m.payload.insert(m.payload.end(), body.begin(), body.end());
+    kept->second.push_back(std::move(m));
+    return;
+  }
   if (ways_.is_neighbour(to)) return send(to, k, head, body);
   send(ways_.to(to).next, cluster::kind::forward, cluster::forwarding_head(k, self_, to, head),
        body);
@@ -210,7 +225,8 @@ void simulated_node::deliver(node_id from, std::span<const std::byte> message) {
 
 void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::byte> payload) {
   if (k != cluster::kind::forward) {
-    protocols.on_message(from, k, payload);
+    (void)(protocols.on_message(from, k, payload) ||
+           roster.on_message(from, k, cluster::reader(payload)));
     return;
   }
   const cluster::forwarded f =
@@ -235,6 +251,111 @@ void simulated_node::lose(node_id node, const std::string& why) {
   if (!losses_.emplace(node, why).second) return;
   protocols.balance.on_lost(node);
   protocols.life.tell(node, why);
+}
+
+// ---- nodes that come and go ----
+
+void job::change(std::function<void()> begin) {
+  changes_.push_back(std::move(begin));
+  if (changes_.size() == 1) changes_.front()();
+}
+
+void job::changed() {
+  changes_.pop_front();
+  if (!changes_.empty()) changes_.front()();
+}
+
+void job::come(std::function<void(node_id)> done) {
+  change([this, done = std::move(done)] {
+    const auto n = static_cast<node_id>(nodes_.size());
+    for (const auto& member : nodes_) {
+      if (member->parted_) continue;
+      member->members_.expect(n, false);
+      // Others may know it before, and say so; there is no scheduler that could be asked.
+      member->worker_->nodes.store(static_cast<node_id>(n + 1), std::memory_order_relaxed);
+      member->kept_[n];
+    }
+    nodes_.push_back(std::make_unique<simulated_node>(*this, n));
+    when_done_[n] = [this, done, n] {
+      changed();
+      done(n);
+    };
+    in.at(in.now_ns() + 100'000, [this, n] { node(n).roster.come(); });
+  });
+}
+
+void job::leave(node_id n, std::function<void()> done) {
+  when_done_[n] = [this, done = std::move(done)] {
+    changed();
+    done();
+  };
+  node(n).begin_to_leave();
+}
+
+void simulated_node::on_entered() {
+  std::exchange(job_.when_done_[self_], nullptr)();
+  protocols.balance.want_work();
+}
+
+void simulated_node::on_standing(node_id n) {
+  const cluster::standing s = members_.of(n);
+  if (s == cluster::standing::left) {
+    const auto kept = std::exchange(kept_[n], {});
+    for (const kept_message& m : kept) {
+      if (m.k == cluster::kind::tokens)
+        protocols.balance.on_message(self_, m.k, cluster::reader(m.payload));
+      else if (m.k < cluster::kind::steal)
+        protocols.counts.received.fetch_add(1, std::memory_order_seq_cst);
+    }
+    protocols.data.on_left(n);
+    messenger.on_left(n);
+  }
+  protocols.life.members_have_changed();
+  protocols.balance.members_have_changed();
+}
+
+void simulated_node::keep_back(node_id n, bool kept) {
+  if (kept) {
+    kept_[n];
+    return;
+  }
+  auto node = kept_.extract(n);
+  if (node.empty()) return;
+  for (const kept_message& m : node.mapped()) post(n, m.k, m.payload, {});
+}
+
+void simulated_node::begin_to_leave() {
+  roster.begin_to_leave();
+  messenger.on_leaving();
+  try_to_leave();
+}
+
+void simulated_node::try_to_leave() {
+  if (parted_ || crashed_) return;
+  if (!has_asked_to_go_) {
+    protocols.balance.hand_over();
+    if (nothing_holds()) {
+      has_asked_to_go_ = true;
+      job_.change([this] { roster.part(); });
+    }
+  }
+  job_.in.at(job_.in.now_ns() + leave_every_ns, [this] { try_to_leave(); });
+}
+
+bool simulated_node::nothing_holds() {
+  return is_idle() && worker_->frames.live() == 0 && !protocols.balance.is_asking() &&
+         !protocols.data.awaits_something();
+}
+
+void simulated_node::on_stay() {
+  has_asked_to_go_ = false;
+  job_.changed();
+}
+
+void simulated_node::on_parted() {
+  parted_ = true;
+  job_.left_.push_back(self_);
+  std::exchange(job_.when_done_[self_], nullptr)();
 }
 
 bool simulated_node::all_is_sent() const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cluster/protocols.hpp"
+#include "cluster/roster.hpp"
 #include "cluster/routes.hpp"
 #include "messages/messenger.hpp"
 #include "net/reliable.hpp"
@@ -23,7 +24,8 @@ namespace strata::sim {
 using cost_model = std::function<std::int64_t(const detail::task&)>;
 
 struct job_model {
-  node_id nodes = 2;
+  node_id nodes = 2;     // numbers that a node can have
+  node_id founders = 0;  // those that are there from the beginning; 0: all, and nobody comes or goes
   cluster::balancing how = cluster::balancing::random;
   cost_model cost = [](const detail::task&) { return std::int64_t{20}; };
   // What handling a message costs the worker's core: sending and receiving.
@@ -37,11 +39,13 @@ struct job_model {
 
 class job;
 
-class simulated_node final : public cluster::mailer, public cluster::local_node {
+class simulated_node final : public cluster::mailer,
+                             public cluster::local_node,
+                             public cluster::roster::hands {
   job& job_;
   const node_id self_;
   const cluster::routes ways_;
-  const cluster::membership members_;
+  cluster::membership members_;
 
  public:
   simulated_node(job& j, node_id self);
@@ -69,6 +73,14 @@ class simulated_node final : public cluster::mailer, public cluster::local_node 
   void fail(std::exception_ptr error) override;
   detail::worker& outsider() override { return *worker_; }
 
+  void on_standing(node_id n) override;
+  void keep_back(node_id n, bool kept) override;
+  void on_entered() override;
+  [[nodiscard]] bool nothing_holds() override;
+  void last_words() override {}
+  void on_stay() override;
+  void on_parted() override;
+
   // Makes something of this node's worker: sends the first token, for instance.
   void as_worker(const std::function<void()>& f);
 
@@ -83,11 +95,16 @@ class simulated_node final : public cluster::mailer, public cluster::local_node 
   [[nodiscard]] bool all_is_sent() const;
   [[nodiscard]] std::uint64_t forwarded() const noexcept { return forwarded_; }
 
+  [[nodiscard]] bool has_left() const noexcept { return parted_; }
+
   messages::messenger messenger;  // nobody waits in it: whoever uses it asks request::is_done()
   cluster::protocols protocols;
+  cluster::roster roster;
 
  private:
   friend class job;
+  void begin_to_leave();
+  void try_to_leave();
   void wake();
   void step();
   void take_what_was_pushed();
@@ -110,6 +127,12 @@ class simulated_node final : public cluster::mailer, public cluster::local_node 
   std::deque<detail::task*> tokens_;         // newest at the back; thieves take from the front
   std::unordered_map<node_id, line> lines_;  // made when first used
   std::map<node_id, std::string> losses_;
+  struct kept_message {
+    cluster::kind k;
+    std::vector<std::byte> payload;
+  };
+  std::map<node_id, std::vector<kept_message>> kept_;
+  bool has_asked_to_go_ = false, parted_ = false;
   bool busy_ = false;
   bool crashed_ = false;
   std::int64_t local_now_ = 0;  // ahead of the world's while a task runs
@@ -126,6 +149,10 @@ class job {
 
   [[nodiscard]] simulated_node& node(node_id n) { return *nodes_[n]; }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
+  // What `strata join` and `strata leave` do: the next number comes; n leaves. One change happens at
+  // a time. done: it has.
+  void come(std::function<void(node_id)> done);
+  void leave(node_id n, std::function<void()> done);
   // What a fiber of any node threw.
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
 
@@ -134,6 +161,12 @@ class job {
 
  private:
   friend class simulated_node;
+  // The launcher: a change that waits for its turn, and the end of one.
+  void change(std::function<void()> begin);
+  void changed();
+  std::deque<std::function<void()>> changes_;
+  std::map<node_id, std::function<void()>> when_done_;
+  std::vector<node_id> left_;
   // Gives the simulated workers their frames; none of its own workers ever gets anything to do.
   std::unique_ptr<detail::scheduler> frames_;
   std::vector<std::unique_ptr<simulated_node>> nodes_;

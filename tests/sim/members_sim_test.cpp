@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that come to a simulated job and leave it while it computes, on a network that misbehaves.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sim/simulated_node.hpp"
+#include "strata/fiber.hpp"
+#include "support.hpp"
+#include "tests/common/fib_tokens.hpp"
+
+namespace strata::test {
+namespace {
+
+struct sum_of_fibs : threaded {
+  int n;
+  std::vector<long>* answers;
+  long value = 0;
+  void start() { token<fib_tokens>(n, to_global(&value), to_sptr(DONE)); }
+  void done() {
+    answers->push_back(value);
+    terminate();
+  }
+  fiber<&sum_of_fibs::done> DONE{this, 1};
+};
+
+// A job whose nodes come and go at random, until all its computations have ended.
+class coming_and_going {
+ public:
+  coming_and_going(std::uint64_t seed, const sim::network_model& network,
+                   cluster::balancing how = cluster::balancing::random)
+      : random_(seed), world_(network, seed), job_(world_, model(how)) {}
+
+  static constexpr net::node_id founders = 3, capacity = 12;
+
+  void run() {
+    for (int i = 0; i < computations; ++i)
+      job_.node(0).as_worker([&] { token<sum_of_fibs>(16, &answers_); });
+    plan_change();
+    job_.node(0).protocols.quiet.detect([&] { quiet_ = true; });
+    const bool came_to_an_end =
+        world_.run([&] { return quiet_ && changing_ == 0; }, 10'000'000'000);
+    ASSERT_TRUE(came_to_an_end) << "nothing happens any more";
+    EXPECT_EQ(job_.failure(), nullptr);
+    EXPECT_EQ(answers_, std::vector<long>(computations, 987));
+    std::uint64_t sent = 0, received = 0;
+    for (net::node_id n = 0; n < job_.size(); ++n) {
+      EXPECT_TRUE(job_.node(n).is_idle()) << "node " << n;
+      sent += job_.node(n).protocols.counts.sent;
+      received += job_.node(n).protocols.counts.received;
+    }
+    EXPECT_EQ(sent, received);
+    EXPECT_GT(came_, 0U);
+    EXPECT_GT(left_, 0U);
+  }
+  [[nodiscard]] std::uint64_t work_of_comers() {
+    std::uint64_t all = 0;
+    for (net::node_id n = founders; n < job_.size(); ++n) all += job_.node(n).tasks();
+    return all;
+  }
+
+ private:
+  static constexpr int computations = 8;
+
+  static sim::job_model model(cluster::balancing how) {
+    sim::job_model m;
+    m.nodes = capacity;
+    m.founders = founders;
+    m.how = how;
+    m.cost = [](const detail::task&) { return 2'000; };
+    return m;
+  }
+
+  void plan_change() {
+    world_.at(world_.now_ns() + static_cast<std::int64_t>(random_.below(1'000'000)),
+              [this] { begin_change(); });
+  }
+
+  void begin_change() {
+    if (quiet_ || began_ == 16) return;
+    ++began_;
+    // Several at once: whoever has not come cannot leave.
+    std::vector<net::node_id> there;
+    for (net::node_id n = 1; n < job_.size(); ++n) {
+      if (std::find(leaving_.begin(), leaving_.end(), n) == leaving_.end() && has_come(n))
+        there.push_back(n);
+    }
+    const bool comes = coming_ + job_.size() < capacity && (there.empty() || random_.below(2) == 0);
+    if (comes) {
+      ++changing_;
+      ++coming_;
+      job_.come([this](net::node_id) {
+        ++came_;
+        --coming_;
+        --changing_;
+      });
+    } else if (!there.empty()) {
+      const net::node_id n = there[random_.below(there.size())];
+      leaving_.push_back(n);
+      ++changing_;
+      job_.leave(n, [this] {
+        ++left_;
+        --changing_;
+      });
+    }
+    plan_change();
+  }
+  [[nodiscard]] bool has_come(net::node_id n) { return n < founders + came_; }
+
+  prng random_;
+  sim::world world_;
+  sim::job job_;
+  std::vector<long> answers_;
+  std::vector<net::node_id> leaving_;
+  bool quiet_ = false;
+  unsigned began_ = 0, changing_ = 0, coming_ = 0, came_ = 0, left_ = 0;
+};
+
+TEST(simulated_members, come_and_go_while_the_job_computes) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    coming_and_going job(seed, {});
+    job.run();
+    EXPECT_GT(job.work_of_comers(), 0U);
+  }
+}
+
+TEST(simulated_members, come_and_go_over_a_bad_network) {
+  const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.05, .duplication = 0.05};
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const auto how :
+         {cluster::balancing::random, cluster::balancing::sender, cluster::balancing::informed})
+      coming_and_going(seed, bad, how).run();
+  }
+}
+
+}  // namespace
+}  // namespace strata::test
