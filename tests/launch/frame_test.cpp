@@ -13,6 +13,7 @@
 #include "random.hpp"
 #include "strata/error.hpp"
 #include "tools/strata/agent_messages.hpp"
+#include "tools/strata/control_messages.hpp"
 
 namespace {
 
@@ -49,6 +50,7 @@ start_request some_start() {
   what.bind = false;
   what.print_binding = true;
   what.capture_output = true;
+  what.expected = 4;
   return what;
 }
 
@@ -141,6 +143,7 @@ TEST(frames, messages_of_agents_come_out_as_they_went_in) {
   EXPECT_FALSE(what.bind);
   EXPECT_TRUE(what.print_binding);
   EXPECT_TRUE(what.capture_output);
+  EXPECT_EQ(what.expected, 4U);
   const auto relay = unpack_relay(only_frame(pack_relay(3, pack_lost({1, "x"}))).payload);
   EXPECT_EQ(relay.node, 3);
   EXPECT_EQ(unpack_lost(relay.inner.payload).why, "x");
@@ -155,6 +158,50 @@ TEST(frames, messages_of_agents_come_out_as_they_went_in) {
   EXPECT_EQ(unpack_note(only_frame(pack_note("n")).payload), "n");
   EXPECT_TRUE(unpack_refused(only_frame(pack_refused({true, "no"})).payload).user);
   EXPECT_EQ(unpack_line_ended(only_frame(pack_line_ended({4, "why"})).payload).why, "why");
+  EXPECT_EQ(unpack_end_node(only_frame(pack_end_node(7)).payload), 7);
+}
+
+TEST(frames, messages_of_the_users_commands_come_out_as_they_went_in) {
+  EXPECT_EQ(only_frame(pack_ask_status()).kind, frame_kind::ask_status);
+  const auto status = unpack_status(only_frame(pack_status({"prog", "0-2,4", 77})).payload);
+  EXPECT_EQ(status.program, "prog");
+  EXPECT_EQ(status.nodes, "0-2,4");
+  EXPECT_EQ(status.launcher, 77U);
+  const auto join = unpack_ask_join(only_frame(pack_ask_join({2, 3, "u@b", "::1"})).payload);
+  EXPECT_EQ(join.nodes, 2U);
+  EXPECT_EQ(join.workers, 3U);
+  EXPECT_EQ(join.host, "u@b");
+  EXPECT_EQ(join.address, "::1");
+  for (const auto& [bytes, kind] : {std::pair{pack_joined(4), frame_kind::joined},
+                                    {pack_ask_leave(4), frame_kind::ask_leave},
+                                    {pack_left(4), frame_kind::left}}) {
+    EXPECT_EQ(only_frame(bytes).kind, kind);
+    EXPECT_EQ(unpack_node(only_frame(bytes).payload), 4);
+  }
+  EXPECT_EQ(unpack_denied(only_frame(pack_denied("no")).payload), "no");
+  // Whatever is to be told, what tells it can be read.
+  const std::string endless(1 << 20, 'x');
+  EXPECT_FALSE(unpack_denied(only_frame(pack_denied(endless)).payload).empty());
+  EXPECT_FALSE(unpack_status(only_frame(pack_status({endless, endless, 1})).payload).nodes.empty());
+}
+
+TEST(frames, requests_that_nobody_would_make_are_refused) {
+  for (const join_request& what : {join_request{.nodes = 0},
+                                   {.nodes = 5000},
+                                   {.workers = 5000},
+                                   {.host = "-oProxyCommand=x"},
+                                   {.host = "a b"},
+                                   {.host = std::string(2000, 'a')}}) {
+    EXPECT_THROW(unpack_ask_join(only_frame(pack_ask_join(what)).payload), strata::error);
+  }
+}
+
+TEST(frames, a_reader_may_be_content_with_short_ones) {
+  frame_reader reader(4);
+  reader.add(pack_frame(frame_kind::note, "abcd"));
+  EXPECT_TRUE(reader.next());
+  reader.add(pack_frame(frame_kind::note, "abcde").substr(0, 8));
+  EXPECT_THROW(reader.next(), strata::error);
 }
 
 TEST(frames, arrive_in_any_pieces) {
@@ -199,18 +246,18 @@ TEST(frames, garbage_and_hostile_lengths_are_refused_before_they_cost_memory) {
 }
 
 const std::vector<std::function<void(std::string_view)>>& every_unpack() {
-  static const std::vector<std::function<void(std::string_view)>> all{[](std::string_view p) { unpack_welcome(p); },
-                                                                      [](std::string_view p) { unpack_reachable(p); },
-                                                                      [](std::string_view p) { unpack_directory(p); },
-                                                                      [](std::string_view p) { unpack_lost(p); },
-                                                                      [](std::string_view p) { unpack_start(p); },
-                                                                      [](std::string_view p) { unpack_relay(p); },
-                                                                      [](std::string_view p) { unpack_ended(p); },
-                                                                      [](std::string_view p) { unpack_line_ended(p); },
-                                                                      [](std::string_view p) { unpack_output(p); },
-                                                                      [](std::string_view p) { unpack_signal(p); },
-                                                                      [](std::string_view p) { unpack_note(p); },
-                                                                      [](std::string_view p) { unpack_refused(p); }};
+  using payload = std::string_view;
+  static const std::vector<std::function<void(payload)>> all{
+      [](payload p) { unpack_welcome(p); },   [](payload p) { unpack_reachable(p); },
+      [](payload p) { unpack_directory(p); }, [](payload p) { unpack_lost(p); },
+      [](payload p) { unpack_start(p); },     [](payload p) { unpack_relay(p); },
+      [](payload p) { unpack_ended(p); },     [](payload p) { unpack_line_ended(p); },
+      [](payload p) { unpack_output(p); },    [](payload p) { unpack_signal(p); },
+      [](payload p) { unpack_note(p); },      [](payload p) { unpack_refused(p); },
+      [](payload p) { unpack_admit(p); },     [](payload p) { unpack_word(p); },
+      [](payload p) { unpack_end_node(p); },  [](payload p) { unpack_status(p); },
+      [](payload p) { unpack_ask_join(p); },  [](payload p) { unpack_node(p); },
+      [](payload p) { unpack_denied(p); }};
   return all;
 }
 
@@ -232,13 +279,27 @@ TEST(frames, a_payload_cut_anywhere_or_too_long_is_refused) {
   try_all(whole(pack_lost({1, "why"})), every_unpack()[3]);
   try_all(whole(pack_start(some_start())), every_unpack()[4]);
   try_all(whole(pack_ended({1, {}})), every_unpack()[6]);
+  try_all(whole(pack_admit({8, 3, {"h", 1}})), every_unpack()[12]);
+  try_all(whole(pack_word(word_to_launcher::entered, 7)), every_unpack()[13]);
+  try_all(whole(pack_end_node(7)), every_unpack()[14]);
+  try_all(whole(pack_status({"prog", "0-1", 7})), every_unpack()[15]);
+  try_all(whole(pack_ask_join({1, 2, "host", "::1"})), every_unpack()[16]);
+  try_all(whole(pack_ask_leave(7)), every_unpack()[17]);
+  try_all(whole(pack_denied("why")), every_unpack()[18]);
 }
 
 TEST(frames, whatever_arrives_is_a_message_or_an_error) {
   std::mt19937_64 random = launch_test::seeded_random();
-  const std::vector<std::string> valid{pack_welcome(some_job()),   pack_reachable({"id", {"h", 1}}),
-                                       pack_directory({{"h", 1}}), pack_lost({1, "why"}),
-                                       pack_start(some_start()),   pack_relay(1, pack_finished())};
+  const std::vector<std::string> valid{pack_welcome(some_job()),
+                                       pack_reachable({"id", {"h", 1}}),
+                                       pack_directory({{"h", 1}}),
+                                       pack_lost({1, "why"}),
+                                       pack_start(some_start()),
+                                       pack_relay(1, pack_finished()),
+                                       pack_admit({8, 3, {"h", 1}}),
+                                       pack_status({"prog", "0-1", 7}),
+                                       pack_ask_join({1, 2, "host", "::1"}),
+                                       pack_denied("why")};
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = round % 4 == 0 ? launch_test::random_bytes(random, random() % 64)
                                        : valid[random() % valid.size()];

@@ -261,6 +261,11 @@ INSTANTIATE_TEST_SUITE_P(
         words{"run", "/etc/passwd"}, words{"run", "/tmp"},
         words{"run", "--transport", "pigeon", "true"}, words{"run", "--bind", "socket", "true"},
         words{"run", "-x", "=1", "true"}, words{"run", "-x", "NO_SUCH_VARIABLE_HERE", "true"},
+        words{"run", "--elastic", "--transport", "udp", "true"},
+        words{"run", "--elastic=2", "-n", "3", "true"}, words{"run", "--elastic=many", "true"},
+        words{"run", "--elastic=4097", "true"}, words{"join"}, words{"join", "12345678", "-n", "0"},
+        words{"join", "12345678", "--host", "no-such-host.invalid"}, words{"leave", "12345678"},
+        words{"leave", "12345678", "one"}, words{"leave", "thisone!", "1"}, words{"jobs", "more"},
         words{"run", "--start-limit", "0", "true"}, words{"run", "--start-limit", "soon", "true"},
         words{"run", "--hostfile", "/no/such/file", "true"}, words{"run", "--host", "a,,b", "true"},
         words{"run", "-n", "2", "--host", "no-such-host.invalid", "true"},
@@ -315,7 +320,7 @@ TEST(help, lists_every_flag) {
   EXPECT_EQ(r.status, 0);
   for (const char* const flag :
        {"-n", "--workers", "--hostfile", "--host", "--transport", "--bind", "--bind-address", "-x",
-        "--prefix", "--print-binding", "--start-limit"}) {
+        "--prefix", "--print-binding", "--start-limit", "--elastic"}) {
     EXPECT_NE(r.out.find(flag), std::string::npos) << flag;
   }
 }

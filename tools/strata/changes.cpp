@@ -98,7 +98,7 @@ void changes::begin_join(std::int64_t now_ns) {
     nodes_.at(node).on_host = std::move(place.on_host);
   } catch (const error& problem) {
     nodes_.at(node).running = false;
-    refuse(problem.what(), now_ns);
+    refuse_because(problem.what(), now_ns);
   }
 }
 
@@ -109,7 +109,7 @@ void changes::on_reachable(node_id node, reachable_message message, std::int64_t
   n.build_id = std::move(message.build_id);
   n.where = std::move(message.where);
   const std::string other = nodes_.other_build(node, 0, what_.program);
-  if (!other.empty()) return refuse(other, now_ns);
+  if (!other.empty()) return refuse_because(other, now_ns);
   coming_->at = newcomer::stage::admitting;
   coming_->told = nodes_.members();
   coming_->awaited = {coming_->told.begin(), coming_->told.end()};
@@ -156,19 +156,27 @@ void changes::on_entered(node_id node, std::int64_t now_ns) {
   begin_next(now_ns);
 }
 
-void changes::refuse(const std::string& why, std::int64_t now_ns) {
-  if (!coming_) return;
+void changes::refuse(const std::string& what_it_did, std::int64_t now_ns) {
+  if (coming_) give_up(nodes_.name(coming_->node) + " " + what_it_did, what_it_did, now_ns);
+}
+
+void changes::refuse_because(const std::string& sentence, std::int64_t now_ns) {
+  if (coming_) give_up(sentence, "does not come: " + sentence, now_ns);
+}
+
+void changes::give_up(const std::string& for_asker, const std::string& for_members,
+                      std::int64_t now_ns) {
   const newcomer one = *std::exchange(coming_, std::nullopt);
   node_state& n = nodes_.at(one.node);
   n.is = part::refused;
-  const std::string lost = pack_lost({one.node, why});
+  const std::string lost = pack_lost({one.node, for_members});
   for (const node_id member : one.told) {
     if (nodes_.at(member).running && !nodes_.at(member).finished) hands_.send(member, lost);
   }
   if (n.running) hands_.end(one.node);
   // The others that were asked for with it would hardly fare better.
   joins_.pop_front();
-  hands_.denied(one.who, why);
+  hands_.denied(one.who, for_asker);
   begin_next(now_ns);
 }
 
@@ -206,7 +214,7 @@ bool changes::on_finished(node_id node, std::int64_t now_ns) {
   if (coming_->at == newcomer::stage::entering) {
     coming_->deadline_ns = std::min(coming_->deadline_ns, now_ns + last_entry_ns);
   } else {
-    refuse(closed_, now_ns);
+    refuse_because(closed_, now_ns);
   }
   return false;
 }
@@ -243,24 +251,26 @@ void changes::stop(const std::string& why) {
   if (coming_) {
     // The members have worse to think of.
     coming_->told.clear();
-    refuse(why, 0);
+    refuse_because(why, 0);
   }
   for (const leave& one : leaves_) hands_.denied(one.who, why);
   leaves_.clear();
 }
 
-std::string changes::lateness() const {
-  if (!closed_.empty()) return closed_;
-  const std::string late = nodes_.name(coming_->node) + " did not join within " +
-                           to_seconds(what_.limit_ns) +
-                           " (strata run --start-limit sets the limit)";
-  if (coming_->awaited.empty()) return late;
-  return late + ": " + nodes_.names({coming_->awaited.begin(), coming_->awaited.end()}) +
-         " did not let it in";
+void changes::on_late(std::int64_t now_ns) {
+  // Then it had less time.
+  if (!closed_.empty()) return refuse_because(closed_, now_ns);
+  std::string why = "did not join within " + to_seconds(what_.limit_ns) +
+                    " (strata run --start-limit sets the limit)";
+  if (!coming_->awaited.empty()) {
+    why += ": " + nodes_.names({coming_->awaited.begin(), coming_->awaited.end()}) +
+           " did not let it in";
+  }
+  refuse(why, now_ns);
 }
 
 void changes::on_time(std::int64_t now_ns) {
-  if (coming_ && now_ns >= coming_->deadline_ns) refuse(lateness(), now_ns);
+  if (coming_ && now_ns >= coming_->deadline_ns) on_late(now_ns);
 }
 
 void changes::postpone(std::int64_t ns) {

@@ -38,8 +38,9 @@ class changes {
   // Of the node that comes. These throw error for what comes out of turn.
   void on_reachable(node_id node, reachable_message message, std::int64_t now_ns);
   void on_word(node_id node, frame_kind word, node_id about, std::int64_t now_ns);
-  // The node that comes will not.
-  void refuse(const std::string& why, std::int64_t now_ns);
+  // The node that comes will not: it "was killed", or because of what a full sentence says.
+  void refuse(const std::string& what_it_did, std::int64_t now_ns);
+  void refuse_because(const std::string& sentence, std::int64_t now_ns);
 
   // A member has finished. True: it has left as agreed; else the job ends, and these changes with
   // it, but for a node that has been let in already and may not have heard of the end.
@@ -79,13 +80,15 @@ class changes {
   [[nodiscard]] bool busy();
   void begin_next(std::int64_t now_ns);
   void begin_join(std::int64_t now_ns);
+  // What the members hear follows the node's name.
+  void give_up(const std::string& for_asker, const std::string& for_members, std::int64_t now_ns);
   void on_admitted(node_id node, node_id about);
   void on_entered(node_id node, std::int64_t now_ns);
   void on_drained(node_id node, std::int64_t now_ns);
   void on_stays(node_id node, std::int64_t now_ns);
   // Nothing new begins. What has been granted goes on.
   void close(const std::string& why);
-  [[nodiscard]] std::string lateness() const;
+  void on_late(std::int64_t now_ns);
 
   description what_;
   roster& nodes_;

@@ -219,18 +219,37 @@ class launcher final : public node_listener, public job_hands {
   // The number of the host that a late node of this request gets. Here nodes share memory with
   // those that are here; elsewhere the nodes of one request share memory with each other only.
   std::uint16_t host_for(late_wish& wish) {
-    const bool local = wish.what.host.empty();
-    const auto fits = [&](const one_host& h) { return local && h.where.local; };
-    if (wish.host && (local || hosts_[*wish.host].nodes->any_running())) return *wish.host;
-    auto found = std::find_if(hosts_.begin(), hosts_.end(), fits);
+    if (wish.host && hosts_[*wish.host].nodes->any_running()) return *wish.host;
+    auto found = local_host(wish.what);
     if (found == hosts_.end()) {
-      std::vector<placed_host> present;
-      for (const one_host& h : hosts_) present.push_back(h.where);
-      add(place_late(wish.what, what_.transport, present));
+      add(new_host(wish.what));
       found = hosts_.end() - 1;
     }
     wish.host = static_cast<std::uint16_t>(found - hosts_.begin());
     return *wish.host;
+  }
+  // Here, if that is wished and there is one already.
+  std::vector<one_host>::iterator local_host(const join_request& what) {
+    if (!what.host.empty()) return hosts_.end();
+    return std::find_if(hosts_.begin(), hosts_.end(),
+                        [](const one_host& h) { return h.where.local; });
+  }
+  [[nodiscard]] placed_host new_host(const join_request& what) const {
+    std::vector<placed_host> present;
+    for (const one_host& h : hosts_) present.push_back(h.where);
+    return place_late(what, what_.transport, present);
+  }
+
+  void on_ask_join(ticket who, const join_request& what) {
+    try {
+      // Before it costs the job a number.
+      if (local_host(what) == hosts_.end()) (void)new_host(what);
+      if (!what.host.empty()) (void)remote_command();
+    } catch (const user_error& problem) {
+      return control_->denied(who, problem.what());
+    }
+    wishes_.emplace(who, late_wish{what});
+    session_.ask_join(who, what.nodes, os::now_ns());
   }
 
   void open_control() {
@@ -243,10 +262,7 @@ class launcher final : public node_listener, public job_hands {
         loop_, std::move(folder), job_name(job_.job),
         control_socket::listener{
             [this] { return status(); },
-            [this](ticket who, const join_request& what) {
-              wishes_.emplace(who, late_wish{what});
-              session_.ask_join(who, what.nodes, os::now_ns());
-            },
+            [this](ticket who, const join_request& what) { on_ask_join(who, what); },
             [this](ticket who, node_id node) { session_.ask_leave(who, node); }});
   }
 

@@ -121,7 +121,7 @@ void session::on_reachable(node_id node, const frame& f, std::int64_t now_ns) {
 void session::on_finished(node_id node, std::int64_t now_ns) {
   node_state& n = nodes_.at(node);
   if (n.is == part::coming) {
-    return changes_.refuse(nodes_.name(node) + " ended before it had joined", now_ns);
+    return changes_.refuse("ended before it had joined", now_ns);
   }
   n.finished = true;
   if (elastic() && phase_ == phase::running) changes_.on_finished(node, now_ns);
@@ -145,7 +145,7 @@ void session::on_line_ended(node_id node, const std::string& why, std::int64_t n
   node_state& n = nodes_.at(node);
   if (!n.running || n.is == part::refused || n.is == part::left) return;
   if (!why.empty() && n.is == part::coming) {
-    return changes_.refuse(nodes_.name(node) + ": " + why, now_ns);
+    return changes_.refuse_because(nodes_.name(node) + ": " + why, now_ns);
   }
   if (!why.empty()) return stop(nodes_.name(node) + ": " + why + job_is_stopped, 1, now_ns);
   // How the process ends says more; often it just has.
@@ -163,8 +163,7 @@ void session::on_ended(node_id node, node_end how, std::int64_t now_ns) {
     case part::refused:
       return;
     case part::coming:
-      return changes_.refuse(nodes_.name(node) + " " + to_text(how) + " before it had joined",
-                             now_ns);
+      return changes_.refuse(to_text(how) + " before it had joined", now_ns);
     case part::left:
       if (phase_ == phase::running) on_late_end(node, now_ns);
       return changes_.on_left_ended(node);
@@ -246,7 +245,7 @@ void session::on_host_lost(const std::vector<node_id>& nodes, const std::string&
     node_state& n = nodes_.at(node);
     if (!n.running) continue;
     n.running = false;
-    if (n.is == part::coming) changes_.refuse(why, now_ns);
+    if (n.is == part::coming) changes_.refuse_because(why, now_ns);
     // With the other nodes it is done, as far as anybody will ever know.
     if (n.is == part::left) changes_.on_left_ended(node);
     if (n.is != part::member) continue;
@@ -303,8 +302,7 @@ void session::look_for_ended_lines(std::int64_t now_ns) {
     if (n.line_limit_ns > now_ns) {
       line_ns_ = std::min(line_ns_, n.line_limit_ns);
     } else if (n.is == part::coming) {
-      changes_.refuse(nodes_.name(node) + " closed its line to the launcher before it had joined",
-                      now_ns);
+      changes_.refuse("closed its line to the launcher before it had joined", now_ns);
     } else {
       silent.push_back(node);
     }
