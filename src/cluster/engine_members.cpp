@@ -121,10 +121,10 @@ void engine::try_to_leave() {
 }
 
 bool engine::nothing_holds() {
-  return !is_over() && workers_.is_idle() && !workers_.keeps_frames() &&
-         !workers_.somebody_waits() && outsider_.frames.live() == 0 &&
-         !protocols_->shelf.holds_something() && !protocols_->balance.is_asking() &&
-         !protocols_->data.awaits_something() && !visitor_.holds_something();
+  return !is_over() && workers_.is_idle() && workers_.held() + outsider_.frames.live() == 0 &&
+         !workers_.somebody_waits() && !protocols_->shelf.holds_something() &&
+         !protocols_->balance.is_asking() && !protocols_->data.awaits_something() &&
+         !visitor_.holds_something();
 }
 
 void engine::last_words() { visitor_.hand_over(); }

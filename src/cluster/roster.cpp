@@ -10,12 +10,12 @@ roster::roster(mailer& mail, membership& members, const work_counts& counts, qui
     : mail_(mail), members_(members), counts_(counts), quiet_(quiet), hands_(h) {}
 
 void roster::tell_others(kind k, std::span<const std::byte> payload) {
-  awaited_ = 0;
+  awaited_.clear();
   for (const node_id n : members_.all()) {
     // Node 0 has been told of a comer before.
     if (n == mail_.self() || (k == kind::arrive && n == 0)) continue;
     mail_.post(n, k, payload);
-    ++awaited_;
+    awaited_.push_back(n);
   }
 }
 
@@ -29,7 +29,7 @@ void roster::change(node_id n, standing s) {
 
 void roster::come() {
   step_ = step::counted;
-  awaited_ = 1;
+  awaited_ = {0};
   mail_.post(0, kind::arrive, {});
 }
 
@@ -46,14 +46,24 @@ void roster::part() {
 }
 
 void roster::on_answer(node_id from, step expected) {
-  if (step_ != expected || awaited_ == 0)
-    throw malformed("an answer of node " + std::to_string(from) + " that nobody awaits");
-  if (--awaited_ != 0) return;
+  if (step_ != expected || std::erase(awaited_, from) == 0)
+    throw malformed("an answer that nobody awaits");
+  if (awaited_.empty()) next_step();
+}
+
+bool roster::on_lost(node_id node) {
+  if (step_ != step::left) return false;
+  // Others close the connection as soon as they have said their last.
+  if (std::erase(awaited_, node) != 0 && awaited_.empty()) next_step();
+  return true;
+}
+
+void roster::next_step() {
   switch (step_) {
     case step::counted:
       step_ = step::told;
       tell_others(kind::arrive);
-      if (awaited_ != 0) return;
+      if (!awaited_.empty()) return;
       [[fallthrough]];
     case step::told:
       step_ = step::none;

@@ -20,6 +20,7 @@
 // All of it is called with the inbox.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "cluster/codec.hpp"
 #include "cluster/membership.hpp"
@@ -56,6 +57,9 @@ class roster {
   void come();
   void begin_to_leave();
   void part();
+  // Nothing that this node has said is lost with `node`: it has left, and is told no more. False:
+  // it has not.
+  bool on_lost(node_id node);
   [[nodiscard]] bool is_leaving() const noexcept {
     return members_.of(mail_.self()) == standing::leaving;
   }
@@ -67,6 +71,8 @@ class roster {
   // To all others; whoever answers is awaited.
   void tell_others(kind k, std::span<const std::byte> payload = {});
   void on_answer(node_id from, step expected);
+  // All have answered.
+  void next_step();
   void change(node_id n, standing s);
 
   mailer& mail_;
@@ -75,7 +81,7 @@ class roster {
   quiescence& quiet_;
   hands& hands_;
   step step_ = step::none;
-  unsigned awaited_ = 0;
+  std::vector<node_id> awaited_;  // whose answer is to come
 };
 
 }  // namespace strata::cluster

@@ -24,12 +24,12 @@ void scheduler::set_nodes(std::uint16_t nodes) noexcept {
   for (auto& p : places_) p->nodes.store(nodes, std::memory_order_relaxed);
 }
 
-bool scheduler::keeps_frames() {
+std::int64_t scheduler::held() {
   std::int64_t held = 0;
   for (const auto& p : places_) held += p->frames.live() - (p->has_spare() ? 1 : 0);
   for (const stack_pool* const pool : all_stacks())
     held += static_cast<std::int64_t>(pool->capacity() - pool->left());
-  return held != 0;
+  return held;
 }
 
 void scheduler::leave() {

@@ -73,8 +73,9 @@ class scheduler {
   void join(neighbourhood& n, remote_nodes& others, std::uint16_t node, std::uint16_t nodes);
   // Nodes have come: so many numbers have been given out.
   void set_nodes(std::uint16_t nodes) noexcept;
-  // Frames or suspended stacks. Of use while nothing moves here.
-  [[nodiscard]] bool keeps_frames();
+  // Frames and suspended stacks, less those frames that others took and we gave back. Of use while
+  // nothing moves here.
+  [[nodiscard]] std::int64_t held();
   // While nothing moves. Nobody is in the neighbourhood afterwards.
   void leave();
   // A task that can travel, taken from whichever worker has shared or can be made to share one.

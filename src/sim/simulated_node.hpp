@@ -24,8 +24,9 @@ namespace strata::sim {
 using cost_model = std::function<std::int64_t(const detail::task&)>;
 
 struct job_model {
-  node_id nodes = 2;     // numbers that a node can have
-  node_id founders = 0;  // those that are there from the beginning; 0: all, and nobody comes or goes
+  node_id nodes = 2;  // numbers that a node can have
+  node_id founders =
+      0;  // those that are there from the beginning; 0: all, and nobody comes or goes
   cluster::balancing how = cluster::balancing::random;
   cost_model cost = [](const detail::task&) { return std::int64_t{20}; };
   // What handling a message costs the worker's core: sending and receiving.
@@ -149,8 +150,8 @@ class job {
 
   [[nodiscard]] simulated_node& node(node_id n) { return *nodes_[n]; }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
-  // What `strata join` and `strata leave` do: the next number comes; n leaves. One change happens at
-  // a time. done: it has.
+  // What `strata join` and `strata leave` do: the next number comes; n leaves. One change happens
+  // at a time. done: it has.
   void come(std::function<void(node_id)> done);
   void leave(node_id n, std::function<void()> done);
   // What a fiber of any node threw.

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job whose nodes come and go; its last argument says what it does. Node 0 prints what the test
+// waits for before it makes a node come or leave, and "ok" when all was as it should be.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strata/fiber.hpp"
+#include "strata/fork_join.hpp"
+#include "strata/membership.hpp"
+#include "strata/message.hpp"
+#include "strata/remote_thread.hpp"
+#include "strata/resource.hpp"
+#include "strata/runtime.hpp"
+#include "tests/common/fib_tokens.hpp"
+
+namespace {
+
+using namespace strata;
+
+void require(bool condition, const std::string& what) {
+  if (!condition) throw std::logic_error(what);
+}
+
+void say(const char* what) {
+  std::puts(what);
+  std::fflush(stdout);
+}
+
+void pause() { this_thread::sleep_for(std::chrono::milliseconds(2)); }
+
+bool is_there(node_id_t n) {
+  const std::vector<node_id_t> all = members();
+  return std::find(all.begin(), all.end(), n) != all.end();
+}
+void wait_for(node_id_t n) {
+  while (!is_there(n)) pause();
+}
+
+// ---- computations go on while nodes come and go ----
+
+std::atomic<long> ran_here{0};
+
+struct counted_fib : threaded {
+  int n;
+  global_ptr<long> result;
+  slot_ptr done;
+  long r1, r2;
+  void start() {
+    ++ran_here;
+    if (n < 2) {
+      put_sync(n, result, done);
+      terminate();
+      return;
+    }
+    token<counted_fib>(n - 1, to_global(&r1), to_sptr(READY));
+    token<counted_fib>(n - 2, to_global(&r2), to_sptr(READY));
+  }
+  void ready() {
+    put_sync(r1 + r2, result, done);
+    terminate();
+  }
+  fiber<&counted_fib::ready> READY{this, 2};
+};
+
+long serial_fib(int n) { return n < 2 ? n : serial_fib(n - 1) + serial_fib(n - 2); }
+long forked_fib(int n) {
+  if (n < 16) return serial_fib(n);
+  const auto [a, b] =
+      fork2join([n] { return forked_fib(n - 1); }, [n] { return forked_fib(n - 2); });
+  return a + b;
+}
+
+struct ask : threaded {
+  long* where;
+  long value = 0;
+  void start() { token<counted_fib>(21, to_global(&value), to_sptr(DONE)); }
+  void done() {
+    *where = value;
+    terminate();
+  }
+  fiber<&ask::done> DONE{this, 1};
+};
+
+long tasks_of_this_node() { return ran_here.load(); }
+
+// Who is about to leave still answers.
+bool has_left(node_id_t n) {
+  if (is_there(n)) return false;
+  try {
+    call<tasks_of_this_node>(on_node{n});
+    return false;
+  } catch (const node_lost_error& e) {
+    require(std::string(e.what()) == "node " + std::to_string(n) + " has left the job", e.what());
+    return true;
+  }
+}
+
+// Nodes 2 and 3 come, 1 and 2 leave; the work of every round is right.
+void rounds(runtime& rt) {
+  long of_comers = 0;
+  for (int round = 0;; ++round) {
+    long answer = 0;
+    rt.run([&] { invoke<ask>(node_id(), &answer); });
+    rt.wait_idle();
+    require(answer == 10946, "a round of tokens");
+    const bool over = rt.run([&] {
+      require(forked_fib(24) == 46368, "a round of forks");
+      for (const node_id_t n : members()) {
+        if (n < 2) continue;
+        try {
+          of_comers += call<tasks_of_this_node>(on_node{n});
+        } catch (const node_lost_error&) {  // it has just left
+        }
+      }
+      return num_nodes() == 4 && is_there(3) && has_left(1) && has_left(2);
+    });
+    if (round == 0) say("computes");
+    if (over && of_comers > 0) return;
+  }
+}
+
+// ---- names whose homes leave ----
+
+std::string name_of(int i) { return "name " + std::to_string(i); }
+constexpr int names_in_all = 100;
+
+void find_all() {
+  for (int i = 0; i < names_in_all; ++i)
+    require(find_name<int>(name_of(i)).value_or(-1) == i, "a name is found: " + name_of(i));
+}
+int await_late() { return await_name<int>("late"); }
+
+void names(runtime& rt) {
+  rt.run([] {
+    for (int i = 0; i < names_in_all; ++i) publish(name_of(i), i);
+    // Somebody waits for a name, wherever that is at home.
+    long heard = 0;
+    thread waits([&] { heard = call<await_late>(on_node{0}); });
+    say("published");
+    while (is_there(1)) find_all();
+    find_all();
+    wait_for(2);
+    on_every_node([] { find_all(); });
+    publish("late", 7);
+    waits.join();
+    require(heard == 7, "a name that is awaited while its home leaves");
+    for (int i = 0; i < names_in_all; ++i) require(withdraw(name_of(i)), "a name is withdrawn");
+    on_every_node([] { require(!find_name<int>(name_of(3)), "nobody remembers it"); });
+  });
+}
+
+// ---- what holds a node, and what becomes of who talks to one that leaves ----
+
+std::atomic<bool> may_end{false};
+void wait_here() {
+  while (!may_end) pause();
+}
+void let_end() { may_end = true; }
+
+void holds(runtime& rt) {
+  rt.run([] {
+    remote_thread guest(on_node{1}, [] { wait_here(); });
+    say("holds");
+    while (is_member(1)) pause();  // it is about to leave
+    require(is_there(0) && !is_there(1), "who is about to leave is no member");
+    // It does what it has to, though, as long as it is there.
+    call<let_end>(on_node{1});
+    guest.join();
+    while (!has_left(1)) pause();
+    say("gone");
+  });
+}
+
+endpoint_id greet(endpoint_id home) {
+  endpoint mine;
+  mine.send_value(home, 1, node_id());
+  return mine.id();
+}
+
+void greetings(runtime& rt) {
+  rt.run([] {
+    endpoint mine;
+    say("listens");
+    wait_for(1);
+    const endpoint_id theirs = call<greet>(on_node{1}, mine.id());
+    require(mine.receive_value<node_id_t>(theirs, 1) == 1, "who greets");
+    say("heard");
+    while (!has_left(1)) pause();
+    while (true) {
+      try {
+        mine.send_value(theirs, 2, 5);
+      } catch (const endpoint_closed_error&) {
+        break;
+      }
+    }
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  static const std::map<std::string_view, void (*)(runtime&)> actions{
+      {"greetings", greetings}, {"holds", holds}, {"names", names}, {"rounds", rounds}};
+  try {
+    const options settings = options::parse(argc, argv);
+    runtime rt(settings);
+    actions.at(argv[argc - 1])(rt);
+    say("ok");
+    return 0;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}
