@@ -287,7 +287,7 @@ TEST_F(elastic_course, who_has_left_is_not_waited_for) {
   EXPECT_TRUE(job->over());
   EXPECT_EQ(job->status(), 0);
   EXPECT_TRUE(said.empty());
-  EXPECT_EQ(answers, lines{"70: the job has ended"});
+  EXPECT_EQ(answers, lines{"70: left 1"});
 }
 
 TEST_F(elastic_course, leaving_is_refused) {

@@ -253,7 +253,10 @@ void changes::stop(const std::string& why) {
     coming_->told.clear();
     refuse_because(why, 0);
   }
-  for (const leave& one : leaves_) hands_.denied(one.who, why);
+  for (const leave& one : leaves_) {
+    // Its process may be about to end; it has no part in the job any more.
+    one.at == leave::stage::finished ? hands_.left(one.who, one.node) : hands_.denied(one.who, why);
+  }
   leaves_.clear();
 }
 
