@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <map>
 #include <stdexcept>
@@ -184,15 +185,17 @@ endpoint_id greet(endpoint_id home) {
   return mine.id();
 }
 
+// Of the first node that comes, whatever its number is.
 void greetings(runtime& rt) {
   rt.run([] {
     endpoint mine;
     say("listens");
-    wait_for(1);
-    const endpoint_id theirs = call<greet>(on_node{1}, mine.id());
-    require(mine.receive_value<node_id_t>(theirs, 1) == 1, "who greets");
+    while (members().size() == 1) pause();
+    const node_id_t other = members().back();
+    const endpoint_id theirs = call<greet>(on_node{other}, mine.id());
+    require(mine.receive_value<node_id_t>(theirs, 1) == other, "who greets");
     say("heard");
-    while (!has_left(1)) pause();
+    while (!has_left(other)) pause();
     while (true) {
       try {
         mine.send_value(theirs, 2, 5);
@@ -203,11 +206,30 @@ void greetings(runtime& rt) {
   });
 }
 
+void die() { std::raise(SIGKILL); }
+
+void loss(runtime& rt) {
+  try {
+    rt.run([] {
+      say("listens");
+      wait_for(1);
+      call<die>(on_node{1});
+    });
+    require(false, "a loss");
+  } catch (const node_lost_error& e) {
+    require(e.node() == 1, "which node");
+    say("told");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  static const std::map<std::string_view, void (*)(runtime&)> actions{
-      {"greetings", greetings}, {"holds", holds}, {"names", names}, {"rounds", rounds}};
+  static const std::map<std::string_view, void (*)(runtime&)> actions{{"greetings", greetings},
+                                                                      {"holds", holds},
+                                                                      {"loss", loss},
+                                                                      {"names", names},
+                                                                      {"rounds", rounds}};
   try {
     const options settings = options::parse(argc, argv);
     runtime rt(settings);
