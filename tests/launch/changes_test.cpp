@@ -412,6 +412,25 @@ TEST_F(elastic_course, the_job_ends_before_a_node_is_let_in) {
   EXPECT_TRUE(said.empty());
 }
 
+TEST_F(elastic_course, the_job_ends_while_a_node_hands_over_its_work) {
+  open(3);
+  job->ask_leave(somebody, 1);
+  job->ask_leave(another, 2);
+  drained(2);
+  stays(2);
+  finish(0);
+  EXPECT_EQ(answers, (lines{"70: the job is ending", "71: the job is ending"}));
+  // Words on their way, and the end of the job in place of the answer.
+  drained(1);
+  drained(2);
+  stays(2);
+  EXPECT_EQ(got(1), kinds{frame_kind::leave});
+  for (node_id n = 0; n < 3; ++n) leave(n);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 0);
+  EXPECT_TRUE(said.empty());
+}
+
 TEST_F(elastic_course, the_job_ends_just_when_a_node_is_let_in) {
   for (const bool enters : {false, true}) {
     answers.clear();

@@ -182,6 +182,8 @@ void changes::give_up(const std::string& for_asker, const std::string& for_membe
 
 void changes::on_drained(node_id node, std::int64_t now_ns) {
   leave* const one = leaving(node);
+  // It did not know yet that the job ends, and it with the others.
+  if (one == nullptr && !closed_.empty()) return;
   if (one == nullptr || one->at != leave::stage::asked) refuse_turn();
   one->at = leave::stage::drained;
   // Behind those that were drained before.
@@ -192,6 +194,7 @@ void changes::on_drained(node_id node, std::int64_t now_ns) {
 
 void changes::on_stays(node_id node, std::int64_t now_ns) {
   leave* const one = leaving(node);
+  if (one == nullptr && !closed_.empty()) return;
   // It may also think better of it before it is told to go.
   if (one == nullptr || (one->at != leave::stage::drained && one->at != leave::stage::granted)) {
     refuse_turn();

@@ -21,13 +21,13 @@ struct node_end {
 };
 
 struct start_request {
-  std::string program;                 // a path
-  std::vector<std::string> arguments;  // beginning with the program's name
-  std::vector<std::string> variables;  // NAME=VALUE
-  std::string directory;
-  job_description job;  // without node, cpus and shared_memory, which differ from node to node
-  std::vector<node_id> nodes;  // to start here
-  unsigned workers = 0;        // for each; 0: what its share of the cores allows
+  std::string program{};                 // a path
+  std::vector<std::string> arguments{};  // beginning with the program's name
+  std::vector<std::string> variables{};  // NAME=VALUE
+  std::string directory{};
+  job_description job{};  // without node, cpus and shared_memory, which differ from node to node
+  std::vector<node_id> nodes{};  // to start here
+  unsigned workers = 0;          // for each; 0: what its share of the cores allows
   bool bind = true;
   bool print_binding = false;
   bool capture_output = false;  // else the nodes write where the launcher would

@@ -128,7 +128,8 @@ os::descriptor job_folder::listen(const std::string& job) const {
   ::unlinkat(folder_.get(), hidden.c_str(), 0);
   if (::bind(socket.get(), generic(where), sizeof where) != 0 ||
       ::listen(socket.get(), connections_waiting) != 0 ||
-      ::renameat(folder_.get(), hidden.c_str(), folder_.get(), job.c_str()) != 0) {
+      ::renameat2(folder_.get(), hidden.c_str(), folder_.get(), job.c_str(), RENAME_NOREPLACE) !=
+          0) {
     const int problem = errno;
     ::unlinkat(folder_.get(), hidden.c_str(), 0);
     throw errno_error("cannot create the socket that lets nodes join the job", problem);

@@ -11,13 +11,13 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "base/errno_error.hpp"
 #include "os/clock.hpp"
 #include "os/topology.hpp"
 #include "tools/strata/control_socket.hpp"
+#include "tools/strata/job_hosts.hpp"
 #include "tools/strata/local_nodes.hpp"
 #include "tools/strata/output.hpp"
 #include "tools/strata/placement.hpp"
@@ -41,37 +41,39 @@ void fill_with_randomness(void* to, std::size_t bytes) {
   }
 }
 
+// What all of its nodes are told.
+job_description new_job(const run_request& what, std::vector<std::uint16_t> host_of) {
+  job_description job;
+  job.nodes = static_cast<node_id>(what.nodes);
+  job.elastic = what.elastic;
+  job.capacity = static_cast<node_id>(what.elastic ? what.capacity : what.nodes);
+  job.host_of = std::move(host_of);
+  job.transport = what.transport;
+  job.start_limit_ns = what.start_limit_ns;
+  fill_with_randomness(&job.job, sizeof job.job);
+  fill_with_randomness(job.key.data(), job.key.size());
+  return job;
+}
+
 class launcher final : public node_listener, public job_hands {
  public:
-  launcher(const run_request& what, inherited_state& inherited, std::vector<std::uint16_t> host_of,
+  launcher(const run_request& what, inherited_state& inherited, const job_description& job,
            const std::vector<placed_host>& hosts)
       : what_(what),
         processes_(inherited),
-        session_(describe(what, host_of, hosts), *this, os::now_ns()),
+        session_(describe(what, job.host_of, hosts), *this, os::now_ns()),
         out_(loop_, STDOUT_FILENO),
         err_(loop_, STDERR_FILENO),
         signals_(std::make_unique<signal_events>(
             loop_,
             std::initializer_list<int>{SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT,
                                        SIGUSR1, SIGUSR2},
-            [this](const signalfd_siginfo& info) { on_signal(info); })) {
-    job_.nodes = static_cast<node_id>(what.nodes);
-    job_.elastic = what.elastic;
-    job_.capacity = static_cast<node_id>(what.elastic ? what.capacity : what.nodes);
-    job_.host_of = host_of_ = std::move(host_of);
-    job_.transport = what.transport;
-    job_.start_limit_ns = what.start_limit_ns;
-    fill_with_randomness(&job_.job, sizeof job_.job);
-    fill_with_randomness(job_.key.data(), job_.key.size());
-    for (const placed_host& p : hosts) add(p);
+            [this](const signalfd_siginfo& info) { on_signal(info); })),
+        name_(job_name(job.job)),
+        hosts_(loop_, processes_, *this, what, job, hosts) {
     // Before anything runs: a folder that cannot be used is the user's to put right.
     if (what.elastic) open_control();
-    // A start that fails here fails before another host has heard of it.
-    for (const bool local : {true, false}) {
-      for (std::size_t h = 0; h < hosts.size(); ++h) {
-        if (hosts[h].local == local) start(h, job_, hosts[h].nodes);
-      }
-    }
+    hosts_.start();
   }
 
   int run() {
@@ -83,7 +85,7 @@ class launcher final : public node_listener, public job_hands {
       pass_on_broken_output();
       const bool full =
           out_.bytes_waiting() > waiting_bytes_max || err_.bytes_waiting() > waiting_bytes_max;
-      for (const auto& h : hosts_) h.nodes->pause_output(full);
+      hosts_.pause_output(full);
     }
     control_.reset();
     for (auto& [key, prefixer] : prefixers_) queue(key.second).add(prefixer.finish());
@@ -115,26 +117,14 @@ class launcher final : public node_listener, public job_hands {
 
   // job_hands
   void send(node_id node, const std::string& frame_bytes) override {
-    hosts_[host_of_[node]].nodes->send(node, frame_bytes);
+    hosts_.send(node, frame_bytes);
   }
-  void signal_all(int number) override {
-    for (const auto& h : hosts_) h.nodes->signal(number);
-  }
+  void signal_all(int number) override { hosts_.signal(number); }
   void say(const std::string& line) override { err_.add("strata run: " + line + "\n"); }
   late_place spawn(node_id node, ticket who, const std::vector<node_id>& gone) override {
-    host_of_.resize(node + 1U);
-    late_wish& wish = wishes_.at(who);
-    const std::uint16_t h = host_of_[node] = host_for(wish);
-    --wish.what.nodes;
-    job_description job = job_;
-    job.nodes = static_cast<node_id>(node + 1);
-    job.late = true;
-    job.left = gone;
-    job.host_of = host_of_;
-    start(h, job, {node}, wish.what.workers, wish.what.nodes);
-    return {h, on_host(hosts_[h].where)};
+    return hosts_.start_late(node, wishes_.at(who), gone);
   }
-  void end(node_id node) override { hosts_[host_of_[node]].nodes->end(node); }
+  void end(node_id node) override { hosts_.end(node); }
   void joined(ticket who, node_id node) override {
     control_->joined(who, node);
     if (wishes_.at(who).what.nodes == 0) wishes_.erase(who);
@@ -146,15 +136,6 @@ class launcher final : public node_listener, public job_hands {
   }
 
  private:
-  struct one_host {
-    std::unique_ptr<host_nodes> nodes;
-    placed_host where;
-  };
-  struct late_wish {
-    join_request what;  // nodes: that have not been started
-    std::optional<std::uint16_t> host{};
-  };
-
   static session::description describe(const run_request& what,
                                        const std::vector<std::uint16_t>& host_of,
                                        const std::vector<placed_host>& hosts) {
@@ -182,69 +163,9 @@ class launcher final : public node_listener, public job_hands {
 
   output_queue& queue(output_stream stream) { return stream == output_stream::out ? out_ : err_; }
 
-  void add(const placed_host& p) {
-    std::unique_ptr<host_nodes> nodes;
-    if (p.local) {
-      nodes = std::make_unique<local_nodes>(loop_, processes_, *this, -1);
-    } else {
-      nodes = std::make_unique<remote_nodes>(loop_, processes_, *this, p.name, remote_command());
-    }
-    hosts_.push_back({std::move(nodes), p});
-  }
-
-  void start(std::size_t h, const job_description& job, const std::vector<node_id>& nodes,
-             unsigned workers = 0, unsigned expected = 0) {
-    const placed_host& p = hosts_[h].where;
-    start_request request;
-    request.program = what_.program;
-    request.arguments = what_.arguments;
-    request.variables = what_.variables;
-    request.directory = p.local ? "" : std::filesystem::current_path().string();
-    request.job = job;
-    request.job.bind_address = p.bind_address;
-    request.nodes = nodes;
-    request.workers = workers != 0 ? workers : what_.workers;
-    request.expected = expected;
-    request.bind = what_.bind;
-    request.print_binding = what_.print_binding;
-    request.capture_output = what_.prefix;
-    hosts_[h].nodes->start(request);
-  }
-
-  // " on NAME" where the hosts of nodes are worth mentioning.
-  [[nodiscard]] std::string on_host(const placed_host& where) const {
-    return where.local && hosts_.size() == 1 ? std::string() : " on " + where.name;
-  }
-
-  // The number of the host that a late node of this request gets. Here nodes share memory with
-  // those that are here; elsewhere the nodes of one request share memory with each other only.
-  std::uint16_t host_for(late_wish& wish) {
-    if (wish.host && hosts_[*wish.host].nodes->any_running()) return *wish.host;
-    auto found = local_host(wish.what);
-    if (found == hosts_.end()) {
-      add(new_host(wish.what));
-      found = hosts_.end() - 1;
-    }
-    wish.host = static_cast<std::uint16_t>(found - hosts_.begin());
-    return *wish.host;
-  }
-  // Here, if that is wished and there is one already.
-  std::vector<one_host>::iterator local_host(const join_request& what) {
-    if (!what.host.empty()) return hosts_.end();
-    return std::find_if(hosts_.begin(), hosts_.end(),
-                        [](const one_host& h) { return h.where.local; });
-  }
-  [[nodiscard]] placed_host new_host(const join_request& what) const {
-    std::vector<placed_host> present;
-    for (const one_host& h : hosts_) present.push_back(h.where);
-    return place_late(what, what_.transport, present);
-  }
-
   void on_ask_join(ticket who, const join_request& what) {
     try {
-      // Before it costs the job a number.
-      if (local_host(what) == hosts_.end()) (void)new_host(what);
-      if (!what.host.empty()) (void)remote_command();
+      hosts_.check(what);  // before it costs the job a number
     } catch (const user_error& problem) {
       return control_->denied(who, problem.what());
     }
@@ -253,13 +174,8 @@ class launcher final : public node_listener, public job_hands {
   }
 
   void open_control() {
-    job_folder folder = job_folder::create();
-    const std::vector<std::string> others = folder.jobs();
-    while (std::find(others.begin(), others.end(), job_name(job_.job)) != others.end()) {
-      fill_with_randomness(&job_.job, sizeof job_.job);
-    }
     control_ = std::make_unique<control_socket>(
-        loop_, std::move(folder), job_name(job_.job),
+        loop_, job_folder::create(), name_,
         control_socket::listener{
             [this] { return status(); },
             [this](ticket who, const join_request& what) { on_ask_join(who, what); },
@@ -278,8 +194,7 @@ class launcher final : public node_listener, public job_hands {
     control_->on_time(os::now_ns());
     if (!announced_ && session_.is_running()) {
       announced_ = true;
-      const std::string job = job_name(job_.job);
-      say("job " + job + " is open: strata join " + job);
+      say("job " + name_ + " is open: strata join " + name_);
     }
   }
 
@@ -294,9 +209,10 @@ class launcher final : public node_listener, public job_hands {
         break;
     }
     // The terminal signals every process of its group: the nodes here have it already.
-    const bool from_terminal = info.ssi_code == SI_KERNEL;
-    for (const auto& h : hosts_) {
-      if (!(h.where.local && from_terminal)) h.nodes->signal(number);
+    if (info.ssi_code == SI_KERNEL) {
+      hosts_.signal_others(number);
+    } else {
+      hosts_.signal(number);
     }
     if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT) {
       session_.on_interrupt(number, os::now_ns());
@@ -328,9 +244,8 @@ class launcher final : public node_listener, public job_hands {
   session session_;
   output_queue out_, err_;
   std::unique_ptr<signal_events> signals_;
-  job_description job_;
-  std::vector<std::uint16_t> host_of_;
-  std::vector<one_host> hosts_;
+  std::string name_;
+  job_hosts hosts_;
   std::map<std::pair<node_id, output_stream>, line_prefixer> prefixers_;
   bool broken_ = false;
   // Of an elastic job:
@@ -349,9 +264,9 @@ int run_job(const run_request& what, inherited_state& inherited) {
                           ? what.capacity * (descriptors_with_output + descriptors_of_agent) +
                                 descriptors_of_control
                           : what.nodes * (what.prefix ? descriptors_with_output : 1));
-  launcher job(what, inherited, std::move(host_of), hosts);
-  const int status = job.run();
-  job.blocking_flush();
+  launcher one(what, inherited, new_job(what, std::move(host_of)), hosts);
+  const int status = one.run();
+  one.blocking_flush();
   return status;
 }
 

@@ -70,8 +70,8 @@ remote_nodes::remote_nodes(event_loop& loop, children& processes, node_listener&
 remote_nodes::~remote_nodes() { loop_.forget(complaints_.get()); }
 
 void remote_nodes::start(const start_request& what) {
-  running_.insert(what.nodes.begin(), what.nodes.end());
   if (!line_) start_agent();
+  running_.insert(what.nodes.begin(), what.nodes.end());
   start_request captured = what;
   captured.capture_output = true;
   line_->send(pack_start(captured));
@@ -124,7 +124,9 @@ void remote_nodes::end(node_id node) {
   line_->send(pack_end_node(node));
 }
 
-void remote_nodes::pause_output(bool paused) { line_->pause(paused); }
+void remote_nodes::pause_output(bool paused) {
+  if (line_) line_->pause(paused);
+}
 
 void remote_nodes::abandon() {
   if (ssh_ >= 0) processes_.signal(ssh_, SIGKILL);
