@@ -32,7 +32,7 @@ std::vector<node_id> others_of_host(const launch::job_description& job) {
 
 membership first_members(const launch::job_description& job) {
   if (!job.elastic) return {job.node, job.nodes, others_of_host(job)};
-  return {job.node, job.capacity, job.nodes, job.left, others_of_host(job)};
+  return {job.node, {job.capacity, job.nodes, job.founders}, job.left, others_of_host(job)};
 }
 
 }  // namespace
@@ -272,7 +272,13 @@ void engine::watch_line() {
       admit(node, host, where);
     };
     news.leave = [&] { with_inbox([this] { begin_to_leave(); }); };
-    news.go = [&] { with_inbox([this] { roster_->part(); }); };
+    news.go = [&] {
+      with_inbox([this] {
+        // A node that has come since it asked may be reached by this one alone.
+        if (is_gateway_) return line_->say(launch::word_to_launcher::refuses, self_);
+        roster_->part();
+      });
+    };
   }
   const bool launcher_is_gone = line_->wait(news);
   if (!launcher_is_gone || stopping_.load(std::memory_order_seq_cst)) return;
@@ -306,6 +312,9 @@ std::vector<node_id> engine::others() const {
   if (!members_.is_elastic()) return farthest_first_;
   std::vector<node_id> all = members_.all();
   std::erase(all, self_);
+  if (door_ != nullptr && door_->who().by_networks())
+    std::stable_sort(all.begin(), all.end(),
+                     [this](node_id a, node_id b) { return ways_.to(a).hops > ways_.to(b).hops; });
   return all;
 }
 

@@ -159,7 +159,7 @@ class engine final : public mailer,
   std::unique_ptr<links> links_;
   std::vector<node_id> farthest_first_;  // all others; what is said to them goes by the nearer ones
   routes ways_;
-  bool is_gateway_ = false;  // messages between others may come by here
+  std::atomic<bool> is_gateway_{false};  // messages between others may come by here
   std::unique_ptr<protocols> protocols_;
   std::unique_ptr<roster> roster_;
   visiting_protocol& visitor_;

@@ -19,18 +19,24 @@ bool engine::is_known(std::uint16_t node) const noexcept {
 
 // ---- others ----
 
-void engine::admit(node_id node, std::uint16_t host, const launch::address&) {
-  const launch::job_description& job = line_->job();
+void engine::admit(node_id node, std::uint16_t host, const launch::address& where) {
   if (node >= nodes_ || members_.of(node) != standing::absent) return;
-  const bool here = host == job.host_of.at(self_) && door_->has_memory();
+  using way = entrance::way;
+  way by = way::others;
   {
     const std::lock_guard handling(inbox_);
-    members_.expect(node, here);
-    if (here) links_->admit(node, door_->admit_neighbour(node));
+    by = door_->expect(node, host, where);
+    if (door_->who().by_networks()) {
+      ways_.add(node, [this](node_id a, node_id b) { return door_->who().cost(a, b); });
+      is_gateway_ = ways_.is_gateway();
+      links_->expect(node, ways_.to(node).next);
+    }
+    members_.expect(node, by == way::memory);
+    if (by == way::memory) links_->admit(node, door_->admit_neighbour(node));
   }
-  visitor_.on_coming(node, here);
+  visitor_.on_coming(node, host == line_->job().host_of.at(self_));
   // It connects when all have said so; whoever is late finds it in the kernel's queue.
-  if (!here) let_in(node);
+  if (by == way::connection) let_in(node);
   line_->say(launch::word_to_launcher::admitted, node);
 }
 
@@ -73,6 +79,11 @@ void engine::on_standing(node_id n) {
     std::vector<links::kept_message> kept = links_->take_kept(n);
     links_->on_lost(n);
     for (const links::kept_message& m : kept) give_up(n, m);
+    door_->forget(n);
+    if (door_->who().by_networks()) {
+      ways_.forget([this](node_id a, node_id b) { return door_->who().cost(a, b); });
+      is_gateway_ = ways_.is_gateway();
+    }
     protocols_->data.on_left(n);
     visitor_.on_left(n);
   }
@@ -104,6 +115,7 @@ void engine::on_entered() {
 
 void engine::begin_to_leave() {
   if (self_ == 0 || is_over()) return;
+  if (is_gateway_) return line_->say(launch::word_to_launcher::refuses, self_);
   roster_->begin_to_leave();
   protocols_->shelf.close();
   visitor_.on_leaving();
@@ -114,6 +126,10 @@ void engine::begin_to_leave() {
 void engine::try_to_leave() {
   const std::lock_guard handling(inbox_);
   if (has_asked_to_go_ || is_over()) return;
+  if (is_gateway_) {  // by now, to a node that has come meanwhile
+    leaves_.store(false, std::memory_order_relaxed);
+    return line_->say(launch::word_to_launcher::refuses, self_);
+  }
   protocols_->balance.hand_over();
   if (!nothing_holds()) return;
   has_asked_to_go_ = true;

@@ -12,11 +12,12 @@
 
 namespace strata::cluster {
 
-entrance::entrance(const launch::job_description& job, const std::string& build,
+entrance::entrance(const launch::job_description& job, const std::string& build, reach who,
                    std::vector<net::tcp::listener> doors, net::shm::shm_transport* shm,
                    net::tcp::tcp_transport* tcp, net::tcp::mesh_options options)
     : me_(net::tcp::identity_in(job, build)),
       limit_ns_(job.start_limit_ns),
+      who_(std::move(who)),
       doors_(std::move(doors)),
       shm_(shm),
       tcp_(tcp),
@@ -24,6 +25,14 @@ entrance::entrance(const launch::job_description& job, const std::string& build,
       cancelled_(::eventfd(0, EFD_CLOEXEC)) {
   if (!cancelled_) throw errno_error("cannot create an event descriptor", errno);
   options_.cancelled = cancelled_.get();
+}
+
+entrance::way entrance::expect(net::node_id node, std::uint16_t host,
+                               const launch::address& where) {
+  who_.set(node, host, where);
+  if (who_.shares_memory(me_.node, node)) return way::memory;
+  // Over a network both find each other, or neither does.
+  return who_.towards(me_.node, node).port != 0 ? way::connection : way::others;
 }
 
 net::transport& entrance::admit_neighbour(net::node_id node) {

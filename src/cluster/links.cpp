@@ -55,8 +55,13 @@ void links::keep_back(node_id node, bool kept) {
     const std::lock_guard lock(p.mutex);
     p.keeps_back = kept;
     if (kept || p.kept.empty()) return;
-    for (queued& q : p.kept) p.queue.push_back(std::move(q));
-    p.kept.clear();
+    const std::deque<queued> all = std::exchange(p.kept, {});
+    if (p.next != node) {
+      for (const queued& q : all)
+        send(p.next, kind::forward, forwarding_head(q.k, self_, node, {}), q.payload);
+      return;
+    }
+    p.queue.insert(p.queue.end(), all.begin(), all.end());
     p.queueing.store(true, std::memory_order_release);
   }
   way_to(node)->wake_sender();
@@ -77,6 +82,17 @@ void links::post(node_id to, kind k, std::span<const std::byte> head,
   const node_id next = peers_[to]->next;
   if (next == to) [[likely]]
     return send(to, k, head, body);
+  // As in send(): what is kept back is not sent to those who forward it either. This lock comes
+  // before theirs.
+  peer& p = *peers_[to];
+  std::unique_lock lock(p.mutex, std::defer_lock);
+  if (elastic_) lock.lock();
+  if (p.keeps_back && can_be_kept_back(k)) {
+    p.kept.push_back({k, {head.begin(), head.end()}});
+    std::vector<std::byte>& payload = p.kept.back().payload;
+    payload.insert(payload.end(), body.begin(), body.end());
+    return;
+  }
   send(next, kind::forward, forwarding_head(k, self_, to, head), body);
 }
 

@@ -29,6 +29,8 @@ class links {
   links(node_id self, const std::vector<net::transport*>& transports, const routes& ways,
         bool elastic = false);
 
+  // `node` will come; ways to it begin with `next`. Before anybody sends something there.
+  void expect(node_id node, node_id next) noexcept { peers_[node]->next = next; }
   // `node` is reached by `way` now; what the program has for it is still kept back.
   void admit(node_id node, net::transport& way);
   // From now on what carries work to `node` is kept back here, and everything before has been

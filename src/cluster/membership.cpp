@@ -5,17 +5,17 @@
 
 namespace strata::cluster {
 
-membership::membership(node_id self, node_id capacity, node_id begun,
-                       const std::vector<node_id>& left, const std::vector<node_id>& near)
+membership::membership(node_id self, numbers n, const std::vector<node_id>& left,
+                       const std::vector<node_id>& near)
     : self_(self),
-      standings_(std::make_unique<std::atomic<standing>[]>(capacity)),
-      begun_(begun),
-      founders_(begun),
-      near_(capacity) {
-  for (unsigned n = 0; n < begun; ++n) standings_[n] = standing::present;
-  for (const node_id n : left) standings_[n] = standing::left;
-  for (const node_id n : near) {
-    if (of(n) != standing::left) near_[nears_++] = n;
+      standings_(std::make_unique<std::atomic<standing>[]>(n.capacity)),
+      founders_(n.founders),
+      begun_(n.begun),
+      near_(n.capacity) {
+  for (unsigned i = 0; i < n.begun; ++i) standings_[i] = standing::present;
+  for (const node_id gone : left) standings_[gone] = standing::left;
+  for (const node_id there : near) {
+    if (of(there) != standing::left) near_[nears_++] = there;
   }
 }
 

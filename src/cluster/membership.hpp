@@ -27,11 +27,15 @@ class membership {
  public:
   // All of `nodes` nodes, the numbers there are; those of `near` are on this node's host.
   membership(node_id self, node_id nodes, const std::vector<node_id>& near)
-      : membership(self, nodes, nodes, {}, near) {
+      : membership(self, {nodes, nodes, nodes}, {}, near) {
     elastic_ = false;
   }
-  // The first `begun` of `capacity` numbers have been given out, and some of them have left.
-  membership(node_id self, node_id capacity, node_id begun, const std::vector<node_id>& left,
+  struct numbers {
+    node_id capacity;  // that a node can ever have
+    node_id begun;     // given out so far
+    node_id founders;  // of the nodes that began the job
+  };
+  membership(node_id self, numbers n, const std::vector<node_id>& left,
              const std::vector<node_id>& near);
 
   [[nodiscard]] node_id self() const noexcept { return self_; }
@@ -50,12 +54,8 @@ class membership {
   // One more than the highest number that has been given out.
   [[nodiscard]] unsigned begun() const noexcept { return begun_.load(std::memory_order_acquire); }
 
-  // The nodes that began the job are the first so many. A comer hears of it from node 0, before it
-  // has anything to do.
-  [[nodiscard]] unsigned founders() const noexcept {
-    return founders_.load(std::memory_order_acquire);
-  }
-  void set_founders(unsigned n) noexcept { founders_.store(n, std::memory_order_release); }
+  // The nodes that began the job are the first so many.
+  [[nodiscard]] unsigned founders() const noexcept { return founders_; }
 
   // The other nodes of this host that are, or were, there: near(0) to near(nears() - 1).
   [[nodiscard]] unsigned nears() const noexcept { return nears_.load(std::memory_order_acquire); }
@@ -76,8 +76,8 @@ class membership {
   bool elastic_ = true;
   // Release: what was prepared for that node. Partner: of().
   std::unique_ptr<std::atomic<standing>[]> standings_;
+  const node_id founders_;
   std::atomic<unsigned> begun_;
-  std::atomic<unsigned> founders_;
   std::vector<node_id> near_;  // as long as it can become
   // Release: the entries below it. Partner: nears().
   std::atomic<unsigned> nears_{0};

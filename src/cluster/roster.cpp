@@ -99,14 +99,10 @@ bool roster::on_message(node_id from, kind k, reader r) {
       expect(members_.of(from) == standing::coming);
       change(from, standing::present);
       hands_.keep_back(from, false);
-      {
-        const auto founders = static_cast<node_id>(members_.founders());
-        mail_.post(from, kind::known, std::as_bytes(std::span(&founders, 1)));
-      }
+      mail_.post(from, kind::known, {});
       if (is_leaving()) mail_.post(from, kind::leaving, {});
       return true;
     case kind::known:
-      if (from == 0) members_.set_founders(r.take<node_id>());
       on_answer(from, step_ == step::counted ? step::counted : step::told);
       return true;
     case kind::leaving:

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/routes.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace strata::cluster {
 
-routes::routes(node_id self, node_id nodes, const link_cost& cost)
+routes::routes(node_id self, node_id nodes, node_id founders, const link_cost& cost)
     : self_(self),
       nodes_(nodes),
+      founders_(founders),
       ways_(nodes, way{self, 0, std::numeric_limits<std::int64_t>::max()}) {
   ways_[self].cost_ns = 0;
   std::vector<bool> settled(nodes, false);
@@ -21,6 +23,7 @@ routes::routes(node_id self, node_id nodes, const link_cost& cost)
     }
     if (!nearest) break;
     settled[*nearest] = true;
+    if (*nearest != self && *nearest >= founders) continue;
     const way by = ways_[*nearest];
     for (unsigned n = 0; n < nodes; ++n) {
       if (settled[n]) continue;
@@ -30,23 +33,36 @@ routes::routes(node_id self, node_id nodes, const link_cost& cost)
                   static_cast<std::uint16_t>(by.hops + 1), by.cost_ns + *last};
     }
   }
+  find_out_whether_gateway(cost);
+}
+
+void routes::find_out_whether_gateway(const link_cost& cost) {
+  is_gateway_ = false;
+  if (self_ >= founders_) return;
   std::vector<node_id> neighbours;
-  for (unsigned n = 0; n < nodes; ++n) {
-    if (n != self && cost(self, static_cast<node_id>(n)))
+  for (unsigned n = 0; n < nodes_; ++n) {
+    if (n != self_ && cost(self_, static_cast<node_id>(n)))
       neighbours.push_back(static_cast<node_id>(n));
   }
   for (std::size_t i = 0; i < neighbours.size() && !is_gateway_; ++i) {
     for (std::size_t j = 0; j < i && !is_gateway_; ++j) {
       // Those who are neighbours may still do better by us.
       const auto direct = cost(neighbours[i], neighbours[j]);
-      is_gateway_ = !direct || *cost(self, neighbours[i]) + *cost(self, neighbours[j]) < *direct;
+      is_gateway_ = !direct || *cost(self_, neighbours[i]) + *cost(self_, neighbours[j]) < *direct;
     }
   }
 }
 
-std::optional<node_id> routes::unreachable() const noexcept {
-  for (std::size_t n = 0; n < ways_.size(); ++n) {
-    if (n != self_ && ways_[n].hops == 0) return static_cast<node_id>(n);
+void routes::add(node_id node, const link_cost& cost) {
+  const routes anew(self_, nodes_, founders_, cost);
+  ways_[node] = anew.ways_[node];
+  is_gateway_ = anew.is_gateway_;
+}
+
+std::optional<node_id> routes::unreachable(node_id nodes, std::span<const node_id> left) const {
+  for (unsigned n = 0; n < std::min<std::size_t>(ways_.size(), nodes); ++n) {
+    const bool has_left = std::find(left.begin(), left.end(), n) != left.end();
+    if (n != self_ && !has_left && ways_[n].hops == 0) return static_cast<node_id>(n);
   }
   return std::nullopt;
 }

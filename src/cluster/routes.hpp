@@ -5,10 +5,14 @@
 // All nodes compute this from the same costs. A way's rest is the cheapest way of the node that is
 // next on it, so its cost falls from node to node, and no message can go in a circle. Source: E. W.
 // Dijkstra, "A note on two problems in connexion with graphs", 1959.
+//
+// Nodes that come to a running job are ends of ways only: so no way between two others changes, and
+// what is under way on it keeps its order.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,9 +28,16 @@ class routes {
   // (a, b) and (b, a), and on every node.
   using link_cost = std::function<std::optional<std::int64_t>(node_id a, node_id b)>;
 
-  routes(node_id self, node_id nodes, const link_cost& cost);
+  // Only the first `founders` nodes forward.
+  routes(node_id self, node_id nodes, node_id founders, const link_cost& cost);
+  routes(node_id self, node_id nodes, const link_cost& cost) : routes(self, nodes, nodes, cost) {}
   // Every node is a neighbour.
-  routes(node_id self, node_id nodes) noexcept : self_(self), nodes_(nodes) {}
+  routes(node_id self, node_id nodes) noexcept : self_(self), nodes_(nodes), founders_(nodes) {}
+
+  // A node has come: the way there, with the costs of its links. Before anybody asks for it.
+  void add(node_id node, const link_cost& cost);
+  // One has left that was no gateway.
+  void forget(const link_cost& cost) { find_out_whether_gateway(cost); }
 
   struct way {
     node_id next;          // the neighbour that it begins with
@@ -39,14 +50,18 @@ class routes {
   }
   [[nodiscard]] bool is_neighbour(node_id node) const noexcept { return to(node).hops == 1; }
   [[nodiscard]] node_id nodes() const noexcept { return nodes_; }
-  // The first node that no way leads to.
-  [[nodiscard]] std::optional<node_id> unreachable() const noexcept;
+  // The first of the first `nodes` nodes that no way leads to, and that has not `left`.
+  [[nodiscard]] std::optional<node_id> unreachable(node_id nodes,
+                                                   std::span<const node_id> left = {}) const;
   // Others may have to reach each other by this node.
   [[nodiscard]] bool is_gateway() const noexcept { return is_gateway_; }
 
  private:
+  void find_out_whether_gateway(const link_cost& cost);
+
   node_id self_;
   node_id nodes_;
+  node_id founders_;
   std::vector<way> ways_;  // empty: every node is a neighbour
   bool is_gateway_ = false;
 };

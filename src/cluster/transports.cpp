@@ -106,33 +106,6 @@ own_doors open_doors(const launch::job_description& job, const std::vector<std::
   return e;
 }
 
-// Nominal, in ns, for a message of 4 KiB: what matters is which of two ways is better.
-constexpr std::int64_t by_memory_ns = 1'000;
-constexpr std::int64_t by_socket_ns = 10'000;
-constexpr std::int64_t usual_megabits = 10'000;
-
-std::int64_t cost_over(const launch::address::door& a, const launch::address::door& b) {
-  const auto rate = [](const launch::address::door& d) {
-    return d.megabits != 0 ? std::int64_t{d.megabits} : usual_megabits;
-  };
-  return by_socket_ns + std::int64_t{4096} * 8 * 1000 / std::min(rate(a), rate(b));
-}
-
-// The cheapest network that two nodes share; of equal ones the first. Null: none.
-struct shared_network {
-  const launch::address::door* other = nullptr;
-  std::int64_t cost_ns = 0;
-};
-shared_network choose_network(const launch::address& one, const launch::address& other) {
-  shared_network best;
-  for (std::size_t i = 0; i < std::min(one.doors.size(), other.doors.size()); ++i) {
-    if (one.doors[i].port == 0 || other.doors[i].port == 0) continue;
-    const std::int64_t cost = cost_over(one.doors[i], other.doors[i]);
-    if (best.other == nullptr || cost < best.cost_ns) best = {&other.doors[i], cost};
-  }
-  return best;
-}
-
 }  // namespace
 
 connections open_transports(launch::control_line& line, const options& settings) {
@@ -160,8 +133,8 @@ connections open_transports(launch::control_line& line, const options& settings)
     throw user_error("networks: UCX chooses its networks itself; see UCX_NET_DEVICES");
   if (by_udp && !networks.empty())
     throw user_error("networks: UDP uses one, which bind-address names");
-  if (job.elastic && (by_ucx || by_udp || !networks.empty()))
-    throw user_error("nodes cannot come and go over UCX, UDP or several networks yet");
+  if (job.elastic && (by_ucx || by_udp))
+    throw user_error("nodes cannot come and go over UCX and UDP yet");
 
   connections opened{{}, routes(job.node, job.capacity), nullptr};
   net::shm::shm_transport* shm = nullptr;
@@ -194,47 +167,39 @@ connections open_transports(launch::control_line& line, const options& settings)
   const net::tcp::options o = socket_options(settings);
   net::tcp::mesh_options mesh;
   mesh.socket_buffer_bytes = o.socket_buffer_bytes;
+  reach who(job, by_memory, !networks.empty());
+  const auto learn = [&](std::vector<launch::address> directory) {
+    for (unsigned n = 0; n < job.nodes; ++n) {
+      if (!has_left(n)) who.set(static_cast<node_id>(n), job.host_of.at(n), directory.at(n));
+    }
+  };
   if (!by_tcp || !several) {
-    line.exchange({}, build);
+    learn(line.exchange({}, build));
     if (job.elastic)
-      opened.door = std::make_unique<entrance>(job, build, std::vector<net::tcp::listener>{}, shm,
-                                               nullptr, mesh);
+      opened.door = std::make_unique<entrance>(job, build, std::move(who),
+                                               std::vector<net::tcp::listener>{}, shm, nullptr, mesh);
     return opened;
   }
   const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
   own_doors door = open_doors(job, networks, o.socket_buffer_bytes);
-  std::vector<launch::address> directory = line.exchange(door.where, build);
-  directory.resize(job.capacity);
+  learn(line.exchange(door.where, build));
   if (!networks.empty()) {
-    const auto cost = [&](node_id a, node_id b) -> std::optional<std::int64_t> {
-      if (by_memory && job.host_of.at(a) == job.host_of.at(b)) return by_memory_ns;
-      const shared_network shared = choose_network(directory[a], directory[b]);
-      return shared.other != nullptr ? std::optional(shared.cost_ns) : std::nullopt;
-    };
-    opened.ways = routes(job.node, job.nodes, cost);
-    if (const auto out = opened.ways.unreachable())
+    opened.ways = routes(job.node, job.capacity, job.founders,
+                         [&](node_id a, node_id b) { return who.cost(a, b); });
+    if (const auto out = opened.ways.unreachable(job.nodes, job.left))
       throw user_error("networks: no way leads from node " + std::to_string(job.node) +
                        " to node " + std::to_string(*out) + " over " + settings.networks +
                        ": name a network that both are on, or one that joins theirs");
-    const launch::address mine = directory[job.node];
-    for (launch::address& a : directory) {
-      const shared_network shared = choose_network(mine, a);
-      a.port = 0;
-      if (shared.other == nullptr) continue;
-      const launch::address::door at = *shared.other;
-      a.host = at.host;
-      a.port = at.port;
-    }
   }
-  if (by_memory) {
-    for (const net::node_id n : on_this_host) directory.at(n).port = 0;
-  }
+  std::vector<launch::address> directory;
+  for (unsigned n = 0; n < job.capacity; ++n)
+    directory.push_back(who.towards(job.node, static_cast<node_id>(n)));
   auto sockets = net::tcp::connect_mesh(net::tcp::identity_in(job, build), door.listeners,
                                         directory, deadline, mesh);
   auto tcp = std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
   if (job.elastic)
     opened.door =
-        std::make_unique<entrance>(job, build, std::move(door.listeners), shm, tcp.get(), mesh);
+        std::make_unique<entrance>(job, build, std::move(who), std::move(door.listeners), shm, tcp.get(), mesh);
   opened.transports.push_back(std::move(tcp));
   return opened;
 }

@@ -33,6 +33,7 @@ enum class frame_kind : std::uint8_t {
   drained = 10,
   go = 11,
   stays = 12,
+  refuses = 13,
   // launcher and agent
   start = 16,        // launcher -> agent: the nodes to start
   relay = 17,        // both: a frame of a node's line

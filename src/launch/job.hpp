@@ -21,6 +21,7 @@
 //   launcher -> member lost      (a comer: it will not come)
 //
 //   launcher -> member leave     (hand over what you have, and go)
+//   member -> launcher refuses   (others reach each other by this one: it stays)
 //   member -> launcher drained   (nothing holds me here: may I go?)
 //   launcher -> member go        (nobody comes or goes meanwhile)
 //   member -> launcher finished, or stays (something has come for me: I shall ask again)
@@ -49,6 +50,7 @@ struct job_description {
   job_key key{};          // secret, fresh for the job
   node_id node = 0;
   node_id nodes = 1;                   // that there are, or have been
+  node_id founders = 1;                // that it began with: the first so many
   node_id capacity = 1;                // node numbers that the job may ever give out
   bool elastic = false;                // nodes may come and go; else capacity == nodes
   bool late = false;                   // the job runs already, and this node comes to it
@@ -86,7 +88,7 @@ struct job_news {
 };
 
 // What a node of an elastic job answers.
-enum class word_to_launcher : std::uint8_t { admitted, entered, drained, stays };
+enum class word_to_launcher : std::uint8_t { admitted, entered, drained, stays, refuses };
 
 // A node's end of the line. One thread calls exchange(); after that one thread calls wait().
 class control_line {

@@ -53,7 +53,7 @@ int to_int(std::uint32_t value) {
 void write_job(payload_writer& out, const job_description& job) {
   out.u64(job.job);
   for (const std::uint8_t byte : job.key) out.u8(byte);
-  out.u16(job.node).u16(job.nodes).u16(job.capacity);
+  out.u16(job.node).u16(job.nodes).u16(job.founders).u16(job.capacity);
   out.u8(job.elastic ? 1 : 0).u8(job.late ? 1 : 0);
   out.u32(static_cast<std::uint32_t>(job.left.size()));
   for (const node_id node : job.left) out.u16(node);
@@ -70,8 +70,9 @@ job_description read_job(payload_reader& in) {
   for (std::uint8_t& byte : job.key) byte = in.u8();
   job.node = in.u16();
   job.nodes = in.u16();
+  job.founders = in.u16();
   job.capacity = in.u16();
-  if (job.node >= job.nodes || job.nodes > job.capacity)
+  if (job.node >= job.nodes || job.founders > job.nodes || job.nodes > job.capacity)
     refuse_frame("a message numbers its node wrongly");
   job.elastic = in.u8() != 0;
   job.late = in.u8() != 0;
@@ -189,6 +190,8 @@ std::string pack_word(word_to_launcher word, node_id about) {
         return frame_kind::entered;
       case word_to_launcher::drained:
         return frame_kind::drained;
+      case word_to_launcher::refuses:
+        return frame_kind::refuses;
       case word_to_launcher::stays:
         break;
     }

@@ -34,7 +34,8 @@ cluster::stealing_settings stealing_of(const job_model& m, world& w) {
 // As a node sees it that begins with the job, or comes to it when its number is the next.
 cluster::membership members_of(const job_model& m, node_id self, const std::vector<node_id>& left) {
   if (m.founders == 0) return {self, m.nodes, {}};
-  return {self, m.nodes, std::max(m.founders, static_cast<node_id>(self + 1)), left, {}};
+  const node_id begun = std::max(m.founders, static_cast<node_id>(self + 1));
+  return {self, {m.nodes, begun, m.founders}, left, {}};
 }
 
 constexpr std::int64_t leave_every_ns = 50'000;

@@ -81,9 +81,55 @@ TEST(routes, are_the_cheapest_and_end_where_they_should) {
       }
       const bool cut_off = std::any_of(best.begin() + a * n.nodes, best.begin() + (a + 1) * n.nodes,
                                        [](std::int64_t c) { return c == none; });
-      EXPECT_EQ(tables[a].unreachable().has_value(), cut_off);
+      EXPECT_EQ(tables[a].unreachable(n.nodes).has_value(), cut_off);
     }
     for (const unsigned gateway : used) EXPECT_TRUE(tables[gateway].is_gateway());
+  }
+}
+
+// Nodes come to a job one after the other. Each finds the same ways as the others, whenever it came;
+// no way between two others is another than before; nothing goes in a circle.
+TEST(routes, of_nodes_that_come_end_there) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 200; ++round) {
+    const network n = random_network(random);
+    const auto all = static_cast<node_id>(n.nodes);
+    const auto founders = static_cast<node_id>(1 + random() % all);
+    node_id there = founders;
+    const auto cost = [&](node_id a, node_id b) {
+      return a < there && b < there ? n(a, b) : std::optional<std::int64_t>();
+    };
+    std::vector<routes> tables;
+    for (node_id a = 0; a < founders; ++a) tables.emplace_back(a, all, founders, cost);
+    while (there < all) {
+      const node_id comes = there++;
+      for (routes& r : tables) {
+        const routes before = r;
+        r.add(comes, cost);
+        for (node_id b = 0; b < comes; ++b) {
+          EXPECT_EQ(r.to(b).next, before.to(b).next);
+          EXPECT_EQ(r.to(b).hops, before.to(b).hops);
+        }
+      }
+      tables.emplace_back(comes, all, founders, cost);
+    }
+    for (node_id a = 0; a < all; ++a) {
+      EXPECT_FALSE(tables[a].is_gateway() && a >= founders);
+      for (node_id b = 0; b < all; ++b) {
+        if (a == b || tables[a].to(b).hops == 0) continue;
+        EXPECT_EQ(tables[a].to(b).cost_ns, tables[b].to(a).cost_ns);
+        node_id at = a;
+        for (unsigned hops = 0; at != b; ++hops) {
+          ASSERT_LE(hops, n.nodes) << "a message goes in a circle";
+          const routes::way w = tables[at].to(b);
+          at = w.next;
+          if (at != b) {
+            EXPECT_LT(at, founders);
+            EXPECT_LT(tables[at].to(b).cost_ns, w.cost_ns);
+          }
+        }
+      }
+    }
   }
 }
 
@@ -92,7 +138,7 @@ TEST(routes, of_one_network_are_direct) {
   const routes computed(2, 5, [](node_id, node_id) { return std::optional<std::int64_t>(7); });
   for (const routes& r : {plain, computed}) {
     EXPECT_FALSE(r.is_gateway());
-    EXPECT_FALSE(r.unreachable());
+    EXPECT_FALSE(r.unreachable(r.nodes()));
     for (node_id n = 0; n < 5; ++n) {
       EXPECT_EQ(r.to(n).next, n);
       EXPECT_EQ(r.is_neighbour(n), n != 2);

@@ -290,6 +290,17 @@ TEST_F(elastic_course, who_has_left_is_not_waited_for) {
   EXPECT_EQ(answers, lines{"70: left 1"});
 }
 
+TEST_F(elastic_course, a_gateway_refuses_to_leave) {
+  open(2);
+  job->ask_leave(somebody, 1);
+  word(1, word_to_launcher::refuses, 1);
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_NE(answers[0].find("node 1 cannot leave: nodes that share no network"), std::string::npos);
+  // It is a member as before.
+  ask_join();
+  EXPECT_EQ(answers.size(), 1U);
+}
+
 TEST_F(elastic_course, leaving_is_refused) {
   open(2);
   ask_join();

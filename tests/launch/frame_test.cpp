@@ -25,6 +25,7 @@ job_description some_job() {
   for (std::size_t i = 0; i < job.key.size(); ++i) job.key[i] = static_cast<std::uint8_t>(255 - i);
   job.node = 2;
   job.nodes = 3;
+  job.founders = 2;
   job.capacity = 9;
   job.elastic = job.late = true;
   job.left = {1};
@@ -67,6 +68,7 @@ void expect_same(const job_description& a, const job_description& b) {
   EXPECT_EQ(a.key, b.key);
   EXPECT_EQ(a.node, b.node);
   EXPECT_EQ(a.nodes, b.nodes);
+  EXPECT_EQ(a.founders, b.founders);
   EXPECT_EQ(a.capacity, b.capacity);
   EXPECT_EQ(a.elastic, b.elastic);
   EXPECT_EQ(a.late, b.late);

@@ -127,6 +127,8 @@ void changes::on_word(node_id node, frame_kind word, node_id about, std::int64_t
       return on_drained(node, now_ns);
     case frame_kind::stays:
       return on_stays(node, now_ns);
+    case frame_kind::refuses:
+      return on_refuses(node, now_ns);
     default:
       refuse_turn();
   }
@@ -200,6 +202,16 @@ void changes::on_stays(node_id node, std::int64_t now_ns) {
     refuse_turn();
   }
   one->at = leave::stage::asked;
+  begin_next(now_ns);
+}
+
+void changes::on_refuses(node_id node, std::int64_t now_ns) {
+  leave* const one = leaving(node);
+  if (one == nullptr && !closed_.empty()) return;
+  if (one == nullptr || one->at == leave::stage::finished) refuse_turn();
+  hands_.denied(one->who, nodes_.name(node) +
+                              " cannot leave: nodes that share no network reach each other by it");
+  leaves_.erase(leaves_.begin() + (one - leaves_.data()));
   begin_next(now_ns);
 }
 

@@ -86,6 +86,7 @@ class changes {
   void on_entered(node_id node, std::int64_t now_ns);
   void on_drained(node_id node, std::int64_t now_ns);
   void on_stays(node_id node, std::int64_t now_ns);
+  void on_refuses(node_id node, std::int64_t now_ns);
   // Nothing new begins. What has been granted goes on.
   void close(const std::string& why);
   void on_late(std::int64_t now_ns);

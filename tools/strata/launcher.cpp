@@ -46,6 +46,7 @@ job_description new_job(const run_request& what, std::vector<std::uint16_t> host
   job_description job;
   job.nodes = static_cast<node_id>(what.nodes);
   job.elastic = what.elastic;
+  job.founders = static_cast<node_id>(what.nodes);
   job.capacity = static_cast<node_id>(what.elastic ? what.capacity : what.nodes);
   job.host_of = std::move(host_of);
   job.transport = what.transport;

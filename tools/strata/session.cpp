@@ -87,6 +87,7 @@ void session::on_frame(node_id node, const frame& f, std::int64_t now_ns) {
       case frame_kind::entered:
       case frame_kind::drained:
       case frame_kind::stays:
+      case frame_kind::refuses:
         return on_word(node, f, now_ns);
       default:
         refuse_frame("a message comes out of turn");

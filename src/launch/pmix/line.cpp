@@ -72,7 +72,7 @@ class pmix_line final : public control_line {
     everybody_.resize(us_->size());
     std::iota(everybody_.begin(), everybody_.end(), 0U);
     job_.node = static_cast<node_id>(us_->rank());
-    job_.nodes = job_.capacity = static_cast<node_id>(us_->size());
+    job_.nodes = job_.founders = job_.capacity = static_cast<node_id>(us_->size());
     job_.start_limit_ns = std::int64_t{limit_s_} * 1000 * ms;
     const std::vector<seat> seats = take_seats(to_choice(settings.transport));
     find_hosts(seats);

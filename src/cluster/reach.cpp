@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/reach.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace strata::cluster {
+namespace {
+
+// What matters is which of two ways is better.
+constexpr std::int64_t by_memory_ns = 1'000;
+constexpr std::int64_t by_socket_ns = 10'000;
+constexpr std::int64_t usual_megabits = 10'000;
+
+std::int64_t cost_over(const launch::address::door& a, const launch::address::door& b) {
+  const auto rate = [](const launch::address::door& d) {
+    return d.megabits != 0 ? std::int64_t{d.megabits} : usual_megabits;
+  };
+  return by_socket_ns + std::int64_t{4096} * 8 * 1000 / std::min(rate(a), rate(b));
+}
+
+// The cheapest network that two nodes share; of equal ones the first. Null: none.
+struct shared_network {
+  const launch::address::door* other = nullptr;
+  std::int64_t cost_ns = 0;
+};
+shared_network choose_network(const launch::address& one, const launch::address& other) {
+  shared_network best;
+  for (std::size_t i = 0; i < std::min(one.doors.size(), other.doors.size()); ++i) {
+    if (one.doors[i].port == 0 || other.doors[i].port == 0) continue;
+    const std::int64_t cost = cost_over(one.doors[i], other.doors[i]);
+    if (best.other == nullptr || cost < best.cost_ns) best = {&other.doors[i], cost};
+  }
+  return best;
+}
+
+}  // namespace
+
+reach::reach(const launch::job_description& job, bool by_memory, bool by_networks)
+    : by_memory_(by_memory), by_networks_(by_networks), places_(job.capacity) {}
+
+void reach::set(node_id node, std::uint16_t host, launch::address where) {
+  places_[node] = {true, host, std::move(where)};
+}
+
+void reach::forget(node_id node) { places_[node] = {}; }
+
+bool reach::shares_memory(node_id a, node_id b) const {
+  const place& x = places_[a];
+  const place& y = places_[b];
+  return by_memory_ && x.known && y.known && x.host == y.host;
+}
+
+launch::address reach::towards(node_id from, node_id to) const {
+  if (from == to || !places_[to].known || shares_memory(from, to)) return {};
+  if (!by_networks_) return places_[to].where;
+  const shared_network shared = choose_network(places_[from].where, places_[to].where);
+  launch::address at;
+  if (shared.other == nullptr) return at;
+  at.host = shared.other->host;
+  at.port = shared.other->port;
+  return at;
+}
+
+std::optional<std::int64_t> reach::cost(node_id a, node_id b) const {
+  if (!places_[a].known || !places_[b].known) return std::nullopt;
+  if (shares_memory(a, b)) return by_memory_ns;
+  if (!by_networks_) return by_socket_ns;
+  const shared_network shared = choose_network(places_[a].where, places_[b].where);
+  return shared.other != nullptr ? std::optional(shared.cost_ns) : std::nullopt;
+}
+
+}  // namespace strata::cluster
