@@ -301,6 +301,17 @@ TEST_F(elastic_course, a_gateway_refuses_to_leave) {
   EXPECT_EQ(answers.size(), 1U);
 }
 
+TEST_F(elastic_course, the_last_one_may_be_one_that_leaves) {
+  open(2);
+  job->ask_leave(somebody, 1);
+  drained(1);
+  leave(0);
+  EXPECT_FALSE(job->over());
+  finish(1);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(answers, lines{"70: left 1"});
+}
+
 TEST_F(elastic_course, leaving_is_refused) {
   open(2);
   ask_join();

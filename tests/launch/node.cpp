@@ -109,8 +109,11 @@ struct node {
       here.sin_port = htons(other.port);
       if (::connect(fd, any, bytes) == 0) ++met;
     }
-    // Whoever leaves earlier could not be met any more.
-    for (std::size_t i = 0; i < met; ++i) ::accept(listening, nullptr, nullptr);
+    // Whoever leaves earlier could not be met any more. Those who were there before a late node
+    // connect to nobody.
+    for (std::size_t i = 0; i < met && !line->job().late; ++i) {
+      ::accept(listening, nullptr, nullptr);
+    }
     std::printf("node %s met %zu\n", number.c_str(), met);
     std::fflush(stdout);
   }

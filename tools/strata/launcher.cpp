@@ -260,11 +260,10 @@ class launcher final : public node_listener, public job_hands {
 int run_job(const run_request& what, inherited_state& inherited) {
   std::vector<std::uint16_t> host_of;
   const std::vector<placed_host> hosts = place(what, host_of);
-  // A late node may need an agent of its own.
-  inherited.make_room(what.elastic
-                          ? what.capacity * (descriptors_with_output + descriptors_of_agent) +
-                                descriptors_of_control
-                          : what.nodes * (what.prefix ? descriptors_with_output : 1));
+  // A late node may be here or need an agent of its own.
+  constexpr std::size_t for_late = std::max(descriptors_with_output, descriptors_of_agent);
+  inherited.make_room(what.elastic ? what.capacity * for_late + descriptors_of_control
+                                   : what.nodes * (what.prefix ? descriptors_with_output : 1));
   launcher one(what, inherited, new_job(what, std::move(host_of)), hosts);
   const int status = one.run();
   one.blocking_flush();

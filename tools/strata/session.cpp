@@ -125,7 +125,9 @@ void session::on_finished(node_id node, std::int64_t now_ns) {
     return changes_.refuse("ended before it had joined", now_ns);
   }
   n.finished = true;
-  if (elastic() && phase_ == phase::running) changes_.on_finished(node, now_ns);
+  if (!elastic() || phase_ != phase::running) return;
+  // It may have been the last one: the others ended while it was on its way out.
+  if (changes_.on_finished(node, now_ns) && over()) changes_.stop("the job has ended");
 }
 
 void session::on_word(node_id node, const frame& f, std::int64_t now_ns) {
