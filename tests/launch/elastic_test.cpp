@@ -176,6 +176,25 @@ TEST_F(elastic, bindings_of_late_nodes_are_printed) {
       << job_command->err();
 }
 
+TEST_F(elastic, a_late_node_gets_cores_that_are_left) {
+  if (::sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "one core";
+  open({"--bind", "core"}, {"join", "enter", "describe"});
+  expect_joined("1");
+  expect_joined("2");
+  end_well();
+  const auto cpu_of = [&](const std::string& node) {
+    const std::string before = "node " + node + " of ";
+    std::istringstream rest(job_command->out().substr(job_command->out().find(before)));
+    std::string line;
+    std::getline(rest, line);
+    line = line.substr(line.find("cpus") + 4);
+    return line.substr(0, line.find(" at "));
+  };
+  EXPECT_NE(cpu_of("0"), "");
+  EXPECT_NE(cpu_of("1"), "");
+  EXPECT_NE(cpu_of("0"), cpu_of("1"));
+}
+
 TEST_F(elastic, who_is_not_done_yet_stays_for_a_while) {
   open({"-n", "2"}, {"join", "enter"}, "elastic:3");
   expect({"leave", job, "1"}, 0, "node 1 has left job " + job + "\n", "");
@@ -221,9 +240,9 @@ TEST_F(elastic, a_newcomer_that_dies_costs_the_job_nothing) {
 }
 
 TEST_F(elastic, a_newcomer_that_does_nothing_is_given_up) {
-  open({"--start-limit", "0.5"}, {"@1:ignore:15", "@1:sleep", "join", "enter"});
+  open({"--start-limit", "3"}, {"@1:ignore:15", "@1:sleep", "join", "enter"});
   expect({"join", job}, 1, "",
-         "strata join: node 1 did not join within 0.5 s (strata run --start-limit sets the "
+         "strata join: node 1 did not join within 3 s (strata run --start-limit sets the "
          "limit)\n");
   end_well();
 }
@@ -311,9 +330,9 @@ TEST_F(elastic, a_newcomer_on_another_host_that_fails_costs_the_job_nothing) {
 
 TEST_F(elastic, a_host_that_does_not_answer_is_given_up) {
   std::ofstream(folder / "ssh") << "#!/bin/sh\nexec sleep 1000\n";
-  open({"--start-limit", "0.5"}, {"join", "enter"});
+  open({"--start-limit", "3"}, {"join", "enter"});
   expect({"join", job, "--host", "127.0.0.2"}, 1, "",
-         "strata join: node 1 on 127.0.0.2 did not join within 0.5 s (strata run --start-limit "
+         "strata join: node 1 on 127.0.0.2 did not join within 3 s (strata run --start-limit "
          "sets the limit)\n");
   end_well();
 }
@@ -355,6 +374,17 @@ TEST_F(elastic, silent_strangers_hold_nobody_up) {
   expect_joined("1");
   EXPECT_EQ(members(), "0-1");
   for (const int fd : silent) ::close(fd);
+  end_well();
+}
+
+TEST_F(elastic, a_launcher_that_does_not_answer_is_listed) {
+  open({}, {"join", "enter"});
+  job_command->signal(SIGSTOP);
+  const result r = ask({"jobs"});
+  EXPECT_EQ(r.status, 0);
+  EXPECT_NE(r.out.find(job + "  its launcher does not answer\n"), std::string::npos) << r.out;
+  job_command->signal(SIGCONT);
+  expect_joined("1");
   end_well();
 }
 
