@@ -291,7 +291,7 @@ void engine::watch_line() {
 void engine::post(node_id to, kind k, std::span<const std::byte> head,
                   std::span<const std::byte> body) {
   if (!broken_.load(std::memory_order_relaxed) || k >= kind::failed) {
-    if (!links_->is_lost(to)) return links_->post(to, k, head, body);
+    if (!links_->is_lost(to) && links_->post(to, k, head, body)) return;
     if (members_.is_elastic()) {
       links::kept_message m{k, {head.begin(), head.end()}};
       m.payload.insert(m.payload.end(), body.begin(), body.end());

@@ -120,7 +120,7 @@ class engine final : public mailer,
   // Nodes that come and go (engine_members.cpp). admit(): the line's thread.
   void admit(node_id node, std::uint16_t host, const launch::address& where);
   void let_in(node_id node);
-  bool lose_comer(node_id node);
+  bool is_no_loss(node_id node);
   void begin_to_leave();
   void try_to_leave();
   void give_up(node_id node, const links::kept_message& m);

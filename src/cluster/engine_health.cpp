@@ -14,7 +14,7 @@ namespace strata::cluster {
 // ---- lost nodes ----
 
 void engine::on_lost(node_id peer, const std::string& why) {
-  if (!lose_comer(peer) && !roster_->on_lost(peer)) break_job(peer, why);
+  if (!is_no_loss(peer) && !roster_->on_lost(peer)) break_job(peer, why);
 }
 
 void engine::break_job(node_id peer, const std::string& why) {

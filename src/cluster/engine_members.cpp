@@ -55,14 +55,15 @@ void engine::let_in(node_id node) {
   });
 }
 
-// What was to come and does not is no loss.
-bool engine::lose_comer(node_id node) {
+// What was to come and does not is no loss, nor is one that has left.
+bool engine::is_no_loss(node_id node) {
   const standing s = members_.of(node);
+  if (s == standing::left) links_->on_lost(node);
   if (s == standing::coming) {
     members_.set(node, standing::left);
     on_standing(node);
   }
-  return s == standing::coming || s == standing::absent;
+  return s == standing::coming || s == standing::absent || s == standing::left;
 }
 
 void engine::on_standing(node_id n) {
@@ -76,9 +77,7 @@ void engine::on_standing(node_id n) {
       gone_[n] = true;
       ended_.notify_all();
     }
-    std::vector<links::kept_message> kept = links_->take_kept(n);
-    links_->on_lost(n);
-    for (const links::kept_message& m : kept) give_up(n, m);
+    for (const links::kept_message& m : links_->retire(n)) give_up(n, m);
     door_->forget(n);
     if (door_->who().by_networks()) {
       ways_.forget([this](node_id a, node_id b) { return door_->who().cost(a, b); });

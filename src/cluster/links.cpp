@@ -67,16 +67,19 @@ void links::keep_back(node_id node, bool kept) {
   way_to(node)->wake_sender();
 }
 
-std::vector<links::kept_message> links::take_kept(node_id node) {
+std::vector<links::kept_message> links::retire(node_id node) {
   peer& p = *peers_[node];
   const std::lock_guard lock(p.mutex);
+  p.keeps_back = true;
+  p.lost.store(true, std::memory_order_release);
   std::vector<kept_message> all(std::make_move_iterator(p.kept.begin()),
                                 std::make_move_iterator(p.kept.end()));
   p.kept.clear();
+  p.room.notify_all();
   return all;
 }
 
-void links::post(node_id to, kind k, std::span<const std::byte> head,
+bool links::post(node_id to, kind k, std::span<const std::byte> head,
                  std::span<const std::byte> body) {
   STRATA_CHECK(to != self_ && to < peers_.size(), to, self_);
   const node_id next = peers_[to]->next;
@@ -88,12 +91,13 @@ void links::post(node_id to, kind k, std::span<const std::byte> head,
   std::unique_lock lock(p.mutex, std::defer_lock);
   if (elastic_) lock.lock();
   if (p.keeps_back && can_be_kept_back(k)) {
+    if (p.lost.load(std::memory_order_relaxed)) return false;
     p.kept.push_back({k, {head.begin(), head.end()}});
     std::vector<std::byte>& payload = p.kept.back().payload;
     payload.insert(payload.end(), body.begin(), body.end());
-    return;
+    return true;
   }
-  send(next, kind::forward, forwarding_head(k, self_, to, head), body);
+  return send(next, kind::forward, forwarding_head(k, self_, to, head), body);
 }
 
 void links::forward(const forwarded_head& what, std::span<const std::byte> payload) {
@@ -132,7 +136,7 @@ void links::hold(node_id gateway, const held_head& word) {
   next.room.notify_all();
 }
 
-void links::send(node_id to, kind k, std::span<const std::byte> head,
+bool links::send(node_id to, kind k, std::span<const std::byte> head,
                  std::span<const std::byte> body) {
   const net::leaving_message message(body);
   peer& p = *peers_[to];
@@ -147,12 +151,16 @@ void links::send(node_id to, kind k, std::span<const std::byte> head,
       case net::send_outcome::sent:
       case net::send_outcome::staged:  // the transport tells the sender thread
       case net::send_outcome::lost:    // whoever depends on it hears of the loss
-        return;
+        return true;
       case net::send_outcome::would_block:
         break;
     }
   }
-  if (p.lost.load(std::memory_order_acquire)) return;
+  if (p.lost.load(std::memory_order_acquire)) {
+    if (kept) return false;
+    // One that has left may still have to hear something, until it closes the connection.
+    if (!elastic_) return true;
+  }
   queued q{k, {}};
   q.payload.reserve(head.size() + body.size());
   q.payload.assign(head.begin(), head.end());
@@ -161,12 +169,13 @@ void links::send(node_id to, kind k, std::span<const std::byte> head,
   p.queued_bytes.fetch_add(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
   if (kept) {
     p.kept.push_back(std::move(q));
-    return;
+    return true;
   }
   p.queue.push_back(std::move(q));
   p.queueing.store(true, std::memory_order_release);
   lock.unlock();
   way->wake_sender();
+  return true;
 }
 
 bool links::is_congested(node_id to) const noexcept {

@@ -40,10 +40,12 @@ class links {
     kind k;
     std::vector<std::byte> payload;
   };
-  // What was kept back for a node that will not get it.
-  [[nodiscard]] std::vector<kept_message> take_kept(node_id node);
+  // The node has left: it counts as lost, but gets what it was told last, by others too. Returns
+  // what was kept back for it.
+  [[nodiscard]] std::vector<kept_message> retire(node_id node);
 
-  void post(node_id to, kind k, std::span<const std::byte> head, std::span<const std::byte> body);
+  // False: the node has left, and this kind would be of no use; nothing has happened.
+  bool post(node_id to, kind k, std::span<const std::byte> head, std::span<const std::byte> body);
   // What has come from another node and is for a third one: on to the next on its way, in the order
   // in which it came.
   // By one thread at a time. Of what waits too long here, its source hears.
@@ -102,7 +104,7 @@ class links {
     std::map<flow, std::uint16_t> told;
   };
   void tell(const flow& f, std::uint16_t number);
-  void send(node_id neighbour, kind k, std::span<const std::byte> head,
+  bool send(node_id neighbour, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body);
   // True when nothing is left that could be sent now.
   bool send_queued(node_id to, peer& p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Over what two nodes talk directly: the memory of their host, or the cheapest network that both are
-// on. Every node finds the same, since all know where everybody listens.
+// Over what two nodes talk directly: the memory of their host, or the cheapest network that both
+// are on. Every node finds the same, since all know where everybody listens.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -176,8 +176,8 @@ connections open_transports(launch::control_line& line, const options& settings)
   if (!by_tcp || !several) {
     learn(line.exchange({}, build));
     if (job.elastic)
-      opened.door = std::make_unique<entrance>(job, build, std::move(who),
-                                               std::vector<net::tcp::listener>{}, shm, nullptr, mesh);
+      opened.door = std::make_unique<entrance>(
+          job, build, std::move(who), std::vector<net::tcp::listener>{}, shm, nullptr, mesh);
     return opened;
   }
   const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
@@ -198,8 +198,8 @@ connections open_transports(launch::control_line& line, const options& settings)
                                         directory, deadline, mesh);
   auto tcp = std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
   if (job.elastic)
-    opened.door =
-        std::make_unique<entrance>(job, build, std::move(who), std::move(door.listeners), shm, tcp.get(), mesh);
+    opened.door = std::make_unique<entrance>(job, build, std::move(who), std::move(door.listeners),
+                                             shm, tcp.get(), mesh);
   opened.transports.push_back(std::move(tcp));
   return opened;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs on four hosts of two nodes each: shared memory within a host, TCP between hosts; or UDP or
 // UCX.
-#include "four_hosts.hpp"
+#include "chain_of_hosts.hpp"
 
 namespace {
 
@@ -37,35 +37,7 @@ TEST_F(jobs_on, hear_of_a_killed_node) {
   EXPECT_EQ(c.processes_left(), 0);
 }
 
-// Each host shares a network with the one before it and with the next one, and no other: what the
-// first says to the last goes by the two between.
-class chain_of_hosts : public four_hosts {
- protected:
-  void SetUp() override {
-    four_hosts::SetUp();
-    for (int h = 1; !IsSkipped() && h < 4; ++h) {
-      const std::string cable = "cable" + std::to_string(h);
-      if (!shell("ip -n " + address(h) + " link add " + cable + " type veth peer name " + cable +
-                 " netns " + address(h + 1)) ||
-          !put_on(h, cable) || !put_on(h + 1, cable))
-        GTEST_SKIP() << "this system does not let us lay cables between namespaces";
-    }
-  }
-  static bool shell(const std::string& line) { return launch_test::shell(line); }
-  static bool put_on(int host, const std::string& cable) {
-    return shell("ip -n " + address(host) + " addr add 192.168." + cable.substr(5) + "." +
-                 std::to_string(host) + "/24 dev " + cable) &&
-           shell("ip -n " + address(host) + " link set " + cable + " up");
-  }
-  static constexpr const char* all_networks =
-      "--strata-networks=192.168.1.0/24,192.168.2.0/24,192.168.3.0/24";
-
-  static void run(const std::string& nodes, std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), all_networks);
-    launch_test::expect_ok(launch_test::run({"-n", nodes, "--host", all_hosts()}, arguments),
-                           from_hub());
-  }
-};
+using launch_test::chain_of_hosts;
 
 TEST_F(chain_of_hosts, spreads_tokens_and_blocks) {
   run("4", {"tokens"});

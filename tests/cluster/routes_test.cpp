@@ -87,8 +87,8 @@ TEST(routes, are_the_cheapest_and_end_where_they_should) {
   }
 }
 
-// Nodes come to a job one after the other. Each finds the same ways as the others, whenever it came;
-// no way between two others is another than before; nothing goes in a circle.
+// Nodes come to a job one after the other. Each finds the same ways as the others, whenever it
+// came; no way between two others is another than before; nothing goes in a circle.
 TEST(routes, of_nodes_that_come_end_there) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 200; ++round) {

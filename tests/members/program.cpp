@@ -18,6 +18,7 @@
 #include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
+#include "strata/route.hpp"
 #include "strata/runtime.hpp"
 #include "tests/common/fib_tokens.hpp"
 
@@ -206,6 +207,23 @@ void greetings(runtime& rt) {
   });
 }
 
+// Of node 2, which node 0 reaches by node 1.
+void far(runtime& rt) {
+  rt.run([] {
+    endpoint mine;
+    say("listens");
+    wait_for(2);
+    require(route_to(2).hops == 2, "the way there");
+    const endpoint_id theirs = call<greet>(on_node{2}, mine.id());
+    require(mine.receive_value<node_id_t>(theirs, 1) == 2, "who greets");
+    require(forked_fib(24) == 46368, "forks");
+    say("heard");
+    while (!has_left(2)) pause();
+    say("gone");
+    while (!has_left(1)) pause();
+  });
+}
+
 void die() { std::raise(SIGKILL); }
 
 void loss(runtime& rt) {
@@ -225,11 +243,9 @@ void loss(runtime& rt) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  static const std::map<std::string_view, void (*)(runtime&)> actions{{"greetings", greetings},
-                                                                      {"holds", holds},
-                                                                      {"loss", loss},
-                                                                      {"names", names},
-                                                                      {"rounds", rounds}};
+  static const std::map<std::string_view, void (*)(runtime&)> actions{
+      {"far", far},   {"greetings", greetings}, {"holds", holds},
+      {"loss", loss}, {"names", names},         {"rounds", rounds}};
   try {
     const options settings = options::parse(argc, argv);
     runtime rt(settings);
