@@ -76,6 +76,7 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
       stopping_.store(true, std::memory_order_seq_cst);
       return end(ending::stopped);
     case kind::goodbye: {
+      (void)roster_->on_lost(from);  // it may have ended before it heard that this one leaves
       const std::lock_guard lock(ending_mutex_);
       gone_[from] = true;
       ended_.notify_all();

@@ -238,6 +238,14 @@ void split_phase::lose_calls(const std::exception_ptr& error) {
   for (const auto& [t, node] : lost) t->type->wire->accept(*t, error, nullptr);
 }
 
+std::exception_ptr split_phase::keep(std::exception_ptr error) {
+#if defined(STRATA_TSAN)
+  const std::lock_guard lock(tables_mutex_);
+  thrown_elsewhere_.push_back(error);
+#endif
+  return error;
+}
+
 void split_phase::on_left(node_id node) {
   std::vector<detail::task*> lost;
   {
@@ -247,8 +255,8 @@ void split_phase::on_left(node_id node) {
     }
     for (detail::task* const t : lost) away_.erase(t);
   }
-  for (detail::task* const t : lost)
-    t->type->wire->accept(*t, std::make_exception_ptr(has_left(node)), nullptr);
+  const std::exception_ptr error = keep(std::make_exception_ptr(has_left(node)));
+  for (detail::task* const t : lost) t->type->wire->accept(*t, error, nullptr);
 }
 
 bool split_phase::awaits_something() {
@@ -371,14 +379,8 @@ void split_phase::on_returned(reader& r, node_id from) {
       throw malformed("the result of a call that is not awaited");
   }
   if (threw) {
-    const std::exception_ptr thrown = std::make_exception_ptr(remote_error(from, r.take_text()));
-#if defined(STRATA_TSAN)
-    {
-      const std::lock_guard lock(tables_mutex_);
-      thrown_elsewhere_.push_back(thrown);
-    }
-#endif
-    t->type->wire->accept(*t, thrown, nullptr);
+    t->type->wire->accept(*t, keep(std::make_exception_ptr(remote_error(from, r.take_text()))),
+                          nullptr);
   } else {
     t->type->wire->accept(*t, nullptr, r.take_bytes(t->type->wire->result_bytes).data());
   }

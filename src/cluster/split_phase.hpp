@@ -82,6 +82,8 @@ class split_phase final : public detail::remote_nodes {
   // For the program, which waits while the receiver cannot keep up.
   void send(node_id to, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body = {});
+  // What others will throw.
+  std::exception_ptr keep(std::exception_ptr error);
   void check_is_there(node_id node) const;
   requests& requests_to(node_id node);
   large_item& large_item_of(node_id node);
