@@ -42,6 +42,15 @@ constexpr bool trims_all = true;
 
 constexpr std::int64_t unused_ns = 1'000'000'000;
 
+// What the program asked for is there whatever the colour. An odd number of pages with the guard,
+// so that the tops of neighbours lie in different sets of a cache.
+std::size_t piece_bytes(std::size_t stack_bytes) {
+  const std::size_t page = os::page_bytes();
+  const std::size_t bytes =
+      os::round_up_to_pages(stack_bytes + stack_pool::colours * stack_pool::colour_bytes);
+  return bytes / page % 2 == 0 ? bytes : bytes + page;
+}
+
 // The address space for all stacks. It costs nothing until touched, but limits (ulimit -v, strict
 // overcommit) can refuse it.
 os::page_range reserve(std::size_t stride_bytes) {
@@ -60,7 +69,8 @@ os::page_range reserve(std::size_t stride_bytes) {
 stack_pool::stack_pool(std::size_t stack_bytes, void (*entry)(void*), bool guards)
     : guard_bytes_(os::page_bytes()),
       stack_bytes_(os::round_up_to_pages(stack_bytes)),
-      stride_bytes_(stack_bytes_ + guard_bytes_),
+      piece_bytes_(piece_bytes(stack_bytes)),
+      stride_bytes_(piece_bytes_ + guard_bytes_),
       entry_(entry),
       range_(reserve(stride_bytes_)),
       guards_(guards),
@@ -76,9 +86,8 @@ stack_pool::~stack_pool() {
 }
 
 stack* stack_pool::header(std::size_t i) const noexcept {
-  std::byte* top = range_.data() + (i + 1) * stride_bytes_;
-  constexpr std::size_t header_bytes = (sizeof(stack) + 63) / 64 * 64;
-  return reinterpret_cast<stack*>(top - header_bytes);
+  std::byte* const top = range_.data() + (i + 1) * stride_bytes_;
+  return reinterpret_cast<stack*>(top - header_bytes - i % colours * colour_bytes);
 }
 
 stack* stack_pool::take() {
@@ -128,7 +137,7 @@ void stack_pool::give_back_memory(const stack& s) noexcept {
   if (used > deepest_.load(std::memory_order_relaxed))
     deepest_.store(used, std::memory_order_relaxed);
   const std::size_t bottom = i * stride_bytes_ + guard_bytes_;
-  std::size_t end = bottom + stack_bytes_;
+  std::size_t end = bottom + piece_bytes_;
   if (!trims_all) {
     // All below what it needs to go on.
     const auto keep = static_cast<std::size_t>(static_cast<std::byte*>(s.sp) - range_.data());
@@ -140,7 +149,7 @@ void stack_pool::give_back_memory(const stack& s) noexcept {
 std::size_t stack_pool::depth(std::size_t i, std::size_t* resident) const noexcept {
   const std::size_t page = os::page_bytes();
   const std::size_t bottom = i * stride_bytes_ + guard_bytes_;
-  const std::size_t pages = stack_bytes_ / page;
+  const std::size_t pages = piece_bytes_ / page;
   std::array<unsigned char, 4096> there;
   std::size_t lowest = pages;
   for (std::size_t k = 0; k < pages; k += there.size()) {
@@ -192,7 +201,7 @@ stack* stack_pool::begin(std::size_t i) {
 #if defined(STRATA_ASAN)
   // The stacks of an earlier runtime may have lain here, and frames that never return stay
   // poisoned.
-  __asan_unpoison_memory_region(lowest, stack_bytes_);
+  __asan_unpoison_memory_region(lowest, piece_bytes_);
 #endif
   stack* s = ::new (static_cast<void*>(header(i))) stack;
   s->pool = this;

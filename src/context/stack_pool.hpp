@@ -55,6 +55,11 @@ class stack_pool {
   // The i-th that was ever taken, in use or not; i < taken_max(). It exists as long as the pool.
   [[nodiscard]] stack* header(std::size_t i) const noexcept;
 
+  // Stack i's header lies so far below its top, and i % colours times colour_bytes further: all
+  // tops have the same place in their pages, and caches would find room for few of them.
+  static constexpr std::size_t header_bytes = (sizeof(stack) + 63) / 64 * 64;
+  static constexpr std::size_t colours = 8, colour_bytes = 128;
+
   // For debuggers, too: see threads/debugger.cpp.
   struct {
     std::byte* first = nullptr;
@@ -77,7 +82,8 @@ class stack_pool {
   [[nodiscard]] std::size_t depth(std::size_t i, std::size_t* resident) const noexcept;
 
   const std::size_t guard_bytes_;
-  const std::size_t stack_bytes_;  // usable bytes and header, without the guard
+  const std::size_t stack_bytes_;  // what was asked for, in whole pages
+  const std::size_t piece_bytes_;  // with header and colours, without the guard
   const std::size_t stride_bytes_;
   void (*const entry_)(void*);
   os::page_range range_;

@@ -27,13 +27,15 @@ using strata::detail::task_type;
 using strata::detail::thread_block;
 using strata::detail::thread_extras;
 
-extern "C" const std::array<std::uintptr_t, 17> strata_debugger_layout{
-    1,
+extern "C" const std::array<std::uintptr_t, 19> strata_debugger_layout{
+    2,
     reinterpret_cast<std::uintptr_t>(&strata::detail::watched_pools),
     strata::detail::watched_pools.size(),
     offsetof(stack_pool, pieces.first),
     offsetof(stack_pool, pieces.stride),
-    (sizeof(stack) + 63) / 64 * 64,
+    stack_pool::header_bytes,
+    stack_pool::colours,
+    stack_pool::colour_bytes,
     offsetof(stack_pool, pieces.cut),
     offsetof(stack, sp),
     offsetof(stack, bottom),

@@ -13,9 +13,9 @@ Otherwise: (gdb) source .../share/strata/gdb/strata-gdb.py
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 FIELDS = (
-    "version pools pool_count first stride header_bytes cut "
+    "version pools pool_count first stride header_bytes colours colour_bytes cut "
     "sp bottom kind thread waits_for waits_at number kind_name block_extras extras_name"
 ).split()
 # What strata_switch_context leaves at the stack pointer it saves: registers by offset, and how far up the caller's is.
@@ -127,7 +127,7 @@ def all_threads():
             continue
         first, stride = word(pool + at["first"]), word(pool + at["stride"])
         for j in range(word(pool + at["cut"])):
-            header = first + (j + 1) * stride - at["header_bytes"]
+            header = first + (j + 1) * stride - at["header_bytes"] - j % at["colours"] * at["colour_bytes"]
             if word(header + at["kind"]) == 0:
                 continue  # in the pool
             t = Thread(at, header)

@@ -47,6 +47,11 @@ class ready_queue {
     return t;
   }
 
+  // The one that comes after `n` others, if there are so many; a guess where thieves are at it.
+  [[nodiscard]] task* ahead(std::size_t n) const noexcept {
+    return n < size() ? ring_[(head_.load(std::memory_order_relaxed) + n) & mask_] : nullptr;
+  }
+
   // ---- anybody; exact for the owner ----
 
   // Acquire: who sees that something is there sees, after a heavy fence, what led to it.
