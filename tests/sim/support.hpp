@@ -14,7 +14,12 @@ namespace strata::test {
 inline std::vector<std::uint64_t> seeds() {
   if (const char* wanted = std::getenv("STRATA_TEST_SEED"))
     return {std::strtoull(wanted, nullptr, 10)};
+#if defined(STRATA_TSAN)
+  // A simulation has one thread.
+  return {1, std::random_device{}()};
+#else
   return {1, 2, 3, 4, 5, std::random_device{}()};
+#endif
 }
 
 // Printed first, so that a crash can be replayed as well.
