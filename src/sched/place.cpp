@@ -133,17 +133,20 @@ inline bool place::may_go_on() noexcept {
   return true;
 }
 
+// Among many threads each comes out of a distant cache: those behind the one that goes on now are
+// on their way while it runs.
+constexpr std::size_t many_stacks = 16;
+inline void fetch(const task* next, const task* after_next) noexcept {
+  __builtin_prefetch(after_next);
+  if (next->type == &resumed_stack) __builtin_prefetch(static_cast<const stack*>(next)->sp);
+}
+
 // Null when the dispatcher should have a look, or nothing that owns a stack is next.
 inline stack* place::next_stack() noexcept {
   if (!may_go_on()) return nullptr;
-  task* const t = ready.pop();
+  task* const t = ready.pop(many_stacks, &fetch);
   if (t == nullptr) return nullptr;
   if (t->type == &resumed_stack) {
-    // Among many threads each comes out of a distant cache: those behind this one are on their way
-    // while it runs.
-    if (const task* const second = ready.ahead(1)) __builtin_prefetch(second);
-    if (const task* const first = ready.ahead(0); first != nullptr && first->type == &resumed_stack)
-      __builtin_prefetch(static_cast<const stack*>(first)->sp);
     events.resumptions.add();
     return static_cast<stack*>(t);
   }

@@ -9,6 +9,7 @@
 #pragma once
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "strata/detail/fences.hpp"
@@ -36,20 +37,22 @@ class ready_queue {
     ring_[h & mask_] = t;
     head_.store(h, std::memory_order_relaxed);
   }
-  // Null when empty.
-  [[nodiscard]] task* pop() noexcept {
+  // Null when empty. If `many` or more are left, calls look_ahead(next, the one after it) while
+  // nobody can take them.
+  template <class F>
+  [[nodiscard]] task* pop(std::size_t many, F&& look_ahead) noexcept {
     if (empty()) return nullptr;
     const inside guard(*this);
     const std::size_t h = head_.load(std::memory_order_relaxed);
-    if (h == tail_.load(std::memory_order_relaxed)) return nullptr;
+    const std::size_t left = tail_.load(std::memory_order_relaxed) - h;
+    if (left == 0) return nullptr;
     task* const t = ring_[h & mask_];
     head_.store(h + 1, std::memory_order_relaxed);
+    if (left > many) look_ahead(ring_[(h + 1) & mask_], ring_[(h + 2) & mask_]);
     return t;
   }
-
-  // The one that comes after `n` others, if there are so many; a guess where thieves are at it.
-  [[nodiscard]] task* ahead(std::size_t n) const noexcept {
-    return n < size() ? ring_[(head_.load(std::memory_order_relaxed) + n) & mask_] : nullptr;
+  [[nodiscard]] task* pop() noexcept {
+    return pop(SIZE_MAX, [](const task*, const task*) {});
   }
 
   // ---- anybody; exact for the owner ----
