@@ -15,9 +15,9 @@
 #include "net/shm/shm_transport.hpp"
 #include "net/ucx/available.hpp"
 #include "net/udp/udp_transport.hpp"
+#include "os/clock.hpp"
 #if defined(STRATA_HAS_UCX)
 #include "net/ucx/ucx_transport.hpp"
-#include "os/clock.hpp"
 #endif
 
 namespace {
@@ -101,12 +101,12 @@ std::string exchange_over(int line, const std::string& mine) {
   return other;
 }
 
-std::unique_ptr<net::transport> over_udp(int line, net::node_id self) {
-  net::udp::settings s;
+template <class Transport, class Settings>
+std::unique_ptr<net::transport> over_addresses(int line, net::node_id self, Settings s) {
   s.self = self;
   s.nodes = 2;
-  auto t = std::make_unique<net::udp::udp_transport>(s);
-  launch::address mine = t->address();
+  auto t = std::make_unique<Transport>(s);
+  const launch::address mine = t->address();
   const std::string other = exchange_over(line, std::to_string(mine.port) + ' ' + mine.worker);
   const std::size_t space = other.find(' ');
   std::vector<launch::address> directory(2, mine);
@@ -117,16 +117,10 @@ std::unique_ptr<net::transport> over_udp(int line, net::node_id self) {
 }
 
 #if defined(STRATA_HAS_UCX)
-std::unique_ptr<net::transport> over_ucx(int line, net::node_id self) {
+net::ucx::settings on_this_host() {
   net::ucx::settings s;
-  s.self = self;
-  s.nodes = 2;
   s.devices = "lo";
-  auto t = std::make_unique<net::ucx::ucx_transport>(s);
-  std::vector<std::string> addresses(2);
-  addresses[1U - self] = exchange_over(line, t->address());
-  t->connect(addresses, os::now_ns() + 30'000'000'000);
-  return t;
+  return s;
 }
 #endif
 
@@ -173,11 +167,15 @@ int main(int argc, char** argv) try {
     make = [&](net::node_id self) { return over_memory(memory.get(), self); };
   } else if (kind == "udp") {
     open_line();
-    make = [&](net::node_id self) { return over_udp(line[self], self); };
+    make = [&](net::node_id self) {
+      return over_addresses<net::udp::udp_transport>(line[self], self, net::udp::settings{});
+    };
 #if defined(STRATA_HAS_UCX)
   } else if (kind == "ucx") {
     open_line();
-    make = [&](net::node_id self) { return over_ucx(line[self], self); };
+    make = [&](net::node_id self) {
+      return over_addresses<net::ucx::ucx_transport>(line[self], self, on_this_host());
+    };
 #endif
   } else {
     ends = bench::connected();

@@ -32,7 +32,11 @@ void engine::admit(node_id node, std::uint16_t host, const launch::address& wher
       links_->expect(node, ways_.to(node).next);
     }
     members_.expect(node, by == way::memory);
-    if (by == way::memory) links_->admit(node, door_->admit_neighbour(node));
+    try {
+      if (auto* const t = door_->admit_at_once(node, by, where)) links_->admit(node, *t);
+    } catch (const error&) {
+      return;  // it is not let in; the launcher tells who has not
+    }
   }
   visitor_.on_coming(node, host == line_->job().host_of.at(self_));
   // It connects when all have said so; whoever is late finds it in the kernel's queue.

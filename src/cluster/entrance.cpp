@@ -27,17 +27,31 @@ entrance::entrance(const launch::job_description& job, const std::string& build,
   options_.cancelled = cancelled_.get();
 }
 
+entrance::entrance(const launch::job_description& job, net::addressed_transport& all)
+    : me_(net::tcp::identity_in(job, {})),
+      limit_ns_(job.start_limit_ns),
+      who_(job, false, false),
+      shm_(nullptr),
+      tcp_(nullptr),
+      all_(&all) {}
+
 entrance::way entrance::expect(net::node_id node, std::uint16_t host,
                                const launch::address& where) {
+  if (all_ != nullptr) return way::address;
   who_.set(node, host, where);
   if (who_.shares_memory(me_.node, node)) return way::memory;
   // Over a network both find each other, or neither does.
   return who_.towards(me_.node, node).port != 0 ? way::connection : way::others;
 }
 
-net::transport& entrance::admit_neighbour(net::node_id node) {
-  shm_->admit(node);
-  return *shm_;
+net::transport* entrance::admit_at_once(net::node_id node, way by, const launch::address& where) {
+  if (by == way::memory) {
+    shm_->admit(node);
+    return shm_;
+  }
+  if (by != way::address) return nullptr;
+  all_->admit(node, where);
+  return all_;
 }
 
 os::descriptor entrance::await(net::node_id node) {
@@ -48,6 +62,7 @@ os::descriptor entrance::await(net::node_id node) {
 }
 
 void entrance::cancel() noexcept {
+  if (!cancelled_) return;  // nobody connects here
   const std::uint64_t one = 1;
   while (::write(cancelled_.get(), &one, sizeof one) < 0 && errno == EINTR) {
   }

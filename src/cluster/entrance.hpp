@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where nodes that come to a running job are let in: over the memory of this host, or over TCP.
+// Where nodes that come to a running job are let in: at once over the memory of this host, UDP or
+// UCX; over TCP when they have connected.
 #pragma once
 #include <memory>
 #include <vector>
 
 #include "cluster/reach.hpp"
 #include "launch/job.hpp"
+#include "net/addressed.hpp"
 #include "net/shm/shm_transport.hpp"
 #include "net/tcp/mesh.hpp"
 #include "net/tcp/tcp_transport.hpp"
@@ -19,15 +21,18 @@ class entrance {
   entrance(const launch::job_description& job, const std::string& build, reach who,
            std::vector<net::tcp::listener> doors, net::shm::shm_transport* shm,
            net::tcp::tcp_transport* tcp, net::tcp::mesh_options options);
+  // Of a job whose nodes all use this one, which outlives the entrance.
+  entrance(const launch::job_description& job, net::addressed_transport& all);
 
   // How a node that comes will reach this one. With the inbox, as all that has no other note.
-  enum class way { memory, connection, others };
+  enum class way { memory, address, connection, others };
   way expect(net::node_id node, std::uint16_t host, const launch::address& where);
   void forget(net::node_id node) { who_.forget(node); }
   [[nodiscard]] const reach& who() const noexcept { return who_; }
 
-  // The node shares this one's memory.
-  net::transport& admit_neighbour(net::node_id node);
+  // Null if the node is let in when it has connected, or by others. Throws strata::error when its
+  // address is none.
+  net::transport* admit_at_once(net::node_id node, way by, const launch::address& where);
 
   // Blocks until `node`, and nobody else, has connected from another host. Throws strata::error
   // after the job's start limit, and after cancel(). One call at a time, without the inbox.
@@ -43,6 +48,7 @@ class entrance {
   const std::vector<net::tcp::listener> doors_;
   net::shm::shm_transport* const shm_;
   net::tcp::tcp_transport* const tcp_;
+  net::addressed_transport* const all_ = nullptr;
   net::tcp::mesh_options options_;
   os::descriptor cancelled_;  // an eventfd
 };

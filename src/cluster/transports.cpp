@@ -8,6 +8,7 @@
 
 #include "launch/build_id.hpp"
 #include "launch/own_address.hpp"
+#include "net/addressed.hpp"
 #include "net/shm/shm_transport.hpp"
 #include "net/tcp/mesh.hpp"
 #include "net/tcp/tcp_transport.hpp"
@@ -39,42 +40,34 @@ net::tcp::options socket_options(const options& settings) {
   return o;
 }
 
-std::unique_ptr<net::transport> open_udp(launch::control_line& line, const std::string& build) {
-  const launch::job_description& job = line.job();
-  net::udp::settings s;
+// ---- UDP and UCX ----
+
+template <class Transport, class Settings>
+std::unique_ptr<net::addressed_transport> make_addressed(const launch::job_description& job,
+                                                         Settings s) {
   s.self = job.node;
-  s.nodes = job.nodes;
+  s.nodes = job.capacity;
   s.key = job.key;
   s.job = job.job;
+  return std::make_unique<Transport>(s);
+}
+
+std::unique_ptr<net::addressed_transport> make_udp(const launch::job_description& job) {
+  net::udp::settings s;
   s.bind_address = job.bind_address;
-  const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
-  auto opened = std::make_unique<net::udp::udp_transport>(s);
-  opened->connect(line.exchange(opened->address(), build), deadline);
-  return opened;
+  return make_addressed<net::udp::udp_transport>(job, s);
 }
 
 #if defined(STRATA_HAS_UCX)
-std::unique_ptr<net::transport> open_ucx(launch::control_line& line, const std::string& build,
-                                         bool one_host) {
-  const launch::job_description& job = line.job();
+std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description& job,
+                                                   bool one_host) {
   net::ucx::settings s;
-  s.self = job.node;
-  s.nodes = job.nodes;
-  s.key = job.key;
-  s.job = job.job;
   // Nobody from outside has business with a job of one host. Between hosts UCX knows best.
   if (one_host) s.devices = net::ucx::device_of(job.bind_address);
-  const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
-  auto opened = std::make_unique<net::ucx::ucx_transport>(s);
-  std::vector<std::string> workers;
-  for (launch::address& where : line.exchange({{}, 0, opened->address()}, build)) {
-    workers.push_back(std::move(where.worker));
-  }
-  opened->connect(workers, deadline);
-  return opened;
+  return make_addressed<net::ucx::ucx_transport>(job, s);
 }
 #else
-std::unique_ptr<net::transport> open_ucx(launch::control_line&, const std::string&, bool) {
+std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description&, bool) {
   throw error(net::ucx::how_to_get());
 }
 #endif
@@ -133,8 +126,6 @@ connections open_transports(launch::control_line& line, const options& settings)
     throw user_error("networks: UCX chooses its networks itself; see UCX_NET_DEVICES");
   if (by_udp && !networks.empty())
     throw user_error("networks: UDP uses one, which bind-address names");
-  if (job.elastic && (by_ucx || by_udp))
-    throw user_error("nodes cannot come and go over UCX and UDP yet");
 
   connections opened{{}, routes(job.node, job.capacity), nullptr};
   net::shm::shm_transport* shm = nullptr;
@@ -156,12 +147,12 @@ connections open_transports(launch::control_line& line, const options& settings)
     opened.transports.push_back(std::move(made));
   }
   const std::string build = launch::build_id();
-  if (by_ucx) {
-    opened.transports.push_back(open_ucx(line, build, on_this_host.size() == job.nodes));
-    return opened;
-  }
-  if (by_udp) {
-    opened.transports.push_back(open_udp(line, build));
+  if (by_ucx || by_udp) {
+    const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
+    auto made = by_udp ? make_udp(job) : make_ucx(job, on_this_host.size() == job.nodes);
+    made->connect(line.exchange(made->address(), build), deadline);
+    if (job.elastic) opened.door = std::make_unique<entrance>(job, *made);
+    opened.transports.push_back(std::move(made));
     return opened;
   }
   const net::tcp::options o = socket_options(settings);

@@ -261,7 +261,6 @@ INSTANTIATE_TEST_SUITE_P(
         words{"run", "/etc/passwd"}, words{"run", "/tmp"},
         words{"run", "--transport", "pigeon", "true"}, words{"run", "--bind", "socket", "true"},
         words{"run", "-x", "=1", "true"}, words{"run", "-x", "NO_SUCH_VARIABLE_HERE", "true"},
-        words{"run", "--elastic", "--transport", "udp", "true"},
         words{"run", "--elastic=2", "-n", "3", "true"}, words{"run", "--elastic=many", "true"},
         words{"run", "--elastic=4097", "true"}, words{"join"}, words{"join", "12345678", "-n", "0"},
         words{"join", "12345678", "--host", "no-such-host.invalid"}, words{"leave", "12345678"},

@@ -18,8 +18,11 @@ class elastic : public testing::TestWithParam<const char*> {
  protected:
   static words transport() { return {"--transport", GetParam()}; }
 };
-INSTANTIATE_TEST_SUITE_P(ways, elastic, testing::Values("auto", "shm", "tcp"),
-                         [](const auto& p) { return std::string(p.param); });
+constexpr auto name_of_way = [](const auto& p) { return std::string(p.param); };
+INSTANTIATE_TEST_SUITE_P(ways, elastic, testing::Values("auto", "shm", "tcp", "udp"), name_of_way);
+#if defined(STRATA_HAS_UCX)
+INSTANTIATE_TEST_SUITE_P(fast_networks, elastic, testing::Values("ucx"), name_of_way);
+#endif
 
 TEST_P(elastic, nodes_come_and_go_while_the_job_computes) {
   elastic_job job("2", "rounds", transport());

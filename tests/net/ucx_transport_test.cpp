@@ -7,8 +7,10 @@
 
 #include <cstdlib>
 
+#include "addressed_suite.hpp"
 #include "net/ucx/in_order.hpp"
 #include "net/ucx/parcels.hpp"
+#include "net/ucx/pass.hpp"
 #include "net/ucx/worker.hpp"
 #include "strata/detail/cpu.hpp"
 #include "strata/error.hpp"
@@ -47,17 +49,17 @@ ucx::settings settings_of(node_id self, node_id nodes) {
 
 std::vector<std::unique_ptr<ucx_transport>> open_all(node_id nodes, std::size_t in_flight = 0) {
   std::vector<std::unique_ptr<ucx_transport>> all;
-  std::vector<std::string> addresses;
+  std::vector<launch::address> directory;
   for (node_id n = 0; n < nodes; ++n) {
     ucx::settings s = settings_of(n, nodes);
     if (in_flight != 0) s.in_flight_bytes_max = in_flight;
     all.push_back(std::make_unique<ucx_transport>(s));
-    addresses.push_back(all.back()->address());
+    directory.push_back(all.back()->address());
   }
   const std::int64_t deadline_ns = os::now_ns() + start_limit_ns;
   std::vector<std::thread> threads;
   for (const auto& t : all) {
-    threads.emplace_back([&t, &addresses, deadline_ns] { t->connect(addresses, deadline_ns); });
+    threads.emplace_back([&t, &directory, deadline_ns] { t->connect(directory, deadline_ns); });
   }
   for (std::thread& t : threads) t.join();
   return all;
@@ -74,6 +76,13 @@ transport_maker maker(const char* name, const char* tls) {
 
 INSTANTIATE_TEST_SUITE_P(ucx, transport_suite,
                          testing::Values(maker("sockets", "tcp"), maker("any", "all")), name_of);
+
+INSTANTIATE_TEST_SUITE_P(ucx, addressed_suite,
+                         testing::Values(addressed_maker{
+                             "sockets", [](node_id self, node_id nodes) {
+                               const over network("tcp");
+                               return std::make_unique<ucx_transport>(settings_of(self, nodes));
+                             }}));
 
 // ---- who is believed ----
 
@@ -124,7 +133,7 @@ TEST(ucx_transport, strangers_are_not_heard) {
   const over network("tcp");
   auto all = open_all(2);
   checking_receiver r(0, small_size);
-  stranger s(all[0]->address());
+  stranger s(all[0]->address().worker);
   s.meanwhile = [&] { (void)all[0]->poll(r, 64); };
   for (const unsigned id : {0U, 1U, 2U, 3U, 4U}) {
     const auto guess = head_of(1, 0, 1, 64, 0x0123'4567'89AB'CDEF);
@@ -154,7 +163,7 @@ TEST(ucx_transport, a_node_that_sends_nonsense_is_lost) {
   for (const auto& [head, bytes] : nonsense) {
     auto all = open_all(2);
     checking_receiver r(0, small_size);
-    stranger s(all[0]->address());
+    stranger s(all[0]->address().worker);
     s.meanwhile = [&] { (void)all[0]->poll(r, 64); };
     s.send(0, &head, sizeof head, bytes);
     r.receive_until(*all[0], [&] { return !r.lost.empty(); });
@@ -166,17 +175,17 @@ TEST(ucx_transport, a_node_that_sends_nonsense_is_lost) {
 TEST(ucx_transport, a_node_with_another_key_does_not_join) {
   const over network("tcp");
   std::vector<std::unique_ptr<ucx_transport>> all;
-  std::vector<std::string> addresses;
+  std::vector<launch::address> directory;
   for (node_id n = 0; n < 2; ++n) {
     ucx::settings s = settings_of(n, 2);
     s.key[0] = static_cast<std::uint8_t>(n);
     all.push_back(std::make_unique<ucx_transport>(s));
-    addresses.push_back(all.back()->address());
+    directory.push_back(all.back()->address());
   }
   std::thread other(
-      [&] { EXPECT_THROW(all[1]->connect(addresses, os::now_ns() + 300'000'000), strata::error); });
+      [&] { EXPECT_THROW(all[1]->connect(directory, os::now_ns() + 300'000'000), strata::error); });
   try {
-    all[0]->connect(addresses, os::now_ns() + 300'000'000);
+    all[0]->connect(directory, os::now_ns() + 300'000'000);
     ADD_FAILURE();
   } catch (const strata::error& e) {
     EXPECT_NE(std::string(e.what()).find("node 1"), std::string::npos) << e.what();
@@ -185,8 +194,8 @@ TEST(ucx_transport, a_node_with_another_key_does_not_join) {
 }
 
 TEST(ucx_transport, passes_differ_by_all_that_they_vouch_for) {
-  ucx::job_key key{};
-  ucx::job_key other{};
+  launch::job_key key{};
+  launch::job_key other{};
   other[31] = 1;
   const std::vector<std::uint64_t> all = {ucx::pass_of(key, 1, 0, 1), ucx::pass_of(key, 1, 1, 0),
                                           ucx::pass_of(key, 2, 0, 1), ucx::pass_of(key, 1, 0, 2),

@@ -211,7 +211,7 @@ TEST_F(udp_hostile, another_key_another_job_or_another_run_is_refused) {
   p.source = 1;
   p.flags = udp::wants_answer;
   p.number = 1000;
-  const auto said_under = [&](const udp::job_key& key, std::uint64_t job, node_id source,
+  const auto said_under = [&](const launch::job_key& key, std::uint64_t job, node_id source,
                               node_id destination, const std::string& own,
                               const std::string& other) {
     bytes datagram(200);
@@ -221,7 +221,7 @@ TEST_F(udp_hostile, another_key_another_job_or_another_run_is_refused) {
     datagram.resize(size + udp::tag_bytes);
     return datagram;
   };
-  udp::job_key other_key = s.key;
+  launch::job_key other_key = s.key;
   other_key[31] ^= 1;
   expect_refused(said_under(other_key, s.job, 1, 0, nonce_1, nonce_0));
   expect_refused(said_under(s.key, s.job + 1, 1, 0, nonce_1, nonce_0));
@@ -231,6 +231,72 @@ TEST_F(udp_hostile, another_key_another_job_or_another_run_is_refused) {
   // The test itself can speak for node 1 with what it knows: of two, only the other is refused.
   say(said_under(s.key, s.job, 1, 0, nonce_1, nonce_0));
   expect_refused(bytes(100));
+}
+
+// Somebody who knows the key, but has not been let in: a node that comes too early.
+TEST(udp_admission, who_was_not_let_in_is_not_heard) {
+  udp_transport member(udp_settings(0, 2));
+  std::vector<launch::address> directory = {member.address(), {}};
+  member.connect(directory, os::now_ns());
+  udp_transport early(udp_settings(1, 2));
+  directory[1] = early.address();
+  std::thread comes([&] { early.connect(directory, os::now_ns() + too_long_ns); });
+  checking_receiver r(0, small_size);
+  const std::uint64_t writes = member.counted().writes;
+  while (member.refused() < 3) {
+    EXPECT_EQ(member.poll(r, 64), 0u);
+    if (member.refused() < 3) sleep_for_messages(member);
+  }
+  EXPECT_EQ(member.counted().writes, writes) << "it answers strangers";
+  EXPECT_FALSE(member.reaches(1));
+  member.admit(1, directory[1]);
+  std::atomic<bool> joined{false};
+  std::thread sees([&] {
+    comes.join();
+    joined.store(true);
+    member.wake_receiver();
+  });
+  while (!joined.load()) {
+    (void)member.poll(r, 64);
+    if (!joined.load()) sleep_for_messages(member);
+  }
+  sees.join();
+  EXPECT_TRUE(r.lost.empty());
+  send_patiently(early, 1, 0, content(1, 0, 64));
+  r.receive(member, 1);
+}
+
+// A stranger sends from the very address of a node that comes, and in its name, before and after it
+// is let in.
+TEST(udp_admission, an_address_proves_nothing) {
+  udp_transport member(udp_settings(0, 2));
+  std::vector<launch::address> directory = {member.address(), {}};
+  member.connect(directory, os::now_ns());
+  const udp::datagram_socket stranger("127.0.0.1");
+  const udp::target to = udp::target_of(member.address());
+  udp::packet p;
+  p.source = 1;
+  p.flags = udp::wants_answer;
+  bytes datagram(100);
+  datagram.resize(udp::write_packet(p, datagram) + udp::tag_bytes);
+  checking_receiver r(0);
+  const auto expect_refused = [&] {
+    const std::uint64_t before = member.refused();
+    const std::uint64_t writes = member.counted().writes;
+    const std::size_t size = datagram.size();
+    ASSERT_EQ(stranger.send(to, datagram, std::span(&size, 1)), 1U);
+    while (member.refused() == before) {
+      if (member.poll(r, 64) == 0 && member.refused() == before) sleep_for_messages(member);
+    }
+    EXPECT_EQ(member.counted().writes, writes);
+  };
+  expect_refused();
+  launch::address where = stranger.address();
+  where.worker = udp::fresh_nonce();
+  member.admit(1, where);
+  expect_refused();
+  EXPECT_EQ(r.total, 0U);
+  EXPECT_TRUE(r.lost.empty());
 }
 
 // A node of the job that breaks the protocol loses its place, and nothing else happens.

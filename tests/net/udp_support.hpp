@@ -105,9 +105,15 @@ inline std::vector<std::unique_ptr<udp::udp_transport>> udp_nodes(
   }
   if (between != nullptr) between->begin();
   const std::int64_t deadline_ns = os::now_ns() + 60'000'000'000;
+  std::atomic<std::size_t> joined{0};
   std::vector<std::thread> threads;
   for (const auto& t : all) {
-    threads.emplace_back([&t, &directory, deadline_ns] { t->connect(directory, deadline_ns); });
+    threads.emplace_back([&, deadline_ns] {
+      t->connect(directory, deadline_ns);
+      // What it has answered may have been lost.
+      for (joined.fetch_add(1); joined.load() != all.size(); t->tend())
+        t->wait_for_messages(1'000'000);
+    });
   }
   for (std::thread& t : threads) t.join();
   return all;

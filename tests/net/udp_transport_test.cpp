@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "addressed_suite.hpp"
 #include "strata/error.hpp"
 #include "transport_suite.hpp"
 #include "udp_support.hpp"
@@ -91,6 +92,12 @@ INSTANTIATE_TEST_SUITE_P(udp, transport_suite,
                                          maker("through_a_bad_network", {}, &bad)),
                          name_of);
 
+INSTANTIATE_TEST_SUITE_P(udp, addressed_suite,
+                         testing::Values(addressed_maker{
+                             "by_default", [](node_id self, node_id nodes) {
+                               return std::make_unique<udp_transport>(udp_settings(self, nodes));
+                             }}));
+
 TEST(udp_transport, a_lone_message_is_one_datagram) {
   auto all = udp_nodes(2);
   const std::uint64_t before = all[0]->counted().writes;
@@ -126,6 +133,12 @@ TEST(udp_transport, a_peer_that_answers_nothing_is_lost) {
   checking_receiver r(0);
   r.receive_until(*all[0], [&] { return !r.lost.empty(); });
   EXPECT_EQ(r.lost[1][0].rfind("has not answered", 0), 0U) << r.lost[1][0];
+}
+
+TEST(udp_transport, a_host_must_be_numeric) {
+  udp_transport t(udp_settings(0, 2));
+  EXPECT_THROW(t.admit(1, {"no address", 1, udp::fresh_nonce()}), user_error);
+  EXPECT_FALSE(t.reaches(1));
 }
 
 TEST(udp_transport, a_node_that_does_not_come_is_named) {

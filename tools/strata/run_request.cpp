@@ -66,9 +66,6 @@ void allow_changes(run_request& request, const std::string& most) {
     throw user_error("--elastic=" + std::to_string(request.capacity) + " is less than -n " +
                      std::to_string(request.nodes));
   }
-  if (request.transport == transport_choice::ucx || request.transport == transport_choice::udp) {
-    throw user_error("--elastic works over shared memory and TCP, not with --transport ucx or udp");
-  }
 }
 
 }  // namespace

@@ -26,9 +26,10 @@ ucs_status_t ucx_transport::state::arrived(unsigned what, std::byte* data, std::
   std::memcpy(&from, data, sizeof from);
   bytes -= sizeof from;
   const header& h = from.h;
-  if (!reaches(h.source) || from.pass != peers[h.source]->pass_in) return UCS_OK;
+  peer* const source = peers.find(h.source);
+  if (source == nullptr || from.pass != source->pass_in) return UCS_OK;
   // A node of the job has.
-  peer& p = *peers[h.source];
+  peer& p = *source;
   if (p.lost.load(std::memory_order_relaxed)) return UCS_OK;
   if (h.destination != s.self || h.length != bytes || bytes > payload_bytes_max) {
     lose(p, "sent a malformed header");

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a node joins the others over UCX, and leaves them.
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "net/ucx/ucx_state.hpp"
 #include "net/wait_for_events.hpp"
 #include "os/clock.hpp"
+#include "strata/detail/check.hpp"
 #include "strata/error.hpp"
 
 namespace strata::net::ucx {
@@ -39,14 +42,21 @@ void ucx_transport::state::open(peer& p, const std::string& address) {
   }
 }
 
-void ucx_transport::state::connect(const std::vector<std::string>& addresses,
+// With the lock. UCX delivers nothing meanwhile: that is done by calls that need it too.
+void ucx_transport::state::admit(node_id n, const launch::address& where) {
+  auto made = std::make_unique<peer>(*this, n);
+  open(*made, where.worker);
+  peer& p = peers.add(n, std::move(made));
+  (void)send(p, is_hello, {}, {}, {});
+  if (p.pending == 0) unsettle(p);
+}
+
+void ucx_transport::state::connect(const std::vector<launch::address>& directory,
                                    std::int64_t deadline_ns) {
-  STRATA_CHECK(addresses.size() == peers.size(), addresses.size(), peers.size());
+  STRATA_CHECK(directory.size() <= peers.numbers(), directory.size(), peers.numbers());
   std::unique_lock held(lock);
-  for (const auto& p : peers) {
-    if (!p) continue;
-    open(*p, addresses[p->id]);
-    (void)send(*p, is_hello, {}, {}, {});
+  for (std::size_t n = 0; n < directory.size(); ++n) {
+    if (n != s.self && is_somebody(directory[n])) admit(static_cast<node_id>(n), directory[n]);
   }
   for (;;) {
     while (w.progress()) {
@@ -54,8 +64,8 @@ void ucx_transport::state::connect(const std::vector<std::string>& addresses,
     std::string missing;
     std::size_t named = 0;
     bool all = true;
-    for (const auto& p : peers) {
-      if (!p || (p->greeted && !p->lost.load(std::memory_order_relaxed))) continue;
+    for (const auto& p : peers.all()) {
+      if (p->greeted && !p->lost.load(std::memory_order_relaxed)) continue;
       if (p->lost.load(std::memory_order_relaxed)) {
         throw error("cannot join node " + std::to_string(p->id) + " over UCX: " + p->why);
       }
@@ -84,14 +94,14 @@ void ucx_transport::state::leave() noexcept {
   const std::lock_guard held(lock);
   give_back(draining);
   const std::int64_t end_ns = os::now_ns() + leave_ns_max;
-  for (const auto& p : peers) {
-    if (!p || p->endpoint == nullptr || p->lost.load(std::memory_order_relaxed)) continue;
+  for (const auto& p : peers.all()) {
+    if (p->endpoint == nullptr || p->lost.load(std::memory_order_relaxed)) continue;
     (void)send(*p, is_bye, {}, {}, {});
   }
   while (pending != 0 && os::now_ns() < end_ns) (void)w.progress();
   std::vector<ucs_status_ptr_t> closing;
-  for (const auto& p : peers) {
-    if (!p || p->endpoint == nullptr) continue;
+  for (const auto& p : peers.all()) {
+    if (p->endpoint == nullptr) continue;
     p->lost.store(true, std::memory_order_relaxed);
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;

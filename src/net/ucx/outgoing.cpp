@@ -110,8 +110,8 @@ void ucx_transport::state::settle() {
   settle_at_ns = 0;
   if (watchers.load(std::memory_order_relaxed) != 0) return;
   unsettled = false;
-  for (const auto& p : peers) {
-    if (!p || !std::exchange(p->unsettled, false)) continue;
+  for (const auto& p : peers.all()) {
+    if (!std::exchange(p->unsettled, false)) continue;
     if (p->pending == 0) (void)send(*p, is_probe, {}, {}, {});
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a transport over UCX before it joins: the peers, how UCX calls us, and what its
-// threads sleep on.
+// The state of a transport over UCX before it joins: how UCX calls us, and what its threads sleep
+// on.
 #include "net/ucx/ucx_state.hpp"
 
 #include <sys/epoll.h>
@@ -33,17 +33,11 @@ os::descriptor epoll_of(std::initializer_list<int> descriptors) {
 ucx_transport::state::state(const settings& given)
     : s(given),
       ucp(ucp_library::get()),
+      peers(given.nodes),
       w(given.devices),
       receiver_sleeps(epoll_of({receiver_bell.get(), w.event_descriptor()})),
       sender_sleeps(epoll_of({sender_bell.get()})),
       sender_watches(epoll_of({sender_bell.get(), w.event_descriptor()})) {
-  for (unsigned n = 0; n < s.nodes; ++n) {
-    const auto id = static_cast<node_id>(n);
-    peers.push_back(n == s.self ? nullptr : std::make_unique<peer>(*this, id));
-    if (n == s.self) continue;
-    peers.back()->pass_in = pass_of(s.key, s.job, id, s.self);
-    peers.back()->pass_out = pass_of(s.key, s.job, s.self, id);
-  }
   for (unsigned i = 0; i < whats; ++i) {
     handlers[i] = {this, i};
     ucp_am_handler_param_t p{};

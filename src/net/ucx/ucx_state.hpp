@@ -11,14 +11,15 @@
 #include <vector>
 
 #include "net/doorbell.hpp"
+#include "net/peer_table.hpp"
 #include "net/ucx/arrivals.hpp"
 #include "net/ucx/in_order.hpp"
 #include "net/ucx/parcels.hpp"
+#include "net/ucx/pass.hpp"
 #include "net/ucx/turn_lock.hpp"
 #include "net/ucx/ucx_transport.hpp"
 #include "net/ucx/worker.hpp"
 #include "os/descriptor.hpp"
-#include "strata/detail/check.hpp"
 
 namespace strata::net::ucx {
 
@@ -33,10 +34,14 @@ enum what : unsigned {
 
 struct ucx_transport::state {
   struct peer {
-    peer(state& of_, node_id id_) : of(of_), id(id_) {}
+    peer(state& of_, node_id id_)
+        : of(of_),
+          id(id_),
+          pass_in(pass_of(of_.s.key, of_.s.job, id_, of_.s.self)),
+          pass_out(pass_of(of_.s.key, of_.s.job, of_.s.self, id_)) {}
     state& of;
     const node_id id;
-    std::uint64_t pass_in = 0, pass_out = 0;
+    const std::uint64_t pass_in, pass_out;
     std::atomic<bool> lost{false};     // nothing goes out any more
     std::atomic<bool> dropped{false};  // and its loss is no news
 
@@ -62,17 +67,10 @@ struct ucx_transport::state {
   explicit state(const settings& given);
   ~state() { leave(); }
 
-  [[nodiscard]] bool reaches(node_id n) const noexcept {
-    return n < peers.size() && peers[n] != nullptr;
-  }
-  [[nodiscard]] peer& at(node_id n) const {
-    STRATA_CHECK(reaches(n), n, peers.size());
-    return *peers[n];
-  }
-
   // ---- joining.cpp ----
 
-  void connect(const std::vector<std::string>& addresses, std::int64_t deadline_ns);
+  void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns);
+  void admit(node_id n, const launch::address& where);
   void open(peer& p, const std::string& address);
   void leave() noexcept;
 
@@ -124,7 +122,7 @@ struct ucx_transport::state {
   const ucp_library& ucp;
   doorbell receiver_bell, sender_bell;
   std::array<handler, whats> handlers;
-  std::vector<std::unique_ptr<peer>> peers;  // index: node; null: this one
+  peer_table<peer> peers;
 
   mutable turn_lock lock;
   parcels outgoing;

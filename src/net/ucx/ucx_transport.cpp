@@ -11,32 +11,40 @@ namespace strata::net::ucx {
 ucx_transport::ucx_transport(const settings& s) : state_(std::make_unique<state>(s)) {}
 ucx_transport::~ucx_transport() = default;
 
-const std::string& ucx_transport::address() const noexcept { return state_->w.address(); }
+launch::address ucx_transport::address() const { return {{}, 0, state_->w.address(), {}}; }
 
-void ucx_transport::connect(const std::vector<std::string>& addresses, std::int64_t deadline_ns) {
-  state_->connect(addresses, deadline_ns);
+void ucx_transport::connect(const std::vector<launch::address>& directory,
+                            std::int64_t deadline_ns) {
+  state_->connect(directory, deadline_ns);
 }
 
-bool ucx_transport::reaches(node_id n) const noexcept { return state_->reaches(n); }
+void ucx_transport::admit(node_id n, const launch::address& where) {
+  const std::lock_guard held(state_->lock);
+  state_->admit(n, where);
+}
+
+bool ucx_transport::reaches(node_id n) const noexcept { return state_->peers.find(n) != nullptr; }
 
 send_outcome ucx_transport::try_send(node_id n, header h, std::span<const std::byte> head,
                                      std::span<const std::byte> body) {
   state& t = *state_;
-  state::peer& p = t.at(n);
+  state::peer* const p = t.peers.find(n);
+  if (p == nullptr) return send_outcome::lost;
   STRATA_DCHECK(h.source == t.s.self, h.source, t.s.self);
   STRATA_DCHECK(h.destination == n, h.destination, n);
   STRATA_CHECK(head.size() + body.size() <= payload_bytes_max, head.size(), body.size());
-  if (p.lost.load(std::memory_order_acquire)) return send_outcome::lost;
+  if (p->lost.load(std::memory_order_acquire)) return send_outcome::lost;
   const std::lock_guard held(t.lock);
-  return t.send(p, is_message, h, head, body);
+  return t.send(*p, is_message, h, head, body);
 }
 
 bool ucx_transport::flush(node_id n) {
   state& t = *state_;
-  state::peer& p = t.at(n);
+  state::peer* const p = t.peers.find(n);
+  if (p == nullptr) return true;
   const std::lock_guard held(t.lock);
-  if (p.pending == 0 || p.lost.load(std::memory_order_relaxed)) return true;
-  p.flush_wanted = true;
+  if (p->pending == 0 || p->lost.load(std::memory_order_relaxed)) return true;
+  p->flush_wanted = true;
   return false;
 }
 
@@ -47,7 +55,7 @@ std::size_t ucx_transport::poll(receiver& r, std::size_t messages_max) {
   std::uint64_t bytes = 0;
   while (handed < messages_max && t.next < t.draining.size()) {
     const arrival& a = t.draining[t.next++];
-    const state::peer& p = *t.peers[a.h.source];
+    const state::peer& p = t.peers.at(a.h.source);
     if (p.dropped.load(std::memory_order_relaxed)) continue;
     if (a.is_loss) {
       r.on_lost(p.id, p.why);
@@ -71,11 +79,11 @@ std::size_t ucx_transport::poll(receiver& r, std::size_t messages_max) {
 
 void ucx_transport::drop(node_id n) noexcept {
   state& t = *state_;
-  if (!t.reaches(n)) return;
-  state::peer& p = *t.peers[n];
-  p.dropped.store(true, std::memory_order_relaxed);
+  state::peer* const p = t.peers.find(n);
+  if (p == nullptr) return;
+  p->dropped.store(true, std::memory_order_relaxed);
   const std::lock_guard held(t.lock);
-  t.lose(p, "was dropped");
+  t.lose(*p, "was dropped");
 }
 
 transport::traffic ucx_transport::counted() const noexcept {
@@ -83,8 +91,7 @@ transport::traffic ucx_transport::counted() const noexcept {
   traffic all;
   {
     const std::lock_guard held(t.lock);
-    for (const auto& p : t.peers) {
-      if (!p) continue;
+    for (const auto& p : t.peers.all()) {
       all.messages_out += p->messages_out;
       all.bytes_out += p->bytes_out;
     }

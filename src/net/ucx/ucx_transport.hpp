@@ -4,7 +4,7 @@
 //
 //   ucx::ucx_transport t(s);
 //   ... the launcher's directory: t.address() ...
-//   t.connect(addresses, deadline_ns);
+//   t.connect(directory, deadline_ns);
 //
 // Nothing moves in UCX unless somebody calls it: whoever polls does, and who sleeps in
 // wait_for_messages() is woken for it. Where neither happens, the sender thread in wait_for_room()
@@ -15,33 +15,26 @@
 #include <string>
 #include <vector>
 
-#include "net/transport.hpp"
-#include "net/ucx/pass.hpp"
+#include "net/addressed.hpp"
 
 namespace strata::net::ucx {
 
-struct settings {
-  node_id self = 0;
-  node_id nodes = 1;
-  job_key key{};  // of the job; see pass.hpp
-  std::uint64_t job = 0;
+struct settings : job_part {
   std::string devices{};  // as in UCX_NET_DEVICES, which goes before; empty: what UCX chooses
   // What may be on its way in UCX to one peer; more has to wait.
   std::size_t in_flight_bytes_max = std::size_t{1} << 20;
 };
 
-class ucx_transport final : public transport {
+class ucx_transport final : public addressed_transport {
  public:
   // Throws strata::error, also when UCX is not installed.
   explicit ucx_transport(const settings& s);
   // What is staged goes out if the network takes it at once; peers hear that this node leaves.
   ~ucx_transport() override;
 
-  // What the others need to reach this node; opaque bytes.
-  [[nodiscard]] const std::string& address() const noexcept;
-  // Index: node. Blocks until every node has been heard of, and has proved the key. Throws
-  // strata::error when one has not by then (os::now_ns()). Before every other call.
-  void connect(const std::vector<std::string>& addresses, std::int64_t deadline_ns);
+  [[nodiscard]] launch::address address() const override;
+  void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns) override;
+  void admit(node_id node, const launch::address& where) override;
 
   [[nodiscard]] capabilities about() const noexcept override { return {true, "ucx"}; }
   [[nodiscard]] bool reaches(node_id peer) const noexcept override;

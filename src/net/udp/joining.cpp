@@ -47,21 +47,23 @@ launch::address udp_transport::address() const {
   return own;
 }
 
+// Whatever comes from it is refused before, and it is not heard of before it says something.
+void udp_transport::admit(node_id n, const launch::address& where) {
+  const target to = target_of(where);
+  const std::size_t bytes = settings_.datagram_bytes == 0
+                                ? path_bytes_to(to)
+                                : std::min(settings_.datagram_bytes, datagram_bytes_max);
+  peers_.add(n, std::make_unique<peer>(settings_, n, to, bytes, nonce_, where.worker));
+}
+
 void udp_transport::connect(const std::vector<launch::address>& directory,
                             std::int64_t deadline_ns) {
-  STRATA_CHECK(directory.size() == peers_.size(), directory.size(), peers_.size());
-  for (node_id n = 0; n < settings_.nodes; ++n) {
-    if (n == settings_.self) continue;
-    const target where = target_of(directory[n]);
-    const std::size_t path_bytes = path_bytes_to(where);
-    peers_[n] = std::make_unique<peer>(settings_, n, where,
-                                       settings_.datagram_bytes == 0
-                                           ? path_bytes
-                                           : std::min(settings_.datagram_bytes, datagram_bytes_max),
-                                       nonce_, directory[n].worker);
+  STRATA_CHECK(directory.size() <= peers_.numbers(), directory.size(), peers_.numbers());
+  for (std::size_t n = 0; n < directory.size(); ++n) {
+    if (n != settings_.self && is_somebody(directory[n]))
+      admit(static_cast<node_id>(n), directory[n]);
   }
-  for (const auto& p : peers_) {
-    if (!p) continue;
+  for (const auto& p : peers_.all()) {
     const std::lock_guard held(p->lock);
     p->c.ping();
     pump(*p, os::now_ns());
@@ -71,8 +73,7 @@ void udp_transport::connect(const std::vector<launch::address>& directory,
     look(now_ns);
     std::string missing;
     std::size_t count = 0;
-    for (const auto& p : peers_) {
-      if (!p) continue;
+    for (const auto& p : peers_.all()) {
       if (p->lost.load(std::memory_order_relaxed)) {
         throw error("cannot join node " + std::to_string(p->id) + " over UDP: it " + p->why);
       }
@@ -104,9 +105,9 @@ void udp_transport::look(std::int64_t now_ns) {
 }
 
 void udp_transport::leave() {
-  const auto all_has_arrived = [this] {
-    return std::all_of(peers_.begin(), peers_.end(), [](const auto& p) {
-      return !p || p->lost.load(std::memory_order_relaxed) || p->c.has_end() ||
+  const auto all_has_arrived = [all = peers_.all()] {
+    return std::all_of(all.begin(), all.end(), [](const auto& p) {
+      return p->lost.load(std::memory_order_relaxed) || p->c.has_end() ||
              (p->c.out().is_clear() && p->unsent == 0);
     });
   };
@@ -118,8 +119,8 @@ void udp_transport::leave() {
     (void)sleep(receiver_, receiver_.epoll.get(), end_ns);
   }
   for (int i = 0; i < last_words; ++i) {
-    for (const auto& p : peers_) {
-      if (!p || p->lost.load(std::memory_order_relaxed)) continue;
+    for (const auto& p : peers_.all()) {
+      if (p->lost.load(std::memory_order_relaxed)) continue;
       std::vector<std::byte> last(datagram_bytes_max);
       std::uint64_t number = 0;
       const std::size_t bytes = p->c.last_packet(last, os::now_ns(), number);

@@ -3,6 +3,7 @@
 
 #include <sodium.h>
 
+#include <array>
 #include <cstring>
 
 #include "strata/detail/check.hpp"
@@ -13,7 +14,7 @@ namespace strata::net::udp {
 namespace {
 
 static_assert(crypto_aead_chacha20poly1305_ietf_ABYTES == tag_bytes);
-static_assert(crypto_aead_chacha20poly1305_ietf_KEYBYTES == crypto_auth_hmacsha256_BYTES);
+static_assert(crypto_aead_chacha20poly1305_ietf_KEYBYTES == std::tuple_size_v<pair_key>);
 
 using cipher_nonce = std::array<unsigned char, crypto_aead_chacha20poly1305_ietf_NPUBBYTES>;
 
@@ -36,33 +37,15 @@ std::string fresh_nonce() {
   return nonce;
 }
 
-seal::seal(const job_key& key, std::uint64_t job, node_id source, node_id destination,
+seal::seal(const launch::job_key& key, std::uint64_t job, node_id source, node_id destination,
            const std::string& source_nonce, const std::string& destination_nonce) {
   STRATA_CHECK(sodium_init() >= 0);
   if (source_nonce.size() != nonce_bytes || destination_nonce.size() != nonce_bytes) {
     throw error("node " + std::to_string(source) + " or " + std::to_string(destination) +
                 " has no UDP address");
   }
-  // Not one of the labels of tcp/handshake.cpp or ucx/pass.cpp: what is said there is of no use
-  // here.
-  constexpr char label[] = "strata seal, udp 1";
-  struct {
-    std::uint64_t job;
-    std::uint32_t version;
-    node_id source, destination;
-  } const who{job, wire_version, source, destination};
-  static_assert(sizeof who == 16, "no padding: every byte counts");
-  crypto_auth_hmacsha256_state state;
-  crypto_auth_hmacsha256_init(&state, key.data(), key.size());
-  const auto say = [&](const void* from, std::size_t bytes) {
-    crypto_auth_hmacsha256_update(&state, static_cast<const unsigned char*>(from), bytes);
-  };
-  say(label, sizeof label);
-  say(&who, sizeof who);
-  say(source_nonce.data(), nonce_bytes);
-  say(destination_nonce.data(), nonce_bytes);
-  crypto_auth_hmacsha256_final(&state, key_.data());
-  sodium_memzero(&state, sizeof state);
+  key_ = make_pair_key(key, "strata seal, udp 1", job, source, destination,
+                       {source_nonce, destination_nonce});
 }
 
 seal::~seal() { sodium_memzero(key_.data(), key_.size()); }

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // By what a node knows that a datagram comes from the node that it names, in this job, unaltered.
-// Each direction of each pair has a key of its own, made from the job's key, the job, the version
-// of the wire, who speaks to whom, and a fresh nonce of either side (HMAC-SHA-256). Each datagram
-// ends with a Poly1305 tag under that key and its packet number (ChaCha20-Poly1305 of RFC 8439 with
-// nothing to encrypt). A number is used once, as the cipher demands; what was heard before is known
-// by its number (receiving.hpp), and what another run of the same nodes said by the nonces.
+// Each direction of each pair has a key of its own (pair_key.hpp), to which either side adds a
+// fresh nonce. Each datagram ends with a Poly1305 tag under that key and its packet number
+// (ChaCha20-Poly1305 of RFC 8439 with nothing to encrypt). A number is used once, as the cipher
+// demands; what was heard before is known by its number (receiving.hpp), and what another run of
+// the same nodes said by the nonces.
 //
 // The nonces travel with the addresses over the launcher's line, which brings the job's key too: so
 // there is no handshake to be disturbed, and the first datagram is authenticated like all others.
 //
 // What this does not give: nothing is encrypted.
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 
-#include "net/wire.hpp"
+#include "net/pair_key.hpp"
 
 namespace strata::net::udp {
 
-using job_key = std::array<std::uint8_t, 32>;
 inline constexpr std::size_t nonce_bytes = 32;
 inline constexpr std::size_t tag_bytes = 16;
 
@@ -30,7 +28,7 @@ inline constexpr std::size_t tag_bytes = 16;
 class seal {
  public:
   // Of what `source` says to `destination`.
-  seal(const job_key& key, std::uint64_t job, node_id source, node_id destination,
+  seal(const launch::job_key& key, std::uint64_t job, node_id source, node_id destination,
        const std::string& source_nonce, const std::string& destination_nonce);
   ~seal();
   seal(const seal&) = delete;
@@ -41,7 +39,7 @@ class seal {
   [[nodiscard]] bool is_whole(std::span<const std::byte> datagram, std::uint64_t number) const;
 
  private:
-  std::array<unsigned char, 32> key_;
+  pair_key key_;
 };
 
 }  // namespace strata::net::udp

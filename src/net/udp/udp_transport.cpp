@@ -35,20 +35,15 @@ udp_transport::udp_transport(const settings& s)
 
 udp_transport::~udp_transport() { leave(); }
 
-bool udp_transport::reaches(node_id n) const noexcept {
-  return n < peers_.size() && peers_[n] != nullptr;
-}
-
-udp_transport::peer& udp_transport::at(node_id n) const {
-  STRATA_CHECK(reaches(n), n, peers_.size());
-  return *peers_[n];
-}
+bool udp_transport::reaches(node_id n) const noexcept { return peers_.find(n) != nullptr; }
 
 // ---- out ----
 
 send_outcome udp_transport::try_send(node_id n, header h, std::span<const std::byte> head,
                                      std::span<const std::byte> body) {
-  peer& p = at(n);
+  peer* const found = peers_.find(n);
+  if (found == nullptr) return send_outcome::lost;
+  peer& p = *found;
   STRATA_DCHECK(h.source == settings_.self, h.source, settings_.self);
   STRATA_DCHECK(h.destination == n, h.destination, n);
   STRATA_CHECK(head.size() + body.size() <= payload_bytes_max, head.size(), body.size());
@@ -68,7 +63,9 @@ send_outcome udp_transport::try_send(node_id n, header h, std::span<const std::b
 }
 
 bool udp_transport::flush(node_id n) {
-  peer& p = at(n);
+  peer* const found = peers_.find(n);
+  if (found == nullptr) return true;
+  peer& p = *found;
   const std::lock_guard held(p.lock);
   if (p.lost.load(std::memory_order_relaxed)) return true;
   pump(p, os::now_ns());
@@ -147,11 +144,11 @@ void udp_transport::lose(peer& p, const std::string& why) {
 }
 
 void udp_transport::drop(node_id n) noexcept {
-  if (!reaches(n)) return;
-  peer& p = *peers_[n];
-  p.dropped.store(true, std::memory_order_relaxed);
-  const std::lock_guard held(p.lock);
-  lose(p, "was dropped");
+  peer* const p = peers_.find(n);
+  if (p == nullptr) return;
+  p->dropped.store(true, std::memory_order_relaxed);
+  const std::lock_guard held(p->lock);
+  lose(*p, "was dropped");
 }
 
 // ---- in ----
@@ -189,13 +186,14 @@ std::size_t udp_transport::receive(std::int64_t now_ns) {
 // Anybody may have sent this.
 void udp_transport::take(std::span<const std::byte> datagram, std::int64_t now_ns) {
   packet_head head;
-  if (!read_head(datagram, head) || head.destination != settings_.self || !reaches(head.source) ||
-      !peers_[head.source]->opens.is_whole(datagram, head.number)) {
+  peer* const source = read_head(datagram, head) ? peers_.find(head.source) : nullptr;
+  if (source == nullptr || head.destination != settings_.self ||
+      !source->opens.is_whole(datagram, head.number)) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   // A node of the job has.
-  peer& p = *peers_[head.source];
+  peer& p = *source;
   packet arrived;
   const bool is_packet = read_packet(datagram.first(datagram.size() - tag_bytes), arrived);
   const std::lock_guard held(p.lock);
@@ -278,8 +276,8 @@ void udp_transport::answer(std::int64_t now_ns) {
 }
 
 void udp_transport::report_losses(receiver& r) {
-  for (const auto& p : peers_) {
-    if (!p || p->reported || !p->lost.load(std::memory_order_acquire)) continue;
+  for (const auto& p : peers_.all()) {
+    if (p->reported || !p->lost.load(std::memory_order_acquire)) continue;
     p->reported = true;
     if (!p->dropped.load(std::memory_order_relaxed)) r.on_lost(p->id, p->why);
   }
@@ -287,8 +285,7 @@ void udp_transport::report_losses(receiver& r) {
 
 transport::traffic udp_transport::counted() const noexcept {
   traffic t;
-  for (const auto& p : peers_) {
-    if (!p) continue;
+  for (const auto& p : peers_.all()) {
     const std::lock_guard held(p->lock);
     t.messages_out += p->messages_out;
     t.bytes_out += p->bytes_out;
@@ -303,8 +300,7 @@ transport::traffic udp_transport::counted() const noexcept {
 
 std::uint64_t udp_transport::lost_packets() const noexcept {
   std::uint64_t all = 0;
-  for (const auto& p : peers_) {
-    if (!p) continue;
+  for (const auto& p : peers_.all()) {
     const std::lock_guard held(p->lock);
     all += p->c.out().packets_lost();
   }

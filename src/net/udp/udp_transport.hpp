@@ -13,7 +13,8 @@
 // nobody wakes.
 //
 // A peer is lost when it says that it leaves, when it breaks the protocol, or when it has answered
-// nothing for silence_ns_max. Strangers' datagrams are counted, and never answered.
+// nothing for silence_ns_max. The datagrams of strangers, and of nodes that have not been admitted
+// yet, are counted, and never answered.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -23,20 +24,16 @@
 #include <string>
 #include <vector>
 
-#include "launch/job.hpp"
+#include "net/addressed.hpp"
 #include "net/doorbell.hpp"
-#include "net/transport.hpp"
+#include "net/peer_table.hpp"
 #include "net/udp/seal.hpp"
 #include "net/udp/socket.hpp"
 #include "os/descriptor.hpp"
 
 namespace strata::net::udp {
 
-struct settings {
-  node_id self = 0;
-  node_id nodes = 1;
-  job_key key{};  // of the job; see seal.hpp
-  std::uint64_t job = 0;
+struct settings : job_part {
   std::string bind_address = "127.0.0.1";
   std::size_t datagram_bytes = 0;  // of the largest; 0: what the path to the peer carries
   // Per peer: what waits for an acknowledgement, or to be sent; and what has arrived and was not
@@ -48,17 +45,15 @@ struct settings {
   std::int64_t silence_ns_max = 60'000'000'000;
 };
 
-class udp_transport final : public transport {
+class udp_transport final : public addressed_transport {
  public:
   explicit udp_transport(const settings& s);
   // What was sent goes out and is repeated for a moment; peers hear that this node leaves.
   ~udp_transport() override;
 
-  // What the others need to reach this node.
-  [[nodiscard]] launch::address address() const;
-  // Index: node. Blocks until every node has been heard of, which proves that it knows the key.
-  // Throws strata::error when one has not by then (os::now_ns()). Before every other call.
-  void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns);
+  [[nodiscard]] launch::address address() const override;
+  void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns) override;
+  void admit(node_id node, const launch::address& where) override;
 
   [[nodiscard]] capabilities about() const noexcept override { return {true, "udp"}; }
   [[nodiscard]] bool reaches(node_id peer) const noexcept override;
@@ -102,7 +97,6 @@ class udp_transport final : public transport {
   };
   enum class slept { not_at_all, until_then, rung };
 
-  [[nodiscard]] peer& at(node_id n) const;
   // What arrives. With inbox_ held.
   std::size_t receive(std::int64_t now_ns);
   void take(std::span<const std::byte> datagram, std::int64_t now_ns);
@@ -128,7 +122,7 @@ class udp_transport final : public transport {
   const settings settings_;
   const std::string nonce_;
   const datagram_socket socket_;
-  std::vector<std::unique_ptr<peer>> peers_;  // by node
+  peer_table<peer> peers_;
   sleeper receiver_;
   sleeper sender_;
   os::descriptor sender_fetches_;  // the sender's bell and the socket

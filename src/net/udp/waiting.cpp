@@ -58,15 +58,15 @@ void udp_transport::sleeper::alarm(std::int64_t due_ns) noexcept {
 
 std::int64_t udp_transport::next_due_ns() const noexcept {
   std::int64_t due_ns = never_ns;
-  for (const auto& p : peers_) {
-    if (p) due_ns = std::min(due_ns, p->due_ns.load());
+  for (const auto& p : peers_.all()) {
+    due_ns = std::min(due_ns, p->due_ns.load());
   }
   return due_ns;
 }
 
 void udp_transport::do_what_is_due(std::int64_t now_ns) {
-  for (const auto& p : peers_) {
-    if (!p || p->due_ns.load(std::memory_order_relaxed) > now_ns) continue;
+  for (const auto& p : peers_.all()) {
+    if (p->due_ns.load(std::memory_order_relaxed) > now_ns) continue;
     const std::lock_guard held(p->lock);
     if (p->lost.load(std::memory_order_relaxed)) continue;
     if (p->end_limit_ns <= now_ns) {
@@ -136,8 +136,7 @@ void udp_transport::wait_for_room(std::int64_t timeout_ns) {
     }
     if (how == slept::rung) {
       // Perhaps the socket has room again.
-      for (const auto& p : peers_) {
-        if (!p) continue;
+      for (const auto& p : peers_.all()) {
         const std::lock_guard held(p->lock);
         if (p->unsent != 0) pump(*p, now_ns);
       }

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// What transports promise whose nodes only need each other's addresses (net/addressed.hpp), as
+// tests. A test program names how they are made, before they are connected:
+//
+//   INSTANTIATE_TEST_SUITE_P(udp, addressed_suite, testing::Values(addressed_maker{...}));
+#pragma once
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/addressed.hpp"
+#include "strata/error.hpp"
+#include "transport_support.hpp"
+
+namespace strata::net::test {
+
+struct addressed_maker {
+  std::string name;
+  std::function<std::unique_ptr<addressed_transport>(node_id self, node_id nodes)> make;
+};
+
+class addressed_suite : public testing::TestWithParam<addressed_maker> {
+ protected:
+  static constexpr node_id numbers = 5;
+  static constexpr node_id comer = 3;  // those below are there from the beginning, but for node 1
+  static constexpr std::array<node_id, 2> members{0, 2};
+
+  addressed_suite() : directory_(numbers) {
+    for (const node_id n : members) open(n);
+    std::vector<std::thread> threads;
+    for (const node_id n : members) threads.emplace_back([this, n] { connect(n); });
+    for (std::thread& t : threads) t.join();
+  }
+  void open(node_id n) {
+    all_[n] = GetParam().make(n, numbers);
+    directory_[n] = all_[n]->address();
+  }
+  void connect(node_id n) { all_[n]->connect(directory_, os::now_ns() + too_long_ns); }
+  void let_in() {
+    open(comer);
+    for (const node_id n : members) all_[n]->admit(comer, directory_[comer]);
+    connect(comer);
+  }
+  // The same, where nobody else looks at the members' messages.
+  void let_in_and_attend() {
+    std::atomic<bool> joined{false};
+    std::thread comes([&] {
+      let_in();
+      joined.store(true);
+    });
+    while (!joined.load()) {
+      for (const node_id n : members) {
+        checking_receiver nothing(n);
+        EXPECT_EQ(all_[n]->poll(nothing, 64), 0u);
+      }
+      std::this_thread::yield();
+    }
+    comes.join();
+  }
+
+  std::vector<launch::address> directory_;
+  std::array<std::unique_ptr<addressed_transport>, numbers> all_;
+};
+
+TEST_P(addressed_suite, nobody_is_there_before_he_comes) {
+  addressed_transport& t = *all_[0];
+  EXPECT_TRUE(t.reaches(2));
+  for (const node_id n : std::array<node_id, 4>{0, 1, comer, numbers}) {
+    EXPECT_FALSE(t.reaches(n));
+    EXPECT_EQ(t.try_send(n, header_of(0, n), content(0, 0, 64), {}), send_outcome::lost);
+    EXPECT_TRUE(t.flush(n));
+    t.drop(n);
+  }
+  EXPECT_EQ(t.counted().messages_out, 0u);
+  let_in_and_attend();
+  EXPECT_TRUE(t.reaches(comer));
+  EXPECT_TRUE(all_[comer]->reaches(0));
+  EXPECT_FALSE(all_[comer]->reaches(1));
+}
+
+TEST_P(addressed_suite, a_node_comes_while_others_talk) {
+  constexpr std::size_t among_members = 3000;
+  constexpr std::size_t with_comer = 300;
+  std::atomic<std::size_t> heard{0};
+  std::atomic<bool> is_in{false};
+  std::vector<std::thread> threads;
+  for (const node_id self : members) {
+    const auto other = static_cast<node_id>(2 - self);
+    transport& t = *all_[self];
+    threads.emplace_back([&, self, other] {
+      std::size_t told = 0;
+      for (std::size_t m = 0; m < among_members; ++m) {
+        send_patiently(t, self, other, content(self, m, mixed_size(m)));
+        // From the moment on in which it is let in, before it knows.
+        if (!t.reaches(comer) || told == with_comer) continue;
+        send_patiently(t, self, comer, content(self, told, mixed_size(told)));
+        ++told;
+      }
+      is_in.wait(false);
+      for (; told < with_comer; ++told)
+        send_patiently(t, self, comer, content(self, told, mixed_size(told)));
+      flush_patiently(t, other);
+      flush_patiently(t, comer);
+    });
+    threads.emplace_back([&, self] {
+      checking_receiver r(self);
+      r.receive_until(t, [&] {
+        heard.store(r.total);
+        heard.notify_all();
+        return r.total >= among_members + with_comer;
+      });
+      EXPECT_TRUE(r.lost.empty());
+      EXPECT_EQ(r.received[comer], with_comer);
+    });
+  }
+  heard.wait(0);
+  let_in();
+  is_in.store(true);
+  is_in.notify_all();
+  threads.emplace_back([&] {
+    for (std::size_t m = 0; m < with_comer; ++m) {
+      for (const node_id n : members)
+        send_patiently(*all_[comer], comer, n, content(comer, m, mixed_size(m)));
+    }
+    for (const node_id n : members) flush_patiently(*all_[comer], n);
+  });
+  checking_receiver r(comer);
+  r.receive(*all_[comer], 2 * with_comer);
+  EXPECT_TRUE(r.lost.empty());
+  for (std::thread& t : threads) t.join();
+}
+
+TEST_P(addressed_suite, who_came_may_go) {
+  let_in_and_attend();
+  send_patiently(*all_[comer], comer, 0, content(comer, 0, 64));
+  flush_patiently(*all_[comer], 0);
+  checking_receiver r(0, small_size);
+  r.receive(*all_[0], 1);
+  all_[comer].reset();
+  r.receive_until(*all_[0], [&] { return !r.lost.empty(); });
+  EXPECT_EQ(r.lost[comer].size(), 1u);
+  EXPECT_EQ(all_[0]->try_send(comer, header_of(0, comer), {}, {}), send_outcome::lost);
+  send_patiently(*all_[2], 2, 0, content(2, 0, 64));
+  flush_patiently(*all_[2], 0);
+  r.receive(*all_[0], 2);
+}
+
+TEST_P(addressed_suite, who_never_connects_holds_nobody_up) {
+  open(comer);
+  all_[0]->admit(comer, directory_[comer]);
+  all_[comer].reset();
+  all_[0]->drop(comer);
+  EXPECT_EQ(all_[0]->try_send(comer, header_of(0, comer), {}, {}), send_outcome::lost);
+  send_patiently(*all_[2], 2, 0, content(2, 0, 64));
+  flush_patiently(*all_[2], 0);
+  checking_receiver r(0, small_size);
+  r.receive(*all_[0], 1);
+  EXPECT_TRUE(r.lost.empty());
+}
+
+TEST_P(addressed_suite, what_is_no_address_is_refused) {
+  EXPECT_THROW(all_[0]->admit(comer, {"127.0.0.1", 1, {}}), strata::error);
+  EXPECT_FALSE(all_[0]->reaches(comer));
+  let_in_and_attend();
+}
+
+}  // namespace strata::net::test
