@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What messages cost on Strata's transports, without the threads and protocols of a node above
-// them: what is added there shows in the difference to fibers.cpp. First argument: shm, tcp, udp
-// or ucx.
+// them: what is added there shows in the difference to fibers.cpp. First argument: shm, tcp, udp,
+// udp-ethernet (in datagrams that an Ethernet carries in one piece) or ucx.
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -116,6 +116,12 @@ std::unique_ptr<net::transport> over_addresses(int line, net::node_id self, Sett
   return t;
 }
 
+net::udp::settings datagrams_of(const std::string& kind) {
+  net::udp::settings s;
+  if (kind == "udp-ethernet") s.datagram_bytes = 1472;
+  return s;
+}
+
 #if defined(STRATA_HAS_UCX)
 net::ucx::settings on_this_host() {
   net::ucx::settings s;
@@ -150,8 +156,9 @@ class late {
 int main(int argc, char** argv) try {
   bench::arguments given(argc, argv);
   const std::string kind = given.rest.empty() ? "" : given.rest[0];
-  if (kind != "shm" && kind != "tcp" && kind != "udp" && kind != "ucx")
-    bench::arguments::refuse("the first argument is shm, tcp, udp or ucx");
+  const bool is_udp = kind == "udp" || kind == "udp-ethernet";
+  if (kind != "shm" && kind != "tcp" && !is_udp && kind != "ucx")
+    bench::arguments::refuse("the first argument is shm, tcp, udp, udp-ethernet or ucx");
   if (kind == "ucx" && !net::ucx::is_built()) bench::arguments::refuse(net::ucx::how_to_get());
   given.rest.erase(given.rest.begin());
   const bench::exchange e(given.rest);
@@ -165,10 +172,10 @@ int main(int argc, char** argv) try {
   };
   if (kind == "shm") {
     make = [&](net::node_id self) { return over_memory(memory.get(), self); };
-  } else if (kind == "udp") {
+  } else if (is_udp) {
     open_line();
     make = [&](net::node_id self) {
-      return over_addresses<net::udp::udp_transport>(line[self], self, net::udp::settings{});
+      return over_addresses<net::udp::udp_transport>(line[self], self, datagrams_of(kind));
     };
 #if defined(STRATA_HAS_UCX)
   } else if (kind == "ucx") {

@@ -97,8 +97,9 @@ void udp_transport::connect(const std::vector<launch::address>& directory,
 void udp_transport::look(std::int64_t now_ns) {
   {
     const std::lock_guard held(inbox_);
-    while (receive(now_ns) == batch_max) {
-    }
+    do {
+      (void)receive(now_ns);
+    } while (arrivals_.is_full());
     answer(now_ns);
   }
   do_what_is_due(now_ns);

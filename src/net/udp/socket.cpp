@@ -3,6 +3,7 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -21,6 +22,12 @@ constexpr int socket_buffer_bytes = 4 << 20;
 // What every path of today carries, less the headers of IPv6 and UDP; if the kernel does not say.
 constexpr std::size_t usual_path_bytes = 1400;
 constexpr std::size_t least_path_bytes = 1200;  // as QUIC demands (RFC 9000, section 14)
+
+// As the kernel limits it: segments, and bytes of all with the headers of IPv6 and UDP.
+constexpr std::size_t joined_max = 64;
+constexpr std::size_t joined_bytes_max = 65535 - 48;
+// What arrives as one.
+constexpr std::size_t arrival_bytes_max = std::size_t{1} << 16;
 
 os::descriptor make_socket(int family) {
   os::descriptor s(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -75,6 +82,11 @@ datagram_socket::datagram_socket(const std::string& host) {
   const int never = v6 ? IPV6_PMTUDISC_DONT : IP_PMTUDISC_DONT;
   ::setsockopt(socket_.get(), v6 ? IPPROTO_IPV6 : IPPROTO_IP,
                v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &never, sizeof never);
+  // Not for datagrams yet, but it tells whether the kernel knows it.
+  const int nothing = 0;
+  joins_ = ::setsockopt(socket_.get(), SOL_UDP, UDP_SEGMENT, &nothing, sizeof nothing) == 0;
+  const int yes = 1;
+  ::setsockopt(socket_.get(), SOL_UDP, UDP_GRO, &yes, sizeof yes);
   if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&t.where), t.size) != 0) {
     throw user_error("cannot listen on " + host + ": " + std::generic_category().message(errno) +
                      "; choose another address for this node");
@@ -96,6 +108,50 @@ launch::address datagram_socket::address() const {
 
 std::size_t datagram_socket::send(const target& to, std::span<const std::byte> bytes,
                                   std::span<const std::size_t> sizes) const noexcept {
+  std::size_t sent = 0;
+  while (sent < sizes.size()) {
+    // All but the last are of one size.
+    std::size_t count = 1;
+    std::size_t all = sizes[sent];
+    if (joins_.load(std::memory_order_relaxed)) {
+      while (sent + count < sizes.size() && count < joined_max &&
+             sizes[sent + count - 1] == sizes[sent] && sizes[sent + count] <= sizes[sent] &&
+             all + sizes[sent + count] <= joined_bytes_max) {
+        all += sizes[sent + count++];
+      }
+    }
+    if (count == 1) return sent + send_one_by_one(to, bytes, sizes.subspan(sent));
+    iovec place{const_cast<std::byte*>(bytes.data()), all};
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(std::uint16_t))> said{};
+    msghdr h{};
+    h.msg_name = const_cast<sockaddr_storage*>(&to.where);
+    h.msg_namelen = to.size;
+    h.msg_iov = &place;
+    h.msg_iovlen = 1;
+    h.msg_control = said.data();
+    h.msg_controllen = said.size();
+    cmsghdr* const c = CMSG_FIRSTHDR(&h);
+    c->cmsg_level = SOL_UDP;
+    c->cmsg_type = UDP_SEGMENT;
+    c->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
+    const auto size = static_cast<std::uint16_t>(sizes[sent]);
+    std::memcpy(CMSG_DATA(c), &size, sizeof size);
+    if (::sendmsg(socket_.get(), &h, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return sent;
+      if (errno == EINVAL || errno == EIO || errno == EMSGSIZE) {
+        joins_.store(false, std::memory_order_relaxed);
+        continue;
+      }
+    }
+    bytes = bytes.subspan(all);
+    sent += count;
+  }
+  return sent;
+}
+
+std::size_t datagram_socket::send_one_by_one(const target& to, std::span<const std::byte> bytes,
+                                             std::span<const std::size_t> sizes) const noexcept {
   std::array<mmsghdr, batch_max> heads{};
   std::array<iovec, batch_max> places{};
   const std::size_t count = std::min(sizes.size(), batch_max);
@@ -124,28 +180,45 @@ std::size_t datagram_socket::send(const target& to, std::span<const std::byte> b
   return taken;
 }
 
-arrivals::arrivals() : memory_(batch_max * (datagram_bytes_max + 1)) {
+arrivals::arrivals()
+    : memory_(std::make_unique_for_overwrite<std::byte[]>(batch_max * arrival_bytes_max)) {
   for (std::size_t i = 0; i < batch_max; ++i) {
-    places_[i] = {memory_.data() + i * (datagram_bytes_max + 1), datagram_bytes_max + 1};
+    places_[i] = {memory_.get() + i * arrival_bytes_max, arrival_bytes_max};
     heads_[i].msg_hdr.msg_iov = &places_[i];
     heads_[i].msg_hdr.msg_iovlen = 1;
+    heads_[i].msg_hdr.msg_control = controls_[i].bytes.data();
+    heads_[i].msg_hdr.msg_controllen = controls_[i].bytes.size();
   }
 }
 
-std::size_t arrivals::receive(const datagram_socket& from) noexcept {
+std::size_t arrivals::receive(const datagram_socket& from) {
+  parts_.clear();
+  int n = -1;
   // A datagram that was sent to a closed port of ours may be reported as an error, once.
-  for (int i = 0; i < 2; ++i) {
-    const int n = ::recvmmsg(from.get(), heads_.data(), batch_max, MSG_DONTWAIT, nullptr);
-    if (n >= 0) return static_cast<std::size_t>(n);
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
+  for (int i = 0; i < 2 && n < 0; ++i) {
+    n = ::recvmmsg(from.get(), heads_.data(), batch_max, MSG_DONTWAIT, nullptr);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
   }
-  return 0;
-}
-
-std::span<const std::byte> arrivals::at(std::size_t i) const noexcept {
-  const std::size_t bytes = heads_[i].msg_len;
-  if (bytes > datagram_bytes_max) return {};
-  return {static_cast<const std::byte*>(places_[i].iov_base), bytes};
+  full_ = n == static_cast<int>(batch_max);
+  for (int i = 0; i < n; ++i) {
+    msghdr& h = heads_[static_cast<std::size_t>(i)].msg_hdr;
+    std::span<const std::byte> all{static_cast<const std::byte*>(h.msg_iov->iov_base),
+                                   heads_[static_cast<std::size_t>(i)].msg_len};
+    std::size_t part = all.size();
+    for (cmsghdr* c = CMSG_FIRSTHDR(&h); c != nullptr; c = CMSG_NXTHDR(&h, c)) {
+      int size = 0;
+      if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_GRO) continue;
+      std::memcpy(&size, CMSG_DATA(c), sizeof size);
+      if (size > 0) part = std::min(part, static_cast<std::size_t>(size));
+    }
+    h.msg_controllen = controls_[static_cast<std::size_t>(i)].bytes.size();
+    do {
+      const std::span<const std::byte> one = all.first(std::min(part, all.size()));
+      parts_.push_back(one.size() <= datagram_bytes_max ? one : std::span<const std::byte>{});
+      all = all.subspan(one.size());
+    } while (!all.empty());
+  }
+  return parts_.size();
 }
 
 }  // namespace strata::net::udp

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one socket of a node: datagrams to and from everybody, several per system call.
+// The one socket of a node: datagrams to and from everybody, several per system call. Where the
+// kernel knows UDP's segmentation offload, those of one size also pass through it as one: sending,
+// it cuts them apart at the end of its way; receiving, it puts together what came in a row.
 #pragma once
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,8 +19,9 @@
 
 namespace strata::net::udp {
 
-// All datagrams of a job are shorter; who sends longer ones is a stranger.
-inline constexpr std::size_t datagram_bytes_max = std::size_t{16} << 10;
+// All datagrams of a job are shorter; who sends longer ones is a stranger. Four of them pass
+// through the kernel as one.
+inline constexpr std::size_t datagram_bytes_max = (std::size_t{16} << 10) - 16;
 inline constexpr std::size_t batch_max = 32;
 
 struct target {
@@ -43,22 +48,37 @@ class datagram_socket {
                    std::span<const std::size_t> sizes) const noexcept;
 
  private:
+  std::size_t send_one_by_one(const target& to, std::span<const std::byte> bytes,
+                              std::span<const std::size_t> sizes) const noexcept;
+
   os::descriptor socket_;
+  // Whether datagrams may leave together; until the kernel or a device refuses. Relaxed: who sees
+  // it late is refused as well, and tries again without.
+  mutable std::atomic<bool> joins_{false};
 };
 
 // Where datagrams arrive; used by one thread at a time.
 class arrivals {
  public:
   arrivals();
-  // Takes up to batch_max from the socket.
-  std::size_t receive(const datagram_socket& from) noexcept;
+  // Returns how many have come.
+  std::size_t receive(const datagram_socket& from);
+  // There may be more in the socket.
+  [[nodiscard]] bool is_full() const noexcept { return full_; }
   // Empty: it was longer than any of ours.
-  [[nodiscard]] std::span<const std::byte> at(std::size_t i) const noexcept;
+  [[nodiscard]] std::span<const std::byte> at(std::size_t i) const noexcept { return parts_[i]; }
 
  private:
-  std::vector<std::byte> memory_;
+  struct control {
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes;
+  };
+
+  std::unique_ptr<std::byte[]> memory_;
   std::array<mmsghdr, batch_max> heads_{};
   std::array<iovec, batch_max> places_{};
+  std::array<control, batch_max> controls_{};
+  std::vector<std::span<const std::byte>> parts_;
+  bool full_ = false;
 };
 
 }  // namespace strata::net::udp

@@ -157,7 +157,7 @@ std::size_t udp_transport::poll(receiver& r, std::size_t messages_max) {
   const std::lock_guard polling(inbox_);
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const std::int64_t now_ns = os::now_ns();
-  const std::size_t datagrams = receive(now_ns);
+  (void)receive(now_ns);
   std::size_t handed = 0;
   for (std::size_t left = turn_count_; left > 0 && handed < messages_max; --left) {
     peer& p = *turns_[first_turn_];
@@ -170,7 +170,7 @@ std::size_t udp_transport::poll(receiver& r, std::size_t messages_max) {
   answer(now_ns);
   if (losses_.exchange(false, std::memory_order_acquire)) report_losses(r);
   if (next_due_ns() <= now_ns) do_what_is_due(now_ns);
-  const bool more = turn_count_ > 0 || datagrams == batch_max;
+  const bool more = turn_count_ > 0 || arrivals_.is_full();
   unfinished_.store(more, std::memory_order_release);
   // Nothing else tells a receiver that went to sleep before.
   if (more && receiver_.sleeps_until_ns.load() != 0) receiver_.ring();
