@@ -12,19 +12,27 @@ namespace strata::messages {
 
 using detail::published_value;
 
+void directory::wait(std::unique_lock<std::mutex>& home) {
+  (void)entered_.wait([](void* held) { static_cast<std::mutex*>(held)->unlock(); }, home.release(),
+                      strata::detail::parking::never);
+  home = std::unique_lock(home_mutex_);
+}
+
 bool directory::enter(const std::string& name, const published_value& v) {
+  const strata::detail::uninterrupted guard;
   const std::lock_guard lock(home_mutex_);
   if (!home_.try_emplace(name, entry{v, {}}).second) return false;
-  entered_.notify_all();
+  wake_all();
   return true;
 }
 
 published_value directory::give(const std::string& name, net::node_id asks, bool waits) {
+  const strata::detail::uninterrupted guard;
   std::unique_lock lock(home_mutex_);
   auto found = home_.find(name);
   while (found == home_.end()) {
     if (!waits || is_leaving_) return {};
-    entered_.wait(lock);
+    wait(lock);
     found = home_.find(name);
   }
   found->second.remembered_by.insert(asks);
@@ -32,6 +40,7 @@ published_value directory::give(const std::string& name, net::node_id asks, bool
 }
 
 bool directory::remove(const std::string& name, std::set<net::node_id>& remembered_by) {
+  const strata::detail::uninterrupted guard;
   const std::lock_guard lock(home_mutex_);
   auto node = home_.extract(name);
   if (node.empty()) return false;
@@ -40,19 +49,20 @@ bool directory::remove(const std::string& name, std::set<net::node_id>& remember
 }
 
 void directory::await_duty(const messenger& office, std::size_t hash) {
+  const strata::detail::uninterrupted guard;
   std::unique_lock lock(home_mutex_);
-  entered_.wait(lock, [&] { return office.home_of(hash) == detail::this_worker().node; });
+  while (office.home_of(hash) != strata::detail::this_worker().node) wait(lock);
 }
 
 void directory::members_have_changed() {
   const std::lock_guard lock(home_mutex_);
-  entered_.notify_all();
+  wake_all();
 }
 
 void directory::begin_to_leave() {
   const std::lock_guard lock(home_mutex_);
   is_leaving_ = true;
-  entered_.notify_all();
+  wake_all();
 }
 
 // An entry: name, value, how many remember it, who.
@@ -71,7 +81,7 @@ std::vector<std::vector<std::byte>> directory::pack(std::size_t bytes_max) {
   return pieces;
 }
 
-void directory::inherit(std::span<const std::byte> packed) {
+void directory::inherit(std::span<const std::byte> packed, net::node_id nodes) {
   cluster::reader in(packed);
   const std::lock_guard lock(home_mutex_);
   while (!in.empty()) {
@@ -80,11 +90,14 @@ void directory::inherit(std::span<const std::byte> packed) {
     entry e;
     e.value = in.take<published_value>();
     if (e.value.bytes > e.value.data.size()) throw cluster::malformed("a name of too long a value");
-    for (auto n = in.take<std::uint32_t>(); n > 0; --n)
-      e.remembered_by.insert(in.take<net::node_id>());
+    for (auto left = in.take<std::uint32_t>(); left > 0; --left) {
+      const auto n = in.take<net::node_id>();
+      if (n >= nodes) throw cluster::malformed("a name that no node remembers");
+      e.remembered_by.insert(n);
+    }
     home_.insert_or_assign(std::string(name.view()), e);
   }
-  entered_.notify_all();
+  wake_all();
 }
 
 published_value directory::recall(const std::string& name, std::uint64_t& epoch) {

@@ -17,7 +17,6 @@
 #include "net/wire.hpp"
 #include "strata/condition_variable.hpp"
 #include "strata/directory.hpp"
-#include "strata/mutex.hpp"
 
 namespace strata::messages {
 
@@ -42,8 +41,8 @@ class directory {
   void begin_to_leave();
   // All that is at home here, in pieces of at most that size; and on node 0.
   [[nodiscard]] std::vector<std::vector<std::byte>> pack(std::size_t bytes_max);
-  // Throws malformed.
-  void inherit(std::span<const std::byte> packed);
+  // Node numbers are below `nodes`. Throws malformed.
+  void inherit(std::span<const std::byte> packed, net::node_id nodes);
 
   // ---- on every node ----
   // What this node remembers; not found: nothing. `epoch`: see remember().
@@ -57,8 +56,13 @@ class directory {
     detail::published_value value;
     std::set<net::node_id> remembered_by;
   };
-  mutex home_mutex_;
-  condition_variable entered_;  // or somebody has left
+  void wait(std::unique_lock<std::mutex>& home);
+  void wake_all() noexcept { entered_.notify(UINT32_MAX); }
+
+  // Held for a few instructions, also by who handles messages and cannot be suspended: so it is the
+  // system's, for uninterrupted threads, and who waits lets go of it as its stack is given up.
+  std::mutex home_mutex_;
+  strata::detail::condition_queue entered_;  // or somebody has left
   bool is_leaving_ = false;
   std::unordered_map<std::string, entry> home_;
 

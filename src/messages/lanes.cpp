@@ -180,7 +180,9 @@ bool messenger::on_message(net::node_id from, kind k, cluster::reader r) {
       on_closed(from, r);
       break;
     case kind::names:
-      names.inherit(r.take_rest());
+      if (self_ != 0 || mail_->members().of(from) != cluster::standing::leaving)
+        throw cluster::malformed("names of a node that does not leave");
+      names.inherit(r.take_rest(), mail_->nodes());
       return true;
     default:
       return false;
