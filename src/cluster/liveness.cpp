@@ -24,9 +24,12 @@ liveness::liveness(mailer& mail, const clock& time, std::int64_t limit_ns, loss 
   find_neighbours();
 }
 
-// Those who leave say so themselves.
+// Of all who are there, also those who are leaving: everybody must see the same ring, or one waits
+// for the beats of another that does not beat for it.
 void liveness::find_neighbours() {
-  const std::vector<node_id> ring = mail_.members().working();
+  next_ = before_ = mail_.self();
+  if (!mail_.members().has(mail_.self())) return;  // it comes: the others do not know it yet
+  const std::vector<node_id> ring = mail_.members().all();
   const auto me =
       static_cast<std::size_t>(std::find(ring.begin(), ring.end(), mail_.self()) - ring.begin());
   next_ = ring[(me + 1) % ring.size()];

@@ -243,7 +243,7 @@ void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::
 void simulated_node::crash() { crashed_ = true; }
 
 void simulated_node::beat() {
-  if (crashed_) return;
+  if (crashed_ || parted_) return;
   protocols.life.beat(true);
   job_.in.at(job_.in.now_ns() + protocols.life.beat_ns(), [this] { beat(); });
 }

@@ -135,5 +135,37 @@ TEST(simulated_members, come_and_go_over_a_bad_network) {
   }
 }
 
+struct guest : threaded {
+  slot_ptr* let_go;
+  void start() { *let_go = to_sptr(GO); }
+  void go() { terminate(); }
+  fiber<&guest::go> GO{this, 1};
+};
+
+// Nobody mistakes the silence between a leaver and those who have nothing for it for a loss.
+TEST(simulated_members, who_takes_long_to_leave_is_not_lost_nor_thinks_so_of_others) {
+  sim::world world({}, 1);
+  sim::job_model model;
+  model.nodes = 6;
+  model.founders = 4;
+  model.lost_after_ns = 1'000'000;
+  sim::job job(world, model);
+  slot_ptr let_go;
+  job.node(2).as_worker([&] { invoke<guest>(node_id(), &let_go); });
+  bool left = false, waited = false, came = false;
+  world.at(200'000, [&] { job.leave(2, [&] { left = true; }); });
+  world.at(300'000, [&] { job.come([&](net::node_id) { came = true; }); });
+  world.at(20'000'000, [&] {
+    waited = true;
+    EXPECT_TRUE(came);
+    EXPECT_FALSE(left);
+    job.node(0).as_worker([&] { sync(let_go); });
+  });
+  EXPECT_TRUE(world.run([&] { return left && world.now_ns() > 40'000'000; }, 100'000'000));
+  EXPECT_TRUE(waited);
+  for (net::node_id n = 0; n < job.size(); ++n)
+    EXPECT_TRUE(job.node(n).losses().empty()) << "node " << n;
+}
+
 }  // namespace
 }  // namespace strata::test
