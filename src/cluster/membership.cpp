@@ -14,6 +14,7 @@ membership::membership(node_id self, numbers n, const std::vector<node_id>& left
       near_(n.capacity) {
   for (unsigned i = 0; i < n.begun; ++i) standings_[i] = standing::present;
   for (const node_id gone : left) standings_[gone] = standing::left;
+  if (self >= n.founders) standings_[self] = standing::coming;
   for (const node_id there : near) {
     if (of(there) != standing::left) near_[nears_++] = there;
   }

@@ -61,7 +61,7 @@ class membership {
   [[nodiscard]] unsigned nears() const noexcept { return nears_.load(std::memory_order_acquire); }
   [[nodiscard]] node_id near(unsigned i) const noexcept { return near_[i]; }
 
-  // In the order of their numbers, this node among them.
+  // In the order of their numbers, this node among them once it has come.
   [[nodiscard]] std::vector<node_id> all() const;
   // The members that work, this node among them even if it does not.
   [[nodiscard]] std::vector<node_id> working() const;

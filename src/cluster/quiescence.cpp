@@ -130,10 +130,13 @@ bool quiescence::on_message(node_id from, kind k, reader r) {
     if (static_cast<std::int32_t>(wave - wave_) <= 0 && !in_wave_.empty()) return true;
     const auto named = r.take_rest();
     if (named.size() % sizeof(node_id) != 0) throw malformed("a probe of half a node");
+    if (named.empty() == mail_.members().is_elastic())
+      throw malformed("a probe of a job of another kind");
     in_wave_.resize(named.size() / sizeof(node_id));
     if (!named.empty()) std::memcpy(in_wave_.data(), named.data(), named.size());
     for (const node_id n : in_wave_) {
-      if (n >= mail_.nodes()) throw malformed("a probe of no node");
+      if (n >= mail_.nodes() || mail_.members().of(n) == standing::absent)
+        throw malformed("a probe of no node");
     }
     if (mail_.self() == 0 || !find_place() || from != parent_) throw malformed("a stray probe");
     begin_wave(wave);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/roster.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace strata::cluster {
@@ -67,6 +68,7 @@ void roster::next_step() {
       [[fallthrough]];
     case step::told:
       step_ = step::none;
+      change(mail_.self(), standing::present);
       return hands_.on_entered();
     case step::farewell: {
       if (!hands_.nothing_holds()) {
@@ -91,8 +93,10 @@ void roster::next_step() {
 
 bool roster::on_message(node_id from, kind k, reader r) {
   const auto expect = [&](bool fine) {
-    if (!fine) throw malformed("it comes or leaves out of turn");
+    if (!fine || from == mail_.self()) throw malformed("it comes or leaves out of turn");
   };
+  const bool said_farewell =
+      std::find(farewells_.begin(), farewells_.end(), from) != farewells_.end();
   switch (k) {
     case kind::arrive:
       // Those who came late tell node 0 once, and everybody else once.
@@ -110,7 +114,8 @@ bool roster::on_message(node_id from, kind k, reader r) {
       change(from, standing::leaving);
       return true;
     case kind::farewell:
-      expect(members_.of(from) == standing::leaving);
+      expect(members_.of(from) == standing::leaving && !said_farewell);
+      farewells_.push_back(from);
       hands_.keep_back(from, true);
       mail_.post(from, kind::kept_back, {});
       return true;
@@ -118,11 +123,13 @@ bool roster::on_message(node_id from, kind k, reader r) {
       on_answer(from, step::farewell);
       return true;
     case kind::stays:
-      expect(members_.of(from) == standing::leaving);
+      expect(said_farewell);
+      std::erase(farewells_, from);
       hands_.keep_back(from, false);
       return true;
     case kind::left: {
-      expect(members_.of(from) == standing::leaving);
+      expect(said_farewell);
+      std::erase(farewells_, from);
       const auto theirs = r.take<std::array<std::uint64_t, 2>>();
       mail_.post(from, kind::parted, {});
       quiet_.inherit(theirs[0], theirs[1]);

@@ -2,7 +2,8 @@
 // How nodes come to a running job and leave it. (Requirement P2.)
 //
 // A comer is connected to everybody before it says anything. It tells node 0 first, which counts
-// who is there (quiescence.hpp), and then the others; from then on each of them gives it work.
+// who is there (quiescence.hpp), and then the others; from then on each of them gives it work. It
+// takes none before all know it: what it has must not be lost with one that "never came".
 //
 //   comer -> member   arrive      member -> comer   known
 //
@@ -81,7 +82,8 @@ class roster {
   quiescence& quiet_;
   hands& hands_;
   step step_ = step::none;
-  std::vector<node_id> awaited_;  // whose answer is to come
+  std::vector<node_id> awaited_;    // whose answer is to come
+  std::vector<node_id> farewells_;  // whose stays or left is to come
 };
 
 }  // namespace strata::cluster

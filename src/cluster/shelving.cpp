@@ -35,7 +35,8 @@ detail::task* shelving::take(detail::worker& w, node_id& whose) {
   // What is wrong with our own shelf some neighbour has done.
   whose = members.near(next % static_cast<unsigned>(n));
   if (detail::task* const t = take_back(w)) return t;
-  if (closed_.load(std::memory_order_relaxed)) return nullptr;
+  // Who comes takes nothing before it is known, who leaves nothing any more.
+  if (!members.works(mail_.self())) return nullptr;
   for (std::size_t i = 0; i < std::min(n, looked_at_max); ++i, ++next) {
     whose = members.near(next % static_cast<unsigned>(n));
     if (detail::task* const t = take_from(whose, w)) {
