@@ -252,8 +252,9 @@ void engine::stop_threads() {
   }
   for (std::thread& t : threads_) t.join();
   threads_.clear();
-  line_thread_.join();
+  // Before the line's thread, which may wait for the porter.
   if (door_ != nullptr) door_->cancel();
+  line_thread_.join();
   if (porter_.joinable()) porter_.join();
   workers_.leave();
   give_cores_back();

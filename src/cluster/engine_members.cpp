@@ -51,7 +51,8 @@ void engine::let_in(node_id node) {
     try {
       os::descriptor connection = door_->await(node);
       const std::lock_guard handling(inbox_);
-      if (members_.of(node) != standing::coming) return;
+      // By other nodes it may have said more than that it comes.
+      if (members_.of(node) == standing::left) return;
       links_->admit(node, door_->admit(node, std::move(connection)));
     } catch (const error&) {
       // Without a connection it cannot come, and says why to the launcher; or it has given up.

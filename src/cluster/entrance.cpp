@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 #include <utility>
 
 #include "base/errno_error.hpp"
 #include "os/clock.hpp"
+#include "strata/error.hpp"
 
 namespace strata::cluster {
 
@@ -22,7 +24,7 @@ entrance::entrance(const launch::job_description& job, const std::string& build,
       shm_(shm),
       tcp_(tcp),
       options_(std::move(options)),
-      cancelled_(::eventfd(0, EFD_CLOEXEC)) {
+      cancelled_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!cancelled_) throw errno_error("cannot create an event descriptor", errno);
   options_.cancelled = cancelled_.get();
 }
@@ -39,6 +41,8 @@ entrance::way entrance::expect(net::node_id node, std::uint16_t host,
                                const launch::address& where) {
   if (all_ != nullptr) return way::address;
   who_.set(node, host, where);
+  const std::lock_guard lock(mutex_);
+  if (!closed_) expected_ = node;
   if (who_.shares_memory(me_.node, node)) return way::memory;
   // Over a network both find each other, or neither does.
   return who_.towards(me_.node, node).port != 0 ? way::connection : way::others;
@@ -54,18 +58,37 @@ net::transport* entrance::admit_at_once(net::node_id node, way by, const launch:
   return all_;
 }
 
-os::descriptor entrance::await(net::node_id node) {
-  std::vector<launch::address> comes(me_.nodes);
-  comes[node].port = 1;  // any: who has the higher number connects
-  auto sockets = net::tcp::connect_mesh(me_, doors_, comes, os::now_ns() + limit_ns_, options_);
-  return std::move(sockets[node]);
+void entrance::forget(net::node_id node) {
+  who_.forget(node);
+  const std::lock_guard lock(mutex_);
+  if (expected_ == node) stop_waiting();
 }
 
 void entrance::cancel() noexcept {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  stop_waiting();
+}
+
+void entrance::stop_waiting() noexcept {
+  expected_.reset();
   if (!cancelled_) return;  // nobody connects here
   const std::uint64_t one = 1;
   while (::write(cancelled_.get(), &one, sizeof one) < 0 && errno == EINTR) {
   }
+}
+
+os::descriptor entrance::await(net::node_id node) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (expected_ != node) throw error("node " + std::to_string(node) + " is not expected");
+    std::uint64_t before = 0;  // of somebody who was forgotten
+    (void)!::read(cancelled_.get(), &before, sizeof before);
+  }
+  std::vector<launch::address> comes(me_.nodes);
+  comes[node].port = 1;  // any: who has the higher number connects
+  auto sockets = net::tcp::connect_mesh(me_, doors_, comes, os::now_ns() + limit_ns_, options_);
+  return std::move(sockets[node]);
 }
 
 net::transport& entrance::admit(net::node_id node, os::descriptor connection) {

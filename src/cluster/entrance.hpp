@@ -3,6 +3,8 @@
 // UCX; over TCP when they have connected.
 #pragma once
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "cluster/reach.hpp"
@@ -27,21 +29,25 @@ class entrance {
   // How a node that comes will reach this one. With the inbox, as all that has no other note.
   enum class way { memory, address, connection, others };
   way expect(net::node_id node, std::uint16_t host, const launch::address& where);
-  void forget(net::node_id node) { who_.forget(node); }
+  // It has left, or will not come: nor does anybody wait for it any more.
+  void forget(net::node_id node);
   [[nodiscard]] const reach& who() const noexcept { return who_; }
 
   // Null if the node is let in when it has connected, or by others. Throws strata::error when its
   // address is none.
   net::transport* admit_at_once(net::node_id node, way by, const launch::address& where);
 
-  // Blocks until `node`, and nobody else, has connected from another host. Throws strata::error
-  // after the job's start limit, and after cancel(). One call at a time, without the inbox.
+  // Blocks until `node`, the last that was expected, and nobody else, has connected from another
+  // host. Throws strata::error after the job's start limit, when the node is forgotten, and after
+  // cancel(). One call at a time, without the inbox.
   [[nodiscard]] os::descriptor await(net::node_id node);
   // Ends await() for good. Any thread.
   void cancel() noexcept;
   net::transport& admit(net::node_id node, os::descriptor connection);
 
  private:
+  void stop_waiting() noexcept;  // with the lock
+
   const net::tcp::identity me_;
   const std::int64_t limit_ns_;
   reach who_;
@@ -51,6 +57,10 @@ class entrance {
   net::addressed_transport* const all_ = nullptr;
   net::tcp::mesh_options options_;
   os::descriptor cancelled_;  // an eventfd
+  std::mutex mutex_;          // of what follows, and of that one's readiness
+  std::optional<net::node_id>
+      expected_;  // none: it has been forgotten, or nobody may come any more
+  bool closed_ = false;
 };
 
 }  // namespace strata::cluster
