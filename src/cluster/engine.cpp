@@ -63,6 +63,7 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   for (const auto& t : transports_) all.push_back(t.get());
   links_ = std::make_unique<links>(self_, all, ways_, job.elastic);
   is_gateway_ = ways_.is_gateway();
+  for (const node_id n : job.left) never_came(n);
   for (const node_id n : members_.all()) {
     if (n != self_) farthest_first_.push_back(n);
   }
@@ -276,8 +277,7 @@ void engine::watch_line() {
     news.go = [&] {
       with_inbox([this] {
         // A node that has come since it asked may be reached by this one alone.
-        if (is_gateway_) return line_->say(launch::word_to_launcher::refuses, self_);
-        roster_->part();
+        is_gateway_ ? refuse_to_leave() : roster_->part();
       });
     };
   }
@@ -293,10 +293,10 @@ void engine::post(node_id to, kind k, std::span<const std::byte> head,
                   std::span<const std::byte> body) {
   if (!broken_.load(std::memory_order_relaxed) || k >= kind::failed) {
     if (!links_->is_lost(to) && links_->post(to, k, head, body)) return;
-    if (members_.is_elastic()) {
+    if (members_.is_elastic() && can_be_kept_back(k)) {
       links::kept_message m{k, {head.begin(), head.end()}};
       m.payload.insert(m.payload.end(), body.begin(), body.end());
-      give_up(to, m);
+      put_aside(to, std::move(m));
     }
     return;
   }
@@ -370,10 +370,10 @@ void engine::lose_neighbour(node_id peer, const malformed& why) noexcept {
 route engine::way_to(std::uint16_t node) const {
   if (node == self_) return {.next = node};
   const routes::way w = ways_.to(node);
-  return {.next = w.next,
-          .hops = w.hops,
-          .transport = links_->way_to(w.next)->about().name,
-          .cost_ns = w.cost_ns};
+  const net::transport* const first = links_->way_to(w.next);
+  if (first == nullptr)
+    throw misuse_error("no way leads to node " + std::to_string(node) + ", which is not there");
+  return {.next = w.next, .hops = w.hops, .transport = first->about().name, .cost_ns = w.cost_ns};
 }
 
 void engine::node_is_idle() noexcept {

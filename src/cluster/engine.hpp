@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cluster/attention.hpp"
@@ -123,7 +124,12 @@ class engine final : public mailer,
   bool is_no_loss(node_id node);
   void begin_to_leave();
   void try_to_leave();
+  void never_came(node_id node);
+  void refuse_to_leave();
   void give_up(node_id node, const links::kept_message& m);
+  void put_aside(node_id node, links::kept_message m);
+  void give_up_strays();
+  void tell_who_waits_for(node_id node);
   // Of a loss that concerns the whole job.
   void break_job(node_id peer, const std::string& why);
   [[nodiscard]] std::vector<node_id> others() const;
@@ -168,6 +174,10 @@ class engine final : public mailer,
   std::mutex inbox_;
   detail::worker outsider_;
   std::atomic<std::int64_t> polled_at_{0};
+  // For nodes that left just when it was said: whoever has the inbox deals with it.
+  std::mutex strays_mutex_;
+  std::vector<std::pair<node_id, links::kept_message>> strays_;
+  std::atomic<bool> has_strays_{false};
   attention attention_;
   std::atomic<std::uint64_t> next_look_{0};  // in ticks; with adaptive reception
   const std::atomic<bool> workers_always_look_;

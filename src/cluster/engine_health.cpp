@@ -127,7 +127,7 @@ void engine::settle_failure() {
   protocols_->quiet.detect([this] {
     for (const node_id n : others()) {
       protocols_->counts.sent.fetch_add(1, std::memory_order_seq_cst);
-      links_->post(n, kind::settled, {}, {});
+      post(n, kind::settled, {}, {});  // one that leaves may not get it any more
     }
     protocols_->quiet.detect([this] {
       {

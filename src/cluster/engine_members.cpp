@@ -25,6 +25,11 @@ void engine::admit(node_id node, std::uint16_t host, const launch::address& wher
   way by = way::others;
   {
     const std::lock_guard handling(inbox_);
+    // They come one after the other: whoever had a lower number and was not heard of never will.
+    for (unsigned n = members_.begun(); n < node; ++n) {
+      if (members_.of(static_cast<node_id>(n)) == standing::absent)
+        never_came(static_cast<node_id>(n));
+    }
     by = door_->expect(node, host, where);
     if (door_->who().by_networks()) {
       ways_.add(node, [this](node_id a, node_id b) { return door_->who().cost(a, b); });
@@ -42,6 +47,12 @@ void engine::admit(node_id node, std::uint16_t host, const launch::address& wher
   // It connects when all have said so; whoever is late finds it in the kernel's queue.
   if (by == way::connection) let_in(node);
   line_->say(launch::word_to_launcher::admitted, node);
+}
+
+// Or came, and left before this node knew it: nothing that is said to it is kept.
+void engine::never_came(node_id node) {
+  members_.set(node, standing::left);
+  (void)links_->retire(node);
 }
 
 void engine::let_in(node_id node) {
@@ -88,26 +99,52 @@ void engine::on_standing(node_id n) {
       ways_.forget([this](node_id a, node_id b) { return door_->who().cost(a, b); });
       is_gateway_ = ways_.is_gateway();
     }
-    protocols_->data.on_left(n);
-    visitor_.on_left(n);
+    tell_who_waits_for(n);
   }
   protocols_->life.members_have_changed();
   protocols_->balance.members_have_changed();
 }
 
+void engine::tell_who_waits_for(node_id node) {
+  protocols_->data.on_left(node);
+  visitor_.on_left(node);
+}
+
 // What was meant for a node that has left. For quiescence it has been dealt with here.
 void engine::give_up(node_id node, const links::kept_message& m) {
-  if (m.k == kind::tokens) {
-    // The tasks are as good here.
-    (void)protocols_->balance.on_message(self_, m.k, reader(m.payload));
-    return;
-  }
-  if (m.k >= kind::steal) return;
+  // The tasks are as good here.
+  if (m.k == kind::tokens) return protocols_->balance.take_back(reader(m.payload));
+  if (!carries_work(m.k)) return;
   const bool is_call = m.k == kind::invoke && is_call_packed(m.payload);
   // Of messages and calls those who wait for an answer hear.
-  if (m.k < kind::message && !is_call && !broken_.load(std::memory_order_relaxed))
-    workers_.fail(std::make_exception_ptr(has_left(node)));
+  if (m.k < kind::message && !is_call) workers_.fail(std::make_exception_ptr(has_left(node)));
   protocols_->counts.received.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void engine::put_aside(node_id node, links::kept_message m) {
+  {
+    const std::lock_guard lock(strays_mutex_);
+    strays_.emplace_back(node, std::move(m));
+    has_strays_.store(true, std::memory_order_release);
+  }
+  transports_.front()->wake_receiver();
+}
+
+// With the inbox.
+void engine::give_up_strays() {
+  std::vector<std::pair<node_id, links::kept_message>> all;
+  {
+    const std::lock_guard lock(strays_mutex_);
+    all.swap(strays_);
+    has_strays_.store(false, std::memory_order_relaxed);
+  }
+  for (const auto& [node, m] : all) {
+    if (broken_.load(std::memory_order_relaxed) || members_.of(node) != standing::left) continue;
+    give_up(node, m);
+    // Who looked before it had left may have begun to wait after all who waited were told.
+    tell_who_waits_for(node);
+    protocols_->balance.members_have_changed();
+  }
 }
 
 // ---- this node ----
@@ -119,7 +156,7 @@ void engine::on_entered() {
 
 void engine::begin_to_leave() {
   if (self_ == 0 || is_over()) return;
-  if (is_gateway_) return line_->say(launch::word_to_launcher::refuses, self_);
+  if (is_gateway_) return refuse_to_leave();
   roster_->begin_to_leave();
   protocols_->shelf.close();
   visitor_.on_leaving();
@@ -127,13 +164,17 @@ void engine::begin_to_leave() {
   transports_.front()->wake_receiver();
 }
 
+// It may be asked again, when nobody is reached by it any more.
+void engine::refuse_to_leave() {
+  has_asked_to_go_ = false;
+  leaves_.store(false, std::memory_order_relaxed);
+  line_->say(launch::word_to_launcher::refuses, self_);
+}
+
 void engine::try_to_leave() {
   const std::lock_guard handling(inbox_);
   if (has_asked_to_go_ || is_over()) return;
-  if (is_gateway_) {  // by now, to a node that has come meanwhile
-    leaves_.store(false, std::memory_order_relaxed);
-    return line_->say(launch::word_to_launcher::refuses, self_);
-  }
+  if (is_gateway_) return refuse_to_leave();  // by now, to a node that has come meanwhile
   protocols_->balance.hand_over();
   if (!nothing_holds()) return;
   has_asked_to_go_ = true;

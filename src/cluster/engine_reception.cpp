@@ -104,6 +104,8 @@ std::size_t engine::poll_all() {
   polled_at_.store(os::now_ns(), std::memory_order_relaxed);
   std::size_t n = 0;
   for (const auto& t : transports_) n += t->poll(*this, messages_at_once);
+  if (has_strays_.load(std::memory_order_acquire)) [[unlikely]]
+    give_up_strays();
   is_handling = false;
   return n;
 }

@@ -38,7 +38,7 @@ enum class kind : net::message_kind {
   // Quiescence (quiescence.cpp).
   probe = 32,    // wave
   passive = 33,  // wave, sent, received
-  settled = 34,  // nothing moves anywhere since a computation failed
+  settled = 34,  // nothing moves anywhere since a computation failed. Counted too
 
   // Between nodes that share no network (links.cpp): a forwarded_head and what it is about.
   forward = 40,
@@ -63,6 +63,14 @@ enum class kind : net::message_kind {
   parted = 61,
   names = 62,  // to node 0: what the leaver knew of the directory (messages/directory.cpp)
 };
+
+// What is counted for quiescence.
+constexpr bool carries_work(kind k) noexcept {
+  return k < kind::steal || k == kind::tokens || k == kind::settled;
+}
+// What a node that is just coming or leaving does not get: it carries work, or makes the node send
+// some.
+constexpr bool can_be_kept_back(kind k) noexcept { return k < kind::probe || carries_work(k); }
 
 // What travels with a message to a node that is no neighbour.
 struct forwarded_head {

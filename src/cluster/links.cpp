@@ -23,9 +23,6 @@ net::header header_of(node_id from, node_id to, kind k) {
   return h;
 }
 
-// Kinds that carry work, or make others send some.
-bool can_be_kept_back(kind k) noexcept { return k < kind::probe; }
-
 }  // namespace
 
 links::links(node_id self, const std::vector<net::transport*>& transports, const routes& ways,
@@ -53,8 +50,9 @@ void links::keep_back(node_id node, bool kept) {
   peer& p = *peers_[node];
   {
     const std::lock_guard lock(p.mutex);
-    p.keeps_back = kept;
-    if (kept || p.kept.empty()) return;
+    // Without a way nothing can go on: it has not come, whatever somebody says.
+    p.keeps_back = kept || (p.next == node && way_to(node) == nullptr);
+    if (p.keeps_back || p.kept.empty()) return;
     const std::deque<queued> all = std::exchange(p.kept, {});
     if (p.next != node) {
       for (const queued& q : all)
@@ -144,8 +142,9 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
   // transport's own lock is enough.
   std::unique_lock lock(p.mutex, std::defer_lock);
   if (elastic_) lock.lock();
-  const bool kept = elastic_ && p.keeps_back && can_be_kept_back(k);
   net::transport* const way = p.way.load(std::memory_order_acquire);
+  // Others may know of a comer before this node has its connection.
+  const bool kept = elastic_ && p.keeps_back && (way == nullptr || can_be_kept_back(k));
   if (!kept && !p.queueing.load(std::memory_order_acquire)) [[likely]] {
     switch (way->try_send(to, header_of(self_, to, k), head, message.body())) {
       case net::send_outcome::sent:

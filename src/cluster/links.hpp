@@ -24,8 +24,9 @@ namespace strata::cluster {
 
 class links {
  public:
-  // The first transport that reaches the next node on a way carries what is sent there. Of a node
-  // that is not in the job yet, everything waits until admit(). `elastic`: nodes may come and go.
+  // The first transport that reaches the next node on a way carries what is sent there. For a node
+  // that is not in the job yet, everything waits until it is admitted and nothing is kept back any
+  // more. `elastic`: nodes may come and go.
   links(node_id self, const std::vector<net::transport*>& transports, const routes& ways,
         bool elastic = false);
 

@@ -140,7 +140,9 @@ void split_phase::call(detail::worker& w, node_id node, detail::task& c) {
   pack_token(out, c, mail_.self());
   // Before the result can be back.
   goes_away(c, node, w);
-  send(node, kind::invoke, out.bytes());
+  // If the node leaves meanwhile on_left() says so to c, and nobody else does.
+  mail_.wait_for_room(node);
+  post(node, kind::invoke, out.bytes());
 }
 
 void split_phase::drop_in(global_address box, const void* item, std::size_t bytes) {
@@ -162,18 +164,6 @@ void split_phase::drop_in(global_address box, const void* item, std::size_t byte
 void split_phase::give_back(global_address home, const std::exception_ptr& error, const void* value,
                             std::size_t bytes) {
   const std::uint64_t head[] = {home.bits(), error != nullptr ? 1U : 0U};
-  if (home.node() == mail_.self()) {
-    // It was to be made elsewhere, by a node that left.
-    writer answer;
-    answer.add_bytes(std::as_bytes(std::span(head)));
-    if (error == nullptr) {
-      answer.add_bytes(bytes_at(value, bytes));
-    } else {
-      answer.add_text(describe_failure(error, mail_.self()));
-    }
-    reader r(answer.bytes());
-    return on_returned(r, mail_.self());
-  }
   if (error == nullptr) {
     send(home.node(), kind::returned, std::as_bytes(std::span(head)), bytes_at(value, bytes));
   } else {
@@ -205,6 +195,19 @@ void split_phase::goes_on(detail::task& t, node_id to) {
 bool split_phase::comes_back(detail::task& t) {
   const std::lock_guard lock(tables_mutex_);
   return away_.erase(&t) != 0;
+}
+
+detail::task* split_phase::come_back(detail::worker& w, reader& in) {
+  reader ahead = in;
+  const detail::wire_type* const type =
+      detail::travelling_code::find(ahead.take<detail::code_identity>());
+  if (type == nullptr || type->accept == nullptr) return unpack_token(w, in);
+  in = ahead;
+  // A call begins with where it waits (strata/call.hpp).
+  const auto home =
+      global_address::from_bits(reader(in.take_bytes(type->argument_bytes)).take<std::uint64_t>());
+  auto* const t = static_cast<detail::task*>(home.address());
+  return comes_back(*t) ? t : nullptr;
 }
 
 std::string split_phase::describe_waits() {
@@ -254,6 +257,12 @@ void split_phase::on_left(node_id node) {
       if (where == node) lost.push_back(t);
     }
     for (detail::task* const t : lost) away_.erase(t);
+    // What was asked of it and is not here will not come.
+    if (const auto at = requests_.find(node); at != requests_.end()) {
+      const std::lock_guard one(at->second.mutex);
+      at->second.in_flight = 0;
+      at->second.waiting.clear();
+    }
   }
   const std::exception_ptr error = keep(std::make_exception_ptr(has_left(node)));
   for (detail::task* const t : lost) t->type->wire->accept(*t, error, nullptr);

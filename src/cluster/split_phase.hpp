@@ -42,10 +42,13 @@ class split_phase final : public detail::remote_nodes {
   // or nobody took it, and it is made here unless it has been lost meanwhile (false).
   void goes_on(detail::task& t, node_id to);
   [[nodiscard]] bool comes_back(detail::task& t);
+  // Unpacks one of this node's own that nobody has got; null: a call that has been lost meanwhile.
+  [[nodiscard]] detail::task* come_back(detail::worker& w, reader& in);
   // Nothing will come back any more: every call that is away, or goes away later, throws this.
   void lose_calls(const std::exception_ptr& error);
 
-  // The node has left the job: what was called there at the last moment throws.
+  // The node has left the job: what was called there at the last moment throws, and what was asked
+  // of it is awaited no more.
   void on_left(node_id node);
   // Calls or data are still to come from other nodes.
   [[nodiscard]] bool awaits_something();

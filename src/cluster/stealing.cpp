@@ -62,6 +62,7 @@ void stealing::ask_next() {
   --attempts_left_;
   const node_id victim = choose_victim();
   if (victim == mail_.self()) return rest();
+  asked_ = victim;
   asked_at_ = time_.now_ns();
   ++counts_of_.asked;
   ask(victim, false);
@@ -283,10 +284,20 @@ void stealing::members_have_changed() {
   }
   {
     const std::lock_guard lock(mutex_);
-    if (state_.load(std::memory_order_relaxed) == state::resting)
-      state_.store(state::content, std::memory_order_relaxed);
+    const state now = state_.load(std::memory_order_relaxed);
+    if (now == state::resting) state_.store(state::content, std::memory_order_relaxed);
+    // It has answered what it got; this it did not.
+    if (now == state::asking && mail_.members().of(asked_) == standing::left) ask_next();
   }
   want_work();
+}
+
+void stealing::take_back(reader r) {
+  (void)r.take<std::uint32_t>();  // the load
+  while (!r.empty()) {
+    if (detail::task* const t = data_.come_back(here_.outsider(), r)) here_.run_soon(t);
+  }
+  counts_.received.fetch_add(1, std::memory_order_seq_cst);
 }
 
 void stealing::hand_over() {

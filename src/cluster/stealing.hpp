@@ -49,6 +49,8 @@ class stealing {
   void on_lost(node_id node);
   // Somebody has come, leaves or has left: who had nothing to ask for asks again.
   void members_have_changed();
+  // What this node had sent as kind::tokens, to one that has left before it got them.
+  void take_back(reader r);
   // This node leaves: what can travel goes to the others. To be called again and again.
   void hand_over();
   // An answer is on its way, maybe with tokens.
@@ -93,6 +95,7 @@ class stealing {
   std::atomic<state> state_{state::content};
   unsigned attempts_left_ = 0;
   unsigned near_left_ = 0;
+  node_id asked_ = 0;  // the last
   std::int64_t asked_at_ = 0;
   std::int64_t got_at_ = 0;
   std::int64_t round_trip_ns_ = 0;

@@ -152,7 +152,7 @@ void simulated_node::fail(std::exception_ptr error) {
 
 void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte> head,
                           std::span<const std::byte> body) {
-  if (const auto kept = kept_.find(to); kept != kept_.end() && k < cluster::kind::probe) {
+  if (const auto kept = kept_.find(to); kept != kept_.end() && can_be_kept_back(k)) {
     kept_message m{k, {head.begin(), head.end()}};
     m.payload.insert(m.payload.end(), body.begin(), body.end());
     kept->second.push_back(std::move(m));
@@ -304,8 +304,8 @@ void simulated_node::on_standing(node_id n) {
     const auto kept = std::exchange(kept_[n], {});
     for (const kept_message& m : kept) {
       if (m.k == cluster::kind::tokens)
-        protocols.balance.on_message(self_, m.k, cluster::reader(m.payload));
-      else if (m.k < cluster::kind::steal)
+        protocols.balance.take_back(cluster::reader(m.payload));
+      else if (carries_work(m.k))
         protocols.counts.received.fetch_add(1, std::memory_order_seq_cst);
     }
     protocols.data.on_left(n);

@@ -79,6 +79,35 @@ TEST_P(elastic, a_node_that_fails_to_come_is_no_loss) {
   job.expect_ok();
 }
 
+TEST_P(elastic, a_number_that_never_came_is_as_one_that_has_left) {
+  elastic_job job("1", "numbers", transport(), {},
+                  {"sh", "-c", "[ \"$STRATA_NODE\" != 1 ] || exit 3; exec \"$@\"", "sh"});
+  job.wait_for("listens");
+  (void)job.join_in_vain();
+  job.join();
+  job.wait_for("heard");
+  job.leave("2");
+  job.expect_ok();
+}
+
+// Everybody was told of it and waits for its connection; whoever comes next does not have to wait
+// for the end of that.
+TEST_P(elastic, a_node_that_dies_at_the_door_keeps_nobody_waiting) {
+  for (const bool another_comes : {true, false}) {
+    elastic_job job("1", another_comes ? "numbers" : "door", transport(), {},
+                    {"env", "DIES_AT_THE_DOOR=1"});
+    job.wait_for("listens");
+    EXPECT_NE(job.join_in_vain().find("node 1 ended with status 3 before it had joined"),
+              std::string::npos);
+    if (another_comes) {
+      job.join();
+      job.wait_for("heard");
+      job.leave("2");
+    }
+    job.expect_ok();
+  }
+}
+
 TEST(elastic_receptions, nodes_come_and_go_with_each) {
   for (const char* const how : {"blocking", "polling", "watchdog"}) {
     SCOPED_TRACE(how);

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job whose nodes come and go; its last argument says what it does. Node 0 prints what the test
 // waits for before it makes a node come or leave, and "ok" when all was as it should be.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/launch/build_id.hpp"
+#include "src/launch/job.hpp"
+#include "strata/error.hpp"
 #include "strata/fiber.hpp"
 #include "strata/fork_join.hpp"
 #include "strata/membership.hpp"
@@ -186,6 +192,8 @@ endpoint_id greet(endpoint_id home) {
   return mine.id();
 }
 
+void call_node_1() { require(has_left(1), "also who comes later"); }
+
 // Of the first node that comes, whatever its number is.
 void greetings(runtime& rt) {
   rt.run([] {
@@ -205,6 +213,48 @@ void greetings(runtime& rt) {
       }
     }
   });
+}
+
+// Node 1 is just coming when it is called, and then does not.
+void door(runtime& rt) {
+  rt.run([] {
+    say("listens");
+    for (bool lost = false; !lost;) {
+      try {
+        call<tasks_of_this_node>(on_node{1});
+        require(false, "nobody answers");
+      } catch (const misuse_error&) {  // not heard of yet
+        pause();
+      } catch (const node_lost_error&) {
+        lost = true;
+      }
+    }
+  });
+}
+
+// Node 1 never comes.
+void numbers(runtime& rt) {
+  rt.run([] {
+    say("listens");
+    wait_for(2);
+    require(num_nodes() == 3 && !is_member(1), "numbers are given out once");
+    require(has_left(1), "who calls a node that never came hears so");
+    try {
+      (void)route_to(1);  // where it was expected there is one
+    } catch (const misuse_error&) {
+    }
+    // Who has come knows it as well.
+    call<call_node_1>(on_node{2});
+    say("heard");
+    while (!has_left(2)) pause();
+  });
+}
+
+// Says where it can be reached, as every node does, and is gone.
+void die_at_the_door() {
+  const auto line = launch::control_line::open();
+  (void)line->exchange({"127.0.0.1", 1}, launch::build_id());
+  ::_exit(3);
 }
 
 // Of node 2, which node 0 reaches by node 1.
@@ -244,9 +294,13 @@ void loss(runtime& rt) {
 
 int main(int argc, char** argv) {
   static const std::map<std::string_view, void (*)(runtime&)> actions{
-      {"far", far},   {"greetings", greetings}, {"holds", holds},
-      {"loss", loss}, {"names", names},         {"rounds", rounds}};
+      {"far", far},   {"greetings", greetings}, {"holds", holds},     {"door", door},
+      {"loss", loss}, {"names", names},         {"numbers", numbers}, {"rounds", rounds}};
   try {
+    const char* const node = std::getenv("STRATA_NODE");
+    if (std::getenv("DIES_AT_THE_DOOR") != nullptr && node != nullptr &&
+        std::string_view(node) == "1")
+      die_at_the_door();
     const options settings = options::parse(argc, argv);
     runtime rt(settings);
     actions.at(argv[argc - 1])(rt);
