@@ -93,6 +93,8 @@ TEST_P(elastic, a_number_that_never_came_is_as_one_that_has_left) {
 // Everybody was told of it and waits for its connection; whoever comes next does not have to wait
 // for the end of that.
 TEST_P(elastic, a_node_that_dies_at_the_door_keeps_nobody_waiting) {
+  if (GetParam() == std::string("udp") || GetParam() == std::string("ucx"))
+    GTEST_SKIP() << "nobody waits for connections there";
   for (const bool another_comes : {true, false}) {
     elastic_job job("1", another_comes ? "numbers" : "door", transport(), {},
                     {"env", "DIES_AT_THE_DOOR=1"});
