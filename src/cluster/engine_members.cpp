@@ -103,6 +103,7 @@ void engine::on_standing(node_id n) {
   }
   protocols_->life.members_have_changed();
   protocols_->balance.members_have_changed();
+  protocols_->quiet.node_is_idle();  // if it still is: what was given up counts
 }
 
 void engine::tell_who_waits_for(node_id node) {
@@ -145,6 +146,7 @@ void engine::give_up_strays() {
     tell_who_waits_for(node);
     protocols_->balance.members_have_changed();
   }
+  protocols_->quiet.node_is_idle();  // if it still is: the counts are others
 }
 
 // ---- this node ----

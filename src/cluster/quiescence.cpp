@@ -90,6 +90,7 @@ bool quiescence::is_idle_with(sums& mine) const {
 }
 
 quiescence::callbacks quiescence::try_to_answer() {
+  unsigned alone = 0;
   while (pending_.load(std::memory_order_seq_cst) && awaited_ == 0) {
     sums mine;
     if (!is_idle_with(mine)) return {};
@@ -106,6 +107,9 @@ quiescence::callbacks quiescence::try_to_answer() {
     previous_ = all;
     have_previous_ = true;
     begin_next_wave();
+    // Nobody is below, and another thread is about to change the sums, perhaps with what it holds
+    // this lock for: it says so (node_is_idle(), members_have_changed()).
+    if (children_.empty() && ++alone == 2) return {};
   }
   return {};
 }
