@@ -12,15 +12,15 @@ namespace strata::messages {
 
 using detail::published_value;
 
-void directory::wait(std::unique_lock<std::mutex>& home) {
-  (void)entered_.wait([](void* held) { static_cast<std::mutex*>(held)->unlock(); }, home.release(),
-                      strata::detail::parking::never);
-  home = std::unique_lock(home_mutex_);
+void directory::wait(std::unique_lock<strata::detail::spin_lock>& home) {
+  (void)entered_.wait([](void* held) { static_cast<strata::detail::spin_lock*>(held)->unlock(); },
+                      home.release(), strata::detail::parking::never);
+  home = std::unique_lock(home_lock_);
 }
 
 bool directory::enter(const std::string& name, const published_value& v) {
   const strata::detail::uninterrupted guard;
-  const std::lock_guard lock(home_mutex_);
+  const std::lock_guard lock(home_lock_);
   if (!home_.try_emplace(name, entry{v, {}}).second) return false;
   wake_all();
   return true;
@@ -28,7 +28,7 @@ bool directory::enter(const std::string& name, const published_value& v) {
 
 published_value directory::give(const std::string& name, net::node_id asks, bool waits) {
   const strata::detail::uninterrupted guard;
-  std::unique_lock lock(home_mutex_);
+  std::unique_lock lock(home_lock_);
   auto found = home_.find(name);
   while (found == home_.end()) {
     if (!waits || is_leaving_) return {};
@@ -41,7 +41,7 @@ published_value directory::give(const std::string& name, net::node_id asks, bool
 
 bool directory::remove(const std::string& name, std::set<net::node_id>& remembered_by) {
   const strata::detail::uninterrupted guard;
-  const std::lock_guard lock(home_mutex_);
+  const std::lock_guard lock(home_lock_);
   auto node = home_.extract(name);
   if (node.empty()) return false;
   remembered_by = std::move(node.mapped().remembered_by);
@@ -50,17 +50,17 @@ bool directory::remove(const std::string& name, std::set<net::node_id>& remember
 
 void directory::await_duty(const messenger& office, std::size_t hash) {
   const strata::detail::uninterrupted guard;
-  std::unique_lock lock(home_mutex_);
+  std::unique_lock lock(home_lock_);
   while (office.home_of(hash) != strata::detail::this_worker().node) wait(lock);
 }
 
 void directory::members_have_changed() {
-  const std::lock_guard lock(home_mutex_);
+  const std::lock_guard lock(home_lock_);
   wake_all();
 }
 
 void directory::begin_to_leave() {
-  const std::lock_guard lock(home_mutex_);
+  const std::lock_guard lock(home_lock_);
   is_leaving_ = true;
   wake_all();
 }
@@ -68,7 +68,7 @@ void directory::begin_to_leave() {
 // An entry: name, value, how many remember it, who.
 std::vector<std::vector<std::byte>> directory::pack(std::size_t bytes_max) {
   std::vector<std::vector<std::byte>> pieces;
-  const std::lock_guard lock(home_mutex_);
+  const std::lock_guard lock(home_lock_);
   for (const auto& [name, e] : home_) {
     detail::resource_name fixed;
     name.copy(fixed.text.data(), name.size());
@@ -83,7 +83,7 @@ std::vector<std::vector<std::byte>> directory::pack(std::size_t bytes_max) {
 
 void directory::inherit(std::span<const std::byte> packed, net::node_id nodes) {
   cluster::reader in(packed);
-  const std::lock_guard lock(home_mutex_);
+  const std::lock_guard lock(home_lock_);
   while (!in.empty()) {
     auto name = in.take<detail::resource_name>();
     name.text.back() = 0;

@@ -17,6 +17,7 @@
 #include "net/wire.hpp"
 #include "strata/condition_variable.hpp"
 #include "strata/directory.hpp"
+#include "sync/spin_lock.hpp"
 
 namespace strata::messages {
 
@@ -56,12 +57,12 @@ class directory {
     detail::published_value value;
     std::set<net::node_id> remembered_by;
   };
-  void wait(std::unique_lock<std::mutex>& home);
+  void wait(std::unique_lock<strata::detail::spin_lock>& home);
   void wake_all() noexcept { entered_.notify(UINT32_MAX); }
 
-  // Held for a few instructions, also by who handles messages and cannot be suspended: so it is the
-  // system's, for uninterrupted threads, and who waits lets go of it as its stack is given up.
-  std::mutex home_mutex_;
+  // Held briefly, by uninterrupted threads and by who handles messages, who cannot be suspended.
+  // Who waits lets go of it as its stack is given up.
+  strata::detail::spin_lock home_lock_;
   strata::detail::condition_queue entered_;  // or somebody has left
   bool is_leaving_ = false;
   std::unordered_map<std::string, entry> home_;
