@@ -73,6 +73,7 @@ class engine final : public mailer,
   [[nodiscard]] bool is_idle() const override { return workers_.is_idle(); }
   [[nodiscard]] std::uint32_t load() const override { return workers_.load(); }
   void fail(std::exception_ptr error) override { workers_.fail(std::move(error)); }
+  void settle(bool forget) override { workers_.settle(forget); }
   detail::worker& outsider() override { return outsider_; }
 
   // ---- clock ----
@@ -145,7 +146,6 @@ class engine final : public mailer,
   void wait_for_goodbyes();
   void end(ending how) noexcept;
   void broadcast(kind k, std::span<const std::byte> payload);
-  void settle_failure();
   void print_report();
   void look_for_stall();
 
@@ -193,9 +193,8 @@ class engine final : public mailer,
   std::mutex ending_mutex_;
   std::condition_variable ended_;
   ending ending_ = ending::none;
-  bool failure_is_known_ = false;  // told to the others, or heard from them
-  bool gave_up_waiting_ = false;   // for the others to say goodbye
-  std::vector<bool> gone_;         // who has said goodbye, or is lost
+  bool gave_up_waiting_ = false;  // for the others to say goodbye
+  std::vector<bool> gone_;        // who has said goodbye, or is lost
   std::atomic<bool> settle_wanted_{false};
   std::atomic<bool> report_wanted_{false};
 

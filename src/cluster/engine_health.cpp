@@ -5,7 +5,6 @@
 #include <string>
 
 #include "cluster/engine.hpp"
-#include "cluster/failure_text.hpp"
 #include "os/clock.hpp"
 #include "strata/error.hpp"
 
@@ -25,8 +24,8 @@ void engine::break_job(node_id peer, const std::string& why) {
     gone_[peer] = true;
     ended_.notify_all();
     if (on_purpose || stopping_.load(std::memory_order_seq_cst)) return;
-    failure_is_known_ = true;  // the others hear of the loss itself
   }
+  protocols_->failed.keep_silent();
   if (broken_.exchange(true, std::memory_order_seq_cst)) return;
   links_->stop_holding();
   protocols_->balance.on_lost(peer);
@@ -107,36 +106,10 @@ bool engine::everybody_is_gone() {
 // ---- failed computations ----
 
 void engine::computation_failed(const std::exception_ptr& error) noexcept {
-  {
-    const std::lock_guard lock(ending_mutex_);
-    if (failure_is_known_) return;
-    failure_is_known_ = true;
-  }
-  const std::string text = describe_failure(error, self_);
-  broadcast(kind::failed, std::as_bytes(std::span(text.data(), text.size())));
-  if (self_ == 0) {
-    // Not here: the failure's lock is held.
-    settle_wanted_.store(true, std::memory_order_release);
-    transports_.front()->wake_receiver();
-  }
-}
-
-// On node 0. The computation is over when nothing moves any more on any node; then all of them
-// forget it; and only when they have, those who wait here are told, who may begin the next one.
-void engine::settle_failure() {
-  protocols_->quiet.detect([this] {
-    for (const node_id n : others()) {
-      protocols_->counts.sent.fetch_add(1, std::memory_order_seq_cst);
-      post(n, kind::settled, {}, {});  // one that leaves may not get it any more
-    }
-    protocols_->quiet.detect([this] {
-      {
-        const std::lock_guard lock(ending_mutex_);
-        failure_is_known_ = false;
-      }
-      workers_.settle(false);
-    });
-  });
+  if (!protocols_->failed.tell(error)) return;
+  // Not here: the failure's lock is held.
+  settle_wanted_.store(true, std::memory_order_release);
+  transports_.front()->wake_receiver();
 }
 
 }  // namespace strata::cluster

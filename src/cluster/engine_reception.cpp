@@ -54,24 +54,6 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
       if (!broken_.load()) links_->hold(from, head);
       return;
     }
-    case kind::failed: {
-      {
-        const std::lock_guard lock(ending_mutex_);
-        failure_is_known_ = true;
-      }
-      workers_.fail(std::make_exception_ptr(remote_error(from, r.take_text())));
-      if (self_ == 0) settle_failure();
-      return;
-    }
-    case kind::settled: {
-      {
-        const std::lock_guard lock(ending_mutex_);
-        failure_is_known_ = false;
-      }
-      workers_.settle(true);
-      protocols_->counts.received.fetch_add(1, std::memory_order_seq_cst);
-      return;
-    }
     case kind::stop:
       stopping_.store(true, std::memory_order_seq_cst);
       return end(ending::stopped);
@@ -194,7 +176,7 @@ void engine::run_receiver(net::transport& t) {
       if (found && !workers_.is_idle()) attention_.heard_by_receiver(os::now_ns());
     }
     if (settle_wanted_.exchange(false, std::memory_order_acq_rel)) {
-      settle_failure();
+      protocols_->failed.settle();
       continue;
     }
     if (report_wanted_.exchange(false, std::memory_order_acq_rel)) print_report();

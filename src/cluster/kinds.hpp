@@ -38,14 +38,16 @@ enum class kind : net::message_kind {
   // Quiescence (quiescence.cpp).
   probe = 32,    // wave
   passive = 33,  // wave, sent, received
-  settled = 34,  // nothing moves anywhere since a computation failed. Counted too
 
   // Between nodes that share no network (links.cpp): a forwarded_head and what it is about.
   forward = 40,
   hold = 41,  // a held_head: what goes there by me waits for room, or does not any more
 
-  // The job (lifecycle.cpp).
-  failed = 48,     // an exception left a fiber: node, text
+  // A computation that fails (failures.cpp). Counted too.
+  failed = 48,   // an exception left a fiber: text
+  settled = 34,  // nothing moves anywhere any more
+
+  // The job (engine.cpp, liveness.cpp).
   stop = 49,       // the program has ended
   heartbeat = 50,  // nothing; but we live
   lost = 51,       // a node is gone: number, why
@@ -66,7 +68,7 @@ enum class kind : net::message_kind {
 
 // What is counted for quiescence.
 constexpr bool carries_work(kind k) noexcept {
-  return k < kind::steal || k == kind::tokens || k == kind::settled;
+  return k < kind::steal || k == kind::tokens || k == kind::failed || k == kind::settled;
 }
 // What a node that is just coming or leaving does not get: it carries work, or makes the node send
 // some.

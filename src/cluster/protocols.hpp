@@ -4,6 +4,7 @@
 #pragma once
 #include <utility>
 
+#include "cluster/failures.hpp"
 #include "cluster/liveness.hpp"
 #include "cluster/quiescence.hpp"
 #include "cluster/shelving.hpp"
@@ -21,6 +22,7 @@ class protocols {
         shelf(mail, here, data, counts, wanted, std::move(on_shelf)),
         balance(mail, here, data, shelf, counts, wanted, time, s),
         quiet(mail, here, counts),
+        failed(mail, here, quiet, counts),
         life(mail, time, lost_after_ns, std::move(lost)),
         visitor(v) {}
 
@@ -29,7 +31,8 @@ class protocols {
     const reader r(payload);
     return data.on_message(from, k, r) || balance.on_message(from, k, r) ||
            shelf.on_message(from, k, r) || quiet.on_message(from, k, r) ||
-           life.on_message(from, k, r) || (visitor != nullptr && visitor->on_message(from, k, r));
+           failed.on_message(from, k, r) || life.on_message(from, k, r) ||
+           (visitor != nullptr && visitor->on_message(from, k, r));
   }
 
   work_counts counts;
@@ -38,6 +41,7 @@ class protocols {
   shelving shelf;
   stealing balance;
   quiescence quiet;
+  failures failed;
   liveness life;
   visiting_protocol* const visitor;  // or null
 };

@@ -80,13 +80,18 @@ void quiescence::inherit(std::uint64_t sent, std::uint64_t received) {
 }
 
 bool quiescence::is_idle_with(sums& mine) const {
-  // Received first and last: a message that was being dealt with meanwhile may have brought work
-  // that is_idle() saw too early. Whatever arrived completely before the first reading has made the
-  // node busy before is_idle() looks.
-  mine.received = counts_.received.load(std::memory_order_seq_cst);
-  mine.sent = counts_.sent.load(std::memory_order_seq_cst);
-  return here_.is_idle() && counts_.received.load(std::memory_order_seq_cst) == mine.received &&
-         counts_.sent.load(std::memory_order_seq_cst) == mine.sent;
+  for (;;) {
+    // Received first and last: a message that was being dealt with meanwhile may have brought work
+    // that is_idle() saw too early. Whatever arrived completely before the first reading has made
+    // the node busy before is_idle() looks.
+    mine.received = counts_.received.load(std::memory_order_seq_cst);
+    mine.sent = counts_.sent.load(std::memory_order_seq_cst);
+    if (!here_.is_idle()) return false;
+    // Once more if not: what made nobody busy makes nobody idle again, who would ask.
+    if (counts_.received.load(std::memory_order_seq_cst) == mine.received &&
+        counts_.sent.load(std::memory_order_seq_cst) == mine.sent)
+      return true;
+  }
 }
 
 quiescence::callbacks quiescence::try_to_answer() {

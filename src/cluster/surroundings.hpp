@@ -56,6 +56,9 @@ class local_node {
   [[nodiscard]] virtual std::uint32_t load() const = 0;
   // The computation fails.
   virtual void fail(std::exception_ptr error) = 0;
+  // It moves nowhere any more, and those who wait here can be told. With `forget` the failure is
+  // another node's, and nobody here has to be told.
+  virtual void settle(bool forget) = 0;
   // Whose frames are used while a message is handled (one at a time).
   virtual detail::worker& outsider() = 0;
 

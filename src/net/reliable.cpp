@@ -74,11 +74,18 @@ void reliable_channel::on_packet(const packet& p, std::int64_t now_ns) {
 void reliable_channel::acknowledge(std::uint32_t below, std::int64_t now_ns) {
   // A peer cannot acknowledge what was never sent.
   if (distance(next_out_, below) > 0) return;
+  std::int64_t sent_at = 0;
+  bool says_something = false;
+  bool repeated = false;
   while (!in_flight_.empty() && distance(in_flight_.front().sequence, below) > 0) {
-    // The time of a repeated message says nothing: which of them was answered? (Karn's rule.)
-    if (in_flight_.front().repeats == 0) measured(now_ns - in_flight_.front().sent_at);
+    sent_at = in_flight_.front().sent_at;
+    repeated |= in_flight_.front().repeats != 0;
+    says_something = true;
     in_flight_.pop_front();
   }
+  // The time of a repeated message says nothing: which of them was answered? (Karn's rule.) Nor
+  // does that of those behind it, which waited for it there.
+  if (says_something && !repeated) measured(now_ns - sent_at);
   while (!waiting_.empty() && in_flight_.size() < settings_.window_messages) {
     in_flight_.push_back({next_out_++, std::move(waiting_.front()), now_ns, 0});
     waiting_.pop_front();

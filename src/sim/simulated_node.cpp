@@ -66,6 +66,7 @@ simulated_node::simulated_node(job& j, node_id self)
   worker_->node = self;
   worker_->nodes.store(static_cast<node_id>(members_.begun()), std::memory_order_relaxed);
   worker_->others = &protocols.data;
+  worker_->failed = &failing_;
   // As if each were on a host of its own.
   messenger.join(*this, *this, protocols.counts, std::vector<bool>(j.model.nodes));
   if (j.model.lost_after_ns != 0) beat();
@@ -145,7 +146,14 @@ detail::task* simulated_node::take_travelling() {
 }
 
 void simulated_node::fail(std::exception_ptr error) {
-  if (job_.failure_ == nullptr) job_.failure_ = std::move(error);
+  if (job_.failure_ == nullptr) job_.failure_ = error;
+  if (failing_.exchange(true) || !protocols.failed.tell(error)) return;
+  job_.in.at(job_.in.now_ns(), [this] { protocols.failed.settle(); });
+}
+
+void simulated_node::settle(bool forget) {
+  failing_ = false;
+  if (!forget && job_.when_settled) job_.when_settled();
 }
 
 // ---- the network ----

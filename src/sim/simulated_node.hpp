@@ -72,6 +72,7 @@ class simulated_node final : public cluster::mailer,
     return static_cast<std::uint32_t>(tokens_.size());
   }
   void fail(std::exception_ptr error) override;
+  void settle(bool forget) override;
   detail::worker& outsider() override { return *worker_; }
 
   void on_standing(node_id n) override;
@@ -134,6 +135,7 @@ class simulated_node final : public cluster::mailer,
   };
   std::map<node_id, std::vector<kept_message>> kept_;
   bool has_asked_to_go_ = false, parted_ = false;
+  std::atomic<bool> failing_{false};  // tokens and fibers are given up
   bool busy_ = false;
   bool crashed_ = false;
   std::int64_t local_now_ = 0;  // ahead of the world's while a task runs
@@ -154,8 +156,10 @@ class job {
   // at a time. done: it has.
   void come(std::function<void(node_id)> done);
   void leave(node_id n, std::function<void()> done);
-  // What a fiber of any node threw.
+  // What a fiber of any node threw, first.
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
+  // Called when a failed computation is over and node 0 may begin the next one.
+  std::function<void()> when_settled;
 
   world& in;
   const job_model model;

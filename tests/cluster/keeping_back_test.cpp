@@ -154,13 +154,14 @@ TEST_P(keeping_back, concerns_what_carries_work) {
   moody way;
   links l(0, {&way}, ways(), true);
   l.keep_back(2, true);
-  for (const kind k : {kind::signal, kind::message, kind::steal, kind::tokens, kind::settled})
+  for (const kind k :
+       {kind::signal, kind::message, kind::steal, kind::tokens, kind::failed, kind::settled})
     EXPECT_TRUE(l.post(2, k, {}, {}));
   EXPECT_TRUE(way.sent.empty());
   // A leaver still answers for quiescence, and hears what concerns all.
-  for (const kind k : {kind::probe, kind::failed, kind::left}) EXPECT_TRUE(l.post(2, k, {}, {}));
+  for (const kind k : {kind::probe, kind::lost, kind::left}) EXPECT_TRUE(l.post(2, k, {}, {}));
   EXPECT_EQ(way.sent.size(), 3U);
-  EXPECT_EQ(l.retire(2).size(), 5U);
+  EXPECT_EQ(l.retire(2).size(), 6U);
   EXPECT_FALSE(l.post(2, kind::settled, {}, {}));
   EXPECT_TRUE(l.post(2, kind::parted, {}, {}));
 }

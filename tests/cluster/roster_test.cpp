@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cluster/kinds.hpp"
-#include "sched/frame_depot.hpp"
+#include "taskless_node.hpp"
 
 namespace strata::cluster {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 constexpr node_id capacity = 6, gone = 3, comes = 4, unknown = 5;
 
 // A node of a job that began with four, of which node 3 has left; node 4 is expected.
-class lone_node final : public mailer, public local_node, public roster::hands {
+class lone_node final : public taskless_node, public mailer, public roster::hands {
  public:
   explicit lone_node(node_id self)
       : members_(self, {capacity, static_cast<node_id>(std::max<unsigned>(4, self + 1U)), 4},
@@ -36,15 +36,6 @@ class lone_node final : public mailer, public local_node, public roster::hands {
     said.emplace_back(to, k);
   }
   void wait_for_room(node_id) override {}
-
-  void run_soon(detail::task*) override {}
-  detail::task* take_travelling() override { return nullptr; }
-  detail::task* take_travelling_from(detail::worker&) override { return nullptr; }
-  void ask_everybody() override {}
-  [[nodiscard]] bool is_idle() const override { return false; }
-  [[nodiscard]] std::uint32_t load() const override { return 0; }
-  void fail(std::exception_ptr) override { ADD_FAILURE(); }
-  detail::worker& outsider() override { return worker; }
 
   void on_standing(node_id) override {}
   void keep_back(node_id n, bool kept) override { kept_back.emplace_back(n, kept); }
@@ -79,8 +70,6 @@ class lone_node final : public mailer, public local_node, public roster::hands {
 
   membership members_;
   work_counts counts;
-  detail::frame_depot frames;
-  detail::worker worker{frames};
   quiescence quiet;
   roster all;
   std::vector<std::pair<node_id, kind>> said;

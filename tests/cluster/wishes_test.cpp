@@ -6,14 +6,14 @@
 #include <functional>
 
 #include "cluster/protocols.hpp"
-#include "sched/frame_depot.hpp"
 #include "strata/detail/fences.hpp"
+#include "taskless_node.hpp"
 
 namespace strata::cluster {
 namespace {
 
 // A node without tasks, whose shelf holds nothing but numbers, next to node 1.
-class bare_node final : public mailer, public local_node, public clock, public net::shelves {
+class bare_node final : public taskless_node, public mailer, public clock, public net::shelves {
  public:
   bare_node()
       : all(*this, *this, *this, {}, 1'000'000'000, [](node_id, const std::string&) {},
@@ -30,14 +30,6 @@ class bare_node final : public mailer, public local_node, public clock, public n
   [[nodiscard]] const membership& members() const noexcept override { return both; }
   void wait_for_room(node_id) override {}
 
-  void run_soon(detail::task*) override {}
-  detail::task* take_travelling() override { return nullptr; }
-  detail::task* take_travelling_from(detail::worker&) override { return nullptr; }
-  void ask_everybody() override {}
-  [[nodiscard]] bool is_idle() const override { return false; }
-  [[nodiscard]] std::uint32_t load() const override { return 0; }
-  void fail(std::exception_ptr) override { ADD_FAILURE(); }
-  detail::worker& outsider() override { return worker; }
   [[nodiscard]] std::int64_t now_ns() const override { return 0; }
 
   unsigned offer(std::span<const std::byte>, unsigned) noexcept override { return places_max; }
@@ -57,8 +49,6 @@ class bare_node final : public mailer, public local_node, public clock, public n
   }
 
   membership both{0, 2, {1}};
-  detail::frame_depot frames;
-  detail::worker worker{frames};
   unsigned on_shelf = 0;
   unsigned sent = 0;
   std::function<void()> on_arrival;

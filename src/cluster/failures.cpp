@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/failures.hpp"
+
+#include <span>
+#include <string>
+#include <utility>
+
+#include "cluster/failure_text.hpp"
+#include "cluster/quiescence.hpp"
+#include "strata/error.hpp"
+
+namespace strata::cluster {
+
+failures::failures(mailer& mail, local_node& here, quiescence& quiet, work_counts& counts)
+    : mail_(mail), here_(here), quiet_(quiet), counts_(counts) {}
+
+bool failures::tell(const std::exception_ptr& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(known_, true)) return false;
+  }
+  const std::string text = describe_failure(error, mail_.self());
+  say(kind::failed, std::as_bytes(std::span(text.data(), text.size())));
+  return mail_.self() == 0;
+}
+
+void failures::settle() {
+  {
+    const std::lock_guard lock(mutex_);
+    // Another node's word came first, and all may have forgotten it since.
+    if (!known_ || std::exchange(settling_, true)) return;
+  }
+  quiet_.detect([this] {
+    say(kind::settled, {});
+    quiet_.detect([this] {
+      forget();
+      here_.settle(false);
+    });
+  });
+}
+
+void failures::keep_silent() {
+  const std::lock_guard lock(mutex_);
+  known_ = true;
+}
+
+void failures::say(kind k, std::span<const std::byte> text) {
+  for (const node_id n : mail_.members().all()) {
+    if (n == mail_.self()) continue;
+    counts_.sent.fetch_add(1, std::memory_order_seq_cst);
+    mail_.post(n, k, text);  // one that leaves may not get it any more
+  }
+}
+
+void failures::forget() {
+  const std::lock_guard lock(mutex_);
+  known_ = false;
+  settling_ = false;
+}
+
+bool failures::on_message(node_id from, kind k, reader r) {
+  if (k == kind::failed) {
+    {
+      const std::lock_guard lock(mutex_);
+      known_ = true;
+    }
+    here_.fail(std::make_exception_ptr(remote_error(from, r.take_text())));
+  } else if (k == kind::settled) {
+    forget();
+    here_.settle(true);
+  } else {
+    return false;
+  }
+  counts_.received.fetch_add(1, std::memory_order_seq_cst);
+  if (k == kind::failed && mail_.self() == 0) settle();
+  return true;
+}
+
+}  // namespace strata::cluster

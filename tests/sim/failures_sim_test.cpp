@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Computations that fail on simulated nodes, each followed by one that must not.
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+
+#include "sim/simulated_node.hpp"
+#include "strata/fiber.hpp"
+#include "support.hpp"
+#include "tests/common/fib_tokens.hpp"
+
+namespace strata::test {
+namespace {
+
+struct failing : threaded {
+  sim::job* job;
+  void start() {
+    job->node(node_id()).fail(std::make_exception_ptr(std::domain_error("no such place")));
+    terminate();
+  }
+};
+
+struct fib_of : threaded {
+  int n;
+  long* where;
+  long value = 0;
+  void start() { token<fib_tokens>(n, to_global(&value), to_sptr(DONE)); }
+  void done() {
+    *where = value;
+    terminate();
+  }
+  fiber<&fib_of::done> DONE{this, 1};
+};
+
+// Computations that fail on so many nodes and ones that do not, in turns: each begins as soon as
+// the one before has ended.
+class turns {
+ public:
+  turns(std::uint64_t seed, const sim::network_model& network, const sim::job_model& model,
+        net::node_id culprits)
+      : world_(network, seed), job_(world_, model), culprits_(culprits) {
+    job_.when_settled = [this] { begin_good_one(); };
+  }
+
+  void run() {
+    for (int round = 0; round < 8; ++round) {
+      begin_bad_one();
+      ASSERT_TRUE(world_.run([&] { return answer_ != 0; }, world_.now_ns() + 10'000'000'000))
+          << "round " << round << " does not end";
+      EXPECT_EQ(answer_, 233);
+      EXPECT_NE(job_.failure(), nullptr);
+    }
+  }
+
+ private:
+  void begin_bad_one() {
+    answer_ = 0;
+    job_.node(0).as_worker([&] {
+      for (net::node_id i = 1; i <= culprits_; ++i)
+        invoke<failing>(static_cast<node_id_t>(job_.size() - i), &job_);
+      token<fib_of>(16, &given_up_);
+    });
+  }
+  void begin_good_one() {
+    for (net::node_id n = 0; n < job_.size(); ++n) EXPECT_TRUE(job_.node(n).is_idle());
+    job_.node(0).as_worker([&] { token<fib_of>(13, &answer_); });
+  }
+
+  sim::world world_;
+  sim::job job_;
+  const net::node_id culprits_;
+  long answer_ = 0, given_up_ = 0;
+};
+
+sim::job_model of_nodes(net::node_id n) {
+  sim::job_model m;
+  m.nodes = n;
+  m.cost = [](const detail::task&) { return 2'000; };
+  return m;
+}
+
+// What one node says of the failure may come to another one long after what both say to node 0.
+TEST(simulated_failures, are_forgotten_by_all) {
+  const sim::network_model uneven{.jitter_ns = 10'000, .loss = 0.2};
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    turns(seed, uneven, of_nodes(3), 1).run();
+    turns(seed, uneven, of_nodes(7), 1).run();
+  }
+}
+
+TEST(simulated_failures, of_several_nodes_at_once_are_one) {
+  const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.05, .duplication = 0.05};
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    turns(seed, bad, of_nodes(5), 5).run();
+  }
+}
+
+// Node n shares a network with n - 1 and n + 1 only.
+TEST(simulated_failures, are_heard_of_by_way_of_others) {
+  const sim::network_model uneven{.jitter_ns = 10'000, .loss = 0.2};
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    sim::job_model chain = of_nodes(4);
+    chain.links = [](net::node_id a, net::node_id b) -> std::optional<std::int64_t> {
+      if (a + 1 != b && b + 1 != a) return std::nullopt;
+      return 1'000;
+    };
+    turns(seed, uneven, chain, 2).run();
+  }
+}
+
+}  // namespace
+}  // namespace strata::test
