@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "os/clock.hpp"
@@ -47,7 +48,13 @@ range program_code() {
   return found;
 }
 
-range code;
+// Found before anything can be interrupted.
+const range& code() {
+  static const range found = program_code();
+  return found;
+}
+
+bool is_in_program(std::uintptr_t at) noexcept { return code().begin <= at && at < code().end; }
 
 struct interrupted {
   std::uintptr_t at;
@@ -79,7 +86,7 @@ void on_tick(int, siginfo_t*, void* machine) {
   const interrupted i = look_at(machine);
   auto& p = static_cast<place&>(w);
   const auto bottom = reinterpret_cast<std::uintptr_t>(p.current->bottom);
-  if (i.at < code.begin || i.at >= code.end) return;
+  if (!is_in_program(i.at)) return;
   if (i.stack < bottom || stack_pointer() < bottom + handler_bytes) return;
   const int error = read_errno();
   // Others run on this OS thread before we return, and may be interrupted, too. Until here a tick
@@ -91,6 +98,15 @@ void on_tick(int, siginfo_t*, void* machine) {
 }
 
 }  // namespace
+
+bool ticker::is_safe() noexcept {
+#if defined(STRATA_TSAN)
+  return false;
+#else
+  static const bool safe = !is_in_program(reinterpret_cast<std::uintptr_t>(&std::malloc));
+  return safe;
+#endif
+}
 
 void ticker::stop() {
   if (!thread_.joinable()) return;
@@ -109,7 +125,6 @@ void ticker::begin() {
   }
   static std::once_flag once;
   std::call_once(once, [] {
-    code = program_code();
     struct sigaction ours;
     std::memset(&ours, 0, sizeof ours);
     ours.sa_sigaction = &on_tick;

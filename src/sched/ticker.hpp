@@ -8,11 +8,12 @@
 //
 // When is that safe? The handler does so only if the interrupted instruction belongs to the program
 // itself: not to a shared library, so nobody holds a lock of malloc or of stdio there; and not to a
-// section of the runtime, all of which are marked (class uninterrupted). While it looks, further
-// ticks have to wait: to them the handler itself would be the interrupted code. An interrupted
-// thread goes on on the same worker, because a compiler may hold the address of a thread_local
-// variable anywhere. Source of the method, signals that yield in user space, and of its limits: S.
-// Shiina, S. Iwasaki, K. Taura, P. Balaji, "Lightweight preemptive user-level threads", 2021
+// section of the runtime, all of which are marked (class uninterrupted). Where malloc itself is
+// part of the program nobody is interrupted (is_safe()). While the handler looks, further ticks
+// have to wait: to them the handler itself would be the interrupted code. An interrupted thread
+// goes on on the same worker, because a compiler may hold the address of a thread_local variable
+// anywhere. Source of the method, signals that yield in user space, and of its limits: S. Shiina,
+// S. Iwasaki, K. Taura, P. Balaji, "Lightweight preemptive user-level threads", 2021
 // (doi:10.1145/3437801.3441610).
 #pragma once
 #include <atomic>
@@ -31,6 +32,13 @@ class ticker {
  public:
   ticker(scheduler& s, std::int64_t interval_ns) : scheduler_(s), interval_ns_(interval_ns) {}
   ~ticker() { stop(); }
+
+  // Whether threads of this program can be interrupted at all. Not where the allocator is the
+  // program's own, as in static executables and with a sanitizer's runtime linked in: what it does
+  // cannot be told from what the program does. And not with ThreadSanitizer, which delivers signals
+  // when it likes.
+  [[nodiscard]] static bool is_safe() noexcept;
+
   ticker(const ticker&) = delete;
   ticker& operator=(const ticker&) = delete;
 

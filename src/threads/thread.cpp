@@ -124,9 +124,7 @@ void set_attributes(thread_block& b, const thread_attributes& a) {
   const uninterrupted guard;
   thread_extras& e = extras_of(b);
   e.name = a.name;
-#if !defined(STRATA_TSAN)
-  e.preemptible = a.preemptible;  // ThreadSanitizer delivers signals when it likes
-#endif
+  e.preemptible = a.preemptible && ticker::is_safe();
   e.pinned_to = a.pinned ? &this_place() : nullptr;
   e.priority = a.priority;
   if (a.stack_bytes == 0) return;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../sched/support.hpp"
+#include "sched/ticker.hpp"
 #include "strata/condition_variable.hpp"
 #include "strata/fork_join.hpp"
 #include "strata/thread.hpp"
@@ -22,9 +23,7 @@ namespace {
 class preemption : public testing::TestWithParam<unsigned> {
  protected:
   void SetUp() override {
-#if defined(STRATA_TSAN)
-    GTEST_SKIP() << "ThreadSanitizer delivers signals when it likes";
-#endif
+    if (!detail::ticker::is_safe()) GTEST_SKIP() << "nobody can be interrupted in this program";
   }
   static options settings() {
     options o = with_workers(GetParam());

@@ -25,8 +25,9 @@ struct thread_attributes {
   /// not hold anything that blocks OS threads, like std::mutex or the initialisation of a static
   /// variable, while it computes for long; nor send tokens or use task_scope. Locks of
   /// strata/mutex.hpp, forks and everything else here are fine. A handler
-  /// of the program for another signal must have SIGURG, the tick, in its sa_mask. No effect in
-  /// ThreadSanitizer builds.
+  /// of the program for another signal must have SIGURG, the tick, in its sa_mask. No effect where
+  /// malloc is part of the program itself (a static executable, an allocator linked in, the
+  /// AddressSanitizer of clang without -shared-libasan), and in ThreadSanitizer builds.
   bool preemptible = false;
   /// Stays on the worker that made it.
   bool pinned = false;
