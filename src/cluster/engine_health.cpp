@@ -37,6 +37,7 @@ void engine::break_job(node_id peer, const std::string& why) {
   protocols_->visitor->on_lost(lost);
   workers_.settle(self_ != 0);
   if (self_ != 0) return end(ending::lost);
+  if (members_.is_elastic()) line_->say(launch::word_to_launcher::missed, peer);
   const std::lock_guard lock(ending_mutex_);
   ended_.notify_all();
 }

@@ -14,7 +14,7 @@
 namespace strata::launch {
 
 // Changes with every change of a frame's layout. Launcher and program must agree.
-inline constexpr std::uint8_t line_version = 3;
+inline constexpr std::uint8_t line_version = 4;
 // A command line and an environment fit; so do the addresses of 4,096 nodes.
 inline constexpr std::size_t frame_bytes_max = std::size_t{8} << 20;
 
@@ -34,6 +34,7 @@ enum class frame_kind : std::uint8_t {
   go = 11,
   stays = 12,
   refuses = 13,
+  missed = 14,
   // launcher and agent
   start = 16,        // launcher -> agent: the nodes to start
   relay = 17,        // both: a frame of a node's line

@@ -19,6 +19,7 @@
 //   launcher -> comer  directory (when all members have admitted it; it connects to all of them)
 //   comer -> launcher  entered   (it is a member)
 //   launcher -> member lost      (a comer: it will not come)
+//   node 0 -> launcher missed    (it was counted already: the job has lost it)
 //
 //   launcher -> member leave     (hand over what you have, and go)
 //   member -> launcher refuses   (others reach each other by this one: it stays)
@@ -88,7 +89,7 @@ struct job_news {
 };
 
 // What a node of an elastic job answers.
-enum class word_to_launcher : std::uint8_t { admitted, entered, drained, stays, refuses };
+enum class word_to_launcher : std::uint8_t { admitted, entered, drained, stays, refuses, missed };
 
 // A node's end of the line. One thread calls exchange(); after that one thread calls wait().
 class control_line {

@@ -192,6 +192,8 @@ std::string pack_word(word_to_launcher word, node_id about) {
         return frame_kind::drained;
       case word_to_launcher::refuses:
         return frame_kind::refuses;
+      case word_to_launcher::missed:
+        return frame_kind::missed;
       case word_to_launcher::stays:
         break;
     }

@@ -290,6 +290,70 @@ TEST_F(elastic_course, who_has_left_is_not_waited_for) {
   EXPECT_EQ(answers, lines{"70: left 1"});
 }
 
+// It may be killed when the others know it and it has not told the launcher yet.
+TEST_F(elastic_course, a_newcomer_that_was_counted_already_is_a_loss) {
+  open(2);
+  ask_join();
+  reach(2);
+  admit(0, 2);
+  admit(1, 2);
+  kill(2, 9);
+  EXPECT_EQ(job->status(), 0);
+  word(0, word_to_launcher::missed, 2);
+  EXPECT_EQ(job->status(), 137);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("node 2 was killed by signal 9 (SIGKILL) while it joined"),
+            std::string::npos);
+  leave(0);
+  leave(1);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 137);
+}
+
+// Node 0 may notice first.
+TEST_F(elastic_course, a_newcomer_that_node_0_misses_first_is_a_loss) {
+  open(1);
+  ask_join();
+  reach(1);
+  admit(0, 1);
+  word(0, word_to_launcher::missed, 1);
+  EXPECT_TRUE(said.empty());
+  kill(1, 9);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("node 1 was killed by signal 9 (SIGKILL) while it joined"),
+            std::string::npos);
+  leave(0);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 137);
+}
+
+TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_ended) {
+  open(1);
+  ask_join();
+  reach(1);
+  admit(0, 1);
+  word(0, word_to_launcher::missed, 1);
+  pass(2 * second);
+  EXPECT_EQ(killed, std::vector<node_id>{1});
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("node 1 was lost while it joined"), std::string::npos);
+  kill(1, 9);
+  leave(0);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 1);
+}
+
+TEST_F(elastic_course, only_node_0_misses_anybody) {
+  open(2);
+  ask_join();
+  come(2);
+  word(0, word_to_launcher::missed, 2);  // a member: how its process ends says more
+  EXPECT_TRUE(said.empty());
+  word(1, word_to_launcher::missed, 2);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("a message comes out of turn"), std::string::npos);
+}
+
 TEST_F(elastic_course, a_gateway_refuses_to_leave) {
   open(2);
   job->ask_leave(somebody, 1);

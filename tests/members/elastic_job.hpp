@@ -36,6 +36,8 @@ class elastic_job {
     all.insert(all.end(), more.begin(), more.end());
     expect_done(all);
   }
+  // Whether it comes or not.
+  void try_to_join() const { command({"join", name_}).wait(); }
   // Why a node does not come, or go.
   [[nodiscard]] std::string join_in_vain() const { return refusal_of({"join", name_}); }
   [[nodiscard]] std::string leave_in_vain(const std::string& node) const {

@@ -67,6 +67,15 @@ TEST_P(elastic, the_loss_of_a_node_that_came_ends_the_job) {
   EXPECT_NE(job.expect_end(137).find("node 1 was killed by signal 9"), std::string::npos);
 }
 
+// Others give a newcomer work as soon as they know it, which may be before the launcher does.
+TEST_P(elastic, the_loss_of_a_node_that_the_launcher_does_not_know_yet_ends_the_job) {
+  elastic_job job("1", "early-loss", transport());
+  job.wait_for("listens");
+  job.try_to_join();
+  job.wait_for("told");
+  EXPECT_NE(job.expect_end(137).find("node 1 was killed by signal 9"), std::string::npos);
+}
+
 TEST_P(elastic, a_node_that_fails_to_come_is_no_loss) {
   elastic_job job("1", "greetings", transport(), {},
                   {"sh", "-c", "[ \"$STRATA_NODE\" != 1 ] || exit 3; exec \"$@\"", "sh"});

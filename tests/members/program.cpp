@@ -275,12 +275,20 @@ void far(runtime& rt) {
 }
 
 void die() { std::raise(SIGKILL); }
+void enter() {
+  while (!is_member(node_id())) pause();
+}
+void nothing() {}
 
-void loss(runtime& rt) {
+void loss_of_a_newcomer(runtime& rt, bool when_it_has_joined) {
   try {
-    rt.run([] {
+    rt.run([&] {
       say("listens");
       wait_for(1);
+      if (when_it_has_joined) {
+        call<enter>(on_node{1});
+        call<nothing>(on_node{1});  // the launcher has been told when this is answered
+      }
       call<die>(on_node{1});
     });
     require(false, "a loss");
@@ -289,13 +297,16 @@ void loss(runtime& rt) {
     say("told");
   }
 }
+void loss(runtime& rt) { loss_of_a_newcomer(rt, true); }
+void early_loss(runtime& rt) { loss_of_a_newcomer(rt, false); }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   static const std::map<std::string_view, void (*)(runtime&)> actions{
-      {"far", far},   {"greetings", greetings}, {"holds", holds},     {"door", door},
-      {"loss", loss}, {"names", names},         {"numbers", numbers}, {"rounds", rounds}};
+      {"far", far},     {"greetings", greetings}, {"holds", holds},
+      {"door", door},   {"loss", loss},           {"early-loss", early_loss},
+      {"names", names}, {"numbers", numbers},     {"rounds", rounds}};
   try {
     const char* const node = std::getenv("STRATA_NODE");
     if (std::getenv("DIES_AT_THE_DOOR") != nullptr && node != nullptr &&

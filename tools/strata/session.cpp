@@ -88,6 +88,7 @@ void session::on_frame(node_id node, const frame& f, std::int64_t now_ns) {
       case frame_kind::drained:
       case frame_kind::stays:
       case frame_kind::refuses:
+      case frame_kind::missed:
         return on_word(node, f, now_ns);
       default:
         refuse_frame("a message comes out of turn");
@@ -134,7 +135,26 @@ void session::on_word(node_id node, const frame& f, std::int64_t now_ns) {
   const node_id about = unpack_word(f.payload);
   if (!elastic()) refuse_frame("a message comes out of turn");
   // What was said before it was known that the job stops is of no interest.
-  if (phase_ == phase::running) changes_.on_word(node, f.kind, about, now_ns);
+  if (phase_ != phase::running) return;
+  if (f.kind == frame_kind::missed) return on_missed(node, about, now_ns);
+  changes_.on_word(node, f.kind, about, now_ns);
+}
+
+// A newcomer that ended before it could say that all know it had part in the job if node 0 knew it.
+void session::on_missed(node_id node, node_id about, std::int64_t now_ns) {
+  if (node != 0 || about >= nodes_.size()) refuse_frame("a message comes out of turn");
+  node_state& n = nodes_.at(about);
+  if (n.is == part::refused) return lose_newcomer(about, now_ns);
+  if (n.is != part::coming) return;
+  // How the process ends says more.
+  n.missed = true;
+  expect_end(n, now_ns);
+}
+
+void session::lose_newcomer(node_id node, std::int64_t now_ns) {
+  const node_state& n = nodes_.at(node);
+  const std::string why = (n.running ? "was lost" : to_text(n.how)) + " while it joined";
+  lose({node}, why, nodes_.name(node) + " " + why, n.how.failed() ? n.how.status() : 1, now_ns);
 }
 
 void session::ask_join(ticket who, unsigned nodes, std::int64_t now_ns) {
@@ -153,6 +173,10 @@ void session::on_line_ended(node_id node, const std::string& why, std::int64_t n
   if (!why.empty()) return stop(nodes_.name(node) + ": " + why + job_is_stopped, 1, now_ns);
   // How the process ends says more; often it just has.
   if (alone() || (!n.joined && n.is == part::member) || n.finished) return;
+  expect_end(n, now_ns);
+}
+
+void session::expect_end(node_state& n, std::int64_t now_ns) {
   n.line_limit_ns = now_ns + line_grace_ns;
   line_ns_ = std::min(line_ns_, n.line_limit_ns);
 }
@@ -166,7 +190,9 @@ void session::on_ended(node_id node, node_end how, std::int64_t now_ns) {
     case part::refused:
       return;
     case part::coming:
-      return changes_.refuse(to_text(how) + " before it had joined", now_ns);
+      changes_.refuse(to_text(how) + " before it had joined", now_ns);
+      if (n.missed) lose_newcomer(node, now_ns);
+      return;
     case part::left:
       if (phase_ == phase::running) on_late_end(node, now_ns);
       return changes_.on_left_ended(node);
@@ -306,6 +332,7 @@ void session::look_for_ended_lines(std::int64_t now_ns) {
       line_ns_ = std::min(line_ns_, n.line_limit_ns);
     } else if (n.is == part::coming) {
       changes_.refuse("closed its line to the launcher before it had joined", now_ns);
+      if (nodes_.at(node).missed) return lose_newcomer(node, now_ns);
     } else {
       silent.push_back(node);
     }
