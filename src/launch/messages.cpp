@@ -199,14 +199,18 @@ std::string pack_word(word_to_launcher word, node_id about) {
     }
     return frame_kind::stays;
   }();
-  return pack_frame(kind, payload_writer().u16(about).bytes());
+  return pack_node(kind, about);
 }
 
-node_id unpack_word(std::string_view payload) {
+std::string pack_node(frame_kind kind, node_id node) {
+  return pack_frame(kind, payload_writer().u16(node).bytes());
+}
+
+node_id unpack_node(std::string_view payload) {
   payload_reader in(payload);
-  const node_id about = in.u16();
+  const node_id node = in.u16();
   in.done();
-  return about;
+  return node;
 }
 
 std::string pack_order(frame_kind kind) { return pack_frame(kind, {}); }

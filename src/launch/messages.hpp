@@ -45,8 +45,10 @@ std::string pack_admit(const admit_message& message);
 admit_message unpack_admit(std::string_view payload);
 
 std::string pack_word(word_to_launcher word, node_id about);
-// The node that it is about.
-node_id unpack_word(std::string_view payload);
+
+// Whatever says no more than which node it is about, like a word.
+std::string pack_node(frame_kind kind, node_id node);
+node_id unpack_node(std::string_view payload);
 
 // leave, go
 std::string pack_order(frame_kind kind);

@@ -112,7 +112,7 @@ struct verdict {
 
 std::vector<endpoint_id> list_in(const message& m) {
   std::vector<endpoint_id> list(m.content.size() / sizeof(endpoint_id));
-  if (!list.empty()) std::memcpy(list.data(), m.content.data(), m.content.size());
+  if (!list.empty()) std::memcpy(list.data(), m.content.data(), list.size() * sizeof(endpoint_id));
   return list;
 }
 
@@ -190,8 +190,10 @@ group_launch::~group_launch() {
 }
 
 std::size_t group_launch::place_of(node_id_t node) const {
-  return static_cast<std::size_t>(std::lower_bound(numbers_.begin(), numbers_.end(), node) -
-                                  numbers_.begin());
+  const auto place = std::lower_bound(numbers_.begin(), numbers_.end(), node);
+  if (place == numbers_.end() || *place != node)
+    throw error("node " + std::to_string(node) + " answers for a group that it is not in");
+  return static_cast<std::size_t>(place - numbers_.begin());
 }
 
 void group_launch::finish() {
@@ -204,16 +206,19 @@ void group_launch::finish() {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const message m = home_.receive_message(any_endpoint, names);
       leads.push_back(m.source);
+      const std::size_t place = place_of(m.source.node());
       const std::vector<endpoint_id> theirs = list_in(m);
       all_are_there &= theirs.size() == threads_;
-      std::copy(theirs.begin(), theirs.end(),
-                list.begin() + static_cast<std::ptrdiff_t>(place_of(m.source.node()) * threads_));
+      if (theirs.size() == threads_)
+        std::copy(theirs.begin(), theirs.end(),
+                  list.begin() + static_cast<std::ptrdiff_t>(place * threads_));
     }
     if (!all_are_there) list.clear();
     for (const endpoint_id lead : leads) home_.send(lead, begins, bytes_of(list));
     for (std::size_t i = 0; i < (all_are_there ? nodes.size() : 0); ++i) {
       const message m = home_.receive_message(any_endpoint, ended);
-      std::memcpy(&endings[place_of(m.source.node())], m.content.data(), sizeof(ending));
+      ending& theirs = endings[place_of(m.source.node())];
+      std::memcpy(&theirs, m.content.data(), std::min(m.content.size(), sizeof(ending)));
     }
   } catch (...) {  // a node is lost, and every join says so
     of_all.add(ending::by_itself, std::current_exception());

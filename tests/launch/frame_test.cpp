@@ -111,7 +111,7 @@ TEST(frames, the_other_messages_come_out_as_they_went_in) {
   EXPECT_EQ(admit.where.port, 65535);
   const frame word = only_frame(pack_word(word_to_launcher::admitted, 7));
   EXPECT_EQ(word.kind, frame_kind::admitted);
-  EXPECT_EQ(unpack_word(word.payload), 7);
+  EXPECT_EQ(unpack_node(word.payload), 7);
   EXPECT_EQ(only_frame(pack_order(frame_kind::go)).kind, frame_kind::go);
   const auto directory = unpack_directory(
       only_frame(pack_directory(
@@ -160,7 +160,6 @@ TEST(frames, messages_of_agents_come_out_as_they_went_in) {
   EXPECT_EQ(unpack_note(only_frame(pack_note("n")).payload), "n");
   EXPECT_TRUE(unpack_refused(only_frame(pack_refused({true, "no"})).payload).user);
   EXPECT_EQ(unpack_line_ended(only_frame(pack_line_ended({4, "why"})).payload).why, "why");
-  EXPECT_EQ(unpack_end_node(only_frame(pack_end_node(7)).payload), 7);
 }
 
 TEST(frames, messages_of_the_users_commands_come_out_as_they_went_in) {
@@ -256,9 +255,8 @@ const std::vector<std::function<void(std::string_view)>>& every_unpack() {
       [](payload p) { unpack_ended(p); },     [](payload p) { unpack_line_ended(p); },
       [](payload p) { unpack_output(p); },    [](payload p) { unpack_signal(p); },
       [](payload p) { unpack_note(p); },      [](payload p) { unpack_refused(p); },
-      [](payload p) { unpack_admit(p); },     [](payload p) { unpack_word(p); },
-      [](payload p) { unpack_end_node(p); },  [](payload p) { unpack_status(p); },
-      [](payload p) { unpack_ask_join(p); },  [](payload p) { unpack_node(p); },
+      [](payload p) { unpack_admit(p); },     [](payload p) { unpack_node(p); },
+      [](payload p) { unpack_status(p); },    [](payload p) { unpack_ask_join(p); },
       [](payload p) { unpack_denied(p); }};
   return all;
 }
@@ -283,11 +281,9 @@ TEST(frames, a_payload_cut_anywhere_or_too_long_is_refused) {
   try_all(whole(pack_ended({1, {}})), every_unpack()[6]);
   try_all(whole(pack_admit({8, 3, {"h", 1}})), every_unpack()[12]);
   try_all(whole(pack_word(word_to_launcher::entered, 7)), every_unpack()[13]);
-  try_all(whole(pack_end_node(7)), every_unpack()[14]);
-  try_all(whole(pack_status({"prog", "0-1", 7})), every_unpack()[15]);
-  try_all(whole(pack_ask_join({1, 2, "host", "::1"})), every_unpack()[16]);
-  try_all(whole(pack_ask_leave(7)), every_unpack()[17]);
-  try_all(whole(pack_denied("why")), every_unpack()[18]);
+  try_all(whole(pack_status({"prog", "0-1", 7})), every_unpack()[14]);
+  try_all(whole(pack_ask_join({1, 2, "host", "::1"})), every_unpack()[15]);
+  try_all(whole(pack_denied("why")), every_unpack()[16]);
 }
 
 TEST(frames, whatever_arrives_is_a_message_or_an_error) {

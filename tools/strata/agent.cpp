@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/errno_error.hpp"
+#include "launch/messages.hpp"
 #include "tools/strata/agent_messages.hpp"
 #include "tools/strata/event_loop.hpp"
 #include "tools/strata/frame_channel.hpp"
@@ -90,7 +91,7 @@ class agent final : public node_listener {
       case frame_kind::signal:
         return nodes_.signal(unpack_signal(f.payload));
       case frame_kind::end_node:
-        return nodes_.end(unpack_end_node(f.payload));
+        return nodes_.end(unpack_node(f.payload));
       default:
         refuse_frame("a message comes out of turn");
     }

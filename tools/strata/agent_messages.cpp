@@ -143,17 +143,6 @@ int unpack_signal(std::string_view payload) {
   return number;
 }
 
-std::string pack_end_node(node_id node) {
-  return pack_frame(frame_kind::end_node, payload_writer().u16(node).bytes());
-}
-
-node_id unpack_end_node(std::string_view payload) {
-  payload_reader in(payload);
-  const node_id node = in.u16();
-  in.done();
-  return node;
-}
-
 std::string pack_note(const std::string& text) {
   return pack_frame(frame_kind::note, payload_writer().text(text).bytes());
 }

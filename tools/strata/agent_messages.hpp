@@ -48,9 +48,6 @@ std::size_t unpack_input_taken(std::string_view payload);
 std::string pack_signal(int number);
 int unpack_signal(std::string_view payload);
 
-std::string pack_end_node(node_id node);
-node_id unpack_end_node(std::string_view payload);
-
 std::string pack_note(const std::string& text);
 std::string unpack_note(std::string_view payload);
 

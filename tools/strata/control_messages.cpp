@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/strata/control_messages.hpp"
 
+#include "launch/messages.hpp"
 #include "strata/error.hpp"
 #include "tools/strata/hosts.hpp"
 
@@ -9,10 +10,6 @@ namespace strata::launch {
 namespace {
 
 constexpr std::size_t control_text_bytes_max = 1024;
-
-std::string pack_about(frame_kind kind, node_id node) {
-  return pack_frame(kind, payload_writer().u16(node).bytes());
-}
 
 std::string_view cut(const std::string& text) {
   return std::string_view(text).substr(0, control_text_bytes_max);
@@ -60,16 +57,9 @@ join_request unpack_ask_join(std::string_view payload) {
   return what;
 }
 
-std::string pack_joined(node_id node) { return pack_about(frame_kind::joined, node); }
-std::string pack_ask_leave(node_id node) { return pack_about(frame_kind::ask_leave, node); }
-std::string pack_left(node_id node) { return pack_about(frame_kind::left, node); }
-
-node_id unpack_node(std::string_view payload) {
-  payload_reader in(payload);
-  const node_id node = in.u16();
-  in.done();
-  return node;
-}
+std::string pack_joined(node_id node) { return pack_node(frame_kind::joined, node); }
+std::string pack_ask_leave(node_id node) { return pack_node(frame_kind::ask_leave, node); }
+std::string pack_left(node_id node) { return pack_node(frame_kind::left, node); }
 
 std::string pack_denied(const std::string& why) {
   return pack_frame(frame_kind::denied, payload_writer().text(cut(why)).bytes());

@@ -37,8 +37,6 @@ std::string pack_joined(node_id node);
 
 std::string pack_ask_leave(node_id node);
 std::string pack_left(node_id node);
-// ask_leave, joined, left
-node_id unpack_node(std::string_view payload);
 
 std::string pack_denied(const std::string& why);
 std::string unpack_denied(std::string_view payload);

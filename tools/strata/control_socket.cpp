@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "launch/messages.hpp"
 #include "os/clock.hpp"
 #include "strata/error.hpp"
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/values.hpp"
+#include "launch/messages.hpp"
 #include "os/clock.hpp"
 #include "strata/error.hpp"
 #include "tools/strata/control_messages.hpp"

@@ -15,6 +15,7 @@
 
 #include "base/errno_error.hpp"
 #include "base/values.hpp"
+#include "launch/messages.hpp"
 #include "tools/strata/agent_messages.hpp"
 #include "tools/strata/program_path.hpp"
 
@@ -121,7 +122,7 @@ void remote_nodes::end(node_id node) {
   if (!running_.contains(node)) return;
   // Perhaps ssh still waits for the other host.
   if (!heard_) return lose("host " + host_ + ": no answer", false);
-  line_->send(pack_end_node(node));
+  line_->send(pack_node(frame_kind::end_node, node));
 }
 
 void remote_nodes::pause_output(bool paused) {

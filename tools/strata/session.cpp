@@ -132,7 +132,7 @@ void session::on_finished(node_id node, std::int64_t now_ns) {
 }
 
 void session::on_word(node_id node, const frame& f, std::int64_t now_ns) {
-  const node_id about = unpack_word(f.payload);
+  const node_id about = unpack_node(f.payload);
   if (!elastic()) refuse_frame("a message comes out of turn");
   // What was said before it was known that the job stops is of no interest.
   if (phase_ != phase::running) return;
