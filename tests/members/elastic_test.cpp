@@ -24,14 +24,17 @@ INSTANTIATE_TEST_SUITE_P(ways, elastic, testing::Values("auto", "shm", "tcp", "u
 INSTANTIATE_TEST_SUITE_P(fast_networks, elastic, testing::Values("ucx"), name_of_way);
 #endif
 
-TEST_P(elastic, nodes_come_and_go_while_the_job_computes) {
-  elastic_job job("2", "rounds", transport());
+void come_and_go(elastic_job job) {
   job.wait_for("computes");
   job.join();
   job.leave("1");
   job.join();
   job.leave("2");
   job.expect_ok();
+}
+
+TEST_P(elastic, nodes_come_and_go_while_the_job_computes) {
+  come_and_go({"2", "rounds", transport()});
 }
 
 TEST_P(elastic, a_leaver_hands_over_the_names_at_home_there) {
@@ -122,13 +125,7 @@ TEST_P(elastic, a_node_that_dies_at_the_door_keeps_nobody_waiting) {
 TEST(elastic_receptions, nodes_come_and_go_with_each) {
   for (const char* const how : {"blocking", "polling", "watchdog"}) {
     SCOPED_TRACE(how);
-    elastic_job job("2", "rounds", {}, {std::string("--strata-reception=") + how});
-    job.wait_for("computes");
-    job.join();
-    job.leave("1");
-    job.join();
-    job.leave("2");
-    job.expect_ok();
+    come_and_go({"2", "rounds", {}, {std::string("--strata-reception=") + how}});
   }
 }
 
