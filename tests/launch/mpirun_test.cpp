@@ -97,11 +97,17 @@ TEST(mpirun, nodes_live_within_an_mpi_program) {
 class mpirun_hosts : public launch_test::four_hosts {
  protected:
   mpirun_hosts() {
+    // Of the hosts each has a file system of its own, where Open MPI's daemons make their folders.
     std::ofstream(agent_)
-        << "#!/bin/sh\nhost=$1\nshift\nexec ip netns exec \"$host\" sh -c \"$*\"\n";
+        << "#!/bin/sh\nhost=$1\nshift\nexport TMPDIR=\"$0.$host\"\nmkdir -p \"$TMPDIR\"\n"
+           "exec ip netns exec \"$host\" sh -c \"$*\"\n";
     std::filesystem::permissions(agent_, std::filesystem::perms::owner_all);
   }
-  ~mpirun_hosts() override { std::filesystem::remove(agent_); }
+  ~mpirun_hosts() override {
+    std::filesystem::remove(agent_);
+    for (unsigned host = 0; host < 4; ++host)
+      std::filesystem::remove_all(agent_ + "." + address(host));
+  }
 
   result run_on_two(const words& more) {
     words all{"ip",
