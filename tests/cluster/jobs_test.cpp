@@ -12,7 +12,7 @@
 namespace {
 
 using launch_test::command;
-using words = std::vector<std::string>;
+using launch_test::words;
 
 void expect_ok(const words& flags, const words& arguments) {
   launch_test::expect_ok(launch_test::run(flags, arguments));

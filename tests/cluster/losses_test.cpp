@@ -11,7 +11,7 @@
 namespace {
 
 using launch_test::command;
-using words = std::vector<std::string>;
+using launch_test::words;
 
 class losses : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(transports, losses, testing::Values("shm", "tcp", "udp"),

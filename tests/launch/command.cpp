@@ -28,7 +28,7 @@ namespace launch_test {
 
 namespace {
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
+std::vector<char*> pointers(words& texts) {
   std::vector<char*> result;
   for (std::string& text : texts) result.push_back(text.data());
   result.push_back(nullptr);
@@ -36,8 +36,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }
 
 // Ours, without what would reach into a job.
-std::vector<std::string> clean_environment(const std::vector<std::string>& more) {
-  std::vector<std::string> result = more;
+words clean_environment(const words& more) {
+  words result = more;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (std::string_view(*entry).substr(0, 7) != "STRATA_") result.emplace_back(*entry);
   }
@@ -58,35 +58,38 @@ std::array<int, 2> make_pipe() {
 
 std::string node_program() { return STRATA_LAUNCH_NODE; }
 
-std::vector<std::string> run(const std::vector<std::string>& flags,
-                             const std::vector<std::string>& actions) {
-  std::vector<std::string> words{"run"};
-  words.insert(words.end(), flags.begin(), flags.end());
-  words.insert(words.end(), {node_program(), "%m"});
-  words.insert(words.end(), actions.begin(), actions.end());
-  return words;
+words run(const words& flags, const words& actions) {
+  words line{"run"};
+  line.insert(line.end(), flags.begin(), flags.end());
+  line.insert(line.end(), {node_program(), "%m"});
+  line.insert(line.end(), actions.begin(), actions.end());
+  return line;
 }
 
 std::size_t count_lines(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-void expect_ok(const std::vector<std::string>& words, const command::setting& how) {
-  command c(words, how);
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+void expect_ok(const words& line, const command::setting& how) {
+  command c(line, how);
   EXPECT_EQ(c.wait(), 0) << c.err();
   EXPECT_EQ(c.out(), "ok\n") << c.err();
   EXPECT_EQ(c.processes_left(), 0);
 }
 
-command::command(std::vector<std::string> words) : command(std::move(words), setting()) {}
+command::command(words line) : command(std::move(line), setting()) {}
 
-command::command(std::vector<std::string> words, const setting& how)
+command::command(words line, const setting& how)
     : mark_("marker-" + std::to_string(::getpid()) + "-" + std::to_string(std::random_device()())) {
-  std::replace(words.begin(), words.end(), std::string("%m"), mark_);
-  std::vector<std::string> all = how.around;
+  std::replace(line.begin(), line.end(), std::string("%m"), mark_);
+  words all = how.around;
   if (!how.other) all.emplace_back(STRATA_COMMAND);
-  all.insert(all.end(), words.begin(), words.end());
-  std::vector<std::string> variables = clean_environment(how.variables);
+  all.insert(all.end(), line.begin(), line.end());
+  words variables = clean_environment(how.variables);
 
   std::FILE* const input = std::tmpfile();
   std::fwrite(how.input.data(), 1, how.input.size(), input);
@@ -180,10 +183,10 @@ int command::processes_left() const {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     std::ifstream in(entry.path() / "cmdline");
-    std::ostringstream words;
+    std::ostringstream line;
     // Does not throw when the process ends meanwhile, as the stream's iterators do.
-    words << in.rdbuf();
-    if (words.str().find(mark_) != std::string::npos) ++count;
+    line << in.rdbuf();
+    if (line.str().find(mark_) != std::string::npos) ++count;
   }
   return count;
 }

@@ -8,19 +8,21 @@
 
 namespace launch_test {
 
+using words = std::vector<std::string>;
+
 // Waits for events, never for a time: the test's own limit catches what does not come.
 class command {
  public:
   struct setting {
-    std::vector<std::string> variables{};  // NAME=VALUE
-    std::string input{};                   // what standard input holds
-    std::vector<std::string> around{};     // a command that runs the command
-    bool other = false;                    // the words are another command's, its name the first
+    words variables{};    // NAME=VALUE
+    std::string input{};  // what standard input holds
+    words around{};       // a command that runs the command
+    bool other = false;   // the words are another command's, its name the first
   };
 
   // The words after `strata`. Words "%m" become a mark that only processes of this test carry.
-  explicit command(std::vector<std::string> words);
-  command(std::vector<std::string> words, const setting& how);
+  explicit command(words line);
+  command(words line, const setting& how);
   ~command();
   command(const command&) = delete;
   command& operator=(const command&) = delete;
@@ -53,12 +55,18 @@ class command {
 std::string node_program();
 
 // `strata run` with these flags, then the program with a mark and these actions.
-std::vector<std::string> run(const std::vector<std::string>& flags,
-                             const std::vector<std::string>& actions);
+words run(const words& flags, const words& actions);
 
 std::size_t count_lines(const std::string& text);
+bool contains(const std::string& text, const std::string& part);
+
+// How a command ended.
+struct result {
+  int status;
+  std::string out, err;
+};
 
 // Runs the command to its end: it prints "ok", succeeds and leaves no process.
-void expect_ok(const std::vector<std::string>& words, const command::setting& how = {});
+void expect_ok(const words& line, const command::setting& how = {});
 
 }  // namespace launch_test

@@ -21,12 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using launch_test::command;
 using launch_test::count_lines;
-using words = std::vector<std::string>;
-
-struct result {
-  int status;
-  std::string out, err;
-};
+using launch_test::result;
+using launch_test::words;
 
 // A job of this test, and the commands that are about it. It ends at SIGUSR1.
 class elastic : public testing::Test {

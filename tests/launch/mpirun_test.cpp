@@ -16,14 +16,11 @@
 namespace {
 
 using launch_test::command;
+using launch_test::contains;
 using launch_test::count_lines;
 using launch_test::node_program;
-using words = std::vector<std::string>;
-
-struct result {
-  int status;
-  std::string out, err;
-};
+using launch_test::result;
+using launch_test::words;
 
 // On machines with few cores, as root in a container, and without a word about either.
 words mpirun(const std::string& ranks, const words& more) {
@@ -42,10 +39,6 @@ result run_to_end(const words& what, const words& variables = {}) {
   command c(what, with(variables));
   const int status = c.wait();
   return {status, c.out(), c.err()};
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 TEST(mpirun, ranks_are_nodes) {

@@ -89,17 +89,17 @@ TEST(pmix_cores, where_masks_cross_nobody_is_bound) {
 }
 
 TEST(pmix_memory, is_found_by_its_ticket_alone) {
-  const auto first = host_memory::make();
-  ASSERT_NE(first, nullptr);
-  const auto second = host_memory::find(first->where());
-  ASSERT_NE(second, nullptr);
-  EXPECT_FALSE(second->has_left(1));
-  first->leave(1);
-  EXPECT_TRUE(second->has_left(1));
-  host_memory::ticket wrong = first->where();
+  const auto made = host_memory::make();
+  ASSERT_NE(made, nullptr);
+  const auto found = host_memory::find(made->where());
+  ASSERT_NE(found, nullptr);
+  EXPECT_FALSE(found->has_left(1));
+  made->leave(1);
+  EXPECT_TRUE(found->has_left(1));
+  host_memory::ticket wrong = made->where();
   wrong.mark[0] ^= 1;
   EXPECT_EQ(host_memory::find(wrong), nullptr);
-  wrong = first->where();
+  wrong = made->where();
   wrong.roll = wrong.memory;
   EXPECT_EQ(host_memory::find(wrong), nullptr);
   wrong.process = 0;

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using launch_test::command;
 using launch_test::count_lines;
 using launch_test::run;
-using words = std::vector<std::string>;
+using launch_test::words;
 
 class remote : public testing::Test {
  protected:

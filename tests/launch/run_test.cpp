@@ -16,13 +16,9 @@ namespace {
 using launch_test::command;
 using launch_test::count_lines;
 using launch_test::node_program;
+using launch_test::result;
 using launch_test::run;
-using words = std::vector<std::string>;
-
-struct result {
-  int status;
-  std::string out, err;
-};
+using launch_test::words;
 
 // Runs to the end; more workers than cores is not what these tests are about.
 result run_to_end(const words& what, const command::setting& how = {}) {

@@ -11,13 +11,10 @@
 namespace {
 
 using launch_test::command;
+using launch_test::contains;
 using launch_test::count_lines;
 using launch_test::node_program;
-
-struct result {
-  int status;
-  std::string out, err;
-};
+using launch_test::result;
 
 // Runs the lines in a shell on the cluster; $program is ours.
 result on_cluster(const std::string& lines) {
@@ -27,10 +24,6 @@ result on_cluster(const std::string& lines) {
             {.variables = {leaks}, .input = {}, .around = {}, .other = true});
   const int status = c.wait();
   return {status, c.out(), c.err()};
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 constexpr int cannot_be_done_here = 77;

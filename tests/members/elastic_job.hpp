@@ -12,8 +12,6 @@ namespace launch_test {
 
 // A job that others can come to.
 class elastic_job {
-  using words = std::vector<std::string>;
-
  public:
   elastic_job(const std::string& nodes, const std::string& what, const words& flags = {},
               const words& settings = {}, const words& around = {},

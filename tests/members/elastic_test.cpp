@@ -10,7 +10,7 @@
 
 namespace {
 
-using words = std::vector<std::string>;
+using launch_test::words;
 
 using launch_test::elastic_job;
 

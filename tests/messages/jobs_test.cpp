@@ -11,7 +11,7 @@
 namespace {
 
 using launch_test::command;
-using words = std::vector<std::string>;
+using launch_test::words;
 
 struct way {
   const char* name;
