@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cluster/links.hpp"
+#include "nodes_in_a_row.hpp"
 
 namespace strata::cluster {
 namespace {
@@ -55,10 +56,6 @@ class moody final : public net::transport {
   std::mutex mutex_;
   unsigned asked_ = 0;
 };
-
-std::optional<std::int64_t> row(node_id a, node_id b) {
-  return a + 1 == b || b + 1 == a ? std::optional<std::int64_t>(1) : std::nullopt;
-}
 
 // Node 0 posts to node `to`, a neighbour or, in a row, by node 1.
 class flood {

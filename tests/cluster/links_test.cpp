@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cluster/forwarding.hpp"
+#include "nodes_in_a_row.hpp"
 
 namespace strata::cluster {
 namespace {
@@ -72,11 +73,6 @@ class valve final : public net::transport {
   bool woken_ = false, open_ = false;
   std::vector<sent> all_;
 };
-
-// Nodes 0, 1, 2 in a row.
-std::optional<std::int64_t> row(node_id a, node_id b) {
-  return a + 1 == b || b + 1 == a ? std::optional<std::int64_t>(1) : std::nullopt;
-}
 
 template <class T>
 T content(const std::vector<std::byte>& payload, std::size_t at = 0) {

@@ -21,14 +21,12 @@
 #include "strata/mailbox.hpp"
 #include "strata/runtime.hpp"
 #include "tests/common/fib_tokens.hpp"
+#include "tests/common/require.hpp"
 
 namespace {
 
 using namespace strata;
-
-void require(bool condition, const char* what) {
-  if (!condition) throw std::logic_error(what);
-}
+using test::require;
 
 // ---- tokens ----
 

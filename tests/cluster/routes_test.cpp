@@ -102,16 +102,16 @@ TEST(routes, of_nodes_that_come_end_there) {
     std::vector<routes> tables;
     for (node_id a = 0; a < founders; ++a) tables.emplace_back(a, all, founders, cost);
     while (there < all) {
-      const node_id comes = there++;
+      const node_id newcomer = there++;
       for (routes& r : tables) {
         const routes before = r;
-        r.add(comes, cost);
-        for (node_id b = 0; b < comes; ++b) {
+        r.add(newcomer, cost);
+        for (node_id b = 0; b < newcomer; ++b) {
           EXPECT_EQ(r.to(b).next, before.to(b).next);
           EXPECT_EQ(r.to(b).hops, before.to(b).hops);
         }
       }
-      tables.emplace_back(comes, all, founders, cost);
+      tables.emplace_back(newcomer, all, founders, cost);
     }
     for (node_id a = 0; a < all; ++a) {
       EXPECT_FALSE(tables[a].is_gateway() && a >= founders);

@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,14 +26,12 @@
 #include "strata/route.hpp"
 #include "strata/runtime.hpp"
 #include "tests/common/fib_tokens.hpp"
+#include "tests/common/require.hpp"
 
 namespace {
 
 using namespace strata;
-
-void require(bool condition, const std::string& what) {
-  if (!condition) throw std::logic_error(what);
-}
+using test::require;
 
 void say(const char* what) {
   std::puts(what);

@@ -10,11 +10,11 @@
 #include <cstring>
 #include <map>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "../common/require.hpp"
 #include "../common/thread_states.hpp"
 #include "program_groups.hpp"
 #include "strata/message.hpp"
@@ -28,10 +28,7 @@ namespace {
 
 using namespace strata;
 using test::is_now;
-
-void require(bool condition, const char* what) {
-  if (!condition) throw std::logic_error(what);
-}
+using test::require;
 
 node_id_t last_node() { return static_cast<node_id_t>(num_nodes() - 1); }
 

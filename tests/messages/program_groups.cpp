@@ -4,10 +4,10 @@
 #include <csignal>
 #include <cstdio>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "../common/require.hpp"
 #include "group_data.hpp"
 #include "strata/group.hpp"
 
@@ -19,10 +19,7 @@ using test::data_of_all;
 using test::datum;
 using test::factors;
 using test::product;
-
-void require(bool condition, const char* what) {
-  if (!condition) throw std::logic_error(what);
-}
+using test::require;
 
 // x -> factor x + summand, one after the other.
 struct affine {
