@@ -63,8 +63,8 @@ TEST_F(four_hosts, nodes_come_and_go) {
   ASSERT_TRUE(c.wait_for_error_output("strata join "));
   ASSERT_TRUE(c.wait_for_error_output("\n"));
   const std::string job = c.err().substr(c.err().find("strata join ") + 12, 8);
-  const auto ask = [&](const std::vector<std::string>& words) {
-    command one(words, how);
+  const auto ask = [&](const std::vector<std::string>& line) {
+    command one(line, how);
     EXPECT_EQ(one.wait(), 0) << one.err();
     return one.out();
   };

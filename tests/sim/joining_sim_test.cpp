@@ -16,7 +16,6 @@
 namespace strata::test {
 namespace {
 
-using net::node_id;
 using net::tcp::handshake;
 using net::tcp::identity;
 using net::tcp::refusal;
@@ -73,7 +72,7 @@ class stranger : public side {
 // Two sides and what lies between them: bytes cut into messages of any length.
 class connection {
  public:
-  connection(sim::world& w, node_id from, node_id to, std::unique_ptr<side> caller,
+  connection(sim::world& w, net::node_id from, net::node_id to, std::unique_ptr<side> caller,
              std::unique_ptr<side> called)
       : in_(w), ends_{end{from, std::move(caller)}, end{to, std::move(called)}} {
     for (unsigned i = 0; i < 2; ++i) {
@@ -108,7 +107,7 @@ class connection {
 
  private:
   struct end {
-    node_id node;
+    net::node_id node;
     std::unique_ptr<side> who;
     std::unique_ptr<net::reliable_channel> channel{};
     std::int64_t timer_at = INT64_MAX;
@@ -139,15 +138,15 @@ class connection {
 
 struct joining {
   sim::world world;
-  const node_id nodes;
+  const net::node_id nodes;
   std::vector<identity> members;
-  std::vector<std::set<node_id>> joined;  // by acceptor
+  std::vector<std::set<net::node_id>> joined;  // by acceptor
   std::vector<std::unique_ptr<connection>> connections;
   std::vector<std::unique_ptr<identity>> others;
 
-  joining(node_id n, const sim::network_model& network, std::uint64_t seed)
+  joining(net::node_id n, const sim::network_model& network, std::uint64_t seed)
       : world(network, seed), nodes(n), joined(n) {
-    for (node_id i = 0; i < n; ++i) {
+    for (net::node_id i = 0; i < n; ++i) {
       identity me;
       me.job = 77;
       for (auto& k : me.key) k = static_cast<std::uint8_t>(seed * 7 + 5);
@@ -162,22 +161,23 @@ struct joining {
     for (auto& b : n) b = static_cast<std::uint8_t>(world.random.next());
     return n;
   }
-  std::unique_ptr<side> acceptor(node_id at) {
+  std::unique_ptr<side> acceptor(net::node_id at) {
     return std::make_unique<honest>(handshake::acceptor(
-        members[at], [this, at](node_id who) { return !joined[at].insert(who).second; }, nonce()));
+        members[at], [this, at](net::node_id who) { return !joined[at].insert(who).second; },
+        nonce()));
   }
-  connection& connect(const identity& me, node_id to) {
+  connection& connect(const identity& me, net::node_id to) {
     connections.push_back(std::make_unique<connection>(
         world, me.node, to, std::make_unique<honest>(handshake::connector(me, to, nonce())),
         acceptor(to)));
     return *connections.back();
   }
-  connection& intrude(node_id as, node_id to, bytes words) {
+  connection& intrude(net::node_id as, net::node_id to, bytes words) {
     connections.push_back(std::make_unique<connection>(
         world, as, to, std::make_unique<stranger>(std::move(words)), acceptor(to)));
     return *connections.back();
   }
-  const identity& changed(node_id who, const std::function<void(identity&)>& change) {
+  const identity& changed(net::node_id who, const std::function<void(identity&)>& change) {
     others.push_back(std::make_unique<identity>(members[who]));
     change(*others.back());
     return *others.back();
@@ -194,8 +194,8 @@ TEST(simulated_joining, every_pair_makes_sure_of_each_other) {
     STRATA_WITH_SEED(seed);
     joining j(6, bad_network, seed);
     std::vector<connection*> pairs;
-    for (node_id a = 1; a < j.nodes; ++a) {
-      for (node_id b = 0; b < a; ++b) pairs.push_back(&j.connect(j.members[a], b));
+    for (net::node_id a = 1; a < j.nodes; ++a) {
+      for (net::node_id b = 0; b < a; ++b) pairs.push_back(&j.connect(j.members[a], b));
     }
     j.run();
     for (const connection* c : pairs) {
@@ -203,7 +203,7 @@ TEST(simulated_joining, every_pair_makes_sure_of_each_other) {
         EXPECT_EQ(c->talk_of(i).now(), handshake::state::joined) << c->talk_of(i).explanation();
       }
     }
-    for (node_id b = 0; b < j.nodes; ++b) EXPECT_EQ(j.joined[b].size(), j.nodes - 1U - b);
+    for (net::node_id b = 0; b < j.nodes; ++b) EXPECT_EQ(j.joined[b].size(), j.nodes - 1U - b);
   }
 }
 
@@ -227,7 +227,8 @@ TEST(simulated_joining, strangers_stay_outside_and_disturb_nobody) {
       bool proves;  // it knows the key, so it is told why
     };
     std::vector<intruder> intruders;
-    const auto claim = [&](node_id who, refusal why, const std::function<void(identity&)>& change) {
+    const auto claim = [&](net::node_id who, refusal why,
+                           const std::function<void(identity&)>& change) {
       intruders.push_back({&j.connect(j.changed(who, change), 0), why, why != refusal::wrong_key});
     };
     claim(3, refusal::wrong_key, [](identity& i) { i.key[5] ^= 1; });
@@ -246,8 +247,8 @@ TEST(simulated_joining, strangers_stay_outside_and_disturb_nobody) {
           1, 0, bytes(overheard.begin(), overheard.begin() + static_cast<std::ptrdiff_t>(part))));
     }
     std::vector<connection*> pairs;
-    for (node_id a = 1; a < j.nodes; ++a) {
-      for (node_id b = 0; b < a; ++b) pairs.push_back(&j.connect(j.members[a], b));
+    for (net::node_id a = 1; a < j.nodes; ++a) {
+      for (net::node_id b = 0; b < a; ++b) pairs.push_back(&j.connect(j.members[a], b));
     }
     j.run();
     for (const connection* c : pairs) {

@@ -251,7 +251,7 @@ void refuse_messages(std::uint64_t seed, messages::outcome how) {
   port& from = here.open();
   port& to = there.open();
   const endpoint_id source = from.id, target = to.id;
-  const std::vector<std::byte> bytes(5000);
+  const std::vector<std::byte> content(5000);
   std::vector<std::unique_ptr<request>> sends;
   for (int i = 0; i < 2000; ++i) {
     sends.push_back(std::make_unique<request>());
@@ -259,8 +259,8 @@ void refuse_messages(std::uint64_t seed, messages::outcome how) {
     r.what = i % 100 == 99 ? action::send_synchronously : action::send;
     r.office = &here;
     r.mine = &from;
-    r.from = bytes;
-    r.info = {source, target, 0, bytes.size()};
+    r.from = content;
+    r.info = {source, target, 0, content.size()};
     world.at(static_cast<std::int64_t>(world.random.next() % 3'000'000), [&] { here.send(r); });
   }
   world.at(1'000'000 + static_cast<std::int64_t>(world.random.next() % 1'000'000), [&] {
