@@ -18,13 +18,16 @@ function(strata_use_precompiled target name)
   endif()
 endfunction()
 
-# strata_unite(<target> [ALWAYS] [EXCEPT <files>]): with STRATA_UNITY, or ALWAYS, ten sources at a time are compiled as one. ./check
-# does so where it looks for what happens at run time, not for what a single file lacks. EXCEPT: files that give a name of their
-# own to something else than their neighbours do.
+# strata_unite(<target> [ALWAYS] [BATCH <n>] [EXCEPT <files>]): with STRATA_UNITY, or ALWAYS, n sources (10) at a time are compiled
+# as one. ./check does so where it looks for what happens at run time, not for what a single file lacks. EXCEPT: files that give a
+# name of their own to something else than their neighbours do.
 function(strata_unite target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ALWAYS" "" "EXCEPT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ALWAYS" "BATCH" "EXCEPT")
+  if(NOT arg_BATCH)
+    set(arg_BATCH 10)
+  endif()
   if(STRATA_UNITY OR arg_ALWAYS)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_BATCH})
     foreach(file IN LISTS arg_EXCEPT)
       get_filename_component(file ${file} ABSOLUTE)
       set_source_files_properties(${file} TARGET_DIRECTORY ${target} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

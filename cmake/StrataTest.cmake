@@ -4,6 +4,8 @@
 # A GoogleTest executable linked with the library. Every TEST in it becomes a CTest named <name>.<suite>.<test>, with the
 # given label (one of unit, stress, model, apps: CMake 3.25 loses the second of a list). It may include headers of src/. TIMEOUT holds for each TEST (default
 # 120 s) and is twice as long in sanitizer builds.
+#
+# With STRATA_UNITY five sources at a time are compiled as one, so names in their anonymous namespaces have to differ.
 include(GoogleTest)
 
 function(strata_add_test name)
@@ -28,6 +30,7 @@ function(strata_add_test name)
     target_compile_definitions(${name} PRIVATE STRATA_HAS_UCX=1)
   endif()
   strata_use_precompiled(${name} strata_test_headers)
+  strata_unite(${name} BATCH 5)
   gtest_discover_tests(${name}
     TEST_PREFIX ${name}.
     DISCOVERY_TIMEOUT 60
