@@ -12,35 +12,13 @@
 #include <thread>
 #include <utility>
 
-#include "strata/detail/cpu.hpp"
+#include "../common/slow_builds.hpp"
 #include "strata/detail/fences.hpp"
 #include "strata/fork_join.hpp"
 #include "strata/options.hpp"
 #include "strata/runtime.hpp"
 
 namespace strata::test {
-
-#if defined(STRATA_TSAN)
-inline constexpr bool thread_sanitizer = true;
-#else
-inline constexpr bool thread_sanitizer = false;
-#endif
-#if defined(STRATA_ASAN)
-inline constexpr bool address_sanitizer = true;
-#else
-inline constexpr bool address_sanitizer = false;
-#endif
-#if defined(__OPTIMIZE__)
-inline constexpr bool slow_build = thread_sanitizer || address_sanitizer;
-#else
-inline constexpr bool slow_build = true;  // its stack frames are larger too
-#endif
-
-// Sanitizers make everything slower and every stack frame larger.
-template <class T>
-constexpr T scaled(T normal, T sanitized) {
-  return slow_build ? sanitized : normal;
-}
 
 // Of the policy that STRATA_TEST_POLICY names, if set: the same tests hold for all of them.
 inline options with_workers(unsigned workers) {

@@ -69,7 +69,7 @@ TEST(reliable_channel, delivers_once_and_in_order_over_a_network_that_does_not) 
     STRATA_WITH_SEED(seed);
     const sim::network_model bad{.jitter_ns = 50'000, .loss = 0.2, .duplication = 0.2};
     pair_of_nodes two(bad, seed);
-    constexpr int messages = 5000;  // several windows
+    constexpr int messages = thread_sanitizer ? 2500 : 5000;  // several windows
     for (int i = 0; i < messages; ++i) {
       two.send(0, i);
       if (i % 3 == 0) two.send(1, i / 3);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "../common/slow_builds.hpp"
+
 namespace strata::test {
 
 // Fixed seeds, which have to pass for ever, and a fresh one; or only the one in STRATA_TEST_SEED,
@@ -14,12 +16,9 @@ namespace strata::test {
 inline std::vector<std::uint64_t> seeds() {
   if (const char* wanted = std::getenv("STRATA_TEST_SEED"))
     return {std::strtoull(wanted, nullptr, 10)};
-#if defined(STRATA_TSAN)
   // A simulation has one thread.
-  return {1, std::random_device{}()};
-#else
+  if (thread_sanitizer) return {1, std::random_device{}()};
   return {1, 2, 3, 4, 5, std::random_device{}()};
-#endif
 }
 
 // Printed first, so that a crash can be replayed as well.
