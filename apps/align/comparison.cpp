@@ -49,7 +49,7 @@ void compare_global(const sequence& query, const sequence& ref, const comparison
     out.score = whole.last_row().back();
     out.sweep_seconds = seconds_since(start);
   }
-  finding f = describe(global_path(q, r, o.score, d), out.score, q, r, o.score, out.ok);
+  finding f = describe(global_path(q, r, out.score, o.score, d), out.score, q, r, o.score, out.ok);
   f.query_begin = q.size() > 0 ? 1 : 0;
   f.query_end = q.size();
   f.ref_begin = r.size() > 0 ? 1 : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "apps/align/band.hpp"
 #include "apps/align/traceback.hpp"
 
 namespace align {
@@ -15,15 +16,13 @@ cell find_begin(letters_view query, letters_view ref, cell end, std::int32_t sco
   std::ptrdiff_t rows = std::min<std::ptrdiff_t>(
       std::max<std::ptrdiff_t>(256, score / s.match * 5 / 4), back_query.size());
   for (;;) {
-    // What so many rows can score beyond `score` is all that can be spent on gaps. So these columns
-    // are all that could matter.
-    const std::ptrdiff_t widest =
-        rows + std::max<std::ptrdiff_t>(rows * s.match - score, 0) / s.extend + 1;
-    const std::ptrdiff_t columns = std::min(widest, back_ref.size());
+    // What so many rows can score beyond `score` is all that can be spent on gaps.
     sweep_options o;
     o.score = s;
     o.local = false;
     o.target = score;
+    o.within = band_of_beginnings(rows, score, s);
+    const std::ptrdiff_t columns = std::min(rows + o.within.highest + 1, back_ref.size());
     sweep window(back_query.sub(0, rows), back_ref.sub(0, columns), d.prepare(o));
     d.run(window);
     if (window.best().count() > 0) {

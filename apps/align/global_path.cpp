@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "apps/align/band.hpp"
 #include "apps/align/small_path.hpp"
 #include "apps/align/traceback.hpp"
 
@@ -17,12 +18,13 @@ struct last_row {
 };
 
 last_row sweep_half(letters_view query, letters_view ref, const scoring& s, int top,
-                    const driver& d) {
+                    const band& within, const driver& d) {
   sweep_options o;
   o.score = s;
   o.local = false;
   o.top_left_open = top;
   o.keep_last_row = true;
+  o.within = within;
   sweep half(query, ref, d.prepare(o));
   d.run(half);
   last_row out;
@@ -40,8 +42,9 @@ last_row sweep_half(letters_view query, letters_view ref, const scoring& s, int 
   return out;
 }
 
-path solve(letters_view query, letters_view ref, const scoring& s, int top, int bottom,
-           const driver& d) {
+// `least`: the score, or less.
+path solve(letters_view query, letters_view ref, std::int64_t least, const scoring& s, int top,
+           int bottom, const driver& d) {
   const std::ptrdiff_t m = query.size(), n = ref.size();
   path out;
   if (m == 0 || n == 0) {
@@ -49,15 +52,17 @@ path solve(letters_view query, letters_view ref, const scoring& s, int top, int 
     out.add(step::ref_only, n);
     return out;
   }
-  if (m <= few_rows || (m + 1) * (n + 1) <= small_cells)
-    return small_path(query, ref, s, top, bottom);
+  const band within = band_of_paths(m, n, least, s);
+  if (m <= few_rows || m * (within.highest - within.lowest + 1) <= small_cells)
+    return small_path(query, ref, within, s, top, bottom);
 
+  // Turned around, the last diagonal becomes the first: the band is its own mirror image.
   const std::ptrdiff_t middle = m / 2;
   last_row upper, lower;
-  d.both([&] { upper = sweep_half(query.sub(0, middle), ref, s, top, d); },
+  d.both([&] { upper = sweep_half(query.sub(0, middle), ref, s, top, within, d); },
          [&] {
-           lower =
-               sweep_half(query.sub(middle, m - middle).backwards(), ref.backwards(), s, bottom, d);
+           lower = sweep_half(query.sub(middle, m - middle).backwards(), ref.backwards(), s, bottom,
+                              within, d);
          });
   std::ptrdiff_t column = 0;
   bool in_gap = false;
@@ -77,17 +82,24 @@ path solve(letters_view query, letters_view ref, const scoring& s, int top, int 
       }
     }
   }
+  // Of each part; the gap that the middle cuts was paid for as if it ended there.
+  const auto part = [&](const last_row& half, std::ptrdiff_t columns) {
+    const auto at = static_cast<std::size_t>(columns);
+    return in_gap ? std::int64_t{half.gapped[at]} + s.open : std::int64_t{half.whole[at]};
+  };
+  const std::int64_t least_left = part(upper, column), least_right = part(lower, n - column);
   upper = lower = {};
   path left, right;
   const std::ptrdiff_t inside = in_gap ? 1 : 0;  // rows on each side that the gap swallows
   const int border_cost = in_gap ? s.extend : s.open;
   d.both(
       [&] {
-        left = solve(query.sub(0, middle - inside), ref.sub(0, column), s, top, border_cost, d);
+        left = solve(query.sub(0, middle - inside), ref.sub(0, column), least_left, s, top,
+                     border_cost, d);
       },
       [&] {
         right = solve(query.sub(middle + inside, m - middle - inside), ref.sub(column, n - column),
-                      s, border_cost, bottom, d);
+                      least_right, s, border_cost, bottom, d);
       });
   out.append(left);
   out.add(step::query_only, 2 * inside);
@@ -97,8 +109,9 @@ path solve(letters_view query, letters_view ref, const scoring& s, int top, int 
 
 }  // namespace
 
-path global_path(letters_view query, letters_view ref, const scoring& s, const driver& d) {
-  return solve(query, ref, s, s.open, s.open, d);
+path global_path(letters_view query, letters_view ref, std::int64_t least, const scoring& s,
+                 const driver& d) {
+  return solve(query, ref, least, s, s.open, s.open, d);
 }
 
 }  // namespace align

@@ -156,8 +156,8 @@ class search {
     }
   };
   window sweep_window(std::size_t f, int top, std::ptrdiff_t row_end, interval columns,
-                      std::int32_t top_border, std::int32_t left_border, int only_strip = -1,
-                      int only_block = -1) const {
+                      std::int32_t top_border, std::vector<std::int32_t> left_borders,
+                      int only_strip = -1, int only_block = -1) const {
     const sweep& whole = *fields_[f].tiles;
     window w;
     w.top = top;
@@ -170,7 +170,7 @@ class search {
     o.block_steps = whole.block_steps();
     o.phase = shift % o.block_steps;
     o.top_border = top_border;
-    o.left_border = left_border;
+    o.left_borders = std::move(left_borders);
     w.skipped = static_cast<int>(shift / o.block_steps);
     // best() is about the one tile asked for, or about none.
     o.only_strip = only_strip < 0 ? std::numeric_limits<int>::max() : only_strip - top;
@@ -218,7 +218,8 @@ class search {
       int top = c.strip;
       while (top > 0 && cells.row_begin - whole.first_row(top) < context) --top;
       const interval columns{std::max(stretch.begin, first - context), end};
-      const window low = sweep_window(c.field, top, cells.row_end, columns, 0, 0, c.strip, c.block);
+      const window low =
+          sweep_window(c.field, top, cells.row_end, columns, 0, {}, c.strip, c.block);
       const best_cell& best = low.tiles->best();
       score = best.count() > 0 ? best.score() : 0;
       const auto answer = [&] {
@@ -233,14 +234,28 @@ class search {
       const bounds& b = bounds_[c.field];
       const std::int32_t from_above =
           top == 0 ? 0 : b.highest(top - 1, top - 1, {columns.begin - 1, end});
-      const std::int32_t from_left =
-          columns.begin == stretch.begin
-              ? 0
-              : b.highest(top, c.strip, {columns.begin - 1, columns.begin});
-      if (std::max(from_above, from_left) >= c.score) continue;
-      const window high = sweep_window(c.field, top, cells.row_end, columns, from_above, from_left);
+      std::vector<std::int32_t> from_left =
+          entering_from_left(c.field, top, c.strip, columns.begin, stretch.begin);
+      if (from_above >= c.score) continue;
+      if (!from_left.empty() && *std::max_element(from_left.begin(), from_left.end()) >= c.score)
+        continue;
+      const window high =
+          sweep_window(c.field, top, cells.row_end, columns, from_above, std::move(from_left));
       if (high.maximum(c.strip, c.block) <= std::max(score, least_ - 1)) return answer();
     }
+  }
+
+  // What may come into each of some strips from the column left of `begin`; nothing if that is
+  // where the free columns begin. The first row of a strip also sees the last one of the strip
+  // above.
+  [[nodiscard]] std::vector<std::int32_t> entering_from_left(std::size_t f, int first_strip,
+                                                             int last_strip, std::ptrdiff_t begin,
+                                                             std::ptrdiff_t free_begin) const {
+    std::vector<std::int32_t> out;
+    if (begin == free_begin) return out;
+    for (int r = first_strip; r <= last_strip; ++r)
+      out.push_back(bounds_[f].highest(std::max(r - 1, 0), r, {begin - 1, begin}));
+    return out;
   }
 
   // Nothing can beat this candidate. Makes a hit of it, unless an earlier hit has covered part of
@@ -262,8 +277,9 @@ class search {
     push(tile);  // it may hold further hits
     const interval columns{h.begin.column, h.end.column + 1};
     if (c.version != covered_.version() && covered_.touches(columns)) return std::nullopt;
-    h.steps = global_path(f.query.sub(h.begin.row, h.end.row - h.begin.row + 1),
-                          ref_.sub(columns.begin, columns.end - columns.begin), score_, driver_);
+    h.steps =
+        global_path(f.query.sub(h.begin.row, h.end.row - h.begin.row + 1),
+                    ref_.sub(columns.begin, columns.end - columns.begin), h.score, score_, driver_);
     covered_.cover(columns);
     if (c.score / score_.extend >= long_shadow && dark_score_ > 0) {
       for (std::size_t other = 0; other < fields_.size(); ++other) lift_shadow(other, columns);
@@ -275,7 +291,6 @@ class search {
   // tiles, what else is there. Now that the hit's columns are taken, two sweeps beside them give
   // all those tiles their new bounds at once.
   void lift_shadow(std::size_t f, interval taken) {
-    const sweep& whole = *fields_[f].tiles;
     const std::optional<shadow> dark = find_shadow(f, taken);
     if (!dark) return;
     interval left{0, taken.begin}, right{taken.end, ref_.size()};
@@ -288,56 +303,23 @@ class search {
     const std::ptrdiff_t free_left = left.begin;
     left.begin = std::max(left.begin, std::min(dark->columns.begin, taken.begin) - context_columns);
     right.end = std::min(right.end, dark->columns.end);
-    const std::ptrdiff_t rows = whole.tile_cells(dark->last_strip, 0).row_end;
-    int top = std::max(0, dark->first_strip - context_strips);
-    const auto entering = [&](interval columns) {
-      return top == 0 ? 0 : bounds_[f].highest(top - 1, top - 1, columns);
-    };
-    if (entering({left.begin, right.end}) > dark_score_) top = 0;
-    window on_left, on_right;
-    driver_.both(
-        [&] {
-          if (left.begin >= left.end) return;
-          const std::int32_t border =
-              left.begin == free_left
-                  ? 0
-                  : bounds_[f].highest(top, dark->last_strip, {left.begin - 1, left.begin});
-          on_left = sweep_window(f, top, rows, left, entering({left.begin - 1, left.end}), border);
-        },
-        [&] {
-          if (right.begin < right.end)
-            on_right = sweep_window(f, top, rows, right, entering(right), 0);
-        });
-    for (int r = top; r <= dark->last_strip; ++r) {
-      for (int c = whole.first_block(r); c < whole.end_block(r); ++c) {
-        const sweep::rectangle cells = whole.tile_cells(r, c);
-        std::int32_t highest = 0;
-        bool all_seen = cells.column_end > left.begin && cells.column_begin < right.end;
-        if (!all_seen) continue;
-        for (const interval s : covered_.free_stretches({cells.column_begin, cells.column_end})) {
-          const interval part{std::max(s.begin, cells.column_begin),
-                              std::min(s.end, cells.column_end)};
-          if (on_left.tiles && part.begin >= left.begin && part.end <= left.end)
-            highest = std::max(highest, on_left.maximum(r, c));
-          else if (on_right.tiles && part.begin >= right.begin && part.end <= right.end)
-            highest = std::max(highest, on_right.maximum(r, c));
-          else
-            all_seen = false;
-        }
-        std::int32_t& bound = bounds_[f].at(r, c);
-        if (all_seen) bound = std::min(bound, highest);
-      }
-    }
+    lit on_left, on_right;
+    driver_.both([&] { on_left = light(f, left, free_left, dark->left_strips); },
+                 [&] { on_right = light(f, right, right.begin, dark->right_strips); });
+    lower_bounds(f, {left.begin, right.end}, on_left, on_right);
   }
 
   // The tiles that a hit darkens: those connected with its columns whose bound is high.
   struct shadow {
     interval columns;
-    int first_strip, last_strip;
+    interval left_strips, right_strips;  // with such columns left and right of the hit
   };
   [[nodiscard]] std::optional<shadow> find_shadow(std::size_t f, interval taken) {
     const sweep& whole = *fields_[f].tiles;
-    shadow dark{{taken.begin, taken.end}, -1, -1};
+    shadow dark{taken, {0, 0}, {0, 0}};
+    const auto extend = [](interval& strips, int r) {
+      strips = {strips.begin < strips.end ? strips.begin : r, r + 1};
+    };
     const auto blocks = static_cast<std::size_t>(whole.blocks());
     std::vector<char> above(blocks, 0), here(blocks, 0);
     // Scores pass from a tile to the one on its right and the one below: row by row finds them all.
@@ -353,13 +335,67 @@ class search {
         here[at] = 1;
         dark.columns.begin = std::min(dark.columns.begin, cells.column_begin);
         dark.columns.end = std::max(dark.columns.end, cells.column_end);
-        if (dark.first_strip < 0) dark.first_strip = r;
-        dark.last_strip = r;
+        if (cells.column_begin < taken.begin) extend(dark.left_strips, r);
+        if (taken.end < cells.column_end) extend(dark.right_strips, r);
       }
       above.swap(here);
     }
-    if (dark.last_strip < 0) return std::nullopt;
+    if (dark.left_strips.end == 0 && dark.right_strips.end == 0) return std::nullopt;
     return dark;
+  }
+
+  // A sweep of free columns through some strips.
+  struct lit {
+    window seen;
+    interval columns{0, 0};
+    interval strips{0, 0};
+
+    [[nodiscard]] bool has(int r, interval part) const {
+      return strips.begin <= r && r < strips.end && columns.begin <= part.begin &&
+             part.end <= columns.end;
+    }
+  };
+  [[nodiscard]] lit light(std::size_t f, interval columns, std::ptrdiff_t free_begin,
+                          interval strips) const {
+    if (columns.begin >= columns.end || strips.begin >= strips.end) return {};
+    const auto entering = [&](int top) {
+      return top == 0 ? 0 : bounds_[f].highest(top - 1, top - 1, {columns.begin - 1, columns.end});
+    };
+    int top = std::max(0, static_cast<int>(strips.begin) - context_strips);
+    if (entering(top) > dark_score_) top = 0;
+    const int last = static_cast<int>(strips.end) - 1;
+    lit out;
+    out.seen =
+        sweep_window(f, top, fields_[f].tiles->tile_cells(last, 0).row_end, columns, entering(top),
+                     entering_from_left(f, top, last, columns.begin, free_begin));
+    out.columns = columns;
+    out.strips = {top, strips.end};
+    return out;
+  }
+
+  void lower_bounds(std::size_t f, interval columns, const lit& on_left, const lit& on_right) {
+    const sweep& whole = *fields_[f].tiles;
+    for (int r = 0; r < whole.strips(); ++r) {
+      for (int c = whole.first_block(r); c < whole.end_block(r); ++c) {
+        const sweep::rectangle cells = whole.tile_cells(r, c);
+        if (cells.column_end <= columns.begin || columns.end <= cells.column_begin) continue;
+        std::int32_t highest = 0;
+        bool all_seen = true;
+        for (const interval s : covered_.free_stretches({cells.column_begin, cells.column_end})) {
+          const interval part{std::max(s.begin, cells.column_begin),
+                              std::min(s.end, cells.column_end)};
+          const lit* const by = on_left.has(r, part)    ? &on_left
+                                : on_right.has(r, part) ? &on_right
+                                                        : nullptr;
+          if (by)
+            highest = std::max(highest, by->seen.maximum(r, c));
+          else
+            all_seen = false;
+        }
+        std::int32_t& bound = bounds_[f].at(r, c);
+        if (all_seen) bound = std::min(bound, highest);
+      }
+    }
   }
 
   // What each tile of a field can offer at most.

@@ -20,23 +20,28 @@ constexpr std::int64_t unreachable = -(std::int64_t{1} << 60);
 
 }  // namespace
 
-path small_path(letters_view query, letters_view ref, const scoring& s, int top, int bottom) {
+path small_path(letters_view query, letters_view ref, const band& within, const scoring& s, int top,
+                int bottom) {
   const std::ptrdiff_t m = query.size(), n = ref.size();
-  const std::size_t width = static_cast<std::size_t>(n) + 1;
-  std::vector<std::uint8_t> how((static_cast<std::size_t>(m) + 1) * width);
-  std::vector<std::int64_t> h(width), above(width, unreachable);
-  for (std::ptrdiff_t j = 1; j <= n; ++j) {
-    h[static_cast<std::size_t>(j)] = -s.gap(j);
-    how[static_cast<std::size_t>(j)] = from_left | left_extends;
-  }
+  // Row i keeps columns [i + lowest, i + highest]; what lies beyond is unreachable.
+  const std::ptrdiff_t width = within.highest - within.lowest + 1;
+  std::vector<std::uint8_t> how(static_cast<std::size_t>(m * width));
+  const auto decision_at = [&](std::ptrdiff_t i, std::ptrdiff_t j) -> std::uint8_t& {
+    return how[static_cast<std::size_t>((i - 1) * width + j - i - within.lowest)];
+  };
+  std::vector<std::int64_t> h(static_cast<std::size_t>(n) + 1), above(h.size(), unreachable);
+  for (std::ptrdiff_t j = 1; j <= n; ++j) h[static_cast<std::size_t>(j)] = -s.gap(j);
   for (std::ptrdiff_t i = 1; i <= m; ++i) {
-    std::uint8_t* const row = how.data() + static_cast<std::size_t>(i) * width;
-    std::int64_t diagonal = h[0];
-    h[0] = above[0] = -(top + (i - 1) * static_cast<std::int64_t>(s.extend));
-    row[0] = from_above | above_extends;
+    const std::ptrdiff_t first = std::max<std::ptrdiff_t>(1, i + within.lowest);
+    const std::ptrdiff_t last = std::min(n, i + within.highest);
+    if (i > 1 && last == i + within.highest)
+      h[static_cast<std::size_t>(last)] = above[static_cast<std::size_t>(last)] = unreachable;
+    std::int64_t& before = h[static_cast<std::size_t>(first - 1)];
+    std::int64_t diagonal = before;
+    before = first == 1 ? -(top + (i - 1) * static_cast<std::int64_t>(s.extend)) : unreachable;
     std::int64_t left = unreachable;
     const std::uint8_t q = query[i - 1];
-    for (std::ptrdiff_t j = 1; j <= n; ++j) {
+    for (std::ptrdiff_t j = first; j <= last; ++j) {
       const auto at = static_cast<std::size_t>(j);
       std::uint8_t d = 0;
       const std::int64_t open_left = h[at - 1] - s.open, open_above = h[at] - s.open;
@@ -56,7 +61,7 @@ path small_path(letters_view query, letters_view ref, const scoring& s, int top,
       }
       diagonal = h[at];
       h[at] = best;
-      row[j] = d;
+      decision_at(i, j) = d;
     }
   }
 
@@ -67,8 +72,14 @@ path small_path(letters_view query, letters_view ref, const scoring& s, int top,
       above[static_cast<std::size_t>(n)] + s.open - bottom > h[static_cast<std::size_t>(n)])
     in = from_above;
   while (i > 0 || j > 0) {
-    const std::uint8_t d = how[static_cast<std::size_t>(i) * width + static_cast<std::size_t>(j)];
-    if (in == from_mask) in = d & from_mask;
+    // On the top border only the left remains, on the left border only what is above.
+    const std::uint8_t d = i > 0 && j > 0 ? decision_at(i, j) : 0;
+    if (i == 0)
+      in = from_left;
+    else if (j == 0)
+      in = from_above;
+    else if (in == from_mask)
+      in = d & from_mask;
     if (in == from_diagonal) {
       backwards.push_back({step::pair, 1});
       --i, --j;
@@ -82,11 +93,6 @@ path small_path(letters_view query, letters_view ref, const scoring& s, int top,
       --i;
       if (!(d & above_extends)) in = from_mask;
     }
-    // On the top border only the left remains, on the left border only what is above.
-    if (i == 0)
-      in = from_left;
-    else if (j == 0)
-      in = from_above;
   }
   path out;
   for (auto run = backwards.rbegin(); run != backwards.rend(); ++run)

@@ -3,12 +3,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <strata/detail/check.hpp>
 
 #include "apps/align/sweep_state.hpp"
 
 namespace align {
 namespace {
+
+// Of the columns of the last row that the band leaves out: below any score there is.
+constexpr std::int32_t out_of_band = std::numeric_limits<std::int32_t>::min() / 2;
+static_assert(out_of_band < -max_score);
 
 int choose_height(const sweep_options& o, std::ptrdiff_t rows, int lanes) {
   if (o.height_index >= 0) return o.height_index;
@@ -20,13 +25,17 @@ int choose_height(const sweep_options& o, std::ptrdiff_t rows, int lanes) {
   return height;
 }
 
-int choose_block(const sweep_options& o, std::ptrdiff_t columns) {
+int choose_block(const sweep_options& o, std::ptrdiff_t columns, std::ptrdiff_t strip_rows) {
   if (o.block_steps > 0) return o.block_steps;
+  // Of a strip, a band contains few columns: small tiles, so that little beside them is computed.
+  const bool banded = o.within.highest - o.within.lowest < columns - strip_rows;
+  const std::ptrdiff_t width =
+      banded ? (o.within.highest - o.within.lowest + strip_rows) / 2 : columns;
   // A tile must dwarf what starting it costs, stay in the L1 cache, and leave the workers something
-  // to share.
+  // to share. Smaller ones than the cache asks for, as hits are looked for tile by tile.
   const std::ptrdiff_t share =
-      o.workers > 1 ? columns / (4 * static_cast<std::ptrdiff_t>(o.workers)) : columns;
-  return static_cast<int>(std::clamp<std::ptrdiff_t>(share / 64 * 64, 1024, 8192));
+      o.workers > 1 ? width / (4 * static_cast<std::ptrdiff_t>(o.workers)) : width;
+  return static_cast<int>(std::clamp<std::ptrdiff_t>(share / 64 * 64, banded ? 512 : 1024, 4096));
 }
 
 }  // namespace
@@ -39,7 +48,7 @@ sweep::sweep(letters_view query, letters_view ref, const sweep_options& options)
       height_index_(choose_height(options, rows_, lanes_)),
       query_(query, lanes_, height_index_),
       ref_(ref, lanes_),
-      block_steps_(choose_block(options, columns_)),
+      block_steps_(choose_block(options, columns_, std::ptrdiff_t{lanes_} << height_index_)),
       best_(options.local ? 1 : options.target) {
   if (rows_ == 0 || columns_ == 0) {
     query_ = packed_query({}, lanes_, 0);
@@ -57,8 +66,8 @@ sweep::sweep(letters_view query, letters_view ref, const sweep_options& options)
   states_ = std::make_unique<state[]>(static_cast<std::size_t>(strips()));
   maxima_.assign(static_cast<std::size_t>(strips()) * static_cast<std::size_t>(blocks_), 0);
   if (options_.keep_last_row) {
-    last_h_.resize(static_cast<std::size_t>(columns_));
-    last_f_.resize(static_cast<std::size_t>(columns_));
+    last_h_.assign(static_cast<std::size_t>(columns_), out_of_band);
+    last_f_.assign(static_cast<std::size_t>(columns_), out_of_band);
   }
 }
 
@@ -78,7 +87,7 @@ std::int64_t sweep::tiles() const {
 }
 
 sweep::rectangle sweep::tile_cells(int r, int c) const {
-  const auto& strip = query_.strips()[static_cast<std::size_t>(r)];
+  const auto& strip = strip_at(r);
   const std::ptrdiff_t top_begin = static_cast<std::ptrdiff_t>(c) * block_steps_ - origin(r);
   return {strip.first_row, strip.first_row + strip.rows,
           std::clamp<std::ptrdiff_t>(top_begin - shear(), 0, columns_),
@@ -89,7 +98,7 @@ sweep::tile_number sweep::tile_of(cell where) const {
   // Only the last strip may be lower than the others.
   const int r =
       static_cast<int>(where.row / (static_cast<std::ptrdiff_t>(lanes_) << height_index_));
-  const auto& strip = query_.strips()[static_cast<std::size_t>(r)];
+  const auto& strip = strip_at(r);
   const std::ptrdiff_t lane = (where.row - strip.first_row) >> strip.height_index;
   return {r, static_cast<int>((origin(r) + where.column + lane_lag * lane) / block_steps_)};
 }
@@ -119,7 +128,7 @@ void sweep::set_border_above(int r, int c, border_view from) {
 }
 
 tile_args sweep::arguments(int r, int c) const {
-  const auto& strip = query_.strips()[static_cast<std::size_t>(r)];
+  const auto& strip = strip_at(r);
   tile_args a;
   const std::ptrdiff_t begin = std::max(static_cast<std::ptrdiff_t>(c) * block_steps_, origin(r));
   const std::ptrdiff_t end =
@@ -140,12 +149,12 @@ tile_args sweep::arguments(int r, int c) const {
 
 // The strip before its first column, in scores: zeros, or the left border of an anchored alignment.
 void sweep::start_state(int r, std::int32_t* values) const {
-  const auto& strip = query_.strips()[static_cast<std::size_t>(r)];
+  const auto& strip = strip_at(r);
   const int height = 1 << strip.height_index;
   const std::size_t count =
       static_cast<std::size_t>(2 * height + state_extra) * static_cast<std::size_t>(lanes_);
   if (options_.local) {
-    std::fill_n(values, count, options_.left_border);
+    std::fill_n(values, count, left_border(r));
     return;
   }
   const scoring& s = options_.score;
@@ -167,6 +176,24 @@ void sweep::start_state(int r, std::int32_t* values) const {
     at(2 * height + 1) = boundary(first + height - 1);
     at(2 * height + 2) = at(2 * height + 3) = boundary(first + height - 1) - s.open;
   }
+}
+
+// The strip before its first tile if that is not at the first column: scores that are never too
+// high, from H above the first cell of that tile. One column less costs an alignment at most a pair
+// that becomes a gap; some more rows cost a gap.
+void sweep::start_state_in_band(int r, std::int32_t above, std::int32_t* values) const {
+  const auto& strip = strip_at(r);
+  const scoring& s = options_.score;
+  const std::size_t rows = static_cast<std::size_t>(lanes_) << strip.height_index;
+  const std::int64_t columns_back = lane_lag * lanes_ + 1;
+  const std::int64_t low = above - columns_back * (s.match + std::max(s.open, s.extend)) -
+                           s.gap(static_cast<std::ptrdiff_t>(rows) + 1);
+  const auto h = static_cast<std::int32_t>(low), gap = static_cast<std::int32_t>(low - s.open);
+  const auto lanes = static_cast<std::size_t>(lanes_);
+  std::fill_n(values, rows, h);
+  std::fill_n(values + rows, rows, gap);
+  std::fill_n(values + 2 * rows, 2 * lanes, h);
+  std::fill_n(values + 2 * rows + 2 * lanes, 2 * lanes, gap);
 }
 
 void sweep::run_tile(int r, int c) {

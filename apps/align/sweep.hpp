@@ -9,6 +9,7 @@
 // Memory: one state per strip (O(m)), two borders per block (O(n)), and a maximum per tile.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "apps/align/band.hpp"
 #include "apps/align/best_cell.hpp"
 #include "apps/align/kernel.hpp"
 #include "apps/align/packed.hpp"
@@ -33,9 +35,14 @@ struct sweep_options {
   /// Anchored only: where a cell first has this score (see located()); also stops nothing early.
   std::int32_t target = std::numeric_limits<std::int32_t>::max();
   bool keep_last_row = false;  ///< anchored only
-  /// Local only: scores that alignments may bring in from above and from the left. Upper bounds in,
-  /// upper bounds out.
-  std::int32_t top_border = 0, left_border = 0;
+  /// Anchored only: where an alignment that matters can pass; diagonal 0 among it. Tiles that do
+  /// not touch it are left out. Scores are exact where an alignment within the band reaches them,
+  /// and never too high elsewhere.
+  band within;
+  /// Local only: scores that alignments may bring in from above, and from the left into each strip
+  /// (empty: none). Upper bounds in, upper bounds out.
+  std::int32_t top_border = 0;
+  std::vector<std::int32_t> left_borders;
   const kernel_set* kernels = nullptr;
   unsigned workers = 1;      ///< how much parallelism the tiles should offer
   int block_steps = 0;       ///< 0: chosen
@@ -55,10 +62,19 @@ class sweep {
 
   [[nodiscard]] int strips() const { return static_cast<int>(query_.strips().size()); }
   [[nodiscard]] int blocks() const { return blocks_; }
-  /// The blocks of a strip: [first_block(r), end_block(r)). Both grow with r.
-  [[nodiscard]] int first_block(int r) const { return static_cast<int>(origin(r) / block_steps_); }
+  /// The blocks of a strip: [first_block(r), end_block(r)). Both grow with r, and the first of a
+  /// strip is one of the strip above.
+  [[nodiscard]] int first_block(int r) const {
+    // Its first cell in the band follows from the one above and to the left.
+    const std::ptrdiff_t column = first_row(r) + options_.within.lowest - 1;
+    return static_cast<int>((origin(r) + column_in_band(column)) / block_steps_);
+  }
   [[nodiscard]] int end_block(int r) const {
-    return static_cast<int>((origin(r) + steps_per_strip() - 1) / block_steps_) + 1;
+    const std::ptrdiff_t below = first_row(r) + strip_at(r).rows;
+    return static_cast<int>(
+               (origin(r) + column_in_band(below + options_.within.highest) + shear()) /
+               block_steps_) +
+           1;
   }
   [[nodiscard]] std::int64_t tiles() const;
 
@@ -80,7 +96,7 @@ class sweep {
   [[nodiscard]] std::size_t border_bytes_max() const;
   /// Cells of a strip.
   [[nodiscard]] std::int64_t cells(int r) const {
-    return static_cast<std::int64_t>(query_.strips()[static_cast<std::size_t>(r)].rows) * columns_;
+    return static_cast<std::int64_t>(strip_at(r).rows) * columns_;
   }
   /// The maxima of all tiles, blocks() for each strip, and the best cell: for whoever brings the
   /// results of several sweeps together.
@@ -98,9 +114,7 @@ class sweep {
   }
   [[nodiscard]] int block_steps() const { return block_steps_; }
   [[nodiscard]] int height_index() const { return height_index_; }
-  [[nodiscard]] std::ptrdiff_t first_row(int r) const {
-    return query_.strips()[static_cast<std::size_t>(r)].first_row;
-  }
+  [[nodiscard]] std::ptrdiff_t first_row(int r) const { return strip_at(r).first_row; }
   /// Steps that strip r lags behind strip 0.
   [[nodiscard]] std::ptrdiff_t lag(int r) const { return shear() * r; }
   /// Frees what only run_tile() needs; the results stay.
@@ -129,6 +143,16 @@ class sweep {
   struct state;
   struct border;
 
+  [[nodiscard]] const packed_query::strip& strip_at(int r) const {
+    return query_.strips()[static_cast<std::size_t>(r)];
+  }
+  [[nodiscard]] std::ptrdiff_t column_in_band(std::ptrdiff_t column) const {
+    return std::clamp<std::ptrdiff_t>(column, 0, columns_ - 1);
+  }
+  [[nodiscard]] bool has_tile_above(int r, int c) const { return r > 0 && c < end_block(r - 1); }
+  [[nodiscard]] std::int32_t left_border(int r) const {
+    return options_.left_borders.empty() ? 0 : options_.left_borders[static_cast<std::size_t>(r)];
+  }
   [[nodiscard]] std::ptrdiff_t shear() const {
     return lane_lag * static_cast<std::ptrdiff_t>(lanes_ - 1);
   }
@@ -142,6 +166,7 @@ class sweep {
   [[nodiscard]] std::size_t border_bytes(bool bytes) const;
   [[nodiscard]] tile_args arguments(int r, int c) const;
   void start_state(int r, std::int32_t* values) const;
+  void start_state_in_band(int r, std::int32_t above, std::int32_t* values) const;
   bool run_bytes(int r, int c, tile_args& a);
   void run_wide(int r, int c, tile_args& a);
   void locate(int r, tile_function f, tile_args a, std::int32_t score);

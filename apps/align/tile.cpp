@@ -22,7 +22,7 @@ void sweep::locate(int r, tile_function f, tile_args a, std::int32_t score) {
   a.state_out = unused_state;
   a.target = score - a.base;
   f(a);
-  const std::ptrdiff_t row0 = query_.strips()[static_cast<std::size_t>(r)].first_row;
+  const std::ptrdiff_t row0 = strip_at(r).first_row;
   best_.add(score, {row0 + a.found_row, a.found_column}, a.count);
 }
 
@@ -32,7 +32,7 @@ bool sweep::run_bytes(int r, int c, tile_args& a) {
   state& lanes = states_[static_cast<std::size_t>(r)];
   border& in = border_at(c, r);
   border& out = border_at(c, r + 1);
-  const auto& strip = query_.strips()[static_cast<std::size_t>(r)];
+  const auto& strip = strip_at(r);
   const std::size_t count = static_cast<std::size_t>((2 << strip.height_index) + state_extra) *
                             static_cast<std::size_t>(lanes_);
   const bool starts = a.first_column == 0;
@@ -40,7 +40,7 @@ bool sweep::run_bytes(int r, int c, tile_args& a) {
   const std::ptrdiff_t given =
       r == 0 ? 0 : std::clamp<std::ptrdiff_t>(columns_ - a.first_column, 0, a.steps);
   if ((!starts && !lanes.bytes) || (given > 0 && !in.bytes)) return false;
-  if ((starts && options_.left_border >= byte_border_max) ||
+  if ((starts && left_border(r) >= byte_border_max) ||
       (r == 0 && options_.top_border >= byte_border_max))
     return false;
 
@@ -54,7 +54,7 @@ bool sweep::run_bytes(int r, int c, tile_args& a) {
   in.bytes = true;
   if (starts) {
     if (!lanes.values) lanes.values = std::make_unique_for_overwrite<std::int32_t[]>(count);
-    std::memset(lanes.values.get(), options_.left_border - byte_base, count);
+    std::memset(lanes.values.get(), left_border(r) - byte_base, count);
     lanes.bytes = true;
   }
 
@@ -88,7 +88,7 @@ void sweep::run_wide(int r, int c, tile_args& a) {
   state& lanes = states_[static_cast<std::size_t>(r)];
   border& in = border_at(c, r);
   border& out = border_at(c, r + 1);
-  const auto& strip = query_.strips()[static_cast<std::size_t>(r)];
+  const auto& strip = strip_at(r);
   const std::ptrdiff_t strip_rows = static_cast<std::ptrdiff_t>(lanes_) << strip.height_index;
   const std::ptrdiff_t count =
       ((2 << strip.height_index) + state_extra) * static_cast<std::ptrdiff_t>(lanes_);
@@ -101,18 +101,20 @@ void sweep::run_wide(int r, int c, tile_args& a) {
   alignas(64) std::int32_t start[state_max];
   if (!lanes.values)
     lanes.values = std::make_unique_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(count));
+  const bool starts_in_band = a.first_column > 0 && c == first_block(r);
   if (a.first_column == 0)
     start_state(r, start);
   else if (lanes.bytes)
     from_lanes<std::int8_t>(lanes.values.get(), start, count, byte_base);
-  else
+  else if (!starts_in_band)
     std::copy_n(lanes.values.get(), count, start);
 
   const auto scratch =
       std::make_unique_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(6 * stride));
   std::int32_t* const in_h = scratch.get();
   std::int32_t* const in_f = in_h + stride;
-  std::ptrdiff_t given = std::clamp<std::ptrdiff_t>(columns_ - a.first_column, 0, a.steps);
+  std::ptrdiff_t given =
+      has_tile_above(r, c) ? std::clamp<std::ptrdiff_t>(columns_ - a.first_column, 0, a.steps) : 0;
   if (r == 0) {
     given = a.steps;
     for (std::ptrdiff_t t = 0; t < a.steps; ++t) {
@@ -130,11 +132,16 @@ void sweep::run_wide(int r, int c, tile_args& a) {
     std::copy_n(in.wide() + offset, given, in_h);
     std::copy_n(in.wide() + offset + stride, given, in_f);
   }
-  // Beyond the reference's end nothing comes from above. Take what keeps the range of scores small.
-  const std::int32_t filler =
-      options_.local ? 0 : start[(2 << strip.height_index) * lanes_ + lanes_ - 1];
+  if (starts_in_band) start_state_in_band(r, in_h[0], start);
+  // Where nothing comes from above: beyond the reference's end take what keeps the range of scores
+  // small, beyond the band what a gap leaves of the last score above.
+  std::int32_t filler = 0;
+  if (!options_.local) {
+    filler = start[(2 << strip.height_index) * lanes_ + lanes_ - 1];
+    if (r > 0 && !has_tile_above(r, c)) filler -= static_cast<std::int32_t>(s.gap(a.steps + 1));
+  }
   std::fill(in_h + given, in_h + a.steps, filler);
-  std::fill(in_f + given, in_f + a.steps, filler);
+  std::fill(in_f + given, in_f + a.steps, options_.local ? 0 : filler - s.open);
 
   // 2. The format.
   score_range range;

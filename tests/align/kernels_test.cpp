@@ -127,6 +127,60 @@ TEST_P(kernels, scores_beyond_65535) {
   }
 }
 
+// Within a band: fewer tiles, the same score, and nowhere a score that is too high.
+TEST_P(kernels, bands) {
+  std::mt19937 random(20261122);
+  for (int round = 0; round < 40; ++round) {
+    SCOPED_TRACE(testing::Message() << "round " << round);
+    const std::size_t length = 1 + random() % (round % 4 ? 3000 : 300);
+    const sequence a = make_sequence(seeded_letters(random(), length));
+    const sequence b = make_sequence(mutated(a.letters, random, static_cast<int>(random() % 8)));
+    sweep_options o;
+    o.local = false;
+    o.score.match = 1 + static_cast<int>(random() % 4);
+    o.score.mismatch = -static_cast<int>(random() % 5);
+    o.score.extend = 1 + static_cast<int>(random() % 3);
+    o.score.open = o.score.extend + (round % 3 ? 0 : static_cast<int>(random() % 50));
+    if (round % 9 == 0) o.score.open *= 150, o.score.extend *= 150;
+    o.height_index = static_cast<int>(random() % 5) - 1;
+    o.block_steps = round % 2 ? 64 : 0;
+    o.keep_last_row = true;
+    o.kernels = set_;
+    sweep all({a.codes}, {b.codes}, o);
+    run_serial(all, nullptr);
+    const auto m = static_cast<std::ptrdiff_t>(a.size()), n = static_cast<std::ptrdiff_t>(b.size());
+    const std::int32_t score = all.last_row().back();
+    o.within = band_of_paths(m, n, score, o.score);
+    sweep some({a.codes}, {b.codes}, o);
+    run_serial(some, nullptr);
+    EXPECT_EQ(some.last_row().back(), score);
+    if (o.block_steps > 0) {
+      EXPECT_LE(some.tiles(), all.tiles());
+    }
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      ASSERT_LE(some.last_row()[j], all.last_row()[j]) << j;
+      ASSERT_LE(some.last_row_gap()[j], all.last_row_gap()[j]) << j;
+    }
+  }
+}
+
+TEST_P(kernels, a_narrow_band_leaves_most_tiles_out) {
+  const sequence a = make_sequence(seeded_letters(5, 6000));
+  sweep_options o;
+  o.local = false;
+  o.block_steps = 128;
+  o.height_index = 0;
+  o.keep_last_row = true;
+  o.kernels = set_;
+  o.within = band_of_paths(6000, 6000, 6000, o.score);
+  EXPECT_EQ(o.within.lowest, 0);
+  EXPECT_EQ(o.within.highest, 0);
+  sweep s({a.codes}, {a.codes}, o);
+  run_serial(s, nullptr);
+  EXPECT_EQ(s.last_row().back(), 6000);
+  EXPECT_LE(s.tiles(), 6 * s.strips());
+}
+
 // Unknown bases match nothing, each other neither.
 TEST_P(kernels, ambiguous_letters_never_match) {
   sweep_options o;
