@@ -47,8 +47,7 @@ void stack_main(void* argument) noexcept {
       check_canary(*s);
     if (s->at_end != nullptr) [[unlikely]]
       s->at_end(*s);
-    place& p = this_place();
-    if (!p.reuse_stack(*s)) p.leave_stack(&recycle, s);
+    this_place().end_stack(*s);
   }
 }
 
@@ -155,24 +154,45 @@ inline stack* place::next_stack() noexcept {
   return nullptr;
 }
 
-bool place::reuse_stack(stack& s) noexcept {
-  if (s.pool != &owner->stacks || !may_go_on()) return false;
-  task* const t = ready.pop();
-  if (t == nullptr) return false;
-  if (t->type->run != &run_on_stack) {
-    ready.push_front(t);
-    return false;
-  }
-  begin_on(s, *t);
-  return true;
+void place::end_in(stack& waiter) noexcept {
+  // Not before the others: who joins many does not want to be woken by each. And only where it may
+  // go on without being put anywhere.
+  if (waiter.home != owner || waiter.pinned_to != nullptr || distributes || !ready.empty())
+    return make_ready(waiter);
+  handed_over_ = &waiter;
 }
 
-inline void place::switch_away(void (*action)(place&, void*), void* argument) noexcept {
+void place::end_stack(stack& s) noexcept {
+  stack* next = std::exchange(handed_over_, nullptr);
+  if (!may_go_on()) {
+    if (next != nullptr) make_ready(*next);
+    next = nullptr;
+  } else if (next != nullptr) {
+    events.resumptions.add();
+  } else if (task* const t = ready.pop(many_stacks, &fetch)) {
+    if (t->type == &resumed_stack) {
+      events.resumptions.add();
+      next = static_cast<stack*>(t);
+    } else if (t->type->run == &run_on_stack) {
+      if (s.pool == &owner->stacks) return begin_on(s, *t);
+      next = prepare_stack(*t);
+    } else {
+      ready.push_front(t);
+    }
+  }
+  switch_to(next, &recycle, &s);
+}
+
+bool place::take_next(task& t) noexcept {
+  if (t.type->run != &run_on_stack || !may_go_on()) return false;
+  return ready.take_front(&t);
+}
+
+inline void place::switch_to(stack* next, void (*action)(place&, void*), void* argument) noexcept {
   stack& from = *current;
-  const uninterrupted guard;
   action_ = action;
   argument_ = argument;
-  if (stack* const next = next_stack()) {
+  if (next != nullptr) {
     current = next;
     stack_limit = next->limit;
     switch_context(from, *next);
@@ -183,17 +203,24 @@ inline void place::switch_away(void (*action)(place&, void*), void* argument) no
   this_place().arrive();
 }
 
-void place::leave_stack(void (*action)(place&, void*), void* argument) noexcept {
-  switch_away(action, argument);
-}
-
-void place::leave_stack_with_exceptions(void (*action)(place&, void*), void* argument) noexcept {
+inline void place::switch_with_exceptions(stack* next, void (*action)(place&, void*),
+                                          void* argument) noexcept {
   // Seldom any: who is in a handler, or is called by a destructor while an exception is on its way.
   if (exceptions->none()) [[likely]]
-    return switch_away(action, argument);
+    return switch_to(next, action, argument);
   const exceptions_in_flight mine = std::exchange(*exceptions, {});
-  switch_away(action, argument);
+  switch_to(next, action, argument);
   *this_place().exceptions = mine;
+}
+
+void place::leave_stack(void (*action)(place&, void*), void* argument) noexcept {
+  const uninterrupted guard;
+  switch_with_exceptions(next_stack(), action, argument);
+}
+
+void place::leave_stack_for(task& t) noexcept {
+  const uninterrupted guard;
+  switch_with_exceptions(prepare_stack(t), nullptr, nullptr);
 }
 
 void yield_stack() noexcept {
@@ -202,7 +229,7 @@ void yield_stack() noexcept {
   if (p.yields_to_nobody()) return;
   strand* const measured = p.current_strand;
   if (measured != nullptr) strand_pause();
-  p.leave_stack_with_exceptions(&go_behind, p.current);
+  p.leave_stack(&go_behind, p.current);
   if (measured != nullptr) strand_resume(*measured);
 }
 
@@ -259,7 +286,7 @@ task* place::next_bound() {
 
 void place::preempt() noexcept {
   events.preemptions.add();
-  leave_stack_with_exceptions(&go_behind_here, current);
+  leave_stack(&go_behind_here, current);
   this_place().preemptible.store(true, std::memory_order_relaxed);
 }
 

@@ -36,13 +36,20 @@ class place : public worker {
   // ---- stacks ----
   // On the worker's own stack: continues s; returns when s has ended or is suspended.
   void continue_stack(stack& s);
-  // On a pooled stack: leaves it for the next stack in the ready queue, or else for the worker's
-  // own; `action(place, argument)` runs there, as the first thing.
+  // On a pooled stack, which will be continued, with the exceptions that are in flight on it:
+  // leaves it for the next stack in the ready queue, or else for the worker's own; `action(place,
+  // argument)` runs there, as the first thing.
   void leave_stack(void (*action)(place&, void*), void* argument) noexcept;
-  // The same for a stack that will be continued: exceptions in flight stay with it.
-  void leave_stack_with_exceptions(void (*action)(place&, void*), void* argument) noexcept;
-  // Begins the next task on a stack whose task has just ended; false when there is none that could.
-  bool reuse_stack(stack& s) noexcept;
+  // The same towards t, which is to begin on another stack.
+  void leave_stack_for(task& t) noexcept;
+  // Takes t out of the ready queue; false when it is not the next there, needs no stack of the
+  // usual size, or the dispatcher should have a look.
+  bool take_next(task& t) noexcept;
+  // On a pooled stack whose task has ended: it begins the next task, or is left for good.
+  void end_stack(stack& s) noexcept;
+  // What the task of this stack was waited for by: goes on when that has ended, unless others are
+  // ready. The last thing that the task does.
+  void end_in(stack& waiter) noexcept;
   // Whoever comes from a switch: does what the context that was left has asked for.
   void arrive() noexcept {
     const auto action = std::exchange(action_, nullptr);
@@ -133,11 +140,14 @@ class place : public worker {
   task* next_bound();
   stack* next_stack() noexcept;
   void begin_on(stack& s, task& t) noexcept;
-  void switch_away(void (*action)(place&, void*), void* argument) noexcept;
+  // `next`: null for the worker's own stack.
+  void switch_to(stack* next, void (*action)(place&, void*), void* argument) noexcept;
+  void switch_with_exceptions(stack* next, void (*action)(place&, void*), void* argument) noexcept;
 
   // One is kept at hand: the next task is likely to want it. Relaxed: others only look whether
   // there is one.
   std::atomic<stack*> spare_{nullptr};
+  stack* handed_over_ = nullptr;  // to go on when the task that runs here has ended
   void (*action_)(place&, void*) = nullptr;
   void* argument_ = nullptr;
   const std::atomic<std::uint32_t>* leave_ = nullptr;  // not 0: the OS thread wants to leave

@@ -70,18 +70,29 @@ void complete(thread_block& b) noexcept {
       unpark(&b.ending, 1);
       break;
     default:
-      // Not before the others: who joins many does not want to be woken by each.
-      make_ready(*reinterpret_cast<stack*>(before));
+      this_place().end_in(*reinterpret_cast<stack*>(before));
   }
+}
+
+void say_who_is_joined(stack& s, thread_block& b) {
+  s.waits_for = "thread to end";
+  s.waits_at = &b;
 }
 
 bool commit_join(stack& s, void* argument) {
   auto& b = *static_cast<thread_block*>(argument);
-  s.waits_for = "thread to end";
-  s.waits_at = &b;
+  say_who_is_joined(s, b);
   std::uintptr_t expected = thread_block::alive;
   return b.ending.compare_exchange_strong(expected, reinterpret_cast<std::uintptr_t>(&s),
                                           std::memory_order_acq_rel, std::memory_order_acquire);
+}
+
+// Of a thread that has not begun, and does so here.
+void commit_early_join(stack& s, void* argument) {
+  auto& b = *static_cast<thread_block*>(argument);
+  say_who_is_joined(s, b);
+  // Relaxed: whoever ends the thread comes after its beginning, which comes after this.
+  b.ending.store(reinterpret_cast<std::uintptr_t>(&s), std::memory_order_relaxed);
 }
 
 bool has_not_ended(void* argument) {
@@ -227,8 +238,7 @@ bool join_thread(thread_block& b, std::int64_t deadline_ns) {
     refuse(std::errc::resource_deadlock_would_occur, "strata::thread::join: the calling thread");
   if (b.ending.load(std::memory_order_acquire) != thread_block::ended) {
     if (deadline_ns == parking::never && this_worker().owner != nullptr) {
-      suspend(&commit_join, &b);
-      this_place().current->waits_for = nullptr;
+      if (!suspend_for(b, &commit_early_join, &b)) suspend(&commit_join, &b);
     } else {
       std::uintptr_t expected = thread_block::alive;
       b.ending.compare_exchange_strong(expected, thread_block::joined_from_outside,

@@ -129,6 +129,81 @@ TEST_P(threads_on, what_a_thread_did_is_visible_after_join) {
   });
 }
 
+// A join begins a thread at once where that is the next anyway, and goes on at once where nobody
+// else is ready: the order is that of arrival all the same.
+TEST(join, keeps_the_order_of_arrival) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    std::string order;
+    thread second, third;
+    thread first([&] {
+      order += '1';
+      second = thread([&] {
+        order += '2';
+        third = thread([&] { order += '3'; });
+        this_thread::yield();
+        order += '4';
+      });
+    });
+    first.join();  // begins at once; `second` is ready when it ends
+    order += 'a';
+    third.join();
+    order += 'b';
+    second.join();
+    order += 'c';
+    EXPECT_EQ(order, "12a34bc");
+
+    order.clear();
+    thread x([&] { order += 'x'; }), y([&] { order += 'y'; });
+    y.join();  // not before x
+    x.join();
+    EXPECT_EQ(order, "xy");
+  });
+}
+
+TEST_P(threads_on, joined_ones_may_suspend_and_move) {
+  rt.run([] {
+    for (int round = 0; round < 200; ++round) {
+      mutex m;
+      m.lock();
+      thread opener([&] { m.unlock(); });
+      int passed = 0;
+      thread waiting([&] {
+        const std::lock_guard lock(m);
+        for (int i = 0; i < 3; ++i) this_thread::yield();
+        passed = 1;
+      });
+      waiting.join();
+      EXPECT_EQ(passed, 1);
+      opener.join();
+    }
+  });
+}
+
+// What is in flight on the joiner's stack is none of the joined thread's.
+TEST_P(threads_on, joining_while_an_exception_is_handled) {
+  rt.run([] {
+    try {
+      throw 1;
+    } catch (int) {
+      thread([] {
+        EXPECT_EQ(std::current_exception(), nullptr);
+        EXPECT_EQ(std::uncaught_exceptions(), 0);
+        try {
+          throw 2;
+        } catch (int two) {
+          EXPECT_EQ(two, 2);
+        }
+      }).join();
+      try {
+        throw;
+      } catch (int one) {
+        EXPECT_EQ(one, 1);
+      }
+    }
+  });
+}
+
 TEST_P(threads_on, functions_end_with_their_thread) {
   rt.run([] {
     std::vector<thread> threads;

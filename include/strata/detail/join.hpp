@@ -13,6 +13,11 @@ struct stack;
 // continues it at once. May return on another OS thread.
 void suspend(bool (*commit)(stack&, void*), void* argument);
 
+// The same for who waits for `first` to run, where that is the next task here anyway: commit() is
+// called at once, nobody can resume before `first` begins, which it does as the calling stack is
+// given up. False, and nothing has happened, where it is not the next.
+bool suspend_for(task& first, void (*commit)(stack&, void*), void* argument);
+
 // Throws misuse_error unless the caller runs on a stack that can be suspended: not in a fiber, not
 // outside a runtime.
 void require_stack();

@@ -54,6 +54,15 @@ class ready_queue {
   [[nodiscard]] task* pop() noexcept {
     return pop(SIZE_MAX, [](const task*, const task*) {});
   }
+  // Takes t if it is the next.
+  [[nodiscard]] bool take_front(const task* t) noexcept {
+    if (empty()) return false;
+    const inside guard(*this);
+    const std::size_t h = head_.load(std::memory_order_relaxed);
+    if (tail_.load(std::memory_order_relaxed) == h || ring_[h & mask_] != t) return false;
+    head_.store(h + 1, std::memory_order_relaxed);
+    return true;
+  }
 
   // ---- anybody; exact for the owner ----
 
