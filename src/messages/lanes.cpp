@@ -48,9 +48,13 @@ namespace {
 enum class load { nothing, envelope, everything };
 load take_room(lane& l, const request& r) noexcept {
   const std::size_t all = charge_for_message + r.from.size();
-  if (r.what == action::send && r.from.size() <= eager_bytes_max && l.room >= all + reserve_bytes) {
-    l.room -= static_cast<std::uint32_t>(all);
-    return load::everything;
+  if (r.what == action::send && r.from.size() <= eager_bytes_max) {
+    if (l.room >= all + reserve_bytes) {
+      l.room -= static_cast<std::uint32_t>(all);
+      return load::everything;
+    }
+    // Fetched one by one they cost more than it takes until there is room again.
+    if (!l.stuck) return load::nothing;
   }
   if (l.room < charge_for_message) return load::nothing;
   l.room -= charge_for_message;
@@ -137,17 +141,39 @@ void messenger::close_lane(endpoint_id target, outcome how) {
   for (request* const r : waiting) r->finish(how);
 }
 
-// With the port's lock: what can be given back to m's node now that m is received.
-std::uint32_t messenger::room_to_give(port& p, const message_info& m, std::uint32_t charge) {
+// With the port's lock.
+port::account& messenger::account_of(port& p, net::node_id node) {
   if (p.accounts.empty()) p.accounts.resize(mail_->nodes());
-  port::account& a = p.accounts[m.source.node()];
+  port::account& a = p.accounts[node];
   a.known = true;
-  a.to_give += charge;
-  return a.to_give >= give_back_bytes ? std::exchange(a.to_give, 0) : 0;
+  return a;
 }
 
-void messenger::give_room(endpoint_id target, net::node_id node, std::uint32_t bytes) {
-  post(node, kind::room, room_head{target.bits(), bytes});
+// After every change of the account, and when somebody begins to wait.
+messenger::room_notice messenger::notice_for(port& p, net::node_id node,
+                                             bool somebody_waits) noexcept {
+  port::account& a = p.accounts[node];
+  const bool stuck = a.kept >= stuck_bytes && (somebody_waits || !p.receives.empty());
+  const std::uint32_t bytes =
+      a.to_give >= give_back_bytes ? std::exchange(a.to_give, 0) : std::uint32_t{0};
+  // That it is no longer stuck can wait until there is room.
+  if (bytes == 0 && (!stuck || a.told_stuck)) return {};
+  a.told_stuck = stuck;
+  return {node, bytes, stuck, ++a.notices};
+}
+
+std::vector<messenger::room_notice> messenger::notices_of_wait(port& p) {
+  std::vector<room_notice> all;
+  if (p.messages.empty()) return all;
+  for (std::size_t node = 0; node < p.accounts.size(); ++node) {
+    const room_notice n = notice_for(p, static_cast<net::node_id>(node), true);
+    if (n.number != 0) all.push_back(n);
+  }
+  return all;
+}
+
+void messenger::post_notice(endpoint_id target, const room_notice& n) {
+  if (n.number != 0) post(n.to, kind::room, room_head{target.bits(), n.bytes, n.stuck, n.number});
 }
 
 void messenger::refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, outcome how) {
@@ -231,7 +257,7 @@ void messenger::on_offer(net::node_id from, cluster::reader& r) {
 void messenger::on_room(net::node_id from, cluster::reader& r) {
   const auto head = r.take<room_head>();
   const auto target = endpoint_id::from_bits(head.target);
-  if (target.node() != from || head.bytes > window_bytes)
+  if (target.node() != from || head.bytes > window_bytes || head.stuck > 1)
     throw cluster::malformed("room for messages that were not sent");
   const std::shared_ptr<lane> l = lane_to(target);
   std::vector<request*> ended;
@@ -239,6 +265,10 @@ void messenger::on_room(net::node_id from, cluster::reader& r) {
     const std::lock_guard lock(l->lock);
     l->room += static_cast<std::uint32_t>(head.bytes);
     if (l->room > window_bytes) throw cluster::malformed("more room than there is");
+    if (head.number > l->last_notice) {
+      l->last_notice = head.number;
+      l->stuck = head.stuck != 0;
+    }
     while (!l->waiting.empty() && transmit(*l, *l->waiting.front())) {
       request* const next = l->waiting.front();
       l->waiting.pop_front();

@@ -4,6 +4,7 @@
 // tag open, so there is one index for each shape of pattern. (Requirement P13; the order is MPI's,
 // MPI-4.0 section 3.5.)
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <tuple>
@@ -41,6 +42,9 @@ struct pattern {
 template <class Entry>
 class posted_receives {
  public:
+  [[nodiscard]] bool empty() const noexcept {
+    return std::all_of(indexes_.begin(), indexes_.end(), [](auto& i) { return i.empty(); });
+  }
   void add(Entry& e) {
     e.order = next_order_++;
     indexes_[e.wanted.shape()].append(e, e.wanted.hash());

@@ -95,7 +95,7 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
   port* const p = ports_.find(target);
   if (p == nullptr) return outcome::closed;
   request* matched = nullptr;
-  std::uint32_t room = 0;
+  room_notice notice;
   {
     const std::lock_guard lock(p->lock);
     if (p->id != target) {
@@ -111,14 +111,15 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
       matched->info = d.info;
       matched->finish(matched->what == action::probe ? outcome::done : outcome::too_large);
     }
-    if (matched == nullptr) {
-      keep(*p, d);
-      return outcome::done;
+    if (d.charge != 0) {
+      port::account& a = account_of(*p, d.info.source.node());
+      (matched != nullptr ? a.to_give : a.kept) += d.charge;
+      notice = notice_for(*p, d.info.source.node(), false);
     }
-    if (d.charge != 0) room = room_to_give(*p, d.info, d.charge);
-    count(*p, d, *matched);
+    matched == nullptr ? keep(*p, d) : count(*p, d, *matched);
   }
-  if (room != 0) give_room(target, d.info.source.node(), room);
+  post_notice(target, notice);
+  if (matched == nullptr) return outcome::done;
   const bool in_handler = d.sender == nullptr;
   d.sender = nullptr;  // ends with this call, whatever becomes of the message
   hand_over(d, *matched, in_handler);
@@ -132,12 +133,7 @@ void messenger::keep(port& p, delivery& d) {
   a->info = d.info;
   a->charge = d.charge;
   if (d.offer != nullptr) a->offer = *d.offer;
-  const bool remote = d.sender == nullptr;
-  if (remote && d.charge != 0) {
-    if (p.accounts.empty()) p.accounts.resize(mail_->nodes());
-    p.accounts[d.info.source.node()].known = true;
-  }
-  if (remote) {
+  if (d.sender == nullptr) {
     a->content.assign(d.bytes.begin(), d.bytes.end());
   } else if (d.sender->what == action::send && p.local_bytes < content_window_bytes &&
              (d.whole != nullptr || d.info.bytes <= eager_bytes_max)) {
@@ -215,7 +211,7 @@ void messenger::receive(request& r) {
   const endpoint_id id = r.info.target;
   arrival* a = nullptr;
   delivery d;
-  std::uint32_t room = 0;
+  room_notice notice;
   {
     std::unique_lock lock(p.lock);
     if (p.id != id) {
@@ -230,6 +226,9 @@ void messenger::receive(request& r) {
       }
       r.at = request::place::receives;
       p.receives.add(r);
+      const std::vector<room_notice> news = notices_of_wait(p);
+      lock.unlock();
+      for (const room_notice& n : news) post_notice(id, n);
       return;
     }
     if (r.what == action::probe || !r.fits(a->info.bytes)) {
@@ -249,22 +248,30 @@ void messenger::receive(request& r) {
       d.whole = &a->content;
     }
     if (a->charge != 0) {
-      room = room_to_give(p, a->info, a->charge);
+      port::account& from = account_of(p, a->info.source.node());
+      from.kept -= a->charge;
+      from.to_give += a->charge;
+      notice = notice_for(p, a->info.source.node(), false);
     } else if (a->sender == nullptr) {
       p.local_bytes -= a->info.bytes + charge_for_message;
     }
     count(p, d, r);
   }
-  if (room != 0) give_room(id, a->info.source.node(), room);
+  post_notice(id, notice);
   const std::unique_ptr<arrival> owned(a);
   hand_over(d, r, false);
 }
 
 std::optional<message_info> messenger::probe(port& p, endpoint_id id, const pattern& wanted) {
-  const std::lock_guard lock(p.lock);
-  if (p.id != id) return std::nullopt;
-  const arrival* const a = p.messages.find(wanted);
-  return a != nullptr ? std::optional(a->info) : std::nullopt;
+  std::vector<room_notice> news;
+  {
+    const std::lock_guard lock(p.lock);
+    if (p.id != id) return std::nullopt;
+    if (const arrival* const a = p.messages.find(wanted)) return a->info;
+    news = notices_of_wait(p);
+  }
+  for (const room_notice& n : news) post_notice(id, n);
+  return std::nullopt;
 }
 
 bool messenger::cancel(request& r) {

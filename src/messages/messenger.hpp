@@ -34,8 +34,10 @@ struct lane {
   const endpoint_id target;
   detail::spin_lock lock;
   std::uint32_t room = window_bytes;
-  outcome open = outcome::done;  // or how it has ended
-  std::deque<request*> waiting;  // for room
+  bool stuck = false;             // what is sent is not what is received
+  std::uint64_t last_notice = 0;  // that has said so, or not
+  outcome open = outcome::done;   // or how it has ended
+  std::deque<request*> waiting;   // for room
 };
 
 // How much took which path.
@@ -126,8 +128,18 @@ class messenger final : public cluster::visiting_protocol {
   void hand_over(delivery& d, request& receive, bool in_handler);
   void copy_into(request& receive, delivery& d);
   void count(port& p, const delivery& d, const request& receive) noexcept;
-  std::uint32_t room_to_give(port& p, const message_info& m, std::uint32_t charge);
-  void give_room(endpoint_id target, net::node_id node, std::uint32_t bytes);
+  // What the senders of a node have to be told. Taken with the port's lock, posted without.
+  struct room_notice {
+    net::node_id to = 0;
+    std::uint32_t bytes = 0;
+    bool stuck = false;
+    std::uint64_t number = 0;  // 0: nothing
+  };
+  port::account& account_of(port& p, net::node_id node);
+  static room_notice notice_for(port& p, net::node_id node, bool somebody_waits) noexcept;
+  // Somebody waits for a message that is not there: to whom that is news.
+  static std::vector<room_notice> notices_of_wait(port& p);
+  void post_notice(endpoint_id target, const room_notice& n);
 
   void send_within(request& r);
   void send_to_node(request& r);

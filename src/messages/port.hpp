@@ -25,7 +25,10 @@ struct alignas(64) port {
   // By node, empty until a message comes from another one.
   struct account {
     std::uint32_t to_give = 0;  // room of messages received since room was last given back
-    bool known = false;         // a message has come from there
+    std::uint32_t kept = 0;     // by messages that wait for a receive
+    bool told_stuck = false;
+    std::uint64_t notices = 0;
+    bool known = false;  // a message has come from there
   };
   std::vector<account> accounts;
   // Of the endpoints that it has been, those that ended with outcome::announced: few, since

@@ -36,9 +36,11 @@ struct piece_head {
 struct fetched_head {
   std::uint64_t offer;
 };
-// kind::room: so many bytes have been received.
+// kind::room: so many bytes have been received. stuck: 1 if somebody there waits for a message and
+// so much is kept for others that what is wanted may not have been sent, else 0. The highest number
+// has the last word on that.
 struct room_head {
-  std::uint64_t target, bytes;
+  std::uint64_t target, bytes, stuck, number;
 };
 // kind::closed: there is no such endpoint (any more). offer: what is refused for that; 0: nothing.
 // announced: 1 if it ended with outcome::announced, else 0.
@@ -51,14 +53,20 @@ struct closed_head {
 inline constexpr std::size_t eager_bytes_max = std::size_t{16} << 10;
 static_assert(eager_bytes_max + sizeof(message_head) <= cluster::message_bytes_max);
 // What one node may send to an endpoint before that is received. Each message counts as its bytes
-// and as what is kept of it besides. Within the reserve a message leaves its bytes at home, however
-// small it is, and so can still be found by its source and tag.
+// and as what is kept of it besides. The reserve is for messages that leave their bytes at home,
+// and so can still be found by their source and tag: large ones, and all while the target is stuck.
 inline constexpr std::uint32_t content_window_bytes = 64U << 10;
 inline constexpr std::uint32_t reserve_bytes = 64U << 10;
 inline constexpr std::uint32_t window_bytes = content_window_bytes + reserve_bytes;
 inline constexpr std::uint32_t charge_for_message = 64;
 // Room is given back when this much of it has been received.
 inline constexpr std::uint32_t give_back_bytes = 16U << 10;
+// From so much on that is kept a target is stuck when it waits for another message. A sender that
+// has no room for one more message has sent at least all but that message; what of this was
+// received and not given back is less than a step; so at least so much is kept, once it has
+// arrived. If anybody waits there, the sender learns that it must not.
+inline constexpr std::uint32_t stuck_bytes =
+    content_window_bytes - (charge_for_message + eager_bytes_max) - give_back_bytes;
 
 inline constexpr std::size_t piece_bytes_max = cluster::message_bytes_max - sizeof(piece_head);
 

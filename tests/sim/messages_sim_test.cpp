@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -295,6 +296,93 @@ TEST(simulated_messages, to_an_end_are_refused) {
     STRATA_WITH_SEED(seed);
     refuse_messages(seed, messages::outcome::closed);
     refuse_messages(seed, messages::outcome::announced);
+  }
+}
+
+// More small messages than there is room for, and the one that is wanted first may have been sent
+// last: it is found all the same, whether its receiver waits for it or looks for it again and
+// again. (What does not fit waits with its sender; that it must not is told by the receiver.)
+void find_each_in_turn(std::uint64_t seed, bool waits) {
+  const sim::network_model network{.jitter_ns = 20'000, .loss = 0.02};
+  sim::world world(network, seed);
+  sim::job_model model;
+  model.nodes = 3;
+  sim::job job(world, model);
+  messages::messenger& there = job.node(2).messenger;
+  port& to = there.open();
+  const endpoint_id target = to.id;
+  struct source {
+    messages::messenger* office;
+    port* from;
+    endpoint_id id;
+  };
+  std::vector<source> sources;
+  for (const net::node_id n : {0, 1}) {
+    messages::messenger& office = job.node(n).messenger;
+    port& from = office.open();
+    sources.push_back({&office, &from, from.id});
+  }
+  constexpr message_tag each = 300;
+  std::vector<std::unique_ptr<request>> sends;
+  std::vector<std::pair<endpoint_id, message_tag>> order;
+  const std::vector<std::byte> content(20'000);
+  for (message_tag tag = 0; tag < each; ++tag) {
+    for (const source& s : sources) {
+      sends.push_back(std::make_unique<request>());
+      request& r = *sends.back();
+      const std::uint64_t dice = world.random.next();
+      r.what = dice % 16 == 0 ? action::send_synchronously : action::send;
+      r.office = s.office;
+      r.mine = s.from;
+      r.from = std::span(content).first((dice >> 8) % (dice % 8 == 1 ? 20'000 : 1500));
+      r.info = {s.id, target, tag, r.from.size()};
+      world.at(tag * 100, [&s, &r] { s.office->send(r); });
+      order.emplace_back(s.id, tag);
+    }
+  }
+  // From the back in places, so that much has to be kept meanwhile.
+  for (std::size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[world.random.next() % i]);
+
+  std::size_t found = 0;
+  request wanted;
+  std::vector<std::byte> bytes;
+  std::function<void()> step = [&] {
+    if (wanted.what == action::receive && wanted.office != nullptr) {
+      if (!wanted.is_done()) return world.at(world.now_ns() + 5'000, step);
+      EXPECT_EQ(wanted.result().tag, order[found].second);
+      ++found;
+      std::destroy_at(&wanted);
+      std::construct_at(&wanted);
+    }
+    if (found == order.size() || world.now_ns() > 300'000'000'000) return;
+    const messages::pattern next{order[found].first, order[found].second};
+    if (waits || there.probe(to, target, next)) {
+      wanted.office = &there;
+      wanted.mine = &to;
+      wanted.whole = &bytes;
+      wanted.wanted = next;
+      wanted.info.target = target;
+      there.receive(wanted);
+    }
+    world.at(world.now_ns() + 5'000, step);
+  };
+  world.at(50'000, step);
+  EXPECT_TRUE(world.run([&] {
+    return found == order.size() &&
+           std::all_of(sends.begin(), sends.end(), [](auto& r) { return r->is_done(); });
+  })) << found
+      << " of " << order.size();
+  EXPECT_EQ(job.failure(), nullptr);
+  there.close(target, to);
+  for (const source& s : sources) s.office->close(s.id, *s.from);
+}
+
+TEST(simulated_messages, are_found_behind_more_than_there_is_room_for) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    find_each_in_turn(seed, true);
+    find_each_in_turn(seed, false);
   }
 }
 
