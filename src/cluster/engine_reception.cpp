@@ -83,7 +83,8 @@ void engine::pass_on(std::span<const std::byte> payload) {
 
 std::size_t engine::poll_all() {
   is_handling = true;
-  polled_at_.store(os::now_ns(), std::memory_order_relaxed);
+  // Reading the clock costs as much as finding nothing.
+  if (reception_ == reception::watchdog) polled_at_.store(os::now_ns(), std::memory_order_relaxed);
   std::size_t n = 0;
   for (const auto& t : transports_) n += t->poll(*this, messages_at_once);
   if (has_strays_.load(std::memory_order_acquire)) [[unlikely]]
