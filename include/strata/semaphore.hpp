@@ -33,7 +33,7 @@ class semaphore_core {
     }
     return false;
   }
-  // `woken` when acquired.
+  // `woken` when acquired; `signalled` only if interruptible.
   unparked acquire(std::int64_t deadline_ns, bool interruptible = false) {
     return try_acquire() ? unparked::woken : wait(deadline_ns, interruptible);
   }

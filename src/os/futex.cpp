@@ -29,8 +29,8 @@ futex_outcome wait_on(futex_word& word, int operation, std::uint32_t expected,
   const int code = errno;
   if (code == EAGAIN) return futex_outcome::changed;
   if (code == ETIMEDOUT) return futex_outcome::timed_out;
-  STRATA_CHECK(code == EINTR, code);  // a signal: a spurious wake-up to the caller
-  return futex_outcome::woken;
+  STRATA_CHECK(code == EINTR, code);
+  return futex_outcome::interrupted;
 }
 
 int wake_on(futex_word& word, int operation, int count) noexcept {

@@ -10,9 +10,10 @@ namespace strata::os {
 using futex_word = std::atomic<std::uint32_t>;
 
 enum class futex_outcome {
-  woken,      ///< by futex_wake, or spuriously: re-check the condition
-  changed,    ///< the word did not hold the expected value, so the thread never slept
-  timed_out,  ///< the timeout passed
+  woken,        ///< by futex_wake, or spuriously: re-check the condition
+  changed,      ///< the word did not hold the expected value, so the thread never slept
+  timed_out,    ///< the timeout passed
+  interrupted,  ///< by a signal handler: re-check the condition
 };
 
 inline constexpr std::int64_t futex_forever_ns = -1;

@@ -2,6 +2,7 @@
 #include "sched/registry.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -12,11 +13,13 @@ namespace {
 struct all_runtimes {
   std::mutex mutex;
   std::vector<scheduler*> list;
+  all_runtimes* forgotten = nullptr;  // what was before a fork, for those who look for leaks
 };
-all_runtimes& all() {
-  static auto& one = *new all_runtimes;
+std::atomic<all_runtimes*>& current() {
+  static std::atomic<all_runtimes*> one{new all_runtimes};
   return one;
 }
+all_runtimes& all() { return *current().load(std::memory_order_acquire); }
 
 }  // namespace
 
@@ -28,6 +31,13 @@ void enter_registry(scheduler& s) {
 void leave_registry(scheduler& s) {
   const std::lock_guard lock(all().mutex);
   std::erase(all().list, &s);
+}
+
+void forget_runtimes() {
+  // Its lock may be held by a thread that is no more.
+  auto* const none = new all_runtimes;
+  none->forgotten = &all();
+  current().store(none, std::memory_order_release);
 }
 
 void for_each_runtime(const std::function<void(scheduler&)>& look) {

@@ -10,6 +10,8 @@ class scheduler;
 void enter_registry(scheduler& s);
 // Afterwards nobody looks at s.
 void leave_registry(scheduler& s);
+// In the child of a fork: none is left.
+void forget_runtimes();
 // In the order in which they came. None of them ends meanwhile.
 void for_each_runtime(const std::function<void(scheduler&)>& look);
 

@@ -25,6 +25,7 @@ class spin_lock {
     }
   }
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
+  [[nodiscard]] bool is_held() const noexcept { return held_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<bool> held_{false};

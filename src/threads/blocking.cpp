@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "strata/detail/worker.hpp"
+#include "threads/after_fork.hpp"
 #include "threads/errno_here.hpp"
 
 namespace strata::detail {
@@ -22,6 +23,8 @@ constexpr auto idle_for = std::chrono::seconds(1);
 
 class pool {
  public:
+  explicit pool(pool* forgotten = nullptr) : forgotten_(forgotten) {}
+
   void add(blocking_call& call) {
     const std::lock_guard lock(mutex_);
     (last_ != nullptr ? last_->next : first_) = &call;
@@ -69,13 +72,15 @@ class pool {
   unsigned waiting_ = 0;
   unsigned idle_ = 0;
   unsigned threads_ = 0;
+  [[maybe_unused]] pool* const forgotten_;  // what was before a fork, for those who look for leaks
 };
 
 // Never destroyed: threads may be in it when the process ends.
-pool& the_pool() {
-  static pool* const p = new pool;
-  return *p;
+std::atomic<pool*>& current_pool() {
+  static std::atomic<pool*> p{new pool};
+  return p;
 }
+pool& the_pool() { return *current_pool().load(std::memory_order_acquire); }
 
 bool is_running(void* argument) {
   return std::atomic_ref(static_cast<blocking_call*>(argument)->done)
@@ -85,6 +90,11 @@ bool is_running(void* argument) {
 void hand_over(void* argument) { the_pool().add(*static_cast<blocking_call*>(argument)); }
 
 }  // namespace
+
+void forget_blocking_threads() {
+  // Its lock may be held by one of them.
+  current_pool().store(new pool(&the_pool()), std::memory_order_release);
+}
 
 void call_blocking(blocking_call& call) {
   if (this_worker().owner == nullptr) return call.run(call);

@@ -8,6 +8,7 @@
 #include "sched/scheduler.hpp"
 #include "strata/detail/join.hpp"
 #include "sync/spin_lock.hpp"
+#include "threads/after_fork.hpp"
 #include "threads/thread_block.hpp"
 #include "threads/waiter.hpp"
 
@@ -56,8 +57,18 @@ void on_deadline(timers::entry& e) noexcept { wake(static_cast<waiter&>(e), unpa
 struct request {
   const parking& how;
   waiter w;
-  thread_block* interruptible = nullptr;
+  thread_block* block = nullptr;  // by way of which others can end it
 };
+
+// Null: nobody but who wakes the address. A thread of pthread.h has signals to look after in all of
+// its waits.
+thread_block* block_for(const parking& how) {
+  thread_block* b = outside_block;
+  if (this_worker().owner != nullptr)
+    b = how.interruptible ? current_block() : current_block_if_any();
+  if (how.interruptible) return b;
+  return b != nullptr && b->extras != nullptr && b->extras->at_wake != nullptr ? b : nullptr;
+}
 
 // With the stack given up, or by a thread from outside: queues the waiter unless there is no reason
 // to wait any more. From then on somebody may decide and continue it.
@@ -68,8 +79,10 @@ bool enqueue(request& r, timers* clock) {
   const bool waits = how.still == nullptr || how.still(how.argument);
   if (!waits) {
     r.w.state.store(static_cast<std::uint32_t>(unparked::refused), std::memory_order_relaxed);
-  } else if (r.interruptible != nullptr && !begin_wait(*r.interruptible, r.w)) {
-    r.w.state.store(static_cast<std::uint32_t>(unparked::interrupted), std::memory_order_relaxed);
+  } else if (const unparked early =
+                 r.block != nullptr ? begin_wait(*r.block, r.w) : unparked::woken;
+             early != unparked::woken) {
+    r.w.state.store(static_cast<std::uint32_t>(early), std::memory_order_relaxed);
   } else {
     // A timer or an interruption may come at once; the waiter then takes itself out of the queue,
     // for which it needs the lock that we hold.
@@ -125,6 +138,16 @@ void go_on(waiter& w, stack* who) noexcept {
 
 }  // namespace
 
+void forget_parked() noexcept {
+  for (bucket& b : table) {
+    // Only those that need it: pages that are not written to stay shared with the parent.
+    if (b.first == nullptr && !b.lock.is_held()) continue;
+    b.first = nullptr;
+    b.last = nullptr;
+    b.lock.unlock();
+  }
+}
+
 bool wake(waiter& w, unparked why) noexcept {
   stack* const who = w.who;
   if (!w.decide(why)) return false;
@@ -137,9 +160,11 @@ unparked park(const parking& how) {
   request r{how, {}, nullptr};
   r.w.address.store(how.address, std::memory_order_relaxed);
   r.w.fire = &on_deadline;
-  if (how.interruptible && this_worker().owner == nullptr) r.interruptible = outside_block;
+  r.block = block_for(how);
+  r.w.heeds_interruption =
+      how.interruptible ||
+      (r.block != nullptr && r.block->extras->heeds_all.load(std::memory_order_relaxed));
   if (this_worker().owner != nullptr) {
-    if (how.interruptible) r.interruptible = current_block();
     suspend(&commit, &r);
     stack& mine = *this_place().current;
     mine.waits_for = nullptr;
@@ -155,16 +180,22 @@ unparked park(const parking& how) {
           continue;
         }
       }
-      os::blocking_futex_wait(r.w.state, waiter::waiting, left);
+      const auto outcome = os::blocking_futex_wait(r.w.state, waiter::waiting, left);
+      if (outcome == os::futex_outcome::interrupted && how.interruptible)
+        r.w.decide(unparked::signalled);
     }
   }
   // Acquire: what whoever decided did before. Partner: decide().
   const auto why = static_cast<unparked>(r.w.state.load(std::memory_order_acquire));
   if (why == unparked::refused) return why;
-  if (r.interruptible != nullptr) end_wait(*r.interruptible);
+  if (r.block != nullptr) end_wait(*r.block);
   if (how.deadline_ns != parking::never && r.w.who != nullptr)
     this_place().owner->deadlines.remove(r.w);
   if (why != unparked::woken) take_out(r.w);
+  const bool by_others =
+      why == unparked::signalled || (why == unparked::interrupted && !how.interruptible);
+  if (by_others && r.block != nullptr && r.block->extras->at_wake != nullptr)
+    r.block->extras->at_wake(*r.block, why);
   return why;
 }
 

@@ -26,7 +26,9 @@ unparked semaphore_core::wait(std::int64_t deadline_ns, bool interruptible) {
                                .argument = this,
                                .deadline_ns = deadline_ns,
                                .interruptible = interruptible});
-    if (why == unparked::timed_out || why == unparked::interrupted) return why;
+    if (why == unparked::timed_out || (interruptible && why == unparked::interrupted) ||
+        (interruptible && why == unparked::signalled))
+      return why;
   }
   return unparked::woken;
 }

@@ -289,11 +289,12 @@ thread_block* current_block() {
   return static_cast<thread_block*>(s.thread);
 }
 
-bool begin_wait(thread_block& b, waiter& w) noexcept {
+unparked begin_wait(thread_block& b, waiter& w) noexcept {
   const std::lock_guard lock(b.extras->lock);
-  if (b.extras->interrupted) return false;
+  if (b.extras->interrupted && w.heeds_interruption) return unparked::interrupted;
+  if (b.extras->signalled.load(std::memory_order_relaxed)) return unparked::signalled;
   b.extras->parked = &w;
-  return true;
+  return unparked::woken;
 }
 
 void end_wait(thread_block& b) noexcept {
@@ -305,7 +306,8 @@ void interrupt(thread_block& b) noexcept {
   const uninterrupted guard;
   const std::lock_guard lock(b.extras->lock);
   b.extras->interrupted = true;
-  if (b.extras->parked != nullptr) wake(*b.extras->parked, unparked::interrupted);
+  waiter* const parked = b.extras->parked;
+  if (parked != nullptr && parked->heeds_interruption) wake(*parked, unparked::interrupted);
 }
 
 }  // namespace strata::detail

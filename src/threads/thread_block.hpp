@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rarely used half of a thread.
 #pragma once
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,6 +30,13 @@ struct thread_extras {
   spin_lock lock;
   waiter* parked = nullptr;
   bool interrupted = false;
+
+  // ---- of the threads of pthread.h ----
+  // A wait of whatever kind has ended by interruption, or because of signals: may not return. Null:
+  // only interruptible waits can end so.
+  void (*at_wake)(thread_block&, unparked why) = nullptr;
+  std::atomic<bool> signalled{false};  // changed with the lock
+  std::atomic<bool> heeds_all{false};  // interruption ends waits that are not interruptible, too
 };
 
 // With the thread itself as the caller; made when missing.
@@ -37,8 +45,9 @@ thread_extras& extras_of(thread_block& b);
 // Of a thread from outside: what can interrupt its waits; null: nothing.
 extern thread_local constinit thread_block* outside_block;
 
-// False when an interruption has come before: then the caller does not wait.
-bool begin_wait(thread_block& b, waiter& w) noexcept;
+// Makes w what interruptions and signals end; not `woken` when one has come before: then the caller
+// does not wait.
+unparked begin_wait(thread_block& b, waiter& w) noexcept;
 void end_wait(thread_block& b) noexcept;
 // Ends the interruptible wait that b is in, and all later ones until it is cleared.
 void interrupt(thread_block& b) noexcept;

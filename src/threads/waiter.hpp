@@ -17,6 +17,7 @@ struct waiter : timers::entry {
   waiter* next = nullptr;
   waiter* previous = nullptr;
   bool queued = false;  // with the bucket's lock
+  bool heeds_interruption = false;
   // Under which it is queued; changed with the locks of both buckets.
   std::atomic<const void*> address{nullptr};
   stack* who = nullptr;  // null: a thread from outside, which sleeps on `state`

@@ -17,6 +17,7 @@ enum class unparked : std::uint32_t {
   timed_out,
   interrupted,  // by interrupt()
   refused,      // the condition did not hold: never waited
+  signalled,    // a signal for the waiter, whose handler has run
 };
 
 struct parking {
@@ -31,13 +32,14 @@ struct parking {
   void* argument = nullptr;          // of `still`
   void* then_argument = nullptr;     // of `then`
   std::int64_t deadline_ns = never;  // on the monotonic clock
-  bool interruptible = false;
+  bool interruptible = false;        // interrupt() ends it
 
   static constexpr std::int64_t never = INT64_MAX;
 };
 
 // Waits. May return on another OS thread. What the waker did before is visible. Throws misuse_error
-// in a fiber.
+// in a fiber. `signalled` is possible for threads of pthread.h alone, and from outside in
+// interruptible waits: who waits for a condition looks again.
 unparked park(const parking& how);
 
 // Wakes at most `count` of those that wait at `address`, who has waited longest first; returns how
