@@ -47,32 +47,37 @@ int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes);
 /* Threads run on any worker: set does nothing and succeeds, get tells where workers may run. */
 int strata_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t* cpus);
 int strata_pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t* cpus);
-/* SCHED_OTHER with priority 0 is what there is; ENOTSUP for other policies. */
+/* Checked as the kernel does (EINVAL, EPERM), remembered, told by get, inherited, and otherwise without effect. */
 int strata_pthread_setschedparam(pthread_t thread, int policy, const struct sched_param* parameters);
 int strata_pthread_getschedparam(pthread_t thread, int* policy, struct sched_param* parameters);
 int strata_pthread_setschedprio(pthread_t thread, int priority);
 int strata_pthread_setconcurrency(int level);
 int strata_pthread_getconcurrency(void);
-/* ENOENT: a lightweight thread has no clock of its own. */
+/* For itself the clock of the worker that runs it. ENOENT: another lightweight thread has none of its own. */
 int strata_pthread_getcpuclockid(pthread_t thread, clockid_t* clock);
 
-/* ---- cancellation: always deferred ---- */
+/* ---- cancellation: deferred ---- */
 /* Cancellation points: joins, waits on condition variables and semaphores, sleeping, sigwait, testcancel. */
 int strata_pthread_cancel(pthread_t thread);
 int strata_pthread_setcancelstate(int state, int* before);
-/* PTHREAD_CANCEL_ASYNCHRONOUS is remembered and treated as deferred. */
+/* PTHREAD_CANCEL_ASYNCHRONOUS: acts at once when it is set, and ends waits for locks, too; a thread that computes is reached at
+   its next wait. */
 int strata_pthread_setcanceltype(int type, int* before);
 void strata_pthread_testcancel(void);
 
 /* ---- signals ---- */
-/* The mask of the OS thread, and what strata_pthread_kill() and strata_sigwait() know of the thread. */
+/* What strata_pthread_kill() and strata_sigwait() know of the thread. Signals for the process whose handlers no thread from
+   outside takes are handled by an OS thread of their own, for as long as a thread here has unblocked them. */
 int strata_pthread_sigmask(int how, const sigset_t* set, sigset_t* before);
-/* The thread itself and one that waits in strata_sigwait() get the signal; for others the process does. */
+int strata_sigprocmask(int how, const sigset_t* set, sigset_t* before);
+/* What the calling thread has been sent and has blocked, and what waits for the process. */
+int strata_sigpending(sigset_t* set);
+/* Another thread runs the handler when it waits or comes back from a wait, at its next cancellation point at the latest. */
 int strata_pthread_kill(pthread_t thread, int number);
 int strata_raise(int number);
 int strata_sigwait(const sigset_t* set, int* number);
 
-/* ---- mutexes: normal, errorcheck, recursive; ENOTSUP: process-shared, robust, with a priority protocol ---- */
+/* ---- mutexes: normal, errorcheck, recursive; ENOTSUP: robust, with a priority protocol ---- */
 int strata_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes);
 int strata_pthread_mutex_destroy(pthread_mutex_t* mutex);
 int strata_pthread_mutex_lock(pthread_mutex_t* mutex);
@@ -125,7 +130,8 @@ int strata_pthread_key_delete(pthread_key_t key);
 void* strata_pthread_getspecific(pthread_key_t key);
 int strata_pthread_setspecific(pthread_key_t key, const void* value);
 
-/* ---- semaphores: unnamed; those of sem_open() work too, by looking again and again ---- */
+/* ---- semaphores: unnamed; those of sem_open() and those that processes share work too, by looking again and again ---- */
+/* The waits end with EINTR as those of POSIX do, where a handler of the calling thread has run. */
 int strata_sem_init(sem_t* semaphore, int shared, unsigned value);
 int strata_sem_destroy(sem_t* semaphore);
 int strata_sem_wait(sem_t* semaphore);

@@ -6,6 +6,17 @@
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
 
+namespace strata::detail::posix {
+
+void update_asynchronous(record& r) noexcept {
+  const bool now = r.cancel_type == PTHREAD_CANCEL_ASYNCHRONOUS && !r.leaving &&
+                   r.may_be_cancelled.load(std::memory_order_relaxed);
+  if (r.more.heeds_all.load(std::memory_order_relaxed) != now)
+    r.more.heeds_all.store(now, std::memory_order_relaxed);
+}
+
+}  // namespace strata::detail::posix
+
 using namespace strata::detail;
 using namespace strata::detail::posix;
 
@@ -26,7 +37,8 @@ int strata_pthread_cancel(pthread_t thread) {
     if ((r->life.load(std::memory_order_relaxed) & record::ended) != 0) return 0;
     if (r->body == r) {
       r->more.interrupted = true;
-      if (r->more.parked != nullptr) wake(*r->more.parked, unparked::interrupted);
+      waiter* const parked = r->more.parked;
+      if (parked != nullptr && parked->heeds_interruption) wake(*parked, unparked::interrupted);
       return 0;
     }
   }
@@ -40,6 +52,7 @@ int strata_pthread_setcancelstate(int state, int* before) {
   const bool could = r.may_be_cancelled.load(std::memory_order_relaxed);
   if (before != nullptr) *before = could ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE;
   r.may_be_cancelled.store(state == PTHREAD_CANCEL_ENABLE, std::memory_order_relaxed);
+  update_asynchronous(r);
   if (state == PTHREAD_CANCEL_ENABLE && r.cancel_type == PTHREAD_CANCEL_ASYNCHRONOUS)
     act_on_cancellation();
   return 0;
@@ -50,6 +63,7 @@ int strata_pthread_setcanceltype(int type, int* before) {
   record& r = self();
   if (before != nullptr) *before = r.cancel_type;
   r.cancel_type = type;
+  update_asynchronous(r);
   if (type == PTHREAD_CANCEL_ASYNCHRONOUS) act_on_cancellation();
   return 0;
 }

@@ -15,12 +15,33 @@ namespace {
 struct state {
   std::atomic<std::uint32_t> used;  // somebody has waited here
   clockid_t clock;
+  // Of one that processes share: waiters look whether `notified` has changed, all of them.
+  std::uint32_t shared;
+  std::atomic<std::uint32_t> notified;
+  std::atomic<std::uint32_t> inside;  // look at it
 };
 static_assert(sizeof(state) <= sizeof(pthread_cond_t) && CLOCK_REALTIME == 0);
 
 state& state_of(pthread_cond_t* c) noexcept { return *reinterpret_cast<state*>(c); }
 
 void unlock(void* word) { static_cast<word_lock*>(word)->unlock(); }
+
+// The mutex is held, and is not when it returns.
+unparked wait_shared(state& c, mutex_view m, const deadline& until) {
+  const std::uint32_t seen = c.notified.load(std::memory_order_relaxed);
+  c.inside.fetch_add(1, std::memory_order_relaxed);
+  m.word().unlock();
+  patience between("condition variable of several processes");
+  unparked why = unparked::woken;
+  while (c.notified.load(std::memory_order_acquire) == seen) {
+    why = between.pause(until, is_cancellable());
+    if (why == unparked::interrupted || until.has_passed()) break;
+    why = unparked::woken;
+  }
+  // The last access. Partner: strata_pthread_cond_destroy().
+  c.inside.fetch_sub(1, std::memory_order_release);
+  return why;
+}
 
 int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
   if (const int error = until.check()) return error;
@@ -35,14 +56,15 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
   c.used.store(1, std::memory_order_seq_cst);
   const unsigned depth = m.depth();
   if (m.has_owner()) m.leave();
-  const unparked why = park({.what = "condition variable",
-                             .address = &c,
-                             .then = &unlock,
-                             .then_argument = &m.word(),
-                             .deadline_ns = until.to_ns(),
-                             .interruptible = is_cancellable()});
+  const unparked why = c.shared != 0 ? wait_shared(c, m, until)
+                                     : park({.what = "condition variable",
+                                             .address = &c,
+                                             .then = &unlock,
+                                             .then_argument = &m.word(),
+                                             .deadline_ns = until.to_ns(),
+                                             .interruptible = is_cancellable()});
   // The condition variable may be gone.
-  m.word().lock();
+  (void)m.lock_word({});
   if (m.has_owner()) {
     m.take();
     m.depth() = depth;
@@ -55,6 +77,10 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
 
 int notify(pthread_cond_t* raw, unsigned count) noexcept {
   state& c = state_of(raw);
+  if (c.shared != 0) {
+    c.notified.fetch_add(1, std::memory_order_release);
+    return 0;
+  }
   if (c.used.load(std::memory_order_seq_cst) != 0) unpark(&c, count);
   return 0;
 }
@@ -69,19 +95,25 @@ extern "C" {
 
 int strata_pthread_cond_init(pthread_cond_t* cond, const pthread_condattr_t* attributes) {
   clockid_t clock = CLOCK_REALTIME;
+  int shared = PTHREAD_PROCESS_PRIVATE;
   if (attributes != nullptr) {
-    int shared = 0;
     if (const int error = pthread_condattr_getpshared(attributes, &shared)) return error;
-    if (shared != PTHREAD_PROCESS_PRIVATE) return ENOTSUP;
     pthread_condattr_getclock(attributes, &clock);
   }
   std::memset(static_cast<void*>(cond), 0, sizeof *cond);
   state_of(cond).clock = clock;
+  state_of(cond).shared = shared == PTHREAD_PROCESS_SHARED ? 1 : 0;
   return 0;
 }
 
-// Who was woken touches it no more.
-int strata_pthread_cond_destroy(pthread_cond_t*) { return 0; }
+// Who was woken touches it no more, but for one that processes share.
+int strata_pthread_cond_destroy(pthread_cond_t* cond) {
+  const state& c = state_of(cond);
+  if (c.shared == 0) return 0;
+  patience between("last waiter to leave a condition variable");
+  while (c.inside.load(std::memory_order_acquire) != 0) (void)between.pause({}, false);
+  return 0;
+}
 
 int strata_pthread_cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex) {
   return wait(cond, mutex, {});

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making and joining threads.
+#include "pthread/create.hpp"
+
 #include <limits.h>
 
 #include <bit>
@@ -8,6 +10,7 @@
 #include <new>
 
 #include "pthread/exit.hpp"
+#include "pthread/fork.hpp"
 #include "pthread/process_runtime.hpp"
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
@@ -32,7 +35,9 @@ void body(task& t) noexcept {
   this_place().current->thread = &r;
   run_to_exit(r);
   r.leaving = true;
+  if (r.is_os_thread) end_process_with(r);  // the child of a fork
   end_keys(r);
+  end_signals(r);
   end_specifics(r.more.specifics, r.more.at_exit);
   this_place().current->thread = nullptr;
   users_of(r.stack_bytes != 0 ? r.stack_bytes : r.home->stacks.stack_bytes())
@@ -57,6 +62,10 @@ constexpr task_type sized{&run_on_own_size, &body, nullptr, &name_of_type};
 struct request {
   bool detached = false;
   std::size_t stack_bytes = 0;
+  std::size_t asked_bytes = 0;
+  bool inherits = true;
+  int policy = SCHED_OTHER;
+  int priority = 0;
 };
 
 int read_attributes(const pthread_attr_t* a, request& r) {
@@ -64,6 +73,16 @@ int read_attributes(const pthread_attr_t* a, request& r) {
   int state = 0;
   if (const int error = pthread_attr_getdetachstate(a, &state)) return error;
   r.detached = state == PTHREAD_CREATE_DETACHED;
+  int inheritance = PTHREAD_INHERIT_SCHED;
+  pthread_attr_getinheritsched(a, &inheritance);
+  if (inheritance == PTHREAD_EXPLICIT_SCHED) {
+    sched_param parameters{};
+    pthread_attr_getschedpolicy(a, &r.policy);
+    pthread_attr_getschedparam(a, &parameters);
+    r.inherits = false;
+    r.priority = parameters.sched_priority;
+    if (const int error = check_scheduling(r.policy, r.priority)) return error;
+  }
   std::size_t bytes = 0;
   if (const int error = pthread_attr_getstacksize(a, &bytes)) return error;
   pthread_attr_t usual_attributes;
@@ -76,6 +95,7 @@ int read_attributes(const pthread_attr_t* a, request& r) {
   if (bytes > largest) return EAGAIN;
   // Ours has its header in there, and calls into the runtime below the program's own.
   constexpr std::size_t for_us = 16 * 1024;
+  r.asked_bytes = bytes;
   r.stack_bytes = std::bit_ceil(bytes + for_us);
   return 0;
 }
@@ -104,6 +124,17 @@ bool find_room(scheduler& home, request& wanted) {
     return true;
   }
   return false;
+}
+
+void set_scheduling(record& r, const request& wanted, record* parent) noexcept {
+  int policy = wanted.policy;
+  int priority = wanted.priority;
+  if (wanted.inherits && parent != nullptr) {
+    policy = parent->policy.load(std::memory_order_relaxed);
+    priority = parent->priority.load(std::memory_order_relaxed);
+  }
+  r.policy.store(policy, std::memory_order_relaxed);
+  r.priority.store(priority, std::memory_order_relaxed);
 }
 
 bool has_not_ended(void* r) {
@@ -141,6 +172,11 @@ int join(pthread_t t, void** result, const deadline& until) {
 }
 
 }  // namespace
+
+void forget_stacks() noexcept {
+  for (auto& users : stacks_in_use) users.store(0, std::memory_order_relaxed);
+}
+
 }  // namespace strata::detail::posix
 
 using namespace strata::detail;
@@ -166,6 +202,8 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
     }
     r->type = wanted.stack_bytes != 0 ? &sized : &usual;
     r->stack_bytes = wanted.stack_bytes;
+    r->asked_bytes = wanted.asked_bytes;
+    set_scheduling(*r, wanted, parent);
     r->start = start;
     r->argument = argument;
     r->counted = true;

@@ -5,14 +5,14 @@
 #include "pthread/exit.hpp"
 
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
+#include "pthread/fork.hpp"
+#include "pthread/wait.hpp"
 #include "strata/detail/thread_core.hpp"
 
 namespace strata::detail::posix {
@@ -29,20 +29,9 @@ struct buffer {
 };
 static_assert(sizeof(buffer::ours) <= 4 * sizeof(void*));
 
-bool is_main_thread() noexcept { return getpid() == static_cast<pid_t>(syscall(SYS_gettid)); }
-
 void forgotten(_Unwind_Reason_Code, _Unwind_Exception*) {
   std::fputs("strata: a catch (...) did not throw a thread's exit on\n", stderr);
   std::abort();
-}
-
-// Main has ended by pthread_exit() outside a runtime, and nothing of its stack is left that
-// matters.
-[[noreturn]] void end_main(record& r) {
-  end_keys(r);
-  end_record(r);
-  wait_until_alone();
-  std::exit(0);
 }
 
 // Before each frame that is to be left. `frame` is where that frame begins, so what lies below has
@@ -67,7 +56,8 @@ _Unwind_Reason_Code visit(int, _Unwind_Action actions, _Unwind_Exception_Class, 
   }
   if (left(r.base)) std::longjmp(*r.base, 1);
   if (end) {
-    if (is_main_thread()) end_main(r);
+    // Main has ended outside a runtime, and nothing of its stack is left that matters.
+    if (is_process_thread()) end_process_with(r);
     std::fputs("strata: pthread_exit() found no end of the thread\n", stderr);
     std::abort();
   }
@@ -89,10 +79,11 @@ _Unwind_Reason_Code visit(int, _Unwind_Action actions, _Unwind_Exception_Class, 
 void leave_thread(record& r, void* result) {
   r.result = result;
   r.leaving = true;
+  update_asynchronous(r);
   if (r.base != nullptr) unwind(r);
   // Not begun by us: a thread of strata/thread.hpp, or the root of run().
   if (!r.is_os_thread) throw thread_exit{};
-  if (!is_main_thread()) {
+  if (!is_process_thread()) {
     // The C library unwinds it, and knows nothing of these.
     while (r.handlers != nullptr) {
       const strata_cleanup& h = *std::exchange(r.handlers, r.handlers->before);

@@ -26,6 +26,9 @@ bool is_used(std::uint32_t use) noexcept { return (use & 1) != 0; }
 
 }  // namespace
 
+void hold_keys() noexcept { making.lock(); }
+void release_keys() noexcept { making.unlock(); }
+
 void end_keys(record& r) {
   if (!r.has_values) return;
   for (int round = 0; round < PTHREAD_DESTRUCTOR_ITERATIONS && r.has_values; ++round) {

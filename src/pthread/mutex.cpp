@@ -34,14 +34,12 @@ void after_lock(mutex_view m) noexcept {
 }
 
 int lock(pthread_mutex_t* raw, const deadline& until) {
-  const mutex_view m(raw);
+  mutex_view m(raw);
   if (const int answer = before_lock(m)) return answer == again ? 0 : answer;
   if (!m.word().try_lock()) [[unlikely]] {
     if (const int error = until.check()) return error;
     const kept_errno keep;
-    while (!m.word().lock_until(until.to_ns())) {
-      if (until.has_passed()) return ETIMEDOUT;
-    }
+    if (!m.lock_word(until)) return ETIMEDOUT;
   }
   after_lock(m);
   return 0;
@@ -57,20 +55,18 @@ extern "C" {
 
 int strata_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) {
   int kind = PTHREAD_MUTEX_DEFAULT;
+  int shared = PTHREAD_PROCESS_PRIVATE;
   if (attributes != nullptr) {
-    int shared = 0;
     int robust = 0;
     int protocol = 0;
     if (const int error = pthread_mutexattr_gettype(attributes, &kind)) return error;
     pthread_mutexattr_getpshared(attributes, &shared);
     pthread_mutexattr_getrobust(attributes, &robust);
     pthread_mutexattr_getprotocol(attributes, &protocol);
-    if (shared != PTHREAD_PROCESS_PRIVATE || robust != PTHREAD_MUTEX_STALLED ||
-        protocol != PTHREAD_PRIO_NONE)
-      return ENOTSUP;
+    if (robust != PTHREAD_MUTEX_STALLED || protocol != PTHREAD_PRIO_NONE) return ENOTSUP;
   }
   std::memset(mutex, 0, sizeof *mutex);
-  mutex_view(mutex).set_kind(kind);
+  mutex_view(mutex).set_kind(shared == PTHREAD_PROCESS_SHARED ? kind | mutex_view::shared : kind);
   return 0;
 }
 

@@ -16,7 +16,14 @@ class mutex_view {
   explicit mutex_view(pthread_mutex_t* m) noexcept : m_(m) {}
 
   static constexpr int destroyed = -1;
-  [[nodiscard]] int kind() const noexcept { return m_->__data.__kind; }
+  static constexpr int shared = 128;  // lies in memory that processes share
+  [[nodiscard]] int kind() const noexcept {
+    const int kind = m_->__data.__kind;
+    return kind == destroyed ? destroyed : kind & ~shared;
+  }
+  [[nodiscard]] bool is_shared() const noexcept {
+    return m_->__data.__kind != destroyed && (m_->__data.__kind & shared) != 0;
+  }
   void set_kind(int kind) noexcept { m_->__data.__kind = kind; }
   [[nodiscard]] word_lock& word() const noexcept {
     static_assert(sizeof(word_lock) == sizeof m_->__data.__lock);
@@ -24,16 +31,33 @@ class mutex_view {
   }
   // Only the owner finds itself, so no order is needed.
   [[nodiscard]] bool is_mine() const noexcept {
-    return owner().load(std::memory_order_relaxed) == me();
+    return owner().load(std::memory_order_relaxed) == myself();
   }
-  void take() noexcept { owner().store(const_cast<void*>(me()), std::memory_order_relaxed); }
+  void take() noexcept { owner().store(const_cast<void*>(myself()), std::memory_order_relaxed); }
   void leave() noexcept { owner().store(nullptr, std::memory_order_relaxed); }
   [[nodiscard]] unsigned& depth() const noexcept { return m_->__data.__count; }
   [[nodiscard]] bool has_owner() const noexcept {
     return kind() == PTHREAD_MUTEX_RECURSIVE || kind() == PTHREAD_MUTEX_ERRORCHECK;
   }
 
+  // The word alone; again after a condition variable, for example. False: in time it was not to be
+  // had.
+  bool lock_word(const deadline& until) {
+    if (word().try_lock()) return true;
+    patience between("mutex of several processes");
+    for (;;) {
+      if (!is_shared()) {
+        if (word().lock_until(until.to_ns())) return true;
+      } else {
+        (void)between.pause(until, false);
+        if (word().try_lock()) return true;
+      }
+      if (until.has_passed()) return false;
+    }
+  }
+
  private:
+  [[nodiscard]] const void* myself() const noexcept { return is_shared() ? me_anywhere() : me(); }
   [[nodiscard]] std::atomic_ref<void*> owner() const noexcept {
     return std::atomic_ref(reinterpret_cast<void*&>(m_->__data.__list.__prev));
   }

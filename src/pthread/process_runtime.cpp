@@ -6,10 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <string>
+#include <vector>
 
+#include "pthread/fork.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/error.hpp"
 
@@ -30,6 +34,10 @@ options settings() {
 
 void print_statistics();
 
+constinit std::atomic<scheduler*> current{nullptr};
+constinit std::mutex starting;
+sigset_t mask_before{};
+
 scheduler* start() {
   // Signals go to the program's own threads, which know of them; faults stay where they happen.
   sigset_t all;
@@ -38,6 +46,8 @@ scheduler* start() {
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
     sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
+  mask_before = before;
+  watch_forks();
   try {
     const options o = settings();
     auto* const s = new scheduler(o);
@@ -62,9 +72,27 @@ void print_statistics() {
 
 scheduler& process_runtime() {
   // Never destroyed: threads may run until the process ends.
-  static scheduler* const s = start();
+  scheduler* s = current.load(std::memory_order_acquire);
+  if (s == nullptr) {
+    const std::lock_guard lock(starting);
+    s = current.load(std::memory_order_relaxed);
+    if (s == nullptr) {
+      s = start();
+      current.store(s, std::memory_order_release);
+    }
+  }
   return *s;
 }
+
+scheduler* process_runtime_if_any() noexcept { return current.load(std::memory_order_acquire); }
+void hold_runtime_start() { starting.lock(); }
+void release_runtime_start() noexcept { starting.unlock(); }
+void forget_process_runtime() noexcept {
+  // Kept for those who look for leaks.
+  static std::vector<scheduler*>& forgotten = *new std::vector<scheduler*>;
+  forgotten.push_back(current.exchange(nullptr, std::memory_order_acq_rel));
+}
+const sigset_t& mask_at_start() noexcept { return mask_before; }
 
 scheduler& runtime_for_new_thread() {
   scheduler* const here = this_worker().owner;

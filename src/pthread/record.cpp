@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "pthread/create.hpp"
+#include "pthread/process_runtime.hpp"
 #include "pthread/wait.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/specifics.hpp"
@@ -24,6 +26,16 @@ constinit std::array<std::atomic<record*>, parts_max> parts{};
 constinit spin_lock pool_lock;
 constinit record* free_records = nullptr;
 constinit std::uint32_t made = 0;
+
+// A wait was ended by somebody else than who it waits for.
+void at_wake(thread_block& b, unparked why) {
+  auto& r = static_cast<record&>(b);
+  if (why == unparked::signalled) {
+    deliver_signals(r);
+  } else {
+    act_on_cancellation();
+  }
+}
 
 void mark_as_record(thread_block&) noexcept {}
 const char* record_name() { return "pthread"; }
@@ -56,6 +68,7 @@ const char key_of_attached = 0;
 // Whoever does not join it by now never will.
 void end_foreign(record& r) {
   end_keys(r);
+  end_signals(r);
   std::uint32_t life = r.life.load(std::memory_order_relaxed);
   while ((life & record::joining) == 0 &&
          !r.life.compare_exchange_weak(life, life | record::detached, std::memory_order_relaxed)) {
@@ -111,6 +124,7 @@ std::atomic<std::uint32_t> living{0};
 record::record(std::uint32_t number) noexcept : thread_block(adopted_record, 0), index(number) {
   destroy = &mark_as_record;
   extras = &more;
+  more.at_wake = &at_wake;
 }
 
 record* take_record() noexcept {
@@ -124,6 +138,9 @@ record* take_record() noexcept {
   r->life.store(0, std::memory_order_relaxed);
   r->result = nullptr;
   r->stack_bytes = 0;
+  r->asked_bytes = 0;
+  r->policy.store(SCHED_OTHER, std::memory_order_relaxed);
+  r->priority.store(0, std::memory_order_relaxed);
   r->body = r;
   r->counted = false;
   r->is_os_thread = false;
@@ -134,6 +151,7 @@ record* take_record() noexcept {
   r->handlers = nullptr;
   r->unwind_buffer = nullptr;
   sigemptyset(&r->pending);
+  r->is_main = false;
   r->waits_for_signal = false;
   return r;
 }
@@ -145,6 +163,8 @@ void give_record(record& r) noexcept {
     if (next == 0) next = 1;
     r.use.store(next, std::memory_order_release);
     r.more.interrupted = false;
+    r.more.signalled.store(false, std::memory_order_relaxed);
+    r.more.heeds_all.store(false, std::memory_order_relaxed);
     r.more.name.clear();
   }
   const std::lock_guard lock(pool_lock);
@@ -186,7 +206,12 @@ record& self() {
   record* const r = take_record();
   if (r == nullptr) throw std::bad_alloc();
   r->type = &adopted_record;
-  pthread_sigmask(SIG_SETMASK, nullptr, &r->blocked);
+  // Workers block all signals, which says nothing of what runs on them.
+  if (is_process_thread()) {
+    pthread_sigmask(SIG_SETMASK, nullptr, &r->blocked);
+  } else {
+    r->blocked = mask_at_start();
+  }
   if (b == nullptr) {
     stack& s = *this_place().current;
     s.thread = r;
@@ -211,6 +236,27 @@ void end_record(record& r) noexcept {
   }
   if (was_counted && living.fetch_sub(1, std::memory_order_acq_rel) == 1)
     unpark(&living, UINT32_MAX);
+}
+
+void hold_records() noexcept { pool_lock.lock(); }
+void release_records() noexcept { pool_lock.unlock(); }
+
+void forget_other_threads() noexcept {
+  living.store(0, std::memory_order_relaxed);
+  forget_stacks();
+}
+
+void become_outside(record& r) noexcept {
+  keep_identity();
+  strata_current_worker = &no_worker;
+  r.is_os_thread = true;
+  r.os_thread = pthread_self();
+  r.counted = false;
+  sigemptyset(&r.opened);
+  r.opened_any = false;
+  outside_record = &r;
+  outside_block = r.body;
+  pthread_sigmask(SIG_SETMASK, &r.blocked, nullptr);
 }
 
 void wait_until_alone() {

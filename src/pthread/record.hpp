@@ -42,6 +42,10 @@ struct record : thread_block {
   void* argument = nullptr;
   void* result = nullptr;
   std::size_t stack_bytes = 0;  // 0: the runtime's usual
+  std::size_t asked_bytes = 0;  // as the attributes had it
+  // Told to who asks, and without effect.
+  std::atomic<int> policy{SCHED_OTHER};
+  std::atomic<int> priority{0};
   // Whose interruption ends its waits: itself, or the thread of strata/thread.hpp that it is about.
   thread_block* body = this;
   bool counted = false;  // made by pthread_create
@@ -64,6 +68,10 @@ struct record : thread_block {
   // ---- signals; with more.lock ----
   sigset_t blocked{};
   sigset_t pending{};
+  sigset_t opened{};  // counted by the taker of signals, see signals.cpp
+  bool opened_any = false;
+  bool is_main = false;   // runs main(), under the command
+  bool restarts = false;  // the handlers that ran last had SA_RESTART; by the thread itself
   bool waits_for_signal = false;
   pthread_t signal_waiter{};  // the OS thread that does it for us
 
@@ -91,6 +99,24 @@ void end_record(record& r) noexcept;
 
 // The destructors of its keys' values.
 void end_keys(record& r);
+
+// Runs the handlers of the signals that it has been sent and has not blocked. By the thread itself.
+void deliver_signals(record& r);
+// It ends, and takes no more signals.
+void end_signals(record& r) noexcept;
+// Whether a cancellation that is allowed now comes at once; tells who may interrupt its waits.
+void update_asynchronous(record& r) noexcept;
+
+// ---- over a fork ----
+void hold_records() noexcept;
+void release_records() noexcept;
+void hold_keys() noexcept;
+void release_keys() noexcept;
+// In the child.
+void forget_other_threads() noexcept;
+void forget_signal_taker() noexcept;
+// The caller has no worker any more: it is a thread from outside, with all that it had.
+void become_outside(record& r) noexcept;
 
 // Threads made by strata_pthread_create() that have not ended.
 extern std::atomic<std::uint32_t> living;

@@ -39,18 +39,18 @@ class view {
                                         std::memory_order_relaxed))
         return 0;
     }
-    return s_.writer.load(std::memory_order_relaxed) == me() ? EDEADLK : EBUSY;
+    return s_.writer.load(std::memory_order_relaxed) == myself() ? EDEADLK : EBUSY;
   }
   int try_write() noexcept {
     std::uint32_t w = s_.word.load(std::memory_order_relaxed);
     while ((w & (has_writer | readers)) == 0) {
       if (s_.word.compare_exchange_weak(w, w | has_writer, std::memory_order_acquire,
                                         std::memory_order_relaxed)) {
-        s_.writer.store(me(), std::memory_order_relaxed);
+        s_.writer.store(myself(), std::memory_order_relaxed);
         return 0;
       }
     }
-    return s_.writer.load(std::memory_order_relaxed) == me() ? EDEADLK : EBUSY;
+    return s_.writer.load(std::memory_order_relaxed) == myself() ? EDEADLK : EBUSY;
   }
 
   int read(const deadline& until) {
@@ -69,7 +69,7 @@ class view {
   int unlock() noexcept {
     const std::uint32_t w = s_.word.load(std::memory_order_relaxed);
     if ((w & has_writer) != 0) {
-      if (s_.writer.load(std::memory_order_relaxed) != me()) return EPERM;
+      if (s_.writer.load(std::memory_order_relaxed) != myself()) return EPERM;
       s_.writer.store(nullptr, std::memory_order_relaxed);
       const std::uint32_t before = s_.word.fetch_and(~has_writer, std::memory_order_release);
       if ((before & (writers_wait | readers_wait)) != 0) hand_over();
@@ -86,6 +86,8 @@ class view {
   }
 
  private:
+  [[nodiscard]] bool is_shared() const noexcept { return raw_->__data.__shared != 0; }
+  [[nodiscard]] const void* myself() const noexcept { return is_shared() ? me_anywhere() : me(); }
   [[nodiscard]] std::uint32_t keeps_readers_out() const noexcept {
     return raw_->__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP
                ? has_writer | writers_wait
@@ -98,6 +100,12 @@ class view {
     if (answer != EBUSY) return answer;
     if (const int error = until.check()) return error;
     const kept_errno keep;
+    patience between("read-write lock of several processes");
+    while (is_shared() && answer == EBUSY) {
+      if (until.has_passed()) return ETIMEDOUT;
+      (void)between.pause(until, false);
+      answer = (this->*Try)();
+    }
     while (answer == EBUSY) {
       const unparked why = park({.what = what,
                                  .address = address,
@@ -153,13 +161,13 @@ extern "C" {
 
 int strata_pthread_rwlock_init(pthread_rwlock_t* lock, const pthread_rwlockattr_t* attributes) {
   int kind = PTHREAD_RWLOCK_DEFAULT_NP;
+  int shared = PTHREAD_PROCESS_PRIVATE;
   if (attributes != nullptr) {
-    int shared = 0;
     if (const int error = pthread_rwlockattr_getpshared(attributes, &shared)) return error;
-    if (shared != PTHREAD_PROCESS_PRIVATE) return ENOTSUP;
     pthread_rwlockattr_getkind_np(attributes, &kind);
   }
   std::memset(lock, 0, sizeof *lock);
+  lock->__data.__shared = shared == PTHREAD_PROCESS_SHARED ? 1 : 0;
   lock->__data.__flags = static_cast<decltype(lock->__data.__flags)>(kind);
   return 0;
 }

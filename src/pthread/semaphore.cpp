@@ -3,12 +3,11 @@
 
 #include <semaphore.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
 
-#include "os/clock.hpp"
+#include "pthread/record.hpp"
 #include "pthread/wait.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/pthread.h"
@@ -16,8 +15,8 @@
 namespace strata::detail::posix {
 namespace {
 
-// In place of what the C library keeps in a sem_t. Its own, which sem_open() gives out, have
-// `theirs` set.
+// In place of what the C library keeps in a sem_t. Its own have `theirs` set: those that sem_open()
+// gives out and those that processes share.
 struct state {
   semaphore_core core;
   int theirs;
@@ -31,20 +30,21 @@ int refuse(int error) {
   return -1;
 }
 
+// Whether a wait that a handler has interrupted ends by that. From outside the kernel has decided.
+bool ends_wait(const deadline& until) {
+  const record& r = self();
+  return r.is_os_thread || until.until != nullptr || !r.restarts;
+}
+
 // The other side of a named semaphore is another process, which cannot wake a thread of ours.
 int poll_theirs(sem_t* semaphore, const deadline& until) {
-  std::int64_t pause_ns = 20'000;
-  constexpr std::int64_t longest_pause_ns = 2'000'000;
+  patience between("semaphore of several processes");
   for (;;) {
     act_on_cancellation();
     if (sem_trywait(semaphore) == 0) return 0;
     if (until.has_passed()) return refuse(ETIMEDOUT);
-    const char nobody_wakes = 0;
-    park({.what = "named semaphore",
-          .address = &nobody_wakes,
-          .deadline_ns = std::min(os::now_ns() + pause_ns, until.to_ns()),
-          .interruptible = is_cancellable()});
-    pause_ns = std::min(pause_ns * 2, longest_pause_ns);
+    if (between.pause(until, is_cancellable()) == unparked::signalled && ends_wait(until))
+      return refuse(EINTR);
   }
 }
 
@@ -62,6 +62,7 @@ int wait(sem_t* semaphore, const deadline& until) {
     if (answer == 0) set_errno_here(error_before);
     return answer;
   }
+  if (this_worker().owner == nullptr) (void)self();  // what tells us of signals
   for (;;) {
     switch (s.core.acquire(until.to_ns(), is_cancellable())) {
       case unparked::interrupted:
@@ -69,6 +70,9 @@ int wait(sem_t* semaphore, const deadline& until) {
         break;
       case unparked::timed_out:
         if (until.has_passed()) return refuse(ETIMEDOUT);
+        break;
+      case unparked::signalled:
+        if (ends_wait(until)) return refuse(EINTR);
         break;
       default:
         set_errno_here(error_before);
@@ -87,7 +91,7 @@ extern "C" {
 
 int strata_sem_init(sem_t* semaphore, int shared, unsigned value) {
   if (value > SEM_VALUE_MAX) return refuse(EINVAL);
-  if (shared != 0) return refuse(ENOSYS);
+  if (shared != 0) return sem_init(semaphore, shared, value);  // which leaves `theirs` set
   std::memset(static_cast<void*>(semaphore), 0, sizeof *semaphore);
   ::new (&state_of(semaphore).core) strata::detail::semaphore_core(value);
   return 0;

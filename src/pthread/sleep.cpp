@@ -21,7 +21,8 @@ bool is_valid(const timespec& t) noexcept {
   return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < 1'000'000'000;
 }
 
-void sleep_until(const deadline& until) {
+// False: a signal handler has run before.
+bool sleep_until(const deadline& until) {
   act_on_cancellation();
   const kept_errno keep;
   const char nobody_wakes = 0;
@@ -31,13 +32,18 @@ void sleep_until(const deadline& until) {
                                .deadline_ns = until.to_ns(),
                                .interruptible = is_cancellable()});
     if (why == unparked::interrupted) act_on_cancellation();
+    if (why == unparked::signalled) return false;
   }
+  act_on_cancellation();
+  return true;
 }
 
-void sleep_for(const timespec& time) {
+// The same; *left is then what is missing.
+bool sleep_for(const timespec& time, timespec* left) {
   if (time.tv_sec == 0 && time.tv_nsec == 0) {
     act_on_cancellation();
-    return yield_stack();
+    yield_stack();
+    return true;
   }
   timespec end;
   clock_gettime(CLOCK_MONOTONIC, &end);
@@ -47,7 +53,19 @@ void sleep_for(const timespec& time) {
     ++end.tv_sec;
   }
   if (__builtin_add_overflow(end.tv_sec, time.tv_sec, &end.tv_sec)) end.tv_sec = INT64_MAX;
-  sleep_until({CLOCK_MONOTONIC, &end});
+  if (sleep_until({CLOCK_MONOTONIC, &end})) return true;
+  if (left == nullptr) return false;
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  *left = {end.tv_sec - now.tv_sec, end.tv_nsec - now.tv_nsec};
+  if (left->tv_nsec < 0) *left = {left->tv_sec - 1, left->tv_nsec + 1'000'000'000};
+  if (left->tv_sec < 0) *left = {0, 0};
+  return false;
+}
+
+int interrupted() {
+  set_errno_here(EINTR);
+  return -1;
 }
 
 }  // namespace
@@ -71,32 +89,30 @@ int strata_nanosleep(const timespec* time, timespec* left) {
     set_errno_here(EINVAL);
     return -1;
   }
-  sleep_for(*time);
-  return 0;
+  return sleep_for(*time, left) ? 0 : interrupted();
 }
 
 int strata_clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
   if (is_outside() || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC))
     return clock_nanosleep(clock, flags, time, left);
   if (!is_valid(*time)) return EINVAL;
-  if ((flags & TIMER_ABSTIME) != 0) {
-    sleep_until({clock, time});
-  } else {
-    sleep_for(*time);
-  }
-  return 0;
+  if ((flags & TIMER_ABSTIME) != 0) return sleep_until({clock, time}) ? 0 : EINTR;
+  return sleep_for(*time, left) ? 0 : EINTR;
 }
 
 int strata_usleep(unsigned microseconds) {
   if (is_outside()) return usleep(microseconds);
-  sleep_for({static_cast<time_t>(microseconds / 1'000'000),
-             static_cast<long>(microseconds % 1'000'000) * 1000});
-  return 0;
+  const bool slept = sleep_for({static_cast<time_t>(microseconds / 1'000'000),
+                                static_cast<long>(microseconds % 1'000'000) * 1000},
+                               nullptr);
+  return slept ? 0 : interrupted();
 }
 
 unsigned strata_sleep(unsigned seconds) {
   if (is_outside()) return sleep(seconds);
-  sleep_for({static_cast<time_t>(seconds), 0});
-  return 0;
+  timespec left{};
+  if (sleep_for({static_cast<time_t>(seconds), 0}, &left)) return 0;
+  // To the nearest second, as the C library has it.
+  return static_cast<unsigned>(left.tv_sec) + (left.tv_nsec >= 500'000'000 ? 1U : 0U);
 }
 }

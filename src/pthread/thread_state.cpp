@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be asked and told about a thread: name, stack, processors, scheduling.
+#include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <utility>
 
+#include "pthread/create.hpp"
 #include "pthread/record.hpp"
 #include "sched/place.hpp"
 
@@ -24,10 +30,32 @@ const stack* own_stack() noexcept {
   return w.owner != nullptr ? static_cast<const place&>(w).current : nullptr;
 }
 
+bool may_be_real_time(int priority) noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_RTPRIO, &limit) == 0 && limit.rlim_cur >= static_cast<rlim_t>(priority))
+    return true;
+  // As the kernel decides for the others: by the capability, not by who the user is.
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> data{};
+  return syscall(SYS_capget, &header, data.data()) == 0 &&
+         (data[0].effective & (1U << CAP_SYS_NICE)) != 0;
+}
+
 // For those functions that a thread from outside leaves to the C library.
 pthread_t os_thread_of(const record& r) noexcept { return r.os_thread; }
 
 }  // namespace
+
+int check_scheduling(int policy, int priority) noexcept {
+  if (policy != SCHED_OTHER && policy != SCHED_FIFO && policy != SCHED_RR &&
+      policy != SCHED_BATCH && policy != SCHED_IDLE)
+    return EINVAL;
+  if (priority < sched_get_priority_min(policy) || priority > sched_get_priority_max(policy))
+    return EINVAL;
+  const bool real_time = policy == SCHED_FIFO || policy == SCHED_RR;
+  return !real_time || may_be_real_time(priority) ? 0 : EPERM;
+}
+
 }  // namespace strata::detail::posix
 
 using namespace strata::detail;
@@ -69,11 +97,18 @@ int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes) {
                               detached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
   pthread_attr_setguardsize(attributes, 4096);
   if (r == self_if_any()) {
+    // No more than was asked for: what is below is none of the program's business.
     const stack& s = *own_stack();
-    pthread_attr_setstack(attributes, s.bottom, s.bytes);
-  } else if (r->stack_bytes != 0) {
-    pthread_attr_setstacksize(attributes, r->stack_bytes);
+    std::size_t bytes = r->asked_bytes;
+    if (bytes == 0) pthread_attr_getstacksize(attributes, &bytes);
+    bytes = std::min(bytes, s.bytes);
+    pthread_attr_setstack(attributes, static_cast<std::byte*>(s.bottom) + (s.bytes - bytes), bytes);
+  } else if (r->asked_bytes != 0) {
+    pthread_attr_setstacksize(attributes, r->asked_bytes);
   }
+  const sched_param parameters{r->priority.load(std::memory_order_relaxed)};
+  pthread_attr_setschedpolicy(attributes, r->policy.load(std::memory_order_relaxed));
+  pthread_attr_setschedparam(attributes, &parameters);
   return 0;
 }
 
@@ -94,28 +129,34 @@ int strata_pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t* cpu
 
 int strata_pthread_setschedparam(pthread_t thread, int policy, const sched_param* parameters) {
   if (!is_ours(thread)) return pthread_setschedparam(thread, policy, parameters);
-  if (find_record(thread) == nullptr) return ESRCH;
-  if (policy != SCHED_OTHER && policy != SCHED_FIFO && policy != SCHED_RR &&
-      policy != SCHED_BATCH && policy != SCHED_IDLE)
-    return EINVAL;
-  if (parameters->sched_priority < sched_get_priority_min(policy) ||
-      parameters->sched_priority > sched_get_priority_max(policy))
-    return EINVAL;
-  return policy == SCHED_OTHER ? 0 : ENOTSUP;
+  record* const r = find_record(thread);
+  if (r == nullptr) return ESRCH;
+  if (const int error = check_scheduling(policy, parameters->sched_priority)) return error;
+  if (r->is_os_thread) {
+    if (const int error = pthread_setschedparam(os_thread_of(*r), policy, parameters)) return error;
+  }
+  r->policy.store(policy, std::memory_order_relaxed);
+  r->priority.store(parameters->sched_priority, std::memory_order_relaxed);
+  return 0;
 }
 
 int strata_pthread_getschedparam(pthread_t thread, int* policy, sched_param* parameters) {
   if (!is_ours(thread)) return pthread_getschedparam(thread, policy, parameters);
-  if (find_record(thread) == nullptr) return ESRCH;
-  *policy = SCHED_OTHER;
-  parameters->sched_priority = 0;
+  const record* const r = find_record(thread);
+  if (r == nullptr) return ESRCH;
+  if (r->is_os_thread) return pthread_getschedparam(os_thread_of(*r), policy, parameters);
+  *policy = r->policy.load(std::memory_order_relaxed);
+  parameters->sched_priority = r->priority.load(std::memory_order_relaxed);
   return 0;
 }
 
 int strata_pthread_setschedprio(pthread_t thread, int priority) {
   if (!is_ours(thread)) return pthread_setschedprio(thread, priority);
-  if (find_record(thread) == nullptr) return ESRCH;
-  return priority == 0 ? 0 : EINVAL;
+  const record* const r = find_record(thread);
+  if (r == nullptr) return ESRCH;
+  const sched_param parameters{priority};
+  return strata_pthread_setschedparam(thread, r->policy.load(std::memory_order_relaxed),
+                                      &parameters);
 }
 
 int strata_pthread_setconcurrency(int level) {
@@ -130,6 +171,9 @@ int strata_pthread_getcpuclockid(pthread_t thread, clockid_t* clock) {
   if (!is_ours(thread)) return pthread_getcpuclockid(thread, clock);
   const record* const r = find_record(thread);
   if (r == nullptr) return ESRCH;
-  return r->is_os_thread ? pthread_getcpuclockid(os_thread_of(*r), clock) : ENOENT;
+  if (r->is_os_thread) return pthread_getcpuclockid(os_thread_of(*r), clock);
+  if (r != self_if_any()) return ENOENT;
+  *clock = CLOCK_THREAD_CPUTIME_ID;  // of the worker, whoever else it runs
+  return 0;
 }
 }

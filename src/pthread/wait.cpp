@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pthread/wait.hpp"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 
@@ -15,9 +19,11 @@ namespace {
 
 constexpr long ns_per_s = 1'000'000'000;
 
+thread_local constinit const void* kept_identity = nullptr;
+
 [[gnu::noinline]] const void* this_outside_thread() noexcept {
-  static thread_local const char here = 0;
-  return &here;
+  alignas(64) static thread_local const char here = 0;
+  return kept_identity != nullptr ? kept_identity : &here;
 }
 
 }  // namespace
@@ -57,6 +63,8 @@ bool is_cancellable() noexcept {
 
 void act_on_cancellation() {
   record* const r = self_if_any();
+  if (r != nullptr && r->more.signalled.load(std::memory_order_relaxed)) [[unlikely]]
+    deliver_signals(*r);
   if (r == nullptr || r->leaving || !r->may_be_cancelled.load(std::memory_order_relaxed)) return;
   {
     const std::lock_guard lock(r->body->extras->lock);
@@ -70,6 +78,27 @@ const void* me() noexcept {
   if (w.owner == nullptr) return this_outside_thread();
   const stack* const s = static_cast<const place&>(w).current;
   return s != nullptr ? static_cast<const void*>(s) : &w;
+}
+
+const void* me_anywhere() noexcept {
+  // A stack's address is a multiple of 64 and has 47 bits, a process's number 22.
+  const auto here = reinterpret_cast<std::uintptr_t>(me()) >> 6;
+  return reinterpret_cast<const void*>(here | static_cast<std::uintptr_t>(getpid()) << 41);
+}
+
+[[gnu::noinline]] void keep_identity() noexcept { kept_identity = me(); }
+
+bool is_process_thread() noexcept { return getpid() == static_cast<pid_t>(syscall(SYS_gettid)); }
+
+unparked patience::pause(const deadline& until, bool interruptible) {
+  constexpr std::int64_t longest_ns = 2'000'000;
+  const char nobody_wakes = 0;
+  const unparked why = park({.what = what_,
+                             .address = &nobody_wakes,
+                             .deadline_ns = std::min(os::now_ns() + pause_ns_, until.to_ns()),
+                             .interruptible = interruptible});
+  pause_ns_ = std::min(pause_ns_ * 2, longest_ns);
+  return why;
 }
 
 }  // namespace strata::detail::posix

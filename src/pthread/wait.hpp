@@ -43,5 +43,24 @@ void act_on_cancellation();
 
 // Something that tells the calling thread from all others that exist.
 [[nodiscard]] const void* me() noexcept;
+// The same among all processes; never null.
+[[nodiscard]] const void* me_anywhere() noexcept;
+// The calling thread, of a runtime so far, stays who it is when it has none any more.
+void keep_identity() noexcept;
+// The caller runs on the OS thread with which the process began.
+[[nodiscard]] bool is_process_thread() noexcept;
+
+// For what lies in memory that processes share: a thread of ours can be woken only by its own
+// process, so it looks again and again, seldom at last. `until` may have passed.
+class patience {
+ public:
+  explicit patience(const char* what) noexcept : what_(what) {}
+  // `signalled`: a handler has run.
+  unparked pause(const deadline& until, bool interruptible);
+
+ private:
+  const char* what_;
+  std::int64_t pause_ns_ = 20'000;
+};
 
 }  // namespace strata::detail::posix

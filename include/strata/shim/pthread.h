@@ -56,6 +56,8 @@
 #define pthread_testcancel strata_pthread_testcancel
 #define pthread_kill strata_pthread_kill
 #define pthread_sigmask strata_pthread_sigmask
+#define sigprocmask strata_sigprocmask
+#define sigpending strata_sigpending
 #define pthread_mutex_destroy strata_pthread_mutex_destroy
 #define pthread_mutex_lock strata_pthread_mutex_lock
 #define pthread_mutex_trylock strata_pthread_mutex_trylock
@@ -139,6 +141,8 @@
 #pragma redefine_extname sigwait strata_sigwait
 #pragma redefine_extname pthread_sigmask strata_pthread_sigmask
 #pragma redefine_extname raise strata_raise
+#pragma redefine_extname sigprocmask strata_sigprocmask
+#pragma redefine_extname sigpending strata_sigpending
 #pragma redefine_extname pthread_mutex_destroy strata_pthread_mutex_destroy
 #pragma redefine_extname pthread_mutex_lock strata_pthread_mutex_lock
 #pragma redefine_extname pthread_mutex_trylock strata_pthread_mutex_trylock

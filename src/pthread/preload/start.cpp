@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "pthread/exit.hpp"
+#include "pthread/fork.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/process_runtime.hpp"
 #include "sched/scheduler.hpp"
@@ -57,12 +58,10 @@ void run_main() noexcept {
   using namespace strata::detail::posix;
   record& r = self();
   r.start = &call_main;
+  r.is_main = true;
   run_to_exit(r);
   // Only by pthread_exit().
-  end_keys(r);
-  end_record(r);
-  wait_until_alone();
-  std::exit(0);
+  end_process_with(r);
 }
 
 int main_in_runtime(int argc, char** argv, char** environment) {

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace strata::detail::posix {
+
+// 0, EINVAL, or EPERM: whether the process may have it is for the kernel to say, though it means
+// nothing to our threads.
+[[nodiscard]] int check_scheduling(int policy, int priority) noexcept;
+
+// In the child of a fork: no stack is in use.
+void forget_stacks() noexcept;
+
+}  // namespace strata::detail::posix

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// fork() leaves one OS thread. In the child it is nobody's worker: whatever thread ran on it goes
+// on as a thread from outside, on the stack that it had, and the next pthread_create() starts a
+// runtime anew.
+#pragma once
+
+namespace strata::detail::posix {
+
+struct record;
+
+// From now on. Once for the process.
+void watch_forks();
+// The end of main(), by pthread_exit(), and of a thread that a fork has left alone: the process
+// ends with status 0 after the last other thread.
+[[noreturn]] void end_process_with(record& r);
+
+}  // namespace strata::detail::posix
