@@ -151,11 +151,8 @@ TEST(pthread_header, what_is_not_offered_is_refused) {
   pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
   EXPECT_EQ(strata_pthread_mutex_init(&m, &a), ENOTSUP);
   pthread_mutexattr_init(&a);
-  pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT);
   EXPECT_EQ(strata_pthread_mutex_init(&m, &a), ENOTSUP);
-  sem_t s;
-  EXPECT_EQ(strata_sem_init(&s, 1, 0), -1);
-  EXPECT_EQ(errno, ENOSYS);
   EXPECT_EQ(strata_pthread_cancel(pthread_t{1} << 63), ESRCH);
 }
 

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the standard says of processes, signals and attributes. */
+#include "check.h"
+
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+/* ---- objects that processes share ---- */
+struct shared {
+  pthread_mutex_t mutex;
+  pthread_cond_t cond;
+  pthread_rwlock_t lock;
+  pthread_barrier_t barrier;
+  sem_t semaphore;
+  int number;
+  int go;
+};
+static struct shared* map_shared(int kind) {
+  struct shared* s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  pthread_mutexattr_t ma;
+  pthread_condattr_t ca;
+  pthread_rwlockattr_t ra;
+  pthread_barrierattr_t ba;
+  pthread_mutexattr_init(&ma);
+  pthread_condattr_init(&ca);
+  pthread_rwlockattr_init(&ra);
+  pthread_barrierattr_init(&ba);
+  SAME(pthread_mutexattr_setpshared(&ma, PTHREAD_PROCESS_SHARED), 0);
+  SAME(pthread_mutexattr_settype(&ma, kind), 0);
+  SAME(pthread_condattr_setpshared(&ca, PTHREAD_PROCESS_SHARED), 0);
+  SAME(pthread_rwlockattr_setpshared(&ra, PTHREAD_PROCESS_SHARED), 0);
+  SAME(pthread_barrierattr_setpshared(&ba, PTHREAD_PROCESS_SHARED), 0);
+  SAME(pthread_mutex_init(&s->mutex, &ma), 0);
+  SAME(pthread_cond_init(&s->cond, &ca), 0);
+  SAME(pthread_rwlock_init(&s->lock, &ra), 0);
+  SAME(pthread_barrier_init(&s->barrier, &ba, 2), 0);
+  SAME(sem_init(&s->semaphore, 1, 0), 0);
+  return s;
+}
+static void unmap_shared(struct shared* s) {
+  SAME(pthread_mutex_destroy(&s->mutex), 0);
+  SAME(pthread_cond_destroy(&s->cond), 0);
+  SAME(pthread_rwlock_destroy(&s->lock), 0);
+  SAME(pthread_barrier_destroy(&s->barrier), 0);
+  SAME(sem_destroy(&s->semaphore), 0);
+  munmap(s, sizeof *s);
+}
+static void* use_shared(void* a) {
+  struct shared* s = a;
+  for (int i = 0; i < 100; ++i) {
+    SAME(pthread_mutex_lock(&s->mutex), 0);
+    const int n = s->number;
+    if (i % 10 == 0) sched_yield();
+    s->number = n + 1;
+    SAME(pthread_mutex_unlock(&s->mutex), 0);
+  }
+  const int last = pthread_barrier_wait(&s->barrier);
+  CHECK(last == 0 || last == PTHREAD_BARRIER_SERIAL_THREAD);
+  SAME(pthread_rwlock_wrlock(&s->lock), 0);
+  s->number += 1000;
+  SAME(pthread_rwlock_unlock(&s->lock), 0);
+  pthread_mutex_lock(&s->mutex);
+  while (s->go == 0) SAME(pthread_cond_wait(&s->cond, &s->mutex), 0);
+  pthread_mutex_unlock(&s->mutex);
+  SAME(sem_post(&s->semaphore), 0);
+  return NULL;
+}
+static void other_side(struct shared* s) {
+  for (int i = 0; i < 100; ++i) {
+    SAME(pthread_mutex_lock(&s->mutex), 0);
+    ++s->number;
+    SAME(pthread_mutex_unlock(&s->mutex), 0);
+  }
+  const int last = pthread_barrier_wait(&s->barrier);
+  CHECK(last == 0 || last == PTHREAD_BARRIER_SERIAL_THREAD);
+  SAME(pthread_rwlock_rdlock(&s->lock), 0);
+  CHECK(s->number % 1000 == 200);
+  SAME(pthread_rwlock_unlock(&s->lock), 0);
+  pthread_mutex_lock(&s->mutex);
+  s->go = 1;
+  pthread_cond_broadcast(&s->cond);
+  pthread_mutex_unlock(&s->mutex);
+  SAME(sem_wait(&s->semaphore), 0);
+  SAME(s->number, 1200);
+}
+CASE(shared_by_threads) {
+  struct shared* s = map_shared(PTHREAD_MUTEX_NORMAL);
+  pthread_t t = begin(use_shared, s);
+  other_side(s);
+  end(t);
+  unmap_shared(s);
+}
+/* A leak check of the child would have to know of threads that are no more, which LeakSanitizer asks here. */
+static int is_child;
+int __lsan_is_turned_off(void) { return is_child; }
+/* In the child: counts its own failures. */
+static void begin_child(void) {
+  alarm(30);
+  failures = 0;
+  is_child = 1;
+}
+static void reap(pid_t child) {
+  int status = -1;
+  CHECK(child > 0);
+  CHECK(waitpid(child, &status, 0) == child);
+  SAME(status, 0);
+}
+CASE(shared_by_processes) {
+  struct shared* s = map_shared(PTHREAD_MUTEX_ERRORCHECK);
+  const pid_t child = fork();
+  if (child == 0) {
+    begin_child();
+    use_shared(s);
+    _exit(failures != 0);
+  }
+  other_side(s);
+  reap(child);
+  unmap_shared(s);
+}
+CASE(shared_mutex_knows_its_owner) {
+  struct shared* s = map_shared(PTHREAD_MUTEX_ERRORCHECK);
+  SAME(pthread_mutex_lock(&s->mutex), 0);
+  SAME(pthread_mutex_lock(&s->mutex), EDEADLK);
+  const pid_t child = fork();
+  if (child == 0) {
+    begin_child();
+    struct timespec soon = from_now(CLOCK_REALTIME, 10);
+    SAME(pthread_mutex_trylock(&s->mutex), EBUSY);
+    SAME(pthread_mutex_unlock(&s->mutex), EPERM);
+    SAME(pthread_mutex_timedlock(&s->mutex, &soon), ETIMEDOUT);
+    _exit(failures != 0);
+  }
+  reap(child);
+  SAME(pthread_mutex_unlock(&s->mutex), 0);
+  unmap_shared(s);
+}
+CASE(shared_waits_time_out) {
+  struct shared* s = map_shared(PTHREAD_MUTEX_RECURSIVE);
+  struct timespec soon = from_now(CLOCK_REALTIME, 10);
+  SAME(sem_timedwait(&s->semaphore, &soon), -1);
+  SAME(errno, ETIMEDOUT);
+  pthread_mutex_lock(&s->mutex);
+  pthread_mutex_lock(&s->mutex);
+  SAME(pthread_cond_timedwait(&s->cond, &s->mutex, &soon), ETIMEDOUT);
+  SAME(pthread_mutex_unlock(&s->mutex), 0);
+  SAME(pthread_mutex_unlock(&s->mutex), 0);
+  SAME(pthread_mutex_unlock(&s->mutex), EPERM);
+  unmap_shared(s);
+}
+
+/* ---- a process of one thread: the child of a fork ---- */
+static void* add_one(void* a) {
+  usleep(100);
+  ++*(int*)a;
+  return a;
+}
+static void sleep_and_make_threads(void) {
+  int sum = 0;
+  const pthread_t own = pthread_self();
+  struct timespec time = {0, 2000000}, soon = from_now(CLOCK_REALTIME, 5);
+  SAME(nanosleep(&time, NULL), 0);
+  sem_t s;
+  sem_init(&s, 0, 0);
+  SAME(sem_timedwait(&s, &soon), -1);
+  SAME(errno, ETIMEDOUT);
+  for (int i = 0; i < 5; ++i) CHECK(end(begin(add_one, &sum)) == &sum);
+  SAME(sum, 5);
+  CHECK(pthread_equal(own, pthread_self()));
+}
+static pthread_mutex_t over_fork = PTHREAD_MUTEX_INITIALIZER;
+static void fork_and_wait(void) {
+  const pthread_t own = pthread_self();
+  pthread_mutex_lock(&over_fork);
+  const pid_t child = fork();
+  if (child == 0) {
+    begin_child();
+    CHECK(pthread_equal(own, pthread_self()));
+    SAME(pthread_mutex_unlock(&over_fork), 0);
+    sleep_and_make_threads();
+    _exit(failures != 0);
+  }
+  SAME(pthread_mutex_unlock(&over_fork), 0);
+  reap(child);
+}
+static void* fork_there(void* a) {
+  fork_and_wait();
+  return a;
+}
+CASE(child_of_a_fork_goes_on) {
+  end(begin(add_one, &(int){0})); /* our runtime is there */
+  fork_and_wait();
+  end(begin(fork_there, NULL));
+}
+static void* return_in_child(void* a) {
+  const pid_t child = fork();
+  if (child == 0) begin_child();
+  if (child != 0) *(pid_t*)a = child;
+  return a;
+}
+CASE(thread_that_returns_in_the_child_ends_it) {
+  pid_t child = -1;
+  const pid_t parent = getpid();
+  end(begin(return_in_child, &child));
+  CHECK(getpid() == parent);
+  reap(child);
+}
+
+/* ---- signals ---- */
+static _Atomic(pthread_t) handled_by;
+static atomic_int times_handled;
+static void note_signal(int n) {
+  (void)n;
+  atomic_store(&handled_by, pthread_self());
+  atomic_fetch_add(&times_handled, 1);
+}
+static void handle(int number, int flags) {
+  struct sigaction act;
+  memset(&act, 0, sizeof act);
+  act.sa_handler = note_signal;
+  act.sa_flags = flags;
+  sigaction(number, &act, NULL);
+  atomic_store(&times_handled, 0);
+}
+static atomic_int waits, outcome;
+static sem_t never;
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static void* sem_wait_there(void* a) {
+  atomic_store(&waits, 1);
+  const int r = sem_wait(&never);
+  atomic_store(&outcome, r == 0 ? 0 : errno);
+  return a;
+}
+static void* nanosleep_there(void* a) {
+  struct timespec time = {20, 0}, left = {0, 0};
+  atomic_store(&waits, 1);
+  const int r = nanosleep(&time, &left);
+  atomic_store(&outcome, r == 0 ? 0 : errno);
+  CHECK(left.tv_sec >= 10 && left.tv_sec < 20);
+  return a;
+}
+static void* lock_there(void* a) {
+  atomic_store(&waits, 1);
+  atomic_store(&outcome, pthread_mutex_lock(&held));
+  pthread_mutex_unlock(&held);
+  return a;
+}
+/* Until the handler has run; it does so at the latest when the thread begins to wait. */
+static pthread_t begin_and_kill(void* (*what)(void*)) {
+  atomic_store(&waits, 0);
+  atomic_store(&outcome, -1);
+  pthread_t t = begin(what, NULL);
+  await(&waits, 1);
+  usleep(5000);
+  SAME(pthread_kill(t, SIGUSR1), 0);
+  for (int i = 0; i < 20000 && atomic_load(&times_handled) == 0; ++i) usleep(500);
+  CHECK(pthread_equal(handled_by, t));
+  return t;
+}
+CASE(kill_interrupts_a_semaphore) {
+  sem_init(&never, 0, 0);
+  handle(SIGUSR1, 0);
+  end(begin_and_kill(sem_wait_there));
+  SAME(outcome, EINTR);
+}
+CASE(kill_restarts_a_semaphore) {
+  sem_init(&never, 0, 0);
+  handle(SIGUSR1, SA_RESTART);
+  pthread_t t = begin_and_kill(sem_wait_there);
+  sem_post(&never);
+  end(t);
+  SAME(outcome, 0);
+}
+CASE(kill_interrupts_sleep) {
+  handle(SIGUSR1, SA_RESTART);
+  end(begin_and_kill(nanosleep_there));
+  SAME(outcome, EINTR);
+}
+CASE(kill_does_not_end_waits_for_locks) {
+  handle(SIGUSR1, 0);
+  pthread_mutex_lock(&held);
+  pthread_t t = begin_and_kill(lock_there);
+  usleep(2000);
+  SAME(outcome, -1);
+  pthread_mutex_unlock(&held);
+  end(t);
+  SAME(outcome, 0);
+}
+static void* block_and_raise(void* a) {
+  sigset_t set, before, pending;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  SAME(pthread_sigmask(SIG_BLOCK, &set, &before), 0);
+  SAME(sigismember(&before, SIGUSR1), 0);
+  SAME(pthread_sigmask(99, &set, NULL), EINVAL);
+  SAME(pthread_sigmask(99, NULL, &before), 0);
+  SAME(sigismember(&before, SIGUSR1), 1);
+  SAME(raise(SIGUSR1), 0);
+  SAME(times_handled, 0);
+  SAME(sigpending(&pending), 0);
+  SAME(sigismember(&pending, SIGUSR1), 1);
+  SAME(sigprocmask(SIG_UNBLOCK, &set, NULL), 0);
+  SAME(times_handled, 1);
+  CHECK(pthread_equal(handled_by, pthread_self()));
+  SAME(sigpending(&pending), 0);
+  SAME(sigismember(&pending, SIGUSR1), 0);
+  return a;
+}
+CASE(blocked_signals_are_pending) {
+  handle(SIGUSR1, 0);
+  end(begin(block_and_raise, NULL));
+}
+static void post_never(int n) {
+  (void)n;
+  sem_post(&never);
+}
+static void* unblock_and_wait(void* a) {
+  SAME(pthread_sigmask(SIG_UNBLOCK, a, NULL), 0);
+  for (int i = 0; i < 200; ++i) {
+    SAME(kill(getpid(), SIGUSR2), 0);
+    while (sem_wait(&never) != 0) SAME(errno, EINTR);
+  }
+  return a;
+}
+/* All others have blocked it, so it is handled on behalf of the one that has not. */
+CASE(handlers_of_the_process_post_semaphores) {
+  sigset_t set, before;
+  sem_init(&never, 0, 0);
+  signal(SIGUSR2, post_never);
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR2);
+  pthread_sigmask(SIG_BLOCK, &set, &before);
+  end(begin(unblock_and_wait, &set));
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  signal(SIGUSR2, SIG_DFL);
+}
+
+/* ---- cancellation that does not wait ---- */
+static atomic_int cleaned;
+static void note_cleanup(void* a) { atomic_store((atomic_int*)a, 1); }
+static void* lock_asynchronously(void* a) {
+  SAME(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL), 0);
+  pthread_cleanup_push(note_cleanup, &cleaned);
+  atomic_store(&waits, 1);
+  pthread_mutex_lock(&held);
+  pthread_cleanup_pop(0);
+  return a;
+}
+CASE(asynchronous_cancellation_ends_a_wait_for_a_mutex) {
+  atomic_store(&waits, 0);
+  atomic_store(&cleaned, 0);
+  pthread_mutex_lock(&held);
+  pthread_t t = begin(lock_asynchronously, NULL);
+  await(&waits, 1);
+  usleep(5000);
+  SAME(pthread_cancel(t), 0);
+  CHECK(end(t) == PTHREAD_CANCELED);
+  SAME(cleaned, 1);
+  SAME(pthread_mutex_unlock(&held), 0);
+  SAME(pthread_mutex_lock(&held), 0);
+  SAME(pthread_mutex_unlock(&held), 0);
+}
+
+/* ---- attributes ---- */
+static void* scheduling_there(void* a) {
+  struct sched_param p = {-1};
+  int policy = -1;
+  SAME(pthread_getschedparam(pthread_self(), &policy, &p), 0);
+  *(int*)a = policy * 1000 + p.sched_priority;
+  return a;
+}
+static int explicit_scheduling(int policy, int priority, int* seen) {
+  pthread_attr_t a;
+  pthread_t t;
+  struct sched_param p = {priority};
+  pthread_attr_init(&a);
+  SAME(pthread_attr_setinheritsched(&a, PTHREAD_EXPLICIT_SCHED), 0);
+  SAME(pthread_attr_setschedpolicy(&a, policy), 0);
+  SAME(pthread_attr_setschedparam(&a, &p), 0);
+  const int error = pthread_create(&t, &a, scheduling_there, seen);
+  if (error == 0) end(t);
+  pthread_attr_destroy(&a);
+  return error;
+}
+CASE(scheduling_is_as_asked_for) {
+  int seen = -1;
+  SAME(explicit_scheduling(SCHED_OTHER, 0, &seen), 0);
+  SAME(seen, SCHED_OTHER * 1000);
+  /* Not everybody may. */
+  const int error = explicit_scheduling(SCHED_FIFO, 7, &seen);
+  CHECK(error == 0 || error == EPERM);
+  if (error == 0) SAME(seen, SCHED_FIFO * 1000 + 7);
+}
+static void* size_there(void* a) {
+  pthread_attr_t own;
+  SAME(pthread_getattr_np(pthread_self(), &own), 0);
+  SAME(pthread_attr_getstacksize(&own, a), 0);
+  pthread_attr_destroy(&own);
+  return a;
+}
+CASE(stack_size_is_as_asked_for) {
+  pthread_attr_t a;
+  pthread_t t;
+  size_t bytes = 0;
+  pthread_attr_init(&a);
+  SAME(pthread_attr_setstacksize(&a, 2 << 20), 0);
+  SAME(pthread_create(&t, &a, size_there, &bytes), 0);
+  end(t);
+  CHECK(bytes >= 2 << 20);
+  pthread_attr_destroy(&a);
+}
+static void* own_clock(void* a) {
+  clockid_t clock;
+  struct timespec now;
+  SAME(pthread_getcpuclockid(pthread_self(), &clock), 0);
+  SAME(clock_gettime(clock, &now), 0);
+  return a;
+}
+CASE(a_thread_has_a_cpu_clock) {
+  own_clock(NULL);
+  end(begin(own_clock, NULL));
+}
