@@ -193,15 +193,16 @@ simulated_node::line& simulated_node::line_to(node_id other) {
               const std::int64_t departs =
                   std::max(job_.in.now_ns(), local_now_) + job_.model.message_ns;
               std::vector<std::byte> copy(p.payload.begin(), p.payload.end());
-              job_.in.carry(self_, other, packet_head_bytes + copy.size(), departs,
-                            [this, other, p, copy = std::move(copy)] {
-                              simulated_node& there = job_.node(other);
-                              if (there.crashed_ || crashed_) return;
-                              net::reliable_channel::packet arrived = p;
-                              arrived.payload = copy;
-                              there.line_to(self_).channel->on_packet(arrived, job_.in.now_ns());
-                              there.watch(self_);
-                            });
+              // Before the copy moves away: in which order arguments are made nobody says.
+              const std::size_t bytes = packet_head_bytes + copy.size();
+              job_.in.carry(self_, other, bytes, departs, [this, other, p, copy = std::move(copy)] {
+                simulated_node& there = job_.node(other);
+                if (there.crashed_ || crashed_) return;
+                net::reliable_channel::packet arrived = p;
+                arrived.payload = copy;
+                there.line_to(self_).channel->on_packet(arrived, job_.in.now_ns());
+                there.watch(self_);
+              });
             },
             [this, other](std::span<const std::byte> m) { deliver(other, m); }});
   }
