@@ -43,6 +43,10 @@ enum class kind : net::message_kind {
   forward = 40,
   hold = 41,  // a held_head: what goes there by me waits for room, or does not any more
 
+  // Before the job begins, between nodes that share a network (survey.cpp).
+  ping = 42,  // number, bytes of no meaning
+  pong = 43,  // number
+
   // A computation that fails (failures.cpp). Counted too.
   failed = 48,   // an exception left a fiber: text
   settled = 34,  // nothing moves anywhere any more
@@ -73,6 +77,15 @@ constexpr bool carries_work(kind k) noexcept {
 // What a node that is just coming or leaving does not get: it carries work, or makes the node send
 // some.
 constexpr bool can_be_kept_back(kind k) noexcept { return k < kind::probe || carries_work(k); }
+
+// The head of one hop.
+inline net::header header_of(node_id from, node_id to, kind k) noexcept {
+  net::header h{};
+  h.kind = static_cast<net::message_kind>(k);
+  h.source = from;
+  h.destination = to;
+  return h;
+}
 
 // What travels with a message to a node that is no neighbour.
 struct forwarded_head {

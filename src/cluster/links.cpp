@@ -15,14 +15,6 @@ namespace {
 constexpr std::size_t queued_bytes_max = std::size_t{1} << 20;
 constexpr std::int64_t leave_every_ns = 10'000'000;
 
-net::header header_of(node_id from, node_id to, kind k) {
-  net::header h{};
-  h.kind = static_cast<net::message_kind>(k);
-  h.source = from;
-  h.destination = to;
-  return h;
-}
-
 }  // namespace
 
 links::links(node_id self, const std::vector<net::transport*>& transports, const routes& ways,

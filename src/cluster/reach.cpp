@@ -4,32 +4,36 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster/survey.hpp"
+
 namespace strata::cluster {
 namespace {
 
 // What matters is which of two ways is better.
 constexpr std::int64_t by_memory_ns = 1'000;
-constexpr std::int64_t by_socket_ns = 10'000;
+constexpr std::int64_t by_socket_ns = 10'000;  // nominal
 constexpr std::int64_t usual_megabits = 10'000;
 
 std::int64_t cost_over(const launch::address::door& a, const launch::address::door& b) {
   const auto rate = [](const launch::address::door& d) {
     return d.megabits != 0 ? std::int64_t{d.megabits} : usual_megabits;
   };
-  return by_socket_ns + std::int64_t{4096} * 8 * 1000 / std::min(rate(a), rate(b));
+  return by_socket_ns + typical_bytes * 8 * 1000 / std::min(rate(a), rate(b));
 }
 
-// The cheapest network that two nodes share; of equal ones the first. Null: none.
+// The nominally cheapest network that two nodes share; of equal ones the first. Null: none.
 struct shared_network {
   const launch::address::door* other = nullptr;
   std::int64_t cost_ns = 0;
+  std::uint16_t number = 0;
 };
 shared_network choose_network(const launch::address& one, const launch::address& other) {
   shared_network best;
   for (std::size_t i = 0; i < std::min(one.doors.size(), other.doors.size()); ++i) {
     if (one.doors[i].port == 0 || other.doors[i].port == 0) continue;
     const std::int64_t cost = cost_over(one.doors[i], other.doors[i]);
-    if (best.other == nullptr || cost < best.cost_ns) best = {&other.doors[i], cost};
+    if (best.other == nullptr || cost < best.cost_ns)
+      best = {&other.doors[i], cost, static_cast<std::uint16_t>(i)};
   }
   return best;
 }
@@ -62,12 +66,41 @@ launch::address reach::towards(node_id from, node_id to) const {
   return at;
 }
 
-std::optional<std::int64_t> reach::cost(node_id a, node_id b) const {
-  if (!places_[a].known || !places_[b].known) return std::nullopt;
-  if (shares_memory(a, b)) return by_memory_ns;
-  if (!by_networks_) return by_socket_ns;
+std::optional<std::uint16_t> reach::network(node_id a, node_id b) const {
+  if (!by_networks_ || shares_memory(a, b)) return std::nullopt;
   const shared_network shared = choose_network(places_[a].where, places_[b].where);
-  return shared.other != nullptr ? std::optional(shared.cost_ns) : std::nullopt;
+  return shared.other != nullptr ? std::optional(shared.number) : std::nullopt;
+}
+
+std::optional<link> reach::cost(node_id a, node_id b) const {
+  const place& x = places_[a];
+  const place& y = places_[b];
+  if (!x.known || !y.known) return std::nullopt;
+  if (shares_memory(a, b)) return link(by_memory_ns, 0, link::unlimited);
+  if (!by_networks_) return link(by_socket_ns);
+  const shared_network shared = choose_network(x.where, y.where);
+  if (shared.other == nullptr) return std::nullopt;
+  if (const auto measured = measured_.between(x.host, y.host, shared.number)) return measured;
+  return link(std::max(shared.cost_ns, measured_.dearest_ns(shared.number)));
+}
+
+std::vector<node_id> reach::measured_by(node_id self) const {
+  std::vector<node_id> firsts;  // of each host
+  for (unsigned n = 0; n < places_.size(); ++n) {
+    const auto is_of_host = [&](node_id f) { return places_[f].host == places_[n].host; };
+    if (places_[n].known && std::none_of(firsts.begin(), firsts.end(), is_of_host))
+      firsts.push_back(static_cast<node_id>(n));
+  }
+  std::vector<node_id> all;
+  const auto me = std::find(firsts.begin(), firsts.end(), self);
+  if (!by_networks_ || me == firsts.end() || firsts.size() > link_costs::hosts_max) return all;
+  // Beginning with the next one: not all with the same.
+  std::rotate(firsts.begin(), me, firsts.end());
+  for (const node_id n : firsts) {
+    const auto by = network(self, n);
+    if (measures(self, n) && by && *by < launch::measured_link::networks_max) all.push_back(n);
+  }
+  return all;
 }
 
 }  // namespace strata::cluster

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Over what two nodes talk directly: the memory of their host, or the cheapest network that both
-// are on. Every node finds the same, since all know where everybody listens.
+// Over what two nodes talk directly: the memory of their host, or the fastest network that both are
+// on by what their interfaces say; and what that costs, as measured where it was. Every node finds
+// the same, since all know where everybody listens and what was measured.
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "cluster/link_costs.hpp"
 #include "launch/job.hpp"
 #include "net/wire.hpp"
 
@@ -22,13 +25,20 @@ class reach {
   // Where a node listens, and on which host it is.
   void set(node_id node, std::uint16_t host, launch::address where);
   void forget(node_id node);
+  // What the networks cost. Before: nominal.
+  void set_costs(link_costs measured) { measured_ = std::move(measured); }
 
   [[nodiscard]] bool by_networks() const noexcept { return by_networks_; }
   [[nodiscard]] bool shares_memory(node_id a, node_id b) const;
   // Where `from` finds `to` over the network that they use; port 0: on none.
   [[nodiscard]] launch::address towards(node_id from, node_id to) const;
-  // Nominal, in ns, of a message of 4 KiB; none: they do not reach each other. See routes.
-  [[nodiscard]] std::optional<std::int64_t> cost(node_id a, node_id b) const;
+  // The network that they use, by its place in the user's list; none: memory, or they share none.
+  [[nodiscard]] std::optional<std::uint16_t> network(node_id a, node_id b) const;
+  // None: they do not reach each other. See routes.
+  [[nodiscard]] std::optional<link> cost(node_id a, node_id b) const;
+  // The nodes whose networks `self` measures when a job begins: of the first nodes of any two hosts
+  // one measures for all of them, so that it takes as long with many nodes on each.
+  [[nodiscard]] std::vector<node_id> measured_by(node_id self) const;
 
  private:
   struct place {
@@ -38,6 +48,7 @@ class reach {
   };
   const bool by_memory_, by_networks_;
   std::vector<place> places_;
+  link_costs measured_;
 };
 
 }  // namespace strata::cluster

@@ -12,6 +12,7 @@ routes::routes(node_id self, node_id nodes, node_id founders, const link_cost& c
       founders_(founders),
       ways_(nodes, way{self, 0, std::numeric_limits<std::int64_t>::max()}) {
   ways_[self].cost_ns = 0;
+  ways_[self].bytes_per_s = link::unlimited;
   std::vector<bool> settled(nodes, false);
   for (;;) {
     // The cheapest that is not settled; of equal ones the first, the same on every run.
@@ -28,9 +29,10 @@ routes::routes(node_id self, node_id nodes, node_id founders, const link_cost& c
     for (unsigned n = 0; n < nodes; ++n) {
       if (settled[n]) continue;
       const auto last = cost(*nearest, static_cast<node_id>(n));
-      if (!last || by.cost_ns + *last >= ways_[n].cost_ns) continue;
+      if (!last || by.cost_ns + last->cost_ns >= ways_[n].cost_ns) continue;
       ways_[n] = {*nearest == self ? static_cast<node_id>(n) : by.next,
-                  static_cast<std::uint16_t>(by.hops + 1), by.cost_ns + *last};
+                  static_cast<std::uint16_t>(by.hops + 1), by.cost_ns + last->cost_ns,
+                  by.latency_ns + last->latency_ns, std::min(by.bytes_per_s, last->bytes_per_s)};
     }
   }
   find_out_whether_gateway(cost);
@@ -48,7 +50,9 @@ void routes::find_out_whether_gateway(const link_cost& cost) {
     for (std::size_t j = 0; j < i && !is_gateway_; ++j) {
       // Those who are neighbours may still do better by us.
       const auto direct = cost(neighbours[i], neighbours[j]);
-      is_gateway_ = !direct || *cost(self_, neighbours[i]) + *cost(self_, neighbours[j]) < *direct;
+      is_gateway_ =
+          !direct || cost(self_, neighbours[i])->cost_ns + cost(self_, neighbours[j])->cost_ns <
+                         direct->cost_ns;
     }
   }
 }

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/link.hpp"
 #include "net/wire.hpp"
 
 namespace strata::cluster {
@@ -24,9 +25,8 @@ using net::node_id;
 
 class routes {
  public:
-  // What a small message between two nodes costs, in ns; none: they share no network. The same for
-  // (a, b) and (b, a), and on every node.
-  using link_cost = std::function<std::optional<std::int64_t>(node_id a, node_id b)>;
+  // None: they share no network. The same for (a, b) and (b, a), and on every node.
+  using link_cost = std::function<std::optional<link>(node_id a, node_id b)>;
 
   // Only the first `founders` nodes forward.
   routes(node_id self, node_id nodes, node_id founders, const link_cost& cost);
@@ -43,6 +43,9 @@ class routes {
     node_id next;          // the neighbour that it begins with
     std::uint16_t hops;    // 1: a neighbour; 0: there is none
     std::int64_t cost_ns;  // of all of it
+    // As measured: of all of it, and of the narrowest part of it. See link.
+    std::int64_t latency_ns = 0;
+    std::int64_t bytes_per_s = 0;
   };
   [[nodiscard]] way to(node_id node) const noexcept {
     if (!ways_.empty()) return ways_[node];

@@ -70,6 +70,8 @@ class launcher_line final : public control_line {
 
   [[nodiscard]] const job_description& job() const noexcept override { return job_; }
   std::vector<address> exchange(const address& mine, const std::string& build_id) override;
+  std::vector<std::vector<measured_link>> share_measurements(
+      const std::vector<measured_link>& mine) override;
   bool wait(const job_news& news) override;
   void say(word_to_launcher word, node_id about) noexcept override;
   void close() noexcept override;
@@ -94,6 +96,17 @@ class launcher_line final : public control_line {
     }
   }
 
+  // What all wait for.
+  frame blocking_answer(frame_kind expected) {
+    frame answer = blocking_next();
+    if (answer.kind == frame_kind::lost) {
+      const lost_message message = unpack_lost(answer.payload);
+      throw error("node " + std::to_string(message.node) + " " + message.why);
+    }
+    if (answer.kind != expected) refuse_frame("a message comes out of turn");
+    return answer;
+  }
+
   // Any thread; one message after the other.
   void send(const std::string& bytes) {
     const std::lock_guard lock(sending_);
@@ -111,15 +124,17 @@ class launcher_line final : public control_line {
 
 std::vector<address> launcher_line::exchange(const address& mine, const std::string& build_id) {
   send(pack_reachable({build_id, mine}));
-  const frame answer = blocking_next();
-  if (answer.kind == frame_kind::lost) {
-    const lost_message message = unpack_lost(answer.payload);
-    throw error("node " + std::to_string(message.node) + " " + message.why);
-  }
-  if (answer.kind != frame_kind::directory) refuse_frame("a message comes out of turn");
-  auto everybody = unpack_directory(answer.payload);
+  auto everybody = unpack_directory(blocking_answer(frame_kind::directory).payload);
   if (everybody.size() != job_.nodes) refuse_frame("the directory is incomplete");
   return everybody;
+}
+
+std::vector<std::vector<measured_link>> launcher_line::share_measurements(
+    const std::vector<measured_link>& mine) {
+  if (!job_.late) send(pack_measured(mine));
+  auto all = unpack_measurements(blocking_answer(frame_kind::measurements).payload);
+  if (all.size() != job_.founders) refuse_frame("the measurements are incomplete");
+  return all;
 }
 
 void launcher_line::hear(const frame& f, const job_news& news) const {

@@ -14,7 +14,7 @@
 namespace strata::launch {
 
 // Changes with every change of a frame's layout. Launcher and program must agree.
-inline constexpr std::uint8_t line_version = 4;
+inline constexpr std::uint8_t line_version = 5;
 // A command line and an environment fit; so do the addresses of 4,096 nodes.
 inline constexpr std::size_t frame_bytes_max = std::size_t{8} << 20;
 
@@ -35,6 +35,8 @@ enum class frame_kind : std::uint8_t {
   stays = 12,
   refuses = 13,
   missed = 14,
+  // a job of several networks
+  measured = 15,
   // launcher and agent
   start = 16,        // launcher -> agent: the nodes to start
   relay = 17,        // both: a frame of a node's line
@@ -47,6 +49,8 @@ enum class frame_kind : std::uint8_t {
   input = 24,        // launcher -> agent: for node 0; empty: the end
   input_taken = 25,  // agent -> launcher: how much of it node 0 has read
   end_node = 26,     // launcher -> agent: kill one node, that comes late and may not
+  // launcher and node again
+  measurements = 27,
   // launcher and the user's other commands (strata jobs, join, leave)
   ask_status = 32,
   status = 33,

@@ -12,11 +12,17 @@
 //   launcher -> node   lost      (node, why: its process ended before the job did)
 //   node -> launcher   finished  (the node leaves on purpose)
 //
+// If one listens on several networks, after the directory, before the job begins:
+//
+//   node -> launcher   measured     (what its networks to others cost)
+//   launcher -> node   measurements (what all have said; sent when all have)
+//
 // In an elastic job nodes come and go, one change at a time:
 //
 //   launcher -> member admit     (a node that comes, its host and where it can be reached)
 //   member -> launcher admitted  (it may connect to this member now)
-//   launcher -> comer  directory (when all members have admitted it; it connects to all of them)
+//   launcher -> comer  directory (when all members have admitted it; it connects to all of them),
+//                      measurements
 //   comer -> launcher  entered   (it is a member)
 //   launcher -> member lost      (a comer: it will not come)
 //   node 0 -> launcher missed    (it was counted already: the job has lost it)
@@ -79,6 +85,21 @@ struct address {
   std::vector<door> doors{};
 };
 
+// What a node has found of a network that it shares with a node on another host. Numbers travel as
+// steps: 2^(step/2), in ns and in bytes/s. So they are rounded, and no value is absurd.
+struct measured_link {
+  static constexpr std::uint8_t step_max = 80;  // 2^40: 18 minutes, 1.1 TB/s
+  static constexpr std::uint8_t unknown = 255;
+  static constexpr std::uint16_t networks_max = 1024;
+
+  node_id other = 0;
+  std::uint16_t network = 0;         // its place among those that the user has named
+  std::uint8_t latency = 0;          // step, one way
+  std::uint8_t bandwidth = unknown;  // step, or unknown
+
+  friend bool operator==(const measured_link&, const measured_link&) = default;
+};
+
 // What the launcher has to tell while the job runs. None of these may throw.
 struct job_news {
   std::function<void(node_id, const std::string& why)> lost;
@@ -91,7 +112,8 @@ struct job_news {
 // What a node of an elastic job answers.
 enum class word_to_launcher : std::uint8_t { admitted, entered, drained, stays, refuses, missed };
 
-// A node's end of the line. One thread calls exchange(); after that one thread calls wait().
+// A node's end of the line. One thread calls exchange() and share_measurements(); after that one
+// thread calls wait().
 class control_line {
  public:
   // The line to our launcher; null when this process was not started by it. Reads the welcome;
@@ -108,6 +130,12 @@ class control_line {
   // come. When a node does not come, or is of another build, our launcher says so and ends all
   // nodes; this call then throws strata::error at most (the line has ended, a node is lost).
   virtual std::vector<address> exchange(const address& mine, const std::string& build_id) = 0;
+
+  // Where nodes listen on several networks, once, after exchange(): tells what this node has
+  // measured, and returns what all who began the job have (index: node). Blocks until the last has;
+  // a node that comes late has nothing to tell, and learns it at once. Throws as exchange().
+  virtual std::vector<std::vector<measured_link>> share_measurements(
+      const std::vector<measured_link>& mine) = 0;
 
   // Blocks. Calls news.lost for each node whose process has ended too early; returns when the line
   // ends (true: the launcher is gone) or close() was called (false).

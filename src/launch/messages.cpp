@@ -37,6 +37,28 @@ address read_address(payload_reader& in) {
   return where;
 }
 
+constexpr std::size_t measured_bytes = 2 + 2 + 1 + 1;
+
+void write_measured(payload_writer& out, const std::vector<measured_link>& mine) {
+  out.u32(static_cast<std::uint32_t>(mine.size()));
+  for (const measured_link& m : mine) out.u16(m.other).u16(m.network).u8(m.latency).u8(m.bandwidth);
+}
+
+std::vector<measured_link> read_measured(payload_reader& in) {
+  std::vector<measured_link> mine(in.count(measured_bytes));
+  for (measured_link& m : mine) {
+    m.other = in.u16();
+    m.network = in.u16();
+    m.latency = in.u8();
+    m.bandwidth = in.u8();
+    const auto is_step = [](std::uint8_t s) { return s <= measured_link::step_max; };
+    if (m.network >= measured_link::networks_max || !is_step(m.latency) ||
+        !(is_step(m.bandwidth) || m.bandwidth == measured_link::unknown))
+      refuse_frame("a message tells of a network that cannot be");
+  }
+  return mine;
+}
+
 std::uint32_t from_int(int value) { return static_cast<std::uint32_t>(value); }
 
 // -1 or a number that an int holds.
@@ -145,6 +167,34 @@ std::vector<address> unpack_directory(std::string_view payload) {
   for (address& where : everybody) where = read_address(in);
   in.done();
   return everybody;
+}
+
+std::string pack_measured(const std::vector<measured_link>& mine) {
+  payload_writer out;
+  write_measured(out, mine);
+  return pack_frame(frame_kind::measured, out.bytes());
+}
+
+std::vector<measured_link> unpack_measured(std::string_view payload) {
+  payload_reader in(payload);
+  auto mine = read_measured(in);
+  in.done();
+  return mine;
+}
+
+std::string pack_measurements(const std::vector<std::vector<measured_link>>& everybodys) {
+  payload_writer out;
+  out.u32(static_cast<std::uint32_t>(everybodys.size()));
+  for (const auto& one : everybodys) write_measured(out, one);
+  return pack_frame(frame_kind::measurements, out.bytes());
+}
+
+std::vector<std::vector<measured_link>> unpack_measurements(std::string_view payload) {
+  payload_reader in(payload);
+  std::vector<std::vector<measured_link>> everybodys(in.count(4));
+  for (auto& one : everybodys) one = read_measured(in);
+  in.done();
+  return everybodys;
 }
 
 std::string pack_lost(const lost_message& message) {

@@ -36,6 +36,13 @@ reachable_message unpack_reachable(std::string_view payload);
 std::string pack_directory(const std::vector<address>& everybody);
 std::vector<address> unpack_directory(std::string_view payload);
 
+std::string pack_measured(const std::vector<measured_link>& mine);
+std::vector<measured_link> unpack_measured(std::string_view payload);
+
+// By node.
+std::string pack_measurements(const std::vector<std::vector<measured_link>>& everybodys);
+std::vector<std::vector<measured_link>> unpack_measurements(std::string_view payload);
+
 std::string pack_lost(const lost_message& message);
 lost_message unpack_lost(std::string_view payload);
 

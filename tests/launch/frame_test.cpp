@@ -133,6 +133,39 @@ TEST(frames, the_other_messages_come_out_as_they_went_in) {
   EXPECT_EQ(only_frame(pack_finished()).kind, frame_kind::finished);
 }
 
+const std::vector<std::vector<measured_link>> some_measurements{
+    {{1, 0, 30, 60}, {2, 3, 0, measured_link::unknown}}, {}, {{0, 1023, 80, 0}}};
+
+TEST(frames, measurements_come_out_as_they_went_in) {
+  const frame mine = only_frame(pack_measured(some_measurements[0]));
+  EXPECT_EQ(mine.kind, frame_kind::measured);
+  const frame all = only_frame(pack_measurements(some_measurements));
+  EXPECT_EQ(all.kind, frame_kind::measurements);
+  auto unpacked = unpack_measurements(all.payload);
+  unpacked.push_back(unpack_measured(mine.payload));
+  auto expected = some_measurements;
+  expected.push_back(some_measurements[0]);
+  EXPECT_EQ(unpacked, expected);
+}
+
+TEST(frames, measurements_that_no_node_can_have_made_are_refused) {
+  for (const measured_link& m : {measured_link{1, measured_link::networks_max, 1, 1},
+                                 {1, 65535, 1, 1},
+                                 {1, 0, measured_link::step_max + 1, 1},
+                                 {1, 0, measured_link::unknown, 1},
+                                 {1, 0, 1, measured_link::step_max + 1},
+                                 {1, 0, 1, 254}}) {
+    EXPECT_THROW(unpack_measured(only_frame(pack_measured({m})).payload), strata::error);
+    EXPECT_THROW(unpack_measurements(only_frame(pack_measurements({{}, {m}})).payload),
+                 strata::error);
+  }
+  for (const std::string_view many :
+       {std::string_view("\xff\xff\xff\xff", 4), std::string_view("\0\0\0\x80", 4)}) {
+    EXPECT_THROW(unpack_measured(many), strata::error);
+    EXPECT_THROW(unpack_measurements(many), strata::error);
+  }
+}
+
 TEST(frames, messages_of_agents_come_out_as_they_went_in) {
   const start_request what = unpack_start(only_frame(pack_start(some_start())).payload);
   EXPECT_EQ(what.program, "/a b/c");
@@ -249,15 +282,16 @@ TEST(frames, garbage_and_hostile_lengths_are_refused_before_they_cost_memory) {
 const std::vector<std::function<void(std::string_view)>>& every_unpack() {
   using payload = std::string_view;
   static const std::vector<std::function<void(payload)>> all{
-      [](payload p) { unpack_welcome(p); },   [](payload p) { unpack_reachable(p); },
-      [](payload p) { unpack_directory(p); }, [](payload p) { unpack_lost(p); },
-      [](payload p) { unpack_start(p); },     [](payload p) { unpack_relay(p); },
-      [](payload p) { unpack_ended(p); },     [](payload p) { unpack_line_ended(p); },
-      [](payload p) { unpack_output(p); },    [](payload p) { unpack_signal(p); },
-      [](payload p) { unpack_note(p); },      [](payload p) { unpack_refused(p); },
-      [](payload p) { unpack_admit(p); },     [](payload p) { unpack_node(p); },
-      [](payload p) { unpack_status(p); },    [](payload p) { unpack_ask_join(p); },
-      [](payload p) { unpack_denied(p); }};
+      [](payload p) { unpack_welcome(p); },     [](payload p) { unpack_reachable(p); },
+      [](payload p) { unpack_directory(p); },   [](payload p) { unpack_lost(p); },
+      [](payload p) { unpack_start(p); },       [](payload p) { unpack_relay(p); },
+      [](payload p) { unpack_ended(p); },       [](payload p) { unpack_line_ended(p); },
+      [](payload p) { unpack_output(p); },      [](payload p) { unpack_signal(p); },
+      [](payload p) { unpack_note(p); },        [](payload p) { unpack_refused(p); },
+      [](payload p) { unpack_admit(p); },       [](payload p) { unpack_node(p); },
+      [](payload p) { unpack_status(p); },      [](payload p) { unpack_ask_join(p); },
+      [](payload p) { unpack_denied(p); },      [](payload p) { unpack_measured(p); },
+      [](payload p) { unpack_measurements(p); }};
   return all;
 }
 
@@ -284,6 +318,8 @@ TEST(frames, a_payload_cut_anywhere_or_too_long_is_refused) {
   try_all(whole(pack_status({"prog", "0-1", 7})), every_unpack()[14]);
   try_all(whole(pack_ask_join({1, 2, "host", "::1"})), every_unpack()[15]);
   try_all(whole(pack_denied("why")), every_unpack()[16]);
+  try_all(whole(pack_measured(some_measurements[0])), every_unpack()[17]);
+  try_all(whole(pack_measurements(some_measurements)), every_unpack()[18]);
 }
 
 TEST(frames, whatever_arrives_is_a_message_or_an_error) {
@@ -297,7 +333,9 @@ TEST(frames, whatever_arrives_is_a_message_or_an_error) {
                                        pack_admit({8, 3, {"h", 1}}),
                                        pack_status({"prog", "0-1", 7}),
                                        pack_ask_join({1, 2, "host", "::1"}),
-                                       pack_denied("why")};
+                                       pack_denied("why"),
+                                       pack_measured(some_measurements[0]),
+                                       pack_measurements(some_measurements)};
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = round % 4 == 0 ? launch_test::random_bytes(random, random() % 64)
                                        : valid[random() % valid.size()];

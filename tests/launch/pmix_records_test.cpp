@@ -39,6 +39,8 @@ TEST(pmix_records, come_back_as_they_were) {
   const entry e = unpack_entry(pack(entry{"ab", {"10.0.0.1", 80, "worker"}}));
   EXPECT_EQ(e.build_id, "ab");
   EXPECT_EQ(e.where.worker, "worker");
+  const std::vector<measured_link> links{{3, 1, 20, 60}, {4, 0, 80, measured_link::unknown}};
+  EXPECT_EQ(unpack_links(pack(links)), links);
 }
 
 // `whole` is read; less or more of it is refused.
@@ -57,6 +59,8 @@ TEST(pmix_records, anything_else_is_refused) {
   expect_exact(pack(s), &unpack_seat);
   expect_exact(pack(secret{}), &unpack_secret);
   expect_exact(pack(entry{"ab", {"h", 1, ""}}), &unpack_entry);
+  expect_exact(pack(std::vector<measured_link>{{3, 1, 20, 60}}), &unpack_links);
+  EXPECT_THROW(unpack_links(pack(std::vector<measured_link>{{3, 1, 200, 60}})), strata::error);
 }
 
 TEST(pmix_cores, nodes_with_cpus_of_their_own_keep_them) {

@@ -103,6 +103,14 @@ class pmix_line final : public control_line {
     return directory;
   }
 
+  std::vector<std::vector<measured_link>> share_measurements(
+      const std::vector<measured_link>& mine) override {
+    us_->put(prefix_ + "links", pack(mine));
+    std::vector<std::vector<measured_link>> all;
+    for (const std::string& told : meet("links")) all.push_back(unpack_links(told));
+    return all;
+  }
+
   bool wait(const job_news& news) override;
   // Nobody is admitted to a job of the site's.
   void say(word_to_launcher, node_id) noexcept override {}

@@ -25,6 +25,16 @@ payload_reader opened(std::string_view bytes) {
   return in;
 }
 
+// The payload of a frame that our launcher's nodes send.
+std::string only_frame(std::string_view bytes, frame_kind kind) {
+  frame_reader reader;
+  reader.add(bytes);
+  std::optional<frame> only = reader.next();
+  if (!only || only->kind != kind || !reader.rest().empty())
+    refuse_frame("a message comes out of turn");
+  return std::move(only->payload);
+}
+
 }  // namespace
 
 std::string pack(const seat& s) {
@@ -72,17 +82,17 @@ secret unpack_secret(std::string_view bytes) {
   return s;
 }
 
-// The frame that our launcher's nodes send.
 std::string pack(const entry& e) { return pack_reachable({e.build_id, e.where}); }
 
 entry unpack_entry(std::string_view bytes) {
-  frame_reader reader;
-  reader.add(bytes);
-  const std::optional<frame> only = reader.next();
-  if (!only || only->kind != frame_kind::reachable || !reader.rest().empty())
-    refuse_frame("a message comes out of turn");
-  reachable_message message = unpack_reachable(only->payload);
+  reachable_message message = unpack_reachable(only_frame(bytes, frame_kind::reachable));
   return {std::move(message.build_id), std::move(message.where)};
+}
+
+std::string pack(const std::vector<measured_link>& mine) { return pack_measured(mine); }
+
+std::vector<measured_link> unpack_links(std::string_view bytes) {
+  return unpack_measured(only_frame(bytes, frame_kind::measured));
 }
 
 }  // namespace strata::launch::pmix

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What it costs to send over the memory or the network that two nodes share.
+#pragma once
+#include <cstdint>
+#include <limits>
+
+namespace strata::cluster {
+
+struct link {
+  static constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
+
+  // Of a message of typical_bytes, in ns; at least 1, so that costs fall at every hop.
+  std::int64_t cost_ns;
+  // As measured: one way, and what a stream gets. Nobody measures memory, which counts as (0,
+  // unlimited); of a network that was not measured bytes_per_s is 0.
+  std::int64_t latency_ns;
+  std::int64_t bytes_per_s;
+
+  // Not explicit: of most links no more than the cost is known.
+  link(std::int64_t cost, std::int64_t latency = 0, std::int64_t per_s = 0) noexcept
+      : cost_ns(cost), latency_ns(latency), bytes_per_s(per_s) {}
+};
+
+// Most of what nodes say is short (a signal, a steal: latency alone counts), most of what weighs
+// travels in messages of 64 KiB. In one of 4 KiB both have a say: on a usual network of 1 GB/s it
+// takes 4 us to be carried, and some tens to arrive.
+inline constexpr std::int64_t typical_bytes = 4096;
+
+}  // namespace strata::cluster
