@@ -96,8 +96,12 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   workers_look =
       reception_ == reception::adaptive ? &attention_.workers_look() : &workers_always_look_;
   progress_at_ = now_ns();
-  if (nodes_ > 1)
-    workers_.join(*this, protocols_->data, self_, static_cast<node_id>(members_.begun()));
+  {
+    const std::lock_guard handling(inbox_);
+    if (nodes_ > 1)
+      workers_.join(*this, protocols_->data, self_, static_cast<node_id>(members_.begun()));
+    hear(joined.early);
+  }
   for (const auto& t : transports_) {
     threads_.emplace_back([this, &t] {
       pthread_setname_np(pthread_self(), "strata-receive");
@@ -268,7 +272,7 @@ void engine::watch_line() {
     what();
   };
   launch::job_news news{
-      [&](node_id node, const std::string& why) { with_inbox([&] { on_lost(node, why); }); }};
+      [&](node_id node, const std::string& why) { with_inbox([&] { lose(node, why); }); }};
   if (members_.is_elastic()) {
     news.admit = [this](node_id node, std::uint16_t host, const launch::address& where) {
       admit(node, host, where);
@@ -364,7 +368,7 @@ void engine::feed(detail::worker& w) noexcept {
 
 void engine::lose_neighbour(node_id peer, const malformed& why) noexcept {
   const std::lock_guard handling(inbox_);
-  on_lost(peer, why.what());
+  lose(peer, why.what());
 }
 
 route engine::way_to(std::uint16_t node) const {
@@ -373,7 +377,12 @@ route engine::way_to(std::uint16_t node) const {
   const net::transport* const first = links_->way_to(w.next);
   if (first == nullptr)
     throw misuse_error("no way leads to node " + std::to_string(node) + ", which is not there");
-  return {.next = w.next, .hops = w.hops, .transport = first->about().name, .cost_ns = w.cost_ns};
+  route r{.next = w.next, .hops = w.hops, .transport = first->about().name, .cost_ns = w.cost_ns};
+  if (w.bytes_per_s != 0 && w.bytes_per_s != link::unlimited) {
+    r.latency_ns = w.latency_ns;
+    r.bytes_per_s = w.bytes_per_s;
+  }
+  return r;
 }
 
 void engine::node_is_idle() noexcept {

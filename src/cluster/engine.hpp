@@ -15,6 +15,7 @@
 #include "cluster/links.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/roster.hpp"
+#include "cluster/surveyor.hpp"
 #include "launch/job.hpp"
 #include "net/transport.hpp"
 #include "os/futex.hpp"
@@ -131,6 +132,7 @@ class engine final : public mailer,
   void put_aside(node_id node, links::kept_message m);
   void give_up_strays();
   void tell_who_waits_for(node_id node);
+  void lose(node_id peer, const std::string& why);
   // Of a loss that concerns the whole job.
   void break_job(node_id peer, const std::string& why);
   [[nodiscard]] std::vector<node_id> others() const;
@@ -141,6 +143,8 @@ class engine final : public mailer,
   void lose_neighbour(node_id peer, const malformed& why) noexcept;
   // Handles what has arrived; the caller holds inbox_.
   std::size_t poll_all();
+  // Before anybody has polled. With the inbox.
+  void hear(const std::vector<early_message>& early);
   void handle(node_id from, kind k, std::span<const std::byte> payload);
   void pass_on(std::span<const std::byte> payload);
   void wait_for_goodbyes();

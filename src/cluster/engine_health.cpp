@@ -12,7 +12,13 @@ namespace strata::cluster {
 
 // ---- lost nodes ----
 
+// A connection that was measured, and found so slow that what goes there goes by others, may end
+// before their last words come. When the node is lost who talks to it directly hears of it.
 void engine::on_lost(node_id peer, const std::string& why) {
+  if (ways_.to(peer).next == peer) lose(peer, why);
+}
+
+void engine::lose(node_id peer, const std::string& why) {
   if (!is_no_loss(peer) && !roster_->on_lost(peer)) break_job(peer, why);
 }
 

@@ -29,7 +29,7 @@ void engine::on_message(const net::header& h, std::span<const std::byte> payload
   try {
     handle(h.source, static_cast<kind>(h.kind), payload);
   } catch (const malformed& e) {
-    on_lost(h.source, std::string("it has sent nonsense: ") + e.what());
+    lose(h.source, std::string("it has sent nonsense: ") + e.what());
   } catch (...) {
     // The program's mistake, such as a signal too many.
     workers_.fail(std::current_exception());
@@ -66,6 +66,9 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
     }
     case kind::report:
       return print_report();
+    case kind::ping:
+    case kind::pong:
+      return;  // so late that nobody waits for it
     default:
       throw malformed("a message of no kind that there is");
   }
@@ -91,6 +94,12 @@ std::size_t engine::poll_all() {
     give_up_strays();
   is_handling = false;
   return n;
+}
+
+void engine::hear(const std::vector<early_message>& early) {
+  is_handling = true;
+  for (const early_message& m : early) on_message(m.head, m.payload);
+  is_handling = false;
 }
 
 bool engine::poll() noexcept {

@@ -99,6 +99,28 @@ own_doors open_doors(const launch::job_description& job, const std::vector<std::
   return e;
 }
 
+routes ways_of(const launch::job_description& job, const reach& who) {
+  return {job.node, job.capacity, job.founders,
+          [&](node_id a, node_id b) { return who.cost(a, b); }};
+}
+
+std::vector<launch::measured_link> measure(const reach& who, node_id self, surveyor& by) {
+  std::vector<launch::measured_link> all;
+  for (const survey::result& r : by.results()) all.push_back(r.over(*who.network(self, r.node)));
+  return all;
+}
+
+// What the nodes that begin the job measure together; one that comes later is told.
+link_costs learn_costs(launch::control_line& line, const reach& who, net::transport& over,
+                       std::vector<early_message>& early) {
+  const launch::job_description& job = line.job();
+  if (job.late) return {line.share_measurements({}), job.host_of};
+  surveyor by(over, job.node, job.capacity, who.measured_by(job.node), {});
+  link_costs learned(line.share_measurements(measure(who, job.node, by)), job.host_of);
+  early = by.end();
+  return learned;
+}
+
 }  // namespace
 
 connections open_transports(launch::control_line& line, const options& settings) {
@@ -127,7 +149,7 @@ connections open_transports(launch::control_line& line, const options& settings)
   if (by_udp && !networks.empty())
     throw user_error("networks: UDP uses one, which bind-address names");
 
-  connections opened{{}, routes(job.node, job.capacity), nullptr};
+  connections opened{{}, routes(job.node, job.capacity), nullptr, {}};
   net::shm::shm_transport* shm = nullptr;
   if (by_memory) {
     net::shm::settings s;
@@ -175,8 +197,7 @@ connections open_transports(launch::control_line& line, const options& settings)
   own_doors door = open_doors(job, networks, o.socket_buffer_bytes);
   learn(line.exchange(door.where, build));
   if (!networks.empty()) {
-    opened.ways = routes(job.node, job.capacity, job.founders,
-                         [&](node_id a, node_id b) { return who.cost(a, b); });
+    opened.ways = ways_of(job, who);
     if (const auto out = opened.ways.unreachable(job.nodes, job.left))
       throw user_error("networks: no way leads from node " + std::to_string(job.node) +
                        " to node " + std::to_string(*out) + " over " + settings.networks +
@@ -188,6 +209,10 @@ connections open_transports(launch::control_line& line, const options& settings)
   auto sockets = net::tcp::connect_mesh(net::tcp::identity_in(job, build), door.listeners,
                                         directory, deadline, mesh);
   auto tcp = std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
+  if (networks.size() > 1) {
+    who.set_costs(learn_costs(line, who, *tcp, opened.early));
+    opened.ways = ways_of(job, who);
+  }
   if (job.elastic)
     opened.door = std::make_unique<entrance>(job, build, std::move(who), std::move(door.listeners),
                                              shm, tcp.get(), mesh);

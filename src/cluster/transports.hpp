@@ -8,6 +8,7 @@
 
 #include "cluster/entrance.hpp"
 #include "cluster/routes.hpp"
+#include "cluster/surveyor.hpp"
 #include "launch/job.hpp"
 #include "net/transport.hpp"
 #include "strata/options.hpp"
@@ -18,9 +19,12 @@ struct connections {
   std::vector<std::unique_ptr<net::transport>> transports;  // the fastest first
   routes ways;
   std::unique_ptr<entrance> door;  // of an elastic job; else null
+  // What nodes that began before this one have said to it: comes before all else.
+  std::vector<early_message> early;
 };
 
-// Opens them and connects; blocks until every node of the job is there. Throws strata::error;
+// Opens them and connects; blocks until every node of the job is there. Where the user names
+// several networks, they are measured then, for at most about two seconds. Throws strata::error;
 // user_error when the networks leave a node out.
 connections open_transports(launch::control_line& line, const options& settings);
 

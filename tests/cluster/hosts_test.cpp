@@ -71,6 +71,31 @@ TEST_F(chain_of_hosts, shows_its_routes) {
   EXPECT_EQ(c.processes_left(), 0);
 }
 
+using launch_test::circle_of_hosts;
+
+TEST_F(circle_of_hosts, routes_are_direct_where_networks_are_equal) {
+  // Where all hosts are one machine that has other things to do, no network is like another.
+  std::string all;
+  for (int i = 0; i < 5 && all.find("\n   0     2     2     1  tcp ") == std::string::npos; ++i)
+    all += table();
+  EXPECT_NE(all.find("\n   0     2     2     1  tcp "), std::string::npos) << all;
+}
+
+TEST_F(circle_of_hosts, routes_go_around_a_slow_network) {
+  make_slow(1, 3, "cable4");
+  if (IsSkipped()) return;
+  const std::string all = table();
+  EXPECT_NE(all.find("\n   0     2     1     2  tcp "), std::string::npos) << all;
+  for (const char* const what : {"tokens", "blocks", "calls"}) expect_ok(what);
+}
+
+// Two nodes that have a connection to each other, and say goodbye by a third.
+TEST_F(circle_of_hosts, an_unused_connection_that_ends_is_no_loss) {
+  make_slow(2, 3, "cable2");
+  if (IsSkipped()) return;
+  for (int i = 0; i < 10; ++i) expect_ok("tokens");
+}
+
 TEST_F(chain_of_hosts, hears_of_a_lost_gateway) {
   command c(launch_test::run({"-n", "4", "--host", all_hosts()}, {all_networks, "kill"}),
             from_hub());

@@ -14,13 +14,13 @@ class chain_of_hosts : public four_hosts {
  protected:
   void SetUp() override {
     four_hosts::SetUp();
-    for (int h = 1; !IsSkipped() && h < 4; ++h) {
-      const std::string cable = "cable" + std::to_string(h);
-      if (!shell("ip -n " + address(h) + " link add " + cable + " type veth peer name " + cable +
-                 " netns " + address(h + 1)) ||
-          !put_on(h, cable) || !put_on(h + 1, cable))
-        GTEST_SKIP() << "this system does not let us lay cables between namespaces";
-    }
+    for (int h = 1; !IsSkipped() && h < 4; ++h) lay(h, h + 1, "cable" + std::to_string(h));
+  }
+  static void lay(int host, int other, const std::string& cable) {
+    if (!shell("ip -n " + address(host) + " link add " + cable + " type veth peer name " + cable +
+               " netns " + address(other)) ||
+        !put_on(host, cable) || !put_on(other, cable))
+      GTEST_SKIP() << "this system does not let us lay cables between namespaces";
   }
   static bool shell(const std::string& line) { return launch_test::shell(line); }
   static bool put_on(int host, const std::string& cable) {
@@ -34,6 +34,37 @@ class chain_of_hosts : public four_hosts {
   static void run(const std::string& nodes, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), all_networks);
     launch_test::expect_ok(launch_test::run({"-n", nodes, "--host", all_hosts()}, arguments),
+                           from_hub());
+  }
+};
+
+// Of the first three every two share a network.
+class circle_of_hosts : public chain_of_hosts {
+ protected:
+  void SetUp() override {
+    chain_of_hosts::SetUp();
+    if (!IsSkipped()) lay(1, 3, "cable4");
+  }
+  // To 2.5 MB/s.
+  static void make_slow(int host, int other, const std::string& cable) {
+    for (const int h : {host, other}) {
+      if (!shell("ip netns exec " + address(h) + " tc qdisc add dev " + cable +
+                 " root tbf rate 20mbit burst 16kb latency 200ms"))
+        GTEST_SKIP() << "this system does not let us slow a cable down (tc, tbf)";
+    }
+  }
+  static constexpr const char* circle = "192.168.1.0/24,192.168.2.0/24,192.168.4.0/24";
+  static std::string hosts() { return address(1) + "," + address(2) + "," + address(3); }
+  // The table of ways.
+  static std::string table() {
+    command c({"info", "--routes", "-n", "3", "--host", hosts(), "--networks", circle}, from_hub());
+    EXPECT_EQ(c.wait(), 0) << c.err();
+    EXPECT_EQ(c.processes_left(), 0);
+    return c.out();
+  }
+  static void expect_ok(const std::string& what) {
+    launch_test::expect_ok(launch_test::run({"-n", "3", "--host", hosts()},
+                                            {std::string("--strata-networks=") + circle, what}),
                            from_hub());
   }
 };

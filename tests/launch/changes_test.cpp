@@ -43,6 +43,29 @@ struct elastic_course : launch_test::course {
   }
 };
 
+TEST_F(elastic_course, a_node_comes_and_learns_what_was_measured) {
+  begin({.nodes = 2, .program = "prog", .capacity = 4});
+  for (node_id n = 0; n < 2; ++n) reach_by_networks(n);
+  ask_join();
+  EXPECT_EQ(answers.size(), 1U) << "the job has not begun";
+  answers.clear();
+  const std::vector<std::vector<measured_link>> all{{{1, 0, 30, 60}}, {}};
+  for (node_id n = 0; n < 2; ++n) measure(n, all[n]);
+  for (const node_id comer : {2, 3}) {
+    sent.clear();
+    ask_join();
+    reach_by_networks(comer);
+    for (const node_id member : job->members()) admit(member, comer);
+    EXPECT_EQ(got(comer), (kinds{frame_kind::directory, frame_kind::measurements}));
+    EXPECT_EQ(unpack_measurements(sent[comer][1].payload), all);
+    enter(comer);
+    EXPECT_TRUE(job->is_running());
+  }
+  // It measures nothing.
+  measure(3, {});
+  EXPECT_FALSE(job->is_running());
+}
+
 TEST_F(elastic_course, a_node_comes) {
   open(2);
   ask_join();

@@ -55,6 +55,14 @@ struct course : job_hands, testing::Test {
   void reach(node_id node, const std::string& id = "id") {
     job->on_frame(node, unpack(pack_reachable({id, {"h", node}})), now);
   }
+  // On two networks.
+  void reach_by_networks(node_id node) {
+    const address where{"", 0, "", {{"h", node, 0}, {}}};
+    job->on_frame(node, unpack(pack_reachable({"id", where})), now);
+  }
+  void measure(node_id node, const std::vector<measured_link>& mine) {
+    job->on_frame(node, unpack(pack_measured(mine)), now);
+  }
   void all_reach(node_id nodes) {
     for (node_id n = 0; n < nodes; ++n) reach(n);
   }

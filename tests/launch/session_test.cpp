@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <functional>
 
 #include "course.hpp"
 
@@ -31,6 +32,67 @@ TEST_F(course, everybody_learns_where_all_are_and_leaves) {
   EXPECT_TRUE(job->over());
   EXPECT_EQ(job->status(), 0);
   EXPECT_TRUE(said.empty());
+}
+
+TEST_F(course, on_several_networks_all_learn_what_all_have_measured) {
+  begin(3);
+  for (node_id n = 0; n < 3; ++n) reach_by_networks(n);
+  for (node_id n = 0; n < 3; ++n) EXPECT_EQ(sent[n].size(), 1U) << "where all listen";
+  EXPECT_FALSE(job->is_running());
+  const std::vector<std::vector<measured_link>> all{{{1, 0, 30, 60}}, {}, {{0, 1, 20, 50}}};
+  measure(2, all[2]);
+  measure(0, all[0]);
+  for (node_id n = 0; n < 3; ++n) EXPECT_EQ(sent[n].size(), 1U);
+  measure(1, all[1]);
+  EXPECT_TRUE(job->is_running());
+  for (node_id n = 0; n < 3; ++n) {
+    ASSERT_EQ(sent[n].size(), 2U);
+    EXPECT_EQ(sent[n][1].kind, frame_kind::measurements);
+    EXPECT_EQ(unpack_measurements(sent[n][1].payload), all);
+    leave(n);
+  }
+  EXPECT_EQ(job->status(), 0);
+  EXPECT_TRUE(said.empty());
+}
+
+TEST_F(course, on_several_networks_who_tells_nothing_is_named) {
+  begin(2);
+  for (node_id n = 0; n < 2; ++n) reach_by_networks(n);
+  measure(0, {});
+  pass(30 * second);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0].rfind("node 1 did not join within 30 s", 0), 0U) << said[0];
+}
+
+TEST_F(course, measurements_that_nobody_asked_for_end_the_job) {
+  const auto refused = [&](const std::function<void()>& what) {
+    said.clear();
+    begin(2);
+    what();
+    EXPECT_EQ(said.size(), 1U);
+    EXPECT_FALSE(job->is_running());
+  };
+  const auto by_networks = [&] {
+    for (node_id n = 0; n < 2; ++n) reach_by_networks(n);
+  };
+  refused([&] { measure(0, {}); });
+  refused([&] {
+    reach_by_networks(0);
+    measure(0, {});
+  });
+  refused([&] {
+    all_reach(2);  // on one network
+    measure(0, {});
+  });
+  refused([&] {
+    by_networks();
+    measure(0, {});
+    measure(0, {});
+  });
+  refused([&] {
+    by_networks();
+    measure(0, {{2, 0, 1, 1}});
+  });
 }
 
 TEST_F(course, the_status_is_node_0s) {

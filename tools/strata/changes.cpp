@@ -144,6 +144,8 @@ void changes::on_admitted(node_id node, node_id about) {
   everybody[about] = nodes_.at(about).where;
   coming_->at = newcomer::stage::entering;
   hands_.send(about, pack_directory(everybody));
+  const std::string measurements = nodes_.measurements();
+  if (!measurements.empty()) hands_.send(about, measurements);
 }
 
 void changes::on_entered(node_id node, std::int64_t now_ns) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "launch/messages.hpp"
 #include "os/topology.hpp"
 #include "tools/strata/event_loop.hpp"
 
@@ -22,6 +23,14 @@ std::vector<node_id> roster::gone() const {
     if (all_[node].is == part::left || all_[node].is == part::refused) result.push_back(node);
   }
   return result;
+}
+
+std::string roster::measurements() const {
+  std::vector<std::vector<measured_link>> all;
+  for (const node_state& n : all_) {
+    if (n.measured) all.push_back(*n.measured);
+  }
+  return all.empty() ? std::string() : pack_measurements(all);
 }
 
 std::string roster::name(node_id node) const {

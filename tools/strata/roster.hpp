@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct node_state {
   std::string on_host{};       // " on NAME", or nothing
   address where{};
   std::string build_id{};
+  // Its networks, in a job of several; none: it has not said, or never will.
+  std::optional<std::vector<measured_link>> measured{};
 };
 
 class roster {
@@ -62,6 +65,9 @@ class roster {
   }
   // Numbers that are no members' any more, or never were one's.
   [[nodiscard]] std::vector<node_id> gone() const;
+
+  // The frame with what those who began the job have measured; empty: there was nothing.
+  [[nodiscard]] std::string measurements() const;
 
   // "node 3 on b", "nodes 1,3-4"
   [[nodiscard]] std::string name(node_id node) const;

@@ -31,10 +31,22 @@ struct measured {
   std::array<char, 16> transport;
   double half_round_trip_us;
   double megabytes_per_s;
+  // When the job began.
+  double latency_us;
+  double link_megabytes_per_s;
+  double cost_us;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// 0: nobody knows.
+std::string known(double value, int digits) {
+  if (value == 0) return "-";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  return text.data();
 }
 
 void nothing() {}
@@ -50,7 +62,12 @@ void receive_blocks(endpoint_id home) {
 // On the node that the way begins at.
 measured measure(node_id_t to) {
   const route way = route_to(to);
-  measured m{way.next, way.hops, {}, 0, 0};
+  measured m{};
+  m.next = way.next;
+  m.hops = way.hops;
+  m.latency_us = static_cast<double>(way.latency_ns) / 1e3;
+  m.link_megabytes_per_s = static_cast<double>(way.bytes_per_s) / 1e6;
+  m.cost_us = static_cast<double>(way.cost_ns) / 1e3;
   std::copy_n(way.transport.begin(), std::min(way.transport.size(), m.transport.size() - 1),
               m.transport.begin());
   std::array<double, calls> times{};
@@ -105,14 +122,19 @@ int report_routes(int argc, char** argv) {
   runtime rt(options::parse(argc, argv));
   rt.run([] {
     if (num_nodes() < 2) throw user_error("a job of one node has no routes; say -n N");
-    std::printf("from    to  next  hops  by    half a round trip, us   MB/s\n");
+    std::printf(
+        "                               now                            at the start\n"
+        "from    to  next  hops  by    half a round trip, us   MB/s  latency, us   MB/s  cost, "
+        "us\n");
     for (unsigned a = 0; a < num_nodes(); ++a) {
       for (unsigned b = 0; b < num_nodes(); ++b) {
         if (a == b) continue;
         const measured m =
             call<measure>(on_node{static_cast<node_id_t>(a)}, static_cast<node_id_t>(b));
-        std::printf("%4u  %4u  %4u  %4u  %-4s  %21.1f  %5.0f\n", a, b, unsigned{m.next}, m.hops,
-                    m.transport.data(), m.half_round_trip_us, m.megabytes_per_s);
+        std::printf("%4u  %4u  %4u  %4u  %-4s  %21.1f  %5.0f  %11s  %5s  %8s\n", a, b,
+                    unsigned{m.next}, m.hops, m.transport.data(), m.half_round_trip_us,
+                    m.megabytes_per_s, known(m.latency_us, 1).c_str(),
+                    known(m.link_megabytes_per_s, 0).c_str(), known(m.cost_us, 1).c_str());
       }
     }
   });

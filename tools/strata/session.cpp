@@ -81,6 +81,8 @@ void session::on_frame(node_id node, const frame& f, std::int64_t now_ns) {
         return n.is == part::coming
                    ? changes_.on_reachable(node, unpack_reachable(f.payload), now_ns)
                    : on_reachable(node, f, now_ns);
+      case frame_kind::measured:
+        return on_measured(node, f);
       case frame_kind::finished:
         return on_finished(node, now_ns);
       case frame_kind::admitted:
@@ -115,9 +117,33 @@ void session::on_reachable(node_id node, const frame& f, std::int64_t now_ns) {
   if (joined_ < what_.nodes) return;
   std::vector<address> everybody;
   for (node_id one = 0; one < what_.nodes; ++one) everybody.push_back(nodes_.at(one).where);
-  const std::string directory = pack_directory(everybody);
-  enter(phase::running, no_deadline);
-  for (node_id one = 0; one < what_.nodes; ++one) hands_.send(one, directory);
+  measuring_ = std::any_of(everybody.begin(), everybody.end(),
+                           [](const address& where) { return where.doors.size() > 1; });
+  tell_all(pack_directory(everybody), !measuring_);
+}
+
+void session::on_measured(node_id node, const frame& f) {
+  node_state& n = nodes_.at(node);
+  if (!measuring_ || n.measured || node >= what_.nodes) refuse_frame("a message comes out of turn");
+  auto mine = unpack_measured(f.payload);
+  for (const measured_link& m : mine) {
+    if (m.other >= what_.nodes) refuse_frame("a message numbers a node wrongly");
+  }
+  n.measured = std::move(mine);
+  if (phase_ != phase::starting || !awaited().empty()) return;
+  tell_all(nodes_.measurements(), true);
+}
+
+// Before the first of them can answer, the job is what they take it for.
+void session::tell_all(const std::string& frame_bytes, bool job_begins) {
+  if (job_begins) enter(phase::running, no_deadline);
+  for (node_id one = 0; one < what_.nodes; ++one) hands_.send(one, frame_bytes);
+}
+
+// By those who want to begin.
+std::vector<node_id> session::awaited() const {
+  return nodes_.members_where(
+      [this](const node_state& n) { return !n.joined || (measuring_ && !n.measured); });
 }
 
 void session::on_finished(node_id node, std::int64_t now_ns) {
@@ -354,8 +380,7 @@ void session::on_time(std::int64_t now_ns) {
   if (now_ns < deadline_ns_) return;
   switch (phase_) {
     case phase::starting:
-      stop(nodes_.names(nodes_.members_where([](const node_state& n) { return !n.joined; })) +
-               " did not join within " + to_seconds(what_.start_limit_ns) +
+      stop(nodes_.names(awaited()) + " did not join within " + to_seconds(what_.start_limit_ns) +
                " (--start-limit sets the limit)" + job_is_stopped,
            1, now_ns);
       break;

@@ -70,6 +70,9 @@ class session {
   [[nodiscard]] bool elastic() const noexcept { return what_.capacity != 0; }
 
   void on_reachable(node_id node, const frame& f, std::int64_t now_ns);
+  void on_measured(node_id node, const frame& f);
+  void tell_all(const std::string& frame_bytes, bool job_begins);
+  [[nodiscard]] std::vector<node_id> awaited() const;
   void on_finished(node_id node, std::int64_t now_ns);
   void on_comer_frame(node_id node, const frame& f, std::int64_t now_ns);
   void on_word(node_id node, const frame& f, std::int64_t now_ns);
@@ -94,6 +97,7 @@ class session {
   roster nodes_;
   changes changes_;
   unsigned joined_ = 0;
+  bool measuring_ = false;  // all know where all listen, and measure the networks between them
   phase phase_ = phase::starting;
   std::int64_t deadline_ns_;
   std::int64_t straggler_ns_;  // node 0 has ended: until when the others should
