@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "cluster/forwarding.hpp"
@@ -46,6 +47,12 @@ job::job(world& w, const job_model& m)
     : in(w), model(m), frames_(std::make_unique<detail::scheduler>(one_quiet_worker())) {
   for (unsigned n = 0; n < (m.founders != 0 ? m.founders : m.nodes); ++n)
     nodes_.push_back(std::make_unique<simulated_node>(*this, static_cast<node_id>(n)));
+  if (m.measures) {
+    measuring_ = beginnings_ = nodes_.size();
+    measured_.resize(nodes_.size());
+    for (auto& n : nodes_) n->measure();
+    return;
+  }
   // Everybody begins with nothing to do.
   for (auto& n : nodes_) n->protocols.balance.want_work();
 }
@@ -225,6 +232,12 @@ void simulated_node::watch(node_id other) {
 void simulated_node::deliver(node_id from, std::span<const std::byte> message) {
   cluster::kind k{};
   std::memcpy(&k, message.data(), sizeof(k));
+  if (survey_ != nullptr) {
+    if (survey_->on_message(from, k, cluster::reader(message.subspan(sizeof(k))), job_.in.now_ns()))
+      return go_on_measuring();
+    early_.emplace_back(from, std::vector(message.begin(), message.end()));
+    return;
+  }
   protocols.life.heard_of(from);
   try {
     handle(from, k, message.subspan(sizeof(k)));
@@ -247,6 +260,61 @@ void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::
   }
   ++forwarded_;
   send(ways_.to(f.what.destination).next, k, std::as_bytes(std::span(&f.what, 1)), f.payload);
+}
+
+// ---- before the job begins ----
+
+void simulated_node::measure() {
+  std::vector<node_id> others;
+  for (unsigned n = 0; n < job_.model.nodes; ++n) {
+    const auto other = static_cast<node_id>(n);
+    if (cluster::measures(self_, other) && job_.model.links(self_, other)) others.push_back(other);
+  }
+  survey_ =
+      std::make_unique<cluster::survey>(*this, others, job_.in.now_ns(), cluster::survey::limits{});
+  job_.in.at(job_.in.now_ns(), [this] { go_on_measuring(); });
+}
+
+void simulated_node::go_on_measuring() {
+  if (survey_ == nullptr || has_measured_ || crashed_) return;
+  const std::int64_t next_ns = survey_->go_on(job_.in.now_ns());
+  if (!survey_->is_done()) return job_.in.at(next_ns, [this] { go_on_measuring(); });
+  has_measured_ = true;
+  std::vector<launch::measured_link> all;
+  for (const cluster::survey::result& r : survey_->results()) all.push_back(r.over(0));
+  job_.measured(self_, std::move(all));
+}
+
+bool simulated_node::try_post(node_id to, cluster::kind k, std::span<const std::byte> head,
+                              std::span<const std::byte> body) {
+  send(to, k, head, body);
+  return true;
+}
+
+// The launcher tells all, who hear it one after the other.
+void job::measured(node_id n, std::vector<launch::measured_link> what) {
+  measured_[n] = std::move(what);
+  if (--measuring_ != 0) return;
+  std::vector<std::uint16_t> host_of(nodes_.size());
+  std::iota(host_of.begin(), host_of.end(), std::uint16_t{0});
+  const auto costs = std::make_shared<cluster::link_costs>(measured_, host_of);
+  for (const auto& node : nodes_) {
+    const auto takes_ns = static_cast<std::int64_t>(in.random.below(200'000));
+    in.at(in.now_ns() + takes_ns, [node = node.get(), costs] { node->begin(*costs); });
+  }
+}
+
+void simulated_node::begin(const cluster::link_costs& costs) {
+  ways_ = cluster::routes(self_, job_.model.nodes,
+                          [&](node_id a, node_id b) -> std::optional<cluster::link> {
+                            const auto nominal = job_.model.links(a, b);
+                            const auto measured = costs.between(a, b, 0);
+                            return nominal && measured ? measured : nominal;
+                          });
+  survey_.reset();
+  --job_.beginnings_;
+  for (const auto& [from, message] : std::exchange(early_, {})) deliver(from, message);
+  protocols.balance.want_work();
 }
 
 void simulated_node::crash() { crashed_ = true; }

@@ -10,9 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cluster/link_costs.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/roster.hpp"
 #include "cluster/routes.hpp"
+#include "cluster/survey.hpp"
 #include "messages/messenger.hpp"
 #include "net/reliable.hpp"
 #include "sched/place.hpp"
@@ -35,6 +37,8 @@ struct job_model {
   // Which nodes share a network, and what that costs; not set: all do. No packet goes between
   // others.
   cluster::routes::link_cost links;
+  // With `links`: what they cost is measured first, and the job begins then: job::has_begun().
+  bool measures = false;
   std::int64_t lost_after_ns = 0;  // 0: nobody watches anybody
 };
 
@@ -42,10 +46,11 @@ class job;
 
 class simulated_node final : public cluster::mailer,
                              public cluster::local_node,
-                             public cluster::roster::hands {
+                             public cluster::roster::hands,
+                             public cluster::survey::line {
   job& job_;
   const node_id self_;
-  const cluster::routes ways_;
+  cluster::routes ways_;
   cluster::membership members_;
 
  public:
@@ -95,6 +100,7 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] std::int64_t busy_ns() const noexcept { return busy_ns_; }
   [[nodiscard]] std::uint64_t tasks() const noexcept { return tasks_; }
   [[nodiscard]] bool all_is_sent() const;
+  [[nodiscard]] cluster::routes::way way_to(node_id n) const noexcept { return ways_.to(n); }
   [[nodiscard]] std::uint64_t forwarded() const noexcept { return forwarded_; }
 
   [[nodiscard]] bool has_left() const noexcept { return parted_; }
@@ -105,6 +111,13 @@ class simulated_node final : public cluster::mailer,
 
  private:
   friend class job;
+  // Before the job begins.
+  void measure();
+  void go_on_measuring();
+  bool try_post(node_id to, cluster::kind k, std::span<const std::byte> head,
+                std::span<const std::byte> body) override;
+  void begin(const cluster::link_costs& costs);
+
   void begin_to_leave();
   void try_to_leave();
   void wake();
@@ -129,6 +142,9 @@ class simulated_node final : public cluster::mailer,
   std::deque<detail::task*> tokens_;         // newest at the back; thieves take from the front
   std::unordered_map<node_id, line> lines_;  // made when first used
   std::map<node_id, std::string> losses_;
+  std::unique_ptr<cluster::survey> survey_;  // until the job begins, if it measures at all
+  bool has_measured_ = false;
+  std::vector<std::pair<node_id, std::vector<std::byte>>> early_;
   struct kept_message {
     cluster::kind k;
     std::vector<std::byte> payload;
@@ -158,6 +174,8 @@ class job {
   void leave(node_id n, std::function<void()> done);
   // What a fiber of any node threw, first.
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
+  // All nodes have; until then their workers have to be left alone.
+  [[nodiscard]] bool has_begun() const noexcept { return beginnings_ == 0; }
   // Called when a failed computation is over and node 0 may begin the next one.
   std::function<void()> when_settled;
 
@@ -169,6 +187,11 @@ class job {
   // The launcher: a change that waits for its turn, and the end of one.
   void change(std::function<void()> begin);
   void changed();
+  // Of a node that has measured its networks.
+  void measured(node_id n, std::vector<launch::measured_link> what);
+  std::vector<std::vector<launch::measured_link>> measured_;
+  std::size_t measuring_ = 0, beginnings_ = 0;  // nodes that have not yet
+
   std::deque<std::function<void()>> changes_;
   std::map<node_id, std::function<void()>> when_done_;
   std::vector<node_id> left_;

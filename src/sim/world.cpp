@@ -13,17 +13,21 @@ void world::carry(node_id from, node_id to, std::size_t bytes, std::int64_t depa
                   std::function<void()> arrive) {
   ++packets_;
   if (cuts_.contains(std::minmax(from, to))) return;
+  const auto own = own_.find(std::minmax(from, to));
+  const bool is_own = own != own_.end();
   if (link_free_at_.size() <= from) link_free_at_.resize(from + std::size_t{1});
+  const std::int64_t latency_ns = is_own ? own->second.latency_ns : network_.latency_ns;
+  const double bytes_per_ns = is_own ? own->second.bytes_per_ns : network_.bytes_per_ns;
   // The sender's link carries one packet after the other.
-  const std::int64_t begins = std::max(departs_ns, link_free_at_[from]);
-  link_free_at_[from] =
-      begins + static_cast<std::int64_t>(static_cast<double>(bytes) / network_.bytes_per_ns);
+  std::int64_t& free_at = is_own ? own_free_at_[{from, to}] : link_free_at_[from];
+  free_at = std::max(departs_ns, free_at) +
+            static_cast<std::int64_t>(static_cast<double>(bytes) / bytes_per_ns);
   const int copies =
       (random.unit() < network_.loss ? 0 : 1) + (random.unit() < network_.duplication ? 1 : 0);
   for (int i = 0; i < copies; ++i) {
     const auto jitter =
         static_cast<std::int64_t>(random.unit() * static_cast<double>(network_.jitter_ns));
-    at(link_free_at_[from] + network_.latency_ns + jitter, arrive);
+    at(free_at + latency_ns + jitter, arrive);
   }
 }
 

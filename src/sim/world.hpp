@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <queue>
 #include <set>
 #include <span>
@@ -25,6 +26,12 @@ struct network_model {
   double duplication = 0;      // of a packet
 };
 
+// A network that only two nodes share.
+struct own_network {
+  std::int64_t latency_ns = 5'000;
+  double bytes_per_ns = 1.25;
+};
+
 class world final : public cluster::clock {
  public:
   world(const network_model& network, std::uint64_t seed) : random(seed), network_(network) {}
@@ -42,6 +49,9 @@ class world final : public cluster::clock {
   // Nothing passes between the two until join().
   void cut(node_id a, node_id b) { cuts_.insert(std::minmax(a, b)); }
   void join(node_id a, node_id b) { cuts_.erase(std::minmax(a, b)); }
+
+  // Between these two, both ways; loss and the rest are those of all.
+  void lay(node_id a, node_id b, own_network what) { own_[std::minmax(a, b)] = what; }
 
   // Lets things happen until `until` says so, nothing is left, or the time is over. True: `until`.
   bool run(const std::function<bool()>& until, std::int64_t limit_ns = INT64_MAX);
@@ -68,6 +78,8 @@ class world final : public cluster::clock {
   std::uint64_t happenings_ = 0;
   std::priority_queue<planned, std::vector<planned>, std::greater<>> plan_;
   std::vector<std::int64_t> link_free_at_;  // of each node
+  std::map<std::pair<node_id, node_id>, own_network> own_;
+  std::map<std::pair<node_id, node_id>, std::int64_t> own_free_at_;  // one way
   std::set<std::pair<node_id, node_id>> cuts_;
 };
 
