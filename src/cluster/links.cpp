@@ -218,13 +218,14 @@ bool links::send_queued(node_id to, peer& p) {
 
 void links::run_sender(net::transport& t) {
   for (;;) {
+    // First: what was posted before stop() is seen below. Partner: stop().
+    const bool leaving = stopping_.load(std::memory_order_acquire);
     bool done = true;
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       peer& p = *peers_[i];
       if (way_to(static_cast<node_id>(i)) == &t && i != self_)
         done &= send_queued(static_cast<node_id>(i), p);
     }
-    const bool leaving = stopping_.load(std::memory_order_acquire);
     if (leaving && done) return;
     t.wait_for_room(leaving ? leave_every_ns : net::wait_forever_ns);
   }
