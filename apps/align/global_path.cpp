@@ -53,7 +53,9 @@ path solve(letters_view query, letters_view ref, std::int64_t least, const scori
     return out;
   }
   const band within = band_of_paths(m, n, least, s);
-  if (m <= few_rows || m * (within.highest - within.lowest + 1) <= small_cells)
+  // Also where the band is wider than the matrix.
+  if (m <= few_rows || m * (within.highest - within.lowest + 1) <= small_cells ||
+      (m + 1) * (n + 1) <= small_cells)
     return small_path(query, ref, within, s, top, bottom);
 
   // Turned around, the last diagonal becomes the first: the band is its own mirror image.

@@ -56,8 +56,7 @@ struct tile {
   V best;
   V match, mismatch, table, open, extend, zero;
 
-  /// One step. `Starting`: some lanes have not reached column 0 and must keep the left boundary
-  /// (global alignment only).
+  /// One step. `Starting`: some lanes have not reached column 0 and must keep the left border.
   template <bool Starting>
   STRATA_ALIGN_INLINE void step(tile_args& a, int t, const T* in_h, const T* in_f, T* out_h,
                                 T* out_f) {
@@ -193,10 +192,8 @@ struct tile {
     auto* out_h = static_cast<T*>(a.out_h);
     auto* out_f = static_cast<T*>(a.out_f);
     int t = 0;
-    if constexpr (!Local) {
-      for (; t < a.steps && a.first_column + t < lane_lag * lanes; ++t)
-        step<true>(a, t, in_h, in_f, out_h, out_f);
-    }
+    for (; t < a.steps && a.first_column + t < lane_lag * lanes; ++t)
+      step<true>(a, t, in_h, in_f, out_h, out_f);
     for (; t + 1 < a.steps; t += 2) {
       step<false>(a, t, in_h, in_f, out_h, out_f);
       step<false>(a, t + 1, in_h, in_f, out_h, out_f);

@@ -64,7 +64,8 @@ sweep::sweep(letters_view query, letters_view ref, const sweep_options& options)
   for (int b = 0; b < 2 * blocks_; ++b)
     borders_[static_cast<std::size_t>(b)].data = border_bytes_.get() + border_stride_ * b;
   states_ = std::make_unique<state[]>(static_cast<std::size_t>(strips()));
-  maxima_.assign(static_cast<std::size_t>(strips()) * static_cast<std::size_t>(blocks_), 0);
+  if (options_.local)
+    maxima_.assign(static_cast<std::size_t>(strips()) * static_cast<std::size_t>(blocks_), 0);
   if (options_.keep_last_row) {
     last_h_.assign(static_cast<std::size_t>(columns_), out_of_band);
     last_f_.assign(static_cast<std::size_t>(columns_), out_of_band);

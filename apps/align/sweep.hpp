@@ -107,7 +107,7 @@ class sweep {
 
   // Results, once all tiles have run.
   [[nodiscard]] const best_cell& best() const { return best_; }
-  /// Upper bound (normally: the maximum) of the scores in a tile.
+  /// Local only: upper bound (normally: the maximum) of the scores in a tile.
   [[nodiscard]] std::int32_t tile_maximum(int r, int c) const {
     return maxima_[static_cast<std::size_t>(r) * static_cast<std::size_t>(blocks_) +
                    static_cast<std::size_t>(c)];
@@ -169,7 +169,12 @@ class sweep {
   void start_state_in_band(int r, std::int32_t above, std::int32_t* values) const;
   bool run_bytes(int r, int c, tile_args& a);
   void run_wide(int r, int c, tile_args& a);
-  void locate(int r, tile_function f, tile_args a, std::int32_t score);
+  void note_maximum(int r, int c, std::int32_t score) {
+    if (options_.local)
+      maxima_[static_cast<std::size_t>(r) * static_cast<std::size_t>(blocks_) +
+              static_cast<std::size_t>(c)] = score;
+  }
+  void locate(int r, int c, tile_function f, tile_args a, std::int32_t score);
 
   sweep_options options_;
   int lanes_;
@@ -183,7 +188,7 @@ class sweep {
   std::unique_ptr<std::byte[]> border_bytes_;
   std::unique_ptr<border[]> borders_;
   std::unique_ptr<state[]> states_;
-  std::vector<std::int32_t> maxima_;
+  std::vector<std::int32_t> maxima_;  // of local sweeps
   std::vector<std::int32_t> last_h_, last_f_;
   best_cell best_;
   effort effort_;

@@ -16,14 +16,20 @@ constexpr std::int32_t byte_border_max = 200;
 constexpr std::size_t state_max = (2 * heights_max + state_extra) * lanes_max;
 }  // namespace
 
-// Runs the kernel that counts and finds the cells of this score, from the tile's unchanged input.
-void sweep::locate(int r, tile_function f, tile_args a, std::int32_t score) {
+// Runs the kernel that counts and finds the cells of a score, from the tile's unchanged input. The
+// maximum may be a padding cell's, into which an alignment of another tile fades: then the next
+// lower score is looked for. Only who looks at a single tile gets there; who looks at all has seen
+// where that alignment ends.
+void sweep::locate(int r, int c, tile_function f, tile_args a, std::int32_t score) {
   alignas(64) std::int32_t unused_state[state_max];
   a.state_out = unused_state;
-  a.target = score - a.base;
-  f(a);
-  const std::ptrdiff_t row0 = strip_at(r).first_row;
-  best_.add(score, {row0 + a.found_row, a.found_column}, a.count);
+  for (; counts_for_best(r, c, score); --score) {
+    a.target = score - a.base;
+    f(a);
+    if (a.count == 0) continue;
+    const std::ptrdiff_t row0 = strip_at(r).first_row;
+    return best_.add(score, {row0 + a.found_row, a.found_column}, a.count);
+  }
 }
 
 bool sweep::run_bytes(int r, int c, tile_args& a) {
@@ -76,9 +82,8 @@ bool sweep::run_bytes(int r, int c, tile_args& a) {
     return false;
   }
   const std::int32_t score = a.best + byte_base;
-  maxima_[static_cast<std::size_t>(r) * static_cast<std::size_t>(blocks_) +
-          static_cast<std::size_t>(c)] = score;
-  if (counts_for_best(r, c, score)) locate(r, functions[width][1][strip.height_index], a, score);
+  note_maximum(r, c, score);
+  locate(r, c, functions[width][1][strip.height_index], a, score);
   std::memcpy(lanes.values.get(), next, count);
   out.bytes = true;
   return true;
@@ -194,11 +199,9 @@ void sweep::run_wide(int r, int c, tile_args& a) {
   function(last ? kernel_mode::tap : kernel_mode::plain)(a);
   effort_.by_width[width].fetch_add(1, std::memory_order_relaxed);
   const std::int32_t score = a.best + a.base;
-  maxima_[static_cast<std::size_t>(r) * static_cast<std::size_t>(blocks_) +
-          static_cast<std::size_t>(c)] = score;
-  if (counts_for_best(r, c, score))
-    locate(r, function(kernel_mode::locate), a,
-           options_.local ? score : std::min(score, options_.target));
+  note_maximum(r, c, score);
+  locate(r, c, function(kernel_mode::locate), a,
+         options_.local ? score : std::min(score, options_.target));
 
   // 4. Pass on, as bytes again if all of it is small.
   if (narrow) {

@@ -2,6 +2,9 @@
 // Every kernel that this processor runs, in every width, against plain dynamic programming.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <utility>
+
 #include "apps/align/driver.hpp"
 #include "tests/align/reference.hpp"
 
@@ -179,6 +182,81 @@ TEST_P(kernels, a_narrow_band_leaves_most_tiles_out) {
   run_serial(s, nullptr);
   EXPECT_EQ(s.last_row().back(), 6000);
   EXPECT_LE(s.tiles(), 6 * s.strips());
+}
+
+// What comes in from the left is never made less of, whichever lane it comes to: one alignment that
+// continues what enters at a row.
+TEST_P(kernels, left_borders_are_upper_bounds) {
+  std::mt19937 random(5);
+  const sequence a = make_sequence(seeded_letters(12, 512));
+  constexpr std::ptrdiff_t length = 180;
+  for (const scoring s : {scoring{1, -1, 2, 2}, scoring{2, -3, 5, 2}}) {
+    for (const std::int32_t border : {100, 300}) {
+      for (std::ptrdiff_t row = 0; row + length + 1 < 512; row += 7) {
+        const auto from = static_cast<std::size_t>(row + 1);
+        const sequence b =
+            make_sequence(a.letters.substr(from, length) + seeded_letters(random(), 220));
+        sweep_options o;
+        o.score = s;
+        o.kernels = set_;
+        o.height_index = 1;
+        o.block_steps = 4096;
+        o.left_borders.assign(512, border);
+        sweep w({a.codes}, {b.codes}, o);
+        run_serial(w, nullptr);
+        const sweep::tile_number end = w.tile_of({row + length, length - 1});
+        ASSERT_GE(w.tile_maximum(end.strip, end.block), border + length * s.match)
+            << "row " << row << " border " << border;
+      }
+    }
+  }
+}
+
+// The best cell of one tile, also where alignments of other tiles fade into its padding.
+TEST_P(kernels, best_cell_of_each_tile) {
+  std::mt19937 random(2261);
+  for (int round = 0; round < 6; ++round) {
+    const sequence a = make_sequence(seeded_letters(random(), 40 + random() % 400));
+    const sequence b = make_sequence(mutated(a.letters, random, 10).substr(0, 30 + random() % 300));
+    sweep_options o;
+    o.score = round % 2 ? scoring{5, -4, 10, 4} : scoring{1, -1, 2, 2};
+    o.kernels = set_;
+    o.height_index = static_cast<int>(random() % 3);
+    o.block_steps = 64;
+    sweep whole({a.codes}, {b.codes}, o);
+    run_serial(whole, nullptr);
+    std::map<std::pair<int, int>, std::pair<std::int32_t, cell>> best;
+    std::vector<std::int32_t> h(b.size() + 1), f(b.size() + 1, -1000);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      std::int32_t diagonal = 0, e = -1000;
+      for (std::size_t j = 0; j < b.size(); ++j) {
+        e = std::max(e - o.score.extend, h[j] - o.score.open);
+        f[j + 1] = std::max(f[j + 1] - o.score.extend, h[j + 1] - o.score.open);
+        const bool same =
+            same_letter(a, b, static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
+        const std::int32_t score = std::max(
+            {diagonal + (same ? o.score.match : o.score.mismatch), e, f[j + 1], std::int32_t{0}});
+        diagonal = h[j + 1];
+        h[j + 1] = score;
+        const cell here{static_cast<std::ptrdiff_t>(i), static_cast<std::ptrdiff_t>(j)};
+        const sweep::tile_number t = whole.tile_of(here);
+        auto& known = best[{t.strip, t.block}];
+        if (score > known.first) known = {score, here};
+      }
+    }
+    for (const auto& [tile, wanted] : best) {
+      o.only_strip = tile.first;
+      o.only_block = tile.second;
+      sweep one({a.codes}, {b.codes}, o);
+      run_serial(one, nullptr);
+      SCOPED_TRACE(testing::Message()
+                   << "round " << round << " tile " << tile.first << ", " << tile.second);
+      ASSERT_EQ(one.best().count() > 0 ? one.best().score() : 0, wanted.first);
+      if (wanted.first > 0) {
+        ASSERT_EQ(one.best().first(), wanted.second);
+      }
+    }
+  }
 }
 
 // Unknown bases match nothing, each other neither.
