@@ -149,6 +149,12 @@ port::account& messenger::account_of(port& p, net::node_id node) {
   return a;
 }
 
+void messenger::keeps(port& p, port::account& a, std::uint32_t kept) noexcept {
+  p.full_accounts += kept >= stuck_bytes ? 1U : 0U;
+  p.full_accounts -= a.kept >= stuck_bytes ? 1U : 0U;
+  a.kept = kept;
+}
+
 // After every change of the account, and when somebody begins to wait.
 messenger::room_notice messenger::notice_for(port& p, net::node_id node,
                                              bool somebody_waits) noexcept {
@@ -164,7 +170,8 @@ messenger::room_notice messenger::notice_for(port& p, net::node_id node,
 
 std::vector<messenger::room_notice> messenger::notices_of_wait(port& p) {
   std::vector<room_notice> all;
-  if (p.messages.empty()) return all;
+  if (p.full_accounts == 0) return all;
+  all.reserve(p.accounts.size());  // may throw, before anything has changed
   for (std::size_t node = 0; node < p.accounts.size(); ++node) {
     const room_notice n = notice_for(p, static_cast<net::node_id>(node), true);
     if (n.number != 0) all.push_back(n);

@@ -75,6 +75,7 @@ void messenger::close(endpoint_id id, port& p, outcome how) {
     });
     p.local_bytes = 0;
     accounts.swap(p.accounts);
+    p.full_accounts = 0;
   }
   ports_.give_back(p);
   for (request* r : receives) r->finish(outcome::closed);
@@ -113,10 +114,18 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
     }
     if (d.charge != 0) {
       port::account& a = account_of(*p, d.info.source.node());
-      (matched != nullptr ? a.to_give : a.kept) += d.charge;
+      if (matched != nullptr) {
+        a.to_give += d.charge;
+      } else {
+        keeps(*p, a, a.kept + d.charge);
+      }
       notice = notice_for(*p, d.info.source.node(), false);
     }
-    matched == nullptr ? keep(*p, d) : count(*p, d, *matched);
+    if (matched != nullptr) {
+      count(*p, d, *matched);
+    } else {
+      keep(*p, d);
+    }
   }
   post_notice(target, notice);
   if (matched == nullptr) return outcome::done;
@@ -224,9 +233,9 @@ void messenger::receive(request& r) {
         lock.unlock();
         return r.finish_unseen(outcome::lost);
       }
+      const std::vector<room_notice> news = notices_of_wait(p);
       r.at = request::place::receives;
       p.receives.add(r);
-      const std::vector<room_notice> news = notices_of_wait(p);
       lock.unlock();
       for (const room_notice& n : news) post_notice(id, n);
       return;
@@ -249,7 +258,7 @@ void messenger::receive(request& r) {
     }
     if (a->charge != 0) {
       port::account& from = account_of(p, a->info.source.node());
-      from.kept -= a->charge;
+      keeps(p, from, from.kept - a->charge);
       from.to_give += a->charge;
       notice = notice_for(p, a->info.source.node(), false);
     } else if (a->sender == nullptr) {

@@ -136,6 +136,7 @@ class messenger final : public cluster::visiting_protocol {
     std::uint64_t number = 0;  // 0: nothing
   };
   port::account& account_of(port& p, net::node_id node);
+  static void keeps(port& p, port::account& a, std::uint32_t kept) noexcept;
   static room_notice notice_for(port& p, net::node_id node, bool somebody_waits) noexcept;
   // Somebody waits for a message that is not there: to whom that is news.
   static std::vector<room_notice> notices_of_wait(port& p);

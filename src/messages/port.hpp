@@ -25,12 +25,13 @@ struct alignas(64) port {
   // By node, empty until a message comes from another one.
   struct account {
     std::uint32_t to_give = 0;  // room of messages received since room was last given back
-    std::uint32_t kept = 0;     // by messages that wait for a receive
+    std::uint32_t kept = 0;     // by messages that wait for a receive: see keeps()
     bool told_stuck = false;
     std::uint64_t notices = 0;
     bool known = false;  // a message has come from there
   };
   std::vector<account> accounts;
+  std::size_t full_accounts = 0;  // those that keep stuck_bytes or more
   // Of the endpoints that it has been, those that ended with outcome::announced: few, since
   // something fails with each of them.
   std::vector<endpoint_id> announced;

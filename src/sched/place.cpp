@@ -184,8 +184,7 @@ void place::end_stack(stack& s) noexcept {
 }
 
 bool place::take_next(task& t) noexcept {
-  if (t.type->run != &run_on_stack || !may_go_on()) return false;
-  return ready.take_front(&t);
+  return t.type->run == &run_on_stack && ready.is_front(&t) && may_go_on() && ready.take_front(&t);
 }
 
 inline void place::switch_to(stack* next, void (*action)(place&, void*), void* argument) noexcept {

@@ -54,6 +54,10 @@ class ready_queue {
   [[nodiscard]] task* pop() noexcept {
     return pop(SIZE_MAX, [](const task*, const task*) {});
   }
+  // Whether t is the next; a thief may still take it.
+  [[nodiscard]] bool is_front(const task* t) const noexcept {
+    return !empty() && ring_[head_.load(std::memory_order_relaxed) & mask_] == t;
+  }
   // Takes t if it is the next.
   [[nodiscard]] bool take_front(const task* t) noexcept {
     if (empty()) return false;
