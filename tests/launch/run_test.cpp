@@ -293,13 +293,15 @@ TEST(info, measures_the_ways_between_nodes) {
   const result r = run_to_end({"info", "--routes", "-n", "2", "--transport", "tcp"});
   EXPECT_EQ(r.status, 0) << r.err;
   std::istringstream lines(r.out);
-  std::string line;
-  std::getline(lines, line);
+  std::string heading;
+  std::getline(lines, heading);
+  std::getline(lines, heading);
   for (const unsigned from : {0U, 1U}) {
     unsigned a = 9, b = 9, next = 9, hops = 9;
-    std::string by;
+    std::string by, latency, bandwidth, cost;
     double us = 0, rate = 0;
-    EXPECT_TRUE(lines >> a >> b >> next >> hops >> by >> us >> rate) << r.out;
+    EXPECT_TRUE(lines >> a >> b >> next >> hops >> by >> us >> rate >> latency >> bandwidth >> cost)
+        << r.out;
     EXPECT_EQ(a, from);
     EXPECT_EQ(b, 1 - from);
     EXPECT_EQ(next, b);
@@ -307,6 +309,8 @@ TEST(info, measures_the_ways_between_nodes) {
     EXPECT_EQ(by, "tcp");
     EXPECT_GT(us, 0);
     EXPECT_GT(rate, 0);
+    // Nothing is measured before a job on one network begins.
+    EXPECT_EQ(latency + bandwidth + cost, "---");
   }
 }
 
