@@ -24,15 +24,27 @@ struct finding {
   std::string history;
 };
 
-template <class Model>
+// As rl::simulate, which compiles each model for every kind of search that there is: three times as
+// much. settings.search_type has to say the same as Search.
+template <class Model, template <rl::thread_id_t> class Search>
 finding explore(rl::test_params& settings) {
-  // Relacy's own string stream, whose memory does not come from the operator new that it watches.
+  using search = Search<Model::params::thread_count>;
+  // Relacy's own string streams, whose memory does not come from the operator new that it watches.
   rl::ostringstream output;
+  rl::ostringstream state;
   std::ostream nowhere(nullptr);
   settings.output_stream = &output;
   settings.progress_stream = &nowhere;
-  rl::simulate<Model>(settings);
-  return {settings.test_result, settings.stop_iteration, output.str().c_str()};
+  settings.test_name = "model";
+  const rl::test_result_e result = rl::run_test<Model, search>(settings, state, false);
+  if (result != rl::test_result_success) {  // once more, and that schedule step by step
+    settings.initial_state = settings.final_state = state.str();
+    settings.collect_history = true;
+    rl::ostringstream again;
+    EXPECT_EQ((rl::run_test<Model, search>(settings, again, true)), result)
+        << "the model depends on more than its schedule";
+  }
+  return {result, settings.stop_iteration, output.str().c_str()};
 }
 
 // STRATA_MODEL_EFFORT=100 tries a hundred times as many random schedules: for a night, or after a
@@ -52,7 +64,7 @@ void expect_correct_at_random(std::uint64_t thousands) {
   rl::test_params settings;
   settings.search_type = rl::sched_random;
   settings.iteration_count = thousands * 1000 * effort();
-  const finding found = explore<Model>(settings);
+  const finding found = explore<Model, rl::random_scheduler>(settings);
   EXPECT_EQ(found.result, rl::test_result_success) << found.history;
   record(found);
 }
@@ -64,7 +76,7 @@ void expect_correct_always(unsigned interruptions) {
   rl::test_params settings;
   settings.search_type = rl::sched_bound;
   settings.context_bound = interruptions;
-  const finding found = explore<Model>(settings);
+  const finding found = explore<Model, rl::context_bound_scheduler>(settings);
   EXPECT_EQ(found.result, rl::test_result_success) << found.history;
   record(found);
 }
@@ -75,7 +87,7 @@ void expect_failure(rl::test_result_e wanted) {
   rl::test_params settings;
   settings.search_type = rl::sched_random;
   settings.iteration_count = 1'000'000;
-  const finding found = explore<Model>(settings);
+  const finding found = explore<Model, rl::random_scheduler>(settings);
   EXPECT_EQ(found.result, wanted) << rl::test_result_str(found.result) << " instead of "
                                   << rl::test_result_str(wanted) << '\n'
                                   << found.history;

@@ -6,31 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "ask_fib.hpp"
 #include "sim/simulated_node.hpp"
 #include "strata/fiber.hpp"
 #include "strata/mailbox.hpp"
 #include "support.hpp"
-#include "tests/common/fib_tokens.hpp"
 
 namespace strata::test {
 namespace {
-
-struct answer {
-  long value = -1;
-  bool there = false;
-};
-
-struct ask_fib : threaded {
-  int n;
-  answer* where;
-  long value;
-  void start() { token<fib_tokens>(n, to_global(&value), to_sptr(DONE)); }
-  void done() {
-    *where = {value, true};
-    terminate();
-  }
-  fiber<&ask_fib::done> DONE{this, 1};
-};
 
 struct outcome {
   std::int64_t time_ns;

@@ -8,25 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "ask_fib.hpp"
 #include "sim/simulated_node.hpp"
 #include "strata/fiber.hpp"
 #include "support.hpp"
-#include "tests/common/fib_tokens.hpp"
 
 namespace strata::test {
 namespace {
-
-struct measured_fib : threaded {
-  int n;
-  long* where;
-  long value;
-  void start() { token<fib_tokens>(n, to_global(&value), to_sptr(DONE)); }
-  void done() {
-    *where = value;
-    terminate();
-  }
-  fiber<&measured_fib::done> DONE{this, 1};
-};
 
 std::optional<cluster::link> all_are_on_one(net::node_id, net::node_id) { return 13'000; }
 
@@ -50,13 +38,13 @@ class measured_job {
 
   // Everything arrives, and once: the answer is right, and as much is received as was sent.
   void computes() {
-    long answer = 0;
-    job->node(0).as_worker([&] { token<measured_fib>(16, &answer); });
+    answer a;
+    job->node(0).as_worker([&] { token<ask_fib>(16, &a); });
     bool quiet = false;
     job->node(0).protocols.quiet.detect([&] { quiet = true; });
     EXPECT_TRUE(world.run([&] { return quiet; })) << "nothing happens any more";
     EXPECT_EQ(job->failure(), nullptr);
-    EXPECT_EQ(answer, 987);
+    EXPECT_EQ(a.value, 987);
     std::uint64_t sent = 0, received = 0;
     for (net::node_id n = 0; n < nodes_; ++n) {
       sent += job->node(n).protocols.counts.sent;
