@@ -5,11 +5,11 @@
 
 #if defined(__x86_64__)
 
-// It leaves by `ret`, not by a jump: contexts that switch to each other mostly stand at the same
-// depth of the same functions, and then the processor predicts this return and all that follow it.
-// System V: rbx, rbp, r12-r15 and rsp survive a call, so they are what a switch must keep. A new
-// context starts in the trampoline with its entry in r12 and its argument in r13; undefined rip
-// there ends every backtrace cleanly.
+// It leaves by `ret`, not by a jump, because it was called: contexts that switch to each other
+// mostly stand at the same depth of the same functions, and then the processor predicts this return
+// and all that follow it. See also switch_context_inline(). System V: rbx, rbp, r12-r15 and rsp
+// survive a call, so they are what a switch must keep. A new context starts in the trampoline with
+// its entry in r12 and its argument in r13; undefined rip there ends every backtrace cleanly.
 asm(R"(
   .text
   .p2align 4

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "context/switch.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/profile.hpp"
 #include "strata/error.hpp"
@@ -59,6 +60,15 @@ place::place(frame_depot& depot, scheduler& s, unsigned number) : worker(depot) 
   node = static_cast<std::uint16_t>(s.settings.node);
 }
 
+// Continues `to`; returns when `from` is continued.
+[[gnu::always_inline]] static inline void change_to(context& from, context& to) noexcept {
+#if defined(STRATA_SWITCH_INLINE)
+  switch_context_inline(&from.sp, to.sp);
+#else
+  switch_context(from, to);
+#endif
+}
+
 void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
   // Tokens from outside must not wait until a busy worker runs dry, so one task in so many comes
   // from there.
@@ -105,7 +115,7 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
 void place::continue_stack(stack& s) {
   current = &s;
   stack_limit = profiling ? UINTPTR_MAX : s.limit;
-  switch_context(native, s);
+  change_to(native, s);
   current = nullptr;
   stack_limit = UINTPTR_MAX;
   arrive();
@@ -194,9 +204,9 @@ inline void place::switch_to(stack* next, void (*action)(place&, void*), void* a
   if (next != nullptr) {
     current = next;
     stack_limit = next->limit;
-    switch_context(from, *next);
+    change_to(from, *next);
   } else {
-    switch_context(from, native);
+    change_to(from, native);
   }
   // Here `this` may be another thread's worker.
   this_place().arrive();

@@ -73,7 +73,10 @@ thread_block* block_for(const parking& how) {
 // With the stack given up, or by a thread from outside: queues the waiter unless there is no reason
 // to wait any more. From then on somebody may decide and continue it.
 bool enqueue(request& r, timers* clock) {
-  const parking how = r.how;
+  const parking& how = r.how;
+  // Needed when the waiter may be gone already.
+  void (*const then)(void*) = how.then;
+  void* const then_argument = how.then_argument;
   bucket& b = bucket_of(how.address);
   b.lock.lock();
   const bool waits = how.still == nullptr || how.still(how.argument);
@@ -89,11 +92,11 @@ bool enqueue(request& r, timers* clock) {
     if (clock != nullptr && how.deadline_ns != parking::never) clock->add(r.w, how.deadline_ns);
     b.append(r.w);
     b.lock.unlock();
-    if (how.then != nullptr) how.then(how.then_argument);
+    if (then != nullptr) then(then_argument);
     return true;
   }
   b.lock.unlock();
-  if (how.then != nullptr) how.then(how.then_argument);
+  if (then != nullptr) then(then_argument);
   return false;
 }
 

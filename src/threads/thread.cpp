@@ -59,7 +59,14 @@ void complete(thread_block& b) noexcept {
   this_place().threads_ended.add();
   // Release: the joiner sees what the thread did. Acquire: we see what the joiner saved of itself.
   // Partner: join_thread(), detach_thread().
-  const std::uintptr_t before = b.ending.exchange(thread_block::ended, std::memory_order_acq_rel);
+  std::uintptr_t before = b.ending.load(std::memory_order_acquire);
+  if (before == thread_block::alive || before == thread_block::joined_from_outside) {
+    before = b.ending.exchange(thread_block::ended, std::memory_order_acq_rel);
+  } else {
+    // A stack that joins stays until we continue it, and who detached has left: nobody else writes
+    // here, and the locked instruction can be saved.
+    b.ending.store(thread_block::ended, std::memory_order_release);
+  }
   switch (before) {
     case thread_block::alive:
       break;

@@ -139,9 +139,13 @@ TEST(context_switch, keeps_floating_point_values) {
 
 #if defined(__x86_64__) && !defined(STRATA_TSAN) && !defined(STRATA_ASAN)
 
+extern "C" void switch_by_jump(void** from, void* to) noexcept;
+using switch_function = void (*)(void** from, void* to) noexcept;
+
 // Fills every register that a call must keep, switches, and says which of them came back changed,
 // one bit for each.
-[[gnu::noinline]] unsigned registers_lost(void** from, void* to, std::uint64_t pattern) {
+[[gnu::noinline]] unsigned registers_lost(switch_function how, void** from, void* to,
+                                          std::uint64_t pattern) {
   std::uint64_t lost;
   asm volatile(
       "leaq -256(%%rsp), %%rsp\n\t"  // the compiler may keep something below the stack pointer
@@ -156,7 +160,7 @@ TEST(context_switch, keeps_floating_point_values) {
       "leaq 4(%%rdx), %%r13\n\t"
       "leaq 5(%%rdx), %%r14\n\t"
       "leaq 6(%%rdx), %%r15\n\t"
-      "call strata_switch_context\n\t"
+      "call *%%rcx\n\t"
       "popq %%rdx\n\t"
       "popq %%rcx\n\t"
       "xorl %%eax, %%eax\n\t"
@@ -188,10 +192,10 @@ TEST(context_switch, keeps_floating_point_values) {
       "movq %%rcx, %%rsp\n\t"
       "popq %%rbp\n\t"
       "leaq 256(%%rsp), %%rsp\n\t"
-      : "=a"(lost), "+D"(from), "+S"(to), "+d"(pattern)
+      : "=a"(lost), "+D"(from), "+S"(to), "+d"(pattern), "+c"(how)
       :
-      : "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc", "xmm0",
-        "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
+      : "rbx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc", "xmm0", "xmm1",
+        "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
   return static_cast<unsigned>(lost);
 }
 
@@ -199,21 +203,32 @@ void* main_context = nullptr;
 void* side_context = nullptr;
 unsigned side_lost = 0;
 
+switch_function side_switches = nullptr;
+
+// By a call and by a jump, in each direction: who stopped by one may be continued by the other.
 TEST(context_switch, keeps_every_callee_saved_register) {
   alignas(16) static std::array<std::byte, 64 * 1024> memory;
-  side_lost = 0;
-  side_context = make_context(
-      memory.data() + memory.size(),
-      [](void*) {
-        for (std::uint64_t round = 0;; ++round) {
-          side_lost |= registers_lost(&side_context, main_context, 0x5555'0000'0000'0000U + round);
-        }
-      },
-      nullptr);
-  for (std::uint64_t round = 0; round < 100; ++round) {
-    ASSERT_EQ(registers_lost(&main_context, side_context, 0xaaaa'0000'0000'0000U + 7 * round), 0u);
+  for (const switch_function there : {&strata_switch_context, &switch_by_jump}) {
+    for (const switch_function back : {&strata_switch_context, &switch_by_jump}) {
+      side_lost = 0;
+      side_switches = back;
+      side_context = make_context(
+          memory.data() + memory.size(),
+          [](void*) {
+            for (std::uint64_t round = 0;; ++round) {
+              side_lost |= registers_lost(side_switches, &side_context, main_context,
+                                          0x5555'0000'0000'0000U + round);
+            }
+          },
+          nullptr);
+      for (std::uint64_t round = 0; round < 100; ++round) {
+        ASSERT_EQ(
+            registers_lost(there, &main_context, side_context, 0xaaaa'0000'0000'0000U + 7 * round),
+            0u);
+      }
+      EXPECT_EQ(side_lost, 0u);
+    }
   }
-  EXPECT_EQ(side_lost, 0u);
 }
 
 #endif
