@@ -14,8 +14,9 @@ bool is_not_stopped(void* token) { return !static_cast<std::stop_token*>(token)-
 unparked condition_queue::wait(void (*unlock)(void*), void* lock, std::int64_t deadline_ns,
                                std::stop_token* stop) {
   // Marked with the lock held, so whoever changes under it what we wait for sees the mark, and
-  // finds us in the queue. Partner: notify().
-  used_.store(true, std::memory_order_seq_cst);
+  // finds us in the queue. It stays marked, and who reads a mark need not leave another, which
+  // would cost as much as a lock. Partner: notify().
+  if (!used_.load(std::memory_order_seq_cst)) used_.store(true, std::memory_order_seq_cst);
   return park({.what = "condition variable",
                .address = this,
                .still = stop != nullptr ? &is_not_stopped : nullptr,
