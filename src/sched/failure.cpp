@@ -75,10 +75,10 @@ void scheduler::clear_failure() {
     wait_idle();
     // Nothing can be injected now, and a thread that takes a sleeper's place looks at `failed`
     // afterwards (see lease()): if all sleep, the next to begin anything finds it cleared.
-    const auto nothing_comes_in = injected_.close();
+    const injected_work::closure nothing_comes_in(injected_);
     const std::lock_guard lock(failure_mutex_);
     if (failure_ != failure) return;  // another thread was faster
-    if (injected_.has_any() || !listeners_.empty() || idle_.sleepers() != places_.size()) {
+    if (!nothing_comes_in || !listeners_.empty() || idle_.sleepers() != places_.size()) {
       std::this_thread::yield();
       continue;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads that are no workers bring: the program's own, and those that handle messages. They
-// pay microseconds for crossing over anyway, so a lock is enough.
+// What threads that are no workers bring: the program's own, and those that handle messages. What
+// is ready and finds nothing waiting is handed over without a lock, for somebody is likely to wait
+// for it; the rest goes to queues behind one.
 //
 // Ready work, such as a thread that has been woken or a fiber whose last signal has come, takes its
 // turn with what is ready here: somebody waits for it. Tokens may wait longer, so that a worker
@@ -10,6 +11,8 @@
 #include <deque>
 #include <mutex>
 
+#include "sched/handover.hpp"
+#include "strata/detail/cpu.hpp"
 #include "strata/detail/task.hpp"
 
 namespace strata::detail {
@@ -18,6 +21,8 @@ class injected_work {
  public:
   void push(task* t) {
     const bool ready = t->type->wire == nullptr;
+    // Not past those that wait already.
+    if (ready && !has_ready() && first_.put(t)) return;
     const std::lock_guard lock(mutex_);
     (ready ? ready_ : tokens_).push_back(t);
     if (ready) ready_count_.fetch_add(1, std::memory_order_relaxed);
@@ -27,6 +32,7 @@ class injected_work {
 
   // Ready work first; null: nothing.
   task* take() {
+    if (task* const t = first_.take()) return t;
     if (count_.load(std::memory_order_relaxed) == 0) return nullptr;
     const std::lock_guard lock(mutex_);
     if (task* const t = front_of_ready()) return t;
@@ -37,21 +43,41 @@ class injected_work {
     return t;
   }
   task* take_ready() {
-    if (!has_ready()) return nullptr;
+    if (task* const t = first_.take()) return t;
+    if (ready_count_.load(std::memory_order_relaxed) == 0) return nullptr;
     const std::lock_guard lock(mutex_);
     return front_of_ready();
   }
 
   // Seq_cst for whoever is about to sleep and has said so. Partner: push().
   [[nodiscard]] bool has_any() const noexcept { return size() != 0; }
-  [[nodiscard]] std::size_t size() const noexcept { return count_.load(std::memory_order_seq_cst); }
+  [[nodiscard]] std::size_t size() const noexcept {
+    return count_.load(std::memory_order_seq_cst) + (first_.holds_something() ? 1 : 0);
+  }
   // A hint.
   [[nodiscard]] bool has_ready() const noexcept {
-    return ready_count_.load(std::memory_order_relaxed) != 0;
+    return first_.may_hold_something() || ready_count_.load(std::memory_order_relaxed) != 0;
   }
 
-  // Nothing comes in while this is held.
-  [[nodiscard]] std::unique_lock<std::mutex> close() { return std::unique_lock(mutex_); }
+  // Nothing comes in while this lives, and who brings something waits. False, and nothing is
+  // closed, when something is in.
+  class closure {
+   public:
+    explicit closure(injected_work& of) : of_(of), lock_(of.mutex_) {
+      closed_ = of.count_.load(std::memory_order_relaxed) == 0 && of.first_.close();
+    }
+    closure(const closure&) = delete;
+    closure& operator=(const closure&) = delete;
+    ~closure() {
+      if (closed_) of_.first_.open();
+    }
+    explicit operator bool() const noexcept { return closed_; }
+
+   private:
+    injected_work& of_;
+    std::lock_guard<std::mutex> lock_;
+    bool closed_;
+  };
 
  private:
   task* front_of_ready() {
@@ -63,10 +89,12 @@ class injected_work {
     return t;
   }
 
-  std::mutex mutex_;
+  alignas(destructive_bytes) std::mutex mutex_;
   std::deque<task*> ready_, tokens_;
+  // Who searches reads these all the time, which must not take the rest from who brings something.
+  alignas(destructive_bytes) handover<task> first_;
+  std::atomic<std::size_t> count_{0};  // in both queues
   std::atomic<std::size_t> ready_count_{0};
-  std::atomic<std::size_t> count_{0};
 };
 
 }  // namespace strata::detail

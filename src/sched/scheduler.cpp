@@ -19,6 +19,9 @@ namespace {
 // of forcing, so that it stays rare.
 constexpr double force_after_us = 25;
 
+// How often at least a worker that searches looks at others' deques.
+constexpr double look_every_us = 2;
+
 // How soon a worker that has found injected work is expected to look for more.
 constexpr double return_within_us = 1;
 
@@ -38,6 +41,7 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given)
       ns_per_tick_(os::ns_per_tick()),
       spin_ticks_(to_ticks(wanted.spin_us, ns_per_tick_)),
       force_ticks_(to_ticks(force_after_us, ns_per_tick_)),
+      look_ticks_(to_ticks(look_every_us, ns_per_tick_)),
       return_ticks_(to_ticks(return_within_us, ns_per_tick_)),
       started_(os::ticks()) {
   const std::vector<int> allowed = given.empty() ? os::allowed_cpus() : given;

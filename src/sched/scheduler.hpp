@@ -212,7 +212,7 @@ class scheduler {
   bool bound_ = false;
   std::vector<unsigned> place_on_cpu_;  // index: CPU; empty unless workers are bound
   double ns_per_tick_;
-  std::uint64_t spin_ticks_, force_ticks_, return_ticks_, started_;
+  std::uint64_t spin_ticks_, force_ticks_, look_ticks_, return_ticks_, started_;
 
   std::atomic<std::uint32_t> searchers_{0};
   std::atomic<std::uint32_t> stopping_{0};

@@ -3,6 +3,7 @@
 // meanwhile.
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
 
 #include "sched/scheduler.hpp"
@@ -67,12 +68,19 @@ struct scheduler::search {
 task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bool guest) {
   // What everybody may do before only one goes on.
   constexpr unsigned rounds_for_all = 4;
+  // Who finds nothing for so long looks at others' deques less and less often, so that it finds
+  // what appears after half as long again as it has waited anyway: each look costs the owner of a
+  // deque that is in use several cache misses, which is more than all of a small region.
+  constexpr unsigned eager_rounds = 8;
   p.time.enter(bucket::steal);
   search look{p};
   bool searching = false;
   task* found = nullptr;
   std::uint64_t began = os::ticks();
   std::uint64_t forced = began;
+  std::uint64_t looked = began;
+  std::uint64_t now = began;
+  bool due = false;  // a look, however recent the last one is
   unsigned round = 0;
   visit neighbours(*this);
   bool polling = false;
@@ -80,7 +88,12 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
     // The dispatcher takes it. What is ready here was made so by a message.
     if (waived_for(p) || p.has_batches() || p.has_bound() || !p.ready.empty()) break;
     found = take_injected();
-    if (found == nullptr) found = look.everywhere();
+    if (found == nullptr &&
+        (due || round < eager_rounds || now - looked > std::min((now - began) / 2, look_ticks_))) {
+      due = false;
+      looked = now;
+      found = look.everywhere();
+    }
     if (found == nullptr && neighbours) found = neighbours->take(p);
     if (found != nullptr) break;
     if (neighbours) {
@@ -88,11 +101,14 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
       if (!polling) neighbours->begin_polling();
       polling = true;
       // What arrives is injected, or makes a stack ready.
-      if (neighbours->poll()) continue;
+      if (neighbours->poll()) {
+        now = os::ticks();
+        continue;
+      }
       if (round == rounds_for_all) neighbours->want_work();
     }
 
-    const std::uint64_t now = os::ticks();
+    now = os::ticks();
     bool give_up = now - began > spin_ticks_;
     if (++round == rounds_for_all && !searching && !give_up) {
       // At most one worker searches; the others sleep, and are woken one by one while there is more
@@ -107,6 +123,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
       forced = now;
       if (look.force_somebody()) {
         if (!p.ready.empty()) break;
+        due = true;
         continue;
       }
     }
@@ -135,7 +152,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   if (polling) neighbours->end_polling();
   // Those who brought work while we searched left it to us, and those who shared one task may have
   // more and never push again. What we cannot take, the next one may, with force if need be.
-  if (found != nullptr && idle_.anyone_parked() &&
+  if ((found != nullptr || searching) && idle_.anyone_parked() &&
       searchers_.load(std::memory_order_seq_cst) == 0 && work_is_visible(p)) {
     idle_.wake_one(p.id + 1);
   }
