@@ -251,17 +251,25 @@ static pthread_t begin_and_kill(void* (*what)(void*)) {
   atomic_store(&outcome, -1);
   pthread_t t = begin(what, NULL);
   await(&waits, 1);
-  usleep(5000);
   SAME(pthread_kill(t, SIGUSR1), 0);
-  for (int i = 0; i < 20000 && atomic_load(&times_handled) == 0; ++i) usleep(500);
+  while (atomic_load(&times_handled) == 0) usleep(500);
   CHECK(pthread_equal(handled_by, t));
   return t;
+}
+/* A signal that comes before the wait ends no wait: again, until one has. */
+static void kill_until_it_ends(void* (*what)(void*)) {
+  pthread_t t = begin_and_kill(what);
+  while (atomic_load(&outcome) == -1) {
+    pthread_kill(t, SIGUSR1);
+    usleep(500);
+  }
+  end(t);
+  SAME(outcome, EINTR);
 }
 CASE(kill_interrupts_a_semaphore) {
   sem_init(&never, 0, 0);
   handle(SIGUSR1, 0);
-  end(begin_and_kill(sem_wait_there));
-  SAME(outcome, EINTR);
+  kill_until_it_ends(sem_wait_there);
 }
 CASE(kill_restarts_a_semaphore) {
   sem_init(&never, 0, 0);
@@ -273,8 +281,7 @@ CASE(kill_restarts_a_semaphore) {
 }
 CASE(kill_interrupts_sleep) {
   handle(SIGUSR1, SA_RESTART);
-  end(begin_and_kill(nanosleep_there));
-  SAME(outcome, EINTR);
+  kill_until_it_ends(nanosleep_there);
 }
 CASE(kill_does_not_end_waits_for_locks) {
   handle(SIGUSR1, 0);
@@ -352,7 +359,6 @@ CASE(asynchronous_cancellation_ends_a_wait_for_a_mutex) {
   pthread_mutex_lock(&held);
   pthread_t t = begin(lock_asynchronously, NULL);
   await(&waits, 1);
-  usleep(5000);
   SAME(pthread_cancel(t), 0);
   CHECK(end(t) == PTHREAD_CANCELED);
   SAME(cleaned, 1);
