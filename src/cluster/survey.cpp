@@ -67,12 +67,19 @@ std::int64_t survey::go_on(std::int64_t now_ns) {
 }
 
 std::int64_t survey::go_on_with_rounds(std::int64_t now_ns) {
-  const measured& m = all_[waiting_.front()];
+  measured& m = all_[waiting_.front()];
   const bool awaits = sent_ > answered_;
   const std::int64_t until_ns = moved_ns_ + patience_ns();
   const bool is_enough = now_ns >= until_ns || (!awaits && sent_ >= limits_.rounds) ||
                          (answered_ != 0 && now_ns - step_began_ns_ >= limits_.rounds_ns);
   if (m.shortest_ns != 0 && is_enough) {
+    // A stream as slow as before would tell nothing new.
+    const bool is_new = m.streamed_ns == 0 || m.shortest_ns < m.streamed_ns / 2;
+    if (!is_new) {
+      end_turn(now_ns);
+      return 0;
+    }
+    m.streamed_ns = m.shortest_ns;
     begin(step::stream, now_ns);
     return 0;
   }
@@ -95,15 +102,26 @@ std::int64_t survey::go_on_with_stream(std::int64_t now_ns) {
     end_stream();
     const bool again = is_whole && all_[waiting_.front()].streams < limits_.streams &&
                        now_ns - step_began_ns_ < limits_.again_ns;
-    if (!again) waiting_.pop_front();
-    begin(again ? step::stream : step::rounds, now_ns);
-    if (is_done()) end(now_ns);
+    if (again) {
+      begin(step::stream, now_ns);
+    } else {
+      end_turn(now_ns);
+    }
     return 0;
   }
   while (sent_ < limits_.pieces) {
     if (!send(true, now_ns)) return std::min(now_ns + again_ns, until_ns);
   }
   return until_ns;
+}
+
+void survey::end_turn(std::int64_t now_ns) {
+  const std::size_t whose = waiting_.front();
+  measured& m = all_[whose];
+  waiting_.pop_front();
+  if (m.shortest_ns > limits_.doubtful_ns && ++m.turns < limits_.turns) waiting_.push_back(whose);
+  begin(step::rounds, now_ns);
+  if (is_done()) end(now_ns);
 }
 
 void survey::end_stream() {

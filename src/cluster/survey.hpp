@@ -8,8 +8,10 @@
 //
 // The others are measured one after the other, so that streams do not share this node's wire.
 // Nobody is waited for long: who does not answer is tried again after all the others, as it may
-// still be starting, until the time for all is over. Any number of pings is answered, also while
-// this node measures and after it has; a pong that finds no room is not sent.
+// still be starting, until the time for all is over. Who took long to answer gets further turns,
+// too: perhaps it was not the network, but a machine that had other things to do. Any number of
+// pings is answered, also while this node measures and after it has; a pong that finds no room is
+// not sent.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +42,11 @@ class survey {
     std::int64_t rounds_ns = 50'000'000;   // for the round trips to one node that answers
     std::int64_t again_ns = 10'000'000;    // one that took longer is not repeated
     std::int64_t stream_ns = 250'000'000;  // for a stream
-    std::int64_t all_ns = 2'000'000'000;   // for everything
+    // A round trip that a busy machine alone may explain, and turns of one whose shortest is
+    // longer.
+    std::int64_t doubtful_ns = 2'000'000;
+    unsigned turns = 4;
+    std::int64_t all_ns = 2'000'000'000;  // for everything
   };
   static constexpr std::size_t piece_bytes = std::size_t{16} << 10;
 
@@ -77,6 +83,8 @@ class survey {
     node_id node;
     std::int64_t asked_ns = -1;    // first
     std::int64_t shortest_ns = 0;  // round trip; 0: it has not answered
+    unsigned turns = 0;            // that have ended with an answer
+    std::int64_t streamed_ns = 0;  // the shortest round trip when a stream was begun last
     unsigned streams = 0;          // that have ended
     double bytes_per_ns = 0;       // of the fastest
   };
@@ -95,6 +103,8 @@ class survey {
   std::int64_t go_on_with_stream(std::int64_t now_ns);
   // The stream to the one that has its turn is over.
   void end_stream();
+  // It has been measured, perhaps for the last time.
+  void end_turn(std::int64_t now_ns);
   void on_pong(node_id from, std::uint32_t number, std::int64_t now_ns);
   [[nodiscard]] std::int64_t patience_ns() const;
   void end(std::int64_t now_ns);

@@ -173,6 +173,38 @@ TEST(survey, takes_the_fastest_of_some_streams) {
   }
 }
 
+// Two of three answer slowly; one because it is far away, the other because its machine was busy.
+TEST(survey, doubts_who_took_long) {
+  played p;
+  p.wires = {{1, {20'000'000, 1.0}}, {2, {20'000'000, 0.01}}, {3, {100'000, 1.0}}};
+  survey s(p, {1, 2, 3}, 0, usual);
+  std::int64_t next = s.go_on(0);
+  while (!s.is_done()) {
+    if (!p.answers.empty() && p.answers.begin()->first <= next) {
+      const auto one = p.answers.extract(p.answers.begin());
+      p.now = one.key();
+      // The third has had its turn.
+      if (one.mapped().from == 3) p.wires[2] = {100'000, 1.0};
+      p.give(s, one.mapped().from, one.mapped().number);
+    } else {
+      p.now = next;
+    }
+    next = s.go_on(p.now);
+  }
+  const auto all = s.results();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].latency_ns, 10'000'000);
+  EXPECT_EQ(all[1].latency_ns, 50'000);
+  EXPECT_NEAR(static_cast<double>(all[1].bytes_per_s), 1e9, 1e8);
+  EXPECT_EQ(all[2].latency_ns, 50'000);
+  // One that is far away is asked again for so many turns, and streamed to once.
+  std::size_t asked = 0;
+  for (const auto& [to, k] : p.posted) asked += to == 1 && k == kind::ping ? 1 : 0;
+  EXPECT_LE(asked, usual.turns * usual.rounds + usual.pieces);
+  EXPECT_GT(asked, usual.rounds + usual.pieces);
+  EXPECT_LT(p.now, 500'000'000);
+}
+
 TEST(survey, answers_everybody_also_when_it_is_done) {
   played p;
   survey s(p, {}, 0, usual);
