@@ -85,20 +85,16 @@ void compare_local(const sequence& query, const sequence& ref, const comparison_
     tiles += static_cast<std::uint64_t>(f.tiles->tiles());
     out.cells += static_cast<double>(f.query.size()) * static_cast<double>(r.size());
   }
-  const bool shared = nodes > 1 && tiles >= driver::fewest_tiles_to_share;
+  const bool shared = d.shares(static_cast<std::int64_t>(tiles), driver::fewest_tiles_to_share);
   {
     // Of several nodes, node 0 speaks for all: they go about as fast as each other.
     apps::progress progress("align", show_progress ? tiles / (shared ? nodes : 1) : 0);
     driver with_progress = d;
     with_progress.progress = &progress;
-    if (shared) {
-      std::vector<sweep*> all;
-      for (const auto& s : sweeps) all.push_back(s.get());
-      out.nodes = run_on_nodes(fields, all, with_progress);
-    } else {
-      // Both strands at once: each wavefront has work while the other one begins or ends.
-      d.for_each(sweeps.size(), [&](std::size_t f) { with_progress.run(*sweeps[f]); });
-    }
+    std::vector<part> parts;
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      parts.push_back({sweeps[f].get(), fields[f].reverse_strand});
+    out.nodes = with_progress.run_all(parts, driver::fewest_tiles_to_share);
     for (const auto& s : sweeps) s->release();
   }
   out.sweep_seconds = seconds_since(start);
@@ -120,7 +116,9 @@ void compare_local(const sequence& query, const sequence& ref, const comparison_
         static_cast<std::int64_t>(query.size()) * static_cast<std::int64_t>(ref.size());
     return;
   }
-  std::vector<hit> hits = find_hits(fields, r, o.score, o.hits, o.least_score, d);
+  hits_found found = find_hits(fields, r, o.score, o.hits, o.least_score, d);
+  out.nodes_for_hits = std::move(found.nodes);
+  const std::vector<hit>& hits = found.hits;
   // The refined search must rediscover what the sweep saw.
   const auto is_best = [&](const hit& h) {
     return h.score == out.score && h.field == best_field &&

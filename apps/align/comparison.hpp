@@ -39,9 +39,10 @@ struct comparison {
   std::int64_t end_i = 0, end_j = 0;  ///< local: first maximum in row-major order, 1-based, along
                                       ///< the compared strand; 0: score 0
   std::int64_t cells_with_maximum = 0;
-  std::vector<finding> hits;     ///< local: the best first; global: the one alignment
-  double cells = 0;              ///< of the main sweeps
-  std::vector<node_work> nodes;  ///< who did them; empty if node 0 alone
+  std::vector<finding> hits;              ///< local: the best first; global: the one alignment
+  double cells = 0;                       ///< of the main sweeps
+  std::vector<node_work> nodes;           ///< who did them; empty if node 0 alone
+  std::vector<node_work> nodes_for_hits;  ///< who swept beside hits; empty if node 0 alone
   double sweep_seconds = 0;
   bool ok = true;  ///< every alignment, added up letter by letter, is worth its score
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/align/driver.hpp"
 
+#include "apps/align/wavefront_nodes.hpp"
+
 namespace align {
 
 void driver::run(sweep& s) const {
@@ -9,6 +11,20 @@ void driver::run(sweep& s) const {
   // The tokens of run_fibers() could end up on other nodes, which have no part in this sweep.
   if (how == apps::style::fork_join || strata::num_nodes() > 1) return run_fork_join(s, progress);
   run_fibers(s, progress);
+}
+
+bool driver::shares(std::int64_t tiles, std::int64_t fewest) const {
+  return how == apps::style::fibers && strata::num_nodes() > 1 && tiles >= fewest;
+}
+
+std::vector<node_work> driver::run_all(const std::vector<part>& parts,
+                                       std::int64_t fewest_to_share) const {
+  std::int64_t tiles = 0;
+  for (const part& p : parts) tiles += p.tiles->tiles();
+  if (shares(tiles, fewest_to_share)) return run_on_nodes(parts, *this);
+  // At once: each wavefront has work while the other one begins or ends.
+  for_each(parts.size(), [&](std::size_t i) { run(*parts[i].tiles); });
+  return {};
 }
 
 void run_serial(sweep& s, apps::progress* progress) {

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <strata/fork_join.hpp>
+#include <vector>
 
 #include "apps/align/kernel.hpp"
+#include "apps/align/part.hpp"
 #include "apps/align/sweep.hpp"
 #include "apps/common/program.hpp"
 #include "apps/common/progress.hpp"
@@ -19,9 +21,14 @@ struct driver {
   const kernel_set* kernels = find_kernels();
   apps::progress* progress = nullptr;  ///< told of every tile, if any
 
-  /// Runs all tiles on this node (see wavefront_nodes.hpp for several). Inside
-  /// strata::runtime::run() unless serial; may suspend.
+  /// Runs all tiles on this node. Inside strata::runtime::run() unless serial; may suspend.
   void run(sweep& s) const;
+
+  /// Runs at most two sweeps at once, on all nodes of the job where that is worth it and the style
+  /// allows; returns what each node did then, nothing otherwise. Like run(), and on node 0.
+  [[nodiscard]] bool shares(std::int64_t tiles, std::int64_t fewest) const;
+  std::vector<node_work> run_all(const std::vector<part>& parts,
+                                 std::int64_t fewest_to_share) const;
 
   /// Fills in what a sweep must know about who runs it.
   [[nodiscard]] sweep_options prepare(sweep_options o) const {
@@ -50,8 +57,10 @@ struct driver {
       f(std::size_t{0});
   }
 
-  /// Sweeps with fewer tiles are not worth sharing out.
+  /// Sweeps with fewer tiles are not worth sharing out: among workers, and the small sweeps beside
+  /// a hit among nodes (a tile takes some 25 us, and to agree on a sweep some round trips).
   static constexpr std::int64_t fewest_tiles_to_share = 8;
+  static constexpr std::int64_t fewest_tiles_beside_hits = 64;
 };
 
 // One wavefront per style.

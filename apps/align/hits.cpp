@@ -115,14 +115,15 @@ class search {
     queue_ = decltype(queue_)(later{}, std::move(all));
   }
 
-  std::vector<hit> run(std::size_t most) {
-    std::vector<hit> out;
+  hits_found run(std::size_t most) {
+    hits_found found;
+    std::vector<hit>& out = found.hits;
     while (out.size() < most && !queue_.empty()) {
       candidate top = queue_.top();
       queue_.pop();
       const std::int32_t bound = bounds_[top.field].at(top.strip, top.block);
       if (top.known) {
-        if (std::optional<hit> found = settle(top)) out.push_back(std::move(*found));
+        if (std::optional<hit> one = settle(top)) out.push_back(std::move(*one));
       } else if (bound < top.score) {
         top.score = bound;
         push(top);
@@ -133,7 +134,8 @@ class search {
         push(best);
       }
     }
-    return out;
+    found.nodes = std::move(work_);
+    return found;
   }
 
  private:
@@ -155,9 +157,10 @@ class search {
                  : 0;
     }
   };
-  window sweep_window(std::size_t f, int top, std::ptrdiff_t row_end, interval columns,
-                      std::int32_t top_border, std::vector<std::int32_t> left_borders,
-                      int only_strip = -1, int only_block = -1) const {
+  // Not run yet.
+  window make_window(std::size_t f, int top, std::ptrdiff_t row_end, interval columns,
+                     std::int32_t top_border, std::vector<std::int32_t> left_borders,
+                     int only_strip = -1, int only_block = -1) const {
     const sweep& whole = *fields_[f].tiles;
     window w;
     w.top = top;
@@ -178,7 +181,6 @@ class search {
     w.tiles = std::make_unique<sweep>(fields_[f].query.sub(w.row, row_end - w.row),
                                       ref_.sub(columns.begin, columns.end - columns.begin),
                                       driver_.prepare(o));
-    driver_.run(*w.tiles);
     return w;
   }
 
@@ -218,8 +220,8 @@ class search {
       int top = c.strip;
       while (top > 0 && cells.row_begin - whole.first_row(top) < context) --top;
       const interval columns{std::max(stretch.begin, first - context), end};
-      const window low =
-          sweep_window(c.field, top, cells.row_end, columns, 0, {}, c.strip, c.block);
+      const window low = make_window(c.field, top, cells.row_end, columns, 0, {}, c.strip, c.block);
+      driver_.run(*low.tiles);
       const best_cell& best = low.tiles->best();
       score = best.count() > 0 ? best.score() : 0;
       const auto answer = [&] {
@@ -240,7 +242,8 @@ class search {
       if (!from_left.empty() && *std::max_element(from_left.begin(), from_left.end()) >= c.score)
         continue;
       const window high =
-          sweep_window(c.field, top, cells.row_end, columns, from_above, std::move(from_left));
+          make_window(c.field, top, cells.row_end, columns, from_above, std::move(from_left));
+      driver_.run(*high.tiles);
       if (high.maximum(c.strip, c.block) <= std::max(score, least_ - 1)) return answer();
     }
   }
@@ -303,9 +306,9 @@ class search {
     const std::ptrdiff_t free_left = left.begin;
     left.begin = std::max(left.begin, std::min(dark->columns.begin, taken.begin) - context_columns);
     right.end = std::min(right.end, dark->columns.end);
-    lit on_left, on_right;
-    driver_.both([&] { on_left = light(f, left, free_left, dark->left_strips); },
-                 [&] { on_right = light(f, right, right.begin, dark->right_strips); });
+    const lit on_left = make_light(f, left, free_left, dark->left_strips);
+    const lit on_right = make_light(f, right, right.begin, dark->right_strips);
+    run_both(f, on_left.seen, on_right.seen);
     lower_bounds(f, {left.begin, right.end}, on_left, on_right);
   }
 
@@ -355,8 +358,9 @@ class search {
              part.end <= columns.end;
     }
   };
-  [[nodiscard]] lit light(std::size_t f, interval columns, std::ptrdiff_t free_begin,
-                          interval strips) const {
+  // Not run yet.
+  [[nodiscard]] lit make_light(std::size_t f, interval columns, std::ptrdiff_t free_begin,
+                               interval strips) const {
     if (columns.begin >= columns.end || strips.begin >= strips.end) return {};
     const auto entering = [&](int top) {
       return top == 0 ? 0 : bounds_[f].highest(top - 1, top - 1, {columns.begin - 1, columns.end});
@@ -366,11 +370,21 @@ class search {
     const int last = static_cast<int>(strips.end) - 1;
     lit out;
     out.seen =
-        sweep_window(f, top, fields_[f].tiles->tile_cells(last, 0).row_end, columns, entering(top),
-                     entering_from_left(f, top, last, columns.begin, free_begin));
+        make_window(f, top, fields_[f].tiles->tile_cells(last, 0).row_end, columns, entering(top),
+                    entering_from_left(f, top, last, columns.begin, free_begin));
     out.columns = columns;
     out.strips = {top, strips.end};
     return out;
+  }
+
+  void run_both(std::size_t f, const window& one, const window& other) {
+    std::vector<part> parts;
+    for (const window* w : {&one, &other}) {
+      if (w->tiles) parts.push_back({w->tiles.get(), fields_[f].reverse_strand, w->row, w->column});
+    }
+    const std::vector<node_work> work = driver_.run_all(parts, driver::fewest_tiles_beside_hits);
+    work_.resize(std::max(work_.size(), work.size()));
+    for (std::size_t n = 0; n < work.size(); ++n) work_[n] += work[n];
   }
 
   void lower_bounds(std::size_t f, interval columns, const lit& on_left, const lit& on_right) {
@@ -451,13 +465,14 @@ class search {
   driver driver_;
   covered_columns covered_;
   std::vector<bounds> bounds_;
+  std::vector<node_work> work_;
   std::priority_queue<candidate, std::vector<candidate>, later> queue_;
 };
 
 }  // namespace
 
-std::vector<hit> find_hits(const std::vector<field>& fields, letters_view ref, const scoring& s,
-                           std::size_t most, std::int32_t least, const driver& d) {
+hits_found find_hits(const std::vector<field>& fields, letters_view ref, const scoring& s,
+                     std::size_t most, std::int32_t least, const driver& d) {
   if (most == 0) return {};
   return search(fields, ref, s, least, d).run(most);
 }

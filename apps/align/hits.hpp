@@ -26,6 +26,11 @@ struct hit {
   path steps;
 };
 
+struct hits_found {
+  std::vector<hit> hits;
+  std::vector<node_work> nodes;  ///< what each did, if node 0 was not alone
+};
+
 /// The first hit is the best alignment of all fields; each next one is the best among the
 /// alignments that use no column of the reference that an earlier hit covers. Equal scores: the
 /// first field first, then the first end in row-major order. At most `most` hits, none below
@@ -33,7 +38,7 @@ struct hit {
 ///
 /// The sweep's tile maxima bound what each tile can still offer, so only tiles at the top of that
 /// list are looked at again, each within a window just large enough.
-std::vector<hit> find_hits(const std::vector<field>& fields, letters_view ref, const scoring& s,
-                           std::size_t most, std::int32_t least, const driver& d);
+hits_found find_hits(const std::vector<field>& fields, letters_view ref, const scoring& s,
+                     std::size_t most, std::int32_t least, const driver& d);
 
 }  // namespace align

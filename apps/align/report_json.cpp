@@ -79,6 +79,9 @@ nlohmann::json json_result(const report_input& in) {
     nlohmann::json nodes = nlohmann::json::array();
     for (const node_work& w : c.nodes)
       nodes.push_back({{"tiles", w.tiles}, {"cells", w.cells}, {"bytes_sent", w.bytes_sent}});
+    // What was swept once more beside hits, without the parts that node 0 sweeps alone.
+    for (std::size_t n = 0; n < c.nodes_for_hits.size(); ++n)
+      nodes[n]["tiles_beside_hits"] = c.nodes_for_hits[n].tiles;
     out["per_node"] = std::move(nodes);
   }
   return out;

@@ -114,14 +114,37 @@ std::size_t sweep::border_bytes(bool bytes) const {
   return elements * (bytes ? 1 : sizeof(std::int32_t));
 }
 
-std::size_t sweep::border_bytes_max() const { return border_bytes(false); }
+std::size_t sweep::state_values(int r) const {
+  return static_cast<std::size_t>((2 << strip_at(r).height_index) + state_extra) *
+         static_cast<std::size_t>(lanes_);
+}
 
-sweep::border_view sweep::border_below(int r, int c) const {
+std::size_t sweep::scores_bytes_max() const {
+  return std::max(border_bytes(false), state_values(0) * sizeof(std::int32_t));
+}
+
+sweep::scores_view sweep::state_of(int r) const {
+  const state& s = states_[static_cast<std::size_t>(r)];
+  return {std::as_bytes(std::span(s.values.get(), state_values(r)))
+              .first(state_values(r) * (s.bytes ? 1 : sizeof(std::int32_t))),
+          s.bytes};
+}
+
+void sweep::set_state(int r, scores_view from) {
+  const std::size_t bytes = state_values(r) * (from.bytes ? 1 : sizeof(std::int32_t));
+  STRATA_CHECK(from.data.size() == bytes, from.data.size(), r);
+  state& s = states_[static_cast<std::size_t>(r)];
+  s.values = std::make_unique_for_overwrite<std::int32_t[]>(state_values(r));
+  s.bytes = from.bytes;
+  std::memcpy(s.values.get(), from.data.data(), bytes);
+}
+
+sweep::scores_view sweep::border_below(int r, int c) const {
   const border& b = border_at(c, r + 1);
   return {{b.data, border_bytes(b.bytes)}, b.bytes};
 }
 
-void sweep::set_border_above(int r, int c, border_view from) {
+void sweep::set_border_above(int r, int c, scores_view from) {
   STRATA_CHECK(from.data.size() == border_bytes(from.bytes), from.data.size(), r, c);
   border& b = border_at(c, r);
   b.bytes = from.bytes;
@@ -152,8 +175,7 @@ tile_args sweep::arguments(int r, int c) const {
 void sweep::start_state(int r, std::int32_t* values) const {
   const auto& strip = strip_at(r);
   const int height = 1 << strip.height_index;
-  const std::size_t count =
-      static_cast<std::size_t>(2 * height + state_extra) * static_cast<std::size_t>(lanes_);
+  const std::size_t count = state_values(r);
   if (options_.local) {
     std::fill_n(values, count, left_border(r));
     return;

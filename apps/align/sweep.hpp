@@ -60,6 +60,9 @@ class sweep {
   sweep(const sweep&) = delete;
   sweep& operator=(const sweep&) = delete;
 
+  [[nodiscard]] const sweep_options& options() const { return options_; }
+  [[nodiscard]] std::ptrdiff_t rows() const { return rows_; }
+  [[nodiscard]] std::ptrdiff_t columns() const { return columns_; }
   [[nodiscard]] int strips() const { return static_cast<int>(query_.strips().size()); }
   [[nodiscard]] int blocks() const { return blocks_; }
   /// The blocks of a strip: [first_block(r), end_block(r)). Both grow with r, and the first of a
@@ -82,21 +85,30 @@ class sweep {
   /// end, never suspends.
   void run_tile(int r, int c);
 
-  /// A border as it travels to another sweep of the same matrix: its format is known to sweeps
+  /// Scores as they travel to another sweep of the same matrix: their format is known to sweeps
   /// only.
-  struct border_view {
+  struct scores_view {
     std::span<const std::byte> data;
     bool bytes = false;
   };
   /// What tile (r, c) has left for the tile below it; valid until a tile further down in
   /// block c runs.
-  [[nodiscard]] border_view border_below(int r, int c) const;
+  [[nodiscard]] scores_view border_below(int r, int c) const;
   /// Gives tile (r, c) its border from above. No tile of block c may run meanwhile.
-  void set_border_above(int r, int c, border_view from);
-  [[nodiscard]] std::size_t border_bytes_max() const;
-  /// Cells of a strip.
-  [[nodiscard]] std::int64_t cells(int r) const {
-    return static_cast<std::int64_t>(strip_at(r).rows) * columns_;
+  void set_border_above(int r, int c, scores_view from);
+  /// What the last tile of strip r that has run leaves for the next one; valid until that runs.
+  [[nodiscard]] scores_view state_of(int r) const;
+  /// Gives the next tile of strip r what the one on its left has left. No tile of the strip may run
+  /// meanwhile.
+  void set_state(int r, scores_view from);
+  /// Of both.
+  [[nodiscard]] std::size_t scores_bytes_max() const;
+  /// Cells of some blocks of a strip: where its first row passes them.
+  [[nodiscard]] std::int64_t cells(int r, int first_block, int end_block) const {
+    const auto column = [&](int c) {
+      return std::clamp<std::ptrdiff_t>(std::ptrdiff_t{c} * block_steps_ - origin(r), 0, columns_);
+    };
+    return static_cast<std::int64_t>(strip_at(r).rows) * (column(end_block) - column(first_block));
   }
   /// The maxima of all tiles, blocks() for each strip, and the best cell: for whoever brings the
   /// results of several sweeps together.
@@ -164,6 +176,7 @@ class sweep {
   [[nodiscard]] std::ptrdiff_t steps_per_strip() const { return columns_ + shear(); }
   [[nodiscard]] border& border_at(int c, int parity) const;
   [[nodiscard]] std::size_t border_bytes(bool bytes) const;
+  [[nodiscard]] std::size_t state_values(int r) const;
   [[nodiscard]] tile_args arguments(int r, int c) const;
   void start_state(int r, std::int32_t* values) const;
   void start_state_in_band(int r, std::int32_t above, std::int32_t* values) const;

@@ -39,8 +39,7 @@ bool sweep::run_bytes(int r, int c, tile_args& a) {
   border& in = border_at(c, r);
   border& out = border_at(c, r + 1);
   const auto& strip = strip_at(r);
-  const std::size_t count = static_cast<std::size_t>((2 << strip.height_index) + state_extra) *
-                            static_cast<std::size_t>(lanes_);
+  const std::size_t count = state_values(r);
   const bool starts = a.first_column == 0;
   // Columns beyond the reference get no border from above; and the first strip gets none at all.
   const std::ptrdiff_t given =
@@ -95,8 +94,7 @@ void sweep::run_wide(int r, int c, tile_args& a) {
   border& out = border_at(c, r + 1);
   const auto& strip = strip_at(r);
   const std::ptrdiff_t strip_rows = static_cast<std::ptrdiff_t>(lanes_) << strip.height_index;
-  const std::ptrdiff_t count =
-      ((2 << strip.height_index) + state_extra) * static_cast<std::ptrdiff_t>(lanes_);
+  const auto count = static_cast<std::ptrdiff_t>(state_values(r));
   const scoring& s = options_.score;
   const std::ptrdiff_t stride = block_steps_ + border_slack;
   const std::ptrdiff_t offset =

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <strata/detail/check.hpp>
 #include <strata/error.hpp>
 #include <strata/fiber.hpp>
@@ -21,15 +22,22 @@
 namespace align {
 namespace {
 
-constexpr std::size_t fields_max = 2;
+constexpr std::size_t parts_max = 2;
 using mailbox_ptr = strata::global_ptr<strata::mailbox>;
+
+// A part as the other nodes make it. (No field leaves room for padding, which would travel.)
+struct part_plan {
+  std::int64_t reverse = 0, row = 0, rows = 0, column = 0, columns = 0, phase = 0;
+  std::int32_t height_index = 0, block_steps = 0, top_border = 0, only_strip = -1, only_block = -1;
+  std::int32_t left_borders = 0;  // how many, at `left` of node 0
+  strata::global_ptr<std::int32_t> left;
+};
 
 // What all nodes must agree on.
 struct plan {
-  int fields = 0;
-  std::array<bool, fields_max> reverse{};
-  std::array<int, fields_max> height_index{}, block_steps{};
+  std::array<part_plan, parts_max> parts;
   char kernels[16] = {};
+  std::uint32_t count = 0;  // of the parts
   std::uint32_t checksum = 0;
 };
 
@@ -39,26 +47,26 @@ struct best_report {
 };
 struct report {
   node_work work;
-  std::array<best_report, fields_max> best;
+  std::array<best_report, parts_max> best;
 };
 
 // Where a node's results go.
 struct destination {
   strata::global_ptr<report> result;
-  std::array<strata::global_ptr<std::int32_t>, fields_max> maxima;
+  std::array<strata::global_ptr<std::int32_t>, parts_max> maxima;
   strata::slot_ptr arrived;  // one signal per group and one per node
 };
 
 // What travels in front of a border.
 struct item_head {
-  enum class what : std::int32_t { border, farewell } kind = what::border;
-  std::int32_t field = 0, strip = 0, block = 0;
-  std::int32_t bytes = 0;         // the border's format
+  enum class what : std::int32_t { border, state, farewell } kind = what::border;
+  std::int32_t part = 0, strip = 0, block = 0;
+  std::int32_t bytes = 0;         // the format of the scores
   std::int32_t unused = 0;        // no indeterminate padding on the wire
   strata::slot_ptr acknowledged;  // farewell
 };
 
-// One field on one node.
+// One part on one node.
 struct front {
   front(sweep& s, share which)
       : tiles(s),
@@ -66,31 +74,40 @@ struct front {
         strips(std::make_unique<strip[]>(static_cast<std::size_t>(s.strips()))),
         arrived(std::make_unique<std::atomic<int>[]>(static_cast<std::size_t>(s.blocks()))) {
     for (int r = 0; r < s.strips(); ++r) {
-      at(r).done.store(s.first_block(r), std::memory_order_relaxed);
-      at(r).claimed.store(s.first_block(r), std::memory_order_relaxed);
+      const share::range own = mine.blocks_of(r);
+      at(r).begin = std::max(own.begin, s.first_block(r));
+      at(r).end = std::max(std::min(own.end, s.end_block(r)), at(r).begin);
+      at(r).done.store(at(r).begin, std::memory_order_relaxed);
+      at(r).claimed.store(at(r).begin, std::memory_order_relaxed);
     }
     for (int c = 0; c < s.blocks(); ++c)
       arrived[static_cast<std::size_t>(c)].store(-1, std::memory_order_relaxed);
   }
 
-  // Tiles of a strip run in order. Invariant: done <= claimed <= done + 1.
+  // This node's tiles of a strip, [begin, end), run in order. Invariant: done <= claimed <= done
+  // + 1.
   struct alignas(64) strip {
+    int begin = 0, end = 0;
     std::atomic<int> done, claimed;
+    std::atomic<bool> has_state{false};  // has come from the node of the tiles before `begin`
   };
   strip& at(int r) { return strips[static_cast<std::size_t>(r)]; }
   [[nodiscard]] bool exists(int r, int c) const {
     return r >= 0 && r < tiles.strips() && c >= tiles.first_block(r) && c < tiles.end_block(r);
   }
 
-  // Takes the next tile of a strip of this node if it is ready and not taken; returns its block or
+  [[nodiscard]] bool is_elsewhere(int r, int c) const { return exists(r, c) && !mine.owns(r, c); }
+
+  // Takes the next tile of this node in a strip if it is ready and not taken; returns its block or
   // -1. As in wavefront_fork_join.cpp: both predecessors publish, then look, all seq_cst.
   int try_claim(int r) {
-    if (r >= tiles.strips() || !mine.owns(r)) return -1;
+    if (r >= tiles.strips()) return -1;
     int c = at(r).done.load();
-    if (c == tiles.end_block(r)) return -1;
+    if (c == at(r).end) return -1;
+    if (c == at(r).begin && exists(r, c - 1) && !at(r).has_state.load()) return -1;
     if (exists(r - 1, c)) {
-      const bool ready = mine.begins_group(r) ? arrived[static_cast<std::size_t>(c)].load() >= r
-                                              : at(r - 1).done.load() > c;
+      const bool ready = mine.owns(r - 1, c) ? at(r - 1).done.load() > c
+                                             : arrived[static_cast<std::size_t>(c)].load() >= r;
       if (!ready) return -1;
     }
     return at(r).claimed.compare_exchange_strong(c, c + 1) ? c : -1;
@@ -99,7 +116,7 @@ struct front {
   // Before a border for strip r is stored: whoever used its place last has finished. (That this
   // node knows of it is what makes the store ordered after it.)
   void check_free(int r, int c) {
-    const int last = mine.last_before(r);
+    const int last = mine.last_before(r, c);
     if (exists(last, c)) STRATA_CHECK(at(last).done.load() > c, last, c, r);
   }
 
@@ -113,7 +130,6 @@ struct front {
 
 // A node's part in a comparison.
 struct team {
-  std::vector<sequence> other_strand;       // at most one; empty on node 0
   std::vector<std::unique_ptr<sweep>> own;  // empty on node 0
   std::vector<std::unique_ptr<front>> fronts;
   std::atomic<std::int64_t> tiles_left{0};
@@ -127,13 +143,17 @@ struct lent {
   const sequence* query = nullptr;
   const sequence* ref = nullptr;
   scoring score;
+  // Made when they are needed first.
+  std::optional<sequence> other_strand;
+  std::optional<std::uint32_t> checksum;
 };
 // One comparison at a time in a process: written before the runtime starts, and before and after
 // any tile runs.
 lent lent_here;
 std::unique_ptr<team> team_here;
 
-std::uint32_t checksum(const lent& l) {
+std::uint32_t checksum(lent& l) {
+  if (l.checksum) return *l.checksum;
   const auto add = [](uLong sum, const sequence& s) {
     return crc32_z(sum, s.codes.data(), s.size());
   };
@@ -145,7 +165,8 @@ std::uint32_t checksum(const lent& l) {
                                           static_cast<std::uint64_t>(l.score.open),
                                           static_cast<std::uint64_t>(l.score.extend)};
   sum = crc32_z(sum, reinterpret_cast<const unsigned char*>(rest.data()), sizeof rest);
-  return static_cast<std::uint32_t>(sum);
+  l.checksum = static_cast<std::uint32_t>(sum);
+  return *l.checksum;
 }
 
 std::string node_name() { return "node " + std::to_string(strata::node_id()); }
@@ -153,28 +174,35 @@ std::string node_name() { return "node " + std::to_string(strata::node_id()); }
 // ---- what a node does for its tiles ----
 
 struct tile : strata::threaded {
-  int field, r, c;
+  int part, r, c;
   void start();
 };
 
-void run_soon(int field, int r, int c) { strata::invoke<tile>(strata::node_id(), field, r, c); }
+void run_soon(int part, int r, int c) { strata::invoke<tile>(strata::node_id(), part, r, c); }
 
-void claim(int field, int r) {
-  const int c = team_here->fronts[static_cast<std::size_t>(field)]->try_claim(r);
-  if (c >= 0) run_soon(field, r, c);
+void claim(int part, int r) {
+  const int c = team_here->fronts[static_cast<std::size_t>(part)]->try_claim(r);
+  if (c >= 0) run_soon(part, r, c);
 }
 
-std::vector<std::byte> pack_border(const front& f, int field, int r, int c) {
-  const sweep::border_view leaving = f.tiles.border_below(r, c);
+// For tile (r, c) on the node below.
+std::vector<std::byte> pack(item_head::what kind, int part, int r, int c,
+                            sweep::scores_view leaving) {
   std::vector<std::byte> item(sizeof(item_head) + leaving.data.size());
   item_head head;
-  head.field = field;
-  head.strip = r + 1;
+  head.kind = kind;
+  head.part = part;
+  head.strip = r;
   head.block = c;
   head.bytes = leaving.bytes ? 1 : 0;
   std::memcpy(item.data(), &head, sizeof head);
   std::memcpy(item.data() + sizeof head, leaving.data.data(), leaving.data.size());
   return item;
+}
+
+void send(team& t, const front& f, const std::vector<std::byte>& item) {
+  strata::drop_in(f.below, item.data(), item.size());
+  t.bytes_sent.fetch_add(static_cast<std::int64_t>(item.size()), std::memory_order_relaxed);
 }
 
 // The node has run its last tile.
@@ -188,10 +216,9 @@ void send_results(team& t) {
     const front& f = *t.fronts[i];
     const best_cell& best = f.tiles.best();
     r.best[i] = {best.score(), best.count(), best.first()};
-    const auto blocks = static_cast<std::size_t>(f.tiles.blocks());
-    f.mine.for_each_group([&](int first, int end) {
-      const auto at = static_cast<std::size_t>(first) * blocks;
-      const auto count = static_cast<std::size_t>(end - first) * blocks;
+    f.mine.for_each_group([&](std::int64_t first, std::int64_t end) {
+      const auto at = static_cast<std::size_t>(first);
+      const auto count = static_cast<std::size_t>(end - first);
       if (!elsewhere) return strata::sync(to.arrived);
       r.work.bytes_sent += static_cast<std::int64_t>(count * sizeof(std::int32_t));
       strata::block_move_sync(strata::to_global(f.tiles.maxima().data() + at),
@@ -202,24 +229,30 @@ void send_results(team& t) {
   strata::put_sync(r, to.result, to.arrived);
 }
 
+// Down through the group, and only then to the right: what lies at the bottom is waited for
+// elsewhere. (Were the tile below one more activation, it would run after all that are ready
+// already: diagonal by diagonal, and the node below could begin only after half of a square.)
 void tile::start() {
   team& t = *team_here;
-  front& f = *t.fronts[static_cast<std::size_t>(field)];
-  f.tiles.run_tile(r, c);
-  if (t.progress) t.progress->add(1);
-  std::vector<std::byte> border;
-  if (f.exists(r + 1, c) && f.mine.ends_group(r)) border = pack_border(f, field, r, c);
-  // Before the border leaves: what comes of it may be here, and look at `done`, at once.
-  f.at(r).done.store(c + 1);
-  if (!border.empty()) {
-    strata::drop_in(f.below, border.data(), border.size());
-    t.bytes_sent.fetch_add(static_cast<std::int64_t>(border.size()), std::memory_order_relaxed);
+  front& f = *t.fronts[static_cast<std::size_t>(part)];
+  while (c >= 0) {
+    f.tiles.run_tile(r, c);
+    if (t.progress) t.progress->add(1);
+    std::vector<std::byte> border, state;
+    if (f.is_elsewhere(r + 1, c))
+      border = pack(item_head::what::border, part, r + 1, c, f.tiles.border_below(r, c));
+    if (f.is_elsewhere(r, c + 1))
+      state = pack(item_head::what::state, part, r, c + 1, f.tiles.state_of(r));
+    // Before they leave: what comes of them may be here, and look at `done`, at once.
+    f.at(r).done.store(c + 1);
+    if (!border.empty()) send(t, f, border);
+    if (!state.empty()) send(t, f, state);
+    c = f.try_claim(r + 1);
+    claim(part, r++);
+    // From here on others may run the last tile; then the team would be gone but for the tile that
+    // is claimed here, if one is.
+    if (t.tiles_left.fetch_sub(1) == 1) send_results(t);
   }
-  // Down first: what lies at the bottom of a group is waited for elsewhere.
-  if (!f.mine.ends_group(r)) claim(field, r + 1);
-  claim(field, r);
-  // From here on others may run the last tile; then this one would be gone but for its own count.
-  if (t.tiles_left.fetch_sub(1) == 1) send_results(t);
   terminate();
 }
 
@@ -242,20 +275,28 @@ struct inbox : strata::threaded {
       sync(head.acknowledged);
       return terminate();
     }
-    STRATA_CHECK(head.field >= 0 && static_cast<std::size_t>(head.field) < team_here->fronts.size(),
-                 head.field);
-    front& f = *team_here->fronts[static_cast<std::size_t>(head.field)];
-    STRATA_CHECK(f.exists(head.strip - 1, head.block), head.strip, head.block);
-    f.check_free(head.strip, head.block);
-    f.tiles.set_border_above(
-        head.strip, head.block,
-        {std::span(item).subspan(sizeof head, size - sizeof head), head.bytes != 0});
-    f.arrived[static_cast<std::size_t>(head.block)].store(head.strip);
-    claim(head.field, head.strip);
+    STRATA_CHECK(head.part >= 0 && static_cast<std::size_t>(head.part) < team_here->fronts.size(),
+                 head.part);
+    front& f = *team_here->fronts[static_cast<std::size_t>(head.part)];
+    const sweep::scores_view scores{std::span(item).subspan(sizeof head, size - sizeof head),
+                                    head.bytes != 0};
+    STRATA_CHECK(f.exists(head.strip, head.block) && f.mine.owns(head.strip, head.block),
+                 head.strip, head.block);
+    if (head.kind == item_head::what::state) {
+      STRATA_CHECK(head.block == f.at(head.strip).begin, head.strip, head.block);
+      f.tiles.set_state(head.strip, scores);
+      f.at(head.strip).has_state.store(true);
+    } else {
+      STRATA_CHECK(f.exists(head.strip - 1, head.block), head.strip, head.block);
+      f.check_free(head.strip, head.block);
+      f.tiles.set_border_above(head.strip, head.block, scores);
+      f.arrived[static_cast<std::size_t>(head.block)].store(head.strip);
+    }
+    claim(head.part, head.strip);
   }
   [[nodiscard]] static std::size_t largest() {
     std::size_t most = 0;
-    for (const auto& f : team_here->fronts) most = std::max(most, f->tiles.border_bytes_max());
+    for (const auto& f : team_here->fronts) most = std::max(most, f->tiles.scores_bytes_max());
     return most;
   }
 
@@ -271,9 +312,8 @@ void add_front(team& t, sweep& s, int node, bool from_behind) {
       std::make_unique<front>(s, share(s.strips(), s.blocks(), nodes, node, from_behind)));
   front& f = *t.fronts.back();
   for (int r = 0; r < s.strips(); ++r) {
-    if (!f.mine.owns(r)) continue;
-    t.work.tiles += s.end_block(r) - s.first_block(r);
-    t.work.cells += s.cells(r);
+    t.work.tiles += f.at(r).end - f.at(r).begin;
+    t.work.cells += s.cells(r, f.at(r).begin, f.at(r).end);
   }
   t.tiles_left.store(t.work.tiles);
 }
@@ -283,37 +323,64 @@ struct enlist : strata::threaded {
   plan what;
   strata::global_ptr<mailbox_ptr> address;
   strata::slot_ptr ready;
+  std::array<std::vector<std::int32_t>, parts_max> left;
 
+  // One signal from start(), one when the left borders of each part are here.
   void start() {
     if (lent_here.query == nullptr || checksum(lent_here) != what.checksum)
       throw strata::user_error(node_name() +
                                " has other sequences or parameters than node 0; give all nodes the "
                                "same files and flags");
+    STRATA_CHECK(what.count <= parts_max, what.count);
+    for (std::size_t i = 0; i < parts_max; ++i) {
+      const part_plan& p = what.parts[i];
+      left[i].resize(i < what.count ? static_cast<std::size_t>(p.left_borders) : 0);
+      if (left[i].empty())
+        sync(to_sptr(COMPLETE));
+      else
+        strata::block_move_sync(p.left, strata::to_global(left[i].data()), left[i].size(),
+                                to_sptr(COMPLETE));
+    }
+    sync(to_sptr(COMPLETE));
+  }
+
+  void make_parts() {
     const kernel_set* const kernels = find_kernels(what.kernels);
     if (kernels == nullptr)
       throw strata::user_error(node_name() + " cannot run the " + what.kernels +
                                " instructions of node 0; choose others with --kernels");
     team_here = std::make_unique<team>();
     team& t = *team_here;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(what.fields); ++i) {
-      if (what.reverse[i]) t.other_strand.push_back(reverse_complement(*lent_here.query));
+    for (std::size_t i = 0; i < what.count; ++i) {
+      const part_plan& p = what.parts[i];
+      if (p.reverse != 0 && !lent_here.other_strand)
+        lent_here.other_strand = reverse_complement(*lent_here.query);
+      const letters_view query{p.reverse != 0 ? lent_here.other_strand->codes
+                                              : lent_here.query->codes};
       sweep_options o;
       o.score = lent_here.score;
       o.kernels = kernels;
-      o.height_index = what.height_index[i];
-      o.block_steps = what.block_steps[i];
-      t.own.push_back(std::make_unique<sweep>(
-          letters_view{what.reverse[i] ? t.other_strand.back().codes : lent_here.query->codes},
-          letters_view{lent_here.ref->codes}, o));
+      o.height_index = p.height_index;
+      o.block_steps = p.block_steps;
+      o.phase = p.phase;
+      o.top_border = p.top_border;
+      o.left_borders = std::move(left[i]);
+      o.only_strip = p.only_strip;
+      o.only_block = p.only_block;
+      t.own.push_back(
+          std::make_unique<sweep>(query.sub(p.row, p.rows),
+                                  letters_view{lent_here.ref->codes}.sub(p.column, p.columns), o));
       add_front(t, *t.own.back(), strata::node_id(), i % 2 != 0);
     }
     strata::invoke<inbox>(strata::node_id(), address, ready);
     terminate();
   }
+
+  strata::fiber<&enlist::make_parts> COMPLETE{this, 1 + parts_max, 1};
 };
 
 struct connect : strata::threaded {
-  std::array<mailbox_ptr, fields_max> below;
+  std::array<mailbox_ptr, parts_max> below;
   destination results;
   strata::slot_ptr ready;
 
@@ -329,38 +396,58 @@ struct connect : strata::threaded {
 };
 
 struct begin : strata::threaded {
-  int field;
+  int part;
   void start() {
-    claim(field, 0);
+    claim(part, 0);
     terminate();
   }
 };
 
+part_plan plan_of(const part& from) {
+  const sweep& s = *from.tiles;
+  const sweep_options& o = s.options();
+  STRATA_CHECK(o.local);
+  part_plan p;
+  p.reverse = from.reverse_strand ? 1 : 0;
+  p.row = from.row;
+  p.rows = s.rows();
+  p.column = from.column;
+  p.columns = s.columns();
+  p.phase = o.phase;
+  p.height_index = s.height_index();
+  p.block_steps = s.block_steps();
+  p.top_border = o.top_border;
+  p.only_strip = o.only_strip;
+  p.only_block = o.only_block;
+  p.left_borders = static_cast<std::int32_t>(o.left_borders.size());
+  // Nobody writes there: it is read from other nodes.
+  p.left = strata::to_global(const_cast<std::int32_t*>(o.left_borders.data()));
+  return p;
+}
+
 }  // namespace
 
 void lend_sequences(const sequence& query, const sequence& ref, const scoring& score) {
-  lent_here = {&query, &ref, score};
+  lent_here = {&query, &ref, score, {}, {}};
 }
 
-std::vector<node_work> run_on_nodes(const std::vector<field>& fields,
-                                    const std::vector<sweep*>& sweeps, const driver& d) {
+std::vector<node_work> run_on_nodes(const std::vector<part>& parts, const driver& d) {
   const unsigned nodes = strata::num_nodes();
   const auto each_node = [&](auto&& f) {
     for (unsigned n = 0; n < nodes; ++n) f(static_cast<strata::node_id_t>(n));
   };
   STRATA_CHECK(lent_here.query != nullptr);
+  STRATA_CHECK(parts.size() <= parts_max, parts.size());
   plan what;
-  what.fields = static_cast<int>(fields.size());
+  what.count = static_cast<std::uint32_t>(parts.size());
   what.checksum = checksum(lent_here);
   std::strncpy(what.kernels, d.kernels->name, sizeof what.kernels - 1);
   team_here = std::make_unique<team>();
   team_here->progress = d.progress;
   std::uint32_t groups = 0;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    what.reverse[i] = fields[i].reverse_strand;
-    what.height_index[i] = sweeps[i]->height_index();
-    what.block_steps[i] = sweeps[i]->block_steps();
-    add_front(*team_here, *sweeps[i], 0, i % 2 != 0);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    what.parts[i] = plan_of(parts[i]);
+    add_front(*team_here, *parts[i].tiles, 0, i % 2 != 0);
     groups += static_cast<std::uint32_t>(team_here->fronts[i]->mine.groups());
   }
 
@@ -378,11 +465,11 @@ std::vector<node_work> run_on_nodes(const std::vector<field>& fields,
   std::vector<report> reports(nodes);
   strata::completion complete(groups + nodes), connected(nodes);
   each_node([&](strata::node_id_t n) {
-    std::array<mailbox_ptr, fields_max> below;
+    std::array<mailbox_ptr, parts_max> below;
     destination results;
-    for (std::size_t i = 0; i < fields.size(); ++i) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
       below[i] = boxes[(i % 2 != 0 ? n + nodes - 1 : n + 1u) % nodes];
-      results.maxima[i] = strata::to_global(sweeps[i]->maxima().data());
+      results.maxima[i] = strata::to_global(parts[i].tiles->maxima().data());
     }
     results.result = strata::to_global(&reports[n]);
     results.arrived = complete.sptr();
@@ -390,8 +477,8 @@ std::vector<node_work> run_on_nodes(const std::vector<field>& fields,
   });
   connected.wait();
 
-  // 3. The first strip of each field.
-  for (std::size_t i = 0; i < fields.size(); ++i)
+  // 3. The first strip of each part.
+  for (std::size_t i = 0; i < parts.size(); ++i)
     strata::invoke<begin>(static_cast<strata::node_id_t>(i % 2 != 0 ? nodes - 1 : 0),
                           static_cast<int>(i));
   complete.wait();
@@ -409,9 +496,9 @@ std::vector<node_work> run_on_nodes(const std::vector<field>& fields,
   each_node([&](strata::node_id_t n) {
     out.push_back(reports[n].work);
     if (n == 0) return;
-    for (std::size_t i = 0; i < fields.size(); ++i) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
       const best_report& b = reports[n].best[i];
-      sweeps[i]->merge_best(static_cast<std::int32_t>(b.score), b.first, b.count);
+      parts[i].tiles->merge_best(static_cast<std::int32_t>(b.score), b.first, b.count);
     }
   });
   return out;

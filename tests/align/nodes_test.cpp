@@ -4,10 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <vector>
 
 #include "apps/align/share.hpp"
 #include "tests/align/reference.hpp"
@@ -135,6 +136,17 @@ TEST_P(every_way, the_same_cell_many_times) {
   expect_the_same(flags(), sequences + words{"--hits", "2"});
 }
 
+// A long hit, beside which is swept once more.
+TEST_P(every_way, beside_hits) {
+  const words arguments = related(16000, 40000, 9000) + words{"--kernels", "baseline"};
+  expect_the_same(flags(), arguments);
+  if (std::string(GetParam().nodes) == "1") return;
+  const outcome many = on_nodes(flags(), arguments);
+  ASSERT_EQ(many.exit_code, 0) << many.err;
+  const auto nodes = nlohmann::json::parse(many.last_line())["result"]["per_node"];
+  for (const auto& n : nodes) EXPECT_GT(n.value("tiles_beside_hits", 0), 0) << nodes;
+}
+
 TEST_P(every_way, narrow_kernels) {
   expect_the_same(
       flags(), related(3000, 5000, 1000) + words{"--kernels", "baseline", "--strand", "reverse"});
@@ -191,26 +203,44 @@ TEST_F(several_nodes, one_picture_and_one_table) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 3);
 }
 
-TEST(share, deals_every_strip_once) {
+TEST(share, deals_every_tile_once) {
   for (const bool from_behind : {false, true}) {
     for (const int nodes : {1, 2, 3, 8}) {
-      for (const int strips : {1, 2, 7, 190, 1000}) {
-        for (const int blocks : {1, 10, 600}) {
-          std::set<int> seen;
+      for (const int strips : {1, 2, 7, 95}) {
+        for (const int blocks : {1, 10, 250}) {
+          std::vector<int> owners(static_cast<std::size_t>(strips * blocks), -1);
+          std::vector<int> counts(static_cast<std::size_t>(nodes));
           for (int n = 0; n < nodes; ++n) {
             const align::share s(strips, blocks, nodes, n, from_behind);
-            s.for_each_group([&](int first, int end) {
-              EXPECT_LT(first, end);
-              EXPECT_TRUE(s.begins_group(first));
-              EXPECT_TRUE(s.ends_group(end - 1));
-              EXPECT_LT(s.last_before(first), first);
-              for (int r = first; r < end; ++r) {
-                EXPECT_TRUE(s.owns(r));
-                EXPECT_TRUE(seen.insert(r).second);
+            s.for_each_group([&](std::int64_t first, std::int64_t end) {
+              EXPECT_GE(end - first, blocks) << "none is smaller than a strip";
+              for (std::int64_t t = first; t < end; ++t) {
+                EXPECT_EQ(owners[static_cast<std::size_t>(t)], -1);
+                owners[static_cast<std::size_t>(t)] = n;
+                ++counts[static_cast<std::size_t>(n)];
               }
             });
+            for (int r = 0; r < strips; ++r) {
+              const align::share::range own = s.blocks_of(r);
+              for (int c = 0; c < blocks; ++c) {
+                const auto t = static_cast<std::size_t>(r * blocks + c);
+                EXPECT_EQ(s.owns(r, c), owners[t] == n);
+                EXPECT_EQ(s.owns(r, c), own.begin <= c && c < own.end);
+                if (!s.owns(r, c)) continue;
+                // The nearest one above that is ours, and beyond another node's.
+                int last = r;
+                while (last >= 0 && s.owns(last, c)) --last;
+                while (last >= 0 && !s.owns(last, c)) --last;
+                EXPECT_TRUE(nodes == 1 || s.last_before(r, c) == last) << r << " " << c;
+              }
+            }
           }
-          EXPECT_EQ(seen.size(), static_cast<std::size_t>(strips));
+          EXPECT_EQ(std::count(owners.begin(), owners.end(), -1), 0);
+          if (strips >= nodes) {
+            const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+            const int rounds = align::share(strips, blocks, nodes, 0, false).groups() / nodes;
+            EXPECT_LE(*most - *least, rounds) << strips << " " << blocks << " " << nodes;
+          }
         }
       }
     }
