@@ -52,6 +52,14 @@ void prepare_receive(request& r, action what, messages::port& at, endpoint_id mi
   r.info.target = mine;
 }
 
+// A receive that ends before its caller goes on.
+message_info receive_now(request& r) {
+  r.waits_at_once = detail::this_worker().owner != nullptr;
+  r.office->receive(r);
+  r.wait();
+  return r.result();
+}
+
 message_info finish(request& r) {
   r.wait();
   return r.result();
@@ -232,8 +240,7 @@ message_info endpoint::receive(std::span<std::byte> buffer, endpoint_id from, me
   request r;
   prepare_receive(r, action::receive, open_port(), id_, from, tag);
   r.into = buffer;
-  r.office->receive(r);
-  return finish(r);
+  return receive_now(r);
 }
 
 message endpoint::receive_message(endpoint_id from, message_tag tag) {
@@ -242,8 +249,7 @@ message endpoint::receive_message(endpoint_id from, message_tag tag) {
   message m;
   prepare_receive(r, action::receive, open_port(), id_, from, tag);
   r.whole = &m.content;
-  r.office->receive(r);
-  static_cast<message_info&>(m) = finish(r);
+  static_cast<message_info&>(m) = receive_now(r);
   return m;
 }
 
@@ -266,8 +272,7 @@ message_info endpoint::wait_probe(endpoint_id from, message_tag tag) {
   const detail::uninterrupted guard;
   request r;
   prepare_receive(r, action::probe, open_port(), id_, from, tag);
-  r.office->receive(r);
-  return finish(r);
+  return receive_now(r);
 }
 
 endpoint& this_thread::endpoint() {

@@ -238,27 +238,27 @@ void check_ends(net::node_id from, net::node_id here, endpoint_id source, endpoi
 void messenger::on_eager(net::node_id from, cluster::reader& r) {
   const auto head = r.take<message_head>();
   const auto bytes = r.take_rest();
-  delivery d{.info = {endpoint_id::from_bits(head.source), endpoint_id::from_bits(head.target),
-                      head.tag, bytes.size()},
+  const message_info info{endpoint_id::from_bits(head.source), endpoint_id::from_bits(head.target),
+                          head.tag, bytes.size()};
+  delivery d{.info = &info,
              .bytes = bytes,
              .charge = charge_for_message + static_cast<std::uint32_t>(bytes.size())};
-  check_ends(from, self_, d.info.source, d.info.target, head.tag);
-  const outcome how = deliver(d.info.target, d);
-  if (how != outcome::done) refuse(from, d.info.target, 0, how);
+  check_ends(from, self_, info.source, info.target, head.tag);
+  const outcome how = deliver(info.target, d);
+  if (how != outcome::done) refuse(from, info.target, 0, how);
 }
 
 void messenger::on_offer(net::node_id from, cluster::reader& r) {
   const auto head = r.take<offer_head>();
   const arrival::offered offer{head.offer, head.address, head.mark_address, head.mark,
                                head.process};
-  delivery d{.info = {endpoint_id::from_bits(head.source), endpoint_id::from_bits(head.target),
-                      head.tag, head.bytes},
-             .offer = &offer,
-             .charge = charge_for_message};
-  check_ends(from, self_, d.info.source, d.info.target, head.tag);
+  const message_info info{endpoint_id::from_bits(head.source), endpoint_id::from_bits(head.target),
+                          head.tag, head.bytes};
+  delivery d{.info = &info, .offer = &offer, .charge = charge_for_message};
+  check_ends(from, self_, info.source, info.target, head.tag);
   if (head.offer == 0) throw cluster::malformed("an offer without a number");
-  const outcome how = deliver(d.info.target, d);
-  if (how != outcome::done) refuse(from, d.info.target, head.offer, how);
+  const outcome how = deliver(info.target, d);
+  if (how != outcome::done) refuse(from, info.target, head.offer, how);
 }
 
 void messenger::on_room(net::node_id from, cluster::reader& r) {

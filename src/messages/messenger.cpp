@@ -104,22 +104,22 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
           std::find(p->announced.begin(), p->announced.end(), target) != p->announced.end();
       return announced ? outcome::announced : outcome::closed;
     }
-    const pattern from{d.info.source, d.info.tag};
+    const pattern from{d.info->source, d.info->tag};
     while ((matched = p->receives.take(from)) != nullptr) {
       matched->at = request::place::nowhere;
-      if (matched->what != action::probe && matched->fits(d.info.bytes)) break;
+      if (matched->what != action::probe && matched->fits(d.info->bytes)) break;
       // Has ended, but not with the message.
-      matched->info = d.info;
+      matched->info = *d.info;
       matched->finish(matched->what == action::probe ? outcome::done : outcome::too_large);
     }
     if (d.charge != 0) {
-      port::account& a = account_of(*p, d.info.source.node());
+      port::account& a = account_of(*p, d.info->source.node());
       if (matched != nullptr) {
         a.to_give += d.charge;
       } else {
         keeps(*p, a, a.kept + d.charge);
       }
-      notice = notice_for(*p, d.info.source.node(), false);
+      notice = notice_for(*p, d.info->source.node(), false);
     }
     if (matched != nullptr) {
       count(*p, d, *matched);
@@ -138,21 +138,21 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
 // With the port's lock.
 void messenger::keep(port& p, delivery& d) {
   auto* const a = new arrival;
-  a->from = {d.info.source, d.info.tag};
-  a->info = d.info;
+  a->from = {d.info->source, d.info->tag};
+  a->info = *d.info;
   a->charge = d.charge;
   if (d.offer != nullptr) a->offer = *d.offer;
   if (d.sender == nullptr) {
     a->content.assign(d.bytes.begin(), d.bytes.end());
   } else if (d.sender->what == action::send && p.local_bytes < content_window_bytes &&
-             (d.whole != nullptr || d.info.bytes <= eager_bytes_max)) {
+             (d.whole != nullptr || d.info->bytes <= eager_bytes_max)) {
     if (d.whole != nullptr) {
       a->content = std::move(*d.whole);
     } else {
       a->content.assign(d.bytes.begin(), d.bytes.end());
-      p.counted.bytes_copied += d.info.bytes;
+      p.counted.bytes_copied += d.info->bytes;
     }
-    p.local_bytes += d.info.bytes + charge_for_message;
+    p.local_bytes += d.info->bytes + charge_for_message;
     d.sender = nullptr;  // it has ended
   } else {
     // Where its sender has it, who waits until it is received.
@@ -166,7 +166,7 @@ void messenger::keep(port& p, delivery& d) {
 
 // With the port's lock.
 void messenger::count(port& p, const delivery& d, const request& receive) noexcept {
-  if (d.info.source.node() == self_) ++p.counted.from_here;
+  if (d.info->source.node() == self_) ++p.counted.from_here;
   if (d.whole != nullptr && receive.whole != nullptr) {
     ++p.counted.handed_over;
   } else {
@@ -187,8 +187,8 @@ void messenger::copy_into(request& receive, delivery& d) {
 }
 
 void messenger::hand_over(delivery& d, request& receive, bool in_handler) {
-  receive.info = d.info;
-  if (d.offer != nullptr) return begin_fetch(d.info, *d.offer, receive, in_handler);
+  receive.info = *d.info;
+  if (d.offer != nullptr) return begin_fetch(*d.info, *d.offer, receive, in_handler);
   copy_into(receive, d);
   if (d.sender != nullptr) d.sender->finish(outcome::done);
   receive.finish(outcome::done);
@@ -209,7 +209,7 @@ void messenger::send(request& r) {
 }
 
 void messenger::send_within(request& r) {
-  delivery d{.info = r.info, .bytes = r.from, .whole = r.whole, .sender = &r};
+  delivery d{.info = &r.info, .bytes = r.from, .whole = r.whole, .sender = &r};
   const outcome how = deliver(r.info.target, d);
   if (how != outcome::done) return r.finish_unseen(how);
   if (d.sender == nullptr) r.finish_unseen(outcome::done);
@@ -233,9 +233,14 @@ void messenger::receive(request& r) {
         lock.unlock();
         return r.finish_unseen(outcome::lost);
       }
-      const std::vector<room_notice> news = notices_of_wait(p);
+      std::vector<room_notice> news;
+      if (p.full_accounts != 0) news = notices_of_wait(p);
       r.at = request::place::receives;
       p.receives.add(r);
+      if (r.waits_at_once && news.empty()) {
+        lock.release();
+        return r.wait_entered();
+      }
       lock.unlock();
       for (const room_notice& n : news) post_notice(id, n);
       return;
@@ -246,7 +251,7 @@ void messenger::receive(request& r) {
       return r.finish_unseen(r.what == action::probe ? outcome::done : outcome::too_large);
     }
     p.messages.remove(*a);
-    d = {.info = a->info, .bytes = a->content, .sender = a->sender};
+    d = {.info = &a->info, .bytes = a->content, .sender = a->sender};
     if (a->sender != nullptr) {
       a->sender->at = request::place::nowhere;
       d.bytes = a->sender->from;

@@ -96,7 +96,7 @@ class messenger final : public cluster::visiting_protocol {
  private:
   // A message on its way into a port: where its bytes are.
   struct delivery {
-    message_info info;
+    const message_info* info = nullptr;
     std::span<const std::byte> bytes{};
     std::vector<std::byte>* whole = nullptr;  // may be taken
     request* sender = nullptr;                // of this process; ends with the match if it has to

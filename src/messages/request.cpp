@@ -5,6 +5,8 @@
 
 #include "context/stack.hpp"
 #include "messages/messenger.hpp"
+#include "messages/port.hpp"
+#include "strata/detail/check.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/worker.hpp"
 
@@ -12,8 +14,15 @@ namespace strata::messages {
 
 void request::finish(outcome o) noexcept {
   how_ = o;
+  // Acquire: the suspended stack. Partners: commit_wait(), or the port's lock of commit_entered().
+  std::uintptr_t seen = word_.load(std::memory_order_acquire);
+  if ((seen & stack_mark) != 0) {
+    // Nobody else changes it any more, and nobody reads it before the stack goes on.
+    word_.store(ended, std::memory_order_relaxed);
+    return detail::make_ready(*reinterpret_cast<detail::stack*>(seen - stack_mark));
+  }
   // Release: what was transferred, and how it ended. Partner: is_done().
-  const std::uintptr_t seen = word_.exchange(ended, std::memory_order_acq_rel);
+  seen = word_.exchange(ended, std::memory_order_acq_rel);
   if ((seen & stack_mark) != 0) {
     detail::make_ready(*reinterpret_cast<detail::stack*>(seen - stack_mark));
   } else if (seen != pending) {
@@ -44,15 +53,30 @@ const char* request::what_for() const noexcept {
                                  : "room for a message";
 }
 
+void request::describe(detail::stack& s) const noexcept {
+  s.waits_for = what_for();
+  s.waits_at = mine;
+}
+
 bool request::commit_wait(detail::stack& s, void* self) {
   auto& r = *static_cast<request*>(self);
-  s.waits_for = r.what_for();
-  s.waits_at = r.mine;
+  r.describe(s);
   std::uintptr_t seen = pending;
   // Release: the suspended stack. Partner: finish().
   return r.word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(&s) + stack_mark,
                                          std::memory_order_release, std::memory_order_relaxed);
 }
+
+bool request::commit_entered(detail::stack& s, void* self) {
+  auto& r = *static_cast<request*>(self);
+  r.describe(s);
+  r.word_.store(reinterpret_cast<std::uintptr_t>(&s) + stack_mark, std::memory_order_relaxed);
+  // Release: the suspended stack. Partner: whoever takes the receive out of the port.
+  r.mine->lock.unlock();
+  return true;
+}
+
+void request::wait_entered() { detail::suspend(&commit_entered, this); }
 
 bool request::wait(std::int64_t deadline_ns) {
   if (is_done()) return true;
@@ -74,10 +98,9 @@ bool request::wait(std::int64_t deadline_ns) {
   return true;
 }
 
-message_info request::result() const {
+void request::throw_end() const {
+  STRATA_CHECK(how_ != outcome::done);
   switch (how_) {
-    case outcome::done:
-      break;
     case outcome::cancelled:
       throw misuse_error("a transfer that was cancelled has no result");
     case outcome::too_large:
@@ -88,10 +111,11 @@ message_info request::result() const {
       throw endpoint_closed_error(info.target, "endpoint " + text_of(info.target) + " has ended");
     case outcome::announced:
       throw announced_end(info.target, "endpoint " + text_of(info.target) + " has ended");
+    case outcome::done:
     case outcome::lost:
-      office->throw_loss();
+      break;
   }
-  return info;
+  office->throw_loss();
 }
 
 std::string text_of(endpoint_id id) {

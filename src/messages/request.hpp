@@ -48,6 +48,8 @@ struct request {
   // what it holds.
   std::vector<std::byte>* whole = nullptr;
   pattern wanted{};
+  // Receive: whoever begins it suspends until its end, which saves announcing that afterwards.
+  bool waits_at_once = false;
   // Send: all of it. Receive: the target from the beginning; all of what came, once it has ended
   // (also when that is too large).
   message_info info{};
@@ -80,7 +82,15 @@ struct request {
   // Suspends until it has ended, or the deadline: false.
   bool wait(std::int64_t deadline_ns = detail::parking::never);
   // Returns what was transferred, or throws why not.
-  message_info result() const;
+  [[nodiscard]] const message_info& result() const {
+    if (how_ != outcome::done) [[unlikely]]
+      throw_end();
+    return info;
+  }
+
+  // As wait(), for a receive that has been entered into the port whose lock is held: who sees it
+  // there finds the stack that waits. The lock is free when this returns, or is suspended.
+  void wait_entered();
 
   // For a wait for several: false if it has ended; otherwise whoever ends it calls
   // unpark(address).
@@ -90,7 +100,11 @@ struct request {
  private:
   static bool must_wait(void* self);
   static bool commit_wait(detail::stack& s, void* self);
+  static bool commit_entered(detail::stack& s, void* self);
+  // What the suspended stack shows to people.
+  void describe(detail::stack& s) const noexcept;
   [[nodiscard]] const char* what_for() const noexcept;
+  [[noreturn]] void throw_end() const;
 
   outcome how_ = outcome::done;
   // Or the address at which somebody waits for it; or, marked, the stack that does.
