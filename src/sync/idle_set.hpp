@@ -5,11 +5,16 @@
 // A place (worker) is run by its own thread, or lent to a thread from outside while its own thread
 // sleeps:
 //
-//      running --announce--> parked --wake--> running                      (the own thread)
+//      running --announce--> parked --wake--> (waking) --> running         (the own thread)
 //                              |  ^
 //                        lease |  | give_back (or hand_back, straight to running)
 //                              v  |
-//                            leased --announce--> leased_parked --wake--> leased   (the guest)
+//                            leased --announce--> leased_parked --wake--> (leased_waking) -->
+//                            leased
+//                                                                                 (the guest)
+//
+// Whoever runs a place has been counted out of the sleepers before: where all are sleepers, nobody
+// runs. So a waker takes the sleeper, counts it out, and only then lets it go.
 //
 // No wake-up is lost because both sides announce before they look: a sleeper announces and then
 // looks for work; a producer publishes work and then looks for sleepers. Each needs a full fence
@@ -21,7 +26,14 @@
 
 namespace strata::detail {
 
-enum class place_state : std::uint32_t { running, parked, leased, leased_parked };
+enum class place_state : std::uint32_t {
+  running,
+  parked,
+  waking,
+  leased,
+  leased_parked,
+  leased_waking
+};
 
 // Futex: has wait(address, expected) and wake_all(address); the model supplies its own.
 template <template <class> class Atomic, class Futex>
@@ -42,7 +54,8 @@ class idle_set {
     state_[i].value.store(guest ? leased_parked : parked, std::memory_order_seq_cst);
   }
 
-  // "I found work after all." False when the place was lent away meanwhile: the caller must wait().
+  // "I found work after all." False when the place was lent away meanwhile, or somebody is about to
+  // wake us: the caller must wait().
   [[nodiscard]] bool cancel(unsigned i, bool guest) noexcept {
     word expected = guest ? leased_parked : parked;
     if (state_[i].value.compare_exchange_strong(expected, guest ? leased : running,
@@ -104,6 +117,7 @@ class idle_set {
     return s == parked || s == leased_parked;
   }
   [[nodiscard]] unsigned sleepers() const noexcept {
+    // As many as there are places: at this moment nobody runs any.
     return sleepers_.load(std::memory_order_seq_cst);
   }
 
@@ -111,10 +125,12 @@ class idle_set {
   bool wake(unsigned i) noexcept {
     for (const bool guest : {false, true}) {
       word expected = guest ? leased_parked : parked;
-      if (state_[i].value.compare_exchange_strong(expected, guest ? leased : running,
+      if (state_[i].value.compare_exchange_strong(expected, guest ? leased_waking : waking,
                                                   std::memory_order_seq_cst,
                                                   std::memory_order_relaxed)) {
         sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+        // Seq_cst: what we wrote before is visible to the sleeper. Partners: wait(), cancel().
+        state_[i].value.store(guest ? leased : running, std::memory_order_seq_cst);
         // All, because the place's own thread may be asleep on the same word as its guest.
         Futex::wake_all(state_[i].value);
         return true;
@@ -138,8 +154,10 @@ class idle_set {
   using word = std::uint32_t;
   static constexpr word running = static_cast<word>(place_state::running);
   static constexpr word parked = static_cast<word>(place_state::parked);
+  static constexpr word waking = static_cast<word>(place_state::waking);
   static constexpr word leased = static_cast<word>(place_state::leased);
   static constexpr word leased_parked = static_cast<word>(place_state::leased_parked);
+  static constexpr word leased_waking = static_cast<word>(place_state::leased_waking);
 
   struct alignas(64) padded {
     Atomic<word> value{running};

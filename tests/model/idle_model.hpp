@@ -61,6 +61,7 @@ struct idle_producers : rl::test_suite<idle_producers<Workers, Producers, Atomic
     if (self < Workers) {
       while (!pool.take()) {
         pool.sleep(self, false, [&] { return pool.work_is_visible(); });
+        RL_ASSERT(pool.idle.sleepers() < Workers);  // for we run
       }
     } else {
       for (int i = 0; i < Workers / Producers; ++i) pool.inject();
@@ -169,6 +170,7 @@ struct idle_guest : rl::test_suite<idle_guest<Atomic, Futex>, 3> {
     while (completed.load(acquire) == 0) {
       in_the_place(RL_INFO) = 1;
       pool.sleep(0, true, [&] { return completed.load(seq_cst) != 0; });
+      RL_ASSERT(pool.idle.sleepers() == 0);
     }
     RL_ASSERT(result(RL_INFO) == 1);
     in_the_place(RL_INFO) = 1;
