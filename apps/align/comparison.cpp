@@ -70,13 +70,12 @@ void compare_local(const sequence& query, const sequence& ref, const comparison_
   if (o.which != strands::forward) fields.push_back({nullptr, {other_strand.codes}, true});
 
   const auto start = clock::now();
-  const unsigned nodes = d.how == apps::style::fibers ? strata::num_nodes() : 1;
   std::vector<std::unique_ptr<sweep>> sweeps(fields.size());
   d.for_each(sweeps.size(), [&](std::size_t f) {
     sweep_options options;
     options.score = o.score;
     options = d.prepare(options);
-    options.workers *= nodes;
+    options.workers *= d.nodes;
     sweeps[f] = std::make_unique<sweep>(fields[f].query, r, options);
     fields[f].tiles = sweeps[f].get();
   });
@@ -88,7 +87,7 @@ void compare_local(const sequence& query, const sequence& ref, const comparison_
   const bool shared = d.shares(static_cast<std::int64_t>(tiles), driver::fewest_tiles_to_share);
   {
     // Of several nodes, node 0 speaks for all: they go about as fast as each other.
-    apps::progress progress("align", show_progress ? tiles / (shared ? nodes : 1) : 0);
+    apps::progress progress("align", show_progress ? tiles / (shared ? d.nodes : 1) : 0);
     driver with_progress = d;
     with_progress.progress = &progress;
     std::vector<part> parts;

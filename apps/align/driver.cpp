@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/align/driver.hpp"
 
+#include <strata/membership.hpp>
+
 #include "apps/align/wavefront_nodes.hpp"
 
 namespace align {
@@ -14,7 +16,11 @@ void driver::run(sweep& s) const {
 }
 
 bool driver::shares(std::int64_t tiles, std::int64_t fewest) const {
-  return how == apps::style::fibers && strata::num_nodes() > 1 && tiles >= fewest;
+  if (how != apps::style::fibers || nodes == 1 || tiles < fewest) return false;
+  for (unsigned n = 0; n < nodes; ++n) {
+    if (!strata::is_member(static_cast<strata::node_id_t>(n))) return false;
+  }
+  return true;
 }
 
 std::vector<node_work> driver::run_all(const std::vector<part>& parts,

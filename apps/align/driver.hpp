@@ -18,15 +18,18 @@ namespace align {
 struct driver {
   apps::style how = apps::style::serial;
   unsigned workers = 1;
+  unsigned nodes = 1;  ///< of the job when it began: those that sweeps are shared with
   const kernel_set* kernels = find_kernels();
   apps::progress* progress = nullptr;  ///< told of every tile, if any
 
   /// Runs all tiles on this node. Inside strata::runtime::run() unless serial; may suspend.
   void run(sweep& s) const;
 
-  /// Runs at most two sweeps at once, on all nodes of the job where that is worth it and the style
-  /// allows; returns what each node did then, nothing otherwise. Like run(), and on node 0.
+  /// Whether run_all() shares sweeps of so many tiles with other nodes.
   [[nodiscard]] bool shares(std::int64_t tiles, std::int64_t fewest) const;
+  /// Runs at most two sweeps at once, on all nodes where they have `fewest_to_share` tiles, the
+  /// style allows it, and no node has left; returns what each node did then, nothing otherwise.
+  /// Like run(), and on node 0.
   std::vector<node_work> run_all(const std::vector<part>& parts,
                                  std::int64_t fewest_to_share) const;
 

@@ -157,6 +157,7 @@ int body(apps::program& p) {
   const comparison result = p.timed([&] {
     d.how = p.how();
     d.workers = p.workers();
+    if (d.how == apps::style::fibers) d.nodes = strata::num_nodes();
     return compare(query, ref, o, d, true);
   });
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wavefront over nodes: a tile is an activation on its strip's node; borders between groups
-// travel as items of a mailbox that each node has.
+// The wavefront over nodes: an activation runs tiles of one block from the top of what is ready
+// down to the end of a group; what leaves a group travels as an item of a mailbox that each node
+// has.
 #include "apps/align/wavefront_nodes.hpp"
 
 #include <zlib.h>
@@ -39,6 +40,8 @@ struct plan {
   char kernels[16] = {};
   std::uint32_t count = 0;  // of the parts
   std::uint32_t checksum = 0;
+  std::uint32_t nodes = 0;  // that take part: the first of the job
+  std::uint32_t unused = 0;
 };
 
 struct best_report {
@@ -300,16 +303,17 @@ struct inbox : strata::threaded {
     return most;
   }
 
-  strata::fiber<&inbox::arrived> ARRIVED{this, 1, 1};
+  // One at a time: the farewell must not take away what an earlier arrival still looks at.
+  strata::exclusive_fiber<&inbox::arrived> ARRIVED{this, 1, 1};
   strata::mailbox box{to_sptr(ARRIVED)};
 };
 
 // ---- getting ready ----
 
-void add_front(team& t, sweep& s, int node, bool from_behind) {
-  const int nodes = static_cast<int>(strata::num_nodes());
-  t.fronts.push_back(
-      std::make_unique<front>(s, share(s.strips(), s.blocks(), nodes, node, from_behind)));
+void add_front(team& t, sweep& s, unsigned nodes, unsigned node, bool from_behind) {
+  t.fronts.push_back(std::make_unique<front>(
+      s,
+      share(s.strips(), s.blocks(), static_cast<int>(nodes), static_cast<int>(node), from_behind)));
   front& f = *t.fronts.back();
   for (int r = 0; r < s.strips(); ++r) {
     t.work.tiles += f.at(r).end - f.at(r).begin;
@@ -370,7 +374,7 @@ struct enlist : strata::threaded {
       t.own.push_back(
           std::make_unique<sweep>(query.sub(p.row, p.rows),
                                   letters_view{lent_here.ref->codes}.sub(p.column, p.columns), o));
-      add_front(t, *t.own.back(), strata::node_id(), i % 2 != 0);
+      add_front(t, *t.own.back(), what.nodes, strata::node_id(), i % 2 != 0);
     }
     strata::invoke<inbox>(strata::node_id(), address, ready);
     terminate();
@@ -432,7 +436,7 @@ void lend_sequences(const sequence& query, const sequence& ref, const scoring& s
 }
 
 std::vector<node_work> run_on_nodes(const std::vector<part>& parts, const driver& d) {
-  const unsigned nodes = strata::num_nodes();
+  const unsigned nodes = d.nodes;
   const auto each_node = [&](auto&& f) {
     for (unsigned n = 0; n < nodes; ++n) f(static_cast<strata::node_id_t>(n));
   };
@@ -440,6 +444,7 @@ std::vector<node_work> run_on_nodes(const std::vector<part>& parts, const driver
   STRATA_CHECK(parts.size() <= parts_max, parts.size());
   plan what;
   what.count = static_cast<std::uint32_t>(parts.size());
+  what.nodes = nodes;
   what.checksum = checksum(lent_here);
   std::strncpy(what.kernels, d.kernels->name, sizeof what.kernels - 1);
   team_here = std::make_unique<team>();
@@ -447,7 +452,7 @@ std::vector<node_work> run_on_nodes(const std::vector<part>& parts, const driver
   std::uint32_t groups = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     what.parts[i] = plan_of(parts[i]);
-    add_front(*team_here, *parts[i].tiles, 0, i % 2 != 0);
+    add_front(*team_here, *parts[i].tiles, nodes, 0, i % 2 != 0);
     groups += static_cast<std::uint32_t>(team_here->fronts[i]->mine.groups());
   }
 

@@ -38,7 +38,9 @@ void survey::end(std::int64_t now_ns) {
 }
 
 std::int64_t survey::patience_ns() const {
-  return std::max(limits_.patience_ns, 2 * all_[waiting_.front()].shortest_ns);
+  const measured& m = all_[waiting_.front()];
+  if (m.turns != 0) return limits_.rounds_ns;
+  return std::max(limits_.patience_ns, 2 * m.shortest_ns);
 }
 
 bool survey::send(bool piece, std::int64_t now_ns) {
@@ -74,7 +76,7 @@ std::int64_t survey::go_on_with_rounds(std::int64_t now_ns) {
                          (answered_ != 0 && now_ns - step_began_ns_ >= limits_.rounds_ns);
   if (m.shortest_ns != 0 && is_enough) {
     // A stream as slow as before would tell nothing new.
-    const bool is_new = m.streamed_ns == 0 || m.shortest_ns < m.streamed_ns / 2;
+    const bool is_new = m.bytes_per_ns == 0 || m.shortest_ns < m.streamed_ns / 2;
     if (!is_new) {
       end_turn(now_ns);
       return 0;

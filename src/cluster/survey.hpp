@@ -37,7 +37,8 @@ class survey {
     unsigned pieces = 16;  // of a stream
     // The fastest counts; what is slow anyway gets one.
     unsigned streams = 3;
-    // For an answer; more where answers have taken more than half of it.
+    // For an answer; more where answers have taken more than half of it. In further turns
+    // rounds_ns.
     std::int64_t patience_ns = 100'000'000;
     std::int64_t rounds_ns = 50'000'000;   // for the round trips to one node that answers
     std::int64_t again_ns = 10'000'000;    // one that took longer is not repeated
@@ -83,7 +84,7 @@ class survey {
     node_id node;
     std::int64_t asked_ns = -1;    // first
     std::int64_t shortest_ns = 0;  // round trip; 0: it has not answered
-    unsigned turns = 0;            // that have ended with an answer
+    unsigned turns = 0;            // that have ended since it took long to answer
     std::int64_t streamed_ns = 0;  // the shortest round trip when a stream was begun last
     unsigned streams = 0;          // that have ended
     double bytes_per_ns = 0;       // of the fastest

@@ -237,7 +237,8 @@ void messenger::receive(request& r) {
       if (p.full_accounts != 0) news = notices_of_wait(p);
       r.at = request::place::receives;
       p.receives.add(r);
-      if (r.waits_at_once && news.empty()) {
+      // Nobody waits for the lock for longer than for another one.
+      if (r.waits_at_once && news.empty() && detail::suspends_at_once()) {
         lock.release();
         return r.wait_entered();
       }

@@ -76,7 +76,10 @@ bool request::commit_entered(detail::stack& s, void* self) {
   return true;
 }
 
-void request::wait_entered() { detail::suspend(&commit_entered, this); }
+void request::wait_entered() noexcept {
+  STRATA_DCHECK(mine->lock.is_held());
+  detail::suspend(&commit_entered, this);
+}
 
 bool request::wait(std::int64_t deadline_ns) {
   if (is_done()) return true;

@@ -89,8 +89,8 @@ struct request {
   }
 
   // As wait(), for a receive that has been entered into the port whose lock is held: who sees it
-  // there finds the stack that waits. The lock is free when this returns, or is suspended.
-  void wait_entered();
+  // there finds the stack that waits. The lock is free once the caller is off its stack.
+  void wait_entered() noexcept;
 
   // For a wait for several: false if it has ended; otherwise whoever ends it calls
   // unpark(address).

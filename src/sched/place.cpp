@@ -232,6 +232,12 @@ void place::leave_stack_for(task& t) noexcept {
   switch_with_exceptions(prepare_stack(t), nullptr, nullptr);
 }
 
+bool suspends_at_once() noexcept {
+  place& p = this_place();
+  return !p.distributes &&
+         p.ready.is_empty_or_next([](const task& next) { return next.type == &resumed_stack; });
+}
+
 void yield_stack() noexcept {
   place& p = this_place();
   if (p.owner == nullptr || p.current == nullptr) return;

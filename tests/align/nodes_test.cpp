@@ -203,10 +203,36 @@ TEST_F(several_nodes, one_picture_and_one_table) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 3);
 }
 
+// What a node thinks of its own tiles and of those around them.
+void expect_consistent(const std::vector<int>& owners, int strips, int blocks, int nodes, int n,
+                       bool from_behind) {
+  const align::share s(strips, blocks, nodes, n, from_behind);
+  const int node_before = (n + (from_behind ? 1 : nodes - 1)) % nodes;
+  const auto owner = [&](int r, int c) { return owners[static_cast<std::size_t>(r * blocks + c)]; };
+  const auto is_near = [&](int o) { return o == n || o == node_before; };
+  for (int r = 0; r < strips; ++r) {
+    const align::share::range own = s.blocks_of(r);
+    for (int c = 0; c < blocks; ++c) {
+      EXPECT_EQ(s.owns(r, c), owner(r, c) == n);
+      EXPECT_EQ(s.owns(r, c), own.begin <= c && c < own.end);
+      if (!s.owns(r, c)) continue;
+      // What is needed comes from here or from one other node.
+      EXPECT_TRUE(r == 0 || is_near(owner(r - 1, c))) << r << " " << c;
+      EXPECT_TRUE(c == 0 || is_near(owner(r, c - 1))) << r << " " << c;
+      if (nodes == 1) continue;
+      // The nearest one above that is ours, and beyond another node's.
+      int last = r;
+      while (last >= 0 && s.owns(last, c)) --last;
+      while (last >= 0 && !s.owns(last, c)) --last;
+      EXPECT_EQ(s.last_before(r, c), last) << r << " " << c;
+    }
+  }
+}
+
 TEST(share, deals_every_tile_once) {
   for (const bool from_behind : {false, true}) {
     for (const int nodes : {1, 2, 3, 8}) {
-      for (const int strips : {1, 2, 7, 95}) {
+      for (const int strips : {1, 2, 7, 95, 300}) {
         for (const int blocks : {1, 10, 250}) {
           std::vector<int> owners(static_cast<std::size_t>(strips * blocks), -1);
           std::vector<int> counts(static_cast<std::size_t>(nodes));
@@ -220,21 +246,9 @@ TEST(share, deals_every_tile_once) {
                 ++counts[static_cast<std::size_t>(n)];
               }
             });
-            for (int r = 0; r < strips; ++r) {
-              const align::share::range own = s.blocks_of(r);
-              for (int c = 0; c < blocks; ++c) {
-                const auto t = static_cast<std::size_t>(r * blocks + c);
-                EXPECT_EQ(s.owns(r, c), owners[t] == n);
-                EXPECT_EQ(s.owns(r, c), own.begin <= c && c < own.end);
-                if (!s.owns(r, c)) continue;
-                // The nearest one above that is ours, and beyond another node's.
-                int last = r;
-                while (last >= 0 && s.owns(last, c)) --last;
-                while (last >= 0 && !s.owns(last, c)) --last;
-                EXPECT_TRUE(nodes == 1 || s.last_before(r, c) == last) << r << " " << c;
-              }
-            }
           }
+          for (int n = 0; n < nodes; ++n)
+            expect_consistent(owners, strips, blocks, nodes, n, from_behind);
           EXPECT_EQ(std::count(owners.begin(), owners.end(), -1), 0);
           if (strips >= nodes) {
             const auto [least, most] = std::minmax_element(counts.begin(), counts.end());

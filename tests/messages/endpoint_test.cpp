@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../sched/support.hpp"
+#include "strata/fiber.hpp"
 #include "strata/message.hpp"
 #include "strata/thread.hpp"
 
@@ -319,6 +320,35 @@ TEST_P(endpoints, refuse_misuse) {
         misuse_error);
     a.send_value(a.id(), 1, 'x');
     EXPECT_THROW(a.receive_value<int>(), misuse_error);
+  });
+}
+
+struct impatient : threaded {
+  endpoint* here;
+  bool* was_refused;
+  slot_ptr done;
+  void start() {
+    EXPECT_THROW((void)here->receive_message(), misuse_error);
+    EXPECT_THROW((void)here->wait_probe(), misuse_error);
+    *was_refused = true;
+    sync(done);
+    terminate();
+  }
+};
+
+TEST_P(endpoints, do_not_wait_in_fibers) {
+  run([] {
+    endpoint a;
+    bool was_refused = false;
+    completion done(1);
+    token<impatient>(&a, &was_refused, done.sptr());
+    done.wait();
+    EXPECT_TRUE(was_refused);
+    // Nothing is left of them: the next one who waits gets the message.
+    thread sender([&, to = a.id()] { endpoint().send(to, 1, text("x")); });
+    EXPECT_EQ(as_text(a.receive_message()), "x");
+    sender.join();
+    EXPECT_FALSE(a.probe());
   });
 }
 

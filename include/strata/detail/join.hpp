@@ -13,7 +13,11 @@ struct stack;
 // continues it at once. May return on another OS thread.
 void suspend(bool (*commit)(stack&, void*), void* argument);
 
-// The same for who waits for `first` to run, where that is the next task here anyway: commit() is
+// Whether suspend() would have the caller off its stack, and call commit(), within some
+// instructions: no new stack has to be made for who goes on here. A hint, in case a thief comes.
+[[nodiscard]] bool suspends_at_once() noexcept;
+
+// suspend() for who waits for `first` to run, where that is the next task here anyway: commit() is
 // called at once, nobody can resume before `first` begins, which it does as the calling stack is
 // given up. False, and nothing has happened, where it is not the next.
 bool suspend_for(task& first, void (*commit)(stack&, void*), void* argument);

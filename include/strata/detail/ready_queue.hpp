@@ -58,6 +58,14 @@ class ready_queue {
   [[nodiscard]] bool is_front(const task* t) const noexcept {
     return !empty() && ring_[head_.load(std::memory_order_relaxed) & mask_] == t;
   }
+  // f(the next task), which nobody can take meanwhile; true when there is none.
+  template <class F>
+  [[nodiscard]] bool is_empty_or_next(F&& f) noexcept {
+    if (empty()) return true;
+    const inside guard(*this);
+    const std::size_t h = head_.load(std::memory_order_relaxed);
+    return tail_.load(std::memory_order_relaxed) == h || f(*ring_[h & mask_]);
+  }
   // Takes t if it is the next.
   [[nodiscard]] bool take_front(const task* t) noexcept {
     if (empty()) return false;
