@@ -83,7 +83,7 @@ namespace detail {
 namespace {
 
 // What a node and the caller of run_group say to each other, by tag.
-constexpr message_tag names = 1;   // node: the endpoints of its members; none: it could not
+constexpr message_tag joins = 1;   // node: the endpoints of its members; none: it could not
 constexpr message_tag begins = 2;  // caller: all of them; none: it does not
 constexpr message_tag ended = 3;   // node: an `ending`
 
@@ -139,11 +139,11 @@ void run_members(endpoint_id home, unsigned threads, const std::function<void(gr
   try {
     for (unsigned i = 0; i < threads; ++i) ids.push_back(members.emplace_back().id());
   } catch (...) {
-    mine.send(home, names, std::span<const std::byte>());
+    mine.send(home, joins, std::span<const std::byte>());
     (void)mine.receive_message(home, begins);
     throw;
   }
-  mine.send(home, names, bytes_of(ids));
+  mine.send(home, joins, bytes_of(ids));
   const std::vector<endpoint_id> all = list_in(mine.receive_message(home, begins));
   if (all.empty()) return;
   std::vector<std::exception_ptr> errors(threads);
@@ -176,7 +176,7 @@ group_launch::group_launch(unsigned threads_per_node) : threads_(threads_per_nod
 group_launch::~group_launch() {
   try {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      const message m = home_.receive_message(any_endpoint, names);
+      const message m = home_.receive_message(any_endpoint, joins);
       home_.send(m.source, begins, std::span<const std::byte>());
     }
   } catch (...) {  // a node is lost
@@ -204,7 +204,7 @@ void group_launch::finish() {
     std::vector<endpoint_id> list(nodes.size() * threads_), leads;
     bool all_are_there = true;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const message m = home_.receive_message(any_endpoint, names);
+      const message m = home_.receive_message(any_endpoint, joins);
       leads.push_back(m.source);
       const std::size_t place = place_of(m.source.node());
       const std::vector<endpoint_id> theirs = list_in(m);
