@@ -60,8 +60,8 @@ struct driver {
       f(std::size_t{0});
   }
 
-  /// Sweeps with fewer tiles are not worth sharing out: among workers, and the small sweeps beside
-  /// a hit among nodes (a tile takes some 25 us, and to agree on a sweep some round trips).
+  /// Sweeps with fewer tiles are not worth sharing out. Those beside hits are many and small, and
+  /// to agree on one with other nodes takes some round trips, a tile some 25 us.
   static constexpr std::int64_t fewest_tiles_to_share = 8;
   static constexpr std::int64_t fewest_tiles_beside_hits = 64;
 };

@@ -7,6 +7,7 @@
 
 #include "apps/align/alignment.hpp"
 #include "apps/align/driver.hpp"
+#include "apps/align/part.hpp"
 
 namespace align {
 

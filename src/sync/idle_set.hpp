@@ -5,13 +5,12 @@
 // A place (worker) is run by its own thread, or lent to a thread from outside while its own thread
 // sleeps:
 //
-//      running --announce--> parked --wake--> (waking) --> running         (the own thread)
-//                              |  ^
-//                        lease |  | give_back (or hand_back, straight to running)
-//                              v  |
-//                            leased --announce--> leased_parked --wake--> (leased_waking) -->
-//                            leased
-//                                                                                 (the guest)
+//   the own thread: running --announce--> parked --wake--> waking --> running
+//                                         |  ^
+//                                   lease |  | give_back (or hand_back, straight to running)
+//                                         v  |
+//   the guest:                           leased --announce--> leased_parked --wake-->
+//                                                             leased_waking --> leased
 //
 // Whoever runs a place has been counted out of the sleepers before: where all are sleepers, nobody
 // runs. So a waker takes the sleeper, counts it out, and only then lets it go.
