@@ -21,6 +21,7 @@
 #include <strata/message.hpp>
 #include <strata/remote_thread.hpp>
 #include <strata/runtime.hpp>
+#include <strata/semaphore.hpp>
 #include <strata/thread.hpp>
 #include <string_view>
 #include <vector>
@@ -37,7 +38,7 @@ double median(std::vector<double> v) {
   return v.empty() ? 0 : v[v.size() / 2];
 }
 
-constexpr message_tag hello = 1, ball = 2, done = 3;
+constexpr message_tag hello = 1, ball = 2, done = 3, ready = 4, go = 5;
 
 // One stroke of the game: the ball comes, or goes.
 void take(endpoint& mine, endpoint_id from, std::vector<std::byte>& buffer, bool handed) {
@@ -228,20 +229,24 @@ double calls(std::uint64_t n) {
   return median(times);
 }
 
-// Sends n messages at random and receives until it has been told that all have.
+// Sends n messages at random, once it is told to, and receives until it has been told that all
+// have.
 void talk(endpoint_id book, std::uint64_t me, std::uint64_t n) {
   endpoint& mine = this_thread::endpoint();
   mine.send_value(book, hello, mine.id());
   const message names = mine.receive_message(book, hello);
   const auto* const all = reinterpret_cast<const endpoint_id*>(names.content.data());
   const std::size_t count = names.content.size() / sizeof(endpoint_id);
-  thread receives([&mine, book] {
+  binary_semaphore told(0);
+  thread receives([&mine, &told, book] {
     std::array<std::byte, 64> buffer;
     std::uint64_t received = 0;
     for (;;) {
       const message_info m = mine.receive(buffer);
       if (m.source != book) {
         ++received;
+      } else if (m.tag == go) {
+        told.release();
       } else if (m.tag == done) {
         break;
       } else {
@@ -249,6 +254,8 @@ void talk(endpoint_id book, std::uint64_t me, std::uint64_t n) {
       }
     }
   });
+  mine.send_value(book, ready, 0);
+  told.acquire();
   std::uint64_t random = me * 2 + 1;
   for (std::uint64_t i = 0; i < n; ++i) {
     random = random * 6364136223846793005U + 1442695040888963407U;
@@ -268,8 +275,10 @@ double crowd(std::uint64_t threads, std::uint64_t n) {
   std::vector<endpoint_id> all;
   for (std::uint64_t i = 0; i < count; ++i)
     all.push_back(book.receive_value<endpoint_id>(any_endpoint, hello));
-  const double began = seconds_now();
   for (const endpoint_id e : all) book.send(e, hello, bytes_of(all));
+  for (std::uint64_t i = 0; i < count; ++i) (void)book.receive_value<int>(any_endpoint, ready);
+  const double began = seconds_now();
+  for (const endpoint_id e : all) book.send_value(e, go, 0);
   for (std::uint64_t i = 0; i < count; ++i)
     (void)book.receive_value<std::uint64_t>(any_endpoint, done);
   // All are sent; how many have arrived?
