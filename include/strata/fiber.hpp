@@ -40,8 +40,9 @@ namespace strata {
 
 /// What a threaded function derives from. Its first members are its parameters, in the order in
 /// which token() and invoke() pass them; then follow frame variables and fibers; `void start()` is
-/// the initialization fiber. (A constructor that takes the parameters works as well.) The frame
-/// lives from its start until terminate().
+/// the initialization fiber. (A constructor that takes the parameters works as well; without one,
+/// frame variables begin as zero, as an aggregate's do.) The frame lives from its start until
+/// terminate().
 class threaded {
  public:
   threaded() noexcept = default;

@@ -104,6 +104,9 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
           std::find(p->announced.begin(), p->announced.end(), target) != p->announced.end();
       return announced ? outcome::announced : outcome::closed;
     }
+    // Read here and not by the caller: it was written just before in two parts, which no processor
+    // hands on to one wide load; behind the lock it is in the cache.
+    if (d.sender != nullptr) d.bytes = d.sender->from;
     const pattern from{d.info->source, d.info->tag};
     while ((matched = p->receives.take(from)) != nullptr) {
       matched->at = request::place::nowhere;
@@ -209,7 +212,7 @@ void messenger::send(request& r) {
 }
 
 void messenger::send_within(request& r) {
-  delivery d{.info = &r.info, .bytes = r.from, .whole = r.whole, .sender = &r};
+  delivery d{.info = &r.info, .whole = r.whole, .sender = &r};
   const outcome how = deliver(r.info.target, d);
   if (how != outcome::done) return r.finish_unseen(how);
   if (d.sender == nullptr) r.finish_unseen(outcome::done);

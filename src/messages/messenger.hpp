@@ -97,7 +97,7 @@ class messenger final : public cluster::visiting_protocol {
   // A message on its way into a port: where its bytes are.
   struct delivery {
     const message_info* info = nullptr;
-    std::span<const std::byte> bytes{};
+    std::span<const std::byte> bytes{};       // those of sender, if there is one: set in deliver()
     std::vector<std::byte>* whole = nullptr;  // may be taken
     request* sender = nullptr;                // of this process; ends with the match if it has to
     const arrival::offered* offer = nullptr;  // or: it is still with a sender on another node
