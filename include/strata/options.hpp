@@ -31,7 +31,10 @@ struct options {
   bool stats = false;
   /// Measure work and span (T1 and T_inf) of what is run; costs time at every fork.
   bool profile = false;
-  /// Microseconds that an idle worker searches for work before it sleeps, 0 to 1,000,000.
+  /// Microseconds that an idle worker searches for work before it sleeps, 0 to 1,000,000. That is
+  /// how it begins; it learns from how long it has had to wait before, and searches for up to four
+  /// times as long where that mostly catches the next work, or an eighth where work is rare or
+  /// others wait for its core.
   unsigned spin_us = 50;
   /// How ready threads and fibers are distributed over workers. "steal": idle workers take half of
   /// what another has; "rotator": each waives what exceeds its share to its successor, without

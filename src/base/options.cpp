@@ -90,7 +90,8 @@ constexpr setting settings[] = {
      [](options& o, std::string_view t) {
        o.preempt_us = static_cast<unsigned>(parse_whole(t, preempt_us_min, preempt_us_max));
      }},
-    {"spin-us", "N", "microseconds an idle worker searches before it sleeps (default 50)",
+    {"spin-us", "N",
+     "microseconds an idle worker begins to search for before it sleeps (default 50)",
      [](options& o, std::string_view t) {
        o.spin_us = static_cast<unsigned>(parse_whole(t, 0, spin_us_max));
      }},

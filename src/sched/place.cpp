@@ -52,7 +52,8 @@ void stack_main(void* argument) noexcept {
   }
 }
 
-place::place(frame_depot& depot, scheduler& s, unsigned number) : worker(depot) {
+place::place(frame_depot& depot, scheduler& s, unsigned number)
+    : worker(depot), patience(s.spin_ticks()) {
   id = number;
   owner = &s;
   failed = &s.failed;

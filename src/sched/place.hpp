@@ -12,6 +12,7 @@
 #include "context/stack.hpp"
 #include "sched/accounts.hpp"
 #include "sched/policy.hpp"
+#include "sched/spin_window.hpp"
 #include "strata/detail/worker.hpp"
 
 namespace strata::detail {
@@ -115,6 +116,7 @@ class place : public worker {
   stack* current = nullptr;  // the pooled stack that runs here; null on the worker's own
   context native;            // the worker's own stack
   accounts time;
+  spin_window patience;
   std::vector<place*> victims;  // nearest first
   int cpu = -1;
   // Of threads that began and ended here, the second less the first over all workers is how many

@@ -22,6 +22,9 @@ constexpr double force_after_us = 25;
 // How often at least a worker that searches looks at others' deques.
 constexpr double look_every_us = 2;
 
+// Who gave way for so long was not alone on its core.
+constexpr double away_us = 10;
+
 // How soon a worker that has found injected work is expected to look for more.
 constexpr double return_within_us = 1;
 
@@ -40,6 +43,7 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given)
       idle_([&] { return wanted.workers != 0 ? wanted.workers : os::choose_workers().workers; }()),
       ns_per_tick_(os::ns_per_tick()),
       spin_ticks_(to_ticks(wanted.spin_us, ns_per_tick_)),
+      away_ticks_(to_ticks(away_us, ns_per_tick_)),
       force_ticks_(to_ticks(force_after_us, ns_per_tick_)),
       look_ticks_(to_ticks(look_every_us, ns_per_tick_)),
       return_ticks_(to_ticks(return_within_us, ns_per_tick_)),

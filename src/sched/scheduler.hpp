@@ -109,6 +109,7 @@ class scheduler {
 
   [[nodiscard]] statistics read_statistics() const;
   [[nodiscard]] unsigned workers() const noexcept { return static_cast<unsigned>(places_.size()); }
+  [[nodiscard]] std::uint64_t spin_ticks() const noexcept { return spin_ticks_; }
   [[nodiscard]] const std::string& binding() const noexcept { return binding_; }
 
   // p has got something to run: wakes a sleeper, who may take it, unless somebody is searching.
@@ -212,7 +213,7 @@ class scheduler {
   bool bound_ = false;
   std::vector<unsigned> place_on_cpu_;  // index: CPU; empty unless workers are bound
   double ns_per_tick_;
-  std::uint64_t spin_ticks_, force_ticks_, look_ticks_, return_ticks_, started_;
+  std::uint64_t spin_ticks_, away_ticks_, force_ticks_, look_ticks_, return_ticks_, started_;
 
   std::atomic<std::uint32_t> searchers_{0};
   std::atomic<std::uint32_t> stopping_{0};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "sched/scheduler.hpp"
 
@@ -75,6 +76,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   p.time.enter(bucket::steal);
   search look{p};
   bool searching = false;
+  bool searched = false;
   task* found = nullptr;
   std::uint64_t began = os::ticks();
   std::uint64_t forced = began;
@@ -84,6 +86,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   unsigned round = 0;
   visit neighbours(*this);
   bool polling = false;
+  bool gave_way = oversubscribed_;  // it does so all the time
   while (leave.load(std::memory_order_acquire) == root_task::running) {
     // The dispatcher takes it. What is ready here was made so by a message.
     if (waived_for(p) || p.has_batches() || p.has_bound() || !p.ready.empty()) break;
@@ -109,11 +112,18 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
     }
 
     now = os::ticks();
-    bool give_up = now - began > spin_ticks_;
+    if (!gave_way && now - began > p.patience.ticks_alone()) {
+      gave_way = true;
+      sched_yield();
+      const std::uint64_t before = std::exchange(now, os::ticks());
+      if (now - before > away_ticks_) p.patience.others_wait();
+    }
+    bool give_up = now - began > p.patience.ticks();
     if (++round == rounds_for_all && !searching && !give_up) {
       // At most one worker searches; the others sleep, and are woken one by one while there is more
       // than one can take.
       searching = searchers_.fetch_add(1, std::memory_order_seq_cst) == 0;
+      searched = searching;
       if (!searching) {
         searchers_.fetch_sub(1, std::memory_order_seq_cst);
         give_up = true;
@@ -140,6 +150,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
         neighbours.end();
       }
       sleep(p, leave, guest);
+      now = os::ticks();
       // A guest may have left work in this place, which only its dispatcher looks for.
       break;
     } else if (oversubscribed_) {
@@ -150,6 +161,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   }
   if (searching) searchers_.fetch_sub(1, std::memory_order_seq_cst);
   if (polling) neighbours->end_polling();
+  if (searched) p.patience.was_idle_for(now - began);
   // Those who brought work while we searched left it to us, and those who shared one task may have
   // more and never push again. What we cannot take, the next one may, with force if need be.
   if ((found != nullptr || searching) && idle_.anyone_parked() &&

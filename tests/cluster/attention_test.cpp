@@ -71,5 +71,22 @@ TEST(attention, is_taken_from_workers_that_do_not_look_for_longer_each_time) {
   }
 }
 
+TEST(attention, comes_back_soon_to_workers_that_were_late_once_in_a_while) {
+  attention a;
+  std::int64_t t = 1'000'000'000;
+  for (int time = 0; time < 20; ++time) {
+    t = begin_conversation(a, t);
+    ASSERT_TRUE(a.workers_look());
+    for (int i = 0; i < 1000; ++i) {
+      t += 20 * us;
+      a.looked(t, true);
+      ASSERT_TRUE(a.workers_go_on(t));
+    }
+    t += attention::watch_ns + us;
+    EXPECT_FALSE(a.workers_go_on(t));
+    t += attention::keep_min_ns;
+  }
+}
+
 }  // namespace
 }  // namespace strata::cluster
