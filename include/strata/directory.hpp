@@ -9,6 +9,7 @@
 // a second look-up costs no message. Withdrawing a name makes all nodes forget it before it
 // returns.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -34,7 +35,11 @@ inline constexpr std::size_t published_bytes_max = 64;
 // What travels.
 struct resource_name {
   std::array<char, name_bytes_max + 1> text{};
-  [[nodiscard]] std::string_view view() const noexcept { return text.data(); }
+  // To the first zero byte. Of one that another node has sent there may be none.
+  [[nodiscard]] std::string_view view() const noexcept {
+    return {text.data(),
+            static_cast<std::size_t>(std::find(text.begin(), text.end() - 1, '\0') - text.begin())};
+  }
 };
 struct published_value {
   std::uint64_t type = 0;  // see type_mark

@@ -149,8 +149,12 @@ class remote_thread {
 template <class F, class... Arguments>
 void on_every_node(F f, const Arguments&... arguments) {
   std::vector<remote_thread> threads;
-  for (const node_id_t n : members()) threads.emplace_back(on_node{n}, f, arguments...);
   std::exception_ptr first;
+  try {
+    for (const node_id_t n : members()) threads.emplace_back(on_node{n}, f, arguments...);
+  } catch (...) {  // those that have begun are awaited
+    first = std::current_exception();
+  }
   for (remote_thread& t : threads) {
     try {
       t.join();

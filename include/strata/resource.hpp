@@ -76,7 +76,13 @@ class named {
       : name_(name), object_(std::forward<Arguments>(arguments)...) {
     publish(name_, ref());
   }
-  ~named() { withdraw(name_); }
+  ~named() {
+    try {
+      withdraw(name_);
+    } catch (...) {
+      // A node is lost, and the job with it: nobody looks the name up any more.
+    }
+  }
   named(const named&) = delete;
   named& operator=(const named&) = delete;
 

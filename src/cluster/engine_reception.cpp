@@ -31,8 +31,11 @@ void engine::on_message(const net::header& h, std::span<const std::byte> payload
   } catch (const malformed& e) {
     lose(h.source, std::string("it has sent nonsense: ") + e.what());
   } catch (...) {
-    // The program's mistake, such as a signal too many.
+    // The program's mistake, such as a signal too many. The message has come all the same, and the
+    // failure must be known before that is: what waits for quiescence would wait for ever.
     workers_.fail(std::current_exception());
+    if (carries_work(static_cast<kind>(h.kind)))
+      protocols_->counts.received.fetch_add(1, std::memory_order_seq_cst);
   }
 }
 

@@ -5,6 +5,7 @@ namespace strata {
 
 void fiber_semaphore::acquire(slot_ptr granted) {
   {
+    const detail::uninterrupted guard;
     const std::lock_guard lock(mutex_);
     if (permits_ == 0) {
       waiting_.push_back(granted);
@@ -16,6 +17,7 @@ void fiber_semaphore::acquire(slot_ptr granted) {
 }
 
 bool fiber_semaphore::try_acquire() noexcept {
+  const detail::uninterrupted guard;
   const std::lock_guard lock(mutex_);
   if (permits_ == 0) return false;
   --permits_;
@@ -25,6 +27,7 @@ bool fiber_semaphore::try_acquire() noexcept {
 void fiber_semaphore::release() {
   slot_ptr next;
   {
+    const detail::uninterrupted guard;
     const std::lock_guard lock(mutex_);
     if (waiting_.empty()) {
       ++permits_;

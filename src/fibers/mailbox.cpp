@@ -10,6 +10,7 @@
 namespace strata {
 
 std::size_t mailbox::size() const {
+  const detail::uninterrupted guard;
   const std::lock_guard lock(mutex_);
   return items_.size();
 }
@@ -31,6 +32,7 @@ slot_ptr mailbox::take_in(const void* item, std::size_t bytes) {
   std::vector<std::byte> copy(first, first + bytes);
   // Read before the item is visible: who takes it may end the frame that holds the mailbox.
   const slot_ptr arrived = arrived_;
+  const detail::uninterrupted guard;
   const std::lock_guard lock(mutex_);
   items_.push_back(std::move(copy));
   return arrived;
@@ -41,6 +43,7 @@ std::size_t retrieve_item(mailbox& box, void* item, std::size_t room) {
     throw misuse_error("mailbox of node " + std::to_string(box.home_) + " retrieved on node " +
                        std::to_string(here));
   }
+  const detail::uninterrupted guard;
   const std::lock_guard lock(box.mutex_);
   if (box.items_.empty()) throw misuse_error("mailbox: retrieve_item() from an empty mailbox");
   const std::vector<std::byte>& first = box.items_.front();

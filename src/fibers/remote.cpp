@@ -49,23 +49,32 @@ void refuse_node(node_id_t node, const worker& w) {
                                  : std::to_string(nodes) + " nodes, numbers from 0"));
 }
 
-void remote_signal(worker& w, global_address slot) { other_nodes(w, slot.node()).signal(slot); }
+// All of these take locks that whoever else runs here may want: a preemptible thread is not
+// interrupted meanwhile.
+void remote_signal(worker& w, global_address slot) {
+  const uninterrupted guard;
+  other_nodes(w, slot.node()).signal(slot);
+}
 
 void remote_increment(worker& w, global_address slot, std::uint32_t more) {
+  const uninterrupted guard;
   other_nodes(w, slot.node()).increment(slot, more);
 }
 
 void remote_put(worker& w, global_address to, const void* value, std::size_t bytes,
                 global_address slot) {
+  const uninterrupted guard;
   other_nodes(w, to.node()).put(to, value, bytes, slot);
 }
 
 void remote_get(worker& w, global_address from, void* into, std::size_t bytes,
                 global_address slot) {
+  const uninterrupted guard;
   other_nodes(w, from.node()).get(from, into, bytes, slot);
 }
 
 void remote_invoke(worker& w, std::uint16_t node, task* token) {
+  const uninterrupted guard;
   if (!is_there(w, node)) {
     token->type->abandon(*token, w);
     refuse_node(node, w);
@@ -74,16 +83,19 @@ void remote_invoke(worker& w, std::uint16_t node, task* token) {
 }
 
 void call_on(node_id_t node, task& t) {
+  const uninterrupted guard;
   worker& w = this_worker();
   other_nodes(w, node).call(w, node, t);
 }
 
 void remote_drop_in(worker& w, global_address box, const void* item, std::size_t bytes) {
+  const uninterrupted guard;
   other_nodes(w, box.node()).drop_in(box, item, bytes);
 }
 
 void give_back_result(global_address home, const std::exception_ptr& error, const void* value,
                       std::size_t bytes) {
+  const uninterrupted guard;
   // The call came from another node, so there are others, unless the job has ended meanwhile.
   worker& w = this_worker();
   if (w.others != nullptr) w.others->give_back(home, error, value, bytes);

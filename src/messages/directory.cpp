@@ -31,6 +31,7 @@ published_value directory::give(const std::string& name, net::node_id asks, bool
   std::unique_lock lock(home_lock_);
   auto found = home_.find(name);
   while (found == home_.end()) {
+    if (loss_ != nullptr) std::rethrow_exception(loss_);
     if (!waits || is_leaving_) return {};
     wait(lock);
     found = home_.find(name);
@@ -51,11 +52,20 @@ bool directory::remove(const std::string& name, std::set<net::node_id>& remember
 void directory::await_duty(const messenger& office, std::size_t hash) {
   const strata::detail::uninterrupted guard;
   std::unique_lock lock(home_lock_);
-  while (office.home_of(hash) != strata::detail::this_worker().node) wait(lock);
+  while (office.home_of(hash) != strata::detail::this_worker().node) {
+    if (loss_ != nullptr) std::rethrow_exception(loss_);
+    wait(lock);
+  }
 }
 
 void directory::members_have_changed() {
   const std::lock_guard lock(home_lock_);
+  wake_all();
+}
+
+void directory::on_lost(const std::exception_ptr& error) {
+  const std::lock_guard lock(home_lock_);
+  loss_ = error;
   wake_all();
 }
 
@@ -101,6 +111,7 @@ void directory::inherit(std::span<const std::byte> packed, net::node_id nodes) {
 }
 
 published_value directory::recall(const std::string& name, std::uint64_t& epoch) {
+  const strata::detail::uninterrupted guard;
   const std::lock_guard lock(cache_mutex_);
   epoch = epoch_;
   const auto found = cache_.find(name);
@@ -108,11 +119,13 @@ published_value directory::recall(const std::string& name, std::uint64_t& epoch)
 }
 
 void directory::remember(const std::string& name, const published_value& v, std::uint64_t epoch) {
+  const strata::detail::uninterrupted guard;
   const std::lock_guard lock(cache_mutex_);
   if (epoch == epoch_) cache_.insert_or_assign(name, v);
 }
 
 void directory::forget(const std::string& name) {
+  const strata::detail::uninterrupted guard;
   const std::lock_guard lock(cache_mutex_);
   ++epoch_;
   cache_.erase(name);

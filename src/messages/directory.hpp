@@ -7,6 +7,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <set>
 #include <span>
@@ -40,6 +41,8 @@ class directory {
   void await_duty(const messenger& office, std::size_t hash);
   void members_have_changed();
   void begin_to_leave();
+  // Whoever waits here, or will, throws `error`.
+  void on_lost(const std::exception_ptr& error);
   // All that is at home here, in pieces of at most that size; and on node 0.
   [[nodiscard]] std::vector<std::vector<std::byte>> pack(std::size_t bytes_max);
   // Node numbers are below `nodes`. Throws malformed.
@@ -65,6 +68,7 @@ class directory {
   strata::detail::spin_lock home_lock_;
   strata::detail::condition_queue entered_;  // or somebody has left
   bool is_leaving_ = false;
+  std::exception_ptr loss_;
   std::unordered_map<std::string, entry> home_;
 
   std::mutex cache_mutex_;

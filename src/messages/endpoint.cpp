@@ -70,6 +70,7 @@ message_info finish(request& r) {
 // ---- transfers ----
 
 void transfer::release::operator()(request* r) const noexcept {
+  const detail::uninterrupted guard;
   if (!r->is_done() && !r->office->cancel(*r)) r->wait();
   delete r;
 }
@@ -187,6 +188,7 @@ endpoint::~endpoint() {
 }
 
 void endpoint::close_announced() noexcept {
+  const detail::uninterrupted guard;
   port_->office->close(id_, *port_, messages::outcome::announced);
   port_ = nullptr;
 }

@@ -27,12 +27,7 @@ void messenger::begin_fetch(const message_info& m, const arrival::offered& offer
                             bool in_handler) {
   std::span<std::byte> into = receive.into;
   if (receive.whole != nullptr) {
-    try {
-      receive.whole->resize(m.bytes);
-    } catch (const std::exception&) {  // no memory for it
-      refuse(m.source.node(), m.target, offer.id, outcome::closed);
-      return receive.finish(outcome::too_large);
-    }
+    receive.whole->resize(m.bytes);  // see has_room_for()
     into = *receive.whole;
   }
   into = into.first(m.bytes);

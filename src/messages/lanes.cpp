@@ -116,6 +116,17 @@ bool messenger::transmit(lane& l, request& r) {
   return true;
 }
 
+// With the lane's lock. Returns those that have ended with it.
+std::vector<request*> messenger::send_waiting(lane& l) {
+  std::vector<request*> ended;
+  while (!l.waiting.empty() && transmit(l, *l.waiting.front())) {
+    request* const next = l.waiting.front();
+    l.waiting.pop_front();
+    if (next->at == request::place::nowhere) ended.push_back(next);
+  }
+  return ended;
+}
+
 void messenger::close_lane(endpoint_id target, outcome how) {
   shard& s = shards_[std::hash<endpoint_id>()(target) % lane_shards];
   std::shared_ptr<lane> l;
@@ -276,11 +287,7 @@ void messenger::on_room(net::node_id from, cluster::reader& r) {
       l->last_notice = head.number;
       l->stuck = head.stuck != 0;
     }
-    while (!l->waiting.empty() && transmit(*l, *l->waiting.front())) {
-      request* const next = l->waiting.front();
-      l->waiting.pop_front();
-      if (next->at == request::place::nowhere) ended.push_back(next);
-    }
+    ended = send_waiting(*l);
   }
   for (request* const one : ended) one->finish(outcome::done);
 }
@@ -354,12 +361,22 @@ void messenger::on_lost(const std::exception_ptr& error) {
   // nobody waits who has not seen it.
   broken_.store(true, std::memory_order_seq_cst);
   std::vector<request*> ended;
+  std::vector<std::unique_ptr<arrival>> gone;
+  names.on_lost(error);
   ports_.for_each([&](port& p) {
     const std::lock_guard lock(p.lock);
     p.receives.for_each([&](request& r) {
       p.receives.remove(r);
       r.at = request::place::nowhere;
       ended.push_back(&r);
+    });
+    // Within this process too: who would receive them may be waiting for the node that is lost.
+    p.messages.for_each([&](arrival& a) {
+      if (a.sender == nullptr) return;
+      p.messages.remove(a);
+      a.sender->at = request::place::nowhere;
+      ended.push_back(a.sender);
+      gone.emplace_back(&a);
     });
   });
   for (shard& s : shards_) {

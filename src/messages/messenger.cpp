@@ -110,11 +110,14 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
     const pattern from{d.info->source, d.info->tag};
     while ((matched = p->receives.take(from)) != nullptr) {
       matched->at = request::place::nowhere;
-      if (matched->what != action::probe && matched->fits(d.info->bytes)) break;
+      if (matched->what != action::probe && matched->has_room_for(d.info->bytes, d.whole)) break;
       // Has ended, but not with the message.
       matched->info = *d.info;
       matched->finish(matched->what == action::probe ? outcome::done : outcome::too_large);
     }
+    // Nobody waits here who has not seen that a node is lost. Partner: on_lost().
+    if (matched == nullptr && d.sender != nullptr && broken_.load(std::memory_order_acquire))
+      return outcome::lost;
     if (d.charge != 0) {
       port::account& a = account_of(*p, d.info->source.node());
       if (matched != nullptr) {
@@ -249,7 +252,8 @@ void messenger::receive(request& r) {
       for (const room_notice& n : news) post_notice(id, n);
       return;
     }
-    if (r.what == action::probe || !r.fits(a->info.bytes)) {
+    if (r.what == action::probe ||
+        !r.has_room_for(a->info.bytes, a->sender != nullptr ? a->sender->whole : &a->content)) {
       r.info = a->info;
       lock.unlock();
       return r.finish_unseen(r.what == action::probe ? outcome::done : outcome::too_large);
@@ -286,6 +290,7 @@ std::optional<message_info> messenger::probe(port& p, endpoint_id id, const patt
     const std::lock_guard lock(p.lock);
     if (p.id != id) return std::nullopt;
     if (const arrival* const a = p.messages.find(wanted)) return a->info;
+    if (broken_.load(std::memory_order_acquire)) throw_loss();
     news = notices_of_wait(p);
   }
   for (const room_notice& n : news) post_notice(id, n);
@@ -294,6 +299,7 @@ std::optional<message_info> messenger::probe(port& p, endpoint_id id, const patt
 
 bool messenger::cancel(request& r) {
   std::unique_ptr<arrival> left;
+  std::vector<request*> ended;
   if (r.what == action::receive || r.what == action::probe) {
     const std::lock_guard lock(r.mine->lock);
     if (r.at != request::place::receives) return false;
@@ -304,6 +310,8 @@ bool messenger::cancel(request& r) {
     if (r.at != request::place::lane) return false;
     std::erase(r.on->waiting, &r);
     r.at = request::place::nowhere;
+    // There may be room for those behind it, and nobody else will say so.
+    ended = send_waiting(*r.on);
   } else if (r.target != nullptr) {
     const std::lock_guard lock(r.target->lock);
     if (r.at != request::place::messages) return false;
@@ -314,6 +322,7 @@ bool messenger::cancel(request& r) {
     return false;
   }
   r.finish(outcome::cancelled);
+  for (request* const one : ended) one->finish(outcome::done);
   return true;
 }
 

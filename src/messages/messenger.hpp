@@ -147,6 +147,7 @@ class messenger final : public cluster::visiting_protocol {
   std::shared_ptr<lane> lane_to(endpoint_id target);
   // With the lane's lock. False: there is no room. Otherwise the send has ended, or is offered.
   bool transmit(lane& l, request& r);
+  std::vector<request*> send_waiting(lane& l);
   void close_lane(endpoint_id target, outcome how);
   void refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, outcome how);
 

@@ -101,6 +101,17 @@ bool request::wait(std::int64_t deadline_ns) {
   return true;
 }
 
+bool request::has_room_for(std::size_t bytes, const std::vector<std::byte>* given) noexcept {
+  if (whole == nullptr) return bytes <= into.size();
+  if (given != nullptr && given->size() == bytes) return true;
+  try {
+    whole->reserve(bytes);
+  } catch (const std::exception&) {  // no memory, or more than there can be
+    return false;
+  }
+  return true;
+}
+
 void request::throw_end() const {
   STRATA_CHECK(how_ != outcome::done);
   switch (how_) {

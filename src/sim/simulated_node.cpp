@@ -243,6 +243,7 @@ void simulated_node::deliver(node_id from, std::span<const std::byte> message) {
     handle(from, k, message.subspan(sizeof(k)));
   } catch (...) {
     fail(std::current_exception());
+    if (cluster::carries_work(k)) protocols.counts.received.fetch_add(1, std::memory_order_relaxed);
   }
 }
 

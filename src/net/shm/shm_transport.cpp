@@ -169,7 +169,7 @@ std::size_t shm_transport::poll(receiver& r, std::size_t messages_max) {
       ++handed_over;
       bytes += sizeof(h) + h.length;
       r.on_message(h, payload);
-      if (p.in.held() >= ring_bytes_default / release_part) {
+      if (p.in.held() >= ring_bytes_ / release_part) {
         p.in.release();
         if (p.shared->sender_asleep.load(std::memory_order_seq_cst) != 0 &&
             p.shared->sender_asleep.exchange(0, std::memory_order_seq_cst) != 0) {
