@@ -98,7 +98,12 @@ void give_back_result(global_address home, const std::exception_ptr& error, cons
   const uninterrupted guard;
   // The call came from another node, so there are others, unless the job has ended meanwhile.
   worker& w = this_worker();
-  if (w.others != nullptr) w.others->give_back(home, error, value, bytes);
+  if (w.others == nullptr) return;
+  try {
+    w.others->give_back(home, error, value, bytes);
+  } catch (const node_lost_error&) {
+    // Whoever called hears of the loss without us.
+  }
 }
 
 travelling_code::travelling_code(const wire_type& type, const char* module_begin) noexcept

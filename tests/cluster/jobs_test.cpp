@@ -112,6 +112,10 @@ TEST(job, makes_calls_on_other_nodes) {
 }
 TEST(job, brings_exceptions_of_calls_home) { expect_ok({"-n", "2"}, {"exceptions"}); }
 TEST(job, refuses_nodes_that_do_not_exist) { expect_ok({"-n", "2"}, {"misuse"}); }
+TEST(job, tells_of_a_signal_too_many_from_another_node) {
+  for (const char* const transport : transports)
+    expect_ok({"-n", "2", "--transport", transport}, {"signal-too-many"});
+}
 TEST(job, of_one_node_is_as_without_a_launcher) { expect_ok({"-n", "1"}, {"tokens"}); }
 TEST(job, that_does_nothing_ends) {
   for (const char* const nodes : {"1", "2", "8"}) expect_ok({"-n", nodes}, {"nothing"});

@@ -19,6 +19,7 @@
 #include "strata/fiber.hpp"
 #include "strata/fork_join.hpp"
 #include "strata/mailbox.hpp"
+#include "strata/remote_thread.hpp"
 #include "strata/runtime.hpp"
 #include "tests/common/fib_tokens.hpp"
 #include "tests/common/require.hpp"
@@ -503,6 +504,24 @@ void stall(runtime& rt) {
   });
 }
 
+// Told where it was sent from another node, as within one.
+void signal_twice(slot_ptr s) {
+  sync(s);
+  sync(s);
+}
+void signal_too_many(runtime& rt) {
+  try {
+    rt.run([] {
+      completion once(1);
+      completion never(1);
+      call<signal_twice>(on_node{1}, once.sptr());
+      never.wait();
+    });
+    require(false, "waited for nothing");
+  } catch (const misuse_error&) {
+  }
+}
+
 void misuse(runtime& rt) {
   try {
     rt.run([] { invoke<leaver>(static_cast<node_id_t>(num_nodes())); });
@@ -529,6 +548,7 @@ constexpr action actions[] = {
     {"fiber-exceptions", &fiber_exceptions},
     {"mailboxes", &mailboxes},
     {"misuse", &misuse},
+    {"signal-too-many", &signal_too_many},
     {"stall", &stall},
     {"kill", [](runtime& rt) { lose<killer>(rt, SIGKILL); }},
     {"stop", [](runtime& rt) { lose<killer>(rt, SIGSTOP); }},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between threads of one process.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <array>
 #include <atomic>
@@ -307,6 +308,31 @@ TEST_P(endpoints, belong_to_threads) {
     EXPECT_NE(theirs, mine.id());
     EXPECT_THROW(mine.send(theirs, 1, text("gone")), endpoint_closed_error);
   });
+}
+
+// As one that does not fit a buffer: it stays.
+TEST_P(endpoints, keep_a_message_that_there_is_no_memory_for) {
+  constexpr std::size_t huge = std::size_t{1} << 46;
+  void* const nothing =
+      mmap(nullptr, huge, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (nothing == MAP_FAILED) GTEST_SKIP() << "no addresses for it";
+  run([&] {
+    endpoint a, b;
+    for (const bool receiver_waits : {false, true}) {
+      thread receiver(
+          [&] { EXPECT_THROW((void)b.receive_message(a.id(), 1), message_too_large_error); });
+      if (receiver_waits) this_thread::yield();
+      transfer send = a.start_send(b.id(), 1, {static_cast<const std::byte*>(nothing), huge});
+      receiver.join();
+      const auto there = b.probe(a.id(), 1);
+      ASSERT_TRUE(there.has_value());
+      EXPECT_EQ(there->bytes, huge);
+      EXPECT_TRUE(send.cancel());
+    }
+    a.send_value(b.id(), 1, 5);
+    EXPECT_EQ(b.receive_value<int>(a.id(), 1), 5);
+  });
+  munmap(nothing, huge);
 }
 
 TEST_P(endpoints, refuse_misuse) {

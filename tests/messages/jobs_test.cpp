@@ -46,6 +46,7 @@ INSTANTIATE_TEST_SUITE_P(ucx, message_jobs, testing::Values(way{"ucx_2", "2", "u
 TEST_P(message_jobs, call_on_named_nodes) { run("calls"); }
 TEST_P(message_jobs, echo_any_size) { run("echoes"); }
 TEST_P(message_jobs, wait_for_a_slow_receiver) { run("slow-receiver"); }
+TEST_P(message_jobs, send_on_behind_a_cancelled_one) { run("cancelled-send"); }
 TEST_P(message_jobs, share_what_has_a_name) { run("names"); }
 TEST_P(message_jobs, keep_the_order_among_many) { run("crowd"); }
 TEST_P(message_jobs, make_operations_of_groups) { run("groups"); }
@@ -59,7 +60,7 @@ TEST(message_job, tells_who_waits_of_a_lost_node) {
   constexpr std::array transports = {"shm", "tcp", "udp"};
 #endif
   for (const char* transport : transports) {
-    for (const char* what : {"lost", "group-loses-a-node"}) {
+    for (const char* what : {"lost", "lost-within", "group-loses-a-node"}) {
       command c(launch_test::run({"-n", "3", "--transport", transport}, {what}));
       EXPECT_NE(c.wait(), 0);
       EXPECT_EQ(c.out().substr(0, 5), "told\n") << c.out() << c.err();

@@ -356,11 +356,81 @@ void lost(runtime& rt) {
   }
 }
 
+// Those who wait for each other within this node, and for names at home here and elsewhere, are
+// told as well; an object that has a name ends as others do.
+void lost_within(runtime& rt) {
+  try {
+    rt.run([] {
+      endpoint mine;
+      const named<counter> known("known", 0);
+      std::atomic<unsigned> told{0};
+      const auto await_loss = [&told](const auto& waits) {
+        try {
+          waits();
+          require(false, "there is nothing");
+        } catch (const node_lost_error&) {
+          ++told;
+        }
+      };
+      const std::vector<std::byte> large(std::size_t{1} << 20);
+      thread sender([&] { await_loss([&] { endpoint().send(mine.id(), 1, large); }); });
+      while (!mine.probe()) this_thread::yield();
+      // Enough for each node to be the home of some.
+      constexpr int names_awaited = 16;
+      std::vector<thread> waiting;
+      for (int i = 0; i < names_awaited; ++i) {
+        waiting.emplace_back([&await_loss, name = "none " + std::to_string(i)] {
+          await_loss([&] { (void)await_name<int>(name); });
+        });
+      }
+      remote_thread(on_node{last_node()}, call<die>()).detach();
+      sender.join();
+      for (thread& t : waiting) t.join();
+      require(told == 1 + names_awaited, "all are told");
+      std::puts("told");
+      await_loss([&] { (void)mine.receive_message(mine.id()); });
+      throw misuse_error("leaves by an exception");
+    });
+  } catch (const misuse_error&) {
+  }
+}
+
+// A send that waits for room is cancelled; the next one has room.
+void report_addresses(endpoint_id to) {
+  endpoint kept;
+  endpoint last;
+  last.send_value(to, 1, kept.id());
+  (void)last.receive_value<int>();
+}
+void cancelled_send(runtime& rt) {
+  rt.run([] {
+    endpoint mine;
+    remote_thread keeper(on_node{last_node()}, call<report_addresses>(mine.id()));
+    endpoint_id full;
+    const message_info first = mine.receive(std::as_writable_bytes(std::span(&full, 1)));
+    const std::vector<std::byte> much(16384);
+    std::vector<transfer> sends;
+    const int little = 1;
+    if (last_node() != 0) {  // within a node there is always room
+      do {
+        sends.push_back(mine.start_send(full, 1, much));
+      } while (sends.back().test());
+      transfer next = mine.start_send(full, 2, bytes_of(little));
+      require(!next.test(), "waits behind it");
+      require(sends.back().cancel(), "waits for room");
+      next.wait();
+    }
+    mine.send_value(first.source, 1, little);
+    keeper.join();
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   static const std::map<std::string_view, void (*)(runtime&)> actions{
       {"calls", calls},
+      {"cancelled-send", cancelled_send},
       {"crowd", crowd},
       {"echoes", echoes},
       {"group-errors", group_errors},
@@ -368,6 +438,7 @@ int main(int argc, char** argv) {
       {"group-loses-a-node", group_loses_a_node},
       {"groups", group_operations},
       {"lost", lost},
+      {"lost-within", lost_within},
       {"names", names},
       {"slow-receiver", slow_receiver}};
   try {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/syscall.h>
 
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -14,7 +15,9 @@
 #include "../sched/support.hpp"
 #include "sched/ticker.hpp"
 #include "strata/condition_variable.hpp"
+#include "strata/directory.hpp"
 #include "strata/fork_join.hpp"
+#include "strata/message.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -110,6 +113,28 @@ TEST_P(preemption, allocation_locks_and_forks_survive_it) {
     EXPECT_EQ(counter, 8 * 2000);
   });
   EXPECT_EQ(rt.stats().live_frames, 0);
+}
+
+// And what it keeps to itself for messages and names.
+TEST_P(preemption, messages_and_names_survive_it) {
+  runtime rt(settings());
+  rt.run([&] {
+    publish("seven", 7);
+    std::vector<thread> threads;
+    for (unsigned i = 0; i < 4; ++i) {
+      threads.emplace_back(preemptible(), [] {
+        endpoint mine;
+        std::array<std::byte, 8> buffer;
+        for (int round = 0; round < 30'000; ++round) {
+          ASSERT_EQ(find_name<int>("seven"), 7);
+          (void)mine.start_receive(buffer);  // cancelled at once
+          mine.send_value(mine.id(), 1, round);
+          ASSERT_EQ(mine.receive_value<int>(), round);
+        }
+      });
+    }
+    for (thread& t : threads) t.join();
+  });
 }
 
 // Far more ticks than a ticker would send to this worker; then it is over.
