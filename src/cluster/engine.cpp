@@ -304,8 +304,9 @@ void engine::post(node_id to, kind k, std::span<const std::byte> head,
     }
     return;
   }
-  // What the program has to say to another node will never be answered.
-  if (k < kind::steal) {
+  // What the program has to say to another node will never be answered. Nobody here waits for what
+  // answers another one.
+  if (k < kind::steal && k != kind::got && k != kind::returned) {
     workers_.fail(std::make_exception_ptr(node_lost_error(
         to, "node " + std::to_string(to) + " cannot be reached: the job has lost a node")));
     // There is nobody to wait for.
