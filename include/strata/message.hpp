@@ -225,7 +225,7 @@ class endpoint {
                                        message_tag tag = any_tag);
 
   /// The oldest message that fits and has not been received, if there is one; it stays. Never
-  /// blocks.
+  /// blocks. Throws node_lost_error if there is none and the job has lost a node.
   [[nodiscard]] std::optional<message_info> probe(endpoint_id from = any_endpoint,
                                                   message_tag tag = any_tag);
   /// Suspends until there is one. Another thread that receives here may be faster.
