@@ -201,6 +201,7 @@ class shared_timed_mutex {
   void forget_writers() noexcept;
   static bool writer_must_wait(void* self);
   static bool reader_must_wait(void* self);
+  static void no_writer_waits(void* self);
 
   std::atomic<std::uint32_t> state_{0};
   std::uint32_t readers_ = 0;  // its address

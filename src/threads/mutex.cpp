@@ -121,18 +121,25 @@ bool shared_timed_mutex::reader_must_wait(void* self) {
 }
 
 bool shared_timed_mutex::lock_until(std::int64_t deadline_ns) {
-  while (!try_lock()) {
+  if (try_lock()) return true;
+  // Whichever way we leave without it: readers may be held back on our account alone.
+  struct attempt {
+    shared_timed_mutex& m;
+    bool succeeded = false;
+    ~attempt() {
+      if (!succeeded && (m.state_.load(std::memory_order_relaxed) & writers_wait) != 0)
+        m.forget_writers();
+    }
+  } mine{*this};
+  do {
     const auto why = detail::park({.what = "shared mutex, to write",
                                    .address = &state_,
                                    .still = &writer_must_wait,
                                    .argument = this,
                                    .deadline_ns = deadline_ns});
-    if (why == detail::unparked::timed_out) {
-      // Readers may be held back on our account alone.
-      if ((state_.load(std::memory_order_relaxed) & writers_wait) != 0) forget_writers();
-      return false;
-    }
-  }
+    if (why == detail::unparked::timed_out) return false;
+  } while (!try_lock());
+  mine.succeeded = true;
   return true;
 }
 
@@ -150,11 +157,24 @@ bool shared_timed_mutex::lock_shared_until(std::int64_t deadline_ns) {
   return true;
 }
 
+void shared_timed_mutex::no_writer_waits(void* self) {
+  static_cast<shared_timed_mutex*>(self)->state_.fetch_and(~writers_wait,
+                                                           std::memory_order_relaxed);
+}
+
 void shared_timed_mutex::unlock() noexcept {
   const void* const writers_at = &state_;
+  bool mark_is_true = false;
   std::uint32_t s = state_.load(std::memory_order_relaxed);
   for (;;) {
     const bool admit = (s & readers_wait) != 0;
+    if (admit && (s & writers_wait) != 0 && !mark_is_true) {
+      // No reader gets in with a mark that no writer answers for: see wake_a_writer().
+      detail::unless_awaited(writers_at, &no_writer_waits, this);
+      mark_is_true = true;
+      s = state_.load(std::memory_order_relaxed);
+      continue;
+    }
     const std::uint32_t next =
         admit ? (s & ~(writer | readers_wait)) + admitting : s & ~(writer | writers_wait);
     if (!state_.compare_exchange_weak(s, next, std::memory_order_acq_rel,
@@ -184,11 +204,12 @@ void shared_timed_mutex::admit_readers() noexcept {
   if ((before & readers) == less && (before & writers_wait) != 0) wake_a_writer();
 }
 
-// It is free, and readers are held back until a writer has had it: the mark stays, and is taken
-// back when no writer is left. The lock may be gone as soon as one is woken.
-void shared_timed_mutex::wake_a_writer() noexcept {
-  if (detail::unpark(&state_, 1) == 0) forget_writers();
-}
+// It is free, and readers are held back until a writer has had it: the mark stays. Nothing but the
+// address is used: another writer may have been quicker, and may have ended the lock. If nobody
+// waits there, nothing has to be done either, by this invariant: while readers have a lock that is
+// marked, some writer is parked, or was woken or gave up, and has yet to look at the state. So it
+// is when a writer marks it, which is then queued; and when a writer lets readers in: see unlock().
+void shared_timed_mutex::wake_a_writer() noexcept { detail::unpark(&state_, 1); }
 
 // Takes the mark of waiting writers back. Those who wait all the same look again, and mark again.
 void shared_timed_mutex::forget_writers() noexcept {

@@ -240,6 +240,13 @@ bool unpark_one_or(const void* address, void (*otherwise)(void*), void* argument
   return w != nullptr;
 }
 
+void unless_awaited(const void* address, void (*f)(void*), void* argument) noexcept {
+  const uninterrupted guard;
+  bucket& b = bucket_of(address);
+  const std::lock_guard lock(b.lock);
+  if (bucket::from(b.first, address) == nullptr) f(argument);
+}
+
 unsigned unpark_requeue(const void* from, const void* to, bool wake_first,
                         unsigned count) noexcept {
   const uninterrupted guard;

@@ -2,7 +2,12 @@
 // Mutexes of every kind exclude, time out, and let everybody in some day.
 #include "strata/mutex.hpp"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -294,6 +299,89 @@ TEST(shared_mutex, a_writer_that_gives_up_frees_the_readers) {
       writer.join();
       reader.join();
     }
+  });
+}
+
+// The mark that holds readers back goes with the last writer, even if that one lets readers in.
+TEST(shared_mutex, readers_that_were_let_in_keep_nobody_out) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    // The only worker: everybody waits, or has ended, when we go on.
+    const auto let_others_run = [] {
+      for (int i = 0; i < 10; ++i) this_thread::yield();
+    };
+    shared_mutex m;
+    int order = 0;
+    int wrote = 0;
+    int read = 0;
+    binary_semaphore go_on(0);
+    m.lock_shared();
+    thread writer([&] {
+      const std::lock_guard lock(m);
+      wrote = ++order;
+    });
+    let_others_run();
+    thread reader([&] {
+      const std::shared_lock lock(m);
+      read = ++order;
+      go_on.acquire();
+    });
+    let_others_run();
+    EXPECT_EQ(order, 0);
+    m.unlock_shared();
+    let_others_run();
+    EXPECT_EQ(wrote, 1);
+    EXPECT_EQ(read, 2);
+    EXPECT_TRUE(m.try_lock_shared());
+    m.unlock_shared();
+    go_on.release();
+    writer.join();
+    reader.join();
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
+  });
+}
+
+// Whoever is the last to hold a lock may end it, however many others have not returned from their
+// unlock() yet.
+TEST(shared_mutex, is_not_touched_after_its_end) {
+  runtime rt(with_workers(6));
+  rt.run([] {
+    struct object {
+      alignas(shared_mutex) std::array<unsigned char, sizeof(shared_mutex)> bytes;
+      std::atomic<int> users{3};
+      shared_mutex& lock() { return *std::launder(reinterpret_cast<shared_mutex*>(bytes.data())); }
+    };
+    constexpr long objects = scaled(100'000, 3'000);
+    std::vector<object> all(objects);
+    for (object& o : all) ::new (o.bytes.data()) shared_mutex;
+    std::atomic<long> next{0};
+    std::vector<thread> threads;
+    for (int i = 0; i < 12; ++i) {
+      threads.emplace_back([&] {
+        for (long n = next++; n < 3 * objects; n = next++) {
+          object& o = all[static_cast<std::size_t>(n / 3)];
+          const bool yields = (n / 3) % 2 != 0;
+          bool last = false;
+          if (n % 3 == 0) {
+            o.lock().lock_shared();
+            if (yields) this_thread::yield();
+            last = --o.users == 0;
+            o.lock().unlock_shared();
+          } else {
+            o.lock().lock();
+            if (yields) this_thread::yield();
+            last = --o.users == 0;
+            o.lock().unlock();
+          }
+          if (!last) continue;
+          std::destroy_at(&o.lock());
+          o.bytes.fill(0xFF);
+        }
+      });
+    }
+    for (thread& t : threads) t.join();
+    for (object& o : all) ASSERT_EQ(std::ranges::count(o.bytes, 0xFF), std::ssize(o.bytes));
   });
 }
 

@@ -48,6 +48,8 @@ unsigned unpark(const void* address, unsigned count) noexcept;
 // Wakes the one that has waited longest; true if there was one. If not, calls `otherwise(argument)`
 // with the address's queue locked: nobody begins to wait there meanwhile.
 bool unpark_one_or(const void* address, void (*otherwise)(void*), void* argument) noexcept;
+// Calls f(argument) with the address's queue locked if nobody waits there.
+void unless_awaited(const void* address, void (*f)(void*), void* argument) noexcept;
 // Wakes the first of those who wait at `from` if `wake_first`, and lets the others wait at `to`
 // instead, at most `count` in all. Returns how many there were.
 unsigned unpark_requeue(const void* from, const void* to, bool wake_first, unsigned count) noexcept;
