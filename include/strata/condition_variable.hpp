@@ -32,8 +32,9 @@ class condition_queue {
   void notify_stopped() noexcept { unpark(this, UINT32_MAX); }
 
  private:
-  // Somebody may wait: so that notifying nobody is cheap.
-  std::atomic<bool> used_{false};
+  // Somebody may wait: so that notifying nobody is cheap. Aligned, because it is the address that
+  // is unparked, perhaps late, and odd ones are the locks' own.
+  alignas(4) std::atomic<bool> used_{false};
 };
 
 // While it lives, a request of `stop` wakes who waits in `queue` with that token.

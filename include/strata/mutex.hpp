@@ -191,7 +191,7 @@ class shared_timed_mutex {
  private:
   static constexpr std::uint32_t writer = 1U << 31;           // one has it
   static constexpr std::uint32_t writers_wait = 1U << 30;     // some are parked at &state_
-  static constexpr std::uint32_t readers_wait = 1U << 29;     // some are parked at &readers_
+  static constexpr std::uint32_t readers_wait = 1U << 29;     // some are parked at readers_at()
   static constexpr std::uint32_t readers = readers_wait - 1;  // how many have it
   // While those who waited are let in, so many more than there are.
   static constexpr std::uint32_t admitting = 1U << 24;
@@ -201,10 +201,16 @@ class shared_timed_mutex {
   void forget_writers() noexcept;
   static bool writer_must_wait(void* self);
   static bool reader_must_wait(void* self);
+  // Odd: who is woken there has the lock. Others may be late in waking somebody at an address that
+  // was an object of theirs and is part of a lock now, but all of those are even but a mutex's
+  // gate, which is never used late.
+  [[nodiscard]] const void* readers_at() const noexcept {
+    return reinterpret_cast<const char*>(&readers_) + 1;
+  }
   static void no_writer_waits(void* self);
 
   std::atomic<std::uint32_t> state_{0};
-  std::uint32_t readers_ = 0;  // its address
+  std::uint32_t readers_ = 0;  // somewhere in it is their address
 };
 
 /// std::shared_mutex.

@@ -146,12 +146,12 @@ bool shared_timed_mutex::lock_until(std::int64_t deadline_ns) {
 bool shared_timed_mutex::lock_shared_until(std::int64_t deadline_ns) {
   while (!try_lock_shared()) {
     const auto why = detail::park({.what = "shared mutex, to read",
-                                   .address = &readers_,
+                                   .address = readers_at(),
                                    .still = &reader_must_wait,
                                    .argument = this,
                                    .deadline_ns = deadline_ns});
     if (why == detail::unparked::timed_out) return false;
-    // Whoever wakes a reader has counted it.
+    // Whoever wakes a reader has counted it: it can only be an unlock() of this lock.
     if (why == detail::unparked::woken) return true;
   }
   return true;
@@ -198,7 +198,7 @@ bool shared_timed_mutex::is_exclusive() const noexcept {
 // All readers that wait have it, before anybody else can. `admitting` has been added, so that it
 // cannot become free while they are counted.
 void shared_timed_mutex::admit_readers() noexcept {
-  const unsigned n = detail::unpark(&readers_, UINT32_MAX);
+  const unsigned n = detail::unpark(readers_at(), UINT32_MAX);
   const std::uint32_t less = admitting - n;
   const std::uint32_t before = state_.fetch_sub(less, std::memory_order_acq_rel);
   if ((before & readers) == less && (before & writers_wait) != 0) wake_a_writer();

@@ -302,6 +302,30 @@ TEST(shared_mutex, a_writer_that_gives_up_frees_the_readers) {
   });
 }
 
+// As an unlock() of a mutex does that lay there, which may be late.
+TEST(shared_mutex, a_reader_is_not_let_in_by_whoever_wakes_an_address) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    shared_mutex m;
+    std::atomic<bool> in{false};
+    m.lock();
+    thread reader([&] {
+      const std::shared_lock lock(m);
+      in = true;
+    });
+    // The only worker: the reader waits when we go on.
+    for (int i = 0; i < 10; ++i) this_thread::yield();
+    static_assert(alignof(mutex) == 4);
+    for (std::size_t at = 0; at < sizeof m; at += alignof(mutex))
+      detail::unpark(reinterpret_cast<const char*>(&m) + at, UINT32_MAX);
+    for (int i = 0; i < 10; ++i) this_thread::yield();
+    EXPECT_FALSE(in);
+    m.unlock();
+    reader.join();
+    EXPECT_TRUE(in);
+  });
+}
+
 // The mark that holds readers back goes with the last writer, even if that one lets readers in.
 TEST(shared_mutex, readers_that_were_let_in_keep_nobody_out) {
   runtime rt(with_workers(1));
