@@ -33,9 +33,12 @@ void deallocate_block(task& t, worker& w) {
 }
 constexpr task_type block_to_free{&deallocate_block, nullptr, nullptr, &adopted_name};
 
+void destroy_call(thread_block& b) noexcept {
+  if (b.destroy != nullptr) b.destroy(b);
+}
+
 void free_block(thread_block& b) noexcept {
   delete b.extras;
-  if (b.destroy != nullptr) b.destroy(b);
   if (worker& w = this_worker(); w.owner == b.home) {
     w.frames.deallocate(&b, b.bytes);
   } else {
@@ -164,6 +167,7 @@ void set_attributes(thread_block& b, const thread_attributes& a) {
 void drop_thread(thread_block& b) noexcept {
   this_place().threads_ended.add();  // was counted: see room.cpp
   b.home = this_worker().owner;
+  destroy_call(b);
   free_block(b);
 }
 
@@ -234,6 +238,9 @@ void run_thread(thread_block& b, void (*invoke)(thread_block&)) {
                      : std::string(plain_name(b.type->name())).c_str());
     std::terminate();
   }
+  // By the thread itself: somebody may wait for what its function or an argument does at its end,
+  // and join afterwards.
+  destroy_call(b);
   destroy_specifics(b);
   manners.reset();
   complete(b);

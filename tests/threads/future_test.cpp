@@ -115,6 +115,17 @@ TEST(future, broken_promises_are_told) {
   });
 }
 
+TEST(future, a_promise_in_a_threads_function_is_broken_at_the_threads_end) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    promise<int> p;
+    future<int> f = p.get_future();
+    thread t([mine = std::move(p)] {});
+    expect_code(future_errc::broken_promise, [&] { f.get(); });
+    t.join();
+  });
+}
+
 struct refuses_copies {
   bool refuse = false;
   refuses_copies() = default;

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "../common/recurse_for_ever.hpp"
@@ -210,6 +211,35 @@ TEST_P(threads_on, functions_end_with_their_thread) {
     for (int i = 0; i < 20; ++i) threads.emplace_back([object = tracked(i)] { (void)object; });
     for (thread& t : threads) t.join();
     EXPECT_EQ(tracked::living(), 0);
+  });
+}
+
+// Not only with join(): here the joiner waits for it.
+TEST_P(threads_on, functions_and_arguments_end_before_join) {
+  rt.run([] {
+    struct tells {
+      latch* ended;
+      explicit tells(latch& l) : ended(&l) {}
+      tells(tells&& other) noexcept : ended(std::exchange(other.ended, nullptr)) {}
+      ~tells() {
+        if (ended == nullptr) return;
+        const auto me = this_thread::get_id();
+        this_thread::yield();  // it is still a thread
+        EXPECT_EQ(this_thread::get_id(), me);
+        ended->count_down();
+      }
+    };
+    latch functions(3), arguments(2);
+    thread captured([mine = tells(functions)] {});
+    thread given([](const tells&) {}, tells(arguments));
+    thread exits([mine = tells(functions)] { throw detail::thread_exit{}; });
+    thread detached([mine = tells(functions)](const tells&) {}, tells(arguments));
+    detached.detach();
+    functions.wait();
+    arguments.wait();
+    captured.join();
+    given.join();
+    exits.join();
   });
 }
 

@@ -55,7 +55,7 @@ struct thread_block : task {
   scheduler* home = nullptr;        // in whose workers' pools it lies
   std::size_t bytes;                // of the block with everything behind it; 0: not from a pool
   thread_extras* extras = nullptr;  // made when first needed, by the thread itself or its maker
-  void (*destroy)(thread_block&) noexcept = nullptr;  // what the derived type adds
+  void (*destroy)(thread_block&) noexcept = nullptr;  // what it calls, after the call
 };
 
 // Blocks until it has ended, and frees it. `timeout`: false when the deadline came first, and the

@@ -68,8 +68,9 @@ class thread {
   using native_handle_type = detail::thread_block*;
 
   thread() noexcept = default;
-  /// Begins f(args...), copied or moved into the thread. Throws misuse_error outside a runtime,
-  /// std::system_error (resource_unavailable_try_again) without memory. About 20 ns.
+  /// Begins f(args...), copied or moved into the thread, which destroys them at its end. Throws
+  /// misuse_error outside a runtime, std::system_error (resource_unavailable_try_again) without
+  /// memory. About 20 ns.
   template <class F, class... Args>
   requires(
       !std::is_same_v<std::remove_cvref_t<F>, thread> &&
