@@ -141,6 +141,12 @@ worker& worker_for_new_thread() {
   return w;
 }
 
+void give_up_thread(void* memory, std::size_t bytes) noexcept {
+  place& p = this_place();
+  p.threads_ended.add();  // was counted: see room.cpp
+  if (memory != nullptr) p.frames.deallocate(memory, bytes);
+}
+
 void set_attributes(thread_block& b, const thread_attributes& a) {
   const uninterrupted guard;
   thread_extras& e = extras_of(b);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -15,6 +16,7 @@
 
 #include "../common/recurse_for_ever.hpp"
 #include "../sched/support.hpp"
+#include "sched/scheduler.hpp"
 #include "strata/error.hpp"
 
 namespace strata::test {
@@ -313,6 +315,39 @@ TEST_P(threads_on, nested_creation) {
     };
     tree::grow(count, 8);
     EXPECT_EQ(count, 511);
+  });
+}
+
+// `moves` from now.
+struct refuses_to_move {
+  int moves;
+  explicit refuses_to_move(int n) : moves(n) {}
+  refuses_to_move(const refuses_to_move& other) : moves(other.moves - 1) {
+    if (moves < 0) throw std::runtime_error("move");
+  }
+  void operator()() const {}
+};
+
+// Neither the frame, which the fixture counts, nor the room for one more thread.
+TEST_P(threads_on, a_function_that_cannot_be_moved_takes_nothing_with_it) {
+  rt.run([] {
+    const auto alive = [] {  // as this worker has counted
+      detail::place& p = detail::this_place();
+      return p.threads_made.read() - p.threads_ended.read();
+    };
+    int refusals = 0;
+    for (int moves = 0;; ++moves) {
+      const auto before = alive();
+      try {
+        thread t{refuses_to_move(moves)};
+        t.join();
+        break;
+      } catch (const std::runtime_error&) {
+        ++refusals;
+        EXPECT_EQ(alive(), before);
+      }
+    }
+    EXPECT_GE(refusals, 2);  // on the way into the block among them
   });
 }
 

@@ -75,6 +75,8 @@ thread_block* current_block();
 thread_block* current_block_if_any() noexcept;
 // Where its block is allocated. Throws misuse_error outside a runtime.
 worker& worker_for_new_thread();
+// Takes that back: what should lie in `memory` (null: there was none) could not be made.
+void give_up_thread(void* memory, std::size_t bytes) noexcept;
 // Before it is started. Throws std::system_error for a size that cannot be.
 void set_attributes(thread_block& b, const thread_attributes& a);
 

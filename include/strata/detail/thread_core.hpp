@@ -117,8 +117,16 @@ class thread {
     const detail::uninterrupted guard;
     using block = detail::thread_call<decltype(call), std::decay_t<F>>;
     static_assert(alignof(block) <= 16, "a thread's function must not be over-aligned");
-    void* const memory = detail::worker_for_new_thread().frames.allocate(sizeof(block));
-    auto* const b = ::new (memory) block(std::move(call));
+    detail::worker& w = detail::worker_for_new_thread();
+    void* memory = nullptr;
+    block* b = nullptr;
+    try {
+      memory = w.frames.allocate(sizeof(block));
+      b = ::new (memory) block(std::move(call));
+    } catch (...) {
+      detail::give_up_thread(memory, sizeof(block));
+      throw;
+    }
     if (a != nullptr) {
       try {
         detail::set_attributes(*b, *a);
