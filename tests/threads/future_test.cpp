@@ -3,6 +3,7 @@
 #include "strata/future.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "../sched/support.hpp"
+#include "strata/pthread.h"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -384,6 +386,43 @@ TEST(async, deferred) {
     for (thread& t : threads) t.join();
     EXPECT_EQ(made, 1);
     EXPECT_EQ(shared.wait_for(0s), future_status::ready);
+  });
+}
+
+void expect_exit_with_7(void* (*function)(void*), void* argument) {
+  pthread_t t{};
+  ASSERT_EQ(strata_pthread_create(&t, nullptr, function, argument), 0);
+  void* result = nullptr;
+  ASSERT_EQ(strata_pthread_join(t, &result), 0);
+  EXPECT_EQ(reinterpret_cast<std::intptr_t>(result), 7);
+}
+
+int exits_with_7() { strata_pthread_exit(reinterpret_cast<void*>(std::intptr_t{7})); }
+
+TEST(packaged_task, a_pthread_that_exits_breaks_its_promise) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    packaged_task<int()> task(&exits_with_7);
+    future<int> f = task.get_future();
+    const auto call = [](void* t) -> void* {
+      (*static_cast<packaged_task<int()>*>(t))();
+      return nullptr;
+    };
+    expect_exit_with_7(call, &task);
+    expect_code(future_errc::broken_promise, [&] { f.get(); });
+  });
+}
+
+TEST(async, a_pthread_that_exits_in_a_deferred_call_breaks_its_promise) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    shared_future<int> f = strata::async(launch::deferred, &exits_with_7).share();
+    const auto wait = [](void* awaited) -> void* {
+      static_cast<shared_future<int>*>(awaited)->wait();
+      return nullptr;
+    };
+    expect_exit_with_7(wait, &f);
+    expect_code(future_errc::broken_promise, [&] { f.get(); });
   });
 }
 

@@ -13,6 +13,7 @@
 
 #include "strata/detail/parking.hpp"
 #include "strata/detail/thread_core.hpp"
+#include "strata/detail/thread_exit.hpp"
 #include "strata/mutex.hpp"
 
 namespace strata::detail {
@@ -103,6 +104,9 @@ struct result_state : future_state {
         value.emplace(std::forward<F>(f)());
       }
     } catch (const thread_exit&) {
+      break_promise();
+      throw;
+    } catch (const forced_unwinding&) {
       break_promise();
       throw;
     } catch (...) {

@@ -15,13 +15,11 @@
 #include "strata/detail/join.hpp"
 #include "strata/detail/parking.hpp"
 #include "strata/detail/thread_block.hpp"
+#include "strata/detail/thread_exit.hpp"
 
 namespace strata {
 
 namespace detail {
-
-// Thrown by pthread_exit() and cancellation; ends the thread it leaves.
-struct thread_exit {};
 
 [[noreturn]] void refuse_join();
 
