@@ -209,6 +209,21 @@ TEST(future, timed_waits) {
     thread t([&] { p.set_value(1); });
     EXPECT_EQ(f.wait_for(24h), future_status::ready);
     t.join();
+    using steady = std::chrono::steady_clock;
+    using by_hours = std::chrono::time_point<steady, std::chrono::hours>;
+    promise<int> never;
+    const future<int> g = never.get_future();
+    EXPECT_EQ(g.wait_until(steady::time_point::min()), future_status::timeout);
+    EXPECT_EQ(g.wait_until(std::chrono::system_clock::time_point::min()), future_status::timeout);
+    EXPECT_EQ(g.wait_until(steady::time_point()), future_status::timeout);
+    EXPECT_EQ(detail::deadline_at(steady::time_point::max()), INT64_MAX);
+    EXPECT_EQ(detail::deadline_at(std::chrono::system_clock::time_point::max()), INT64_MAX);
+    EXPECT_EQ(detail::deadline_at(by_hours::max()), INT64_MAX);
+    const std::int64_t passed = detail::deadline_at(by_hours::min());
+    EXPECT_LE(passed, detail::deadline_now());
+    const auto soon = steady::now() + 1h;
+    const std::int64_t ns = soon.time_since_epoch() / 1ns;
+    EXPECT_NEAR(static_cast<double>(detail::deadline_at(soon)), static_cast<double>(ns), 600e9);
   });
 }
 

@@ -24,10 +24,19 @@ std::int64_t deadline_after(const std::chrono::duration<Rep, Period>& time) {
   return ns > INT64_MAX - now ? INT64_MAX : now + ns;
 }
 
-// A clock that is set meanwhile makes this wrong: who waits for one looks at it again.
+// A clock that is set meanwhile makes this wrong: who waits for one looks at it again. A time
+// before 285 years ago has passed, and one in more than that is none: both and their distance from
+// now need not be numbers of nanoseconds.
 template <class Clock, class Duration>
 std::int64_t deadline_at(const std::chrono::time_point<Clock, Duration>& time) {
-  return deadline_after(time - Clock::now());
+  using seconds = std::chrono::duration<double>;
+  constexpr double most = 9e9;
+  const auto now = Clock::now();
+  const double at = std::chrono::duration_cast<seconds>(time.time_since_epoch()).count();
+  const double left = at - std::chrono::duration_cast<seconds>(now.time_since_epoch()).count();
+  if (at < -most || left < -most) return deadline_now();
+  if (at > most || left > most) return INT64_MAX;
+  return deadline_after(time - now);
 }
 
 // For them: calls attempt(deadline in nanoseconds) until it says true, or `time` has come. True if
