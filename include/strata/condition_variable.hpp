@@ -102,15 +102,23 @@ class condition_variable {
   template <class Rep, class Period>
   cv_status wait_for(std::unique_lock<mutex>& lock,
                      const std::chrono::duration<Rep, Period>& time) {
-    return wait_until(lock, std::chrono::steady_clock::now() + time);
+    return timed_wait(lock, detail::deadline_after(time));
   }
   template <class Rep, class Period, class Predicate>
   bool wait_for(std::unique_lock<mutex>& lock, const std::chrono::duration<Rep, Period>& time,
                 Predicate holds) {
-    return wait_until(lock, std::chrono::steady_clock::now() + time, std::move(holds));
+    const std::int64_t deadline_ns = detail::deadline_after(time);
+    while (!holds()) {
+      if (timed_wait(lock, deadline_ns) == cv_status::timeout) return holds();
+    }
+    return true;
   }
 
  private:
+  cv_status timed_wait(std::unique_lock<mutex>& lock, std::int64_t deadline_ns) {
+    wait_until_ns(lock, deadline_ns);
+    return detail::deadline_now() < deadline_ns ? cv_status::no_timeout : cv_status::timeout;
+  }
   void wait_until_ns(std::unique_lock<mutex>& lock, std::int64_t deadline_ns) {
     mutex* const m = lock.mutex();
     queue_.wait([](void* held) { static_cast<mutex*>(held)->unlock(); }, m, deadline_ns);
@@ -156,11 +164,15 @@ class condition_variable_any {
   }
   template <class Lock, class Rep, class Period>
   cv_status wait_for(Lock& lock, const std::chrono::duration<Rep, Period>& time) {
-    return wait_until(lock, std::chrono::steady_clock::now() + time);
+    return timed_wait(lock, detail::deadline_after(time));
   }
   template <class Lock, class Rep, class Period, class Predicate>
   bool wait_for(Lock& lock, const std::chrono::duration<Rep, Period>& time, Predicate holds) {
-    return wait_until(lock, std::chrono::steady_clock::now() + time, std::move(holds));
+    const std::int64_t deadline_ns = detail::deadline_after(time);
+    while (!holds()) {
+      if (timed_wait(lock, deadline_ns) == cv_status::timeout) return holds();
+    }
+    return true;
   }
 
   /// Also returns when `stop` is requested.
@@ -186,11 +198,21 @@ class condition_variable_any {
   template <class Lock, class Rep, class Period, class Predicate>
   bool wait_for(Lock& lock, std::stop_token stop, const std::chrono::duration<Rep, Period>& time,
                 Predicate holds) {
-    return wait_until(lock, std::move(stop), std::chrono::steady_clock::now() + time,
-                      std::move(holds));
+    const std::int64_t deadline_ns = detail::deadline_after(time);
+    const detail::wakes_when_stopped wakes(stop, queue_->queue);
+    while (!holds()) {
+      if (stop.stop_requested() || detail::deadline_now() >= deadline_ns) return holds();
+      wait_until_ns(lock, deadline_ns, &stop);
+    }
+    return true;
   }
 
  private:
+  template <class Lock>
+  cv_status timed_wait(Lock& lock, std::int64_t deadline_ns) {
+    wait_until_ns(lock, deadline_ns);
+    return detail::deadline_now() < deadline_ns ? cv_status::no_timeout : cv_status::timeout;
+  }
   // May outlive the variable: notify_all() may be followed by its end while others still leave.
   struct inner {
     mutex m;

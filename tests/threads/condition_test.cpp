@@ -2,7 +2,9 @@
 // Condition variables: nobody who is to be woken stays asleep, whoever wakes.
 #include <chrono>
 #include <deque>
+#include <stop_token>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "../sched/support.hpp"
@@ -212,6 +214,52 @@ TEST(condition_variable, notified_by_fibers) {
       while (!ready) changed.wait_for(lock, 1ms);
     }
   });
+}
+
+// For longer than the clock counts: it is notified, and does not time out.
+template <class Condition>
+void expect_no_timeout_in_the_longest_time() {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    mutex m;
+    Condition changed;
+    bool go = false;
+    std::unique_lock lock(m);
+    thread notifier([&] {
+      const std::lock_guard guard(m);
+      go = true;
+      changed.notify_all();
+    });
+    while (!go) {
+      EXPECT_EQ(changed.wait_for(lock, std::chrono::hours::max()), cv_status::no_timeout);
+    }
+    EXPECT_TRUE(changed.wait_for(lock, std::chrono::nanoseconds::max(), [&] { return go; }));
+    lock.unlock();
+    notifier.join();
+    lock.lock();
+    go = false;
+    thread later([&] {
+      const std::lock_guard guard(m);
+      go = true;
+      changed.notify_all();
+    });
+    EXPECT_TRUE(changed.wait_for(lock, std::chrono::hours::max(), [&] { return go; }));
+    if constexpr (std::is_same_v<Condition, condition_variable_any>) {
+      std::stop_source stop;
+      stop.request_stop();
+      EXPECT_FALSE(changed.wait_for(lock, stop.get_token(), std::chrono::hours::max(),
+                                    [] { return false; }));
+    }
+    lock.unlock();
+    later.join();
+  });
+}
+
+TEST(condition_variable, waits_for_the_longest_time) {
+  expect_no_timeout_in_the_longest_time<condition_variable>();
+}
+TEST(condition_variable_any, waits_for_the_longest_time) {
+  expect_no_timeout_in_the_longest_time<condition_variable_any>();
 }
 
 TEST(condition_variable, between_threads_of_both_kinds) {
