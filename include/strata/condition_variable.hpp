@@ -31,10 +31,26 @@ class condition_queue {
   // of the queue but its address.
   void notify_stopped() noexcept { unpark(this, UINT32_MAX); }
 
- private:
+ protected:
   // Somebody may wait: so that notifying nobody is cheap. Aligned, because it is the address that
   // is unparked, perhaps late, and odd ones are the locks' own.
   alignas(4) std::atomic<bool> used_{false};
+};
+
+// For locks whose unlock() is the program's, and cannot be done where the caller is queued already:
+// who waits does not if it was notified between the two. Nobody locks anything to notify, so fibers
+// may.
+class counted_condition_queue : public condition_queue {
+ public:
+  // With the lock held: what a later notification changes.
+  [[nodiscard]] std::uint64_t begin_wait() noexcept;
+  // Returns at once after a notification or, with a token, if a stop has been requested.
+  void wait_since(std::uint64_t begun, std::int64_t deadline_ns, std::stop_token* stop);
+  void notify(unsigned count) noexcept;
+
+ private:
+  static bool is_awaited(void* request);
+  std::atomic<std::uint64_t> notifications_{0};
 };
 
 // While it lives, a request of `stop` wakes who waits in `queue` with that token.
@@ -134,7 +150,7 @@ void notify_all_at_thread_exit(condition_variable& changed, std::unique_lock<mut
 /// std::condition_variable_any.
 class condition_variable_any {
  public:
-  condition_variable_any() : queue_(std::make_shared<inner>()) {}
+  condition_variable_any() : queue_(std::make_shared<detail::counted_condition_queue>()) {}
   condition_variable_any(const condition_variable_any&) = delete;
   condition_variable_any& operator=(const condition_variable_any&) = delete;
 
@@ -178,7 +194,7 @@ class condition_variable_any {
   /// Also returns when `stop` is requested.
   template <class Lock, class Predicate>
   bool wait(Lock& lock, std::stop_token stop, Predicate holds) {
-    const detail::wakes_when_stopped wakes(stop, queue_->queue);
+    const detail::wakes_when_stopped wakes(stop, *queue_);
     while (!holds()) {
       if (stop.stop_requested()) return false;
       wait_until_ns(lock, detail::parking::never, &stop);
@@ -188,7 +204,7 @@ class condition_variable_any {
   template <class Lock, class Clock, class Duration, class Predicate>
   bool wait_until(Lock& lock, std::stop_token stop,
                   const std::chrono::time_point<Clock, Duration>& time, Predicate holds) {
-    const detail::wakes_when_stopped wakes(stop, queue_->queue);
+    const detail::wakes_when_stopped wakes(stop, *queue_);
     while (!holds()) {
       if (stop.stop_requested() || Clock::now() >= time) return holds();
       wait_until_ns(lock, detail::deadline_at(time), &stop);
@@ -199,7 +215,7 @@ class condition_variable_any {
   bool wait_for(Lock& lock, std::stop_token stop, const std::chrono::duration<Rep, Period>& time,
                 Predicate holds) {
     const std::int64_t deadline_ns = detail::deadline_after(time);
-    const detail::wakes_when_stopped wakes(stop, queue_->queue);
+    const detail::wakes_when_stopped wakes(stop, *queue_);
     while (!holds()) {
       if (stop.stop_requested() || detail::deadline_now() >= deadline_ns) return holds();
       wait_until_ns(lock, deadline_ns, &stop);
@@ -213,29 +229,18 @@ class condition_variable_any {
     wait_until_ns(lock, deadline_ns);
     return detail::deadline_now() < deadline_ns ? cv_status::no_timeout : cv_status::timeout;
   }
-  // May outlive the variable: notify_all() may be followed by its end while others still leave.
-  struct inner {
-    mutex m;
-    detail::condition_queue queue;
-  };
-  void notify(unsigned count) noexcept {
-    const std::lock_guard guard(queue_->m);
-    queue_->queue.notify(count);
-  }
+  void notify(unsigned count) noexcept { queue_->notify(count); }
   template <class Lock>
   void wait_until_ns(Lock& lock, std::int64_t deadline_ns, std::stop_token* stop = nullptr) {
-    const std::shared_ptr<inner> q = queue_;
-    q->m.lock();
+    const std::shared_ptr<detail::counted_condition_queue> q = queue_;
+    const std::uint64_t begun = q->begin_wait();
     lock.unlock();
-    q->queue.wait([](void* held) { static_cast<mutex*>(held)->unlock(); }, &q->m, deadline_ns,
-                  stop);
-    // A deadline may have come while whoever unlocks for us is still at it: not before that is over
-    // may the last of us end q.
-    { const std::lock_guard over(q->m); }
+    q->wait_since(begun, deadline_ns, stop);
     lock.lock();
   }
 
-  std::shared_ptr<inner> queue_;
+  // May outlive the variable: notify_all() may be followed by its end while others still leave.
+  std::shared_ptr<detail::counted_condition_queue> queue_;
 };
 
 }  // namespace strata

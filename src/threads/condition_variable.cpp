@@ -32,6 +32,45 @@ void condition_queue::notify(unsigned count) noexcept {
   unpark(this, count);
 }
 
+namespace {
+struct counted_wait {
+  const std::atomic<std::uint64_t>* notifications;
+  std::uint64_t begun;
+  std::stop_token* stop;
+};
+}  // namespace
+
+std::uint64_t counted_condition_queue::begin_wait() noexcept {
+  // As in condition_queue::wait().
+  if (!used_.load(std::memory_order_seq_cst)) used_.store(true, std::memory_order_seq_cst);
+  return notifications_.load(std::memory_order_relaxed);
+}
+
+// With the queue locked, which whoever has notified us has to do afterwards.
+bool counted_condition_queue::is_awaited(void* request) {
+  const auto& r = *static_cast<counted_wait*>(request);
+  return r.notifications->load(std::memory_order_relaxed) == r.begun &&
+         (r.stop == nullptr || is_not_stopped(r.stop));
+}
+
+void counted_condition_queue::wait_since(std::uint64_t begun, std::int64_t deadline_ns,
+                                         std::stop_token* stop) {
+  counted_wait request{&notifications_, begun, stop};
+  park({.what = "condition variable",
+        .address = this,
+        .still = &is_awaited,
+        .argument = &request,
+        .deadline_ns = deadline_ns});
+}
+
+void counted_condition_queue::notify(unsigned count) noexcept {
+  if (!used_.load(std::memory_order_seq_cst)) return;
+  // Whoever looks at it with the queue locked either sees this, or is found in the queue. From here
+  // on we may be gone.
+  notifications_.fetch_add(1, std::memory_order_relaxed);
+  unpark(this, count);
+}
+
 }  // namespace strata::detail
 
 namespace strata {

@@ -10,6 +10,7 @@
 #include "../sched/support.hpp"
 #include "strata/condition_variable.hpp"
 #include "strata/fiber.hpp"
+#include "strata/semaphore.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -214,6 +215,42 @@ TEST(condition_variable, notified_by_fibers) {
       while (!ready) changed.wait_for(lock, 1ms);
     }
   });
+}
+
+struct notifies_any : threaded {
+  condition_variable_any* changed;
+  binary_semaphore* done;
+  void start() {
+    changed->notify_one();
+    done->release();
+    terminate();
+  }
+};
+
+// While somebody is about to wait, whose lock takes its time.
+TEST(condition_variable_any, notified_by_a_fiber_between_unlock_and_wait) {
+  for (const unsigned workers : {1U, 2U}) {
+    runtime rt(with_workers(workers));
+    rt.run([] {
+      struct notifies_itself {
+        condition_variable_any& changed;
+        bool is_locked = true;
+        void lock() { is_locked = true; }
+        void unlock() {
+          is_locked = false;
+          binary_semaphore done(0);
+          token<notifies_any>(&changed, &done);
+          done.acquire();
+        }
+      };
+      condition_variable_any changed;
+      notifies_itself lock{changed};
+      for (int i = 0; i < 20; ++i) {
+        changed.wait(lock);  // it has been notified
+        EXPECT_TRUE(lock.is_locked);
+      }
+    });
+  }
 }
 
 // For longer than the clock counts: it is notified, and does not time out.
