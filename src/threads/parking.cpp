@@ -2,7 +2,9 @@
 #include "strata/detail/parking.hpp"
 
 #include <array>
+#include <exception>
 #include <mutex>
+#include <utility>
 
 #include "os/clock.hpp"
 #include "sched/scheduler.hpp"
@@ -58,6 +60,7 @@ struct request {
   const parking& how;
   waiter w;
   thread_block* block = nullptr;  // by way of which others can end it
+  std::exception_ptr failure{};   // there is no deadline for it, and it does not wait
 };
 
 // Null: nobody but who wakes the address. A thread of pthread.h has signals to look after in all of
@@ -89,8 +92,21 @@ bool enqueue(request& r, timers* clock) {
   } else {
     // A timer or an interruption may come at once; the waiter then takes itself out of the queue,
     // for which it needs the lock that we hold.
-    if (clock != nullptr && how.deadline_ns != parking::never) clock->add(r.w, how.deadline_ns);
-    b.append(r.w);
+    bool queues = true;
+    if (clock != nullptr && how.deadline_ns != parking::never) {
+      try {
+        clock->add(r.w, how.deadline_ns);
+      } catch (...) {
+        // As if it had not been asked to wait, unless an interruption has come first.
+        queues = false;
+        if (r.w.decide(unparked::refused)) {
+          r.failure = std::current_exception();
+          b.lock.unlock();
+          return false;
+        }
+      }
+    }
+    if (queues) b.append(r.w);
     b.lock.unlock();
     if (then != nullptr) then(then_argument);
     return true;
@@ -160,7 +176,7 @@ bool wake(waiter& w, unparked why) noexcept {
 
 unparked park(const parking& how) {
   const uninterrupted guard;
-  request r{how, {}, nullptr};
+  request r{how, {}};
   r.w.address.store(how.address, std::memory_order_relaxed);
   r.w.fire = &on_deadline;
   r.block = block_for(how);
@@ -190,6 +206,10 @@ unparked park(const parking& how) {
   }
   // Acquire: what whoever decided did before. Partner: decide().
   const auto why = static_cast<unparked>(r.w.state.load(std::memory_order_acquire));
+  if (r.failure != nullptr) [[unlikely]] {
+    if (r.block != nullptr) end_wait(*r.block);
+    std::rethrow_exception(std::move(r.failure));
+  }
   if (why == unparked::refused) return why;
   if (r.block != nullptr) end_wait(*r.block);
   if (how.deadline_ns != parking::never && r.w.who != nullptr)

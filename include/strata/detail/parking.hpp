@@ -38,8 +38,9 @@ struct parking {
 };
 
 // Waits. May return on another OS thread. What the waker did before is visible. Throws misuse_error
-// in a fiber. `signalled` is possible for threads of pthread.h alone, and from outside in
-// interruptible waits: who waits for a condition looks again.
+// in a fiber, and what says that there is no memory or no thread for a deadline; then it has not
+// waited, nor done `then`. `signalled` is possible for threads of pthread.h alone, and from outside
+// in interruptible waits: who waits for a condition looks again.
 unparked park(const parking& how);
 
 // Wakes at most `count` of those that wait at `address`, who has waited longest first; returns how
