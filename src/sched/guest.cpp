@@ -4,6 +4,7 @@
 #include "context/overflow.hpp"
 #include "os/topology.hpp"
 #include "sched/scheduler.hpp"
+#include "strata/error.hpp"
 
 namespace strata::detail {
 
@@ -64,6 +65,10 @@ std::uint64_t scheduler::ticks_in_fibers() const noexcept {
   std::uint64_t sum = 0;
   for (const auto& p : places_) sum += p->fiber_ticks.read();
   return sum;
+}
+
+void refuse_exit_of_root() {
+  throw misuse_error("pthread_exit() in a function of runtime::run() that has a value to return");
 }
 
 void root_task::complete() noexcept {

@@ -18,6 +18,7 @@
 #include "../sched/support.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/error.hpp"
+#include "strata/pthread.h"
 
 namespace strata::test {
 namespace {
@@ -316,6 +317,16 @@ TEST_P(threads_on, nested_creation) {
     tree::grow(count, 8);
     EXPECT_EQ(count, 511);
   });
+}
+
+TEST_P(threads_on, the_root_may_leave_by_pthread_exit) {
+  int before = 0;
+  rt.run([&] {
+    thread([&] { ++before; }).join();
+    strata_pthread_exit(nullptr);
+  });
+  EXPECT_EQ(before, 1);
+  EXPECT_THROW(rt.run([]() -> int { strata_pthread_exit(nullptr); }), misuse_error);
 }
 
 // `moves` from now.

@@ -4,11 +4,14 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <type_traits>
 
 #include "strata/detail/join.hpp"
 #include "strata/detail/outcome.hpp"
 #include "strata/detail/profile.hpp"
 #include "strata/detail/task.hpp"
+#include "strata/detail/thread_exit.hpp"
 
 namespace strata::detail {
 
@@ -27,16 +30,33 @@ struct root_task : task {
   int guest_place = -1;  // where the waiting thread works meanwhile; -1: it waits outside
 };
 
+// For a function that has a value to return.
+[[noreturn]] void refuse_exit_of_root();
+
+// pthread_exit() in the function ends it.
+template <class F>
+struct until_exit {
+  F* function;
+  std::invoke_result_t<F&> operator()() {
+    try {
+      return std::invoke(*function);
+    } catch (const thread_exit&) {
+      if constexpr (!std::is_void_v<std::invoke_result_t<F&>>) refuse_exit_of_root();
+    }
+  }
+};
+
 template <class F>
 struct root_call : root_task {
   explicit root_call(F& f) noexcept : root_task(type_of), function(&f) {}
   static void body(task& t) {
     auto& self = static_cast<root_call&>(t);
+    until_exit<F> call{self.function};
     if (this_worker().profiling) {
-      measured<F> function{self.function, &self.measure};
+      measured<until_exit<F>> function{&call, &self.measure};
       self.out.capture(function);
     } else {
-      self.out.capture(*self.function);
+      self.out.capture(call);
     }
     self.complete();
   }
