@@ -5,38 +5,64 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <new>
-#include <utility>
 
 #include "pthread/wait.hpp"
-#include "strata/detail/barrier_core.hpp"
 #include "strata/pthread.h"
 
 namespace strata::detail::posix {
 namespace {
 
+// As POSIX has it, the barrier is as new once `count` have arrived, while those may not have left
+// yet: more threads than `count` can use it. Who arrives as number n belongs to batch n / count, and
+// waits for the last one of that.
 struct state {
-  barrier_core* core;
   std::atomic<std::uint64_t> arrivals;
   std::atomic<std::uint32_t> inside;  // have begun to wait and not yet left
   std::uint32_t count;
-  std::uint32_t shared;  // by processes: there is no core
+  std::uint32_t shared;  // by processes
 };
 static_assert(sizeof(state) <= sizeof(pthread_barrier_t));
 
 state& state_of(pthread_barrier_t* b) noexcept { return *reinterpret_cast<state*>(b); }
 
-void nothing(void*) {}
+struct place_in_batch {
+  state& b;
+  std::uint64_t batch;
 
-// `before` have arrived before the caller.
-bool wait_shared(state& b, std::uint64_t before) {
-  const std::uint64_t phase = before / b.count;
-  if ((before + 1) % b.count == 0) return true;
+  // Acquire: what all have done before the barrier.
+  [[nodiscard]] bool must_wait() const noexcept {
+    return b.arrivals.load(std::memory_order_acquire) / b.count == batch;
+  }
+};
+
+void wait(place_in_batch mine) {
   patience between("barrier of several processes");
-  while (b.arrivals.load(std::memory_order_acquire) / b.count == phase)
-    (void)between.pause({}, false);
-  return false;
+  while (mine.must_wait()) {
+    if (mine.b.shared != 0) {
+      (void)between.pause({}, false);
+      continue;
+    }
+    park({.what = "barrier",
+          .address = &mine.b.arrivals,
+          .still = [](void* it) { return static_cast<place_in_batch*>(it)->must_wait(); },
+          .argument = &mine});
+  }
 }
+
+// Also when the caller is cancelled in there, asynchronously.
+class presence {
+ public:
+  explicit presence(state& b) noexcept : b_(b) {
+    b_.inside.fetch_add(1, std::memory_order_relaxed);
+  }
+  // The last access. Partner: strata_pthread_barrier_destroy().
+  ~presence() { b_.inside.fetch_sub(1, std::memory_order_release); }
+  presence(const presence&) = delete;
+  presence& operator=(const presence&) = delete;
+
+ private:
+  state& b_;
+};
 
 }  // namespace
 }  // namespace strata::detail::posix
@@ -56,16 +82,7 @@ int strata_pthread_barrier_init(pthread_barrier_t* barrier, const pthread_barrie
   std::memset(static_cast<void*>(barrier), 0, sizeof *barrier);
   state& b = state_of(barrier);
   b.count = count;
-  if (shared == PTHREAD_PROCESS_SHARED) {
-    b.shared = 1;
-    return 0;
-  }
-  try {
-    b.core = new barrier_core(static_cast<std::ptrdiff_t>(count), &nothing, nullptr);
-  } catch (const std::bad_alloc&) {
-    b.count = 0;
-    return ENOMEM;
-  }
+  b.shared = shared == PTHREAD_PROCESS_SHARED ? 1 : 0;
   return 0;
 }
 
@@ -75,7 +92,6 @@ int strata_pthread_barrier_destroy(pthread_barrier_t* barrier) {
   if (b.arrivals.load(std::memory_order_acquire) % b.count != 0) return EBUSY;
   // Those whom the last one has let go may still be about to leave.
   while (b.inside.load(std::memory_order_acquire) != 0) strata_sched_yield();
-  delete std::exchange(b.core, nullptr);
   b.count = 0;
   return 0;
 }
@@ -84,12 +100,15 @@ int strata_pthread_barrier_wait(pthread_barrier_t* barrier) {
   state& b = state_of(barrier);
   if (b.count == 0) return EINVAL;
   const kept_errno keep;
-  b.inside.fetch_add(1, std::memory_order_relaxed);
+  const presence here(b);
   // Acquire-release: what all have done before is visible to all behind it.
   const std::uint64_t before = b.arrivals.fetch_add(1, std::memory_order_acq_rel);
-  const bool last = b.shared != 0 ? wait_shared(b, before) : b.core->arrive_and_wait();
-  // The last access. Partner: strata_pthread_barrier_destroy().
-  b.inside.fetch_sub(1, std::memory_order_release);
-  return last ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
+  if ((before + 1) % b.count != 0) {
+    wait({b, before / b.count});
+    return 0;
+  }
+  // Those of the next batch that wait already look again.
+  if (b.shared == 0) unpark(&b.arrivals, UINT32_MAX);
+  return PTHREAD_BARRIER_SERIAL_THREAD;
 }
 }
