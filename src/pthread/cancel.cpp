@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cancellation is deferred: a request ends the wait that the thread is in, or the next one.
 #include <cerrno>
-#include <mutex>
 
+#include "pthread/holding.hpp"
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
 
@@ -32,7 +32,7 @@ int strata_pthread_cancel(pthread_t thread) {
     return 0;
   }
   {
-    const std::lock_guard lock(r->more.lock);
+    const holding lock(r->more.lock);
     if (!is_still(*r, thread)) return ESRCH;
     if ((r->life.load(std::memory_order_relaxed) & record::ended) != 0) return 0;
     if (r->body == r) {

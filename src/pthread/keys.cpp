@@ -3,10 +3,10 @@
 #include <pthread.h>
 
 #include <cerrno>
-#include <mutex>
 #include <new>
 #include <utility>
 
+#include "pthread/holding.hpp"
 #include "pthread/record.hpp"
 #include "sync/spin_lock.hpp"
 
@@ -58,7 +58,7 @@ using namespace strata::detail::posix;
 extern "C" {
 
 int strata_pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) {
-  const std::lock_guard lock(making);
+  const holding lock(making);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::uint32_t use = all[i].use.load(std::memory_order_relaxed);
     if (is_used(use)) continue;
@@ -72,7 +72,7 @@ int strata_pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) {
 
 int strata_pthread_key_delete(pthread_key_t key) {
   if (key >= all.size()) return EINVAL;
-  const std::lock_guard lock(making);
+  const holding lock(making);
   const std::uint32_t use = all[key].use.load(std::memory_order_relaxed);
   if (!is_used(use)) return EINVAL;
   all[key].use.store(use + 1, std::memory_order_release);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pthread/record.hpp"
 
-#include <mutex>
 #include <new>
 #include <utility>
 
 #include "pthread/create.hpp"
+#include "pthread/holding.hpp"
 #include "pthread/process_runtime.hpp"
 #include "pthread/wait.hpp"
 #include "sched/scheduler.hpp"
@@ -130,7 +130,7 @@ record::record(std::uint32_t number) noexcept : thread_block(adopted_record, 0),
 record* take_record() noexcept {
   record* r = nullptr;
   {
-    const std::lock_guard lock(pool_lock);
+    const holding lock(pool_lock);
     if (free_records == nullptr && !grow()) return nullptr;
     r = free_records;
     free_records = r->next_free;
@@ -158,7 +158,7 @@ record* take_record() noexcept {
 
 void give_record(record& r) noexcept {
   {
-    const std::lock_guard lock(r.more.lock);
+    const holding lock(r.more.lock);
     std::uint32_t next = (r.use.load(std::memory_order_relaxed) + 1) & use_mask;
     if (next == 0) next = 1;
     r.use.store(next, std::memory_order_release);
@@ -167,7 +167,7 @@ void give_record(record& r) noexcept {
     r.more.heeds_all.store(false, std::memory_order_relaxed);
     r.more.name.clear();
   }
-  const std::lock_guard lock(pool_lock);
+  const holding lock(pool_lock);
   r.next_free = free_records;
   free_records = &r;
 }

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "os/futex.hpp"
+#include "pthread/holding.hpp"
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
 #include "strata/blocking.hpp"
@@ -67,6 +68,7 @@ class taker {
 
   // A thread has unblocked `more`, and blocked `less` of what it had unblocked itself.
   void change(const sigset_t& more, const sigset_t& less) {
+    const uninterrupted guard;
     const std::lock_guard lock(mutex_);
     bool closes = false;
     for (int number = 1; number < NSIG; ++number) {
@@ -174,7 +176,7 @@ void deliver_signals(record& r) {
   for (;;) {
     int number = 0;
     {
-      const std::lock_guard lock(r.more.lock);
+      const holding lock(r.more.lock);
       r.more.signalled.store(false, std::memory_order_relaxed);
       number = take_pending(r, unblocked(r));
     }
@@ -213,7 +215,7 @@ int strata_pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
     const int error = pthread_sigmask(how, set, before);
     if (error != 0 || set == nullptr) return error;
     record& r = self();
-    const std::lock_guard lock(r.more.lock);
+    const holding lock(r.more.lock);
     pthread_sigmask(SIG_SETMASK, nullptr, &r.blocked);
     return 0;
   }
@@ -226,7 +228,7 @@ int strata_pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
   sigemptyset(&less);
   bool changes_opened = false;
   {
-    const std::lock_guard lock(r.more.lock);
+    const holding lock(r.more.lock);
     const sigset_t was = r.blocked;
     for (int number = 1; set != nullptr && number < NSIG; ++number) {
       const bool listed = has(*set, number);
@@ -265,7 +267,7 @@ int strata_sigpending(sigset_t* set) {
   if (this_worker().owner == nullptr) return sigpending(set);
   if (sigpending(set) != 0) return -1;
   record& r = self();
-  const std::lock_guard lock(r.more.lock);
+  const holding lock(r.more.lock);
   for (int number = 1; number < NSIG; ++number) {
     // What waits for the process at large is pending for those who have blocked it.
     if (!has(r.blocked, number)) sigdelset(set, number);
@@ -280,28 +282,33 @@ int strata_pthread_kill(pthread_t thread, int number) {
   record* const r = find_record(thread);
   if (r == nullptr) return ESRCH;
   const kept_errno keep;
+  const bool own = r == self_if_any();
+  bool for_process = false;
   {
-    const std::lock_guard lock(r->more.lock);
+    const holding lock(r->more.lock);
     if (!is_still(*r, thread)) return ESRCH;
     if ((r->life.load(std::memory_order_relaxed) & record::ended) != 0) return 0;
     if (number == 0) return 0;
-    if (r->is_os_thread) return pthread_kill(r->os_thread, number);
+    if (r->is_os_thread && !own) return pthread_kill(r->os_thread, number);
     if (r->waits_for_signal) return pthread_kill(r->signal_waiter, number);
-    if (has(r->blocked, number)) {
+    if (has(r->blocked, number) && !r->is_os_thread) {
       sigaddset(&r->pending, number);
       return 0;
     }
     struct sigaction how {};
     if (sigaction(number, nullptr, &how) != 0) return EINVAL;
     const bool handled = how.sa_handler != SIG_DFL && how.sa_handler != SIG_IGN;
-    if (handled && r != self_if_any() && r->body == r) {
+    if (handled && !own && r->body == r) {
       sigaddset(&r->pending, number);
       r->more.signalled.store(true, std::memory_order_relaxed);
       if (r->more.parked != nullptr) wake(*r->more.parked, unparked::signalled);
       return 0;
     }
-    if (handled && r != self_if_any()) return kill(getpid(), number) == 0 ? 0 : EINVAL;
+    for_process = handled && !own;
   }
+  // Without the lock: the handler may run here and now.
+  if (for_process) return kill(getpid(), number) == 0 ? 0 : EINVAL;
+  if (own && r->is_os_thread) return pthread_kill(r->os_thread, number);
   // Its own; or what concerns the process, whoever gets it.
   return raise_here(number);
 }
@@ -319,7 +326,7 @@ int strata_sigwait(const sigset_t* set, int* number) {
   record& r = self();
   if (r.is_os_thread) return sigwait(set, number);
   {
-    const std::lock_guard lock(r.more.lock);
+    const holding lock(r.more.lock);
     if (const int found = take_pending(r, *set)) {
       *number = found;
       return 0;
@@ -332,7 +339,7 @@ int strata_sigwait(const sigset_t* set, int* number) {
     sigset_t before;
     pthread_sigmask(SIG_BLOCK, &wanted, &before);
     {
-      const std::lock_guard lock(r.more.lock);
+      const holding lock(r.more.lock);
       r.waits_for_signal = true;
       r.signal_waiter = pthread_self();
       for (int n = 1; n < NSIG; ++n) {
@@ -345,7 +352,7 @@ int strata_sigwait(const sigset_t* set, int* number) {
     }
     answer = sigwait(&wanted, number);
     {
-      const std::lock_guard lock(r.more.lock);
+      const holding lock(r.more.lock);
       r.waits_for_signal = false;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -12,10 +12,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <utility>
 
 #include "pthread/create.hpp"
+#include "pthread/holding.hpp"
 #include "pthread/record.hpp"
 #include "sched/place.hpp"
 
@@ -68,7 +68,7 @@ int strata_pthread_setname_np(pthread_t thread, const char* name) {
   if (std::strlen(name) >= name_bytes_max) return ERANGE;
   record* const r = find_record(thread);
   if (r == nullptr) return ESRCH;
-  const std::lock_guard lock(r->more.lock);
+  const holding lock(r->more.lock);
   r->more.name = name;  // too short to need memory
   return r->is_os_thread ? pthread_setname_np(os_thread_of(*r), name) : 0;
 }
@@ -79,7 +79,7 @@ int strata_pthread_getname_np(pthread_t thread, char* name, size_t bytes) {
   record* const r = find_record(thread);
   if (r == nullptr) return ESRCH;
   if (r->is_os_thread) return pthread_getname_np(os_thread_of(*r), name, bytes);
-  const std::lock_guard lock(r->more.lock);
+  const holding lock(r->more.lock);
   // Until it has one of its own it shares the process's, as kernel threads do.
   if (r->more.name.empty()) return pthread_getname_np(pthread_self(), name, bytes);
   std::memcpy(name, r->more.name.c_str(), r->more.name.size() + 1);

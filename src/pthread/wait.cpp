@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <mutex>
 
 #include "os/clock.hpp"
 #include "pthread/exit.hpp"
+#include "pthread/holding.hpp"
 #include "pthread/record.hpp"
 #include "sched/place.hpp"
 #include "strata/pthread.h"
@@ -67,7 +67,7 @@ void act_on_cancellation() {
     deliver_signals(*r);
   if (r == nullptr || r->leaving || !r->may_be_cancelled.load(std::memory_order_relaxed)) return;
   {
-    const std::lock_guard lock(r->body->extras->lock);
+    const holding lock(r->body->extras->lock);
     if (!r->body->extras->interrupted) return;
   }
   leave_thread(*r, PTHREAD_CANCELED);
