@@ -3,8 +3,11 @@
 
 #include <pthread.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdlib>
-#include <mutex>
+#include <memory>
+#include <new>
 
 #include "pthread/process_runtime.hpp"
 #include "pthread/record.hpp"
@@ -22,8 +25,17 @@ bool is_in_other_runtime() noexcept {
   return here != nullptr && here != process_runtime_if_any();
 }
 
+bool concerns_us() noexcept {
+  const bool has_begun = process_runtime_if_any() != nullptr || are_there_records();
+  return has_begun && !is_in_other_runtime();
+}
+
+// An `uninterrupted`, from before the fork until behind it, where nothing of the program's runs.
+alignas(uninterrupted) thread_local constinit std::array<std::byte, sizeof(uninterrupted)> section{};
+
 void before_fork() {
-  (void)self();  // it cannot be made any more when its place is gone
+  if (concerns_us()) (void)self();  // it cannot be made any more when its place is gone
+  ::new (section.data()) uninterrupted;
   hold_runtime_start();
   hold_records();
   hold_keys();
@@ -33,11 +45,13 @@ void in_parent() {
   release_keys();
   release_records();
   release_runtime_start();
+  std::destroy_at(std::launder(reinterpret_cast<uninterrupted*>(section.data())));
 }
 
 void in_child() {
   in_parent();
-  if (is_in_other_runtime()) return;
+  free_record_locks();
+  if (!concerns_us()) return;
   record& mine = self();
   forget_process_runtime();
   forget_runtimes();
@@ -48,12 +62,13 @@ void in_child() {
   if (this_worker().owner != nullptr) become_outside(mine);
 }
 
-}  // namespace
-
-void watch_forks() {
-  static std::once_flag once;
-  std::call_once(once, [] { pthread_atfork(&before_fork, &in_parent, &in_child); });
+// Before the program can register handlers of its own. So ours come last before a fork and first
+// behind it: the program's may wait for what other threads hold, which may be in here.
+[[gnu::constructor(101)]] void watch_forks() {
+  pthread_atfork(&before_fork, &in_parent, &in_child);
 }
+
+}  // namespace
 
 void end_process_with(record& r) {
   end_keys(r);

@@ -8,8 +8,6 @@ namespace strata::detail::posix {
 
 struct record;
 
-// From now on. Once for the process.
-void watch_forks();
 // The end of main(), by pthread_exit(), and of a thread that a fork has left alone: the process
 // ends with status 0 after the last other thread.
 [[noreturn]] void end_process_with(record& r);

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "pthread/fork.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/error.hpp"
 
@@ -47,7 +46,6 @@ scheduler* start() {
     sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   mask_before = before;
-  watch_forks();
   try {
     const options o = settings();
     auto* const s = new scheduler(o);

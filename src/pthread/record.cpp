@@ -240,6 +240,16 @@ void end_record(record& r) noexcept {
 
 void hold_records() noexcept { pool_lock.lock(); }
 void release_records() noexcept { pool_lock.unlock(); }
+bool are_there_records() noexcept { return parts[0].load(std::memory_order_acquire) != nullptr; }
+
+void free_record_locks() noexcept {
+  const auto let_go = [](spin_lock& lock) {
+    if (lock.is_held()) lock.unlock();  // pages that are not written to stay the parent's, too
+  };
+  for (std::uint32_t i = 0; i < made; ++i)
+    let_go(parts[i / part_size].load(std::memory_order_relaxed)[i % part_size].more.lock);
+  if (const record* const mine = self_if_any()) let_go(mine->body->extras->lock);
+}
 
 void forget_other_threads() noexcept {
   living.store(0, std::memory_order_relaxed);

@@ -110,9 +110,12 @@ void update_asynchronous(record& r) noexcept;
 // ---- over a fork ----
 void hold_records() noexcept;
 void release_records() noexcept;
+[[nodiscard]] bool are_there_records() noexcept;
 void hold_keys() noexcept;
 void release_keys() noexcept;
 // In the child.
+// Other threads held them when they ceased to be.
+void free_record_locks() noexcept;
 void forget_other_threads() noexcept;
 void forget_signal_taker() noexcept;
 // The caller has no worker any more: it is a thread from outside, with all that it had.
