@@ -72,8 +72,10 @@ struct record : thread_block {
   bool opened_any = false;
   bool is_main = false;   // runs main(), under the command
   bool restarts = false;  // the handlers that ran last had SA_RESTART; by the thread itself
-  bool waits_for_signal = false;
-  pthread_t signal_waiter{};  // the OS thread that does it for us
+  bool waits_for_signal = false;  // for one of `awaited`, in sigwait()
+  pthread_t signal_waiter{};      // the OS thread that does it for us
+  sigset_t awaited{};
+  sigset_t forwarded{};  // to that OS thread
 
   thread_extras more;
 };

@@ -169,6 +169,46 @@ void count_opened(record& r, const sigset_t& more, const sigset_t& less) {
   r.opened_any = true;
 }
 
+void forward(record& r, int number) {
+  sigaddset(&r.forwarded, number);
+  pthread_kill(r.signal_waiter, number);
+}
+
+// What sigwait() does, until the thread that it is for is cancelled: the kernel knows nothing of
+// that. 0: it was.
+int await_signal(const record& r, const sigset_t& wanted) {
+  constexpr timespec look_again{0, 20'000'000};
+  const bool may_end = !r.leaving && r.may_be_cancelled.load(std::memory_order_relaxed);
+  for (;;) {
+    siginfo_t info;
+    const int number = sigtimedwait(&wanted, &info, may_end ? &look_again : nullptr);
+    if (number > 0) return number;
+    if (may_end && has_to_leave(r)) return 0;
+  }
+}
+
+// On the OS thread that has waited for r: what has been forwarded to it since is r's again. With
+// r.more.lock.
+void take_back(record& r) {
+  constexpr timespec at_once{0, 0};
+  for (int number = 1; number < NSIG; ++number) {
+    if (!has(r.forwarded, number)) continue;
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    siginfo_t info;
+    // Those for the OS thread come before those for the process.
+    while (sigtimedwait(&one, &info, &at_once) == number) {
+      if (info.si_code != SI_TKILL) {
+        syscall(SYS_rt_sigqueueinfo, getpid(), number, &info);
+        break;
+      }
+      sigaddset(&r.pending, number);
+      if (!has(r.blocked, number)) r.more.signalled.store(true, std::memory_order_relaxed);
+    }
+  }
+}
+
 }  // namespace
 
 void deliver_signals(record& r) {
@@ -290,7 +330,10 @@ int strata_pthread_kill(pthread_t thread, int number) {
     if ((r->life.load(std::memory_order_relaxed) & record::ended) != 0) return 0;
     if (number == 0) return 0;
     if (r->is_os_thread && !own) return pthread_kill(r->os_thread, number);
-    if (r->waits_for_signal) return pthread_kill(r->signal_waiter, number);
+    if (r->waits_for_signal && has(r->awaited, number)) {
+      forward(*r, number);
+      return 0;
+    }
     if (has(r->blocked, number) && !r->is_os_thread) {
       sigaddset(&r->pending, number);
       return 0;
@@ -323,41 +366,45 @@ int strata_raise(int number) {
 
 int strata_sigwait(const sigset_t* set, int* number) {
   act_on_cancellation();
+  const kept_errno keep;
   record& r = self();
-  if (r.is_os_thread) return sigwait(set, number);
-  {
-    const holding lock(r.more.lock);
-    if (const int found = take_pending(r, *set)) {
-      *number = found;
-      return 0;
-    }
-  }
   const sigset_t wanted = *set;
-  int answer = 0;
+  int found = 0;
+  if (r.is_os_thread) {
+    found = await_signal(r, wanted);
+  } else {
+    const holding lock(r.more.lock);
+    found = take_pending(r, wanted);
+  }
   // On an OS thread that waits for nothing else; meanwhile our worker goes on.
-  strata::blocking([&] {
-    sigset_t before;
-    pthread_sigmask(SIG_BLOCK, &wanted, &before);
-    {
-      const holding lock(r.more.lock);
-      r.waits_for_signal = true;
-      r.signal_waiter = pthread_self();
-      for (int n = 1; n < NSIG; ++n) {
+  if (found == 0 && !r.is_os_thread) {
+    strata::blocking([&] {
+      sigset_t all;
+      sigset_t before;
+      sigfillset(&all);
+      pthread_sigmask(SIG_BLOCK, &all, &before);
+      {
+        const holding lock(r.more.lock);
+        r.waits_for_signal = true;
+        r.signal_waiter = pthread_self();
+        r.awaited = wanted;
+        sigemptyset(&r.forwarded);
         // Sent to us since we looked.
-        if (has(r.pending, n) && has(wanted, n)) {
-          sigdelset(&r.pending, n);
-          pthread_kill(r.signal_waiter, n);
-        }
+        while (const int early = take_pending(r, wanted)) forward(r, early);
       }
-    }
-    answer = sigwait(&wanted, number);
-    {
-      const holding lock(r.more.lock);
-      r.waits_for_signal = false;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  });
-  act_on_cancellation();
-  return answer;
+      found = await_signal(r, wanted);
+      {
+        const holding lock(r.more.lock);
+        r.waits_for_signal = false;
+        take_back(r);
+      }
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    });
+  }
+  // A signal that has been taken is not lost to a cancellation that comes at the same time.
+  if (found == 0) act_on_cancellation();
+  if (r.more.signalled.load(std::memory_order_relaxed)) deliver_signals(r);
+  *number = found;
+  return 0;
 }
 }

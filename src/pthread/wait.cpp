@@ -61,16 +61,18 @@ bool is_cancellable() noexcept {
   return r != nullptr && !r->leaving && r->may_be_cancelled.load(std::memory_order_relaxed);
 }
 
+bool has_to_leave(const record& r) noexcept {
+  if (r.leaving || !r.may_be_cancelled.load(std::memory_order_relaxed)) return false;
+  const holding lock(r.body->extras->lock);
+  return r.body->extras->interrupted;
+}
+
 void act_on_cancellation() {
   record* const r = self_if_any();
-  if (r != nullptr && r->more.signalled.load(std::memory_order_relaxed)) [[unlikely]]
+  if (r == nullptr) return;
+  if (r->more.signalled.load(std::memory_order_relaxed)) [[unlikely]]
     deliver_signals(*r);
-  if (r == nullptr || r->leaving || !r->may_be_cancelled.load(std::memory_order_relaxed)) return;
-  {
-    const holding lock(r->body->extras->lock);
-    if (!r->body->extras->interrupted) return;
-  }
-  leave_thread(*r, PTHREAD_CANCELED);
+  if (has_to_leave(*r)) leave_thread(*r, PTHREAD_CANCELED);
 }
 
 const void* me() noexcept {

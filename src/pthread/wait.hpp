@@ -38,6 +38,9 @@ struct deadline {
 
 // Whether the calling thread's waits are to end when it is cancelled.
 [[nodiscard]] bool is_cancellable() noexcept;
+// Whether it is to end now: it has been cancelled, and is cancellable. Also by who waits in its
+// place.
+[[nodiscard]] bool has_to_leave(const record& r) noexcept;
 // At the end of a wait, or before it: does not return if the calling thread has been cancelled.
 void act_on_cancellation();
 
