@@ -33,6 +33,7 @@ struct parking {
   void* then_argument = nullptr;     // of `then`
   std::int64_t deadline_ns = never;  // on the monotonic clock
   bool interruptible = false;        // interrupt() ends it
+  bool ends_by_signal = false;       // also from outside, where only interruptible waits do so
 
   static constexpr std::int64_t never = INT64_MAX;
 };
@@ -40,7 +41,7 @@ struct parking {
 // Waits. May return on another OS thread. What the waker did before is visible. Throws misuse_error
 // in a fiber, and what says that there is no memory or no thread for a deadline; then it has not
 // waited, nor done `then`. `signalled` is possible for threads of pthread.h alone, and from outside
-// in interruptible waits: who waits for a condition looks again.
+// in waits that are interruptible or end by signals: who waits for a condition looks again.
 unparked park(const parking& how);
 
 // Wakes at most `count` of those that wait at `address`, who has waited longest first; returns how
