@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time to pass, and others to go first. A thread from outside does as it always did.
+// Time to pass, and others to go first. A thread from outside that nobody here knows does as it
+// always did.
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <cerrno>
 
 #include "os/clock.hpp"
+#include "pthread/record.hpp"
 #include "pthread/wait.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/worker.hpp"
@@ -16,6 +18,8 @@ namespace strata::detail::posix {
 namespace {
 
 bool is_outside() noexcept { return this_worker().owner == nullptr; }
+// It has no pthread_t that somebody could cancel.
+bool is_unknown() noexcept { return is_outside() && self_if_any() == nullptr; }
 
 bool is_valid(const timespec& t) noexcept {
   return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < 1'000'000'000;
@@ -30,7 +34,8 @@ bool sleep_until(const deadline& until) {
     const unparked why = park({.what = "time to pass",
                                .address = &nobody_wakes,
                                .deadline_ns = until.to_ns(),
-                               .interruptible = is_cancellable()});
+                               .interruptible = is_cancellable(),
+                               .ends_by_signal = true});
     if (why == unparked::interrupted) act_on_cancellation();
     if (why == unparked::signalled) return false;
   }
@@ -42,7 +47,7 @@ bool sleep_until(const deadline& until) {
 bool sleep_for(const timespec& time, timespec* left) {
   if (time.tv_sec == 0 && time.tv_nsec == 0) {
     act_on_cancellation();
-    yield_stack();
+    (void)strata_sched_yield();
     return true;
   }
   timespec end;
@@ -84,7 +89,7 @@ int strata_sched_yield() {
 }
 
 int strata_nanosleep(const timespec* time, timespec* left) {
-  if (is_outside()) return nanosleep(time, left);
+  if (is_unknown()) return nanosleep(time, left);
   if (!is_valid(*time)) {
     set_errno_here(EINVAL);
     return -1;
@@ -93,15 +98,20 @@ int strata_nanosleep(const timespec* time, timespec* left) {
 }
 
 int strata_clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
-  if (is_outside() || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC))
-    return clock_nanosleep(clock, flags, time, left);
+  if (is_unknown()) return clock_nanosleep(clock, flags, time, left);
+  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) {
+    act_on_cancellation();
+    const int error = clock_nanosleep(clock, flags, time, left);
+    act_on_cancellation();
+    return error;
+  }
   if (!is_valid(*time)) return EINVAL;
   if ((flags & TIMER_ABSTIME) != 0) return sleep_until({clock, time}) ? 0 : EINTR;
   return sleep_for(*time, left) ? 0 : EINTR;
 }
 
 int strata_usleep(unsigned microseconds) {
-  if (is_outside()) return usleep(microseconds);
+  if (is_unknown()) return usleep(microseconds);
   const bool slept = sleep_for({static_cast<time_t>(microseconds / 1'000'000),
                                 static_cast<long>(microseconds % 1'000'000) * 1000},
                                nullptr);
@@ -109,7 +119,7 @@ int strata_usleep(unsigned microseconds) {
 }
 
 unsigned strata_sleep(unsigned seconds) {
-  if (is_outside()) return sleep(seconds);
+  if (is_unknown()) return sleep(seconds);
   timespec left{};
   if (sleep_for({static_cast<time_t>(seconds), 0}, &left)) return 0;
   // To the nearest second, as the C library has it.
