@@ -209,7 +209,7 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
     r->counted = true;
     r->home = &home;
     if (parent != nullptr) {
-      r->blocked = parent->blocked;
+      inherit_signals(*r, *parent);
     } else {
       pthread_sigmask(SIG_SETMASK, nullptr, &r->blocked);
     }

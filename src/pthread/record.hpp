@@ -104,6 +104,8 @@ void end_keys(record& r);
 
 // Runs the handlers of the signals that it has been sent and has not blocked. By the thread itself.
 void deliver_signals(record& r);
+// Of a thread that has not begun: what it inherits as unblocked, the process's signals reach.
+void inherit_signals(record& r, const record& parent);
 // It ends, and takes no more signals.
 void end_signals(record& r) noexcept;
 // Whether a cancellation that is allowed now comes at once; tells who may interrupt its waits.

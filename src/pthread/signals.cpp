@@ -228,6 +228,14 @@ void deliver_signals(record& r) {
   }
 }
 
+void inherit_signals(record& r, const record& parent) {
+  r.blocked = parent.blocked;
+  if (!parent.opened_any) return;
+  sigset_t none;
+  sigemptyset(&none);
+  count_opened(r, parent.opened, none);
+}
+
 void end_signals(record& r) noexcept {
   if (!r.opened_any) return;
   const sigset_t all = r.opened;
