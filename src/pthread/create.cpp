@@ -36,9 +36,8 @@ void body(task& t) noexcept {
   run_to_exit(r);
   r.leaving = true;
   if (r.is_os_thread) end_process_with(r);  // the child of a fork
-  end_keys(r);
+  end_values(r);
   end_signals(r);
-  end_specifics(r.more.specifics, r.more.at_exit);
   this_place().current->thread = nullptr;
   users_of(r.stack_bytes != 0 ? r.stack_bytes : r.home->stacks.stack_bytes())
       .fetch_sub(1, std::memory_order_relaxed);

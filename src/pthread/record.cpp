@@ -67,7 +67,6 @@ const char key_of_attached = 0;
 
 // Whoever does not join it by now never will.
 void end_foreign(record& r) {
-  end_keys(r);
   end_signals(r);
   std::uint32_t life = r.life.load(std::memory_order_relaxed);
   while ((life & record::joining) == 0 &&
@@ -77,14 +76,15 @@ void end_foreign(record& r) {
 
 void end_attached(void* value, void*) {
   auto& r = *static_cast<record*>(value);
+  end_keys(r);
   end_foreign(r);
   end_record(r);
 }
 
 void end_adopted(stack& s) {
   auto& r = *static_cast<record*>(s.thread);
+  end_values(r);
   end_foreign(r);
-  end_specifics(r.more.specifics, r.more.at_exit);
   s.thread = nullptr;
   s.at_end = nullptr;
   end_record(r);
@@ -95,6 +95,7 @@ thread_local record* outside_record = nullptr;
 struct outside_reaper {
   ~outside_reaper() {
     if (outside_record == nullptr) return;
+    end_keys(*outside_record);
     end_foreign(*outside_record);
     outside_block = nullptr;
     end_record(*std::exchange(outside_record, nullptr));
@@ -236,6 +237,14 @@ void end_record(record& r) noexcept {
   }
   if (was_counted && living.fetch_sub(1, std::memory_order_acq_rel) == 1)
     unpark(&living, UINT32_MAX);
+}
+
+void end_values(record& r) {
+  end_keys(r);
+  end_specifics(r.more.specifics, r.more.at_exit);
+  end_keys(r);
+  r.more.specifics.clear();
+  r.more.at_exit.clear();
 }
 
 void hold_records() noexcept { pool_lock.lock(); }

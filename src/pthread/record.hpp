@@ -101,6 +101,9 @@ void end_record(record& r) noexcept;
 
 // The destructors of its keys' values.
 void end_keys(record& r);
+// And of the values that C++ threads have. Those of one kind may leave some of the other; what is
+// there after the last round is forgotten, as in POSIX.
+void end_values(record& r);
 
 // Runs the handlers of the signals that it has been sent and has not blocked. By the thread itself.
 void deliver_signals(record& r);
