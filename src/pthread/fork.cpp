@@ -58,6 +58,7 @@ void in_child() {
   forget_parked();
   forget_blocking_threads();
   forget_other_threads();
+  forget_running_once();
   forget_signal_taker();
   if (this_worker().owner != nullptr) become_outside(mine);
 }

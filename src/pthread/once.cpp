@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "os/clock.hpp"
+#include "pthread/record.hpp"
 #include "pthread/wait.hpp"
 #include "strata/pthread.h"
 
@@ -26,11 +27,15 @@ bool try_spin(std::atomic_ref<int> word) noexcept {
 }
 
 constexpr int once_fresh = PTHREAD_ONCE_INIT;
-constexpr int once_runs = 1;
 constexpr int once_done = 2;
+// And how often the process was forked: who was in there before is not in the child.
+constexpr unsigned once_runs = 1;
+constexpr unsigned one_fork = 4;
+constinit std::atomic<unsigned> running{once_runs};
 
+int runs_now() noexcept { return static_cast<int>(running.load(std::memory_order_relaxed)); }
 bool runs(void* once) {
-  return std::atomic_ref(*static_cast<int*>(once)).load(std::memory_order_relaxed) == once_runs;
+  return std::atomic_ref(*static_cast<int*>(once)).load(std::memory_order_relaxed) == runs_now();
 }
 
 void end_once(pthread_once_t* once, int how) noexcept {
@@ -40,6 +45,9 @@ void end_once(pthread_once_t* once, int how) noexcept {
 }
 
 }  // namespace
+
+void forget_running_once() noexcept { running.fetch_add(one_fork, std::memory_order_relaxed); }
+
 }  // namespace strata::detail::posix
 
 using namespace strata::detail;
@@ -85,10 +93,11 @@ int strata_pthread_once(pthread_once_t* once, void (*initialise)()) {
   const std::atomic_ref word(*once);
   if (word.load(std::memory_order_acquire) == once_done) return 0;
   const kept_errno keep;
-  for (;;) {
-    int seen = once_fresh;
-    if (word.compare_exchange_strong(seen, once_runs, std::memory_order_acquire)) break;
+  for (int seen = once_fresh;;) {
+    if (word.compare_exchange_strong(seen, runs_now(), std::memory_order_acquire)) break;
     if (seen == once_done) return 0;
+    if (seen != runs_now()) continue;  // the one seen: fresh, or somebody's before a fork
+    seen = once_fresh;
     park({.what = "pthread_once", .address = once, .still = &runs, .argument = once});
   }
   try {

@@ -124,6 +124,7 @@ void release_keys() noexcept;
 // Other threads held them when they ceased to be.
 void free_record_locks() noexcept;
 void forget_other_threads() noexcept;
+void forget_running_once() noexcept;
 void forget_signal_taker() noexcept;
 // The caller has no worker any more: it is a thread from outside, with all that it had.
 void become_outside(record& r) noexcept;
