@@ -22,6 +22,7 @@ struct state {
 constexpr std::uint32_t has_writer = 1U << 31;
 constexpr std::uint32_t writers_wait = 1U << 30;
 constexpr std::uint32_t readers_wait = 1U << 29;
+constexpr std::uint32_t marks = writers_wait | readers_wait;
 constexpr std::uint32_t readers = readers_wait - 1;
 
 class view {
@@ -67,17 +68,24 @@ class view {
   }
 
   int unlock() noexcept {
-    const std::uint32_t w = s_.word.load(std::memory_order_relaxed);
+    std::uint32_t w = s_.word.load(std::memory_order_relaxed);
     if ((w & has_writer) != 0) {
       if (s_.writer.load(std::memory_order_relaxed) != myself()) return EPERM;
       s_.writer.store(nullptr, std::memory_order_relaxed);
-      const std::uint32_t before = s_.word.fetch_and(~has_writer, std::memory_order_release);
-      if ((before & (writers_wait | readers_wait)) != 0) hand_over();
+      // The last access, with the marks at once: whoever locks it next may end it.
+      const std::uint32_t before = s_.word.fetch_and(~(has_writer | marks), std::memory_order_release);
+      if ((before & marks) != 0) wake_all();
       return 0;
     }
-    if ((w & readers) == 0) return EPERM;
-    const std::uint32_t before = s_.word.fetch_sub(1, std::memory_order_release);
-    if ((before & readers) == 1 && (before & writers_wait) != 0) hand_over();
+    bool hands_over = false;
+    std::uint32_t next = 0;
+    do {
+      if ((w & readers) == 0) return EPERM;
+      hands_over = (w & readers) == 1 && (w & writers_wait) != 0;
+      next = (w - 1) & ~(hands_over ? marks : 0);
+    } while (!s_.word.compare_exchange_weak(w, next, std::memory_order_release,
+                                            std::memory_order_relaxed));
+    if (hands_over) wake_all();
     return 0;
   }
 
@@ -137,11 +145,13 @@ class view {
 
   // The marks go, and everybody looks again, and marks again if need be.
   void hand_over() noexcept {
-    const void* const writers_at = &s_.word;
-    const void* const readers_at = s_.readers_wait_here;
-    s_.word.fetch_and(~(writers_wait | readers_wait), std::memory_order_relaxed);
-    unpark(writers_at, UINT32_MAX);
-    unpark(readers_at, UINT32_MAX);
+    s_.word.fetch_and(~marks, std::memory_order_relaxed);
+    wake_all();
+  }
+  // The lock may be gone: by its address only.
+  void wake_all() const noexcept {
+    unpark(&s_.word, UINT32_MAX);
+    unpark(s_.readers_wait_here, UINT32_MAX);
   }
 
   pthread_rwlock_t* raw_;
