@@ -35,14 +35,14 @@ int strata_pthread_cancel(pthread_t thread) {
     const holding lock(r->more.lock);
     if (!is_still(*r, thread)) return ESRCH;
     if ((r->life.load(std::memory_order_relaxed) & record::ended) != 0) return 0;
-    if (r->body == r) {
-      r->more.interrupted = true;
-      waiter* const parked = r->more.parked;
-      if (parked != nullptr && parked->heeds_interruption) wake(*parked, unparked::interrupted);
+    if (r->body != r) {
+      interrupt(*r->body);  // it ends after its record here, for which it needs our lock
       return 0;
     }
+    r->more.interrupted = true;
+    waiter* const parked = r->more.parked;
+    if (parked != nullptr && parked->heeds_interruption) wake(*parked, unparked::interrupted);
   }
-  interrupt(*r->body);
   return 0;
 }
 

@@ -72,6 +72,14 @@ _Unwind_Reason_Code visit(int, _Unwind_Action actions, _Unwind_Exception_Class, 
   std::abort();
 }
 
+// Before somebody else unwinds the stack who knows nothing of these.
+void run_handlers(record& r) {
+  while (r.handlers != nullptr) {
+    const strata_cleanup& h = *std::exchange(r.handlers, r.handlers->before);
+    h.routine(h.argument);
+  }
+}
+
 [[gnu::noinline]] void call_start(record& r) { r.result = r.start(r.argument); }
 
 }  // namespace
@@ -81,14 +89,13 @@ void leave_thread(record& r, void* result) {
   r.leaving = true;
   update_asynchronous(r);
   if (r.base != nullptr) unwind(r);
-  // Not begun by us: a thread of strata/thread.hpp, or the root of run().
-  if (!r.is_os_thread) throw thread_exit{};
+  // Not begun by us: a thread of strata/thread.hpp, or the root of run(), which an exception ends.
+  if (!r.is_os_thread) {
+    run_handlers(r);
+    throw thread_exit{};
+  }
   if (!is_process_thread()) {
-    // The C library unwinds it, and knows nothing of these.
-    while (r.handlers != nullptr) {
-      const strata_cleanup& h = *std::exchange(r.handlers, r.handlers->before);
-      h.routine(h.argument);
-    }
+    run_handlers(r);
     pthread_exit(result);
   }
   unwind(r);

@@ -68,6 +68,11 @@ const char key_of_attached = 0;
 // Whoever does not join it by now never will.
 void end_foreign(record& r) {
   end_signals(r);
+  {
+    // Who cancels it does so with the lock. Partner: strata_pthread_cancel().
+    const holding lock(r.more.lock);
+    r.body = &r;
+  }
   std::uint32_t life = r.life.load(std::memory_order_relaxed);
   while ((life & record::joining) == 0 &&
          !r.life.compare_exchange_weak(life, life | record::detached, std::memory_order_relaxed)) {
