@@ -19,7 +19,9 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <time.h>
 
 #ifdef __cplusplus
@@ -147,6 +149,20 @@ int strata_nanosleep(const struct timespec* time, struct timespec* left);
 int strata_clock_nanosleep(clockid_t clock, int flags, const struct timespec* time, struct timespec* left);
 int strata_usleep(unsigned microseconds);
 unsigned strata_sleep(unsigned seconds);
+
+/* ---- starting programs ---- */
+/* With the signals blocked that the calling thread has blocked. Its worker blocks all. */
+int strata_posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
+                       const posix_spawnattr_t* attributes, char* const arguments[], char* const environment[]);
+int strata_posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
+                        const posix_spawnattr_t* attributes, char* const arguments[], char* const environment[]);
+int strata_system(const char* command);
+FILE* strata_popen(const char* command, const char* mode);
+/* After vfork(); after fork() the child has blocked what the thread has, whatever it calls. */
+int strata_execv(const char* path, char* const arguments[]);
+int strata_execve(const char* path, char* const arguments[], char* const environment[]);
+int strata_execvp(const char* file, char* const arguments[]);
+int strata_execvpe(const char* file, char* const arguments[], char* const environment[]);
 
 /* ---- errno ---- */
 /* Where it is now. The C library declares the function behind `errno` const, so compilers keep the address over calls after

@@ -418,6 +418,27 @@ CASE(barrier_destroyed_by_the_serial_thread) {
   }
 }
 
+static atomic_int tickets;
+static void* pass_with_a_ticket(void* a) {
+  while (atomic_fetch_add(&tickets, 1) < 400) {
+    const int r = pthread_barrier_wait(&barrier);
+    CHECK(r == 0 || r == PTHREAD_BARRIER_SERIAL_THREAD);
+    if (r != 0) atomic_fetch_add(&serials, 1);
+  }
+  return a;
+}
+/* It is as new once two have arrived, whoever is still in there. */
+CASE(barrier_used_by_more_threads_than_its_count) {
+  pthread_t t[5];
+  atomic_store(&serials, 0);
+  atomic_store(&tickets, 0);
+  SAME(pthread_barrier_init(&barrier, NULL, 2), 0);
+  for (int i = 0; i < 5; ++i) t[i] = begin(pass_with_a_ticket, NULL);
+  for (int i = 0; i < 5; ++i) end(t[i]);
+  SAME(serials, 200);
+  SAME(pthread_barrier_destroy(&barrier), 0);
+}
+
 /* ---- spin locks ---- */
 static pthread_spinlock_t spin;
 static long spun;

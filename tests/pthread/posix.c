@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <limits.h>
+#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -205,6 +206,145 @@ CASE(thread_that_returns_in_the_child_ends_it) {
   CHECK(getpid() == parent);
   reap(child);
 }
+/* Somebody else is in the library all the time. */
+static atomic_int stop_asking;
+static void* ask_for(void* a) {
+  while (!atomic_load(&stop_asking)) pthread_kill(*(pthread_t*)a, 0);
+  return a;
+}
+CASE(fork_while_another_thread_looks_at_the_caller) {
+  pthread_t own = pthread_self();
+  atomic_store(&stop_asking, 0);
+  pthread_t t = begin(ask_for, &own);
+  for (int i = 0; i < 30; ++i) {
+    usleep(100);
+    const pid_t child = fork();
+    if (child == 0) {
+      begin_child();
+      pthread_testcancel();
+      _exit(failures != 0);
+    }
+    reap(child);
+  }
+  atomic_store(&stop_asking, 1);
+  end(t);
+}
+/* The program's handlers may wait for threads that are in the library. */
+static pthread_mutex_t of_handlers = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int use_handlers, in_handler, holds_it;
+static void lock_before_fork(void) {
+  if (!atomic_load(&use_handlers)) return;
+  atomic_store(&in_handler, 1);
+  pthread_mutex_lock(&of_handlers);
+}
+static void unlock_after_fork(void) {
+  if (atomic_load(&use_handlers)) pthread_mutex_unlock(&of_handlers);
+}
+__attribute__((constructor)) static void handle_forks(void) {
+  pthread_atfork(lock_before_fork, unlock_after_fork, unlock_after_fork);
+}
+static void* make_a_thread_holding_it(void* a) {
+  pthread_mutex_lock(&of_handlers);
+  atomic_store(&holds_it, 1);
+  await(&in_handler, 1);
+  end(begin(add_one, &(int){0}));
+  pthread_mutex_unlock(&of_handlers);
+  return a;
+}
+CASE(handlers_of_a_fork_wait_for_threads) {
+  atomic_store(&in_handler, 0);
+  atomic_store(&holds_it, 0);
+  pthread_t t = begin(make_a_thread_holding_it, NULL);
+  await(&holds_it, 1);
+  atomic_store(&use_handlers, 1);
+  const pid_t child = fork();
+  if (child == 0) {
+    begin_child();
+    SAME(pthread_mutex_lock(&of_handlers), 0);
+    _exit(failures != 0);
+  }
+  atomic_store(&use_handlers, 0);
+  reap(child);
+  end(t);
+}
+static pthread_once_t once_over_fork = PTHREAD_ONCE_INIT;
+static atomic_int in_once, leave_once;
+static void stay_in_once(void) {
+  atomic_store(&in_once, 1);
+  await(&leave_once, 1);
+}
+static void* call_once_there(void* a) {
+  SAME(pthread_once(&once_over_fork, stay_in_once), 0);
+  return a;
+}
+CASE(once_in_the_child_waits_for_nobody) {
+  pthread_t t = begin(call_once_there, NULL);
+  await(&in_once, 1);
+  const pid_t child = fork();
+  if (child == 0) {
+    begin_child();
+    atomic_store(&leave_once, 1);
+    atomic_store(&in_once, 0);
+    SAME(pthread_once(&once_over_fork, stay_in_once), 0);
+    SAME(in_once, 1);
+    _exit(failures != 0);
+  }
+  reap(child);
+  atomic_store(&leave_once, 1);
+  end(t);
+}
+static void* cancel_the_first_thread(void* a) {
+  void* result = NULL;
+  SAME(pthread_cancel(*(pthread_t*)a), 0);
+  SAME(pthread_join(*(pthread_t*)a, &result), 0);
+  CHECK(result == PTHREAD_CANCELED);
+  _exit(failures != 0);
+}
+CASE(cancel_ends_the_first_thread_s_sleep) {
+  const pid_t child = fork();
+  if (child == 0) {
+    begin_child();
+    static pthread_t own; /* our frame will be gone */
+    own = pthread_self();
+    begin(cancel_the_first_thread, &own);
+    sleep(1000);
+    _exit(2);
+  }
+  reap(child);
+}
+
+/* ---- programs that are started ---- */
+static const char* const end_itself = "kill -TERM $$; exit 7";
+static void* start_programs(void* a) {
+  char* const arguments[] = {"sh", "-c", (char*)end_itself, NULL};
+  pid_t child = -1;
+  int status = -1;
+  SAME(posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environ), 0);
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  SAME(posix_spawnp(&child, "sh", NULL, NULL, arguments, environ), 0);
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  child = vfork();
+  if (child == 0) {
+    execvp("sh", arguments);
+    _exit(8);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  status = system(end_itself);
+  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  FILE* const pipe = popen(end_itself, "r");
+  CHECK(pipe != NULL);
+  CHECK(fgetc(pipe) == EOF);
+  status = pclose(pipe);
+  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  return a;
+}
+CASE(programs_have_blocked_what_the_thread_has) {
+  start_programs(NULL);
+  end(begin(start_programs, NULL));
+}
 
 /* ---- signals ---- */
 static _Atomic(pthread_t) handled_by;
@@ -270,6 +410,15 @@ CASE(kill_interrupts_a_semaphore) {
   sem_init(&never, 0, 0);
   handle(SIGUSR1, 0);
   kill_until_it_ends(sem_wait_there);
+}
+static void* sem_wait_uncancellably(void* a) {
+  SAME(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL), 0);
+  return sem_wait_there(a);
+}
+CASE(kill_interrupts_a_semaphore_also_when_cancellation_is_disabled) {
+  sem_init(&never, 0, 0);
+  handle(SIGUSR1, 0);
+  kill_until_it_ends(sem_wait_uncancellably);
 }
 CASE(kill_restarts_a_semaphore) {
   sem_init(&never, 0, 0);
@@ -340,6 +489,76 @@ CASE(handlers_of_the_process_post_semaphores) {
   end(begin(unblock_and_wait, &set));
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   signal(SIGUSR2, SIG_DFL);
+}
+static void* wait_for_a_signal(void* a) {
+  atomic_store(&waits, 1);
+  while (atomic_load(&times_handled) == 0) usleep(500);
+  return a;
+}
+static void* unblock_for_another(void* a) {
+  SAME(pthread_sigmask(SIG_UNBLOCK, a, NULL), 0);
+  return (void*)begin(wait_for_a_signal, NULL);
+}
+CASE(a_thread_inherits_what_is_unblocked) {
+  sigset_t set, before;
+  handle(SIGUSR2, 0);
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR2);
+  pthread_sigmask(SIG_BLOCK, &set, &before);
+  atomic_store(&waits, 0);
+  pthread_t t = (pthread_t)end(begin(unblock_for_another, &set));
+  await(&waits, 1);
+  SAME(kill(getpid(), SIGUSR2), 0);
+  end(t);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  signal(SIGUSR2, SIG_DFL);
+}
+static void* sigwait_twice(void* a) {
+  int got = 0, sum = 0;
+  atomic_store(&waits, 1);
+  for (int i = 0; i < 2; ++i) {
+    SAME(sigwait(a, &got), 0);
+    sum += got;
+  }
+  return (void*)(long)sum;
+}
+CASE(no_signal_to_a_thread_in_sigwait_is_lost) {
+  sigset_t set, before;
+  handle(SIGHUP, 0);
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  sigaddset(&set, SIGUSR2);
+  pthread_sigmask(SIG_BLOCK, &set, &before);
+  for (int i = 0; i < 20; ++i) {
+    atomic_store(&waits, 0);
+    atomic_store(&times_handled, 0);
+    pthread_t t = begin(sigwait_twice, &set);
+    await(&waits, 1);
+    if (i % 5 == 0) usleep(2000);
+    SAME(pthread_kill(t, SIGHUP), 0);
+    SAME(pthread_kill(t, SIGUSR1), 0);
+    SAME(pthread_kill(t, SIGUSR2), 0);
+    SAME((long)end(t), SIGUSR1 + SIGUSR2);
+    SAME(times_handled, 1);
+    CHECK(pthread_equal(handled_by, t));
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  signal(SIGHUP, SIG_DFL);
+}
+CASE(cancel_ends_sigwait) {
+  sigset_t set, before;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &set, &before);
+  for (int i = 0; i < 2; ++i) {
+    atomic_store(&waits, 0);
+    pthread_t t = begin(sigwait_twice, &set);
+    await(&waits, 1);
+    if (i == 0) usleep(2000);
+    SAME(pthread_cancel(t), 0);
+    CHECK(end(t) == PTHREAD_CANCELED);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* ---- cancellation that does not wait ---- */

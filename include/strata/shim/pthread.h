@@ -23,6 +23,9 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -110,7 +113,13 @@
 #define nanosleep strata_nanosleep
 #define clock_nanosleep strata_clock_nanosleep
 #define usleep strata_usleep
-/* `sleep` is too common a word for a macro: C++ programs call strata_sleep(). */
+#define posix_spawn strata_posix_spawn
+#define posix_spawnp strata_posix_spawnp
+#define execv strata_execv
+#define execve strata_execve
+#define execvp strata_execvp
+#define execvpe strata_execvpe
+/* `sleep`, `system` and `popen` are too common words for macros: C++ programs call strata_sleep(), ... . */
 #else
 #pragma redefine_extname pthread_mutex_init strata_pthread_mutex_init
 #pragma redefine_extname pthread_create strata_pthread_create
@@ -196,6 +205,14 @@
 #pragma redefine_extname clock_nanosleep strata_clock_nanosleep
 #pragma redefine_extname usleep strata_usleep
 #pragma redefine_extname sleep strata_sleep
+#pragma redefine_extname posix_spawn strata_posix_spawn
+#pragma redefine_extname posix_spawnp strata_posix_spawnp
+#pragma redefine_extname system strata_system
+#pragma redefine_extname popen strata_popen
+#pragma redefine_extname execv strata_execv
+#pragma redefine_extname execve strata_execve
+#pragma redefine_extname execvp strata_execvp
+#pragma redefine_extname execvpe strata_execvpe
 /* What pthread_cleanup_push() and _pop() expand to. */
 #pragma redefine_extname __pthread_register_cancel strata_pthread_register_cancel
 #pragma redefine_extname __pthread_unregister_cancel strata_pthread_unregister_cancel

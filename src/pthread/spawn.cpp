@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Other programs inherit what the calling OS thread has blocked. A worker blocks all signals, which
+// says nothing of the thread that it runs: while a program is started it has blocked what that has.
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "pthread/process_runtime.hpp"
+#include "pthread/record.hpp"
+#include "strata/detail/worker.hpp"
+#include "strata/pthread.h"
+
+namespace strata::detail::posix {
+namespace {
+
+// Also in the child of a vfork(), which has the parent's memory and a mask of its own: nothing is
+// written there that only its end would take back.
+class own_mask {
+ public:
+  own_mask() noexcept
+      : changed_(this_worker().owner != nullptr &&
+                 this_worker().owner == process_runtime_if_any()) {
+    if (!changed_) return;
+    const record* const r = self_if_any();
+    pthread_sigmask(SIG_SETMASK, r != nullptr ? &r->blocked : &mask_at_start(), &before_);
+  }
+  ~own_mask() {
+    if (changed_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  own_mask(const own_mask&) = delete;
+  own_mask& operator=(const own_mask&) = delete;
+
+ private:
+  const bool changed_;
+  sigset_t before_{};
+};
+
+}  // namespace
+}  // namespace strata::detail::posix
+
+using namespace strata::detail;
+using namespace strata::detail::posix;
+
+extern "C" {
+
+int strata_posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
+                       const posix_spawnattr_t* attributes, char* const arguments[],
+                       char* const environment[]) {
+  const uninterrupted guard;
+  const own_mask mask;
+  return posix_spawn(process, path, actions, attributes, arguments, environment);
+}
+
+int strata_posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
+                        const posix_spawnattr_t* attributes, char* const arguments[],
+                        char* const environment[]) {
+  const uninterrupted guard;
+  const own_mask mask;
+  return posix_spawnp(process, file, actions, attributes, arguments, environment);
+}
+
+int strata_system(const char* command) {
+  const uninterrupted guard;
+  const own_mask mask;
+  return system(command);
+}
+
+FILE* strata_popen(const char* command, const char* mode) {
+  const uninterrupted guard;
+  const own_mask mask;
+  return popen(command, mode);
+}
+
+int strata_execv(const char* path, char* const arguments[]) {
+  const own_mask mask;
+  return execv(path, arguments);
+}
+
+int strata_execve(const char* path, char* const arguments[], char* const environment[]) {
+  const own_mask mask;
+  return execve(path, arguments, environment);
+}
+
+int strata_execvp(const char* file, char* const arguments[]) {
+  const own_mask mask;
+  return execvp(file, arguments);
+}
+
+int strata_execvpe(const char* file, char* const arguments[], char* const environment[]) {
+  const own_mask mask;
+  return execvpe(file, arguments, environment);
+}
+}
