@@ -76,6 +76,8 @@ int strata_sigprocmask(int how, const sigset_t* set, sigset_t* before);
 int strata_sigpending(sigset_t* set);
 /* Another thread runs the handler when it waits or comes back from a wait, at its next cancellation point at the latest. */
 int strata_pthread_kill(pthread_t thread, int number);
+/* The value reaches a handler of the thread itself. */
+int strata_pthread_sigqueue(pthread_t thread, int number, union sigval value);
 int strata_raise(int number);
 int strata_sigwait(const sigset_t* set, int* number);
 

@@ -13,8 +13,8 @@ namespace strata::detail::posix {
 namespace {
 
 // As POSIX has it, the barrier is as new once `count` have arrived, while those may not have left
-// yet: more threads than `count` can use it. Who arrives as number n belongs to batch n / count, and
-// waits for the last one of that.
+// yet: more threads than `count` can use it. Who arrives as number n belongs to batch n / count,
+// and waits for the last one of that.
 struct state {
   std::atomic<std::uint64_t> arrivals;
   std::atomic<std::uint32_t> inside;  // have begun to wait and not yet left

@@ -31,7 +31,8 @@ bool concerns_us() noexcept {
 }
 
 // An `uninterrupted`, from before the fork until behind it, where nothing of the program's runs.
-alignas(uninterrupted) thread_local constinit std::array<std::byte, sizeof(uninterrupted)> section{};
+alignas(
+    uninterrupted) thread_local constinit std::array<std::byte, sizeof(uninterrupted)> section{};
 
 void before_fork() {
   if (concerns_us()) (void)self();  // it cannot be made any more when its place is gone

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A spin lock for a section of the runtime. Its holder is not interrupted: a preemptible thread that
-// were would leave the lock to a worker that spins for it and never comes back to the holder.
+// A spin lock for a section of the runtime. Its holder is not interrupted: a preemptible thread
+// that were would leave the lock to a worker that spins for it and never comes back to the holder.
 #pragma once
 #include "strata/detail/worker.hpp"
 #include "sync/spin_lock.hpp"

@@ -157,6 +157,7 @@ record* take_record() noexcept {
   r->handlers = nullptr;
   r->unwind_buffer = nullptr;
   sigemptyset(&r->pending);
+  r->pending_values.clear();
   r->is_main = false;
   r->waits_for_signal = false;
   return r;

@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "strata/pthread.h"
 #include "threads/thread_block.hpp"
@@ -68,10 +70,11 @@ struct record : thread_block {
   // ---- signals; with more.lock ----
   sigset_t blocked{};
   sigset_t pending{};
+  std::vector<std::pair<int, sigval>> pending_values;  // of pthread_sigqueue()
   sigset_t opened{};  // counted by the taker of signals, see signals.cpp
   bool opened_any = false;
-  bool is_main = false;   // runs main(), under the command
-  bool restarts = false;  // the handlers that ran last had SA_RESTART; by the thread itself
+  bool is_main = false;           // runs main(), under the command
+  bool restarts = false;          // the handlers that ran last had SA_RESTART; by the thread itself
   bool waits_for_signal = false;  // for one of `awaited`, in sigwait()
   pthread_t signal_waiter{};      // the OS thread that does it for us
   sigset_t awaited{};

@@ -73,7 +73,8 @@ class view {
       if (s_.writer.load(std::memory_order_relaxed) != myself()) return EPERM;
       s_.writer.store(nullptr, std::memory_order_relaxed);
       // The last access, with the marks at once: whoever locks it next may end it.
-      const std::uint32_t before = s_.word.fetch_and(~(has_writer | marks), std::memory_order_release);
+      const std::uint32_t before =
+          s_.word.fetch_and(~(has_writer | marks), std::memory_order_release);
       if ((before & marks) != 0) wake_all();
       return 0;
     }

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cerrno>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "os/futex.hpp"
@@ -26,11 +27,23 @@ namespace {
 
 bool has(const sigset_t& set, int number) noexcept { return sigismember(&set, number) == 1; }
 
-// 0: none. With r.more.lock, as all that follows.
-int take_pending(record& r, const sigset_t& set) {
+using sent_value = std::optional<sigval>;
+
+// With r.more.lock, as all that follows.
+void add_pending(record& r, int number, const sent_value& value) {
+  if (value && !has(r.pending, number)) r.pending_values.emplace_back(number, *value);
+  sigaddset(&r.pending, number);
+}
+
+// 0: none.
+int take_pending(record& r, const sigset_t& set, sent_value& value) {
   for (int number = 1; number < NSIG; ++number) {
     if (has(r.pending, number) && has(set, number)) {
       sigdelset(&r.pending, number);
+      std::erase_if(r.pending_values, [&](const auto& p) {
+        if (p.first == number) value = p.second;
+        return p.first == number;
+      });
       return number;
     }
   }
@@ -56,8 +69,12 @@ void let_in(int number) {
 }
 
 // The worker that runs us may have blocked it, as workers do, though we have not.
-int raise_here(int number) {
-  if (raise(number) != 0) return EINVAL;
+int raise_here(int number, const sent_value& value) {
+  if (value) {
+    if (const int error = pthread_sigqueue(pthread_self(), number, *value)) return error;
+  } else if (raise(number) != 0) {
+    return EINVAL;
+  }
   let_in(number);
   return 0;
 }
@@ -197,10 +214,11 @@ void take_back(record& r) {
     sigemptyset(&one);
     sigaddset(&one, number);
     siginfo_t info;
-    // Those for the OS thread come before those for the process.
-    while (sigtimedwait(&one, &info, &at_once) == number) {
+    // Those for the OS thread come before those for the process. The C library does not tell which.
+    while (syscall(SYS_rt_sigtimedwait, &one, &info, &at_once, (NSIG - 1) / 8) == number) {
       if (info.si_code != SI_TKILL) {
-        syscall(SYS_rt_sigqueueinfo, getpid(), number, &info);
+        // With all that the sender has said, if the kernel lets us.
+        if (syscall(SYS_rt_sigqueueinfo, getpid(), number, &info) != 0) kill(getpid(), number);
         break;
       }
       sigaddset(&r.pending, number);
@@ -209,22 +227,66 @@ void take_back(record& r) {
   }
 }
 
+int send_to_os_thread(const record& r, int number, const sent_value& value) {
+  return value ? pthread_sigqueue(r.os_thread, number, *value) : pthread_kill(r.os_thread, number);
+}
+
+int send(pthread_t thread, int number, const sent_value& value) {
+  if (number < 0 || number >= NSIG) return EINVAL;
+  record* const r = find_record(thread);
+  if (r == nullptr) return ESRCH;
+  const kept_errno keep;
+  const bool own = r == self_if_any();
+  bool for_process = false;
+  {
+    const holding lock(r->more.lock);
+    if (!is_still(*r, thread)) return ESRCH;
+    if ((r->life.load(std::memory_order_relaxed) & record::ended) != 0) return 0;
+    if (number == 0) return 0;
+    if (r->is_os_thread && !own) return send_to_os_thread(*r, number, value);
+    if (r->waits_for_signal && has(r->awaited, number)) {
+      forward(*r, number);
+      return 0;
+    }
+    if (has(r->blocked, number) && !r->is_os_thread) {
+      add_pending(*r, number, value);
+      return 0;
+    }
+    struct sigaction how {};
+    if (sigaction(number, nullptr, &how) != 0) return EINVAL;
+    const bool handled = how.sa_handler != SIG_DFL && how.sa_handler != SIG_IGN;
+    if (handled && !own && r->body == r) {
+      add_pending(*r, number, value);
+      r->more.signalled.store(true, std::memory_order_relaxed);
+      if (r->more.parked != nullptr) wake(*r->more.parked, unparked::signalled);
+      return 0;
+    }
+    for_process = handled && !own;
+  }
+  // Without the lock: the handler may run here and now.
+  if (for_process) return kill(getpid(), number) == 0 ? 0 : EINVAL;
+  if (own && r->is_os_thread) return send_to_os_thread(*r, number, value);
+  // Its own; or what concerns the process, whoever gets it.
+  return raise_here(number, value);
+}
+
 }  // namespace
 
 void deliver_signals(record& r) {
   r.restarts = true;
   for (;;) {
     int number = 0;
+    sent_value value;
     {
       const holding lock(r.more.lock);
       r.more.signalled.store(false, std::memory_order_relaxed);
-      number = take_pending(r, unblocked(r));
+      number = take_pending(r, unblocked(r), value);
     }
     if (number == 0) return;
     struct sigaction how {};
     if (sigaction(number, nullptr, &how) == 0 && (how.sa_flags & SA_RESTART) == 0)
       r.restarts = false;
-    (void)raise_here(number);
+    (void)raise_here(number, value);
   }
 }
 
@@ -325,43 +387,11 @@ int strata_sigpending(sigset_t* set) {
 }
 
 int strata_pthread_kill(pthread_t thread, int number) {
-  if (!is_ours(thread)) return pthread_kill(thread, number);
-  if (number < 0 || number >= NSIG) return EINVAL;
-  record* const r = find_record(thread);
-  if (r == nullptr) return ESRCH;
-  const kept_errno keep;
-  const bool own = r == self_if_any();
-  bool for_process = false;
-  {
-    const holding lock(r->more.lock);
-    if (!is_still(*r, thread)) return ESRCH;
-    if ((r->life.load(std::memory_order_relaxed) & record::ended) != 0) return 0;
-    if (number == 0) return 0;
-    if (r->is_os_thread && !own) return pthread_kill(r->os_thread, number);
-    if (r->waits_for_signal && has(r->awaited, number)) {
-      forward(*r, number);
-      return 0;
-    }
-    if (has(r->blocked, number) && !r->is_os_thread) {
-      sigaddset(&r->pending, number);
-      return 0;
-    }
-    struct sigaction how {};
-    if (sigaction(number, nullptr, &how) != 0) return EINVAL;
-    const bool handled = how.sa_handler != SIG_DFL && how.sa_handler != SIG_IGN;
-    if (handled && !own && r->body == r) {
-      sigaddset(&r->pending, number);
-      r->more.signalled.store(true, std::memory_order_relaxed);
-      if (r->more.parked != nullptr) wake(*r->more.parked, unparked::signalled);
-      return 0;
-    }
-    for_process = handled && !own;
-  }
-  // Without the lock: the handler may run here and now.
-  if (for_process) return kill(getpid(), number) == 0 ? 0 : EINVAL;
-  if (own && r->is_os_thread) return pthread_kill(r->os_thread, number);
-  // Its own; or what concerns the process, whoever gets it.
-  return raise_here(number);
+  return is_ours(thread) ? send(thread, number, {}) : pthread_kill(thread, number);
+}
+
+int strata_pthread_sigqueue(pthread_t thread, int number, union sigval value) {
+  return is_ours(thread) ? send(thread, number, value) : pthread_sigqueue(thread, number, value);
 }
 
 int strata_raise(int number) {
@@ -382,7 +412,8 @@ int strata_sigwait(const sigset_t* set, int* number) {
     found = await_signal(r, wanted);
   } else {
     const holding lock(r.more.lock);
-    found = take_pending(r, wanted);
+    sent_value untold;
+    found = take_pending(r, wanted, untold);
   }
   // On an OS thread that waits for nothing else; meanwhile our worker goes on.
   if (found == 0 && !r.is_os_thread) {
@@ -398,7 +429,8 @@ int strata_sigwait(const sigset_t* set, int* number) {
         r.awaited = wanted;
         sigemptyset(&r.forwarded);
         // Sent to us since we looked.
-        while (const int early = take_pending(r, wanted)) forward(r, early);
+        sent_value untold;
+        while (const int early = take_pending(r, wanted, untold)) forward(r, early);
       }
       found = await_signal(r, wanted);
       {

@@ -200,8 +200,7 @@ unparked park(const parking& how) {
         }
       }
       const auto outcome = os::blocking_futex_wait(r.w.state, waiter::waiting, left);
-      if (outcome == os::futex_outcome::interrupted &&
-          (how.interruptible || how.ends_by_signal))
+      if (outcome == os::futex_outcome::interrupted && (how.interruptible || how.ends_by_signal))
         r.w.decide(unparked::signalled);
     }
   }

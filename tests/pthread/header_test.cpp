@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 #include <strata/pthread.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <strata/runtime.hpp>
 #include <strata/thread.hpp>
+#include <strata/thread_specific.hpp>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace {
 
@@ -142,6 +146,76 @@ TEST(pthread_header, an_outside_thread_can_hold_its_cancellation_back) {
   outside.join();
   EXPECT_TRUE(cleaned);
   EXPECT_EQ(strata_pthread_cancel(who), ESRCH);
+}
+
+pthread_key_t set_late;
+void* set_a_value_of_cxx(void* a) {
+  static auto& values = *new strata::thread_specific_ptr<int>(
+      [](int*) { strata_pthread_setspecific(set_late, &set_late); });
+  values.reset(static_cast<int*>(a));
+  return a;
+}
+void* value_of_set_late(void*) { return strata_pthread_getspecific(set_late); }
+
+TEST(pthread_header, a_value_set_while_a_thread_ends_is_destroyed_with_it) {
+  strata::runtime rt(workers(1));
+  destroyed = 0;
+  ASSERT_EQ(strata_pthread_key_create(&set_late, [](void*) { ++destroyed; }), 0);
+  rt.run([] {
+    int some = 0;
+    pthread_t t;
+    void* result = nullptr;
+    ASSERT_EQ(strata_pthread_create(&t, nullptr, set_a_value_of_cxx, &some), 0);
+    ASSERT_EQ(strata_pthread_join(t, nullptr), 0);
+    EXPECT_EQ(destroyed, 1);
+    ASSERT_EQ(strata_pthread_create(&t, nullptr, value_of_set_late, nullptr), 0);
+    ASSERT_EQ(strata_pthread_join(t, &result), 0);
+    EXPECT_EQ(result, nullptr);
+  });
+  strata_pthread_key_delete(set_late);
+}
+
+TEST(pthread_header, exit_of_a_strata_thread_runs_the_handlers_of_c) {
+  strata::runtime rt(workers(2));
+  destroyed = 0;
+  rt.run([] {
+    strata::thread t([] {
+      const flag_at_end one{destroyed};
+      strata_cleanup handler;  // as C has it
+      strata_cleanup_push(
+          &handler,
+          [](void* count) {
+            EXPECT_EQ(destroyed, 0);
+            ++*static_cast<std::atomic<int>*>(count);
+          },
+          &destroyed);
+      strata_pthread_exit(nullptr);
+    });
+    t.join();
+  });
+  EXPECT_EQ(destroyed, 2);
+}
+
+TEST(pthread_header, preemptible_threads_share_the_locks_in_here) {
+  strata::runtime rt(workers(1));
+  rt.run([] {
+    std::atomic<int> begun{0};
+    std::array<pthread_t, 3> ids{};
+    std::vector<strata::thread> threads;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      threads.emplace_back(strata::thread_attributes{.preemptible = true}, [&, i] {
+        ids[i] = strata_pthread_self();
+        ++begun;
+        while (begun < 3) strata::this_thread::yield();
+        for (int n = 0; n < 300'000; ++n) {
+          pthread_key_t key;
+          if (strata_pthread_key_create(&key, nullptr) == 0) strata_pthread_key_delete(key);
+          strata_pthread_kill(ids[0], 0);
+        }
+      });
+    }
+    for (auto& t : threads) t.join();
+  });
 }
 
 TEST(pthread_header, what_is_not_offered_is_refused) {

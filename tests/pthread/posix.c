@@ -490,6 +490,12 @@ CASE(handlers_of_the_process_post_semaphores) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   signal(SIGUSR2, SIG_DFL);
 }
+static atomic_int value_handled;
+static void note_value(int n, siginfo_t* info, void* context) {
+  (void)context;
+  atomic_store(&value_handled, info->si_value.sival_int);
+  note_signal(n);
+}
 static void* wait_for_a_signal(void* a) {
   atomic_store(&waits, 1);
   while (atomic_load(&times_handled) == 0) usleep(500);
@@ -511,6 +517,23 @@ CASE(a_thread_inherits_what_is_unblocked) {
   SAME(kill(getpid(), SIGUSR2), 0);
   end(t);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
+  signal(SIGUSR2, SIG_DFL);
+}
+CASE(a_signal_brings_a_value) {
+  struct sigaction act;
+  memset(&act, 0, sizeof act);
+  act.sa_sigaction = note_value;
+  act.sa_flags = SA_SIGINFO;
+  sigaction(SIGUSR2, &act, NULL);
+  atomic_store(&times_handled, 0);
+  atomic_store(&waits, 0);
+  pthread_t t = begin(wait_for_a_signal, NULL);
+  await(&waits, 1);
+  SAME(pthread_sigqueue(t, SIGUSR2, (union sigval){.sival_int = 77}), 0);
+  end(t);
+  SAME(value_handled, 77);
+  SAME(pthread_sigqueue(pthread_self(), SIGUSR2, (union sigval){.sival_int = 78}), 0);
+  SAME(value_handled, 78);
   signal(SIGUSR2, SIG_DFL);
 }
 static void* sigwait_twice(void* a) {

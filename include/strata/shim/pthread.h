@@ -58,6 +58,7 @@
 #define pthread_setcanceltype strata_pthread_setcanceltype
 #define pthread_testcancel strata_pthread_testcancel
 #define pthread_kill strata_pthread_kill
+#define pthread_sigqueue strata_pthread_sigqueue
 #define pthread_sigmask strata_pthread_sigmask
 #define sigprocmask strata_sigprocmask
 #define sigpending strata_sigpending
@@ -148,6 +149,7 @@
 #pragma redefine_extname pthread_testcancel strata_pthread_testcancel
 #pragma redefine_extname pthread_kill strata_pthread_kill
 #pragma redefine_extname sigwait strata_sigwait
+#pragma redefine_extname pthread_sigqueue strata_pthread_sigqueue
 #pragma redefine_extname pthread_sigmask strata_pthread_sigmask
 #pragma redefine_extname raise strata_raise
 #pragma redefine_extname sigprocmask strata_sigprocmask
