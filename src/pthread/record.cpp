@@ -209,6 +209,11 @@ record* self_if_any() noexcept {
 record& self() {
   if (record* const r = self_if_any()) return *r;
   if (this_worker().owner == nullptr) return make_outside();
+  // A handler that has interrupted a worker between its threads.
+  if (this_place().current == nullptr) {
+    record* const r = of_outside_thread();
+    return r != nullptr ? *r : make_outside();
+  }
   thread_block* const b = current_block_if_any();
   record* const r = take_record();
   if (r == nullptr) throw std::bad_alloc();
