@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <strata/error.hpp>
 #include <strata/message.hpp>
 #include <strata/remote_thread.hpp>
-#include <strata/thread.hpp>
 #include <vector>
 
 #include "apps/mapview/loader.hpp"
+#include "apps/mapview/tile_threads.hpp"
 
 namespace mapview {
 namespace {
@@ -24,33 +26,64 @@ struct order {
   view shown;
   std::array<char, 1024> root{};
 };
-// What a fragment's message begins with; its pixels follow.
+enum class found : std::uint32_t { whole, missing, out_of_memory };
+// What a fragment's message begins with; its pixels follow, unless it is out of memory.
 struct fragment_head {
   tile_place tile;
   rectangle pixels;
-  std::uint32_t missing;
+  found how;
 };
 
-void send_fragment(endpoint& mine, const order& o, tile_place tile) {
+std::vector<std::byte> packed(const order& o, tile_place tile) {
   const fragment f = load_fragment(o.root.data(), o.map, o.shown, tile);
-  const fragment_head head{f.tile, f.pixels, f.missing ? 1U : 0U};
+  const fragment_head head{f.tile, f.pixels, f.missing ? found::missing : found::whole};
   std::vector<std::byte> bytes(sizeof(head) + f.shown.rgb.size());
   std::memcpy(bytes.data(), &head, sizeof(head));
   if (!f.shown.rgb.empty())
     std::memcpy(bytes.data() + sizeof(head), f.shown.rgb.data(), f.shown.rgb.size());
-  mine.send(o.viewer, 0, std::move(bytes));
+  return bytes;
+}
+
+// The viewer waits for every tile, so it is told of those that cannot be had, too.
+void send_fragment(endpoint& mine, const order& o, tile_place tile) {
+  try {
+    try {
+      mine.send(o.viewer, 0, packed(o, tile));
+    } catch (const std::bad_alloc&) {
+      const fragment_head head{tile, {}, found::out_of_memory};
+      mine.send_value(o.viewer, 0, head);
+    }
+  } catch (const endpoint_closed_error&) {  // the viewer has given up
+  } catch (const node_lost_error&) {        // with its node
+  }
 }
 
 // On each node: a thread for each tile of its folders.
 void serve(const order& o) {
   endpoint mine;
-  std::vector<thread> threads;
-  for (const tile_place tile : tiles_of(o.map, o.shown.region)) {
+  const std::vector<tile_place> tiles = tiles_of(o.map, o.shown.region);
+  tile_threads threads(tiles.size());
+  for (const tile_place tile : tiles) {
     if (o.map.folder_of(tile.column, tile.row) % num_nodes() != node_id()) continue;
-    threads.emplace_back([&mine, &o, tile] { send_fragment(mine, o, tile); });
+    threads.begin([&mine, &o, tile]() noexcept { send_fragment(mine, o, tile); });
   }
-  for (thread& t : threads) t.join();
 }
+
+// The calls of serve(). When the viewer gives up, it closes its endpoint first, so that they end.
+struct serving_nodes {
+  serving_nodes() = default;
+  ~serving_nodes() {
+    for (remote_thread& t : calls) {
+      try {
+        if (t.joinable()) t.join();
+      } catch (const std::exception&) {  // what made the viewer give up says more
+      }
+    }
+  }
+  serving_nodes(const serving_nodes&) = delete;
+  serving_nodes& operator=(const serving_nodes&) = delete;
+  std::vector<remote_thread> calls;
+};
 
 class cluster_loader final : public loader {
  public:
@@ -60,17 +93,18 @@ class cluster_loader final : public loader {
   }
 
   void load(const view& v, const std::function<void(const fragment&)>& take) override {
+    serving_nodes nodes;
     endpoint mine;
     const order o{mine.id(), map_, v, root_};
-    std::vector<remote_thread> nodes;
     for (unsigned n = 0; n < num_nodes(); ++n)
-      nodes.emplace_back(on_node{static_cast<node_id_t>(n)}, call<serve>(o));
+      nodes.calls.emplace_back(on_node{static_cast<node_id_t>(n)}, call<serve>(o));
     for (std::size_t left = tiles_of(map_, v.region).size(); left != 0; --left) {
       const message m = mine.receive_message();
       fragment_head head;
       if (m.content.size() < sizeof(head)) throw error("a fragment without a head");
       std::memcpy(&head, m.content.data(), sizeof(head));
-      fragment f{head.tile, head.pixels, head.missing != 0, {}};
+      if (head.how == found::out_of_memory) throw std::bad_alloc();
+      fragment f{head.tile, head.pixels, head.how == found::missing, {}};
       f.shown = picture(head.pixels.width, head.pixels.height);
       if (m.content.size() != sizeof(head) + f.shown.rgb.size())
         throw error("a fragment of another size");
@@ -78,7 +112,7 @@ class cluster_loader final : public loader {
         std::memcpy(f.shown.rgb.data(), m.content.data() + sizeof(head), f.shown.rgb.size());
       take(f);
     }
-    for (remote_thread& t : nodes) t.join();
+    for (remote_thread& t : nodes.calls) t.join();
   }
 
  private:

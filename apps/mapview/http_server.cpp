@@ -13,10 +13,12 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <strata/blocking.hpp>
 #include <strata/error.hpp>
 #include <strata/thread.hpp>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace mapview {
@@ -114,15 +116,21 @@ void http_server::serve() {
       ::close(fd);
       continue;
     }
-    {
-      const std::lock_guard lock(mutex_);
-      open_.insert(fd);
+    try {
+      {
+        const std::lock_guard lock(mutex_);
+        open_.insert(fd);
+      }
+      strata::thread({.name = "connection", .stack_bytes = stack_bytes}, [this, fd] {
+        converse(fd);
+        part(fd);
+        free_.release();  // the last access: serve() may return now
+      }).detach();
+    } catch (const std::system_error&) {  // no room for one more thread
+      turn_away(fd);
+    } catch (const std::bad_alloc&) {
+      turn_away(fd);
     }
-    strata::thread({.name = "connection", .stack_bytes = stack_bytes}, [this, fd] {
-      converse(fd);
-      part(fd);
-      free_.release();  // the last access: serve() may return now
-    }).detach();
   }
   {
     const std::lock_guard lock(mutex_);
@@ -131,7 +139,34 @@ void http_server::serve() {
   for (unsigned i = 0; i < limits_.connections; ++i) free_.acquire();
 }
 
+// A client that got no thread, though it had its place.
+void http_server::turn_away(int fd) {
+  const std::string text = refusal(503, "no room for one more connection; try again");
+  (void)::send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  forget(fd);
+  free_.release();
+}
+
+// Not closed before it is off the list: another connection may have the number at once.
+void http_server::forget(int fd) {
+  {
+    const std::lock_guard lock(mutex_);
+    open_.erase(fd);
+  }
+  ::close(fd);
+}
+
 void http_server::converse(int fd) {
+  try {
+    answer_all(fd);
+  } catch (const std::bad_alloc&) {  // never in the middle of an answer
+    constexpr std::string_view text =
+        "HTTP/1.1 503 out of memory\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    send_all(fd, text);
+  }
+}
+
+void http_server::answer_all(int fd) {
   std::string bytes;
   for (unsigned left = limits_.requests; left-- != 0 && !is_stopping();) {
     const std::size_t size = read_head(fd, bytes);
@@ -192,12 +227,7 @@ void http_server::part(int fd) {
        left = deadline - steady_clock::now()) {
     if (strata::io::recv(fd, unread.data(), unread.size(), 0, left) <= 0) break;
   }
-  // Not closed before it is off the list: another connection may have the number at once.
-  {
-    const std::lock_guard lock(mutex_);
-    open_.erase(fd);
-  }
-  ::close(fd);
+  forget(fd);
 }
 
 }  // namespace mapview

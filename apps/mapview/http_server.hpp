@@ -41,7 +41,10 @@ class http_server {
   [[nodiscard]] bool is_stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
  private:
+  void turn_away(int fd);
+  void forget(int fd);
   void converse(int fd);
+  void answer_all(int fd);
   bool send_all(int fd, std::string_view bytes);
   // Reads until `bytes` holds a head; its size, or 0 when the connection is to be closed.
   std::size_t read_head(int fd, std::string& bytes);

@@ -36,6 +36,27 @@ class failure {
   std::exception_ptr first_;
 };
 
+// Ends with a signal, also where an error ends the server.
+class stopping_thread {
+ public:
+  stopping_thread(stop_signals& signals, http_server& server)
+      : thread_([&] {
+          signals.wait();
+          server.stop();
+        }) {}
+  ~stopping_thread() {
+    if (!thread_.joinable()) return;
+    stop_signals::come();
+    thread_.join();
+  }
+  stopping_thread(const stopping_thread&) = delete;
+  stopping_thread& operator=(const stopping_thread&) = delete;
+  void join() { thread_.join(); }
+
+ private:
+  strata::thread thread_;
+};
+
 }  // namespace
 
 int serve(apps::program& p, const std::string& root, std::uint16_t port,
@@ -57,10 +78,7 @@ int serve(apps::program& p, const std::string& root, std::uint16_t port,
     });
     http_server server(port, [&](const http_request& r) { return pages.answer(r); });
     self = &server;
-    strata::thread stopper([&] {
-      signals.wait();
-      server.stop();
-    });
+    stopping_thread stopper(signals, server);
     std::printf("http://127.0.0.1:%u/\n", server.port());
     std::fflush(stdout);
     server.serve();

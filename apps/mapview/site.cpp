@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <strata/error.hpp>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -101,6 +102,8 @@ http_answer site::answer(const http_request& r) noexcept {
     a = refuse(400, e.what());
   } catch (const std::bad_alloc&) {
     a = refuse(503, "out of memory");
+  } catch (const std::system_error&) {
+    a = refuse(503, "no room for one more thread; try again");
   } catch (const std::exception& e) {
     a = refuse(500, e.what());
     fail_(std::current_exception());

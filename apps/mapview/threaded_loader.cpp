@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <optional>
-#include <strata/thread.hpp>
+#include <exception>
 #include <vector>
 
 #include "apps/mapview/loader.hpp"
+#include "apps/mapview/tile_threads.hpp"
 
 namespace mapview {
 namespace {
@@ -14,16 +14,26 @@ class threaded_loader final : public loader {
 
   void load(const view& v, const std::function<void(const fragment&)>& take) override {
     const std::vector<tile_place> tiles = tiles_of(map_, v.region);
-    std::vector<std::optional<fragment>> loaded(tiles.size());
-    std::vector<strata::thread> threads;
-    threads.reserve(tiles.size());
-    for (std::size_t i = 0; i < tiles.size(); ++i)
-      threads.emplace_back(
-          [this, &v, &tiles, &loaded, i] { loaded[i] = load_fragment(root_, map_, v, tiles[i]); });
+    struct outcome {
+      fragment found;
+      std::exception_ptr problem;  // out of memory
+    };
+    std::vector<outcome> loaded(tiles.size());
+    tile_threads threads(tiles.size());
     for (std::size_t i = 0; i < tiles.size(); ++i) {
-      threads[i].join();
-      take(*loaded[i]);
-      loaded[i].reset();
+      threads.begin([this, &v, &tiles, &loaded, i]() noexcept {
+        try {
+          loaded[i].found = load_fragment(root_, map_, v, tiles[i]);
+        } catch (...) {
+          loaded[i].problem = std::current_exception();
+        }
+      });
+    }
+    for (std::size_t i = 0; i < tiles.size(); ++i) {
+      threads.join(i);
+      if (loaded[i].problem != nullptr) std::rethrow_exception(loaded[i].problem);
+      take(loaded[i].found);
+      loaded[i] = {};
     }
   }
 

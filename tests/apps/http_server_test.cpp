@@ -10,8 +10,12 @@
 #include <stdexcept>
 #include <strata/error.hpp>
 #include <strata/runtime.hpp>
+#include <strata/semaphore.hpp>
+#include <strata/thread.hpp>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "http_client.hpp"
 
@@ -184,6 +188,34 @@ TEST(http_server, takes_so_many_connections_and_no_more) {
   // Their places become free, some time.
   while (get(s.port(), "/").status != 200) {
   }
+}
+
+TEST(http_server, turns_away_whom_it_has_no_thread_for) {
+  strata::options large;
+  large.stack_bytes = std::size_t{1} << 30;  // few fit into the address space
+  strata::runtime rt(large);
+  http_server server(0, &echo);
+  strata::counting_semaphore<> may_go(0);
+  std::atomic<bool> is_full{false};
+  std::thread serving([&] {
+    rt.run([&] {
+      std::vector<strata::thread> crowd;
+      try {
+        for (;;) crowd.emplace_back([&] { may_go.acquire(); });
+      } catch (const std::system_error&) {
+      }
+      is_full = true;
+      server.serve();
+      for (strata::thread& t : crowd) t.join();
+    });
+  });
+  while (!is_full) std::this_thread::yield();
+  EXPECT_EQ(get(server.port(), "/").status, 503);
+  may_go.release(1 << 20);
+  while (get(server.port(), "/").status != 200) {
+  }
+  server.stop();
+  serving.join();
 }
 
 TEST(http_server, tells_who_has_gone) {

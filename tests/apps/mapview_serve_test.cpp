@@ -167,6 +167,26 @@ TEST_F(served_maps, refuse_hostile_requests) {
   expect_quiet_end(server);
 }
 
+// More tiles than threads can be had: the others are loaded without one.
+TEST_F(served_maps, are_whole_where_threads_are_refused) {
+  const outcome made = run_line("mapview make " + path("map") + " --size 700x500 --tile 16x16");
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  for (const char* const loader : {"threads", "cluster"}) {
+    const std::string few = std::string("--strata-stack-bytes 1G --loader ") + loader;
+    const outcome o = run_line("mapview view " + path("map") + " --out " + path("few.jpg") +
+                               " --window 175x125 " + few);
+    EXPECT_EQ(o.exit_code, 0) << o.err;
+    EXPECT_EQ(o.err, "");
+    std::ifstream in(path("few.jpg"), std::ios::binary);
+    const std::string seen{std::istreambuf_iterator<char>(in), {}};
+    const std::string whole = viewed("0,0,700,500", "175x125");
+    EXPECT_TRUE(seen == whole);
+    running server("mapview serve " + path("map") + " " + few);
+    EXPECT_TRUE(get(port_of(server), all_of_it).body == whole);
+    expect_quiet_end(server);
+  }
+}
+
 TEST_F(served_maps, with_holes_say_so) {
   make_small();
   const map_info map = read_map(path("map"));
