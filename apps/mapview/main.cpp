@@ -95,14 +95,18 @@ int make(apps::program& p, const request& r) {
       m.width = from->width;
       m.height = from->height;
     }
+    if (m.tiles() > tiles_max)
+      throw strata::user_error(
+          "--tile: " + std::to_string(m.width) + "x" + std::to_string(m.height) + " pixels make " +
+          std::to_string(m.tiles()) + " tiles of that size; a map has at most " +
+          std::to_string(tiles_max));
     make_map(r.root, m, from ? &*from : nullptr, r.quality);
   });
   const map_info m = read_map(r.root);
-  std::printf("%s: %u x %u pixels, %u tiles in %u folders\n", r.root.c_str(), m.width, m.height,
-              m.columns() * m.rows(), m.folders);
+  std::printf("%s: %u x %u pixels, %llu tiles in %u folders\n", r.root.c_str(), m.width, m.height,
+              static_cast<unsigned long long>(m.tiles()), m.folders);
   return p.finish({{"map", r.root}, {"size", r.size}, {"tile", r.tile}, {"from", r.from}},
-                  {{"width", m.width}, {"height", m.height}, {"tiles", m.columns() * m.rows()}},
-                  true);
+                  {{"width", m.width}, {"height", m.height}, {"tiles", m.tiles()}}, true);
 }
 
 int show(apps::program& p, const request& r) {

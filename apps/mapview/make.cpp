@@ -31,8 +31,9 @@ void make_map(const std::string& root, const map_info& map, const picture* from,
       throw strata::user_error(folder_path(root, f) + ": cannot be made: " + problem.message());
   }
   const std::uint32_t columns = map.columns();
-  strata::parallel_for(std::uint32_t{0}, columns * map.rows(), [&](std::uint32_t i) {
-    const std::uint32_t column = i % columns, row = i / columns;
+  strata::parallel_for(std::uint64_t{0}, map.tiles(), [&](std::uint64_t i) {
+    const auto column = static_cast<std::uint32_t>(i % columns);
+    const auto row = static_cast<std::uint32_t>(i / columns);
     const rectangle area = map.area_of(column, row);
     const picture p =
         from != nullptr ? cut(*from, area) : draw_terrain(map.width, map.height, area);

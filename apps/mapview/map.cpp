@@ -52,6 +52,9 @@ map_info read_map(const std::string& root) {
   take("tile_width", m.tile_width, 16'384);
   take("tile_height", m.tile_height, 16'384);
   take("folders", m.folders, 65'536);
+  if (m.tiles() > tiles_max)
+    throw bad("has " + std::to_string(m.tiles()) + " tiles, more than " +
+              std::to_string(tiles_max));
   return m;
 }
 

@@ -19,6 +19,7 @@ struct map_info {
 
   [[nodiscard]] std::uint32_t columns() const { return (width + tile_width - 1) / tile_width; }
   [[nodiscard]] std::uint32_t rows() const { return (height + tile_height - 1) / tile_height; }
+  [[nodiscard]] std::uint64_t tiles() const { return std::uint64_t{columns()} * rows(); }
   // Neighbours lie in different folders, so that any region is spread over all of them.
   [[nodiscard]] std::uint32_t folder_of(std::uint32_t column, std::uint32_t row) const {
     return (column + row) % folders;
@@ -26,6 +27,9 @@ struct map_info {
   // What of the map the tile shows; those at the right and lower edge may be smaller.
   [[nodiscard]] rectangle area_of(std::uint32_t column, std::uint32_t row) const;
 };
+
+// A map has at most so many: each is a file, and a view of all of it takes a list of them.
+inline constexpr std::uint64_t tiles_max = 10'000'000;
 
 [[nodiscard]] std::string folder_path(const std::string& root, std::uint32_t folder);
 [[nodiscard]] std::string tile_path(const std::string& root, const map_info& map,

@@ -35,7 +35,7 @@ std::string describe(const std::string& root, const map_info& m, unsigned nodes)
                    {"height", m.height},
                    {"tile_width", m.tile_width},
                    {"tile_height", m.tile_height},
-                   {"tiles", std::uint64_t{m.columns()} * m.rows()},
+                   {"tiles", m.tiles()},
                    {"folders", m.folders},
                    {"nodes", nodes},
                    {"window_max", site::window_max}};

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <strata/error.hpp>
 #include <strata/runtime.hpp>
 #include <string>
 #include <vector>
@@ -199,6 +200,18 @@ TEST_F(maps, refuse_bad_input_with_one_line) {
     EXPECT_EQ(o.err_lines(), 1) << line << "\n" << o.err;
     EXPECT_FALSE(fs::exists(path("o.png"))) << line;
   }
+}
+
+TEST_F(maps, have_so_many_tiles_and_no_more) {
+  const outcome o =
+      run_line("mapview make " + path("map") + " --size 1048576x1048576 --tile 16x16");
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_EQ(o.err_lines(), 1) << o.err;
+  EXPECT_FALSE(fs::exists(path("map")));
+  fs::create_directory(path("map"));
+  std::ofstream(path("map") + "/map.json") << R"({"width": 1048576, "height": 1048576,
+      "tile_width": 16, "tile_height": 16, "folders": 1})";
+  EXPECT_THROW((void)read_map(path("map")), strata::user_error);
 }
 
 }  // namespace
