@@ -11,7 +11,9 @@ namespace uts {
 
 // A task per node: while the subtree of one child is counted, the children after it may be taken by
 // another worker, which does the same with them. Most of the time nobody takes them, and then the
-// next of them is the next round of a loop rather than a call.
+// next of them is the next round of a loop rather than a call. So is the way down to the last
+// child, before which no fork looks whether the stack has room: a chain of only children may be a
+// million nodes long.
 class children_search {
  public:
   // Adds what is found below and including n to `found`. Call inside a runtime.
@@ -29,15 +31,23 @@ class children_search {
   // The two branches capture one pointer, which travels in a register; that is why there is an
   // object for the loop's state.
   void run() {
-    for (; next_ + 1 < last_; ++next_) {
-      const auto [nothing, taken] =
-          strata::fork2join_inline([this] { count_next(); }, [this] { return take_rest(); });
-      if (taken > 0) {
-        found_ += taken_;
-        return;
+    for (;;) {
+      for (; next_ + 1 < last_; ++next_) {
+        const auto [nothing, taken] =
+            strata::fork2join_inline([this] { count_next(); }, [this] { return take_rest(); });
+        if (taken > 0) {
+          found_ += taken_;
+          return;
+        }
       }
+      // Nobody else looks here any more: the last child takes its parent's place.
+      parent_ = child(parent_, next_);
+      last_ = child_count(tree_, parent_);
+      found_ += tally_of(parent_, last_);
+      if (last_ == 0) return;
+      next_ = 0;
+      counted_.store(0, std::memory_order_relaxed);
     }
-    visit(tree_, child(parent_, next_), found_);
   }
 
   void count_next() {
@@ -47,7 +57,7 @@ class children_search {
 
   // Called by the loop itself, it finds the child before it counted and leaves the rest to the
   // loop. A thief mostly comes earlier; if it comes just then, it may see either, and both are
-  // right. Nobody changes next_ before this has returned.
+  // right. Nobody changes next_ or parent_ before this has returned.
   std::uint64_t take_rest() {
     if (counted_.load(std::memory_order_relaxed) != next_) return 0;
     taken_ = tally{};
@@ -56,10 +66,10 @@ class children_search {
   }
 
   const parameters& tree_;
-  const node& parent_;
+  node parent_;
   tally& found_;
   unsigned next_;
-  const unsigned last_;
+  unsigned last_;
   std::atomic<unsigned> counted_;  // children before this one are counted
   tally taken_;                    // what a thief found in the rest
 };

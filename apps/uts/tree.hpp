@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // Unbalanced Tree Search (Olivier et al., LCPC 2006, doi:10.1007/978-3-540-72521-3_18): count the
 // nodes of a tree that exists only as a rule. A node is 20 bytes of SHA-1; child i is the hash of
@@ -65,13 +66,28 @@ inline tally tally_of(const node& n, unsigned children) {
   return {1, children == 0 ? 1U : 0U, static_cast<std::uint64_t>(n.depth)};
 }
 
-inline tally serial(const parameters& tree, const node& n) {
-  const unsigned children = child_count(tree, n);
-  tally found = tally_of(n, children);
-  for (unsigned i = 0; i < children; ++i) found += serial(tree, child(n, i));
+// The way down is kept apart from the stack: it may be a million nodes long.
+inline tally serial(const parameters& tree) {
+  struct place {
+    node parent;
+    unsigned next, children;
+  };
+  tally found{};
+  std::vector<place> way;
+  const auto enter = [&](const node& n) {
+    const unsigned children = child_count(tree, n);
+    found += tally_of(n, children);
+    if (children > 0) way.push_back({n, 0, children});
+  };
+  enter(root(tree));
+  while (!way.empty()) {
+    place& last = way.back();
+    const node n = child(last.parent, last.next++);
+    if (last.next == last.children) way.pop_back();
+    enter(n);
+  }
   return found;
 }
-inline tally serial(const parameters& tree) { return serial(tree, root(tree)); }
 
 // The sample trees of the original distribution, by name ("T1"), with what is to be found in them.
 struct sample {

@@ -81,6 +81,18 @@ TEST_P(every_style, uts_small_trees) {
   }
 }
 
+// Deeper than any stack: chains of only children, and trees that go on below last children.
+TEST_P(every_style, uts_deep_trees) {
+  const int deep = small ? 20'000 : 300'000;
+  const json chain = result_of("uts -t 3 -b 1 -d " + std::to_string(deep));
+  EXPECT_EQ(chain.at("tree_nodes"), deep + 1);
+  EXPECT_EQ(chain.at("leaves"), 1);
+  EXPECT_EQ(chain.at("depth"), deep);
+  const json random = result_of("uts -t 0 -b 1 -m 1 -q 0.9999 -r 3");
+  EXPECT_EQ(random.at("leaves"), 1);
+  EXPECT_EQ(random.at("tree_nodes").get<int>(), random.at("depth").get<int>() + 1);
+}
+
 TEST_P(every_style, uts_samples) {
   if (small) GTEST_SKIP() << "four million nodes take too long in this build";
   const json t1 = result_of("uts T1");
