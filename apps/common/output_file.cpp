@@ -28,6 +28,20 @@ int write_all(int fd, std::string_view text) {
   }
   return 0;
 }
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+std::string link_to(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
+
+// A file without a name that can get one later; -1: there is none here.
+int open_unnamed(const std::string& folder) {
+  const int fd = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (fd < 0 || ::access(link_to(fd).c_str(), F_OK) == 0) return fd;
+  ::close(fd);
+  return -1;
+}
 }  // namespace
 
 output_file::output_file(std::string path) : path_(std::move(path)) {
@@ -39,8 +53,11 @@ output_file::output_file(std::string path) : path_(std::move(path)) {
     }
     fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd_ < 0) fail("open");
+    in_place_ = true;
     return;
   }
+  fd_ = open_unnamed(folder_of(path_));
+  if (fd_ >= 0) return;
   temporary_ = path_ + ".XXXXXX";
   fd_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
   if (fd_ < 0) {
@@ -73,11 +90,25 @@ void output_file::write(std::string_view text) {
 void output_file::commit() {
   if ((errno = write_all(fd_, pending_)) != 0) fail("write");
   pending_.clear();
-  if (temporary_.empty()) return;
+  if (in_place_) return;
   if (::fsync(fd_) != 0) fail("write");
+  if (temporary_.empty()) name_it();
   if (::close(std::exchange(fd_, -1)) != 0) fail("write");
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
   temporary_.clear();
+}
+
+// A link cannot replace an older file; a rename can.
+void output_file::name_it() {
+  const std::string unnamed = link_to(fd_);
+  for (unsigned i = 0;; ++i) {
+    const std::string name = path_ + "." + std::to_string(::getpid()) + "-" + std::to_string(i);
+    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = name;
+      return;
+    }
+    if (errno != EEXIST) fail("name");
+  }
 }
 
 }  // namespace apps

@@ -6,15 +6,16 @@
 
 namespace apps {
 
-// A file that appears whole or not at all: written under a temporary name in the same folder,
-// renamed by commit(). Destroying it without commit() removes what was written, so an error
-// half-way leaves no partial output and an older file of that name untouched.
+// A file that appears whole or not at all: it is written without a name, or where the file system
+// has no such files under a temporary one in the same folder, and gets its name by commit().
+// Without commit() nothing is left of it, so an error half-way leaves no partial output and an
+// older file of that name untouched; without a name that also holds when a signal ends the program.
 //
 // Every failure (no such folder, no permission, disk full) throws strata::user_error naming the
 // file. Not thread-safe.
 class output_file {
  public:
-  // Creates the temporary file now, so that a path that cannot be written is reported before hours
+  // Creates the file now, so that a path that cannot be written is reported before hours
   // of work. A path that names a device or pipe (/dev/stdout) is written directly.
   explicit output_file(std::string path);
   ~output_file();
@@ -30,7 +31,10 @@ class output_file {
   [[noreturn]] void fail(const char* doing);
 
   std::string path_;
-  std::string temporary_;  // empty: nothing to rename
+  void name_it();
+
+  std::string temporary_;  // empty: no such name yet
+  bool in_place_ = false;  // a device
   int fd_ = -1;
   std::string pending_;
 };

@@ -2,7 +2,10 @@
 // An output appears whole or not at all.
 #include "apps/common/output_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -40,6 +43,29 @@ TEST_F(output_file_test, commit_gives_the_whole_file_its_name) {
   file.commit();
   EXPECT_EQ(contents(folder / "a"), "first\n" + big);
   EXPECT_EQ(files(), 1);
+}
+
+// A signal that ends the program leaves nothing behind.
+TEST_F(output_file_test, nothing_can_be_seen_before_commit) {
+  const int fd = ::open(folder.c_str(), O_TMPFILE | O_WRONLY, 0600);
+  if (fd < 0) GTEST_SKIP() << "the file system has no files without a name";
+  ::close(fd);
+  std::ofstream(folder / "a") << "old";
+  apps::output_file file(folder / "a");
+  file.write(std::string(300'000, 'x'));
+  EXPECT_EQ(files(), 1);
+  EXPECT_EQ(contents(folder / "a"), "old");
+  file.commit();
+  EXPECT_EQ(files(), 1);
+  EXPECT_EQ(contents(folder / "a"), std::string(300'000, 'x'));
+}
+
+TEST_F(output_file_test, what_the_umask_allows_is_allowed) {
+  const mode_t before = ::umask(027);
+  apps::output_file file(folder / "a");
+  file.commit();
+  ::umask(before);
+  EXPECT_EQ(fs::status(folder / "a").permissions(), fs::perms(0640));
 }
 
 TEST_F(output_file_test, without_commit_the_older_file_stays) {
