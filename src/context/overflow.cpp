@@ -60,9 +60,11 @@ void say(std::string_view text) noexcept {
 namespace {
 
 void on_fault(int number, siginfo_t* info, void* machine) {
+  // By kill() and the like: it has no address, and no instruction that could fault again.
+  const bool was_sent = info->si_code <= 0;
   for (const auto& slot : watched_pools) {
     const stack_pool* pool = slot.load(std::memory_order_acquire);
-    if (pool == nullptr) continue;
+    if (pool == nullptr || was_sent) continue;
     if (const stack* s = pool->guarding(info->si_addr))
       report_overflow(*s, pool->stack_bytes(), true);
   }
@@ -71,10 +73,13 @@ void on_fault(int number, siginfo_t* info, void* machine) {
     previous.sa_sigaction(number, info, machine);
   } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
     previous.sa_handler(number);
-  } else {
+  } else if (!was_sent) {
     // Returning repeats the faulting instruction, this time with the default action: a core dump at
     // the right place.
     signal(number, SIG_DFL);
+  } else if (previous.sa_handler == SIG_DFL) {
+    signal(number, SIG_DFL);
+    raise(number);  // comes when we return
   }
 }
 

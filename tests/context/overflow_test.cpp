@@ -95,6 +95,16 @@ TEST_F(overflow_death, other_faults_are_left_alone) {
       ::testing::KilledBySignal(SIGSEGV), "");
 }
 
+TEST_F(overflow_death, a_signal_that_was_sent_ends_the_program_at_once) {
+  EXPECT_EXIT(
+      {
+        runtime rt(with_workers(2));
+        std::raise(SIGSEGV);
+        std::_Exit(3);
+      },
+      ::testing::KilledBySignal(SIGSEGV), "");
+}
+
 void (*earlier_handler_was_called)(int) = [](int) { std::_Exit(42); };
 
 TEST_F(overflow_death, other_faults_reach_the_handler_that_was_there) {
