@@ -103,7 +103,9 @@ int program::finish(const nlohmann::json& parameters, const nlohmann::json& resu
     object["workers"] = workers_;
     object["style"] = style_note_.empty() ? std::string(name_of(how_)) : style_note_;
     object["ok"] = ok;
-    std::printf("%s\n", object.dump().c_str());
+    // What is not UTF-8 in a path is replaced.
+    std::printf("%s\n",
+                object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     throw strata::user_error(std::string("standard output: ") + std::strerror(errno) +

@@ -214,4 +214,11 @@ TEST_F(maps, have_so_many_tiles_and_no_more) {
   EXPECT_THROW((void)read_map(path("map")), strata::user_error);
 }
 
+TEST_F(maps, may_have_names_that_are_not_utf_8) {
+  const outcome o = apps_test::run(
+      {"mapview", "make", path("\xff"), "--size", "64x64", "--tile", "64x64", "--json"});
+  EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_EQ(json::parse(o.last_line()).at("parameters").at("map"), path("\xEF\xBF\xBD"));
+}
+
 }  // namespace
