@@ -44,11 +44,45 @@ class codec : public httplib::Server {
   using httplib::Server::process_request;
 };
 
+int digit_of(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+// httplib would also take %u and four digits, and make nothing of some of them.
+std::string without_percents(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const int high = text[i] == '%' && i + 2 < text.size() ? digit_of(text[i + 1]) : -1;
+    const int low = high >= 0 ? digit_of(text[i + 2]) : -1;
+    if (low >= 0) i += 2;
+    bytes += low >= 0 ? static_cast<char>(high * 16 + low) : text[i];
+  }
+  return bytes;
+}
+
+// httplib would leave out a parameter that comes twice in the same words.
+std::multimap<std::string, std::string> parameters_of(std::string_view query) {
+  std::multimap<std::string, std::string> all;
+  while (!query.empty()) {
+    const std::string_view one = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(one.size() + 1, query.size()));
+    if (one.empty()) continue;
+    const std::size_t end = std::min(one.find('='), one.size());
+    all.emplace(without_percents(one.substr(0, end)),
+                without_percents(one.substr(std::min(end + 1, one.size()))));
+  }
+  return all;
+}
+
 http_request understood(const httplib::Request& r, const std::function<bool()>& is_awaited) {
   http_request q;
   q.method = r.method;
-  q.path = r.path;
-  q.parameters = r.params;
+  const std::string_view target = r.target;
+  const std::size_t end = std::min(target.find('?'), target.size());
+  q.path = without_percents(target.substr(0, end));
+  q.parameters = parameters_of(target.substr(std::min(end + 1, target.size())));
   // Of two, none counts: whoever stands between might believe the other one.
   if (r.get_header_value_count("Host") == 1) q.host = r.get_header_value("Host");
   q.fetch_site = r.get_header_value("Sec-Fetch-Site");

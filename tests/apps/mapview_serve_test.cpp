@@ -129,15 +129,18 @@ TEST_F(served_maps, refuse_hostile_requests) {
       {404, "//"},
       {404, "/view/"},
       {404, "/map.json%00.jpg"},
+      {404, "/%uD800"},  // nothing at all, as some decode it
       {400, "/view"},
       {400, a_view + "&more=1"},
       {400, a_view + "&x=51"},
+      {400, a_view + "&x=50"},
+      {400, a_view + "&%78=50"},
       {414, "/" + std::string(3000, 'a')},
   };
   for (const std::string name : {"x", "y", "width", "height", "to_width", "to_height"}) {
     for (const std::string value :
          {"", "-1", "NaN", "inf", "1e3", "0x10", "+5", "1.5", "%20", "4294967295", "4294967296",
-          "99999999999999999999999999", "1%00", "%E2%88%9E"})
+          "99999999999999999999999999", "1%00", "%E2%88%9E", "5%uD800"})
       bad.emplace_back(400, with(name, value));
   }
   bad.emplace_back(400, with("to_width", "4097"));
