@@ -124,4 +124,18 @@ TEST(signals, output_that_nobody_reads_ends_the_job) {
   c.wait_for_no_process();
 }
 
+TEST(signals, output_without_room_ends_the_job_with_a_line) {
+  // More than the launcher keeps, so it ends a job that would go on; and so little that the job
+  // has ended when it is written.
+  for (const launch_test::words& actions :
+       {launch_test::words{"join", "lines:100000", "wait"}, {"join", "lines:1", "finish"}}) {
+    command c(run({"-n", "2", "--prefix"}, actions),
+              {.variables = {}, .input = {}, .around = {"sh", "-c", "\"$0\" \"$@\" > /dev/full"}});
+    EXPECT_EQ(c.wait(), 2);
+    EXPECT_TRUE(launch_test::contains(c.err(), "strata run: standard output: No space left"))
+        << c.err();
+    c.wait_for_no_process();
+  }
+}
+
 }  // namespace

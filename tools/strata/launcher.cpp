@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -93,11 +94,17 @@ class launcher final : public node_listener, public job_hands {
     return session_.status();
   }
 
-  // Whoever reads may be slow; signals are ordinary again meanwhile.
-  void blocking_flush() {
+  // Whoever reads may be slow; signals are ordinary again meanwhile. False: the user has to make
+  // room for the output, and has been told.
+  bool blocking_flush() {
     signals_.reset();
     out_.blocking_flush();
+    const bool failed = out_.broken() != 0 && out_.broken() != EPIPE;
+    if (failed)
+      say(std::string("standard output: ") + std::strerror(out_.broken()) +
+          "; free some space or write elsewhere");
     err_.blocking_flush();
+    return !failed;
   }
 
   // node_listener
@@ -232,11 +239,13 @@ class launcher final : public node_listener, public job_hands {
   }
 
   // A program that writes into a pipe that nobody reads gets SIGPIPE; we stand between the two.
+  // Where there is no room for what it writes, it need not go on either.
   void pass_on_broken_output() {
-    if (!out_.broken() || broken_) return;
+    if (out_.broken() == 0 || broken_) return;
     broken_ = true;
-    signal_all(SIGPIPE);
-    session_.on_interrupt(SIGPIPE, os::now_ns());
+    const int number = out_.broken() == EPIPE ? SIGPIPE : SIGTERM;
+    signal_all(number);
+    session_.on_interrupt(number, os::now_ns());
   }
 
   const run_request& what_;
@@ -266,8 +275,8 @@ int run_job(const run_request& what, inherited_state& inherited) {
                                    : what.nodes * (what.prefix ? descriptors_with_output : 1));
   launcher one(what, inherited, new_job(what, std::move(host_of)), hosts);
   const int status = one.run();
-  one.blocking_flush();
-  return status;
+  constexpr int exit_bad_input = 2;
+  return one.blocking_flush() ? status : exit_bad_input;
 }
 
 }  // namespace strata::launch

@@ -32,7 +32,7 @@ std::string line_prefixer::finish() {
 }
 
 void output_queue::add(std::string_view bytes) {
-  if (broken_) return;
+  if (broken_ != 0) return;
   const bool idle = bytes_.empty();
   bytes_ += bytes;
   if (idle) pump();
@@ -42,7 +42,7 @@ bool output_queue::write_some(std::size_t bytes_max) {
   const ssize_t written = ::write(fd_, bytes_.data(), std::min(bytes_.size(), bytes_max));
   if (written < 0 && (errno == EINTR || errno == EAGAIN)) return errno == EINTR;
   if (written < 0) {
-    broken_ = true;
+    broken_ = errno;
     bytes_.clear();
     return false;
   }

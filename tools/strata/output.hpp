@@ -35,8 +35,9 @@ class output_queue {
 
   void add(std::string_view bytes);
   [[nodiscard]] std::size_t bytes_waiting() const noexcept { return bytes_.size(); }
-  // Nobody will read any more; what is added is dropped.
-  [[nodiscard]] bool broken() const noexcept { return broken_; }
+  // What is added is dropped: nobody will read any more, or there is no room. The errno that said
+  // so, or 0.
+  [[nodiscard]] int broken() const noexcept { return broken_; }
   void blocking_flush();
 
  private:
@@ -47,7 +48,7 @@ class output_queue {
   event_loop& loop_;
   int fd_;
   std::string bytes_;
-  bool broken_ = false;
+  int broken_ = 0;
 };
 
 }  // namespace strata::launch
