@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "run_program.hpp"
 
@@ -56,5 +57,17 @@ TEST(refused_output, full_disk) {
     EXPECT_EQ(o.err_lines(), 1) << o.err;
   }
 }
+
+#if defined(APPS_PREDICT)
+TEST(refused_output, full_disk_for_predictions) {
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{"strata-predict", "--help"},
+        {"strata-predict", "fib", "5", "--nodes-max", "2", "--task-ns", "10"}}) {
+    const outcome o = apps_test::run(line, "/dev/full");
+    EXPECT_EQ(o.exit_code, 2) << o.err;
+    EXPECT_EQ(o.err_lines(), 1) << o.err;
+  }
+}
+#endif
 
 }  // namespace

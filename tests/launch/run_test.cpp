@@ -324,4 +324,20 @@ TEST(help, lists_every_flag) {
   }
 }
 
+TEST(run, what_cannot_be_printed_is_an_error) {
+  for (const words& line : {words{"--help"},
+                            {"--version"},
+                            {"info"},
+                            {"jobs"},
+                            {"run", "--help"},
+                            {"info", "--help"},
+                            {"pthread", "--help"},
+                            {"info", "--routes", "-n", "2"}}) {
+    const result r = run_to_end(
+        line, {.variables = {}, .input = {}, .around = {"sh", "-c", "\"$0\" \"$@\" > /dev/full"}});
+    EXPECT_EQ(r.status, 2) << line.front() << line.back();
+    EXPECT_EQ(count_lines(r.err), 1U) << r.err;
+  }
+}
+
 }  // namespace

@@ -4,8 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <iostream>
 #include <string>
 
 #include "os/clock.hpp"
@@ -123,6 +126,15 @@ int predict(request r) {
   return 0;
 }
 
+// Nobody has seen what could not be written.
+int after_output(int status) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return status;
+  std::fprintf(stderr, "strata-predict: standard output: %s; free some space or write elsewhere\n",
+               std::strerror(errno));
+  return 2;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -150,9 +162,9 @@ int main(int argc, char** argv) {
   cli.add_flag("--csv", r.csv, "comma-separated values");
   try {
     cli.parse(argc, argv);
-    return predict(r);
+    return after_output(predict(r));
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return cli.exit(e);
+    if (e.get_exit_code() == 0) return after_output(cli.exit(e));
     std::fprintf(stderr, "strata-predict: %s; 'strata-predict --help' lists what it takes\n",
                  e.what());
     return 2;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // strata: the command. Each subcommand parses its own words.
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -37,6 +39,15 @@ int complain(const std::string& command, std::string message, int status) {
   }
   std::fprintf(stderr, "%s: %s\n", command.c_str(), message.c_str());
   return status;
+}
+
+// Nobody has seen what could not be written.
+int after_output(const std::string& command, int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  return complain(command,
+                  std::string("standard output: ") + std::strerror(errno) +
+                      "; free some space or write elsewhere",
+                  exit_bad_input);
 }
 
 int dispatch(std::string_view command, int argc, char** argv,
@@ -75,7 +86,9 @@ int main(int argc, char** argv) {
     if (argc < 2) throw strata::user_error("which command? strata --help lists them");
     const std::string command = argv[1];
     if (!command.starts_with('-')) name += " " + command;
-    return dispatch(command, argc - 1, argv + 1, inherited);
+    return after_output(name, dispatch(command, argc - 1, argv + 1, inherited));
+  } catch (const strata::launch::help_given&) {
+    return after_output(name, 0);
   } catch (const strata::user_error& problem) {
     return complain(name, problem.what(), exit_bad_input);
   } catch (const std::exception& problem) {

@@ -141,7 +141,7 @@ run_request parse_run(int argc, char** argv) {
     cli.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     std::fputs(cli.help().c_str(), stdout);
-    std::exit(EXIT_SUCCESS);
+    throw help_given();
   } catch (const CLI::ParseError& problem) {
     throw user_error(std::string(problem.what()) + "; strata run --help lists the flags");
   }

@@ -28,7 +28,10 @@ struct run_request {
   std::vector<std::string> arguments;  // beginning with the program as the user named it
 };
 
-// The words after `strata run`. Throws user_error. Prints the help and exits when asked for it.
+// Thrown when help was asked for, and has been printed.
+struct help_given {};
+
+// The words after `strata run`. Throws user_error, help_given.
 run_request parse_run(int argc, char** argv);
 
 }  // namespace strata::launch
