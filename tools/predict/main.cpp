@@ -91,6 +91,18 @@ prediction simulate(const program& p, const request& r, unsigned nodes) {
   return result;
 }
 
+// CLI::Range takes what is not a number for one within.
+CLI::Validator within(double first, double last) {
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && value >= first && value <= last) return {};
+        return text + " is not a number from " + CLI::detail::to_string(first) + " to " +
+               CLI::detail::to_string(last);
+      },
+      "", "within");
+}
+
 int predict(request r) {
   const program p = strata::predict::find_program(r.kind, r.size);
   if (r.token_ns == 0) r.token_ns = measure_token_ns(p);
@@ -144,18 +156,18 @@ int main(int argc, char** argv) {
   cli.add_option("size", r.size, "as for the application: 25, 11, T1")->required();
   cli.add_option("--latency-us", r.latency_us, "of a message, one way")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(within(0.0, 1e6));
   cli.add_option("--bandwidth", r.bandwidth, "of each node's link, GB/s")
       ->capture_default_str()
-      ->check(CLI::Range(1e-6, 1e6));
+      ->check(within(1e-6, 1e6));
   cli.add_option("--message-us", r.message_us, "to send or receive a message")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(within(0.0, 1e6));
   cli.add_option("--nodes-max", r.nodes_max, "the largest job")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
   cli.add_option("--task-ns", r.token_ns, "what a task takes (default: measured here)")
-      ->check(CLI::Range(0.1, 1e12));
+      ->check(within(0.1, 1e12));
   cli.add_option("--balancing", r.balancing, "random, sender or informed, as --strata-balancing")
       ->capture_default_str()
       ->check(CLI::IsMember({"random", "sender", "informed"}));
