@@ -19,6 +19,7 @@
 #include <strata/thread.hpp>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace mapview {
@@ -102,9 +103,9 @@ void http_server::serve() {
   while (!is_stopping()) {
     const int fd = strata::io::accept(listening_, nullptr, nullptr);
     if (fd < 0) {
-      // Out of descriptors or memory, for now; a client that has gone already needs no pause, but
-      // is not harmed by one either.
-      if (!is_stopping()) strata::this_thread::sleep_for(20ms);
+      // Out of descriptors, memory or threads, for now, so the pause needs no thread for timers. A
+      // client that has gone already needs no pause, but is not harmed by one either.
+      if (!is_stopping()) strata::blocking([] { std::this_thread::sleep_for(20ms); });
       continue;
     }
     const int yes = 1;

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 #include <mutex>
+#include <strata/error.hpp>
 #include <strata/global_ptr.hpp>
 #include <strata/mutex.hpp>
 #include <strata/thread.hpp>
@@ -39,9 +40,12 @@ class failure {
 // Ends with a signal, also where an error ends the server.
 class stopping_thread {
  public:
-  stopping_thread(stop_signals& signals, http_server& server)
+  stopping_thread(stop_signals& signals, http_server& server, failure& failed)
       : thread_([&] {
-          signals.wait();
+          if (!signals.wait())
+            failed.note(std::make_exception_ptr(strata::user_error(
+                "cannot wait for clients: the system refuses a thread; allow more of them (ulimit "
+                "-u), or more memory")));
           server.stop();
         }) {}
   ~stopping_thread() {
@@ -78,7 +82,7 @@ int serve(apps::program& p, const std::string& root, std::uint16_t port,
     });
     http_server server(port, [&](const http_request& r) { return pages.answer(r); });
     self = &server;
-    stopping_thread stopper(signals, server);
+    stopping_thread stopper(signals, server, failed);
     std::printf("http://127.0.0.1:%u/\n", server.port());
     std::fflush(stdout);
     server.serve();

@@ -31,12 +31,13 @@ stop_signals::stop_signals() {
 
 stop_signals::~stop_signals() { ::close(signals_); }
 
-void stop_signals::wait() {
+bool stop_signals::wait() {
   signalfd_siginfo one;
-  (void)strata::io::read(signals_, &one, sizeof one);
+  if (strata::io::read(signals_, &one, sizeof one) < 0) return false;
   // One thread that takes them is enough.
   const sigset_t some = which();
   ::pthread_sigmask(SIG_UNBLOCK, &some, nullptr);
+  return true;
 }
 
 void stop_signals::come() { ::kill(::getpid(), SIGTERM); }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -19,6 +20,9 @@ namespace strata::detail {
 namespace {
 
 constexpr unsigned threads_max = 256;
+// What blocking_call::done becomes.
+constexpr std::uint32_t is_done = 1;
+constexpr std::uint32_t is_refused = 2;  // there is no OS thread for it
 constexpr auto idle_for = std::chrono::seconds(1);
 
 class pool {
@@ -32,13 +36,34 @@ class pool {
     ++waiting_;
     if (waiting_ <= idle_) {
       more_.notify_one();
-    } else if (threads_ < threads_max) {
-      std::thread([this] { run(); }).detach();
-      ++threads_;
+    } else if (threads_ < threads_max && !begin_thread() && threads_ == 0) {
+      // Nobody would come for it. It is the only one: a thread ends when none waits.
+      first_ = last_ = nullptr;
+      --waiting_;
+      finish(call, is_refused);
     }
   }
 
  private:
+  // False: refused by the system. Here nothing may be thrown: the caller's stack is given up.
+  bool begin_thread() {
+    try {
+      std::thread([this] { run(); }).detach();
+    } catch (const std::exception&) {
+      return false;
+    }
+    ++threads_;
+    return true;
+  }
+
+  // The call may be gone as soon as it is done; it is woken by its address alone. Release: what it
+  // did is visible to the caller. Partner: outcome_of().
+  static void finish(blocking_call& call, std::uint32_t how) {
+    const void* const address = &call.done;
+    std::atomic_ref(call.done).store(how, std::memory_order_release);
+    unpark(address, 1);
+  }
+
   void run() {
     pthread_setname_np(pthread_self(), "strata-blocking");
     std::unique_lock lock(mutex_);
@@ -55,11 +80,7 @@ class pool {
       errno = call.error;
       call.run(call);
       call.error = errno;
-      // The call may be gone as soon as it is done; it is woken by its address alone. Release: what
-      // it did is visible to the caller. Partner: is_running().
-      const void* const address = &call.done;
-      std::atomic_ref(call.done).store(1, std::memory_order_release);
-      unpark(address, 1);
+      finish(call, is_done);
       lock.lock();
     }
     --threads_;
@@ -82,10 +103,10 @@ std::atomic<pool*>& current_pool() {
 }
 pool& the_pool() { return *current_pool().load(std::memory_order_acquire); }
 
-bool is_running(void* argument) {
-  return std::atomic_ref(static_cast<blocking_call*>(argument)->done)
-             .load(std::memory_order_acquire) == 0;
+std::uint32_t outcome_of(blocking_call& call) {
+  return std::atomic_ref(call.done).load(std::memory_order_acquire);
 }
+bool is_running(void* argument) { return outcome_of(*static_cast<blocking_call*>(argument)) == 0; }
 
 void hand_over(void* argument) { the_pool().add(*static_cast<blocking_call*>(argument)); }
 
@@ -106,6 +127,8 @@ void call_blocking(blocking_call& call) {
     park({.what = "blocking call", .address = &call.done, .still = &is_running, .argument = &call});
   }
   set_errno_here(call.error);
+  // Better late than not at all: it stops its worker.
+  if (outcome_of(call) == is_refused) call.run(call);
 }
 
 }  // namespace strata::detail

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -33,14 +34,13 @@ struct io_wait {
 
 class reactor {
  public:
-  reactor() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-    if (epoll_ >= 0) std::thread([this] { run(); }).detach();
-  }
+  reactor() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
 
   // Queued already: may be woken before this returns.
   void watch(io_wait& w) {
     const std::lock_guard lock(mutex_);
     if (epoll_ < 0) return fail(w, EMFILE);
+    if (!begin()) return fail(w, EAGAIN);
     w.number = ++numbers_;
     epoll_event e{};
     e.events = w.events | EPOLLONESHOT;
@@ -66,6 +66,17 @@ class reactor {
   }
 
  private:
+  // True once it has its thread. Here nothing may be thrown: the caller's stack is given up.
+  bool begin() {
+    if (running_ || epoll_ < 0) return running_;
+    try {
+      std::thread([this] { run(); }).detach();
+      running_ = true;
+    } catch (const std::exception&) {  // refused; there may be room for it later
+    }
+    return running_;
+  }
+
   void fail(io_wait& w, int error) {
     w.error = error;
     if (w.watched != w.fd && w.watched >= 0) close(w.watched);
@@ -89,6 +100,7 @@ class reactor {
   }
 
   const int epoll_;
+  bool running_ = false;
   std::mutex mutex_;
   std::uint64_t numbers_ = 0;
   std::unordered_map<std::uint64_t, io_wait*> waits_;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strata/blocking.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -70,6 +74,55 @@ TEST(blocking_call, of_more_threads_than_the_pool_has) {
     for (thread& t : threads) t.join();
     EXPECT_EQ(done, 1000);
   });
+}
+
+// From now on the system refuses threads to this process: a stack does not fit any more.
+void refuse_threads() {
+  std::ifstream in("/proc/self/statm");
+  rlim_t pages = 0;
+  in >> pages;
+  const rlim_t bytes = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (1 << 20);
+  const rlimit limit{bytes, bytes};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(3);
+}
+
+class without_os_threads : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "the sanitizer needs the addresses";
+  }
+};
+
+TEST_F(without_os_threads, a_blocking_call_is_made_all_the_same) {
+  EXPECT_EXIT(
+      {
+        runtime rt(one_worker());
+        const int result = rt.run([] {
+          refuse_threads();
+          return blocking([] { return 7; }) + blocking([] { return 35; });
+        });
+        std::_Exit(result);
+      },
+      ::testing::ExitedWithCode(42), "");
+}
+
+TEST_F(without_os_threads, waiting_on_a_descriptor_fails) {
+  EXPECT_EXIT(
+      {
+        runtime rt(one_worker());
+        const int result = rt.run([] {
+          int ends[2];
+          if (pipe(ends) != 0) return 3;
+          refuse_threads();
+          char c = 0;
+          if (io::read(ends[0], &c, 1) != -1 || errno != EAGAIN) return 4;
+          if (::write(ends[1], "x", 1) != 1) return 5;
+          return io::read(ends[0], &c, 1) == 1 ? 42 : 6;
+        });
+        std::_Exit(result);
+      },
+      ::testing::ExitedWithCode(42), "");
 }
 
 }  // namespace
