@@ -174,6 +174,13 @@ int run_program(const std::string& name, const std::string& description, int arg
     return refuse(e.what(), exit_wrong_result);
   } catch (const std::bad_alloc&) {
     return refuse("out of memory; take a smaller problem or fewer workers", exit_bad_input);
+  } catch (const std::system_error& e) {
+    if (e.code() == std::errc::resource_unavailable_try_again)
+      return refuse(std::string("no thread can be had: ") + e.what() +
+                        "; take fewer workers, or allow more threads (ulimit -u) or memory",
+                    exit_bad_input);
+    return refuse(std::string("internal error: ") + e.what() + "; please report this",
+                  exit_wrong_result);
   } catch (const std::exception& e) {
     return refuse(std::string("internal error: ") + e.what() + "; please report this",
                   exit_wrong_result);
