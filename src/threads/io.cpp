@@ -30,15 +30,17 @@ struct io_wait {
   int error = 0;
   int watched = -1;  // fd, or a duplicate while somebody else waits for fd too
   std::uint64_t number = 0;
+  bool watched_once = false;  // guarded by the reactor's mutex
 };
 
 class reactor {
  public:
   reactor() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
 
-  // Queued already: may be woken before this returns.
+  // Queued already: may be woken before this returns, and by its deadline before this begins.
   void watch(io_wait& w) {
     const std::lock_guard lock(mutex_);
+    w.watched_once = true;
     if (epoll_ < 0) return fail(w, EMFILE);
     if (!begin()) return fail(w, EAGAIN);
     w.number = ++numbers_;
@@ -56,8 +58,15 @@ class reactor {
     fail(w, errno == EPERM ? 0 : errno);
   }
 
+  // Once for each wait, as watch(). Afterwards nobody knows w.
   void forget(io_wait& w) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    // The worker that has given up our stack is about to call watch().
+    while (!w.watched_once) {
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    }
     if (w.number == 0) return;
     waits_.erase(w.number);
     if (w.watched < 0) return;

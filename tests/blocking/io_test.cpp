@@ -173,6 +173,25 @@ TEST_P(io_on, deadlines_pass_and_bad_descriptors_are_told) {
   });
 }
 
+// Some pass between giving up the stack and handing the wait to epoll.
+TEST_P(io_on, deadlines_pass_at_every_moment) {
+  runtime rt(settings());
+  rt.run([] {
+    pair p(false);
+    std::vector<thread> waiters;
+    for (int t = 0; t < 3; ++t) {
+      waiters.emplace_back([&] {
+        for (int i = 0; i < 1000; ++i) {
+          EXPECT_EQ(io::wait(p.end[0], POLLIN, std::chrono::microseconds(i % 40)), -1);
+        }
+      });
+    }
+    for (thread& w : waiters) w.join();
+    EXPECT_EQ(write(p.end[1], "x", 1), 1);
+    EXPECT_EQ(io::wait(p.end[0], POLLIN), POLLIN);
+  });
+}
+
 TEST_P(io_on, files_are_always_ready) {
   runtime rt(settings());
   rt.run([] {
