@@ -84,6 +84,7 @@ class task_scope {
   std::stop_token stop_;
   std::uint64_t spawned_ = 0;  // since the last sync
   std::uint64_t ran_here_ = 0;
+  std::uint64_t syncs_ = 0;    // so far; a result is read after the next
   keeper* results_ = nullptr;  // blocks with results, freed with the scope
   int unwinding_ = std::uncaught_exceptions();
 
@@ -144,6 +145,13 @@ struct task_scope::plain_child : child {
 
 template <class T>
 struct spawned<T>::block : task_scope::keeper {
+  explicit block(const task_scope& s) noexcept : scope(&s), spawned_at(s.syncs_) {}
+
+  // The child may run until then, elsewhere.
+  [[nodiscard]] bool has_ended() const noexcept { return scope->syncs_ != spawned_at; }
+
+  const task_scope* scope;
+  std::uint64_t spawned_at;
   detail::outcome<T> out;
   bool has_value = false;
   static void destroy_this(task_scope::keeper* k) noexcept {
@@ -155,7 +163,7 @@ struct spawned<T>::block : task_scope::keeper {
 
 template <class T>
 T spawned<T>::get() {
-  if (!block_->has_value)
+  if (!block_->has_ended() || !block_->has_value)
     throw misuse_error("spawned::get() before sync(), twice, or of a cancelled task");
   block_->has_value = false;
   return block_->out.take();
@@ -180,7 +188,7 @@ auto task_scope::spawn(F&& f) {
     add(*c);
   } else {
     using block = typename spawned<result>::block;
-    auto* const b = new block;
+    auto* const b = new block(*this);
     b->next = results_;
     b->destroy = &block::destroy_this;
     results_ = b;

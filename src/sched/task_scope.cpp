@@ -73,6 +73,7 @@ void task_scope::finish_children() noexcept {
   }
   balance_.store(0, std::memory_order_relaxed);
   spawned_ = ran_here_ = 0;
+  ++syncs_;
   if (detail::this_worker().profiling) {
     detail::strand children;
     children.work = children_work_.exchange(0, std::memory_order_relaxed);

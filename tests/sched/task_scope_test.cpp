@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "strata/fiber.hpp"
@@ -70,6 +71,26 @@ TEST_F(task_scopes, hand_out_results) {
     EXPECT_EQ(number.get(), 7);
     EXPECT_EQ(*owner.get(), "seven");
     EXPECT_THROW(number.get(), misuse_error);  // twice
+  });
+}
+
+// Also when another worker has it ready: that it is ready is known at sync().
+TEST_F(task_scopes, hand_out_no_result_before_sync) {
+  rt.run([] {
+    std::atomic<bool> over = false;
+    task_scope scope;
+    auto first = scope.spawn([&over] {
+      over = true;
+      return 7;
+    });
+    while (!over) std::this_thread::yield();  // stolen by the other worker
+    for (int i = 0; i < 1'000; ++i) ASSERT_THROW(first.get(), misuse_error);
+    scope.sync();
+    auto second = scope.spawn([] { return 8; });
+    EXPECT_EQ(first.get(), 7);
+    EXPECT_THROW(second.get(), misuse_error);
+    scope.sync();
+    EXPECT_EQ(second.get(), 8);
   });
 }
 
