@@ -32,7 +32,8 @@ class misuse_error : public error {
 };
 
 /// A node of the job is gone, and with it whatever it held: its process ended, its host does not
-/// answer. The job cannot go on; every run() and wait() that is in progress throws this.
+/// answer. The job cannot go on; every run() and wait() that is in progress throws this. Under
+/// `strata run` the program has ten seconds to save what it has before it is ended.
 class node_lost_error : public error {
  public:
   node_lost_error(std::uint16_t node, const std::string& what) : error(what), node_(node) {}

@@ -18,6 +18,7 @@ namespace strata::cluster {
 namespace {
 
 constexpr auto goodbye_limit = std::chrono::seconds(2);
+constexpr auto linger_limit = std::chrono::seconds(1);
 
 std::uint64_t seed_of(const launch::job_description& job) { return job.job ^ (job.node + 1U); }
 
@@ -231,12 +232,21 @@ int engine::serve() {
     ended_.wait(lock, [this] { return ending_ != ending::none; });
     how = ending_;
   }
-  stopping_.store(true, std::memory_order_seq_cst);
   if (how != ending::left) broadcast(kind::goodbye, {});
+  if (how == ending::lost) linger();
+  stopping_.store(true, std::memory_order_seq_cst);
   // What others still have to say to each other comes by here.
   if (is_gateway_) wait_for_goodbyes();
   stop_threads();
   return how == ending::lost ? 1 : 0;
+}
+
+// Until node 0 knows of the loss: a connection that is closed with something unread in it may take
+// with it what node 0 has not read yet, and node 0 would believe that this node is the lost one.
+void engine::linger() {
+  std::unique_lock lock(ending_mutex_);
+  ended_.wait_for(lock, linger_limit,
+                  [this] { return stopping_.load(std::memory_order_seq_cst) || gone_[0]; });
 }
 
 void engine::end(ending how) noexcept {

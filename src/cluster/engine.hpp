@@ -148,6 +148,7 @@ class engine final : public mailer,
   void handle(node_id from, kind k, std::span<const std::byte> payload);
   void pass_on(std::span<const std::byte> payload);
   void wait_for_goodbyes();
+  void linger();
   void end(ending how) noexcept;
   void broadcast(kind k, std::span<const std::byte> payload);
   void print_report();

@@ -41,7 +41,9 @@ void engine::break_job(node_id peer, const std::string& why) {
   workers_.fail(lost);
   protocols_->data.lose_calls(lost);
   protocols_->visitor->on_lost(lost);
-  workers_.settle(self_ != 0);
+  // Node 0 tells the program. Here what is left is given up in silence, whoever it was for.
+  if (self_ != 0) (void)workers_.take_failure();
+  workers_.settle(false);
   if (self_ != 0) return end(ending::lost);
   if (members_.is_elastic()) line_->say(launch::word_to_launcher::missed, peer);
   const std::lock_guard lock(ending_mutex_);

@@ -62,6 +62,7 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
       return end(ending::stopped);
     case kind::goodbye: {
       (void)roster_->on_lost(from);  // it may have ended before it heard that this one leaves
+      if (self_ == 0 && broken_.load(std::memory_order_relaxed)) post(from, kind::stop, {}, {});
       const std::lock_guard lock(ending_mutex_);
       gone_[from] = true;
       ended_.notify_all();

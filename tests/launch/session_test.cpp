@@ -114,7 +114,7 @@ TEST_F(course, a_lost_node_stops_the_job_step_by_step) {
     EXPECT_EQ(unpack_lost(sent[n][1].payload).node, 2);
   }
   EXPECT_EQ(sent[2].size(), 1U);
-  pass(second);
+  pass(9 * second);  // for what the program has to save
   EXPECT_TRUE(signals.empty());
   pass(second);
   EXPECT_EQ(signals, numbers{SIGTERM});
@@ -344,7 +344,7 @@ TEST_F(course, what_cannot_be_killed_is_given_up) {
   begin(2);
   all_reach(2);
   kill(1, SIGSEGV);
-  pass(2 * second);
+  pass(10 * second);
   pass(2 * second);
   pass(5 * second);
   EXPECT_TRUE(job->over());

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t grace_ns = 2000 * ms;       // from a request to end to the next stronger one
+constexpr std::int64_t own_end_ns = 10'000 * ms;   // for what a program still does about a loss
 constexpr std::int64_t settle_ns = 1000 * ms;      // for the other nodes to fail in the same way
 constexpr std::int64_t line_grace_ns = 1000 * ms;  // from the end of a line to that of its process
 constexpr std::int64_t straggler_limit_ns = 10'000 * ms;
@@ -64,7 +65,8 @@ void session::lose(const std::vector<node_id>& gone, const std::string& why,
       if (std::find(gone.begin(), gone.end(), other) == gone.end()) hands_.send(other, message);
     }
   }
-  enter(phase::told, now_ns + grace_ns);
+  // Node 0 is the program, and may have something to save.
+  enter(phase::told, now_ns + (nodes_.at(0).running ? own_end_ns : grace_ns));
 }
 
 void session::kill(std::int64_t now_ns) {
