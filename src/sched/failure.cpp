@@ -78,7 +78,7 @@ void scheduler::clear_failure() {
     const injected_work::closure nothing_comes_in(injected_);
     const std::lock_guard lock(failure_mutex_);
     if (failure_ != failure) return;  // another thread was faster
-    if (!nothing_comes_in || !listeners_.empty() || idle_.sleepers() != places_.size()) {
+    if (!nothing_comes_in || !listeners_.empty() || !nothing_moves()) {
       std::this_thread::yield();
       continue;
     }

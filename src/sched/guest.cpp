@@ -4,6 +4,7 @@
 #include "context/overflow.hpp"
 #include "os/topology.hpp"
 #include "sched/scheduler.hpp"
+#include "strata/detail/fences.hpp"
 #include "strata/error.hpp"
 
 namespace strata::detail {
@@ -122,9 +123,8 @@ void scheduler::run_as_guest(place& p, root_task& root) {
   // What the root left behind goes to the place's own thread. So may what it injected, if nobody
   // was asleep then; and after a failure that thread tells who waits. The place must not look
   // asleep meanwhile, or wait_idle() would believe that all is done.
-  if (!p.ready.empty() || p.has_bound() || p.has_batches() || p.deque.maybe_work() ||
-      !p.overflow.empty() || injected_.has_any() || failed.load(std::memory_order_relaxed) ||
-      holds_something()) {
+  if (!p.ready.empty() || is_left_for(p) || p.deque.maybe_work() || !p.overflow.empty() ||
+      injected_.has_any() || failed.load(std::memory_order_relaxed) || holds_something()) {
     return idle_.hand_back(p.id);
   }
   idle_.give_back(p.id);
@@ -135,8 +135,12 @@ void scheduler::run_as_guest(place& p, root_task& root) {
   if (!others_are_quiet()) {
     // As in sleep(), but without the heavy fence, which would cost more than a small region. Shared
     // and injected work is seen all the same. Missed can only be an item that its owner is pushing
-    // right now and keeps private: the owner runs it, at worst alone.
+    // right now and keeps private: the owner runs it, at worst alone. Not so what is waived: it is
+    // for us, and who waived it did not wake us while we were here.
+    if (rule != policy::steal) asymmetric_fences::heavy();
     if (work_is_visible(p)) idle_.wake(p.id);
+  } else if (is_left_for(p)) {
+    idle_.wake(p.id);  // by one that has fallen asleep since we looked
   } else if (injected_.has_any()) {
     idle_.wake_one();
   }

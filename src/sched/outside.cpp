@@ -82,8 +82,10 @@ std::uint32_t scheduler::load() const noexcept {
 }
 
 bool scheduler::is_idle() const noexcept {
-  // All asleep and nothing on the way in: nobody is left who could produce work.
-  return deadlines.empty() && !injected_.has_any() && idle_.sleepers() == places_.size();
+  // And nothing on the way in: nobody is left who could produce work. Nor was anybody while we
+  // looked, who may have taken the last of it out of our sight.
+  const std::uint64_t before = idle_.tally();
+  return deadlines.empty() && !injected_.has_any() && nothing_moves() && idle_.tally() == before;
 }
 
 }  // namespace strata::detail

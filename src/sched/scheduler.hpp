@@ -195,9 +195,14 @@ class scheduler {
   [[nodiscard]] bool somebody_is_about_to_look() const noexcept;
   void thread_main(place& p);
   task* take_injected();
-  // Something for p lies in queues that no force is needed for.
   [[nodiscard]] bool waived_for(const place& p) const noexcept;
+  // Others have left something for p, that only p takes, or without force.
+  [[nodiscard]] bool is_left_for(const place& p) const noexcept {
+    return p.has_batches() || p.has_bound() || (rule != policy::steal && waived_for(p));
+  }
   bool others_are_quiet() const noexcept;
+  // All sleep, and nothing is left for one that is falling asleep and has yet to see it.
+  [[nodiscard]] bool nothing_moves() const noexcept;
   bool work_is_visible(const place& p) noexcept;
   [[nodiscard]] bool holds_something() noexcept;
   void sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest);

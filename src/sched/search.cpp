@@ -89,7 +89,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   bool gave_way = oversubscribed_;  // it does so all the time
   while (leave.load(std::memory_order_acquire) == root_task::running) {
     // The dispatcher takes it. What is ready here was made so by a message.
-    if (waived_for(p) || p.has_batches() || p.has_bound() || !p.ready.empty()) break;
+    if (is_left_for(p) || !p.ready.empty()) break;
     found = take_injected();
     if (found == nullptr &&
         (due || round < eager_rounds || now - looked > std::min((now - began) / 2, look_ticks_))) {
@@ -179,7 +179,7 @@ bool scheduler::work_is_visible(const place& p) noexcept {
     if (victim->deque.maybe_work()) return true;
     if (rule == policy::steal && (!victim->ready.empty() || victim->has_batches())) return true;
   }
-  return p.has_batches() || p.has_bound() || !p.ready.empty() || waived_for(p);
+  return is_left_for(p) || !p.ready.empty();
 }
 
 // Among the workers of this node whoever offers something to other nodes is awake, and looks here
@@ -191,6 +191,16 @@ bool scheduler::holds_something() noexcept {
 
 // True when no other worker can be about to produce work: all of them sleep.
 bool scheduler::others_are_quiet() const noexcept { return idle_.sleepers() == places_.size(); }
+
+bool scheduler::nothing_moves() const noexcept {
+  // Who leaves something for another and falls asleep then has done so before we read this.
+  const std::uint64_t tally = idle_.tally();
+  if (idle_.sleepers_of(tally) != places_.size()) return false;
+  for (const auto& p : places_) {
+    if (is_left_for(*p)) return false;
+  }
+  return idle_.tally() == tally;  // or somebody has taken it meanwhile
+}
 
 void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest) {
   // From the announcement until we are awake the place may be somebody else's: nothing of it is
@@ -211,7 +221,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   tell_idle_waiters();
   if (const visit n(*this); n && is_idle()) n->node_is_idle();
   // Nothing moves any more: the last to fall asleep tells of a failure.
-  const bool tell = others_are_quiet() && failure_is_awaited();
+  const bool tell = failure_is_awaited() && nothing_moves();
   const bool stay =
       tell || work_is_visible(p) || leave.load(std::memory_order_seq_cst) != root_task::running;
   if (!stay || !idle_.cancel(p.id, guest)) {

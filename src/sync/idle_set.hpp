@@ -49,7 +49,7 @@ class idle_set {
   void announce(unsigned i, bool guest) noexcept {
     // Counted before it can be woken, so the count is never below the number of sleepers. Partner:
     // the load in anyone_parked(), after the producer's full fence.
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    tally_.fetch_add(1, std::memory_order_seq_cst);
     state_[i].value.store(guest ? leased_parked : parked, std::memory_order_seq_cst);
   }
 
@@ -60,7 +60,7 @@ class idle_set {
     if (state_[i].value.compare_exchange_strong(expected, guest ? leased : running,
                                                 std::memory_order_seq_cst,
                                                 std::memory_order_seq_cst)) {
-      sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+      tally_.fetch_add(one_leaves, std::memory_order_seq_cst);
       return true;
     }
     return expected == (guest ? leased : running);  // somebody woke us
@@ -87,7 +87,7 @@ class idle_set {
       if (state_[i].value.load(std::memory_order_relaxed) == parked &&
           state_[i].value.compare_exchange_strong(expected, leased, std::memory_order_seq_cst,
                                                   std::memory_order_relaxed)) {
-        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+        tally_.fetch_add(one_leaves, std::memory_order_seq_cst);
         return static_cast<int>(i);
       }
     }
@@ -108,16 +108,22 @@ class idle_set {
   // ---- anybody ----
 
   // After publishing work and a full fence.
-  [[nodiscard]] bool anyone_parked() const noexcept {
-    return sleepers_.load(std::memory_order_seq_cst) > 0;
-  }
+  [[nodiscard]] bool anyone_parked() const noexcept { return sleepers() > 0; }
   [[nodiscard]] bool is_parked(unsigned i) const noexcept {
     const word s = state_[i].value.load(std::memory_order_seq_cst);
     return s == parked || s == leased_parked;
   }
   [[nodiscard]] unsigned sleepers() const noexcept {
     // As many as there are places: at this moment nobody runs any.
-    return sleepers_.load(std::memory_order_seq_cst);
+    return sleepers_of(tally());
+  }
+  // The sleepers, and how often one has ceased to be one: if all sleep and it is the same later,
+  // nobody has run in between.
+  [[nodiscard]] std::uint64_t tally() const noexcept {
+    return tally_.load(std::memory_order_seq_cst);
+  }
+  [[nodiscard]] static unsigned sleepers_of(std::uint64_t tally) noexcept {
+    return static_cast<unsigned>(tally);
   }
 
   // Wakes the sleeper of place i, if it sleeps.
@@ -127,7 +133,7 @@ class idle_set {
       if (state_[i].value.compare_exchange_strong(expected, guest ? leased_waking : waking,
                                                   std::memory_order_seq_cst,
                                                   std::memory_order_relaxed)) {
-        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+        tally_.fetch_add(one_leaves, std::memory_order_seq_cst);
         // Seq_cst: what we wrote before is visible to the sleeper. Partners: wait(), cancel().
         state_[i].value.store(guest ? leased : running, std::memory_order_seq_cst);
         // All, because the place's own thread may be asleep on the same word as its guest.
@@ -164,7 +170,9 @@ class idle_set {
 
   const unsigned places_;
   std::unique_ptr<padded[]> state_;
-  Atomic<std::uint32_t> sleepers_{0};
+  // The lower half less one; the upper half, by the carry, more one.
+  static constexpr std::uint64_t one_leaves = UINT32_MAX;
+  Atomic<std::uint64_t> tally_{0};
 };
 
 }  // namespace strata::detail

@@ -121,6 +121,25 @@ TEST_P(threads_on, detached_ones_end_by_themselves) {
   EXPECT_EQ(tracked::living(), 0);
 }
 
+// Also what one worker leaves to another while that one's guest goes.
+TEST_P(threads_on, none_is_forgotten_when_a_region_ends) {
+  static std::atomic<int> ended{0};
+  ended = 0;
+  constexpr int rounds = scaled(300, 50);
+  for (int round = 1; round <= rounds; ++round) {
+    rt.run([] {
+      for (int i = 0; i < 20; ++i) {
+        thread([i] {
+          for (int k = 0; k < i % 5; ++k) this_thread::yield();
+          ++ended;
+        }).detach();
+      }
+    });
+    rt.wait_idle();
+    ASSERT_EQ(ended, 20 * round);
+  }
+}
+
 TEST_P(threads_on, what_a_thread_did_is_visible_after_join) {
   rt.run([] {
     for (int round = 0; round < 50; ++round) {
