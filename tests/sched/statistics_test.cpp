@@ -223,9 +223,16 @@ TEST(profile, scopes_loops_and_fibers_are_measured) {
   double in_scope = 0;
   double in_loop = 0;
   double in_fibers = 0;
-  // A thread that loses its core in the middle of a leaf lengthens the span: on a busy machine some
-  // rounds show little.
-  for (int round = 0; round < 200 && std::min({in_scope, in_loop, in_fibers}) <= 4; ++round) {
+  // Sixteen leaves at once, if nobody is disturbed. A thread that loses its core in the middle of a
+  // leaf lengthens the span, and one that loses it just behind a signal the work alone: on a busy
+  // machine some rounds show little, or anything.
+  const auto is_plausible = [](double measured) { return measured > 4 && measured < 17; };
+  const auto keep = [&](double& kept, double measured) {
+    if (!is_plausible(kept)) kept = measured;
+  };
+  for (int round = 0;
+       round < 200 && !(is_plausible(in_scope) && is_plausible(in_loop) && is_plausible(in_fibers));
+       ++round) {
     runtime rt(profiled(2));
     const auto parallelism = [&] {
       const statistics s = rt.stats();
@@ -239,18 +246,18 @@ TEST(profile, scopes_loops_and_fibers_are_measured) {
       for (int i = 0; i < 16; ++i) scope.spawn([] { busy(20'000); });
       scope.sync();
     });
-    in_scope = std::max(in_scope, parallelism());
+    keep(in_scope, parallelism());
     rt.run([] {
       parallel_for(
           0, 16, [](int) { busy(20'000); }, grain{1});
     });
-    in_loop = std::max(in_loop, parallelism());
+    keep(in_loop, parallelism());
     rt.run([] {
       completion done;
       token<node>(4, done.sptr());
       done.wait();
     });
-    in_fibers = std::max(in_fibers, parallelism());
+    keep(in_fibers, parallelism());
   }
   for (const double measured : {in_scope, in_loop, in_fibers}) {
     EXPECT_GT(measured, 4);
