@@ -33,10 +33,12 @@ class semaphore_core {
     }
     return false;
   }
-  // `woken` when acquired; `signalled` only if interruptible.
-  unparked acquire(std::int64_t deadline_ns, bool interruptible = false) {
-    return try_acquire() ? unparked::woken : wait(deadline_ns, interruptible);
+  // `woken` when acquired, or `timed_out`.
+  unparked acquire(std::int64_t deadline_ns) {
+    return try_acquire() ? unparked::woken : wait(deadline_ns);
   }
+  // Waits once, until there may be something to acquire; see `parking` for what else ends it.
+  unparked park_here(std::int64_t deadline_ns, bool interruptible, bool ends_by_signal);
   void release(std::uint64_t n) noexcept {
     // The last access: whoever gets through may end the semaphore.
     if ((state_.fetch_add(n, std::memory_order_release) & awaited) != 0) [[unlikely]]
@@ -51,7 +53,7 @@ class semaphore_core {
   static constexpr std::uint64_t awaited = std::uint64_t{1} << 63;
   static bool must_wait(void* self);
   static void wake(const void* address, std::uint64_t n) noexcept;
-  unparked wait(std::int64_t deadline_ns, bool interruptible);
+  unparked wait(std::int64_t deadline_ns);
 
   std::atomic<std::uint64_t> state_;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "strata/semaphore.hpp"
+
 #include <semaphore.h>
 
-#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -15,62 +16,19 @@
 namespace strata::detail::posix {
 namespace {
 
-// As semaphore_core, but its waits end for signals whether or not the thread can be cancelled now.
-class word {
- public:
-  explicit word(std::uint64_t count) noexcept : state_(count) {}
-  bool try_acquire() noexcept {
-    std::uint64_t s = state_.load(std::memory_order_relaxed);
-    while ((s & ~awaited) != 0) {
-      // Acquire: after the release that made it possible. Partner: release().
-      if (state_.compare_exchange_weak(s, s - 1, std::memory_order_acquire,
-                                       std::memory_order_relaxed))
-        return true;
-    }
-    return false;
+// Its waits end for signals whether or not the thread can be cancelled now.
+unparked acquire(semaphore_core& core, std::int64_t deadline_ns) {
+  while (!core.try_acquire()) {
+    const unparked why = core.park_here(deadline_ns, is_cancellable(), true);
+    if (why != unparked::woken && why != unparked::refused) return why;
   }
-  unparked acquire(std::int64_t deadline_ns, bool interruptible) {
-    while (!try_acquire()) {
-      const unparked why = park({.what = "semaphore",
-                                 .address = this,
-                                 .still = &must_wait,
-                                 .argument = this,
-                                 .deadline_ns = deadline_ns,
-                                 .interruptible = interruptible,
-                                 .ends_by_signal = true});
-      if (why != unparked::woken && why != unparked::refused) return why;
-    }
-    return unparked::woken;
-  }
-  void release() noexcept {
-    // The last access: whoever gets through may end the semaphore.
-    if ((state_.fetch_add(1, std::memory_order_release) & awaited) != 0) unpark(this, 1);
-  }
-  [[nodiscard]] std::uint64_t count() const noexcept {
-    return state_.load(std::memory_order_relaxed) & ~awaited;
-  }
-
- private:
-  // Somebody may be parked; set with the queue locked, and never taken back.
-  static constexpr std::uint64_t awaited = std::uint64_t{1} << 63;
-  static bool must_wait(void* self) {
-    auto& state = static_cast<word*>(self)->state_;
-    std::uint64_t s = state.load(std::memory_order_relaxed);
-    while ((s & ~awaited) == 0) {
-      if ((s & awaited) != 0 ||
-          state.compare_exchange_weak(s, s | awaited, std::memory_order_relaxed))
-        return true;
-    }
-    return false;
-  }
-
-  std::atomic<std::uint64_t> state_;
-};
+  return unparked::woken;
+}
 
 // In place of what the C library keeps in a sem_t. Its own have `theirs` set: those that sem_open()
 // gives out and those that processes share.
 struct state {
-  word core;
+  semaphore_core core;
   int theirs;
 };
 static_assert(sizeof(state) <= sizeof(sem_t));
@@ -116,7 +74,7 @@ int wait(sem_t* semaphore, const deadline& until) {
   }
   if (this_worker().owner == nullptr) (void)self();  // what tells us of signals
   for (;;) {
-    switch (s.core.acquire(until.to_ns(), is_cancellable())) {
+    switch (acquire(s.core, until.to_ns())) {
       case unparked::interrupted:
         act_on_cancellation();
         break;
@@ -145,7 +103,7 @@ int strata_sem_init(sem_t* semaphore, int shared, unsigned value) {
   if (value > SEM_VALUE_MAX) return refuse(EINVAL);
   if (shared != 0) return sem_init(semaphore, shared, value);  // which leaves `theirs` set
   std::memset(static_cast<void*>(semaphore), 0, sizeof *semaphore);
-  ::new (&state_of(semaphore).core) word(value);
+  ::new (&state_of(semaphore).core) strata::detail::semaphore_core(value);
   return 0;
 }
 
@@ -173,7 +131,7 @@ int strata_sem_post(sem_t* semaphore) {
   if (s.theirs != 0) return sem_post(semaphore);
   if (s.core.count() >= SEM_VALUE_MAX) return refuse(EOVERFLOW);
   const kept_errno keep;
-  s.core.release();
+  s.core.release(1);
   return 0;
 }
 

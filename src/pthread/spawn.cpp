@@ -39,6 +39,12 @@ class own_mask {
   sigset_t before_{};
 };
 
+template <class F, class... A>
+auto with_own_mask(F function, A... arguments) {
+  const own_mask mask;
+  return function(arguments...);
+}
+
 }  // namespace
 }  // namespace strata::detail::posix
 
@@ -51,47 +57,39 @@ int strata_posix_spawn(pid_t* process, const char* path, const posix_spawn_file_
                        const posix_spawnattr_t* attributes, char* const arguments[],
                        char* const environment[]) {
   const uninterrupted guard;
-  const own_mask mask;
-  return posix_spawn(process, path, actions, attributes, arguments, environment);
+  return with_own_mask(&posix_spawn, process, path, actions, attributes, arguments, environment);
 }
 
 int strata_posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
                         const posix_spawnattr_t* attributes, char* const arguments[],
                         char* const environment[]) {
   const uninterrupted guard;
-  const own_mask mask;
-  return posix_spawnp(process, file, actions, attributes, arguments, environment);
+  return with_own_mask(&posix_spawnp, process, file, actions, attributes, arguments, environment);
 }
 
 int strata_system(const char* command) {
   const uninterrupted guard;
-  const own_mask mask;
-  return system(command);
+  return with_own_mask(&system, command);
 }
 
 FILE* strata_popen(const char* command, const char* mode) {
   const uninterrupted guard;
-  const own_mask mask;
-  return popen(command, mode);
+  return with_own_mask(&popen, command, mode);
 }
 
 int strata_execv(const char* path, char* const arguments[]) {
-  const own_mask mask;
-  return execv(path, arguments);
+  return with_own_mask(&execv, path, arguments);
 }
 
 int strata_execve(const char* path, char* const arguments[], char* const environment[]) {
-  const own_mask mask;
-  return execve(path, arguments, environment);
+  return with_own_mask(&execve, path, arguments, environment);
 }
 
 int strata_execvp(const char* file, char* const arguments[]) {
-  const own_mask mask;
-  return execvp(file, arguments);
+  return with_own_mask(&execvp, file, arguments);
 }
 
 int strata_execvpe(const char* file, char* const arguments[], char* const environment[]) {
-  const own_mask mask;
-  return execvpe(file, arguments, environment);
+  return with_own_mask(&execvpe, file, arguments, environment);
 }
 }

@@ -18,17 +18,20 @@ bool semaphore_core::must_wait(void* self) {
   return false;
 }
 
-unparked semaphore_core::wait(std::int64_t deadline_ns, bool interruptible) {
+unparked semaphore_core::park_here(std::int64_t deadline_ns, bool interruptible,
+                                   bool ends_by_signal) {
+  return park({.what = "semaphore",
+               .address = this,
+               .still = &must_wait,
+               .argument = this,
+               .deadline_ns = deadline_ns,
+               .interruptible = interruptible,
+               .ends_by_signal = ends_by_signal});
+}
+
+unparked semaphore_core::wait(std::int64_t deadline_ns) {
   while (!try_acquire()) {
-    const unparked why = park({.what = "semaphore",
-                               .address = this,
-                               .still = &must_wait,
-                               .argument = this,
-                               .deadline_ns = deadline_ns,
-                               .interruptible = interruptible});
-    if (why == unparked::timed_out || (interruptible && why == unparked::interrupted) ||
-        (interruptible && why == unparked::signalled))
-      return why;
+    if (park_here(deadline_ns, false, false) == unparked::timed_out) return unparked::timed_out;
   }
   return unparked::woken;
 }
