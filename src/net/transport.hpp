@@ -76,9 +76,8 @@ class transport {
   virtual void wait_for_room(std::int64_t timeout_ns) = 0;
   virtual void wake_sender() noexcept = 0;
 
-  // Somebody else polls often for the time being: senders need not wake the receiver. On the way
-  // back the caller polls once more after unattended(), so nothing is slept over. A transport whose
-  // waiting is done by the kernel ignores both.
+  // Somebody else polls often for the time being: the receiver need not be woken. On the way back
+  // the caller polls once more after unattended(), so nothing is slept over.
   virtual void attended() noexcept {}
   virtual void unattended() noexcept {}
 

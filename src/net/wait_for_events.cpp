@@ -5,9 +5,22 @@
 #include <cerrno>
 #include <ctime>
 
+#include "base/errno_error.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::net {
+
+os::descriptor epoll_on(std::initializer_list<int> descriptors) {
+  os::descriptor all(::epoll_create1(EPOLL_CLOEXEC));
+  if (!all) throw errno_error("cannot make an epoll descriptor", errno);
+  for (const int fd : descriptors) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (::epoll_ctl(all.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+      throw errno_error("cannot watch a descriptor", errno);
+  }
+  return all;
+}
 
 int wait_for_events(int epoll, epoll_event* events, int events_max, std::int64_t timeout_ns) {
   timespec timeout{};

@@ -3,8 +3,14 @@
 #include <sys/epoll.h>
 
 #include <cstdint>
+#include <initializer_list>
+
+#include "os/descriptor.hpp"
 
 namespace strata::net {
+
+// To sleep on until one of them can be read; level-triggered, without data. Throws strata::error.
+os::descriptor epoll_on(std::initializer_list<int> descriptors);
 
 // Sleeps on an epoll descriptor with the precision of nanoseconds. timeout_ns < 0: for ever.
 // Returns the number of events; 0 also after a signal.

@@ -15,25 +15,16 @@ namespace strata::net::tcp {
 
 namespace {
 
-constexpr std::uint32_t bell_id = 0xFFFF'FFFF;
 constexpr std::size_t events_max = 64;
 
 }  // namespace
 
 readiness::readiness(poll_mechanism mechanism, std::span<const source> sources)
-    : mechanism_(mechanism), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
-  if (!epoll_) throw errno_error("cannot make an epoll descriptor", errno);
-  watch(bell_.get(), bell_id);
+    : mechanism_(mechanism),
+      epoll_(epoll_on({})),
+      sleeps_(epoll_on({bell_.get(), epoll_.get()})),
+      attendants_(sleeps_.get(), epoll_.get()) {
   for (const source& s : sources) add(s);
-}
-
-void readiness::watch(int fd, std::uint32_t id) const {
-  epoll_event event{};
-  event.events = EPOLLIN;  // level-triggered: what a poll() leaves is reported again
-  event.data.u32 = id;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-    throw errno_error("cannot watch a connection", errno);
-  }
 }
 
 void readiness::add(const source& s) {
@@ -42,7 +33,11 @@ void readiness::add(const source& s) {
   }
   sources_.push_back(s);
   polled_.push_back({s.fd, POLLIN, 0});
-  watch(s.fd, s.id);
+  epoll_event event{};
+  event.events = EPOLLIN;  // level-triggered: what a poll() leaves is reported again
+  event.data.u32 = s.id;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, s.fd, &event) != 0)
+    throw errno_error("cannot watch a connection", errno);
 }
 
 void readiness::remove(std::uint32_t id) {
@@ -100,7 +95,7 @@ void readiness::wait(std::int64_t timeout_ns) {
   if (!bell_.may_sleep()) return;
   // Level-triggered: whoever looks afterwards sees what woke us.
   epoll_event event{};
-  wait_for_events(epoll_.get(), &event, 1, timeout_ns);
+  wait_for_events(sleeps_.get(), &event, 1, timeout_ns);
   bell_.awake();
 }
 
@@ -108,10 +103,7 @@ void readiness::take_events(std::int64_t timeout_ns, std::vector<std::uint32_t>&
   std::array<epoll_event, events_max> events;
   const int n =
       wait_for_events(epoll_.get(), events.data(), static_cast<int>(events_max), timeout_ns);
-  for (int i = 0; i < n; ++i) {
-    const std::uint32_t id = events[static_cast<std::size_t>(i)].data.u32;
-    if (id != bell_id) ready.push_back(id);
-  }
+  for (int i = 0; i < n; ++i) ready.push_back(events[static_cast<std::size_t>(i)].data.u32);
 }
 
 }  // namespace strata::net::tcp

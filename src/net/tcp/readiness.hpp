@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "net/attendance.hpp"
 #include "net/doorbell.hpp"
 #include "net/tcp/options.hpp"
 #include "os/descriptor.hpp"
@@ -33,11 +34,13 @@ class readiness {
   void look(std::vector<std::uint32_t>& ready);
   // Sleeps until one has, ring() is called, or the time is over. While another thread looks, too.
   void wait(std::int64_t timeout_ns);
+  // Somebody else looks often: wait() does not end by what arrives, until nobody does.
+  void attended() noexcept { attendants_.begin(); }
+  void unattended() noexcept { attendants_.end(); }
   // Any thread. True: a thread had to be woken.
   bool ring() noexcept { return bell_.ring(); }
 
  private:
-  void watch(int fd, std::uint32_t id) const;
   [[nodiscard]] poll_mechanism chosen() const noexcept;
   void look_by_poll(std::vector<std::uint32_t>& ready);
   void look_by_select(std::vector<std::uint32_t>& ready);
@@ -46,8 +49,10 @@ class readiness {
   const poll_mechanism mechanism_;
   std::vector<source> sources_;
   std::vector<pollfd> polled_;  // in the order of sources_
-  os::descriptor epoll_;
+  os::descriptor epoll_;        // all sockets
   doorbell bell_;
+  os::descriptor sleeps_;  // that and the bell
+  attendance attendants_;
 };
 
 }  // namespace strata::net::tcp

@@ -44,6 +44,8 @@ class tcp_transport final : public transport {
   void wake_receiver() noexcept override;
   void wait_for_room(std::int64_t timeout_ns) override;
   void wake_sender() noexcept override;
+  void attended() noexcept override { readiness_.attended(); }
+  void unattended() noexcept override { readiness_.unattended(); }
   void drop(node_id peer) noexcept override;
   [[nodiscard]] traffic counted() const noexcept override;
 

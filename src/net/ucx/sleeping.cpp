@@ -89,10 +89,12 @@ void ucx_transport::wake_sender() noexcept {
 
 void ucx_transport::attended() noexcept {
   state_->watchers.fetch_add(1, std::memory_order_relaxed);
+  state_->attendants.begin();
 }
 
 void ucx_transport::unattended() noexcept {
   state& t = *state_;
+  t.attendants.end();
   if (t.watchers.fetch_sub(1, std::memory_order_relaxed) != 1) return;
   const std::lock_guard held(t.lock);
   if (t.unsettled) t.settle_soon();

@@ -3,41 +3,20 @@
 // on.
 #include "net/ucx/ucx_state.hpp"
 
-#include <sys/epoll.h>
-
-#include <cerrno>
-#include <initializer_list>
-
-#include "base/errno_error.hpp"
+#include "net/wait_for_events.hpp"
 #include "strata/error.hpp"
 
 namespace strata::net::ucx {
-
-namespace {
-
-os::descriptor epoll_of(std::initializer_list<int> descriptors) {
-  os::descriptor all(::epoll_create1(EPOLL_CLOEXEC));
-  if (!all) throw errno_error("cannot make an epoll descriptor", errno);
-  for (const int fd : descriptors) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (::epoll_ctl(all.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-      throw errno_error("cannot watch a descriptor of UCX", errno);
-    }
-  }
-  return all;
-}
-
-}  // namespace
 
 ucx_transport::state::state(const settings& given)
     : s(given),
       ucp(ucp_library::get()),
       peers(given.nodes),
       w(given.devices),
-      receiver_sleeps(epoll_of({receiver_bell.get(), w.event_descriptor()})),
-      sender_sleeps(epoll_of({sender_bell.get()})),
-      sender_watches(epoll_of({sender_bell.get(), w.event_descriptor()})) {
+      receiver_sleeps(epoll_on({receiver_bell.get(), w.event_descriptor()})),
+      attendants(receiver_sleeps.get(), w.event_descriptor()),
+      sender_sleeps(epoll_on({sender_bell.get()})),
+      sender_watches(epoll_on({sender_bell.get(), w.event_descriptor()})) {
   for (unsigned i = 0; i < whats; ++i) {
     handlers[i] = {this, i};
     ucp_am_handler_param_t p{};

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "net/attendance.hpp"
 #include "net/doorbell.hpp"
 #include "net/peer_table.hpp"
 #include "net/ucx/arrivals.hpp"
@@ -145,7 +146,9 @@ struct ucx_transport::state {
 
   // After all that it calls us about, so that it goes first.
   worker w;
-  const os::descriptor receiver_sleeps, sender_sleeps, sender_watches;
+  const os::descriptor receiver_sleeps;
+  attendance attendants;
+  const os::descriptor sender_sleeps, sender_watches;
 };
 
 }  // namespace strata::net::ucx

@@ -29,8 +29,8 @@ udp_transport::udp_transport(const settings& s)
       socket_(s.bind_address),
       peers_(s.nodes),
       receiver_(socket_.get()),
-      sender_(-1),
-      sender_fetches_(sender_.watch_also(socket_.get())),
+      attendants_(receiver_.epoll.get(), socket_.get()),
+      sender_fetches_(epoll_on({sender_.bell.get(), socket_.get()})),
       turns_(s.nodes) {}
 
 udp_transport::~udp_transport() { leave(); }

@@ -25,10 +25,12 @@
 #include <vector>
 
 #include "net/addressed.hpp"
+#include "net/attendance.hpp"
 #include "net/doorbell.hpp"
 #include "net/peer_table.hpp"
 #include "net/udp/seal.hpp"
 #include "net/udp/socket.hpp"
+#include "net/wait_for_events.hpp"
 #include "os/descriptor.hpp"
 
 namespace strata::net::udp {
@@ -65,6 +67,8 @@ class udp_transport final : public addressed_transport {
   void wake_receiver() noexcept override;
   void wait_for_room(std::int64_t timeout_ns) override;
   void wake_sender() noexcept override;
+  void attended() noexcept override { attendants_.begin(); }
+  void unattended() noexcept override { attendants_.end(); }
   void drop(node_id peer) noexcept override;
   [[nodiscard]] traffic counted() const noexcept override;
 
@@ -83,11 +87,10 @@ class udp_transport final : public addressed_transport {
   struct peer;
   // A thread of the node that sleeps, and does what is due meanwhile.
   struct sleeper {
-    explicit sleeper(int socket);  // -1: none
+    sleeper() : epoll(epoll_on({bell.get()})) {}
+    explicit sleeper(int socket) : epoll(epoll_on({bell.get(), socket})) {}
     void alarm(std::int64_t due_ns) noexcept;
     void ring() noexcept;
-    // Another descriptor to sleep on: the bell and that socket.
-    [[nodiscard]] os::descriptor watch_also(int socket) const;
 
     doorbell bell;
     os::descriptor epoll;                          // its bell, and the socket if it waits for that
@@ -124,6 +127,7 @@ class udp_transport final : public addressed_transport {
   const datagram_socket socket_;
   peer_table<peer> peers_;
   sleeper receiver_;
+  attendance attendants_;
   sleeper sender_;
   os::descriptor sender_fetches_;  // the sender's bell and the socket
   // Whoever polls counts; by that the sender thread sees whether somebody does.

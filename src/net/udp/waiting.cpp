@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <mutex>
 
-#include "base/errno_error.hpp"
 #include "net/udp/peer.hpp"
 #include "net/udp/udp_transport.hpp"
 #include "net/wait_for_events.hpp"
@@ -21,28 +20,7 @@ namespace {
 // of the messages of a conversation, of which none is under way for long.
 constexpr std::int64_t watch_ns = 20'000'000;
 
-// Sleeps on both, until one can be read. -1: none.
-os::descriptor epoll_of(int first, int second) {
-  os::descriptor epoll(::epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll) throw errno_error("cannot make an epoll descriptor", errno);
-  for (const int fd : {first, second}) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.fd = fd;
-    if (fd >= 0 && ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-      throw errno_error("cannot watch a socket", errno);
-    }
-  }
-  return epoll;
-}
-
 }  // namespace
-
-udp_transport::sleeper::sleeper(int socket) : epoll(epoll_of(bell.get(), socket)) {}
-
-os::descriptor udp_transport::sleeper::watch_also(int socket) const {
-  return epoll_of(bell.get(), socket);
-}
 
 void udp_transport::sleeper::ring() noexcept {
   if (bell.ring()) wakes.fetch_add(1, std::memory_order_relaxed);
