@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <strata/error.hpp>
 
 #include "apps/align/comparison.hpp"
@@ -14,7 +15,8 @@ namespace align {
 namespace {
 
 struct command {
-  std::string query, ref, query_record, ref_record, strand, svg, kernels;
+  std::string query, ref, query_record, ref_record, strand, kernels;
+  std::optional<std::string> svg;
   int match = 1, mismatch = -1, gap = 2, gap_open = 0, gap_extend = 0;
   bool global = false, alignment = false, explain = false;
   std::size_t hits = 10;
@@ -150,8 +152,7 @@ int body(apps::program& p) {
   const comparison_options o = options_of(p, c, query, ref);
   // Now, so that an output that cannot be written is reported before the work.
   std::unique_ptr<apps::output_file> svg;
-  if (!c.svg.empty() && apps::program::is_first_node())
-    svg = std::make_unique<apps::output_file>(c.svg);
+  if (c.svg && apps::program::is_first_node()) svg = std::make_unique<apps::output_file>(*c.svg);
 
   lend_sequences(query, ref, o.score);
   const comparison result = p.timed([&] {

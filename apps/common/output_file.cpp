@@ -45,6 +45,7 @@ int open_unnamed(const std::string& folder) {
 }  // namespace
 
 output_file::output_file(std::string path) : path_(std::move(path)) {
+  if (path_.empty()) throw strata::user_error("an output file without a name: choose a path");
   struct stat info {};
   if (::stat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     if (S_ISDIR(info.st_mode)) {

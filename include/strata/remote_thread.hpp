@@ -129,15 +129,21 @@ class remote_thread {
     const auto state = std::move(state_);
     state->join();
   }
-  /// Nobody waits for it any more; what it throws is dropped.
+  /// Nobody waits for it any more; what it throws is dropped. Throws misuse_error if not
+  /// joinable(), and what `thread` throws, with *this joinable as before.
   void detach() {
     if (!joinable()) throw misuse_error("detach() for a remote_thread that is not joinable()");
-    thread([state = std::move(state_)] {
+    // Until there is a thread that owns it, *this does: the other node answers into it.
+    detail::remote_thread_state* const state = state_.get();
+    thread waiter([state] {
+      const std::unique_ptr<detail::remote_thread_state> owned(state);
       try {
-        state->join();
+        owned->join();
       } catch (...) {  // nobody waits for it
       }
-    }).detach();
+    });
+    (void)state_.release();
+    waiter.detach();
   }
 
  private:

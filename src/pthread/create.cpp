@@ -215,10 +215,13 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
     if (wanted.detached) r->life.store(record::detached, std::memory_order_relaxed);
     living.fetch_add(1, std::memory_order_relaxed);
     *thread = handle_of(*r);
-    if (this_worker().owner == &home) {
-      start_thread(*r);
-    } else {
-      home.inject(r);
+    try {
+      this_worker().owner == &home ? start_thread(*r) : home.inject(r);
+    } catch (...) {
+      users.fetch_sub(1, std::memory_order_relaxed);
+      r->life.store(record::detached, std::memory_order_relaxed);
+      end_record(*r);
+      throw;
     }
     return 0;
   } catch (const std::exception&) {

@@ -203,6 +203,7 @@ TEST_F(program, pictures_are_whole_or_not_there) {
   const std::size_t before = files();
   expect_refused(align({"--svg", path("nowhere/out.svg")}), "nowhere/out.svg");
   expect_refused(align({"--svg", folder_.string()}), "");
+  expect_refused(align({"--svg", ""}), "without a name");
   expect_refused(align({"--svg", path("new.svg")}, "none.fa"), "none.fa");
   EXPECT_EQ(files(), before) << "nothing half-made is left";
   const outcome full = align({"--svg", "/dev/full"});
