@@ -5,6 +5,7 @@
 // Whoever sleeps for ever is a deadlock, which Relacy reports.
 #pragma once
 #include "explore.hpp"
+#include "model_fences.hpp"
 #include "model_futex.hpp"
 //
 #include <atomic>
@@ -195,6 +196,68 @@ struct idle_guest : rl::test_suite<idle_guest<Atomic, Futex>, 3> {
     }
   }
   void after() { RL_ASSERT(pool.idle.sleepers() == 0); }
+};
+
+// What a guest does when it has gone, and a mutation.
+enum class departure { looks, looks_no_more };
+// How one finds out that all is done, and mutations.
+enum class end_check { counts_departures, looks_once, counts_sleepers };
+
+// A neighbour leaves something for a place that only this place takes, while a guest is just going
+// from there. The steps are those of scheduler::waive(), run_as_guest() and nothing_moves().
+template <departure Departure, end_check Check>
+struct idle_left : rl::test_suite<idle_left<Departure, Check>, 4> {
+  static constexpr auto relaxed = std::memory_order_relaxed;
+
+  idle_workers<futex_atomic, model_futex, before_sleep::announce_then_look> pool{2};
+  model_atomic<int> left{0};
+  model_atomic<int> done{0};
+
+  void own_thread() {
+    const auto is_left = [&] {
+      model_fences::heavy();
+      return left.load(relaxed) != 0;
+    };
+    while (left.load(std::memory_order_acquire) == 0) pool.sleep(0, false, is_left);
+    left.store(0, relaxed);
+    done.store(1, relaxed);
+    pool.idle.announce(0, false);
+  }
+  void visit() {
+    const int place = pool.idle.lease(0);
+    if (place < 0) return;
+    if (place == 0 && left.load(std::memory_order_acquire) != 0) return pool.idle.hand_back(0);
+    pool.idle.give_back(static_cast<unsigned>(place));
+    if (place != 0 || Departure == departure::looks_no_more) return;
+    if (pool.idle.sleepers() != 2) model_fences::heavy();
+    if (left.load(relaxed) != 0) pool.idle.wake(0);
+  }
+  void neighbour() {
+    left.store(1, std::memory_order_release);
+    model_fences::light();
+    if (pool.idle.is_parked(0)) pool.idle.wake(0);
+    pool.idle.announce(1, false);
+  }
+  bool nothing_moves() {
+    const std::uint64_t tally = pool.idle.tally();
+    if (pool.idle.sleepers_of(tally) != 2) return false;
+    if (Check == end_check::counts_sleepers) return true;
+    if (left.load(relaxed) != 0) return false;
+    return Check == end_check::looks_once || pool.idle.tally() == tally;
+  }
+
+  void thread(unsigned self) {
+    switch (self) {
+      case 0:
+        return own_thread();
+      case 1:
+        return visit();
+      case 2:
+        return neighbour();
+      case 3:
+        if (nothing_moves()) RL_ASSERT(done.load(relaxed) == 1);
+    }
+  }
 };
 
 }  // namespace strata::model

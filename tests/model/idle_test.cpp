@@ -28,6 +28,22 @@ TEST(idle, a_place_is_lent_and_given_back) {
 
 TEST(idle, a_guest_sleeps_in_its_place) { expect_correct_at_random<idle_guest<>>(100); }
 
+TEST(idle, what_is_left_for_a_place_is_neither_forgotten_nor_overlooked) {
+  expect_correct_at_random<idle_left<departure::looks, end_check::counts_departures>>(200);
+}
+
+TEST(idle_mutation, a_guest_that_does_not_look_forgets_what_is_left) {
+  expect_failure<idle_left<departure::looks_no_more, end_check::counts_departures>>(
+      rl::test_result_deadlock);
+}
+
+TEST(idle_mutation, sleepers_alone_are_not_the_end) {
+  expect_failure<idle_left<departure::looks, end_check::counts_sleepers>>(
+      rl::test_result_user_assert_failed);
+  expect_failure<idle_left<departure::looks, end_check::looks_once>>(
+      rl::test_result_user_assert_failed);
+}
+
 TEST(idle_mutation, looking_before_announcing_loses_a_wake_up) {
   expect_failure<idle_producers<1, 1, futex_atomic, model_futex, look_then_announce>>(
       rl::test_result_deadlock);
