@@ -169,15 +169,9 @@ constexpr std::size_t window = 16;
 
 void take_in(endpoint_id from, std::size_t bytes, std::uint64_t n) {
   endpoint& mine = this_thread::endpoint();
-  std::vector<std::vector<std::byte>> buffers(window, std::vector<std::byte>(bytes));
-  std::array<transfer, window> receives;
-  for (std::size_t i = 0; i < window && i < n; ++i)
-    receives[i] = mine.start_receive(buffers[i], from, ball);
+  std::vector<std::byte> buffer(bytes);
   mine.send_value(from, hello, mine.id());
-  for (std::uint64_t i = 0; i < n; ++i) {
-    receives[i % window].wait();
-    if (i + window < n) receives[i % window] = mine.start_receive(buffers[i % window], from, ball);
-  }
+  for (std::uint64_t i = 0; i < n; ++i) mine.receive(buffer, from, ball);
   mine.send_value(from, done, 0);
 }
 
@@ -190,7 +184,9 @@ void take_in_handed(endpoint_id from, std::uint64_t n) {
 
 double stream(std::size_t bytes, std::uint64_t n, bool handed) {
   endpoint& mine = this_thread::endpoint();
-  std::vector<std::vector<std::byte>> buffers(window, std::vector<std::byte>(bytes, std::byte{1}));
+  // One on each side, as in the programs of the others: as many as are under way would leave the
+  // caches.
+  const std::vector<std::byte> buffer(bytes, std::byte{1});
   std::vector<double> times;
   for (int repetition = 0; repetition < 7; ++repetition) {
     const on_node there{static_cast<node_id_t>(num_nodes() - 1)};
@@ -205,7 +201,7 @@ double stream(std::size_t bytes, std::uint64_t n, bool handed) {
         continue;
       }
       if (i >= window) sends[i % window].wait();
-      sends[i % window] = mine.start_send(to, ball, buffers[i % window]);
+      sends[i % window] = mine.start_send(to, ball, buffer);
     }
     (void)mine.receive_value<int>(to, done);
     times.push_back((seconds_now() - began) / static_cast<double>(n));
