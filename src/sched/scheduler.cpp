@@ -23,7 +23,7 @@ constexpr double force_after_us = 25;
 constexpr double look_every_us = 2;
 
 // Who gave way for so long was not alone on its core.
-constexpr double away_us = 50;
+constexpr double away_us = 500;
 
 // How soon a worker that has found injected work is expected to look for more.
 constexpr double return_within_us = 1;
