@@ -34,3 +34,10 @@ function(strata_unite target)
     endforeach()
   endif()
 endfunction()
+
+# strata_compile_quickly(<target>): optimised little in a release, since its code runs once per process, or waits for others.
+function(strata_compile_quickly target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT STRATA_SANITIZED)
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()

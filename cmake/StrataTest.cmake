@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# strata_add_test(<name> SOURCES <files> LABELS <label> [LIBS <targets>] [TIMEOUT <seconds>] [COMPUTES])
+# strata_add_test(<name> SOURCES <files> LABELS <label> [LIBS <targets>] [TIMEOUT <seconds>] [COMPUTES] [INLINES])
 #
 # A GoogleTest executable linked with the library. Every TEST in it becomes a CTest named <name>.<suite>.<test>, with the
 # given label (one of unit, stress, model, apps: CMake 3.25 loses the second of a list). It may include headers of src/. TIMEOUT holds for each TEST (default
 # 120 s) and is twice as long in sanitizer builds.
 # COMPUTES: its own sources compute for so long that they are optimised even where STRATA_TEST_OPTIONS says that tests are not.
+# INLINES: what it tests is inline code (joins, switches of stacks), which a release compiles into its sources as into a program's. The
+# other tests' sources get -O1 there: they look on, and the compiler would take half as long again.
 #
 # With STRATA_UNITY (ON or TESTS) five sources at a time are compiled as one, so names in their anonymous namespaces have to differ.
 include(GoogleTest)
 
 function(strata_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES" "TIMEOUT" "SOURCES;LABELS;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;INLINES" "TIMEOUT" "SOURCES;LABELS;LIBS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES OR NOT arg_LABELS)
     message(FATAL_ERROR "strata_add_test(${name}): SOURCES and LABELS are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
@@ -34,6 +36,9 @@ function(strata_add_test name)
     target_compile_options(${name} PRIVATE -O1)
   else()
     strata_use_precompiled(${name} strata_test_headers)
+  endif()
+  if(NOT arg_COMPUTES AND NOT arg_INLINES)
+    strata_compile_quickly(${name})
   endif()
   strata_unite(${name} TEST BATCH 5)
   gtest_discover_tests(${name}

@@ -123,8 +123,10 @@ struct tile {
       }
     });
     if constexpr (Mode == kernel_mode::locate) {
-      if (any<T>(hit)) [[unlikely]]
-        locate_rows(a, column);
+      if (any<T>(hit)) [[unlikely]] {
+        const strip_state<T, R> here = s;  // a copy, so that the state itself can stay in registers
+        locate_rows(here, a, column);
+      }
     }
     store(out_h + t, s.h[R - 1]);
     if constexpr (Affine) {
@@ -134,7 +136,8 @@ struct tile {
     }
   }
 
-  STRATA_ALIGN_INLINE void locate_rows(tile_args& a, std::ptrdiff_t column) {
+  [[gnu::noinline]] static void locate_rows(const strip_state<T, R>& s, tile_args& a,
+                                            std::ptrdiff_t column) {
     unrolled<R>([&](auto index) STRATA_ALIGN_LAMBDA {
       constexpr int I = decltype(index)::value;
       native<T> hit{};
@@ -194,11 +197,17 @@ struct tile {
     int t = 0;
     for (; t < a.steps && a.first_column + t < lane_lag * lanes; ++t)
       step<true>(a, t, in_h, in_f, out_h, out_f);
-    for (; t + 1 < a.steps; t += 2) {
-      step<false>(a, t, in_h, in_f, out_h, out_f);
-      step<false>(a, t + 1, in_h, in_f, out_h, out_f);
+    if constexpr (Mode == kernel_mode::plain) {
+      // Two steps at a time need no moves between registers; an odd one takes the slower form,
+      // which every build compiles anyway.
+      if ((a.steps - t) % 2 != 0) step<true>(a, t++, in_h, in_f, out_h, out_f);
+      for (; t < a.steps; t += 2) {
+        step<false>(a, t, in_h, in_f, out_h, out_f);
+        step<false>(a, t + 1, in_h, in_f, out_h, out_f);
+      }
+    } else {  // few tiles
+      for (; t < a.steps; ++t) step<false>(a, t, in_h, in_f, out_h, out_f);
     }
-    if (t < a.steps) step<false>(a, t, in_h, in_f, out_h, out_f);
 
     auto* out = static_cast<T*>(a.state_out);
     unrolled<R>([&](auto index) STRATA_ALIGN_LAMBDA {
@@ -242,9 +251,11 @@ void add_width(kernel_set& set, lane_width width) {
   add_heights<T, true, true, plain>(set.local_affine[w][0]);
   add_heights<T, true, true, locate>(set.local_affine[w][1]);
   if constexpr (sizeof(T) > 1) {
-    add_heights<T, false, true, plain>(set.global_affine[w][0]);
-    add_heights<T, false, true, locate>(set.global_affine[w][1]);
-    add_heights<T, false, true, tap>(set.global_affine[w][2]);
+    constexpr bool zero_is_lowest =
+        sizeof(T) < 4;  // saturating lanes: local and global are one kernel
+    add_heights<T, zero_is_lowest, true, plain>(set.global_affine[w][0]);
+    add_heights<T, zero_is_lowest, true, locate>(set.global_affine[w][1]);
+    add_heights<T, zero_is_lowest, true, tap>(set.global_affine[w][2]);
   }
 }
 

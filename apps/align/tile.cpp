@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "apps/align/kernel_accesses.hpp"
 #include "apps/align/lane_format.hpp"
 #include "apps/align/sweep.hpp"
 #include "apps/align/sweep_state.hpp"
@@ -74,6 +75,13 @@ bool sweep::run_bytes(int r, int c, tile_args& a) {
   const auto& functions =
       options_.score.linear() ? options_.kernels->local_linear : options_.kernels->local_affine;
   constexpr int width = static_cast<int>(lane_width::bits8);
+  const bool affine =
+      !options_.score.linear();  // linear kernels neither read nor write the gap border
+  kernel_reads(a.state_in, static_cast<std::ptrdiff_t>(count));
+  kernel_reads(in_h, a.steps);
+  if (affine) kernel_reads(in_f, a.steps);
+  kernel_writes(a.out_h, a.steps);
+  if (affine) kernel_writes(a.out_f, a.steps);
   functions[width][0][strip.height_index](a);
   effort_.by_width[width].fetch_add(1, std::memory_order_relaxed);
   if (a.best >= byte_limit) {
@@ -187,6 +195,11 @@ void sweep::run_wide(int r, int c, tile_args& a) {
     a.tap_row = static_cast<int>(strip.rows - 1);
     a.tap_h = last_h_.data();
     a.tap_f = last_f_.data();
+    const std::ptrdiff_t lag = lane_lag * (a.tap_row >> strip.height_index);
+    const std::ptrdiff_t from = std::max<std::ptrdiff_t>(a.first_column - lag, 0);
+    const std::ptrdiff_t to = std::min(a.first_column - lag + a.steps, columns_);
+    for (std::int32_t* const row : {a.tap_h, a.tap_f})
+      kernel_writes(row + from, (to - from) * static_cast<std::ptrdiff_t>(sizeof *row));
   }
   const auto function = [&](kernel_mode mode) {
     const int m = static_cast<int>(mode);

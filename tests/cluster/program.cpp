@@ -23,6 +23,7 @@
 #include "strata/runtime.hpp"
 #include "tests/common/fib_tokens.hpp"
 #include "tests/common/require.hpp"
+#include "tests/common/slow_builds.hpp"
 
 namespace {
 
@@ -269,7 +270,7 @@ void flood(runtime& rt) {
     const unsigned n = num_nodes();
     completion done(n);
     for (unsigned i = 0; i < n; ++i)
-      invoke<flooder>(static_cast<node_id_t>(i), 20'000U, done.sptr());
+      invoke<flooder>(static_cast<node_id_t>(i), test::scaled(20'000U, 5'000U), done.sptr());
     done.wait();
   });
 }
