@@ -5,13 +5,13 @@
 // A look costs a worker a fraction of a microsecond and answers within a task; waking the receiver
 // takes several, and it wants a core that a worker has. But a worker that is deep in one long task
 // looks at nothing. So the receivers hand over to the workers when messages come in close
-// succession, look themselves where nobody has for `watch_ns`, and take over again when the
-// messages become few, or when a worker did not look in time; after that they keep it for longer
-// each time, unless the workers had looked in time for long: then it was the odd long task, or
-// another program on the core.
+// succession, wake up now and then to see that somebody looks, the less often the longer somebody
+// did, and take over again when the messages become few, or when a worker did not look in time;
+// after that they keep it for more messages each time, unless the workers had found many: then it
+// was the odd long task, or another program on the core.
 //
 // Everything here is a guess about what is cheaper: whatever it says, no message waits for longer
-// than about watch_ns.
+// than about watch_max_ns, nor for much longer than the workers had looked in time before.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -21,41 +21,57 @@ namespace strata::cluster {
 
 class attention {
  public:
-  static constexpr std::int64_t watch_ns = 100'000;
+  // A worker is late when it has not looked for late_ns; with half of that a thread was late each
+  // time that sends a dozen messages through a socket before it waits. The receivers see to it
+  // after watch_min_ns, and each time that it was not, after twice as long: waking up ten thousand
+  // times a second, they made streams half as fast.
+  static constexpr std::int64_t late_ns = 200'000;
+  static constexpr std::int64_t watch_min_ns = 100'000, watch_max_ns = 800'000;
   // Two messages within this time are a conversation; one that is silent for as long as `over_ns`
   // has ended.
   static constexpr std::int64_t close_ns = 5'000'000;
   static constexpr std::int64_t over_ns = 500'000;
-  static constexpr std::int64_t keep_min_ns = 1'000'000, keep_max_ns = 1'000'000'000;
-  // Workers that have looked in time for so many times as long as the receivers would keep it.
-  static constexpr std::int64_t long_ago = 10;
+  // So often the receivers find something before they hand over again: at some 3 us for each
+  // waking, by then that has cost as much as the message that waited for a worker.
+  static constexpr std::uint32_t keep_min = 32, keep_max = 1024;
+  // Workers that have found something so many times as often as the receivers would keep it.
+  static constexpr std::uint32_t long_ago = 10;
 
   // ---- receivers ----
 
   // Messages have been handed over while workers were busy.
   void heard_by_receiver(std::int64_t now_ns) noexcept {
     const bool again = now_ns - heard_at_.exchange(now_ns, std::memory_order_relaxed) < close_ns;
-    if (again && now_ns >= kept_until_.load(std::memory_order_relaxed)) {
+    if (const std::uint32_t left = kept_.load(std::memory_order_relaxed); left > 0) {
+      kept_.store(left - 1, std::memory_order_relaxed);
+    } else if (again) {
       looked_at_.store(now_ns, std::memory_order_relaxed);
-      given_at_.store(now_ns, std::memory_order_relaxed);
+      found_.store(0, std::memory_order_relaxed);
+      watch_ns_.store(watch_min_ns, std::memory_order_relaxed);
       workers_look_.store(true, std::memory_order_relaxed);
     }
   }
-  // False: the receivers look again, from now on.
+  // False: the receivers look again, from now on. True: they sleep for watch_ns().
   bool workers_go_on(std::int64_t now_ns) noexcept {
     if (!workers_look_.load(std::memory_order_relaxed)) return false;
-    if (now_ns - looked_at_.load(std::memory_order_relaxed) > watch_ns) {
-      std::int64_t keep = keep_ns_.load(std::memory_order_relaxed);
-      if (now_ns - given_at_.load(std::memory_order_relaxed) > long_ago * keep) keep = keep_min_ns;
-      kept_until_.store(now_ns + keep, std::memory_order_relaxed);
-      keep_ns_.store(std::min(2 * keep, keep_max_ns), std::memory_order_relaxed);
+    if (now_ns - looked_at_.load(std::memory_order_relaxed) > late_ns) {
+      std::uint32_t keep = keep_.load(std::memory_order_relaxed);
+      if (found_.load(std::memory_order_relaxed) > long_ago * keep) keep = keep_min;
+      kept_.store(keep, std::memory_order_relaxed);
+      keep_.store(std::min(2 * keep, keep_max), std::memory_order_relaxed);
     } else if (now_ns - heard_at_.load(std::memory_order_relaxed) > over_ns) {
-      keep_ns_.store(keep_min_ns, std::memory_order_relaxed);
+      keep_.store(keep_min, std::memory_order_relaxed);
     } else {
       return true;
     }
     receivers_look();
     return false;
+  }
+  // How long to sleep now; longer the next time.
+  [[nodiscard]] std::int64_t watch_ns() noexcept {
+    const std::int64_t now = watch_ns_.load(std::memory_order_relaxed);
+    watch_ns_.store(std::min(2 * now, watch_max_ns), std::memory_order_relaxed);
+    return now;
   }
   void receivers_look() noexcept { workers_look_.store(false, std::memory_order_relaxed); }
 
@@ -64,13 +80,16 @@ class attention {
   [[nodiscard]] const std::atomic<bool>& workers_look() const noexcept { return workers_look_; }
   void looked(std::int64_t now_ns, bool found) noexcept {
     looked_at_.store(now_ns, std::memory_order_relaxed);
-    if (found) heard_at_.store(now_ns, std::memory_order_relaxed);
+    if (!found) return;
+    heard_at_.store(now_ns, std::memory_order_relaxed);
+    found_.store(found_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
  private:
   std::atomic<bool> workers_look_{false};
-  std::atomic<std::int64_t> looked_at_{0}, heard_at_{-close_ns}, given_at_{0};
-  std::atomic<std::int64_t> kept_until_{0}, keep_ns_{keep_min_ns};
+  std::atomic<std::int64_t> looked_at_{0}, heard_at_{-close_ns}, watch_ns_{watch_min_ns};
+  std::atomic<std::uint32_t> found_{0};  // by workers since they look; where several do, about
+  std::atomic<std::uint32_t> kept_{0}, keep_{keep_min};
 };
 
 }  // namespace strata::cluster

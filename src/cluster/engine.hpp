@@ -141,8 +141,12 @@ class engine final : public mailer,
     return broken_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed);
   }
   void lose_neighbour(node_id peer, const malformed& why) noexcept;
-  // Handles what has arrived; the caller holds inbox_.
-  std::size_t poll_all();
+  // Handles what has arrived, of each transport at most so many; the caller holds inbox_.
+  std::size_t poll_all(std::size_t messages_max);
+  // The same for a worker, unless somebody is at it, and for a receiver, who waits for that one.
+  // True: something had arrived.
+  bool take_in() noexcept;
+  bool take_in_patiently() noexcept;
   // Before anybody has polled. With the inbox.
   void hear(const std::vector<early_message>& early);
   void handle(node_id from, kind k, std::span<const std::byte> payload);
@@ -177,6 +181,8 @@ class engine final : public mailer,
 
   // One thread at a time handles messages: a receiver, or a worker that has nothing else to do.
   std::mutex inbox_;
+  std::size_t bytes_taken_ = 0;                  // since the last poll_all()
+  std::atomic<std::size_t> worker_messages_{1};  // what a worker takes in at once, as they are now
   detail::worker outsider_;
   std::atomic<std::int64_t> polled_at_{0};
   // For nodes that left just when it was said: whoever has the inbox deals with it.

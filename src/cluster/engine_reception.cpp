@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine's inbox: who looks for messages, when, and what becomes of each.
 #include <algorithm>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "cluster/engine.hpp"
 #include "cluster/forwarding.hpp"
@@ -13,6 +15,11 @@ namespace strata::cluster {
 namespace {
 
 constexpr std::size_t messages_at_once = 256;
+// A worker takes in about so much before it runs what has become ready: what comes for a receive
+// that has not begun is kept in a copy.
+constexpr std::size_t worker_bytes = 8192;
+// So often an idle worker finds the inbox locked before it gives its core away.
+constexpr unsigned tries = 16;
 constexpr std::int64_t leave_every_ns = 10'000'000;
 // With adaptive reception workers look no more often, however short their tasks are.
 constexpr double look_every_ns = 1000;
@@ -25,6 +32,7 @@ thread_local bool is_handling = false;
 
 void engine::on_message(const net::header& h, std::span<const std::byte> payload) {
   net::message_arrives();
+  bytes_taken_ += payload.size();
   protocols_->life.heard_of(h.source);
   try {
     handle(h.source, static_cast<kind>(h.kind), payload);
@@ -88,12 +96,17 @@ void engine::pass_on(std::span<const std::byte> payload) {
   on_message(h, f.payload);
 }
 
-std::size_t engine::poll_all() {
+std::size_t engine::poll_all(std::size_t messages_max) {
   is_handling = true;
   // Reading the clock costs as much as finding nothing.
   if (reception_ == reception::watchdog) polled_at_.store(os::now_ns(), std::memory_order_relaxed);
   std::size_t n = 0;
-  for (const auto& t : transports_) n += t->poll(*this, messages_at_once);
+  for (const auto& t : transports_) n += t->poll(*this, messages_max);
+  if (n != 0) {
+    const std::size_t each = std::exchange(bytes_taken_, 0) / n;
+    worker_messages_.store(std::clamp<std::size_t>(worker_bytes / (each + 1), 1, messages_at_once),
+                           std::memory_order_relaxed);
+  }
   if (has_strays_.load(std::memory_order_acquire)) [[unlikely]]
     give_up_strays();
   is_handling = false;
@@ -106,21 +119,38 @@ void engine::hear(const std::vector<early_message>& early) {
   is_handling = false;
 }
 
-bool engine::poll() noexcept {
+bool engine::take_in() noexcept {
   const std::unique_lock lock(inbox_, std::try_to_lock);
-  return lock.owns_lock() && poll_all() != 0;
+  return lock.owns_lock() && poll_all(worker_messages_.load(std::memory_order_relaxed)) != 0;
+}
+
+// Who holds the inbox may have lost its core, even to a caller that tries again and again.
+bool engine::take_in_patiently() noexcept {
+  const std::lock_guard lock(inbox_);
+  return poll_all(messages_at_once) != 0;
+}
+
+bool engine::poll() noexcept {
+  static thread_local unsigned refused = 0;
+  std::unique_lock lock(inbox_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    if (++refused < tries) return false;
+    lock.lock();
+  }
+  refused = 0;
+  return poll_all(worker_messages_.load(std::memory_order_relaxed)) != 0;
 }
 
 void engine::look() noexcept {
   if (reception_ != reception::adaptive) {
-    poll();
+    take_in();
     return;
   }
   static const auto look_ticks = static_cast<std::uint64_t>(look_every_ns / os::ns_per_tick());
   const std::uint64_t now = os::ticks();
   if (now < next_look_.load(std::memory_order_relaxed)) return;
   next_look_.store(now + look_ticks, std::memory_order_relaxed);
-  const bool found = poll();
+  const bool found = take_in();
   attention_.looked(os::now_ns(), found);
 }
 
@@ -135,7 +165,7 @@ void engine::end_polling() noexcept {
   std::size_t n = 0;
   {
     const std::lock_guard lock(inbox_);
-    n = poll_all();
+    n = poll_all(messages_at_once);
   }
   if (n < messages_at_once) return;
   // There may be more. The caller has something better to do.
@@ -152,13 +182,14 @@ bool engine::leave_it_to_workers(std::int64_t beat_ns) {
     case reception::adaptive:
       if (asleep) attention_.receivers_look();
       if (!attention_.workers_go_on(os::now_ns())) return false;
-      wait(attention::watch_ns);
+      wait(attention_.watch_ns());
       return true;
     case reception::watchdog: {
       if (asleep) return false;
       const std::int64_t watch_ns = std::int64_t{settings_.watchdog_us} * 1000;
       wait(std::min(watch_ns, beat_ns));
-      if (os::now_ns() - polled_at_.load(std::memory_order_relaxed) >= watch_ns) poll();
+      if (os::now_ns() - polled_at_.load(std::memory_order_relaxed) >= watch_ns)
+        take_in_patiently();
       return true;
     }
     case reception::polling:
@@ -186,7 +217,8 @@ void engine::run_receiver(net::transport& t) {
     if (looks) {
       const std::int64_t began = os::now_ns();
       bool found = false;
-      while (poll() ? (found = true) : os::now_ns() - began < spin_ns) os::spin_pause();
+      while (take_in_patiently() ? (found = true) : os::now_ns() - began < spin_ns)
+        os::spin_pause();
       if (found && !workers_.is_idle()) attention_.heard_by_receiver(os::now_ns());
     }
     if (settle_wanted_.exchange(false, std::memory_order_acq_rel)) {

@@ -73,6 +73,7 @@ class transport {
   virtual void wake_receiver() noexcept = 0;
 
   // Sleeps until a peer that refused has room again, wake_sender() is called, or the time is over.
+  // Who is refused while another thread sleeps here, and wants it to know, calls wake_sender().
   virtual void wait_for_room(std::int64_t timeout_ns) = 0;
   virtual void wake_sender() noexcept = 0;
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace strata::cluster {
 namespace {
 
@@ -47,44 +49,59 @@ TEST(attention, goes_to_workers_that_look_in_time_until_messages_end) {
   EXPECT_TRUE(a.workers_look());
 }
 
-TEST(attention, is_taken_from_workers_that_do_not_look_for_longer_each_time) {
+// Returns when it was found.
+std::int64_t find_late(attention& a, std::int64_t at) {
+  EXPECT_TRUE(a.workers_go_on(at + attention::late_ns));
+  EXPECT_FALSE(a.workers_go_on(at + attention::late_ns + us));
+  EXPECT_FALSE(a.workers_look());
+  return at + attention::late_ns + us;
+}
+
+TEST(attention, is_taken_from_workers_that_do_not_look_for_more_messages_each_time) {
   attention a;
-  std::int64_t t = 1'000'000'000;
-  std::int64_t kept = 0;
-  for (int time = 0; time < 5; ++time) {
-    t = begin_conversation(a, t);
-    ASSERT_TRUE(a.workers_look());
-    EXPECT_TRUE(a.workers_go_on(t + attention::watch_ns));
-    t += attention::watch_ns + us;
-    EXPECT_FALSE(a.workers_go_on(t));
-    EXPECT_FALSE(a.workers_look());
-    const std::int64_t since = t;
-    while (!a.workers_look()) {
+  std::int64_t t = begin_conversation(a, 1'000'000'000);
+  for (std::uint32_t kept = attention::keep_min; kept < 2 * attention::keep_max; kept *= 2) {
+    t = find_late(a, t);
+    for (std::uint32_t i = 0; i < std::min(kept, attention::keep_max); ++i) {
       t += 100 * us;
       a.heard_by_receiver(t);
-      ASSERT_LT(t, since + 2 * attention::keep_max_ns);
+      ASSERT_FALSE(a.workers_look()) << i << " of " << kept;
     }
-    EXPECT_GE(t - since, std::max(2 * kept - 200 * us, attention::keep_min_ns));
-    kept = t - since;
-    a.receivers_look();
     t += 100 * us;
+    a.heard_by_receiver(t);
+    ASSERT_TRUE(a.workers_look()) << kept;
   }
 }
 
 TEST(attention, comes_back_soon_to_workers_that_were_late_once_in_a_while) {
   attention a;
-  std::int64_t t = 1'000'000'000;
+  std::int64_t t = begin_conversation(a, 1'000'000'000);
   for (int time = 0; time < 20; ++time) {
-    t = begin_conversation(a, t);
-    ASSERT_TRUE(a.workers_look());
     for (int i = 0; i < 1000; ++i) {
       t += 20 * us;
       a.looked(t, true);
       ASSERT_TRUE(a.workers_go_on(t));
     }
-    t += attention::watch_ns + us;
-    EXPECT_FALSE(a.workers_go_on(t));
-    t += attention::keep_min_ns;
+    t = find_late(a, t);
+    for (std::uint32_t i = 0; i <= attention::keep_min; ++i) a.heard_by_receiver(t += 100 * us);
+    ASSERT_TRUE(a.workers_look());
+  }
+}
+
+TEST(attention, is_seen_to_the_less_often_the_longer_somebody_looks) {
+  attention a;
+  std::int64_t t = begin_conversation(a, 1'000'000'000);
+  for (int time = 0; time < 2; ++time) {
+    std::int64_t slept = 0;
+    for (std::int64_t ns = attention::watch_min_ns; ns < 4 * attention::watch_max_ns; ns *= 2) {
+      slept = a.watch_ns();
+      EXPECT_EQ(slept, std::min(ns, attention::watch_max_ns));
+    }
+    t = begin_conversation(a, find_late(a, t));
+    for (std::uint32_t i = 0; !a.workers_look(); ++i) {
+      a.heard_by_receiver(t += 100 * us);
+      ASSERT_LT(i, 2 * attention::keep_min);
+    }
   }
 }
 

@@ -24,6 +24,9 @@ constexpr std::size_t release_part = 8;
 static_assert(ring_bytes_default - ring_bytes_default / release_part >=
               2 * record_bytes(payload_bytes_max));
 
+// A sender that only waits for its own node costs its peers no system call when they have read.
+enum sleeping_sender : std::uint32_t { awake = 0, wants_calls = 1, wants_room = 2 };
+
 }  // namespace
 
 // Per node, written by itself and by its peers.
@@ -32,7 +35,7 @@ struct shm_transport::shared_node {
   alignas(detail::destructive_bytes) os::futex_word receiver_asleep;
   // Polling threads besides the receiver.
   std::atomic<std::uint32_t> attendants;
-  // 1: the sender waits for room, or is about to.
+  // One of sleeping_sender: what the sender sleeps for, or is about to.
   alignas(detail::destructive_bytes) os::futex_word sender_asleep;
   // What it offers; taken by its peers.
   shelf<std::atomic, shelves::places_max, shelves::bytes_max / sizeof(std::uint64_t)> offers;
@@ -171,8 +174,8 @@ std::size_t shm_transport::poll(receiver& r, std::size_t messages_max) {
       r.on_message(h, payload);
       if (p.in.held() >= ring_bytes_ / release_part) {
         p.in.release();
-        if (p.shared->sender_asleep.load(std::memory_order_seq_cst) != 0 &&
-            p.shared->sender_asleep.exchange(0, std::memory_order_seq_cst) != 0) {
+        if (p.shared->sender_asleep.load(std::memory_order_seq_cst) == wants_room &&
+            p.shared->sender_asleep.exchange(awake, std::memory_order_seq_cst) != awake) {
           os::futex_wake_shared(p.shared->sender_asleep, 1);
         }
       }
@@ -219,11 +222,15 @@ void shm_transport::unattended() noexcept {
 }
 
 void shm_transport::wait_for_room(std::int64_t timeout_ns) {
-  mine_->sender_asleep.store(1, std::memory_order_seq_cst);
+  const auto peers = peers_now();
+  const auto is_refused = [](const auto& p) { return p->refused.load(std::memory_order_seq_cst); };
+  const std::uint32_t asleep =
+      std::any_of(peers.begin(), peers.end(), is_refused) ? wants_room : wants_calls;
+  mine_->sender_asleep.store(asleep, std::memory_order_seq_cst);
   // Announced; now look once more. Partner: poll(), which releases and then looks for us.
   bool room = sender_called_.exchange(false, std::memory_order_seq_cst);
-  for (const auto& p : peers_now()) {
-    if (!p->refused.load(std::memory_order_seq_cst)) continue;
+  for (const auto& p : peers) {
+    if (!is_refused(p)) continue;
     const std::lock_guard lock(p->writing);
     if (p->lost.load(std::memory_order_relaxed) ||
         p->out.has_room(2 * record_bytes(payload_bytes_max))) {
@@ -231,13 +238,13 @@ void shm_transport::wait_for_room(std::int64_t timeout_ns) {
       room = true;
     }
   }
-  if (!room) os::blocking_futex_wait_shared(mine_->sender_asleep, 1, timeout_ns);
-  mine_->sender_asleep.store(0, std::memory_order_relaxed);
+  if (!room) os::blocking_futex_wait_shared(mine_->sender_asleep, asleep, timeout_ns);
+  mine_->sender_asleep.store(awake, std::memory_order_relaxed);
 }
 
 void shm_transport::wake_sender() noexcept {
   sender_called_.store(true, std::memory_order_seq_cst);
-  if (mine_->sender_asleep.exchange(0, std::memory_order_seq_cst) != 0)
+  if (mine_->sender_asleep.exchange(awake, std::memory_order_seq_cst) != awake)
     os::futex_wake_shared(mine_->sender_asleep, INT_MAX);
 }
 
