@@ -180,7 +180,7 @@ class engine final : public mailer,
   visiting_protocol& visitor_;
 
   // One thread at a time handles messages: a receiver, or a worker that has nothing else to do.
-  std::mutex inbox_;
+  std::timed_mutex inbox_;
   std::size_t bytes_taken_ = 0;                  // since the last poll_all()
   std::atomic<std::size_t> worker_messages_{1};  // what a worker takes in at once, as they are now
   detail::worker outsider_;
