@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel reads and writes of memory that tiles share, told to ThreadSanitizer a range at a
-// time: the kernels are compiled without its checks, which call it for each vector and made them a
-// hundred times as slow. Nothing in other builds.
+// time: the kernels are compiled without its checks, which are a call for each vector. Nothing in
+// other builds.
 #pragma once
 
 #include <cstddef>
