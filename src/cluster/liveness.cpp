@@ -50,7 +50,7 @@ void liveness::beat(bool listening) {
   // A node that was stopped for long has heard nobody, through no fault of theirs.
   const bool was_stopped = now - beat_at_ > limit_ns_ / 2;
   beat_at_ = now;
-  if (was_stopped || !listening) {
+  if (heard_.exchange(false, std::memory_order_relaxed) || was_stopped || !listening) {
     heard_at_.store(now, std::memory_order_relaxed);
   } else if (now - heard_at_.load(std::memory_order_relaxed) >= limit_ns_) {
     lost_(before_, "silent for " + std::to_string(limit_ns_ / 1'000'000) + " ms");
@@ -58,7 +58,7 @@ void liveness::beat(bool listening) {
 }
 
 void liveness::heard_of(node_id n) noexcept {
-  if (n == before_) heard_at_.store(time_.now_ns(), std::memory_order_relaxed);
+  if (n == before_) heard_.store(true, std::memory_order_relaxed);
 }
 
 void liveness::tell(node_id lost, const std::string& why) {

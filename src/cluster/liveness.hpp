@@ -43,7 +43,10 @@ class liveness {
 
   node_id next_;
   node_id before_;
-  std::atomic<std::int64_t> heard_at_;  // of the node before
+  // Of the node before: something since the last beat; and at which beat. The clock is not read for
+  // each message: small ones come every 250 ns.
+  std::atomic<bool> heard_{false};
+  std::atomic<std::int64_t> heard_at_;
   std::int64_t beat_at_;
 };
 

@@ -29,6 +29,9 @@ class protocols {
   // False: a kind that none of them knows. Throws malformed, misuse_error.
   bool on_message(node_id from, kind k, std::span<const std::byte> payload) {
     const reader r(payload);
+    // They have furthest to go otherwise, and are often small.
+    if (k >= kind::message && k <= kind::closed)
+      return visitor != nullptr && visitor->on_message(from, k, r);
     return data.on_message(from, k, r) || balance.on_message(from, k, r) ||
            shelf.on_message(from, k, r) || quiet.on_message(from, k, r) ||
            failed.on_message(from, k, r) || life.on_message(from, k, r) ||
