@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "messages/directory.hpp"
 
+#include <atomic>
 #include <chrono>
 
 #include "cluster/codec.hpp"
 #include "messages/messenger.hpp"
+#include "os/clock.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/remote_thread.hpp"
 
@@ -21,7 +23,10 @@ void directory::wait(std::unique_lock<strata::detail::spin_lock>& home) {
 bool directory::enter(const std::string& name, const published_value& v) {
   const strata::detail::uninterrupted guard;
   const std::lock_guard lock(home_lock_);
-  if (!home_.try_emplace(name, entry{v, {}}).second) return false;
+  const auto [known, is_new] = home_.try_emplace(name, entry{v, {}});
+  // Known already: whoever asks may ask again, because the home that took it left before it
+  // answered.
+  if (!is_new) return known->second.value.publication == v.publication;
   wake_all();
   return true;
 }
@@ -211,8 +216,12 @@ void refuse_type(const resource_name& name) {
 }
 
 void publish_value(const resource_name& name, const published_value& v) {
+  // From when it starts, because a later process may be the same node.
+  static std::atomic<std::uint64_t> publications{static_cast<std::uint64_t>(os::now_ns())};
   published_value known = v;
   known.found = true;
+  known.publication = std::uint64_t{node_id()} << 48 |
+                      (publications.fetch_add(1, std::memory_order_relaxed) & 0xFFFF'FFFF'FFFFU);
   if (!call_home<enter_at_home>(name, known))
     throw name_in_use_error("the name \"" + std::string(name.view()) + "\" is taken");
 }

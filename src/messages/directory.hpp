@@ -27,7 +27,7 @@ class messenger;
 class directory {
  public:
   // ---- on a name's home ----
-  // False: it is taken.
+  // False: it is taken, by another publication.
   bool enter(const std::string& name, const detail::published_value& v);
   // For node `asks`, which is told when the name is withdrawn. `waits`: until there is one, or this
   // node begins to leave.
