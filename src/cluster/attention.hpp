@@ -11,7 +11,7 @@
 // was the odd long task, or another program on the core.
 //
 // Everything here is a guess about what is cheaper: whatever it says, no message waits for longer
-// than about watch_max_ns, nor for much longer than the workers had looked in time before.
+// than about late_ns and watch_max_ns together, a millisecond.
 #pragma once
 #include <algorithm>
 #include <atomic>

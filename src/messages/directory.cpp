@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "messages/directory.hpp"
 
-#include <atomic>
 #include <chrono>
 
 #include "cluster/codec.hpp"
@@ -18,6 +17,13 @@ void directory::wait(std::unique_lock<strata::detail::spin_lock>& home) {
   (void)entered_.wait([](void* held) { static_cast<strata::detail::spin_lock*>(held)->unlock(); },
                       home.release(), strata::detail::parking::never);
   home = std::unique_lock(home_lock_);
+}
+
+directory::directory() : publications_(static_cast<std::uint64_t>(os::now_ns())) {}
+
+std::uint64_t directory::new_publication(net::node_id self) noexcept {
+  return std::uint64_t{self} << 48 |
+         (publications_.fetch_add(1, std::memory_order_relaxed) & 0xFFFF'FFFF'FFFFU);
 }
 
 bool directory::enter(const std::string& name, const published_value& v) {
@@ -216,12 +222,9 @@ void refuse_type(const resource_name& name) {
 }
 
 void publish_value(const resource_name& name, const published_value& v) {
-  // From when it starts, because a later process may be the same node.
-  static std::atomic<std::uint64_t> publications{static_cast<std::uint64_t>(os::now_ns())};
   published_value known = v;
   known.found = true;
-  known.publication = std::uint64_t{node_id()} << 48 |
-                      (publications.fetch_add(1, std::memory_order_relaxed) & 0xFFFF'FFFF'FFFFU);
+  known.publication = office_here().names.new_publication(this_worker().node);
   if (!call_home<enter_at_home>(name, known))
     throw name_in_use_error("the name \"" + std::string(name.view()) + "\" is taken");
 }

@@ -5,6 +5,7 @@
 // A name's home follows from its hash and the nodes that began the job. When such a node leaves,
 // node 0 gets what it knows, and answers in its place from the moment it has heard that it left.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -26,6 +27,8 @@ class messenger;
 
 class directory {
  public:
+  directory();
+
   // ---- on a name's home ----
   // False: it is taken, by another publication.
   bool enter(const std::string& name, const detail::published_value& v);
@@ -49,6 +52,8 @@ class directory {
   void inherit(std::span<const std::byte> packed, net::node_id nodes);
 
   // ---- on every node ----
+  // Which no other publication in the job has.
+  [[nodiscard]] std::uint64_t new_publication(net::node_id self) noexcept;
   // What this node remembers; not found: nothing. `epoch`: see remember().
   detail::published_value recall(const std::string& name, std::uint64_t& epoch);
   // Unless a name has been withdrawn since recall() gave that epoch, maybe this one.
@@ -70,6 +75,9 @@ class directory {
   bool is_leaving_ = false;
   std::exception_ptr loss_;
   std::unordered_map<std::string, entry> home_;
+
+  // From when this node began, because a later process may have its number. Relaxed: a number only.
+  std::atomic<std::uint64_t> publications_;
 
   std::mutex cache_mutex_;
   std::unordered_map<std::string, detail::published_value> cache_;

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../common/known_bytes.hpp"
 #include "../common/require.hpp"
 #include "../common/thread_states.hpp"
 #include "program_groups.hpp"
@@ -88,15 +89,7 @@ void echo(endpoint_id to) {
 }
 
 std::vector<std::byte> pattern_of(std::size_t bytes, unsigned seed) {
-  // A window of one sequence: copied, since making it takes sanitizers longer than what is tested.
-  static constexpr std::size_t windows = 4096, most = 9UL << 20;
-  static const std::vector<std::byte> sequence = [] {
-    std::vector<std::byte> v(windows + most);
-    for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<std::byte>(i * 31 + (i >> 8));
-    return v;
-  }();
-  const auto begin = sequence.begin() + static_cast<std::ptrdiff_t>(seed * 7 % windows);
-  return {begin, begin + static_cast<std::ptrdiff_t>(bytes)};
+  return test::known_bytes<9UL << 20>(seed * 7U, bytes);
 }
 
 void echoes(runtime& rt) {

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "../common/known_bytes.hpp"
 #include "net/transport.hpp"
 #include "os/clock.hpp"
 
@@ -48,17 +49,7 @@ inline std::size_t mixed_size(std::size_t index) {
 }
 inline std::size_t small_size(std::size_t) { return 64; }
 inline std::vector<std::byte> content(node_id source, std::size_t index, std::size_t size) {
-  // A window of one sequence: copied, since making it takes sanitizers longer than what is tested.
-  static constexpr std::size_t windows = 1U << 16;
-  static const std::vector<std::byte> sequence = [] {
-    std::vector<std::byte> bytes(windows + payload_bytes_max);
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-      bytes[i] = static_cast<std::byte>(i * 0x9E3779B1u >> 24);
-    return bytes;
-  }();
-  const auto begin =
-      sequence.begin() + static_cast<std::ptrdiff_t>((index * 31 + source * 7u) % windows);
-  return {begin, begin + static_cast<std::ptrdiff_t>(size)};
+  return strata::test::known_bytes<payload_bytes_max>(index * 31 + source * 7U, size);
 }
 
 inline header header_of(node_id source, node_id destination, message_kind kind = 1) {
