@@ -4,11 +4,12 @@
 # A GoogleTest executable linked with the library. Every TEST in it becomes a CTest named <name>.<suite>.<test>, with the
 # given label (one of unit, stress, model, apps: CMake 3.25 loses the second of a list). It may include headers of src/. TIMEOUT holds for each TEST (default
 # 120 s) and is twice as long in sanitizer builds.
-# COMPUTES: its own sources compute for so long that they are optimised even where STRATA_TEST_OPTIONS says that tests are not.
-# INLINES: what it tests is inline code (joins, switches of stacks), which a release compiles into its sources as into a program's. The
-# other tests' sources get -O1 there: they look on, and the compiler would take half as long again.
+# COMPUTES: its own sources compute for so long that they are always optimised.
+# INLINES: what it tests is inline code (joins, switches of stacks), which a release compiles into its sources as into a program's; a
+# sanitizer compiles them quickly.
+# The other tests' sources look on, and are compiled quickly (StrataPrecompile.cmake).
 #
-# With STRATA_UNITY (ON or TESTS) five sources at a time are compiled as one, so names in their anonymous namespaces have to differ.
+# With STRATA_UNITY five sources at a time are compiled as one, so names in their anonymous namespaces have to differ.
 include(GoogleTest)
 
 function(strata_add_test name)
@@ -32,15 +33,11 @@ function(strata_add_test name)
   if(STRATA_HAS_UCX)
     target_compile_definitions(${name} PRIVATE STRATA_HAS_UCX=1)
   endif()
-  if(arg_COMPUTES AND STRATA_TEST_OPTIONS)
-    target_compile_options(${name} PRIVATE -O1)
-  else()
-    strata_use_precompiled(${name} strata_test_headers)
-  endif()
-  if(NOT arg_COMPUTES AND NOT arg_INLINES)
+  if(NOT arg_COMPUTES AND (STRATA_SANITIZED OR NOT arg_INLINES))
     strata_compile_quickly(${name})
   endif()
-  strata_unite(${name} TEST BATCH 5)
+  strata_use_precompiled(${name} strata_test_headers)
+  strata_unite(${name} BATCH 5)
   gtest_discover_tests(${name}
     TEST_PREFIX ${name}.
     DISCOVERY_TIMEOUT 60

@@ -66,7 +66,7 @@ struct tile {
     V running[1];
     if constexpr (Starting) {
       running[0] = each<T>([&](auto k) STRATA_ALIGN_LAMBDA {
-        constexpr int K = decltype(k)::value;
+        const int K = k;
         native<T> mask{};
         for (int p = 0; p < V::width; ++p)
           mask[p] = lowest + lane_lag * (K * V::width + p) >= 0 ? T(-1) : T(0);
@@ -79,11 +79,11 @@ struct tile {
     s.above = up;
     s.h2 = s.h[R - 1];
     native<T> hit{};
-    unrolled<R>([&](auto index) STRATA_ALIGN_LAMBDA {
-      constexpr int I = decltype(index)::value;
+    for_rows<R>([&](auto index) STRATA_ALIGN_LAMBDA {
+      const int I = index;
       const V q = load_letters<T>(a.query + I * lanes);
       const V pair = each<T>([&](auto k) STRATA_ALIGN_LAMBDA {
-        constexpr int K = decltype(k)::value;
+        const int K = k;
         return score(q.part[K], r.part[K], table.part[K], match.part[K], mismatch.part[K]);
       });
       V h = vmax(vmax(vadd(diagonal, pair), s.left[I]), f);
@@ -100,11 +100,11 @@ struct tile {
       }
       if constexpr (Starting) {
         h = each<T>([&](auto k) STRATA_ALIGN_LAMBDA {
-          constexpr int K = decltype(k)::value;
+          const int K = k;
           return running[0].part[K] ? h.part[K] : s.h[I].part[K];
         });
         left = each<T>([&](auto k) STRATA_ALIGN_LAMBDA {
-          constexpr int K = decltype(k)::value;
+          const int K = k;
           return running[0].part[K] ? left.part[K] : s.left[I].part[K];
         });
       }
@@ -112,7 +112,7 @@ struct tile {
       s.left[I] = left;
       if constexpr (Mode == kernel_mode::locate) {
         unrolled<V::parts>([&](auto k) STRATA_ALIGN_LAMBDA {
-          constexpr int K = decltype(k)::value;
+          const int K = k;
           hit |= (native<T>)(h.part[K] == splat<native<T>>(static_cast<T>(a.target)));
         });
       } else {
@@ -138,11 +138,11 @@ struct tile {
 
   [[gnu::noinline]] static void locate_rows(const strip_state<T, R>& s, tile_args& a,
                                             std::ptrdiff_t column) {
-    unrolled<R>([&](auto index) STRATA_ALIGN_LAMBDA {
-      constexpr int I = decltype(index)::value;
+    for_rows<R>([&](auto index) STRATA_ALIGN_LAMBDA {
+      const int I = index;
       native<T> hit{};
       unrolled<V::parts>([&](auto k) STRATA_ALIGN_LAMBDA {
-        constexpr int K = decltype(k)::value;
+        const int K = k;
         hit |= (native<T>)(s.h[I].part[K] == splat<native<T>>(static_cast<T>(a.target)));
       });
       if (any<T>(hit)) {
@@ -179,8 +179,8 @@ struct tile {
       table = zero;
     }
     const auto* in = static_cast<const T*>(a.state_in);
-    unrolled<R>([&](auto index) STRATA_ALIGN_LAMBDA {
-      constexpr int I = decltype(index)::value;
+    for_rows<R>([&](auto index) STRATA_ALIGN_LAMBDA {
+      const int I = index;
       s.h[I] = load<T>(in + I * lanes);
       s.left[I] = load<T>(in + (R + I) * lanes);
     });
@@ -197,7 +197,7 @@ struct tile {
     int t = 0;
     for (; t < a.steps && a.first_column + t < lane_lag * lanes; ++t)
       step<true>(a, t, in_h, in_f, out_h, out_f);
-    if constexpr (Mode == kernel_mode::plain) {
+    if constexpr (Mode == kernel_mode::plain && rows_are_unrolled) {
       // Two steps at a time need no moves between registers; an odd one takes the slower form,
       // which every build compiles anyway.
       if ((a.steps - t) % 2 != 0) step<true>(a, t++, in_h, in_f, out_h, out_f);
@@ -205,13 +205,13 @@ struct tile {
         step<false>(a, t, in_h, in_f, out_h, out_f);
         step<false>(a, t + 1, in_h, in_f, out_h, out_f);
       }
-    } else {  // few tiles
+    } else {  // few tiles, or a sanitizer
       for (; t < a.steps; ++t) step<false>(a, t, in_h, in_f, out_h, out_f);
     }
 
     auto* out = static_cast<T*>(a.state_out);
-    unrolled<R>([&](auto index) STRATA_ALIGN_LAMBDA {
-      constexpr int I = decltype(index)::value;
+    for_rows<R>([&](auto index) STRATA_ALIGN_LAMBDA {
+      const int I = index;
       store(out + I * lanes, s.h[I]);
       store(out + (R + I) * lanes, s.left[I]);
     });

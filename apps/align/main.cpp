@@ -24,17 +24,17 @@ struct command {
 };
 
 // Costs may be written as such (2) or as what they add to the score (-2).
-CLI::Validator cost() {
+apps::requirement cost() {
   return apps::whole_number(-max_parameter, max_parameter, "the cost of a gap");
 }
 
-scoring scoring_of(const CLI::App& cli, const command& c) {
-  const bool open = cli.count("--gap-open") > 0, extend = cli.count("--gap-extend") > 0;
+scoring scoring_of(const apps::command_line& cli, const command& c) {
+  const bool open = cli.given("--gap-open"), extend = cli.given("--gap-extend");
   if (open != extend)
     throw strata::user_error(
         "--gap-open and --gap-extend belong together; for gaps that cost the same per letter use "
         "--gap");
-  if (open && cli.count("--gap") > 0)
+  if (open && cli.given("--gap"))
     throw strata::user_error(
         "--gap is for linear gaps, --gap-open and --gap-extend for affine ones; give either");
   scoring s;
@@ -52,42 +52,35 @@ scoring scoring_of(const CLI::App& cli, const command& c) {
   return s;
 }
 
-void describe_flags(CLI::App& cli, command& c) {
-  cli.add_option("QUERY", c.query, "FASTA file, plain or gzip")->required();
-  cli.add_option("REF", c.ref, "FASTA file, plain or gzip")->required();
-  cli.add_option("--match", c.match, "added for a pair of equal letters [1]")
-      ->check(apps::whole_number(1, max_parameter, "what a match adds"));
-  cli.add_option("--mismatch", c.mismatch, "added for any other pair; zero or negative [-1]")
-      ->check(
-          apps::whole_number(-max_parameter, 0, "what a mismatch adds; write -1 to subtract 1"));
-  cli.add_option("--gap", c.gap, "cost of each letter in a gap; 2 and -2 mean the same [2]")
-      ->check(cost());
-  cli.add_option("--gap-open", c.gap_open, "affine gaps: cost of a gap's first letter")
-      ->check(cost());
-  cli.add_option("--gap-extend", c.gap_extend, "affine gaps: cost of each further letter")
-      ->check(cost());
+void describe_flags(apps::command_line& cli, command& c) {
+  cli.add("QUERY", c.query, "FASTA file, plain or gzip").required();
+  cli.add("REF", c.ref, "FASTA file, plain or gzip").required();
+  cli.add("--match", c.match, "added for a pair of equal letters [1]")
+      .check(apps::whole_number(1, max_parameter, "what a match adds"));
+  cli.add("--mismatch", c.mismatch, "added for any other pair; zero or negative [-1]")
+      .check(apps::whole_number(-max_parameter, 0, "what a mismatch adds; write -1 to subtract 1"));
+  cli.add("--gap", c.gap, "cost of each letter in a gap; 2 and -2 mean the same [2]").check(cost());
+  cli.add("--gap-open", c.gap_open, "affine gaps: cost of a gap's first letter").check(cost());
+  cli.add("--gap-extend", c.gap_extend, "affine gaps: cost of each further letter").check(cost());
   cli.add_flag("--global", c.global, "align both sequences from end to end (Needleman-Wunsch)");
-  cli.add_option("--strand", c.strand,
-                 "of the query: forward, reverse or both [forward; with --explain both]");
-  cli.add_option("--hits", c.hits,
-                 "how many alignments to report that do not overlap on the reference [10; with "
-                 "--explain 60]")
-      ->check(apps::whole_number(0, 100'000, "alignments"));
-  cli.add_option(
-         "--min-score", c.least_score,
-         "report no alignment below this score [1; with --explain what chance hardly reaches]")
-      ->check(apps::whole_number(1, max_score, "a score"));
+  cli.add("--strand", c.strand,
+          "of the query: forward, reverse or both [forward; with --explain both]");
+  cli.add("--hits", c.hits,
+          "how many alignments to report that do not overlap on the reference [10; with "
+          "--explain 60]")
+      .check(apps::whole_number(0, 100'000, "alignments"));
+  cli.add("--min-score", c.least_score,
+          "report no alignment below this score [1; with --explain what chance hardly reaches]")
+      .check(apps::whole_number(1, max_score, "a score"));
   cli.add_flag("--alignment", c.alignment, "print the best alignment letter by letter");
   cli.add_flag("--explain", c.explain, "say in plain words what was found");
-  cli.add_option("--svg", c.svg, "draw where along both sequences the hits lie")->type_name("FILE");
-  cli.add_option("--query-record", c.query_record,
-                 "which record of QUERY, if it has several [the first]")
-      ->type_name("NAME");
-  cli.add_option("--ref-record", c.ref_record, "which record of REF [the first]")
-      ->type_name("NAME");
-  cli.add_option("--kernels", c.kernels,
-                 "vector instructions: baseline, avx2 or avx512 [the widest there are]")
-      ->type_name("NAME");
+  cli.add("--svg", c.svg, "draw where along both sequences the hits lie").type_name("FILE");
+  cli.add("--query-record", c.query_record, "which record of QUERY, if it has several [the first]")
+      .type_name("NAME");
+  cli.add("--ref-record", c.ref_record, "which record of REF [the first]").type_name("NAME");
+  cli.add("--kernels", c.kernels,
+          "vector instructions: baseline, avx2 or avx512 [the widest there are]")
+      .type_name("NAME");
 }
 
 sequence read(const apps::program& p, const std::string& path, const std::string& record) {
@@ -122,8 +115,8 @@ comparison_options options_of(apps::program& p, const command& c, const sequence
   }
   const double cells =
       static_cast<double>(m) * static_cast<double>(n) * (o.which == strands::both ? 2 : 1);
-  o.hits = c.explain && p.cli().count("--hits") == 0 ? 60 : c.hits;
-  o.least_score = c.explain && p.cli().count("--min-score") == 0
+  o.hits = c.explain && !p.cli().given("--hits") ? 60 : c.hits;
+  o.least_score = c.explain && !p.cli().given("--min-score")
                       ? std::max(1, chance_score(o.score, cells))
                       : c.least_score;
   return o;
@@ -134,11 +127,10 @@ int body(apps::program& p) {
   describe_flags(p.cli(), c);
   p.prefer_on_several_nodes(apps::style::fibers);
   p.offer_styles({apps::style::fork_join, apps::style::fibers, apps::style::serial});
-  p.cli().footer(
+  p.cli().add_footer(
       "On several nodes (strata run -n 2 align ...) every node reads both files and computes its "
       "share of a local comparison, in the style fibers; --global and the other styles are work "
-      "of node 0.\n" +
-      p.cli().get_footer());
+      "of node 0.");
   p.parse();
 
   driver d;

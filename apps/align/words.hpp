@@ -15,7 +15,7 @@ namespace align {
 inline std::string grouped(std::int64_t n) {
   std::string digits = std::to_string(n < 0 ? -n : n);
   for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
   }
   return n < 0 ? "-" + digits : digits;
 }

@@ -2,12 +2,10 @@
 #include "apps/common/program.hpp"
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <new>
-#include <sstream>
 #include <strata/error.hpp>
 #include <strata/launched.hpp>
 #include <system_error>
@@ -15,15 +13,6 @@
 
 namespace apps {
 namespace {
-
-// Library messages may span lines; a user gets one.
-std::string one_line(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  for (std::size_t at = 0; (at = text.find_first_of("\r\n\t", at)) != std::string::npos;) {
-    text[at] = ' ';
-  }
-  return text;
-}
 
 int complain(const std::string& name, const std::string& message, int code) {
   std::fflush(stdout);
@@ -50,14 +39,12 @@ bool program::in_job() { return strata::launched_node().has_value(); }
 bool program::is_first_node() { return strata::launched_node().value_or(0) == 0; }
 
 program::program(std::string name, const std::string& description, int argc, char** argv)
-    : name_(std::move(name)), cli_(description, name_), argc_(argc), argv_(argv) {
-  cli_.set_help_flag("-h,--help", "print this help and exit");
+    : name_(std::move(name)), cli_(name_, description), argc_(argc), argv_(argv) {
   cli_.add_flag("--json", json_, "print one JSON object on the last line of standard output");
-  cli_.footer(
+  cli_.add_footer(
       "The runtime's own flags start with --strata-: --strata-workers N, --strata-stats, ...\n"
       "Exit codes: 0 correct, 1 the result failed its own check, 2 something in the input to put "
       "right.");
-  cli_.get_formatter()->column_width(32);
 }
 
 void program::offer_styles(std::initializer_list<style> styles) {
@@ -69,7 +56,7 @@ void program::offer_styles(std::initializer_list<style> styles) {
     listed += name_of(s);
   }
   how_ = *styles.begin();
-  cli_.add_option_function<std::string>(
+  cli_.add(
           "--style",
           [this, choices, listed](const std::string& text) {
             const auto found = choices.find(text);
@@ -83,7 +70,7 @@ void program::offer_styles(std::initializer_list<style> styles) {
           "how the parallelism is expressed: " + listed + " [" + std::string(name_of(how_)) +
               (several_nodes_ ? "; on several nodes " + std::string(name_of(*several_nodes_)) + "]"
                               : "]"))
-      ->type_name("STYLE");
+      .type_name("STYLE");
 }
 
 void program::parse() {
@@ -114,46 +101,6 @@ int program::finish(const nlohmann::json& parameters, const nlohmann::json& resu
   return ok ? exit_ok : complain(name_, why_not, exit_wrong_result);
 }
 
-CLI::Validator whole_number(long long first, long long last, const std::string& why) {
-  return CLI::Validator(
-      [=](std::string& text) -> std::string {
-        long long value = 0;
-        const char* const end = text.data() + text.size();
-        const auto parsed = std::from_chars(text.data(), end, value);
-        // CLI11 would read a leading zero as octal; refuse it instead of guessing.
-        const bool octal = text.size() > 1 && text[0] == '0';
-        if (parsed.ptr != end || parsed.ec == std::errc::invalid_argument || octal) {
-          return "'" + text + "' is not a whole number";
-        }
-        if (parsed.ec != std::errc() || value < first || value > last) {
-          return text + " is not within " + std::to_string(first) + " to " + std::to_string(last) +
-                 " (" + why + ")";
-        }
-        return {};
-      },
-      "", "range");
-}
-
-CLI::Validator real_number(double first, double last, const std::string& why) {
-  return CLI::Validator(
-      [=](std::string& text) -> std::string {
-        double value = 0;
-        const char* const end = text.data() + text.size();
-        const auto parsed = std::from_chars(text.data(), end, value);
-        if (parsed.ptr != end || parsed.ec == std::errc::invalid_argument) {
-          return "'" + text + "' is not a number";
-        }
-        // Written so that a NaN is refused.
-        if (parsed.ec != std::errc() || !(value >= first && value <= last)) {
-          std::ostringstream message;
-          message << text << " is not within " << first << " to " << last << " (" << why << ")";
-          return message.str();
-        }
-        return {};
-      },
-      "", "range");
-}
-
 int run_program(const std::string& name, const std::string& description, int argc, char** argv,
                 int (*body)(program&)) {
   program p(name, description, argc, argv);
@@ -162,12 +109,9 @@ int run_program(const std::string& name, const std::string& description, int arg
   };
   try {
     return body(p);
-  } catch (const CLI::CallForHelp&) {
-    if (p.speaks()) std::printf("%s", p.cli().help().c_str());
+  } catch (const help_wanted& help) {
+    if (p.speaks()) std::printf("%s", help.text.c_str());
     return std::fflush(stdout) == 0 ? exit_ok : exit_bad_input;
-  } catch (const CLI::ParseError& e) {
-    return refuse(one_line(e.what()) + "; '" + name + " --help' lists what it takes",
-                  exit_bad_input);
   } catch (const strata::user_error& e) {
     return refuse(e.what(), exit_bad_input);
   } catch (const strata::node_lost_error& e) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "apps/common/command_line.hpp"
+
 // What every application's main() has in common: flags, one-line errors, the timed run and the JSON
 // object.
 //
@@ -22,7 +23,7 @@
 //     return apps::run_program("fib", "the Fibonacci numbers, the slow way", argc, argv,
 //     [](apps::program& p) {
 //       unsigned n = 0;
-//       p.cli().add_option("N", n, "which number")->required()->check(CLI::Range(0, 93));
+//       p.cli().add("N", n, "which number").required().check(apps::whole_number(0, 93, "64 bits"));
 //       p.offer_styles({apps::style::serial, apps::style::fork_join});
 //       p.parse();
 //       auto value = p.timed([&] { return p.how() == apps::style::serial ? serial(n) : parallel(n);
@@ -48,7 +49,7 @@ class program {
   program& operator=(const program&) = delete;
 
   // Add the application's own options here, before parse(). --help and --json are there already.
-  CLI::App& cli() { return cli_; }
+  command_line& cli() { return cli_; }
 
   // Adds --style with these choices; the first is the default. Without this call there is no such
   // flag and how() is fork_join.
@@ -136,7 +137,7 @@ class program {
   };
 
   std::string name_;
-  CLI::App cli_;
+  command_line cli_;
   int argc_;
   char** argv_;
   bool json_ = false;
@@ -150,11 +151,6 @@ class program {
   unsigned nodes_ = 1;
   std::string style_note_;  // empty: how_ says it
 };
-
-// Checks for options: a number from first to last. `why` says in the error line where the limit
-// comes from.
-CLI::Validator whole_number(long long first, long long last, const std::string& why);
-CLI::Validator real_number(double first, double last, const std::string& why);
 
 // Calls body and turns every outcome into an exit code: what the user can put right becomes one
 // line "name: what, where, what to do" on stderr and code 2; --help prints the help and gives 0.

@@ -15,9 +15,9 @@ namespace {
 int body(apps::program& p) {
   unsigned n = 0;
   p.cli()
-      .add_option("N", n, "which Fibonacci number, 0 to 93; beyond, the value does not fit 64 bits")
-      ->required()
-      ->check(apps::whole_number(0, fib::n_max, "fib(94) does not fit 64 bits"));
+      .add("N", n, "which Fibonacci number, 0 to 93; beyond, the value does not fit 64 bits")
+      .required()
+      .check(apps::whole_number(0, fib::n_max, "fib(94) does not fit 64 bits"));
   p.offer_styles({apps::style::fork_join, apps::style::fibers, apps::style::serial});
   p.parse();
 

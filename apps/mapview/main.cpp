@@ -214,43 +214,39 @@ int regions(apps::program& p, const request& r) {
 
 int body(apps::program& p) {
   request r;
-  CLI::App& cli = p.cli();
-  cli.require_subcommand(1);
-  CLI::App* const maker = cli.add_subcommand("make", "writes a map: a picture's, or a terrain's");
-  CLI::App* const shower = cli.add_subcommand("view", "writes a region of a map as a picture");
-  CLI::App* const server =
-      cli.add_subcommand("serve", "shows a map in a web page on 127.0.0.1, until Ctrl-C");
-  CLI::App* const timer = cli.add_subcommand("regions", "times the seven regions of the paper");
-  for (CLI::App* const c : {maker, shower, server, timer}) {
-    c->fallthrough();  // --json may come last
-    c->add_option("MAP", r.root, "the map's folder")->required();
-  }
-  maker->add_option("--from", r.from, "a picture (.jpg, .png); without it, a terrain");
-  maker->add_option("--size", r.size, "of the terrain, WIDTHxHEIGHT [9600x9600]");
-  maker->add_option("--tile", r.tile, "of a tile, WIDTHxHEIGHT [640x480]");
-  maker->add_option("--folders", r.folders, "spread the tiles over so many folders [4]")
-      ->check(apps::whole_number(1, 65'536, "of a map"));
-  maker->add_option("--quality", r.quality, "of the JPEG tiles [85]")
-      ->check(apps::whole_number(1, 100, "of JPEG"));
-  shower->add_option("--region", r.region, "X,Y,WIDTH,HEIGHT in pixels of the map [all of it]");
-  shower->add_option("--window", r.window, "WIDTHxHEIGHT in pixels [600x600]");
-  shower->add_option("--out", r.out, "the picture to write (.jpg, .png)")->required();
-  server->add_option("--port", r.port, "of the page [any that is free]")
-      ->check(apps::whole_number(0, 65'535, "of TCP"));
-  timer->add_option("--repeat", r.repeat, "show each so often [5]")
-      ->check(apps::whole_number(1, 1000, "of a median"));
-  timer->add_option("--csv", r.csv, "write the times here");
-  timer->add_option("--svg", r.svg, "draw the times here");
-  for (CLI::App* const c : {shower, server, timer})
-    c->add_option("--loader", r.loader,
-                  "threads or cluster [threads on one node, cluster on several]")
-        ->check(CLI::IsMember({"threads", "cluster"}));
+  apps::command_line& cli = p.cli();
+  apps::command_line maker = cli.add_command("make", "writes a map: a picture's, or a terrain's");
+  apps::command_line shower = cli.add_command("view", "writes a region of a map as a picture");
+  apps::command_line server =
+      cli.add_command("serve", "shows a map in a web page on 127.0.0.1, until Ctrl-C");
+  apps::command_line timer = cli.add_command("regions", "times the seven regions of the paper");
+  for (apps::command_line* const c : {&maker, &shower, &server, &timer})
+    c->add("MAP", r.root, "the map's folder").required();
+  maker.add("--from", r.from, "a picture (.jpg, .png); without it, a terrain");
+  maker.add("--size", r.size, "of the terrain, WIDTHxHEIGHT [9600x9600]");
+  maker.add("--tile", r.tile, "of a tile, WIDTHxHEIGHT [640x480]");
+  maker.add("--folders", r.folders, "spread the tiles over so many folders [4]")
+      .check(apps::whole_number(1, 65'536, "of a map"));
+  maker.add("--quality", r.quality, "of the JPEG tiles [85]")
+      .check(apps::whole_number(1, 100, "of JPEG"));
+  shower.add("--region", r.region, "X,Y,WIDTH,HEIGHT in pixels of the map [all of it]");
+  shower.add("--window", r.window, "WIDTHxHEIGHT in pixels [600x600]");
+  shower.add("--out", r.out, "the picture to write (.jpg, .png)").required();
+  server.add("--port", r.port, "of the page [any that is free]")
+      .check(apps::whole_number(0, 65'535, "of TCP"));
+  timer.add("--repeat", r.repeat, "show each so often [5]")
+      .check(apps::whole_number(1, 1000, "of a median"));
+  timer.add("--csv", r.csv, "write the times here");
+  timer.add("--svg", r.svg, "draw the times here");
+  for (apps::command_line* const c : {&shower, &server, &timer})
+    c->add("--loader", r.loader, "threads or cluster [threads on one node, cluster on several]")
+        .check(apps::one_of({"threads", "cluster"}));
   p.parse();
-  if (*maker) return make(p, r);
-  if (*server)
+  if (maker.chosen()) return make(p, r);
+  if (server.chosen())
     return serve(
         p, r.root, r.port, [&](const map_info& m) { return loader_for(r, m); }, tiles_are_missing);
-  return *shower ? show(p, r) : regions(p, r);
+  return shower.chosen() ? show(p, r) : regions(p, r);
 }
 
 }  // namespace

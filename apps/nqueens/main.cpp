@@ -15,15 +15,15 @@ int body(apps::program& p) {
   unsigned n = 0;
   unsigned throttle = nqueens::n_max;
   p.cli()
-      .add_option("N", n, "queens, and the side of the board, 1 to 27")
-      ->required()
-      ->check(apps::whole_number(1, nqueens::n_max,
-                                 "27 is the largest board whose count is known to fit 64 bits"));
+      .add("N", n, "queens, and the side of the board, 1 to 27")
+      .required()
+      .check(apps::whole_number(1, nqueens::n_max,
+                                "27 is the largest board whose count is known to fit 64 bits"));
   p.cli()
-      .add_option("--throttle", throttle,
-                  "rows from D on are searched serially; without it every safe placement is a task")
-      ->type_name("D")
-      ->check(apps::whole_number(0, nqueens::n_max, "D counts rows"));
+      .add("--throttle", throttle,
+           "rows from D on are searched serially; without it every safe placement is a task")
+      .type_name("D")
+      .check(apps::whole_number(0, nqueens::n_max, "D counts rows"));
   p.offer_styles({apps::style::fork_join, apps::style::fibers, apps::style::serial});
   p.parse();
 

@@ -37,11 +37,12 @@ void parse_range(const std::string& text, request& r) {
 }
 
 // An option that takes one of some words. Nothing is stored unless it is given.
-void add_words(CLI::App& cli, const std::string& flag, const std::vector<std::string>& words,
-               const std::string& help, std::string& chosen) {
+void add_words(apps::command_line& cli, const std::string& flag,
+               const std::vector<std::string>& words, const std::string& help,
+               std::string& chosen) {
   std::string listed;
   for (const std::string& word : words) listed += (listed.empty() ? "" : ", ") + word;
-  cli.add_option_function<std::string>(
+  cli.add(
          flag,
          [=, &chosen](const std::string& text) {
            if (std::find(words.begin(), words.end(), text) == words.end()) {
@@ -50,7 +51,7 @@ void add_words(CLI::App& cli, const std::string& flag, const std::vector<std::st
            chosen = text;
          },
          help + " (" + listed + ")" + (chosen.empty() ? "" : " [" + chosen + "]"))
-      ->type_name("WORD");
+      .type_name("WORD");
 }
 
 // A policy that this version knows by name only is the user's to change, not a bug.
@@ -73,25 +74,25 @@ void set_policy(const std::string& policy, const request& r, strata::options& op
 request parse_request(apps::program& p) {
   request r;
   std::string policy;
-  CLI::App& cli = p.cli();
-  cli.add_option("N,--keys-log2", r.keys_log2, "2^N keys are sorted, 0 to 28 [22]")
-      ->type_name("N")
-      ->check(apps::whole_number(0, keys_log2_max, "2^28 keys are 1 GiB"));
-  cli.add_option("--threads", r.threads, "threads that share the keys, 1 to 131072 [256]")
-      ->type_name("T")
-      ->check(apps::whole_number(1, threads_max, "their counts of 2^10 digits take 512 MiB"));
-  cli.add_option_function<std::string>(
+  apps::command_line& cli = p.cli();
+  cli.add("N,--keys-log2", r.keys_log2, "2^N keys are sorted, 0 to 28 [22]")
+      .type_name("N")
+      .check(apps::whole_number(0, keys_log2_max, "2^28 keys are 1 GiB"));
+  cli.add("--threads", r.threads, "threads that share the keys, 1 to 131072 [256]")
+      .type_name("T")
+      .check(apps::whole_number(1, threads_max, "their counts of 2^10 digits take 512 MiB"));
+  cli.add(
          "--radix-bits", [&r](const std::string& text) { parse_range(text, r); },
          "bits of a digit, 1 to 10, or a range of them: 1..10 [8]")
-      ->type_name("B");
+      .type_name("B");
   add_words(cli, "--sync", {"barrier", "fork"},
             "how threads wait for each other; with fork they end, and new ones are made", r.sync);
   add_words(cli, "--engine", {"strata", "nptl"}, "whose threads they are", r.engine);
   add_words(cli, "--policy", {"steal", "rotator", "locked"},
             "how the runtime distributes threads, like --strata-policy", policy);
-  cli.add_option("--repeat", r.repetitions, "sort so often; the median counts [1]")
-      ->type_name("R")
-      ->check(apps::whole_number(1, repetitions_max, "repetitions are limited"));
+  cli.add("--repeat", r.repetitions, "sort so often; the median counts [1]")
+      .type_name("R")
+      .check(apps::whole_number(1, repetitions_max, "repetitions are limited"));
   p.parse();
   set_policy(policy, r, p.runtime_options());
   return r;

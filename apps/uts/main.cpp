@@ -58,25 +58,24 @@ uts::parameters tree_of(const flags& given) {
   return tree;
 }
 
-void add_flags(CLI::App& cli, flags& given) {
+void add_flags(apps::command_line& cli, flags& given) {
   using apps::whole_number;
-  cli.add_option("TREE,--tree", given.name, "a sample tree: " + uts::sample_names());
-  cli.add_option("-t", given.type, "0 binomial, 1 geometric, 2 hybrid, 3 balanced [1]")
-      ->check(whole_number(0, 3, "tree types are 0 to 3"));
-  cli.add_option("-a", given.shape,
-                 "geometric: 0 linear, 1 exponential decrease, 2 cyclic, 3 fixed [0]")
-      ->check(whole_number(0, 3, "shapes are 0 to 3"));
-  cli.add_option("-d", given.depth, "depth parameter [6]")
-      ->check(whole_number(1, depth_limit, "the depth is limited"));
-  cli.add_option("-b", given.root_children, "children of the root, on average [4]")
-      ->check(apps::real_number(0, children_limit, "the root's children are limited"));
-  cli.add_option("-r", given.seed, "seed of the root [0]")
-      ->check(whole_number(0, 0x7fffffff, "seeds have 31 bits"));
-  cli.add_option("-q", given.inner_probability,
-                 "binomial: probability that a node has children [0.234375]")
-      ->check(apps::real_number(0, 1, "it is a probability"));
-  cli.add_option("-m", given.inner_children, "binomial: how many children it then has [4]")
-      ->check(whole_number(0, children_limit, "a node's children are limited"));
+  cli.add("TREE,--tree", given.name, "a sample tree: " + uts::sample_names());
+  cli.add("-t", given.type, "0 binomial, 1 geometric, 2 hybrid, 3 balanced [1]")
+      .check(whole_number(0, 3, "tree types are 0 to 3"));
+  cli.add("-a", given.shape, "geometric: 0 linear, 1 exponential decrease, 2 cyclic, 3 fixed [0]")
+      .check(whole_number(0, 3, "shapes are 0 to 3"));
+  cli.add("-d", given.depth, "depth parameter [6]")
+      .check(whole_number(1, depth_limit, "the depth is limited"));
+  cli.add("-b", given.root_children, "children of the root, on average [4]")
+      .check(apps::real_number(0, children_limit, "the root's children are limited"));
+  cli.add("-r", given.seed, "seed of the root [0]")
+      .check(whole_number(0, 0x7fffffff, "seeds have 31 bits"));
+  cli.add("-q", given.inner_probability,
+          "binomial: probability that a node has children [0.234375]")
+      .check(apps::real_number(0, 1, "it is a probability"));
+  cli.add("-m", given.inner_children, "binomial: how many children it then has [4]")
+      .check(whole_number(0, children_limit, "a node's children are limited"));
 }
 
 int body(apps::program& p) {

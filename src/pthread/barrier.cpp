@@ -15,18 +15,20 @@ namespace {
 // As POSIX has it, the barrier is as new once `count` have arrived, while those may not have left
 // yet: more threads than `count` can use it. Who arrives as number n belongs to batch n / count,
 // and waits for the last one of that.
-struct state {
+struct barrier_state {
   std::atomic<std::uint64_t> arrivals;
   std::atomic<std::uint32_t> inside;  // have begun to wait and not yet left
   std::uint32_t count;
   std::uint32_t shared;  // by processes
 };
-static_assert(sizeof(state) <= sizeof(pthread_barrier_t));
+static_assert(sizeof(barrier_state) <= sizeof(pthread_barrier_t));
 
-state& state_of(pthread_barrier_t* b) noexcept { return *reinterpret_cast<state*>(b); }
+barrier_state& state_of(pthread_barrier_t* b) noexcept {
+  return *reinterpret_cast<barrier_state*>(b);
+}
 
 struct place_in_batch {
-  state& b;
+  barrier_state& b;
   std::uint64_t batch;
 
   // Acquire: what all have done before the barrier.
@@ -52,7 +54,7 @@ void wait(place_in_batch mine) {
 // Also when the caller is cancelled in there, asynchronously.
 class presence {
  public:
-  explicit presence(state& b) noexcept : b_(b) {
+  explicit presence(barrier_state& b) noexcept : b_(b) {
     b_.inside.fetch_add(1, std::memory_order_relaxed);
   }
   // The last access. Partner: strata_pthread_barrier_destroy().
@@ -61,7 +63,7 @@ class presence {
   presence& operator=(const presence&) = delete;
 
  private:
-  state& b_;
+  barrier_state& b_;
 };
 
 }  // namespace
@@ -80,14 +82,14 @@ int strata_pthread_barrier_init(pthread_barrier_t* barrier, const pthread_barrie
     if (const int error = pthread_barrierattr_getpshared(attributes, &shared)) return error;
   }
   std::memset(static_cast<void*>(barrier), 0, sizeof *barrier);
-  state& b = state_of(barrier);
+  barrier_state& b = state_of(barrier);
   b.count = count;
   b.shared = shared == PTHREAD_PROCESS_SHARED ? 1 : 0;
   return 0;
 }
 
 int strata_pthread_barrier_destroy(pthread_barrier_t* barrier) {
-  state& b = state_of(barrier);
+  barrier_state& b = state_of(barrier);
   if (b.count == 0) return EINVAL;
   if (b.arrivals.load(std::memory_order_acquire) % b.count != 0) return EBUSY;
   // Those whom the last one has let go may still be about to leave.
@@ -97,7 +99,7 @@ int strata_pthread_barrier_destroy(pthread_barrier_t* barrier) {
 }
 
 int strata_pthread_barrier_wait(pthread_barrier_t* barrier) {
-  state& b = state_of(barrier);
+  barrier_state& b = state_of(barrier);
   if (b.count == 0) return EINVAL;
   const kept_errno keep;
   const presence here(b);

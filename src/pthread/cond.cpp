@@ -12,7 +12,7 @@ namespace strata::detail::posix {
 namespace {
 
 // In place of what the C library keeps in a pthread_cond_t; all zero is a static initialiser.
-struct state {
+struct condition_state {
   std::atomic<std::uint32_t> used;  // somebody has waited here
   clockid_t clock;
   // Of one that processes share: waiters look whether `notified` has changed, all of them.
@@ -20,14 +20,16 @@ struct state {
   std::atomic<std::uint32_t> notified;
   std::atomic<std::uint32_t> inside;  // look at it
 };
-static_assert(sizeof(state) <= sizeof(pthread_cond_t) && CLOCK_REALTIME == 0);
+static_assert(sizeof(condition_state) <= sizeof(pthread_cond_t) && CLOCK_REALTIME == 0);
 
-state& state_of(pthread_cond_t* c) noexcept { return *reinterpret_cast<state*>(c); }
+condition_state& state_of(pthread_cond_t* c) noexcept {
+  return *reinterpret_cast<condition_state*>(c);
+}
 
 void unlock(void* word) { static_cast<word_lock*>(word)->unlock(); }
 
 // The mutex is held, and is not when it returns.
-unparked wait_shared(state& c, mutex_view m, const deadline& until) {
+unparked wait_shared(condition_state& c, mutex_view m, const deadline& until) {
   const std::uint32_t seen = c.notified.load(std::memory_order_relaxed);
   c.inside.fetch_add(1, std::memory_order_relaxed);
   m.word().unlock();
@@ -50,7 +52,7 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
   if (m.has_owner() && !m.is_mine()) return EPERM;
   act_on_cancellation();
   const kept_errno keep;
-  state& c = state_of(raw);
+  condition_state& c = state_of(raw);
   // Set with the mutex held: who changes under it what we wait for sees it, and then finds us
   // queued. Partner: notify().
   c.used.store(1, std::memory_order_seq_cst);
@@ -76,7 +78,7 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
 }
 
 int notify(pthread_cond_t* raw, unsigned count) noexcept {
-  state& c = state_of(raw);
+  condition_state& c = state_of(raw);
   if (c.shared != 0) {
     c.notified.fetch_add(1, std::memory_order_release);
     return 0;
@@ -108,7 +110,7 @@ int strata_pthread_cond_init(pthread_cond_t* cond, const pthread_condattr_t* att
 
 // Who was woken touches it no more, but for one that processes share.
 int strata_pthread_cond_destroy(pthread_cond_t* cond) {
-  const state& c = state_of(cond);
+  const condition_state& c = state_of(cond);
   if (c.shared == 0) return 0;
   patience between("last waiter to leave a condition variable");
   while (c.inside.load(std::memory_order_acquire) != 0) (void)between.pause({}, false);

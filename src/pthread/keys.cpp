@@ -19,7 +19,7 @@ struct key {
   std::atomic<std::uint32_t> use{0};
   std::atomic<void (*)(void*)> destroy{nullptr};
 };
-constinit std::array<key, PTHREAD_KEYS_MAX> all{};
+constinit std::array<key, PTHREAD_KEYS_MAX> process_keys{};
 constinit spin_lock making;
 
 bool is_used(std::uint32_t use) noexcept { return (use & 1) != 0; }
@@ -38,7 +38,7 @@ void end_keys(record& r) {
       for (std::size_t i = 0; i < keys_per_part; ++i) {
         key_value& v = (*r.keys[part])[i];
         void* const value = std::exchange(v.value, nullptr);
-        const key& k = all[part * keys_per_part + i];
+        const key& k = process_keys[part * keys_per_part + i];
         if (value == nullptr || k.use.load(std::memory_order_acquire) != v.use) continue;
         if (auto* const destroy = k.destroy.load(std::memory_order_relaxed)) destroy(value);
       }
@@ -59,11 +59,11 @@ extern "C" {
 
 int strata_pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) {
   const holding lock(making);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::uint32_t use = all[i].use.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < process_keys.size(); ++i) {
+    const std::uint32_t use = process_keys[i].use.load(std::memory_order_relaxed);
     if (is_used(use)) continue;
-    all[i].destroy.store(destroy, std::memory_order_relaxed);
-    all[i].use.store(use + 1, std::memory_order_release);
+    process_keys[i].destroy.store(destroy, std::memory_order_relaxed);
+    process_keys[i].use.store(use + 1, std::memory_order_release);
     *key = static_cast<pthread_key_t>(i);
     return 0;
   }
@@ -71,25 +71,25 @@ int strata_pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) {
 }
 
 int strata_pthread_key_delete(pthread_key_t key) {
-  if (key >= all.size()) return EINVAL;
+  if (key >= process_keys.size()) return EINVAL;
   const holding lock(making);
-  const std::uint32_t use = all[key].use.load(std::memory_order_relaxed);
+  const std::uint32_t use = process_keys[key].use.load(std::memory_order_relaxed);
   if (!is_used(use)) return EINVAL;
-  all[key].use.store(use + 1, std::memory_order_release);
+  process_keys[key].use.store(use + 1, std::memory_order_release);
   return 0;
 }
 
 void* strata_pthread_getspecific(pthread_key_t key) {
-  if (key >= all.size()) return nullptr;
+  if (key >= process_keys.size()) return nullptr;
   const record* const r = self_if_any();
   if (r == nullptr || r->keys[key / keys_per_part] == nullptr) return nullptr;
   const key_value& v = (*r->keys[key / keys_per_part])[key % keys_per_part];
-  return v.use == all[key].use.load(std::memory_order_acquire) ? v.value : nullptr;
+  return v.use == process_keys[key].use.load(std::memory_order_acquire) ? v.value : nullptr;
 }
 
 int strata_pthread_setspecific(pthread_key_t key, const void* value) {
-  if (key >= all.size()) return EINVAL;
-  const std::uint32_t use = all[key].use.load(std::memory_order_acquire);
+  if (key >= process_keys.size()) return EINVAL;
+  const std::uint32_t use = process_keys[key].use.load(std::memory_order_acquire);
   if (!is_used(use)) return EINVAL;
   try {
     record& r = self();

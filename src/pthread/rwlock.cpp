@@ -13,7 +13,7 @@ namespace strata::detail::posix {
 namespace {
 
 // In place of what the C library keeps in a pthread_rwlock_t, up to its kind.
-struct state {
+struct rwlock_state {
   std::atomic<std::uint32_t> word;
   char readers_wait_here[4];
   std::atomic<const void*> writer;  // who holds it to write
@@ -27,8 +27,8 @@ constexpr std::uint32_t readers = readers_wait - 1;
 
 class view {
  public:
-  explicit view(pthread_rwlock_t* l) noexcept : raw_(l), s_(*reinterpret_cast<state*>(l)) {
-    static_assert(sizeof(state) <= offsetof(__pthread_rwlock_arch_t, __flags));
+  explicit view(pthread_rwlock_t* l) noexcept : raw_(l), s_(*reinterpret_cast<rwlock_state*>(l)) {
+    static_assert(sizeof(rwlock_state) <= offsetof(__pthread_rwlock_arch_t, __flags));
   }
 
   // To read: 0, EBUSY, EDEADLK, EAGAIN.
@@ -156,7 +156,7 @@ class view {
   }
 
   pthread_rwlock_t* raw_;
-  state& s_;
+  rwlock_state& s_;
 };
 
 // What trying tells that locking tells as a deadlock.

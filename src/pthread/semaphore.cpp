@@ -27,13 +27,13 @@ unparked acquire(semaphore_core& core, std::int64_t deadline_ns) {
 
 // In place of what the C library keeps in a sem_t. Its own have `theirs` set: those that sem_open()
 // gives out and those that processes share.
-struct state {
+struct semaphore_state {
   semaphore_core core;
   int theirs;
 };
-static_assert(sizeof(state) <= sizeof(sem_t));
+static_assert(sizeof(semaphore_state) <= sizeof(sem_t));
 
-state& state_of(sem_t* s) noexcept { return *reinterpret_cast<state*>(s); }
+semaphore_state& state_of(sem_t* s) noexcept { return *reinterpret_cast<semaphore_state*>(s); }
 
 int refuse(int error) {
   set_errno_here(error);
@@ -60,7 +60,7 @@ int poll_theirs(sem_t* semaphore, const deadline& until) {
 
 int wait(sem_t* semaphore, const deadline& until) {
   act_on_cancellation();
-  state& s = state_of(semaphore);
+  semaphore_state& s = state_of(semaphore);
   if (s.theirs == 0 && s.core.try_acquire()) return 0;
   if (until.check() != 0) return refuse(EINVAL);
   const int error_before = errno_here();
@@ -112,7 +112,7 @@ int strata_sem_destroy(sem_t*) { return 0; }
 int strata_sem_wait(sem_t* semaphore) { return wait(semaphore, {}); }
 
 int strata_sem_trywait(sem_t* semaphore) {
-  state& s = state_of(semaphore);
+  semaphore_state& s = state_of(semaphore);
   if (s.theirs != 0) return sem_trywait(semaphore);
   return s.core.try_acquire() ? 0 : refuse(EAGAIN);
 }
@@ -127,7 +127,7 @@ int strata_sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* unti
 }
 
 int strata_sem_post(sem_t* semaphore) {
-  state& s = state_of(semaphore);
+  semaphore_state& s = state_of(semaphore);
   if (s.theirs != 0) return sem_post(semaphore);
   if (s.core.count() >= SEM_VALUE_MAX) return refuse(EOVERFLOW);
   const kept_errno keep;
@@ -136,7 +136,7 @@ int strata_sem_post(sem_t* semaphore) {
 }
 
 int strata_sem_getvalue(sem_t* semaphore, int* value) {
-  state& s = state_of(semaphore);
+  semaphore_state& s = state_of(semaphore);
   if (s.theirs != 0) return sem_getvalue(semaphore, value);
   *value = static_cast<int>(s.core.count());
   return 0;
