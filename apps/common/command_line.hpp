@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 // What an application's command line takes, and reading it. CLI11 does the work, in one source

@@ -57,12 +57,6 @@ std::string describe(const party& p) {
   return "thread " + std::to_string(s.number) + " \"" + name + "\"";
 }
 
-std::string hexadecimal(const void* p) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%p", p);
-  return text;
-}
-
 [[noreturn]] void report(const graph& g, const party& first, const void* lock) {
   std::string lines;
   std::size_t threads = 0;

@@ -5,6 +5,7 @@
 // before or after.
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <thread>
@@ -49,12 +50,6 @@ std::string copy_text(const char* from, std::size_t length_max) {
     if (n < some.size()) break;
   }
   return text;
-}
-
-std::string hexadecimal(const void* p) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%p", p);
-  return text.data();
 }
 
 class dump {
