@@ -194,19 +194,18 @@ struct tile {
     const auto* in_f = static_cast<const T*>(a.in_f);
     auto* out_h = static_cast<T*>(a.out_h);
     auto* out_f = static_cast<T*>(a.out_f);
+    // Two steps at a time need no moves between registers; an odd one takes the slower form. Not
+    // for few tiles, and not for a sanitizer.
+    constexpr bool in_pairs = Mode == kernel_mode::plain && rows_are_unrolled;
     int t = 0;
-    for (; t < a.steps && a.first_column + t < lane_lag * lanes; ++t)
+    for (; t < a.steps; ++t) {
+      const bool is_odd = in_pairs && (a.steps - t) % 2 != 0;
+      if (a.first_column + t >= lane_lag * lanes && !is_odd) break;
       step<true>(a, t, in_h, in_f, out_h, out_f);
-    if constexpr (Mode == kernel_mode::plain && rows_are_unrolled) {
-      // Two steps at a time need no moves between registers; an odd one takes the slower form,
-      // which every build compiles anyway.
-      if ((a.steps - t) % 2 != 0) step<true>(a, t++, in_h, in_f, out_h, out_f);
-      for (; t < a.steps; t += 2) {
-        step<false>(a, t, in_h, in_f, out_h, out_f);
-        step<false>(a, t + 1, in_h, in_f, out_h, out_f);
-      }
-    } else {  // few tiles, or a sanitizer
-      for (; t < a.steps; ++t) step<false>(a, t, in_h, in_f, out_h, out_f);
+    }
+    for (; t < a.steps; ++t) {
+      step<false>(a, t, in_h, in_f, out_h, out_f);
+      if constexpr (in_pairs) step<false>(a, ++t, in_h, in_f, out_h, out_f);
     }
 
     auto* out = static_cast<T*>(a.state_out);

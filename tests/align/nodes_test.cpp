@@ -13,6 +13,7 @@
 #include "apps/align/share.hpp"
 #include "tests/align/reference.hpp"
 #include "tests/apps/run_program.hpp"
+#include "tests/common/slow_builds.hpp"
 
 namespace align_test {
 namespace {
@@ -234,8 +235,8 @@ void expect_consistent(const std::vector<int>& owners, int strips, int blocks, i
 TEST(share, deals_every_tile_once) {
   for (const bool from_behind : {false, true}) {
     for (const int nodes : {1, 2, 3, 8}) {
-      for (const int strips : {1, 2, 7, 95, 300}) {
-        for (const int blocks : {1, 10, 250}) {
+      for (const int strips : {1, 2, 7, 95, strata::test::scaled(300, 130)}) {
+        for (const int blocks : {1, 10, strata::test::scaled(250, 40)}) {
           std::vector<int> owners(static_cast<std::size_t>(strips * blocks), -1);
           std::vector<int> counts(static_cast<std::size_t>(nodes));
           for (int n = 0; n < nodes; ++n) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../common/require.hpp"
+#include "../common/slow_builds.hpp"
 #include "group_data.hpp"
 #include "strata/group.hpp"
 
@@ -79,7 +80,7 @@ void one_size(group& g, std::size_t n) {
 }
 
 void all_sizes(group& g) {
-  for (const std::size_t n : {0, 1, 30, 700, 2500, 20'000}) one_size(g, n);
+  for (const std::size_t n : {0, 1, 30, 700, 2500, test::scaled(20'000, 9000)}) one_size(g, n);
 }
 
 // The example of docs/messages.md.
@@ -106,7 +107,7 @@ void group_operations(runtime& rt) {
       for (unsigned r = g.rank() % 2; r < list.size(); r += 2) some.push_back(list[r]);
       const std::vector<endpoint_id> turned(list.rbegin(), list.rend());
       group back(mine, turned), half(mine, some);
-      for (unsigned i = 0; i < 300; ++i) {
+      for (unsigned i = 0; i < test::scaled(300U, 100U); ++i) {
         require(back.broadcast(g.rank(), 1) == g.size() - 2, "a turned group");
         require(half.all_reduce(1U, std::plus<>()) == some.size(), "half a group");
         require(g.scan(1U, std::plus<>()) == g.rank() + 1, "all of them");
@@ -114,7 +115,7 @@ void group_operations(runtime& rt) {
       }
       one_size(half, 1000);
       // Nobody waits for anybody for many messages.
-      for (unsigned i = 0; i < 3000; ++i)
+      for (unsigned i = 0; i < test::scaled(3000U, 1000U); ++i)
         require(g.broadcast(i * (g.rank() == 0 ? 1 : 0), 0) == i, "many broadcasts");
     });
     run_group(1, [](group& g) {

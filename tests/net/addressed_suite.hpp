@@ -164,6 +164,27 @@ TEST_P(addressed_suite, who_never_connects_holds_nobody_up) {
   EXPECT_TRUE(r.lost.empty());
 }
 
+TEST_P(addressed_suite, who_is_lost_while_others_are_waited_for_came_all_the_same) {
+  constexpr node_id waits = 1, goes = 3, late = 4;
+  for (const node_id n : {waits, goes, late}) open(n);
+  const auto connect_to = [&](node_id self, std::vector<node_id> others) {
+    std::vector<launch::address> some(numbers);
+    for (const node_id n : others) some[n] = directory_[n];
+    all_[self]->connect(some, os::now_ns() + too_long_ns);
+  };
+  std::thread waiting([&] { EXPECT_NO_THROW(connect_to(waits, {goes, late})); });
+  connect_to(goes, {waits});
+  all_[goes].reset();
+  connect_to(late, {waits});
+  waiting.join();
+  checking_receiver r(waits, small_size);
+  r.receive_until(*all_[waits], [&] { return !r.lost.empty(); });
+  EXPECT_EQ(r.lost[goes].size(), 1u);
+  send_patiently(*all_[late], late, waits, content(late, 0, 64));
+  flush_patiently(*all_[late], waits);
+  r.receive(*all_[waits], 1);
+}
+
 TEST_P(addressed_suite, what_is_no_address_is_refused) {
   EXPECT_THROW(all_[0]->admit(comer, {"127.0.0.1", 1, {}}), strata::error);
   EXPECT_FALSE(all_[0]->reaches(comer));

@@ -65,7 +65,8 @@ void ucx_transport::state::connect(const std::vector<launch::address>& directory
     std::size_t named = 0;
     bool all = true;
     for (const auto& p : peers.all()) {
-      if (p->greeted && !p->lost.load(std::memory_order_relaxed)) continue;
+      // Of who has come and is lost while others are waited for, poll() tells.
+      if (p->greeted) continue;
       if (p->lost.load(std::memory_order_relaxed)) {
         throw error("cannot join node " + std::to_string(p->id) + " over UCX: " + p->why);
       }

@@ -74,10 +74,12 @@ void udp_transport::connect(const std::vector<launch::address>& directory,
     std::string missing;
     std::size_t count = 0;
     for (const auto& p : peers_.all()) {
+      // Of who has come and is lost while others are waited for, poll() tells.
+      if (p->greeted) continue;
       if (p->lost.load(std::memory_order_relaxed)) {
         throw error("cannot join node " + std::to_string(p->id) + " over UDP: it " + p->why);
       }
-      if (p->greeted || ++count > missing_named_max) continue;
+      if (++count > missing_named_max) continue;
       missing += (missing.empty() ? "node " : ", node ") + std::to_string(p->id);
     }
     if (count == 0) return;
