@@ -172,11 +172,20 @@ TEST_P(addressed_suite, who_is_lost_while_others_are_waited_for_came_all_the_sam
     for (const node_id n : others) some[n] = directory_[n];
     all_[self]->connect(some, os::now_ns() + too_long_ns);
   };
-  std::thread waiting([&] { EXPECT_NO_THROW(connect_to(waits, {goes, late})); });
+  bool has_joined = false;
+  std::thread waiting([&] {
+    try {
+      connect_to(waits, {goes, late});
+      has_joined = true;
+    } catch (const strata::error& e) {
+      ADD_FAILURE() << e.what();
+    }
+  });
   connect_to(goes, {waits});
   all_[goes].reset();
   connect_to(late, {waits});
   waiting.join();
+  ASSERT_TRUE(has_joined);
   checking_receiver r(waits, small_size);
   r.receive_until(*all_[waits], [&] { return !r.lost.empty(); });
   EXPECT_EQ(r.lost[goes].size(), 1u);
