@@ -28,9 +28,9 @@ constexpr std::uint32_t window_side = 600;
 struct loop {
   map_info map;
   std::string root;
-  tjhandle decoder = tjInitDecompress();
+  const tjhandle decoder = tjInitDecompress();
   tjscalingfactor factor{1, 1};
-  std::vector<std::uint8_t> tile;
+  std::vector<std::uint8_t> tile{};
   std::vector<std::uint8_t> window = std::vector<std::uint8_t>(3 * window_side * window_side);
 
   // The smallest that has at least as many pixels as the window.

@@ -2,6 +2,7 @@
 // mapview from outside and its parts from inside.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -91,6 +92,53 @@ TEST(map_pictures, scale_to_means) {
       EXPECT_EQ(to.at(x, y)[1], y * 20 + 5);
       EXPECT_EQ(to.at(x, y)[2], 200);
     }
+  }
+}
+
+// How much of source pixel s the target pixel from `begin` on covers.
+double overlap(double begin, double length, std::uint32_t s) {
+  return std::max(0.0, std::min(begin + length, s + 1.0) - std::max(begin, double{1} * s));
+}
+
+TEST(map_pictures, scale_any_part_by_the_definition) {
+  std::mt19937 random(7);
+  const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+  for (int round = 0; round < 200; ++round) {
+    picture from(1 + below(40), 1 + below(30));
+    for (std::uint8_t& b : from.rgb) b = static_cast<std::uint8_t>(random());
+    const bool whole_pixels = round % 2 == 0;
+    part of;
+    of.x = below(from.width);
+    of.y = below(from.height);
+    of.width = 1 + below(from.width - static_cast<std::uint32_t>(of.x));
+    of.height = 1 + below(from.height - static_cast<std::uint32_t>(of.y));
+    const bool is_copied = round % 4 == 0;
+    const auto width = is_copied ? static_cast<std::uint32_t>(of.width) : 1 + below(50);
+    const auto height = is_copied ? static_cast<std::uint32_t>(of.height) : 1 + below(50);
+    if (!whole_pixels) {
+      of.x += 0.25;
+      of.width -= 0.5;
+      of.y += 0.125;
+      of.height -= 0.375;
+    }
+    picture to(width + 5, height + 3);
+    draw_scaled(from, of, to, 4, 2, width, height);
+    const double across = of.width / width, down = of.height / height;
+    for (std::uint32_t y = 0; y < height; ++y) {
+      for (std::uint32_t x = 0; x < width; ++x) {
+        double sum[3] = {0, 0, 0};
+        for (std::uint32_t v = 0; v < from.height; ++v) {
+          for (std::uint32_t u = 0; u < from.width; ++u) {
+            const double w = overlap(of.x + x * across, across, u) / across *
+                             overlap(of.y + y * down, down, v) / down;
+            for (int c = 0; c < 3; ++c) sum[c] += w * from.at(u, v)[c];
+          }
+        }
+        for (int c = 0; c < 3; ++c)
+          ASSERT_NEAR(to.at(x + 4, y + 2)[c], sum[c], is_copied ? 0.0 : 0.51) << round;
+      }
+    }
+    for (std::uint32_t y = 0; y < to.height; ++y) EXPECT_EQ(to.at(3, y)[1], 0) << "outside";
   }
 }
 
