@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The nodes keep their own folders: they decode and scale what lies there, and only the fragments
-// travel, as messages.
+// travel, as messages. A node that has done its own takes part in what others have left: tiles
+// whose files it can read, too, are loaded there.
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <strata/call.hpp>
 #include <strata/error.hpp>
+#include <strata/fork_join.hpp>
 #include <strata/message.hpp>
 #include <strata/remote_thread.hpp>
+#include <strata/thread.hpp>
 #include <vector>
 
 #include "apps/mapview/loader.hpp"
-#include "apps/mapview/tile_threads.hpp"
 
 namespace mapview {
 namespace {
@@ -22,6 +25,7 @@ using namespace strata;
 // What travels to the nodes.
 struct order {
   endpoint_id viewer;
+  endpoint_id owner;  // on the node in whose folders the tiles lie
   map_info map;
   view shown;
   std::array<char, 1024> root{};
@@ -34,8 +38,7 @@ struct fragment_head {
   found how;
 };
 
-std::vector<std::byte> packed(const order& o, tile_place tile) {
-  const fragment f = load_fragment(o.root.data(), o.map, o.shown, tile);
+std::vector<std::byte> packed(const fragment& f) {
   const fragment_head head{f.tile, f.pixels, f.missing ? found::missing : found::whole};
   std::vector<std::byte> bytes(sizeof(head) + f.shown.rgb.size());
   std::memcpy(bytes.data(), &head, sizeof(head));
@@ -44,11 +47,14 @@ std::vector<std::byte> packed(const order& o, tile_place tile) {
   return bytes;
 }
 
-// The viewer waits for every tile, so it is told of those that cannot be had, too.
-void send_fragment(endpoint& mine, const order& o, tile_place tile) {
+// The viewer waits for every tile, so it is told of those that cannot be had, too. False: there is
+// no such tile here, and this is not the node that should have it.
+bool send_fragment(endpoint& mine, const order& o, tile_place tile) {
   try {
     try {
-      mine.send(o.viewer, 0, packed(o, tile));
+      const fragment f = load_fragment(o.root.data(), o.map, o.shown, tile);
+      if (f.missing && node_id() != o.owner.node()) return false;
+      mine.send(o.viewer, 0, packed(f));
     } catch (const std::bad_alloc&) {
       const fragment_head head{tile, {}, found::out_of_memory};
       mine.send_value(o.viewer, 0, head);
@@ -56,17 +62,34 @@ void send_fragment(endpoint& mine, const order& o, tile_place tile) {
   } catch (const endpoint_closed_error&) {  // the viewer has given up
   } catch (const node_lost_error&) {        // with its node
   }
+  return true;
 }
 
-// On each node: a thread for each tile of its folders.
-void serve(const order& o) {
-  endpoint mine;
-  const std::vector<tile_place> tiles = tiles_of(o.map, o.shown.region);
-  tile_threads threads(tiles.size());
-  for (const tile_place tile : tiles) {
-    if (o.map.folder_of(tile.column, tile.row) % num_nodes() != node_id()) continue;
-    threads.begin([&mine, &o, tile]() noexcept { send_fragment(mine, o, tile); });
+// Those of the region's tiles [first, end) that are the owner's. Any part of them may be loaded on
+// another node. Returns how many the owner has been told of, since they were not found there.
+std::uint32_t load_tiles(const order& o, std::uint32_t first, std::uint32_t end) {
+  if (end - first > 1) {
+    const std::uint32_t middle = first + (end - first) / 2;
+    const auto [near, far] = fork2join([&] { return load_tiles(o, first, middle); },
+                                       strata::call<load_tiles>(o, middle, end));
+    return near + far;
   }
+  const tile_place tile = grid_of(o.map, o.shown.region).at(first);
+  if (o.map.folder_of(tile.column, tile.row) % num_nodes() != o.owner.node()) return 0;
+  endpoint mine;
+  const bool is_sent = send_fragment(mine, o, tile);
+  if (!is_sent) mine.send_value(o.owner, 0, tile);
+  this_thread::yield();  // the viewer may have something to draw
+  return is_sent ? 0 : 1;
+}
+
+// On each node.
+void serve(order o) {
+  endpoint mine;
+  o.owner = mine.id();
+  const std::uint32_t tiles = grid_of(o.map, o.shown.region).size();
+  for (std::uint32_t left = load_tiles(o, 0, tiles); left != 0; --left)
+    (void)send_fragment(mine, o, mine.receive_value<tile_place>());
 }
 
 // The calls of serve(). When the viewer gives up, it closes its endpoint first, so that they end.
@@ -95,7 +118,7 @@ class cluster_loader final : public loader {
   void load(const view& v, const std::function<void(const fragment&)>& take) override {
     serving_nodes nodes;
     endpoint mine;
-    const order o{mine.id(), map_, v, root_};
+    const order o{mine.id(), {}, map_, v, root_};
     for (unsigned n = 0; n < num_nodes(); ++n)
       nodes.calls.emplace_back(on_node{static_cast<node_id_t>(n)}, call<serve>(o));
     for (std::size_t left = tiles_of(map_, v.region).size(); left != 0; --left) {

@@ -29,14 +29,16 @@ std::uint32_t window_at(std::uint32_t c, std::uint32_t begin, std::uint32_t leng
 
 }  // namespace
 
+tile_grid grid_of(const map_info& map, const rectangle& region) {
+  const std::uint32_t column = region.x / map.tile_width, row = region.y / map.tile_height;
+  return {column, row, (region.x + region.width - 1) / map.tile_width - column + 1,
+          (region.y + region.height - 1) / map.tile_height - row + 1};
+}
+
 std::vector<tile_place> tiles_of(const map_info& map, const rectangle& region) {
-  std::vector<tile_place> all;
-  const std::uint32_t right = (region.x + region.width - 1) / map.tile_width;
-  const std::uint32_t bottom = (region.y + region.height - 1) / map.tile_height;
-  for (std::uint32_t row = region.y / map.tile_height; row <= bottom; ++row) {
-    for (std::uint32_t column = region.x / map.tile_width; column <= right; ++column)
-      all.push_back({column, row});
-  }
+  const tile_grid grid = grid_of(map, region);
+  std::vector<tile_place> all(grid.size());
+  for (std::uint32_t i = 0; i < grid.size(); ++i) all[i] = grid.at(i);
   return all;
 }
 

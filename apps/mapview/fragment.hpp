@@ -20,7 +20,17 @@ struct tile_place {
   std::uint32_t column = 0, row = 0;
 };
 
-// All tiles of which the region shows something.
+// All tiles of which the region shows something, row by row.
+struct tile_grid {
+  std::uint32_t column = 0, row = 0;  // the first
+  std::uint32_t columns = 0, rows = 0;
+
+  [[nodiscard]] std::uint32_t size() const { return columns * rows; }  // see tiles_max
+  [[nodiscard]] tile_place at(std::uint32_t i) const {
+    return {column + i % columns, row + i / columns};
+  }
+};
+[[nodiscard]] tile_grid grid_of(const map_info& map, const rectangle& region);
 [[nodiscard]] std::vector<tile_place> tiles_of(const map_info& map, const rectangle& region);
 
 // The window's pixels that a tile fills. Those of all tiles cover the window, each pixel once; a

@@ -193,6 +193,39 @@ TEST_F(maps, look_the_same_from_one_node_and_from_three) {
   EXPECT_EQ(read_picture(path("one.png")).rgb, read_picture(path("three.png")).rgb);
 }
 
+// Each node's tiles are where the other one does not find them: whatever one takes over, it has to
+// leave to the other.
+TEST_F(maps, are_whole_where_nodes_see_no_folders_but_their_own) {
+  make_small();
+  const outcome one = run_line("mapview view " + path("map") + " --out " + path("one.png"));
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  for (const std::string disk : {"even", "odd"}) {
+    fs::create_directories(path(disk) + "/map");
+    fs::copy(path("map") + "/map.json", path(disk) + "/map");
+  }
+  fs::rename(path("map") + "/part0", path("even") + "/map/part0");
+  fs::rename(path("map") + "/part1", path("odd") + "/map/part1");
+  fs::rename(path("map") + "/part2", path("even") + "/map/part2");
+  // The first of the two processes goes to $2. Which node that is nobody says; only one way round
+  // the tiles are there.
+  std::ofstream(path("node.sh")) << "if mkdir $1 2>/dev/null; then cd $2; else cd $3; fi\n"
+                                    "exec " APPS_BIN_DIR "/mapview view map --out $4\n";
+  const auto view_from = [&](int round) {
+    const std::string first = path(round % 2 == 0 ? "even" : "odd");
+    const std::string second = path(round % 2 == 0 ? "odd" : "even");
+    return run_line("strata run -n 2 --workers 1 sh " + path("node.sh") + " " +
+                    path("turn" + std::to_string(round)) + " " + first + " " + second + " " +
+                    path("two.png"));
+  };
+  outcome two;
+  for (int round = 0; round < 20 && two.exit_code != 0; ++round) {
+    two = view_from(round);
+    EXPECT_TRUE(two.exit_code == 0 || two.err_lines() > 2) << two.err;
+  }
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_EQ(read_picture(path("two.png")).rgb, read_picture(path("one.png")).rgb);
+}
+
 TEST_F(maps, are_cut_from_pictures) {
   const picture p = draw_terrain(300, 200, {0, 0, 300, 200});
   write_picture(path("in.png"), p);
