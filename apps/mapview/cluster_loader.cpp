@@ -7,12 +7,14 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 #include <strata/call.hpp>
 #include <strata/error.hpp>
 #include <strata/fork_join.hpp>
 #include <strata/message.hpp>
 #include <strata/remote_thread.hpp>
 #include <strata/thread.hpp>
+#include <utility>
 #include <vector>
 
 #include "apps/mapview/loader.hpp"
@@ -30,12 +32,25 @@ struct order {
   view shown;
   std::array<char, 1024> root{};
 };
-enum class found : std::uint32_t { whole, missing, out_of_memory };
-// What a fragment's message begins with; its pixels follow, unless it is out of memory.
+enum class found : std::uint32_t {
+  whole,
+  missing,
+  out_of_memory,
+  failed,  // not of a tile: joining the node's call tells why
+};
+// What a fragment's message begins with; its pixels follow if it is whole or missing.
 struct fragment_head {
   tile_place tile;
   rectangle pixels;
   found how;
+};
+
+// What the owner of a tile hears that was not found where it was to be loaded; and at the end, how
+// many there have been.
+struct not_found {
+  tile_place tile;
+  bool is_end = false;
+  std::uint32_t all = 0;
 };
 
 std::vector<std::byte> packed(const fragment& f) {
@@ -65,31 +80,84 @@ bool send_fragment(endpoint& mine, const order& o, tile_place tile) {
   return true;
 }
 
-// Those of the region's tiles [first, end) that are the owner's. Any part of them may be loaded on
+bool is_of_owner(const order& o, tile_place tile) {
+  return o.map.folder_of(tile.column, tile.row) % num_nodes() == o.owner.node();
+}
+
+// Of those of the region's tiles [first, end) that are the owner's any part may be loaded on
 // another node. Returns how many the owner has been told of, since they were not found there.
 std::uint32_t load_tiles(const order& o, std::uint32_t first, std::uint32_t end) {
-  if (end - first > 1) {
+  const tile_grid grid = grid_of(o.map, o.shown.region);
+  // Nothing to share; in many there are several.
+  constexpr std::uint32_t many = 64;
+  std::uint32_t owned = 0;
+  for (std::uint32_t i = first; i < end && end - first < many; ++i)
+    owned += is_of_owner(o, grid.at(i)) ? 1U : 0U;
+  if (end - first >= many || owned > 1) {
     const std::uint32_t middle = first + (end - first) / 2;
     const auto [near, far] = fork2join([&] { return load_tiles(o, first, middle); },
                                        strata::call<load_tiles>(o, middle, end));
     return near + far;
   }
-  const tile_place tile = grid_of(o.map, o.shown.region).at(first);
-  if (o.map.folder_of(tile.column, tile.row) % num_nodes() != o.owner.node()) return 0;
+  if (owned == 0) return 0;
+  while (!is_of_owner(o, grid.at(first))) ++first;
   endpoint mine;
-  const bool is_sent = send_fragment(mine, o, tile);
-  if (!is_sent) mine.send_value(o.owner, 0, tile);
+  const bool is_sent = send_fragment(mine, o, grid.at(first));
+  if (!is_sent) mine.send_value(o.owner, 0, not_found{grid.at(first)});
   this_thread::yield();  // the viewer may have something to draw
   return is_sent ? 0 : 1;
 }
 
-// On each node.
-void serve(order o) {
+// The owner's: loads what others have not found. While they still look: what they say takes room,
+// so somebody has to listen.
+void load_not_found(endpoint& mine, const order& o) {
+  std::uint32_t loaded = 0;
+  for (not_found end; !end.is_end || loaded < end.all;) {
+    const auto next = mine.receive_value<not_found>();
+    if (next.is_end) {
+      end = next;
+    } else {
+      (void)send_fragment(mine, o, next.tile);
+      ++loaded;
+    }
+  }
+}
+
+template <class F>
+std::exception_ptr problem_of(const F& f) noexcept {
+  try {
+    f();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+void serve_tiles(order o) {
   endpoint mine;
   o.owner = mine.id();
-  const std::uint32_t tiles = grid_of(o.map, o.shown.region).size();
-  for (std::uint32_t left = load_tiles(o, 0, tiles); left != 0; --left)
-    (void)send_fragment(mine, o, mine.receive_value<tile_place>());
+  std::exception_ptr problems[3];
+  thread listener([&] { problems[0] = problem_of([&] { load_not_found(mine, o); }); });
+  not_found end{{}, true};
+  problems[1] =
+      problem_of([&] { end.all = load_tiles(o, 0, grid_of(o.map, o.shown.region).size()); });
+  problems[2] = problem_of([&] { mine.send_value(mine.id(), 0, end); });
+  listener.join();
+  for (const std::exception_ptr& p : problems) {
+    if (p != nullptr) std::rethrow_exception(p);
+  }
+}
+
+// On each node.
+void serve(const order& o) {
+  const std::exception_ptr problem = problem_of([&] { serve_tiles(o); });
+  if (problem == nullptr) return;
+  // The viewer need not wait for what does not come; what is wrong it learns from this call.
+  (void)problem_of([&] {
+    endpoint mine;
+    mine.send_value(o.viewer, 0, fragment_head{{}, {}, found::failed});
+  });
+  std::rethrow_exception(problem);
 }
 
 // The calls of serve(). When the viewer gives up, it closes its endpoint first, so that they end.
@@ -117,16 +185,20 @@ class cluster_loader final : public loader {
 
   void load(const view& v, const std::function<void(const fragment&)>& take) override {
     serving_nodes nodes;
-    endpoint mine;
-    const order o{mine.id(), {}, map_, v, root_};
+    std::optional<endpoint> mine(std::in_place);
+    const order o{mine->id(), {}, map_, v, root_};
     for (unsigned n = 0; n < num_nodes(); ++n)
       nodes.calls.emplace_back(on_node{static_cast<node_id_t>(n)}, call<serve>(o));
     for (std::size_t left = tiles_of(map_, v.region).size(); left != 0; --left) {
-      const message m = mine.receive_message();
+      const message m = mine->receive_message();
       fragment_head head;
       if (m.content.size() < sizeof(head)) throw error("a fragment without a head");
       std::memcpy(&head, m.content.data(), sizeof(head));
       if (head.how == found::out_of_memory) throw std::bad_alloc();
+      if (head.how == found::failed) {
+        mine.reset();  // the others need not wait for room
+        break;
+      }
       fragment f{head.tile, head.pixels, head.how == found::missing, {}};
       f.shown = picture(head.pixels.width, head.pixels.height);
       if (m.content.size() != sizeof(head) + f.shown.rgb.size())
