@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -62,6 +63,7 @@ class engine final : public mailer,
   void post(node_id to, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body) override;
   void wait_for_room(node_id to) override;
+  sight look_for_message(node_id from) noexcept override;
 
   // ---- local_node ----
   void run_soon(detail::task* t) override { workers_.inject(t); }
@@ -143,6 +145,8 @@ class engine final : public mailer,
   void lose_neighbour(node_id peer, const malformed& why) noexcept;
   // Handles what has arrived, of each transport at most so many; the caller holds inbox_.
   std::size_t poll_all(std::size_t messages_max);
+  std::size_t poll_these(std::span<const std::unique_ptr<net::transport>> some,
+                         std::size_t messages_max);
   // The same for a worker, unless somebody is at it, and for a receiver, who waits for that one.
   // True: something had arrived.
   bool take_in() noexcept;

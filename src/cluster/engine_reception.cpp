@@ -26,6 +26,10 @@ constexpr auto pause = std::chrono::microseconds(50);
 constexpr std::int64_t leave_every_ns = 10'000'000;
 // With adaptive reception workers look no more often, however short their tasks are.
 constexpr double look_every_ns = 1000;
+std::uint64_t look_ticks() noexcept {
+  static const auto ticks = static_cast<std::uint64_t>(look_every_ns / os::ns_per_tick());
+  return ticks;
+}
 
 // Set while this thread handles messages: it must not wait for anything that needs messages to be
 // handled.
@@ -100,11 +104,16 @@ void engine::pass_on(std::span<const std::byte> payload) {
 }
 
 std::size_t engine::poll_all(std::size_t messages_max) {
+  return poll_these(transports_, messages_max);
+}
+
+std::size_t engine::poll_these(std::span<const std::unique_ptr<net::transport>> some,
+                               std::size_t messages_max) {
   is_handling = true;
   // Reading the clock costs as much as finding nothing.
   if (reception_ == reception::watchdog) polled_at_.store(os::now_ns(), std::memory_order_relaxed);
   std::size_t n = 0;
-  for (const auto& t : transports_) n += t->poll(*this, messages_max);
+  for (const auto& t : some) n += t->poll(*this, messages_max);
   if (n != 0) {
     const std::size_t each = std::exchange(bytes_taken_, 0) / n;
     worker_messages_.store(std::clamp<std::size_t>(worker_bytes / (each + 1), 1, messages_at_once),
@@ -151,12 +160,30 @@ void engine::look() noexcept {
     take_in();
     return;
   }
-  static const auto look_ticks = static_cast<std::uint64_t>(look_every_ns / os::ns_per_tick());
   const std::uint64_t now = os::ticks();
   if (now < next_look_.load(std::memory_order_relaxed)) return;
-  next_look_.store(now + look_ticks, std::memory_order_relaxed);
+  next_look_.store(now + look_ticks(), std::memory_order_relaxed);
   const bool found = take_in();
   attention_.looked(os::now_ns(), found);
+}
+
+mailer::sight engine::look_for_message(node_id from) noexcept {
+  if (!workers_look->load(std::memory_order_relaxed)) return sight::useless;
+  const auto nearby = std::find_if(transports_.begin(), transports_.end(),
+                                   [](const auto& t) { return t->about().looks_cheaply; });
+  if (nearby == transports_.end()) return sight::useless;
+  if (from != self_ && links_->way_to(from) != nearby->get()) return sight::useless;
+  const std::unique_lock lock(inbox_, std::try_to_lock);
+  if (!lock.owns_lock()) return sight::nothing;
+  const bool found = poll_these({&*nearby, 1}, 1) != 0;
+  if (reception_ == reception::adaptive) {
+    const std::uint64_t now = os::ticks();
+    if (now >= next_look_.load(std::memory_order_relaxed)) {
+      next_look_.store(now + look_ticks(), std::memory_order_relaxed);
+      attention_.looked(os::now_ns(), found);
+    }
+  }
+  return found ? sight::found : sight::nothing;
 }
 
 void engine::begin_polling() noexcept {

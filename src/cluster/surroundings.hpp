@@ -34,6 +34,12 @@ class mailer {
   // receive. For the program's own threads; messages are handled meanwhile.
   virtual void wait_for_room(node_id to) = 0;
 
+  // For a thread of the program that waits for something of `from`, or of anybody where that is
+  // self(): hands one message over, of whomever, that has come already. `useless`: others see to
+  // it, or looking would cost more than being woken.
+  enum class sight { useless, nothing, found };
+  virtual sight look_for_message(node_id /*from*/) noexcept { return sight::useless; }
+
  protected:
   ~mailer() = default;
 };

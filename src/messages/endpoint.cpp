@@ -54,7 +54,7 @@ void prepare_receive(request& r, action what, messages::port& at, endpoint_id mi
 
 // A receive that ends before its caller goes on.
 message_info receive_now(request& r) {
-  r.waits_at_once = detail::this_worker().owner != nullptr;
+  r.waits_at_once = detail::this_worker().owner != nullptr && !r.office->is_far(r);
   r.office->receive(r);
   r.wait();
   return r.result();

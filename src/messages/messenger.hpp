@@ -68,6 +68,11 @@ class messenger final : public cluster::visiting_protocol {
   void receive(request& r);
   // False: it has ended, or has been matched and will.
   bool cancel(request& r);
+  // Whether another node may end it.
+  [[nodiscard]] bool is_far(const request& r) const noexcept;
+  // For who is about to wait for r: takes in what comes from near by until r has ended with that,
+  // or nothing more has come for a moment.
+  void look_for(const request& r) noexcept;
   std::optional<message_info> probe(port& p, endpoint_id id, const pattern& wanted);
   [[noreturn]] void throw_loss() const;
   [[nodiscard]] path_counts counted();

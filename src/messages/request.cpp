@@ -83,7 +83,12 @@ void request::wait_entered() noexcept {
 
 bool request::wait(std::int64_t deadline_ns) {
   if (is_done()) return true;
-  if (deadline_ns == detail::parking::never && detail::this_worker().owner != nullptr) {
+  const bool on_worker = detail::this_worker().owner != nullptr;
+  if (on_worker) {
+    office->look_for(*this);
+    if (is_done()) return true;
+  }
+  if (deadline_ns == detail::parking::never && on_worker) {
     detail::suspend(&commit_wait, this);
     return is_done();  // always, and acquires: it may have ended before we were off our stack
   }

@@ -63,6 +63,9 @@ struct request {
   struct arrival* left;             // the same: what it left there, once it has
   std::shared_ptr<struct lane> on;  // send to another node
 
+  [[nodiscard]] bool is_receive() const noexcept {
+    return what == action::receive || what == action::probe;
+  }
   // Whether a message of so many bytes can be received; `given`: the vector that holds it and may
   // be taken, if any. Gets the memory for it, so that no match fails for want of it.
   [[nodiscard]] bool has_room_for(std::size_t bytes, const std::vector<std::byte>* given) noexcept;

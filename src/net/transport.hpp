@@ -20,6 +20,7 @@ namespace strata::net {
 struct capabilities {
   bool reliable;  // nothing is lost, doubled or reordered between two nodes
   const char* name;
+  bool looks_cheaply = false;  // a poll() that finds nothing makes no system call
 };
 
 enum class send_outcome {

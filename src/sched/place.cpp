@@ -127,10 +127,13 @@ inline bool place::others_made_ready() const noexcept {
   return batches.load(std::memory_order_relaxed) != nullptr || owner->injected_.has_ready();
 }
 
+bool place::has_nothing_else() const noexcept {
+  return ready.empty() && !deque.maybe_work() && !others_made_ready();
+}
+
 bool place::yields_to_nobody() noexcept {
   // Once in a while all the same: tokens from outside want to be looked at.
-  return ready.empty() && !deque.maybe_work() && !others_made_ready() && !looks_for_messages() &&
-         (++idle_yields_ & 63) != 0;
+  return has_nothing_else() && !looks_for_messages() && (++idle_yields_ & 63) != 0;
 }
 
 // Whether the dispatcher need not have a look before the next task of the ready queue.
@@ -238,6 +241,8 @@ bool suspends_at_once() noexcept {
   return !p.distributes &&
          p.ready.is_empty_or_next([](const task& next) { return next.type == &resumed_stack; });
 }
+
+bool nothing_else_is_ready() noexcept { return this_place().has_nothing_else(); }
 
 void yield_stack() noexcept {
   place& p = this_place();

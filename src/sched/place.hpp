@@ -33,6 +33,7 @@ class place : public worker {
 
   // Whoever runs here may go on instead of giving way: nothing else waits.
   bool yields_to_nobody() noexcept;
+  [[nodiscard]] bool has_nothing_else() const noexcept;
 
   // ---- stacks ----
   // On the worker's own stack: continues s; returns when s has ended or is suspended.

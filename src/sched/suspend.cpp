@@ -106,6 +106,12 @@ void make_ready(stack& s) noexcept {
   }
 }
 
+std::size_t stack_bytes_left() noexcept {
+  const stack* const s = this_place().current;
+  if (s == nullptr) return 0;
+  return stack_pointer() - (reinterpret_cast<std::uintptr_t>(s) - s->bytes);
+}
+
 bool stack_is_low() noexcept {
   const place& p = this_place();
   return stack_pointer() <= p.current->limit;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "../common/known_bytes.hpp"
@@ -23,6 +25,7 @@
 #include "strata/resource.hpp"
 #include "strata/runtime.hpp"
 #include "strata/semaphore.hpp"
+#include "strata/stats.hpp"
 #include "strata/thread.hpp"
 
 namespace {
@@ -394,6 +397,25 @@ void lost_within(runtime& rt) {
   }
 }
 
+// Who receives what has come already takes it in, and is not suspended for it.
+constexpr int at_once = 200;
+void send_all(endpoint_id to) {
+  for (int i = 0; i < at_once; ++i) this_thread::endpoint().send_value(to, 1, i);
+}
+void taken_in(runtime& rt) {
+  rt.run([&rt] {
+    endpoint mine;
+    remote_thread other(on_node{last_node()}, call<send_all>(mine.id()));
+    // The worker looks at nothing meanwhile, and with polling nobody else does.
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const std::uint64_t before = rt.stats().total().suspensions;
+    for (int i = 0; i < at_once; ++i)
+      require(mine.receive_value<int>(any_endpoint, 1) == i, "messages in their order");
+    require(rt.stats().total().suspensions == before, "nobody was suspended");
+    other.join();
+  });
+}
+
 // A send that waits for room is cancelled; the next one has room.
 void report_addresses(endpoint_id to) {
   endpoint kept;
@@ -439,7 +461,8 @@ int main(int argc, char** argv) {
       {"lost", lost},
       {"lost-within", lost_within},
       {"names", names},
-      {"slow-receiver", slow_receiver}};
+      {"slow-receiver", slow_receiver},
+      {"taken-in", taken_in}};
   try {
     const options settings = options::parse(argc, argv);
     runtime rt(settings);

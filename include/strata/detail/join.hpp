@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting for one completion: the waiter gives up its stack until somebody completes.
 #pragma once
+#include <cstddef>
+
 #include "strata/detail/join_word.hpp"
 #include "strata/detail/worker.hpp"
 
@@ -17,6 +19,9 @@ void suspend(bool (*commit)(stack&, void*), void* argument);
 // instructions: no new stack has to be made for who goes on here. A hint, in case a thief comes.
 [[nodiscard]] bool suspends_at_once() noexcept;
 
+// Whether nothing else is ready on the caller's worker, as far as it can tell at a glance.
+[[nodiscard]] bool nothing_else_is_ready() noexcept;
+
 // suspend() for who waits for `first` to run, where that is the next task here anyway: commit() is
 // called at once, nobody can resume before `first` begins, which it does as the calling stack is
 // given up. False, and nothing has happened, where it is not the next.
@@ -28,6 +33,9 @@ void require_stack();
 
 // Whether the calling stack is nearly used up, so that more nesting should go to another one.
 bool stack_is_low() noexcept;
+
+// How much of the calling stack is unused; 0 in a fiber and outside a runtime.
+[[nodiscard]] std::size_t stack_bytes_left() noexcept;
 
 // Continues a suspended stack, as the next thing `w` does; or, if it belongs to another runtime
 // than w, soon on one of that runtime's workers.

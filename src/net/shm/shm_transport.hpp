@@ -33,7 +33,7 @@ class shm_transport final : public transport, public shelves {
   // A node that was to come later is there, or about to be. By who may poll.
   void admit(node_id node);
 
-  [[nodiscard]] capabilities about() const noexcept override { return {true, "shm"}; }
+  [[nodiscard]] capabilities about() const noexcept override { return {true, "shm", true}; }
   [[nodiscard]] bool reaches(node_id peer) const noexcept override;
   [[nodiscard]] send_outcome try_send(node_id peer, header h, std::span<const std::byte> head,
                                       std::span<const std::byte> body) override;
