@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What UCX's active messages cost with its thread-safe worker, by ucx_perftest (Debian: ucx-utils).
+"""What UCX's messages cost with its thread-safe worker, by ucx_perftest (Debian: ucx-utils).
 
-ucx.py shm|tcp latency|stream BYTES: one line of JSON, as the other programs here print it. Latency is the median of
-half round trips."""
+ucx.py shm|tcp latency|stream BYTES [tags]: one line of JSON, as the other programs here print it. Latency is the median
+of half round trips. Active messages are left where they arrived; those with tags are matched, and copied into a buffer,
+as MPI's are and ours."""
 
 import json
 import os
@@ -22,6 +23,7 @@ def free_port():
 
 def main():
     transport, mode, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    kind = "tag" if sys.argv[4:] == ["tags"] else "ucp_am"
     cores = sorted(os.sched_getaffinity(0))
     where = {"shm": "posix,sysv,cma", "tcp": "tcp"}[transport]
     env = dict(os.environ, UCX_TLS=where, UCX_LOG_LEVEL="error")
@@ -37,7 +39,7 @@ def main():
                               stderr=subprocess.DEVNULL)
     try:
         command = [program, "-p", port, "127.0.0.1", "-c", str(cores[0]), "-t",
-                   "ucp_am_lat" if mode == "latency" else "ucp_am_bw", "-s", str(size), "-n", str(count), "-w",
+                   kind + ("_lat" if mode == "latency" else "_bw"), "-s", str(size), "-n", str(count), "-w",
                    str(count // 10), "-M", "multi", "-v"]
         for _ in range(50):  # until the server listens
             done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

@@ -42,6 +42,18 @@ std::shared_ptr<lane> messenger::lane_to(endpoint_id target) {
   return l;
 }
 
+// Most threads send to one endpoint many times.
+const std::shared_ptr<lane>& messenger::lane_in_use(endpoint_id target) {
+  struct used {
+    std::uint64_t office = 0;
+    std::shared_ptr<lane> to;
+  };
+  static thread_local used last;
+  // A lane that has been forgotten meanwhile had been closed, and says so.
+  if (last.office != serial_ || last.to->target != target) last = {serial_, lane_to(target)};
+  return last.to;
+}
+
 namespace {
 
 // Takes the room for r. What travels with it: nothing, its envelope alone, or all of it.
@@ -64,8 +76,8 @@ load take_room(lane& l, const request& r) noexcept {
 }  // namespace
 
 void messenger::send_to_node(request& r) {
-  r.on = lane_to(r.info.target);
-  lane& l = *r.on;
+  const std::shared_ptr<lane>& to = lane_in_use(r.info.target);
+  lane& l = *to;
   outcome how = outcome::done;
   {
     const std::lock_guard lock(l.lock);
@@ -75,6 +87,7 @@ void messenger::send_to_node(request& r) {
       how = l.open;
     } else if (!l.waiting.empty() || !transmit(l, r)) {
       r.at = request::place::lane;
+      r.on = to;
       l.waiting.push_back(&r);
       return;
     } else if (r.at == request::place::offered) {
@@ -92,7 +105,7 @@ bool messenger::transmit(lane& l, request& r) {
   if (what == load::everything) {
     post(to, kind::message, message_head{r.info.target.bits(), r.info.source.bits(), r.info.tag, 0},
          r.from);
-    paths_.eager.fetch_add(1, memory_order_relaxed);
+    ++l.eager;
     return true;
   }
   r.at = request::place::offered;
@@ -138,7 +151,13 @@ void messenger::close_lane(endpoint_id target, outcome how) {
     l = entry;
     s.closed.push_back(target);
     if (s.closed.size() > closed_names_max) {
-      s.lanes.erase(s.closed.front());
+      if (const auto oldest = s.lanes.find(s.closed.front()); oldest != s.lanes.end()) {
+        {
+          const std::lock_guard one(oldest->second->lock);
+          s.eager += oldest->second->eager;
+        }
+        s.lanes.erase(oldest);
+      }
       s.closed.pop_front();
     }
   }

@@ -4,10 +4,10 @@
 // tag open, so there is one index for each shape of pattern. (Requirement P13; the order is MPI's,
 // MPI-4.0 section 3.5.)
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <tuple>
+#include <utility>
 
 #include "messages/match_index.hpp"
 #include "strata/message.hpp"
@@ -34,6 +34,10 @@ struct pattern {
     h *= 0xD6E8'FEB8'6659'FD93U;
     return h ^ (h >> 32);
   }
+  // As that of a receive.
+  [[nodiscard]] bool fits(const pattern& message) const noexcept {
+    return (!source || source == message.source) && (tag == any_tag || tag == message.tag);
+  }
   friend bool operator==(const pattern&, const pattern&) noexcept = default;
 };
 
@@ -42,16 +46,28 @@ struct pattern {
 template <class Entry>
 class posted_receives {
  public:
-  [[nodiscard]] bool empty() const noexcept {
-    return std::all_of(indexes_.begin(), indexes_.end(), [](auto& i) { return i.empty(); });
-  }
+  [[nodiscard]] bool empty() const noexcept { return only_ == nullptr && indexed_ == 0; }
   void add(Entry& e) {
     e.order = next_order_++;
-    indexes_[e.wanted.shape()].append(e, e.wanted.hash());
+    if (empty()) {
+      only_ = &e;
+      return;
+    }
+    if (only_ != nullptr) enter(*std::exchange(only_, nullptr));
+    enter(e);
   }
-  void remove(Entry& e) noexcept { indexes_[e.wanted.shape()].remove(e); }
+  void remove(Entry& e) noexcept {
+    if (only_ == &e) {
+      only_ = nullptr;
+      return;
+    }
+    indexes_[e.wanted.shape()].remove(e);
+    --indexed_;
+  }
   // Takes out the oldest that a message of this source and tag fits; null: none.
   [[nodiscard]] Entry* take(const pattern& message) {
+    if (only_ != nullptr)
+      return only_->wanted.fits(message) ? std::exchange(only_, nullptr) : nullptr;
     Entry* oldest = nullptr;
     for (unsigned shape = 0; shape < pattern_shapes; ++shape) {
       if (indexes_[shape].empty()) continue;
@@ -65,10 +81,19 @@ class posted_receives {
   }
   template <class F>
   void for_each(F&& f) {
+    if (only_ != nullptr) return f(*only_);
     for (auto& index : indexes_) index.for_each(f);
   }
 
  private:
+  void enter(Entry& e) {
+    indexes_[e.wanted.shape()].append(e, e.wanted.hash());
+    ++indexed_;
+  }
+
+  // A thread that waits at its own endpoint, as most do, is alone there, and found without hashing.
+  Entry* only_ = nullptr;
+  std::size_t indexed_ = 0;
   // An entry is in one of them only, so all use the same links.
   std::array<match_index<Entry, 0>, pattern_shapes> indexes_;
   std::uint64_t next_order_ = 0;
@@ -89,15 +114,24 @@ void for_each_shape(F&& f) {
 template <class Entry>
 class waiting_messages {
  public:
-  [[nodiscard]] bool empty() const noexcept { return std::get<0>(indexes_).empty(); }
-  [[nodiscard]] std::size_t size() const noexcept { return std::get<0>(indexes_).size(); }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  [[nodiscard]] std::size_t size() const noexcept {
+    return only_ != nullptr ? 1 : std::get<0>(indexes_).size();
+  }
 
   void add(Entry& e) {
-    for_each_shape([&](auto shape) {
-      if (is_used(shape)) enter<shape>(e);
-    });
+    if (empty()) {
+      only_ = &e;
+      return;
+    }
+    if (only_ != nullptr) enter_all(*std::exchange(only_, nullptr));
+    enter_all(e);
   }
   void remove(Entry& e) noexcept {
+    if (only_ == &e) {
+      only_ = nullptr;
+      return;
+    }
     for_each_shape([&](auto shape) {
       if (is_used(shape)) std::get<shape>(indexes_).remove(e);
     });
@@ -106,6 +140,7 @@ class waiting_messages {
   [[nodiscard]] Entry* find(const pattern& wanted) {
     Entry* found = nullptr;
     if (empty()) return found;
+    if (only_ != nullptr) return wanted.fits(only_->from) ? only_ : nullptr;
     for_each_shape([&](auto shape) {
       if (wanted.shape() != shape) return;
       if (!is_used(shape)) {
@@ -119,6 +154,7 @@ class waiting_messages {
   }
   template <class F>
   void for_each(F&& f) {
+    if (only_ != nullptr) return f(*only_);
     std::get<0>(indexes_).for_each(f);
   }
 
@@ -128,6 +164,14 @@ class waiting_messages {
   void enter(Entry& e) {
     std::get<Shape>(indexes_).append(e, e.from.seen_as(Shape).hash());
   }
+  void enter_all(Entry& e) {
+    for_each_shape([&](auto shape) {
+      if (is_used(shape)) this->template enter<shape>(e);
+    });
+  }
+
+  // The first of all need not be found by hashing.
+  Entry* only_ = nullptr;
 
   std::tuple<match_index<Entry, 0>, match_index<Entry, 1>, match_index<Entry, 2>,
              match_index<Entry, 3>>

@@ -15,15 +15,28 @@ namespace strata::messages {
 
 using std::memory_order_relaxed;
 
+messenger::messenger()
+    : serial_([] {
+        static std::atomic<std::uint64_t> made{0};
+        return made.fetch_add(1, memory_order_relaxed) + 1;
+      }()) {}
+
 messenger::~messenger() {
   ports_.for_each([](port& p) { p.messages.for_each([](arrival& a) { delete &a; }); });
 }
 
 path_counts messenger::counted() {
-  path_counts c{.eager = paths_.eager.load(memory_order_relaxed),
-                .read = paths_.read.load(memory_order_relaxed),
+  path_counts c{.read = paths_.read.load(memory_order_relaxed),
                 .pulled = paths_.pulled.load(memory_order_relaxed),
                 .bytes_copied = paths_.bytes_copied.load(memory_order_relaxed)};
+  for (shard& s : shards_) {
+    const std::lock_guard lock(s.lock);
+    c.eager += s.eager;
+    for (const auto& [target, l] : s.lanes) {
+      const std::lock_guard one(l->lock);
+      c.eager += l->eager;
+    }
+  }
   ports_.for_each([&](port& p) {
     const std::lock_guard lock(p.lock);
     c.local += p.counted.from_here;
@@ -145,19 +158,20 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
 
 // With the port's lock.
 void messenger::keep(port& p, delivery& d) {
-  auto* const a = new arrival;
+  auto a = std::make_unique_for_overwrite<arrival>();
   a->from = {d.info->source, d.info->tag};
   a->info = *d.info;
   a->charge = d.charge;
-  if (d.offer != nullptr) a->offer = *d.offer;
-  if (d.sender == nullptr) {
-    a->content.assign(d.bytes.begin(), d.bytes.end());
+  if (d.offer != nullptr) {
+    a->offer = *d.offer;
+  } else if (d.sender == nullptr) {
+    a->keep(d.bytes);
   } else if (d.sender->what == action::send && p.local_bytes < content_window_bytes &&
              (d.whole != nullptr || d.info->bytes <= eager_bytes_max)) {
     if (d.whole != nullptr) {
       a->content = std::move(*d.whole);
     } else {
-      a->content.assign(d.bytes.begin(), d.bytes.end());
+      a->keep(d.bytes);
       p.counted.bytes_copied += d.info->bytes;
     }
     p.local_bytes += d.info->bytes + charge_for_message;
@@ -167,9 +181,10 @@ void messenger::keep(port& p, delivery& d) {
     a->sender = d.sender;
     d.sender->at = request::place::messages;
     d.sender->target = &p;
-    d.sender->left = a;
+    d.sender->left = a.get();
   }
   p.messages.add(*a);
+  (void)a.release();  // the port's
 }
 
 // With the port's lock.
@@ -255,13 +270,13 @@ void messenger::receive(request& r) {
       return;
     }
     if (r.what == action::probe ||
-        !r.has_room_for(a->info.bytes, a->sender != nullptr ? a->sender->whole : &a->content)) {
+        !r.has_room_for(a->info.bytes, a->sender != nullptr ? a->sender->whole : a->whole())) {
       r.info = a->info;
       lock.unlock();
       return r.finish_unseen(r.what == action::probe ? outcome::done : outcome::too_large);
     }
     p.messages.remove(*a);
-    d = {.info = &a->info, .bytes = a->content, .sender = a->sender};
+    d = {.info = &a->info, .bytes = a->kept(), .sender = a->sender};
     if (a->sender != nullptr) {
       a->sender->at = request::place::nowhere;
       d.bytes = a->sender->from;
@@ -269,7 +284,7 @@ void messenger::receive(request& r) {
     } else if (a->offer.id != 0) {
       d.offer = &a->offer;
     } else {
-      d.whole = &a->content;
+      d.whole = a->whole();
     }
     if (a->charge != 0) {
       port::account& from = account_of(p, a->info.source.node());

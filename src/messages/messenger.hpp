@@ -38,6 +38,7 @@ struct lane {
   std::uint64_t last_notice = 0;  // that has said so, or not
   outcome open = outcome::done;   // or how it has ended
   std::deque<request*> waiting;   // for room
+  std::uint64_t eager = 0;        // messages that went with their bytes
 };
 
 // How much took which path.
@@ -52,7 +53,7 @@ struct path_counts {
 
 class messenger final : public cluster::visiting_protocol {
  public:
-  messenger() = default;
+  messenger();
   ~messenger();
   messenger(const messenger&) = delete;
   messenger& operator=(const messenger&) = delete;
@@ -121,9 +122,10 @@ class messenger final : public cluster::visiting_protocol {
     detail::spin_lock lock;
     std::unordered_map<endpoint_id, std::shared_ptr<lane>> lanes;
     std::deque<endpoint_id> closed;  // those of them that are, oldest first
+    std::uint64_t eager = 0;         // of lanes that are forgotten
   };
   struct path_counters {
-    std::atomic<std::uint64_t> eager{0}, read{0}, pulled{0}, bytes_copied{0};
+    std::atomic<std::uint64_t> read{0}, pulled{0}, bytes_copied{0};
   };
 
   // done: it waits there, or is received. Otherwise how the endpoint has ended.
@@ -150,6 +152,8 @@ class messenger final : public cluster::visiting_protocol {
   void send_within(request& r);
   void send_to_node(request& r);
   std::shared_ptr<lane> lane_to(endpoint_id target);
+  // The same, for as long as this thread asks for no other one and is not suspended.
+  const std::shared_ptr<lane>& lane_in_use(endpoint_id target);
   // With the lane's lock. False: there is no room. Otherwise the send has ended, or is offered.
   bool transmit(lane& l, request& r);
   std::vector<request*> send_waiting(lane& l);
@@ -176,6 +180,7 @@ class messenger final : public cluster::visiting_protocol {
             std::span<const std::byte> body = {});
   request* take_offer(std::uint64_t number, net::node_id to);
 
+  const std::uint64_t serial_;  // no other one of this process has it
   net::node_id self_ = 0;
   cluster::mailer* mail_ = nullptr;  // null: a job of one node
   cluster::local_node* here_ = nullptr;

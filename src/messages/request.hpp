@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One send or receive in progress: what is to be transferred, where it waits, and who waits for it.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -122,9 +124,23 @@ struct arrival {
   match_links<arrival> links[pattern_shapes]{};
   pattern from{};
   message_info info{};
-  std::uint32_t charge = 0;          // room that its sender gets back; 0: none was taken
-  std::vector<std::byte> content{};  // unless one of the next two holds it
-  request* sender = nullptr;         // in this process
+  std::uint32_t charge = 0;  // room that its sender gets back; 0: none was taken
+  // The bytes, unless one of the next two has them: few are kept here, which saves an allocation.
+  static constexpr std::size_t few_bytes = 64;
+  std::array<std::byte, few_bytes> few;
+  bool has_few = false;
+  std::vector<std::byte> content{};
+  void keep(std::span<const std::byte> bytes) {
+    has_few = bytes.size() <= few_bytes;
+    if (!has_few) return content.assign(bytes.begin(), bytes.end());
+    std::copy(bytes.begin(), bytes.end(), few.begin());
+  }
+  [[nodiscard]] std::span<const std::byte> kept() const noexcept {
+    return has_few ? std::span(few).first(info.bytes) : std::span(content);
+  }
+  // What may be handed over; null: nothing.
+  [[nodiscard]] std::vector<std::byte>* whole() noexcept { return has_few ? nullptr : &content; }
+  request* sender = nullptr;  // in this process
   struct offered {
     std::uint64_t id = 0;  // 0: not offered. On the sender's node
     std::uint64_t address = 0;
