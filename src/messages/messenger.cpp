@@ -317,7 +317,9 @@ void messenger::look_for(const request& r) noexcept {
   if (!is_far(r) || detail::stack_bytes_left() < room_for_handling) return;
   const endpoint_id other = r.is_receive() ? r.wanted.source : r.info.target;
   const net::node_id from = other ? other.node() : self_;
-  for (unsigned empty = 0; empty < empty_looks_max; ++empty) {
+  // Others that are ready come first: who is sent one message after the other would keep the
+  // worker.
+  for (unsigned empty = 0; empty < empty_looks_max && detail::nothing_else_is_ready(); ++empty) {
     switch (mail_->look_for_message(from)) {
       case cluster::mailer::sight::useless:
         return;
@@ -328,8 +330,7 @@ void messenger::look_for(const request& r) noexcept {
         empty = 0;
         break;
     }
-    // Others come before a message that has not come yet.
-    if (r.is_done() || !detail::nothing_else_is_ready()) return;
+    if (r.is_done()) return;
   }
 }
 

@@ -242,7 +242,11 @@ bool suspends_at_once() noexcept {
          p.ready.is_empty_or_next([](const task& next) { return next.type == &resumed_stack; });
 }
 
-bool nothing_else_is_ready() noexcept { return this_place().has_nothing_else(); }
+bool place::nothing_waits() const noexcept {
+  return has_nothing_else() && !has_bound() && !owner->injected_.has_any();
+}
+
+bool nothing_else_is_ready() noexcept { return this_place().nothing_waits(); }
 
 void yield_stack() noexcept {
   place& p = this_place();

@@ -33,7 +33,9 @@ class place : public worker {
 
   // Whoever runs here may go on instead of giving way: nothing else waits.
   bool yields_to_nobody() noexcept;
+  // The second: nor in queues that only the dispatcher looks into.
   [[nodiscard]] bool has_nothing_else() const noexcept;
+  [[nodiscard]] bool nothing_waits() const noexcept;
 
   // ---- stacks ----
   // On the worker's own stack: continues s; returns when s has ended or is suspended.

@@ -53,9 +53,11 @@ TEST_P(message_jobs, make_operations_of_groups) { run("groups"); }
 TEST_P(message_jobs, tell_of_groups_that_fail) { run("group-errors"); }
 TEST_P(message_jobs, compute_pi_in_a_group) { run("group-example"); }
 
-TEST(message_job, takes_in_what_has_come) {
-  launch_test::expect_ok(launch_test::run({"-n", "2", "--workers", "1", "--transport", "shm"},
-                                          {"--strata-reception=polling", "taken-in"}));
+TEST(message_job, takes_in_what_has_come_while_nobody_else_is_ready) {
+  for (const char* what : {"taken-in", "others-go-on"}) {
+    launch_test::expect_ok(launch_test::run({"-n", "2", "--workers", "1", "--transport", "shm"},
+                                            {"--strata-reception=polling", what}));
+  }
 }
 
 TEST(message_job, tells_who_waits_of_a_lost_node) {

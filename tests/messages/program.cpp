@@ -416,6 +416,23 @@ void taken_in(runtime& rt) {
   });
 }
 
+// But those who are ready go on all the same.
+void others_go_on(runtime& rt) {
+  rt.run([] {
+    endpoint mine;
+    remote_thread other(on_node{last_node()}, call<send_all>(mine.id()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    bool gone_on = false;
+    thread ready([&] { gone_on = true; });
+    for (int received = 0; received < at_once; ++received) {
+      (void)mine.receive_value<int>(any_endpoint, 1);
+      if (received == 0) require(gone_on, "whoever was ready before the first message");
+    }
+    ready.join();
+    other.join();
+  });
+}
+
 // A send that waits for room is cancelled; the next one has room.
 void report_addresses(endpoint_id to) {
   endpoint kept;
@@ -461,6 +478,7 @@ int main(int argc, char** argv) {
       {"lost", lost},
       {"lost-within", lost_within},
       {"names", names},
+      {"others-go-on", others_go_on},
       {"slow-receiver", slow_receiver},
       {"taken-in", taken_in}};
   try {
