@@ -195,6 +195,7 @@ class engine final : public mailer,
   std::atomic<bool> has_strays_{false};
   attention attention_;
   std::atomic<std::uint64_t> next_look_{0};  // in ticks; with adaptive reception
+  bool found_untold_ = false;                // something, of which attention_ does not know yet
   const std::atomic<bool> workers_always_look_;
 
   std::atomic<bool> stopping_{false};

@@ -177,10 +177,12 @@ mailer::sight engine::look_for_message(node_id from) noexcept {
   if (!lock.owns_lock()) return sight::nothing;
   const bool found = poll_these({&*nearby, 1}, 1) != 0;
   if (reception_ == reception::adaptive) {
+    // Said once in a while, of all looks since: the first one after a pause often finds nothing.
+    found_untold_ |= found;
     const std::uint64_t now = os::ticks();
     if (now >= next_look_.load(std::memory_order_relaxed)) {
       next_look_.store(now + look_ticks(), std::memory_order_relaxed);
-      attention_.looked(os::now_ns(), found);
+      attention_.looked(os::now_ns(), std::exchange(found_untold_, false));
     }
   }
   return found ? sight::found : sight::nothing;
