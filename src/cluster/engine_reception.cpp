@@ -172,6 +172,8 @@ mailer::sight engine::look_for_message(node_id from) noexcept {
   const auto nearby = std::find_if(transports_.begin(), transports_.end(),
                                    [](const auto& t) { return t->about().looks_cheaply; });
   if (nearby == transports_.end()) return sight::useless;
+  // A program may wait for an endpoint of a node that there is not.
+  if (from >= nodes_) return sight::useless;
   if (from != self_ && links_->way_to(from) != nearby->get()) return sight::useless;
   const std::unique_lock lock(inbox_, std::try_to_lock);
   if (!lock.owns_lock()) return sight::nothing;

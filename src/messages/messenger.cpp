@@ -303,8 +303,7 @@ void messenger::receive(request& r) {
 
 bool messenger::is_far(const request& r) const noexcept {
   if (mail_ == nullptr) return false;
-  const endpoint_id other = r.is_receive() ? r.wanted.source : r.info.target;
-  return !other || other.node() != self_;
+  return !r.other_end() || r.other_end().node() != self_;
 }
 
 // What is handed over while its receive waits goes where it is wanted, with no copy kept, and
@@ -312,11 +311,13 @@ bool messenger::is_far(const request& r) const noexcept {
 void messenger::look_for(const request& r) noexcept {
   // What an idle worker would do, but from here: about as long as an answer takes.
   constexpr unsigned empty_looks_max = 16;
+  // Others' traffic may never end, but a wait with a deadline has to.
+  constexpr unsigned found_max = 64;
   // Of a stack, for whatever a message makes happen.
   constexpr std::size_t room_for_handling = std::size_t{64} << 10;
   if (!is_far(r) || detail::stack_bytes_left() < room_for_handling) return;
-  const endpoint_id other = r.is_receive() ? r.wanted.source : r.info.target;
-  const net::node_id from = other ? other.node() : self_;
+  const net::node_id from = r.other_end() ? r.other_end().node() : self_;
+  unsigned found = 0;
   // Others that are ready come first: who is sent one message after the other would keep the
   // worker.
   for (unsigned empty = 0; empty < empty_looks_max && detail::nothing_else_is_ready(); ++empty) {
@@ -327,6 +328,7 @@ void messenger::look_for(const request& r) noexcept {
         os::spin_pause();
         break;
       case cluster::mailer::sight::found:
+        if (++found == found_max) return;
         empty = 0;
         break;
     }

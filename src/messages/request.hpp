@@ -63,10 +63,14 @@ struct request {
   std::uint64_t order;
   port* target = nullptr;           // send within the process: whose messages
   struct arrival* left;             // the same: what it left there, once it has
-  std::shared_ptr<struct lane> on;  // send to another node
+  std::shared_ptr<struct lane> on;  // send to another node: where it waits for room
 
   [[nodiscard]] bool is_receive() const noexcept {
     return what == action::receive || what == action::probe;
+  }
+  // Whose doing ends it; none: anybody's.
+  [[nodiscard]] endpoint_id other_end() const noexcept {
+    return is_receive() ? wanted.source : info.target;
   }
   // Whether a message of so many bytes can be received; `given`: the vector that holds it and may
   // be taken, if any. Gets the memory for it, so that no match fails for want of it.

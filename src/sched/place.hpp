@@ -33,8 +33,9 @@ class place : public worker {
 
   // Whoever runs here may go on instead of giving way: nothing else waits.
   bool yields_to_nobody() noexcept;
-  // The second: nor in queues that only the dispatcher looks into.
+  // At a glance: nothing here, and nothing brought here by others.
   [[nodiscard]] bool has_nothing_else() const noexcept;
+  // The same of all queues that the dispatcher looks into.
   [[nodiscard]] bool nothing_waits() const noexcept;
 
   // ---- stacks ----

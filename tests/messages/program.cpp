@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between the nodes of a job; its last argument says what it does. Prints "ok" on node 0
 // when all was as it should be, else what was not.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,7 +14,6 @@
 #include <random>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "../common/known_bytes.hpp"
@@ -399,20 +399,48 @@ void lost_within(runtime& rt) {
 
 // Who receives what has come already takes it in, and is not suspended for it.
 constexpr int at_once = 200;
-void send_all(endpoint_id to) {
+// Tells the other process by a pipe of its own when all are sent: its worker waits there, and looks
+// at no messages.
+class word_by_pipe {
+ public:
+  word_by_pipe() { require(::pipe(ends_.data()) == 0, "a pipe"); }
+  ~word_by_pipe() {
+    for (const int end : ends_) ::close(end);
+  }
+  [[nodiscard]] int writing_end() const { return ends_[1]; }
+  void await() const {
+    char word = 0;
+    require(::read(ends_[0], &word, 1) == 1, "the word that all are sent");
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+void send_all(endpoint_id to, pid_t process, int writing_end) {
   for (int i = 0; i < at_once; ++i) this_thread::endpoint().send_value(to, 1, i);
+  const std::string path =
+      "/proc/" + std::to_string(process) + "/fd/" + std::to_string(writing_end);
+  const int pipe = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  require(pipe >= 0 && ::write(pipe, "!", 1) == 1, "to give the word");
+  ::close(pipe);
 }
 void taken_in(runtime& rt) {
   rt.run([&rt] {
     endpoint mine;
-    remote_thread other(on_node{last_node()}, call<send_all>(mine.id()));
-    // The worker looks at nothing meanwhile, and with polling nobody else does.
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const word_by_pipe all_sent;
+    remote_thread other(on_node{last_node()},
+                        call<send_all>(mine.id(), ::getpid(), all_sent.writing_end()));
+    all_sent.await();  // with polling nobody else looks meanwhile
     const std::uint64_t before = rt.stats().total().suspensions;
     for (int i = 0; i < at_once; ++i)
       require(mine.receive_value<int>(any_endpoint, 1) == i, "messages in their order");
     require(rt.stats().total().suspensions == before, "nobody was suspended");
     other.join();
+    // Nothing comes from a node that there is not, and nothing happens.
+    int nothing = 0;
+    const auto nobody = endpoint_id::from_bits(std::uint64_t{0xFFF0} << 48 | 1);
+    transfer never = mine.start_receive(std::as_writable_bytes(std::span(&nothing, 1)), nobody);
+    require(!never.wait_for(std::chrono::milliseconds(5)), "a message of no node");
   });
 }
 
@@ -420,8 +448,10 @@ void taken_in(runtime& rt) {
 void others_go_on(runtime& rt) {
   rt.run([] {
     endpoint mine;
-    remote_thread other(on_node{last_node()}, call<send_all>(mine.id()));
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const word_by_pipe all_sent;
+    remote_thread other(on_node{last_node()},
+                        call<send_all>(mine.id(), ::getpid(), all_sent.writing_end()));
+    all_sent.await();
     bool gone_on = false;
     thread ready([&] { gone_on = true; });
     for (int received = 0; received < at_once; ++received) {
