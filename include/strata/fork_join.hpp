@@ -86,9 +86,9 @@ bool fork_needs_stack();
 // Runs t to its end as the next thing this worker does, on a stack of its own.
 void call_on_fresh_stack(task& t, join_point& join);
 
-// What limits a fork is stores, about two a cycle, and every value that the compiler keeps in a
-// register across the call of the left branch costs the fork one. These two make it derive cheap
-// values again instead.
+// What limits a fork is instructions and stores, and every value that the compiler keeps in a
+// register across the call of the left branch costs the fork a store and a load. These make it
+// derive cheap values again instead, and read the right branch's function where it lies already.
 template <class T>
 [[gnu::always_inline]] inline void recompute(T& value) noexcept {
   asm("" : "+r"(value));
@@ -104,6 +104,12 @@ template <unsigned Offset, class T>
 #else
   return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(&local) + Offset);
 #endif
+}
+
+template <class G>
+[[gnu::always_inline]] inline G& kept_in(fork_task<G>& t) noexcept {
+  asm("" : "+m"(t.function));
+  return t.function.get();
 }
 
 // What is in the deque for it: its address, marked if it can travel.
@@ -138,20 +144,22 @@ template <class F, class G>
   using both = std::pair<regular<left>, regular<right>>;
   fork_task<G> forked(g);
   std::uint64_t number = w.deque.next();
-  if (w.deque.push(number, offered(forked)) && !w.tend()) [[unlikely]] {
-    regular<left> a = invoke_regular(f);
-    return both(std::move(a), invoke_regular(g));
+  if (w.deque.push(number, offered(forked))) [[unlikely]] {
+    if (!w.tend()) {
+      regular<left> a = invoke_regular(f);
+      return both(std::move(a), invoke_regular(kept_in(forked)));
+    }
   }
   join_on_throw<G> guard{forked};
   regular<left> a = invoke_regular(f);
   guard.left_returned = true;
   recompute(number);
   // The worker may be another one by now.
-  if (this_worker().deque.try_pop(number, offered(forked))) [[likely]] {
-    return both(std::move(a), invoke_regular(g));
+  if (!this_worker().deque.try_pop(number, offered(forked))) [[unlikely]] {
+    forked.join.wait();
+    return both(std::move(a), forked.out.take());
   }
-  forked.join.wait();
-  return both(std::move(a), forked.out.take());
+  return both(std::move(a), invoke_regular(kept_in(forked)));
 }
 
 template <class F, class G>

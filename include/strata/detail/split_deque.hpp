@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "strata/detail/compare_now.hpp"
 #include "strata/detail/cpu.hpp"
 #include "strata/detail/fences.hpp"
 
@@ -60,7 +61,7 @@ class split_deque {
     // Store head_, then load attention_: partner is the heavy fence between ask() and maybe_work()
     // of a thief that is about to sleep. Either we see its request, or it sees our item.
     Fences::light();
-    return h >= attention_.load(std::memory_order_relaxed);
+    return !below_now(h, attention_);
   }
 
   // Answers attention after a push: shares half of the private part when asked (`shared`: something
@@ -90,8 +91,11 @@ class split_deque {
   // load head_ first, which would chain every pop to the push before it. (A stale slot can hold the
   // same pointer at the same number, but then the item lies below split_, and claim() refuses.)
   [[nodiscard]] bool try_pop(index h, const T* expected) noexcept {
-    return slot(h).load(std::memory_order_relaxed) == expected &&
-           head_.load(std::memory_order_relaxed) == h + 1 && claim(h);
+    if (!equal_now(expected, slot(h))) [[unlikely]]
+      return false;
+    if (!equal_now(h + 1, head_)) [[unlikely]]
+      return false;
+    return claim(h);
   }
 
   // The same for a caller that does not know the number.
@@ -240,7 +244,7 @@ class split_deque {
     head_.store(h, std::memory_order_relaxed);
     // Store head_, then load split_: partner is the heavy fence in force().
     Fences::light();
-    if (h >= split_.load(std::memory_order_relaxed)) [[likely]]
+    if (at_least_now(h, split_)) [[likely]]
       return true;
     return claim_shared(h);
   }
