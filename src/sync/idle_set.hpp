@@ -23,6 +23,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "strata/detail/cpu.hpp"
+
 namespace strata::detail {
 
 enum class place_state : std::uint32_t {
@@ -172,7 +174,8 @@ class idle_set {
   std::unique_ptr<padded[]> state_;
   // The lower half less one; the upper half, by the carry, more one.
   static constexpr std::uint64_t one_leaves = UINT32_MAX;
-  Atomic<std::uint64_t> tally_{0};
+  // Apart from what its neighbours read all the time: whoever enters and leaves writes it.
+  alignas(destructive_bytes) Atomic<std::uint64_t> tally_{0};
 };
 
 }  // namespace strata::detail
