@@ -108,7 +108,8 @@ template <unsigned Offset, class T>
 
 template <class G>
 [[gnu::always_inline]] inline G& kept_in(fork_task<G>& t) noexcept {
-  asm("" : "+m"(t.function));
+  // As bytes: the function may be const.
+  asm("" : "+m"(reinterpret_cast<unsigned char(&)[sizeof t.function]>(t.function)));
   return t.function.get();
 }
 

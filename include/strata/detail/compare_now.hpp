@@ -22,19 +22,19 @@
 
 namespace strata::detail {
 
-// value == word
-template <class V, class T, template <class> class Atomic>
-[[gnu::always_inline]] inline bool equal_now(V value, const Atomic<T>& word) noexcept {
+// value == word. `Word` is the atomic of a model, or one that is watched.
+template <class V, class Word>
+[[gnu::always_inline]] inline bool equal_now(V value, const Word& word) noexcept {
   return value == word.load(std::memory_order_relaxed);
 }
 // value < word
-template <class T, template <class> class Atomic>
-[[gnu::always_inline]] inline bool below_now(T value, const Atomic<T>& word) noexcept {
+template <class V, class Word>
+[[gnu::always_inline]] inline bool below_now(V value, const Word& word) noexcept {
   return value < word.load(std::memory_order_relaxed);
 }
 // value >= word
-template <class T, template <class> class Atomic>
-[[gnu::always_inline]] inline bool at_least_now(T value, const Atomic<T>& word) noexcept {
+template <class V, class Word>
+[[gnu::always_inline]] inline bool at_least_now(V value, const Word& word) noexcept {
   return value >= word.load(std::memory_order_relaxed);
 }
 
