@@ -25,7 +25,7 @@ struct scheduler::search {
           p.events.steals.add();
           // The next thief, often this one, should find something at once: the victim shares again
           // at its next push, and while others sleep so does the thief, which wakes one of them.
-          victim->deque.ask();
+          victim->deque.ask_again();
           if (p.owner->idle_.anyone_parked()) p.deque.ask();
           return unmarked(t);
         case steal_outcome::lost_race:
@@ -155,7 +155,8 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
       break;
     } else if (oversubscribed_) {
       sched_yield();
-    } else {
+    } else if (round > eager_rounds) {
+      // A pause is 40 ns on some processors.
       os::spin_pause();
     }
   }

@@ -69,7 +69,8 @@ class split_deque {
   // deque (`full`).
   push_outcome tend() noexcept {
     const index h = head_.load(std::memory_order_relaxed) - 1;
-    const index t = tail_.load(std::memory_order_acquire);
+    if (h + 1 - tail_seen_ >= Capacity) tail_seen_ = tail_.load(std::memory_order_acquire);
+    const index t = tail_seen_;
     // One exchange, so that a request made between reading and re-arming is not lost. Partner:
     // ask().
     const bool asked = attention_.exchange(unasked(t), std::memory_order_seq_cst) == 0;
@@ -158,6 +159,14 @@ class split_deque {
     // for sleepers after that, and must see that we have announced ourselves. Partner: tend().
     if (attention_.load(std::memory_order_seq_cst) != 0) {
       attention_.store(0, std::memory_order_seq_cst);
+    }
+  }
+
+  // The same by who has just taken something and does not wait for the answer: no locked
+  // instruction between the item and its first step.
+  void ask_again() noexcept {
+    if (attention_.load(std::memory_order_relaxed) != 0) {
+      attention_.store(0, std::memory_order_relaxed);
     }
   }
 
@@ -262,6 +271,7 @@ class split_deque {
       }
       if (h >= s) return true;
       const index t = tail_.load(std::memory_order_seq_cst);
+      tail_seen_ = t;
       if (t > h) return lost(h);
       // Take back the newer half of what is shared, so that the next pops are private again.
       index lowered = t + (h - t) / 2;
@@ -302,7 +312,10 @@ class split_deque {
 
   // Written by the owner alone; thieves read head_ only to force or to see whether to sleep.
   alignas(destructive_bytes) Atomic<index> head_{first};
-  bool asks_at_oldest_ = false;  // the owner's alone
+  bool asks_at_oldest_ = false;  // the owner's alone, like the next
+  // tail_ when the owner last had to know it, so at most what it is now: a look takes the line from
+  // the thief, and an answer needs none unless the deque may be full.
+  index tail_seen_ = first;
   // Read by the owner at every operation, written seldom: by the owner when it shares, by thieves
   // when they ask or force.
   alignas(destructive_bytes) Atomic<index> split_{first};
