@@ -67,7 +67,18 @@ def _record(result, text):
     result.units = answer["units"] if case.answer == "bench" else case.units
 
 
-def run_all(cases, reps):
+def _runs(members, rep, decisive, turns):
+    """The cases of one repetition, in the order in which they run: all of them, then again what bars compare."""
+    for turn in range(turns):
+        for case in members:
+            again = case.key in decisive and case.again
+            if rep < case.reps_max and (turn == 0 or again):
+                yield turn, case
+
+
+def run_all(cases, reps, decisive=frozenset(), turns=3):
+    """key -> Result. The cases whose keys are in `decisive` take several turns in each repetition: a bar is decided in
+    the third digit, while single runs differ in the second."""
     results = {case.key: Result(case) for case in cases}
     by_kernel = {}
     for case in cases:
@@ -75,15 +86,13 @@ def run_all(cases, reps):
     for kernel, members in by_kernel.items():
         for rep in range(reps):
             outputs = {}  # one run of a program that answers for several cases is enough
-            for case in members:
-                if rep >= case.reps_max:
-                    continue
+            for turn, case in _runs(members, rep, decisive, turns):
                 if sys.stderr.isatty():
                     print("\r%s %s %s, %d of %d\x1b[K" % (kernel, case.impl, case.parameter, rep + 1, reps), end="",
                           file=sys.stderr, flush=True)
-                if case.command not in outputs:
-                    outputs[case.command] = _output_of(case.command)
-                _record(results[case.key], outputs[case.command])
+                if (turn, case.command) not in outputs:
+                    outputs[turn, case.command] = _output_of(case.command)
+                _record(results[case.key], outputs[turn, case.command])
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     return results

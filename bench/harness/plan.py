@@ -23,6 +23,7 @@ class Case:
     line: str = ""
     block: int = 0
     reps_max: int = 1000
+    again: bool = True  # several turns in a repetition where a bar depends on it
 
     @property
     def key(self):
@@ -68,12 +69,12 @@ def _programs(kernel, workers, quick, folder):
                 if parameter == "pair" and w != 2:
                     continue
                 yield Case(kernel, impl, parameter, w, (str(program), "--workers", str(w), parameter),
-                           reps_max=1 if kernel == "idle" else 1000)
+                           reps_max=1 if kernel == "idle" else 1000, again=kernel != "idle")
 
 
 def _memory(workers, folder):
     for case in _programs("uts", workers, True, folder):
-        yield dataclasses.replace(case, kernel="memory")
+        yield dataclasses.replace(case, kernel="memory", again=False)
 
 
 def _sequence(path):
@@ -133,7 +134,7 @@ def _align(workers, quick, folder, root):
             for impl, line in [("parasail", "parasail striped 32"), ("kernel", "as narrow as exact"),
                                ("kernel32", "32-bit lanes")]:
                 yield Case("align", impl, gaps, 1, (str(parasail), str(query), str(piece), "1"), answer="parasail",
-                           units=cells, line=line, block=block)
+                           units=cells, line=line, block=block, again=False)
 
 
 def cases(chosen, workers, quick, folder, root):

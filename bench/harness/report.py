@@ -101,9 +101,25 @@ def _value(bar, results):
     return of.unit_ns / to.unit_ns
 
 
+def _bars(path, section):
+    return json.loads(path.read_text(encoding="utf-8"))[{"bench": "bars", "nodes": "nodes"}[section]]
+
+
+def compared(path, section):
+    """The keys of the cases that bars depend on."""
+    keys = set()
+    for bar in _bars(path, section):
+        keys.add(tuple(bar["of"]))
+        if "to" in bar:
+            keys.add(tuple(bar["to"]))
+        if bar["kind"] == "speedup":
+            keys.add((*bar["of"][:3], 1))
+    return keys
+
+
 def judge(path, results, section):
     judged = []
-    for bar in json.loads(path.read_text(encoding="utf-8"))[{"bench": "bars", "nodes": "nodes"}[section]]:
+    for bar in _bars(path, section):
         b = Bar(bar["what"])
         b.value = _value(bar, results)
         lower = "at_least" in bar
@@ -212,7 +228,8 @@ def as_markdown(results, bars, description, command, section):
         "Measured with `%s` on:" % command,
         "\n".join("- %s: %s" % (k, v) for k, v in description.items()),
         "Medians; implementations alternate, so that a slow minute hits all of them. *±* is half of the span from the "
-        "fastest to the slowest run." + (" *To serial* divides the time per "
+        "fastest to the slowest run." + (" What a bar is about takes three turns where others take one. *To "
+        "serial* divides the time per "
         "unit by that of the serial program on one core (1 is as fast, 2 is half as fast); *speed-up* is over the same "
         "implementation with one worker." if section == "bench" else ""),
         "### Bars\n\n" + _bars_table(bars),
