@@ -228,10 +228,10 @@ def as_markdown(results, bars, description, command, section):
         "Measured with `%s` on:" % command,
         "\n".join("- %s: %s" % (k, v) for k, v in description.items()),
         "Medians; implementations alternate, so that a slow minute hits all of them. *±* is half of the span from the "
-        "fastest to the slowest run." + (" What a bar is about takes three turns where others take one. *To "
-        "serial* divides the time per "
-        "unit by that of the serial program on one core (1 is as fast, 2 is half as fast); *speed-up* is over the same "
-        "implementation with one worker." if section == "bench" else ""),
+        "fastest to the slowest run." + (
+            " What a bar is about takes three turns where others take one. *To serial* divides the time per unit by that "
+            "of the serial program on one core (1 is as fast, 2 is half as fast); *speed-up* is over the same "
+            "implementation with one worker." if section == "bench" else ""),
         "### Bars\n\n" + _bars_table(bars),
     ]
     if section == "bench":
