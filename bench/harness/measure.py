@@ -9,6 +9,10 @@ import subprocess
 import sys
 
 
+# How often what a bar times is run in one repetition.
+turns_of_decisive = 3
+
+
 class Failed(Exception):
     pass
 
@@ -67,16 +71,16 @@ def _record(result, text):
     result.units = answer["units"] if case.answer == "bench" else case.units
 
 
-def _runs(members, rep, decisive, turns):
+def _runs(members, rep, decisive):
     """The cases of one repetition, in the order in which they run: all of them, then again what bars compare."""
-    for turn in range(turns):
+    for turn in range(turns_of_decisive):
         for case in members:
             again = case.key in decisive and case.again
             if rep < case.reps_max and (turn == 0 or again):
                 yield turn, case
 
 
-def run_all(cases, reps, decisive=frozenset(), turns=3):
+def run_all(cases, reps, decisive=frozenset()):
     """key -> Result. The cases whose keys are in `decisive` take several turns in each repetition: a bar is decided in
     the third digit, while single runs differ in the second."""
     results = {case.key: Result(case) for case in cases}
@@ -86,7 +90,7 @@ def run_all(cases, reps, decisive=frozenset(), turns=3):
     for kernel, members in by_kernel.items():
         for rep in range(reps):
             outputs = {}  # one run of a program that answers for several cases is enough
-            for turn, case in _runs(members, rep, decisive, turns):
+            for turn, case in _runs(members, rep, decisive):
                 if sys.stderr.isatty():
                     print("\r%s %s %s, %d of %d\x1b[K" % (kernel, case.impl, case.parameter, rep + 1, reps), end="",
                           file=sys.stderr, flush=True)

@@ -4,6 +4,8 @@
 import dataclasses
 import json
 
+from harness import measure
+
 
 def _marks(section):
     """What surrounds a section of docs/performance.md: "bench" is one node, "nodes" several."""
@@ -229,9 +231,10 @@ def as_markdown(results, bars, description, command, section):
         "\n".join("- %s: %s" % (k, v) for k, v in description.items()),
         "Medians; implementations alternate, so that a slow minute hits all of them. *±* is half of the span from the "
         "fastest to the slowest run." + (
-            " What a bar is about takes three turns where others take one. *To serial* divides the time per unit by that "
+            " What a bar times takes %d turns where others take one (not idle, memory and the bare kernels), so its ± spans "
+            "more runs. *To serial* divides the time per unit by that "
             "of the serial program on one core (1 is as fast, 2 is half as fast); *speed-up* is over the same "
-            "implementation with one worker." if section == "bench" else ""),
+            "implementation with one worker." % measure.turns_of_decisive if section == "bench" else ""),
         "### Bars\n\n" + _bars_table(bars),
     ]
     if section == "bench":

@@ -145,6 +145,7 @@ template <class F, class G>
   using both = std::pair<regular<left>, regular<right>>;
   fork_task<G> forked(g);
   std::uint64_t number = w.deque.next();
+  // Two conditions, or the compiler holds the second for likely.
   if (w.deque.push(number, offered(forked))) [[unlikely]] {
     if (!w.tend()) {
       regular<left> a = invoke_regular(f);

@@ -155,8 +155,9 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
       break;
     } else if (oversubscribed_) {
       sched_yield();
-    } else if (round > eager_rounds) {
-      // A pause is 40 ns on some processors.
+    } else if (round >= eager_rounds) {
+      // Not while it looks every time: a pause is 40 ns on some processors, and what is there at
+      // once should be found at once.
       os::spin_pause();
     }
   }

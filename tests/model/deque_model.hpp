@@ -151,7 +151,7 @@ struct deque_model
       case 'f':
         return force();
       case 'l':
-        if (steal(last)) return;
+        if (steal(last)) return under_test.ask_again();
         under_test.ask();
         if (under_test.maybe_work() && !under_test.has_shared()) force();
         steal(last);
@@ -179,6 +179,7 @@ struct deque_model
     for (int i = 0; i < pushed; ++i) RL_ASSERT(items[i].takers(RL_INFO) == 1);
     // And it works still.
     for (int i = 0; i < 2; ++i) push();
+    RL_ASSERT(left_count == 2);
     for (int i = 0; i < 2; ++i) pop();
     RL_ASSERT(left_count == 0);
   }

@@ -65,8 +65,11 @@ struct sleeping_workers
     item* found = nullptr;
     while (leave.load(std::memory_order_acquire) == 0) {
       const detail::steal_outcome outcome = deque.steal(found);
+      if (outcome == detail::steal_outcome::taken) {
+        deque.ask_again();
+        break;
+      }
       deque.ask();
-      if (outcome == detail::steal_outcome::taken) break;
       bool give_up = searching;
       if (!searching) {
         searching = searchers.fetch_add(1, seq_cst) == 0;

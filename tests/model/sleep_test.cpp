@@ -31,7 +31,8 @@ TEST(sleep, every_task_finds_a_worker) {
 }
 
 // A known gap. The scheduler saves the fence when nothing is to be seen: a worker that leaves the
-// search just when an owner pushes its last task, before that store arrives, wakes nobody. The task
+// search just when an owner pushes its last task, before that store arrives, wakes nobody. So does
+// one whose own request, made with what it took, has not arrived at the owner by then. The task
 // then waits until anybody searches or pushes; it is late, not lost.
 TEST(sleep_gap, a_push_on_its_way_may_find_no_second_worker) {
   expect_failure<sleeping_workers<2, endless, model_fences, while_work_is_visible>>(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons with what an atomic word holds now: a relaxed load, compared. Compilers make two
 // instructions of that, and here and there a third for the branch; x86-64 needs one that compares
-// with memory and the branch behind it. A fork makes four such comparisons among some fifty
+// with memory and the branch behind it. A fork makes four such comparisons among some 45
 // instructions, and is as fast as the processor takes in instructions. The true case goes straight
 // on.
 #pragma once

@@ -69,6 +69,8 @@ class split_deque {
   // deque (`full`).
   push_outcome tend() noexcept {
     const index h = head_.load(std::memory_order_relaxed) - 1;
+    // Acquire: a thief has read its slot before the next push overwrites it. Partner: the
+    // compare-and-swap in steal_if().
     if (h + 1 - tail_seen_ >= Capacity) tail_seen_ = tail_.load(std::memory_order_acquire);
     const index t = tail_seen_;
     // One exchange, so that a request made between reading and re-arming is not lost. Partner:
@@ -165,7 +167,9 @@ class split_deque {
   // The same by who has just taken something and does not wait for the answer: no locked
   // instruction between the item and its first step.
   void ask_again() noexcept {
-    if (attention_.load(std::memory_order_relaxed) != 0) {
+    // Seq_cst, after the theft: either we see that the owner has answered the request before, or it
+    // sees that the item is gone. Partner: tend(), and has_shared() behind it.
+    if (attention_.load(std::memory_order_seq_cst) != 0) {
       attention_.store(0, std::memory_order_relaxed);
     }
   }
@@ -218,7 +222,7 @@ class split_deque {
   [[nodiscard]] bool has_shared() const noexcept {
     index s = split_.load(std::memory_order_acquire);
     if (s & provisional) s = (s & ~provisional) - 1;
-    return tail_.load(std::memory_order_acquire) < s;
+    return tail_.load(std::memory_order_seq_cst) < s;
   }
 
  private:
@@ -312,7 +316,8 @@ class split_deque {
 
   // Written by the owner alone; thieves read head_ only to force or to see whether to sleep.
   alignas(destructive_bytes) Atomic<index> head_{first};
-  bool asks_at_oldest_ = false;  // the owner's alone, like the next
+  // The owner's alone.
+  bool asks_at_oldest_ = false;
   // tail_ when the owner last had to know it, so at most what it is now: a look takes the line from
   // the thief, and an answer needs none unless the deque may be full.
   index tail_seen_ = first;
