@@ -47,6 +47,7 @@ def _messages(quick, folder, root):
         impl = "operations_" + transport
         yield job(impl, "put_sync 64", 2, transport, "latency", 100_000 // few)
         yield job(impl, "steal", 2, transport, "steal", 1000 // few)
+        yield job(impl, "steal, not ahead", 2, transport, "request", 100 // few)
         for reception in ["blocking", "watchdog", "polling"]:
             yield job(impl, "get, " + reception, 2, transport, "get", 1000 // few, "--strata-reception", reception)
         whole = here / "whole_job.py"
@@ -61,7 +62,7 @@ def _nodes(quick, folder, root):
                 ("UTS T1", ["uts", "T3" if quick else "T1"])]
     sequences = plan.Sequences(root)
     if sequences.exist:
-        piece = sequences.piece(50_000 if quick else 1_000_000)
+        piece = sequences.piece(50_000 if quick else 2_000_000)
         programs.append(("align", ["align", str(sequences.query), str(piece)]))
     programs = [p for p in programs if (folder / "bin" / p[1][0]).exists()]
     strata = str(folder / "bin" / "strata")

@@ -65,7 +65,9 @@ notes = {
     "messages": "*latency*: half a round trip, both sides spin. *stream*: one way, as fast as it goes. *sleeping*: a round "
                 "trip in which whoever waits sleeps. *one-core*: the same with both processes on one core. The number is "
                 "the size in bytes. *put_sync*: half a round trip between two fibers, on whole nodes. *steal*: a token of a "
-                "busy node, from when the thief has nothing to do until it runs it. *get*: from a node whose only worker "
+                "busy node, from when the thief has nothing to do until it runs it; tokens of 300 µs, so over TCP the next "
+                "one is asked for while one runs. *not ahead*: tokens of 20 ms, which are asked for when there is nothing "
+                "to do. *get*: from a node whose only worker "
                 "runs one fiber for 1 s, with each reception. UCX: `ucx_perftest`, thread-safe worker.",
     "align": "*kernel* rows time the sweep alone, in one process with parasail, whose best variant counts; the others time "
              "the application, which also finds hits, and traces them back.",

@@ -2,7 +2,9 @@
 // What operations between fibers of two nodes cost, on whole nodes: started by
 // `strata run -n 2 --workers 1`. The first argument says which:
 //   latency N  half a round trip of 64 bytes by put_sync, N times
-//   steal N    a token of a busy node, from when the thief has nothing to do until it runs it
+//   steal N    a token of a busy node, from when the thief has nothing to do until it runs it;
+//              tokens of 300 us: where getting one takes long, it is asked for ahead
+//   request N  the same with tokens of 20 ms, which nobody asks for ahead
 //   get MS     get_sync from a node whose only worker runs one fiber of MS milliseconds
 //   idle S     nothing, for S seconds (any number of nodes)
 //   empty      nothing at all (any number of nodes)
@@ -103,8 +105,6 @@ double latency(unsigned n) {
 
 // ---- steal ----
 
-// Long enough for the next token to be there in time.
-constexpr double prey_s = 300e-6;
 double ended_at = 0;  // on the thief
 
 struct prey : threaded {
@@ -112,17 +112,19 @@ struct prey : threaded {
   global_ptr<double> waited;
   slot_ptr counted;
   std::uint64_t number;
+  double lasts;
   void start() {
     const double now = seconds_now();
     put_sync(ended_at == 0 ? 0 : now - ended_at, waited, counted);
     put_sync(number, began, counted);
-    spin_for(prey_s);
+    spin_for(lasts);
     terminate();
     ended_at = seconds_now();
   }
 };
 
-double steal(unsigned n) {
+// Each long enough for the next token to be there in time.
+double steal(unsigned n, double lasts) {
   std::vector<double> waited(n);
   std::uint64_t began = 0;
   const volatile std::uint64_t& seen = began;
@@ -130,7 +132,7 @@ double steal(unsigned n) {
   // We stay in this fiber, so nobody here runs the tokens. The next one is there before the thief
   // has finished the one before.
   for (std::uint64_t i = 0; i < n; ++i) {
-    token<prey>(to_global(&began), to_global(&waited[i]), done.sptr(), i + 1);
+    token<prey>(to_global(&began), to_global(&waited[i]), done.sptr(), i + 1, lasts);
     while (seen != i + 1) {
     }
   }
@@ -201,18 +203,21 @@ int main(int argc, char** argv) {
   const options settings = options::parse(argc, argv);
   bench::arguments given(argc, argv);
   const std::string what = given.rest.empty() ? "" : given.rest[0];
-  if (what != "latency" && what != "steal" && what != "get" && what != "idle" && what != "empty")
-    bench::arguments::refuse("the first argument is latency, steal, get, idle or empty");
+  if (what != "latency" && what != "steal" && what != "request" && what != "get" &&
+      what != "idle" && what != "empty")
+    bench::arguments::refuse("the first argument is latency, steal, request, get, idle or empty");
   given.rest.erase(given.rest.begin());
   const unsigned n = given.number(what == "get"       ? 1000
                                   : what == "idle"    ? 10
                                   : what == "latency" ? 100'000
+                                  : what == "request" ? 100
                                                       : 1000,
                                   1, 10'000'000);
   runtime rt(settings);
   double seconds = 0;
   if (what == "latency") seconds = rt.run([&] { return latency(n); });
-  if (what == "steal") seconds = rt.run([&] { return steal(n); });
+  if (what == "steal") seconds = rt.run([&] { return steal(n, 300e-6); });
+  if (what == "request") seconds = rt.run([&] { return steal(n, 20e-3); });
   if (what == "get") seconds = rt.run([&] { return get(n); });
   if (what == "idle") std::this_thread::sleep_for(std::chrono::seconds(n));
   return bench::print("messages", "strata_operations", what, 1, seconds, 1, true);

@@ -182,10 +182,10 @@ std::string engine::statistics_text() const {
          " wakes; received " + number(all.messages_in) + " messages, " + number(all.bytes_in) +
          " bytes" + (links_->forwarded() != 0 ? "; forwarded " + number(links_->forwarded()) : "") +
          "\n  tokens from other nodes " + number(s.taken) + ", to other nodes " + number(s.given) +
-         "; asked " + number(s.asked) + ", refused " + number(s.refused) + ", lifelines " +
-         number(s.lifelines) + "\n  shelf: offered " + number(shelf.offered) + ", taken back " +
-         number(shelf.taken_back) + ", passed on " + number(shelf.passed_on) +
-         "; taken from others' " + number(shelf.taken) + "\n";
+         "; asked " + number(s.asked) + ", ahead " + number(s.ahead) + ", refused " +
+         number(s.refused) + ", lifelines " + number(s.lifelines) + "\n  shelf: offered " +
+         number(shelf.offered) + ", taken back " + number(shelf.taken_back) + ", passed on " +
+         number(shelf.passed_on) + "; taken from others' " + number(shelf.taken) + "\n";
 }
 
 // ---- the end ----
@@ -346,6 +346,10 @@ std::int64_t engine::now_ns() const { return os::now_ns(); }
 
 void engine::want_work() noexcept {
   if (!is_over()) protocols_->balance.want_work();
+}
+
+void engine::begins_token() noexcept {
+  if (!is_over()) protocols_->balance.begins_token();
 }
 
 // Once a node is lost nobody takes anything any more: what lies on the shelf belongs to what is

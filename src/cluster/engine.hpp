@@ -68,6 +68,7 @@ class engine final : public mailer,
   // ---- local_node ----
   void run_soon(detail::task* t) override { workers_.inject(t); }
   detail::task* take_travelling() override { return workers_.take_travelling(); }
+  detail::task* take_shared() override { return workers_.take_shared(); }
   detail::task* take_travelling_from(detail::worker& w) override {
     return detail::scheduler::take_travelling_from(w);
   }
@@ -88,6 +89,7 @@ class engine final : public mailer,
 
   // ---- detail::neighbourhood ----
   void want_work() noexcept override;
+  void begins_token() noexcept override;
   detail::task* take(detail::worker& w) noexcept override;
   bool holds_something() const noexcept override;
   bool poll() noexcept override;

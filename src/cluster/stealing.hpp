@@ -21,6 +21,13 @@
 
 namespace strata::cluster {
 
+// Whether a victim that has nothing remembers who asked.
+enum class wish : std::uint32_t {
+  none,
+  kept,   // and works for it, since the other is idle
+  ahead,  // but the other has a token still: nobody is disturbed for it
+};
+
 // Who is asked, or sends unasked.
 enum class balancing {
   random,    // an idle node asks others at random, those of its own host first
@@ -40,6 +47,9 @@ class stealing {
 
   // This node is idle. Cheap when it has asked already.
   void want_work();
+  // A worker that had nothing to do begins a token. When no other waits here, and those of other
+  // nodes do not last long beside the time that it takes to get one, the next one is asked for now.
+  void begins_token();
   // w has tasks to spare, and somebody waits. Called by the thread that runs w.
   void feed(detail::worker& w);
   // Somebody waits for work of this node.
@@ -59,7 +69,7 @@ class stealing {
   }
 
   struct statistics {
-    std::uint64_t asked = 0, refused = 0, taken = 0, given = 0, lifelines = 0;
+    std::uint64_t asked = 0, refused = 0, taken = 0, given = 0, lifelines = 0, ahead = 0;
   };
   [[nodiscard]] statistics counted() const;
 
@@ -68,11 +78,13 @@ class stealing {
 
   // With the lock:
   void ask_next();
-  void ask(node_id node, bool wait);
+  void ask(node_id node, wish w);
   [[nodiscard]] node_id choose_victim();
   void rest();
 
   // Without it:
+  // Asks who sent the last tokens for one more, if no more than so many wait here.
+  void ask_ahead(std::uint32_t waiting_max);
   [[nodiscard]] std::optional<node_id> who_is_fed();
   void fed(node_id node);
   void no_longer_waits(node_id node);
@@ -100,6 +112,11 @@ class stealing {
   std::int64_t got_at_ = 0;
   std::int64_t round_trip_ns_ = 0;
   std::uint32_t batch_ = 1;  // how many tokens to ask for
+  // Who sent the last tokens, until it is asked ahead; nobody: this node. Written with the lock,
+  // read without: a hint.
+  std::atomic<node_id> giver_;
+  std::int64_t came_at_ = 0;  // the last tokens
+  bool soon_over_ = false;    // what came before them was
   std::vector<std::uint32_t> loads_;
 
   // A lock of its own, held for a few instructions: a worker that feeds must get it, because it may

@@ -16,6 +16,9 @@ class neighbourhood {
   // A worker finds nothing to do on this node and is about to search, or to sleep: work should be
   // fetched from elsewhere. Called often; must be cheap when that is under way already.
   virtual void want_work() noexcept = 0;
+  // A worker that had nothing to do is about to begin a token. There may be no other: the next one
+  // can be fetched while it runs.
+  virtual void begins_token() noexcept = 0;
 
   // A task for w from where one can be had at once, by the thread that runs w, which has nothing to
   // do; null: none.

@@ -50,17 +50,25 @@ task* scheduler::take_travelling_from(worker& w) {
   return unmarked(t);
 }
 
+task* scheduler::take_travelling_of(place& p) {
+  task* const t = take_travelling_from(p);
+  // The next one to ask should find something at once.
+  if (t != nullptr) p.deque.ask();
+  return t;
+}
+
+task* scheduler::take_shared() {
+  for (auto& p : places_) {
+    if (task* const t = take_travelling_of(*p)) return t;
+  }
+  return nullptr;
+}
+
 task* scheduler::take_travelling() {
-  for (const bool with_force : {false, true}) {
-    for (auto& p : places_) {
-      if (with_force && (p->deque.has_shared() || !p->deque.maybe_work() || !p->deque.force()))
-        continue;
-      if (task* const t = take_travelling_from(*p)) {
-        // The next one to ask should find something at once.
-        p->deque.ask();
-        return t;
-      }
-    }
+  if (task* const t = take_shared()) return t;
+  for (auto& p : places_) {
+    if (p->deque.has_shared() || !p->deque.maybe_work() || !p->deque.force()) continue;
+    if (task* const t = take_travelling_of(*p)) return t;
   }
   return nullptr;
 }

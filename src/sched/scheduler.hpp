@@ -81,6 +81,8 @@ class scheduler {
   // A task that can travel, taken from whichever worker has shared or can be made to share one.
   // Null: none. Any thread.
   [[nodiscard]] task* take_travelling();
+  // The same of what is shared already.
+  [[nodiscard]] task* take_shared();
   // The same from w's own deque, by the thread that runs w.
   [[nodiscard]] static task* take_travelling_from(worker& w);
   // Every worker is to share at its next push, for another node.
@@ -195,6 +197,7 @@ class scheduler {
   [[nodiscard]] bool somebody_is_about_to_look() const noexcept;
   void thread_main(place& p);
   task* take_injected();
+  task* take_travelling_of(place& p);
   [[nodiscard]] bool waived_for(const place& p) const noexcept;
   // Others have left something for p, that only p takes, or without force.
   [[nodiscard]] bool is_left_for(const place& p) const noexcept {

@@ -163,6 +163,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   }
   if (searching) searchers_.fetch_sub(1, std::memory_order_seq_cst);
   if (polling) neighbours->end_polling();
+  if (neighbours && found != nullptr && found->type->wire != nullptr) neighbours->begins_token();
   if (searched) p.patience.was_idle_for(now - began);
   // Those who brought work while we searched left it to us, and those who shared one task may have
   // more and never push again. What we cannot take, the next one may, with force if need be.

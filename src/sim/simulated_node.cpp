@@ -118,6 +118,7 @@ void simulated_node::step() {
     protocols.quiet.node_is_idle();
     return;
   }
+  if (t->type->wire != nullptr) protocols.balance.begins_token();
   const std::int64_t cost = job_.model.cost(*t);
   ++tasks_;
   busy_ns_ += cost;

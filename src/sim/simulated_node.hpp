@@ -69,6 +69,7 @@ class simulated_node final : public cluster::mailer,
 
   detail::task* take_travelling() override;
   detail::task* take_travelling_from(detail::worker&) override { return take_travelling(); }
+  detail::task* take_shared() override { return take_travelling(); }
   void ask_everybody() override {}
   [[nodiscard]] bool is_idle() const override {
     return !busy_ && ready_.empty() && tokens_.empty();

@@ -19,8 +19,11 @@ class bare_node final : public taskless_node, public mailer, public clock, publi
       : all(*this, *this, *this, {}, 1'000'000'000, [](node_id, const std::string&) {},
             {this, places_max}) {}
 
-  void post(node_id to, kind k, std::span<const std::byte>, std::span<const std::byte>) override {
+  void post(node_id to, kind k, std::span<const std::byte> head,
+            std::span<const std::byte>) override {
     EXPECT_EQ(to, 1);
+    if (k == kind::steal)
+      wishes += reader(head).take<std::array<wish, 2>>()[1] == wish::ahead ? 1 : 0;
     if (k != kind::tokens) return;
     ++sent;
     if (on_arrival) std::exchange(on_arrival, nullptr)();
@@ -30,7 +33,8 @@ class bare_node final : public taskless_node, public mailer, public clock, publi
   [[nodiscard]] const membership& members() const noexcept override { return both; }
   void wait_for_room(node_id) override {}
 
-  [[nodiscard]] std::int64_t now_ns() const override { return 0; }
+  [[nodiscard]] std::int64_t now_ns() const override { return now; }
+  [[nodiscard]] std::uint32_t load() const override { return waiting; }
 
   unsigned offer(std::span<const std::byte>, unsigned) noexcept override { return places_max; }
   net::taken_thing take_back(std::byte*) noexcept override {
@@ -43,14 +47,25 @@ class bare_node final : public taskless_node, public mailer, public clock, publi
   net::taken_thing take(node_id, std::byte*) noexcept override { return {}; }
 
   // Node 1 has asked before in vain, and says that it waits.
-  void hear_a_wish() {
-    const std::array<std::uint32_t, 2> request{1, 1};
+  void hear_a_wish(wish w = wish::kept) {
+    const std::array<std::uint32_t, 2> request{1, static_cast<std::uint32_t>(w)};
     EXPECT_TRUE(all.on_message(1, kind::steal, std::as_bytes(std::span(request))));
   }
+  // From node 1; what they are does not matter here.
+  void tokens_arrive() {
+    const std::uint32_t load = 0;
+    EXPECT_TRUE(all.on_message(1, kind::tokens, std::as_bytes(std::span(&load, 1))));
+  }
+  void ask_everybody() override { ++asked_now; }
+  void ask_everybody_soon() override { ++asked_soon; }
 
   membership both{0, 2, {1}};
   unsigned on_shelf = 0;
   unsigned sent = 0;
+  unsigned wishes = 0;  // left with node 1 ahead
+  unsigned asked_now = 0, asked_soon = 0;
+  std::uint32_t waiting = 0;
+  std::int64_t now = 0;
   std::function<void()> on_arrival;
   protocols all;
 };
@@ -111,6 +126,67 @@ TEST(wishes, wait_while_the_oldest_task_stays_here) {
   EXPECT_EQ(deque.pop(), stays.data());
   EXPECT_TRUE(deque.asked());
   EXPECT_TRUE(push(stays[0]));
+}
+
+// The next token comes while this one runs, where it would otherwise be missed.
+TEST(wishes, are_left_ahead_where_tokens_do_not_last) {
+  constexpr std::int64_t round_trip_ns = 10'000;
+  bare_node n;
+  n.now = 1'000'000'000;
+  n.all.balance.want_work();
+  n.now += round_trip_ns;
+  n.tokens_arrive();
+  n.all.balance.begins_token();
+  EXPECT_EQ(n.wishes, 0U) << "nobody knows yet how long they last";
+  n.now += 20 * round_trip_ns;
+  n.all.balance.want_work();
+  n.now += round_trip_ns;
+  n.tokens_arrive();
+  EXPECT_EQ(n.wishes, 0U) << "the token comes first";
+  n.all.balance.begins_token();
+  EXPECT_EQ(n.wishes, 1U);
+  n.all.balance.begins_token();
+  EXPECT_EQ(n.wishes, 1U) << "one wish for what one message brought";
+  // Unasked, while the one before runs: so that the worker need not do it later.
+  n.now += 10 * round_trip_ns;
+  n.waiting = 1;
+  n.tokens_arrive();
+  EXPECT_EQ(n.wishes, 2U);
+}
+
+TEST(wishes, are_not_left_ahead_of_long_tokens_or_beside_others) {
+  constexpr std::int64_t round_trip_ns = 10'000;
+  bare_node n;
+  n.now = 1'000'000'000;
+  n.all.balance.want_work();
+  n.now += round_trip_ns;
+  n.tokens_arrive();
+  n.now += 100 * round_trip_ns;
+  n.tokens_arrive();
+  n.all.balance.begins_token();
+  EXPECT_EQ(n.wishes, 0U) << "to get the next one takes little of its time";
+  n.now += 20 * round_trip_ns;
+  n.waiting = 2;
+  n.tokens_arrive();
+  n.waiting = 1;
+  n.all.balance.begins_token();
+  EXPECT_EQ(n.wishes, 0U) << "another one waits here";
+  n.waiting = 0;
+  n.all.balance.begins_token();
+  EXPECT_EQ(n.wishes, 1U) << "that one is the last";
+}
+
+// Who has a token still is not worth a fence in everybody's way.
+TEST(wishes, ahead_disturb_nobody_and_are_answered_by_the_next_push) {
+  bare_node n;
+  n.hear_a_wish(wish::ahead);
+  EXPECT_EQ(n.asked_now, 0U);
+  EXPECT_GE(n.asked_soon, 1U);
+  n.on_shelf = 1;
+  n.all.balance.feed(n.worker);
+  EXPECT_EQ(n.sent, 1U);
+  n.hear_a_wish(wish::kept);
+  EXPECT_EQ(n.asked_now, 1U);
 }
 
 }  // namespace
