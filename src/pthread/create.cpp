@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 
+#include "context/program_locals.hpp"
 #include "pthread/exit.hpp"
 #include "pthread/fork.hpp"
 #include "pthread/process_runtime.hpp"
@@ -29,16 +30,28 @@ std::atomic<std::size_t>& users_of(std::size_t stack_bytes) noexcept {
   return stacks_in_use[static_cast<std::size_t>(std::bit_width(stack_bytes))];
 }
 
+// The program's own thread-local variables, where they are the thread's. It stays on this OS
+// thread: compilers keep their addresses.
+void begin_with_own_locals() noexcept {
+  if constexpr (carries_program_locals) {
+    if (program_locals_bytes() == 0) return;
+    reset_program_locals();
+    this_place().current->pinned_to = &this_place();
+  }
+}
+
 // Noexcept: an exception that leaves the thread ends the program, where it was thrown.
 void body(task& t) noexcept {
   auto& r = static_cast<record&>(static_cast<thread_block&>(t));
   this_place().current->thread = &r;
+  begin_with_own_locals();
   run_to_exit(r);
   r.leaving = true;
   if (r.is_os_thread) end_process_with(r);  // the child of a fork
   end_values(r);
   end_signals(r);
   this_place().current->thread = nullptr;
+  this_place().current->pinned_to = nullptr;
   users_of(r.stack_bytes != 0 ? r.stack_bytes : r.home->stacks.stack_bytes())
       .fetch_sub(1, std::memory_order_relaxed);
   end_record(r);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/place.hpp"
 
+#include <alloca.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 
+#include "context/program_locals.hpp"
 #include "context/switch.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/profile.hpp"
@@ -216,6 +220,23 @@ inline void place::switch_to(stack* next, void (*action)(place&, void*), void* a
   this_place().arrive();
 }
 
+inline void place::switch_with_all(stack* next, void (*action)(place&, void*),
+                                   void* argument) noexcept {
+  if constexpr (carries_program_locals) {
+    if (const std::size_t bytes = program_locals_bytes(); bytes != 0) {
+      // Stacks can be small.
+      constexpr std::size_t on_stack_max = 4096;
+      const std::unique_ptr<std::byte[]> many(bytes > on_stack_max ? new std::byte[bytes]
+                                                                   : nullptr);
+      auto* const mine = static_cast<std::byte*>(many != nullptr ? many.get() : alloca(bytes));
+      save_program_locals(mine);
+      switch_with_exceptions(next, action, argument);
+      return load_program_locals(mine);
+    }
+  }
+  switch_with_exceptions(next, action, argument);
+}
+
 inline void place::switch_with_exceptions(stack* next, void (*action)(place&, void*),
                                           void* argument) noexcept {
   // Seldom any: who is in a handler, or is called by a destructor while an exception is on its way.
@@ -228,12 +249,12 @@ inline void place::switch_with_exceptions(stack* next, void (*action)(place&, vo
 
 void place::leave_stack(void (*action)(place&, void*), void* argument) noexcept {
   const uninterrupted guard;
-  switch_with_exceptions(next_stack(), action, argument);
+  switch_with_all(next_stack(), action, argument);
 }
 
 void place::leave_stack_for(task& t) noexcept {
   const uninterrupted guard;
-  switch_with_exceptions(prepare_stack(t), nullptr, nullptr);
+  switch_with_all(prepare_stack(t), nullptr, nullptr);
 }
 
 bool suspends_at_once() noexcept {

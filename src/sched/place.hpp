@@ -149,6 +149,7 @@ class place : public worker {
   // `next`: null for the worker's own stack.
   void switch_to(stack* next, void (*action)(place&, void*), void* argument) noexcept;
   void switch_with_exceptions(stack* next, void (*action)(place&, void*), void* argument) noexcept;
+  void switch_with_all(stack* next, void (*action)(place&, void*), void* argument) noexcept;
 
   // One is kept at hand: the next task is likely to want it. Relaxed: others only look whether
   // there is one.

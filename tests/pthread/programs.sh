@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # programs.sh STRATA: programs of the system compress with their threads on our workers; what they wrote must decompress, by
-# the same program without us, to what there was.
+# the same program without us, to what there was. sysbench, where it is installed, counts in variables of each thread.
 set -euo pipefail
 strata=$1
 folder=$(mktemp -d)
@@ -40,6 +40,13 @@ for workers in 1 2; do
     compare "xz -T4, $workers worker(s)"
   else
     missing+=(xz)
+  fi
+  if command -v sysbench >/dev/null; then
+    timeout 120 "$strata" pthread sysbench mutex --threads=6 run | grep -q 'total number of events: *6$' ||
+      { echo "FAILED: sysbench mutex, $workers worker(s): not one event for each thread"; exit 1; }
+    timeout 120 "$strata" pthread sysbench memory --threads=6 --memory-total-size=30M run | grep -q '^Total operations: 30720 ' ||
+      { echo "FAILED: sysbench memory, $workers worker(s): another number of operations"; exit 1; }
+    echo "ok: sysbench, $workers worker(s)"
   fi
 done
 if ((${#missing[@]})); then

@@ -2,11 +2,14 @@
 // The program's main() as the first thread of a runtime.
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "context/program_locals.hpp"
 #include "pthread/exit.hpp"
 #include "pthread/fork.hpp"
 #include "pthread/preload/native.hpp"
@@ -23,6 +26,7 @@ struct program {
   int argc;
   char** argv;
   char** environment;
+  std::unique_ptr<std::byte[]> locals;  // as its constructors left them
 } the_program;
 
 // Programs that this one starts are not ours.
@@ -55,10 +59,14 @@ void* call_main(void*) {
 // On a stack of the runtime. Noexcept: an exception that leaves main() ends the program where it
 // was thrown.
 void run_main() noexcept {
+  using namespace strata::detail;
   using namespace strata::detail::posix;
   record& r = self();
   r.start = &call_main;
   r.is_main = true;
+  // Constructors have run already, maybe on another OS thread.
+  load_program_locals(the_program.locals.get());
+  if (program_locals_bytes() != 0) this_place().current->pinned_to = &this_place();
   run_to_exit(r);
   // Only by pthread_exit().
   end_process_with(r);
@@ -69,6 +77,9 @@ int main_in_runtime(int argc, char** argv, char** environment) {
   the_program.argv = argv;
   the_program.environment = environment;
   forget_preload();
+  strata::detail::find_program_locals();
+  the_program.locals.reset(new std::byte[strata::detail::program_locals_bytes()]);
+  strata::detail::save_program_locals(the_program.locals.get());
   auto function = [] { run_main(); };
   strata::detail::root_call<decltype(function)> root(function);
   (void)strata::detail::posix::process_runtime().enter(root);

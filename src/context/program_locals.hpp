@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program's thread-local variables (`__thread`, `thread_local`) belong to one of its threads, but
+// the C library keeps them for the OS thread. Of programs that are run as they are, `strata
+// pthread`, whoever changes stacks takes them along; those that are compiled for us are told not to
+// rely on them. Source for where they lie: U. Drepper, "ELF Handling For Thread-Local Storage",
+// version 0.20, sections 2 and 3.
+#pragma once
+#include <cstddef>
+
+namespace strata::detail {
+
+#ifdef STRATA_CARRIES_PROGRAM_LOCALS
+inline constexpr bool carries_program_locals = true;
+#else
+inline constexpr bool carries_program_locals = false;
+#endif
+
+// The rest is there only if so: src/pthread/preload/program_locals.cpp.
+
+// Looks what there is; before the program's main(), once.
+void find_program_locals();
+// 0: there are none, and nothing has to be done.
+[[nodiscard]] std::size_t program_locals_bytes() noexcept;
+// Those of the calling OS thread, from and to so many bytes.
+void save_program_locals(std::byte* to) noexcept;
+void load_program_locals(const std::byte* from) noexcept;
+// As a thread finds them that begins.
+void reset_program_locals() noexcept;
+
+}  // namespace strata::detail
