@@ -30,11 +30,14 @@ void check_caller() {
   if (detail::this_worker().owner != nullptr) detail::require_stack();
 }
 
-void prepare_send(request& r, action what, messages::port& from, endpoint_id source, endpoint_id to,
-                  message_tag tag, std::span<const std::byte> bytes) {
+void check_send(endpoint_id to, message_tag tag) {
   if (tag == any_tag) throw misuse_error("any_tag is for receives only");
   if (!to) throw misuse_error("a message to no endpoint");
   check_caller();
+}
+
+void prepare_send(request& r, action what, messages::port& from, endpoint_id source, endpoint_id to,
+                  message_tag tag, std::span<const std::byte> bytes) {
   r.what = what;
   r.office = from.office;
   r.mine = &from;
@@ -56,7 +59,7 @@ void prepare_receive(request& r, action what, messages::port& at, endpoint_id mi
 message_info receive_now(request& r) {
   r.waits_at_once = detail::this_worker().owner != nullptr && !r.office->is_far(r);
   r.office->receive(r);
-  r.wait();
+  if (!r.is_done()) r.wait();
   return r.result();
 }
 
@@ -204,8 +207,11 @@ void endpoint::refuse_size() {
 
 void endpoint::send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes) {
   const detail::uninterrupted guard;
+  messages::port& mine = open_port();
+  check_send(to, tag);
+  if (mine.office->send_to_waiting(id_, to, tag, bytes)) return;
   request r;
-  prepare_send(r, action::send, open_port(), id_, to, tag, bytes);
+  prepare_send(r, action::send, mine, id_, to, tag, bytes);
   r.office->send(r);
   finish(r);
 }
@@ -214,6 +220,7 @@ void endpoint::send(endpoint_id to, message_tag tag, std::vector<std::byte>&& by
   const detail::uninterrupted guard;
   std::vector<std::byte> mine = std::move(bytes);
   request r;
+  check_send(to, tag);
   prepare_send(r, action::send, open_port(), id_, to, tag, mine);
   r.whole = &mine;
   r.office->send(r);
@@ -223,6 +230,7 @@ void endpoint::send(endpoint_id to, message_tag tag, std::vector<std::byte>&& by
 transfer endpoint::start_send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes) {
   const detail::uninterrupted guard;
   auto r = std::make_unique<request>();
+  check_send(to, tag);
   prepare_send(*r, action::send, open_port(), id_, to, tag, bytes);
   r->office->send(*r);
   return transfer(r.release());
@@ -232,6 +240,7 @@ transfer endpoint::start_synchronous_send(endpoint_id to, message_tag tag,
                                           std::span<const std::byte> bytes) {
   const detail::uninterrupted guard;
   auto r = std::make_unique<request>();
+  check_send(to, tag);
   prepare_send(*r, action::send_synchronously, open_port(), id_, to, tag, bytes);
   r->office->send(*r);
   return transfer(r.release());

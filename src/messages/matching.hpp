@@ -64,6 +64,10 @@ class posted_receives {
     indexes_[e.wanted.shape()].remove(e);
     --indexed_;
   }
+  // The one that is there, where there is only one.
+  [[nodiscard]] Entry* only() const noexcept { return only_; }
+  // Takes it out.
+  void remove_only() noexcept { only_ = nullptr; }
   // Takes out the oldest that a message of this source and tag fits; null: none.
   [[nodiscard]] Entry* take(const pattern& message) {
     if (only_ != nullptr)

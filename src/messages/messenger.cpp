@@ -238,14 +238,50 @@ void messenger::send_within(request& r) {
   if (d.sender == nullptr) r.finish_unseen(outcome::done);
 }
 
+bool messenger::send_to_waiting(endpoint_id source, endpoint_id target, message_tag tag,
+                                std::span<const std::byte> bytes) noexcept {
+  if (target.node() != self_ || broken_.load(std::memory_order_acquire)) return false;
+  port* const p = ports_.find(target);
+  if (p == nullptr) return false;
+  p->lock.lock();
+  request* const r = p->receives.only();
+  if (r == nullptr || p->id != target || !r->takes_copy_of({source, tag}, bytes.size())) {
+    p->lock.unlock();
+    return false;
+  }
+  p->receives.remove_only();
+  r->at = request::place::nowhere;
+  ++p->counted.from_here;
+  p->counted.bytes_copied += bytes.size();
+  p->lock.unlock();
+  r->info = {source, target, tag, bytes.size()};
+  if (!bytes.empty()) std::memcpy(r->into.data(), bytes.data(), bytes.size());
+  r->finish(outcome::done);
+  return true;
+}
+
 void messenger::receive(request& r) {
+  port& p = *r.mine;
+  p.lock.lock();
+  // Most come before their message does.
+  const bool is_first = p.id == r.info.target && p.messages.empty() && p.full_accounts == 0 &&
+                        !broken_.load(std::memory_order_acquire);
+  if (!is_first) return receive_locked(r);
+  r.at = request::place::receives;
+  p.receives.add(r);
+  // Nobody waits for the lock for longer than for another one.
+  if (r.waits_at_once && r.wait_entered()) return;
+  p.lock.unlock();
+}
+
+void messenger::receive_locked(request& r) {
   port& p = *r.mine;
   const endpoint_id id = r.info.target;
   arrival* a = nullptr;
   delivery d;
   room_notice notice;
   {
-    std::unique_lock lock(p.lock);
+    std::unique_lock lock(p.lock, std::adopt_lock);
     if (p.id != id) {
       lock.unlock();
       return r.finish_unseen(outcome::closed);
@@ -256,15 +292,9 @@ void messenger::receive(request& r) {
         lock.unlock();
         return r.finish_unseen(outcome::lost);
       }
-      std::vector<room_notice> news;
-      if (p.full_accounts != 0) news = notices_of_wait(p);
+      const std::vector<room_notice> news = notices_of_wait(p);
       r.at = request::place::receives;
       p.receives.add(r);
-      // Nobody waits for the lock for longer than for another one.
-      if (r.waits_at_once && news.empty() && detail::suspends_at_once()) {
-        lock.release();
-        return r.wait_entered();
-      }
       lock.unlock();
       for (const room_notice& n : news) post_notice(id, n);
       return;
@@ -299,11 +329,6 @@ void messenger::receive(request& r) {
   post_notice(id, notice);
   const std::unique_ptr<arrival> owned(a);
   hand_over(d, r, false);
-}
-
-bool messenger::is_far(const request& r) const noexcept {
-  if (mail_ == nullptr) return false;
-  return !r.other_end() || r.other_end().node() != self_;
 }
 
 // What is handed over while its receive waits goes where it is wanted, with no copy kept, and

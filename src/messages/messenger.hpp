@@ -67,10 +67,17 @@ class messenger final : public cluster::visiting_protocol {
   // Begins; r has everything that is set before. It may have ended on return.
   void send(request& r);
   void receive(request& r);
+  // send() of a message of this process for which a receive waits already, alone and with room for
+  // it, as most do: that one ends with it, and nothing is written down for the sender. False, and
+  // nothing has happened: it goes by send().
+  bool send_to_waiting(endpoint_id source, endpoint_id target, message_tag tag,
+                       std::span<const std::byte> bytes) noexcept;
   // False: it has ended, or has been matched and will.
   bool cancel(request& r);
   // Whether another node may end it.
-  [[nodiscard]] bool is_far(const request& r) const noexcept;
+  [[nodiscard]] bool is_far(const request& r) const noexcept {
+    return mail_ != nullptr && (!r.other_end() || r.other_end().node() != self_);
+  }
   // For who is about to wait for r: takes in what comes from near by until r has ended with that,
   // or nothing more has come for a moment.
   void look_for(const request& r) noexcept;
@@ -128,6 +135,8 @@ class messenger final : public cluster::visiting_protocol {
     std::atomic<std::uint64_t> read{0}, pulled{0}, bytes_copied{0};
   };
 
+  // The rest of receive(), with the lock of r's port, which it gives back.
+  void receive_locked(request& r);
   // done: it waits there, or is received. Otherwise how the endpoint has ended.
   outcome deliver(endpoint_id target, delivery& d);
   void keep(port& p, delivery& d);

@@ -14,7 +14,7 @@ namespace strata::messages {
 
 void request::finish(outcome o) noexcept {
   how_ = o;
-  // Acquire: the suspended stack. Partners: commit_wait(), or the port's lock of commit_entered().
+  // Acquire: the suspended stack. Partners: commit_wait(), or the port's lock of wait_entered().
   std::uintptr_t seen = word_.load(std::memory_order_acquire);
   if ((seen & stack_mark) != 0) {
     // Nobody else changes it any more, and nobody reads it before the stack goes on.
@@ -67,18 +67,18 @@ bool request::commit_wait(detail::stack& s, void* self) {
                                          std::memory_order_release, std::memory_order_relaxed);
 }
 
-bool request::commit_entered(detail::stack& s, void* self) {
-  auto& r = *static_cast<request*>(self);
-  r.describe(s);
-  r.word_.store(reinterpret_cast<std::uintptr_t>(&s) + stack_mark, std::memory_order_relaxed);
-  // Release: the suspended stack. Partner: whoever takes the receive out of the port.
-  r.mine->lock.unlock();
-  return true;
-}
-
-void request::wait_entered() noexcept {
+bool request::wait_entered() noexcept {
   STRATA_DCHECK(mine->lock.is_held());
-  detail::suspend(&commit_entered, this);
+  word_.store(reinterpret_cast<std::uintptr_t>(&detail::calling_stack()) + stack_mark,
+              std::memory_order_relaxed);
+  // Release: the suspended stack. Partner: whoever takes the receive out of the port.
+  const auto unlock = [](detail::place&, void* lock) {
+    static_cast<detail::spin_lock*>(lock)->unlock();
+  };
+  if (detail::suspend_at_once(unlock, &mine->lock, what_for(), mine)) [[likely]]
+    return true;
+  word_.store(pending, std::memory_order_relaxed);
+  return false;
 }
 
 bool request::wait(std::int64_t deadline_ns) {

@@ -76,6 +76,12 @@ struct request {
   // be taken, if any. Gets the memory for it, so that no match fails for want of it.
   [[nodiscard]] bool has_room_for(std::size_t bytes, const std::vector<std::byte>* given) noexcept;
 
+  // Whether it is a receive that such a message ends by being copied.
+  [[nodiscard]] bool takes_copy_of(const pattern& message, std::size_t bytes) const noexcept {
+    return what == action::receive && whole == nullptr && bytes <= into.size() &&
+           wanted.fits(message);
+  }
+
   // ---- its end ----
   // Nothing of the request may be touched after finish(): who waits may be gone with it.
   void finish(outcome o) noexcept;
@@ -98,8 +104,9 @@ struct request {
   }
 
   // As wait(), for a receive that has been entered into the port whose lock is held: who sees it
-  // there finds the stack that waits. The lock is free once the caller is off its stack.
-  void wait_entered() noexcept;
+  // there finds the stack that waits. The lock is free once the caller is off its stack. False: it
+  // is still held, and the caller has to wait() without it.
+  [[nodiscard]] bool wait_entered() noexcept;
 
   // For a wait for several: false if it has ended; otherwise whoever ends it calls
   // unpark(address).
@@ -109,7 +116,6 @@ struct request {
  private:
   static bool must_wait(void* self);
   static bool commit_wait(detail::stack& s, void* self);
-  static bool commit_entered(detail::stack& s, void* self);
   // What the suspended stack shows to people.
   void describe(detail::stack& s) const noexcept;
   [[nodiscard]] const char* what_for() const noexcept;

@@ -257,11 +257,45 @@ void place::leave_stack_for(task& t) noexcept {
   switch_with_all(prepare_stack(t), nullptr, nullptr);
 }
 
-bool suspends_at_once() noexcept {
-  place& p = this_place();
-  return !p.distributes &&
-         p.ready.is_empty_or_next([](const task& next) { return next.type == &resumed_stack; });
+// Before anything has been given up: to whom the stack can be left at once. Null for the worker's
+// own stack, where the dispatcher does first what is asked of it.
+inline bool place::next_at_once(stack*& next) noexcept {
+  if (distributes) return false;
+  next = nullptr;
+  if (!may_go_on()) return true;
+  task* t = nullptr;
+  const auto can_go_on = [](const task& first) { return first.type == &resumed_stack; };
+  if (!ready.pop_if(t, can_go_on, many_stacks, &fetch)) return false;
+  if (t == nullptr) return true;
+  events.resumptions.add();
+  next = static_cast<stack*>(t);
+  return true;
 }
+
+bool place::leave_stack_at_once(void (*action)(place&, void*), void* argument, const char* what,
+                                const void* where) noexcept {
+  stack* next;
+  if (!next_at_once(next)) return false;
+  stack& here = *current;
+  here.waits_for = what;
+  here.waits_at = where;
+  events.suspensions.add();
+  strand* const measured = current_strand;
+  if (measured != nullptr) [[unlikely]]
+    strand_pause();
+  switch_with_exceptions(next, action, argument);
+  here.waits_for = nullptr;
+  if (measured != nullptr) [[unlikely]]
+    strand_resume(*measured);
+  return true;
+}
+
+bool suspend_at_once(void (*then)(place&, void*), void* argument, const char* what,
+                     const void* where) noexcept {
+  return this_place().leave_stack_at_once(then, argument, what, where);
+}
+
+stack& calling_stack() noexcept { return *this_place().current; }
 
 bool place::nothing_waits() const noexcept {
   return has_nothing_else() && !has_bound() && !owner->injected_.has_any();

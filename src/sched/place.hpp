@@ -45,7 +45,12 @@ class place : public worker {
   // leaves it for the next stack in the ready queue, or else for the worker's own; `action(place,
   // argument)` runs there, as the first thing.
   void leave_stack(void (*action)(place&, void*), void* argument) noexcept;
-  // The same towards t, which is to begin on another stack.
+  // The same for who has its argument under a lock that `action` gives back; with what the stack
+  // shows to people meanwhile. False, and nothing has happened: a new stack would have to be made
+  // first. Interruptions are off.
+  bool leave_stack_at_once(void (*action)(place&, void*), void* argument, const char* what,
+                           const void* where) noexcept;
+  // The same as leave_stack() towards t, which is to begin on another stack.
   void leave_stack_for(task& t) noexcept;
   // Takes t out of the ready queue; false when it is not the next there, needs no stack of the
   // usual size, or the dispatcher should have a look.
@@ -145,6 +150,7 @@ class place : public worker {
   bool may_go_on() noexcept;
   task* next_bound();
   stack* next_stack() noexcept;
+  bool next_at_once(stack*& next) noexcept;
   void begin_on(stack& s, task& t) noexcept;
   // `next`: null for the worker's own stack.
   void switch_to(stack* next, void (*action)(place&, void*), void* argument) noexcept;

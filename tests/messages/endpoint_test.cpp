@@ -194,6 +194,36 @@ TEST_P(endpoints, keep_a_message_that_is_too_large) {
   });
 }
 
+// The way that most messages take: one thread waits there, alone.
+TEST_P(endpoints, reach_who_waits_alone) {
+  run([] {
+    endpoint a, b, c;
+    thread receiver([&] {
+      std::array<std::byte, 4> small;
+      const message_info m = b.receive(small, a.id(), 7);
+      EXPECT_EQ(m.source, a.id());
+      EXPECT_EQ(m.target, b.id());
+      EXPECT_EQ(m.tag, 7U);
+      EXPECT_EQ(m.bytes, 2U);
+      EXPECT_EQ(std::memcmp(small.data(), "ok", 2), 0);
+      EXPECT_THROW((void)b.receive(small, c.id(), 9), message_too_large_error);
+      EXPECT_EQ(b.receive({}, any_endpoint, 10).bytes, 0U);
+    });
+    this_thread::yield();  // with one worker it waits from now on
+    c.send(b.id(), 7, text("who"));
+    a.send(b.id(), 8, text("what"));
+    a.send(b.id(), 7, text("ok"));
+    this_thread::yield();
+    c.send(b.id(), 9, text("large"));
+    this_thread::yield();
+    a.send(b.id(), 10, std::span<const std::byte>());
+    receiver.join();
+    for (const char* const left : {"who", "what", "large"})
+      EXPECT_EQ(as_text(b.receive_message()), left);
+    EXPECT_FALSE(b.probe().has_value());
+  });
+}
+
 TEST_P(endpoints, cancel_what_has_not_begun) {
   run([] {
     endpoint a, b;

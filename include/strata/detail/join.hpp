@@ -9,15 +9,23 @@
 namespace strata::detail {
 
 struct stack;
+class place;
 
 // Gives the calling stack up. Once it is off the stack, the worker calls commit(stack, argument):
 // true leaves it suspended until resume(), which may already run on another worker by then; false
 // continues it at once. May return on another OS thread.
 void suspend(bool (*commit)(stack&, void*), void* argument);
 
-// Whether suspend() would have the caller off its stack, and call commit(), within some
-// instructions: no new stack has to be made for who goes on here. A hint, in case a thief comes.
-[[nodiscard]] bool suspends_at_once() noexcept;
+// suspend() for who can be found already by whoever will resume it, and is kept from it by a lock
+// that then(worker, argument) gives back, called within some instructions and off the calling
+// stack. False, and nothing has happened, where somebody might wait for longer: a new stack would
+// have to be made for who goes on here. `what`, `where`: what the stack waits for, for people. In
+// an `uninterrupted` section.
+[[nodiscard]] bool suspend_at_once(void (*then)(place&, void*), void* argument, const char* what,
+                                   const void* where) noexcept;
+
+// The stack that calls. Not in a fiber, not outside a runtime.
+[[nodiscard]] stack& calling_stack() noexcept;
 
 // Whether nothing else is ready on the caller's worker, as far as it can tell at a glance.
 [[nodiscard]] bool nothing_else_is_ready() noexcept;

@@ -41,15 +41,25 @@ class ready_queue {
   // nobody can take them.
   template <class F>
   [[nodiscard]] task* pop(std::size_t many, F&& look_ahead) noexcept {
-    if (empty()) return nullptr;
+    task* t = nullptr;
+    (void)pop_if(
+        t, [](const task&) { return true; }, many, look_ahead);
+    return t;
+  }
+  // The same for a next task for which wanted(task) holds. False, and it stays: there is another.
+  template <class Wanted, class F>
+  [[nodiscard]] bool pop_if(task*& t, Wanted&& wanted, std::size_t many, F&& look_ahead) noexcept {
+    if (empty()) return true;
     const inside guard(*this);
     const std::size_t h = head_.load(std::memory_order_relaxed);
     const std::size_t left = tail_.load(std::memory_order_relaxed) - h;
-    if (left == 0) return nullptr;
-    task* const t = ring_[h & mask_];
+    if (left == 0) return true;
+    task* const first = ring_[h & mask_];
+    if (!wanted(*first)) return false;
+    t = first;
     head_.store(h + 1, std::memory_order_relaxed);
     if (left > many) look_ahead(ring_[(h + 1) & mask_], ring_[(h + 2) & mask_]);
-    return t;
+    return true;
   }
   [[nodiscard]] task* pop() noexcept {
     return pop(SIZE_MAX, [](const task*, const task*) {});
@@ -57,14 +67,6 @@ class ready_queue {
   // Whether t is the next; a thief may still take it.
   [[nodiscard]] bool is_front(const task* t) const noexcept {
     return !empty() && ring_[head_.load(std::memory_order_relaxed) & mask_] == t;
-  }
-  // f(the next task), which nobody can take meanwhile; true when there is none.
-  template <class F>
-  [[nodiscard]] bool is_empty_or_next(F&& f) noexcept {
-    if (empty()) return true;
-    const inside guard(*this);
-    const std::size_t h = head_.load(std::memory_order_relaxed);
-    return tail_.load(std::memory_order_relaxed) == h || f(*ring_[h & mask_]);
   }
   // Takes t if it is the next.
   [[nodiscard]] bool take_front(const task* t) noexcept {
