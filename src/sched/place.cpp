@@ -283,7 +283,7 @@ bool place::leave_stack_at_once(void (*action)(place&, void*), void* argument, c
   strand* const measured = current_strand;
   if (measured != nullptr) [[unlikely]]
     strand_pause();
-  switch_with_exceptions(next, action, argument);
+  switch_with_all(next, action, argument);
   here.waits_for = nullptr;
   if (measured != nullptr) [[unlikely]]
     strand_resume(*measured);
