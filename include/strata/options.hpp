@@ -88,6 +88,10 @@ struct options {
   /// ones), and nodes that share none by others. Empty: the one on which the launcher reaches them.
   /// The same on all nodes.
   std::string networks{};
+  /// Where these are several: seconds from one measuring of what they cost to the next, and so
+  /// until messages may take other ways; 0 to 86,400, 0: only once, when the job begins. That of
+  /// node 0 counts.
+  unsigned remeasure_s = 30;
   /// Bytes of each TCP socket's buffers, 4 KiB to 64 MiB; 0: the system's choice.
   std::size_t socket_bytes = 0;
   /// How sockets are written: "non-blocking" by whoever sends, or "blocking" by the sender thread.

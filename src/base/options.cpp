@@ -33,6 +33,7 @@ constexpr unsigned watchdog_us_max = 10'000'000;
 constexpr unsigned lost_after_ms_min = 100;
 constexpr unsigned lost_after_ms_max = 3'600'000;
 constexpr unsigned stall_s_max = 86'400;
+constexpr unsigned remeasure_s_max = 86'400;
 constexpr unsigned start_limit_s_max = 86'400;
 constexpr unsigned shelf_max = 8;
 constexpr std::size_t socket_bytes_min = 4 << 10;
@@ -142,6 +143,10 @@ constexpr setting settings[] = {
     {"networks", "LIST",
      "networks of the job's sockets, \"10.1.0.0/16,10.2.0.0/16\" (default: the launcher's)",
      [](options& o, std::string_view t) { o.networks = t; }},
+    {"remeasure-s", "N", "seconds until several networks are measured again (default 30; 0: never)",
+     [](options& o, std::string_view t) {
+       o.remeasure_s = static_cast<unsigned>(parse_whole(t, 0, remeasure_s_max));
+     }},
     {"socket-bytes", "SIZE", "buffers of each TCP socket, 4K to 64M (default: the system's)",
      [](options& o, std::string_view t) {
        o.socket_bytes = parse_bytes(t, socket_bytes_min, socket_bytes_max);
@@ -385,6 +390,7 @@ void options::validate() const {
   refuse_outside("watchdog_us", watchdog_us, watchdog_us_min, watchdog_us_max);
   refuse_outside("receiver_spin_us", receiver_spin_us, 0, spin_us_max);
   refuse_outside("shelf", shelf, 0, shelf_max);
+  refuse_outside("remeasure_s", remeasure_s, 0, remeasure_s_max);
   refuse_outside("stall_s", stall_s, 0, stall_s_max);
   refuse_outside("lost_after_ms", lost_after_ms, lost_after_ms_min, lost_after_ms_max);
   if (socket_bytes != 0)

@@ -58,12 +58,19 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   const launch::job_description& job = line_->job();
   connections joined = open_transports(*line_, settings_);
   transports_ = std::move(joined.transports);
+  who_ = std::move(joined.who);
   ways_ = std::move(joined.ways);
   door_ = std::move(joined.door);
   std::vector<net::transport*> all;
   for (const auto& t : transports_) all.push_back(t.get());
-  links_ = std::make_unique<links>(self_, all, ways_, job.elastic);
+  links_ = std::make_unique<links>(self_, all, ways_,
+                                   links::traits{job.elastic, joined.plan.has_value()});
   is_gateway_ = ways_.is_gateway();
+  if (joined.plan) {
+    told_ = std::move(joined.told);
+    told_since_ = joined.plan->measured;
+    begin_to_reroute(*joined.plan);
+  }
   for (const node_id n : job.left) never_came(n);
   for (const node_id n : members_.all()) {
     if (n != self_) farthest_first_.push_back(n);
@@ -151,14 +158,13 @@ std::string engine::describe() const {
   std::string text = "node " + std::to_string(self_) + " of " + std::to_string(all.size());
   for (const auto& t : transports_) {
     const auto reached = std::count_if(all.begin(), all.end(), [&](node_id n) {
-      return n != self_ && links_->way_to(n) == t.get();
+      return n != self_ && find_way(n).hops == 1 && links_->way_to(n) == t.get();
     });
     if (reached == 0) continue;
     text += ", " + std::to_string(reached) + " by " + t->about().name;
   }
-  const auto far = std::count_if(all.begin(), all.end(), [&](node_id n) {
-    return n != self_ && links_->way_to(n) == nullptr;
-  });
+  const auto far = std::count_if(all.begin(), all.end(),
+                                 [&](node_id n) { return n != self_ && find_way(n).hops != 1; });
   if (far != 0) text += ", " + std::to_string(far) + " by other nodes";
   return text;
 }
@@ -205,6 +211,7 @@ void engine::wait_until_quiet() {
 
 void engine::finish() {
   wait_until_quiet();
+  wait_for_ways();
   stopping_.store(true, std::memory_order_seq_cst);
   broadcast(kind::stop, {});
   // Whoever closes a connection with something unread in it may destroy what the other has not
@@ -287,13 +294,8 @@ void engine::watch_line() {
     news.admit = [this](node_id node, std::uint16_t host, const launch::address& where) {
       admit(node, host, where);
     };
-    news.leave = [&] { with_inbox([this] { begin_to_leave(); }); };
-    news.go = [&] {
-      with_inbox([this] {
-        // A node that has come since it asked may be reached by this one alone.
-        is_gateway_ ? refuse_to_leave() : roster_->part();
-      });
-    };
+    news.leave = [&] { with_inbox([this] { ask_to_leave(); }); };
+    news.go = [&] { with_inbox([this] { roster_->part(); }); };
   }
   const bool launcher_is_gone = line_->wait(news);
   if (!launcher_is_gone || stopping_.load(std::memory_order_seq_cst)) return;
@@ -325,12 +327,13 @@ void engine::post(node_id to, kind k, std::span<const std::byte> head,
 }
 
 std::vector<node_id> engine::others() const {
-  if (!members_.is_elastic()) return farthest_first_;
+  if (!members_.is_elastic() && rerouting_ == nullptr) return farthest_first_;
   std::vector<node_id> all = members_.all();
   std::erase(all, self_);
-  if (door_ != nullptr && door_->who().by_networks())
-    std::stable_sort(all.begin(), all.end(),
-                     [this](node_id a, node_id b) { return ways_.to(a).hops > ways_.to(b).hops; });
+  if (rerouting_ == nullptr) return all;
+  const auto ways = rerouting_->ways();
+  std::stable_sort(all.begin(), all.end(),
+                   [&ways](node_id a, node_id b) { return ways->to(a).hops > ways->to(b).hops; });
   return all;
 }
 
@@ -388,7 +391,7 @@ void engine::lose_neighbour(node_id peer, const malformed& why) noexcept {
 
 route engine::way_to(std::uint16_t node) const {
   if (node == self_) return {.next = node};
-  const routes::way w = ways_.to(node);
+  const routes::way w = find_way(node);
   const net::transport* const first = links_->way_to(w.next);
   if (first == nullptr)
     throw misuse_error("no way leads to node " + std::to_string(node) + ", which is not there");

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -15,6 +16,9 @@
 #include "cluster/entrance.hpp"
 #include "cluster/links.hpp"
 #include "cluster/protocols.hpp"
+#include "cluster/reach.hpp"
+#include "cluster/remeasuring.hpp"
+#include "cluster/rerouting.hpp"
 #include "cluster/roster.hpp"
 #include "cluster/surveyor.hpp"
 #include "launch/job.hpp"
@@ -31,7 +35,9 @@ class engine final : public mailer,
                      public clock,
                      public net::receiver,
                      public detail::neighbourhood,
-                     public roster::hands {
+                     public roster::hands,
+                     public rerouting::hands,
+                     public remeasuring::hands {
  public:
   // Joins the job that `line` leads to; blocks until every node has. Throws strata::error.
   engine(detail::scheduler& workers, std::unique_ptr<launch::control_line> line,
@@ -112,6 +118,28 @@ class engine final : public mailer,
   void on_stay() override;
   void on_parted() override;
 
+  // ---- rerouting::hands (engine_ways.cpp) ----
+  [[nodiscard]] routes ways_by(const way_plan& p) override;
+  [[nodiscard]] bool has_connections_for(const routes& ways) override;
+  void set_table(std::uint32_t number, const routes& ways) override {
+    links_->set_table(number, ways);
+  }
+  void change_way(node_id n, node_id next, std::uint32_t table, bool says_so) override;
+  void on_kept(node_id n, kind k, std::span<const std::byte> payload) override;
+  void on_spared(bool is) override;
+  void on_ways() override { is_gateway_ = rerouting_ != nullptr && rerouting_->may_be_gateway(); }
+  void on_changed(const way_plan& p) override;
+  void let_come(node_id n) override;
+
+  // ---- remeasuring::hands (engine_ways.cpp) ----
+  [[nodiscard]] std::vector<node_id> measured_here() override;
+  [[nodiscard]] std::optional<std::uint16_t> network_to(node_id n) override;
+  bool post_directly(node_id to, kind k, std::span<const std::byte> head,
+                     std::span<const std::byte> body) override {
+    return links_->post_directly(to, k, head, body);
+  }
+  void on_costs(std::vector<way_plan::measurement> changed) override;
+
  private:
   enum class reception { adaptive, blocking, polling, watchdog };
   enum class ending { none, stopped, left, lost };
@@ -128,6 +156,13 @@ class engine final : public mailer,
   void admit(node_id node, std::uint16_t host, const launch::address& where);
   void let_in(node_id node);
   bool is_no_loss(node_id node);
+  [[nodiscard]] routes::way find_way(node_id node) const;
+  void begin_to_reroute(const way_plan& p);
+  [[nodiscard]] bool is_lost_with_connection(node_id peer);
+  void wait_for_ways();
+  // Measures what is due. Returns for how long nothing else is.
+  std::int64_t measure_again();
+  void ask_to_leave();
   void begin_to_leave();
   void try_to_leave();
   void never_came(node_id node);
@@ -155,6 +190,7 @@ class engine final : public mailer,
   bool take_in_patiently() noexcept;
   // Before anybody has polled. With the inbox.
   void hear(const std::vector<early_message>& early);
+  void receive(node_id from, kind k, std::span<const std::byte> payload);
   void handle(node_id from, kind k, std::span<const std::byte> payload);
   void pass_on(std::span<const std::byte> payload);
   void wait_for_goodbyes();
@@ -173,14 +209,20 @@ class engine final : public mailer,
   membership members_;
 
   std::vector<std::unique_ptr<net::transport>> transports_;
+  std::unique_ptr<reach> who_;       // is where; with the inbox
   std::unique_ptr<entrance> door_;   // of an elastic job
   std::thread porter_;               // waits at the door for one that comes
   std::atomic<bool> leaves_{false};  // and is to look whether it can
   bool has_asked_to_go_ = false;     // with the inbox
   std::unique_ptr<links> links_;
   std::vector<node_id> farthest_first_;  // all others; what is said to them goes by the nearer ones
-  routes ways_;
-  std::atomic<bool> is_gateway_{false};  // messages between others may come by here
+  routes ways_;                          // where they never change
+  std::unique_ptr<rerouting> rerouting_;                  // where they do; else null
+  std::unique_ptr<remeasuring> remeasuring_;              // the same
+  std::vector<std::vector<launch::measured_link>> told_;  // see connections
+  std::set<node_id> cut_;  // whose connection has ended unused; with the inbox
+  std::vector<way_plan::measurement> told_since_;  // in who_'s costs, too
+  std::atomic<bool> is_gateway_{false};            // messages between others may come by here
   std::unique_ptr<protocols> protocols_;
   std::unique_ptr<roster> roster_;
   visiting_protocol& visitor_;

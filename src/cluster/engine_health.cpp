@@ -15,7 +15,7 @@ namespace strata::cluster {
 // A connection that was measured, and found so slow that what goes there goes by others, may end
 // before their last words come. When the node is lost who talks to it directly hears of it.
 void engine::on_lost(node_id peer, const std::string& why) {
-  if (ways_.to(peer).next == peer) lose(peer, why);
+  if (is_lost_with_connection(peer)) lose(peer, why);
 }
 
 void engine::lose(node_id peer, const std::string& why) {
@@ -34,6 +34,10 @@ void engine::break_job(node_id peer, const std::string& why) {
   protocols_->failed.keep_silent();
   if (broken_.exchange(true, std::memory_order_seq_cst)) return;
   links_->stop_holding();
+  if (rerouting_ != nullptr) {
+    rerouting_->give_up();
+    remeasuring_->stop();
+  }
   protocols_->balance.on_lost(peer);
   protocols_->life.tell(peer, why);
   const std::exception_ptr lost = std::make_exception_ptr(

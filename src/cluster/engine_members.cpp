@@ -31,9 +31,11 @@ void engine::admit(node_id node, std::uint16_t host, const launch::address& wher
         never_came(static_cast<node_id>(n));
     }
     by = door_->expect(node, host, where);
-    if (door_->who().by_networks()) {
-      ways_.add(node, [this](node_id a, node_id b) { return door_->who().cost(a, b); });
-      is_gateway_ = ways_.is_gateway();
+    if (rerouting_ != nullptr) {
+      links_->expect(node, node);
+      rerouting_->expect(node);
+    } else if (who_->by_networks()) {
+      ways_.add(node, [this](node_id a, node_id b) { return who_->cost(a, b); });
       links_->expect(node, ways_.to(node).next);
     }
     members_.expect(node, by == way::memory);
@@ -46,13 +48,19 @@ void engine::admit(node_id node, std::uint16_t host, const launch::address& wher
   visitor_.on_coming(node, host == line_->job().host_of.at(self_));
   // It connects when all have said so; whoever is late finds it in the kernel's queue.
   if (by == way::connection) let_in(node);
-  line_->say(launch::word_to_launcher::admitted, node);
+  if (rerouting_ == nullptr || self_ != 0) {
+    line_->say(launch::word_to_launcher::admitted, node);
+    return;
+  }
+  const std::lock_guard handling(inbox_);
+  if (members_.of(node) == standing::coming) rerouting_->ask_to_let_come(node);
 }
 
 // Or came, and left before this node knew it: nothing that is said to it is kept.
 void engine::never_came(node_id node) {
   members_.set(node, standing::left);
   (void)links_->retire(node);
+  if (rerouting_ != nullptr) rerouting_->on_left(node);
 }
 
 void engine::let_in(node_id node) {
@@ -65,6 +73,7 @@ void engine::let_in(node_id node) {
       // By other nodes it may have said more than that it comes.
       if (members_.of(node) == standing::left) return;
       links_->admit(node, door_->admit(node, std::move(connection)));
+      if (rerouting_ != nullptr) rerouting_->on_connected();
     } catch (const error&) {
       // Without a connection it cannot come, and says why to the launcher; or it has given up.
     }
@@ -95,12 +104,16 @@ void engine::on_standing(node_id n) {
     }
     for (const links::kept_message& m : links_->retire(n)) give_up(n, m);
     door_->forget(n);
-    if (door_->who().by_networks()) {
-      ways_.forget([this](node_id a, node_id b) { return door_->who().cost(a, b); });
-      is_gateway_ = ways_.is_gateway();
+    if (rerouting_ != nullptr) {
+      // Where it was stays known: what others have said to it last may still have to go by here.
+      links_->forget_words_of(n);
+      rerouting_->on_left(n);
+    } else {
+      who_->forget(n);
     }
     tell_who_waits_for(n);
   }
+  if (remeasuring_ != nullptr) remeasuring_->members_have_changed(now_ns());
   protocols_->life.members_have_changed();
   protocols_->balance.members_have_changed();
   protocols_->quiet.node_is_idle();  // if it still is: what was given up counts
@@ -153,12 +166,21 @@ void engine::give_up_strays() {
 
 void engine::on_entered() {
   line_->say(launch::word_to_launcher::entered, self_);
+  if (rerouting_ != nullptr) rerouting_->offer_to_forward();
   want_work();
 }
 
-void engine::begin_to_leave() {
+void engine::ask_to_leave() {
   if (self_ == 0 || is_over()) return;
-  if (is_gateway_) return refuse_to_leave();
+  if (rerouting_ == nullptr || roster_->is_leaving()) return begin_to_leave();
+  rerouting_->ask_to_be_spared();
+}
+
+void engine::on_spared(bool is) {
+  if (!is_over()) is ? begin_to_leave() : refuse_to_leave();
+}
+
+void engine::begin_to_leave() {
   roster_->begin_to_leave();
   protocols_->shelf.close();
   visitor_.on_leaving();
@@ -166,17 +188,12 @@ void engine::begin_to_leave() {
   transports_.front()->wake_receiver();
 }
 
-// It may be asked again, when nobody is reached by it any more.
-void engine::refuse_to_leave() {
-  has_asked_to_go_ = false;
-  leaves_.store(false, std::memory_order_relaxed);
-  line_->say(launch::word_to_launcher::refuses, self_);
-}
+// It may be asked again, when others are reached by others.
+void engine::refuse_to_leave() { line_->say(launch::word_to_launcher::refuses, self_); }
 
 void engine::try_to_leave() {
   const std::lock_guard handling(inbox_);
   if (has_asked_to_go_ || is_over()) return;
-  if (is_gateway_) return refuse_to_leave();  // by now, to a node that has come meanwhile
   protocols_->balance.hand_over();
   if (!nothing_holds()) return;
   has_asked_to_go_ = true;

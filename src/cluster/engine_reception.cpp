@@ -41,16 +41,22 @@ void engine::on_message(const net::header& h, std::span<const std::byte> payload
   net::message_arrives();
   bytes_taken_ += payload.size();
   protocols_->life.heard_of(h.source);
+  const auto k = static_cast<kind>(h.kind);
+  if (rerouting_ != nullptr && rerouting_->keeps(h.source, {}, k, payload)) return;
+  receive(h.source, k, payload);
+}
+
+// What has come, and is not to be kept until something else has.
+void engine::receive(node_id from, kind k, std::span<const std::byte> payload) {
   try {
-    handle(h.source, static_cast<kind>(h.kind), payload);
+    handle(from, k, payload);
   } catch (const malformed& e) {
-    lose(h.source, std::string("it has sent nonsense: ") + e.what());
+    lose(from, std::string("it has sent nonsense: ") + e.what());
   } catch (...) {
     // The program's mistake, such as a signal too many. The message has come all the same, and the
     // failure must be known before that is: what waits for quiescence would wait for ever.
     workers_.fail(std::current_exception());
-    if (carries_work(static_cast<kind>(h.kind)))
-      protocols_->counts.received.fetch_add(1, std::memory_order_seq_cst);
+    if (carries_work(k)) protocols_->counts.received.fetch_add(1, std::memory_order_seq_cst);
   }
 }
 
@@ -62,6 +68,8 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
   if (protocols_->on_message(from, k, payload)) return;
   reader r(payload);
   if (members_.is_elastic() && roster_->on_message(from, k, r)) return;
+  if (rerouting_ != nullptr && rerouting_->on_message(from, k, r)) return;
+  if (remeasuring_ != nullptr && remeasuring_->on_message(from, k, r, now_ns())) return;
   switch (k) {
     case kind::forward:
       return pass_on(payload);
@@ -96,11 +104,16 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
 // For us, or for somebody further on.
 void engine::pass_on(std::span<const std::byte> payload) {
   const forwarded f = take_forwarded(reader(payload), self_, nodes_);
-  if (f.what.destination != self_) return links_->forward(f.what, f.payload);
-  net::header h{};
-  h.kind = f.what.kind;
-  h.source = f.what.source;
-  on_message(h, f.payload);
+  if (f.what.destination != self_) {
+    // Who has left may go by ways that are over, and has nothing to say that counts.
+    if (members_.of(f.what.source) != standing::left || links_->knows(f.what.ways))
+      links_->forward(f.what, f.payload);
+    return;
+  }
+  protocols_->life.heard_of(f.what.source);
+  const auto k = static_cast<kind>(f.what.kind);
+  if (rerouting_ != nullptr && rerouting_->keeps(f.what.source, f.what.ways, k, f.payload)) return;
+  receive(f.what.source, k, f.payload);
 }
 
 std::size_t engine::poll_all(std::size_t messages_max) {
@@ -248,6 +261,7 @@ void engine::run_receiver(net::transport& t) {
           ? beat_ns
           : std::min(beat_ns, std::int64_t{settings_.stall_s} * 500'000'000);
   std::int64_t beat_at = os::now_ns() + beat_ns;
+  std::int64_t measure_ns = INT64_MAX;
   while (!stopping_.load(std::memory_order_acquire) || !everybody_is_gone()) {
     const bool looks = !leave_it_to_workers(beat_ns);
     if (looks) {
@@ -267,8 +281,10 @@ void engine::run_receiver(net::transport& t) {
     if (looks && !handed_over) {
       const bool hurries =
           stopping_.load(std::memory_order_acquire) || leaves_.load(std::memory_order_relaxed);
-      t.wait_for_messages(hurries ? leave_every_ns : look_ns);
+      const std::int64_t until_ns = hurries ? leave_every_ns : look_ns;
+      t.wait_for_messages(keeps_time ? std::min(until_ns, measure_ns) : until_ns);
     }
+    if (keeps_time) measure_ns = measure_again();
     if (keeps_time) look_for_stall();
     if (keeps_time && leaves_.load(std::memory_order_relaxed)) try_to_leave();
     if (keeps_time && os::now_ns() >= beat_at) {

@@ -14,12 +14,12 @@
 
 namespace strata::cluster {
 
-entrance::entrance(const launch::job_description& job, const std::string& build, reach who,
+entrance::entrance(const launch::job_description& job, const std::string& build, reach& who,
                    std::vector<net::tcp::listener> doors, net::shm::shm_transport* shm,
                    net::tcp::tcp_transport* tcp, net::tcp::mesh_options options)
     : me_(net::tcp::identity_in(job, build)),
       limit_ns_(job.start_limit_ns),
-      who_(std::move(who)),
+      who_(who),
       doors_(std::move(doors)),
       shm_(shm),
       tcp_(tcp),
@@ -29,10 +29,10 @@ entrance::entrance(const launch::job_description& job, const std::string& build,
   options_.cancelled = cancelled_.get();
 }
 
-entrance::entrance(const launch::job_description& job, net::addressed_transport& all)
+entrance::entrance(const launch::job_description& job, reach& who, net::addressed_transport& all)
     : me_(net::tcp::identity_in(job, {})),
       limit_ns_(job.start_limit_ns),
-      who_(job, false, false),
+      who_(who),
       shm_(nullptr),
       tcp_(nullptr),
       all_(&all) {}
@@ -59,7 +59,6 @@ net::transport* entrance::admit_at_once(net::node_id node, way by, const launch:
 }
 
 void entrance::forget(net::node_id node) {
-  who_.forget(node);
   const std::lock_guard lock(mutex_);
   if (expected_ == node) stop_waiting();
 }

@@ -19,19 +19,18 @@ namespace strata::cluster {
 
 class entrance {
  public:
-  // shm: null if this node has none. Both outlive the entrance.
-  entrance(const launch::job_description& job, const std::string& build, reach who,
+  // shm: null if this node has none. All three outlive the entrance.
+  entrance(const launch::job_description& job, const std::string& build, reach& who,
            std::vector<net::tcp::listener> doors, net::shm::shm_transport* shm,
            net::tcp::tcp_transport* tcp, net::tcp::mesh_options options);
-  // Of a job whose nodes all use this one, which outlives the entrance.
-  entrance(const launch::job_description& job, net::addressed_transport& all);
+  // Of a job whose nodes all use this one. Both outlive the entrance.
+  entrance(const launch::job_description& job, reach& who, net::addressed_transport& all);
 
   // How a node that comes will reach this one. With the inbox, as all that has no other note.
   enum class way { memory, address, connection, others };
   way expect(net::node_id node, std::uint16_t host, const launch::address& where);
   // It has left, or will not come: nor does anybody wait for it any more.
   void forget(net::node_id node);
-  [[nodiscard]] const reach& who() const noexcept { return who_; }
 
   // Null if the node is let in when it has connected, or by others. Throws strata::error when its
   // address is none.
@@ -50,7 +49,7 @@ class entrance {
 
   const net::tcp::identity me_;
   const std::int64_t limit_ns_;
-  reach who_;
+  reach& who_;
   const std::vector<net::tcp::listener> doors_;
   net::shm::shm_transport* const shm_;
   net::tcp::tcp_transport* const tcp_;

@@ -14,10 +14,10 @@
 
 namespace strata::cluster {
 
-// The head of a message of kind::forward, of which body is the rest.
+// The head of a message of kind::forward that goes by the ways of that number; body is the rest.
 inline std::vector<std::byte> forwarding_head(kind k, node_id source, node_id destination,
-                                              std::span<const std::byte> head) {
-  const forwarded_head what{static_cast<net::message_kind>(k), source, destination, 0};
+                                              std::uint32_t ways, std::span<const std::byte> head) {
+  const forwarded_head what{static_cast<net::message_kind>(k), source, destination, 0, ways};
   std::vector<std::byte> both(sizeof what + head.size());
   std::memcpy(both.data(), &what, sizeof what);
   std::copy(head.begin(), head.end(), both.begin() + sizeof what);

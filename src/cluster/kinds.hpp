@@ -68,6 +68,22 @@ enum class kind : net::message_kind {
   left = 60,  // messages that carry work: sent, received
   parted = 61,
   names = 62,  // to node 0: what the leaver knew of the directory (messages/directory.cpp)
+
+  // Other ways (rerouting.cpp).
+  next_ways = 64,   // a way_plan
+  ways_ready = 65,  // these five: its number
+  use_ways = 66,
+  way_ends = 67,
+  ways_done = 68,
+  ways_over = 69,
+  spare_me = 70,
+  spared = 71,  // whether it is
+  forwards = 72,
+  cut_off = 73,  // from whom
+  // Their networks, while the job runs (remeasuring.cpp).
+  measure_again = 74,   // number
+  measured_again = 75,  // number, what was measured
+  saw_leave = 76,       // to node 0: who has left (rerouting.cpp)
 };
 
 // What is counted for quiescence.
@@ -90,9 +106,10 @@ inline net::header header_of(node_id from, node_id to, kind k) noexcept {
 // What travels with a message to a node that is no neighbour.
 struct forwarded_head {
   net::message_kind kind;
-  node_id source;       // who made it
-  node_id destination;  // final
-  std::uint16_t hops;   // how often it was forwarded
+  node_id source;          // who made it
+  node_id destination;     // final
+  std::uint16_t hops;      // how often it was forwarded
+  std::uint32_t ways = 0;  // by the ways of this number, on every node (rerouting.hpp)
 };
 
 struct held_head {

@@ -14,13 +14,6 @@ using launch::measured_link;
 // Over any way of steps that are allowed the sum of costs is a number.
 constexpr std::int64_t no_way = link::unlimited / 4;
 
-std::int64_t cost_of(const measured_link& m) {
-  std::int64_t ns = from_step(m.latency);
-  if (m.bandwidth != measured_link::unknown)
-    ns += typical_bytes * 1'000'000'000 / from_step(m.bandwidth);
-  return ns;
-}
-
 }  // namespace
 
 std::uint8_t to_step(std::int64_t value) noexcept {
@@ -30,6 +23,13 @@ std::uint8_t to_step(std::int64_t value) noexcept {
 
 std::int64_t from_step(std::uint8_t step) noexcept {
   return std::llround(std::exp2(static_cast<double>(step) / 2));
+}
+
+std::int64_t cost_of(const launch::measured_link& m) noexcept {
+  std::int64_t ns = from_step(m.latency);
+  if (m.bandwidth != measured_link::unknown)
+    ns += typical_bytes * 1'000'000'000 / from_step(m.bandwidth);
+  return ns;
 }
 
 link_costs::link_costs(const std::vector<std::vector<measured_link>>& told,

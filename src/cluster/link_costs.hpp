@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the networks between hosts cost, as measured when the job began. (Requirement P12.)
+// What the networks between hosts cost, as measured when the job began or since. (Requirement P12.)
 //
 // Every node makes this from the same words, so all have the same costs, and ways that are computed
 // from them do not go in circles. What is measured is rounded, and a direct network keeps its
@@ -23,6 +23,8 @@ namespace strata::cluster {
 // than launch::measured_link has steps for.
 std::uint8_t to_step(std::int64_t value) noexcept;
 std::int64_t from_step(std::uint8_t step) noexcept;
+// As measured, of a message of typical_bytes.
+std::int64_t cost_of(const launch::measured_link& m) noexcept;
 
 class link_costs {
  public:

@@ -18,20 +18,30 @@ constexpr std::int64_t leave_every_ns = 10'000'000;
 }  // namespace
 
 links::links(node_id self, const std::vector<net::transport*>& transports, const routes& ways,
-             bool elastic)
-    : self_(self), elastic_(elastic) {
+             traits what)
+    : self_(self), elastic_(what.elastic), ways_change_(what.ways_change) {
+  set_table(0, ways);
   for (unsigned i = 0; i < ways.nodes(); ++i) {
     const auto node = static_cast<node_id>(i);
     auto p = std::make_unique<peer>();
     p->next = ways.to(node).next;
+    // A connection may be of use for other ways.
     for (net::transport* const t : transports) {
-      if (p->way == nullptr && p->next == node && t->reaches(node)) p->way = t;
+      const bool is_wanted = p->next == node || (ways_change_ && node != self);
+      if (p->way == nullptr && is_wanted && t->reaches(node)) p->way = t;
     }
     const bool is_there = node == self || p->next != node || p->way != nullptr;
-    STRATA_CHECK(is_there || elastic, i, self);
+    STRATA_CHECK(is_there || elastic_, i, self);
     p->keeps_back = !is_there;
     peers_.push_back(std::move(p));
   }
+}
+
+void links::expect(node_id node, node_id next) {
+  peer& p = *peers_[node];
+  const std::lock_guard lock(p.mutex);
+  p.next = next;
+  p.keeps_back = true;
 }
 
 void links::admit(node_id node, net::transport& way) {
@@ -40,15 +50,18 @@ void links::admit(node_id node, net::transport& way) {
 
 void links::keep_back(node_id node, bool kept) {
   peer& p = *peers_[node];
+  std::unique_lock way_lock(p.way_mutex, std::defer_lock);
+  if (ways_change_) way_lock.lock();
   {
-    const std::lock_guard lock(p.mutex);
+    std::unique_lock lock(p.mutex);
     // Without a way nothing can go on: it has not come, whatever somebody says.
     p.keeps_back = kept || (p.next == node && way_to(node) == nullptr);
     if (p.keeps_back || p.kept.empty()) return;
     const std::deque<queued> all = std::exchange(p.kept, {});
     if (p.next != node) {
+      if (ways_change_) lock.unlock();  // see dispatch()
       for (const queued& q : all)
-        send(p.next, kind::forward, forwarding_head(q.k, self_, node, {}), q.payload);
+        send(p.next, kind::forward, forwarding_head(q.k, self_, node, p.table, {}), q.payload);
       return;
     }
     p.queue.insert(p.queue.end(), all.begin(), all.end());
@@ -69,15 +82,47 @@ std::vector<links::kept_message> links::retire(node_id node) {
   return all;
 }
 
+// ---- ways ----
+
+void links::set_table(std::uint32_t number, const routes& ways) {
+  table& t = tables_[number % tables_.size()];
+  t.number = number;
+  t.next.clear();
+  for (unsigned n = 0; n < ways.nodes(); ++n)
+    t.next.push_back(ways.to(static_cast<node_id>(n)).next);
+}
+
+void links::change_way(node_id node, node_id next, std::uint32_t number,
+                       std::span<const std::byte> last_word) {
+  peer& p = *peers_[node];
+  const std::lock_guard lock(p.way_mutex);
+  if (!last_word.empty() && !is_lost(node)) dispatch(p, node, kind::way_ends, last_word, {});
+  p.table = number;
+  const node_id before = p.next.exchange(next, std::memory_order_relaxed);
+  if (before == next) return;
+  // Whoever waits there for room does so for something else now.
+  peer& old = *peers_[before];
+  const std::lock_guard waiting(old.mutex);
+  old.room.notify_all();
+}
+
 bool links::post(node_id to, kind k, std::span<const std::byte> head,
                  std::span<const std::byte> body) {
   STRATA_CHECK(to != self_ && to < peers_.size(), to, self_);
-  const node_id next = peers_[to]->next;
+  peer& p = *peers_[to];
+  if (!ways_change_) [[likely]]
+    return dispatch(p, to, k, head, body);
+  const std::lock_guard lock(p.way_mutex);
+  return dispatch(p, to, k, head, body);
+}
+
+inline bool links::dispatch(peer& p, node_id to, kind k, std::span<const std::byte> head,
+                            std::span<const std::byte> body) {
+  const node_id next = p.next.load(std::memory_order_relaxed);
   if (next == to) [[likely]]
     return send(to, k, head, body);
   // As in send(): what is kept back is not sent to those who forward it either. This lock comes
   // before theirs.
-  peer& p = *peers_[to];
   std::unique_lock lock(p.mutex, std::defer_lock);
   if (elastic_) lock.lock();
   if (p.keeps_back && can_be_kept_back(k)) {
@@ -87,12 +132,29 @@ bool links::post(node_id to, kind k, std::span<const std::byte> head,
     payload.insert(payload.end(), body.begin(), body.end());
     return true;
   }
-  return send(next, kind::forward, forwarding_head(k, self_, to, head), body);
+  // That neighbour may be reached by this node while ways change; what keeps the order is
+  // way_mutex.
+  if (ways_change_ && lock.owns_lock()) lock.unlock();
+  return send(next, kind::forward, forwarding_head(k, self_, to, p.table, head), body);
+}
+
+bool links::post_directly(node_id to, kind k, std::span<const std::byte> head,
+                          std::span<const std::byte> body) {
+  const net::leaving_message message(body);
+  peer& p = *peers_[to];
+  net::transport* const way = p.way.load(std::memory_order_acquire);
+  if (way == nullptr || p.queueing.load(std::memory_order_acquire) || is_lost(to)) return false;
+  return way->try_send(to, header_of(self_, to, k), head, message.body()) !=
+         net::send_outcome::would_block;
 }
 
 void links::forward(const forwarded_head& what, std::span<const std::byte> payload) {
+  const table& ways = tables_[what.ways % tables_.size()];
+  if (ways.number != what.ways || ways.next.empty())
+    throw malformed("something to forward by ways that nobody goes");
+  const node_id next = ways.next[what.destination];
+  if (next == self_) throw malformed("something to forward to where no way leads");
   forwarded_.fetch_add(1, std::memory_order_relaxed);
-  const node_id next = peers_[what.destination]->next;
   send(next, kind::forward, std::as_bytes(std::span(&what, 1)), payload);
   peer& p = *peers_[next];
   if (p.queued_bytes.load(std::memory_order_relaxed) <= queued_bytes_max) return;
@@ -120,10 +182,24 @@ void links::hold(node_id gateway, const held_head& word) {
   // Modulo 2^16: who empties a queue and who fills it speak from different threads.
   if (static_cast<std::int16_t>(static_cast<std::uint16_t>(word.number - last)) <= 0) return;
   last = word.number;
+  look_whether_held(there);
+  next.room.notify_all();
+}
+
+void links::look_whether_held(peer& there) {
   there.held.store(std::any_of(there.words.begin(), there.words.end(),
                                [](const auto& w) { return w.second % 2 != 0; }),
                    std::memory_order_relaxed);
-  next.room.notify_all();
+}
+
+void links::forget_words_of(node_id gateway) {
+  for (const auto& there : peers_) {
+    peer& next = *peers_[there->next];
+    const std::lock_guard lock(next.mutex);
+    if (there->words.erase(gateway) == 0) continue;
+    look_whether_held(*there);
+    next.room.notify_all();
+  }
 }
 
 bool links::send(node_id to, kind k, std::span<const std::byte> head,
@@ -177,10 +253,13 @@ bool links::is_congested(node_id to) const noexcept {
 }
 
 void links::wait_for_room(node_id to) {
-  if (!is_congested(to)) return;
-  peer& p = *peers_[peers_[to]->next];
-  std::unique_lock lock(p.mutex);
-  p.room.wait(lock, [&] { return !is_congested(to); });
+  const std::atomic<node_id>& way = peers_[to]->next;
+  while (is_congested(to)) {
+    const node_id next = way;
+    peer& p = *peers_[next];
+    std::unique_lock lock(p.mutex);
+    p.room.wait(lock, [&] { return !is_congested(to) || way != next; });
+  }
 }
 
 bool links::send_queued(node_id to, peer& p) {

@@ -6,6 +6,7 @@
 // queued for the sender thread. Nobody waits while it handles a message, so whatever a node's peers
 // do, it goes on receiving: that is why floods and cycles cannot stop for good.
 #pragma once
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -26,12 +27,19 @@ class links {
  public:
   // The first transport that reaches the next node on a way carries what is sent there. For a node
   // that is not in the job yet, everything waits until it is admitted and nothing is kept back any
-  // more. `elastic`: nodes may come and go.
+  // more. `elastic`: nodes may come and go. `ways_change`: while the job runs.
+  struct traits {
+    bool elastic = false;
+    bool ways_change = false;
+  };
   links(node_id self, const std::vector<net::transport*>& transports, const routes& ways,
-        bool elastic = false);
+        traits what);
+  links(node_id self, const std::vector<net::transport*>& transports, const routes& ways,
+        bool elastic = false)
+      : links(self, transports, ways, traits{elastic, false}) {}
 
   // `node` will come; ways to it begin with `next`. Before anybody sends something there.
-  void expect(node_id node, node_id next) noexcept { peers_[node]->next = next; }
+  void expect(node_id node, node_id next);
   // `node` is reached by `way` now; what the program has for it is still kept back.
   void admit(node_id node, net::transport& way);
   // From now on what carries work to `node` is kept back here, and everything before has been
@@ -45,12 +53,28 @@ class links {
   // what was kept back for it.
   [[nodiscard]] std::vector<kept_message> retire(node_id node);
 
+  // What is forwarded with this number goes by these ways, for as long as no other table has taken
+  // its place: the next but one. As forward().
+  void set_table(std::uint32_t number, const routes& ways);
+  // What is posted to `node` after this goes to `next` first, by the table of that number; all that
+  // was posted before goes the old way, with `last_word`, if that is not empty, behind it.
+  void change_way(node_id node, node_id next, std::uint32_t number,
+                  std::span<const std::byte> last_word);
+
   // False: the node has left, and this kind would be of no use; nothing has happened.
   bool post(node_id to, kind k, std::span<const std::byte> head, std::span<const std::byte> body);
+  // Over this node's own connection, whatever way messages take. False: there is none, or no room
+  // now; nothing has happened.
+  bool post_directly(node_id to, kind k, std::span<const std::byte> head,
+                     std::span<const std::byte> body);
   // What has come from another node and is for a third one: on to the next on its way, in the order
   // in which it came.
-  // By one thread at a time. Of what waits too long here, its source hears.
+  // By one thread at a time. Of what waits too long here, its source hears. Throws malformed when
+  // no way leads there.
   void forward(const forwarded_head& what, std::span<const std::byte> payload);
+  [[nodiscard]] bool knows(std::uint32_t ways) const noexcept {
+    return tables_[ways % tables_.size()].number == ways;
+  }
   // A gateway's word: whether the program shall send there. Words may overtake each other.
   void hold(node_id gateway, const held_head& word);
 
@@ -69,6 +93,8 @@ class links {
   [[nodiscard]] std::string describe_waits() const;
 
   void on_lost(node_id node);
+  // It has left, and its words do not count any more. As hold().
+  void forget_words_of(node_id gateway);
   // Who held others back may be lost: nobody waits for its word any more.
   void stop_holding() noexcept;
   [[nodiscard]] bool is_lost(node_id node) const noexcept;
@@ -87,7 +113,11 @@ class links {
     // Null: it is reached by others, or not yet. Release: what was prepared there for the node.
     // Partner: all who send.
     std::atomic<net::transport*> way{nullptr};
-    node_id next = 0;  // on the way there; itself if it is a neighbour
+    std::atomic<node_id> next{0};  // on the way there; itself if it is a neighbour
+    // Held while something is posted, so that nothing is when the way changes. Where ways do not
+    // change nobody takes it. Before the mutexes.
+    std::mutex way_mutex;
+    std::uint32_t table = 0;  // the number of the ways by which it goes; with way_mutex
     std::mutex mutex;
     std::condition_variable room;
     std::deque<queued> queue;
@@ -104,6 +134,11 @@ class links {
     // What is forwarded by here and was told to wait: the last word about it. With the mutex.
     std::map<flow, std::uint16_t> told;
   };
+  // By the way that it has. With way_mutex, if ways change.
+  bool dispatch(peer& p, node_id to, kind k, std::span<const std::byte> head,
+                std::span<const std::byte> body);
+  // A gateway's words about the way to that one. With the mutex of the next node on it.
+  static void look_whether_held(peer& there);
   void tell(const flow& f, std::uint16_t number);
   bool send(node_id neighbour, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body);
@@ -111,7 +146,13 @@ class links {
   bool send_queued(node_id to, peer& p);
 
   const node_id self_;
-  const bool elastic_;
+  const bool elastic_, ways_change_;
+  // Next neighbours by destination, of the tables with even and odd numbers. Of forward().
+  struct table {
+    std::uint32_t number = 0;
+    std::vector<node_id> next{};  // empty: there is none
+  };
+  std::array<table, 2> tables_;
   std::vector<std::unique_ptr<peer>> peers_;  // index: node
   std::atomic<std::uint64_t> forwarded_{0};
   std::atomic<bool> stopping_{false};

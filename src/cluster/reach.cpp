@@ -84,11 +84,19 @@ std::optional<link> reach::cost(node_id a, node_id b) const {
   return link(std::max(shared.cost_ns, measured_.dearest_ns(shared.number)));
 }
 
-std::vector<node_id> reach::measured_by(node_id self) const {
+std::vector<std::uint16_t> reach::hosts() const {
+  std::vector<std::uint16_t> all;
+  for (const place& p : places_) all.push_back(p.host);
+  return all;
+}
+
+std::vector<node_id> reach::measured_by(node_id self,
+                                        const std::function<bool(node_id)>& count) const {
   std::vector<node_id> firsts;  // of each host
   for (unsigned n = 0; n < places_.size(); ++n) {
     const auto is_of_host = [&](node_id f) { return places_[f].host == places_[n].host; };
-    if (places_[n].known && std::none_of(firsts.begin(), firsts.end(), is_of_host))
+    if (places_[n].known && count(static_cast<node_id>(n)) &&
+        std::none_of(firsts.begin(), firsts.end(), is_of_host))
       firsts.push_back(static_cast<node_id>(n));
   }
   std::vector<node_id> all;

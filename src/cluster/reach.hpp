@@ -4,6 +4,7 @@
 // the same, since all know where everybody listens and what was measured.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -36,9 +37,14 @@ class reach {
   [[nodiscard]] std::optional<std::uint16_t> network(node_id a, node_id b) const;
   // None: they do not reach each other. See routes.
   [[nodiscard]] std::optional<link> cost(node_id a, node_id b) const;
-  // The nodes whose networks `self` measures when a job begins: of the first nodes of any two hosts
-  // one measures for all of them, so that it takes as long with many nodes on each.
-  [[nodiscard]] std::vector<node_id> measured_by(node_id self) const;
+  // The nodes whose networks `self` measures: of the first nodes of any two hosts one measures for
+  // all of them, so that it takes as long with many nodes on each. Only those `count` for which it
+  // says so.
+  [[nodiscard]] std::vector<node_id> measured_by(
+      node_id self, const std::function<bool(node_id)>& count = [](node_id) { return true; }) const;
+  [[nodiscard]] std::uint16_t host(node_id n) const { return places_[n].host; }
+  // Of all nodes, by number; of one that was never heard of: 0.
+  [[nodiscard]] std::vector<std::uint16_t> hosts() const;
 
  private:
   struct place {

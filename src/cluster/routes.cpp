@@ -3,13 +3,27 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace strata::cluster {
 
+namespace {
+
+std::vector<bool> the_first(node_id founders, node_id nodes) {
+  std::vector<bool> forward(nodes);
+  std::fill_n(forward.begin(), std::min(founders, nodes), true);
+  return forward;
+}
+
+}  // namespace
+
 routes::routes(node_id self, node_id nodes, node_id founders, const link_cost& cost)
+    : routes(self, nodes, the_first(founders, nodes), cost) {}
+
+routes::routes(node_id self, node_id nodes, std::vector<bool> forward, const link_cost& cost)
     : self_(self),
       nodes_(nodes),
-      founders_(founders),
+      forward_(std::move(forward)),
       ways_(nodes, way{self, 0, std::numeric_limits<std::int64_t>::max()}) {
   ways_[self].cost_ns = 0;
   ways_[self].bytes_per_s = link::unlimited;
@@ -24,7 +38,7 @@ routes::routes(node_id self, node_id nodes, node_id founders, const link_cost& c
     }
     if (!nearest) break;
     settled[*nearest] = true;
-    if (*nearest != self && *nearest >= founders) continue;
+    if (*nearest != self && !forward_[*nearest]) continue;
     const way by = ways_[*nearest];
     for (unsigned n = 0; n < nodes; ++n) {
       if (settled[n]) continue;
@@ -40,7 +54,7 @@ routes::routes(node_id self, node_id nodes, node_id founders, const link_cost& c
 
 void routes::find_out_whether_gateway(const link_cost& cost) {
   is_gateway_ = false;
-  if (self_ >= founders_) return;
+  if (forward_.empty() || !forward_[self_]) return;
   std::vector<node_id> neighbours;
   for (unsigned n = 0; n < nodes_; ++n) {
     if (n != self_ && cost(self_, static_cast<node_id>(n)))
@@ -58,7 +72,7 @@ void routes::find_out_whether_gateway(const link_cost& cost) {
 }
 
 void routes::add(node_id node, const link_cost& cost) {
-  const routes anew(self_, nodes_, founders_, cost);
+  const routes anew(self_, nodes_, forward_, cost);
   ways_[node] = anew.ways_[node];
   is_gateway_ = anew.is_gateway_;
 }

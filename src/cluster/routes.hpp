@@ -6,8 +6,8 @@
 // next on it, so its cost falls from node to node, and no message can go in a circle. Source: E. W.
 // Dijkstra, "A note on two problems in connexion with graphs", 1959.
 //
-// Nodes that come to a running job are ends of ways only: so no way between two others changes, and
-// what is under way on it keeps its order.
+// Not all need forward: those that do not are ends of ways only. So no way between two others
+// changes when one of these comes.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -28,16 +28,16 @@ class routes {
   // None: they share no network. The same for (a, b) and (b, a), and on every node.
   using link_cost = std::function<std::optional<link>(node_id a, node_id b)>;
 
-  // Only the first `founders` nodes forward.
+  // Only those `forward` for which it says so, by node.
+  routes(node_id self, node_id nodes, std::vector<bool> forward, const link_cost& cost);
+  // Only the first `founders` nodes do.
   routes(node_id self, node_id nodes, node_id founders, const link_cost& cost);
   routes(node_id self, node_id nodes, const link_cost& cost) : routes(self, nodes, nodes, cost) {}
   // Every node is a neighbour.
-  routes(node_id self, node_id nodes) noexcept : self_(self), nodes_(nodes), founders_(nodes) {}
+  routes(node_id self, node_id nodes) noexcept : self_(self), nodes_(nodes) {}
 
   // A node has come: the way there, with the costs of its links. Before anybody asks for it.
   void add(node_id node, const link_cost& cost);
-  // One has left that was no gateway.
-  void forget(const link_cost& cost) { find_out_whether_gateway(cost); }
 
   struct way {
     node_id next;          // the neighbour that it begins with
@@ -64,8 +64,8 @@ class routes {
 
   node_id self_;
   node_id nodes_;
-  node_id founders_;
-  std::vector<way> ways_;  // empty: every node is a neighbour
+  std::vector<bool> forward_;  // by node; empty: all are neighbours
+  std::vector<way> ways_;      // empty: every node is a neighbour
   bool is_gateway_ = false;
 };
 

@@ -16,8 +16,9 @@ constexpr std::array<std::byte, survey::piece_bytes> no_meaning{};
 
 }  // namespace
 
-survey::survey(line& out, const std::vector<node_id>& others, std::int64_t now_ns, limits l)
-    : out_(out), limits_(l), began_ns_(now_ns), ended_ns_(now_ns) {
+survey::survey(line& out, const std::vector<node_id>& others, std::int64_t now_ns, limits l,
+               std::uint32_t first)
+    : out_(out), limits_(l), first_(first), began_ns_(now_ns), ended_ns_(now_ns) {
   for (const node_id n : others) {
     waiting_.push_back(all_.size());
     all_.push_back({n});
@@ -45,7 +46,7 @@ std::int64_t survey::patience_ns() const {
 
 bool survey::send(bool piece, std::int64_t now_ns) {
   measured& m = all_[waiting_.front()];
-  const auto number = static_cast<std::uint32_t>(pings_.size());
+  const std::uint32_t number = next_number();
   const std::span<const std::byte> body = piece ? no_meaning : std::span<const std::byte>{};
   if (!out_.try_post(m.node, kind::ping, std::as_bytes(std::span(&number, 1)), body)) return false;
   pings_.push_back({waiting_.front(), now_ns, piece});
@@ -155,6 +156,9 @@ bool survey::on_message(node_id from, kind k, reader r, std::int64_t now_ns) {
 }
 
 void survey::on_pong(node_id from, std::uint32_t number, std::int64_t now_ns) {
+  number -= first_;
+  // Modulo 2^32. None is that late but of a survey before this one.
+  if (first_ != 0 && static_cast<std::int32_t>(number) < 0) return;
   if (number >= pings_.size() || pings_[number].answered || all_[pings_[number].whose].node != from)
     throw malformed("a pong to what was not asked");
   ping& p = pings_[number];

@@ -61,7 +61,9 @@ class survey {
     ~line() = default;
   };
 
-  survey(line& out, const std::vector<node_id>& others, std::int64_t now_ns, limits l);
+  // The first ping has the number `first`; what answers one before, of another survey, is too late.
+  survey(line& out, const std::vector<node_id>& others, std::int64_t now_ns, limits l,
+         std::uint32_t first = 0);
 
   // Does what is due. Returns when to call again, unless something comes before.
   std::int64_t go_on(std::int64_t now_ns);
@@ -69,6 +71,10 @@ class survey {
   bool on_message(node_id from, kind k, reader r, std::int64_t now_ns);
 
   [[nodiscard]] bool is_done() const noexcept { return waiting_.empty(); }
+  // Of the next ping.
+  [[nodiscard]] std::uint32_t next_number() const noexcept {
+    return first_ + static_cast<std::uint32_t>(pings_.size());
+  }
   struct result {
     node_id node;
     std::int64_t latency_ns;   // one way; half of what was waited in vain if it never answered
@@ -112,11 +118,12 @@ class survey {
 
   line& out_;
   const limits limits_;
+  const std::uint32_t first_;
   const std::int64_t began_ns_;
   std::int64_t ended_ns_ = 0;
   std::vector<measured> all_;
   std::deque<std::size_t> waiting_;  // in all_; the first has its turn
-  std::vector<ping> pings_;          // by number
+  std::vector<ping> pings_;          // by number, less first_
 
   // Of the step of whose turn it is.
   step step_ = step::rounds;

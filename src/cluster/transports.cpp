@@ -99,9 +99,26 @@ own_doors open_doors(const launch::job_description& job, const std::vector<std::
   return e;
 }
 
-routes ways_of(const launch::job_description& job, const reach& who) {
-  return {job.node, job.capacity, job.founders,
-          [&](node_id a, node_id b) { return who.cost(a, b); }};
+routes ways_of(const launch::job_description& job, const reach& who, const way_plan& p) {
+  return p.ways(job.node, job.capacity, [&](node_id a, node_id b) { return who.cost(a, b); });
+}
+
+link_costs costs_by(const launch::job_description& job,
+                    const std::vector<std::vector<launch::measured_link>>& told,
+                    const way_plan& p) {
+  return {with_newer(told, p.measured, job.host_of), job.host_of};
+}
+
+// By what all go when this node comes.
+way_plan learn_plan(launch::control_line& line) {
+  const launch::job_description& job = line.job();
+  const std::string told = line.learn_plan();
+  if (told.empty()) return first_plan(job.founders);
+  try {
+    return unpack_plan(reader(std::as_bytes(std::span(told))), job.capacity);
+  } catch (const malformed& e) {
+    throw error(std::string("the launcher tells of ") + e.what());
+  }
 }
 
 std::vector<launch::measured_link> measure(const reach& who, node_id self, surveyor& by) {
@@ -110,15 +127,15 @@ std::vector<launch::measured_link> measure(const reach& who, node_id self, surve
   return all;
 }
 
-// What the nodes that begin the job measure together; one that comes later is told.
-link_costs learn_costs(launch::control_line& line, const reach& who, net::transport& over,
-                       std::vector<early_message>& early) {
+// What the nodes that begin the job measure together.
+std::vector<std::vector<launch::measured_link>> measure_all(launch::control_line& line,
+                                                            const reach& who, net::transport& over,
+                                                            std::vector<early_message>& early) {
   const launch::job_description& job = line.job();
-  if (job.late) return {line.share_measurements({}), job.host_of};
   surveyor by(over, job.node, job.capacity, who.measured_by(job.node), {});
-  link_costs learned(line.share_measurements(measure(who, job.node, by)), job.host_of);
+  auto told = line.share_measurements(measure(who, job.node, by));
   early = by.end();
-  return learned;
+  return told;
 }
 
 }  // namespace
@@ -149,7 +166,7 @@ connections open_transports(launch::control_line& line, const options& settings)
   if (by_udp && !networks.empty())
     throw user_error("networks: UDP uses one, which bind-address names");
 
-  connections opened{{}, routes(job.node, job.capacity), nullptr, {}};
+  connections opened{{}, {}, routes(job.node, job.capacity), {}, {}, nullptr, {}};
   net::shm::shm_transport* shm = nullptr;
   if (by_memory) {
     net::shm::settings s;
@@ -173,14 +190,16 @@ connections open_transports(launch::control_line& line, const options& settings)
     const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
     auto made = by_udp ? make_udp(job) : make_ucx(job, on_this_host.size() == job.nodes);
     made->connect(line.exchange(made->address(), build), deadline);
-    if (job.elastic) opened.door = std::make_unique<entrance>(job, *made);
+    opened.who = std::make_unique<reach>(job, false, false);
+    if (job.elastic) opened.door = std::make_unique<entrance>(job, *opened.who, *made);
     opened.transports.push_back(std::move(made));
     return opened;
   }
   const net::tcp::options o = socket_options(settings);
   net::tcp::mesh_options mesh;
   mesh.socket_buffer_bytes = o.socket_buffer_bytes;
-  reach who(job, by_memory, !networks.empty());
+  opened.who = std::make_unique<reach>(job, by_memory, !networks.empty());
+  reach& who = *opened.who;
   const auto learn = [&](std::vector<launch::address> directory) {
     for (unsigned n = 0; n < job.nodes; ++n) {
       if (!has_left(n)) who.set(static_cast<node_id>(n), job.host_of.at(n), directory.at(n));
@@ -189,15 +208,22 @@ connections open_transports(launch::control_line& line, const options& settings)
   if (!by_tcp || !several) {
     learn(line.exchange({}, build));
     if (job.elastic)
-      opened.door = std::make_unique<entrance>(
-          job, build, std::move(who), std::vector<net::tcp::listener>{}, shm, nullptr, mesh);
+      opened.door = std::make_unique<entrance>(job, build, who, std::vector<net::tcp::listener>{},
+                                               shm, nullptr, mesh);
     return opened;
   }
   const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
   own_doors door = open_doors(job, networks, o.socket_buffer_bytes);
   learn(line.exchange(door.where, build));
   if (!networks.empty()) {
-    opened.ways = ways_of(job, who);
+    way_plan plan = first_plan(job.founders);
+    if (networks.size() > 1 && job.late) {
+      opened.told = line.share_measurements({});
+      plan = learn_plan(line);
+      who.set_costs(costs_by(job, opened.told, plan));
+    }
+    if (networks.size() > 1) opened.plan = plan;
+    opened.ways = ways_of(job, who, plan);
     if (const auto out = opened.ways.unreachable(job.nodes, job.left))
       throw user_error("networks: no way leads from node " + std::to_string(job.node) +
                        " to node " + std::to_string(*out) + " over " + settings.networks +
@@ -209,13 +235,14 @@ connections open_transports(launch::control_line& line, const options& settings)
   auto sockets = net::tcp::connect_mesh(net::tcp::identity_in(job, build), door.listeners,
                                         directory, deadline, mesh);
   auto tcp = std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
-  if (networks.size() > 1) {
-    who.set_costs(learn_costs(line, who, *tcp, opened.early));
-    opened.ways = ways_of(job, who);
+  if (networks.size() > 1 && !job.late) {
+    opened.told = measure_all(line, who, *tcp, opened.early);
+    who.set_costs(costs_by(job, opened.told, *opened.plan));
+    opened.ways = ways_of(job, who, *opened.plan);
   }
   if (job.elastic)
-    opened.door = std::make_unique<entrance>(job, build, std::move(who), std::move(door.listeners),
-                                             shm, tcp.get(), mesh);
+    opened.door = std::make_unique<entrance>(job, build, who, std::move(door.listeners), shm,
+                                             tcp.get(), mesh);
   opened.transports.push_back(std::move(tcp));
   return opened;
 }

@@ -4,11 +4,13 @@
 // share.
 #pragma once
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "cluster/entrance.hpp"
 #include "cluster/routes.hpp"
 #include "cluster/surveyor.hpp"
+#include "cluster/way_plan.hpp"
 #include "launch/job.hpp"
 #include "net/transport.hpp"
 #include "strata/options.hpp"
@@ -17,7 +19,12 @@ namespace strata::cluster {
 
 struct connections {
   std::vector<std::unique_ptr<net::transport>> transports;  // the fastest first
+  std::unique_ptr<reach> who;                               // is where
   routes ways;
+  // From what all compute their ways; none: they never change.
+  std::optional<way_plan> plan;
+  // By node: what was measured when the job began.
+  std::vector<std::vector<launch::measured_link>> told;
   std::unique_ptr<entrance> door;  // of an elastic job; else null
   // What nodes that began before this one have said to it: comes before all else.
   std::vector<early_message> early;

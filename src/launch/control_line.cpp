@@ -72,6 +72,8 @@ class launcher_line final : public control_line {
   std::vector<address> exchange(const address& mine, const std::string& build_id) override;
   std::vector<std::vector<measured_link>> share_measurements(
       const std::vector<measured_link>& mine) override;
+  std::string learn_plan() override;
+  void tell_plan(const std::string& plan) noexcept override;
   bool wait(const job_news& news) override;
   void say(word_to_launcher word, node_id about) noexcept override;
   void close() noexcept override;
@@ -135,6 +137,18 @@ std::vector<std::vector<measured_link>> launcher_line::share_measurements(
   auto all = unpack_measurements(blocking_answer(frame_kind::measurements).payload);
   if (all.size() != job_.founders) refuse_frame("the measurements are incomplete");
   return all;
+}
+
+std::string launcher_line::learn_plan() {
+  return unpack_ways(blocking_answer(frame_kind::ways).payload);
+}
+
+void launcher_line::tell_plan(const std::string& plan) noexcept {
+  try {
+    send(pack_ways(plan));
+  } catch (const std::exception&) {
+    // The launcher is gone, which wait() tells.
+  }
 }
 
 void launcher_line::hear(const frame& f, const job_news& news) const {

@@ -14,7 +14,7 @@
 namespace strata::launch {
 
 // Changes with every change of a frame's layout. Launcher and program must agree.
-inline constexpr std::uint8_t line_version = 5;
+inline constexpr std::uint8_t line_version = 6;
 // A command line and an environment fit; so do the addresses of 4,096 nodes.
 inline constexpr std::size_t frame_bytes_max = std::size_t{8} << 20;
 
@@ -51,6 +51,7 @@ enum class frame_kind : std::uint8_t {
   end_node = 26,     // launcher -> agent: kill one node, that comes late and may not
   // launcher and node again
   measurements = 27,
+  ways = 28,
   // launcher and the user's other commands (strata jobs, join, leave)
   ask_status = 32,
   status = 33,

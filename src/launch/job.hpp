@@ -22,13 +22,14 @@
 //   launcher -> member admit     (a node that comes, its host and where it can be reached)
 //   member -> launcher admitted  (it may connect to this member now)
 //   launcher -> comer  directory (when all members have admitted it; it connects to all of them),
-//                      measurements
+//                      measurements and ways, where it listens on several networks
 //   comer -> launcher  entered   (it is a member)
 //   launcher -> member lost      (a comer: it will not come)
 //   node 0 -> launcher missed    (it was counted already: the job has lost it)
+//   node 0 -> launcher ways      (messages take others now: what a comer has to know of them)
 //
 //   launcher -> member leave     (hand over what you have, and go)
-//   member -> launcher refuses   (others reach each other by this one: it stays)
+//   member -> launcher refuses   (some reach each other by this one only: it stays)
 //   member -> launcher drained   (nothing holds me here: may I go?)
 //   launcher -> member go        (nobody comes or goes meanwhile)
 //   member -> launcher finished, or stays (something has come for me: I shall ask again)
@@ -46,6 +47,9 @@ namespace strata::launch {
 
 using node_id = std::uint16_t;
 using job_key = std::array<std::uint8_t, 32>;
+
+// By which ways messages go (cluster/way_plan.hpp) the launcher does not understand; it keeps them.
+inline constexpr std::size_t plan_bytes_max = std::size_t{64} << 10;
 
 // Holds the number of the node's end of the line; unset by control_line::open().
 inline constexpr const char* job_fd_variable = "STRATA_JOB_FD";
@@ -136,6 +140,11 @@ class control_line {
   // a node that comes late has nothing to tell, and learns it at once. Throws as exchange().
   virtual std::vector<std::vector<measured_link>> share_measurements(
       const std::vector<measured_link>& mine) = 0;
+
+  // Of a node that comes late, after that: what node 0 told last; empty: nothing yet.
+  virtual std::string learn_plan() { return {}; }
+  // On node 0: what those who come later are told, at most plan_bytes_max. Any thread.
+  virtual void tell_plan(const std::string&) noexcept {}
 
   // Blocks. Calls news.lost for each node whose process has ended too early; returns when the line
   // ends (true: the launcher is gone) or close() was called (false).

@@ -197,6 +197,13 @@ std::vector<std::vector<measured_link>> unpack_measurements(std::string_view pay
   return everybodys;
 }
 
+std::string pack_ways(std::string_view plan) { return pack_frame(frame_kind::ways, plan); }
+
+std::string unpack_ways(std::string_view payload) {
+  if (payload.size() > plan_bytes_max) refuse_frame("ways are too long");
+  return std::string(payload);
+}
+
 std::string pack_lost(const lost_message& message) {
   payload_writer out;
   out.u16(message.node).text(std::string_view(message.why).substr(0, why_bytes_max));

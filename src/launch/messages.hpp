@@ -43,6 +43,9 @@ std::vector<measured_link> unpack_measured(std::string_view payload);
 std::string pack_measurements(const std::vector<std::vector<measured_link>>& everybodys);
 std::vector<std::vector<measured_link>> unpack_measurements(std::string_view payload);
 
+std::string pack_ways(std::string_view plan);
+std::string unpack_ways(std::string_view payload);
+
 std::string pack_lost(const lost_message& message);
 lost_message unpack_lost(std::string_view payload);
 

@@ -21,10 +21,6 @@ options one_quiet_worker() {
   return o;
 }
 
-cluster::routes ways_of(const job_model& m, node_id self) {
-  return m.links ? cluster::routes(self, m.nodes, m.links) : cluster::routes(self, m.nodes);
-}
-
 cluster::stealing_settings stealing_of(const job_model& m, world& w) {
   cluster::stealing_settings s;
   s.how = m.how;
@@ -44,14 +40,22 @@ constexpr std::int64_t leave_every_ns = 50'000;
 }  // namespace
 
 job::job(world& w, const job_model& m)
-    : in(w), model(m), frames_(std::make_unique<detail::scheduler>(one_quiet_worker())) {
-  for (unsigned n = 0; n < (m.founders != 0 ? m.founders : m.nodes); ++n)
+    : in(w),
+      model(m),
+      host_of_(m.nodes),
+      plan_(cluster::first_plan(m.founders != 0 ? m.founders : m.nodes)),
+      frames_(std::make_unique<detail::scheduler>(one_quiet_worker())) {
+  std::iota(host_of_.begin(), host_of_.end(), std::uint16_t{0});
+  for (unsigned n = 0; n < plan_.members.size(); ++n)
     nodes_.push_back(std::make_unique<simulated_node>(*this, static_cast<node_id>(n)));
   if (m.measures) {
     measuring_ = beginnings_ = nodes_.size();
     measured_.resize(nodes_.size());
     for (auto& n : nodes_) n->measure();
     return;
+  }
+  if (m.links) {
+    for (auto& n : nodes_) n->begin_to_reroute();
   }
   // Everybody begins with nothing to do.
   for (auto& n : nodes_) n->protocols.balance.want_work();
@@ -62,14 +66,16 @@ job::~job() = default;
 simulated_node::simulated_node(job& j, node_id self)
     : job_(j),
       self_(self),
-      ways_(ways_of(j.model, self)),
       members_(members_of(j.model, self, j.left_)),
       protocols(
           *this, *this, j.in, stealing_of(j.model, j.in),
           j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,
           [this](node_id node, const std::string& why) { lose(node, why); }, {}, &messenger),
       roster(*this, members_, protocols.counts, protocols.quiet, *this),
-      worker_(std::make_unique<detail::place>(j.frames_->depot, *j.frames_, 0)) {
+      worker_(std::make_unique<detail::place>(j.frames_->depot, *j.frames_, 0)),
+      known_(j.model.nodes) {
+  for (unsigned n = 0; n < members_.begun(); ++n)
+    known_[n] = members_.of(static_cast<node_id>(n)) != cluster::standing::left;
   worker_->node = self;
   worker_->nodes.store(static_cast<node_id>(members_.begun()), std::memory_order_relaxed);
   worker_->others = &protocols.data;
@@ -174,9 +180,9 @@ void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte
     kept->second.push_back(std::move(m));
     return;
   }
-  if (ways_.is_neighbour(to)) return send(to, k, head, body);
-  send(ways_.to(to).next, cluster::kind::forward, cluster::forwarding_head(k, self_, to, head),
-       body);
+  if (ways_.empty() || ways_[to].next == to) return send(to, k, head, body);
+  const way w = ways_[to];
+  send(w.next, cluster::kind::forward, cluster::forwarding_head(k, self_, to, w.table, head), body);
 }
 
 void simulated_node::send(node_id to, cluster::kind k, std::span<const std::byte> head,
@@ -240,8 +246,13 @@ void simulated_node::deliver(node_id from, std::span<const std::byte> message) {
     return;
   }
   protocols.life.heard_of(from);
+  const auto payload = message.subspan(sizeof(k));
+  if (!rerouting || !rerouting->keeps(from, {}, k, payload)) receive(from, k, payload);
+}
+
+void simulated_node::receive(node_id from, cluster::kind k, std::span<const std::byte> payload) {
   try {
-    handle(from, k, message.subspan(sizeof(k)));
+    handle(from, k, payload);
   } catch (...) {
     fail(std::current_exception());
     if (cluster::carries_work(k)) protocols.counts.received.fetch_add(1, std::memory_order_relaxed);
@@ -250,30 +261,33 @@ void simulated_node::deliver(node_id from, std::span<const std::byte> message) {
 
 void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::byte> payload) {
   if (k != cluster::kind::forward) {
-    (void)(protocols.on_message(from, k, payload) ||
-           roster.on_message(from, k, cluster::reader(payload)));
+    const cluster::reader r(payload);
+    (void)((hears && hears(from, k, payload)) || protocols.on_message(from, k, payload) ||
+           roster.on_message(from, k, r) || (rerouting && rerouting->on_message(from, k, r)) ||
+           (remeasuring && remeasuring->on_message(from, k, r, job_.in.now_ns())));
     return;
   }
   const cluster::forwarded f =
       cluster::take_forwarded(cluster::reader(payload), self_, job_.model.nodes);
   if (f.what.destination == self_) {
     protocols.life.heard_of(f.what.source);
-    return handle(f.what.source, static_cast<cluster::kind>(f.what.kind), f.payload);
+    const auto inner = static_cast<cluster::kind>(f.what.kind);
+    if (rerouting && rerouting->keeps(f.what.source, f.what.ways, inner, f.payload)) return;
+    return receive(f.what.source, inner, f.payload);
   }
+  const auto& [number, ways] = tables_[f.what.ways % tables_.size()];
+  if (number != f.what.ways && members_.of(f.what.source) == cluster::standing::left) return;
   ++forwarded_;
-  send(ways_.to(f.what.destination).next, k, std::as_bytes(std::span(&f.what, 1)), f.payload);
+  if (!ways || number != f.what.ways || ways->to(f.what.destination).hops == 0)
+    throw cluster::malformed("something to forward where no way leads");
+  send(ways->to(f.what.destination).next, k, std::as_bytes(std::span(&f.what, 1)), f.payload);
 }
 
 // ---- before the job begins ----
 
 void simulated_node::measure() {
-  std::vector<node_id> others;
-  for (unsigned n = 0; n < job_.model.nodes; ++n) {
-    const auto other = static_cast<node_id>(n);
-    if (cluster::measures(self_, other) && job_.model.links(self_, other)) others.push_back(other);
-  }
-  survey_ =
-      std::make_unique<cluster::survey>(*this, others, job_.in.now_ns(), cluster::survey::limits{});
+  survey_ = std::make_unique<cluster::survey>(*this, measured_here(), job_.in.now_ns(),
+                                              cluster::survey::limits{});
   job_.in.at(job_.in.now_ns(), [this] { go_on_measuring(); });
 }
 
@@ -297,27 +311,82 @@ bool simulated_node::try_post(node_id to, cluster::kind k, std::span<const std::
 void job::measured(node_id n, std::vector<launch::measured_link> what) {
   measured_[n] = std::move(what);
   if (--measuring_ != 0) return;
-  std::vector<std::uint16_t> host_of(nodes_.size());
-  std::iota(host_of.begin(), host_of.end(), std::uint16_t{0});
-  const auto costs = std::make_shared<cluster::link_costs>(measured_, host_of);
   for (const auto& node : nodes_) {
     const auto takes_ns = static_cast<std::int64_t>(in.random.below(200'000));
-    in.at(in.now_ns() + takes_ns, [node = node.get(), costs] { node->begin(*costs); });
+    in.at(in.now_ns() + takes_ns, [node = node.get()] { node->begin(); });
   }
 }
 
-void simulated_node::begin(const cluster::link_costs& costs) {
-  ways_ = cluster::routes(self_, job_.model.nodes,
-                          [&](node_id a, node_id b) -> std::optional<cluster::link> {
-                            const auto nominal = job_.model.links(a, b);
-                            const auto measured = costs.between(a, b, 0);
-                            return nominal && measured ? measured : nominal;
-                          });
+void simulated_node::begin() {
+  begin_to_reroute();
   survey_.reset();
   --job_.beginnings_;
   for (const auto& [from, message] : std::exchange(early_, {})) deliver(from, message);
   protocols.balance.want_work();
 }
+
+// ---- other ways ----
+
+void simulated_node::begin_to_reroute() {
+  rerouting.emplace(*this, job_.plan_, *this);
+  ways_.resize(nodes());
+  for (unsigned n = 0; n < nodes(); ++n)
+    ways_[n] = {rerouting->to(static_cast<node_id>(n)).next, job_.plan_.number};
+  if (job_.model.measures_again_ns == 0) return;
+  cluster::believed_costs costs([](node_id n) { return n; });
+  for (std::size_t n = 0; n < job_.measured_.size(); ++n) {
+    for (const launch::measured_link& m : job_.measured_[n])
+      costs.begin_with({static_cast<node_id>(n), m});
+  }
+  remeasuring.emplace(*this, *this, std::move(costs), job_.model.measures_again_ns,
+                      job_.in.now_ns());
+  measure_again();
+}
+
+void simulated_node::measure_again() {
+  if (parted_ || crashed_) return;
+  (void)remeasuring->on_time(job_.in.now_ns());
+  job_.in.at(job_.in.now_ns() + 500'000, [this] { measure_again(); });
+}
+
+std::vector<node_id> simulated_node::measured_here() {
+  std::vector<node_id> others;
+  for (const node_id other : members_.all()) {
+    if (cluster::measures(self_, other) && job_.model.links(self_, other)) others.push_back(other);
+  }
+  return others;
+}
+
+std::optional<std::uint16_t> simulated_node::network_to(node_id n) {
+  return members_.has(n) ? std::optional<std::uint16_t>(0) : std::nullopt;
+}
+
+cluster::routes simulated_node::ways_by(const cluster::way_plan& p) {
+  const cluster::link_costs costs(cluster::with_newer(job_.measured_, p.measured, job_.host_of_),
+                                  job_.host_of_);
+  return p.ways(self_, nodes(), [&](node_id a, node_id b) -> std::optional<cluster::link> {
+    const auto nominal = known_[a] && known_[b] ? job_.model.links(a, b) : std::nullopt;
+    const auto measured = costs.between(a, b, 0);
+    return nominal && measured ? measured : nominal;
+  });
+}
+
+void simulated_node::set_table(std::uint32_t number, const cluster::routes& ways) {
+  tables_[number % tables_.size()] = {number, ways};
+}
+
+void simulated_node::change_way(node_id n, node_id next, std::uint32_t table, bool says_so) {
+  if (says_so) post(n, cluster::kind::way_ends, std::as_bytes(std::span(&table, 1)), {});
+  ways_[n] = {next, table};
+}
+
+void simulated_node::on_kept(node_id n, cluster::kind k, std::span<const std::byte> payload) {
+  receive(n, k, payload);
+}
+
+void simulated_node::on_changed(const cluster::way_plan& p) { job_.plan_ = p; }
+
+void simulated_node::let_come(node_id n) { job_.let_in(n); }
 
 void simulated_node::crash() { crashed_ = true; }
 
@@ -345,35 +414,77 @@ void job::changed() {
   if (!changes_.empty()) changes_.front()();
 }
 
-void job::come(std::function<void(node_id)> done) {
-  change([this, done = std::move(done)] {
+void job::come(std::function<void(node_id)> done, std::function<void(node_id)> refused) {
+  change([this, done = std::move(done), refused = std::move(refused)] {
     const auto n = static_cast<node_id>(nodes_.size());
     for (const auto& member : nodes_) {
-      if (member->parted_) continue;
-      member->members_.expect(n, false);
-      // Others may know it before, and say so; there is no scheduler that could be asked.
-      member->worker_->nodes.store(static_cast<node_id>(n + 1), std::memory_order_relaxed);
-      member->kept_[n];
+      if (!member->parted_) member->expect(n);
     }
-    nodes_.push_back(std::make_unique<simulated_node>(*this, n));
     when_done_[n] = [this, done, n] {
       changed();
       done(n);
     };
-    in.at(in.now_ns() + 100'000, [this, n] { node(n).roster.come(); });
+    when_refused_[n] = [this, refused, n] {
+      changed();
+      refused(n);
+    };
+    model.links ? node(0).rerouting->ask_to_let_come(n) : let_in(n);
   });
 }
 
-void job::leave(node_id n, std::function<void()> done) {
+void simulated_node::expect(node_id n) {
+  members_.expect(n, false);
+  // Others may know it before, and say so; there is no scheduler that could be asked.
+  worker_->nodes.store(static_cast<node_id>(n + 1), std::memory_order_relaxed);
+  kept_[n];
+  known_[n] = true;
+  if (rerouting) rerouting->expect(n);
+}
+
+void job::let_in(node_id n) {
+  nodes_.push_back(std::make_unique<simulated_node>(*this, n));
+  if (when_made) when_made(n);
+  if (model.links) {
+    node(n).begin_to_reroute();
+    if (node(n).rerouting->ways()->unreachable(n, left_)) return refuse(n);
+  }
+  in.at(in.now_ns() + 100'000, [this, n] { node(n).roster.come(); });
+}
+
+// Its process ends with an error, and the launcher says so to those who know it.
+void job::refuse(node_id n) {
+  left_.push_back(n);
+  node(n).parted_ = true;
+  in.at(in.now_ns() + 100'000, [this, n] {
+    for (const auto& member : nodes_) {
+      if (!member->parted_) member->never_comes(n);
+    }
+    std::exchange(when_refused_[n], nullptr)();
+  });
+}
+
+void simulated_node::never_comes(node_id n) {
+  members_.set(n, cluster::standing::left);
+  on_standing(n);
+}
+
+void job::leave(node_id n, std::function<void()> done, std::function<void()> refused) {
   when_done_[n] = [this, done = std::move(done)] {
     changed();
     done();
   };
-  node(n).begin_to_leave();
+  when_refused_[n] = std::move(refused);
+  if (!node(n).rerouting) return node(n).begin_to_leave();
+  node(n).rerouting->ask_to_be_spared();
+}
+
+void simulated_node::on_spared(bool is) {
+  is ? begin_to_leave() : std::exchange(job_.when_refused_[self_], nullptr)();
 }
 
 void simulated_node::on_entered() {
   std::exchange(job_.when_done_[self_], nullptr)();
+  if (rerouting) rerouting->offer_to_forward();
   protocols.balance.want_work();
 }
 
@@ -387,9 +498,11 @@ void simulated_node::on_standing(node_id n) {
       else if (carries_work(m.k))
         protocols.counts.received.fetch_add(1, std::memory_order_seq_cst);
     }
+    if (rerouting) rerouting->on_left(n);
     protocols.data.on_left(n);
     messenger.on_left(n);
   }
+  if (remeasuring) remeasuring->members_have_changed(job_.in.now_ns());
   protocols.life.members_have_changed();
   protocols.balance.members_have_changed();
 }

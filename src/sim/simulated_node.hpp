@@ -2,16 +2,20 @@
 // One node of a simulated job: the protocols of src/cluster as they are, over a simulated network,
 // and one worker that runs real tokens, each of which takes a stated time.
 #pragma once
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "cluster/link_costs.hpp"
 #include "cluster/protocols.hpp"
+#include "cluster/remeasuring.hpp"
+#include "cluster/rerouting.hpp"
 #include "cluster/roster.hpp"
 #include "cluster/routes.hpp"
 #include "cluster/survey.hpp"
@@ -39,7 +43,8 @@ struct job_model {
   cluster::routes::link_cost links;
   // With `links`: what they cost is measured first, and the job begins then: job::has_begun().
   bool measures = false;
-  std::int64_t lost_after_ns = 0;  // 0: nobody watches anybody
+  std::int64_t measures_again_ns = 0;  // and then from time to time; 0: never
+  std::int64_t lost_after_ns = 0;      // 0: nobody watches anybody
 };
 
 class job;
@@ -47,10 +52,11 @@ class job;
 class simulated_node final : public cluster::mailer,
                              public cluster::local_node,
                              public cluster::roster::hands,
+                             public cluster::rerouting::hands,
+                             public cluster::remeasuring::hands,
                              public cluster::survey::line {
   job& job_;
   const node_id self_;
-  cluster::routes ways_;
   cluster::membership members_;
 
  public:
@@ -89,6 +95,26 @@ class simulated_node final : public cluster::mailer,
   void on_stay() override;
   void on_parted() override;
 
+  [[nodiscard]] cluster::routes ways_by(const cluster::way_plan& p) override;
+  [[nodiscard]] bool has_connections_for(const cluster::routes&) override { return true; }
+  void set_table(std::uint32_t number, const cluster::routes& ways) override;
+  void change_way(node_id n, node_id next, std::uint32_t table, bool says_so) override;
+  void on_kept(node_id n, cluster::kind k, std::span<const std::byte> payload) override;
+  void on_spared(bool is) override;
+  void on_ways() override {}
+  void on_changed(const cluster::way_plan& p) override;
+  void let_come(node_id n) override;
+
+  [[nodiscard]] std::vector<node_id> measured_here() override;
+  [[nodiscard]] std::optional<std::uint16_t> network_to(node_id n) override;
+  bool post_directly(node_id to, cluster::kind k, std::span<const std::byte> head,
+                     std::span<const std::byte> body) override {
+    return try_post(to, k, head, body);
+  }
+  void on_costs(std::vector<cluster::way_plan::measurement> changed) override {
+    rerouting->set_costs(std::move(changed));
+  }
+
   // Makes something of this node's worker: sends the first token, for instance.
   void as_worker(const std::function<void()>& f);
 
@@ -101,7 +127,9 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] std::int64_t busy_ns() const noexcept { return busy_ns_; }
   [[nodiscard]] std::uint64_t tasks() const noexcept { return tasks_; }
   [[nodiscard]] bool all_is_sent() const;
-  [[nodiscard]] cluster::routes::way way_to(node_id n) const noexcept { return ways_.to(n); }
+  [[nodiscard]] cluster::routes::way way_to(node_id n) const {
+    return rerouting ? rerouting->to(n) : cluster::routes(self_, nodes()).to(n);
+  }
   [[nodiscard]] std::uint64_t forwarded() const noexcept { return forwarded_; }
 
   [[nodiscard]] bool has_left() const noexcept { return parted_; }
@@ -109,6 +137,11 @@ class simulated_node final : public cluster::mailer,
   messages::messenger messenger;  // nobody waits in it: whoever uses it asks request::is_done()
   cluster::protocols protocols;
   cluster::roster roster;
+  // With job_model::links, when the job has begun.
+  std::optional<cluster::rerouting> rerouting;
+  std::optional<cluster::remeasuring> remeasuring;
+  // For tests: what others have said to this node. True: it is for the test.
+  std::function<bool(node_id from, cluster::kind k, std::span<const std::byte> payload)> hears;
 
  private:
   friend class job;
@@ -117,7 +150,11 @@ class simulated_node final : public cluster::mailer,
   void go_on_measuring();
   bool try_post(node_id to, cluster::kind k, std::span<const std::byte> head,
                 std::span<const std::byte> body) override;
-  void begin(const cluster::link_costs& costs);
+  void begin();
+  void begin_to_reroute();
+  void expect(node_id n);
+  void never_comes(node_id n);
+  void measure_again();
 
   void begin_to_leave();
   void try_to_leave();
@@ -136,6 +173,7 @@ class simulated_node final : public cluster::mailer,
   void send(node_id neighbour, cluster::kind k, std::span<const std::byte> head,
             std::span<const std::byte> body);
   void deliver(node_id from, std::span<const std::byte> message);
+  void receive(node_id from, cluster::kind k, std::span<const std::byte> payload);
   void handle(node_id from, cluster::kind k, std::span<const std::byte> payload);
 
   std::unique_ptr<detail::place> worker_;
@@ -151,6 +189,13 @@ class simulated_node final : public cluster::mailer,
     std::vector<std::byte> payload;
   };
   std::map<node_id, std::vector<kept_message>> kept_;
+  std::vector<bool> known_;  // by node: it is there, or was
+  struct way {
+    node_id next = 0;
+    std::uint32_t table = 0;
+  };
+  std::vector<way> ways_;  // by node; empty: all are neighbours
+  std::array<std::pair<std::uint32_t, std::optional<cluster::routes>>, 2> tables_{};
   bool has_asked_to_go_ = false, parted_ = false;
   std::atomic<bool> failing_{false};  // tokens and fibers are given up
   bool busy_ = false;
@@ -171,14 +216,17 @@ class job {
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   // What `strata join` and `strata leave` do: the next number comes; n leaves. One change happens
   // at a time. done: it has.
-  void come(std::function<void(node_id)> done);
-  void leave(node_id n, std::function<void()> done);
+  // refused: no way leads to all others, or by n only.
+  void come(std::function<void(node_id)> done, std::function<void(node_id)> refused = {});
+  void leave(node_id n, std::function<void()> done, std::function<void()> refused = {});
   // What a fiber of any node threw, first.
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
   // All nodes have; until then their workers have to be left alone.
   [[nodiscard]] bool has_begun() const noexcept { return beginnings_ == 0; }
   // Called when a failed computation is over and node 0 may begin the next one.
   std::function<void()> when_settled;
+  // A node that comes is there, and has said and heard nothing yet.
+  std::function<void(node_id)> when_made;
 
   world& in;
   const job_model model;
@@ -194,7 +242,11 @@ class job {
   std::size_t measuring_ = 0, beginnings_ = 0;  // nodes that have not yet
 
   std::deque<std::function<void()>> changes_;
-  std::map<node_id, std::function<void()>> when_done_;
+  void let_in(node_id n);
+  std::vector<std::uint16_t> host_of_;  // by node: each is on one of its own
+  cluster::way_plan plan_;              // what comers are told
+  void refuse(node_id n);
+  std::map<node_id, std::function<void()>> when_done_, when_refused_;
   std::vector<node_id> left_;
   // Gives the simulated workers their frames; none of its own workers ever gets anything to do.
   std::unique_ptr<detail::scheduler> frames_;

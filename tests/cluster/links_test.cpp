@@ -142,6 +142,76 @@ TEST(gateway, holds_back_who_sends_by_it) {
   waits_again.join();
 }
 
+// 0 - 1 - 2 and 0 - 3 - 2.
+std::optional<std::int64_t> square(node_id a, node_id b) {
+  return (a + b) % 2 != 0 ? std::optional<std::int64_t>(1) : std::nullopt;
+}
+
+TEST(ways, change_behind_all_that_was_sent_before) {
+  valve v;
+  v.open();
+  links l(0, {&v}, routes(0, 4, &square), links::traits{false, true});
+  ASSERT_TRUE(l.post(2, kind::put, {}, {}));
+  const std::uint32_t number = 1;
+  l.change_way(2, 3, number, std::as_bytes(std::span(&number, 1)));
+  ASSERT_TRUE(l.post(2, kind::put, {}, {}));
+  l.change_way(2, 2, 2, std::as_bytes(std::span(&number, 1)));
+  ASSERT_TRUE(l.post(2, kind::put, {}, {}));
+  const auto all = v.all();
+  ASSERT_EQ(all.size(), 5U);
+  const std::vector<node_id> to{1, 1, 3, 3, 2};
+  const std::vector<kind> kinds{kind::put, kind::way_ends, kind::put, kind::way_ends};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].to, to[i]) << i;
+    if (i == 4) break;
+    const auto head = content<forwarded_head>(all[i].payload);
+    EXPECT_EQ(static_cast<kind>(head.kind), kinds[i]) << i;
+    EXPECT_EQ(head.destination, 2);
+    EXPECT_EQ(head.ways, i < 2 ? 0U : 1U) << i;
+  }
+  EXPECT_EQ(static_cast<kind>(all[4].h.kind), kind::put);
+}
+
+TEST(ways, are_those_of_the_number_that_a_message_carries) {
+  valve v;
+  v.open();
+  const auto by = [](node_id gateway) {
+    return [gateway](node_id a, node_id b) -> std::optional<link> {
+      const bool is_one = a == gateway || b == gateway;
+      const node_id other = a == gateway ? b : a;
+      return is_one && (other == 1 || other == 2) ? std::optional<link>(1) : std::nullopt;
+    };
+  };
+  links l(1, {&v}, routes(1, 4, by(0)), links::traits{false, true});
+  l.set_table(1, routes(1, 4, by(3)));
+  const auto put = static_cast<net::message_kind>(kind::put);
+  for (const std::uint32_t number : {0U, 1U, 0U}) l.forward({put, 3, 2, 1, number}, {});
+  EXPECT_THROW(l.forward({put, 3, 2, 1, 2}, {}), malformed) << "of ways that nobody has heard of";
+  l.set_table(2, routes(1, 4, by(3)));
+  EXPECT_THROW(l.forward({put, 3, 2, 1, 0}, {}), malformed) << "of ways that nobody goes any more";
+  // Where no way leads.
+  links far(0, {&v}, routes(0, 4, [](node_id, node_id) { return std::optional<link>(); }),
+            links::traits{true, true});
+  EXPECT_THROW(far.forward({put, 3, 2, 1, 0}, {}), malformed);
+  const auto all = v.all();
+  ASSERT_EQ(all.size(), 3U);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].to, i == 1 ? 3 : 0) << i;
+}
+
+// Who waits for room on the old way waits on the new one then.
+TEST(ways, change_for_those_who_wait_for_room) {
+  valve v;
+  links l(0, {&v}, routes(0, 4, &square), links::traits{false, true});
+  l.hold(1, {2, 1});
+  EXPECT_TRUE(l.is_congested(2));
+  std::thread waits([&] { l.wait_for_room(2); });
+  l.change_way(2, 3, 1, {});
+  EXPECT_TRUE(l.is_congested(2)) << "what waits there is still under way";
+  l.forget_words_of(1);  // it has left
+  waits.join();
+  EXPECT_FALSE(l.is_congested(2));
+}
+
 TEST(gateway, refuses_what_nobody_can_have_sent) {
   const auto take = [](forwarded_head what, node_id self = 1) {
     return take_forwarded(reader(std::as_bytes(std::span(&what, 1))), self, 3);

@@ -55,6 +55,10 @@ class circle_of_hosts : public chain_of_hosts {
   }
   static constexpr const char* circle = "192.168.1.0/24,192.168.2.0/24,192.168.4.0/24";
   static std::string hosts() { return address(1) + "," + address(2) + "," + address(3); }
+  static void make_fast(int host, int other, const std::string& cable) {
+    for (const int h : {host, other})
+      shell("ip netns exec " + address(h) + " tc qdisc del dev " + cable + " root");
+  }
   // The table of ways.
   static std::string table() {
     command c({"info", "--routes", "-n", "3", "--host", hosts(), "--networks", circle}, from_hub());

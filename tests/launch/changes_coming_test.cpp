@@ -22,14 +22,38 @@ TEST_F(elastic_course, a_node_comes_and_learns_what_was_measured) {
     ask_join();
     reach_by_networks(comer);
     for (const node_id member : job->members()) admit(member, comer);
-    EXPECT_EQ(got(comer), (kinds{frame_kind::directory, frame_kind::measurements}));
+    EXPECT_EQ(got(comer),
+              (kinds{frame_kind::directory, frame_kind::measurements, frame_kind::ways}));
     EXPECT_EQ(unpack_measurements(sent[comer][1].payload), all);
+    // What node 0 has said last.
+    EXPECT_EQ(unpack_ways(sent[comer][2].payload), comer == 2 ? "" : "by node 2");
     enter(comer);
     EXPECT_TRUE(job->is_running());
+    for (const char* const plan : {"somehow", "by node 2"})
+      job->on_frame(0, unpack(pack_ways(plan)), now);
   }
   // It measures nothing.
   measure(3, {});
   EXPECT_FALSE(job->is_running());
+}
+
+TEST_F(elastic_course, only_node_0_of_several_networks_tells_of_ways) {
+  for (const node_id n : {0, 1}) {
+    said.clear();
+    begin({.nodes = 2, .program = "prog", .capacity = 4});
+    if (n == 0) {
+      all_reach(2);  // on one network
+    } else {
+      for (node_id m = 0; m < 2; ++m) reach_by_networks(m);
+      for (node_id m = 0; m < 2; ++m) measure(m, {});
+    }
+    EXPECT_TRUE(job->is_running());
+    job->on_frame(n, unpack(pack_ways("somehow")), now);
+    EXPECT_FALSE(job->is_running());
+    ASSERT_EQ(said.size(), 1U);
+    EXPECT_NE(said[0].find("a message comes out of turn"), std::string::npos) << said[0];
+  }
+  EXPECT_THROW((void)unpack_ways(std::string(plan_bytes_max + 1, 'x')), strata::error);
 }
 
 TEST_F(elastic_course, a_node_comes) {

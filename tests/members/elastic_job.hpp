@@ -27,6 +27,9 @@ class elastic_job {
   void wait_for(const std::string& text) {
     EXPECT_TRUE(job_.wait_for_output(text)) << job_.out() << job_.err();
   }
+  [[nodiscard]] bool has_said(const std::string& text) const {
+    return job_.out().find(text) != std::string::npos;
+  }
   [[nodiscard]] const std::string& name() const { return name_; }
 
   void join(const words& more = {}) const {
@@ -37,7 +40,11 @@ class elastic_job {
   // Whether it comes or not.
   void try_to_join() const { command({"join", name_}).wait(); }
   // Why a node does not come, or go.
-  [[nodiscard]] std::string join_in_vain() const { return refusal_of({"join", name_}); }
+  [[nodiscard]] std::string join_in_vain(const words& more = {}) const {
+    words all{"join", name_};
+    all.insert(all.end(), more.begin(), more.end());
+    return refusal_of(all);
+  }
   [[nodiscard]] std::string leave_in_vain(const std::string& node) const {
     return refusal_of({"leave", name_, node});
   }

@@ -25,4 +25,67 @@ TEST_F(chain_of_hosts, a_comer_is_reached_by_a_gateway_that_stays_for_it) {
   job.expect_ok();
 }
 
+TEST_F(chain_of_hosts, a_comer_forwards_to_who_comes_after_it) {
+  elastic_job job("2", "farther", {"--host", address(1) + "," + address(2)}, {all_networks}, {},
+                  from_hub());
+  job.wait_for("listens");
+  job.join({"--host", address(3)});
+  job.join({"--host", address(4)});
+  job.wait_for("heard");
+  const std::string why = job.leave_in_vain("2");
+  EXPECT_NE(why.find("cannot leave: nodes that share no network reach each other by it"),
+            std::string::npos)
+      << why;
+  for (const char* const node : {"3", "2", "1"}) job.leave(node);
+  job.expect_ok();
+}
+
+TEST_F(chain_of_hosts, a_comer_that_no_way_leads_to_is_refused) {
+  elastic_job job("1", "greetings", {"--host", address(1)}, {all_networks}, {}, from_hub());
+  job.wait_for("listens");
+  const std::string why = job.join_in_vain({"--host", address(3)});
+  EXPECT_NE(why.find("node 1"), std::string::npos) << why;
+  job.join({"--host", address(2)});
+  job.wait_for("heard");
+  job.leave("2");
+  job.expect_ok();
+}
+
+class ring_of_hosts : public chain_of_hosts {
+ protected:
+  void SetUp() override {
+    chain_of_hosts::SetUp();
+    if (!IsSkipped()) lay(1, 4, "cable5");
+  }
+};
+
+// While the two opposite it talk by it.
+TEST_F(ring_of_hosts, a_gateway_leaves_and_the_other_one_may_not) {
+  elastic_job job("4", "ring", {"--host", all_hosts()},
+                  {std::string(all_networks) + ",192.168.5.0/24"}, {}, from_hub());
+  job.wait_for("by node ");
+  const bool by_1 = job.has_said("by node 1");
+  job.leave(by_1 ? "1" : "3");
+  job.wait_for("counted");
+  const std::string why = job.leave_in_vain(by_1 ? "3" : "1");
+  EXPECT_NE(why.find("cannot leave"), std::string::npos) << why;
+  job.join({"--host", address(1)});
+  job.expect_ok();
+}
+
+using launch_test::circle_of_hosts;
+
+TEST_F(circle_of_hosts, ways_go_around_a_network_that_becomes_slow_and_back) {
+  elastic_job job("3", "slows", {"--host", hosts()},
+                  {std::string("--strata-networks=") + circle, "--strata-remeasure-s=1"}, {},
+                  from_hub());
+  job.wait_for("counts");
+  make_slow(1, 3, "cable4");
+  if (IsSkipped()) return;
+  job.wait_for("around");
+  make_fast(1, 3, "cable4");
+  job.wait_for("back");
+  job.expect_ok();
+}
+
 }  // namespace

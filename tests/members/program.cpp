@@ -12,6 +12,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/launch/build_id.hpp"
@@ -271,6 +272,92 @@ void far(runtime& rt) {
   });
 }
 
+// Numbers to node 2 and back, in order, whatever way they take; until `enough`.
+template <class F>
+void count_to_node_2(F enough) {
+  endpoint mine;
+  remote_thread other(
+      on_node{2},
+      [](endpoint_id home) {
+        endpoint here;
+        here.send_value(home, 1, here.id());
+        for (int next = 0;; ++next) {
+          const int i = here.receive_value<int>(home, 2);
+          here.send_value(home, 3, i == next ? i : -2);
+          if (i < 0) return;
+        }
+      },
+      mine.id());
+  const auto theirs = mine.receive_value<endpoint_id>(any_endpoint, 1);
+  constexpr int ahead = 64;  // under way
+  int sent = 0, received = 0;
+  while (!enough() || received < 1000) {
+    for (; sent < received + ahead; ++sent) mine.send_value(theirs, 2, sent);
+    require(mine.receive_value<int>(theirs, 3) == received++, "once and in order");
+  }
+  for (; received < sent; ++received)
+    require(mine.receive_value<int>(theirs, 3) == received, "once and in order");
+  mine.send_value(theirs, 2, -1);
+  (void)mine.receive_value<int>(theirs, 3);
+  other.join();
+}
+
+// Four hosts in a ring: node 0 reaches node 2 by node 1 or by node 3, of which one leaves.
+void ring(runtime& rt) {
+  rt.run([] {
+    require(route_to(2).hops == 2, "the way there");
+    const std::uint16_t first = route_to(2).next;
+    bool said = false;
+    count_to_node_2([&] {
+      if (!std::exchange(said, true)) say(first == 1 ? "by node 1" : "by node 3");
+      return has_left(first);
+    });
+    const std::uint16_t second = first == 1 ? 3 : 1;
+    require(route_to(2).next == second, "the other way");
+    bool again = false;
+    int rounds = 0;
+    count_to_node_2([&] {
+      if (!std::exchange(again, true)) say("by the other");
+      return ++rounds > 2000;
+    });
+    say("counted");
+    wait_for(4);
+    require(is_there(second), "the only one that is left stays");
+  });
+}
+
+// Three hosts of which every two share a network, until that between the first and the last is
+// slow.
+void slows(runtime& rt) {
+  rt.run([] {
+    bool said = false;
+    count_to_node_2([&] {
+      if (!std::exchange(said, true)) say("counts");
+      return route_to(2).hops == 2;
+    });
+    say("around");
+    count_to_node_2([&] { return route_to(2).hops == 1; });
+    say("back");
+  });
+}
+
+// Of nodes 2 and 3; the last is reached by the one before it only, which came later.
+void farther(runtime& rt) {
+  rt.run([] {
+    endpoint mine;
+    say("listens");
+    wait_for(3);
+    require(route_to(3).hops == 3, "the way there");
+    const endpoint_id theirs = call<greet>(on_node{3}, mine.id());
+    require(mine.receive_value<node_id_t>(theirs, 1) == 3, "who greets");
+    require(forked_fib(24) == 46368, "forks");
+    say("heard");
+    for (const node_id_t n : {3, 2, 1}) {
+      while (!has_left(n)) pause();
+    }
+  });
+}
+
 void die() { std::raise(SIGKILL); }
 void enter() {
   while (!is_member(node_id())) pause();
@@ -301,7 +388,8 @@ void early_loss(runtime& rt) { loss_of_a_newcomer(rt, false); }
 
 int main(int argc, char** argv) {
   static const std::map<std::string_view, void (*)(runtime&)> actions{
-      {"far", far},     {"greetings", greetings}, {"holds", holds},
+      {"far", far},     {"farther", farther},     {"ring", ring},
+      {"slows", slows}, {"greetings", greetings}, {"holds", holds},
       {"door", door},   {"loss", loss},           {"early-loss", early_loss},
       {"names", names}, {"numbers", numbers},     {"rounds", rounds}};
   try {

@@ -145,7 +145,9 @@ void changes::on_admitted(node_id node, node_id about) {
   coming_->at = newcomer::stage::entering;
   hands_.send(about, pack_directory(everybody));
   const std::string measurements = nodes_.measurements();
-  if (!measurements.empty()) hands_.send(about, measurements);
+  if (measurements.empty()) return;
+  hands_.send(about, measurements);
+  hands_.send(about, pack_ways(nodes_.ways));
 }
 
 void changes::on_entered(node_id node, std::int64_t now_ns) {

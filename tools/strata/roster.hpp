@@ -69,6 +69,9 @@ class roster {
   // The frame with what those who began the job have measured; empty: there was nothing.
   [[nodiscard]] std::string measurements() const;
 
+  // What node 0 has said last of the ways that messages take; for those who come.
+  std::string ways{};
+
   // "node 3 on b", "nodes 1,3-4"
   [[nodiscard]] std::string name(node_id node) const;
   [[nodiscard]] std::string names(const std::vector<node_id>& nodes) const;

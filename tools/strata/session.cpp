@@ -85,6 +85,8 @@ void session::on_frame(node_id node, const frame& f, std::int64_t now_ns) {
                    : on_reachable(node, f, now_ns);
       case frame_kind::measured:
         return on_measured(node, f);
+      case frame_kind::ways:
+        return on_ways(node, f);
       case frame_kind::finished:
         return on_finished(node, now_ns);
       case frame_kind::admitted:
@@ -134,6 +136,11 @@ void session::on_measured(node_id node, const frame& f) {
   n.measured = std::move(mine);
   if (phase_ != phase::starting || !awaited().empty()) return;
   tell_all(nodes_.measurements(), true);
+}
+
+void session::on_ways(node_id node, const frame& f) {
+  if (node != 0 || !measuring_ || !elastic()) refuse_frame("a message comes out of turn");
+  nodes_.ways = unpack_ways(f.payload);
 }
 
 // Before the first of them can answer, the job is what they take it for.

@@ -71,6 +71,7 @@ class session {
 
   void on_reachable(node_id node, const frame& f, std::int64_t now_ns);
   void on_measured(node_id node, const frame& f);
+  void on_ways(node_id node, const frame& f);
   void tell_all(const std::string& frame_bytes, bool job_begins);
   [[nodiscard]] std::vector<node_id> awaited() const;
   void on_finished(node_id node, std::int64_t now_ns);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Other ways between the nodes of the running job: what the engine does about them.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "cluster/engine.hpp"
+#include "cluster/link_costs.hpp"
+#include "strata/error.hpp"
+
+namespace strata::cluster {
+namespace {
+
+constexpr auto change_limit = std::chrono::seconds(2);
+
+}  // namespace
+
+routes::way engine::find_way(node_id node) const {
+  return rerouting_ != nullptr ? rerouting_->to(node) : ways_.to(node);
+}
+
+// As it has connected.
+void engine::begin_to_reroute(const way_plan& p) {
+  rerouting_ = std::make_unique<rerouting>(*this, p, *this);
+  for (unsigned n = 0; n < nodes_; ++n) {
+    const auto node = static_cast<node_id>(n);
+    if (node != self_) links_->change_way(node, find_way(node).next, p.number, {});
+  }
+  believed_costs costs([this](node_id n) { return who_->host(n); });
+  for (std::size_t n = 0; n < told_.size(); ++n) {
+    for (const launch::measured_link& m : told_[n]) costs.begin_with({static_cast<node_id>(n), m});
+  }
+  remeasuring_ =
+      std::make_unique<remeasuring>(*this, *this, std::move(costs),
+                                    std::int64_t{settings_.remeasure_s} * 1'000'000'000, now_ns());
+}
+
+routes engine::ways_by(const way_plan& p) {
+  if (p.measured != told_since_) {
+    const std::vector<std::uint16_t> hosts = who_->hosts();
+    try {
+      who_->set_costs({with_newer(told_, p.measured, hosts), hosts});
+    } catch (const error& e) {
+      throw malformed(e.what());
+    }
+    told_since_ = p.measured;
+  }
+  return p.ways(self_, nodes_, [this](node_id a, node_id b) { return who_->cost(a, b); });
+}
+
+// Messages to the peer go by others, and go on doing so; or by this connection, and some are lost.
+bool engine::is_lost_with_connection(node_id peer) {
+  if (rerouting_ == nullptr) return ways_.to(peer).next == peer;
+  if (rerouting_->goes_directly_to(peer)) return true;
+  cut_.insert(peer);
+  if (members_.has(peer) && !is_over()) rerouting_->on_cut(peer);
+  return false;
+}
+
+// A comer's connection may be on its way from the porter.
+bool engine::has_connections_for(const routes& ways) {
+  for (const node_id n : members_.all()) {
+    if (n == self_ || !ways.is_neighbour(n)) continue;
+    if (links_->way_to(n) == nullptr) return false;
+    // Its end and the plan have crossed.
+    if (cut_.contains(n)) lose(n, "closed the connection");
+  }
+  return true;
+}
+
+void engine::change_way(node_id n, node_id next, std::uint32_t table, bool says_so) {
+  links_->change_way(n, next, table,
+                     says_so ? std::as_bytes(std::span(&table, 1)) : std::span<const std::byte>{});
+}
+
+void engine::on_kept(node_id n, kind k, std::span<const std::byte> payload) {
+  receive(n, k, payload);
+}
+
+void engine::on_changed(const way_plan& p) {
+  if (members_.is_elastic()) {
+    const writer packed = pack(p);
+    line_->tell_plan({reinterpret_cast<const char*>(packed.bytes().data()), packed.size()});
+  }
+  const std::lock_guard lock(ending_mutex_);
+  ended_.notify_all();
+}
+
+void engine::let_come(node_id n) { line_->say(launch::word_to_launcher::admitted, n); }
+
+// ---- what the networks cost ----
+
+std::vector<node_id> engine::measured_here() {
+  return who_->measured_by(self_,
+                           [this](node_id n) { return members_.has(n) && !cut_.contains(n); });
+}
+
+std::optional<std::uint16_t> engine::network_to(node_id n) {
+  return members_.has(n) ? who_->network(self_, n) : std::nullopt;
+}
+
+void engine::on_costs(std::vector<way_plan::measurement> changed) {
+  const std::vector<std::uint16_t> hosts = who_->hosts();
+  try {
+    (void)link_costs(with_newer(told_, changed, hosts), hosts);
+  } catch (const error&) {
+    return;  // more hosts than are measured
+  }
+  rerouting_->set_costs(std::move(changed));
+}
+
+std::int64_t engine::measure_again() {
+  if (remeasuring_ == nullptr) return INT64_MAX;
+  const std::lock_guard handling(inbox_);
+  const std::int64_t now = now_ns();
+  const std::int64_t next = remeasuring_->on_time(now);
+  return next == INT64_MAX ? next : std::max<std::int64_t>(next - now, 0);
+}
+
+// Before node 0 ends the job: whoever ends while ways change may be the one by whom something is
+// still under way.
+void engine::wait_for_ways() {
+  if (rerouting_ == nullptr) return;
+  {
+    const std::lock_guard handling(inbox_);
+    remeasuring_->stop();
+    rerouting_->stop();
+  }
+  std::unique_lock lock(ending_mutex_);
+  ended_.wait_for(lock, change_limit, [this] {
+    return broken_.load(std::memory_order_seq_cst) || !rerouting_->is_changing();
+  });
+}
+
+}  // namespace strata::cluster
