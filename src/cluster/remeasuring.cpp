@@ -11,6 +11,9 @@ namespace {
 // After somebody has come: others may follow.
 constexpr std::int64_t soon_ns = 1'000'000'000;
 
+// Of the first ping of the running job: what answers the survey before it may come late.
+constexpr std::uint32_t first_number = std::uint32_t{1} << 30;
+
 std::int64_t later(std::int64_t now_ns, std::int64_t ns) {
   return ns == 0 ? INT64_MAX : now_ns + ns;
 }
@@ -64,7 +67,7 @@ remeasuring::remeasuring(mailer& mail, hands& h, believed_costs costs, std::int6
       every_ns_(every_ns),
       costs_(std::move(costs)),
       due_ns_(later(now_ns, every_ns)) {
-  survey_.emplace(*this, std::vector<node_id>{}, now_ns, limits());
+  survey_.emplace(*this, std::vector<node_id>{}, now_ns, limits(), first_number);
 }
 
 std::int64_t remeasuring::on_time(std::int64_t now_ns) {

@@ -239,5 +239,18 @@ TEST(survey, refuses_nonsense) {
   refused(1, kind::pong, 4, 0);  // twice
 }
 
+// What answers the survey before this one may come late.
+TEST(survey, takes_no_offence_at_what_answers_another_one) {
+  played p;
+  survey s(p, {1}, 0, usual, 100);
+  (void)s.go_on(0);
+  EXPECT_EQ(s.next_number(), 101U);
+  p.hear(s, 1, kind::pong, 4, 0);
+  p.hear(s, 2, kind::pong, 4, 99);
+  EXPECT_THROW(p.hear(s, 1, kind::pong, 4, 101), malformed);
+  p.hear(s, 1, kind::pong, 4, 100);
+  EXPECT_THROW(p.hear(s, 1, kind::pong, 4, 100), malformed);
+}
+
 }  // namespace
 }  // namespace strata::cluster

@@ -312,20 +312,18 @@ TEST(simulated_rerouting, changes_nothing_for_noise_or_for_a_while) {
 
 // What is under way on it waits until it answers again, and what comes by others waits for that.
 TEST(simulated_rerouting, loses_nothing_on_a_network_that_falls_silent) {
-  {
-    talking_job t(triangle(), 3, 3, 1, {}, every_ns);
-    const std::int64_t began = t.world.now_ns();
-    t.until_ns = began + 6'000'000'000;
-    t.pause_ns = 2'000'000;
-    t.world.at(began + 50'000'000, [&] { t.world.cut(1, 2); });
-    bool changes = false;
-    t.world.at(began + 5'000'000'000, [&] {
-      changes = t.job->node(0).rerouting->is_changing();
-      t.world.join(1, 2);
-    });
-    t.end();
-    EXPECT_TRUE(changes);
-  }
+  talking_job t(triangle(), 3, 3, 1, {}, every_ns);
+  const std::int64_t began = t.world.now_ns();
+  t.until_ns = began + 6'000'000'000;
+  t.pause_ns = 2'000'000;
+  t.world.at(began + 50'000'000, [&] { t.world.cut(1, 2); });
+  bool changes = false;
+  t.world.at(began + 5'000'000'000, [&] {
+    changes = t.job->node(0).rerouting->is_changing();
+    t.world.join(1, 2);
+  });
+  t.end();
+  EXPECT_TRUE(changes);
 }
 
 TEST(simulated_rerouting, uses_no_connection_that_has_ended) {
