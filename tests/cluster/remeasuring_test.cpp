@@ -11,17 +11,17 @@ namespace {
 
 constexpr std::uint8_t fast = 60;  // a stream of 1 GB/s
 
-way_plan::measurement of_us(std::int64_t us, node_id by = 0, node_id other = 1,
+way_plan::measurement of_us(std::int64_t cost_us, node_id by = 0, node_id other = 1,
                             std::uint16_t network = 0) {
-  return {by, {other, network, to_step(us * 1000), fast}};
+  return {by, {other, network, to_step(cost_us * 1000), fast}};
 }
 
 TEST(believed_costs, are_other_ones_when_two_surveys_say_so) {
   believed_costs c([](node_id n) { return n; });
   c.begin_with(of_us(100));
   c.begin_with(of_us(1));  // of two hosts the first counts
-  for (const std::int64_t us : {100, 140, 70, 1000, 100, 1000, 10, 1000, 100})
-    EXPECT_FALSE(c.look_at(of_us(us))) << us;
+  for (const std::int64_t cost_us : {100, 140, 70, 1000, 100, 1000, 10, 1000, 100})
+    EXPECT_FALSE(c.look_at(of_us(cost_us))) << cost_us;
   EXPECT_TRUE(c.changed().empty());
   EXPECT_FALSE(c.look_at(of_us(2000)));
   EXPECT_TRUE(c.look_at(of_us(8000)));
