@@ -29,8 +29,7 @@ class stack_pool {
   void give(stack* s) noexcept;
   // About how many more can be taken.
   [[nodiscard]] std::size_t left() const noexcept {
-    return capacity_ - pieces.cut.load(std::memory_order_relaxed) +
-           free_count_.load(std::memory_order_relaxed);
+    return capacity_ - taken_max() + free_count_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
@@ -49,10 +48,16 @@ class stack_pool {
   // The stack whose guard page holds `address`, null when none does. Safe in a signal handler.
   [[nodiscard]] const stack* guarding(const void* address) const noexcept;
   [[nodiscard]] std::size_t stack_bytes() const noexcept { return stack_bytes_; }
+  // How many were ever taken.
   [[nodiscard]] std::size_t taken_max() const noexcept {
+    return taken_.load(std::memory_order_relaxed);
+  }
+  // All that were ever taken, in use or not, are among the first so many. Of one that was not, the
+  // header is all zeros, so it has no kind.
+  [[nodiscard]] std::size_t cut() const noexcept {
     return pieces.cut.load(std::memory_order_acquire);
   }
-  // The i-th that was ever taken, in use or not; i < taken_max(). It exists as long as the pool.
+  // It exists as long as the pool; i < cut().
   [[nodiscard]] stack* header(std::size_t i) const noexcept;
 
   // Stack i's header lies so far below its top, and i % colours times colour_bytes further: all
@@ -64,12 +69,22 @@ class stack_pool {
   struct {
     std::byte* first = nullptr;
     std::size_t stride = 0;
-    // In use or free; the rest of the mapping was never touched.
+    // In use, free or made ready; the rest of the mapping was never touched.
     std::atomic<std::size_t> cut{0};
   } pieces;
 
  private:
-  stack* cut();
+  // Pieces made ready together: guards, and memory for the page that every stack touches first,
+  // each with one system call where the kernel can.
+  struct batch {
+    std::size_t first, end;
+  };
+  // The lock is released when it returns.
+  stack* take_fresh(std::unique_lock<std::mutex>& lock);
+  batch cut_batch();
+  // Both return how many have a guard, from the first on; `done` of them had one before.
+  std::size_t make_ready(const batch& b) noexcept;
+  std::size_t guard_each(const batch& b, std::size_t done) noexcept;
   // What is written at the end of piece i, and a context that begins with entry_.
   stack* begin(std::size_t i);
   [[nodiscard]] std::size_t index_of(const stack& s) const noexcept {
@@ -89,6 +104,10 @@ class stack_pool {
   os::page_range range_;
   std::mutex mutex_;
   bool guards_;
+  std::atomic<bool> in_batches_{true};  // the kernel can
+  std::vector<batch> ready_;            // to be begun
+  unsigned preparing_ = 0;              // threads that make another one ready, without the lock
+  std::atomic<std::size_t> taken_{0};
   std::atomic<std::size_t> first_unguarded_{SIZE_MAX};
   const std::size_t capacity_;
   // Taken from the back, so those in front are the ones that nobody needs. The first trimmed_ of
@@ -100,7 +119,6 @@ class stack_pool {
   std::int64_t period_began_ns_ = 0;
   unsigned gives_ = 0;
   std::atomic<std::size_t> deepest_{0};  // of those that have given memory back
-  // pieces in use or free; the rest of the mapping was never touched
 };
 
 // Ends the program with the name of s's task when it has run over the end of its stack, which has

@@ -2,8 +2,12 @@
 #include "os/pages.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <fstream>
@@ -20,6 +24,12 @@ namespace {
 // millions of guarded stacks instead of vm.max_map_count / 2 = 32,765. Debian 12's headers do not
 // know it yet; an older kernel answers EINVAL.
 constexpr int madv_guard_install = 102;
+// Linux 5.14.
+constexpr int madv_populate_write = 23;
+// "This process", where a descriptor of a process is wanted: Linux 6.15 (pidfd_open(2),
+// PIDFD_SELF). A descriptor would mean the parent after a fork. On oneself process_madvise(2) gives
+// any advice since 6.13.
+constexpr int pidfd_self = -10000;
 
 std::size_t mappings_max() {
   static const std::size_t most = [] {
@@ -74,6 +84,34 @@ void page_range::guard(std::size_t offset, std::size_t bytes) {
                                        : ""),
         code);
   }
+}
+
+std::size_t page_range::advise_all(const parts& some, advice what) noexcept {
+  STRATA_CHECK(some.count > 0 && some.bytes > 0, some.count, some.bytes);
+  STRATA_CHECK(some.bytes <= some.stride && some.stride <= bytes_, some.bytes, some.stride, bytes_);
+  STRATA_CHECK(some.offset <= bytes_ && some.bytes <= bytes_ - some.offset, some.offset,
+               some.bytes);
+  STRATA_CHECK(some.count - 1 <= (bytes_ - some.offset - some.bytes) / some.stride, some.count);
+  STRATA_CHECK((some.offset | some.stride | some.bytes) % page_bytes() == 0, some.offset,
+               some.stride, some.bytes);
+  std::size_t done = 0;
+#if defined(SYS_process_madvise)
+  // 2 KiB of a stack that may be small.
+  std::array<iovec, 128> vectors;
+  while (done < some.count) {
+    const std::size_t n = std::min(vectors.size(), some.count - done);
+    for (std::size_t i = 0; i < n; ++i)
+      vectors[i] = {data_ + some.offset + (done + i) * some.stride, some.bytes};
+    const long bytes =
+        syscall(SYS_process_madvise, pidfd_self, vectors.data(), n,
+                what == advice::guard ? madv_guard_install : madv_populate_write, 0U);
+    if (bytes > 0) done += static_cast<std::size_t>(bytes) / some.bytes;
+    if (bytes != static_cast<long>(n * some.bytes)) break;
+  }
+#else
+  static_cast<void>(what);
+#endif
+  return done;
 }
 
 bool page_range::residency(std::size_t offset, std::size_t bytes,

@@ -41,6 +41,18 @@ class page_range {
   /// mapping (sysctl vm.max_map_count).
   void guard(std::size_t offset, std::size_t bytes);
 
+  /// `count` parts of `bytes` each, `stride` from one to the next, the first at `offset`; all are
+  /// multiples of the page. For advise_all().
+  struct parts {
+    std::size_t offset, stride, bytes, count;
+  };
+  enum class advice { guard, populate };
+
+  /// Makes all parts inaccessible as guard() does, or gives them memory as a touch of each page
+  /// would, many in one system call. Returns how many it has done, from the first on: none where
+  /// the kernel cannot (before Linux 6.15), fewer when it lacks memory.
+  std::size_t advise_all(const parts& some, advice what) noexcept;
+
   /// Which of these whole pages have memory, one byte (0 or 1) a page. False when the kernel does
   /// not tell.
   [[nodiscard]] bool residency(std::size_t offset, std::size_t bytes,

@@ -77,8 +77,7 @@ class dump {
     std::swap(body, out_);
     const std::size_t waiting = read_queues(s);
     for (stack_pool* pool : s.all_stacks()) {
-      for (std::size_t i = 0; i < pool->taken_max(); ++i)
-        shown += show(s, *pool->header(i)) ? 1 : 0;
+      for (std::size_t i = 0; i < pool->cut(); ++i) shown += show(s, *pool->header(i)) ? 1 : 0;
     }
     std::swap(body, out_);
     out_ += "strata: " + std::to_string(shown) + (shown == 1 ? " thread" : " threads") + " on " +

@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacks: how deep they were used, what lies unused gives its memory back, what happens without
 // guard pages and without more stacks.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <set>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "../sched/support.hpp"
 #include "context/stack_pool.hpp"
 #include "os/pages.hpp"
+#include "strata/error.hpp"
 #include "strata/semaphore.hpp"
 #include "strata/thread.hpp"
 
@@ -70,6 +84,85 @@ TEST(stacks, give_memory_back_that_nobody_needs_for_a_second) {
     touch(*s, 40 * kib);
   }
   EXPECT_EQ(pool.taken_max(), 20u);
+}
+
+// Takes many: every one has a guard of its own, and few more are made ready than are taken.
+void take_many(stack_pool& pool) {
+  std::vector<stack*> all;
+  for (std::size_t n = 1; n <= 1000; ++n) {
+    all.push_back(pool.take());
+    ASSERT_EQ(pool.taken_max(), n);
+    ASSERT_EQ(pool.left(), pool.capacity() - n);
+    ASSERT_GE(pool.cut(), n);
+    ASSERT_LE(pool.cut() - n, n / 8);
+  }
+  for (const stack* s : all) {
+    ASSERT_FALSE(s->unguarded);
+    ASSERT_EQ(pool.guarding(static_cast<std::byte*>(s->bottom) - 1), s);
+  }
+  // Nobody's yet.
+  for (std::size_t i = pool.taken_max(); i < pool.cut(); ++i)
+    ASSERT_EQ(pool.guarding(pool.pieces.first + i * pool.pieces.stride), nullptr);
+}
+
+TEST(stacks, are_made_ready_together_the_more_there_are) {
+  stack_pool pool(64 * kib, &entry);
+  EXPECT_EQ((pool.take(), pool.cut()), 1u);
+  stack_pool another(64 * kib, &entry);
+  take_many(another);
+  // A page each, taken or not, and nothing of the others.
+  EXPECT_LE(another.measure().resident, another.cut() * os::page_bytes());
+}
+
+// From now on as if there were no such call. False: there are no filters here.
+bool deny_process_madvise() {
+  std::array<sock_filter, 4> filter{{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                                     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_madvise, 0, 1),
+                                     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                                     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
+  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+[[noreturn]] void take_many_on_an_older_kernel() {
+  if (deny_process_madvise()) {
+    stack_pool pool(64 * kib, &entry);
+    take_many(pool);
+    EXPECT_EQ(pool.cut(), pool.taken_max());
+  }
+  std::_Exit(::testing::Test::HasFailure() ? 1 : 0);
+}
+
+TEST(stacks_death, are_made_ready_one_by_one_on_older_kernels) {
+  if (thread_sanitizer || address_sanitizer) GTEST_SKIP() << "they make system calls of their own";
+  EXPECT_EXIT(take_many_on_an_older_kernel(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(stacks, two_threads_take_all_there_are) {
+  if (thread_sanitizer || address_sanitizer) GTEST_SKIP() << "too little address space";
+  for (int round = 0; round < 20; ++round) {
+    stack_pool pool(512 * 1024 * kib, &entry);
+    std::atomic<unsigned> here{0};
+    std::array<std::vector<stack*>, 2> taken;
+    const auto take_all = [&](std::vector<stack*>& mine) {
+      here.fetch_add(1);
+      while (here.load() != 2) std::this_thread::yield();
+      try {
+        for (;;) mine.push_back(pool.take());
+      } catch (const error&) {
+        // Not one is left.
+      }
+    };
+    std::thread other(take_all, std::ref(taken[1]));
+    take_all(taken[0]);
+    other.join();
+    std::set<stack*> all(taken[0].begin(), taken[0].end());
+    all.insert(taken[1].begin(), taken[1].end());
+    EXPECT_EQ(all.size(), pool.capacity());
+    EXPECT_EQ(taken[0].size() + taken[1].size(), pool.capacity());
+    EXPECT_EQ(pool.left(), 0u);
+  }
 }
 
 TEST(stacks, say_how_many_are_left) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "strata/error.hpp"
 
@@ -68,6 +69,49 @@ TEST(pages_death, a_guard_outside_or_unaligned_is_our_bug) {
   EXPECT_DEATH(range.guard(page_bytes(), page_bytes()), "STRATA_CHECK");
   EXPECT_DEATH(range.guard(1, page_bytes()), "STRATA_CHECK");
   EXPECT_DEATH(range.decommit(0, 1), "STRATA_CHECK");
+}
+
+// Nothing at all where the kernel cannot, which is not an error.
+TEST(pages, many_get_memory_at_once) {
+  const std::size_t page = page_bytes();
+  page_range range(600 * page);
+  const page_range::parts some{2 * page, 3 * page, page, 199};
+  const std::size_t done = range.advise_all(some, page_range::advice::populate);
+  ASSERT_TRUE(done == 0 || done == some.count) << done;
+  std::vector<unsigned char> there(600);
+  ASSERT_TRUE(range.residency(0, range.size(), there.data()));
+  for (std::size_t i = 0; i < there.size(); ++i)
+    EXPECT_EQ(there[i] != 0, done != 0 && i % 3 == 2 && i / 3 < some.count) << i;
+}
+
+TEST(pages_death, many_are_guarded_at_once) {
+  const std::size_t page = page_bytes();
+  page_range range(600 * page);
+  const page_range::parts some{0, 3 * page, page, 200};
+  const std::size_t done = range.advise_all(some, page_range::advice::guard);
+  if (done == 0) GTEST_SKIP() << "this kernel cannot";
+  ASSERT_EQ(done, some.count);
+  for (std::size_t i = 0; i < some.count; ++i) {
+    range.data()[(3 * i + 1) * page] = std::byte{1};
+    range.data()[(3 * i + 3) * page - 1] = std::byte{1};
+  }
+  for (const std::size_t i : {0, 127, 128, 199})
+    EXPECT_DEATH(const_cast<volatile std::byte&>(range.data()[3 * i * page]) = std::byte{1}, "");
+  // Guards have no memory: only those before the first.
+  range.guard(4 * page, page);
+  EXPECT_EQ(range.advise_all({page, page, page, 10}, page_range::advice::populate), 2u);
+}
+
+TEST(pages_death, parts_outside_are_our_bug) {
+  const std::size_t page = page_bytes();
+  page_range range(4 * page);
+  const auto populate = [&](page_range::parts some) {
+    range.advise_all(some, page_range::advice::populate);
+  };
+  EXPECT_DEATH(populate({0, 2 * page, page, 3}), "STRATA_CHECK");
+  EXPECT_DEATH(populate({4 * page, page, page, 1}), "STRATA_CHECK");
+  EXPECT_DEATH(populate({0, page, 2 * page, 1}), "STRATA_CHECK");
+  EXPECT_DEATH(populate({1, page, page, 1}), "STRATA_CHECK");
 }
 
 TEST(pages, exhausted_address_space_is_an_error_with_the_reason) {
