@@ -327,16 +327,6 @@ stack* place::take_stack() noexcept {
   }
 }
 
-void place::put_by_policy(task* t) {
-  // The share is counted anew when it seems used up, and once in a while because it can shrink.
-  if (ready.size() >= share_ || (++puts_ & 15) == 0) share_ = owner->fair_share();
-  if (ready.size() < share_) {
-    ready.push(t);
-  } else {
-    owner->waive(*this, t);
-  }
-}
-
 void place::deliver(stack& s) noexcept {
   s.next_free = delivered_.load(std::memory_order_relaxed);
   // Release: the stack is off its old worker. Seq_cst: before we look whether the worker sleeps.

@@ -76,6 +76,8 @@ class place : public worker {
   void put_by_policy(task* t);
   waived waive;
   bool distributes = false;  // by another policy than `steal`, to somebody
+  // Relaxed: a hint for those who could waive something.
+  std::atomic<bool> looks_for_work{false};
 
   // Stacks that may go on here only: pinned threads, and interrupted ones.
   void put_stack(stack& s) {
@@ -168,8 +170,10 @@ class place : public worker {
   std::atomic<std::size_t> bound_count_{0};
   std::atomic<stack*> delivered_{nullptr};  // linked by next_free
   bool bound_had_its_turn_ = false;
-  std::size_t share_ = 1;  // of ready tasks, under policies other than `steal`
-  unsigned puts_ = 0;
+  // Under policies other than `steal`: what becomes of the next tasks that are put, and how many.
+  bool run_stays_ = true;
+  unsigned run_left_ = 0;
+  std::size_t run_share_ = 1;  // when that was decided
   unsigned idle_yields_ = 0;
   unsigned switches_left_ = 0;  // from stack to stack, before the dispatcher looks around
 };

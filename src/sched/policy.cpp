@@ -6,14 +6,103 @@
 #include "sched/scheduler.hpp"
 
 namespace strata::detail {
+namespace {
 
-// Everybody's share of what is runnable: dynamic, and the same for all workers. (The paper does not
-// say how LB2 computes it.) From counters with one writer each, so it is only about right, which is
-// enough: what does not fit goes round once more.
+// Neighbours among threads often work on neighbouring data. So the share is counted, and whether
+// there is room, for some at a time, which go the same way: an eighth of the share at most would be
+// out of place. With few threads, each by itself.
+constexpr std::size_t run_max = 16;
+constexpr std::size_t runs_in_a_share = 8;
+
+}  // namespace
+
+std::vector<std::size_t> keeps_of(const std::vector<std::size_t>& ran,
+                                  const std::vector<std::size_t>& ready, std::size_t here) {
+  const std::size_t workers = ran.size();
+  std::size_t runnable = 0;
+  for (std::size_t i = 0; i < workers; ++i) runnable += ran[i] + ready[i];
+  const std::size_t share = share_of(runnable, workers);
+  const auto room_of = [&](std::size_t i) { return share - std::min(share, ready[i]); };
+  std::vector<std::size_t> keeps(workers);
+  std::size_t room = room_of(here);
+  room -= keeps[here] = std::min(room, ran[here]);
+  // What others have no room for.
+  for (std::size_t i = 0; i < workers; ++i) {
+    if (i == here) continue;
+    const std::size_t too_many = ran[i] - std::min(ran[i], room_of(i));
+    room -= keeps[i] = std::min(room, too_many);
+  }
+  return keeps;
+}
+
+// (The paper does not say how LB2 computes it.) From counters with one writer each, so it is only
+// about right, which is enough: what does not fit goes round once more.
 std::size_t scheduler::fair_share() const noexcept {
   std::size_t runnable = 0;
   for (const auto& p : places_) runnable += p->ready.size() + p->waive.size();
-  return std::max<std::size_t>((runnable + places_.size() - 1) / places_.size(), 1);
+  return share_of(runnable, places_.size());
+}
+
+void place::put_by_policy(task* t) {
+  if (run_left_ == 0 || (!run_stays_ && ready.size() < run_share_)) {
+    run_share_ = owner->fair_share();
+    run_stays_ = ready.size() < run_share_;
+    run_left_ =
+        static_cast<unsigned>(std::clamp<std::size_t>(run_share_ / runs_in_a_share, 1, run_max));
+  }
+  --run_left_;
+  if (run_stays_) {
+    ready.push(t);
+  } else {
+    owner->waive(*this, t);
+  }
+}
+
+void scheduler::make_all_ready(std::vector<std::vector<stack*>>&& by_worker) noexcept {
+  place& here = this_place();
+  if (rule == policy::steal || here.owner != this || !here.distributes) {
+    for (std::size_t i = 0; i < by_worker.size(); ++i) {
+      if (!by_worker[i].empty()) make_ready(static_cast<unsigned>(i), std::move(by_worker[i]));
+    }
+    return;
+  }
+  const std::size_t workers = places_.size();
+  std::vector<std::size_t> ran(workers);
+  std::vector<std::size_t> ready(workers);
+  for (std::size_t i = 0; i < workers; ++i) {
+    ran[i] = by_worker[i].size();
+    ready[i] = places_[i]->ready.size();
+  }
+  const std::vector<std::size_t> keeps = keeps_of(ran, ready, here.id);
+  // First what others wait for, in the order of the ring: each finds its own before those that it
+  // passes on.
+  for (std::size_t k = 1; k <= workers; ++k) {
+    const std::size_t i = (here.id + k) % workers;
+    for (std::size_t j = keeps[i]; j < ran[i]; ++j) waive(here, by_worker[i][j]);
+  }
+  for (std::size_t i = 0; i < workers; ++i) {
+    for (std::size_t j = 0; j < keeps[i]; ++j) here.ready.push(by_worker[i][j]);
+  }
+}
+
+// Once the share has shrunk: only where somebody has nothing to do, for everybody else's threads
+// become fewer as well.
+void scheduler::shed(place& p) {
+  const std::size_t share = fair_share();
+  for (std::size_t have = p.ready.size(); have > share; --have) {
+    task* const t = p.ready.pop();
+    if (t == nullptr) return;
+    waive(p, t);
+  }
+}
+
+bool scheduler::somebody_idles(const place& p) const noexcept {
+  const auto idles = [this](const place& other) {
+    return other.looks_for_work.load(std::memory_order_relaxed) || idle_.is_parked(other.id);
+  };
+  if (rule == policy::rotator) return idles(*places_[(p.id + 1) % places_.size()]);
+  return std::any_of(p.victims.begin(), p.victims.end(),
+                     [&](const place* other) { return idles(*other); });
 }
 
 void scheduler::waive(place& p, task* t) {
@@ -34,6 +123,8 @@ void scheduler::waive(place& p, task* t) {
 }
 
 void scheduler::take_waived(place& p) {
+  if (p.ready.size() > 1 && somebody_idles(p)) [[unlikely]]
+    shed(p);
   if (rule == policy::rotator) {
     place& predecessor = *places_[(p.id + places_.size() - 1) % places_.size()];
     // As many as are there now: what is waived meanwhile may be our own, gone round.

@@ -128,6 +128,10 @@ class scheduler {
   // thread.
   void make_ready(unsigned i, std::vector<stack*>&& stacks) noexcept;
 
+  // The same of many, by the worker that each ran on. By a worker that runs one of ours, or has no
+  // such lists.
+  void make_all_ready(std::vector<std::vector<stack*>>&& by_worker) noexcept;
+
   // By the ticker: interrupts preemptible threads that have run since the last call, where others
   // wait. `seen`: what it remembers of each worker.
   void preempt_long_ones(std::vector<std::uint64_t>& seen) noexcept;
@@ -199,6 +203,10 @@ class scheduler {
   task* take_injected();
   task* take_travelling_of(place& p);
   [[nodiscard]] bool waived_for(const place& p) const noexcept;
+  // p waives what exceeds its share.
+  void shed(place& p);
+  // Of those who can take what p waives.
+  [[nodiscard]] bool somebody_idles(const place& p) const noexcept;
   // Others have left something for p, that only p takes, or without force.
   [[nodiscard]] bool is_left_for(const place& p) const noexcept {
     return p.has_batches() || p.has_bound() || (rule != policy::steal && waived_for(p));

@@ -74,6 +74,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   // deque that is in use several cache misses, which is more than all of a small region.
   constexpr unsigned eager_rounds = 8;
   p.time.enter(bucket::steal);
+  if (p.distributes) p.looks_for_work.store(true, std::memory_order_relaxed);
   search look{p};
   bool searching = false;
   bool searched = false;
@@ -149,6 +150,8 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
         neighbours->want_work();
         neighbours.end();
       }
+      // Asleep it is known to be idle, and a guest may take its place.
+      p.looks_for_work.store(false, std::memory_order_relaxed);
       sleep(p, leave, guest);
       now = os::ticks();
       // A guest may have left work in this place, which only its dispatcher looks for.
@@ -171,6 +174,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
       searchers_.load(std::memory_order_seq_cst) == 0 && work_is_visible(p)) {
     idle_.wake_one(p.id + 1);
   }
+  if (p.distributes) p.looks_for_work.store(false, std::memory_order_relaxed);
   p.time.enter(bucket::work);
   return found;
 }

@@ -55,9 +55,7 @@ void barrier_core::end_phase() noexcept {
   }
   // Release: everything done before the barrier is visible after it.
   phase_.fetch_add(1, std::memory_order_release);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].empty()) home->make_ready(static_cast<unsigned>(i), std::move(all[i]));
-  }
+  if (home != nullptr) home->make_all_ready(std::move(all));
   for (stack* const s : pinned) detail::make_ready(*s);
   // Those who came from outside, or waited for an arrival made earlier.
   unpark(address, UINT32_MAX);
