@@ -56,6 +56,13 @@ class bare_node final : public taskless_node, public mailer, public clock, publi
     const std::uint32_t load = 0;
     EXPECT_TRUE(all.on_message(1, kind::tokens, std::as_bytes(std::span(&load, 1))));
   }
+  // Asks for them first, so that it knows how long a round trip is.
+  static constexpr std::int64_t round_trip_ns = 10'000;
+  void ask_and_get() {
+    all.balance.want_work();
+    now += round_trip_ns;
+    tokens_arrive();
+  }
   void ask_everybody() override { ++asked_now; }
   void ask_everybody_soon() override { ++asked_soon; }
 
@@ -65,7 +72,7 @@ class bare_node final : public taskless_node, public mailer, public clock, publi
   unsigned wishes = 0;  // left with node 1 ahead
   unsigned asked_now = 0, asked_soon = 0;
   std::uint32_t waiting = 0;
-  std::int64_t now = 0;
+  std::int64_t now = 1'000'000'000;
   std::function<void()> on_arrival;
   protocols all;
 };
@@ -130,42 +137,32 @@ TEST(wishes, wait_while_the_oldest_task_stays_here) {
 
 // The next token comes while this one runs, where it would otherwise be missed.
 TEST(wishes, are_left_ahead_where_tokens_do_not_last) {
-  constexpr std::int64_t round_trip_ns = 10'000;
   bare_node n;
-  n.now = 1'000'000'000;
-  n.all.balance.want_work();
-  n.now += round_trip_ns;
-  n.tokens_arrive();
+  n.ask_and_get();
   n.all.balance.begins_token();
   EXPECT_EQ(n.wishes, 0U) << "nobody knows yet how long they last";
-  n.now += 20 * round_trip_ns;
-  n.all.balance.want_work();
-  n.now += round_trip_ns;
-  n.tokens_arrive();
+  n.now += 20 * bare_node::round_trip_ns;
+  n.ask_and_get();
   EXPECT_EQ(n.wishes, 0U) << "the token comes first";
   n.all.balance.begins_token();
   EXPECT_EQ(n.wishes, 1U);
   n.all.balance.begins_token();
   EXPECT_EQ(n.wishes, 1U) << "one wish for what one message brought";
   // Unasked, while the one before runs: so that the worker need not do it later.
-  n.now += 10 * round_trip_ns;
+  n.now += 10 * bare_node::round_trip_ns;
   n.waiting = 1;
   n.tokens_arrive();
   EXPECT_EQ(n.wishes, 2U);
 }
 
 TEST(wishes, are_not_left_ahead_of_long_tokens_or_beside_others) {
-  constexpr std::int64_t round_trip_ns = 10'000;
   bare_node n;
-  n.now = 1'000'000'000;
-  n.all.balance.want_work();
-  n.now += round_trip_ns;
-  n.tokens_arrive();
-  n.now += 100 * round_trip_ns;
+  n.ask_and_get();
+  n.now += 100 * bare_node::round_trip_ns;
   n.tokens_arrive();
   n.all.balance.begins_token();
   EXPECT_EQ(n.wishes, 0U) << "to get the next one takes little of its time";
-  n.now += 20 * round_trip_ns;
+  n.now += 20 * bare_node::round_trip_ns;
   n.waiting = 2;
   n.tokens_arrive();
   n.waiting = 1;
