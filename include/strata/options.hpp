@@ -99,6 +99,10 @@ struct options {
   /// How the receiver learns which sockets have something: "automatic", "recv", "epoll", "poll" or
   /// "select".
   std::string socket_poll = "automatic";
+  /// Which large messages over UCX go by rendezvous, from one node's memory into the other's:
+  /// "auto", those between nodes whose memory UCX's devices read or write; "always", over sockets
+  /// too, where it saves copies and takes longer; "never": all go in pieces.
+  std::string rendezvous = "auto";
   /// A signal on which the program prints on stderr what all its threads do: "none", "QUIT",
   /// "USR1", "USR2" or "HUP". See strata/dump_threads.hpp.
   std::string dump_signal = "none";

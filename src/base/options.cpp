@@ -46,6 +46,7 @@ constexpr std::string_view receptions[] = {"adaptive", "blocking", "polling", "w
 constexpr std::string_view balancings[] = {"random", "sender", "informed"};
 constexpr std::string_view policies[] = {"steal", "rotator", "locked"};
 constexpr std::string_view socket_ios[] = {"non-blocking", "blocking"};
+constexpr std::string_view rendezvous_modes[] = {"auto", "always", "never"};
 constexpr std::string_view dump_signals[] = {"none", "QUIT", "USR1", "USR2", "HUP"};
 constexpr std::string_view socket_polls[] = {"automatic", "recv", "epoll", "poll", "select"};
 
@@ -156,6 +157,9 @@ constexpr setting settings[] = {
     {"socket-poll", "NAME",
      "how sockets are watched: automatic (default), recv, epoll, poll, select",
      [](options& o, std::string_view t) { o.socket_poll = parse_choice(t, socket_polls); }},
+    {"rendezvous", "WHEN",
+     "large messages over UCX from memory to memory: auto (default: by devices), always, never",
+     [](options& o, std::string_view t) { o.rendezvous = parse_choice(t, rendezvous_modes); }},
     {"dump-signal", "NAME",
      "signal that prints what all threads do: none (default), QUIT, USR1, USR2, HUP",
      [](options& o, std::string_view t) { o.dump_signal = parse_choice(t, dump_signals); }},
@@ -386,6 +390,7 @@ void options::validate() const {
   refuse_unless("policy", policy, policies);
   refuse_unless("socket_io", socket_io, socket_ios);
   refuse_unless("socket_poll", socket_poll, socket_polls);
+  refuse_unless("rendezvous", rendezvous, rendezvous_modes);
   refuse_unless("dump_signal", dump_signal, dump_signals);
   refuse_outside("watchdog_us", watchdog_us, watchdog_us_min, watchdog_us_max);
   refuse_outside("receiver_spin_us", receiver_spin_us, 0, spin_us_max);

@@ -70,6 +70,10 @@ class engine final : public mailer,
             std::span<const std::byte> body) override;
   void wait_for_room(node_id to) override;
   sight look_for_message(node_id from) noexcept override;
+  [[nodiscard]] net::transfers* transfers_with(node_id peer) noexcept override {
+    net::transport* const way = links_->way_to(peer);
+    return way == nullptr ? nullptr : way->transfers_of_peers();
+  }
 
   // ---- local_node ----
   void run_soon(detail::task* t) override { workers_.inject(t); }
@@ -92,6 +96,12 @@ class engine final : public mailer,
   // ---- net::receiver ----
   void on_message(const net::header& h, std::span<const std::byte> payload) override;
   void on_lost(node_id peer, const std::string& why) override;
+  void on_arrived(node_id peer, std::uint64_t number, bool whole) override {
+    visitor_.on_arrived(peer, number, whole);
+  }
+  void on_given(node_id peer, std::uint64_t own_number, bool whole) override {
+    visitor_.on_given(peer, own_number, whole);
+  }
 
   // ---- detail::neighbourhood ----
   void want_work() noexcept override;

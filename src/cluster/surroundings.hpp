@@ -12,6 +12,7 @@
 #include "cluster/codec.hpp"
 #include "cluster/kinds.hpp"
 #include "cluster/membership.hpp"
+#include "net/transfers.hpp"
 #include "strata/detail/worker.hpp"
 
 namespace strata::cluster {
@@ -33,6 +34,11 @@ class mailer {
   // Blocks while much is queued for that node, so that a program cannot send faster than others
   // receive. For the program's own threads; messages are handled meanwhile.
   virtual void wait_for_room(node_id to) = 0;
+
+  // How large blocks of `peer`'s memory come here otherwise than in messages; null: they do not.
+  [[nodiscard]] virtual net::transfers* transfers_with(node_id /*peer*/) noexcept {
+    return nullptr;
+  }
 
   // For a thread of the program that waits for something of `from`, or of anybody where that is
   // self(): hands one message over, of whomever, that has come already. `useless`: others see to
@@ -98,6 +104,9 @@ class visiting_protocol {
                     const std::vector<bool>& same_host) = 0;
   // False: not one of its kinds. Throws malformed, misuse_error. It counts what carries work.
   virtual bool on_message(node_id from, kind k, reader r) = 0;
+  // See net::receiver. Also once a node is lost.
+  virtual void on_arrived(node_id, std::uint64_t /*number*/, bool /*whole*/) {}
+  virtual void on_given(node_id, std::uint64_t /*own_number*/, bool /*whole*/) {}
   // In an elastic job: a node comes; one has left, and no one waits for it any more; this one is
   // about to leave, and nobody shall wait here.
   virtual void on_coming(node_id, bool /*same_host*/) {}

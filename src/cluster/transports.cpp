@@ -60,14 +60,18 @@ std::unique_ptr<net::addressed_transport> make_udp(const launch::job_description
 
 #if defined(STRATA_HAS_UCX)
 std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description& job,
-                                                   bool one_host) {
+                                                   const options& settings, bool one_host) {
   net::ucx::settings s;
+  s.transfers = settings.rendezvous == "always"  ? net::ucx::rendezvous::always
+                : settings.rendezvous == "never" ? net::ucx::rendezvous::never
+                                                 : net::ucx::rendezvous::automatic;
   // Nobody from outside has business with a job of one host. Between hosts UCX knows best.
   if (one_host) s.devices = net::ucx::device_of(job.bind_address);
   return make_addressed<net::ucx::ucx_transport>(job, s);
 }
 #else
-std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description&, bool) {
+std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description&, const options&,
+                                                   bool) {
   throw error(net::ucx::how_to_get());
 }
 #endif
@@ -188,7 +192,7 @@ connections open_transports(launch::control_line& line, const options& settings)
   const std::string build = launch::build_id();
   if (by_ucx || by_udp) {
     const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
-    auto made = by_udp ? make_udp(job) : make_ucx(job, on_this_host.size() == job.nodes);
+    auto made = by_udp ? make_udp(job) : make_ucx(job, settings, on_this_host.size() == job.nodes);
     made->connect(line.exchange(made->address(), build), deadline);
     opened.who = std::make_unique<reach>(job, false, false);
     if (job.elastic) opened.door = std::make_unique<entrance>(job, *opened.who, *made);

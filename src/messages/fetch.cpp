@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large messages: the receiver fetches them once they are matched, out of the sender's memory or in
-// pieces. (Requirements P9, P10.)
+// Large messages: the receiver fetches them once they are matched, out of the sender's memory, by a
+// transfer of the network's, or in pieces. (Requirements P9, P10.)
 #include <algorithm>
 #include <cstring>
 
 #include "messages/messenger.hpp"
 #include "messages/vm_read.hpp"
+#include "strata/detail/check.hpp"
 #include "strata/runtime.hpp"
 
 namespace strata::messages {
@@ -17,8 +18,8 @@ namespace {
 
 // A handler reads so much itself; more would keep other messages waiting.
 constexpr std::size_t read_in_handler_max = std::size_t{64} << 10;
-// What is asked for at once, and what may be under way.
-constexpr std::size_t pull_bytes = std::size_t{512} << 10;
+// What is asked for at once, in whole pieces, and what may be under way.
+constexpr std::size_t pull_bytes = 8 * piece_bytes_max;
 constexpr std::size_t under_way_max = 2 * pull_bytes;
 
 }  // namespace
@@ -32,7 +33,7 @@ void messenger::begin_fetch(const message_info& m, const arrival::offered& offer
   }
   into = into.first(m.bytes);
   if (!readable_[m.source.node()].load(memory_order_relaxed))
-    return fetch_in_pieces(offer, receive, into);
+    return fetch_from_node(offer, receive, into);
   if (!in_handler || into.size() <= read_in_handler_max)
     return fetch_by_reading(offer, receive, into);
   auto read = [this, offer, &receive, into] { fetch_by_reading(offer, receive, into); };
@@ -45,7 +46,7 @@ void messenger::fetch_by_reading(const arrival::offered& offer, request& receive
   if (!read_process(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark},
                     offer.address, into.data(), into.size())) {
     readable_[node].store(false, memory_order_relaxed);
-    return fetch_in_pieces(offer, receive, into);
+    return fetch_from_node(offer, receive, into);
   }
   paths_.read.fetch_add(1, memory_order_relaxed);
   paths_.bytes_copied.fetch_add(into.size(), memory_order_relaxed);
@@ -53,9 +54,8 @@ void messenger::fetch_by_reading(const arrival::offered& offer, request& receive
   receive.finish(outcome::done);
 }
 
-void messenger::fetch_in_pieces(const arrival::offered& offer, request& receive,
+void messenger::fetch_from_node(const arrival::offered& offer, request& receive,
                                 std::span<std::byte> into) {
-  paths_.pulled.fetch_add(1, memory_order_relaxed);
   const net::node_id node = receive.info.source.node();
   if (into.empty()) {  // a synchronous send of nothing
     post(node, kind::fetched, fetched_head{offer.id});
@@ -67,17 +67,64 @@ void messenger::fetch_in_pieces(const arrival::offered& offer, request& receive,
       const std::uint64_t number = next_number_++;
       fetch& f = fetches_[number];
       f = {.receive = &receive, .from = node, .offer = offer.id, .into = into};
+      net::transfers* const way = mail_->transfers_with(node);
+      if (way != nullptr && into.size() >= way->bytes_min(node))
+        return fetch_in_one(number, f, *way);
+      paths_.pulled.fetch_add(1, memory_order_relaxed);
       return ask_for_more(number, f);
     }
   }
   receive.finish(outcome::lost);
 }
 
+// What is under way is counted as a message of this node to itself: nobody handles one meanwhile,
+// but the computation is not over.
+void messenger::fetch_in_one(std::uint64_t number, fetch& f, net::transfers& way) {
+  // Not for long if it is lost: see on_lost().
+  if (!way.expect(f.from, number, f.into)) return;
+  f.moves = true;
+  paths_.moved.fetch_add(1, memory_order_relaxed);
+  counts_->sent.fetch_add(1, std::memory_order_seq_cst);
+  post(f.from, kind::pull, pull_head{f.offer, number, 0, f.into.size(), 1});
+}
+
+void messenger::on_arrived(net::node_id from, std::uint64_t number, bool whole) {
+  fetch f;
+  {
+    const std::lock_guard lock(transfers_mutex_);
+    const auto found = fetches_.find(number);
+    STRATA_CHECK(found != fetches_.end() && found->second.moves, number, from);
+    found->second.moves = false;
+    if (whole || is_settled(from)) {
+      f = found->second;
+      fetches_.erase(found);
+    }
+  }
+  if (f.receive != nullptr) f.receive->finish(whole ? outcome::done : end_without(from));
+  counts_->received.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void messenger::on_given(net::node_id to, std::uint64_t own_number, bool whole) {
+  request* send = nullptr;
+  {
+    const std::lock_guard lock(transfers_mutex_);
+    const auto found = offers_.find(own_number);
+    STRATA_CHECK(found != offers_.end() && found->second.moves, own_number, to);
+    found->second.moves = false;
+    if (whole || is_settled(to)) {
+      send = found->second.send;
+      offers_.erase(found);
+    }
+  }
+  if (send != nullptr) send->finish(whole ? outcome::done : end_without(to));
+  counts_->received.fetch_add(1, std::memory_order_seq_cst);
+}
+
 // With transfers_mutex_.
 void messenger::ask_for_more(std::uint64_t number, fetch& f) {
   while (f.asked != f.into.size() && f.asked - f.arrived <= under_way_max - pull_bytes) {
     const std::size_t n = std::min(pull_bytes, f.into.size() - f.asked);
-    post(f.from, kind::pull, pull_head{f.offer, number, f.asked, n});
+    post(f.from, kind::pull, pull_head{f.offer, number, f.asked, n, 0});
     f.asked += n;
   }
 }
@@ -85,9 +132,9 @@ void messenger::ask_for_more(std::uint64_t number, fetch& f) {
 request* messenger::take_offer(std::uint64_t number, net::node_id to) {
   const std::lock_guard lock(transfers_mutex_);
   const auto found = offers_.find(number);
-  if (found == offers_.end() || found->second->info.target.node() != to)
+  if (found == offers_.end() || found->second.moves || found->second.send->info.target.node() != to)
     throw cluster::malformed("an answer to an offer that was not made");
-  request* const r = found->second;
+  request* const r = found->second.send;
   offers_.erase(found);
   return r;
 }
@@ -98,9 +145,11 @@ void messenger::on_pull(net::node_id from, cluster::reader& r) {
   {
     const std::lock_guard lock(transfers_mutex_);
     const auto found = offers_.find(head.offer);
-    if (found == offers_.end() || found->second->info.target.node() != from)
+    if (found == offers_.end() || found->second.moves ||
+        found->second.send->info.target.node() != from)
       throw cluster::malformed("a request for a message that was not offered");
-    bytes = found->second->from;
+    bytes = found->second.send->from;
+    if (head.in_one != 0) return give_in_one(from, head, found->second);
   }
   if (head.offset > bytes.size() || head.bytes > bytes.size() - head.offset ||
       head.bytes > pull_bytes)
@@ -114,6 +163,17 @@ void messenger::on_pull(net::node_id from, cluster::reader& r) {
   }
 }
 
+// With transfers_mutex_.
+void messenger::give_in_one(net::node_id to, const pull_head& head, open_offer& o) {
+  net::transfers* const way = mail_->transfers_with(to);
+  if (way == nullptr || head.in_one != 1 || head.offset != 0 || head.bytes == 0 ||
+      head.bytes != o.send->from.size())
+    throw cluster::malformed("a request for a transfer that there cannot be");
+  if (!way->give(to, head.pull, o.send->from, head.offer)) return;  // as in fetch_in_one()
+  o.moves = true;
+  counts_->sent.fetch_add(1, std::memory_order_seq_cst);
+}
+
 void messenger::on_piece(net::node_id from, cluster::reader& r) {
   const auto head = r.take<piece_head>();
   const auto bytes = r.take_rest();
@@ -124,7 +184,7 @@ void messenger::on_piece(net::node_id from, cluster::reader& r) {
     if (found == fetches_.end() || found->second.from != from)
       throw cluster::malformed("a piece of a message that is not awaited");
     fetch& f = found->second;
-    if (head.offset != f.arrived || bytes.size() > f.asked - f.arrived)
+    if (f.moves || head.offset != f.arrived || bytes.size() > f.asked - f.arrived)
       throw cluster::malformed("a piece that does not fit its message");
     std::memcpy(f.into.data() + head.offset, bytes.data(), bytes.size());
     f.arrived += bytes.size();

@@ -113,7 +113,7 @@ bool messenger::transmit(lane& l, request& r) {
   {
     const std::lock_guard lock(transfers_mutex_);
     number = next_number_++;
-    offers_.emplace(number, &r);
+    offers_.emplace(number, open_offer{&r});
   }
   const process_mark mark = own_mark();
   post(to, kind::offer,
@@ -341,9 +341,14 @@ void messenger::on_left(net::node_id node) {
   {
     const std::lock_guard lock(transfers_mutex_);
     for (auto at = offers_.begin(); at != offers_.end();) {
-      const bool was_there = at->second->info.target.node() == node;
-      if (was_there) ended.push_back(at->second);
-      at = was_there ? offers_.erase(at) : std::next(at);
+      const bool ends = at->second.send->info.target.node() == node && !at->second.moves;
+      if (ends) ended.push_back(at->second.send);
+      at = ends ? offers_.erase(at) : std::next(at);
+    }
+    for (auto at = fetches_.begin(); at != fetches_.end();) {
+      const bool ends = at->second.from == node && !at->second.moves;
+      if (ends) ended.push_back(at->second.receive);
+      at = ends ? fetches_.erase(at) : std::next(at);
     }
   }
   for (request* const r : ended) r->finish(outcome::closed);
@@ -411,10 +416,18 @@ void messenger::on_lost(const std::exception_ptr& error) {
   }
   {
     const std::lock_guard lock(transfers_mutex_);
-    for (const auto& [number, r] : offers_) ended.push_back(r);
-    for (const auto& [number, f] : fetches_) ended.push_back(f.receive);
-    offers_.clear();
-    fetches_.clear();
+    // The memory of the others is the network's: on_given() and on_arrived() end them.
+    std::erase_if(offers_, [&](const auto& o) {
+      if (!o.second.moves) ended.push_back(o.second.send);
+      return !o.second.moves;
+    });
+    std::erase_if(fetches_, [&](const auto& one) {
+      const fetch& f = one.second;
+      // Who was asked may not hear it any more.
+      const bool ends = !f.moves || mail_->transfers_with(f.from)->withdraw(f.from, one.first);
+      if (ends) ended.push_back(f.receive);
+      return ends;
+    });
   }
   for (request* const r : ended) r->finish(outcome::lost);
 }

@@ -5,7 +5,8 @@
 // Within the process a message goes to the waiting receive, or waits with the target's messages:
 // copied while that has room, else where its sender has it. To another node it goes as it is up to
 // eager_bytes_max, against room of a window that the receiver gives back as it receives; larger
-// ones are offered, and fetched by the receiver once they are matched.
+// ones are offered, and fetched by the receiver once they are matched: out of the sender's memory
+// within a host, in one transfer where the network does those well, or in pieces.
 #pragma once
 #include <array>
 #include <atomic>
@@ -47,6 +48,7 @@ struct path_counts {
   std::uint64_t local = 0;         // others within the process
   std::uint64_t eager = 0;         // to other nodes, with the message
   std::uint64_t read = 0;          // from other nodes, out of the sender's memory
+  std::uint64_t moved = 0;         // from other nodes, in one transfer of the network's
   std::uint64_t pulled = 0;        // from other nodes, in pieces
   std::uint64_t bytes_copied = 0;  // by this node, from memory to memory
 };
@@ -91,6 +93,8 @@ class messenger final : public cluster::visiting_protocol {
   void join(cluster::mailer& mail, cluster::local_node& here, cluster::work_counts& counts,
             const std::vector<bool>& same_host) override;
   bool on_message(net::node_id from, cluster::kind k, cluster::reader r) override;
+  void on_arrived(net::node_id from, std::uint64_t number, bool whole) override;
+  void on_given(net::node_id to, std::uint64_t own_number, bool whole) override;
   void on_coming(net::node_id node, bool same_host) override;
   void on_left(net::node_id node) override;
   void on_leaving() override;
@@ -122,6 +126,12 @@ class messenger final : public cluster::visiting_protocol {
     std::uint64_t offer = 0;
     std::span<std::byte> into{};
     std::size_t asked = 0, arrived = 0;
+    // It is the network's, which alone knows when nobody writes there any more.
+    bool moves = false;
+  };
+  struct open_offer {
+    request* send = nullptr;
+    bool moves = false;  // as above: when nobody reads there any more
   };
   static constexpr unsigned lane_shards = 16;
   static constexpr std::size_t closed_names_max = 1024;  // in each
@@ -132,7 +142,7 @@ class messenger final : public cluster::visiting_protocol {
     std::uint64_t eager = 0;         // of lanes that are forgotten
   };
   struct path_counters {
-    std::atomic<std::uint64_t> read{0}, pulled{0}, bytes_copied{0};
+    std::atomic<std::uint64_t> read{0}, moved{0}, pulled{0}, bytes_copied{0};
   };
 
   // The rest of receive(), with the lock of r's port, which it gives back.
@@ -173,8 +183,19 @@ class messenger final : public cluster::visiting_protocol {
                    bool in_handler);
   // receive.info is set.
   void fetch_by_reading(const arrival::offered& offer, request& receive, std::span<std::byte> into);
-  void fetch_in_pieces(const arrival::offered& offer, request& receive, std::span<std::byte> into);
+  void fetch_from_node(const arrival::offered& offer, request& receive, std::span<std::byte> into);
+  // With transfers_mutex_.
+  void fetch_in_one(std::uint64_t number, fetch& f, net::transfers& way);
   void ask_for_more(std::uint64_t number, fetch& f);
+  void give_in_one(net::node_id to, const pull_head& head, open_offer& o);
+  // With transfers_mutex_: what a transfer with that node leaves unfinished nobody else will end,
+  // since they all have been already; and how it ends. Partners: on_lost(), on_left().
+  [[nodiscard]] bool is_settled(net::node_id node) const noexcept {
+    return broken_.load(std::memory_order_acquire) || !has(node);
+  }
+  [[nodiscard]] outcome end_without(net::node_id node) const noexcept {
+    return has(node) || broken_.load(std::memory_order_acquire) ? outcome::lost : outcome::closed;
+  }
 
   void on_eager(net::node_id from, cluster::reader& r);
   void on_offer(net::node_id from, cluster::reader& r);
@@ -201,7 +222,7 @@ class messenger final : public cluster::visiting_protocol {
   std::array<shard, lane_shards> shards_;
 
   std::mutex transfers_mutex_;  // of large messages
-  std::unordered_map<std::uint64_t, request*> offers_;
+  std::unordered_map<std::uint64_t, open_offer> offers_;
   std::unordered_map<std::uint64_t, fetch> fetches_;
   std::uint64_t next_number_ = 1;
 

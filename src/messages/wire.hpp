@@ -23,10 +23,12 @@ struct offer_head {
   std::uint32_t process;             // the sender's process id
   std::uint32_t tag;
 };
-// kind::pull: send these bytes of it.
+// kind::pull: send these bytes of it. in_one: 1 if they are all of it, and the receiver expects
+// them as a transfer under its number (net/transfers.hpp), else 0: in pieces.
 struct pull_head {
   std::uint64_t offer, pull;  // the sender's number, the receiver's
   std::uint64_t offset, bytes;
+  std::uint64_t in_one;
 };
 // kind::piece: here they are.
 struct piece_head {

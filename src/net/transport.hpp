@@ -13,6 +13,7 @@
 #include <string>
 
 #include "net/shelves.hpp"
+#include "net/transfers.hpp"
 #include "net/wire.hpp"
 
 namespace strata::net {
@@ -39,6 +40,10 @@ class receiver {
   // The peer is gone, once; `why` is for people ("closed the connection", "sent a malformed
   // header"). Nothing of it arrives afterwards.
   virtual void on_lost(node_id peer, const std::string& why) = 0;
+  // Of what a transport's transfers() has begun: it is over. Not whole: `peer` is lost; its
+  // on_lost() came before or comes after, or does not come where it was dropped.
+  virtual void on_arrived(node_id /*peer*/, std::uint64_t /*number*/, bool /*whole*/) {}
+  virtual void on_given(node_id /*peer*/, std::uint64_t /*own_number*/, bool /*whole*/) {}
 
  protected:
   ~receiver() = default;
@@ -86,6 +91,9 @@ class transport {
   // The peer is known to be gone: nothing is sent to it or taken from it any more. Any thread.
   // on_lost() is not called for it.
   virtual void drop(node_id) noexcept {}
+
+  // Null: everything travels in messages.
+  [[nodiscard]] virtual transfers* transfers_of_peers() noexcept { return nullptr; }
 
   // Null: no peer can take anything without this node's help.
   [[nodiscard]] virtual shelves* shelves_of_host() noexcept { return nullptr; }

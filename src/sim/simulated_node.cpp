@@ -67,6 +67,7 @@ simulated_node::simulated_node(job& j, node_id self)
     : job_(j),
       self_(self),
       members_(members_of(j.model, self, j.left_)),
+      transfers(j, self),
       protocols(
           *this, *this, j.in, stealing_of(j.model, j.in),
           j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,
@@ -261,6 +262,7 @@ void simulated_node::receive(node_id from, cluster::kind k, std::span<const std:
 
 void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::byte> payload) {
   if (k != cluster::kind::forward) {
+    if (broken_ && k < cluster::kind::failed) return;
     const cluster::reader r(payload);
     (void)((hears && hears(from, k, payload)) || protocols.on_message(from, k, payload) ||
            roster.on_message(from, k, r) || (rerouting && rerouting->on_message(from, k, r)) ||
@@ -400,6 +402,12 @@ void simulated_node::lose(node_id node, const std::string& why) {
   if (!losses_.emplace(node, why).second) return;
   protocols.balance.on_lost(node);
   protocols.life.tell(node, why);
+  transfers.lose(node);
+}
+
+void simulated_node::break_off(const std::exception_ptr& loss) {
+  broken_ = true;
+  messenger.on_lost(loss);
 }
 
 // ---- nodes that come and go ----

@@ -22,6 +22,7 @@
 #include "messages/messenger.hpp"
 #include "net/reliable.hpp"
 #include "sched/place.hpp"
+#include "sim/simulated_transfers.hpp"
 #include "sim/world.hpp"
 
 namespace strata::sim {
@@ -45,6 +46,8 @@ struct job_model {
   bool measures = false;
   std::int64_t measures_again_ns = 0;  // and then from time to time; 0: never
   std::int64_t lost_after_ns = 0;      // 0: nobody watches anybody
+  // From so many bytes on messages between neighbours are transferred.
+  std::size_t transfer_bytes_min = net::transfers::never;
 };
 
 class job;
@@ -72,6 +75,9 @@ class simulated_node final : public cluster::mailer,
   void post(node_id to, cluster::kind k, std::span<const std::byte> head,
             std::span<const std::byte> body) override;
   void wait_for_room(node_id) override {}
+  [[nodiscard]] net::transfers* transfers_with(node_id peer) noexcept override {
+    return ways_.empty() || ways_[peer].next == peer ? &transfers : nullptr;
+  }
 
   detail::task* take_travelling() override;
   detail::task* take_travelling_from(detail::worker&) override { return take_travelling(); }
@@ -133,8 +139,11 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] std::uint64_t forwarded() const noexcept { return forwarded_; }
 
   [[nodiscard]] bool has_left() const noexcept { return parted_; }
+  // What a runtime does when a node is lost: nothing of the program arrives here any more.
+  void break_off(const std::exception_ptr& loss);
 
   messages::messenger messenger;  // nobody waits in it: whoever uses it asks request::is_done()
+  simulated_transfers transfers;
   cluster::protocols protocols;
   cluster::roster roster;
   // With job_model::links, when the job has begun.
@@ -200,6 +209,7 @@ class simulated_node final : public cluster::mailer,
   std::atomic<bool> failing_{false};  // tokens and fibers are given up
   bool busy_ = false;
   bool crashed_ = false;
+  bool broken_ = false;
   std::int64_t local_now_ = 0;  // ahead of the world's while a task runs
   std::int64_t busy_ns_ = 0;
   std::uint64_t tasks_ = 0;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages and calls between nodes, over every transport.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -74,6 +77,77 @@ TEST(message_job, tells_who_waits_of_a_lost_node) {
       EXPECT_EQ(c.processes_left(), 0);
     }
   }
+}
+
+// Nodes on hosts of their own, so that nobody reads another one's memory: this machine, with a
+// script in place of ssh. Which way large messages went the statistics tell.
+struct road {
+  const char* name;
+  const char* transport;
+  words settings{};
+  bool moves = false;
+};
+
+class large_messages : public testing::TestWithParam<road> {
+ protected:
+  large_messages() {
+    std::string pattern = testing::TempDir() + "strata-ssh-XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+    const auto script = folder_ / "ssh";
+    std::ofstream(script) << "#!/bin/sh\nshift\nexec \"$@\"\n";
+    std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+    how_.variables = {"STRATA_SSH=" + script.string(), "UCX_NET_DEVICES=lo", "UCX_TLS=tcp"};
+  }
+  ~large_messages() override { std::filesystem::remove_all(folder_); }
+
+  words job(const char* nodes, const char* hosts, const char* what) const {
+    words arguments = GetParam().settings;
+    arguments.insert(arguments.end(), {"--strata-stats", what});
+    return launch_test::run({"-n", nodes, "--workers", "1", "--bind", "none", "--transport",
+                             GetParam().transport, "--host", hosts},
+                            arguments);
+  }
+
+  std::filesystem::path folder_;
+  command::setting how_{};
+};
+
+INSTANTIATE_TEST_SUITE_P(sockets, large_messages,
+                         testing::Values(road{"tcp", "auto"}, road{"udp", "udp"}),
+                         [](const auto& p) { return std::string(p.param.name); });
+#if defined(STRATA_HAS_UCX)
+INSTANTIATE_TEST_SUITE_P(
+    ucx, large_messages,
+    testing::Values(road{"ucx", "ucx"}, road{"ucx_never", "ucx", {"--strata-rendezvous=never"}},
+                    road{"ucx_always", "ucx", {"--strata-rendezvous=always"}, true},
+                    road{"ucx_blocking",
+                         "ucx",
+                         {"--strata-rendezvous=always", "--strata-reception=blocking"},
+                         true},
+                    road{"ucx_polling",
+                         "ucx",
+                         {"--strata-rendezvous=always", "--strata-reception=polling"},
+                         true}),
+    [](const auto& p) { return std::string(p.param.name); });
+#endif
+
+TEST_P(large_messages, arrive_between_hosts) {
+  command c(job("2", "127.0.0.2,127.0.0.3", "large"), how_);
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_EQ(c.out(), "ok\n");
+  ASSERT_NE(c.err().find("; large ones read from their sender 0, moved by the network "),
+            std::string::npos)
+      << c.err();
+  EXPECT_EQ(c.err().find("moved by the network 0,") == std::string::npos, GetParam().moves)
+      << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_P(large_messages, end_with_a_lost_node_in_their_middle) {
+  command c(job("3", "127.0.0.2,127.0.0.3,127.0.0.4", "lost-in-the-middle"), how_);
+  EXPECT_NE(c.wait(), 0);
+  EXPECT_EQ(c.out().substr(0, 5), "told\n") << c.out() << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
 }
 
 }  // namespace

@@ -5,65 +5,17 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "addressed_suite.hpp"
 #include "net/ucx/in_order.hpp"
-#include "net/ucx/parcels.hpp"
-#include "net/ucx/pass.hpp"
-#include "net/ucx/worker.hpp"
-#include "strata/detail/cpu.hpp"
 #include "strata/error.hpp"
 #include "transport_suite.hpp"
+#include "ucx_support.hpp"
 
 namespace strata::net::test {
 namespace {
 
 using ucx::ucx_transport;
 using transports = std::vector<std::unique_ptr<transport>>;
-
-constexpr std::int64_t start_limit_ns = 60'000'000'000;
-
-// UCX reads these when a transport is made.
-class over {
- public:
-  explicit over(const char* tls) {
-    ::setenv("UCX_LOG_LEVEL", "fatal", 1);  // lost peers are what is tested
-#if defined(STRATA_TSAN)
-    // UCX patches madvise(), which a thread calls when ThreadSanitizer has taken leave of it.
-    ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 1);
-#endif
-    ::setenv("UCX_TLS", tls, 1);
-  }
-};
-
-ucx::settings settings_of(node_id self, node_id nodes) {
-  ucx::settings s;
-  s.self = self;
-  s.nodes = nodes;
-  s.key.fill(7);
-  s.job = 42;
-  s.devices = "lo";
-  return s;
-}
-
-std::vector<std::unique_ptr<ucx_transport>> open_all(node_id nodes, std::size_t in_flight = 0) {
-  std::vector<std::unique_ptr<ucx_transport>> all;
-  std::vector<launch::address> directory;
-  for (node_id n = 0; n < nodes; ++n) {
-    ucx::settings s = settings_of(n, nodes);
-    if (in_flight != 0) s.in_flight_bytes_max = in_flight;
-    all.push_back(std::make_unique<ucx_transport>(s));
-    directory.push_back(all.back()->address());
-  }
-  const std::int64_t deadline_ns = os::now_ns() + start_limit_ns;
-  std::vector<std::thread> threads;
-  for (const auto& t : all) {
-    threads.emplace_back([&t, &directory, deadline_ns] { t->connect(directory, deadline_ns); });
-  }
-  for (std::thread& t : threads) t.join();
-  return all;
-}
 
 transport_maker maker(const char* name, const char* tls) {
   return {name, [tls](node_id nodes, bool small_buffers) {
@@ -85,49 +37,6 @@ INSTANTIATE_TEST_SUITE_P(ucx, addressed_suite,
                              }}));
 
 // ---- who is believed ----
-
-// Somebody who reaches the ports, knows all addresses and numbers, and sends active messages.
-class stranger {
- public:
-  explicit stranger(const std::string& address) : worker_("lo") {
-    ucp_ep_params_t how{};
-    how.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-    how.address = reinterpret_cast<const ucp_address_t*>(address.data());
-    EXPECT_EQ(ucp_.ucp_ep_create(worker_.handle(), &how, &endpoint_), UCS_OK);
-  }
-  void send(unsigned id, const void* head, std::size_t head_bytes, std::size_t bytes,
-            std::uint32_t flags = UCP_AM_SEND_FLAG_EAGER) {
-    std::vector<std::byte> all(head_bytes + bytes);
-    if (head_bytes != 0) std::memcpy(all.data(), head, head_bytes);
-    ucp_request_param_t how{};
-    how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-    how.flags = flags;
-    const ucs_status_ptr_t request =
-        ucp_.ucp_am_send_nbx(endpoint_, id, nullptr, 0, all.data(), all.size(), &how);
-    ASSERT_FALSE(UCS_PTR_IS_ERR(request));
-    const auto go_on = [&] {
-      (void)worker_.progress();
-      meanwhile();
-    };
-    while (request != nullptr && ucp_.ucp_request_check_status(request) == UCS_INPROGRESS) go_on();
-    if (request != nullptr) ucp_.ucp_request_free(request);
-    for (int i = 0; i < 100; ++i) go_on();
-  }
-  std::function<void()> meanwhile = [] {};
-
- private:
-  ucx::worker worker_;
-  const ucx::ucp_library& ucp_ = ucx::ucp_library::get();
-  ucp_ep_h endpoint_ = nullptr;
-};
-
-ucx::wire_head head_of(node_id source, node_id destination, std::uint32_t sequence,
-                       std::size_t length, std::uint64_t pass) {
-  header h = header_of(source, destination);
-  h.sequence = sequence;
-  h.length = static_cast<std::uint32_t>(length);
-  return {h, pass};
-}
 
 TEST(ucx_transport, strangers_are_not_heard) {
   const over network("tcp");
@@ -254,6 +163,28 @@ TEST(ucx_transport, what_is_under_way_arrives_before_the_end) {
   checking_receiver r(1, small_size);
   expect_all_before_the_end(all[0], *all[1], r);
   EXPECT_EQ(r.lost[0][0], "has left");
+}
+
+// Large messages are read by UCX where they are until the socket has taken them.
+TEST(ucx_transport, a_peer_is_lost_while_large_messages_are_under_way) {
+  const over network("tcp");
+  for (int round = 0; round < 5; ++round) {
+    auto all = open_all(2, std::size_t{16} << 20);
+    const std::vector<std::byte> payload(payload_bytes_max);
+    std::size_t messages = 0;
+    while (all[0]->try_send(1, header_of(0, 1), payload, {}) != send_outcome::would_block)
+      ASSERT_LT(++messages, 10'000u);
+    struct : receiver {
+      void on_message(const header&, std::span<const std::byte>) override { ++total; }
+      void on_lost(node_id, const std::string&) override {}
+      std::size_t total = 0;
+    } r;
+    while (r.total == 0) (void)all[1]->poll(r, 1);
+    all[1].reset();
+    checking_receiver mine(0);
+    mine.receive_until(*all[0], [&] { return !mine.lost.empty(); });
+    EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), {}, {}), send_outcome::lost);
+  }
 }
 
 TEST(ucx_transport, devices_have_names_and_others_are_refused) {

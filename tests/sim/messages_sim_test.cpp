@@ -55,11 +55,13 @@ struct talker {
 class conversation {
  public:
   conversation(net::node_id nodes, const sim::network_model& network, std::uint64_t seed,
-               const cluster::routes::link_cost& links = {})
+               const cluster::routes::link_cost& links = {},
+               std::size_t transfer_bytes_min = net::transfers::never)
       : world_(network, seed) {
     sim::job_model model;
     model.nodes = nodes;
     model.links = links;
+    model.transfer_bytes_min = transfer_bytes_min;
     job_ = std::make_unique<sim::job>(world_, model);
     for (net::node_id n = 0; n < nodes; ++n) {
       for (int i = 0; i < 3; ++i) {
@@ -212,6 +214,24 @@ TEST(simulated_messages, arrive_once_and_in_order) {
     STRATA_WITH_SEED(seed);
     conversation c(4, bad, seed);
     c.run(60);
+  }
+}
+
+// Some large ones by the network's transfers, some in pieces.
+TEST(simulated_messages, arrive_by_transfers_too) {
+  const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.05, .duplication = 0.05};
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    conversation c(4, bad, seed, {}, 100'000);
+    c.run(60);
+    messages::path_counts all;
+    for (net::node_id n = 0; n < 4; ++n) {
+      const messages::path_counts one = c.job().node(n).messenger.counted();
+      all.moved += one.moved;
+      all.pulled += one.pulled;
+    }
+    EXPECT_GT(all.moved, 0U);
+    EXPECT_GT(all.pulled, 0U);
   }
 }
 

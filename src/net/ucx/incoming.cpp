@@ -79,6 +79,7 @@ void ucx_transport::state::lose(peer& p, const std::string& why) {
   p.lost.store(true, std::memory_order_release);
   pending -= p.pending;
   p.refused = p.flush_wanted = false;
+  give_up_blocks(p);
   if (!p.dropped.load(std::memory_order_relaxed)) filling.lose(p.id);
   wake(receiver_bell);
   room_is_made();
@@ -92,6 +93,7 @@ void ucx_transport::state::refill() {
   for (int i = 0; i < progress_rounds && filling.empty(); ++i) {
     if (!w.progress()) break;
   }
+  close_lost();
   std::swap(filling, draining);
   if (std::exchange(sender_stands_by, false)) (void)sender_bell.ring();
 }

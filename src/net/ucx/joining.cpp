@@ -31,6 +31,7 @@ void ucx_transport::state::open(peer& p, const std::string& address) {
   how.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   how.err_handler.cb = [](void* arg, ucp_ep_h, ucs_status_t status) {
     peer& broken = *static_cast<peer*>(arg);
+    broken.is_broken = true;
     broken.of.lose_because_of(broken, status);
   };
   how.err_handler.arg = &p;
@@ -103,7 +104,7 @@ void ucx_transport::state::leave() noexcept {
   std::vector<ucs_status_ptr_t> closing;
   for (const auto& p : peers.all()) {
     if (p->endpoint == nullptr) continue;
-    p->lost.store(true, std::memory_order_relaxed);
+    if (!p->lost.exchange(true, std::memory_order_relaxed)) lost_blocks += p->blocks;
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     how.flags = UCP_EP_CLOSE_FLAG_FORCE;
@@ -111,6 +112,8 @@ void ucx_transport::state::leave() noexcept {
     p->endpoint = nullptr;
     if (UCS_PTR_IS_PTR(request)) closing.push_back(request);
   }
+  // Memory of the program's must not be in use when nobody is told any more.
+  while (lost_blocks != 0 && os::now_ns() < end_ns + close_ns_max) (void)w.progress();
   for (const ucs_status_ptr_t request : closing) {
     while (ucp.ucp_request_check_status(request) == UCS_INPROGRESS &&
            os::now_ns() < end_ns + close_ns_max) {

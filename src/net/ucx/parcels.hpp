@@ -20,6 +20,14 @@ struct wire_head {
 };
 static_assert(sizeof(wire_head) == 24 && std::is_trivially_copyable_v<wire_head>);
 
+// What a block's bytes come with. It is an active message's header, because the bytes stay where
+// they are; only source and destination of `from.h` count.
+struct block_head {
+  wire_head from;
+  std::uint64_t number;  // under which its destination expects it
+};
+static_assert(sizeof(block_head) == 32 && std::is_trivially_copyable_v<block_head>);
+
 struct parcel {
   void* peer = nullptr;
   bool is_message = false;  // and none of the transport's own

@@ -47,12 +47,13 @@ void ucx_transport::wait_for_room(std::int64_t timeout_ns) {
     {
       const std::lock_guard held(t.lock);
       if (t.settle_at_ns != 0 && os::now_ns() >= t.settle_at_ns) t.settle();
-      while (t.pending != 0 && t.filling.bytes() < arrivals_bytes_max && t.w.progress()) {
+      while (t.is_busy() && t.filling.bytes() < arrivals_bytes_max && t.w.progress()) {
       }
+      t.close_lost();
       // Partner: wait_for_messages(), which may be asleep since before we fetched it.
       if (!t.filling.empty()) t.wake(t.receiver_bell);
       told |= std::exchange(t.room_made, false);
-      busy = t.pending != 0;
+      busy = t.is_busy();
       if (busy && t.filling.bytes() >= arrivals_bytes_max) {
         t.sender_stands_by = true;  // refill() rings
         busy = false;

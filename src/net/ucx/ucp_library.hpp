@@ -8,6 +8,7 @@ namespace strata::net::ucx {
 
 #define STRATA_UCP_FUNCTIONS(X)     \
   X(ucp_am_data_release)            \
+  X(ucp_am_recv_data_nbx)           \
   X(ucp_am_send_nbx)                \
   X(ucp_cleanup)                    \
   X(ucp_config_modify)              \
@@ -15,6 +16,7 @@ namespace strata::net::ucx {
   X(ucp_config_release)             \
   X(ucp_ep_close_nbx)               \
   X(ucp_ep_create)                  \
+  X(ucp_ep_print_info)              \
   X(ucp_init_version)               \
   X(ucp_request_check_status)       \
   X(ucp_request_free)               \

@@ -24,9 +24,12 @@ ucx_transport::state::state(const settings& given)
                    UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
     p.id = i;
     p.flags = UCP_AM_FLAG_WHOLE_MSG;
-    p.cb = [](void* arg, const void*, std::size_t, void* data, std::size_t bytes,
+    p.cb = [](void* arg, const void* head, std::size_t head_bytes, void* data, std::size_t bytes,
               const ucp_am_recv_param_t* how) {
       const handler& h = *static_cast<const handler*>(arg);
+      if (h.what == is_block) {
+        return h.of->block_comes(head, head_bytes, data, bytes, how->recv_attr);
+      }
       return h.of->arrived(h.what, static_cast<std::byte*>(data), bytes, how->recv_attr);
     };
     p.arg = &handlers[i];

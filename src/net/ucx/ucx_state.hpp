@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a transport over UCX knows of itself and of its peers, and which of it is under the lock.
-// One file for each of the things it does: joining.cpp, outgoing.cpp, incoming.cpp, sleeping.cpp.
+// One file for each of the things it does: joining.cpp, outgoing.cpp, incoming.cpp, blocks.cpp,
+// sleeping.cpp.
 #pragma once
 #include <array>
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "net/attendance.hpp"
@@ -24,16 +26,18 @@
 
 namespace strata::net::ucx {
 
-// UCX's numbers of our active messages. All of a peer's are of one sequence.
+// UCX's numbers of our active messages. All of a peer's but blocks are of one sequence.
 enum what : unsigned {
   is_message,
   is_hello,  // the first: this way works
   is_bye,    // the last: the node leaves
   is_probe,  // says nothing; see settle()
+  is_block,  // bytes that are expected: by rendezvous
   whats
 };
 
-struct ucx_transport::state {
+struct ucx_transport::state final : transfers {
+  enum class knowledge : unsigned char { none, no, yes };
   struct peer {
     peer(state& of_, node_id id_)
         : of(of_),
@@ -58,6 +62,20 @@ struct ucx_transport::state {
     bool flush_wanted = false;  // flush() said no
     std::string why;            // it is lost; does not change any more once it is
     std::uint64_t messages_out = 0, bytes_out = 0;
+    std::unordered_map<std::uint64_t, std::span<std::byte>> expected;  // that have not begun
+    std::size_t blocks = 0;  // that UCX has begun, from here and there
+    bool is_broken = false;  // UCX says so, and lets go of its blocks by itself
+
+    // Whether its memory is read by devices; unknown until it is worth knowing.
+    std::atomic<knowledge> devices_read{knowledge::none};
+  };
+  // A block that UCX has begun.
+  struct block {
+    peer* with;
+    std::uint64_t number;  // by which poll() calls it
+    news word;             // what it tells then
+    std::size_t bytes;
+    block_head head;  // of one that is given: UCX reads it until the end
   };
   // What UCX calls us with: which of our active messages it is.
   struct handler {
@@ -67,6 +85,8 @@ struct ucx_transport::state {
 
   explicit state(const settings& given);
   ~state() { leave(); }
+  state(const state&) = delete;
+  state& operator=(const state&) = delete;
 
   // ---- joining.cpp ----
 
@@ -110,6 +130,27 @@ struct ucx_transport::state {
   // Fetches what has arrived into `draining`. Takes the lock.
   void refill();
 
+  // ---- blocks.cpp ----
+
+  // For whoever holds no lock.
+  [[nodiscard]] std::size_t bytes_min(node_id n) noexcept override;
+  [[nodiscard]] bool expect(node_id n, std::uint64_t number, std::span<std::byte> into) override;
+  [[nodiscard]] bool withdraw(node_id n, std::uint64_t number) noexcept override;
+  [[nodiscard]] bool give(node_id n, std::uint64_t number, std::span<const std::byte> bytes,
+                          std::uint64_t own_number) override;
+  // The caller holds the lock.
+  [[nodiscard]] block* begin(peer& p, std::uint64_t number, news word, std::size_t bytes);
+  // UCX has no more use for its memory.
+  void end(block* done, ucs_status_t status);
+  // One of a peer's has come, or stays there until it is fetched.
+  ucs_status_t block_comes(const void* head, std::size_t head_bytes, void* data, std::size_t bytes,
+                           std::uint64_t attributes);
+  void give_up_blocks(peer& p);
+  // Not from within a call of UCX's.
+  void close_lost();
+  // UCX has something to do that somebody has to see to.
+  [[nodiscard]] bool is_busy() const noexcept { return pending + gives + lost_blocks != 0; }
+
   // ---- sleeping.cpp ----
 
   // With the lock. True: there is nothing to do, and the worker's descriptor tells when there is.
@@ -128,7 +169,10 @@ struct ucx_transport::state {
   mutable turn_lock lock;
   parcels outgoing;
   arrivals filling;
-  unsigned pending = 0;           // messages of peers that are not lost
+  unsigned pending = 0;         // messages of peers that are not lost
+  std::size_t gives = 0;        // blocks that peers have not got
+  std::size_t lost_blocks = 0;  // to and from lost peers, that UCX has not let go of
+  bool somebody_to_close = false;
   bool unsettled = false;         // of any peer
   std::int64_t settle_at_ns = 0;  // 0: the sender need not think of it
   bool room_made = false;         // wait_for_room() has something to tell

@@ -56,11 +56,14 @@ std::size_t ucx_transport::poll(receiver& r, std::size_t messages_max) {
   while (handed < messages_max && t.next < t.draining.size()) {
     const arrival& a = t.draining[t.next++];
     const state::peer& p = t.peers.at(a.h.source);
-    if (p.dropped.load(std::memory_order_relaxed)) continue;
-    if (a.is_loss) {
-      r.on_lost(p.id, p.why);
-      continue;
+    // Of who is dropped too: what was under way is over now.
+    if (a.what == news::block_arrived) {
+      if (a.whole) bytes += sizeof(block_head) + a.bytes;
+      r.on_arrived(p.id, a.offset, a.whole);
     }
+    if (a.what == news::block_given) r.on_given(p.id, a.offset, a.whole);
+    if (a.what == news::loss && !p.dropped.load(std::memory_order_relaxed)) r.on_lost(p.id, p.why);
+    if (a.what != news::message || p.dropped.load(std::memory_order_relaxed)) continue;
     ++handed;
     bytes += sizeof a.h + a.h.length;
     r.on_message(a.h, t.draining.payload(a));
@@ -69,7 +72,7 @@ std::size_t ucx_transport::poll(receiver& r, std::size_t messages_max) {
   t.unfinished.store(more, std::memory_order_release);
   // Nothing else tells a receiver that went to sleep before.
   if (more) t.wake(t.receiver_bell);
-  if (handed != 0) {
+  if (bytes != 0) {
     t.messages_in.store(t.messages_in.load(std::memory_order_relaxed) + handed,
                         std::memory_order_relaxed);
     t.bytes_in.store(t.bytes_in.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
@@ -84,6 +87,11 @@ void ucx_transport::drop(node_id n) noexcept {
   p->dropped.store(true, std::memory_order_relaxed);
   const std::lock_guard held(t.lock);
   t.lose(*p, "was dropped");
+  t.close_lost();
+}
+
+net::transfers* ucx_transport::transfers_of_peers() noexcept {
+  return state_->s.transfers == rendezvous::never ? nullptr : state_.get();
 }
 
 transport::traffic ucx_transport::counted() const noexcept {

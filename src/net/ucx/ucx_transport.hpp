@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages over UCX: active messages, sent eagerly, over whatever network UCX finds. It makes no
-// threads of its own; see transport.hpp for whose they are. UCX makes one, for connections.
+// Messages over UCX: active messages, sent eagerly, over whatever network UCX finds; and transfers,
+// which are active messages by rendezvous: UCX has its devices read or write the other node's
+// memory where they can. It makes no threads of its own; see transport.hpp for whose they are. UCX
+// makes one, for connections.
 //
 //   ucx::ucx_transport t(s);
 //   ... the launcher's directory: t.address() ...
@@ -19,10 +21,18 @@
 
 namespace strata::net::ucx {
 
+// Whether there are transfers, and not only messages.
+enum class rendezvous {
+  automatic,  // with peers whose memory UCX's devices read or write
+  always,     // with all: over sockets too, where UCX copies
+  never
+};
+
 struct settings : job_part {
   std::string devices{};  // as in UCX_NET_DEVICES, which goes before; empty: what UCX chooses
   // What may be on its way in UCX to one peer; more has to wait.
   std::size_t in_flight_bytes_max = std::size_t{1} << 20;
+  rendezvous transfers = rendezvous::automatic;
 };
 
 class ucx_transport final : public addressed_transport {
@@ -49,6 +59,7 @@ class ucx_transport final : public addressed_transport {
   void attended() noexcept override;
   void unattended() noexcept override;
   void drop(node_id peer) noexcept override;
+  [[nodiscard]] net::transfers* transfers_of_peers() noexcept override;
   [[nodiscard]] traffic counted() const noexcept override;
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/ucx/worker.hpp"
 
+#include <array>
 #include <cstdlib>
 
 #include "strata/detail/check.hpp"
@@ -8,12 +9,36 @@
 
 namespace strata::net::ucx {
 
+namespace {
+
+// What UCX gets unless the user says otherwise.
+struct preference {
+  const char* variable;
+  const char* name;
+  const char* value;
+};
+constexpr std::array<preference, 2> preferences{{
+    // UCX 1.13 ends the process when a peer is lost of which a socket has not taken all that UCX
+    // reads where it is: it tells the end of that twice. So it copies; devices that read memory by
+    // themselves do that for rendezvous all the same.
+    {"UCX_ZCOPY_THRESH", "ZCOPY_THRESH", "inf"},
+    // And a message into one buffer (cluster::message_bytes_max), not into eight. TCP's: its name
+    // has no prefix here.
+    {"UCX_TCP_TX_SEG_SIZE", "TX_SEG_SIZE", "64K"},
+}};
+
+}  // namespace
+
 worker::worker(const std::string& devices) : ucp_(ucp_library::get()) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_.ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) fail("cannot read UCX's configuration", status);
   if (!devices.empty() && std::getenv("UCX_NET_DEVICES") == nullptr) {
     status = ucp_.ucp_config_modify(config, "NET_DEVICES", devices.c_str());
+  }
+  for (const preference& p : preferences) {
+    // An UCX that does not know one has no such sockets.
+    if (std::getenv(p.variable) == nullptr) (void)ucp_.ucp_config_modify(config, p.name, p.value);
   }
   if (status == UCS_OK) {
     ucp_params_t wanted{};
