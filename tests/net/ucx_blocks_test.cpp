@@ -21,7 +21,7 @@ std::vector<std::byte> content_of(std::uint64_t number, std::size_t bytes) {
 }
 
 // What a node hears.
-struct ends : receiver {
+struct ends final : receiver {
   void on_message(const header&, std::span<const std::byte>) override { ++messages; }
   void on_lost(node_id peer, const std::string& why) override { lost[peer] = why; }
   void on_arrived(node_id, std::uint64_t number, bool whole) override {
