@@ -4,11 +4,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -18,10 +16,11 @@
 #include <string_view>
 #include <vector>
 
-#include "../common/known_bytes.hpp"
 #include "../common/require.hpp"
 #include "../common/thread_states.hpp"
 #include "program_groups.hpp"
+#include "program_large.hpp"
+#include "program_support.hpp"
 #include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
@@ -33,10 +32,12 @@
 namespace {
 
 using namespace strata;
+using test::die;
+using test::hello;
 using test::is_now;
+using test::last_node;
+using test::pattern_of;
 using test::require;
-
-node_id_t last_node() { return static_cast<node_id_t>(num_nodes() - 1); }
 
 // ---- calls and threads elsewhere ----
 
@@ -91,10 +92,6 @@ void echo(endpoint_id to) {
     if (m.content.empty()) return;
     mine.send(to, m.tag, m.content);
   }
-}
-
-std::vector<std::byte> pattern_of(std::size_t bytes, unsigned seed) {
-  return test::known_bytes<9UL << 20>(seed * 7U, bytes);
 }
 
 void echoes(runtime& rt) {
@@ -172,11 +169,6 @@ void slow_receiver(runtime& rt) {
 
 constexpr int friends = 40;  // on each node
 constexpr int messages_each = 250;
-
-struct hello {
-  endpoint_id who;
-  std::uint32_t number;
-};
 
 // All to all at random; `book` says who there is. Everybody hears from everybody how many to await.
 void talk(endpoint_id book, std::uint32_t me) {
@@ -336,115 +328,7 @@ void names(runtime& rt) {
   });
 }
 
-// ---- large messages, whichever way they go ----
-
-constexpr std::size_t threshold = std::size_t{128} << 10;
-constexpr int large_each = 12;
-// About the size from which on a network may transfer them, and far beyond.
-std::size_t large_size(unsigned seed) {
-  constexpr std::array<std::size_t, 8> sizes = {threshold - 1, threshold, threshold + 1, 16'385,
-                                                3'000'000,     70'000,    1UL << 20,     524'289};
-  return sizes[seed % sizes.size()];
-}
-
-// Sends and receives at once, by several threads; what is handed over arrives as it is, too.
-void exchange_large(endpoint_id to, unsigned seed) {
-  endpoint& mine = this_thread::endpoint();
-  mine.send_value(to, 1, hello{mine.id(), seed});
-  const auto other = mine.receive_value<endpoint_id>(any_endpoint, 2);
-  std::vector<std::vector<std::byte>> out, in;
-  std::vector<transfer> all;
-  for (unsigned i = 0; i < large_each; ++i) {
-    out.push_back(pattern_of(large_size(seed + i), seed + i));
-    in.emplace_back(large_size(seed + i) + i % 2);  // more room than needed
-    all.push_back(mine.start_receive(in.back(), other, 10 + i));
-  }
-  for (unsigned i = 0; i < large_each; ++i) all.push_back(mine.start_send(other, 10 + i, out[i]));
-  wait_all(all);
-  for (unsigned i = 0; i < large_each; ++i) {
-    in[i].resize(out[i].size());
-    require(in[i] == out[i], "a large message");
-  }
-  std::vector<std::byte> given = pattern_of(2'000'000, seed);
-  const transfer sends = mine.start_send(other, 3, given);
-  require(mine.receive_message(other, 3).content == given, "a large message that is handed over");
-}
-
-void large_ones(endpoint_id to) {
-  endpoint& mine = this_thread::endpoint();
-  mine.send_value(to, 1, mine.id());
-  const std::vector<std::byte> out = pattern_of(3'000'000, 1);
-  mine.send(to, 4, out);
-  mine.send(to, 5, out);
-  mine.send(to, 6, out);
-  mine.start_synchronous_send(to, 7, out).wait();
-  (void)mine.receive_message(to, 8);
-  try {
-    mine.send(to, 9, out);
-    require(false, "an endpoint that ends with a large message at its door");
-  } catch (const endpoint_closed_error&) {
-  }
-}
-
-void large(runtime& rt) {
-  rt.run([] {
-    endpoint mine;
-    const std::vector<std::byte> expected = pattern_of(3'000'000, 1);
-    remote_thread other(on_node{last_node()}, call<large_ones>(mine.id()));
-    const auto from = mine.receive_value<endpoint_id>(any_endpoint, 1);
-    // A buffer too small, and the message is still there.
-    std::vector<std::byte> in(2'999'999);
-    try {
-      mine.receive(in, from, 4);
-      require(false, "room for a large message");
-    } catch (const message_too_large_error& e) {
-      require(e.which().bytes == expected.size(), "how much room it takes");
-    }
-    in.resize(3'000'000);
-    require(mine.receive(in, from, 4).bytes == in.size() && in == expected, "with more room");
-    // A receive that is given up before its message comes leaves that to others.
-    std::vector<std::byte> unused(3'000'000, std::byte{7});
-    transfer given_up = mine.start_receive(unused, from, 77);
-    require(given_up.cancel(), "it has not been matched");
-    require(mine.receive_message(from, 5).content == expected, "the next one");
-    // One that is under way cannot be given up, or its time runs out: it goes on.
-    std::fill(in.begin(), in.end(), std::byte{0});
-    transfer under_way = mine.start_receive(in, from, 6);
-    if (!under_way.wait_for(std::chrono::nanoseconds(1)) && !under_way.cancel()) under_way.wait();
-    if (in != expected) mine.receive(in, from, 6);  // it was given up in time
-    require(in == expected, "a receive with a deadline");
-    require(
-        std::all_of(unused.begin(), unused.end(), [](std::byte b) { return b == std::byte{7}; }),
-        "the memory of a receive that was given up");
-    require(mine.receive_message(from, 7).content == expected, "a synchronous one");
-    mine.send_value(from, 8, 0);
-    (void)mine.wait_probe(from, 9);
-    { const endpoint ends = std::move(mine); }
-    other.join();
-
-    endpoint book;
-    constexpr unsigned threads = 4;
-    std::vector<remote_thread> all;
-    for (unsigned i = 0; i < threads; ++i) {
-      for (const node_id_t node : {node_id_t{0}, last_node()})
-        all.emplace_back(on_node{node}, call<exchange_large>(book.id(), i * 31));
-    }
-    std::map<std::uint32_t, std::vector<endpoint_id>> pairs;  // by their seed
-    for (unsigned i = 0; i < 2 * threads; ++i) {
-      const auto h = book.receive_value<hello>(any_endpoint, 1);
-      pairs[h.number].push_back(h.who);
-    }
-    for (const auto& [seed, pair] : pairs) {
-      book.send_value(pair[0], 2, pair[1]);
-      book.send_value(pair[1], 2, pair[0]);
-    }
-    for (remote_thread& t : all) t.join();
-  });
-}
-
 // ---- a node is lost while others wait for its messages ----
-
-void die() { std::raise(SIGKILL); }
 
 void lost(runtime& rt) {
   try {
@@ -463,64 +347,6 @@ void lost(runtime& rt) {
       }
     });
   } catch (const node_lost_error&) {
-  }
-}
-
-// While large messages are under way both ways, and one to a third node: their buffers are nobody
-// else's once the error is known.
-// Many times what sockets hold, so most of it is still to come when a little is there. Filled and
-// compared by the C library: what takes sanitizers longer than the launcher waits for those who are
-// left is cut off.
-constexpr std::size_t very_large = std::size_t{16} << 20, a_little = std::size_t{1} << 20;
-std::string all_of_them(char what) { return std::string(very_large, what); }
-std::span<const std::byte> bytes_in(const std::string& s) { return std::as_bytes(std::span(s)); }
-std::span<std::byte> bytes_into(std::string& s) { return std::as_writable_bytes(std::span(s)); }
-
-void die_in_the_middle(endpoint_id to) {
-  endpoint& mine = this_thread::endpoint();
-  const std::string out = all_of_them(1);
-  std::string in = all_of_them(0);
-  const transfer receives = mine.start_receive(bytes_into(in), to, 2);
-  const transfer sends = mine.start_send(to, 3, bytes_in(out));
-  mine.send_value(to, 1, mine.id());
-  const volatile char& begun = in[a_little];
-  while (begun == 0) this_thread::yield();
-  die();
-}
-void send_to_the_last(endpoint_id to) {
-  const std::string out = all_of_them(1);
-  this_thread::endpoint().send(to, 4, bytes_in(out));
-}
-
-void lost_in_the_middle(runtime& rt) {
-  try {
-    rt.run([] {
-      endpoint mine;
-      remote_thread(on_node{last_node()}, call<die_in_the_middle>(mine.id())).detach();
-      const auto to = mine.receive_value<endpoint_id>(any_endpoint, 1);
-      std::string out = all_of_them(1), in = all_of_them(0), third = all_of_them(0);
-      remote_thread(on_node{1}, call<send_to_the_last>(mine.id())).detach();
-      transfer receives = mine.start_receive(bytes_into(in), to, 3);
-      transfer from_third = mine.start_receive(bytes_into(third), any_endpoint, 4);
-      transfer sends = mine.start_send(to, 2, bytes_in(out));
-      int told = 0;
-      for (transfer* const t : {&receives, &from_third, &sends}) {
-        try {
-          t->wait();
-        } catch (const node_lost_error&) {
-          ++told;
-        }
-      }
-      require(told != 0, "the loss of a node in the middle of messages");
-      const std::string nines = all_of_them(9);
-      for (std::string* const b : {&out, &in, &third}) *b = nines;
-      for (int i = 0; i < 1000; ++i) this_thread::yield();
-      for (const std::string* const b : {&out, &in, &third})
-        require(*b == nines, "a buffer after its message has failed");
-      std::puts("told");
-      throw misuse_error("leaves by an exception");
-    });
-  } catch (const std::exception&) {
   }
 }
 
