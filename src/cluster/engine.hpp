@@ -75,6 +75,11 @@ class engine final : public mailer,
     return way == nullptr ? nullptr : way->transfers_of_peers();
   }
 
+  [[nodiscard]] net::joint_copies* copies_with(node_id peer) noexcept override {
+    net::transport* const way = links_->way_to(peer);
+    return way == nullptr ? nullptr : way->copies_of_host();
+  }
+
   // ---- local_node ----
   void run_soon(detail::task* t) override { workers_.inject(t); }
   detail::task* take_travelling() override { return workers_.take_travelling(); }

@@ -28,6 +28,7 @@ enum class kind : net::message_kind {
   fetched = 13,
   room = 14,
   closed = 15,
+  help = 20,
 
   // Stealing (stealing.cpp).
   steal = 16,       // how many; whether the thief waits when there is nothing
@@ -88,7 +89,8 @@ enum class kind : net::message_kind {
 
 // What is counted for quiescence.
 constexpr bool carries_work(kind k) noexcept {
-  return k < kind::steal || k == kind::tokens || k == kind::failed || k == kind::settled;
+  return k < kind::steal || k == kind::tokens || k == kind::failed || k == kind::settled ||
+         k == kind::help;
 }
 // What a node that is just coming or leaving does not get: it carries work, or makes the node send
 // some.

@@ -12,6 +12,7 @@
 #include "cluster/codec.hpp"
 #include "cluster/kinds.hpp"
 #include "cluster/membership.hpp"
+#include "net/joint_copies.hpp"
 #include "net/transfers.hpp"
 #include "strata/detail/worker.hpp"
 
@@ -37,6 +38,11 @@ class mailer {
 
   // How large blocks of `peer`'s memory come here otherwise than in messages; null: they do not.
   [[nodiscard]] virtual net::transfers* transfers_with(node_id /*peer*/) noexcept {
+    return nullptr;
+  }
+
+  // Where both agree who copies what between this node's memory and `peer`'s; null: nowhere.
+  [[nodiscard]] virtual net::joint_copies* copies_with(node_id /*peer*/) noexcept {
     return nullptr;
   }
 

@@ -43,8 +43,13 @@ void messenger::begin_fetch(const message_info& m, const arrival::offered& offer
 void messenger::fetch_by_reading(const arrival::offered& offer, request& receive,
                                  std::span<std::byte> into) {
   const net::node_id node = receive.info.source.node();
-  if (!read_process(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark},
-                    offer.address, into.data(), into.size())) {
+  net::joint_copies::copy* const together = take_copy(node, into.size());
+  const bool read = together != nullptr ? read_together(*together, offer, node, into)
+                                        : read_process(static_cast<std::uint32_t>(offer.process),
+                                                       {offer.mark_address, offer.mark},
+                                                       offer.address, into.data(), into.size());
+  if (together != nullptr) give_copy_back(*together, node);
+  if (!read) {
     readable_[node].store(false, memory_order_relaxed);
     return fetch_from_node(offer, receive, into);
   }

@@ -30,8 +30,9 @@ void messenger::join(cluster::mailer& mail, cluster::local_node& here, cluster::
   counts_ = &counts;
   self_ = mail.self();
   readable_ = std::make_unique<std::atomic<bool>[]>(same_host.size());
+  writes_here_ = std::make_unique<std::atomic<bool>[]>(same_host.size());
   for (std::size_t n = 0; n < same_host.size(); ++n)
-    readable_[n].store(same_host[n], memory_order_relaxed);
+    on_coming(static_cast<net::node_id>(n), same_host[n]);
 }
 
 std::shared_ptr<lane> messenger::lane_to(endpoint_id target) {
@@ -233,6 +234,9 @@ bool messenger::on_message(net::node_id from, kind k, cluster::reader r) {
     case kind::piece:
       on_piece(from, r);
       break;
+    case kind::help:
+      on_help(from, r);
+      break;
     case kind::fetched:
       on_fetched(from, r);
       break;
@@ -326,6 +330,7 @@ void messenger::on_closed(net::node_id from, cluster::reader& r) {
 
 void messenger::on_coming(net::node_id node, bool same_host) {
   readable_[node].store(same_host, memory_order_relaxed);
+  writes_here_[node].store(same_host, memory_order_relaxed);
 }
 
 void messenger::on_left(net::node_id node) {
@@ -341,7 +346,7 @@ void messenger::on_left(net::node_id node) {
   {
     const std::lock_guard lock(transfers_mutex_);
     for (auto at = offers_.begin(); at != offers_.end();) {
-      const bool ends = at->second.send->info.target.node() == node && !at->second.moves;
+      const bool ends = at->second.send->info.target.node() == node && !at->second.is_in_use();
       if (ends) ended.push_back(at->second.send);
       at = ends ? offers_.erase(at) : std::next(at);
     }
@@ -416,10 +421,10 @@ void messenger::on_lost(const std::exception_ptr& error) {
   }
   {
     const std::lock_guard lock(transfers_mutex_);
-    // The memory of the others is the network's: on_given() and on_arrived() end them.
+    // The memory of the others is in use: on_given(), help_to_copy() and on_arrived() end them.
     std::erase_if(offers_, [&](const auto& o) {
-      if (!o.second.moves) ended.push_back(o.second.send);
-      return !o.second.moves;
+      if (!o.second.is_in_use()) ended.push_back(o.second.send);
+      return !o.second.is_in_use();
     });
     std::erase_if(fetches_, [&](const auto& one) {
       const fetch& f = one.second;

@@ -27,6 +27,7 @@ messenger::~messenger() {
 
 path_counts messenger::counted() {
   path_counts c{.read = paths_.read.load(memory_order_relaxed),
+                .helped = paths_.helped.load(memory_order_relaxed),
                 .moved = paths_.moved.load(memory_order_relaxed),
                 .pulled = paths_.pulled.load(memory_order_relaxed),
                 .bytes_copied = paths_.bytes_copied.load(memory_order_relaxed)};
@@ -49,13 +50,13 @@ path_counts messenger::counted() {
 
 std::string messenger::statistics_text() {
   const path_counts c = counted();
-  if (c.local + c.eager + c.read + c.moved + c.pulled == 0) return {};
+  if (c.local + c.eager + c.read + c.helped + c.moved + c.pulled == 0) return {};
   const auto number = [](std::uint64_t n) { return std::to_string(n); };
   return "  messages within the process " + number(c.local) + ", handed over without a copy " +
          number(c.handed_over) + "; to other nodes " + number(c.eager) +
          "; large ones read from their sender " + number(c.read) + ", moved by the network " +
-         number(c.moved) + ", in pieces " + number(c.pulled) + "; bytes copied " +
-         number(c.bytes_copied) + "\n";
+         number(c.moved) + ", in pieces " + number(c.pulled) + ", written in part where they go " +
+         number(c.helped) + "; bytes copied " + number(c.bytes_copied) + "\n";
 }
 
 void messenger::throw_loss() const { std::rethrow_exception(loss_); }

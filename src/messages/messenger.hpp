@@ -48,6 +48,7 @@ struct path_counts {
   std::uint64_t local = 0;         // others within the process
   std::uint64_t eager = 0;         // to other nodes, with the message
   std::uint64_t read = 0;          // from other nodes, out of the sender's memory
+  std::uint64_t helped = 0;        // read by other nodes, while this one wrote a part of it there
   std::uint64_t moved = 0;         // from other nodes, in one transfer of the network's
   std::uint64_t pulled = 0;        // from other nodes, in pieces
   std::uint64_t bytes_copied = 0;  // by this node, from memory to memory
@@ -131,7 +132,9 @@ class messenger final : public cluster::visiting_protocol {
   };
   struct open_offer {
     request* send = nullptr;
-    bool moves = false;  // as above: when nobody reads there any more
+    bool moves = false;   // as above: when nobody reads there any more
+    bool helped = false;  // help_to_copy() may read there, until it is `fetched`
+    [[nodiscard]] bool is_in_use() const noexcept { return moves || helped; }
   };
   static constexpr unsigned lane_shards = 16;
   static constexpr std::size_t closed_names_max = 1024;  // in each
@@ -142,7 +145,7 @@ class messenger final : public cluster::visiting_protocol {
     std::uint64_t eager = 0;         // of lanes that are forgotten
   };
   struct path_counters {
-    std::atomic<std::uint64_t> read{0}, moved{0}, pulled{0}, bytes_copied{0};
+    std::atomic<std::uint64_t> read{0}, helped{0}, moved{0}, pulled{0}, bytes_copied{0};
   };
 
   // The rest of receive(), with the lock of r's port, which it gives back.
@@ -184,6 +187,14 @@ class messenger final : public cluster::visiting_protocol {
   // receive.info is set.
   void fetch_by_reading(const arrival::offered& offer, request& receive, std::span<std::byte> into);
   void fetch_from_node(const arrival::offered& offer, request& receive, std::span<std::byte> into);
+  // Where a node helps that has a message of so many bytes; null: it does not, or does too often.
+  net::joint_copies::copy* take_copy(net::node_id node, std::size_t bytes) noexcept;
+  void give_copy_back(net::joint_copies::copy& c, net::node_id node) noexcept;
+  // False: not all of it could be read. Nobody writes there any more in any case.
+  bool read_together(net::joint_copies::copy& c, const arrival::offered& offer, net::node_id node,
+                     std::span<std::byte> into);
+  void wait_for_helper(const net::joint_copies::copy& c, const arrival::offered& offer);
+  void help_to_copy(net::node_id to, const help_head& head, net::joint_copies::copy& with);
   // With transfers_mutex_.
   void fetch_in_one(std::uint64_t number, fetch& f, net::transfers& way);
   void ask_for_more(std::uint64_t number, fetch& f);
@@ -201,6 +212,7 @@ class messenger final : public cluster::visiting_protocol {
   void on_offer(net::node_id from, cluster::reader& r);
   void on_pull(net::node_id from, cluster::reader& r);
   void on_piece(net::node_id from, cluster::reader& r);
+  void on_help(net::node_id from, cluster::reader& r);
   void on_fetched(net::node_id from, cluster::reader& r);
   void on_room(net::node_id from, cluster::reader& r);
   void on_closed(net::node_id from, cluster::reader& r);
@@ -217,6 +229,10 @@ class messenger final : public cluster::visiting_protocol {
   cluster::work_counts* counts_ = nullptr;
   // By node: its memory may be readable. Cleared at the first refusal.
   std::unique_ptr<std::atomic<bool>[]> readable_;
+  // By node: it may be able to write here. Cleared likewise.
+  std::unique_ptr<std::atomic<bool>[]> writes_here_;
+  // Which of this node's joint copies are taken.
+  std::array<std::atomic<bool>, net::joint_copies::copies_each> copies_{};
 
   port_table ports_;
   std::array<shard, lane_shards> shards_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading another process's memory, where the kernel permits it: one copy instead of two.
-// (process_vm_readv(2).)
+// Reading and writing another process's memory, where the kernel permits it: one copy instead of
+// two. (process_vm_readv(2).)
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,5 +19,14 @@ std::uint32_t own_process() noexcept;
 // the one with this mark; what was written to `into` then means nothing.
 bool read_process(std::uint32_t process, const process_mark& mark, std::uint64_t from, void* into,
                   std::size_t bytes) noexcept;
+
+// A byte of this process through which others come when they write: nobody does so any more, and
+// none who has not begun to write will, after close_door(), which is for ever.
+std::uint64_t own_door() noexcept;
+void close_door() noexcept;
+
+// Copies `bytes` bytes to `to` in that process, whose door is open. False as above.
+bool write_process(std::uint32_t process, const process_mark& mark, std::uint64_t door,
+                   std::uint64_t to, const void* from, std::size_t bytes) noexcept;
 
 }  // namespace strata::messages

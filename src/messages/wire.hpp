@@ -34,6 +34,16 @@ struct pull_head {
 struct piece_head {
   std::uint64_t pull, offset;
 };
+// kind::help: write pieces of it into the receiver's memory while that reads others, as
+// net/joint_copies.hpp says.
+struct help_head {
+  std::uint64_t offer;
+  std::uint64_t copy, turn;  // the receiver's
+  std::uint64_t bytes, piece_bytes;
+  std::uint64_t address, door;  // in the receiver's process
+  std::uint64_t mark_address, mark;
+  std::uint64_t process;
+};
 // kind::fetched: the receiver has all of it.
 struct fetched_head {
   std::uint64_t offer;

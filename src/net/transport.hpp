@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "net/joint_copies.hpp"
 #include "net/shelves.hpp"
 #include "net/transfers.hpp"
 #include "net/wire.hpp"
@@ -97,6 +98,9 @@ class transport {
 
   // Null: no peer can take anything without this node's help.
   [[nodiscard]] virtual shelves* shelves_of_host() noexcept { return nullptr; }
+
+  // Null: peers do not reach each other's memory.
+  [[nodiscard]] virtual joint_copies* copies_of_host() noexcept { return nullptr; }
 
   // Bytes and messages so far, for statistics and tests.
   struct traffic {

@@ -39,6 +39,8 @@ struct shm_transport::shared_node {
   alignas(detail::destructive_bytes) os::futex_word sender_asleep;
   // What it offers; taken by its peers.
   shelf<std::atomic, shelves::places_max, shelves::bytes_max / sizeof(std::uint64_t)> offers;
+  // Of what it fetches.
+  joint_copies::copy copies[joint_copies::copies_each];
 };
 
 struct shm_transport::peer {
@@ -269,6 +271,19 @@ taken_thing shm_transport::take(node_id node, std::byte* into) noexcept {
   const taken_thing t = p->shared->offers.take(into);
   message_arrives();
   return t;
+}
+
+// ---- joint copies ----
+
+joint_copies::copy* shm_transport::copies_of(node_id node) noexcept {
+  if (node == self_) return mine_->copies;
+  const peer* const p = find(node);
+  return p == nullptr ? nullptr : p->shared->copies;
+}
+
+bool shm_transport::is_attended(node_id node) const noexcept {
+  const peer* const p = find(node);
+  return p != nullptr && p->shared->attendants.load(std::memory_order_relaxed) != 0;
 }
 
 void shm_transport::drop(node_id node) noexcept {

@@ -24,7 +24,7 @@ struct settings {
   std::size_t ring_bytes = 0;    // per direction and pair; 0: chosen by the number of nodes
 };
 
-class shm_transport final : public transport, public shelves {
+class shm_transport final : public transport, public shelves, public joint_copies {
  public:
   // Throws strata::error when the memory cannot be had.
   explicit shm_transport(const settings& s);
@@ -47,6 +47,7 @@ class shm_transport final : public transport, public shelves {
   void unattended() noexcept override;
   void drop(node_id peer) noexcept override;
   [[nodiscard]] shelves* shelves_of_host() noexcept override { return this; }
+  [[nodiscard]] joint_copies* copies_of_host() noexcept override { return this; }
   [[nodiscard]] traffic counted() const noexcept override;
 
   // ---- shelves ----
@@ -55,6 +56,10 @@ class shm_transport final : public transport, public shelves {
   void set_attended(bool attended) noexcept override;
   [[nodiscard]] unsigned offered() const noexcept override;
   taken_thing take(node_id peer, std::byte* into) noexcept override;
+
+  // ---- joint_copies ----
+  [[nodiscard]] copy* copies_of(node_id node) noexcept override;
+  [[nodiscard]] bool is_attended(node_id peer) const noexcept override;
 
  private:
   struct shared_node;

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Large messages within a host that both ends copy: the receiver reads pieces out of the sender's
+// memory while an idle worker of the sender's writes others into the receiver's. (Requirement P10.)
+#include <sched.h>
+
+#include <algorithm>
+
+#include "messages/messenger.hpp"
+#include "messages/vm_read.hpp"
+#include "os/clock.hpp"
+#include "strata/detail/join.hpp"
+#include "strata/runtime.hpp"
+
+namespace strata::messages {
+
+using cluster::kind;
+using net::joint_copies;
+using std::memory_order_relaxed;
+
+namespace {
+
+// Smaller ones are read by the receiver before anybody could help.
+constexpr std::size_t together_min = std::size_t{1} << 20;
+// So much is claimed at once: the one who is ready first waits for half as much.
+constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+
+std::size_t piece_bytes_of(std::size_t bytes) noexcept {
+  return std::max(piece_bytes, bytes / (joint_copies::copy::pieces_max / 2));
+}
+unsigned pieces_of(std::size_t bytes, std::size_t each) noexcept {
+  return static_cast<unsigned>((bytes + each - 1) / each);
+}
+
+// One of so many bytes.
+struct range {
+  std::size_t begin, size;
+};
+range piece_at(unsigned piece, std::size_t each, std::size_t bytes) noexcept {
+  const std::size_t begin = piece * each;
+  return {begin, std::min(each, bytes - begin)};
+}
+
+}  // namespace
+
+joint_copies::copy* messenger::take_copy(net::node_id node, std::size_t bytes) noexcept {
+  if (bytes < together_min || !writes_here_[node].load(memory_order_relaxed)) return nullptr;
+  joint_copies* const way = mail_->copies_with(node);
+  if (way == nullptr || !way->is_attended(node)) return nullptr;
+  for (std::size_t i = 0; i < copies_.size(); ++i) {
+    // Acquire: what the thread before has done with it. Partner: give_copy_back().
+    if (!copies_[i].exchange(true, std::memory_order_acquire)) return way->copies_of(self_) + i;
+  }
+  return nullptr;
+}
+
+void messenger::give_copy_back(joint_copies::copy& c, net::node_id node) noexcept {
+  const auto i = static_cast<std::size_t>(&c - mail_->copies_with(node)->copies_of(self_));
+  copies_[i].store(false, std::memory_order_release);  // partner: take_copy()
+}
+
+bool messenger::read_together(joint_copies::copy& c, const arrival::offered& offer,
+                              net::node_id node, std::span<std::byte> into) {
+  const std::size_t each = piece_bytes_of(into.size());
+  const unsigned pieces = pieces_of(into.size(), each);
+  const auto read = [&](unsigned piece) {
+    const range r = piece_at(piece, each, into.size());
+    return read_process(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark},
+                        offer.address + r.begin, into.data() + r.begin, r.size);
+  };
+  const process_mark mark = own_mark();
+  post(
+      node, kind::help,
+      help_head{.offer = offer.id,
+                .copy = static_cast<std::uint64_t>(&c - mail_->copies_with(node)->copies_of(self_)),
+                .turn = c.open(),
+                .bytes = into.size(),
+                .piece_bytes = each,
+                .address = reinterpret_cast<std::uintptr_t>(into.data()),
+                .door = own_door(),
+                .mark_address = mark.address,
+                .mark = mark.value,
+                .process = own_process()});
+  bool whole = true;
+  for (unsigned piece; whole && (piece = c.claim(pieces)) != c.none;) whole = read(piece);
+  wait_for_helper(c, offer);
+  const unsigned left = c.left_over();
+  c.close();
+  if (left == c.none) return whole;
+  writes_here_[node].store(false, memory_order_relaxed);
+  return whole && read(left);
+}
+
+// It has one piece to copy at most. Its process may have lost its processor, or be gone.
+void messenger::wait_for_helper(const joint_copies::copy& c, const arrival::offered& offer) {
+  constexpr unsigned spins = 1000, yields = 1000;
+  constexpr std::int64_t pause_ns = 100'000;
+  constexpr std::int64_t given_up_after_ns = 1'000'000'000;
+  for (unsigned i = 0; i < spins && !c.is_alone(); ++i) os::spin_pause();
+  for (unsigned i = 0; i < yields && !c.is_alone(); ++i) (void)::sched_yield();
+  std::int64_t lost_since_ns = 0;
+  while (!c.is_alone()) {
+    std::uint64_t seen = 0;
+    if (!read_process(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark},
+                      offer.mark_address, &seen, sizeof(seen)))
+      return;  // nobody is there who could write
+    // A lost node may have been stopped just before it wrote, and go on one day.
+    if (broken_.load(std::memory_order_acquire)) {
+      const std::int64_t now = os::now_ns();
+      if (lost_since_ns == 0) lost_since_ns = now;
+      if (now - lost_since_ns > given_up_after_ns) return close_door();
+    }
+    os::sleep_ns(pause_ns);
+  }
+}
+
+void messenger::on_help(net::node_id from, cluster::reader& r) {
+  const auto head = r.take<help_head>();
+  joint_copies* const way = mail_->copies_with(from);
+  if (way == nullptr || head.copy >= joint_copies::copies_each || head.piece_bytes == 0 ||
+      head.bytes / head.piece_bytes >= joint_copies::copy::pieces_max)
+    throw cluster::malformed("a call for help that nobody can give");
+  auto help = [this, from, head, &with = way->copies_of(from)[head.copy]] {
+    help_to_copy(from, head, with);
+  };
+  here_->run_soon(new detail::detached_call<decltype(help)>(help));
+}
+
+void messenger::help_to_copy(net::node_id to, const help_head& head, joint_copies::copy& with) {
+  std::span<const std::byte> bytes;
+  {
+    const std::lock_guard lock(transfers_mutex_);
+    const auto found = offers_.find(head.offer);
+    if (found == offers_.end()) return;  // it has been fetched
+    open_offer& o = found->second;
+    if (o.moves || o.helped || o.send->info.target.node() != to ||
+        o.send->from.size() != head.bytes)
+      return;
+    o.helped = true;
+    bytes = o.send->from;
+  }
+  const unsigned pieces = pieces_of(head.bytes, head.piece_bytes);
+  const auto turn = static_cast<std::uint32_t>(head.turn);
+  const unsigned first = with.begin(turn, pieces);
+  bool could = true;
+  // Its own threads come first.
+  for (unsigned piece = first; could && piece != with.none;
+       piece = detail::nothing_else_is_ready() ? with.another(turn, pieces) : with.none) {
+    const range r = piece_at(piece, head.piece_bytes, head.bytes);
+    could = write_process(static_cast<std::uint32_t>(head.process), {head.mark_address, head.mark},
+                          head.door, head.address + r.begin, bytes.data() + r.begin, r.size);
+  }
+  if (first != with.none && could) paths_.helped.fetch_add(1, memory_order_relaxed);
+  // Before done(), with which the receiver may end the offer, and after which nobody reads here.
+  request* send = nullptr;
+  {
+    const std::lock_guard lock(transfers_mutex_);
+    const auto found = offers_.find(head.offer);
+    if (found != offers_.end()) {
+      found->second.helped = false;
+      if (is_settled(to)) {
+        send = found->second.send;
+        offers_.erase(found);
+      }
+    }
+  }
+  if (first != with.none) with.done(turn, could);
+  if (send != nullptr) send->finish(end_without(to));
+}
+
+}  // namespace strata::messages
