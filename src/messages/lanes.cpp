@@ -22,6 +22,7 @@ void messenger::post(net::node_id to, kind k, const Head& head, std::span<const 
 template void messenger::post(net::node_id, kind, const fetched_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const pull_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const piece_head&, std::span<const std::byte>);
+template void messenger::post(net::node_id, kind, const help_head&, std::span<const std::byte>);
 
 void messenger::join(cluster::mailer& mail, cluster::local_node& here, cluster::work_counts& counts,
                      const std::vector<bool>& same_host) {

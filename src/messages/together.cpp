@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include "messages/messenger.hpp"
 #include "messages/vm_read.hpp"
@@ -87,13 +88,13 @@ bool messenger::read_together(joint_copies::copy& c, const arrival::offered& off
   c.close();
   if (left == c.none) return whole;
   writes_here_[node].store(false, memory_order_relaxed);
-  return whole && read(left);
+  return whole && left < pieces && read(left);  // what that node has written is not trusted
 }
 
 // It has one piece to copy at most. Its process may have lost its processor, or be gone.
 void messenger::wait_for_helper(const joint_copies::copy& c, const arrival::offered& offer) {
   constexpr unsigned spins = 1000, yields = 1000;
-  constexpr std::int64_t pause_ns = 100'000;
+  constexpr timespec pause{.tv_sec = 0, .tv_nsec = 100'000};
   constexpr std::int64_t given_up_after_ns = 1'000'000'000;
   for (unsigned i = 0; i < spins && !c.is_alone(); ++i) os::spin_pause();
   for (unsigned i = 0; i < yields && !c.is_alone(); ++i) (void)::sched_yield();
@@ -109,7 +110,7 @@ void messenger::wait_for_helper(const joint_copies::copy& c, const arrival::offe
       if (lost_since_ns == 0) lost_since_ns = now;
       if (now - lost_since_ns > given_up_after_ns) return close_door();
     }
-    os::sleep_ns(pause_ns);
+    ::nanosleep(&pause, nullptr);
   }
 }
 
