@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "messages/messenger.hpp"
-#include "messages/vm_read.hpp"
+#include "messages/process_memory.hpp"
 #include "strata/detail/check.hpp"
 #include "strata/runtime.hpp"
 

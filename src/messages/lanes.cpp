@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "messages/messenger.hpp"
-#include "messages/vm_read.hpp"
+#include "messages/process_memory.hpp"
 #include "strata/error.hpp"
 
 namespace strata::messages {

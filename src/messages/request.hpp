@@ -154,7 +154,7 @@ struct arrival {
   struct offered {
     std::uint64_t id = 0;  // 0: not offered. On the sender's node
     std::uint64_t address = 0;
-    std::uint64_t mark_address = 0, mark = 0;  // tells the process apart; see vm_read.hpp
+    std::uint64_t mark_address = 0, mark = 0;  // tells the process apart; see process_memory.hpp
     std::uint64_t process = 0;
   };
   offered offer{};

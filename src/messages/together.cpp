@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large messages within a host that both ends copy: the receiver reads pieces out of the sender's
-// memory while an idle worker of the sender's writes others into the receiver's. (Requirement P10.)
+// memory from the front while an idle worker of the sender's writes others into the receiver's from
+// the back. (Requirement P10.)
 #include <sched.h>
 
 #include <algorithm>
 #include <ctime>
 
 #include "messages/messenger.hpp"
-#include "messages/vm_read.hpp"
+#include "messages/process_memory.hpp"
 #include "os/clock.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/runtime.hpp"
@@ -20,10 +21,12 @@ using std::memory_order_relaxed;
 
 namespace {
 
-// Smaller ones are read by the receiver before anybody could help.
-constexpr std::size_t together_min = std::size_t{1} << 20;
+// Smaller ones are read by the receiver before anybody could help; before anybody could be woken
+// and help.
+constexpr std::size_t together_min = std::size_t{1} << 20, waking_min = std::size_t{2} << 20;
 // So much is claimed at once: the one who is ready first waits for half as much.
-constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+// (docs/performance.md)
+constexpr std::size_t piece_bytes = std::size_t{512} << 10;
 
 std::size_t piece_bytes_of(std::size_t bytes) noexcept {
   return std::max(piece_bytes, bytes / (joint_copies::copy::pieces_max / 2));
@@ -46,7 +49,7 @@ range piece_at(unsigned piece, std::size_t each, std::size_t bytes) noexcept {
 joint_copies::copy* messenger::take_copy(net::node_id node, std::size_t bytes) noexcept {
   if (bytes < together_min || !writes_here_[node].load(memory_order_relaxed)) return nullptr;
   joint_copies* const way = mail_->copies_with(node);
-  if (way == nullptr || !way->is_attended(node)) return nullptr;
+  if (way == nullptr || (bytes < waking_min && !way->is_attended(node))) return nullptr;
   for (std::size_t i = 0; i < copies_.size(); ++i) {
     // Acquire: what the thread before has done with it. Partner: give_copy_back().
     if (!copies_[i].exchange(true, std::memory_order_acquire)) return way->copies_of(self_) + i;
@@ -82,13 +85,12 @@ bool messenger::read_together(joint_copies::copy& c, const arrival::offered& off
                 .mark = mark.value,
                 .process = own_process()});
   bool whole = true;
-  for (unsigned piece; whole && (piece = c.claim(pieces)) != c.none;) whole = read(piece);
+  for (unsigned piece = 0; (piece = c.claim(pieces)) != c.none;) whole = whole && read(piece);
   wait_for_helper(c, offer);
-  const unsigned left = c.left_over();
-  c.close();
+  const unsigned left = c.left_over(pieces);
   if (left == c.none) return whole;
   writes_here_[node].store(false, memory_order_relaxed);
-  return whole && left < pieces && read(left);  // what that node has written is not trusted
+  return whole && left < pieces && read(left);
 }
 
 // It has one piece to copy at most. Its process may have lost its processor, or be gone.

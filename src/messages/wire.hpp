@@ -19,7 +19,7 @@ struct offer_head {
   std::uint64_t bytes;
   std::uint64_t offer;               // the sender's number for it
   std::uint64_t address;             // where its bytes are in the sender's process
-  std::uint64_t mark_address, mark;  // see vm_read.hpp
+  std::uint64_t mark_address, mark;  // see process_memory.hpp
   std::uint32_t process;             // the sender's process id
   std::uint32_t tag;
 };

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -147,6 +148,27 @@ TEST_P(large_messages, end_with_a_lost_node_in_their_middle) {
   command c(job("3", "127.0.0.2,127.0.0.3,127.0.0.4", "lost-in-the-middle"), how_);
   EXPECT_NE(c.wait(), 0);
   EXPECT_EQ(c.out().substr(0, 5), "told\n") << c.out() << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+// Within a host their sender's node writes what their receiver has not read yet.
+TEST(large_message, is_copied_by_both_ends_within_a_host) {
+  for (const char* reception : {"--strata-reception=polling", "--strata-reception=adaptive"}) {
+    command c(launch_test::run({"-n", "2", "--workers", "1", "--transport", "shm"},
+                               {reception, "--strata-stats", "copied-by-both"}));
+    EXPECT_EQ(c.wait(), 0) << c.err();
+    EXPECT_EQ(c.out(), "ok\n");
+    const std::regex some_of_them("written in part where they go [1-9]");
+    EXPECT_TRUE(std::regex_search(c.err(), some_of_them)) << c.err();
+  }
+}
+
+TEST(large_message, fails_with_a_node_that_is_killed_while_it_helps) {
+  command c(launch_test::run({"-n", "2", "--workers", "2", "--transport", "shm"},
+                             {"killed-while-it-helps"}));
+  EXPECT_NE(c.wait(), 0);
+  EXPECT_EQ(c.out().substr(0, 5), "told\n") << c.out() << c.err();
+  EXPECT_NE(c.err().find("node 1"), std::string::npos) << c.err();
   EXPECT_EQ(c.processes_left(), 0);
 }
 

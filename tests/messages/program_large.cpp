@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program_large.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <span>
 #include <string>
@@ -99,6 +104,22 @@ void send_to_the_last(endpoint_id to) {
   this_thread::endpoint().send(to, 4, bytes_in(out));
 }
 
+// Large enough that the sender's node helps to copy.
+constexpr std::size_t helped_size = (std::size_t{8} << 20) + 1;
+constexpr int helped_times = 20;
+
+void send_often(endpoint_id to) {
+  endpoint& mine = this_thread::endpoint();
+  for (unsigned i = 0; i < helped_times; ++i) mine.send(to, 1, pattern_of(helped_size, i));
+}
+
+void send_all_in_one(endpoint_id to) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(to, 1, ::getpid());
+  const std::string out(4 * very_large, 1);
+  mine.send(to, 2, bytes_in(out));
+}
+
 }  // namespace
 
 void large(runtime& rt) {
@@ -184,6 +205,54 @@ void lost_in_the_middle(runtime& rt) {
         require(*b == nines, "a buffer after its message has failed");
       std::puts("told");
       throw misuse_error("leaves by an exception");
+    });
+  } catch (const std::exception&) {
+  }
+}
+
+void copied_by_both(runtime& rt) {
+  rt.run([] {
+    endpoint mine;
+    remote_thread other(on_node{last_node()}, call<send_often>(mine.id()));
+    std::vector<std::byte> in(helped_size);
+    for (unsigned i = 0; i < helped_times; ++i) {
+      std::memset(in.data(), 0, in.size());
+      mine.receive(in, any_endpoint, 1);
+      require(std::memcmp(in.data(), pattern_of(helped_size, i).data(), in.size()) == 0,
+              "a message that both ends copy");
+    }
+    other.join();
+  });
+}
+
+// Whether it was in time is open, as all of it may have come before.
+void killed_while_it_helps(runtime& rt) {
+  try {
+    rt.run([] {
+      endpoint mine;
+      remote_thread(on_node{last_node()}, call<send_all_in_one>(mine.id())).detach();
+      const auto victim = mine.receive_value<pid_t>(any_endpoint, 1);
+      std::string in(4 * very_large, 0);
+      std::atomic<bool> over{false};
+      thread kills([&] {
+        const volatile char& last = in.back();
+        while (last == 0 && !over) this_thread::yield();
+        ::kill(victim, SIGKILL);
+      });
+      transfer receives = mine.start_receive(bytes_into(in), any_endpoint, 2);
+      try {
+        receives.wait();
+        require(in == std::string(in.size(), 1), "what has come whole");
+      } catch (const node_lost_error&) {
+        const std::string nines(in.size(), 9);
+        in = nines;
+        for (int i = 0; i < 1000; ++i) this_thread::yield();
+        require(in == nines, "a buffer after its message has failed");
+      }
+      over = true;
+      kills.join();
+      std::puts("told");
+      endpoint().receive_message();  // until the job is over
     });
   } catch (const std::exception&) {
   }

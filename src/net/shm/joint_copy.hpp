@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who copies which piece, when two processes copy one block together: its owner, who wants it, and
-// one helper. The pieces lie in order, and each takes the next that nobody has; so both are busy
-// until nothing is left, however fast each of them is and however late the helper comes.
+// Who copies which piece, when two processes copy one block together: its owner, who wants it, from
+// the front, and one helper from the back, until they meet; so both are busy until nothing is left,
+// however fast each of them is and however late the helper comes, and either goes through memory in
+// one direction.
 //
-//      word_ = turn | helper's piece | it could not copy that | helper at work | pieces begun
+//      word_ = turn | helper could not | helper at work | pieces the helper began | the owner began
 //
-// All that they have to agree about is in that word. A turn is odd while the block is copied: once
-// the owner has closed it no claim of its helper's succeeds, and whoever claims a piece may be sure
-// that the block is still there until it says that it is done.
+// All that they have to agree about is in that word. The owner is at the block until all pieces are
+// begun and the helper is not at work: no claim succeeds after that, and a helper whose call comes
+// late finds that its turn is over.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -23,48 +25,42 @@ class joint_copy {
   static constexpr unsigned pieces_max = 0x7fff;
   static constexpr unsigned none = ~0U;  // no piece
 
-  // ---- the owner, one thread at a time; no turn is open ----
+  // ---- the owner, one thread at a time ----
 
-  // The turn, for the helper.
+  // Begins. The turn, for the helper.
   std::uint32_t open() noexcept {
     // Relaxed: the helper learns of the turn by a message.
-    const std::uint32_t turn = (turn_of(word_.load(std::memory_order_relaxed)) + 1) | 1;
-    word_.store(made(turn, 0, 0), std::memory_order_relaxed);
+    const std::uint32_t turn = turn_of(word_.load(std::memory_order_relaxed)) + 1;
+    word_.store(std::uint64_t{turn} << turn_shift, std::memory_order_relaxed);
     return turn;
   }
 
-  // ---- the owner, in its turn ----
-
-  // The next of so many pieces; none: all are begun.
+  // The next of so many pieces; none: all are begun. To be called until then, also by who wants no
+  // more of them: a helper could begin one.
   unsigned claim(unsigned pieces) noexcept {
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     // Relaxed: it takes only what nobody else touches.
-    while (begun(seen) < pieces) {
-      if (word_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed,
+    while (owners(seen) + helpers(seen) < pieces) {
+      if (word_.compare_exchange_weak(seen, seen + owners_one, std::memory_order_relaxed,
                                       std::memory_order_relaxed))
-        return begun(seen);
+        return owners(seen);
     }
     return none;
   }
 
-  // Whether the helper touches nothing now. Acquire: what it has copied. Partner: done().
+  // Whether the helper touches nothing any more, all being begun. Acquire: what it has copied.
+  // Partner: done().
   [[nodiscard]] bool is_alone() const noexcept {
     return (word_.load(std::memory_order_acquire) & at_work) == 0;
   }
 
-  // The piece that the helper could not copy, or with which it was lost; none: it has copied all
-  // that it has begun.
-  [[nodiscard]] unsigned left_over() const noexcept {
+  // Of so many, the piece that the helper could not copy, or with which it was lost; none: it has
+  // copied all that it has begun. `pieces` if that is none that there is: the word is in the memory
+  // of others, too.
+  [[nodiscard]] unsigned left_over(unsigned pieces) const noexcept {
     const std::uint64_t seen = word_.load(std::memory_order_relaxed);
-    return (seen & (at_work | failed)) != 0 ? helpers(seen) : none;
-  }
-
-  // No claim of this turn succeeds any more.
-  void close() noexcept {
-    std::uint64_t seen = word_.load(std::memory_order_relaxed);
-    while (!word_.compare_exchange_weak(seen, made(turn_of(seen) + 1, 0, 0),
-                                        std::memory_order_relaxed, std::memory_order_relaxed)) {
-    }
+    if ((seen & (at_work | failed)) == 0) return none;
+    return pieces - std::min(pieces, helpers(seen));
   }
 
   // ---- the helper ----
@@ -86,10 +82,11 @@ class joint_copy {
   }
 
  private:
-  static constexpr std::uint64_t at_work = 1U << 15, failed = 1U << 16;
-  static constexpr unsigned helpers_shift = 17, turn_shift = 32;
+  static constexpr unsigned helpers_shift = 15, turn_shift = 32;
+  static constexpr std::uint64_t owners_one = 1, helpers_one = 1U << helpers_shift,
+                                 at_work = 1U << 30, failed = 1U << 31;
 
-  static constexpr unsigned begun(std::uint64_t w) noexcept {
+  static constexpr unsigned owners(std::uint64_t w) noexcept {
     return static_cast<unsigned>(w & pieces_max);
   }
   static constexpr unsigned helpers(std::uint64_t w) noexcept {
@@ -98,21 +95,14 @@ class joint_copy {
   static constexpr std::uint32_t turn_of(std::uint64_t w) noexcept {
     return static_cast<std::uint32_t>(w >> turn_shift);
   }
-  static constexpr std::uint64_t made(std::uint32_t turn, std::uint64_t helper,
-                                      unsigned pieces_begun) noexcept {
-    return std::uint64_t{turn} << turn_shift | helper | pieces_begun;
-  }
-
   unsigned next(std::uint32_t turn, unsigned pieces, std::uint64_t now_at_work) noexcept {
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     while (turn_of(seen) == turn && (seen & (at_work | failed)) == now_at_work &&
-           begun(seen) < pieces) {
-      const unsigned piece = begun(seen);
-      const std::uint64_t helper = std::uint64_t{piece} << helpers_shift | at_work;
+           owners(seen) + helpers(seen) < pieces) {
       // Relaxed: as in claim(); the block and the place for it came with the message.
-      if (word_.compare_exchange_weak(seen, made(turn, helper, piece + 1),
+      if (word_.compare_exchange_weak(seen, (seen | at_work) + helpers_one,
                                       std::memory_order_relaxed, std::memory_order_relaxed))
-        return piece;
+        return pieces - 1 - helpers(seen);
     }
     return none;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "messages/vm_read.hpp"
+#include "messages/process_memory.hpp"
 
 #include <sys/mman.h>
 #include <sys/random.h>

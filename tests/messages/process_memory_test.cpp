@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of another process: read and written where it is the right one, and never behind a closed
+// door.
+#include "messages/process_memory.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <string>
+
+namespace {
+
+using namespace strata::messages;
+
+// What the two tell each other.
+struct board {
+  std::atomic<int> step{0};  // whoever counts it up has done it
+  process_mark mark{};
+  std::uint64_t door = 0, address = 0;
+
+  void await(int s) const {
+    while (step.load(std::memory_order_acquire) < s) ::usleep(100);
+  }
+  void done(int s) { step.store(s, std::memory_order_release); }
+};
+
+constexpr std::size_t bytes = std::size_t{3} << 20;
+const std::string before(bytes, 'a'), once(bytes, 'b'), twice(bytes, 'c');
+
+// The process that is read and written. Its exit status says what went wrong.
+int owner(board& b) {
+  std::string memory = before;
+  b.mark = own_mark();
+  b.door = own_door();
+  b.address = reinterpret_cast<std::uintptr_t>(memory.data());
+  b.done(1);
+  b.await(2);
+  if (memory != once) return 1;
+  close_door();
+  b.done(3);
+  b.await(4);
+  return memory == once ? 0 : 2;
+}
+
+TEST(process_memory, is_written_until_its_owner_closes_the_door) {
+  void* const shared =
+      ::mmap(nullptr, sizeof(board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  board& b = *new (shared) board;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(owner(b));
+  b.await(1);
+  const auto process = static_cast<std::uint32_t>(child);
+
+  std::string seen(bytes, 'x');
+  const bool readable = read_process(process, b.mark, b.address, seen.data(), bytes);
+  if (readable) {
+    EXPECT_EQ(seen, before);
+    const process_mark wrong{b.mark.address, b.mark.value + 1};
+    EXPECT_FALSE(read_process(process, wrong, b.address, seen.data(), bytes));
+    EXPECT_FALSE(write_process(process, wrong, b.door, b.address, twice.data(), bytes));
+    EXPECT_TRUE(write_process(process, b.mark, b.door, b.address, once.data(), bytes));
+    b.done(2);
+    b.await(3);
+    EXPECT_FALSE(write_process(process, b.mark, b.door, b.address, twice.data(), bytes));
+    b.done(4);
+  } else {
+    ::kill(child, SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ::munmap(shared, sizeof(board));
+  if (!readable) GTEST_SKIP() << "this machine lets no process read another one's memory";
+  EXPECT_EQ(status, 0);
+  EXPECT_FALSE(read_process(process, own_mark(), own_mark().address, seen.data(), 8));
+}
+
+}  // namespace
