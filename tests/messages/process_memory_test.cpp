@@ -28,8 +28,8 @@ struct board {
   void done(int s) { step.store(s, std::memory_order_release); }
 };
 
-constexpr std::size_t bytes = std::size_t{3} << 20;
-const std::string before(bytes, 'a'), once(bytes, 'b'), twice(bytes, 'c');
+constexpr std::size_t block_bytes = std::size_t{3} << 20;
+const std::string before(block_bytes, 'a'), once(block_bytes, 'b'), twice(block_bytes, 'c');
 
 // The process that is read and written. Its exit status says what went wrong.
 int owner(board& b) {
@@ -57,17 +57,17 @@ TEST(process_memory, is_written_until_its_owner_closes_the_door) {
   b.await(1);
   const auto process = static_cast<std::uint32_t>(child);
 
-  std::string seen(bytes, 'x');
-  const bool readable = read_process(process, b.mark, b.address, seen.data(), bytes);
+  std::string seen(block_bytes, 'x');
+  const bool readable = read_process(process, b.mark, b.address, seen.data(), block_bytes);
   if (readable) {
     EXPECT_EQ(seen, before);
     const process_mark wrong{b.mark.address, b.mark.value + 1};
-    EXPECT_FALSE(read_process(process, wrong, b.address, seen.data(), bytes));
-    EXPECT_FALSE(write_process(process, wrong, b.door, b.address, twice.data(), bytes));
-    EXPECT_TRUE(write_process(process, b.mark, b.door, b.address, once.data(), bytes));
+    EXPECT_FALSE(read_process(process, wrong, b.address, seen.data(), block_bytes));
+    EXPECT_FALSE(write_process(process, wrong, b.door, b.address, twice.data(), block_bytes));
+    EXPECT_TRUE(write_process(process, b.mark, b.door, b.address, once.data(), block_bytes));
     b.done(2);
     b.await(3);
-    EXPECT_FALSE(write_process(process, b.mark, b.door, b.address, twice.data(), bytes));
+    EXPECT_FALSE(write_process(process, b.mark, b.door, b.address, twice.data(), block_bytes));
     b.done(4);
   } else {
     ::kill(child, SIGKILL);
