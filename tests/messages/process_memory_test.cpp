@@ -29,21 +29,22 @@ struct board {
 };
 
 constexpr std::size_t block_bytes = std::size_t{3} << 20;
-const std::string before(block_bytes, 'a'), once(block_bytes, 'b'), twice(block_bytes, 'c');
+const std::string at_first(block_bytes, 'a'), written_once(block_bytes, 'b'),
+    written_twice(block_bytes, 'c');
 
 // The process that is read and written. Its exit status says what went wrong.
 int owner(board& b) {
-  std::string memory = before;
+  std::string memory = at_first;
   b.mark = own_mark();
   b.door = own_door();
   b.address = reinterpret_cast<std::uintptr_t>(memory.data());
   b.done(1);
   b.await(2);
-  if (memory != once) return 1;
+  if (memory != written_once) return 1;
   close_door();
   b.done(3);
   b.await(4);
-  return memory == once ? 0 : 2;
+  return memory == written_once ? 0 : 2;
 }
 
 TEST(process_memory, is_written_until_its_owner_closes_the_door) {
@@ -60,14 +61,17 @@ TEST(process_memory, is_written_until_its_owner_closes_the_door) {
   std::string seen(block_bytes, 'x');
   const bool readable = read_process(process, b.mark, b.address, seen.data(), block_bytes);
   if (readable) {
-    EXPECT_EQ(seen, before);
+    EXPECT_EQ(seen, at_first);
     const process_mark wrong{b.mark.address, b.mark.value + 1};
     EXPECT_FALSE(read_process(process, wrong, b.address, seen.data(), block_bytes));
-    EXPECT_FALSE(write_process(process, wrong, b.door, b.address, twice.data(), block_bytes));
-    EXPECT_TRUE(write_process(process, b.mark, b.door, b.address, once.data(), block_bytes));
+    EXPECT_FALSE(
+        write_process(process, wrong, b.door, b.address, written_twice.data(), block_bytes));
+    EXPECT_TRUE(
+        write_process(process, b.mark, b.door, b.address, written_once.data(), block_bytes));
     b.done(2);
     b.await(3);
-    EXPECT_FALSE(write_process(process, b.mark, b.door, b.address, twice.data(), block_bytes));
+    EXPECT_FALSE(
+        write_process(process, b.mark, b.door, b.address, written_twice.data(), block_bytes));
     b.done(4);
   } else {
     ::kill(child, SIGKILL);
