@@ -119,12 +119,11 @@ void messenger::wait_for_helper(const joint_copies::copy& c, const arrival::offe
 void messenger::on_help(net::node_id from, cluster::reader& r) {
   const auto head = r.take<help_head>();
   joint_copies* const way = mail_->copies_with(from);
-  if (way == nullptr || head.copy >= joint_copies::copies_each || head.piece_bytes == 0 ||
+  joint_copies::copy* const theirs = way == nullptr ? nullptr : way->copies_of(from);
+  if (theirs == nullptr || head.copy >= joint_copies::copies_each || head.piece_bytes == 0 ||
       head.bytes / head.piece_bytes >= joint_copies::copy::pieces_max)
     throw cluster::malformed("a call for help that nobody can give");
-  auto help = [this, from, head, &with = way->copies_of(from)[head.copy]] {
-    help_to_copy(from, head, with);
-  };
+  auto help = [this, from, head, &with = theirs[head.copy]] { help_to_copy(from, head, with); };
   here_->run_soon(new detail::detached_call<decltype(help)>(help));
 }
 
