@@ -28,7 +28,7 @@ enum class kind : net::message_kind {
   fetched = 13,
   room = 14,
   closed = 15,
-  help = 20,
+  help = 20,  // before 16 there is no number left
 
   // Stealing (stealing.cpp).
   steal = 16,       // how many; whether the thief waits when there is nothing

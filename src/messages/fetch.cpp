@@ -43,20 +43,26 @@ void messenger::begin_fetch(const message_info& m, const arrival::offered& offer
 void messenger::fetch_by_reading(const arrival::offered& offer, request& receive,
                                  std::span<std::byte> into) {
   const net::node_id node = receive.info.source.node();
-  net::joint_copies::copy* const together = take_copy(node, into.size());
-  const bool read = together != nullptr ? read_together(*together, offer, node, into)
-                                        : read_process(static_cast<std::uint32_t>(offer.process),
-                                                       {offer.mark_address, offer.mark},
-                                                       offer.address, into.data(), into.size());
-  if (together != nullptr) give_copy_back(*together, node);
+  const joint j = take_copy(node, into.size());
+  const bool read =
+      j.copy != nullptr ? read_together(j, offer, node, into) : read_part(offer, 0, into);
+  give_back(j);
   if (!read) {
     readable_[node].store(false, memory_order_relaxed);
     return fetch_from_node(offer, receive, into);
   }
   paths_.read.fetch_add(1, memory_order_relaxed);
-  paths_.bytes_copied.fetch_add(into.size(), memory_order_relaxed);
   post(node, kind::fetched, fetched_head{offer.id});
   receive.finish(outcome::done);
+}
+
+bool messenger::read_part(const arrival::offered& offer, std::size_t offset,
+                          std::span<std::byte> into) {
+  if (!read_process(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark},
+                    offer.address + offset, into.data(), into.size()))
+    return false;
+  paths_.bytes_copied.fetch_add(into.size(), memory_order_relaxed);
+  return true;
 }
 
 void messenger::fetch_from_node(const arrival::offered& offer, request& receive,

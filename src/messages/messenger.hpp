@@ -187,11 +187,18 @@ class messenger final : public cluster::visiting_protocol {
   // receive.info is set.
   void fetch_by_reading(const arrival::offered& offer, request& receive, std::span<std::byte> into);
   void fetch_from_node(const arrival::offered& offer, request& receive, std::span<std::byte> into);
-  // Where a node helps that has a message of so many bytes; null: it does not, or does too often.
-  net::joint_copies::copy* take_copy(net::node_id node, std::size_t bytes) noexcept;
-  void give_copy_back(net::joint_copies::copy& c, net::node_id node) noexcept;
+  // One of this node's joint copies, taken for a message.
+  struct joint {
+    net::joint_copies::copy* copy = nullptr;  // null: nobody helps, or all are taken
+    std::size_t number = 0;
+  };
+  // For so many bytes from that node.
+  joint take_copy(net::node_id node, std::size_t bytes) noexcept;
+  void give_back(const joint& j) noexcept;
+  // Reads what is at `offset` of the message, and counts it. False: it cannot be read.
+  bool read_part(const arrival::offered& offer, std::size_t offset, std::span<std::byte> into);
   // False: not all of it could be read. Nobody writes there any more in any case.
-  bool read_together(net::joint_copies::copy& c, const arrival::offered& offer, net::node_id node,
+  bool read_together(const joint& j, const arrival::offered& offer, net::node_id node,
                      std::span<std::byte> into);
   void wait_for_helper(const net::joint_copies::copy& c, const arrival::offered& offer);
   void help_to_copy(net::node_id to, const help_head& head, net::joint_copies::copy& with);

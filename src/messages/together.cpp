@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large messages within a host that both ends copy: the receiver reads pieces out of the sender's
 // memory from the front while an idle worker of the sender's writes others into the receiver's from
-// the back. (Requirement P10.)
+// the back. (Requirements P6, P9.)
 #include <sched.h>
 
 #include <algorithm>
@@ -46,44 +46,44 @@ range piece_at(unsigned piece, std::size_t each, std::size_t bytes) noexcept {
 
 }  // namespace
 
-joint_copies::copy* messenger::take_copy(net::node_id node, std::size_t bytes) noexcept {
-  if (bytes < together_min || !writes_here_[node].load(memory_order_relaxed)) return nullptr;
+messenger::joint messenger::take_copy(net::node_id node, std::size_t bytes) noexcept {
+  if (bytes < together_min || !writes_here_[node].load(memory_order_relaxed)) return {};
   joint_copies* const way = mail_->copies_with(node);
-  if (way == nullptr || (bytes < waking_min && !way->is_attended(node))) return nullptr;
+  if (way == nullptr || (bytes < waking_min && !way->is_attended(node))) return {};
   for (std::size_t i = 0; i < copies_.size(); ++i) {
-    // Acquire: what the thread before has done with it. Partner: give_copy_back().
-    if (!copies_[i].exchange(true, std::memory_order_acquire)) return way->copies_of(self_) + i;
+    // Acquire: what the thread before has done with it. Partner: give_back().
+    if (!copies_[i].exchange(true, std::memory_order_acquire))
+      return {way->copies_of(self_) + i, i};
   }
-  return nullptr;
+  return {};
 }
 
-void messenger::give_copy_back(joint_copies::copy& c, net::node_id node) noexcept {
-  const auto i = static_cast<std::size_t>(&c - mail_->copies_with(node)->copies_of(self_));
-  copies_[i].store(false, std::memory_order_release);  // partner: take_copy()
+void messenger::give_back(const joint& j) noexcept {
+  // Partner: take_copy().
+  if (j.copy != nullptr) copies_[j.number].store(false, std::memory_order_release);
 }
 
-bool messenger::read_together(joint_copies::copy& c, const arrival::offered& offer,
-                              net::node_id node, std::span<std::byte> into) {
+bool messenger::read_together(const joint& j, const arrival::offered& offer, net::node_id node,
+                              std::span<std::byte> into) {
+  joint_copies::copy& c = *j.copy;
   const std::size_t each = piece_bytes_of(into.size());
   const unsigned pieces = pieces_of(into.size(), each);
   const auto read = [&](unsigned piece) {
     const range r = piece_at(piece, each, into.size());
-    return read_process(static_cast<std::uint32_t>(offer.process), {offer.mark_address, offer.mark},
-                        offer.address + r.begin, into.data() + r.begin, r.size);
+    return read_part(offer, r.begin, into.subspan(r.begin, r.size));
   };
   const process_mark mark = own_mark();
-  post(
-      node, kind::help,
-      help_head{.offer = offer.id,
-                .copy = static_cast<std::uint64_t>(&c - mail_->copies_with(node)->copies_of(self_)),
-                .turn = c.open(),
-                .bytes = into.size(),
-                .piece_bytes = each,
-                .address = reinterpret_cast<std::uintptr_t>(into.data()),
-                .door = own_door(),
-                .mark_address = mark.address,
-                .mark = mark.value,
-                .process = own_process()});
+  post(node, kind::help,
+       help_head{.offer = offer.id,
+                 .copy = j.number,
+                 .turn = c.open(),
+                 .bytes = into.size(),
+                 .piece_bytes = each,
+                 .address = reinterpret_cast<std::uintptr_t>(into.data()),
+                 .door = own_door(),
+                 .mark_address = mark.address,
+                 .mark = mark.value,
+                 .process = own_process()});
   bool whole = true;
   for (unsigned piece = 0; (piece = c.claim(pieces)) != c.none;) whole = whole && read(piece);
   wait_for_helper(c, offer);
@@ -150,6 +150,7 @@ void messenger::help_to_copy(net::node_id to, const help_head& head, joint_copie
     const range r = piece_at(piece, head.piece_bytes, head.bytes);
     could = write_process(static_cast<std::uint32_t>(head.process), {head.mark_address, head.mark},
                           head.door, head.address + r.begin, bytes.data() + r.begin, r.size);
+    if (could) paths_.bytes_copied.fetch_add(r.size, memory_order_relaxed);
   }
   if (first != with.none && could) paths_.helped.fetch_add(1, memory_order_relaxed);
   // Before done(), with which the receiver may end the offer, and after which nobody reads here.

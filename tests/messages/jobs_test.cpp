@@ -158,6 +158,8 @@ TEST(large_message, is_copied_by_both_ends_within_a_host) {
                                {reception, "--strata-stats", "copied-by-both"}));
     EXPECT_EQ(c.wait(), 0) << c.err();
     EXPECT_EQ(c.out(), "ok\n");
+    if (!std::regex_search(c.err(), std::regex("read from their sender [1-9]")))
+      GTEST_SKIP() << "this machine lets no process read another one's memory";
     const std::regex some_of_them("written in part where they go [1-9]");
     EXPECT_TRUE(std::regex_search(c.err(), some_of_them)) << c.err();
   }

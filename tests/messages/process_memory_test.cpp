@@ -4,29 +4,28 @@
 #include "messages/process_memory.hpp"
 
 #include <gtest/gtest.h>
+#include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
+#include <csignal>
 #include <string>
 
 namespace {
 
 using namespace strata::messages;
 
-// What the two tell each other.
+// In memory that both have: each waits for the other's word.
 struct board {
-  std::atomic<int> step{0};  // whoever counts it up has done it
-  process_mark mark{};
-  std::uint64_t door = 0, address = 0;
-
-  void await(int s) const {
-    while (step.load(std::memory_order_acquire) < s) ::usleep(100);
-  }
-  void done(int s) { step.store(s, std::memory_order_release); }
+  sem_t to_owner, to_other;
+  process_mark mark;
+  std::uint64_t door, address;
 };
+void await(sem_t& word) {
+  while (::sem_wait(&word) != 0) {
+  }
+}
 
 constexpr std::size_t block_bytes = std::size_t{3} << 20;
 const std::string at_first(block_bytes, 'a'), written_once(block_bytes, 'b'),
@@ -38,12 +37,12 @@ int owner(board& b) {
   b.mark = own_mark();
   b.door = own_door();
   b.address = reinterpret_cast<std::uintptr_t>(memory.data());
-  b.done(1);
-  b.await(2);
+  ::sem_post(&b.to_other);
+  await(b.to_owner);
   if (memory != written_once) return 1;
   close_door();
-  b.done(3);
-  b.await(4);
+  ::sem_post(&b.to_other);
+  await(b.to_owner);
   return memory == written_once ? 0 : 2;
 }
 
@@ -51,11 +50,13 @@ TEST(process_memory, is_written_until_its_owner_closes_the_door) {
   void* const shared =
       ::mmap(nullptr, sizeof(board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
-  board& b = *new (shared) board;
+  board& b = *new (shared) board{};
+  ASSERT_EQ(::sem_init(&b.to_owner, 1, 0), 0);
+  ASSERT_EQ(::sem_init(&b.to_other, 1, 0), 0);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) ::_exit(owner(b));
-  b.await(1);
+  await(b.to_other);
   const auto process = static_cast<std::uint32_t>(child);
 
   std::string seen(block_bytes, 'x');
@@ -68,11 +69,11 @@ TEST(process_memory, is_written_until_its_owner_closes_the_door) {
         write_process(process, wrong, b.door, b.address, written_twice.data(), block_bytes));
     EXPECT_TRUE(
         write_process(process, b.mark, b.door, b.address, written_once.data(), block_bytes));
-    b.done(2);
-    b.await(3);
+    ::sem_post(&b.to_owner);
+    await(b.to_other);
     EXPECT_FALSE(
         write_process(process, b.mark, b.door, b.address, written_twice.data(), block_bytes));
-    b.done(4);
+    ::sem_post(&b.to_owner);
   } else {
     ::kill(child, SIGKILL);
   }
