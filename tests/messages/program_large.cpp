@@ -102,7 +102,7 @@ void die_in_the_middle(endpoint_id to) {
 }
 // Whose messages have failed: they are nobody else's.
 void require_left_alone(std::initializer_list<std::string*> buffers) {
-  const std::string nines((*buffers.begin())->size(), 9);
+  const std::string nines = all_of_them(9);
   for (std::string* const b : buffers) *b = nines;
   for (int i = 0; i < 1000; ++i) this_thread::yield();
   for (const std::string* const b : buffers)
@@ -125,7 +125,7 @@ void send_often(endpoint_id to) {
 void send_all_in_one(endpoint_id to) {
   endpoint& mine = this_thread::endpoint();
   mine.send_value(to, 1, ::getpid());
-  const std::string out(4 * very_large, 1);
+  const std::string out = all_of_them(1);
   mine.send(to, 2, bytes_in(out));
 }
 
@@ -237,7 +237,7 @@ void killed_while_it_helps(runtime& rt) {
       endpoint mine;
       remote_thread(on_node{last_node()}, call<send_all_in_one>(mine.id())).detach();
       const auto victim = mine.receive_value<pid_t>(any_endpoint, 1);
-      std::string in(4 * very_large, 0);
+      std::string in = all_of_them(0);
       std::atomic<bool> over{false};
       thread kills([&] {
         const volatile char& last = in.back();
@@ -256,7 +256,7 @@ void killed_while_it_helps(runtime& rt) {
       if (failed) {
         require_left_alone({&in});
       } else {
-        require(in == std::string(in.size(), 1), "what has come whole");
+        require(in == all_of_them(1), "what has come whole");
       }
       std::puts("told");
       endpoint().receive_message();  // until the job is over
