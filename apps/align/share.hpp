@@ -7,10 +7,17 @@
 
 namespace align {
 
-/// The tiles, strip by strip, are cut into groups as equal as can be, and dealt to the nodes in
-/// turn: a group ends anywhere in a strip, where the node of the next one goes on. One group per
-/// node costs the fewest borders on the way. A node starts when the node above has gone down its
-/// group in the first block: if there are few blocks, more and smaller groups shorten that.
+/// The tiles, strip by strip, are dealt to the nodes as a boustrophedon: 0, 1, 2, 2, 1, 0, 0, 1,
+/// ... in portions as equal as can be, which end anywhere in a strip. What a node has at a stretch
+/// is a group; there the next node goes on, a neighbour in number.
+///
+/// Why not one portion each, which would cost the fewest borders on the way: a node could then
+/// never be ahead of the one above, would wait whenever that one has tiles that take longer, and
+/// could not make up for it. A node at which the row turns has twice as much to do in each block as
+/// the one above, so what it waits for gathers. And tiles with long alignments, which take several
+/// times as long as others, lie close together: more groups share them out. A node starts when the
+/// one above has gone down its group in the first block: if there are few blocks, smaller groups
+/// shorten that.
 class share {
  public:
   /// `from_behind`: the last node takes the first group. Of two sweeps that run at the same time
@@ -18,14 +25,19 @@ class share {
   share(int strips, int blocks, int nodes, int node, bool from_behind)
       : strips_(strips),
         blocks_(blocks),
-        nodes_(nodes),
-        place_(from_behind ? nodes - 1 - node : node),
         // None smaller than a strip: so what is above a tile is of its group or the one before.
-        groups_(std::min(strips, nodes * rounds(strips, blocks, nodes))) {}
+        dealt_to_(std::min(nodes, strips)),
+        passes_(passes(strips, blocks, dealt_to_)),
+        from_behind_(from_behind),
+        last_(nodes - 1),
+        place_(place_of(node)) {}
 
-  [[nodiscard]] int groups() const { return groups_; }
-  [[nodiscard]] bool owns(int strip, int block) const {
-    return group_of(tile(strip, block)) % nodes_ == place_;
+  [[nodiscard]] int groups() const { return portions() - passes_ + 1; }
+  /// Of a tile: groups are counted from the one that begins.
+  [[nodiscard]] int group(int strip, int block) const { return group_of(tile(strip, block)); }
+  [[nodiscard]] bool owns(int strip, int block) const { return has(group(strip, block)); }
+  [[nodiscard]] int node(int strip, int block) const {
+    return place_of(place_of_group(group(strip, block)));
   }
   /// The blocks of a strip that are this node's, half open.
   struct range {
@@ -35,7 +47,7 @@ class share {
     // A strip has tiles of two groups at most.
     const std::int64_t first = tile(strip, 0), last = tile(strip, blocks_ - 1);
     for (const int g : {group_of(first), group_of(last)}) {
-      if (g % nodes_ == place_) {
+      if (has(g)) {
         return {static_cast<int>(std::max(begin_of(g), first) - first),
                 static_cast<int>(std::min(begin_of(g + 1), last + 1) - first)};
       }
@@ -44,35 +56,60 @@ class share {
   }
   /// In the same block, the last strip of this node's group before the one of this tile; -1: none.
   [[nodiscard]] int last_before(int strip, int block) const {
-    const int group = group_of(tile(strip, block)) - nodes_;
-    const std::int64_t end = group < 0 ? 0 : begin_of(group + 1);
+    const int g = group(strip, block);
+    // As far before the last turn as g is behind it.
+    const int before = g == 0 ? -1 : 2 * turn_before(g) - g;
+    const std::int64_t end = before < 0 ? 0 : begin_of(before + 1);
     return end <= block ? -1 : static_cast<int>((end - 1 - block) / blocks_);
   }
   /// Calls f(first tile, end) for each group of this node, as numbers of tiles counted strip by
   /// strip.
   template <class F>
   void for_each_group(const F& f) const {
-    for (int g = place_; g < groups_; g += nodes_) f(begin_of(g), begin_of(g + 1));
+    for (int g = 0; g < groups(); ++g) {
+      if (has(g)) f(begin_of(g), begin_of(g + 1));
+    }
   }
 
  private:
   static constexpr int start_loss = 100;      // at most about one part in so many is spent waiting
+  static constexpr int to_even_out = 2;       // passes
   static constexpr int fewest_in_group = 16;  // strips; below, borders cost more than they save
 
-  static int rounds(int strips, int blocks, int nodes) {
-    const int wanted = (start_loss * (nodes - 1) + blocks - 1) / std::max(blocks, 1);
-    return std::max(1, std::min(wanted, strips / (fewest_in_group * nodes)));
+  static int passes(int strips, int blocks, int nodes) {
+    if (nodes <= 1) return 1;
+    const int to_start = (start_loss * (nodes - 1) + blocks - 1) / std::max(blocks, 1);
+    return std::max(1,
+                    std::min(std::max(to_start, to_even_out), strips / (fewest_in_group * nodes)));
   }
+  [[nodiscard]] int place_of(int node) const { return from_behind_ ? last_ - node : node; }
+  [[nodiscard]] int portions() const { return dealt_to_ * passes_; }
   [[nodiscard]] std::int64_t tile(int strip, int block) const {
     return std::int64_t{strip} * blocks_ + block;
   }
   [[nodiscard]] std::int64_t tiles() const { return tile(strips_, 0); }
-  [[nodiscard]] std::int64_t begin_of(int group) const { return group * tiles() / groups_; }
+
+  // Where a pass ends and the next one begins, a group has two portions. From one such turn to the
+  // next there are as many groups as places but one.
+  [[nodiscard]] int to_turn() const { return std::max(dealt_to_ - 1, 1); }
+  [[nodiscard]] int turn_before(int g) const { return (g - 1) / to_turn() * to_turn(); }
+  [[nodiscard]] int place_of_group(int g) const {
+    const int pass = g / to_turn(), behind = g % to_turn();
+    return pass % 2 == 0 ? behind : dealt_to_ - 1 - behind;
+  }
+  [[nodiscard]] bool has(int g) const { return place_of_group(g) == place_; }
+  [[nodiscard]] std::int64_t begin_of(int g) const {
+    const int turns = g == 0 ? 0 : std::min((g - 1) / to_turn(), passes_ - 1);
+    return std::int64_t{g + turns} * tiles() / portions();
+  }
   [[nodiscard]] int group_of(std::int64_t tile) const {
-    return static_cast<int>(((tile + 1) * groups_ - 1) / tiles());
+    const auto portion = static_cast<int>(((tile + 1) * portions() - 1) / tiles());
+    return portion - portion / dealt_to_;
   }
 
-  int strips_, blocks_, nodes_, place_, groups_;
+  int strips_, blocks_, dealt_to_, passes_;
+  bool from_behind_;
+  int last_, place_;
 };
 
 }  // namespace align

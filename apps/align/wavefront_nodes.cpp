@@ -18,6 +18,7 @@
 #include <strata/mailbox.hpp>
 #include <string>
 
+#include "apps/align/ready_tiles.hpp"
 #include "apps/align/share.hpp"
 
 namespace align {
@@ -67,6 +68,11 @@ struct item_head {
   std::int32_t bytes = 0;         // the format of the scores
   std::int32_t unused = 0;        // no indeterminate padding on the wire
   strata::slot_ptr acknowledged;  // farewell
+};
+
+// The mailboxes of the nodes before and after this one.
+struct neighbours {
+  mailbox_ptr before, after;
 };
 
 // One part on one node.
@@ -128,13 +134,14 @@ struct front {
   std::unique_ptr<strip[]> strips;
   // Of each block: the last strip that has its border from the node above. Grows.
   std::unique_ptr<std::atomic<int>[]> arrived;
-  mailbox_ptr below;
 };
 
 // A node's part in a comparison.
 struct team {
   std::vector<std::unique_ptr<sweep>> own;  // empty on node 0
   std::vector<std::unique_ptr<front>> fronts;
+  neighbours beside;
+  ready_tiles ready;
   std::atomic<std::int64_t> tiles_left{0};
   std::atomic<std::int64_t> bytes_sent{0};
   node_work work;
@@ -176,16 +183,17 @@ std::string node_name() { return "node " + std::to_string(strata::node_id()); }
 
 // ---- what a node does for its tiles ----
 
+// Takes the first of the ready tiles.
 struct tile : strata::threaded {
-  int part, r, c;
   void start();
 };
 
-void run_soon(int part, int r, int c) { strata::invoke<tile>(strata::node_id(), part, r, c); }
-
 void claim(int part, int r) {
-  const int c = team_here->fronts[static_cast<std::size_t>(part)]->try_claim(r);
-  if (c >= 0) run_soon(part, r, c);
+  front& f = *team_here->fronts[static_cast<std::size_t>(part)];
+  const int c = f.try_claim(r);
+  if (c < 0) return;
+  team_here->ready.push({part, f.mine.group(r, c), r, c});
+  strata::invoke<tile>(strata::node_id());
 }
 
 // For tile (r, c) on the node below.
@@ -203,8 +211,9 @@ std::vector<std::byte> pack(item_head::what kind, int part, int r, int c,
   return item;
 }
 
-void send(team& t, const front& f, const std::vector<std::byte>& item) {
-  strata::drop_in(f.below, item.data(), item.size());
+void send(team& t, int node, const std::vector<std::byte>& item) {
+  strata::drop_in(node < static_cast<int>(strata::node_id()) ? t.beside.before : t.beside.after,
+                  item.data(), item.size());
   t.bytes_sent.fetch_add(static_cast<std::int64_t>(item.size()), std::memory_order_relaxed);
 }
 
@@ -237,7 +246,10 @@ void send_results(team& t) {
 // already: diagonal by diagonal, and the node below could begin only after half of a square.)
 void tile::start() {
   team& t = *team_here;
+  const ready_tile first = t.ready.pop();
+  const int part = first.part;
   front& f = *t.fronts[static_cast<std::size_t>(part)];
+  int r = first.strip, c = first.block;
   while (c >= 0) {
     f.tiles.run_tile(r, c);
     if (t.progress) t.progress->add(1);
@@ -248,8 +260,8 @@ void tile::start() {
       state = pack(item_head::what::state, part, r, c + 1, f.tiles.state_of(r));
     // Before they leave: what comes of them may be here, and look at `done`, at once.
     f.at(r).done.store(c + 1);
-    if (!border.empty()) send(t, f, border);
-    if (!state.empty()) send(t, f, state);
+    if (!border.empty()) send(t, f.mine.node(r + 1, c), border);
+    if (!state.empty()) send(t, f.mine.node(r, c + 1), state);
     c = f.try_claim(r + 1);
     claim(part, r++);
     // From here on others may run the last tile; then the team would be gone but for the tile that
@@ -274,7 +286,8 @@ struct inbox : strata::threaded {
     STRATA_CHECK(size >= sizeof head, size);
     std::memcpy(&head, item.data(), sizeof head);
     if (head.kind == item_head::what::farewell) {
-      team_here.reset();
+      // Nobody waits while its memory goes back.
+      const std::unique_ptr<team> dismissed = std::move(team_here);
       sync(head.acknowledged);
       return terminate();
     }
@@ -384,13 +397,13 @@ struct enlist : strata::threaded {
 };
 
 struct connect : strata::threaded {
-  std::array<mailbox_ptr, parts_max> below;
+  neighbours beside;
   destination results;
   strata::slot_ptr ready;
 
   void start() {
     team& t = *team_here;
-    for (std::size_t i = 0; i < t.fronts.size(); ++i) t.fronts[i]->below = below[i];
+    t.beside = beside;
     t.results = results;
     const bool has_work = t.work.tiles > 0;
     sync(ready);
@@ -470,15 +483,13 @@ std::vector<node_work> run_on_nodes(const std::vector<part>& parts, const driver
   std::vector<report> reports(nodes);
   strata::completion complete(groups + nodes), connected(nodes);
   each_node([&](strata::node_id_t n) {
-    std::array<mailbox_ptr, parts_max> below;
+    const neighbours beside{boxes[n > 0 ? n - 1u : 0], boxes[std::min(n + 1u, nodes - 1)]};
     destination results;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      below[i] = boxes[(i % 2 != 0 ? n + nodes - 1 : n + 1u) % nodes];
+    for (std::size_t i = 0; i < parts.size(); ++i)
       results.maxima[i] = strata::to_global(parts[i].tiles->maxima().data());
-    }
     results.result = strata::to_global(&reports[n]);
     results.arrived = complete.sptr();
-    strata::invoke<connect>(n, below, results, connected.sptr());
+    strata::invoke<connect>(n, beside, results, connected.sptr());
   });
   connected.wait();
 

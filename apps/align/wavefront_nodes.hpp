@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps shared out over the nodes of a job.
 //
-// The tiles of a sweep, strip by strip, are dealt to the nodes in groups, round and round. Whatever
+// The tiles of a sweep, strip by strip, are dealt to the nodes in groups, there and back. Whatever
 // has its tile below in the next group sends its bottom border to the node of that group, and the
 // last tile of a group the state of its strip; within a group everything is as on one node.
 // Wherever a border arrives, the place it goes to is free: the tile that wrote it depends on the

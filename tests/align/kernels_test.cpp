@@ -269,6 +269,15 @@ TEST_P(kernels, ambiguous_letters_never_match) {
 INSTANTIATE_TEST_SUITE_P(sets, kernels, testing::Values("baseline", "avx2", "avx512"),
                          [](const auto& instance) { return std::string(instance.param); });
 
+// A kernel loads them in every step; across two cache lines it takes twice as long.
+TEST(packed_query, letters_of_each_strip_begin_a_cache_line) {
+  const sequence query = make_sequence(seeded_letters(1, 1500));
+  const align::packed_query packed({query.codes}, 64, 2);
+  ASSERT_EQ(packed.strips().size(), 6u);
+  for (const auto& strip : packed.strips())
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(packed.letters(strip)) % 64, 0u);
+}
+
 TEST(kernel_choice, unknown_names_are_refused) {
   EXPECT_EQ(find_kernels("mmx"), nullptr);
   ASSERT_NE(find_kernels(), nullptr);

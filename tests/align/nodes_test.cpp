@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "apps/align/ready_tiles.hpp"
 #include "apps/align/share.hpp"
 #include "tests/align/reference.hpp"
 #include "tests/apps/run_program.hpp"
@@ -210,16 +211,16 @@ TEST_F(several_nodes, one_picture_and_one_table) {
 void expect_consistent(const std::vector<int>& owners, int strips, int blocks, int nodes, int n,
                        bool from_behind) {
   const align::share s(strips, blocks, nodes, n, from_behind);
-  const int node_before = (n + (from_behind ? 1 : nodes - 1)) % nodes;
   const auto owner = [&](int r, int c) { return owners[static_cast<std::size_t>(r * blocks + c)]; };
-  const auto is_near = [&](int o) { return o == n || o == node_before; };
+  const auto is_near = [&](int o) { return std::abs(o - n) <= 1; };
   for (int r = 0; r < strips; ++r) {
     const align::share::range own = s.blocks_of(r);
     for (int c = 0; c < blocks; ++c) {
       EXPECT_EQ(s.owns(r, c), owner(r, c) == n);
+      EXPECT_EQ(s.node(r, c), owner(r, c));
       EXPECT_EQ(s.owns(r, c), own.begin <= c && c < own.end);
       if (!s.owns(r, c)) continue;
-      // What is needed comes from here or from one other node.
+      // What is needed comes from here or from a neighbour.
       EXPECT_TRUE(r == 0 || is_near(owner(r - 1, c))) << r << " " << c;
       EXPECT_TRUE(c == 0 || is_near(owner(r, c - 1))) << r << " " << c;
       if (nodes == 1) continue;
@@ -255,12 +256,39 @@ TEST(share, deals_every_tile_once) {
           EXPECT_EQ(std::count(owners.begin(), owners.end(), -1), 0);
           if (strips >= nodes) {
             const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
-            const int rounds = align::share(strips, blocks, nodes, 0, false).groups() / nodes;
-            EXPECT_LE(*most - *least, rounds) << strips << " " << blocks << " " << nodes;
+            // Where a pass ends and the next begins, two portions are one group.
+            const int groups = align::share(strips, blocks, nodes, 0, false).groups();
+            const int passes = nodes == 1 ? 1 : (groups - 1) / (nodes - 1);
+            EXPECT_LE(*most - *least, passes) << strips << " " << blocks << " " << nodes;
           }
         }
       }
     }
+  }
+}
+
+// Otherwise one node would wait for whatever takes the other one longer.
+TEST(share, begins_and_ends_with_the_same_node) {
+  for (const bool from_behind : {false, true}) {
+    const align::share s(95, 490, 2, 0, from_behind);
+    EXPECT_EQ(s.groups(), 3);
+    EXPECT_EQ(s.node(0, 0), from_behind ? 1 : 0);
+    EXPECT_EQ(s.node(47, 245), from_behind ? 0 : 1);
+    EXPECT_EQ(s.node(94, 489), from_behind ? 1 : 0);
+  }
+  const align::share of_three(300, 490, 3, 1, false);
+  EXPECT_EQ(of_three.groups(), 5) << "0, 1, twice 2, 1, 0";
+}
+
+TEST(ready_tiles, of_the_first_group_and_the_first_block_go_first) {
+  align::ready_tiles ready;
+  const std::vector<align::ready_tile> in_order{{1, 0, 7, 2},  {0, 1, 20, 1}, {0, 1, 21, 1},
+                                                {0, 1, 20, 2}, {1, 1, 20, 2}, {0, 2, 40, 0}};
+  for (const std::size_t i : {3, 0, 5, 4, 1, 2}) ready.push(in_order[i]);
+  for (const align::ready_tile& expected : in_order) {
+    const align::ready_tile t = ready.pop();
+    EXPECT_EQ(std::tie(t.part, t.group, t.strip, t.block),
+              std::tie(expected.part, expected.group, expected.strip, expected.block));
   }
 }
 
