@@ -8,8 +8,8 @@
 
 #include "apps/align/driver.hpp"
 #include "apps/align/hits.hpp"
+#include "apps/align/lent.hpp"
 #include "apps/align/sequence.hpp"
-#include "apps/align/wavefront_nodes.hpp"
 
 namespace align {
 

@@ -16,7 +16,11 @@ void driver::run(sweep& s) const {
 }
 
 bool driver::shares(std::int64_t tiles, std::int64_t fewest) const {
-  if (how != apps::style::fibers || nodes == 1 || tiles < fewest) return false;
+  return tiles >= fewest && has_other_nodes();
+}
+
+bool driver::has_other_nodes() const {
+  if (how != apps::style::fibers || nodes == 1) return false;
   for (unsigned n = 0; n < nodes; ++n) {
     if (!strata::is_member(static_cast<strata::node_id_t>(n))) return false;
   }

@@ -25,6 +25,8 @@ struct driver {
   /// Runs all tiles on this node. Inside strata::runtime::run() unless serial; may suspend.
   void run(sweep& s) const;
 
+  /// Whether the style has work for other nodes, and all are still there.
+  [[nodiscard]] bool has_other_nodes() const;
   /// Whether run_all() shares sweeps of so many tiles with other nodes.
   [[nodiscard]] bool shares(std::int64_t tiles, std::int64_t fewest) const;
   /// Runs at most two sweeps at once, on all nodes where they have `fewest_to_share` tiles, the

@@ -2,6 +2,8 @@
 #include "apps/align/hits.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -10,6 +12,7 @@
 
 #include "apps/align/significance.hpp"
 #include "apps/align/traceback.hpp"
+#include "apps/align/tracer.hpp"
 
 namespace align {
 namespace {
@@ -116,11 +119,17 @@ class search {
   }
 
   hits_found run(std::size_t most) {
-    hits_found found;
-    std::vector<hit>& out = found.hits;
+    std::deque<hit> out;  // none moves while its path is made
+    tracer paths(ref_, score_, driver_);
+    std::size_t begun = 0;
+    const auto begin_paths = [&] {
+      for (; begun < out.size(); ++begun) paths.begin(fields_[out[begun].field], out[begun]);
+    };
     while (out.size() < most && !queue_.empty()) {
       candidate top = queue_.top();
       queue_.pop();
+      // As long as shadows are lifted, everybody has enough to do.
+      if (!casts_shadow(top.score)) begin_paths();
       const std::int32_t bound = bounds_[top.field].at(top.strip, top.block);
       if (top.known) {
         if (std::optional<hit> one = settle(top)) out.push_back(std::move(*one));
@@ -134,8 +143,10 @@ class search {
         push(best);
       }
     }
-    found.nodes = std::move(work_);
-    return found;
+    begin_paths();
+    paths.finish();
+    return {{std::make_move_iterator(out.begin()), std::make_move_iterator(out.end())},
+            std::move(work_)};
   }
 
  private:
@@ -261,8 +272,12 @@ class search {
     return out;
   }
 
+  [[nodiscard]] bool casts_shadow(std::int32_t score) const {
+    return score / score_.extend >= long_shadow && dark_score_ > 0;
+  }
+
   // Nothing can beat this candidate. Makes a hit of it, unless an earlier hit has covered part of
-  // it since.
+  // it since. Its path is made later.
   std::optional<hit> settle(const candidate& c) {
     const field& f = fields_[c.field];
     const letters_view usable = ref_.sub(c.stretch_begin, ref_.size() - c.stretch_begin);
@@ -280,11 +295,8 @@ class search {
     push(tile);  // it may hold further hits
     const interval columns{h.begin.column, h.end.column + 1};
     if (c.version != covered_.version() && covered_.touches(columns)) return std::nullopt;
-    h.steps =
-        global_path(f.query.sub(h.begin.row, h.end.row - h.begin.row + 1),
-                    ref_.sub(columns.begin, columns.end - columns.begin), h.score, score_, driver_);
     covered_.cover(columns);
-    if (c.score / score_.extend >= long_shadow && dark_score_ > 0) {
+    if (casts_shadow(c.score)) {
       for (std::size_t other = 0; other < fields_.size(); ++other) lift_shadow(other, columns);
     }
     return h;

@@ -4,20 +4,16 @@
 // has.
 #include "apps/align/wavefront_nodes.hpp"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <strata/detail/check.hpp>
-#include <strata/error.hpp>
 #include <strata/fiber.hpp>
 #include <strata/mailbox.hpp>
-#include <string>
 
+#include "apps/align/lent.hpp"
 #include "apps/align/ready_tiles.hpp"
 #include "apps/align/share.hpp"
 
@@ -149,37 +145,8 @@ struct team {
   apps::progress* progress = nullptr;
 };
 
-struct lent {
-  const sequence* query = nullptr;
-  const sequence* ref = nullptr;
-  scoring score;
-  // Made when they are needed first.
-  std::optional<sequence> other_strand;
-  std::optional<std::uint32_t> checksum;
-};
-// One comparison at a time in a process: written before the runtime starts, and before and after
-// any tile runs.
-lent lent_here;
+// One comparison at a time in a process: written before and after any tile runs.
 std::unique_ptr<team> team_here;
-
-std::uint32_t checksum(lent& l) {
-  if (l.checksum) return *l.checksum;
-  const auto add = [](uLong sum, const sequence& s) {
-    return crc32_z(sum, s.codes.data(), s.size());
-  };
-  uLong sum = add(add(0, *l.query), *l.ref);
-  const std::array<std::uint64_t, 6> rest{l.query->size(),
-                                          l.ref->size(),
-                                          static_cast<std::uint64_t>(l.score.match),
-                                          static_cast<std::uint64_t>(l.score.mismatch),
-                                          static_cast<std::uint64_t>(l.score.open),
-                                          static_cast<std::uint64_t>(l.score.extend)};
-  sum = crc32_z(sum, reinterpret_cast<const unsigned char*>(rest.data()), sizeof rest);
-  l.checksum = static_cast<std::uint32_t>(sum);
-  return *l.checksum;
-}
-
-std::string node_name() { return "node " + std::to_string(strata::node_id()); }
 
 // ---- what a node does for its tiles ----
 
@@ -344,10 +311,7 @@ struct enlist : strata::threaded {
 
   // One signal from start(), one when the left borders of each part are here.
   void start() {
-    if (lent_here.query == nullptr || checksum(lent_here) != what.checksum)
-      throw strata::user_error(node_name() +
-                               " has other sequences or parameters than node 0; give all nodes the "
-                               "same files and flags");
+    expect_lent(what.checksum);
     STRATA_CHECK(what.count <= parts_max, what.count);
     for (std::size_t i = 0; i < parts_max; ++i) {
       const part_plan& p = what.parts[i];
@@ -362,21 +326,14 @@ struct enlist : strata::threaded {
   }
 
   void make_parts() {
-    const kernel_set* const kernels = find_kernels(what.kernels);
-    if (kernels == nullptr)
-      throw strata::user_error(node_name() + " cannot run the " + what.kernels +
-                               " instructions of node 0; choose others with --kernels");
+    const kernel_set& kernels = kernels_of_node_0(what.kernels);
     team_here = std::make_unique<team>();
     team& t = *team_here;
     for (std::size_t i = 0; i < what.count; ++i) {
       const part_plan& p = what.parts[i];
-      if (p.reverse != 0 && !lent_here.other_strand)
-        lent_here.other_strand = reverse_complement(*lent_here.query);
-      const letters_view query{p.reverse != 0 ? lent_here.other_strand->codes
-                                              : lent_here.query->codes};
       sweep_options o;
-      o.score = lent_here.score;
-      o.kernels = kernels;
+      o.score = lent_scoring();
+      o.kernels = &kernels;
       o.height_index = p.height_index;
       o.block_steps = p.block_steps;
       o.phase = p.phase;
@@ -384,9 +341,8 @@ struct enlist : strata::threaded {
       o.left_borders = std::move(left[i]);
       o.only_strip = p.only_strip;
       o.only_block = p.only_block;
-      t.own.push_back(
-          std::make_unique<sweep>(query.sub(p.row, p.rows),
-                                  letters_view{lent_here.ref->codes}.sub(p.column, p.columns), o));
+      t.own.push_back(std::make_unique<sweep>(lent_query(p.reverse != 0).sub(p.row, p.rows),
+                                              lent_ref().sub(p.column, p.columns), o));
       add_front(t, *t.own.back(), what.nodes, strata::node_id(), i % 2 != 0);
     }
     strata::invoke<inbox>(strata::node_id(), address, ready);
@@ -444,21 +400,16 @@ part_plan plan_of(const part& from) {
 
 }  // namespace
 
-void lend_sequences(const sequence& query, const sequence& ref, const scoring& score) {
-  lent_here = {&query, &ref, score, {}, {}};
-}
-
 std::vector<node_work> run_on_nodes(const std::vector<part>& parts, const driver& d) {
   const unsigned nodes = d.nodes;
   const auto each_node = [&](auto&& f) {
     for (unsigned n = 0; n < nodes; ++n) f(static_cast<strata::node_id_t>(n));
   };
-  STRATA_CHECK(lent_here.query != nullptr);
   STRATA_CHECK(parts.size() <= parts_max, parts.size());
   plan what;
   what.count = static_cast<std::uint32_t>(parts.size());
   what.nodes = nodes;
-  what.checksum = checksum(lent_here);
+  what.checksum = lent_checksum();
   std::strncpy(what.kernels, d.kernels->name, sizeof what.kernels - 1);
   team_here = std::make_unique<team>();
   team_here->progress = d.progress;

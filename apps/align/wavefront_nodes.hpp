@@ -18,10 +18,6 @@
 
 namespace align {
 
-/// Every node of a job calls this before it starts its runtime: nodes other than 0 look for the
-/// sequences here. They must stay valid.
-void lend_sequences(const sequence& query, const sequence& ref, const scoring& score);
-
 /// Runs at most two sweeps of the lent sequences on all nodes of the job, and brings what they
 /// found to node 0. Called on node 0, inside its runtime, once at a time; returns what each node
 /// did. Throws strata::user_error if the nodes do not have the same sequences or instructions.

@@ -110,9 +110,9 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
       if (task* outside = owner->take_injected()) outside->type->run(*outside, *this);
       // Nor may the oldest task of our own wait for ever behind stacks that only yield to each
       // other. Only then: whoever begins the oldest out of its turn leaves thieves crumbs to steal.
-      task* oldest = nullptr;
-      if (!std::exchange(deque_had_a_turn, false) && deque.steal(oldest) == steal_outcome::taken)
-        unmarked(oldest)->type->run(*unmarked(oldest), *this);
+      task* const oldest =
+          std::exchange(deque_had_a_turn, false) ? nullptr : unmarked(deque.take_oldest());
+      if (oldest != nullptr) oldest->type->run(*oldest, *this);
     }
   }
 }

@@ -135,6 +135,23 @@ TEST(wishes, wait_while_the_oldest_task_stays_here) {
   EXPECT_TRUE(push(stays[0]));
 }
 
+// The worker has begun it out of its turn; nobody else would ask again.
+TEST(wishes, are_looked_at_again_when_the_oldest_task_was_taken_out_of_its_turn) {
+  if (!detail::asymmetric_fences::available()) GTEST_SKIP() << "every push tends";
+  bare_node n;
+  n.hear_a_wish();
+  detail::split_deque<detail::task>& deque = n.worker.deque;
+  std::array<detail::task, 2> stays{};
+  deque.ask();
+  ASSERT_TRUE(deque.push(deque.next(), &stays[0]));
+  ASSERT_EQ(deque.tend(), detail::push_outcome::shared);
+  n.all.balance.feed(n.worker);
+  EXPECT_FALSE(deque.push(deque.next(), &stays[1]));
+  EXPECT_EQ(deque.take_oldest(), &stays[0]);
+  EXPECT_TRUE(deque.asked());
+  EXPECT_EQ(deque.take_oldest(), nullptr) << "nothing is shared";
+}
+
 // The next token comes while this one runs, where it would otherwise be missed.
 TEST(wishes, are_left_ahead_where_tokens_do_not_last) {
   bare_node n;

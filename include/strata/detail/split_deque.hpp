@@ -21,6 +21,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "strata/detail/compare_now.hpp"
 #include "strata/detail/cpu.hpp"
@@ -123,8 +124,17 @@ class split_deque {
   }
 
   // Who is hungry has no use for the oldest item, and others are only shared behind it: the owner
-  // asks itself again once it is about to take that item back.
+  // asks itself again once it takes that item, by pop() or take_oldest().
   void ask_at_oldest() noexcept { asks_at_oldest_ = true; }
+
+  // Takes the oldest item out of its turn, as a thief would; null: nothing is shared, or a thief
+  // was faster.
+  [[nodiscard]] T* take_oldest() noexcept {
+    T* item = nullptr;
+    if (steal(item) != steal_outcome::taken) return nullptr;
+    oldest_is_taken();
+    return item;
+  }
 
   // ---- anybody
   // ---------------------------------------------------------------------------------------------------------
@@ -280,10 +290,7 @@ class split_deque {
       // Take back the newer half of what is shared, so that the next pops are private again.
       index lowered = t + (h - t) / 2;
       if (!swap_split(s, lowered)) continue;
-      if (lowered == t && asks_at_oldest_) {
-        asks_at_oldest_ = false;
-        attention_.store(0, std::memory_order_relaxed);
-      }
+      if (lowered == t) oldest_is_taken();
       if (tail_.load(std::memory_order_seq_cst) < lowered) return true;
       // Thieves were at the new split. Share everything but item h, whatever a thief that forces
       // makes of the split meanwhile: it is below tail_ until then, so it says nothing about who
@@ -298,6 +305,10 @@ class split_deque {
       lost(h);
       return won;
     }
+  }
+
+  void oldest_is_taken() noexcept {
+    if (std::exchange(asks_at_oldest_, false)) attention_.store(0, std::memory_order_relaxed);
   }
 
   // The deque is empty, and item h, its last, is behind tail_.
