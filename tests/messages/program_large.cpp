@@ -198,8 +198,11 @@ void lost_in_the_middle(runtime& rt) {
       transfer receives = mine.start_receive(bytes_into(in), to, 3);
       transfer from_third = mine.start_receive(bytes_into(third), any_endpoint, 4);
       transfer sends = mine.start_send(to, 2, bytes_in(out));
+      // Nobody receives it, so it is under way when the node dies, even if a machine with too much
+      // to do lets the others end before.
+      transfer waits = mine.start_send(to, 5, bytes_in(out));
       int told = 0;
-      for (transfer* const t : {&receives, &from_third, &sends}) {
+      for (transfer* const t : {&receives, &from_third, &sends, &waits}) {
         try {
           t->wait();
         } catch (const node_lost_error&) {
