@@ -99,7 +99,16 @@ stack* stack_pool::header(std::size_t i) const noexcept {
 
 stack* stack_pool::take() {
   std::unique_lock lock(mutex_);
-  if (free_.empty()) return take_fresh(lock);
+  return free_.empty() ? take_fresh(lock) : take_free();
+}
+
+stack* stack_pool::take_ready() {
+  std::unique_lock lock(mutex_);
+  if (!free_.empty()) return take_free();
+  return ready_.empty() ? nullptr : take_fresh(lock);
+}
+
+stack* stack_pool::take_free() {
   stack* const s = free_.back();
   free_.pop_back();
   free_count_.store(free_.size(), std::memory_order_relaxed);

@@ -26,6 +26,8 @@ class stack_pool {
 
   // A stack that nobody uses. Throws strata::error when address space or mappings are exhausted.
   stack* take();
+  // The same without making one ready, for those whom others wait for; null: there is none.
+  stack* take_ready();
   void give(stack* s) noexcept;
   // About how many more can be taken.
   [[nodiscard]] std::size_t left() const noexcept {
@@ -79,7 +81,9 @@ class stack_pool {
   struct batch {
     std::size_t first, end;
   };
-  // The lock is released when it returns.
+  // With the lock:
+  stack* take_free();
+  // It is released when it returns.
   stack* take_fresh(std::unique_lock<std::mutex>& lock);
   batch cut_batch();
   // Both return how many have a guard, from the first on; `done` of them had one before.

@@ -167,7 +167,13 @@ inline stack* place::next_stack() noexcept {
     events.resumptions.add();
     return static_cast<stack*>(t);
   }
-  if (t->type->run == &run_on_stack) return prepare_stack(*t);
+  if (t->type->run == &run_on_stack) {
+    // Whoever leaves may hold a lock until it has left: nobody is to wait for the system meanwhile.
+    if (stack* const s = stack_at_hand()) {
+      begin_on(*s, *t);
+      return s;
+    }
+  }
   ready.push_front(t);
   return nullptr;
 }
@@ -313,11 +319,17 @@ void yield_stack() noexcept {
   if (measured != nullptr) strand_resume(*measured);
 }
 
-stack* place::take_stack() noexcept {
-  if (stack* s = spare_.load(std::memory_order_relaxed)) {
+stack* place::stack_at_hand() noexcept {
+  if (stack* const s = spare_.load(std::memory_order_relaxed)) {
     spare_.store(nullptr, std::memory_order_relaxed);
     return s;
   }
+  stack* const s = owner->stacks.take_ready();
+  return s != nullptr ? make_ours(s) : nullptr;
+}
+
+stack* place::take_stack() noexcept {
+  if (stack* const s = stack_at_hand()) return s;
   try {
     return fresh_stack(owner->stacks);
   } catch (const error& e) {
@@ -371,12 +383,13 @@ bool place::take_batches(place& taker) {
   return true;
 }
 
-stack* place::fresh_stack(stack_pool& pool) {
-  stack* const s = pool.take();
+inline stack* place::make_ours(stack* s) noexcept {
   s->type = &resumed_stack;
   s->home = owner;
   return s;
 }
+
+stack* place::fresh_stack(stack_pool& pool) { return make_ours(pool.take()); }
 
 void place::give_stack(stack* s) noexcept {
   if (spare_.load(std::memory_order_relaxed) == nullptr && s->pool == &owner->stacks) {

@@ -117,12 +117,15 @@ class place : public worker {
   stack* prepare_stack(task& t) noexcept;
   // Ends the program when there is none left.
   stack* take_stack() noexcept;
+  // Null: one has to be made ready first, which takes the system some time.
+  stack* stack_at_hand() noexcept;
   void give_stack(stack* s) noexcept;
   [[nodiscard]] bool has_spare() const noexcept {
     return spare_.load(std::memory_order_relaxed) != nullptr;
   }
   // One of another size than usual. Throws strata::error when there is none left.
   stack* fresh_stack(stack_pool& pool);
+  stack* make_ours(stack* s) noexcept;
 
   stack* current = nullptr;  // the pooled stack that runs here; null on the worker's own
   context native;            // the worker's own stack

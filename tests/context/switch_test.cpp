@@ -257,6 +257,21 @@ TEST(stack_pool, gives_each_stack_to_one_owner_and_then_again) {
   EXPECT_EQ(pool.taken_max(), 50u);
 }
 
+// Whoever leaves a stack may hold a lock until it has left, and others wait for that.
+TEST(stack_pool, makes_none_ready_for_who_is_waited_for) {
+  stack_pool pool(32 * 1024, [](void*) {});
+  EXPECT_EQ(pool.take_ready(), nullptr);
+  stack* const first = pool.take();
+  EXPECT_EQ(pool.take_ready(), nullptr);
+  pool.give(first);
+  EXPECT_EQ(pool.take_ready(), first);
+  // With their number more are made ready at a time.
+  for (int i = 0; i < 100; ++i) pool.take();
+  while (pool.take_ready() != nullptr) {
+  }
+  EXPECT_EQ(pool.taken_max(), pool.cut());
+}
+
 TEST(stack_pool, knows_its_guards) {
   stack_pool pool(32 * 1024, [](void*) {});
   stack* const first = pool.take();
