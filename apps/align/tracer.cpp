@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/align/tracer.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <strata/detail/check.hpp>
 #include <strata/fiber.hpp>
 
 #include "apps/align/lent.hpp"
@@ -25,10 +27,19 @@ struct destination {
 struct alignment_wanted {
   std::int64_t reverse = 0, row = 0, rows = 0, column = 0, columns = 0, score = 0;
   destination to;
+  std::int64_t runs_max = 0;  // room for them
   char kernels[16] = {};
   std::uint32_t checksum = 0;
   std::uint32_t unused = 0;  // no indeterminate padding on the wire
 };
+
+// Of a path that scores `score`: it can pay for so many gaps only, and has pairs between them.
+std::int64_t runs_max(std::int64_t rows, std::int64_t columns, std::int64_t score,
+                      const scoring& s) {
+  const std::int64_t letters = rows + columns;
+  if (s.open <= 0) return letters;
+  return std::min(letters, 2 * ((std::min(rows, columns) * s.match - score) / s.open) + 1);
+}
 
 // A token: whichever node has nothing else to do. A fiber must not fork, so it goes alone.
 struct trace : strata::threaded {
@@ -43,6 +54,7 @@ struct trace : strata::threaded {
                     lent_ref().sub(what.column, what.columns), what.score, lent_scoring(), alone);
     std::vector<std::int64_t> runs;
     for (const path_run& r : found.runs()) runs.push_back(packed(r));
+    STRATA_CHECK(static_cast<std::int64_t>(runs.size()) <= what.runs_max, runs.size());
     const destination to = what.to;
     strata::block_move_sync(strata::to_global(runs.data()), to.runs, runs.size(), to.arrived);
     strata::put_sync(static_cast<std::int64_t>(runs.size()), to.count, to.arrived);
@@ -53,10 +65,8 @@ struct trace : strata::threaded {
 }  // namespace
 
 struct tracer::awaited {
-  explicit awaited(hit& h, std::ptrdiff_t longest)
-      : whose(&h),
-        // A path has no more runs than letters. What is not touched costs no memory.
-        runs(new std::int64_t[static_cast<std::size_t>(longest)]) {}
+  awaited(hit& h, std::int64_t most)
+      : whose(&h), runs(new std::int64_t[static_cast<std::size_t>(most)]) {}
 
   void finish() {
     arrived.wait();
@@ -81,8 +91,9 @@ void tracer::begin(const field& f, hit& h) {
   const std::ptrdiff_t rows = h.end.row - h.begin.row + 1;
   const std::ptrdiff_t columns = h.end.column - h.begin.column + 1;
   if (driver_.has_other_nodes()) {
-    awaited& a = anywhere_.emplace_back(h, rows + columns);
     alignment_wanted what;
+    what.runs_max = runs_max(rows, columns, h.score, score_);
+    awaited& a = anywhere_.emplace_back(h, what.runs_max);
     what.reverse = f.reverse_strand ? 1 : 0;
     what.row = h.begin.row;
     what.rows = rows;
