@@ -88,7 +88,7 @@ class packed_query {
 
  private:
   // Every step of a kernel loads a strip's letters, one vector for each row of a lane: vectors that
-  // cross cache lines made it a tenth slower.
+  // cross cache lines took 7 % of the time of a comparison.
   struct alignas(64) line {
     static constexpr std::size_t bytes = 64;
     std::uint8_t letters[bytes];

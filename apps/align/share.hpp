@@ -28,16 +28,15 @@ class share {
         // None smaller than a strip: so what is above a tile is of its group or the one before.
         dealt_to_(std::min(nodes, strips)),
         passes_(passes(strips, blocks, dealt_to_)),
-        from_behind_(from_behind),
-        last_(nodes - 1),
-        place_(place_of(node)) {}
+        mirror_(from_behind ? nodes - 1 : -1),
+        place_(mirrored(node)) {}
 
   [[nodiscard]] int groups() const { return portions() - passes_ + 1; }
   /// Of a tile: groups are counted from the one that begins.
   [[nodiscard]] int group(int strip, int block) const { return group_of(tile(strip, block)); }
   [[nodiscard]] bool owns(int strip, int block) const { return has(group(strip, block)); }
   [[nodiscard]] int node(int strip, int block) const {
-    return place_of(place_of_group(group(strip, block)));
+    return mirrored(place_of_group(group(strip, block)));
   }
   /// The blocks of a strip that are this node's, half open.
   struct range {
@@ -82,7 +81,8 @@ class share {
     return std::max(1,
                     std::min(std::max(to_start, to_even_out), strips / (fewest_in_group * nodes)));
   }
-  [[nodiscard]] int place_of(int node) const { return from_behind_ ? last_ - node : node; }
+  // From a node to its place in the row, and back.
+  [[nodiscard]] int mirrored(int n) const { return mirror_ < 0 ? n : mirror_ - n; }
   [[nodiscard]] int portions() const { return dealt_to_ * passes_; }
   [[nodiscard]] std::int64_t tile(int strip, int block) const {
     return std::int64_t{strip} * blocks_ + block;
@@ -108,8 +108,8 @@ class share {
   }
 
   int strips_, blocks_, dealt_to_, passes_;
-  bool from_behind_;
-  int last_, place_;
+  int mirror_;  // the last node where the row begins with that, else -1
+  int place_;
 };
 
 }  // namespace align

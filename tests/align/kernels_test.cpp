@@ -269,7 +269,7 @@ TEST_P(kernels, ambiguous_letters_never_match) {
 INSTANTIATE_TEST_SUITE_P(sets, kernels, testing::Values("baseline", "avx2", "avx512"),
                          [](const auto& instance) { return std::string(instance.param); });
 
-// A kernel loads them in every step; across two cache lines it takes twice as long.
+// A kernel loads them in every step, and vectors that cross cache lines take longer.
 TEST(packed_query, letters_of_each_strip_begin_a_cache_line) {
   const sequence query = make_sequence(seeded_letters(1, 1500));
   const align::packed_query packed({query.codes}, 64, 2);

@@ -113,43 +113,45 @@ TEST(wishes, find_what_is_on_the_shelf_already) {
   EXPECT_EQ(n.sent, 2U);
 }
 
+// Another node is hungry, and the oldest task of this one, which is shared, stays here.
+struct node_with_what_stays {
+  node_with_what_stays() {
+    node.hear_a_wish();
+    deque.ask();
+    EXPECT_TRUE(push(0));
+    EXPECT_EQ(deque.tend(), detail::push_outcome::shared);
+    node.all.balance.feed(node.worker);
+  }
+  // Whether the worker has to look after it.
+  bool push(std::size_t i) { return deque.push(deque.next(), &stays[i]); }
+
+  bare_node node;
+  detail::split_deque<detail::task>& deque = node.worker.deque;
+  std::array<detail::task, 4> stays{};
+};
+
 // Tasks that stay on their node must not be shared at every push because another node is hungry.
 TEST(wishes, wait_while_the_oldest_task_stays_here) {
   if (!detail::asymmetric_fences::available()) GTEST_SKIP() << "every push tends";
-  bare_node n;
-  n.hear_a_wish();
-  detail::split_deque<detail::task>& deque = n.worker.deque;
-  std::array<detail::task, 4> stays{};
-  const auto push = [&](detail::task& t) { return deque.push(deque.next(), &t); };
-  deque.ask();
-  ASSERT_TRUE(push(stays[0]));
-  ASSERT_EQ(deque.tend(), detail::push_outcome::shared);
-  n.all.balance.feed(n.worker);
+  node_with_what_stays n;
   for (int round = 0; round < 3; ++round) {
-    for (std::size_t i = 1; i < stays.size(); ++i) EXPECT_FALSE(push(stays[i]));
-    for (std::size_t i = stays.size() - 1; i > 0; --i) EXPECT_EQ(deque.pop(), &stays[i]);
+    for (std::size_t i = 1; i < n.stays.size(); ++i) EXPECT_FALSE(n.push(i));
+    for (std::size_t i = n.stays.size() - 1; i > 0; --i) EXPECT_EQ(n.deque.pop(), &n.stays[i]);
   }
   // What comes after the oldest may be for others.
-  EXPECT_EQ(deque.pop(), stays.data());
-  EXPECT_TRUE(deque.asked());
-  EXPECT_TRUE(push(stays[0]));
+  EXPECT_EQ(n.deque.pop(), n.stays.data());
+  EXPECT_TRUE(n.deque.asked());
+  EXPECT_TRUE(n.push(0));
 }
 
 // The worker has begun it out of its turn; nobody else would ask again.
 TEST(wishes, are_looked_at_again_when_the_oldest_task_was_taken_out_of_its_turn) {
   if (!detail::asymmetric_fences::available()) GTEST_SKIP() << "every push tends";
-  bare_node n;
-  n.hear_a_wish();
-  detail::split_deque<detail::task>& deque = n.worker.deque;
-  std::array<detail::task, 2> stays{};
-  deque.ask();
-  ASSERT_TRUE(deque.push(deque.next(), &stays[0]));
-  ASSERT_EQ(deque.tend(), detail::push_outcome::shared);
-  n.all.balance.feed(n.worker);
-  EXPECT_FALSE(deque.push(deque.next(), &stays[1]));
-  EXPECT_EQ(deque.take_oldest(), &stays[0]);
-  EXPECT_TRUE(deque.asked());
-  EXPECT_EQ(deque.take_oldest(), nullptr) << "nothing is shared";
+  node_with_what_stays n;
+  EXPECT_FALSE(n.push(1));
+  EXPECT_EQ(n.deque.take_oldest(), n.stays.data());
+  EXPECT_TRUE(n.deque.asked());
+  EXPECT_EQ(n.deque.take_oldest(), nullptr) << "nothing is shared";
 }
 
 // The next token comes while this one runs, where it would otherwise be missed.
