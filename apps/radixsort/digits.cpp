@@ -15,9 +15,54 @@ template <unsigned Bits>
 struct loops {
   static constexpr std::size_t radix = std::size_t{1} << Bits;
 
-  static std::size_t digit(key k, unsigned shift) { return (k >> shift) & (radix - 1); }
+  static key digit(key k, unsigned shift) { return (k >> shift) & (radix - 1); }
 
   static void count(std::span<const key> keys, unsigned shift, position* counts) noexcept {
+    if constexpr (Bits <= 2) {
+      count_bits(keys, shift, counts);
+    } else {
+      count_in_tables(keys, shift, counts);
+    }
+  }
+
+  static void move(std::span<const key> keys, unsigned shift, const position* first,
+                   key* to) noexcept {
+    std::array<position, radix> next;
+    std::copy(first, first + radix, next.begin());
+    for (const key k : keys) {
+      const position at = next[digit(k, shift)]++;
+      // Stores are done in order: all wait for one whose line is not in the cache, and the ends of
+      // many lists, a power of two apart, keep each other out of it. Behind the last list that is
+      // an address that nobody has, which is allowed.
+      if constexpr (Bits >= 5) __builtin_prefetch(to + at + 4 * line_keys, 1);
+      to[at] = k;
+    }
+  }
+
+ private:
+  static constexpr std::size_t line_keys = 64 / sizeof(key);
+
+  // One or two bits: sums, which the compiler makes of several keys at once.
+  static void count_bits(std::span<const key> keys, unsigned shift, position* counts) noexcept {
+    position low = 0;
+    position high = 0;
+    position both = 0;
+    for (const key k : keys) {
+      const std::size_t d = digit(k, shift);
+      low += d & 1;
+      high += d >> 1;
+      both += d & (d >> 1);
+    }
+    counts[0] = static_cast<position>(keys.size()) - low - high + both;
+    counts[1] = low - both;
+    if constexpr (Bits == 2) {
+      counts[2] = high - both;
+      counts[3] = both;
+    }
+  }
+
+  static void count_in_tables(std::span<const key> keys, unsigned shift,
+                              position* counts) noexcept {
     // Keys that follow each other often have the same digit when there are few; adding to the same
     // word again has to wait for the first addition. Several tables take turns.
     constexpr std::size_t tables = Bits <= 6 ? 4 : 2;
@@ -31,13 +76,6 @@ struct loops {
       counts[d] = 0;
       for (const auto& table : seen) counts[d] += table[d];
     }
-  }
-
-  static void move(std::span<const key> keys, unsigned shift, const position* first,
-                   key* to) noexcept {
-    std::array<position, radix> next;
-    std::copy(first, first + radix, next.begin());
-    for (const key k : keys) to[next[digit(k, shift)]++] = k;
   }
 };
 

@@ -8,11 +8,12 @@
 namespace strata::detail {
 namespace {
 
-// Neighbours among threads often work on neighbouring data. So the share is counted, and whether
-// there is room, for some at a time, which go the same way: an eighth of the share at most would be
-// out of place. With few threads, each by itself.
-constexpr std::size_t run_max = 16;
-constexpr std::size_t runs_in_a_share = 8;
+// Neighbours among threads often work on neighbouring data, and each border between those of two
+// workers is data of both. So the share is counted, and whether there is room, for some at a time,
+// which go the same way: half of the share at most would be out of place, until somebody idles
+// (shed()). With few threads, each by itself.
+constexpr std::size_t run_max = 64;
+constexpr std::size_t runs_in_a_share = 2;
 
 }  // namespace
 
