@@ -29,14 +29,18 @@ struct loops {
                    key* to) noexcept {
     std::array<position, radix> next;
     std::copy(first, first + radix, next.begin());
-    for (const key k : keys) {
-      const position at = next[digit(k, shift)]++;
-      // Stores are done in order: all wait for one whose line is not in the cache, and the ends of
-      // many lists, a power of two apart, keep each other out of it. Behind the last list that is
-      // an address that nobody has, which is allowed.
-      if constexpr (Bits >= 5) __builtin_prefetch(to + at + 4 * line_keys, 1);
-      to[at] = k;
+    const auto put = [&](key k) { to[next[digit(k, shift)]++] = k; };
+    // Stores are done in order: all wait for one whose line is with another core, or was driven out
+    // of the cache by the ends of the other lists, which are a power of two apart. So the line
+    // after next is asked for, to write to. Of sixteen keys for a line one will do that; behind the
+    // last list it is an address that nobody has, which is allowed.
+    constexpr std::size_t each = 4;
+    std::size_t i = 0;
+    for (; i + each <= keys.size(); i += each) {
+      __builtin_prefetch(to + next[digit(keys[i], shift)] + 4 * line_keys, 1);
+      for (std::size_t j = 0; j < each; ++j) put(keys[i + j]);
     }
+    for (; i < keys.size(); ++i) put(keys[i]);
   }
 
  private:
