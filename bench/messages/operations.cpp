@@ -4,7 +4,8 @@
 //   latency N  half a round trip of 64 bytes by put_sync, N times
 //   steal N    a token of a busy node, from when the thief has nothing to do until it runs it;
 //              tokens of 300 us: where getting one takes long, it is asked for ahead
-//   request N  the same with tokens of 20 ms, which nobody asks for ahead
+//   request N [US]  the same with tokens of 20 ms, or of US microseconds, which are long enough
+//              that nobody asks for them ahead
 //   get MS     get_sync from a node whose only worker runs one fiber of MS milliseconds
 //   idle S     nothing, for S seconds (any number of nodes)
 //   empty      nothing at all (any number of nodes)
@@ -213,11 +214,13 @@ int main(int argc, char** argv) {
                                   : what == "request" ? 100
                                                       : 1000,
                                   1, 10'000'000);
+  if (!given.rest.empty()) given.rest.erase(given.rest.begin());
+  const unsigned lasts_us = given.number(20'000, 1, 10'000'000);
   runtime rt(settings);
   double seconds = 0;
   if (what == "latency") seconds = rt.run([&] { return latency(n); });
   if (what == "steal") seconds = rt.run([&] { return steal(n, 300e-6); });
-  if (what == "request") seconds = rt.run([&] { return steal(n, 20e-3); });
+  if (what == "request") seconds = rt.run([&] { return steal(n, lasts_us * 1e-6); });
   if (what == "get") seconds = rt.run([&] { return get(n); });
   if (what == "idle") std::this_thread::sleep_for(std::chrono::seconds(n));
   return bench::print("messages", "strata_operations", what, 1, seconds, 1, true);
