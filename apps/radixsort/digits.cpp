@@ -31,13 +31,14 @@ struct loops {
     std::copy(first, first + radix, next.begin());
     const auto put = [&](key k) { to[next[digit(k, shift)]++] = k; };
     // Stores are done in order: all wait for one whose line is with another core, or was driven out
-    // of the cache by the ends of the other lists, which are a power of two apart. So the line
-    // after next is asked for, to write to. Of sixteen keys for a line one will do that; behind the
-    // last list it is an address that nobody has, which is allowed.
+    // of the cache by the ends of the other lists, which are a power of two apart. So a line
+    // further on is asked for, to write to. One key in four does that: of the sixteen of a line
+    // one is nearly always among them. Behind the last list it is an address that nobody has, which
+    // is allowed.
     constexpr std::size_t each = 4;
     std::size_t i = 0;
     for (; i + each <= keys.size(); i += each) {
-      __builtin_prefetch(to + next[digit(keys[i], shift)] + 4 * line_keys, 1);
+      __builtin_prefetch(to + next[digit(keys[i], shift)] + lines_ahead * line_keys, 1);
       for (std::size_t j = 0; j < each; ++j) put(keys[i + j]);
     }
     for (; i < keys.size(); ++i) put(keys[i]);
@@ -45,6 +46,7 @@ struct loops {
 
  private:
   static constexpr std::size_t line_keys = 64 / sizeof(key);
+  static constexpr std::size_t lines_ahead = 4;
 
   // One or two bits: sums, which the compiler makes of several keys at once.
   static void count_bits(std::span<const key> keys, unsigned shift, position* counts) noexcept {

@@ -43,6 +43,10 @@ def _messages(quick, folder, root):
             bench / "messages_operations", *arguments))), reps_max=1 if parameter == "idle 10 s" else 1000)
 
     few = 10 if quick else 1
+    # Beside what a request costs on whole nodes, in the same run.
+    for mode in ["polled", "woken"]:
+        yield plan.Case("messages", "raw_request_" + mode, "steal, not ahead", 2,
+                        tuple(map(str, (bench / "messages_raw_request", mode, 20_000, 100 // few))))
     for transport in ["shm", "tcp"]:
         impl = "operations_" + transport
         yield job(impl, "put_sync 64", 2, transport, "latency", 100_000 // few)

@@ -34,6 +34,8 @@ words = {
     "operations_tcp": "Strata, nodes over TCP",
     "bare_ring": "bare ring in shared memory",
     "raw_sockets": "raw sockets",
+    "raw_request_polled": "raw sockets, the other polls",
+    "raw_request_woken": "raw sockets, the other computes",
     "ucx_shm": "UCX, shared memory",
     "ucx_tcp": "UCX, TCP",
     "alone": "one node, no launcher",
@@ -67,7 +69,7 @@ notes = {
                 "the size in bytes. *put_sync*: half a round trip between two fibers, on whole nodes. *steal*: a token of a "
                 "busy node, from when the thief has nothing to do until it runs it; tokens of 300 µs, so over TCP the next "
                 "one is asked for while one runs. *not ahead*: tokens of 20 ms, which are asked for when there is nothing "
-                "to do. *get*: from a node whose only worker "
+                "to do; the request alone, after as long a pause, beside it. *get*: from a node whose only worker "
                 "runs one fiber for 1 s, with each reception. UCX: `ucx_perftest`, thread-safe worker.",
     "align": "*kernel* rows time the sweep alone, in one process with parasail, whose best variant counts; the others time "
              "the application, which also finds hits, and traces them back.",

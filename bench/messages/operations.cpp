@@ -4,8 +4,8 @@
 //   latency N  half a round trip of 64 bytes by put_sync, N times
 //   steal N    a token of a busy node, from when the thief has nothing to do until it runs it;
 //              tokens of 300 us: where getting one takes long, it is asked for ahead
-//   request N [US]  the same with tokens of 20 ms, or of US microseconds, which are long enough
-//              that nobody asks for them ahead
+//   request N [US]  the same with tokens of 20 ms, which nobody asks for ahead, or of US
+//              microseconds, which are asked for ahead where they are short (cluster/stealing)
 //   get MS     get_sync from a node whose only worker runs one fiber of MS milliseconds
 //   idle S     nothing, for S seconds (any number of nodes)
 //   empty      nothing at all (any number of nodes)

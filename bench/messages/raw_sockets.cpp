@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The least that a message over TCP can cost: one connection over loopback, Nagle off, messages of
 // one size; who waits tries again and again, or sleeps in recv().
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 
 #include "bench/messages/pair.hpp"
+#include "bench/messages/raw_pair.hpp"
 
 namespace {
 
@@ -49,29 +47,12 @@ class way {
   std::vector<std::byte> message_, into_;
 };
 
-void connect_pair(int fds[2]) {
-  const int door = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof at;
-  auto* const where = reinterpret_cast<sockaddr*>(&at);
-  fds[0] = ::socket(AF_INET, SOCK_STREAM, 0);
-  if (door < 0 || fds[0] < 0 || ::bind(door, where, sizeof at) != 0 || ::listen(door, 1) != 0 ||
-      ::getsockname(door, where, &size) != 0 || ::connect(fds[0], where, sizeof at) != 0 ||
-      (fds[1] = ::accept(door, nullptr, nullptr)) < 0) {
-    bench::arguments::refuse("cannot connect over loopback");
-  }
-  const int on = 1;
-  for (int i = 0; i < 2; ++i) ::setsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const bench::exchange e(bench::arguments(argc, argv).rest);
   int fds[2];
-  connect_pair(fds);
+  bench::connect_pair(fds);
   way first(fds[0]), second(fds[1]);
   return bench::print_exchange("raw_sockets", e, bench::measure_pair(e, first, second));
 }
