@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cluster/attention.hpp"
+#include "cluster/detours.hpp"
 #include "cluster/entrance.hpp"
 #include "cluster/links.hpp"
 #include "cluster/protocols.hpp"
@@ -37,7 +38,8 @@ class engine final : public mailer,
                      public detail::neighbourhood,
                      public roster::hands,
                      public rerouting::hands,
-                     public remeasuring::hands {
+                     public remeasuring::hands,
+                     public detours::hands {
  public:
   // Joins the job that `line` leads to; blocks until every node has. Throws strata::error.
   engine(detail::scheduler& workers, std::unique_ptr<launch::control_line> line,
@@ -155,6 +157,21 @@ class engine final : public mailer,
   }
   void on_costs(std::vector<way_plan::measurement> changed) override;
 
+  // ---- detours::hands (engine_detours.cpp) ----
+  [[nodiscard]] bool is_connected(node_id n) override;
+  std::uint64_t close(node_id n) override { return links_->close(n); }
+  void say(node_id n, kind k, std::span<const std::byte> head,
+           std::span<const std::byte> body) override {
+    links_->say(n, k, head, body);
+  }
+  void go_by(node_id n, std::uint64_t come, const detours::path& way) override {
+    links_->go_by(n, come, way);
+  }
+  void on_detoured(node_id n, kind k, std::span<const std::byte> payload) override;
+  [[nodiscard]] routes ways_without(node_id n, const std::set<detours::pair>& cuts) override;
+  void on_cut(const detours::pair& ends) override;
+  void lose(node_id peer, const std::string& why) override;
+
  private:
   enum class reception { adaptive, blocking, polling, watchdog };
   enum class ending { none, stopped, left, lost };
@@ -173,7 +190,9 @@ class engine final : public mailer,
   bool is_no_loss(node_id node);
   [[nodiscard]] routes::way find_way(node_id node) const;
   void begin_to_reroute(const way_plan& p);
-  [[nodiscard]] bool is_lost_with_connection(node_id peer);
+  // Its connection has ended, but it may be reached by others.
+  [[nodiscard]] bool lives_on(node_id peer);
+  void leave_silent_connections();
   void wait_for_ways();
   // Measures what is due. Returns for how long nothing else is.
   std::int64_t measure_again();
@@ -186,7 +205,6 @@ class engine final : public mailer,
   void put_aside(node_id node, links::kept_message m);
   void give_up_strays();
   void tell_who_waits_for(node_id node);
-  void lose(node_id peer, const std::string& why);
   // Of a loss that concerns the whole job.
   void break_job(node_id peer, const std::string& why);
   [[nodiscard]] std::vector<node_id> others() const;
@@ -235,7 +253,7 @@ class engine final : public mailer,
   std::unique_ptr<rerouting> rerouting_;                  // where they do; else null
   std::unique_ptr<remeasuring> remeasuring_;              // the same
   std::vector<std::vector<launch::measured_link>> told_;  // see connections
-  std::set<node_id> cut_;  // whose connection has ended unused; with the inbox
+  std::unique_ptr<detours> detours_;                      // the same; with the inbox
   std::vector<way_plan::measurement> told_since_;  // in who_'s costs, too
   std::atomic<bool> is_gateway_{false};            // messages between others may come by here
   std::unique_ptr<protocols> protocols_;

@@ -12,12 +12,6 @@ namespace strata::cluster {
 
 // ---- lost nodes ----
 
-// A connection that was measured, and found so slow that what goes there goes by others, may end
-// before their last words come. When the node is lost who talks to it directly hears of it.
-void engine::on_lost(node_id peer, const std::string& why) {
-  if (is_lost_with_connection(peer)) lose(peer, why);
-}
-
 void engine::lose(node_id peer, const std::string& why) {
   if (!is_no_loss(peer) && !roster_->on_lost(peer)) break_job(peer, why);
 }
@@ -104,7 +98,9 @@ void engine::look_for_stall() {
 void engine::keep_in_touch() {
   if (stopping_.load(std::memory_order_acquire)) return;
   const std::lock_guard handling(inbox_);
-  protocols_->life.beat(reception_ != reception::polling || workers_.is_idle());
+  const bool listening = reception_ != reception::polling || workers_.is_idle();
+  protocols_->life.beat(listening);
+  if (detours_ != nullptr && listening && !is_over()) leave_silent_connections();
 }
 
 bool engine::everybody_is_gone() {

@@ -42,6 +42,8 @@ void engine::on_message(const net::header& h, std::span<const std::byte> payload
   bytes_taken_ += payload.size();
   protocols_->life.heard_of(h.source);
   const auto k = static_cast<kind>(h.kind);
+  if (detours_ != nullptr && links_->outlives_connection(h.source))
+    links_->has_come(h.source, k, payload.size());
   if (rerouting_ != nullptr && rerouting_->keeps(h.source, {}, k, payload)) return;
   receive(h.source, k, payload);
 }
@@ -69,10 +71,16 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
   reader r(payload);
   if (members_.is_elastic() && roster_->on_message(from, k, r)) return;
   if (rerouting_ != nullptr && rerouting_->on_message(from, k, r)) return;
+  if (detours_ != nullptr && detours_->on_message(from, k, r)) return;
   if (remeasuring_ != nullptr && remeasuring_->on_message(from, k, r, now_ns())) return;
   switch (k) {
     case kind::forward:
       return pass_on(payload);
+    case kind::confirmed: {
+      const auto come = r.take<std::uint64_t>();
+      if (detours_ == nullptr || !r.empty()) throw malformed("a word about no connection");
+      return links_->on_confirmed(from, come);
+    }
     case kind::hold: {
       const auto head = r.take<held_head>();
       if (head.destination >= nodes_ || head.destination == self_)

@@ -27,6 +27,7 @@ void engine::begin_to_reroute(const way_plan& p) {
     const auto node = static_cast<node_id>(n);
     if (node != self_) links_->change_way(node, find_way(node).next, p.number, {});
   }
+  detours_ = std::make_unique<detours>(self_, nodes_, p.cuts, *this);
   believed_costs costs([this](node_id n) { return who_->host(n); });
   for (std::size_t n = 0; n < told_.size(); ++n) {
     for (const launch::measured_link& m : told_[n]) costs.begin_with({static_cast<node_id>(n), m});
@@ -49,24 +50,12 @@ routes engine::ways_by(const way_plan& p) {
   return p.ways(self_, nodes_, [this](node_id a, node_id b) { return who_->cost(a, b); });
 }
 
-// Messages to the peer go by others, and go on doing so; or by this connection, and some are lost.
-bool engine::is_lost_with_connection(node_id peer) {
-  if (rerouting_ == nullptr) return ways_.to(peer).next == peer;
-  if (rerouting_->goes_directly_to(peer)) return true;
-  cut_.insert(peer);
-  if (members_.has(peer) && !is_over()) rerouting_->on_cut(peer);
-  return false;
-}
-
 // A comer's connection may be on its way from the porter.
 bool engine::has_connections_for(const routes& ways) {
-  for (const node_id n : members_.all()) {
-    if (n == self_ || !ways.is_neighbour(n)) continue;
-    if (links_->way_to(n) == nullptr) return false;
-    // Its end and the plan have crossed.
-    if (cut_.contains(n)) lose(n, "closed the connection");
-  }
-  return true;
+  const std::vector<node_id> all = members_.all();
+  return std::none_of(all.begin(), all.end(), [&](node_id n) {
+    return n != self_ && ways.is_neighbour(n) && links_->way_to(n) == nullptr;
+  });
 }
 
 void engine::change_way(node_id n, node_id next, std::uint32_t table, bool says_so) {
@@ -93,7 +82,7 @@ void engine::let_come(node_id n) { line_->say(launch::word_to_launcher::admitted
 
 std::vector<node_id> engine::measured_here() {
   return who_->measured_by(self_,
-                           [this](node_id n) { return members_.has(n) && !cut_.contains(n); });
+                           [this](node_id n) { return members_.has(n) && !detours_->is_cut(n); });
 }
 
 std::optional<std::uint16_t> engine::network_to(node_id n) {

@@ -80,7 +80,12 @@ enum class kind : net::message_kind {
   spare_me = 70,
   spared = 71,  // whether it is
   forwards = 72,
-  cut_off = 73,  // from whom
+
+  // Around connections that have ended (detours.cpp, links.cpp).
+  cut_off = 73,    // who and who
+  resume = 77,     // how many messages have come
+  detour = 78,     // by whom, and what
+  confirmed = 79,  // how many messages have come
   // Their networks, while the job runs (remeasuring.cpp).
   measure_again = 74,   // number
   measured_again = 75,  // number, what was measured
@@ -95,6 +100,11 @@ constexpr bool carries_work(kind k) noexcept {
 // What a node that is just coming or leaving does not get: it carries work, or makes the node send
 // some.
 constexpr bool can_be_kept_back(kind k) noexcept { return k < kind::probe || carries_work(k); }
+
+// What is counted at both ends of a connection, and said by others when that ends.
+constexpr bool counts_for_connection(kind k) noexcept {
+  return k != kind::ping && k != kind::pong && k != kind::confirmed;
+}
 
 // The head of one hop.
 inline net::header header_of(node_id from, node_id to, kind k) noexcept {

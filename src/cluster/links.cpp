@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cluster/detours.hpp"
 #include "cluster/forwarding.hpp"
 #include "net/causality.hpp"
 #include "strata/detail/check.hpp"
@@ -13,6 +14,9 @@ namespace {
 
 // What may be queued for one node before the program has to wait.
 constexpr std::size_t queued_bytes_max = std::size_t{1} << 20;
+// And what may be under way to a neighbour whose connection may break: as much as a fast network
+// holds.
+constexpr std::size_t given_bytes_max = std::size_t{8} << 20;
 constexpr std::int64_t leave_every_ns = 10'000'000;
 
 }  // namespace
@@ -127,9 +131,7 @@ inline bool links::dispatch(peer& p, node_id to, kind k, std::span<const std::by
   if (elastic_) lock.lock();
   if (p.keeps_back && can_be_kept_back(k)) {
     if (p.lost.load(std::memory_order_relaxed)) return false;
-    p.kept.push_back({k, {head.begin(), head.end()}});
-    std::vector<std::byte>& payload = p.kept.back().payload;
-    payload.insert(payload.end(), body.begin(), body.end());
+    p.kept.push_back(copy_of(k, head, body));
     return true;
   }
   // That neighbour may be reached by this node while ways change; what keeps the order is
@@ -209,7 +211,7 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
   // Who keeps something back must know that nobody is just sending; where nobody comes or goes the
   // transport's own lock is enough.
   std::unique_lock lock(p.mutex, std::defer_lock);
-  if (elastic_) lock.lock();
+  if (elastic_ || ways_change_) lock.lock();
   net::transport* const way = p.way.load(std::memory_order_acquire);
   // Others may know of a comer before this node has its connection.
   const bool kept = elastic_ && p.keeps_back && (way == nullptr || can_be_kept_back(k));
@@ -218,6 +220,8 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
       case net::send_outcome::sent:
       case net::send_outcome::staged:  // the transport tells the sender thread
       case net::send_outcome::lost:    // whoever depends on it hears of the loss
+        if (ways_change_ && way->about().may_break && counts_for_connection(k))
+          keep_copy(p, copy_of(k, head, body));
         return true;
       case net::send_outcome::would_block:
         break;
@@ -228,10 +232,7 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
     // One that has left may still have to hear something, until it closes the connection.
     if (!elastic_) return true;
   }
-  queued q{k, {}};
-  q.payload.reserve(head.size() + body.size());
-  q.payload.assign(head.begin(), head.end());
-  q.payload.insert(q.payload.end(), body.begin(), body.end());
+  queued q = copy_of(k, head, body);
   if (!lock.owns_lock()) lock.lock();
   p.queued_bytes.fetch_add(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
   if (kept) {
@@ -248,7 +249,8 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
 bool links::is_congested(node_id to) const noexcept {
   if (peers_[to]->held.load(std::memory_order_relaxed)) return true;
   const peer& p = *peers_[peers_[to]->next];
-  return p.queued_bytes.load(std::memory_order_relaxed) > queued_bytes_max &&
+  return (p.queued_bytes.load(std::memory_order_relaxed) > queued_bytes_max ||
+          p.given_bytes.load(std::memory_order_relaxed) > given_bytes_max) &&
          !p.lost.load(std::memory_order_relaxed);
 }
 
@@ -266,10 +268,14 @@ bool links::send_queued(node_id to, peer& p) {
   net::transport& way = *way_to(to);
   std::vector<std::pair<flow, std::uint16_t>> released;
   if (p.queueing.load(std::memory_order_acquire)) {
-    const std::lock_guard lock(p.mutex);
+    std::unique_lock lock(p.mutex);
+    if (p.stands != peer::connection::open) {
+      lock.unlock();
+      return send_around(p);
+    }
     bool flushed = false;
     while (!p.queue.empty()) {
-      const queued& q = p.queue.front();
+      queued& q = p.queue.front();
       switch (way.try_send(to, header_of(self_, to, q.k), q.payload, {})) {
         case net::send_outcome::would_block:
           // There may be room once what is staged has gone.
@@ -282,6 +288,8 @@ bool links::send_queued(node_id to, peer& p) {
           break;
       }
       p.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
+      if (ways_change_ && way.about().may_break && counts_for_connection(q.k))
+        keep_copy(p, std::move(q));
       p.queue.pop_front();
       flushed = false;
     }
@@ -290,6 +298,8 @@ bool links::send_queued(node_id to, peer& p) {
     for (auto& [f, last] : p.told) {
       if (last % 2 != 0) released.emplace_back(f, ++last);
     }
+    lock.unlock();
+    if (goes_around_.load(std::memory_order_relaxed)) wake_who_go_around();
   }
   for (const auto& [f, number] : released) tell(f, number);
   return way.flush(to);
@@ -307,6 +317,117 @@ void links::run_sender(net::transport& t) {
     }
     if (leaving && done) return;
     t.wait_for_room(leaving ? leave_every_ns : net::wait_forever_ns);
+  }
+}
+
+// ---- connections that end ----
+
+void links::keep_copy(peer& p, message_copy m) {
+  p.given.keep(std::move(m));
+  p.given_bytes.store(p.given.bytes(), std::memory_order_relaxed);
+}
+
+void links::has_come(node_id neighbour, kind k, std::size_t bytes) {
+  peer& p = *peers_[neighbour];
+  if (counts_for_connection(k) && p.come.add(bytes)) confirm(neighbour, p);
+}
+
+void links::confirm(node_id neighbour, peer& p) {
+  const std::uint64_t come = p.come.confirm();
+  send(neighbour, kind::confirmed, std::as_bytes(std::span(&come, 1)), {});
+}
+
+void links::on_confirmed(node_id neighbour, std::uint64_t come) {
+  peer& p = *peers_[neighbour];
+  const std::lock_guard lock(p.mutex);
+  // Its last word about a connection may come by a detour.
+  if (p.stands != peer::connection::open) return;
+  p.given.confirm(come);
+  p.given_bytes.store(p.given.bytes(), std::memory_order_relaxed);
+  p.room.notify_all();
+}
+
+std::vector<node_id> links::confirm_all() {
+  std::vector<node_id> silent;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    const auto n = static_cast<node_id>(i);
+    if (n == self_ || !outlives_connection(n) || is_lost(n)) continue;
+    peer& p = *peers_[i];
+    {
+      const std::lock_guard lock(p.mutex);
+      if (p.stands != peer::connection::open) continue;
+      if (p.given.is_silent()) silent.push_back(n);
+    }
+    if (!p.come.is_confirmed()) confirm(n, p);
+  }
+  return silent;
+}
+
+std::uint64_t links::close(node_id neighbour) {
+  peer& p = *peers_[neighbour];
+  goes_around_.store(true, std::memory_order_relaxed);
+  const std::lock_guard lock(p.mutex);
+  p.stands = peer::connection::closed;
+  p.queueing.store(true, std::memory_order_release);
+  way_to(neighbour)->drop(neighbour);
+  return p.come.confirm();
+}
+
+void links::go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> way) {
+  peer& p = *peers_[neighbour];
+  {
+    const std::lock_guard lock(p.mutex);
+    p.given.confirm(come);
+    std::deque<message_copy> all = p.given.take();
+    p.given_bytes.store(0, std::memory_order_relaxed);
+    for (const message_copy& m : all)
+      p.queued_bytes.fetch_add(m.payload.size() + sizeof(net::header), std::memory_order_relaxed);
+    std::move(p.queue.begin(), p.queue.end(), std::back_inserter(all));
+    p.queue = std::move(all);
+    p.detour = std::move(way);
+    p.stands = peer::connection::replaced;
+  }
+  way_to(neighbour)->wake_sender();
+}
+
+// By the one thread that empties the queue: so nothing overtakes anything, though the mutex is not
+// held while the next neighbour's is.
+bool links::send_around(peer& p) {
+  for (;;) {
+    queued q{};
+    node_id first = 0;
+    std::vector<std::byte> head;
+    {
+      const std::lock_guard lock(p.mutex);
+      // As long as nobody knows how to go on nothing can be sent.
+      if (p.stands != peer::connection::replaced) return true;
+      if (p.queue.empty()) {
+        p.room.notify_all();
+        return true;
+      }
+      first = p.detour.front();
+      if (peers_[first]->queued_bytes.load(std::memory_order_relaxed) > queued_bytes_max)
+        return false;
+      q = std::move(p.queue.front());
+      p.queue.pop_front();
+      head = detour_head(self_, q.k, p.detour);
+    }
+    send(first, kind::detour, head, q.payload);
+    p.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
+  }
+}
+
+// The next on a detour has room again.
+void links::wake_who_go_around() {
+  for (std::size_t n = 0; n < peers_.size(); ++n) {
+    peer& p = *peers_[n];
+    if (n == self_ || p.queued_bytes.load(std::memory_order_relaxed) == 0) continue;
+    bool waits = false;
+    {
+      const std::lock_guard lock(p.mutex);
+      waits = p.stands == peer::connection::replaced && !p.queue.empty();
+    }
+    if (waits) way_to(static_cast<node_id>(n))->wake_sender();
   }
 }
 
@@ -329,6 +450,8 @@ void links::on_lost(node_id node) {
   const std::lock_guard lock(p.mutex);
   p.queue.clear();
   p.kept.clear();
+  (void)p.given.take();
+  p.given_bytes.store(0, std::memory_order_relaxed);
   p.queued_bytes.store(0, std::memory_order_relaxed);
   p.room.notify_all();
   p.told.clear();

@@ -19,6 +19,7 @@
 
 #include "cluster/routes.hpp"
 #include "cluster/surroundings.hpp"
+#include "cluster/unconfirmed.hpp"
 #include "net/transport.hpp"
 
 namespace strata::cluster {
@@ -45,10 +46,7 @@ class links {
   // From now on what carries work to `node` is kept back here, and everything before has been
   // handed to the transport or waits in front of what is posted next; or it goes on.
   void keep_back(node_id node, bool kept);
-  struct kept_message {
-    kind k;
-    std::vector<std::byte> payload;
-  };
+  using kept_message = message_copy;
   // The node has left: it counts as lost, but gets what it was told last, by others too. Returns
   // what was kept back for it.
   [[nodiscard]] std::vector<kept_message> retire(node_id node);
@@ -60,6 +58,31 @@ class links {
   // was posted before goes the old way, with `last_word`, if that is not empty, behind it.
   void change_way(node_id node, node_id next, std::uint32_t number,
                   std::span<const std::byte> last_word);
+
+  // ---- connections that may end before their nodes do: those over networks where ways change ----
+  // Called by whoever handles messages.
+
+  [[nodiscard]] bool outlives_connection(node_id neighbour) const noexcept {
+    const net::transport* const way = way_to(neighbour);
+    return ways_change_ && way != nullptr && way->about().may_break;
+  }
+  // A message has come from that neighbour over its connection.
+  void has_come(node_id neighbour, kind k, std::size_t bytes);
+  // That one has said how much has come. Throws malformed.
+  void on_confirmed(node_id neighbour, std::uint64_t come);
+  // At every beat: says to all how much has come from them that was not said yet. Returns who is
+  // silent.
+  [[nodiscard]] std::vector<node_id> confirm_all();
+  // Nothing goes or comes by it any more, and what there is to say waits. Returns how many messages
+  // have come.
+  std::uint64_t close(node_id neighbour);
+  // So many have come there; the rest and all that follows goes by `way`. Throws malformed.
+  void go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> way);
+  // To a neighbour, whatever way messages take.
+  void say(node_id neighbour, kind k, std::span<const std::byte> head,
+           std::span<const std::byte> body) {
+    send(neighbour, k, head, body);
+  }
 
   // False: the node has left, and this kind would be of no use; nothing has happened.
   bool post(node_id to, kind k, std::span<const std::byte> head, std::span<const std::byte> body);
@@ -124,6 +147,13 @@ class links {
     std::atomic<std::size_t> queued_bytes{0};
     // Set while the queue is in use, so that nothing overtakes it.
     std::atomic<bool> queueing{false};
+    // With the mutex; where ways change. See close() and go_by().
+    enum class connection { open, closed, replaced };
+    connection stands = connection::open;
+    std::vector<node_id> detour;  // once it is replaced
+    unconfirmed given;            // while it is open
+    std::atomic<std::size_t> given_bytes{0};
+    come_so_far come;  // of who handles messages
     // With the mutex: see keep_back().
     bool keeps_back = false;
     std::deque<queued> kept;
@@ -144,6 +174,11 @@ class links {
             std::span<const std::byte> body);
   // True when nothing is left that could be sent now.
   bool send_queued(node_id to, peer& p);
+  bool send_around(peer& p);
+  // The transport has it. With the mutex.
+  void keep_copy(peer& p, message_copy m);
+  void confirm(node_id neighbour, peer& p);
+  void wake_who_go_around();
 
   const node_id self_;
   const bool elastic_, ways_change_;
@@ -155,6 +190,7 @@ class links {
   std::array<table, 2> tables_;
   std::vector<std::unique_ptr<peer>> peers_;  // index: node
   std::atomic<std::uint64_t> forwarded_{0};
+  std::atomic<bool> goes_around_{false};  // a connection was closed
   std::atomic<bool> stopping_{false};
 };
 

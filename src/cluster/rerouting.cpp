@@ -117,12 +117,6 @@ bool rerouting::on_message(node_id from, kind k, reader r) {
       on_saw_leave(from, gone);
       return true;
     }
-    case kind::cut_off: {
-      const auto peer = r.take<node_id>();
-      expect(is_first && from != 0 && r.empty() && peer < mail_.nodes() && peer != from);
-      add_cut(from, peer);
-      return true;
-    }
     default:
       return false;
   }
@@ -239,11 +233,6 @@ void rerouting::offer_to_forward() { mail_.post(0, kind::forwards, {}); }
 
 void rerouting::ask_to_be_spared() { mail_.post(0, kind::spare_me, {}); }
 
-void rerouting::on_cut(node_id peer) {
-  if (mail_.self() == 0) return add_cut(0, peer);
-  mail_.post(0, kind::cut_off, std::as_bytes(std::span(&peer, 1)));
-}
-
 void rerouting::set_costs(std::vector<way_plan::measurement> measured) {
   measured_ = std::move(measured);
   try_to_begin();
@@ -289,9 +278,9 @@ void rerouting::on_saw_leave(node_id from, node_id gone) {
   try_to_begin();
 }
 
-void rerouting::add_cut(node_id a, node_id b) {
-  // When there are more, whoever is told to use such a connection says that it cannot.
-  if (cuts_.size() < way_plan::cuts_max) cuts_.insert(std::minmax(a, b));
+void rerouting::on_cut(const way_plan::pair& ends) {
+  // What others are told to say over one that is left out goes around it.
+  if (cuts_.size() < way_plan::cuts_max) cuts_.insert(ends);
   try_to_begin();
 }
 

@@ -21,7 +21,8 @@
 //   comer -> 0        forwards    all know it, and it may forward
 //   member -> 0       saw_leave   somebody has said its last word here: until all have heard that
 //                                 of one that leaves nothing changes, as it takes no part any more
-//   member -> 0       cut_off     its connection to somebody, which nobody used, has ended
+//
+// Connections end, too (detours.hpp), and node 0 hears of it as all do.
 //
 // Node 0 lets nobody come while ways change, nor changes them while somebody comes: so a comer
 // begins with the ways that all others have. All of it is called with the inbox, but for ways().
@@ -110,8 +111,8 @@ class rerouting {
   void offer_to_forward();
   // It wants to leave: hands::on_spared() tells whether it may.
   void ask_to_be_spared();
-  // This node's connection to `peer` has ended, by which nothing went.
-  void on_cut(node_id peer);
+  // On node 0: the connection between these two has ended.
+  void on_cut(const way_plan::pair& ends);
   // On node 0: these costs count, instead of those of the beginning.
   void set_costs(std::vector<way_plan::measurement> measured);
   // The job ends: no change begins any more.
@@ -125,7 +126,8 @@ class rerouting {
   enum class order { none, preparing, changing };  // node 0's
   // What is said between two nodes, rather than between two neighbours.
   static bool goes_from_end_to_end(kind k) noexcept {
-    return k != kind::forward && k != kind::ping && k != kind::pong && k != kind::way_ends;
+    return k != kind::forward && k != kind::ping && k != kind::pong && k != kind::way_ends &&
+           k != kind::cut_off && k != kind::detour && k != kind::confirmed;
   }
 
   // To the others that take part in the change.
@@ -145,7 +147,6 @@ class rerouting {
   void on_over();
   // Node 0's.
   void try_to_begin();
-  void add_cut(node_id a, node_id b);
   void on_saw_leave(node_id from, node_id gone);
   [[nodiscard]] way_plan plan_next();
   void begin(const way_plan& p);

@@ -23,6 +23,7 @@ struct capabilities {
   bool reliable;  // nothing is lost, doubled or reordered between two nodes
   const char* name;
   bool looks_cheaply = false;  // a poll() that finds nothing makes no system call
+  bool may_break = false;      // a peer may be unreachable though it lives: on_lost() is no proof
 };
 
 enum class send_outcome {

@@ -188,6 +188,18 @@ void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte
 
 void simulated_node::send(node_id to, cluster::kind k, std::span<const std::byte> head,
                           std::span<const std::byte> body) {
+  if (job_.model.links) {
+    line& l = lines_[to];
+    if (l.stands == line::connection::closed) {
+      l.waiting.push_back(cluster::copy_of(k, head, body));
+      return;
+    }
+    if (l.stands == line::connection::replaced) {
+      return send(l.detour.front(), cluster::kind::detour, cluster::detour_head(self_, k, l.detour),
+                  cluster::copy_of(k, head, body).payload);
+    }
+    if (cluster::counts_for_connection(k)) l.given.keep(cluster::copy_of(k, head, body));
+  }
   std::vector<std::byte> message(sizeof(k) + head.size() + body.size());
   std::memcpy(message.data(), &k, sizeof(k));
   if (!head.empty()) std::memcpy(message.data() + sizeof(k), head.data(), head.size());
@@ -204,7 +216,7 @@ simulated_node::line& simulated_node::line_to(node_id other) {
         job_.model.channel,
         net::reliable_channel::hooks{
             [this, other](const net::reliable_channel::packet& p) {
-              if (crashed_) return;
+              if (crashed_ || lines_[other].stands != line::connection::open) return;
               const std::int64_t departs =
                   std::max(job_.in.now_ns(), local_now_) + job_.model.message_ns;
               std::vector<std::byte> copy(p.payload.begin(), p.payload.end());
@@ -213,6 +225,7 @@ simulated_node::line& simulated_node::line_to(node_id other) {
               job_.in.carry(self_, other, bytes, departs, [this, other, p, copy = std::move(copy)] {
                 simulated_node& there = job_.node(other);
                 if (there.crashed_ || crashed_) return;
+                if (there.lines_[self_].stands != line::connection::open) return;
                 net::reliable_channel::packet arrived = p;
                 arrived.payload = copy;
                 there.line_to(self_).channel->on_packet(arrived, job_.in.now_ns());
@@ -227,6 +240,7 @@ simulated_node::line& simulated_node::line_to(node_id other) {
 // Plans the next look at what may have to be repeated.
 void simulated_node::watch(node_id other) {
   line& l = line_to(other);
+  if (l.stands != line::connection::open) return;
   const std::int64_t next = l.channel->on_time(job_.in.now_ns());
   if (next >= l.timer_at) return;
   l.timer_at = next;
@@ -248,6 +262,11 @@ void simulated_node::deliver(node_id from, std::span<const std::byte> message) {
   }
   protocols.life.heard_of(from);
   const auto payload = message.subspan(sizeof(k));
+  if (job_.model.links) {
+    line& l = lines_[from];
+    if (l.stands != line::connection::open) return;
+    if (cluster::counts_for_connection(k) && l.come.add(payload.size())) confirm(from, l);
+  }
   if (!rerouting || !rerouting->keeps(from, {}, k, payload)) receive(from, k, payload);
 }
 
@@ -263,9 +282,10 @@ void simulated_node::receive(node_id from, cluster::kind k, std::span<const std:
 void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::byte> payload) {
   if (k != cluster::kind::forward) {
     if (broken_ && k < cluster::kind::failed) return;
-    const cluster::reader r(payload);
+    cluster::reader r(payload);
     (void)((hears && hears(from, k, payload)) || protocols.on_message(from, k, payload) ||
            roster.on_message(from, k, r) || (rerouting && rerouting->on_message(from, k, r)) ||
+           (detours && detours->on_message(from, k, r)) || on_confirmed(from, k, r) ||
            (remeasuring && remeasuring->on_message(from, k, r, job_.in.now_ns())));
     return;
   }
@@ -331,6 +351,7 @@ void simulated_node::begin() {
 
 void simulated_node::begin_to_reroute() {
   rerouting.emplace(*this, job_.plan_, *this);
+  detours.emplace(self_, nodes(), job_.plan_.cuts, *this);
   ways_.resize(nodes());
   for (unsigned n = 0; n < nodes(); ++n)
     ways_[n] = {rerouting->to(static_cast<node_id>(n)).next, job_.plan_.number};
@@ -363,10 +384,12 @@ std::optional<std::uint16_t> simulated_node::network_to(node_id n) {
   return members_.has(n) ? std::optional<std::uint16_t>(0) : std::nullopt;
 }
 
-cluster::routes simulated_node::ways_by(const cluster::way_plan& p) {
+cluster::routes simulated_node::ways_by(const cluster::way_plan& p) { return ways_of(self_, p); }
+
+cluster::routes simulated_node::ways_of(node_id n, const cluster::way_plan& p) {
   const cluster::link_costs costs(cluster::with_newer(job_.measured_, p.measured, job_.host_of_),
                                   job_.host_of_);
-  return p.ways(self_, nodes(), [&](node_id a, node_id b) -> std::optional<cluster::link> {
+  return p.ways(n, nodes(), [&](node_id a, node_id b) -> std::optional<cluster::link> {
     const auto nominal = known_[a] && known_[b] ? job_.model.links(a, b) : std::nullopt;
     const auto measured = costs.between(a, b, 0);
     return nominal && measured ? measured : nominal;
@@ -392,9 +415,79 @@ void simulated_node::let_come(node_id n) { job_.let_in(n); }
 
 void simulated_node::crash() { crashed_ = true; }
 
+// ---- connections that end ----
+
+void job::tear(node_id a, node_id b) {
+  in.cut(a, b);
+  for (const auto& [end, other] : {std::pair(a, b), std::pair(b, a)}) {
+    const auto takes_ns = static_cast<std::int64_t>(in.random.below(200'000));
+    in.at(in.now_ns() + takes_ns, [this, end = end, other = other] {
+      simulated_node& n = node(end);
+      if (!n.crashed_ && !n.parted_) n.detours->on_broken(other, "closed the connection");
+    });
+  }
+}
+
+bool simulated_node::is_connected(node_id n) {
+  return n != self_ && known_[n] && job_.model.links(self_, n).has_value();
+}
+
+std::uint64_t simulated_node::close(node_id n) {
+  lines_[n].stands = line::connection::closed;
+  return lines_[n].come.confirm();
+}
+
+void simulated_node::go_by(node_id n, std::uint64_t come, const cluster::detours::path& by) {
+  line& l = lines_[n];
+  l.given.confirm(come);
+  l.detour = by;
+  l.stands = line::connection::replaced;
+  for (const cluster::message_copy& m : l.given.take()) send(n, m.k, m.payload, {});
+  for (const cluster::message_copy& m : std::exchange(l.waiting, {})) send(n, m.k, m.payload, {});
+}
+
+void simulated_node::on_detoured(node_id n, cluster::kind k, std::span<const std::byte> payload) {
+  protocols.life.heard_of(n);
+  if (!rerouting->keeps(n, {}, k, payload)) receive(n, k, payload);
+}
+
+cluster::routes simulated_node::ways_without(node_id n,
+                                             const std::set<cluster::detours::pair>& cuts) {
+  cluster::way_plan p = rerouting->plan();
+  p.cuts = {cuts.begin(), cuts.end()};
+  return ways_of(n, p);
+}
+
+void simulated_node::on_cut(const cluster::detours::pair& ends) {
+  if (self_ == 0) rerouting->on_cut(ends);
+}
+
+void simulated_node::confirm(node_id neighbour, line& l) {
+  const std::uint64_t come = l.come.confirm();
+  send(neighbour, cluster::kind::confirmed, std::as_bytes(std::span(&come, 1)), {});
+}
+
+bool simulated_node::on_confirmed(node_id from, cluster::kind k, cluster::reader r) {
+  if (k != cluster::kind::confirmed) return false;
+  line& l = lines_[from];
+  if (l.stands == line::connection::open) l.given.confirm(r.take<std::uint64_t>());
+  return true;
+}
+
+void simulated_node::leave_silent_connections() {
+  std::vector<node_id> silent;
+  for (auto& [n, l] : lines_) {
+    if (l.stands != line::connection::open) continue;
+    if (l.given.is_silent() && detours->has_another_way(n)) silent.push_back(n);
+    if (!l.come.is_confirmed()) confirm(n, l);
+  }
+  for (const node_id n : silent) detours->on_broken(n, "is silent");
+}
+
 void simulated_node::beat() {
   if (crashed_ || parted_) return;
   protocols.life.beat(true);
+  if (detours) leave_silent_connections();
   job_.in.at(job_.in.now_ns() + protocols.life.beat_ns(), [this] { beat(); });
 }
 
@@ -561,7 +654,10 @@ void simulated_node::on_parted() {
 
 bool simulated_node::all_is_sent() const {
   return std::all_of(lines_.begin(), lines_.end(),
-                     [](const auto& l) { return l.second.channel->is_clear(); });
+                     [](const auto& l) {
+                       return l.second.stands != line::connection::open ||
+                              l.second.channel == nullptr || l.second.channel->is_clear();
+                     });
 }
 
 }  // namespace strata::sim

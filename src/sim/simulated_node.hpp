@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cluster/detours.hpp"
 #include "cluster/link_costs.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/remeasuring.hpp"
@@ -19,6 +20,7 @@
 #include "cluster/roster.hpp"
 #include "cluster/routes.hpp"
 #include "cluster/survey.hpp"
+#include "cluster/unconfirmed.hpp"
 #include "messages/messenger.hpp"
 #include "net/reliable.hpp"
 #include "sched/place.hpp"
@@ -57,6 +59,7 @@ class simulated_node final : public cluster::mailer,
                              public cluster::roster::hands,
                              public cluster::rerouting::hands,
                              public cluster::remeasuring::hands,
+                             public cluster::detours::hands,
                              public cluster::survey::line {
   job& job_;
   const node_id self_;
@@ -121,6 +124,19 @@ class simulated_node final : public cluster::mailer,
     rerouting->set_costs(std::move(changed));
   }
 
+  [[nodiscard]] bool is_connected(node_id n) override;
+  std::uint64_t close(node_id n) override;
+  void say(node_id n, cluster::kind k, std::span<const std::byte> head,
+           std::span<const std::byte> body) override {
+    send(n, k, head, body);
+  }
+  void go_by(node_id n, std::uint64_t come, const cluster::detours::path& way) override;
+  void on_detoured(node_id n, cluster::kind k, std::span<const std::byte> payload) override;
+  [[nodiscard]] cluster::routes ways_without(
+      node_id n, const std::set<cluster::detours::pair>& cuts) override;
+  void on_cut(const cluster::detours::pair& ends) override;
+  void lose(node_id node, const std::string& why) override;
+
   // Makes something of this node's worker: sends the first token, for instance.
   void as_worker(const std::function<void()>& f);
 
@@ -149,6 +165,7 @@ class simulated_node final : public cluster::mailer,
   // With job_model::links, when the job has begun.
   std::optional<cluster::rerouting> rerouting;
   std::optional<cluster::remeasuring> remeasuring;
+  std::optional<cluster::detours> detours;
   // For tests: what others have said to this node. True: it is for the test.
   std::function<bool(node_id from, cluster::kind k, std::span<const std::byte> payload)> hears;
 
@@ -174,11 +191,20 @@ class simulated_node final : public cluster::mailer,
   struct line {
     std::unique_ptr<net::reliable_channel> channel;
     std::int64_t timer_at = INT64_MAX;
+    // As in links::peer.
+    enum class connection { open, closed, replaced } stands = connection::open;
+    cluster::detours::path detour;
+    std::deque<cluster::message_copy> waiting;
+    cluster::unconfirmed given;
+    cluster::come_so_far come;
   };
   line& line_to(node_id other);
   void watch(node_id other);
-  void lose(node_id node, const std::string& why);
   void beat();
+  void confirm(node_id neighbour, line& l);
+  bool on_confirmed(node_id from, cluster::kind k, cluster::reader r);
+  void leave_silent_connections();
+  [[nodiscard]] cluster::routes ways_of(node_id n, const cluster::way_plan& p);
   void send(node_id neighbour, cluster::kind k, std::span<const std::byte> head,
             std::span<const std::byte> body);
   void deliver(node_id from, std::span<const std::byte> message);
@@ -231,6 +257,9 @@ class job {
   void leave(node_id n, std::function<void()> done, std::function<void()> refused = {});
   // What a fiber of any node threw, first.
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
+  // The connection between these two ends, and what is under way is lost; both hear of it, each in its
+  // own time.
+  void tear(node_id a, node_id b);
   // All nodes have; until then their workers have to be left alone.
   [[nodiscard]] bool has_begun() const noexcept { return beginnings_ == 0; }
   // Called when a failed computation is over and node 0 may begin the next one.

@@ -45,7 +45,8 @@ class cables {
 class talking_job {
  public:
   talking_job(const cables& networks, node_id founders, node_id capacity, std::uint64_t seed,
-              const sim::network_model& network, std::int64_t measures_again_ns = 0)
+              const sim::network_model& network, std::int64_t measures_again_ns = 0,
+              std::int64_t lost_after_ns = 0)
       : world(network, seed), networks_(networks), random_(seed) {
     networks.lay_in(world);
     sim::job_model m;
@@ -55,6 +56,7 @@ class talking_job {
     m.cost = [](const detail::task&) { return 2'000; };
     m.measures = measures_again_ns != 0;
     m.measures_again_ns = measures_again_ns;
+    m.lost_after_ns = lost_after_ns;
     job.emplace(world, m);
     EXPECT_TRUE(world.run([&] { return job->has_begun(); })) << "it never begins";
     until_ns += world.now_ns();
@@ -112,6 +114,20 @@ class talking_job {
       EXPECT_EQ(job->node(n).rerouting->plan().number, job->node(0).rerouting->plan().number);
   }
 
+  // Whether all reach each other over what is left.
+  [[nodiscard]] bool is_joined(const std::function<bool(node_id, node_id)>& joined) const {
+    std::set<node_id> reached{0};
+    std::vector<node_id> next{0};
+    while (!next.empty()) {
+      const node_id by = next.back();
+      next.pop_back();
+      for (unsigned i = 0; i < job->size(); ++i) {
+        const auto n = static_cast<node_id>(i);
+        if (joined(by, n) && reached.insert(n).second) next.push_back(n);
+      }
+    }
+    return reached.size() == job->size();
+  }
   // Whether all of `members` reach each other when only `forwarders` forward.
   [[nodiscard]] bool is_joined(const std::set<node_id>& members,
                                const std::set<node_id>& forwarders) const {
@@ -330,14 +346,107 @@ TEST(simulated_rerouting, uses_no_connection_that_has_ended) {
   talking_job t(triangle(1'000'000), 3, 3, 1, {}, every_ns);
   const std::int64_t began = t.world.now_ns();
   EXPECT_EQ(t.job->node(0).way_to(2).next, 1);
-  for (const node_id n : {0, 2})
-    t.world.at(began + 1'000'000,
-               [&t, n] { t.job->node(n).rerouting->on_cut(static_cast<node_id>(2 - n)); });
+  t.world.at(began + 1'000'000, [&t] { t.job->tear(0, 2); });
   t.until_ns = began + 1'000'000'000;
   t.world.at(began + 50'000'000, [&] { t.world.lay(0, 2, {1'000, 1.25}); });
   t.end();
   EXPECT_EQ(t.job->node(0).way_to(2).next, 1);
   EXPECT_EQ(t.job->node(2).way_to(0).next, 1);
+}
+
+// ---- connections that end while everybody talks ----
+
+// Everybody in a circle, and some across.
+cables circle_of(node_id nodes, prng& random) {
+  cables c;
+  const auto any_latency = [&] { return static_cast<std::int64_t>(5'000 + random.below(100'000)); };
+  for (node_id n = 0; n < nodes; ++n) c.lay(n, static_cast<node_id>((n + 1) % nodes), any_latency());
+  for (unsigned i = 0; i < nodes; ++i) {
+    const auto a = static_cast<node_id>(random.below(nodes));
+    const auto b = static_cast<node_id>(random.below(nodes));
+    if (a != b) c.lay(a, b, any_latency());
+  }
+  return c;
+}
+
+TEST(simulated_detours, what_was_on_the_way_comes_once_and_in_order) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    talking_job t(triangle(), 3, 3, seed, misbehaving);
+    t.world.at(t.world.now_ns() + 5'000'000, [&] { t.job->tear(1, 2); });
+    t.end();
+    EXPECT_EQ(t.job->node(1).way_to(2).hops, 2);
+    EXPECT_EQ(t.job->node(2).way_to(1).hops, 2);
+  }
+}
+
+TEST(simulated_detours, several_end_at_once_as_long_as_some_way_is_left) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    prng random(seed);
+    const auto nodes = static_cast<node_id>(3 + random.below(6));
+    const cables all = circle_of(nodes, random);
+    talking_job t(all, nodes, nodes, seed, misbehaving);
+    std::set<std::pair<node_id, node_id>> torn;
+    for (unsigned i = 0; i < 2U * nodes; ++i) {
+      const auto a = static_cast<node_id>(random.below(nodes));
+      const auto b = static_cast<node_id>(random.below(nodes));
+      if (a == b || !all(a, b) || torn.contains(std::minmax(a, b))) continue;
+      torn.insert(std::minmax(a, b));
+      const auto joined = [&](node_id x, node_id y) {
+        return all(x, y) && !torn.contains(std::minmax(x, y));
+      };
+      if (!t.is_joined(joined)) {
+        torn.erase(std::minmax(a, b));
+        continue;
+      }
+      t.world.at(t.world.now_ns() + static_cast<std::int64_t>(random.below(10'000'000)),
+                 [&t, a, b] { t.job->tear(a, b); });
+    }
+    t.end();
+    for (node_id n = 0; n < nodes; ++n) EXPECT_TRUE(t.job->node(n).losses().empty());
+    for (const auto& [a, b] : torn) EXPECT_GT(t.job->node(a).way_to(b).hops, 1);
+  }
+}
+
+// All of its connections end at once, as those of a process do.
+TEST(simulated_detours, who_is_reached_by_nobody_is_lost_at_once) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    prng random(seed);
+    const node_id nodes = 6;
+    const cables all = circle_of(nodes, random);
+    talking_job t(all, nodes, nodes, seed, misbehaving);
+    const auto gone = static_cast<node_id>(1 + random.below(nodes - 1));
+    t.until_ns = t.world.now_ns();
+    const std::int64_t ends = t.world.now_ns() + 1'000'000;
+    t.world.at(ends, [&] {
+      t.job->node(gone).crash();
+      for (node_id n = 0; n < nodes; ++n) {
+        if (n != gone && all(gone, n)) t.job->tear(gone, n);
+      }
+    });
+    EXPECT_TRUE(t.world.run([&] { return t.job->node(0).losses().contains(gone); },
+                            ends + 50'000'000));
+    EXPECT_EQ(t.job->node(0).losses().size(), 1U);
+    EXPECT_EQ(t.job->node(0).losses().at(gone), "closed the connection");
+  }
+}
+
+// Nobody hears of an end.
+TEST(simulated_detours, a_silent_network_is_left_if_there_is_another) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    // What is lost is repeated in a fraction of that time, and lost again now and then.
+    talking_job t(triangle(), 3, 3, seed, misbehaving, 0, 2'000'000'000);
+    const std::int64_t began = t.world.now_ns();
+    t.until_ns = began + 3'000'000'000;
+    t.pause_ns = 10'000'000;
+    t.world.at(began + 500'000'000, [&] { t.world.cut(1, 2); });
+    t.end();
+    EXPECT_EQ(t.job->node(1).way_to(2).hops, 2);
+    for (node_id n = 0; n < 3; ++n) EXPECT_TRUE(t.job->node(n).losses().empty());
+  }
 }
 
 TEST(simulated_rerouting, measures_the_networks_of_who_comes_later) {

@@ -34,7 +34,9 @@ class tcp_transport final : public transport {
   // A connection to a node that had none; authenticated. By who may poll. Throws strata::error.
   void admit(node_id node, os::descriptor socket);
 
-  [[nodiscard]] capabilities about() const noexcept override { return {true, "tcp"}; }
+  [[nodiscard]] capabilities about() const noexcept override { 
+    return {.reliable = true, .name = "tcp", .may_break = true};
+  }
   [[nodiscard]] bool reaches(node_id peer) const noexcept override;
   [[nodiscard]] send_outcome try_send(node_id peer, header h, std::span<const std::byte> head,
                                       std::span<const std::byte> body) override;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/detours.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace strata::cluster {
+namespace {
+
+// With what has to go around again on its way there is still room for the payload: see
+// heads_of_networks.
+constexpr std::size_t hops_max = 16;
+
+struct head {
+  node_id source;
+  net::message_kind k;
+  std::uint16_t at;    // whose turn it is
+  std::uint16_t hops;  // so many nodes follow
+};
+
+bool uses(const detours::path& way, node_id self, const detours::pair& ends) {
+  for (node_id last = self; const node_id n : way) {
+    if (detours::pair(std::minmax(last, n)) == ends) return true;
+    last = n;
+  }
+  return false;
+}
+
+std::vector<std::byte> pack(const head& h, const detours::path& way) {
+  std::vector<std::byte> both(sizeof h + way.size() * sizeof(node_id));
+  std::memcpy(both.data(), &h, sizeof h);
+  std::memcpy(both.data() + sizeof h, way.data(), way.size() * sizeof(node_id));
+  return both;
+}
+
+}  // namespace
+
+std::vector<std::byte> detour_head(node_id source, kind k, const detours::path& way) {
+  return pack({source, static_cast<net::message_kind>(k), 0,
+               static_cast<std::uint16_t>(way.size())},
+              way);
+}
+
+bool detours::on_message(node_id from, kind k, reader r) {
+  if (k == kind::detour) {
+    pass_on(r);
+    return true;
+  }
+  if (k != kind::cut_off) return false;
+  const auto a = r.take<node_id>();
+  const auto b = r.take<node_id>();
+  if (a >= b || b >= nodes_ || !r.empty()) throw malformed("the end of no connection");
+  // The other end knows it first.
+  if (a == self_ || b == self_)
+    on_broken(a == self_ ? b : a, "gave up the connection");
+  else
+    add_cut({a, b}, from);
+  return true;
+}
+
+void detours::on_broken(node_id n, const std::string& why) {
+  if (!hands_.is_connected(n) || broken_.contains(n)) return;
+  broken_[n] = {why, hands_.close(n)};
+  add_cut(std::minmax(self_, n), self_);
+}
+
+void detours::add_cut(const pair& ends, node_id heard_from) {
+  if (!cuts_.insert(ends).second) return;
+  const std::array word{ends.first, ends.second};
+  for (unsigned i = 0; i < nodes_; ++i) {
+    const auto n = static_cast<node_id>(i);
+    if (n != self_ && n != heard_from && hands_.is_connected(n) && !broken_.contains(n))
+      hands_.say(n, kind::cut_off, std::as_bytes(std::span(word)), {});
+  }
+  hands_.on_cut(ends);
+  for (auto& [n, there] : broken_) {
+    if (!there.resumed && (there.way.empty() || uses(there.way, self_, ends)))
+      look_for_way(n, there);
+  }
+}
+
+// The other end may hear of it twice then.
+void detours::look_for_way(node_id n, neighbour& there) {
+  there.way = way_to(n, cuts_);
+  if (there.way.empty()) return hands_.lose(n, there.why);
+  hands_.say(there.way.front(), kind::detour, detour_head(self_, kind::resume, there.way),
+             std::as_bytes(std::span(&there.come, 1)));
+}
+
+detours::path detours::way_to(node_id n, const std::set<pair>& cuts) const {
+  path way;
+  for (node_id at = self_; at != n; at = way.back()) {
+    const routes::way next = hands_.ways_without(at, cuts).to(n);
+    if (next.hops == 0 || way.size() == hops_max) return {};
+    way.push_back(next.next);
+  }
+  return way;
+}
+
+bool detours::has_another_way(node_id n) const {
+  std::set<pair> cuts = cuts_;
+  cuts.insert(std::minmax(self_, n));
+  return !way_to(n, cuts).empty();
+}
+
+void detours::pass_on(reader r) {
+  auto h = r.take<head>();
+  if (h.hops < 2 || h.hops > hops_max || h.at >= h.hops || h.source >= nodes_)
+    throw malformed("a detour of so many nodes");
+  path way;
+  for (unsigned i = 0; i < h.hops; ++i) way.push_back(r.take<node_id>());
+  if (way[h.at] != self_ || way.back() == h.source ||
+      std::any_of(way.begin(), way.end(), [&](node_id n) { return n >= nodes_; }))
+    throw malformed("a detour that leads nowhere");
+  if (++h.at != h.hops) {
+    if (!hands_.is_connected(way[h.at])) throw malformed("a detour over no network");
+    return hands_.say(way[h.at], kind::detour, pack(h, way), r.take_rest());
+  }
+  if (!hands_.is_connected(h.source)) throw malformed("a detour around no connection");
+  const auto k = static_cast<kind>(h.k);
+  if (k == kind::resume) return on_resume(h.source, r);
+  if (!broken_.contains(h.source)) throw malformed("a detour around a connection that is there");
+  hands_.on_detoured(h.source, k, r.take_rest());
+}
+
+void detours::on_resume(node_id from, reader r) {
+  const auto come = r.take<std::uint64_t>();
+  if (!r.empty()) throw malformed("a longer word about a connection");
+  on_broken(from, "gave up the connection");
+  neighbour& there = broken_.at(from);
+  if (there.resumed || there.way.empty()) return;  // heard already, or lost
+  there.resumed = true;
+  hands_.go_by(from, come, there.way);
+}
+
+}  // namespace strata::cluster

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Around a connection that has ended though both its nodes live: what the two have to say to each
+// other as neighbours goes by others, from the message on that the connection has not carried any
+// more. Above, nothing has happened; other ways come later (rerouting.hpp). (Requirement P12.)
+//
+//   all -> neighbours      cut_off   these two reach each other no more; passed on by all
+//   one end -> the other   resume    so many messages have come over the connection that has ended
+//   one end -> the other   detour    what goes around, and by whom: the sender names the whole way,
+//                                    so it goes in no circle, whatever the others know
+//
+// `resume` goes by a detour too. A node that no way leads to any more is lost: so it is when its
+// process ends, with all its connections, as soon as all who had one have said so. Source: the
+// flooding of what has changed is that of McQuillan, Richer and Rosen, "The new routing algorithm
+// for the ARPANET", 1980.
+//
+// All of it is called with the inbox.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cluster/codec.hpp"
+#include "cluster/kinds.hpp"
+#include "cluster/routes.hpp"
+
+namespace strata::cluster {
+
+class detours {
+ public:
+  using pair = std::pair<node_id, node_id>;  // the lower number first
+  using path = std::vector<node_id>;         // all nodes after this one, the destination last
+
+  // Who acts on it.
+  class hands {
+   public:
+    // There is a connection to n, or was.
+    [[nodiscard]] virtual bool is_connected(node_id n) = 0;
+    // Nothing goes or comes by the connection to n any more. Returns how many messages have come.
+    virtual std::uint64_t close(node_id n) = 0;
+    // To a neighbour, behind all that has been said to it.
+    virtual void say(node_id n, kind k, std::span<const std::byte> head,
+                     std::span<const std::byte> body) = 0;
+    // So many of the messages given to the connection have come; what follows goes by `way`, each
+    // in a message of kind::detour that begins with detour_head(). Throws malformed.
+    virtual void go_by(node_id n, std::uint64_t come, const path& way) = 0;
+    // What n has said to its neighbour, as if it had come over the connection.
+    virtual void on_detoured(node_id n, kind k, std::span<const std::byte> payload) = 0;
+    // The ways of node n, over what is left.
+    [[nodiscard]] virtual routes ways_without(node_id n, const std::set<pair>& cuts) = 0;
+    virtual void on_cut(const pair& ends) = 0;
+    virtual void lose(node_id n, const std::string& why) = 0;
+
+   protected:
+    ~hands() = default;
+  };
+
+  // `known`: what had ended before this node came.
+  detours(node_id self, node_id nodes, const std::vector<pair>& known, hands& h)
+      : self_(self), nodes_(nodes), hands_(h), cuts_(known.begin(), known.end()) {}
+
+  // Throws malformed.
+  bool on_message(node_id from, kind k, reader r);
+  // This node's connection to n has ended.
+  void on_broken(node_id n, const std::string& why);
+
+  [[nodiscard]] bool is_cut(node_id n) const { return cuts_.contains(std::minmax(self_, n)); }
+  [[nodiscard]] const std::set<pair>& cuts() const noexcept { return cuts_; }
+  // Somebody could go on talking to n if their connection ended now.
+  [[nodiscard]] bool has_another_way(node_id n) const;
+
+ private:
+  // A neighbour to which the connection has ended.
+  struct neighbour {
+    std::string why;
+    std::uint64_t come = 0;
+    path way{};            // empty: none was found yet
+    bool resumed = false;  // what follows goes by it
+  };
+  void add_cut(const pair& ends, node_id heard_from);
+  void look_for_way(node_id n, neighbour& there);
+  [[nodiscard]] path way_to(node_id n, const std::set<pair>& cuts) const;
+  void on_resume(node_id from, reader r);
+  void pass_on(reader r);
+
+  const node_id self_, nodes_;
+  hands& hands_;
+  std::map<node_id, neighbour> broken_;
+  std::set<pair> cuts_;
+};
+
+// What goes before a neighbour's message that takes a detour.
+std::vector<std::byte> detour_head(node_id source, kind k, const detours::path& way);
+
+}  // namespace strata::cluster

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connections that end: what the engine does about them.
+#include <string>
+
+#include "cluster/engine.hpp"
+
+namespace strata::cluster {
+
+// Where networks were named, and a node lives, what is said to it goes on. When the job ends, or a
+// node leaves, a connection that was measured, and found so slow that what goes there goes by
+// others, may end before their last words come.
+void engine::on_lost(node_id peer, const std::string& why) {
+  if (lives_on(peer)) return detours_->on_broken(peer, why);
+  const bool is_used =
+      rerouting_ != nullptr ? rerouting_->goes_directly_to(peer) : ways_.to(peer).next == peer;
+  if (is_used) lose(peer, why);
+}
+
+bool engine::lives_on(node_id peer) {
+  if (detours_ == nullptr || !links_->outlives_connection(peer) || !members_.has(peer) || is_over())
+    return false;
+  const std::lock_guard lock(ending_mutex_);
+  return !gone_[peer];
+}
+
+bool engine::is_connected(node_id n) {
+  return n != self_ && members_.of(n) != standing::absent && links_->way_to(n) != nullptr;
+}
+
+void engine::on_detoured(node_id n, kind k, std::span<const std::byte> payload) {
+  protocols_->life.heard_of(n);
+  if (!rerouting_->keeps(n, {}, k, payload)) receive(n, k, payload);
+}
+
+routes engine::ways_without(node_id n, const std::set<detours::pair>& cuts) {
+  way_plan p = rerouting_->plan();
+  p.cuts = {cuts.begin(), cuts.end()};
+  return p.ways(n, nodes_, [this](node_id a, node_id b) { return who_->cost(a, b); });
+}
+
+void engine::on_cut(const detours::pair& ends) {
+  if (self_ == 0) rerouting_->on_cut(ends);
+}
+
+// A network may fall silent without an end. Where there is no other, it may answer again.
+void engine::leave_silent_connections() {
+  for (const node_id n : links_->confirm_all()) {
+    if (!detours_->has_another_way(n)) continue;
+    detours_->on_broken(n, "confirmed nothing for " +
+                               std::to_string(protocols_->life.beat_ns() * 2 / 1'000'000) + " ms");
+  }
+}
+
+}  // namespace strata::cluster

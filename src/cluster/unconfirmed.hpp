@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one neighbour has given to its connection to the other, and what has come over it: when the
+// connection ends, what has not come is said by another way, in the same order, and nothing twice.
+// Where nodes share one network only, nobody keeps anything.
+//
+// The receiver counts messages and says how many have come, every now and then; the sender keeps
+// copies of those that it has not heard of. No message carries a number: a connection keeps order,
+// and what it has carried whole when it ends are the first so many. Source: the state that two ends
+// compare to resume a stream, as the message window of Mattis, "SCP", 1998, or RFC 9293 (TCP) has
+// it; here it outlives the connection.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cluster/codec.hpp"
+#include "cluster/kinds.hpp"
+
+namespace strata::cluster {
+
+struct message_copy {
+  kind k;
+  std::vector<std::byte> payload;
+};
+
+inline message_copy copy_of(kind k, std::span<const std::byte> head,
+                            std::span<const std::byte> body) {
+  message_copy m{k, {}};
+  m.payload.reserve(head.size() + body.size());
+  m.payload.assign(head.begin(), head.end());
+  m.payload.insert(m.payload.end(), body.begin(), body.end());
+  return m;
+}
+
+// The sender's side of one connection.
+class unconfirmed {
+ public:
+  // It has been given to the connection.
+  void keep(message_copy m) {
+    bytes_ += cost_of(m);
+    kept_.push_back(std::move(m));
+  }
+  // `count` have come, of all that were given. Throws malformed.
+  void confirm(std::uint64_t count) {
+    if (count < confirmed_ || count - confirmed_ > kept_.size())
+      throw malformed("it has got what was never sent");
+    for (; confirmed_ != count; ++confirmed_) {
+      bytes_ -= cost_of(kept_.front());
+      kept_.pop_front();
+    }
+  }
+  // The rest, in the order in which it was given.
+  [[nodiscard]] std::deque<message_copy> take() {
+    bytes_ = 0;
+    return std::exchange(kept_, {});
+  }
+  // Called at every beat, at which the other end confirms what has come. True: it has not confirmed
+  // anything for two whole beats, though there was something to confirm.
+  [[nodiscard]] bool is_silent() noexcept {
+    const bool confirms = kept_.empty() || confirmed_ != confirmed_before_;
+    silent_beats_ = confirms ? 0 : silent_beats_ + 1;
+    confirmed_before_ = confirmed_;
+    return silent_beats_ > silent_beats_max;
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  static std::size_t cost_of(const message_copy& m) noexcept {
+    return m.payload.size() + sizeof m;
+  }
+  static constexpr unsigned silent_beats_max = 2;
+
+  std::deque<message_copy> kept_;
+  std::size_t bytes_ = 0;
+  std::uint64_t confirmed_ = 0, confirmed_before_ = 0;
+  unsigned silent_beats_ = 0;
+};
+
+// The receiver's.
+class come_so_far {
+ public:
+  // One more. True: it is time to confirm.
+  [[nodiscard]] bool add(std::size_t bytes) noexcept {
+    ++count_;
+    bytes_ += bytes + sizeof(message_copy);
+    return bytes_ >= bytes_at_once;
+  }
+  // What is to be said now.
+  [[nodiscard]] std::uint64_t confirm() noexcept {
+    bytes_ = 0;
+    confirmed_ = count_;
+    return count_;
+  }
+  [[nodiscard]] bool is_confirmed() const noexcept { return confirmed_ == count_; }
+
+ private:
+  // A sender keeps about so much for each neighbour, and what is under way.
+  static constexpr std::size_t bytes_at_once = std::size_t{256} << 10;
+
+  std::uint64_t count_ = 0, confirmed_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace strata::cluster
