@@ -37,9 +37,8 @@ std::vector<std::byte> pack(const head& h, const detours::path& way) {
 }  // namespace
 
 std::vector<std::byte> detour_head(node_id source, kind k, const detours::path& way) {
-  return pack({source, static_cast<net::message_kind>(k), 0,
-               static_cast<std::uint16_t>(way.size())},
-              way);
+  return pack(
+      {source, static_cast<net::message_kind>(k), 0, static_cast<std::uint16_t>(way.size())}, way);
 }
 
 bool detours::on_message(node_id from, kind k, reader r) {

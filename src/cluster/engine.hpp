@@ -254,8 +254,8 @@ class engine final : public mailer,
   std::unique_ptr<remeasuring> remeasuring_;              // the same
   std::vector<std::vector<launch::measured_link>> told_;  // see connections
   std::unique_ptr<detours> detours_;                      // the same; with the inbox
-  std::vector<way_plan::measurement> told_since_;  // in who_'s costs, too
-  std::atomic<bool> is_gateway_{false};            // messages between others may come by here
+  std::vector<way_plan::measurement> told_since_;         // in who_'s costs, too
+  std::atomic<bool> is_gateway_{false};  // messages between others may come by here
   std::unique_ptr<protocols> protocols_;
   std::unique_ptr<roster> roster_;
   visiting_protocol& visitor_;

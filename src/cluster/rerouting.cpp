@@ -256,6 +256,8 @@ void rerouting::try_to_begin() {
   if (mail_.self() != 0 || stopped_ || order_ != order::none || !coming_.empty() || !going_.empty())
     return;
   const way_plan p = plan_next();
+  // Somebody is lost, and whoever was its neighbour last is about to say so.
+  if (p.cuts != plan_.cuts && !reaches_all(p)) return;
   if (p.forwarders != plan_.forwarders || p.measured != plan_.measured || p.cuts != plan_.cuts)
     return begin(p);
   for (const node_id n : std::exchange(granted_, {})) tell_whether_spared(n, true);

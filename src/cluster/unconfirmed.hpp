@@ -68,9 +68,7 @@ class unconfirmed {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  static std::size_t cost_of(const message_copy& m) noexcept {
-    return m.payload.size() + sizeof m;
-  }
+  static std::size_t cost_of(const message_copy& m) noexcept { return m.payload.size() + sizeof m; }
   static constexpr unsigned silent_beats_max = 2;
 
   std::deque<message_copy> kept_;

@@ -653,11 +653,10 @@ void simulated_node::on_parted() {
 }
 
 bool simulated_node::all_is_sent() const {
-  return std::all_of(lines_.begin(), lines_.end(),
-                     [](const auto& l) {
-                       return l.second.stands != line::connection::open ||
-                              l.second.channel == nullptr || l.second.channel->is_clear();
-                     });
+  return std::all_of(lines_.begin(), lines_.end(), [](const auto& l) {
+    return l.second.stands != line::connection::open || l.second.channel == nullptr ||
+           l.second.channel->is_clear();
+  });
 }
 
 }  // namespace strata::sim

@@ -132,8 +132,8 @@ class simulated_node final : public cluster::mailer,
   }
   void go_by(node_id n, std::uint64_t come, const cluster::detours::path& way) override;
   void on_detoured(node_id n, cluster::kind k, std::span<const std::byte> payload) override;
-  [[nodiscard]] cluster::routes ways_without(
-      node_id n, const std::set<cluster::detours::pair>& cuts) override;
+  [[nodiscard]] cluster::routes ways_without(node_id n,
+                                             const std::set<cluster::detours::pair>& cuts) override;
   void on_cut(const cluster::detours::pair& ends) override;
   void lose(node_id node, const std::string& why) override;
 
@@ -257,8 +257,8 @@ class job {
   void leave(node_id n, std::function<void()> done, std::function<void()> refused = {});
   // What a fiber of any node threw, first.
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
-  // The connection between these two ends, and what is under way is lost; both hear of it, each in its
-  // own time.
+  // The connection between these two ends, and what is under way is lost; both hear of it, each in
+  // its own time.
   void tear(node_id a, node_id b);
   // All nodes have; until then their workers have to be left alone.
   [[nodiscard]] bool has_begun() const noexcept { return beginnings_ == 0; }

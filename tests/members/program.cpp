@@ -26,6 +26,7 @@
 #include "strata/resource.hpp"
 #include "strata/route.hpp"
 #include "strata/runtime.hpp"
+#include "tests/common/count_to_node.hpp"
 #include "tests/common/fib_tokens.hpp"
 #include "tests/common/require.hpp"
 
@@ -272,43 +273,13 @@ void far(runtime& rt) {
   });
 }
 
-// Numbers to node 2 and back, in order, whatever way they take; until `enough`.
-template <class F>
-void count_to_node_2(F enough) {
-  endpoint mine;
-  remote_thread other(
-      on_node{2},
-      [](endpoint_id home) {
-        endpoint here;
-        here.send_value(home, 1, here.id());
-        for (int next = 0;; ++next) {
-          const int i = here.receive_value<int>(home, 2);
-          here.send_value(home, 3, i == next ? i : -2);
-          if (i < 0) return;
-        }
-      },
-      mine.id());
-  const auto theirs = mine.receive_value<endpoint_id>(any_endpoint, 1);
-  constexpr int ahead = 64;  // under way
-  int sent = 0, received = 0;
-  while (!enough() || received < 1000) {
-    for (; sent < received + ahead; ++sent) mine.send_value(theirs, 2, sent);
-    require(mine.receive_value<int>(theirs, 3) == received++, "once and in order");
-  }
-  for (; received < sent; ++received)
-    require(mine.receive_value<int>(theirs, 3) == received, "once and in order");
-  mine.send_value(theirs, 2, -1);
-  (void)mine.receive_value<int>(theirs, 3);
-  other.join();
-}
-
 // Four hosts in a ring: node 0 reaches node 2 by node 1 or by node 3, of which one leaves.
 void ring(runtime& rt) {
   rt.run([] {
     require(route_to(2).hops == 2, "the way there");
     const std::uint16_t first = route_to(2).next;
     bool said = false;
-    count_to_node_2([&] {
+    test::count_to_node_2([&] {
       if (!std::exchange(said, true)) say(first == 1 ? "by node 1" : "by node 3");
       return has_left(first);
     });
@@ -316,7 +287,7 @@ void ring(runtime& rt) {
     require(route_to(2).next == second, "the other way");
     bool again = false;
     int rounds = 0;
-    count_to_node_2([&] {
+    test::count_to_node_2([&] {
       if (!std::exchange(again, true)) say("by the other");
       return ++rounds > 2000;
     });
@@ -331,12 +302,12 @@ void ring(runtime& rt) {
 void slows(runtime& rt) {
   rt.run([] {
     bool said = false;
-    count_to_node_2([&] {
+    test::count_to_node_2([&] {
       if (!std::exchange(said, true)) say("counts");
       return route_to(2).hops == 2;
     });
     say("around");
-    count_to_node_2([&] { return route_to(2).hops == 1; });
+    test::count_to_node_2([&] { return route_to(2).hops == 1; });
     say("back");
   });
 }

@@ -360,7 +360,8 @@ TEST(simulated_rerouting, uses_no_connection_that_has_ended) {
 cables circle_of(node_id nodes, prng& random) {
   cables c;
   const auto any_latency = [&] { return static_cast<std::int64_t>(5'000 + random.below(100'000)); };
-  for (node_id n = 0; n < nodes; ++n) c.lay(n, static_cast<node_id>((n + 1) % nodes), any_latency());
+  for (node_id n = 0; n < nodes; ++n)
+    c.lay(n, static_cast<node_id>((n + 1) % nodes), any_latency());
   for (unsigned i = 0; i < nodes; ++i) {
     const auto a = static_cast<node_id>(random.below(nodes));
     const auto b = static_cast<node_id>(random.below(nodes));
@@ -426,10 +427,11 @@ TEST(simulated_detours, who_is_reached_by_nobody_is_lost_at_once) {
         if (n != gone && all(gone, n)) t.job->tear(gone, n);
       }
     });
-    EXPECT_TRUE(t.world.run([&] { return t.job->node(0).losses().contains(gone); },
-                            ends + 50'000'000));
+    EXPECT_TRUE(
+        t.world.run([&] { return t.job->node(0).losses().contains(gone); }, ends + 50'000'000));
     EXPECT_EQ(t.job->node(0).losses().size(), 1U);
     EXPECT_EQ(t.job->node(0).losses().at(gone), "closed the connection");
+    EXPECT_EQ(t.job->failure(), nullptr);
   }
 }
 

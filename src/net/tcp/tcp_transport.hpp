@@ -34,7 +34,7 @@ class tcp_transport final : public transport {
   // A connection to a node that had none; authenticated. By who may poll. Throws strata::error.
   void admit(node_id node, os::descriptor socket);
 
-  [[nodiscard]] capabilities about() const noexcept override { 
+  [[nodiscard]] capabilities about() const noexcept override {
     return {.reliable = true, .name = "tcp", .may_break = true};
   }
   [[nodiscard]] bool reaches(node_id peer) const noexcept override;

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job whose connections end while its nodes live; its last argument says what it does. Node 0
+// prints what the test waits for, and "ok" when all was as it should be.
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strata/call.hpp"
+#include "strata/error.hpp"
+#include "strata/fiber.hpp"
+#include "strata/message.hpp"
+#include "strata/remote_thread.hpp"
+#include "strata/route.hpp"
+#include "strata/runtime.hpp"
+#include "strata/thread.hpp"
+#include "tests/common/count_to_node.hpp"
+#include "tests/common/require.hpp"
+#include "tests/common/slow_builds.hpp"
+
+namespace {
+
+using namespace strata;
+using test::require;
+
+void say(const char* what) {
+  std::puts(what);
+  std::fflush(stdout);
+}
+
+// As a broken network ends them: with what they hold. Those of this process to addresses that begin
+// so. Returns how many.
+int reset_connections(std::string_view to) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> all(::opendir("/proc/self/fd"), &::closedir);
+  int count = 0;
+  while (const dirent* const entry = ::readdir(all.get())) {
+    const int fd = std::atoi(entry->d_name);
+    sockaddr_in peer{};
+    socklen_t bytes = sizeof peer;
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &bytes) != 0 ||
+        peer.sin_family != AF_INET)
+      continue;
+    char text[INET_ADDRSTRLEN] = {};
+    ::inet_ntop(AF_INET, &peer.sin_addr, text, sizeof text);
+    if (!std::string_view(text).starts_with(to)) continue;
+    sockaddr nobody{};
+    nobody.sa_family = AF_UNSPEC;
+    require(::connect(fd, &nobody, sizeof nobody) == 0, "resets a connection");
+    ++count;
+  }
+  return count;
+}
+
+// Bytes that say where they belong, to node 2 and back.
+std::vector<std::uint64_t> pattern(int round) {
+  std::vector<std::uint64_t> all(100'000);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = i * 0x9E37'79B9'7F4A'7C15U + static_cast<std::uint64_t>(round);
+  return all;
+}
+
+template <class F>
+void send_bulk_to_node_2(F enough) {
+  endpoint mine;
+  remote_thread other(
+      on_node{2},
+      [](endpoint_id home) {
+        endpoint here;
+        here.send_value(home, 1, here.id());
+        std::vector<std::uint64_t> all(pattern(0).size());
+        for (;;) {
+          const std::size_t bytes =
+              here.receive(std::as_writable_bytes(std::span(all)), home, 2).bytes;
+          here.send(home, 3, std::as_bytes(std::span(all)).first(bytes));
+          if (bytes == 0) return;
+        }
+      },
+      mine.id());
+  const auto theirs = mine.receive_value<endpoint_id>(any_endpoint, 1);
+  std::vector<std::uint64_t> back(pattern(0).size());
+  for (int round = 0; !enough() || round < 10; ++round) {
+    const std::vector<std::uint64_t> there = pattern(round);
+    mine.send(theirs, 2, std::as_bytes(std::span(there)));
+    (void)mine.receive(std::as_writable_bytes(std::span(back)), theirs, 3);
+    require(back == there, "as it was sent");
+  }
+  mine.send(theirs, 2, std::span<const std::byte>{});
+  (void)mine.receive(std::as_writable_bytes(std::span(back)), theirs, 3);
+  other.join();
+}
+
+// Everything that nodes 0 and 2 say to each other while `happens` in the middle of it, until other
+// ways lead around what has ended; and a while longer.
+template <class F>
+void talk_while(F happens) {
+  unsigned so_far = 0;
+  const auto is_around = [&] { return route_to(2).hops > 1; };
+  thread bulk([&] { send_bulk_to_node_2(is_around); });
+  test::count_to_node_2([&] {
+    if (++so_far == 500) happens();
+    return so_far > 500 && is_around();
+  });
+  bulk.join();
+  test::count_to_node_2([] { return true; });
+}
+
+void resets(runtime& rt) {
+  rt.run([] {
+    require(route_to(2).hops == 1, "the way there");
+    talk_while([] { require(reset_connections("192.168.4.") == 1, "one connection"); });
+    say("around");
+  });
+}
+
+void falls_silent(runtime& rt) {
+  rt.run([] {
+    require(route_to(2).hops == 1, "the way there");
+    talk_while([] { say("talks"); });
+    say("around");
+  });
+}
+
+struct ender : threaded {
+  int signal_number;
+  void start() { ::kill(::getpid(), signal_number); }
+};
+
+int same(int i) { return i; }
+
+// Node 2, by this signal, while it is called.
+void end_node_2(runtime& rt, int signal_number) {
+  try {
+    rt.run([&] {
+      for (int i = 0;; ++i) {
+        if (i == 500) invoke<ender>(2, signal_number);
+        require(call<same>(on_node{2}, i) == i, "answers");
+      }
+    });
+  } catch (const node_lost_error& e) {
+    require(e.node() == 2, "names the node");
+    throw;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  runtime rt(options::parse(argc, argv));
+  const std::string_view what = argc > 1 ? argv[argc - 1] : "";
+  if (what == "resets")
+    resets(rt);
+  else if (what == "falls-silent")
+    falls_silent(rt);
+  else if (what == "kill")
+    end_node_2(rt, SIGKILL);
+  else if (what == "stop")
+    end_node_2(rt, SIGSTOP);
+  else
+    throw std::logic_error("what?");
+  say("ok");
+  return 0;
+} catch (const std::exception& e) {
+  std::printf("not ok: %s\n", e.what());
+  return 1;
+}
