@@ -46,22 +46,48 @@ bool detours::on_message(node_id from, kind k, reader r) {
     pass_on(r);
     return true;
   }
+  if (k == kind::resume) {
+    on_resume_by_spare(from, r);
+    return true;
+  }
   if (k != kind::cut_off) return false;
   const auto a = r.take<node_id>();
   const auto b = r.take<node_id>();
   if (a >= b || b >= nodes_ || !r.empty()) throw malformed("the end of no connection");
   // The other end knows it first.
-  if (a == self_ || b == self_)
-    on_broken(a == self_ ? b : a, "gave up the connection");
-  else
+  if (a != self_ && b != self_) {
     add_cut({a, b}, from);
+    return true;
+  }
+  const node_id other = a == self_ ? b : a;
+  on_spare_broken(other);
+  on_broken(other, "gave up the connection");
   return true;
 }
 
 void detours::on_broken(node_id n, const std::string& why) {
   if (!hands_.is_connected(n) || broken_.contains(n)) return;
-  broken_[n] = {why, hands_.close(n)};
+  neighbour& there = broken_[n];
+  there.why = why;
+  there.come = hands_.close(n);
+  there.by_spare = hands_.say_by_spare(n, kind::resume, std::as_bytes(std::span(&there.come, 1)));
+  if (!there.by_spare) add_cut(std::minmax(self_, n), self_);
+}
+
+void detours::on_spare_broken(node_id n) {
+  hands_.drop_spare(n);
+  const auto found = broken_.find(n);
+  if (found == broken_.end() || !found->second.by_spare) return;
+  found->second.by_spare = false;
   add_cut(std::minmax(self_, n), self_);
+}
+
+void detours::beat() {
+  std::vector<node_id> silent;
+  for (auto& [n, there] : broken_) {
+    if (there.by_spare && ++there.beats > 2) silent.push_back(n);
+  }
+  for (const node_id n : silent) on_spare_broken(n);
 }
 
 void detours::add_cut(const pair& ends, node_id heard_from) {
@@ -74,7 +100,7 @@ void detours::add_cut(const pair& ends, node_id heard_from) {
   }
   hands_.on_cut(ends);
   for (auto& [n, there] : broken_) {
-    if (!there.resumed && (there.way.empty() || uses(there.way, self_, ends)))
+    if (!there.resumed && !there.by_spare && (there.way.empty() || uses(there.way, self_, ends)))
       look_for_way(n, there);
   }
 }
@@ -98,6 +124,7 @@ detours::path detours::way_to(node_id n, const std::set<pair>& cuts) const {
 }
 
 bool detours::has_another_way(node_id n) const {
+  if (hands_.has_spare(n)) return true;
   std::set<pair> cuts = cuts_;
   cuts.insert(std::minmax(self_, n));
   return !way_to(n, cuts).empty();
@@ -126,11 +153,23 @@ void detours::pass_on(reader r) {
 void detours::on_resume(node_id from, reader r) {
   const auto come = r.take<std::uint64_t>();
   if (!r.empty()) throw malformed("a longer word about a connection");
+  on_spare_broken(from);
   on_broken(from, "gave up the connection");
   neighbour& there = broken_.at(from);
   if (there.resumed || there.way.empty()) return;  // heard already, or lost
   there.resumed = true;
   hands_.go_by(from, come, there.way);
+}
+
+void detours::on_resume_by_spare(node_id from, reader r) {
+  const auto come = r.take<std::uint64_t>();
+  if (!r.empty()) throw malformed("a longer word about a connection");
+  on_broken(from, "gave up the connection");
+  // It may have been given up here, of which the other end is about to hear.
+  const auto found = broken_.find(from);
+  if (found == broken_.end() || !found->second.by_spare) return;
+  broken_.erase(found);
+  hands_.go_on(from, come);
 }
 
 }  // namespace strata::cluster

@@ -8,7 +8,11 @@
 //   one end -> the other   detour    what goes around, and by whom: the sender names the whole way,
 //                                    so it goes in no circle, whatever the others know
 //
-// `resume` goes by a detour too. A node that no way leads to any more is lost: so it is when its
+// `resume` goes by a detour too. Before all that the two try a spare connection, where they share
+// another network: `resume` goes over it from both ends, and when it has come they go on as before;
+// nobody else hears of it.
+//
+// A node that no way leads to any more is lost: so it is when its
 // process ends, with all its connections, as soon as all who had one have said so. Source: the
 // flooding of what has changed is that of McQuillan, Richer and Rosen, "The new routing algorithm
 // for the ARPANET", 1980.
@@ -41,6 +45,14 @@ class detours {
     [[nodiscard]] virtual bool is_connected(node_id n) = 0;
     // Nothing goes or comes by the connection to n any more. Returns how many messages have come.
     virtual std::uint64_t close(node_id n) = 0;
+    // There is a spare connection to n, which nothing has gone by yet.
+    [[nodiscard]] virtual bool has_spare(node_id n) = 0;
+    // By that, and not at all if there is none (false).
+    virtual bool say_by_spare(node_id n, kind k, std::span<const std::byte> payload) = 0;
+    virtual void drop_spare(node_id n) = 0;
+    // So many of the messages given to the connection have come; the rest, and what follows, goes
+    // by the spare one, which takes its place. Throws malformed.
+    virtual void go_on(node_id n, std::uint64_t come) = 0;
     // To a neighbour, behind all that has been said to it.
     virtual void say(node_id n, kind k, std::span<const std::byte> head,
                      std::span<const std::byte> body) = 0;
@@ -66,6 +78,10 @@ class detours {
   bool on_message(node_id from, kind k, reader r);
   // This node's connection to n has ended.
   void on_broken(node_id n, const std::string& why);
+  // Its spare one has.
+  void on_spare_broken(node_id n);
+  // At every beat: nobody waits for an answer by a spare connection for longer than two.
+  void beat();
 
   [[nodiscard]] bool is_cut(node_id n) const { return cuts_.contains(std::minmax(self_, n)); }
   [[nodiscard]] const std::set<pair>& cuts() const noexcept { return cuts_; }
@@ -77,13 +93,16 @@ class detours {
   struct neighbour {
     std::string why;
     std::uint64_t come = 0;
-    path way{};            // empty: none was found yet
-    bool resumed = false;  // what follows goes by it
+    bool by_spare = false;  // it is asked to go on by that
+    unsigned beats = 0;     // since then
+    path way{};             // else; empty: none was found yet
+    bool resumed = false;   // what follows goes by it
   };
   void add_cut(const pair& ends, node_id heard_from);
   void look_for_way(node_id n, neighbour& there);
   [[nodiscard]] path way_to(node_id n, const std::set<pair>& cuts) const;
   void on_resume(node_id from, reader r);
+  void on_resume_by_spare(node_id from, reader r);
   void pass_on(reader r);
 
   const node_id self_, nodes_;

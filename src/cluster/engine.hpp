@@ -170,6 +170,12 @@ class engine final : public mailer,
   void on_detoured(node_id n, kind k, std::span<const std::byte> payload) override;
   [[nodiscard]] routes ways_without(node_id n, const std::set<detours::pair>& cuts) override;
   void on_cut(const detours::pair& ends) override;
+  [[nodiscard]] bool has_spare(node_id n) override { return links_->has_spare(n); }
+  bool say_by_spare(node_id n, kind k, std::span<const std::byte> payload) override {
+    return links_->say_by_spare(n, k, payload);
+  }
+  void drop_spare(node_id n) override { links_->drop_spare(n); }
+  void go_on(node_id n, std::uint64_t come) override { links_->go_on(n, come); }
   void lose(node_id peer, const std::string& why) override;
 
  private:
@@ -263,6 +269,7 @@ class engine final : public mailer,
   // One thread at a time handles messages: a receiver, or a worker that has nothing else to do.
   std::timed_mutex inbox_;
   std::size_t bytes_taken_ = 0;                  // since the last poll_all()
+  const net::transport* polled_ = nullptr;       // now
   std::atomic<std::size_t> worker_messages_{1};  // what a worker takes in at once, as they are now
   detail::worker outsider_;
   std::atomic<std::int64_t> polled_at_{0};

@@ -10,6 +10,10 @@ namespace strata::cluster {
 // node leaves, a connection that was measured, and found so slow that what goes there goes by
 // others, may end before their last words come.
 void engine::on_lost(node_id peer, const std::string& why) {
+  if (links_->has_spare(peer) && polled_ != links_->way_to(peer)) {
+    if (!is_over()) detours_->on_spare_broken(peer);
+    return;
+  }
   if (lives_on(peer)) return detours_->on_broken(peer, why);
   const bool is_used =
       rerouting_ != nullptr ? rerouting_->goes_directly_to(peer) : ways_.to(peer).next == peer;
@@ -44,6 +48,7 @@ void engine::on_cut(const detours::pair& ends) {
 
 // A network may fall silent without an end. Where there is no other, it may answer again.
 void engine::leave_silent_connections() {
+  detours_->beat();
   for (const node_id n : links_->confirm_all()) {
     if (!detours_->has_another_way(n)) continue;
     detours_->on_broken(n, "confirmed nothing for " +

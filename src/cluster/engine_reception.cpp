@@ -134,7 +134,10 @@ std::size_t engine::poll_these(std::span<const std::unique_ptr<net::transport>> 
   // Reading the clock costs as much as finding nothing.
   if (reception_ == reception::watchdog) polled_at_.store(os::now_ns(), std::memory_order_relaxed);
   std::size_t n = 0;
-  for (const auto& t : some) n += t->poll(*this, messages_max);
+  for (const auto& t : some) {
+    polled_ = t.get();
+    n += t->poll(*this, messages_max);
+  }
   if (n != 0) {
     const std::size_t each = std::exchange(bytes_taken_, 0) / n;
     worker_messages_.store(std::clamp<std::size_t>(worker_bytes / (each + 1), 1, messages_at_once),

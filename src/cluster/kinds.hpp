@@ -103,7 +103,7 @@ constexpr bool can_be_kept_back(kind k) noexcept { return k < kind::probe || car
 
 // What is counted at both ends of a connection, and said by others when that ends.
 constexpr bool counts_for_connection(kind k) noexcept {
-  return k != kind::ping && k != kind::pong && k != kind::confirmed;
+  return k != kind::ping && k != kind::pong && k != kind::confirmed && k != kind::resume;
 }
 
 // The head of one hop.

@@ -32,7 +32,11 @@ links::links(node_id self, const std::vector<net::transport*>& transports, const
     // A connection may be of use for other ways.
     for (net::transport* const t : transports) {
       const bool is_wanted = p->next == node || (ways_change_ && node != self);
-      if (p->way == nullptr && is_wanted && t->reaches(node)) p->way = t;
+      if (!is_wanted || !t->reaches(node)) continue;
+      if (p->way == nullptr)
+        p->way = t;
+      else if (ways_change_ && p->spare == nullptr)
+        p->spare = t;
     }
     const bool is_there = node == self || p->next != node || p->way != nullptr;
     STRATA_CHECK(is_there || elastic_, i, self);
@@ -265,7 +269,6 @@ void links::wait_for_room(node_id to) {
 }
 
 bool links::send_queued(node_id to, peer& p) {
-  net::transport& way = *way_to(to);
   std::vector<std::pair<flow, std::uint16_t>> released;
   if (p.queueing.load(std::memory_order_acquire)) {
     std::unique_lock lock(p.mutex);
@@ -273,6 +276,8 @@ bool links::send_queued(node_id to, peer& p) {
       lock.unlock();
       return send_around(p);
     }
+    // Not before: another may just have taken its place.
+    net::transport& way = *way_to(to);
     bool flushed = false;
     while (!p.queue.empty()) {
       queued& q = p.queue.front();
@@ -302,7 +307,7 @@ bool links::send_queued(node_id to, peer& p) {
     if (goes_around_.load(std::memory_order_relaxed)) wake_who_go_around();
   }
   for (const auto& [f, number] : released) tell(f, number);
-  return way.flush(to);
+  return way_to(to)->flush(to);
 }
 
 void links::run_sender(net::transport& t) {
@@ -373,17 +378,45 @@ std::uint64_t links::close(node_id neighbour) {
   return p.come.confirm();
 }
 
+void links::queue_rest(peer& p, std::uint64_t come) {
+  p.given.confirm(come);
+  std::deque<message_copy> all = p.given.take();
+  p.given_bytes.store(0, std::memory_order_relaxed);
+  for (const message_copy& m : all)
+    p.queued_bytes.fetch_add(m.payload.size() + sizeof(net::header), std::memory_order_relaxed);
+  std::move(p.queue.begin(), p.queue.end(), std::back_inserter(all));
+  p.queue = std::move(all);
+}
+
+bool links::say_by_spare(node_id neighbour, kind k, std::span<const std::byte> payload) {
+  net::transport* const spare = peers_[neighbour]->spare;
+  if (spare == nullptr) return false;
+  const auto outcome = spare->try_send(neighbour, header_of(self_, neighbour, k), payload, {});
+  return outcome == net::send_outcome::sent || outcome == net::send_outcome::staged;
+}
+
+void links::drop_spare(node_id neighbour) noexcept {
+  if (net::transport* const spare = std::exchange(peers_[neighbour]->spare, nullptr))
+    spare->drop(neighbour);
+}
+
+void links::go_on(node_id neighbour, std::uint64_t come) {
+  peer& p = *peers_[neighbour];
+  {
+    const std::lock_guard lock(p.mutex);
+    queue_rest(p, come);
+    p.way.store(std::exchange(p.spare, nullptr), std::memory_order_release);
+    p.stands = peer::connection::open;
+  }
+  // It finds out whether there is anything in the queue.
+  way_to(neighbour)->wake_sender();
+}
+
 void links::go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> way) {
   peer& p = *peers_[neighbour];
   {
     const std::lock_guard lock(p.mutex);
-    p.given.confirm(come);
-    std::deque<message_copy> all = p.given.take();
-    p.given_bytes.store(0, std::memory_order_relaxed);
-    for (const message_copy& m : all)
-      p.queued_bytes.fetch_add(m.payload.size() + sizeof(net::header), std::memory_order_relaxed);
-    std::move(p.queue.begin(), p.queue.end(), std::back_inserter(all));
-    p.queue = std::move(all);
+    queue_rest(p, come);
     p.detour = std::move(way);
     p.stands = peer::connection::replaced;
   }

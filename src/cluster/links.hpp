@@ -76,6 +76,16 @@ class links {
   // Nothing goes or comes by it any more, and what there is to say waits. Returns how many messages
   // have come.
   std::uint64_t close(node_id neighbour);
+  // Where two nodes share several networks there is a spare connection, until it takes the place of
+  // the other one, or is dropped.
+  [[nodiscard]] bool has_spare(node_id neighbour) const noexcept {
+    return peers_[neighbour]->spare != nullptr;
+  }
+  bool say_by_spare(node_id neighbour, kind k, std::span<const std::byte> payload);
+  void drop_spare(node_id neighbour) noexcept;
+  // So many have come there; the rest and all that follows goes by the spare connection. Throws
+  // malformed.
+  void go_on(node_id neighbour, std::uint64_t come);
   // So many have come there; the rest and all that follows goes by `way`. Throws malformed.
   void go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> way);
   // To a neighbour, whatever way messages take.
@@ -150,8 +160,9 @@ class links {
     // With the mutex; where ways change. See close() and go_by().
     enum class connection { open, closed, replaced };
     connection stands = connection::open;
-    std::vector<node_id> detour;  // once it is replaced
-    unconfirmed given;            // while it is open
+    std::vector<node_id> detour;      // once it is replaced
+    net::transport* spare = nullptr;  // of who handles messages
+    unconfirmed given;                // while it is open
     std::atomic<std::size_t> given_bytes{0};
     come_so_far come;  // of who handles messages
     // With the mutex: see keep_back().
@@ -178,6 +189,8 @@ class links {
   // The transport has it. With the mutex.
   void keep_copy(peer& p, message_copy m);
   void confirm(node_id neighbour, peer& p);
+  // So many have come; the rest waits in front of all else. With the mutex.
+  void queue_rest(peer& p, std::uint64_t come);
   void wake_who_go_around();
 
   const node_id self_;

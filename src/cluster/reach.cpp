@@ -21,16 +21,18 @@ std::int64_t cost_over(const launch::address::door& a, const launch::address::do
   return by_socket_ns + typical_bytes * 8 * 1000 / std::min(rate(a), rate(b));
 }
 
-// The nominally cheapest network that two nodes share; of equal ones the first. Null: none.
+// The nominally cheapest network that two nodes share, but that one; of equal ones the first. Null:
+// none.
 struct shared_network {
   const launch::address::door* other = nullptr;
   std::int64_t cost_ns = 0;
   std::uint16_t number = 0;
 };
-shared_network choose_network(const launch::address& one, const launch::address& other) {
+shared_network choose_network(const launch::address& one, const launch::address& other,
+                              std::optional<std::uint16_t> but = {}) {
   shared_network best;
   for (std::size_t i = 0; i < std::min(one.doors.size(), other.doors.size()); ++i) {
-    if (one.doors[i].port == 0 || other.doors[i].port == 0) continue;
+    if (one.doors[i].port == 0 || other.doors[i].port == 0 || i == but) continue;
     const std::int64_t cost = cost_over(one.doors[i], other.doors[i]);
     if (best.other == nullptr || cost < best.cost_ns)
       best = {&other.doors[i], cost, static_cast<std::uint16_t>(i)};
@@ -63,6 +65,17 @@ launch::address reach::towards(node_id from, node_id to) const {
   if (shared.other == nullptr) return at;
   at.host = shared.other->host;
   at.port = shared.other->port;
+  return at;
+}
+
+launch::address reach::spare_towards(node_id from, node_id to) const {
+  launch::address at;
+  const auto used = network(from, to);
+  if (from == to || !used) return at;
+  const shared_network spare = choose_network(places_[from].where, places_[to].where, used);
+  if (spare.other == nullptr) return at;
+  at.host = spare.other->host;
+  at.port = spare.other->port;
   return at;
 }
 

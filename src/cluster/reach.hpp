@@ -33,6 +33,8 @@ class reach {
   [[nodiscard]] bool shares_memory(node_id a, node_id b) const;
   // Where `from` finds `to` over the network that they use; port 0: on none.
   [[nodiscard]] launch::address towards(node_id from, node_id to) const;
+  // The same over the next best network that both are on.
+  [[nodiscard]] launch::address spare_towards(node_id from, node_id to) const;
   // The network that they use, by its place in the user's list; none: memory, or they share none.
   [[nodiscard]] std::optional<std::uint16_t> network(node_id a, node_id b) const;
   // None: they do not reach each other. See routes.

@@ -239,15 +239,27 @@ connections open_transports(launch::control_line& line, const options& settings)
   auto sockets = net::tcp::connect_mesh(net::tcp::identity_in(job, build), door.listeners,
                                         directory, deadline, mesh);
   auto tcp = std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
+  std::unique_ptr<net::tcp::tcp_transport> spare;
   if (networks.size() > 1 && !job.late) {
     opened.told = measure_all(line, who, *tcp, opened.early);
     who.set_costs(costs_by(job, opened.told, *opened.plan));
     opened.ways = ways_of(job, who, *opened.plan);
+    // When all have measured nobody waits for the others' connections above any more.
+    std::vector<launch::address> spares;
+    for (unsigned n = 0; n < job.capacity; ++n)
+      spares.push_back(who.spare_towards(job.node, static_cast<node_id>(n)));
+    if (std::any_of(spares.begin(), spares.end(), [](const auto& a) { return a.port != 0; }))
+      spare = std::make_unique<net::tcp::tcp_transport>(
+          job.node,
+          net::tcp::connect_mesh(net::tcp::identity_in(job, build), door.listeners, spares,
+                                 deadline, mesh),
+          o);
   }
   if (job.elastic)
     opened.door = std::make_unique<entrance>(job, build, who, std::move(door.listeners), shm,
                                              tcp.get(), mesh);
   opened.transports.push_back(std::move(tcp));
+  if (spare != nullptr) opened.transports.push_back(std::move(spare));
   return opened;
 }
 

@@ -188,70 +188,83 @@ void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte
 
 void simulated_node::send(node_id to, cluster::kind k, std::span<const std::byte> head,
                           std::span<const std::byte> body) {
+  line& l = lines_[to];
   if (job_.model.links) {
-    line& l = lines_[to];
-    if (l.stands == line::connection::closed) {
+    if (l.stands == line::state::closed) {
       l.waiting.push_back(cluster::copy_of(k, head, body));
       return;
     }
-    if (l.stands == line::connection::replaced) {
+    if (l.stands == line::state::replaced) {
       return send(l.detour.front(), cluster::kind::detour, cluster::detour_head(self_, k, l.detour),
                   cluster::copy_of(k, head, body).payload);
     }
     if (cluster::counts_for_connection(k)) l.given.keep(cluster::copy_of(k, head, body));
   }
+  transmit(to, l.used, k, head, body);
+}
+
+void simulated_node::transmit(node_id to, unsigned which, cluster::kind k,
+                              std::span<const std::byte> head, std::span<const std::byte> body) {
   std::vector<std::byte> message(sizeof(k) + head.size() + body.size());
   std::memcpy(message.data(), &k, sizeof(k));
   if (!head.empty()) std::memcpy(message.data() + sizeof(k), head.data(), head.size());
   if (!body.empty())
     std::memcpy(message.data() + sizeof(k) + head.size(), body.data(), body.size());
-  line_to(to).channel->send(std::move(message), job_.in.now_ns());
-  watch(to);
+  channel_to(to, which).send(std::move(message), job_.in.now_ns());
+  watch(to, which);
 }
 
-simulated_node::line& simulated_node::line_to(node_id other) {
-  line& l = lines_[other];
-  if (l.channel == nullptr) {
-    l.channel = std::make_unique<net::reliable_channel>(
+// Of the one in use and the one after it.
+bool simulated_node::carries(node_id other, unsigned which) {
+  const line& l = lines_[other];
+  return which == l.used ? l.stands == line::state::open : which > l.used && !l.spare_dropped;
+}
+
+net::reliable_channel& simulated_node::channel_to(node_id other, unsigned which) {
+  auto& channel = lines_[other].connections[which].channel;
+  if (channel == nullptr) {
+    channel = std::make_unique<net::reliable_channel>(
         job_.model.channel,
         net::reliable_channel::hooks{
-            [this, other](const net::reliable_channel::packet& p) {
-              if (crashed_ || lines_[other].stands != line::connection::open) return;
+            [this, other, which](const net::reliable_channel::packet& p) {
+              if (crashed_ || !carries(other, which)) return;
               const std::int64_t departs =
                   std::max(job_.in.now_ns(), local_now_) + job_.model.message_ns;
               std::vector<std::byte> copy(p.payload.begin(), p.payload.end());
               // Before the copy moves away: in which order arguments are made nobody says.
               const std::size_t bytes = packet_head_bytes + copy.size();
-              job_.in.carry(self_, other, bytes, departs, [this, other, p, copy = std::move(copy)] {
+              const auto arrive = [this, other, which, p, copy = std::move(copy)] {
                 simulated_node& there = job_.node(other);
-                if (there.crashed_ || crashed_) return;
-                if (there.lines_[self_].stands != line::connection::open) return;
+                if (there.crashed_ || crashed_ || !there.carries(self_, which) ||
+                    job_.torn_.contains({std::min(self_, other), std::max(self_, other), which}))
+                  return;
                 net::reliable_channel::packet arrived = p;
                 arrived.payload = copy;
-                there.line_to(self_).channel->on_packet(arrived, job_.in.now_ns());
-                there.watch(self_);
-              });
+                there.channel_to(self_, which).on_packet(arrived, job_.in.now_ns());
+                there.watch(self_, which);
+              };
+              job_.in.carry(self_, other, bytes, departs, arrive);
             },
-            [this, other](std::span<const std::byte> m) { deliver(other, m); }});
+            [this, other, which](std::span<const std::byte> m) { deliver(other, which, m); }});
   }
-  return l;
+  return *channel;
 }
 
 // Plans the next look at what may have to be repeated.
-void simulated_node::watch(node_id other) {
-  line& l = line_to(other);
-  if (l.stands != line::connection::open) return;
-  const std::int64_t next = l.channel->on_time(job_.in.now_ns());
-  if (next >= l.timer_at) return;
-  l.timer_at = next;
-  job_.in.at(next, [this, other] {
+void simulated_node::watch(node_id other, unsigned which) {
+  if (!carries(other, which)) return;
+  const std::int64_t next = channel_to(other, which).on_time(job_.in.now_ns());
+  std::int64_t& timer_at = lines_[other].connections[which].timer_at;
+  if (next >= timer_at) return;
+  timer_at = next;
+  job_.in.at(next, [this, other, which] {
     if (crashed_) return;
-    line_to(other).timer_at = INT64_MAX;
-    watch(other);
+    lines_[other].connections[which].timer_at = INT64_MAX;
+    watch(other, which);
   });
 }
 
-void simulated_node::deliver(node_id from, std::span<const std::byte> message) {
+void simulated_node::deliver(node_id from, unsigned which, std::span<const std::byte> message) {
   cluster::kind k{};
   std::memcpy(&k, message.data(), sizeof(k));
   if (survey_ != nullptr) {
@@ -264,7 +277,7 @@ void simulated_node::deliver(node_id from, std::span<const std::byte> message) {
   const auto payload = message.subspan(sizeof(k));
   if (job_.model.links) {
     line& l = lines_[from];
-    if (l.stands != line::connection::open) return;
+    if (!carries(from, which)) return;
     if (cluster::counts_for_connection(k) && l.come.add(payload.size())) confirm(from, l);
   }
   if (!rerouting || !rerouting->keeps(from, {}, k, payload)) receive(from, k, payload);
@@ -343,7 +356,7 @@ void simulated_node::begin() {
   begin_to_reroute();
   survey_.reset();
   --job_.beginnings_;
-  for (const auto& [from, message] : std::exchange(early_, {})) deliver(from, message);
+  for (const auto& [from, message] : std::exchange(early_, {})) deliver(from, 0, message);
   protocols.balance.want_work();
 }
 
@@ -417,13 +430,17 @@ void simulated_node::crash() { crashed_ = true; }
 
 // ---- connections that end ----
 
-void job::tear(node_id a, node_id b) {
-  in.cut(a, b);
+void job::tear(node_id a, node_id b, unsigned which) {
+  silence(a, b, which);
   for (const auto& [end, other] : {std::pair(a, b), std::pair(b, a)}) {
     const auto takes_ns = static_cast<std::int64_t>(in.random.below(200'000));
-    in.at(in.now_ns() + takes_ns, [this, end = end, other = other] {
+    in.at(in.now_ns() + takes_ns, [this, end = end, other = other, which] {
       simulated_node& n = node(end);
-      if (!n.crashed_ && !n.parted_) n.detours->on_broken(other, "closed the connection");
+      if (n.crashed_ || n.parted_ || !n.carries(other, which)) return;
+      if (which == n.lines_[other].used)
+        n.detours->on_broken(other, "closed the connection");
+      else
+        n.detours->on_spare_broken(other);
     });
   }
 }
@@ -433,7 +450,7 @@ bool simulated_node::is_connected(node_id n) {
 }
 
 std::uint64_t simulated_node::close(node_id n) {
-  lines_[n].stands = line::connection::closed;
+  lines_[n].stands = line::state::closed;
   return lines_[n].come.confirm();
 }
 
@@ -441,7 +458,7 @@ void simulated_node::go_by(node_id n, std::uint64_t come, const cluster::detours
   line& l = lines_[n];
   l.given.confirm(come);
   l.detour = by;
-  l.stands = line::connection::replaced;
+  l.stands = line::state::replaced;
   for (const cluster::message_copy& m : l.given.take()) send(n, m.k, m.payload, {});
   for (const cluster::message_copy& m : std::exchange(l.waiting, {})) send(n, m.k, m.payload, {});
 }
@@ -449,6 +466,25 @@ void simulated_node::go_by(node_id n, std::uint64_t come, const cluster::detours
 void simulated_node::on_detoured(node_id n, cluster::kind k, std::span<const std::byte> payload) {
   protocols.life.heard_of(n);
   if (!rerouting->keeps(n, {}, k, payload)) receive(n, k, payload);
+}
+
+bool simulated_node::has_spare(node_id n) {
+  return job_.model.spares && is_connected(n) && lines_[n].used == 0 && !lines_[n].spare_dropped;
+}
+
+bool simulated_node::say_by_spare(node_id n, cluster::kind k, std::span<const std::byte> payload) {
+  if (!has_spare(n)) return false;
+  transmit(n, 1, k, payload, {});
+  return true;
+}
+
+void simulated_node::go_on(node_id n, std::uint64_t come) {
+  line& l = lines_[n];
+  l.given.confirm(come);
+  l.used = 1;
+  l.stands = line::state::open;
+  for (const cluster::message_copy& m : l.given.take()) send(n, m.k, m.payload, {});
+  for (const cluster::message_copy& m : std::exchange(l.waiting, {})) send(n, m.k, m.payload, {});
 }
 
 cluster::routes simulated_node::ways_without(node_id n,
@@ -470,17 +506,18 @@ void simulated_node::confirm(node_id neighbour, line& l) {
 bool simulated_node::on_confirmed(node_id from, cluster::kind k, cluster::reader r) {
   if (k != cluster::kind::confirmed) return false;
   line& l = lines_[from];
-  if (l.stands == line::connection::open) l.given.confirm(r.take<std::uint64_t>());
+  if (l.stands == line::state::open) l.given.confirm(r.take<std::uint64_t>());
   return true;
 }
 
 void simulated_node::leave_silent_connections() {
   std::vector<node_id> silent;
   for (auto& [n, l] : lines_) {
-    if (l.stands != line::connection::open) continue;
+    if (l.stands != line::state::open) continue;
     if (l.given.is_silent() && detours->has_another_way(n)) silent.push_back(n);
     if (!l.come.is_confirmed()) confirm(n, l);
   }
+  detours->beat();
   for (const node_id n : silent) detours->on_broken(n, "is silent");
 }
 
@@ -654,8 +691,8 @@ void simulated_node::on_parted() {
 
 bool simulated_node::all_is_sent() const {
   return std::all_of(lines_.begin(), lines_.end(), [](const auto& l) {
-    return l.second.stands != line::connection::open || l.second.channel == nullptr ||
-           l.second.channel->is_clear();
+    const auto& channel = l.second.connections[l.second.used].channel;
+    return l.second.stands != line::state::open || channel == nullptr || channel->is_clear();
   });
 }
 

@@ -8,7 +8,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -44,6 +46,7 @@ struct job_model {
   // Which nodes share a network, and what that costs; not set: all do. No packet goes between
   // others.
   cluster::routes::link_cost links;
+  bool spares = false;  // with `links`: each pair that shares a network shares another one
   // With `links`: what they cost is measured first, and the job begins then: job::has_begun().
   bool measures = false;
   std::int64_t measures_again_ns = 0;  // and then from time to time; 0: never
@@ -135,6 +138,10 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] cluster::routes ways_without(node_id n,
                                              const std::set<cluster::detours::pair>& cuts) override;
   void on_cut(const cluster::detours::pair& ends) override;
+  [[nodiscard]] bool has_spare(node_id n) override;
+  bool say_by_spare(node_id n, cluster::kind k, std::span<const std::byte> payload) override;
+  void drop_spare(node_id n) override { lines_[n].spare_dropped = true; }
+  void go_on(node_id n, std::uint64_t come) override;
   void lose(node_id node, const std::string& why) override;
 
   // Makes something of this node's worker: sends the first token, for instance.
@@ -188,18 +195,26 @@ class simulated_node final : public cluster::mailer,
   void step();
   void take_what_was_pushed();
   // To another node, and from it.
-  struct line {
+  struct connection {
     std::unique_ptr<net::reliable_channel> channel;
     std::int64_t timer_at = INT64_MAX;
+  };
+  struct line {
+    std::array<connection, 2> connections;  // the second one is the spare
+    unsigned used = 0;
+    bool spare_dropped = false;
     // As in links::peer.
-    enum class connection { open, closed, replaced } stands = connection::open;
+    enum class state { open, closed, replaced } stands = state::open;
     cluster::detours::path detour;
     std::deque<cluster::message_copy> waiting;
     cluster::unconfirmed given;
     cluster::come_so_far come;
   };
-  line& line_to(node_id other);
-  void watch(node_id other);
+  net::reliable_channel& channel_to(node_id other, unsigned which);
+  [[nodiscard]] bool carries(node_id other, unsigned which);
+  void transmit(node_id other, unsigned which, cluster::kind k, std::span<const std::byte> head,
+                std::span<const std::byte> body);
+  void watch(node_id other, unsigned which);
   void beat();
   void confirm(node_id neighbour, line& l);
   bool on_confirmed(node_id from, cluster::kind k, cluster::reader r);
@@ -207,7 +222,7 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] cluster::routes ways_of(node_id n, const cluster::way_plan& p);
   void send(node_id neighbour, cluster::kind k, std::span<const std::byte> head,
             std::span<const std::byte> body);
-  void deliver(node_id from, std::span<const std::byte> message);
+  void deliver(node_id from, unsigned which, std::span<const std::byte> message);
   void receive(node_id from, cluster::kind k, std::span<const std::byte> payload);
   void handle(node_id from, cluster::kind k, std::span<const std::byte> payload);
 
@@ -257,9 +272,13 @@ class job {
   void leave(node_id n, std::function<void()> done, std::function<void()> refused = {});
   // What a fiber of any node threw, first.
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
-  // The connection between these two ends, and what is under way is lost; both hear of it, each in
-  // its own time.
-  void tear(node_id a, node_id b);
+  // The connection between these two ends, or the spare one, and what is under way is lost; both
+  // hear of it, each in its own time.
+  void tear(node_id a, node_id b, unsigned which = 0);
+  // Nothing passes by it any more, and nobody hears of it.
+  void silence(node_id a, node_id b, unsigned which = 0) {
+    torn_.emplace(std::min(a, b), std::max(a, b), which);
+  }
   // All nodes have; until then their workers have to be left alone.
   [[nodiscard]] bool has_begun() const noexcept { return beginnings_ == 0; }
   // Called when a failed computation is over and node 0 may begin the next one.
@@ -280,6 +299,7 @@ class job {
   std::vector<std::vector<launch::measured_link>> measured_;
   std::size_t measuring_ = 0, beginnings_ = 0;  // nodes that have not yet
 
+  std::set<std::tuple<node_id, node_id, unsigned>> torn_;
   std::deque<std::function<void()>> changes_;
   void let_in(node_id n);
   std::vector<std::uint16_t> host_of_;  // by node: each is on one of its own

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs on several networks whose connections end, each on its own: nodes go on talking by others,
-// and only who is reached by nobody is lost.
+// Jobs on several networks whose connections end, each on its own: nodes go on talking by another
+// network or by others, and only who is reached by nobody is lost.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,38 +11,71 @@ namespace {
 
 using launch_test::command;
 
-class detours_of_hosts : public launch_test::circle_of_hosts {
+class several_networks : public launch_test::circle_of_hosts {
  protected:
-  static launch_test::words job(const std::string& what) {
-    return launch_test::run(
-        {"-n", "3", "--host", hosts()},
-        {std::string("--strata-networks=") + circle, "--strata-lost-after-ms=2000", what});
+  static launch_test::words job(const std::string& what, const std::string& networks) {
+    return launch_test::run({"-n", "3", "--host", hosts()},
+                            {"--strata-networks=" + networks, "--strata-lost-after-ms=2000", what});
   }
-  static void expect_node_2_lost(const std::string& what) {
-    command c(job(what), from_hub());
+  static void expect_goes_on(command& c) {
+    EXPECT_EQ(c.wait(), 0) << c.out() << c.err();
+    EXPECT_NE(c.out().find("goes on\nok\n"), std::string::npos) << c.out() << c.err();
+    EXPECT_EQ(c.processes_left(), 0);
+  }
+  static void expect_node_2_lost(const launch_test::words& line) {
+    command c(line, from_hub());
     EXPECT_NE(c.wait(), 0);
     EXPECT_NE(c.out().find("node 2 is lost"), std::string::npos) << c.out() << c.err();
     EXPECT_EQ(c.processes_left(), 0);
   }
 };
 
+class detours_of_hosts : public several_networks {
+ protected:
+  static launch_test::words job(const std::string& what) {
+    return several_networks::job(what, circle);
+  }
+};
+
 TEST_F(detours_of_hosts, go_around_a_connection_that_is_reset) {
   command c(job("resets"), from_hub());
-  EXPECT_EQ(c.wait(), 0) << c.out() << c.err();
-  EXPECT_NE(c.out().find("around\nok\n"), std::string::npos) << c.out() << c.err();
-  EXPECT_EQ(c.processes_left(), 0);
+  expect_goes_on(c);
 }
 
 TEST_F(detours_of_hosts, go_around_a_network_that_falls_silent) {
   command c(job("falls-silent"), from_hub());
   ASSERT_TRUE(c.wait_for_output("talks")) << c.out() << c.err();
   shell("ip -n " + address(1) + " link set cable4 down");
-  EXPECT_EQ(c.wait(), 0) << c.out() << c.err();
-  EXPECT_NE(c.out().find("around\nok\n"), std::string::npos) << c.out() << c.err();
-  EXPECT_EQ(c.processes_left(), 0);
+  expect_goes_on(c);
 }
 
-TEST_F(detours_of_hosts, end_at_a_node_that_is_killed) { expect_node_2_lost("kill"); }
-TEST_F(detours_of_hosts, end_at_a_node_that_is_stopped) { expect_node_2_lost("stop"); }
+TEST_F(detours_of_hosts, end_at_a_node_that_is_killed) { expect_node_2_lost(job("kill")); }
+TEST_F(detours_of_hosts, end_at_a_node_that_is_stopped) { expect_node_2_lost(job("stop")); }
+
+// The first and the last share two, and no other way joins them.
+class two_cables : public several_networks {
+ protected:
+  void SetUp() override {
+    several_networks::SetUp();
+    if (!IsSkipped()) lay(1, 3, "cable6");
+  }
+  static launch_test::words job(const std::string& what) {
+    return several_networks::job(what, "192.168.1.0/24,192.168.4.0/24,192.168.6.0/24");
+  }
+};
+
+TEST_F(two_cables, one_goes_on_when_the_other_is_reset) {
+  command c(job("resets-one"), from_hub());
+  expect_goes_on(c);
+}
+
+TEST_F(two_cables, one_goes_on_when_the_other_falls_silent) {
+  command c(job("one-falls-silent"), from_hub());
+  ASSERT_TRUE(c.wait_for_output("talks")) << c.out() << c.err();
+  shell("ip -n " + address(1) + " link set cable4 down");
+  expect_goes_on(c);
+}
+
+TEST_F(two_cables, carry_nothing_to_a_node_that_is_killed) { expect_node_2_lost(job("kill")); }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -99,36 +100,40 @@ void send_bulk_to_node_2(F enough) {
   other.join();
 }
 
-// Everything that nodes 0 and 2 say to each other while `happens` in the middle of it, until other
-// ways lead around what has ended; and a while longer.
-template <class F>
-void talk_while(F happens) {
-  unsigned so_far = 0;
-  const auto is_around = [&] { return route_to(2).hops > 1; };
-  thread bulk([&] { send_bulk_to_node_2(is_around); });
+// Everything that nodes 0 and 2 say to each other while `happens` in the middle of it, until that
+// is over; and a while longer.
+template <class F, class G>
+void talk_while(F happens, G is_over) {
+  std::atomic<unsigned> so_far{0};
+  const auto enough = [&] { return so_far > 500 && is_over(so_far); };
+  thread bulk([&] { send_bulk_to_node_2(enough); });
   test::count_to_node_2([&] {
     if (++so_far == 500) happens();
-    return so_far > 500 && is_around();
+    return enough();
   });
   bulk.join();
   test::count_to_node_2([] { return true; });
 }
 
-void resets(runtime& rt) {
-  rt.run([] {
+// Other ways lead around what has ended.
+bool is_around(unsigned) { return route_to(2).hops > 1; }
+// What comes now has been sent long after it has ended.
+bool goes_on(unsigned so_far) {
+  constexpr unsigned long_after = test::scaled(20'000U, 5'000U);
+  return so_far > long_after;
+}
+
+template <class F>
+void talk_over(runtime& rt, F happens, bool (*is_over)(unsigned)) {
+  rt.run([&] {
     require(route_to(2).hops == 1, "the way there");
-    talk_while([] { require(reset_connections("192.168.4.") == 1, "one connection"); });
-    say("around");
+    talk_while(happens, is_over);
+    require(is_around(0) == (is_over == &is_around), "the way now");
+    say("goes on");
   });
 }
 
-void falls_silent(runtime& rt) {
-  rt.run([] {
-    require(route_to(2).hops == 1, "the way there");
-    talk_while([] { say("talks"); });
-    say("around");
-  });
-}
+void reset_direct() { require(reset_connections("192.168.4.") == 1, "one connection"); }
 
 struct ender : threaded {
   int signal_number;
@@ -158,9 +163,15 @@ int main(int argc, char** argv) try {
   runtime rt(options::parse(argc, argv));
   const std::string_view what = argc > 1 ? argv[argc - 1] : "";
   if (what == "resets")
-    resets(rt);
+    talk_over(rt, &reset_direct, &is_around);
   else if (what == "falls-silent")
-    falls_silent(rt);
+    talk_over(
+        rt, [] { say("talks"); }, &is_around);
+  else if (what == "resets-one")
+    talk_over(rt, &reset_direct, &goes_on);
+  else if (what == "one-falls-silent")
+    talk_over(
+        rt, [] { say("talks"); }, &goes_on);
   else if (what == "kill")
     end_node_2(rt, SIGKILL);
   else if (what == "stop")

@@ -46,7 +46,7 @@ class talking_job {
  public:
   talking_job(const cables& networks, node_id founders, node_id capacity, std::uint64_t seed,
               const sim::network_model& network, std::int64_t measures_again_ns = 0,
-              std::int64_t lost_after_ns = 0)
+              std::int64_t lost_after_ns = 0, bool spares = false)
       : world(network, seed), networks_(networks), random_(seed) {
     networks.lay_in(world);
     sim::job_model m;
@@ -57,6 +57,7 @@ class talking_job {
     m.measures = measures_again_ns != 0;
     m.measures_again_ns = measures_again_ns;
     m.lost_after_ns = lost_after_ns;
+    m.spares = spares;
     job.emplace(world, m);
     EXPECT_TRUE(world.run([&] { return job->has_begun(); })) << "it never begins";
     until_ns += world.now_ns();
@@ -405,7 +406,8 @@ TEST(simulated_detours, several_end_at_once_as_long_as_some_way_is_left) {
                  [&t, a, b] { t.job->tear(a, b); });
     }
     t.end();
-    for (node_id n = 0; n < nodes; ++n) EXPECT_TRUE(t.job->node(n).losses().empty());
+    for (node_id n = 0; n < nodes; ++n)
+      EXPECT_EQ(t.job->node(n).losses(), (std::map<node_id, std::string>()));
     for (const auto& [a, b] : torn) EXPECT_GT(t.job->node(a).way_to(b).hops, 1);
   }
 }
@@ -444,10 +446,42 @@ TEST(simulated_detours, a_silent_network_is_left_if_there_is_another) {
     const std::int64_t began = t.world.now_ns();
     t.until_ns = began + 3'000'000'000;
     t.pause_ns = 10'000'000;
-    t.world.at(began + 500'000'000, [&] { t.world.cut(1, 2); });
+    t.world.at(began + 500'000'000, [&] { t.job->silence(1, 2); });
     t.end();
     EXPECT_EQ(t.job->node(1).way_to(2).hops, 2);
     for (node_id n = 0; n < 3; ++n) EXPECT_TRUE(t.job->node(n).losses().empty());
+  }
+}
+
+// Of two that nodes share; they end one after the other, or at the same time, one of them in
+// silence: two after each other would be noticed when the node behind them is lost already.
+TEST(simulated_detours, spare_connections_take_the_place_of_others) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    prng random(seed);
+    const auto nodes = static_cast<node_id>(3 + random.below(4));
+    const cables all = circle_of(nodes, random);
+    talking_job t(all, nodes, nodes, seed, misbehaving, 0, 2'000'000'000, true);
+    const std::int64_t began = t.world.now_ns();
+    t.until_ns = began + 6'000'000'000;
+    t.pause_ns = 10'000'000;
+    // In the circle two nodes lose both at most.
+    const auto lonely = static_cast<node_id>(random.below(nodes));
+    for (node_id n = 0; n < nodes; ++n) {
+      const auto next = static_cast<node_id>((n + 1) % nodes);
+      const auto first = static_cast<unsigned>(random.below(2));
+      const auto when = began + static_cast<std::int64_t>(random.below(1'000'000'000));
+      const bool in_silence = n == lonely && random.below(2) == 0;
+      t.world.at(when, [&t, n, next, first, in_silence] {
+        in_silence ? t.job->silence(n, next, first) : t.job->tear(n, next, first);
+      });
+      const auto pause = static_cast<std::int64_t>(random.below(2) * random.below(300'000));
+      if (n == lonely)
+        t.world.at(when + pause, [&t, n, next, first] { t.job->tear(n, next, 1 - first); });
+    }
+    t.end();
+    for (node_id n = 0; n < nodes; ++n)
+      EXPECT_EQ(t.job->node(n).losses(), (std::map<node_id, std::string>()));
   }
 }
 
