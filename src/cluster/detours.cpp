@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace strata::cluster {
 namespace {
@@ -50,6 +51,10 @@ bool detours::on_message(node_id from, kind k, reader r) {
     on_resume_by_spare(from, r);
     return true;
   }
+  if (k == kind::unheard) {
+    on_unheard(from, r);
+    return true;
+  }
   if (k != kind::cut_off) return false;
   const auto a = r.take<node_id>();
   const auto b = r.take<node_id>();
@@ -67,6 +72,7 @@ bool detours::on_message(node_id from, kind k, reader r) {
 
 void detours::on_broken(node_id n, const std::string& why) {
   if (!hands_.is_connected(n) || broken_.contains(n)) return;
+  complaints_.erase(n);
   neighbour& there = broken_[n];
   there.why = why;
   there.come = hands_.close(n);
@@ -88,6 +94,14 @@ void detours::beat() {
     if (there.by_spare && ++there.beats > 2) silent.push_back(n);
   }
   for (const node_id n : silent) on_spare_broken(n);
+  std::vector<node_id> hopeless;
+  for (auto& [n, c] : complaints_) {
+    c.beats = std::exchange(c.is_new, false) ? c.beats + 1 : 0;
+    const bool nothing_comes = hands_.come(n) < c.given;
+    if (c.beats > (nothing_comes ? 1U : 3U)) hopeless.push_back(n);
+  }
+  std::erase_if(complaints_, [](const auto& c) { return c.second.beats == 0; });
+  for (const node_id n : hopeless) on_broken(n, "is not heard");
 }
 
 void detours::add_cut(const pair& ends, node_id heard_from) {
@@ -123,11 +137,16 @@ detours::path detours::way_to(node_id n, const std::set<pair>& cuts) const {
   return way;
 }
 
-bool detours::has_another_way(node_id n) const {
-  if (hands_.has_spare(n)) return true;
+void detours::on_silent(node_id n) {
+  if (broken_.contains(n)) return;
+  const std::uint64_t given = hands_.given(n);
+  const auto word = std::as_bytes(std::span(&given, 1));
+  (void)hands_.say_by_spare(n, kind::unheard, word);
   std::set<pair> cuts = cuts_;
   cuts.insert(std::minmax(self_, n));
-  return !way_to(n, cuts).empty();
+  const path way = way_to(n, cuts);
+  if (!way.empty())
+    hands_.say(way.front(), kind::detour, detour_head(self_, kind::unheard, way), word);
 }
 
 void detours::pass_on(reader r) {
@@ -145,9 +164,18 @@ void detours::pass_on(reader r) {
   }
   if (!hands_.is_connected(h.source)) throw malformed("a detour around no connection");
   const auto k = static_cast<kind>(h.k);
+  if (k == kind::unheard) return on_unheard(h.source, r);
   if (k == kind::resume) return on_resume(h.source, r);
   if (!broken_.contains(h.source)) throw malformed("a detour around a connection that is there");
   hands_.on_detoured(h.source, k, r.take_rest());
+}
+
+void detours::on_unheard(node_id from, reader r) {
+  const auto given = r.take<std::uint64_t>();
+  if (!r.empty()) throw malformed("a longer word about a connection");
+  complaint& c = complaints_[from];
+  c.given = given;
+  c.is_new = true;
 }
 
 void detours::on_resume(node_id from, reader r) {

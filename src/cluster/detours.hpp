@@ -7,15 +7,17 @@
 //   one end -> the other   resume    so many messages have come over the connection that has ended
 //   one end -> the other   detour    what goes around, and by whom: the sender names the whole way,
 //                                    so it goes in no circle, whatever the others know
+//   one end -> the other   unheard   so many messages were given to the connection, and you confirm
+//                                    nothing; said at every beat. If they do not come, though you
+//                                    live, or I never hear you say so, give the connection up
 //
-// `resume` goes by a detour too. Before all that the two try a spare connection, where they share
-// another network: `resume` goes over it from both ends, and when it has come they go on as before;
-// nobody else hears of it.
+// `unheard` and `resume` go by detours too. Before all that the two try a spare connection, where
+// they share another network: `resume` goes over it from both ends, and when it has come they go on
+// as before; nobody else hears of it.
 //
-// A node that no way leads to any more is lost: so it is when its
-// process ends, with all its connections, as soon as all who had one have said so. Source: the
-// flooding of what has changed is that of McQuillan, Richer and Rosen, "The new routing algorithm
-// for the ARPANET", 1980.
+// A node that no way leads to any more is lost: so it is when its process ends, with all its
+// connections, as soon as all who had one have said so. Source: the flooding of what has changed is
+// that of McQuillan, Richer and Rosen, "The new routing algorithm for the ARPANET", 1980.
 //
 // All of it is called with the inbox.
 #pragma once
@@ -45,6 +47,9 @@ class detours {
     [[nodiscard]] virtual bool is_connected(node_id n) = 0;
     // Nothing goes or comes by the connection to n any more. Returns how many messages have come.
     virtual std::uint64_t close(node_id n) = 0;
+    // Of what was given to the connection to n, and of what has come by it.
+    [[nodiscard]] virtual std::uint64_t given(node_id n) = 0;
+    [[nodiscard]] virtual std::uint64_t come(node_id n) = 0;
     // There is a spare connection to n, which nothing has gone by yet.
     [[nodiscard]] virtual bool has_spare(node_id n) = 0;
     // By that, and not at all if there is none (false).
@@ -80,13 +85,14 @@ class detours {
   void on_broken(node_id n, const std::string& why);
   // Its spare one has.
   void on_spare_broken(node_id n);
-  // At every beat: nobody waits for an answer by a spare connection for longer than two.
+  // At every beat at which the connection to n is silent, or n is. By whatever other way there is n
+  // hears of it; a node that was merely stopped for a while keeps its connections.
+  void on_silent(node_id n);
+  // At every beat. Nobody waits for an answer by a spare connection for longer than two.
   void beat();
 
   [[nodiscard]] bool is_cut(node_id n) const { return cuts_.contains(std::minmax(self_, n)); }
   [[nodiscard]] const std::set<pair>& cuts() const noexcept { return cuts_; }
-  // Somebody could go on talking to n if their connection ended now.
-  [[nodiscard]] bool has_another_way(node_id n) const;
 
  private:
   // A neighbour to which the connection has ended.
@@ -107,6 +113,14 @@ class detours {
 
   const node_id self_, nodes_;
   hands& hands_;
+  // Of a neighbour that does not hear this node, or is not heard.
+  struct complaint {
+    std::uint64_t given = 0;
+    bool is_new = true;  // said since the last beat
+    unsigned beats = 0;  // one after the other at which it was
+  };
+  void on_unheard(node_id from, reader r);
+  std::map<node_id, complaint> complaints_;
   std::map<node_id, neighbour> broken_;
   std::set<pair> cuts_;
 };

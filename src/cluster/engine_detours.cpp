@@ -46,14 +46,9 @@ void engine::on_cut(const detours::pair& ends) {
   if (self_ == 0) rerouting_->on_cut(ends);
 }
 
-// A network may fall silent without an end. Where there is no other, it may answer again.
 void engine::leave_silent_connections() {
   detours_->beat();
-  for (const node_id n : links_->confirm_all()) {
-    if (!detours_->has_another_way(n)) continue;
-    detours_->on_broken(n, "confirmed nothing for " +
-                               std::to_string(protocols_->life.beat_ns() * 2 / 1'000'000) + " ms");
-  }
+  for (const node_id n : links_->confirm_all()) detours_->on_silent(n);
 }
 
 }  // namespace strata::cluster

@@ -83,6 +83,7 @@ enum class kind : net::message_kind {
 
   // Around connections that have ended (detours.cpp, links.cpp).
   cut_off = 73,    // who and who
+  unheard = 63,    // how many messages were given to the connection
   resume = 77,     // how many messages have come
   detour = 78,     // by whom, and what
   confirmed = 79,  // how many messages have come
@@ -103,7 +104,13 @@ constexpr bool can_be_kept_back(kind k) noexcept { return k < kind::probe || car
 
 // What is counted at both ends of a connection, and said by others when that ends.
 constexpr bool counts_for_connection(kind k) noexcept {
-  return k != kind::ping && k != kind::pong && k != kind::confirmed && k != kind::resume;
+  return k != kind::ping && k != kind::pong && k != kind::confirmed && k != kind::resume &&
+         k != kind::unheard;
+}
+// What two neighbours say about the connection between them, or others.
+constexpr bool is_about_connections(kind k) noexcept {
+  return k == kind::cut_off || k == kind::unheard || k == kind::resume || k == kind::detour ||
+         k == kind::confirmed;
 }
 
 // The head of one hop.

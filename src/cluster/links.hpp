@@ -76,6 +76,14 @@ class links {
   // Nothing goes or comes by it any more, and what there is to say waits. Returns how many messages
   // have come.
   std::uint64_t close(node_id neighbour);
+  [[nodiscard]] std::uint64_t given(node_id neighbour) const {
+    peer& p = *peers_[neighbour];
+    const std::lock_guard lock(p.mutex);
+    return p.given.given();
+  }
+  [[nodiscard]] std::uint64_t come(node_id neighbour) const noexcept {
+    return peers_[neighbour]->come.count();
+  }
   // Where two nodes share several networks there is a spare connection, until it takes the place of
   // the other one, or is dropped.
   [[nodiscard]] bool has_spare(node_id neighbour) const noexcept {

@@ -127,7 +127,7 @@ class rerouting {
   // What is said between two nodes, rather than between two neighbours.
   static bool goes_from_end_to_end(kind k) noexcept {
     return k != kind::forward && k != kind::ping && k != kind::pong && k != kind::way_ends &&
-           k != kind::cut_off && k != kind::resume && k != kind::detour && k != kind::confirmed;
+           !is_about_connections(k);
   }
 
   // To the others that take part in the change.

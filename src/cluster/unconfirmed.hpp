@@ -65,6 +65,7 @@ class unconfirmed {
     confirmed_before_ = confirmed_;
     return silent_beats_ > silent_beats_max;
   }
+  [[nodiscard]] std::uint64_t given() const noexcept { return confirmed_ + kept_.size(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -92,6 +93,7 @@ class come_so_far {
     confirmed_ = count_;
     return count_;
   }
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   [[nodiscard]] bool is_confirmed() const noexcept { return confirmed_ == count_; }
 
  private:

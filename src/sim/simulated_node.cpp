@@ -514,11 +514,11 @@ void simulated_node::leave_silent_connections() {
   std::vector<node_id> silent;
   for (auto& [n, l] : lines_) {
     if (l.stands != line::state::open) continue;
-    if (l.given.is_silent() && detours->has_another_way(n)) silent.push_back(n);
+    if (l.given.is_silent()) silent.push_back(n);
     if (!l.come.is_confirmed()) confirm(n, l);
   }
   detours->beat();
-  for (const node_id n : silent) detours->on_broken(n, "is silent");
+  for (const node_id n : silent) detours->on_silent(n);
 }
 
 void simulated_node::beat() {

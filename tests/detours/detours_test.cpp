@@ -15,7 +15,7 @@ class several_networks : public launch_test::circle_of_hosts {
  protected:
   static launch_test::words job(const std::string& what, const std::string& networks) {
     return launch_test::run({"-n", "3", "--host", hosts()},
-                            {"--strata-networks=" + networks, "--strata-lost-after-ms=2000", what});
+                            {"--strata-networks=" + networks, "--strata-lost-after-ms=6000", what});
   }
   static void expect_goes_on(command& c) {
     EXPECT_EQ(c.wait(), 0) << c.out() << c.err();
@@ -51,6 +51,11 @@ TEST_F(detours_of_hosts, go_around_a_network_that_falls_silent) {
 
 TEST_F(detours_of_hosts, end_at_a_node_that_is_killed) { expect_node_2_lost(job("kill")); }
 TEST_F(detours_of_hosts, end_at_a_node_that_is_stopped) { expect_node_2_lost(job("stop")); }
+
+TEST_F(detours_of_hosts, are_not_taken_around_a_node_that_is_stopped_for_a_while) {
+  command c(job("stop-for-a-while"), from_hub());
+  expect_goes_on(c);
+}
 
 // The first and the last share two, and no other way joins them.
 class two_cables : public several_networks {

@@ -157,6 +157,25 @@ void end_node_2(runtime& rt, int signal_number) {
   }
 }
 
+// For most of the time after which it would be lost.
+struct sleeper : threaded {
+  void start() {
+    const std::string me = std::to_string(::getpid());
+    require(std::system(("(sleep 4; kill -CONT " + me + ") &").c_str()) == 0, "will wake up");
+    ::kill(::getpid(), SIGSTOP);
+  }
+};
+
+void stop_node_2_for_a_while(runtime& rt) {
+  rt.run([] {
+    for (int i = 0; i < 2000; ++i) {
+      if (i == 500) invoke<sleeper>(2);
+      require(call<same>(on_node{2}, i) == i, "answers");
+    }
+  });
+  say("goes on");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -172,6 +191,8 @@ int main(int argc, char** argv) try {
   else if (what == "one-falls-silent")
     talk_over(
         rt, [] { say("talks"); }, &goes_on);
+  else if (what == "stop-for-a-while")
+    stop_node_2_for_a_while(rt);
   else if (what == "kill")
     end_node_2(rt, SIGKILL);
   else if (what == "stop")
