@@ -426,16 +426,19 @@ void links::go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> wa
 // By the one thread that empties the queue: so nothing overtakes anything, though the mutex is not
 // held while the next neighbour's is.
 bool links::send_around(peer& p) {
-  for (;;) {
+  for (bool has_sent = false;; has_sent = true) {
     queued q{};
     node_id first = 0;
     std::vector<std::byte> head;
     {
-      const std::lock_guard lock(p.mutex);
+      std::unique_lock lock(p.mutex);
       // As long as nobody knows how to go on nothing can be sent.
       if (p.stands != peer::connection::replaced) return true;
       if (p.queue.empty()) {
         p.room.notify_all();
+        lock.unlock();
+        // Others may go by this one.
+        if (has_sent) wake_who_go_around();
         return true;
       }
       first = p.detour.front();

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Around connections that end: what a node says to whom, and that it believes nothing. Whole jobs
+// are in tests/sim and tests/detours.
+#include "cluster/detours.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cluster/unconfirmed.hpp"
+
+namespace strata::cluster {
+namespace {
+
+struct said {
+  node_id to;
+  kind k;
+  std::vector<std::byte> payload;
+};
+
+// Node 0 of four in a ring, of which each shares a network with the next one and the one before.
+class recorder final : public detours::hands {
+ public:
+  bool is_connected(node_id n) override { return n == 1 || n == 3; }
+  std::uint64_t close(node_id n) override {
+    closed.push_back(n);
+    return 7;
+  }
+  std::uint64_t given(node_id) override { return 20; }
+  std::uint64_t come(node_id) override { return come_so_far; }
+  bool has_spare(node_id) override { return spare; }
+  bool say_by_spare(node_id n, kind k, std::span<const std::byte> payload) override {
+    if (spare) by_spare.push_back({n, k, {payload.begin(), payload.end()}});
+    return spare;
+  }
+  void drop_spare(node_id) override { spare = false; }
+  void go_on(node_id n, std::uint64_t count) override { goes_on[n] = count; }
+  void say(node_id n, kind k, std::span<const std::byte> head,
+           std::span<const std::byte> body) override {
+    all.push_back({n, k, copy_of(k, head, body).payload});
+  }
+  void go_by(node_id n, std::uint64_t count, const detours::path& way) override {
+    goes_by[n] = {count, way};
+  }
+  void on_detoured(node_id n, kind k, std::span<const std::byte> payload) override {
+    heard.push_back({n, k, {payload.begin(), payload.end()}});
+  }
+  routes ways_without(node_id n, const std::set<detours::pair>& without) override {
+    return {n, 4, [without](node_id a, node_id b) -> std::optional<link> {
+              const bool in_ring = (a + 1) % 4 == b || (b + 1) % 4 == a;
+              if (!in_ring || without.contains(std::minmax(a, b))) return std::nullopt;
+              return link(1);
+            }};
+  }
+  void on_cut(const detours::pair& ends) override { cuts.insert(ends); }
+  void lose(node_id n, const std::string& why) override { lost[n] = why; }
+
+  bool spare = false;
+  std::uint64_t come_so_far = 20;
+  std::vector<node_id> closed;
+  std::vector<said> all, by_spare, heard;
+  std::map<node_id, std::uint64_t> goes_on;
+  std::map<node_id, std::pair<std::uint64_t, detours::path>> goes_by;
+  std::set<detours::pair> cuts;
+  std::map<node_id, std::string> lost;
+};
+
+template <class... T>
+std::vector<std::byte> packed(T... values) {
+  std::vector<std::byte> bytes((sizeof(T) + ... + 0));
+  std::size_t at = 0;
+  ((std::memcpy(bytes.data() + at, &values, sizeof values), at += sizeof values), ...);
+  return bytes;
+}
+constexpr auto u16 = [](unsigned n) { return static_cast<std::uint16_t>(n); };
+
+class around : public testing::Test {
+ protected:
+  // As it comes from the last one before us.
+  bool hear(node_id from, kind k, const std::vector<std::byte>& payload) {
+    return d.on_message(from, k, reader(payload));
+  }
+  static std::vector<std::byte> by_detour(node_id source, kind k, const detours::path& way,
+                                          unsigned at, const std::vector<std::byte>& payload) {
+    std::vector<std::byte> bytes = detour_head(source, k, way);
+    const auto turn = u16(at);
+    std::memcpy(bytes.data() + 4, &turn, sizeof turn);
+    bytes.insert(bytes.end(), payload.begin(), payload.end());
+    return bytes;
+  }
+  recorder h;
+  detours d{0, 4, {}, h};
+};
+
+TEST_F(around, a_connection_that_ends_is_replaced_by_the_way_that_is_left) {
+  d.on_broken(1, "ended");
+  d.on_broken(1, "ended again");
+  EXPECT_EQ(h.closed, std::vector<node_id>{1});
+  EXPECT_EQ(h.cuts, (std::set<detours::pair>{{0, 1}}));
+  ASSERT_EQ(h.all.size(), 2U);
+  EXPECT_EQ(h.all[0].to, 3);
+  EXPECT_EQ(h.all[0].k, kind::cut_off);
+  EXPECT_EQ(h.all[1].to, 3);
+  EXPECT_EQ(h.all[1].k, kind::detour);
+  EXPECT_EQ(h.all[1].payload, by_detour(0, kind::resume, {3, 2, 1}, 0, packed(std::uint64_t{7})));
+  EXPECT_TRUE(h.goes_by.empty()) << "nobody knows yet what has come there";
+  hear(3, kind::detour, by_detour(1, kind::resume, {2, 3, 0}, 2, packed(std::uint64_t{5})));
+  EXPECT_EQ(h.goes_by[1], std::pair(std::uint64_t{5}, detours::path{3, 2, 1}));
+  hear(3, kind::detour, by_detour(1, kind::put, {2, 3, 0}, 2, packed(u16(9))));
+  ASSERT_EQ(h.heard.size(), 1U);
+  EXPECT_EQ(h.heard[0].to, 1);
+  EXPECT_EQ(h.heard[0].k, kind::put);
+  EXPECT_EQ(h.heard[0].payload, packed(u16(9)));
+}
+
+TEST_F(around, the_other_end_may_notice_it_first) {
+  hear(3, kind::detour, by_detour(1, kind::resume, {2, 3, 0}, 2, packed(std::uint64_t{5})));
+  EXPECT_EQ(h.closed, std::vector<node_id>{1});
+  EXPECT_EQ(h.goes_by.at(1).first, 5U);
+}
+
+TEST_F(around, what_goes_by_here_is_passed_on) {
+  hear(1, kind::detour, by_detour(1, kind::put, {0, 3, 2}, 0, packed(u16(4))));
+  ASSERT_EQ(h.all.size(), 1U);
+  EXPECT_EQ(h.all[0].to, 3);
+  EXPECT_EQ(h.all[0].payload, by_detour(1, kind::put, {0, 3, 2}, 1, packed(u16(4))));
+}
+
+TEST_F(around, everybody_is_told_once) {
+  hear(3, kind::cut_off, packed(u16(1), u16(2)));
+  hear(1, kind::cut_off, packed(u16(1), u16(2)));
+  ASSERT_EQ(h.all.size(), 1U);
+  EXPECT_EQ(h.all[0].to, 1);
+  EXPECT_EQ(h.all[0].payload, packed(u16(1), u16(2)));
+}
+
+TEST_F(around, who_is_reached_by_nobody_is_lost) {
+  d.on_broken(1, "ended");
+  EXPECT_TRUE(h.lost.empty());
+  hear(3, kind::cut_off, packed(u16(1), u16(2)));
+  EXPECT_EQ(h.lost, (std::map<node_id, std::string>{{1, "ended"}}));
+}
+
+TEST_F(around, a_spare_connection_takes_the_place_and_nobody_hears_of_it) {
+  h.spare = true;
+  d.on_broken(1, "ended");
+  ASSERT_EQ(h.by_spare.size(), 1U);
+  EXPECT_EQ(h.by_spare[0].k, kind::resume);
+  EXPECT_EQ(h.by_spare[0].payload, packed(std::uint64_t{7}));
+  hear(1, kind::resume, packed(std::uint64_t{6}));
+  EXPECT_EQ(h.goes_on.at(1), 6U);
+  EXPECT_TRUE(h.all.empty());
+  EXPECT_TRUE(h.cuts.empty());
+}
+
+TEST_F(around, a_spare_connection_that_answers_nothing_is_given_up) {
+  h.spare = true;
+  d.on_broken(1, "ended");
+  for (int i = 0; i < 3; ++i) d.beat();
+  EXPECT_FALSE(h.spare);
+  EXPECT_EQ(h.cuts, (std::set<detours::pair>{{0, 1}}));
+  EXPECT_EQ(h.all.back().k, kind::detour);
+}
+
+TEST_F(around, who_is_silent_is_asked_by_others) {
+  d.on_silent(1);
+  ASSERT_EQ(h.all.size(), 1U);
+  EXPECT_EQ(h.all[0].to, 3);
+  EXPECT_EQ(h.all[0].payload, by_detour(0, kind::unheard, {3, 2, 1}, 0, packed(std::uint64_t{20})));
+  EXPECT_TRUE(h.closed.empty());
+}
+
+TEST_F(around, who_was_stopped_gives_nothing_up_when_all_comes_after_all) {
+  const auto complain = [&] {
+    hear(3, kind::detour, by_detour(1, kind::unheard, {2, 3, 0}, 2, packed(std::uint64_t{20})));
+  };
+  h.come_so_far = 3;
+  for (int i = 0; i < 5; ++i) complain();
+  d.beat();
+  h.come_so_far = 20;
+  d.beat();
+  complain();
+  d.beat();
+  EXPECT_TRUE(h.closed.empty());
+}
+
+TEST_F(around, who_lives_and_hears_nothing_gives_the_connection_up) {
+  h.come_so_far = 19;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(h.closed.empty());
+    hear(3, kind::detour, by_detour(1, kind::unheard, {2, 3, 0}, 2, packed(std::uint64_t{20})));
+    d.beat();
+  }
+  EXPECT_EQ(h.closed, std::vector<node_id>{1});
+}
+
+TEST_F(around, who_hears_and_is_not_heard_gives_it_up_later) {
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(h.closed.empty()) << i;
+    hear(3, kind::detour, by_detour(1, kind::unheard, {2, 3, 0}, 2, packed(std::uint64_t{20})));
+    d.beat();
+  }
+  EXPECT_EQ(h.closed, std::vector<node_id>{1});
+}
+
+TEST_F(around, nonsense_is_refused) {
+  const auto refuses = [&](kind k, const std::vector<std::byte>& payload) {
+    EXPECT_THROW(hear(3, k, payload), malformed);
+  };
+  refuses(kind::cut_off, packed(u16(2), u16(1)));
+  refuses(kind::cut_off, packed(u16(1), u16(4)));
+  refuses(kind::cut_off, packed(u16(1)));
+  refuses(kind::cut_off, packed(u16(1), u16(2), u16(0)));
+  refuses(kind::resume, packed(u16(1)));
+  refuses(kind::unheard, packed(std::uint64_t{1}, u16(1)));
+  const std::vector<std::byte> none;
+  refuses(kind::detour, none);
+  refuses(kind::detour, by_detour(1, kind::put, {0}, 0, none));           // no detour
+  refuses(kind::detour, by_detour(1, kind::put, {2, 3, 0}, 1, none));     // not our turn
+  refuses(kind::detour, by_detour(1, kind::put, {2, 3, 0}, 3, none));     // nobody's
+  refuses(kind::detour, by_detour(0, kind::put, {2, 3, 0}, 2, none));     // from us
+  refuses(kind::detour, by_detour(9, kind::put, {2, 3, 0}, 2, none));     // from nobody
+  refuses(kind::detour, by_detour(1, kind::put, {0, 9}, 0, none));        // to nobody
+  refuses(kind::detour, by_detour(1, kind::put, {0, 2}, 0, none));        // over no network
+  refuses(kind::detour, by_detour(2, kind::put, {3, 0}, 1, none));        // of no neighbour
+  refuses(kind::detour, by_detour(1, kind::put, {2, 3, 0}, 2, none));     // around nothing
+  refuses(kind::detour, by_detour(1, kind::resume, {2, 3, 0}, 2, none));  // says too little
+  std::vector<std::byte> cut = by_detour(1, kind::put, {2, 3, 0}, 2, none);
+  cut.resize(cut.size() - 1);
+  refuses(kind::detour, cut);
+  EXPECT_THROW(
+      hear(3, kind::detour, by_detour(1, kind::put, detours::path(17, node_id{3}), 0, none)),
+      malformed);
+  EXPECT_TRUE(h.closed.empty());
+}
+
+TEST(unconfirmed_messages, are_those_that_nobody_has_confirmed) {
+  unconfirmed u;
+  for (int i = 0; i < 5; ++i) u.keep(copy_of(kind::put, std::as_bytes(std::span(&i, 1)), {}));
+  u.confirm(2);
+  u.confirm(1);  // said before
+  EXPECT_THROW(u.confirm(6), malformed);
+  EXPECT_EQ(u.given(), 5U);
+  const std::deque<message_copy> rest = u.take();
+  ASSERT_EQ(rest.size(), 3U);
+  int first = 0;
+  std::memcpy(&first, rest[0].payload.data(), sizeof first);
+  EXPECT_EQ(first, 2);
+  EXPECT_EQ(u.bytes(), 0U);
+}
+
+TEST(unconfirmed_messages, are_silent_after_two_whole_beats) {
+  unconfirmed u;
+  EXPECT_FALSE(u.is_silent());
+  u.keep({kind::put, {}});
+  EXPECT_FALSE(u.is_silent());
+  EXPECT_FALSE(u.is_silent());
+  EXPECT_TRUE(u.is_silent());
+  u.confirm(1);
+  EXPECT_FALSE(u.is_silent());
+}
+
+}  // namespace
+}  // namespace strata::cluster
