@@ -60,8 +60,10 @@ link_costs::link_costs(const std::vector<std::vector<measured_link>>& told,
     for (const measured_link& m : told[n]) {
       const auto a = static_cast<std::size_t>(places_[host_of[n]]);
       const auto b = static_cast<std::size_t>(places_[host_of[m.other]]);
-      // One node of a pair measures; what else is told of it is of no use.
-      if (at(a, b).what.cost_ns != 0) continue;
+      // One node of a pair measures; what else is told of a network is of no use.
+      const entry& known = at(a, b);
+      const bool is_better = m.network != known.network && margin * cost_of(m) < known.what.cost_ns;
+      if (known.what.cost_ns != 0 && !is_better) continue;
       const bool streamed = m.bandwidth != measured_link::unknown;
       const entry e{{cost_of(m), from_step(m.latency), streamed ? from_step(m.bandwidth) : 0},
                     m.network};
@@ -108,6 +110,13 @@ std::optional<link> link_costs::between(std::uint16_t host, std::uint16_t other,
   const entry& e = entries_[*a * hosts_ + *b];
   if (e.what.cost_ns == 0 || e.network != network) return std::nullopt;
   return e.what;
+}
+
+std::optional<std::uint16_t> link_costs::network(std::uint16_t host, std::uint16_t other) const {
+  const auto a = place_of(host);
+  const auto b = place_of(other);
+  if (!a || !b || entries_[*a * hosts_ + *b].what.cost_ns == 0) return std::nullopt;
+  return entries_[*a * hosts_ + *b].network;
 }
 
 std::int64_t link_costs::dearest_ns(std::uint16_t network) const {

@@ -45,6 +45,9 @@ class link_costs {
   // Of this network (by its place in the user's list) between two hosts; none: not measured.
   [[nodiscard]] std::optional<link> between(std::uint16_t host, std::uint16_t other,
                                             std::uint16_t network) const;
+  // The network that counts between these two, of those that were measured: the first that was
+  // told, unless another one is better by more than noise explains. None: nothing was measured.
+  [[nodiscard]] std::optional<std::uint16_t> network(std::uint16_t host, std::uint16_t other) const;
   // The dearest measured cost on this network; 0: there is none. What was not measured is not taken
   // to be better than what was.
   [[nodiscard]] std::int64_t dearest_ns(std::uint16_t network) const;

@@ -89,6 +89,11 @@ class links {
   [[nodiscard]] bool has_spare(node_id neighbour) const noexcept {
     return peers_[neighbour]->spare != nullptr;
   }
+  // Before anybody sends there.
+  void begin_with_spare(node_id neighbour) noexcept {
+    peer& p = *peers_[neighbour];
+    if (p.spare != nullptr) p.spare = p.way.exchange(p.spare, std::memory_order_relaxed);
+  }
   bool say_by_spare(node_id neighbour, kind k, std::span<const std::byte> payload);
   void drop_spare(node_id neighbour) noexcept;
   // So many have come there; the rest and all that follows goes by the spare connection. Throws

@@ -21,26 +21,45 @@ std::int64_t cost_over(const launch::address::door& a, const launch::address::do
   return by_socket_ns + typical_bytes * 8 * 1000 / std::min(rate(a), rate(b));
 }
 
-// The nominally cheapest network that two nodes share, but that one; of equal ones the first. Null:
-// none.
-struct shared_network {
+}  // namespace
+
+// Of two nodes. `other`: where the second one listens on it; null: there is none.
+struct reach::shared_network {
   const launch::address::door* other = nullptr;
-  std::int64_t cost_ns = 0;
+  std::int64_t cost_ns = 0;  // nominal
   std::uint16_t number = 0;
-};
-shared_network choose_network(const launch::address& one, const launch::address& other,
-                              std::optional<std::uint16_t> but = {}) {
-  shared_network best;
-  for (std::size_t i = 0; i < std::min(one.doors.size(), other.doors.size()); ++i) {
-    if (one.doors[i].port == 0 || other.doors[i].port == 0 || i == but) continue;
-    const std::int64_t cost = cost_over(one.doors[i], other.doors[i]);
-    if (best.other == nullptr || cost < best.cost_ns)
-      best = {&other.doors[i], cost, static_cast<std::uint16_t>(i)};
+
+  // The cheapest one, of equal ones the first; of those for which `counts` says so.
+  template <class F>
+  static shared_network cheapest(const launch::address& one, const launch::address& another,
+                                 F counts) {
+    shared_network best;
+    for (std::size_t i = 0; i < std::min(one.doors.size(), another.doors.size()); ++i) {
+      const auto number = static_cast<std::uint16_t>(i);
+      if (one.doors[i].port == 0 || another.doors[i].port == 0 || !counts(number)) continue;
+      const std::int64_t cost = cost_over(one.doors[i], another.doors[i]);
+      if (best.other == nullptr || cost < best.cost_ns) best = {&another.doors[i], cost, number};
+    }
+    return best;
   }
-  return best;
+};
+
+reach::shared_network reach::used_by(node_id a, node_id b) const {
+  const place& x = places_[a];
+  const place& y = places_[b];
+  if (const auto best = measured_.network(x.host, y.host)) {
+    const auto measured =
+        shared_network::cheapest(x.where, y.where, [&](std::uint16_t n) { return n == *best; });
+    if (measured.other != nullptr) return measured;
+  }
+  return shared_network::cheapest(x.where, y.where, [](std::uint16_t) { return true; });
 }
 
-}  // namespace
+reach::shared_network reach::spare_of(node_id a, node_id b) const {
+  const std::uint16_t used = used_by(a, b).number;
+  return shared_network::cheapest(places_[a].where, places_[b].where,
+                                  [&](std::uint16_t n) { return n != used; });
+}
 
 reach::reach(const launch::job_description& job, bool by_memory, bool by_networks)
     : by_memory_(by_memory), by_networks_(by_networks), places_(job.capacity) {}
@@ -60,29 +79,27 @@ bool reach::shares_memory(node_id a, node_id b) const {
 launch::address reach::towards(node_id from, node_id to) const {
   if (from == to || !places_[to].known || shares_memory(from, to)) return {};
   if (!by_networks_) return places_[to].where;
-  const shared_network shared = choose_network(places_[from].where, places_[to].where);
-  launch::address at;
-  if (shared.other == nullptr) return at;
-  at.host = shared.other->host;
-  at.port = shared.other->port;
-  return at;
+  const shared_network shared = used_by(from, to);
+  if (shared.other == nullptr) return {};
+  return {shared.other->host, shared.other->port};
 }
 
 launch::address reach::spare_towards(node_id from, node_id to) const {
-  launch::address at;
-  const auto used = network(from, to);
-  if (from == to || !used) return at;
-  const shared_network spare = choose_network(places_[from].where, places_[to].where, used);
-  if (spare.other == nullptr) return at;
-  at.host = spare.other->host;
-  at.port = spare.other->port;
-  return at;
+  if (!spare_network(from, to)) return {};
+  const shared_network spare = spare_of(from, to);
+  return {spare.other->host, spare.other->spare_port};
 }
 
 std::optional<std::uint16_t> reach::network(node_id a, node_id b) const {
   if (!by_networks_ || shares_memory(a, b)) return std::nullopt;
-  const shared_network shared = choose_network(places_[a].where, places_[b].where);
+  const shared_network shared = used_by(a, b);
   return shared.other != nullptr ? std::optional(shared.number) : std::nullopt;
+}
+
+std::optional<std::uint16_t> reach::spare_network(node_id a, node_id b) const {
+  if (a == b || !network(a, b)) return std::nullopt;
+  const shared_network spare = spare_of(a, b);
+  return spare.other != nullptr ? std::optional(spare.number) : std::nullopt;
 }
 
 std::optional<link> reach::cost(node_id a, node_id b) const {
@@ -91,7 +108,7 @@ std::optional<link> reach::cost(node_id a, node_id b) const {
   if (!x.known || !y.known) return std::nullopt;
   if (shares_memory(a, b)) return link(by_memory_ns, 0, link::unlimited);
   if (!by_networks_) return link(by_socket_ns);
-  const shared_network shared = choose_network(x.where, y.where);
+  const shared_network shared = used_by(a, b);
   if (shared.other == nullptr) return std::nullopt;
   if (const auto measured = measured_.between(x.host, y.host, shared.number)) return measured;
   return link(std::max(shared.cost_ns, measured_.dearest_ns(shared.number)));

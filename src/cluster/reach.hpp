@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Over what two nodes talk directly: the memory of their host, or the fastest network that both are
-// on by what their interfaces say; and what that costs, as measured where it was. Every node finds
-// the same, since all know where everybody listens and what was measured.
+// Over what two nodes talk directly: the memory of their host, or a network that both are on, the
+// fastest by what their interfaces say unless another one was measured and is much better; and what
+// that costs, as measured where it was. Every node finds the same, since all know where everybody
+// listens and what was measured.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -33,10 +34,11 @@ class reach {
   [[nodiscard]] bool shares_memory(node_id a, node_id b) const;
   // Where `from` finds `to` over the network that they use; port 0: on none.
   [[nodiscard]] launch::address towards(node_id from, node_id to) const;
-  // The same over the next best network that both are on.
+  // The same for a spare connection, over the next best network.
   [[nodiscard]] launch::address spare_towards(node_id from, node_id to) const;
   // The network that they use, by its place in the user's list; none: memory, or they share none.
   [[nodiscard]] std::optional<std::uint16_t> network(node_id a, node_id b) const;
+  [[nodiscard]] std::optional<std::uint16_t> spare_network(node_id a, node_id b) const;
   // None: they do not reach each other. See routes.
   [[nodiscard]] std::optional<link> cost(node_id a, node_id b) const;
   // The nodes whose networks `self` measures: of the first nodes of any two hosts one measures for
@@ -54,6 +56,10 @@ class reach {
     std::uint16_t host = 0;
     launch::address where{};
   };
+  struct shared_network;
+  [[nodiscard]] shared_network used_by(node_id a, node_id b) const;
+  [[nodiscard]] shared_network spare_of(node_id a, node_id b) const;
+
   const bool by_memory_, by_networks_;
   std::vector<place> places_;
   link_costs measured_;

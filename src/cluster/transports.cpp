@@ -80,7 +80,7 @@ std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description
 
 // This node's listeners on the networks that it is on, and where they are.
 struct own_doors {
-  std::vector<net::tcp::listener> listeners;
+  std::vector<net::tcp::listener> listeners, spares;
   launch::address where;
 };
 own_doors open_doors(const launch::job_description& job, const std::vector<std::string>& networks,
@@ -99,6 +99,9 @@ own_doors open_doors(const launch::job_description& job, const std::vector<std::
     e.listeners.emplace_back(mine->numeric, 0, buffer_bytes);
     const launch::address there = e.listeners.back().address();
     d = {there.host, there.port, mine->megabits};
+    if (networks.size() == 1 || job.late) continue;
+    e.spares.emplace_back(mine->numeric, 0, buffer_bytes);
+    d.spare_port = e.spares.back().address().port;
   }
   return e;
 }
@@ -125,21 +128,41 @@ way_plan learn_plan(launch::control_line& line) {
   }
 }
 
-std::vector<launch::measured_link> measure(const reach& who, node_id self, surveyor& by) {
-  std::vector<launch::measured_link> all;
-  for (const survey::result& r : by.results()) all.push_back(r.over(*who.network(self, r.node)));
-  return all;
-}
-
-// What the nodes that begin the job measure together.
+// What the nodes that begin the job measure together: their networks, and then those of the spare
+// connections, if there are any.
 std::vector<std::vector<launch::measured_link>> measure_all(launch::control_line& line,
                                                             const reach& who, net::transport& over,
+                                                            net::transport* spare,
                                                             std::vector<early_message>& early) {
   const launch::job_description& job = line.job();
-  surveyor by(over, job.node, job.capacity, who.measured_by(job.node), {});
-  auto told = line.share_measurements(measure(who, job.node, by));
+  std::vector<launch::measured_link> mine;
+  std::vector<node_id> others = who.measured_by(job.node);
+  surveyor by(over, job.node, job.capacity, others, {});
+  for (const survey::result& r : by.results())
+    mine.push_back(r.over(*who.network(job.node, r.node)));
+  std::optional<surveyor> by_spare;
+  if (spare != nullptr) {
+    std::erase_if(others, [&](node_id n) { return !spare->reaches(n); });
+    by_spare.emplace(*spare, job.node, job.capacity, others, survey::limits{});
+    for (const survey::result& r : by_spare->results())
+      mine.push_back(r.over(*who.spare_network(job.node, r.node)));
+  }
+  auto told = line.share_measurements(mine);
   early = by.end();
+  if (by_spare) {
+    // A connection may have ended already, and have been replaced.
+    const std::vector<early_message> more = by_spare->end();
+    early.insert(early.end(), more.begin(), more.end());
+  }
   return told;
+}
+
+std::vector<std::optional<std::uint16_t>> networks_of(const launch::job_description& job,
+                                                      const reach& who) {
+  std::vector<std::optional<std::uint16_t>> all;
+  for (unsigned n = 0; n < job.capacity; ++n)
+    all.push_back(who.network(job.node, static_cast<node_id>(n)));
+  return all;
 }
 
 }  // namespace
@@ -170,7 +193,7 @@ connections open_transports(launch::control_line& line, const options& settings)
   if (by_udp && !networks.empty())
     throw user_error("networks: UDP uses one, which bind-address names");
 
-  connections opened{{}, {}, routes(job.node, job.capacity), {}, {}, nullptr, {}};
+  connections opened{{}, {}, routes(job.node, job.capacity), {}, {}, {}, nullptr, {}};
   net::shm::shm_transport* shm = nullptr;
   if (by_memory) {
     net::shm::settings s;
@@ -241,19 +264,23 @@ connections open_transports(launch::control_line& line, const options& settings)
   auto tcp = std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
   std::unique_ptr<net::tcp::tcp_transport> spare;
   if (networks.size() > 1 && !job.late) {
-    opened.told = measure_all(line, who, *tcp, opened.early);
-    who.set_costs(costs_by(job, opened.told, *opened.plan));
-    opened.ways = ways_of(job, who, *opened.plan);
-    // When all have measured nobody waits for the others' connections above any more.
     std::vector<launch::address> spares;
     for (unsigned n = 0; n < job.capacity; ++n)
       spares.push_back(who.spare_towards(job.node, static_cast<node_id>(n)));
     if (std::any_of(spares.begin(), spares.end(), [](const auto& a) { return a.port != 0; }))
       spare = std::make_unique<net::tcp::tcp_transport>(
           job.node,
-          net::tcp::connect_mesh(net::tcp::identity_in(job, build), door.listeners, spares,
-                                 deadline, mesh),
+          net::tcp::connect_mesh(net::tcp::identity_in(job, build), door.spares, spares, deadline,
+                                 mesh),
           o);
+    opened.told = measure_all(line, who, *tcp, spare.get(), opened.early);
+    const auto before = networks_of(job, who);
+    who.set_costs(costs_by(job, opened.told, *opened.plan));
+    const auto after = networks_of(job, who);
+    for (unsigned n = 0; n < job.capacity; ++n) {
+      if (before[n] != after[n]) opened.better_by_spare.push_back(static_cast<node_id>(n));
+    }
+    opened.ways = ways_of(job, who, *opened.plan);
   }
   if (job.elastic)
     opened.door = std::make_unique<entrance>(job, build, who, std::move(door.listeners), shm,

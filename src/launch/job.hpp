@@ -84,7 +84,8 @@ struct address {
   struct door {
     std::string host{};
     std::uint16_t port = 0;
-    std::uint32_t megabits = 0;  // a second, of the interface; 0: unknown
+    std::uint32_t megabits = 0;    // a second, of the interface; 0: unknown
+    std::uint16_t spare_port = 0;  // where it listens for spare connections; 0: nowhere
   };
   std::vector<door> doors{};
 };

@@ -15,12 +15,13 @@ constexpr std::size_t build_id_bytes_max = 256;
 constexpr std::size_t why_bytes_max = 4096;
 
 constexpr std::size_t address_bytes_min = 4 + 2 + 4 + 4;
-constexpr std::size_t door_bytes_min = 4 + 2 + 4;
+constexpr std::size_t door_bytes_min = 4 + 2 + 4 + 2;
 
 void write_address(payload_writer& out, const address& where) {
   out.text(where.host).u16(where.port).text(where.worker);
   out.u32(static_cast<std::uint32_t>(where.doors.size()));
-  for (const address::door& d : where.doors) out.text(d.host).u16(d.port).u32(d.megabits);
+  for (const address::door& d : where.doors)
+    out.text(d.host).u16(d.port).u32(d.megabits).u16(d.spare_port);
 }
 
 address read_address(payload_reader& in) {
@@ -33,6 +34,7 @@ address read_address(payload_reader& in) {
     d.host = in.text(host_bytes_max);
     d.port = in.u16();
     d.megabits = in.u32();
+    d.spare_port = in.u16();
   }
   return where;
 }

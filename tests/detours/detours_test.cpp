@@ -76,8 +76,16 @@ TEST_F(two_cables, one_goes_on_when_the_other_is_reset) {
 
 TEST_F(two_cables, one_goes_on_when_the_other_falls_silent) {
   command c(job("one-falls-silent"), from_hub());
-  ASSERT_TRUE(c.wait_for_output("talks")) << c.out() << c.err();
-  shell("ip -n " + address(1) + " link set cable4 down");
+  ASSERT_TRUE(c.wait_for_output("talks by cable") && c.wait_for_output("\n")) << c.out() << c.err();
+  const std::string cable = launch_test::contains(c.out(), "cable4") ? "cable4" : "cable6";
+  shell("ip -n " + address(1) + " link set " + cable + " down");
+  expect_goes_on(c);
+}
+
+TEST_F(two_cables, that_which_is_much_better_is_used) {
+  make_slow(1, 3, "cable4");
+  if (IsSkipped()) return;
+  command c(job("uses-the-better-one"), from_hub());
   expect_goes_on(c);
 }
 

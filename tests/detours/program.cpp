@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -133,6 +134,37 @@ void talk_over(runtime& rt, F happens, bool (*is_over)(unsigned)) {
   });
 }
 
+// Which of its two networks carries what node 0 sends to node 2.
+std::uint64_t bytes_sent_by(const std::string& interface) {
+  std::ifstream counter("/sys/class/net/" + interface + "/statistics/tx_bytes");
+  std::uint64_t bytes = 0;
+  require(static_cast<bool>(counter >> bytes), "counts bytes");
+  return bytes;
+}
+
+void uses_the_better_one(runtime& rt) {
+  const std::uint64_t before = bytes_sent_by("cable4");
+  rt.run([] {
+    require(route_to(2).hops == 1, "the way there");
+    send_bulk_to_node_2([] { return true; });
+  });
+  require(bytes_sent_by("cable4") - before < 1'000'000, "little by the slow one");
+  require(bytes_sent_by("cable6") > 8'000'000, "all by the other one");
+  say("goes on");
+}
+
+// Two equal cables: noise decides which one is used. 4 or 6.
+std::string used_cable() {
+  const std::uint64_t by_4 = bytes_sent_by("cable4"), by_6 = bytes_sent_by("cable6");
+  send_bulk_to_node_2([] { return true; });
+  return bytes_sent_by("cable4") - by_4 > bytes_sent_by("cable6") - by_6 ? "4" : "6";
+}
+
+void reset_used() {
+  require(reset_connections("192.168." + used_cable() + ".") == 1, "one connection");
+}
+void say_which_is_used() { say(("talks by cable" + used_cable()).c_str()); }
+
 void reset_direct() { require(reset_connections("192.168.4.") == 1, "one connection"); }
 
 struct ender : threaded {
@@ -187,10 +219,11 @@ int main(int argc, char** argv) try {
     talk_over(
         rt, [] { say("talks"); }, &is_around);
   else if (what == "resets-one")
-    talk_over(rt, &reset_direct, &goes_on);
+    talk_over(rt, &reset_used, &goes_on);
+  else if (what == "uses-the-better-one")
+    uses_the_better_one(rt);
   else if (what == "one-falls-silent")
-    talk_over(
-        rt, [] { say("talks"); }, &goes_on);
+    talk_over(rt, &say_which_is_used, &goes_on);
   else if (what == "stop-for-a-while")
     stop_node_2_for_a_while(rt);
   else if (what == "kill")
