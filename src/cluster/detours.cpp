@@ -11,7 +11,8 @@ namespace {
 
 // With what has to go around again on its way there is still room for the payload: see
 // heads_of_networks.
-constexpr std::size_t hops_max = 16;
+constexpr std::size_t hops_max = 24;
+constexpr unsigned depth_max = 8;
 
 struct head {
   node_id source;
@@ -96,11 +97,14 @@ void detours::beat() {
   for (const node_id n : silent) on_spare_broken(n);
   std::vector<node_id> hopeless;
   for (auto& [n, c] : complaints_) {
-    c.beats = std::exchange(c.is_new, false) ? c.beats + 1 : 0;
+    // The other end's beats are not ours.
+    const bool is_new = std::exchange(c.is_new, false);
+    c.beats += is_new ? 1 : 0;
+    c.pauses = is_new ? 0 : c.pauses + 1;
     const bool nothing_comes = hands_.come(n) < c.given;
-    if (c.beats > (nothing_comes ? 1U : 3U)) hopeless.push_back(n);
+    if (c.pauses == 0 && c.beats > (nothing_comes ? 1U : 3U)) hopeless.push_back(n);
   }
-  std::erase_if(complaints_, [](const auto& c) { return c.second.beats == 0; });
+  std::erase_if(complaints_, [](const auto& c) { return c.second.pauses > 1; });
   for (const node_id n : hopeless) on_broken(n, "is not heard");
 }
 
@@ -109,7 +113,10 @@ void detours::add_cut(const pair& ends, node_id heard_from) {
   const std::array word{ends.first, ends.second};
   for (unsigned i = 0; i < nodes_; ++i) {
     const auto n = static_cast<node_id>(i);
-    if (n != self_ && n != heard_from && hands_.is_connected(n) && !broken_.contains(n))
+    if (n == self_ || n == heard_from || !hands_.is_connected(n)) continue;
+    // Who goes on by a spare connection hears it then; who is reached by a detour, from others.
+    const auto broken = broken_.find(n);
+    if (broken == broken_.end() || broken->second.by_spare)
       hands_.say(n, kind::cut_off, std::as_bytes(std::span(word)), {});
   }
   hands_.on_cut(ends);
@@ -160,14 +167,26 @@ void detours::pass_on(reader r) {
     throw malformed("a detour that leads nowhere");
   if (++h.at != h.hops) {
     if (!hands_.is_connected(way[h.at])) throw malformed("a detour over no network");
-    return hands_.say(way[h.at], kind::detour, pack(h, way), r.take_rest());
+    return hands_.pass_on(way[h.at], pack(h, way), r.take_rest(), {h.source, way.back()});
   }
   if (!hands_.is_connected(h.source)) throw malformed("a detour around no connection");
-  const auto k = static_cast<kind>(h.k);
-  if (k == kind::unheard) return on_unheard(h.source, r);
-  if (k == kind::resume) return on_resume(h.source, r);
-  if (!broken_.contains(h.source)) throw malformed("a detour around a connection that is there");
-  hands_.on_detoured(h.source, k, r.take_rest());
+  hands_.heard_of(h.source);
+  // What follows is not the fault of who has passed it on.
+  ++depth_;
+  try {
+    on_arrival(h.source, static_cast<kind>(h.k), r);
+  } catch (const malformed& e) {
+    hands_.lose(h.source, std::string("it has sent nonsense: ") + e.what());
+  }
+  --depth_;
+}
+
+void detours::on_arrival(node_id from, kind k, reader r) {
+  if (depth_ > depth_max) throw malformed("detours within detours");
+  if (k == kind::unheard) return on_unheard(from, r);
+  if (k == kind::resume) return on_resume(from, r);
+  if (!broken_.contains(from)) throw malformed("a detour around a connection that is there");
+  hands_.on_detoured(from, k, r.take_rest());
 }
 
 void detours::on_unheard(node_id from, reader r) {

@@ -39,6 +39,7 @@ class detours {
  public:
   using pair = std::pair<node_id, node_id>;  // the lower number first
   using path = std::vector<node_id>;         // all nodes after this one, the destination last
+  using pair_in_order = std::pair<node_id, node_id>;  // source and destination
 
   // Who acts on it.
   class hands {
@@ -64,6 +65,12 @@ class detours {
     // So many of the messages given to the connection have come; what follows goes by `way`, each
     // in a message of kind::detour that begins with detour_head(). Throws malformed.
     virtual void go_by(node_id n, std::uint64_t come, const path& way) = 0;
+    // What others have to say to each other around a connection: on to the next, as say(); that
+    // one's source waits when too much does.
+    virtual void pass_on(node_id next, std::span<const std::byte> head,
+                         std::span<const std::byte> payload, const pair_in_order& ends) = 0;
+    // Something has come from n, which lives.
+    virtual void heard_of(node_id n) = 0;
     // What n has said to its neighbour, as if it had come over the connection.
     virtual void on_detoured(node_id n, kind k, std::span<const std::byte> payload) = 0;
     // The ways of node n, over what is left.
@@ -110,17 +117,21 @@ class detours {
   void on_resume(node_id from, reader r);
   void on_resume_by_spare(node_id from, reader r);
   void pass_on(reader r);
+  // By a detour.
+  void on_arrival(node_id from, kind k, reader r);
 
   const node_id self_, nodes_;
   hands& hands_;
   // Of a neighbour that does not hear this node, or is not heard.
   struct complaint {
     std::uint64_t given = 0;
-    bool is_new = true;  // said since the last beat
-    unsigned beats = 0;  // one after the other at which it was
+    bool is_new = true;   // said since the last beat
+    unsigned beats = 0;   // at which it was
+    unsigned pauses = 0;  // one after the other at which it was not
   };
   void on_unheard(node_id from, reader r);
   std::map<node_id, complaint> complaints_;
+  unsigned depth_ = 0;  // of the detour within detours that is being handled
   std::map<node_id, neighbour> broken_;
   std::set<pair> cuts_;
 };

@@ -167,6 +167,11 @@ class engine final : public mailer,
   void go_by(node_id n, std::uint64_t come, const detours::path& way) override {
     links_->go_by(n, come, way);
   }
+  void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
+               const detours::pair_in_order& ends) override {
+    links_->pass_on(next, head, payload, ends);
+  }
+  void heard_of(node_id n) override { protocols_->life.heard_of(n); }
   void on_detoured(node_id n, kind k, std::span<const std::byte> payload) override;
   [[nodiscard]] routes ways_without(node_id n, const std::set<detours::pair>& cuts) override;
   void on_cut(const detours::pair& ends) override;
@@ -200,7 +205,7 @@ class engine final : public mailer,
   void begin_to_reroute(const way_plan& p);
   // Its connection has ended, but it may be reached by others.
   [[nodiscard]] bool lives_on(node_id peer);
-  void leave_silent_connections();
+  void look_after_connections(bool listening);
   void wait_for_ways();
   // Measures what is due. Returns for how long nothing else is.
   std::int64_t measure_again();

@@ -21,7 +21,8 @@ void engine::on_lost(node_id peer, const std::string& why) {
 }
 
 bool engine::lives_on(node_id peer) {
-  if (detours_ == nullptr || !links_->outlives_connection(peer) || !members_.has(peer) || is_over())
+  if (detours_ == nullptr || !links_->outlives_connection(peer) || !members_.has(peer) ||
+      is_over() || roster_->has_left())
     return false;
   const std::lock_guard lock(ending_mutex_);
   return !gone_[peer];
@@ -32,13 +33,15 @@ bool engine::is_connected(node_id n) {
 }
 
 void engine::on_detoured(node_id n, kind k, std::span<const std::byte> payload) {
-  protocols_->life.heard_of(n);
   if (!rerouting_->keeps(n, {}, k, payload)) receive(n, k, payload);
 }
 
 routes engine::ways_without(node_id n, const std::set<detours::pair>& cuts) {
   way_plan p = rerouting_->plan();
-  p.cuts = {cuts.begin(), cuts.end()};
+  // Who has come lately has heard of some with the plan only.
+  std::set<detours::pair> all(p.cuts.begin(), p.cuts.end());
+  all.insert(cuts.begin(), cuts.end());
+  p.cuts = {all.begin(), all.end()};
   return p.ways(n, nodes_, [this](node_id a, node_id b) { return who_->cost(a, b); });
 }
 
@@ -46,9 +49,11 @@ void engine::on_cut(const detours::pair& ends) {
   if (self_ == 0) rerouting_->on_cut(ends);
 }
 
-void engine::leave_silent_connections() {
+void engine::look_after_connections(bool listening) {
   detours_->beat();
-  for (const node_id n : links_->confirm_all()) detours_->on_silent(n);
+  const links::trouble found = links_->confirm_all(listening);
+  for (const node_id n : found.silent) detours_->on_silent(n);
+  for (const node_id n : found.too_far) lose(n, "is reached by detours within detours only");
 }
 
 }  // namespace strata::cluster

@@ -100,7 +100,7 @@ void engine::keep_in_touch() {
   const std::lock_guard handling(inbox_);
   const bool listening = reception_ != reception::polling || workers_.is_idle();
   protocols_->life.beat(listening);
-  if (detours_ != nullptr && listening && !is_over()) leave_silent_connections();
+  if (detours_ != nullptr && !is_over()) look_after_connections(listening);
 }
 
 bool engine::everybody_is_gone() {

@@ -293,7 +293,8 @@ void engine::run_receiver(net::transport& t) {
       const bool hurries =
           stopping_.load(std::memory_order_acquire) || leaves_.load(std::memory_order_relaxed);
       const std::int64_t until_ns = hurries ? leave_every_ns : look_ns;
-      t.wait_for_messages(keeps_time ? std::min(until_ns, measure_ns) : until_ns);
+      const std::int64_t beat_in_ns = std::max<std::int64_t>(beat_at - os::now_ns(), 0);
+      t.wait_for_messages(keeps_time ? std::min({until_ns, measure_ns, beat_in_ns}) : until_ns);
     }
     if (keeps_time) measure_ns = measure_again();
     if (keeps_time) look_for_stall();

@@ -162,10 +162,19 @@ void links::forward(const forwarded_head& what, std::span<const std::byte> paylo
   if (next == self_) throw malformed("something to forward to where no way leads");
   forwarded_.fetch_add(1, std::memory_order_relaxed);
   send(next, kind::forward, std::as_bytes(std::span(&what, 1)), payload);
+  tell_if_too_much(next, {what.source, what.destination});
+}
+
+void links::pass_on(node_id next, std::span<const std::byte> head,
+                    std::span<const std::byte> payload, const flow& f) {
+  send(next, kind::detour, head, payload);
+  tell_if_too_much(next, f);
+}
+
+void links::tell_if_too_much(node_id next, const flow& f) {
   peer& p = *peers_[next];
   if (p.queued_bytes.load(std::memory_order_relaxed) <= queued_bytes_max) return;
   std::uint16_t number = 0;
-  const flow f{what.source, what.destination};
   {
     const std::lock_guard lock(p.mutex);
     std::uint16_t& last = p.told[f];
@@ -269,7 +278,7 @@ void links::wait_for_room(node_id to) {
 }
 
 bool links::send_queued(node_id to, peer& p) {
-  std::vector<std::pair<flow, std::uint16_t>> released;
+  released_flows released;
   if (p.queueing.load(std::memory_order_acquire)) {
     std::unique_lock lock(p.mutex);
     if (p.stands != peer::connection::open) {
@@ -300,9 +309,7 @@ bool links::send_queued(node_id to, peer& p) {
     }
     p.queueing.store(false, std::memory_order_release);
     p.room.notify_all();
-    for (auto& [f, last] : p.told) {
-      if (last % 2 != 0) released.emplace_back(f, ++last);
-    }
+    released = release(p);
     lock.unlock();
     if (goes_around_.load(std::memory_order_relaxed)) wake_who_go_around();
   }
@@ -352,20 +359,21 @@ void links::on_confirmed(node_id neighbour, std::uint64_t come) {
   p.room.notify_all();
 }
 
-std::vector<node_id> links::confirm_all() {
-  std::vector<node_id> silent;
+links::trouble links::confirm_all(bool listening) {
+  trouble found;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     const auto n = static_cast<node_id>(i);
     if (n == self_ || !outlives_connection(n) || is_lost(n)) continue;
     peer& p = *peers_[i];
     {
       const std::lock_guard lock(p.mutex);
+      if (p.is_too_far) found.too_far.push_back(n);
       if (p.stands != peer::connection::open) continue;
-      if (p.given.is_silent()) silent.push_back(n);
+      if (listening && p.given.is_silent()) found.silent.push_back(n);
     }
     if (!p.come.is_confirmed()) confirm(n, p);
   }
-  return silent;
+  return found;
 }
 
 std::uint64_t links::close(node_id neighbour) {
@@ -402,6 +410,7 @@ void links::drop_spare(node_id neighbour) noexcept {
 
 void links::go_on(node_id neighbour, std::uint64_t come) {
   peer& p = *peers_[neighbour];
+  if (is_lost(neighbour)) return;
   {
     const std::lock_guard lock(p.mutex);
     queue_rest(p, come);
@@ -414,6 +423,7 @@ void links::go_on(node_id neighbour, std::uint64_t come) {
 
 void links::go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> way) {
   peer& p = *peers_[neighbour];
+  if (is_lost(neighbour)) return;
   {
     const std::lock_guard lock(p.mutex);
     queue_rest(p, come);
@@ -421,6 +431,14 @@ void links::go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> wa
     p.stands = peer::connection::replaced;
   }
   way_to(neighbour)->wake_sender();
+}
+
+links::released_flows links::release(peer& p) {
+  released_flows all;
+  for (auto& [f, last] : p.told) {
+    if (last % 2 != 0) all.emplace_back(f, ++last);
+  }
+  return all;
 }
 
 // By the one thread that empties the queue: so nothing overtakes anything, though the mutex is not
@@ -436,20 +454,26 @@ bool links::send_around(peer& p) {
       if (p.stands != peer::connection::replaced) return true;
       if (p.queue.empty()) {
         p.room.notify_all();
+        const released_flows released = release(p);
         lock.unlock();
+        for (const auto& [f, number] : released) tell(f, number);
         // Others may go by this one.
         if (has_sent) wake_who_go_around();
         return true;
       }
       first = p.detour.front();
-      if (peers_[first]->queued_bytes.load(std::memory_order_relaxed) > queued_bytes_max)
+      // When the node ends, nobody may make room any more.
+      if (peers_[first]->queued_bytes.load(std::memory_order_relaxed) > queued_bytes_max &&
+          !stopping_.load(std::memory_order_relaxed))
         return false;
       q = std::move(p.queue.front());
       p.queue.pop_front();
+      p.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
       head = detour_head(self_, q.k, p.detour);
+      if (head.size() + q.payload.size() > net::payload_bytes_max) p.is_too_far = true;
     }
-    send(first, kind::detour, head, q.payload);
-    p.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
+    if (head.size() + q.payload.size() <= net::payload_bytes_max)
+      send(first, kind::detour, head, q.payload);
   }
 }
 

@@ -70,9 +70,14 @@ class links {
   void has_come(node_id neighbour, kind k, std::size_t bytes);
   // That one has said how much has come. Throws malformed.
   void on_confirmed(node_id neighbour, std::uint64_t come);
-  // At every beat: says to all how much has come from them that was not said yet. Returns who is
-  // silent.
-  [[nodiscard]] std::vector<node_id> confirm_all();
+  // At every beat: says to all how much has come from them that was not said yet.
+  struct trouble {
+    // Who confirms nothing; unless this node was not `listening`, which proves nothing.
+    std::vector<node_id> silent{};
+    // Who is reached by so many detours within detours that a message does not fit any more.
+    std::vector<node_id> too_far{};
+  };
+  [[nodiscard]] trouble confirm_all(bool listening);
   // Nothing goes or comes by it any more, and what there is to say waits. Returns how many messages
   // have come.
   std::uint64_t close(node_id neighbour);
@@ -101,6 +106,10 @@ class links {
   void go_on(node_id neighbour, std::uint64_t come);
   // So many have come there; the rest and all that follows goes by `way`. Throws malformed.
   void go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> way);
+  // What goes by here around a connection from the first to the second; as forward().
+  using flow = std::pair<node_id, node_id>;  // source and destination
+  void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
+               const flow& f);
   // To a neighbour, whatever way messages take.
   void say(node_id neighbour, kind k, std::span<const std::byte> head,
            std::span<const std::byte> body) {
@@ -153,7 +162,6 @@ class links {
   }
 
  private:
-  using flow = std::pair<node_id, node_id>;  // source and destination
   using queued = kept_message;
   struct peer {
     // Null: it is reached by others, or not yet. Release: what was prepared there for the node.
@@ -174,6 +182,7 @@ class links {
     enum class connection { open, closed, replaced };
     connection stands = connection::open;
     std::vector<node_id> detour;      // once it is replaced
+    bool is_too_far = false;          // by that
     net::transport* spare = nullptr;  // of who handles messages
     unconfirmed given;                // while it is open
     std::atomic<std::size_t> given_bytes{0};
@@ -196,6 +205,10 @@ class links {
   void tell(const flow& f, std::uint16_t number);
   bool send(node_id neighbour, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body);
+  void tell_if_too_much(node_id next, const flow& f);
+  // Who was told to wait, and need not any more. With the mutex.
+  using released_flows = std::vector<std::pair<flow, std::uint16_t>>;
+  [[nodiscard]] static released_flows release(peer& p);
   // True when nothing is left that could be sent now.
   bool send_queued(node_id to, peer& p);
   bool send_around(peer& p);

@@ -7,8 +7,9 @@
 namespace strata::cluster {
 namespace {
 
-// Beats in the time after which silence means loss. In half of it neighbours find out whether it is
-// their connection that is silent (detours.hpp).
+// Beats in the time after which silence means loss. Before that neighbours find out whether it is
+// their connection that is silent, and complain of it by others, which is a sign of life
+// (detours.hpp).
 constexpr std::int64_t beats_per_limit = 10;
 
 }  // namespace

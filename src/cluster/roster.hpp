@@ -61,6 +61,8 @@ class roster {
   // Nothing that this node has said is lost with `node`: it has left, and is told no more. False:
   // it has not.
   bool on_lost(node_id node);
+  // This node has said its last word, and others may close their connections.
+  [[nodiscard]] bool has_left() const noexcept { return step_ == step::left; }
   [[nodiscard]] bool is_leaving() const noexcept {
     return members_.of(mail_.self()) == standing::leaving;
   }

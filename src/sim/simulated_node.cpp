@@ -464,7 +464,6 @@ void simulated_node::go_by(node_id n, std::uint64_t come, const cluster::detours
 }
 
 void simulated_node::on_detoured(node_id n, cluster::kind k, std::span<const std::byte> payload) {
-  protocols.life.heard_of(n);
   if (!rerouting->keeps(n, {}, k, payload)) receive(n, k, payload);
 }
 

@@ -134,6 +134,11 @@ class simulated_node final : public cluster::mailer,
     send(n, k, head, body);
   }
   void go_by(node_id n, std::uint64_t come, const cluster::detours::path& way) override;
+  void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
+               const cluster::detours::pair_in_order&) override {
+    send(next, cluster::kind::detour, head, payload);
+  }
+  void heard_of(node_id n) override { protocols.life.heard_of(n); }
   void on_detoured(node_id n, cluster::kind k, std::span<const std::byte> payload) override;
   [[nodiscard]] cluster::routes ways_without(node_id n,
                                              const std::set<cluster::detours::pair>& cuts) override;

@@ -43,6 +43,11 @@ class recorder final : public detours::hands {
            std::span<const std::byte> body) override {
     all.push_back({n, k, copy_of(k, head, body).payload});
   }
+  void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
+               const detours::pair_in_order&) override {
+    say(next, kind::detour, head, payload);
+  }
+  void heard_of(node_id n) override { lives.insert(n); }
   void go_by(node_id n, std::uint64_t count, const detours::path& way) override {
     goes_by[n] = {count, way};
   }
@@ -66,6 +71,7 @@ class recorder final : public detours::hands {
   std::map<node_id, std::uint64_t> goes_on;
   std::map<node_id, std::pair<std::uint64_t, detours::path>> goes_by;
   std::set<detours::pair> cuts;
+  std::set<node_id> lives;
   std::map<node_id, std::string> lost;
 };
 
@@ -219,16 +225,14 @@ TEST_F(around, nonsense_is_refused) {
   refuses(kind::unheard, packed(std::uint64_t{1}, u16(1)));
   const std::vector<std::byte> none;
   refuses(kind::detour, none);
-  refuses(kind::detour, by_detour(1, kind::put, {0}, 0, none));           // no detour
-  refuses(kind::detour, by_detour(1, kind::put, {2, 3, 0}, 1, none));     // not our turn
-  refuses(kind::detour, by_detour(1, kind::put, {2, 3, 0}, 3, none));     // nobody's
-  refuses(kind::detour, by_detour(0, kind::put, {2, 3, 0}, 2, none));     // from us
-  refuses(kind::detour, by_detour(9, kind::put, {2, 3, 0}, 2, none));     // from nobody
-  refuses(kind::detour, by_detour(1, kind::put, {0, 9}, 0, none));        // to nobody
-  refuses(kind::detour, by_detour(1, kind::put, {0, 2}, 0, none));        // over no network
-  refuses(kind::detour, by_detour(2, kind::put, {3, 0}, 1, none));        // of no neighbour
-  refuses(kind::detour, by_detour(1, kind::put, {2, 3, 0}, 2, none));     // around nothing
-  refuses(kind::detour, by_detour(1, kind::resume, {2, 3, 0}, 2, none));  // says too little
+  refuses(kind::detour, by_detour(1, kind::put, {0}, 0, none));        // no detour
+  refuses(kind::detour, by_detour(1, kind::put, {2, 3, 0}, 1, none));  // not our turn
+  refuses(kind::detour, by_detour(1, kind::put, {2, 3, 0}, 3, none));  // nobody's
+  refuses(kind::detour, by_detour(0, kind::put, {2, 3, 0}, 2, none));  // from us
+  refuses(kind::detour, by_detour(9, kind::put, {2, 3, 0}, 2, none));  // from nobody
+  refuses(kind::detour, by_detour(1, kind::put, {0, 9}, 0, none));     // to nobody
+  refuses(kind::detour, by_detour(1, kind::put, {0, 2}, 0, none));     // over no network
+  refuses(kind::detour, by_detour(2, kind::put, {3, 0}, 1, none));     // of no neighbour
   std::vector<std::byte> cut = by_detour(1, kind::put, {2, 3, 0}, 2, none);
   cut.resize(cut.size() - 1);
   refuses(kind::detour, cut);
@@ -236,6 +240,19 @@ TEST_F(around, nonsense_is_refused) {
       hear(3, kind::detour, by_detour(1, kind::put, detours::path(17, node_id{3}), 0, none)),
       malformed);
   EXPECT_TRUE(h.closed.empty());
+}
+
+// Not who has passed it on.
+TEST_F(around, who_has_sent_nonsense_by_a_detour_is_lost) {
+  const auto hear_of_1 = [&](kind k, const std::vector<std::byte>& payload) {
+    h.lost.clear();
+    hear(3, kind::detour, by_detour(1, k, {2, 3, 0}, 2, payload));
+    EXPECT_TRUE(h.lost.contains(1));
+    EXPECT_EQ(h.lost.size(), 1U);
+  };
+  hear_of_1(kind::put, {});     // around a connection that is there
+  hear_of_1(kind::resume, {});  // says too little
+  EXPECT_EQ(h.lives, std::set<node_id>{1});
 }
 
 TEST(unconfirmed_messages, are_those_that_nobody_has_confirmed) {
