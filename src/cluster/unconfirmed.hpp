@@ -5,9 +5,8 @@
 //
 // The receiver counts messages and says how many have come, every now and then; the sender keeps
 // copies of those that it has not heard of. No message carries a number: a connection keeps order,
-// and what it has carried whole when it ends are the first so many. Source: the state that two ends
-// compare to resume a stream, as the message window of Mattis, "SCP", 1998, or RFC 9293 (TCP) has
-// it; here it outlives the connection.
+// and what it has carried whole when it ends are the first so many. Source: the
+// cumulative acknowledgement of RFC 9293 (TCP), counted in messages.
 #pragma once
 #include <cstddef>
 #include <cstdint>
