@@ -225,7 +225,8 @@ class simulated_node final : public cluster::mailer,
   void beat();
   void confirm(node_id neighbour, line& l);
   bool on_confirmed(node_id from, cluster::kind k, cluster::reader r);
-  void leave_silent_connections();
+  void resume(node_id n, std::uint64_t come, line::state stands);
+  void look_after_connections();
   [[nodiscard]] cluster::routes ways_of(node_id n, const cluster::way_plan& p);
   void send(node_id neighbour, cluster::kind k, std::span<const std::byte> head,
             std::span<const std::byte> body);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs on many networks, whose ways change while everybody talks: what was sent arrives once and in
 // order, whoever comes, leaves, or forwards.
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
@@ -14,150 +12,11 @@
 #include <vector>
 
 #include "ask_fib.hpp"
-#include "sim/simulated_node.hpp"
 #include "strata/fiber.hpp"
-#include "support.hpp"
+#include "talking_job.hpp"
 
 namespace strata::test {
 namespace {
-
-using cluster::kind;
-using net::node_id;
-
-constexpr auto numbered = static_cast<kind>(1000);
-
-// Networks that two nodes share each.
-class cables {
- public:
-  void lay(node_id a, node_id b, std::int64_t latency_ns) { all_[std::minmax(a, b)] = latency_ns; }
-  [[nodiscard]] std::optional<cluster::link> operator()(node_id a, node_id b) const {
-    const auto found = all_.find(std::minmax(a, b));
-    return found == all_.end() ? std::nullopt : std::optional<cluster::link>(found->second);
-  }
-  void lay_in(sim::world& w) const {
-    for (const auto& [ends, latency_ns] : all_) w.lay(ends.first, ends.second, {latency_ns, 1.25});
-  }
-
- private:
-  std::map<std::pair<node_id, node_id>, std::int64_t> all_;
-};
-
-class talking_job {
- public:
-  talking_job(const cables& networks, node_id founders, node_id capacity, std::uint64_t seed,
-              const sim::network_model& network, std::int64_t measures_again_ns = 0,
-              std::int64_t lost_after_ns = 0, bool spares = false)
-      : world(network, seed), networks_(networks), random_(seed) {
-    networks.lay_in(world);
-    sim::job_model m;
-    m.nodes = capacity;
-    m.founders = founders;
-    m.links = networks_;
-    m.cost = [](const detail::task&) { return 2'000; };
-    m.measures = measures_again_ns != 0;
-    m.measures_again_ns = measures_again_ns;
-    m.lost_after_ns = lost_after_ns;
-    m.spares = spares;
-    job.emplace(world, m);
-    EXPECT_TRUE(world.run([&] { return job->has_begun(); })) << "it never begins";
-    until_ns += world.now_ns();
-    job->when_made = [this](node_id n) { listen(n); };
-    for (node_id n = 0; n < founders; ++n) {
-      listen(n);
-      speak(n);
-    }
-  }
-
-  // All send each other numbers until the time is over; who comes later when it is told to speak().
-  void listen(node_id n) {
-    job->node(n).hears = [this, n](node_id from, kind k, std::span<const std::byte> payload) {
-      if (k != numbered) return false;
-      std::uint32_t number = 0;
-      EXPECT_EQ(payload.size(), sizeof number);
-      std::memcpy(&number, payload.data(), sizeof number);
-      std::uint32_t& next = received_[flow(from, n)];
-      EXPECT_EQ(number, next) << "from " << from << " to " << n;
-      next = number + 1;
-      return true;
-    };
-  }
-  void speak(node_id n) {
-    world.at(world.now_ns() + static_cast<std::int64_t>(random_.below(pause_ns)), [this, n] {
-      if (world.now_ns() >= until_ns || job->node(n).has_left()) return;
-      const cluster::membership& members = job->node(n).members();
-      const std::vector<node_id> all = members.all();
-      const node_id to = all[random_.below(all.size())];
-      if (to != n && members.works(to) && members.of(n) == cluster::standing::present) {
-        const std::uint32_t number = sent_[flow(n, to)]++;
-        job->node(n).post(to, numbered, std::as_bytes(std::span(&number, 1)), {});
-      }
-      speak(n);
-    });
-  }
-
-  // Until all is said, and nothing changes any more.
-  void end(const std::function<bool()>& changes_are_over = [] { return true; }) {
-    EXPECT_TRUE(world.run(
-        [&] {
-          return world.now_ns() >= until_ns && changes_are_over() && received_ == sent_ &&
-                 !job->node(0).rerouting->is_changing();
-        },
-        60'000'000'000))
-        << "something is lost, or a change does not end";
-    try {
-      if (const std::exception_ptr error = job->failure()) std::rethrow_exception(error);
-    } catch (const std::exception& e) {
-      ADD_FAILURE() << e.what();
-    }
-    EXPECT_EQ(received_, sent_);
-    // All go by the same ways.
-    for (const node_id n : job->node(0).members().all())
-      EXPECT_EQ(job->node(n).rerouting->plan().number, job->node(0).rerouting->plan().number);
-  }
-
-  // Whether all reach each other over what is left.
-  [[nodiscard]] bool is_joined(const std::function<bool(node_id, node_id)>& joined) const {
-    std::set<node_id> reached{0};
-    std::vector<node_id> next{0};
-    while (!next.empty()) {
-      const node_id by = next.back();
-      next.pop_back();
-      for (unsigned i = 0; i < job->size(); ++i) {
-        const auto n = static_cast<node_id>(i);
-        if (joined(by, n) && reached.insert(n).second) next.push_back(n);
-      }
-    }
-    return reached.size() == job->size();
-  }
-  // Whether all of `members` reach each other when only `forwarders` forward.
-  [[nodiscard]] bool is_joined(const std::set<node_id>& members,
-                               const std::set<node_id>& forwarders) const {
-    std::set<node_id> reached{0};
-    std::vector<node_id> next{0};
-    while (!next.empty()) {
-      const node_id by = next.back();
-      next.pop_back();
-      if (!forwarders.contains(by)) continue;
-      for (const node_id n : members) {
-        if (networks_(by, n) && reached.insert(n).second) next.push_back(n);
-      }
-    }
-    return reached.size() == members.size();
-  }
-
-  sim::world world;
-  std::optional<sim::job> job;
-  std::int64_t until_ns = 20'000'000;
-  std::uint64_t pause_ns = 100'000;  // between two messages of one node, at most
-
- private:
-  const cables networks_;
-  prng random_;
-  using flow = std::pair<node_id, node_id>;
-  std::map<flow, std::uint32_t> sent_, received_;
-};
-
-constexpr sim::network_model misbehaving{.jitter_ns = 20'000, .loss = 0.03, .duplication = 0.03};
 
 // 0 - 1 - 3 and 0 - 2 - 3, of which the second is dear.
 cables two_ways() {
@@ -271,14 +130,6 @@ TEST(simulated_rerouting, a_comer_that_no_way_leads_to_disturbs_nobody) {
 
 // ---- costs that change ----
 
-cables triangle(std::int64_t far_ns = 5'000) {
-  cables c;
-  c.lay(0, 1, 5'000);
-  c.lay(1, 2, 5'000);
-  c.lay(0, 2, far_ns);
-  return c;
-}
-
 constexpr std::int64_t every_ns = 20'000'000;
 
 TEST(simulated_rerouting, goes_around_a_network_that_becomes_slow_and_back) {
@@ -357,136 +208,6 @@ TEST(simulated_rerouting, uses_no_connection_that_has_ended) {
   t.end();
   EXPECT_EQ(t.job->node(0).way_to(2).next, 1);
   EXPECT_EQ(t.job->node(2).way_to(0).next, 1);
-}
-
-// ---- connections that end while everybody talks ----
-
-// Everybody in a circle, and some across.
-cables circle_of(node_id nodes, prng& random) {
-  cables c;
-  const auto any_latency = [&] { return static_cast<std::int64_t>(5'000 + random.below(100'000)); };
-  for (node_id n = 0; n < nodes; ++n)
-    c.lay(n, static_cast<node_id>((n + 1) % nodes), any_latency());
-  for (unsigned i = 0; i < nodes; ++i) {
-    const auto a = static_cast<node_id>(random.below(nodes));
-    const auto b = static_cast<node_id>(random.below(nodes));
-    if (a != b) c.lay(a, b, any_latency());
-  }
-  return c;
-}
-
-TEST(simulated_detours, what_was_on_the_way_comes_once_and_in_order) {
-  for (const std::uint64_t seed : seeds()) {
-    STRATA_WITH_SEED(seed);
-    talking_job t(triangle(), 3, 3, seed, misbehaving);
-    t.world.at(t.world.now_ns() + 5'000'000, [&] { t.job->tear(1, 2); });
-    t.end();
-    EXPECT_EQ(t.job->node(1).way_to(2).hops, 2);
-    EXPECT_EQ(t.job->node(2).way_to(1).hops, 2);
-  }
-}
-
-TEST(simulated_detours, several_end_at_once_as_long_as_some_way_is_left) {
-  for (const std::uint64_t seed : seeds()) {
-    STRATA_WITH_SEED(seed);
-    prng random(seed);
-    const auto nodes = static_cast<node_id>(3 + random.below(6));
-    const cables all = circle_of(nodes, random);
-    talking_job t(all, nodes, nodes, seed, misbehaving);
-    std::set<std::pair<node_id, node_id>> torn;
-    for (unsigned i = 0; i < 2U * nodes; ++i) {
-      const auto a = static_cast<node_id>(random.below(nodes));
-      const auto b = static_cast<node_id>(random.below(nodes));
-      if (a == b || !all(a, b) || torn.contains(std::minmax(a, b))) continue;
-      torn.insert(std::minmax(a, b));
-      const auto joined = [&](node_id x, node_id y) {
-        return all(x, y) && !torn.contains(std::minmax(x, y));
-      };
-      if (!t.is_joined(joined)) {
-        torn.erase(std::minmax(a, b));
-        continue;
-      }
-      t.world.at(t.world.now_ns() + static_cast<std::int64_t>(random.below(10'000'000)),
-                 [&t, a, b] { t.job->tear(a, b); });
-    }
-    t.end();
-    for (node_id n = 0; n < nodes; ++n)
-      EXPECT_EQ(t.job->node(n).losses(), (std::map<node_id, std::string>()));
-    for (const auto& [a, b] : torn) EXPECT_GT(t.job->node(a).way_to(b).hops, 1);
-  }
-}
-
-// All of its connections end at once, as those of a process do.
-TEST(simulated_detours, who_is_reached_by_nobody_is_lost_at_once) {
-  for (const std::uint64_t seed : seeds()) {
-    STRATA_WITH_SEED(seed);
-    prng random(seed);
-    const node_id nodes = 6;
-    const cables all = circle_of(nodes, random);
-    talking_job t(all, nodes, nodes, seed, misbehaving);
-    const auto gone = static_cast<node_id>(1 + random.below(nodes - 1));
-    t.until_ns = t.world.now_ns();
-    const std::int64_t ends = t.world.now_ns() + 1'000'000;
-    t.world.at(ends, [&] {
-      t.job->node(gone).crash();
-      for (node_id n = 0; n < nodes; ++n) {
-        if (n != gone && all(gone, n)) t.job->tear(gone, n);
-      }
-    });
-    EXPECT_TRUE(
-        t.world.run([&] { return t.job->node(0).losses().contains(gone); }, ends + 50'000'000));
-    EXPECT_EQ(t.job->node(0).losses().size(), 1U);
-    EXPECT_EQ(t.job->node(0).losses().at(gone), "closed the connection");
-    EXPECT_EQ(t.job->failure(), nullptr);
-  }
-}
-
-// Nobody hears of an end.
-TEST(simulated_detours, a_silent_network_is_left_if_there_is_another) {
-  for (const std::uint64_t seed : seeds()) {
-    STRATA_WITH_SEED(seed);
-    // What is lost is repeated in a fraction of that time, and lost again now and then.
-    talking_job t(triangle(), 3, 3, seed, misbehaving, 0, 2'000'000'000);
-    const std::int64_t began = t.world.now_ns();
-    t.until_ns = began + 3'000'000'000;
-    t.pause_ns = 10'000'000;
-    t.world.at(began + 500'000'000, [&] { t.job->silence(1, 2); });
-    t.end();
-    EXPECT_EQ(t.job->node(1).way_to(2).hops, 2);
-    for (node_id n = 0; n < 3; ++n) EXPECT_TRUE(t.job->node(n).losses().empty());
-  }
-}
-
-// Of two that nodes share; they end one after the other, or at the same time, one of them in
-// silence: two after each other would be noticed when the node behind them is lost already.
-TEST(simulated_detours, spare_connections_take_the_place_of_others) {
-  for (const std::uint64_t seed : seeds()) {
-    STRATA_WITH_SEED(seed);
-    prng random(seed);
-    const auto nodes = static_cast<node_id>(3 + random.below(4));
-    const cables all = circle_of(nodes, random);
-    talking_job t(all, nodes, nodes, seed, misbehaving, 0, 2'000'000'000, true);
-    const std::int64_t began = t.world.now_ns();
-    t.until_ns = began + 6'000'000'000;
-    t.pause_ns = 10'000'000;
-    // In the circle two nodes lose both at most.
-    const auto lonely = static_cast<node_id>(random.below(nodes));
-    for (node_id n = 0; n < nodes; ++n) {
-      const auto next = static_cast<node_id>((n + 1) % nodes);
-      const auto first = static_cast<unsigned>(random.below(2));
-      const auto when = began + static_cast<std::int64_t>(random.below(1'000'000'000));
-      const bool in_silence = n == lonely && random.below(2) == 0;
-      t.world.at(when, [&t, n, next, first, in_silence] {
-        in_silence ? t.job->silence(n, next, first) : t.job->tear(n, next, first);
-      });
-      const auto pause = static_cast<std::int64_t>(random.below(2) * random.below(300'000));
-      if (n == lonely)
-        t.world.at(when + pause, [&t, n, next, first] { t.job->tear(n, next, 1 - first); });
-    }
-    t.end();
-    for (node_id n = 0; n < nodes; ++n)
-      EXPECT_EQ(t.job->node(n).losses(), (std::map<node_id, std::string>()));
-  }
 }
 
 TEST(simulated_rerouting, measures_the_networks_of_who_comes_later) {
