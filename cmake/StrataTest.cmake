@@ -59,3 +59,12 @@ function(strata_test_policies)
     endforeach()
   endforeach()
 endfunction()
+
+# A test that starts whole jobs: of `program`, a target, by the command (tests/launch/command.hpp).
+function(strata_runs_jobs test program)
+  target_include_directories(${test} PRIVATE ${PROJECT_SOURCE_DIR}/tests/launch)
+  target_compile_definitions(${test} PRIVATE
+    STRATA_COMMAND="$<TARGET_FILE:strata_command>"
+    STRATA_LAUNCH_NODE="$<TARGET_FILE:${program}>")
+  add_dependencies(${test} strata_command ${program})
+endfunction()

@@ -17,8 +17,12 @@ constexpr std::size_t messages_at_once = 64;
 }  // namespace
 
 surveyor::surveyor(net::transport& over, node_id self, node_id nodes,
-                   const std::vector<node_id>& others, const survey::limits& l)
-    : over_(over), self_(self), nodes_(nodes), survey_(*this, others, os::now_ns(), l) {
+                   const std::vector<node_id>& others, const survey::limits& l, connections kind_of)
+    : over_(over),
+      self_(self),
+      nodes_(nodes),
+      connections_(kind_of),
+      survey_(*this, others, os::now_ns(), l) {
   receiver_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "strata-receive");
     receive();
@@ -89,6 +93,10 @@ void surveyor::on_message(const net::header& h, std::span<const std::byte> paylo
 }
 
 void surveyor::on_lost(node_id peer, const std::string& why) {
+  if (connections_ == connections::spare) {
+    lost_.push_back(peer);
+    return;
+  }
   const std::lock_guard lock(mutex_);
   if (trouble_.empty()) trouble_ = "node " + std::to_string(peer) + " is lost: " + why;
   changed_.notify_all();

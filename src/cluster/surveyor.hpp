@@ -27,8 +27,10 @@ struct early_message {
 class surveyor final : net::receiver, survey::line {
  public:
   // Measures the networks to `others`, and answers whoever is below `nodes`. `over` outlives it.
+  // When a connection fails, that is an error, unless the job can do without.
+  enum class connections { needed, spare };
   surveyor(net::transport& over, node_id self, node_id nodes, const std::vector<node_id>& others,
-           const survey::limits& l);
+           const survey::limits& l, connections kind_of = connections::needed);
   ~surveyor();
   surveyor(const surveyor&) = delete;
   surveyor& operator=(const surveyor&) = delete;
@@ -39,6 +41,8 @@ class surveyor final : net::receiver, survey::line {
   // All nodes have measured: the transport is the caller's again. What is returned is to be handled
   // before all that comes later. Throws strata::error when a connection has failed. Once.
   [[nodiscard]] std::vector<early_message> end();
+  // After that: whose spare connection has failed.
+  [[nodiscard]] const std::vector<node_id>& lost() const noexcept { return lost_; }
 
  private:
   bool try_post(node_id to, kind k, std::span<const std::byte> head,
@@ -51,9 +55,11 @@ class surveyor final : net::receiver, survey::line {
 
   net::transport& over_;
   const node_id self_, nodes_;
+  const connections connections_;
   // The receiving thread's, and the caller's after it.
   survey survey_;
   std::vector<early_message> early_;
+  std::vector<node_id> lost_;
 
   // Release, though it brings nothing with it: who sets it wakes both threads then, and they look
   // again. Partner: receive() and send().

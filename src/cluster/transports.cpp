@@ -26,6 +26,9 @@ namespace {
 
 using launch::transport_choice;
 
+// All nodes have just connected to each other over their best networks.
+constexpr std::int64_t spare_limit_ns = 3'000'000'000;
+
 net::tcp::options socket_options(const options& settings) {
   using net::tcp::poll_mechanism;
   net::tcp::options o;
@@ -128,12 +131,30 @@ way_plan learn_plan(launch::control_line& line) {
   }
 }
 
+// Where two nodes share several networks, over the second best; null: nowhere. The job does without
+// those that cannot be made, because of a firewall for example.
+std::unique_ptr<net::tcp::tcp_transport> connect_spares(
+    const launch::job_description& job, const std::string& build, const reach& who,
+    const std::vector<net::tcp::listener>& doors, std::int64_t deadline_ns,
+    net::tcp::mesh_options mesh, const net::tcp::options& o) {
+  std::vector<launch::address> where;
+  for (unsigned n = 0; n < job.capacity; ++n)
+    where.push_back(who.spare_towards(job.node, static_cast<node_id>(n)));
+  if (std::none_of(where.begin(), where.end(), [](const auto& a) { return a.port != 0; }))
+    return nullptr;
+  mesh.partial = true;
+  auto sockets = net::tcp::connect_mesh(net::tcp::identity_in(job, build), doors, where,
+                                        std::min(deadline_ns, os::now_ns() + spare_limit_ns), mesh);
+  return std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
+}
+
 // What the nodes that begin the job measure together: their networks, and then those of the spare
 // connections, if there are any.
 std::vector<std::vector<launch::measured_link>> measure_all(launch::control_line& line,
                                                             const reach& who, net::transport& over,
                                                             net::transport* spare,
-                                                            std::vector<early_message>& early) {
+                                                            std::vector<early_message>& early,
+                                                            std::vector<node_id>& useless) {
   const launch::job_description& job = line.job();
   std::vector<launch::measured_link> mine;
   std::vector<node_id> others = who.measured_by(job.node);
@@ -143,7 +164,8 @@ std::vector<std::vector<launch::measured_link>> measure_all(launch::control_line
   std::optional<surveyor> by_spare;
   if (spare != nullptr) {
     std::erase_if(others, [&](node_id n) { return !spare->reaches(n); });
-    by_spare.emplace(*spare, job.node, job.capacity, others, survey::limits{});
+    by_spare.emplace(*spare, job.node, job.capacity, others, survey::limits{},
+                     surveyor::connections::spare);
     for (const survey::result& r : by_spare->results())
       mine.push_back(r.over(*who.spare_network(job.node, r.node)));
   }
@@ -153,6 +175,7 @@ std::vector<std::vector<launch::measured_link>> measure_all(launch::control_line
     // A connection may have ended already, and have been replaced.
     const std::vector<early_message> more = by_spare->end();
     early.insert(early.end(), more.begin(), more.end());
+    useless = by_spare->lost();
   }
   return told;
 }
@@ -193,7 +216,7 @@ connections open_transports(launch::control_line& line, const options& settings)
   if (by_udp && !networks.empty())
     throw user_error("networks: UDP uses one, which bind-address names");
 
-  connections opened{{}, {}, routes(job.node, job.capacity), {}, {}, {}, nullptr, {}};
+  connections opened{{}, {}, routes(job.node, job.capacity), {}, {}, {}, {}, nullptr, {}};
   net::shm::shm_transport* shm = nullptr;
   if (by_memory) {
     net::shm::settings s;
@@ -264,16 +287,8 @@ connections open_transports(launch::control_line& line, const options& settings)
   auto tcp = std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
   std::unique_ptr<net::tcp::tcp_transport> spare;
   if (networks.size() > 1 && !job.late) {
-    std::vector<launch::address> spares;
-    for (unsigned n = 0; n < job.capacity; ++n)
-      spares.push_back(who.spare_towards(job.node, static_cast<node_id>(n)));
-    if (std::any_of(spares.begin(), spares.end(), [](const auto& a) { return a.port != 0; }))
-      spare = std::make_unique<net::tcp::tcp_transport>(
-          job.node,
-          net::tcp::connect_mesh(net::tcp::identity_in(job, build), door.spares, spares, deadline,
-                                 mesh),
-          o);
-    opened.told = measure_all(line, who, *tcp, spare.get(), opened.early);
+    spare = connect_spares(job, build, who, door.spares, deadline, mesh, o);
+    opened.told = measure_all(line, who, *tcp, spare.get(), opened.early, opened.useless_spares);
     const auto before = networks_of(job, who);
     who.set_costs(costs_by(job, opened.told, *opened.plan));
     const auto after = networks_of(job, who);

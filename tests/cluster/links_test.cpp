@@ -18,7 +18,7 @@ namespace strata::cluster {
 namespace {
 
 // To nodes 0 and 2; to 2 only while it is open.
-class valve final : public net::transport {
+class valve : public net::transport {
  public:
   struct sent {
     node_id to;
@@ -140,6 +140,64 @@ TEST(gateway, holds_back_who_sends_by_it) {
   std::thread waits_again([&] { l.wait_for_room(2); });
   l.stop_holding();  // the job has lost a node
   waits_again.join();
+}
+
+// As valve, over networks that break.
+class breaking_valve final : public valve {
+ public:
+  [[nodiscard]] net::capabilities about() const noexcept override {
+    return {.reliable = true, .name = "valve", .may_break = true};
+  }
+};
+
+// The connection ends on which a gateway's source waits for room: it need not wait any more when
+// all that waited there has gone around.
+TEST(gateway, lets_its_source_go_when_what_waited_has_gone_around) {
+  breaking_valve v;
+  links l(1, {&v}, routes(1, 3, &row), links::traits{false, true});
+  const forwarded_head what{static_cast<net::message_kind>(kind::put), 0, 2, 1};
+  const std::vector<std::byte> payload(32 << 10);
+  constexpr unsigned messages = 40;
+  for (unsigned i = 0; i < messages; ++i) l.forward(what, payload);
+  ASSERT_EQ(v.all().size(), 1U);
+  EXPECT_EQ(content<held_head>(v.all()[0].payload).number, 1);
+  EXPECT_EQ(l.close(2), 0U);
+  l.go_by(2, 0, {0, 2});
+  std::thread sender([&] { l.run_sender(v); });
+  while (v.all().size() < messages + 2) std::this_thread::yield();
+  l.stop();
+  v.wake_sender();
+  sender.join();
+  const auto all = v.all();
+  ASSERT_EQ(all.size(), messages + 2);
+  for (unsigned i = 0; i < messages; ++i) {
+    EXPECT_EQ(all[1 + i].to, 0) << i;
+    EXPECT_EQ(static_cast<kind>(all[1 + i].h.kind), kind::detour) << i;
+  }
+  EXPECT_EQ(static_cast<kind>(all.back().h.kind), kind::hold);
+  EXPECT_EQ(content<held_head>(all.back().payload).number, 2);
+}
+
+// What the connection had, and what came after it, in order.
+TEST(neighbours, go_on_where_the_connection_has_ended) {
+  breaking_valve first, second;
+  links l(1, {&first, &second}, routes(1, 3, &row), links::traits{false, true});
+  ASSERT_TRUE(l.has_spare(0));
+  for (std::uint32_t i = 0; i < 5; ++i) l.post(0, kind::put, std::as_bytes(std::span(&i, 1)), {});
+  EXPECT_EQ(l.given(0), 5U);
+  l.close(0);
+  for (std::uint32_t i = 5; i < 8; ++i) l.post(0, kind::put, std::as_bytes(std::span(&i, 1)), {});
+  EXPECT_THROW(l.go_on(0, 6), malformed) << "more has come than was given";
+  l.go_on(0, 3);
+  std::thread sender([&] { l.run_sender(second); });
+  while (second.all().size() < 5) std::this_thread::yield();
+  l.stop();
+  second.wake_sender();
+  sender.join();
+  EXPECT_EQ(first.all().size(), 5U);
+  for (std::uint32_t i = 0; i < 5; ++i)
+    EXPECT_EQ(content<std::uint32_t>(second.all()[i].payload), i + 3);
+  EXPECT_EQ(l.given(0), 8U);
 }
 
 // 0 - 1 - 2 and 0 - 3 - 2.

@@ -89,6 +89,13 @@ TEST_F(two_cables, that_which_is_much_better_is_used) {
   expect_goes_on(c);
 }
 
+// As by a firewall: what comes over it is never answered.
+TEST_F(two_cables, one_is_enough_when_the_other_is_closed) {
+  ASSERT_TRUE(shell("ip -n " + address(1) + " route add unreachable 192.168.6.3/32"));
+  command c(job("talks"), from_hub());
+  expect_goes_on(c);
+}
+
 TEST_F(two_cables, carry_nothing_to_a_node_that_is_killed) { expect_node_2_lost(job("kill")); }
 
 }  // namespace

@@ -28,17 +28,14 @@
 #include "strata/thread.hpp"
 #include "tests/common/count_to_node.hpp"
 #include "tests/common/require.hpp"
+#include "tests/common/say.hpp"
 #include "tests/common/slow_builds.hpp"
 
 namespace {
 
 using namespace strata;
 using test::require;
-
-void say(const char* what) {
-  std::puts(what);
-  std::fflush(stdout);
-}
+using test::say;
 
 // As a broken network ends them: with what they hold. Those of this process to addresses that begin
 // so. Returns how many.
@@ -218,6 +215,9 @@ int main(int argc, char** argv) try {
   else if (what == "falls-silent")
     talk_over(
         rt, [] { say("talks"); }, &is_around);
+  else if (what == "talks")
+    talk_over(
+        rt, [] {}, &goes_on);
   else if (what == "resets-one")
     talk_over(rt, &reset_used, &goes_on);
   else if (what == "uses-the-better-one")

@@ -29,16 +29,13 @@
 #include "tests/common/count_to_node.hpp"
 #include "tests/common/fib_tokens.hpp"
 #include "tests/common/require.hpp"
+#include "tests/common/say.hpp"
 
 namespace {
 
 using namespace strata;
 using test::require;
-
-void say(const char* what) {
-  std::puts(what);
-  std::fflush(stdout);
-}
+using test::say;
 
 void pause() { this_thread::sleep_for(std::chrono::milliseconds(2)); }
 

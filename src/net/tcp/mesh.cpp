@@ -79,7 +79,10 @@ class mesh {
     for (node_id n = 0; n < me_.nodes; ++n) missing_ += expects(n);
     while (missing_ > 0) {
       now_ns_ = os::now_ns();
-      if (now_ns_ >= deadline_ns_) give_up();
+      if (now_ns_ >= deadline_ns_) {
+        if (options_.partial) break;
+        give_up();
+      }
       drop_late_strangers();
       begin_connecting();
       wait();
@@ -200,7 +203,11 @@ class mesh {
     other& o = nodes_[n];
     o.ours.reset();
     o.trouble = why;
-    if (++o.attempts == attempts_max) {
+    if (++o.attempts == attempts_max && options_.partial) {
+      o.next_ns = deadline_ns_;
+      return;
+    }
+    if (o.attempts == attempts_max) {
       throw error("cannot join node " + std::to_string(n) + ": " + why);
     }
     o.next_ns = now_ns_ + (first_pause_ns << (o.attempts - 1));

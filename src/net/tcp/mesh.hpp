@@ -25,6 +25,8 @@ struct mesh_options {
   std::size_t strangers_max = 256;
   // Readable: nobody waits for the connections any more. -1: never.
   int cancelled = -1;
+  // Who cannot be reached, or has not come when the deadline has passed, is left out.
+  bool partial = false;
   // Told of everybody who is refused: where from, why ("does not know this job's key").
   std::function<void(const std::string& from, refusal why, const std::string& words)> on_refused;
 };
