@@ -358,7 +358,7 @@ void rerouting::next_step() {
       on_over();
       is_changing_.store(false, std::memory_order_release);
       hands_.on_changed(plan_);
-      for (const node_id n : std::exchange(granted_, {})) tell_whether_spared(n, true);
+      // Who is spared is told when nothing else is to change: a detour may lead by it so far.
       return try_to_begin();
     case order::none:
       return;
