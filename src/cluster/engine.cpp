@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 
-#include "cluster/transports.hpp"
 #include "os/clock.hpp"
 #include "os/slice.hpp"
 #include "os/topology.hpp"
@@ -65,7 +64,6 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   for (const auto& t : transports_) all.push_back(t.get());
   links_ = std::make_unique<links>(self_, all, ways_,
                                    links::traits{job.elastic, joined.plan.has_value()});
-  for (const node_id n : joined.useless_spares) links_->drop_spare(n);
   for (const node_id n : joined.better_by_spare) links_->begin_with_spare(n);
   is_gateway_ = ways_.is_gateway();
   if (joined.plan) {
@@ -110,7 +108,7 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
     const std::lock_guard handling(inbox_);
     if (nodes_ > 1)
       workers_.join(*this, protocols_->data, self_, static_cast<node_id>(members_.begun()));
-    hear(joined.early);
+    hear(joined);
   }
   for (const auto& t : transports_) {
     threads_.emplace_back([this, &t] {

@@ -21,7 +21,7 @@
 #include "cluster/remeasuring.hpp"
 #include "cluster/rerouting.hpp"
 #include "cluster/roster.hpp"
-#include "cluster/surveyor.hpp"
+#include "cluster/transports.hpp"
 #include "launch/job.hpp"
 #include "net/transport.hpp"
 #include "os/futex.hpp"
@@ -203,6 +203,8 @@ class engine final : public mailer,
   bool is_no_loss(node_id node);
   [[nodiscard]] routes::way find_way(node_id node) const;
   void begin_to_reroute(const way_plan& p);
+  // Whether what is being looked at now is its second connection.
+  [[nodiscard]] bool comes_by_spare(node_id peer) const;
   // Its connection has ended, but it may be reached by others.
   [[nodiscard]] bool lives_on(node_id peer);
   void look_after_connections(bool listening);
@@ -234,8 +236,8 @@ class engine final : public mailer,
   // True: something had arrived.
   bool take_in() noexcept;
   bool take_in_patiently() noexcept;
-  // Before anybody has polled. With the inbox.
-  void hear(const std::vector<early_message>& early);
+  // What has come, and ended, before anybody polls. With the inbox.
+  void hear(const connections& joined);
   void receive(node_id from, kind k, std::span<const std::byte> payload);
   void handle(node_id from, kind k, std::span<const std::byte> payload);
   void pass_on(std::span<const std::byte> payload);

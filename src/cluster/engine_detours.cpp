@@ -10,7 +10,7 @@ namespace strata::cluster {
 // node leaves, a connection that was measured, and found so slow that what goes there goes by
 // others, may end before their last words come.
 void engine::on_lost(node_id peer, const std::string& why) {
-  if (links_->has_spare(peer) && polled_ != links_->way_to(peer)) {
+  if (comes_by_spare(peer)) {
     if (!is_over()) detours_->on_spare_broken(peer);
     return;
   }
@@ -18,6 +18,10 @@ void engine::on_lost(node_id peer, const std::string& why) {
   const bool is_used =
       rerouting_ != nullptr ? rerouting_->goes_directly_to(peer) : ways_.to(peer).next == peer;
   if (is_used) lose(peer, why);
+}
+
+bool engine::comes_by_spare(node_id peer) const {
+  return links_->has_spare(peer) && polled_ != links_->way_to(peer);
 }
 
 bool engine::lives_on(node_id peer) {

@@ -42,6 +42,9 @@ void engine::on_message(const net::header& h, std::span<const std::byte> payload
   bytes_taken_ += payload.size();
   protocols_->life.heard_of(h.source);
   const auto k = static_cast<kind>(h.kind);
+  // Of the survey when the job began, but late: an answer would go by the other connection, and be
+  // taken for that to another ping.
+  if ((k == kind::ping || k == kind::pong) && comes_by_spare(h.source)) return;
   if (detours_ != nullptr && links_->outlives_connection(h.source))
     links_->has_come(h.source, k, payload.size());
   if (rerouting_ != nullptr && rerouting_->keeps(h.source, {}, k, payload)) return;
@@ -149,9 +152,14 @@ std::size_t engine::poll_these(std::span<const std::unique_ptr<net::transport>> 
   return n;
 }
 
-void engine::hear(const std::vector<early_message>& early) {
+void engine::hear(const connections& joined) {
   is_handling = true;
-  for (const early_message& m : early) on_message(m.head, m.payload);
+  for (const early_message& m : joined.early) on_message(m.head, m.payload);
+  // The other end may have begun with it, and have said already that it goes on by the other one.
+  if (!transports_.empty()) polled_ = transports_.back().get();
+  for (const node_id n : joined.lost_spares) {
+    if (links_->has_spare(n)) on_lost(n, "closed the connection");
+  }
   is_handling = false;
 }
 

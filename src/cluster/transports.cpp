@@ -154,7 +154,7 @@ std::vector<std::vector<launch::measured_link>> measure_all(launch::control_line
                                                             const reach& who, net::transport& over,
                                                             net::transport* spare,
                                                             std::vector<early_message>& early,
-                                                            std::vector<node_id>& useless) {
+                                                            std::vector<node_id>& lost) {
   const launch::job_description& job = line.job();
   std::vector<launch::measured_link> mine;
   std::vector<node_id> others = who.measured_by(job.node);
@@ -175,7 +175,7 @@ std::vector<std::vector<launch::measured_link>> measure_all(launch::control_line
     // A connection may have ended already, and have been replaced.
     const std::vector<early_message> more = by_spare->end();
     early.insert(early.end(), more.begin(), more.end());
-    useless = by_spare->lost();
+    lost = by_spare->lost();
   }
   return told;
 }
@@ -288,7 +288,7 @@ connections open_transports(launch::control_line& line, const options& settings)
   std::unique_ptr<net::tcp::tcp_transport> spare;
   if (networks.size() > 1 && !job.late) {
     spare = connect_spares(job, build, who, door.spares, deadline, mesh, o);
-    opened.told = measure_all(line, who, *tcp, spare.get(), opened.early, opened.useless_spares);
+    opened.told = measure_all(line, who, *tcp, spare.get(), opened.early, opened.lost_spares);
     const auto before = networks_of(job, who);
     who.set_costs(costs_by(job, opened.told, *opened.plan));
     const auto after = networks_of(job, who);

@@ -25,9 +25,10 @@ struct connections {
   std::optional<way_plan> plan;
   // By node: what was measured when the job began.
   std::vector<std::vector<launch::measured_link>> told;
-  // Whose spare connection has ended already; and whose was measured, and is so much better that it
-  // takes the other's place.
-  std::vector<node_id> useless_spares;
+  // Whose spare connection, of the last transport, has ended already; and whose was measured, and
+  // is so much better that it takes the other's place. Both may be true of one: the other end,
+  // which may not know of the end yet, changes their places too.
+  std::vector<node_id> lost_spares;
   std::vector<node_id> better_by_spare;
   std::unique_ptr<entrance> door;  // of an elastic job; else null
   // What nodes that began before this one have said to it: comes before all else.
