@@ -6,19 +6,26 @@
 //      size
 //        |  records to be read  |  free
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 
+#include "net/shm/copy_choice.hpp"
+#include "net/shm/streaming_copy.hpp"
 #include "net/wire.hpp"
+#include "os/clock.hpp"
 #include "strata/detail/cpu.hpp"
 
 namespace strata::net::shm {
 
 inline constexpr std::uint32_t skip_mark = 0xffff'ffff;  // length of "go on at the beginning"
 inline constexpr std::size_t record_align = 16;
+// From so many bytes on it matters where they are written to. Below, a message and its answer are
+// always the sooner there by way of the caches.
+inline constexpr std::size_t choice_bytes_min = 4096;
 
 constexpr std::size_t record_bytes(std::size_t payload) noexcept {
   return (sizeof(header) + payload + record_align - 1) & ~(record_align - 1);
@@ -50,13 +57,19 @@ class ring_writer {
       std::memcpy(at, &skip_mark, sizeof(skip_mark));
       at = data_;
     }
+    copy_choice::turn turn{};
+    if (has_streaming_copy && std::max(head.size(), body.size()) >= choice_bytes_min)
+      turn = choice_.next();
+    const std::uint64_t began = turn.timed ? os::ticks() : 0;
     std::memcpy(at, &h, sizeof(h));
-    if (!head.empty()) std::memcpy(at + sizeof(h), head.data(), head.size());
-    if (!body.empty()) std::memcpy(at + sizeof(h) + head.size(), body.data(), body.size());
+    copy(at + sizeof(h), head, turn.streaming);
+    copy(at + sizeof(h) + head.size(), body, turn.streaming);
     tail_ += skipped + wanted;
     // Pairs with the load in ring_reader::refresh(): who sees the tail sees the record. Seq_cst,
     // because the caller then looks for a sleeping receiver.
     words_->tail.store(tail_, std::memory_order_seq_cst);
+    // With this store, which waits for all before it.
+    if (turn.timed) choice_.took(head.size() + body.size(), os::ticks() - began);
     return true;
   }
 
@@ -69,9 +82,17 @@ class ring_writer {
   }
 
  private:
+  static void copy(std::byte* to, std::span<const std::byte> from, bool streaming) noexcept {
+    if (streaming && from.size() >= choice_bytes_min)
+      streaming_copy(to, from.data(), from.size());
+    else if (!from.empty())
+      std::memcpy(to, from.data(), from.size());
+  }
+
   ring_words* words_ = nullptr;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
+  copy_choice choice_;
   std::uint64_t tail_ = 0;
   std::uint64_t head_seen_ = 0;
 };

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of a ring, and the two ways in which their bodies are copied into it.
+#include "net/shm/ring.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "../common/slow_builds.hpp"
+#include "net/shm/copy_choice.hpp"
+#include "net/shm/streaming_copy.hpp"
+
+namespace strata::net::shm {
+namespace {
+
+// A machine on which a byte costs so much either way.
+struct machine {
+  double cached = 1, streaming = 2;
+
+  // So many copies. Returns what they cost altogether.
+  double copy(copy_choice& c, unsigned count) const {
+    double all = 0;
+    for (unsigned i = 0; i < count; ++i) {
+      const copy_choice::turn t = c.next();
+      const double cost = 5000 * (t.streaming ? streaming : cached);
+      if (t.timed) c.took(5000, static_cast<std::uint64_t>(cost));
+      all += cost;
+    }
+    return all;
+  }
+};
+
+TEST(copy_choice, finds_the_faster_way) {
+  copy_choice c;
+  const machine near{.cached = 1, .streaming = 2}, far{.cached = 10, .streaming = 2};
+  near.copy(c, 2 * copy_choice::period);
+  EXPECT_FALSE(c.streams());
+  far.copy(c, copy_choice::period);
+  EXPECT_TRUE(c.streams());
+  far.copy(c, 3 * copy_choice::period);
+  EXPECT_TRUE(c.streams());
+  near.copy(c, copy_choice::period);
+  EXPECT_FALSE(c.streams());
+}
+
+TEST(copy_choice, costs_little_where_the_way_is_right) {
+  copy_choice c;
+  const machine near{.cached = 1, .streaming = 4};
+  const unsigned count = 10 * copy_choice::period;
+  EXPECT_LT(near.copy(c, count), 1.01 * 5000 * count);
+}
+
+TEST(copy_choice, believes_no_single_copy) {
+  copy_choice c;
+  for (unsigned i = 0; i < 4 * copy_choice::period; ++i) {
+    const copy_choice::turn t = c.next();
+    // Two of five lose their core meanwhile.
+    if (t.timed) c.took(4096, i % 5 < 2 ? 1'000'000U : (t.streaming ? 2000U : 1000U));
+    ASSERT_TRUE(t.timed || !t.streaming) << i;
+  }
+}
+
+TEST(copy_choice, changes_nothing_for_what_is_hardly_better) {
+  copy_choice c;
+  machine{.cached = 1, .streaming = .95}.copy(c, 3 * copy_choice::period);
+  EXPECT_FALSE(c.streams());
+}
+
+TEST(streaming_copy, copies_from_and_to_any_place) {
+  std::vector<std::byte> from(400), to(600), wanted(600);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i % 251 + 1);
+  for (std::size_t bytes : {0, 1, 63, 64, 65, 127, 128, 200, 300}) {
+    for (std::size_t source = 0; source < 65; source += 13) {
+      for (std::size_t target = 0; target < 128; ++target) {
+        std::fill(to.begin(), to.end(), std::byte{0});
+        std::fill(wanted.begin(), wanted.end(), std::byte{0});
+        streaming_copy(to.data() + target, from.data() + source, bytes);
+        std::memcpy(wanted.data() + target, from.data() + source, bytes);
+        ASSERT_EQ(to, wanted) << bytes << " bytes from " << source << " to " << target;
+      }
+    }
+  }
+}
+
+// Through trials of both ways, and sizes on both sides of where they begin.
+TEST(ring, hands_over_large_records_as_they_were_written) {
+  constexpr std::size_t ring_bytes = std::size_t{64} << 10;
+  constexpr unsigned count = strata::test::scaled(2 * copy_choice::period, copy_choice::period / 2);
+  const auto words = std::make_unique<ring_words>();
+  std::vector<std::byte> data(ring_bytes);
+  const auto record = [](unsigned i) {
+    std::vector<std::byte> all(choice_bytes_min - 64 + i % 7 * 512);
+    for (std::size_t k = 0; k < all.size(); ++k) all[k] = static_cast<std::byte>(i * 31 + k);
+    return all;
+  };
+
+  std::thread reader([&] {
+    ring_reader in;
+    in.attach(words.get(), data.data(), ring_bytes);
+    header h{};
+    std::span<const std::byte> payload;
+    for (unsigned i = 0; i < count;) {
+      if (in.read(h, payload) != ring_reader::outcome::message) {
+        std::this_thread::yield();
+        continue;
+      }
+      EXPECT_EQ(std::vector(payload.begin(), payload.end()), record(i)) << i;
+      in.release();
+      ++i;
+    }
+  });
+  ring_writer out(words.get(), data.data(), ring_bytes);
+  for (unsigned i = 0; i < count; ++i) {
+    const std::vector<std::byte> all = record(i);
+    header h{};
+    h.length = static_cast<std::uint32_t>(all.size());
+    const std::span<const std::byte> whole(all);
+    while (!out.write(h, whole.first(8), whole.subspan(8))) std::this_thread::yield();
+  }
+  reader.join();
+}
+
+}  // namespace
+}  // namespace strata::net::shm
