@@ -81,7 +81,7 @@ launch::address reach::towards(node_id from, node_id to) const {
   if (!by_networks_) return places_[to].where;
   const shared_network shared = used_by(from, to);
   if (shared.other == nullptr) return {};
-  return {shared.other->host, shared.other->port};
+  return {shared.other->host, shared.other->port, places_[to].where.worker};
 }
 
 launch::address reach::spare_towards(node_id from, node_id to) const {

@@ -46,8 +46,7 @@ net::tcp::options socket_options(const options& settings) {
 // ---- UDP and UCX ----
 
 template <class Transport, class Settings>
-std::unique_ptr<net::addressed_transport> make_addressed(const launch::job_description& job,
-                                                         Settings s) {
+std::unique_ptr<Transport> make_addressed(const launch::job_description& job, Settings s) {
   s.self = job.node;
   s.nodes = job.capacity;
   s.key = job.key;
@@ -55,9 +54,10 @@ std::unique_ptr<net::addressed_transport> make_addressed(const launch::job_descr
   return std::make_unique<Transport>(s);
 }
 
-std::unique_ptr<net::addressed_transport> make_udp(const launch::job_description& job) {
+std::unique_ptr<net::udp::udp_transport> make_udp(const launch::job_description& job,
+                                                  std::vector<std::string> bind_addresses) {
   net::udp::settings s;
-  s.bind_address = job.bind_address;
+  s.bind_addresses = std::move(bind_addresses);
   return make_addressed<net::udp::udp_transport>(job, s);
 }
 
@@ -81,14 +81,15 @@ std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description
 
 // ---- several networks ----
 
-// This node's listeners on the networks that it is on, and where they are.
-struct own_doors {
-  std::vector<net::tcp::listener> listeners, spares;
-  launch::address where;
+// What this node listens with on the networks that it is on, and where.
+struct own_sockets {
+  std::vector<net::tcp::listener> listeners{}, spares{};
+  std::unique_ptr<net::udp::udp_transport> udp{};  // instead
+  launch::address where{};
 };
-own_doors open_doors(const launch::job_description& job, const std::vector<std::string>& networks,
-                     std::size_t buffer_bytes) {
-  own_doors e;
+own_sockets open_listeners(const launch::job_description& job,
+                           const std::vector<std::string>& networks, std::size_t buffer_bytes) {
+  own_sockets e;
   if (networks.empty()) {
     e.listeners.emplace_back(job.bind_address, 0, buffer_bytes);
     e.where = e.listeners.back().address();
@@ -105,6 +106,32 @@ own_doors open_doors(const launch::job_description& job, const std::vector<std::
     if (networks.size() == 1 || job.late) continue;
     e.spares.emplace_back(mine->numeric, 0, buffer_bytes);
     d.spare_port = e.spares.back().address().port;
+  }
+  return e;
+}
+
+// The same with UDP's sockets, of which there need be one.
+own_sockets open_sockets(const launch::job_description& job,
+                         const std::vector<std::string>& networks) {
+  const std::vector<launch::network_address> own = launch::own_addresses();
+  own_sockets e;
+  std::vector<std::string> hosts;
+  std::vector<launch::address::door*> doors;
+  e.where.doors.resize(networks.size());
+  for (std::size_t i = 0; i < networks.size(); ++i) {
+    const auto mine = launch::address_within(own, networks[i]);
+    if (!mine) continue;
+    hosts.push_back(mine->numeric);
+    doors.push_back(&e.where.doors[i]);
+    doors.back()->megabits = mine->megabits;
+  }
+  if (hosts.empty()) hosts.push_back(job.bind_address);
+  e.udp = make_udp(job, hosts);
+  const std::vector<launch::address> all = e.udp->addresses();
+  e.where.worker = all.front().worker;
+  for (std::size_t i = 0; i < doors.size(); ++i) {
+    doors[i]->host = all[i].host;
+    doors[i]->port = all[i].port;
   }
   return e;
 }
@@ -213,8 +240,8 @@ connections open_transports(launch::control_line& line, const options& settings)
                       (job.elastic && job.transport != transport_choice::shm);
   if (by_ucx && !networks.empty())
     throw user_error("networks: UCX chooses its networks itself; see UCX_NET_DEVICES");
-  if (by_udp && !networks.empty())
-    throw user_error("networks: UDP uses one, which bind-address names");
+  if (by_udp && !networks.empty() && job.elastic)
+    throw user_error("networks: an elastic job over UDP uses one, which bind-address names");
 
   connections opened{{}, {}, routes(job.node, job.capacity), {}, {}, {}, {}, nullptr, {}};
   net::shm::shm_transport* shm = nullptr;
@@ -236,9 +263,13 @@ connections open_transports(launch::control_line& line, const options& settings)
     opened.transports.push_back(std::move(made));
   }
   const std::string build = launch::build_id();
-  if (by_ucx || by_udp) {
+  if (by_ucx || (by_udp && networks.empty())) {
     const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
-    auto made = by_udp ? make_udp(job) : make_ucx(job, settings, on_this_host.size() == job.nodes);
+    std::unique_ptr<net::addressed_transport> made;
+    if (by_udp)
+      made = make_udp(job, {job.bind_address});
+    else
+      made = make_ucx(job, settings, on_this_host.size() == job.nodes);
     made->connect(line.exchange(made->address(), build), deadline);
     opened.who = std::make_unique<reach>(job, false, false);
     if (job.elastic) opened.door = std::make_unique<entrance>(job, *opened.who, *made);
@@ -263,7 +294,8 @@ connections open_transports(launch::control_line& line, const options& settings)
     return opened;
   }
   const std::int64_t deadline = os::now_ns() + job.start_limit_ns;
-  own_doors door = open_doors(job, networks, o.socket_buffer_bytes);
+  own_sockets door =
+      by_udp ? open_sockets(job, networks) : open_listeners(job, networks, o.socket_buffer_bytes);
   learn(line.exchange(door.where, build));
   if (!networks.empty()) {
     way_plan plan = first_plan(job.founders);
@@ -282,13 +314,18 @@ connections open_transports(launch::control_line& line, const options& settings)
   std::vector<launch::address> directory;
   for (unsigned n = 0; n < job.capacity; ++n)
     directory.push_back(who.towards(job.node, static_cast<node_id>(n)));
-  auto sockets = net::tcp::connect_mesh(net::tcp::identity_in(job, build), door.listeners,
-                                        directory, deadline, mesh);
-  auto tcp = std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
-  std::unique_ptr<net::tcp::tcp_transport> spare;
+  std::unique_ptr<net::tcp::tcp_transport> tcp, spare;
+  if (by_udp) {
+    door.udp->connect(directory, deadline);
+  } else {
+    auto sockets = net::tcp::connect_mesh(net::tcp::identity_in(job, build), door.listeners,
+                                          directory, deadline, mesh);
+    tcp = std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
+  }
+  net::transport& all = by_udp ? static_cast<net::transport&>(*door.udp) : *tcp;
   if (networks.size() > 1 && !job.late) {
-    spare = connect_spares(job, build, who, door.spares, deadline, mesh, o);
-    opened.told = measure_all(line, who, *tcp, spare.get(), opened.early, opened.lost_spares);
+    if (!by_udp) spare = connect_spares(job, build, who, door.spares, deadline, mesh, o);
+    opened.told = measure_all(line, who, all, spare.get(), opened.early, opened.lost_spares);
     const auto before = networks_of(job, who);
     who.set_costs(costs_by(job, opened.told, *opened.plan));
     const auto after = networks_of(job, who);
@@ -300,7 +337,10 @@ connections open_transports(launch::control_line& line, const options& settings)
   if (job.elastic)
     opened.door = std::make_unique<entrance>(job, build, who, std::move(door.listeners), shm,
                                              tcp.get(), mesh);
-  opened.transports.push_back(std::move(tcp));
+  if (by_udp)
+    opened.transports.push_back(std::move(door.udp));
+  else
+    opened.transports.push_back(std::move(tcp));
   if (spare != nullptr) opened.transports.push_back(std::move(spare));
   return opened;
 }

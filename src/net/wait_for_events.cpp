@@ -10,7 +10,7 @@
 
 namespace strata::net {
 
-os::descriptor epoll_on(std::initializer_list<int> descriptors) {
+os::descriptor epoll_on(std::span<const int> descriptors) {
   os::descriptor all(::epoll_create1(EPOLL_CLOEXEC));
   if (!all) throw errno_error("cannot make an epoll descriptor", errno);
   for (const int fd : descriptors) {

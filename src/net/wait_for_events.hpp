@@ -4,13 +4,17 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 
 #include "os/descriptor.hpp"
 
 namespace strata::net {
 
 // To sleep on until one of them can be read; level-triggered, without data. Throws strata::error.
-os::descriptor epoll_on(std::initializer_list<int> descriptors);
+os::descriptor epoll_on(std::span<const int> descriptors);
+inline os::descriptor epoll_on(std::initializer_list<int> descriptors) {
+  return epoll_on(std::span(descriptors.begin(), descriptors.size()));
+}
 
 // Sleeps on an epoll descriptor with the precision of nanoseconds. timeout_ns < 0: for ever.
 // Returns the number of events; 0 also after a signal.

@@ -39,82 +39,95 @@ TEST_F(jobs_on, hear_of_a_killed_node) {
 }
 
 using launch_test::chain_of_hosts;
+using launch_test::circle_of_hosts;
 
-TEST_F(chain_of_hosts, spreads_tokens_and_blocks) {
-  run("4", {"tokens"});
-  run("4", {"blocks"});
-  // Two nodes on each host: every second hop is shared memory.
-  run("8", {"flood"});
+// Over TCP (where they choose), and over UDP.
+template <class Hosts>
+class by_transport : public Hosts, public testing::WithParamInterface<const char*> {
+ protected:
+  static bool is_udp() { return std::string(by_transport::GetParam()) == "udp"; }
+  static std::string name() { return is_udp() ? "udp" : "tcp"; }
+  static launch_test::words job(const std::string& nodes, const launch_test::words& actions) {
+    return launch_test::run(
+        {"-n", nodes, "--transport", by_transport::GetParam(), "--host", Hosts::all_hosts()},
+        actions);
+  }
+};
+class chain_by : public by_transport<chain_of_hosts> {};
+class circle_by : public by_transport<circle_of_hosts> {};
+const auto name_of = [](const auto& info) { return std::string(info.param); };
+INSTANTIATE_TEST_SUITE_P(networks, chain_by, testing::Values("auto", "udp"), name_of);
+INSTANTIATE_TEST_SUITE_P(networks, circle_by, testing::Values("auto", "udp"), name_of);
+
+TEST_P(chain_by, spreads_tokens_and_blocks) {
+  run("4", "tokens", GetParam());
+  run("4", "blocks", GetParam());
+  // Two nodes on each host: every second hop is within it.
+  run("8", "flood", GetParam());
 }
 
-TEST_F(chain_of_hosts, calls_and_hears_of_failures) {
-  run("4", {"calls"});
-  run("4", {"fiber-exceptions"});
+TEST_P(chain_by, calls_and_hears_of_failures) {
+  run("4", "calls", GetParam());
+  run("4", "fiber-exceptions", GetParam());
 }
 
-TEST_F(chain_of_hosts, says_what_it_forwards) {
-  command c(launch_test::run({"-n", "4", "--host", all_hosts()},
-                             {all_networks, "--strata-stats", "blocks"}),
-            from_hub());
+TEST_P(chain_by, says_what_it_forwards) {
+  command c(job("4", {all_networks, "--strata-stats", "blocks"}), from_hub());
   EXPECT_EQ(c.wait(), 0) << c.err();
-  EXPECT_NE(c.err().find("node 1 of 4, 2 by tcp, 1 by other nodes"), std::string::npos) << c.err();
+  EXPECT_NE(c.err().find("node 1 of 4, 2 by " + name() + ", 1 by other nodes"), std::string::npos)
+      << c.err();
   EXPECT_NE(c.err().find("; forwarded "), std::string::npos) << c.err();
 }
 
-TEST_F(chain_of_hosts, shows_its_routes) {
-  command c({"info", "--routes", "-n", "4", "--host", all_hosts(), "--networks",
-             "192.168.1.0/24,192.168.2.0/24,192.168.3.0/24"},
+TEST_P(chain_by, shows_its_routes) {
+  command c({"info", "--routes", "-n", "4", "--transport", GetParam(), "--host", all_hosts(),
+             "--networks", "192.168.1.0/24,192.168.2.0/24,192.168.3.0/24"},
             from_hub());
   EXPECT_EQ(c.wait(), 0) << c.err();
-  for (const char* const row : {"   0     1     1     1  tcp ", "   0     3     1     3  tcp ",
-                                "   3     1     2     2  tcp "})
-    EXPECT_NE(c.out().find(row), std::string::npos) << c.out();
+  for (const char* const row :
+       {"   0     1     1     1  ", "   0     3     1     3  ", "   3     1     2     2  "})
+    EXPECT_NE(c.out().find(row + name() + " "), std::string::npos) << c.out();
   EXPECT_EQ(c.processes_left(), 0);
 }
 
-using launch_test::circle_of_hosts;
-
-TEST_F(circle_of_hosts, routes_are_direct_where_networks_are_equal) {
-  // Where all hosts are one machine that has other things to do, no network is like another.
-  std::string all;
-  for (int i = 0; i < 5 && all.find("\n   0     2     2     1  tcp ") == std::string::npos; ++i)
-    all += table();
-  EXPECT_NE(all.find("\n   0     2     2     1  tcp "), std::string::npos) << all;
-}
-
-TEST_F(circle_of_hosts, routes_go_around_a_slow_network) {
-  make_slow(1, 3, "cable4");
-  if (IsSkipped()) return;
-  const std::string all = table();
-  EXPECT_NE(all.find("\n   0     2     1     2  tcp "), std::string::npos) << all;
-  for (const char* const what : {"tokens", "blocks", "calls"}) expect_ok(what);
-}
-
-// Two nodes that have a connection to each other, and say goodbye by a third.
-TEST_F(circle_of_hosts, an_unused_connection_that_ends_is_no_loss) {
-  make_slow(2, 3, "cable2");
-  if (IsSkipped()) return;
-  const int jobs =
-      strata::test::thread_sanitizer ? 3 : 10;  // what it looks for is a race between processes
-  for (int i = 0; i < jobs; ++i) expect_ok("tokens");
-}
-
-TEST_F(chain_of_hosts, hears_of_a_lost_gateway) {
-  command c(launch_test::run({"-n", "4", "--host", all_hosts()}, {all_networks, "kill"}),
-            from_hub());
+TEST_P(chain_by, hears_of_a_lost_gateway) {
+  command c(job("4", {all_networks, "kill"}), from_hub());
   EXPECT_NE(c.wait(), 0);
   EXPECT_NE(c.out().find("caught: node 1 is lost"), std::string::npos) << c.out();
   EXPECT_EQ(c.processes_left(), 0);
 }
 
-TEST_F(chain_of_hosts, names_a_node_that_no_way_leads_to) {
-  command c(launch_test::run({"-n", "4", "--host", all_hosts()},
-                             {"--strata-networks=192.168.1.0/24,192.168.2.0/24", "tokens"}),
-            from_hub());
+TEST_P(chain_by, names_a_node_that_no_way_leads_to) {
+  command c(job("4", {"--strata-networks=192.168.1.0/24,192.168.2.0/24", "tokens"}), from_hub());
   EXPECT_NE(c.wait(), 0);
   // The first that notices says so, and the job ends with it.
   EXPECT_NE(c.out().find("no way leads from node "), std::string::npos) << c.out();
   EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_P(circle_by, routes_are_direct_where_networks_are_equal) {
+  const std::string row = "\n   0     2     2     1  " + name() + " ";
+  // Where all hosts are one machine that has other things to do, no network is like another.
+  std::string all;
+  for (int i = 0; i < 5 && all.find(row) == std::string::npos; ++i) all += table(GetParam());
+  EXPECT_NE(all.find(row), std::string::npos) << all;
+}
+
+TEST_P(circle_by, routes_go_around_a_slow_network) {
+  make_slow(1, 3, "cable4");
+  if (IsSkipped()) return;
+  const std::string all = table(GetParam());
+  EXPECT_NE(all.find("\n   0     2     1     2  " + name() + " "), std::string::npos) << all;
+  for (const char* const what : {"tokens", "blocks", "calls"}) expect_ok(what, GetParam());
+}
+
+// Two nodes that have a connection to each other, and say goodbye by a third.
+TEST_P(circle_by, an_unused_connection_that_ends_is_no_loss) {
+  make_slow(2, 3, "cable2");
+  if (IsSkipped()) return;
+  const int jobs =
+      strata::test::thread_sanitizer ? 3 : 10;  // what it looks for is a race between processes
+  for (int i = 0; i < jobs; ++i) expect_ok("tokens", GetParam());
 }
 
 }  // namespace

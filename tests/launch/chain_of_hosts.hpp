@@ -31,10 +31,12 @@ class chain_of_hosts : public four_hosts {
   static constexpr const char* all_networks =
       "--strata-networks=192.168.1.0/24,192.168.2.0/24,192.168.3.0/24";
 
-  static void run(const std::string& nodes, std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), all_networks);
-    launch_test::expect_ok(launch_test::run({"-n", nodes, "--host", all_hosts()}, arguments),
-                           from_hub());
+  static void run(const std::string& nodes, const std::string& what,
+                  const std::string& transport = "auto") {
+    launch_test::expect_ok(
+        launch_test::run({"-n", nodes, "--transport", transport, "--host", all_hosts()},
+                         {all_networks, what}),
+        from_hub());
   }
 };
 
@@ -60,16 +62,19 @@ class circle_of_hosts : public chain_of_hosts {
       shell("ip netns exec " + address(h) + " tc qdisc del dev " + cable + " root");
   }
   // The table of ways.
-  static std::string table() {
-    command c({"info", "--routes", "-n", "3", "--host", hosts(), "--networks", circle}, from_hub());
+  static std::string table(const std::string& transport = "auto") {
+    command c({"info", "--routes", "-n", "3", "--transport", transport, "--host", hosts(),
+               "--networks", circle},
+              from_hub());
     EXPECT_EQ(c.wait(), 0) << c.err();
     EXPECT_EQ(c.processes_left(), 0);
     return c.out();
   }
-  static void expect_ok(const std::string& what) {
-    launch_test::expect_ok(launch_test::run({"-n", "3", "--host", hosts()},
-                                            {std::string("--strata-networks=") + circle, what}),
-                           from_hub());
+  static void expect_ok(const std::string& what, const std::string& transport = "auto") {
+    launch_test::expect_ok(
+        launch_test::run({"-n", "3", "--transport", transport, "--host", hosts()},
+                         {std::string("--strata-networks=") + circle, what}),
+        from_hub());
   }
 };
 

@@ -100,7 +100,8 @@ inline std::vector<std::unique_ptr<udp::udp_transport>> udp_nodes(
     udp::settings s = udp_settings(n, nodes);
     if (change) change(s);
     all.push_back(std::make_unique<udp::udp_transport>(s));
-    launch::address where = all.back()->address();
+    const std::vector<launch::address> own = all.back()->addresses();
+    const launch::address& where = own[n % own.size()];
     directory.push_back(between != nullptr ? between->before(where) : where);
   }
   if (between != nullptr) between->begin();

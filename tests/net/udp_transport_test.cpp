@@ -89,6 +89,10 @@ INSTANTIATE_TEST_SUITE_P(udp, transport_suite,
                          testing::Values(maker("by_default"),
                                          maker("ethernet",
                                                [](udp::settings& s) { s.datagram_bytes = 1472; }),
+                                         maker("at_two_addresses",
+                                               [](udp::settings& s) {
+                                                 s.bind_addresses = {"127.0.0.1", "127.0.0.2"};
+                                               }),
                                          maker("through_a_bad_network", {}, &bad)),
                          name_of);
 
@@ -117,7 +121,7 @@ TEST(udp_transport, what_is_under_way_arrives_before_the_end) {
 TEST(udp_transport, speaks_ipv6_too) {
   std::vector<std::unique_ptr<udp_transport>> all;
   try {
-    all = udp_nodes(2, [](udp::settings& s) { s.bind_address = "::1"; });
+    all = udp_nodes(2, [](udp::settings& s) { s.bind_addresses = {"::1"}; });
   } catch (const user_error& e) {
     GTEST_SKIP() << e.what();
   }

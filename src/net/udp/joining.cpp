@@ -32,28 +32,36 @@ channel::settings channel_settings(const settings& s, std::size_t datagram_bytes
 }  // namespace
 
 udp_transport::peer::peer(const settings& s, node_id id_, const target& where,
-                          std::size_t datagram_bytes_, const std::string& own_nonce,
-                          const std::string& its_nonce)
+                          const datagram_socket& from, std::size_t datagram_bytes_,
+                          const std::string& own_nonce, const std::string& its_nonce)
     : id(id_),
       to(where),
+      socket(from),
       datagram_bytes(datagram_bytes_),
       closes(s.key, s.job, s.self, id_, own_nonce, its_nonce),
       opens(s.key, s.job, id_, s.self, its_nonce, own_nonce),
       c(s.self, id_, channel_settings(s, datagram_bytes_)) {}
 
-launch::address udp_transport::address() const {
-  launch::address own = socket_.address();
-  own.worker = nonce_;
+launch::address udp_transport::address() const { return addresses().front(); }
+
+std::vector<launch::address> udp_transport::addresses() const {
+  std::vector<launch::address> own;
+  for (const auto& s : sockets_.all()) {
+    own.push_back(s->address());
+    own.back().worker = nonce_;
+  }
   return own;
 }
 
 // Whatever comes from it is refused before, and it is not heard of before it says something.
 void udp_transport::admit(node_id n, const launch::address& where) {
   const target to = target_of(where);
+  const path way = path_to(to);
   const std::size_t bytes = settings_.datagram_bytes == 0
-                                ? path_bytes_to(to)
+                                ? way.bytes
                                 : std::min(settings_.datagram_bytes, datagram_bytes_max);
-  peers_.add(n, std::make_unique<peer>(settings_, n, to, bytes, nonce_, where.worker));
+  peers_.add(n, std::make_unique<peer>(settings_, n, to, sockets_.at(way.source), bytes, nonce_,
+                                       where.worker));
 }
 
 void udp_transport::connect(const std::vector<launch::address>& directory,
@@ -101,7 +109,7 @@ void udp_transport::look(std::int64_t now_ns) {
     const std::lock_guard held(inbox_);
     do {
       (void)receive(now_ns);
-    } while (arrivals_.is_full());
+    } while (more_arrives_);
     answer(now_ns);
   }
   do_what_is_due(now_ns);
@@ -129,7 +137,7 @@ void udp_transport::leave() {
       const std::size_t bytes = p->c.last_packet(last, os::now_ns(), number);
       p->closes.close(last, bytes, number);
       const std::size_t size = bytes + tag_bytes;
-      (void)socket_.send(p->to, last, std::span(&size, 1));
+      (void)p->socket.send(p->to, last, std::span(&size, 1));
     }
   }
 }

@@ -14,11 +14,12 @@
 namespace strata::net::udp {
 
 struct udp_transport::peer {
-  peer(const settings& s, node_id id_, const target& where, std::size_t datagram_bytes_,
-       const std::string& own_nonce, const std::string& its_nonce);
+  peer(const settings& s, node_id id_, const target& where, const datagram_socket& from,
+       std::size_t datagram_bytes_, const std::string& own_nonce, const std::string& its_nonce);
 
   const node_id id;
   const target to;
+  const datagram_socket& socket;  // what goes there leaves by this one
   const std::size_t datagram_bytes;
   const seal closes;  // what we say
   const seal opens;   // what it says

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one socket of a node: datagrams to and from everybody, several per system call. Where the
+// A socket: datagrams to and from everybody, several per system call. Where the
 // kernel knows UDP's segmentation offload, those of one size also pass through it as one: sending,
 // it cuts them apart at the end of its way; receiving, it puts together what came in a row.
 #pragma once
@@ -31,8 +31,12 @@ struct target {
 
 // Throws strata::user_error when that is no numeric address.
 [[nodiscard]] target target_of(const launch::address& a);
-// The largest datagram that goes there in one piece, at most datagram_bytes_max.
-[[nodiscard]] std::size_t path_bytes_to(const target& t);
+struct path {
+  std::size_t
+      bytes;  // the largest datagram that goes there in one piece, at most datagram_bytes_max
+  std::string source;  // the numeric address of this host that it goes from; empty: unknown
+};
+[[nodiscard]] path path_to(const target& t);
 
 class datagram_socket {
  public:

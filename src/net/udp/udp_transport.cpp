@@ -26,11 +26,11 @@ constexpr std::size_t batch_bytes = std::size_t{64} << 10;
 udp_transport::udp_transport(const settings& s)
     : settings_(s),
       nonce_(fresh_nonce()),
-      socket_(s.bind_address),
+      sockets_(s.bind_addresses),
       peers_(s.nodes),
-      receiver_(socket_.get()),
-      attendants_(receiver_.epoll.get(), socket_.get()),
-      sender_fetches_(epoll_on({sender_.bell.get(), socket_.get()})),
+      receiver_(sockets_.arrivals()),
+      attendants_(receiver_.epoll.get(), sockets_.arrivals()),
+      sender_fetches_(epoll_on({sender_.bell.get(), sockets_.arrivals()})),
       turns_(s.nodes) {}
 
 udp_transport::~udp_transport() { leave(); }
@@ -94,7 +94,7 @@ void udp_transport::pump(peer& p, std::int64_t now_ns) {
       if (p.unsent == 0) break;
     }
     ++p.writes;
-    const std::size_t taken = socket_.send(p.to, p.outbox, std::span(p.sizes).first(p.unsent));
+    const std::size_t taken = p.socket.send(p.to, p.outbox, std::span(p.sizes).first(p.unsent));
     if (taken < p.unsent) {
       std::size_t bytes = 0;
       for (std::size_t i = 0; i < taken; ++i) bytes += p.sizes[i];
@@ -102,7 +102,7 @@ void udp_transport::pump(peer& p, std::int64_t now_ns) {
       std::copy(p.sizes.begin() + static_cast<std::ptrdiff_t>(taken), p.sizes.end(),
                 p.sizes.begin());
       p.unsent -= taken;
-      watch_socket();
+      watch(p.socket);
       break;
     }
     p.unsent = 0;
@@ -170,7 +170,7 @@ std::size_t udp_transport::poll(receiver& r, std::size_t messages_max) {
   answer(now_ns);
   if (losses_.exchange(false, std::memory_order_acquire)) report_losses(r);
   if (next_due_ns() <= now_ns) do_what_is_due(now_ns);
-  const bool more = turn_count_ > 0 || arrivals_.is_full();
+  const bool more = turn_count_ > 0 || more_arrives_;
   unfinished_.store(more, std::memory_order_release);
   // Nothing else tells a receiver that went to sleep before.
   if (more && receiver_.sleeps_until_ns.load() != 0) receiver_.ring();
@@ -178,9 +178,15 @@ std::size_t udp_transport::poll(receiver& r, std::size_t messages_max) {
 }
 
 std::size_t udp_transport::receive(std::int64_t now_ns) {
-  const std::size_t count = arrivals_.receive(socket_);
-  for (std::size_t i = 0; i < count; ++i) take(arrivals_.at(i), now_ns);
-  return count;
+  std::size_t all = 0;
+  more_arrives_ = false;
+  for (const auto& s : sockets_.all()) {
+    const std::size_t count = arrivals_.receive(*s);
+    for (std::size_t i = 0; i < count; ++i) take(arrivals_.at(i), now_ns);
+    all += count;
+    more_arrives_ |= arrivals_.is_full();
+  }
+  return all;
 }
 
 // Anybody may have sent this.

@@ -29,14 +29,14 @@
 #include "net/doorbell.hpp"
 #include "net/peer_table.hpp"
 #include "net/udp/seal.hpp"
-#include "net/udp/socket.hpp"
+#include "net/udp/socket_set.hpp"
 #include "net/wait_for_events.hpp"
 #include "os/descriptor.hpp"
 
 namespace strata::net::udp {
 
 struct settings : job_part {
-  std::string bind_address = "127.0.0.1";
+  std::vector<std::string> bind_addresses{"127.0.0.1"};  // of each network that is used
   std::size_t datagram_bytes = 0;  // of the largest; 0: what the path to the peer carries
   // Per peer: what waits for an acknowledgement, or to be sent; and what has arrived and was not
   // handed over. Each holds two messages of the largest size at least.
@@ -54,6 +54,8 @@ class udp_transport final : public addressed_transport {
   ~udp_transport() override;
 
   [[nodiscard]] launch::address address() const override;
+  // The same for each of its addresses, in their order.
+  [[nodiscard]] std::vector<launch::address> addresses() const;
   void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns) override;
   void admit(node_id node, const launch::address& where) override;
 
@@ -88,12 +90,12 @@ class udp_transport final : public addressed_transport {
   // A thread of the node that sleeps, and does what is due meanwhile.
   struct sleeper {
     sleeper() : epoll(epoll_on({bell.get()})) {}
-    explicit sleeper(int socket) : epoll(epoll_on({bell.get(), socket})) {}
+    explicit sleeper(int arrivals) : epoll(epoll_on({bell.get(), arrivals})) {}
     void alarm(std::int64_t due_ns) noexcept;
     void ring() noexcept;
 
     doorbell bell;
-    os::descriptor epoll;                          // its bell, and the socket if it waits for that
+    os::descriptor epoll;  // its bell, and the sockets if it waits for those
     std::atomic<std::int64_t> sleeps_until_ns{0};  // 0: it is awake
     std::atomic<bool> active{false};               // something became due since it looked
     std::atomic<std::uint64_t> wakes{0};
@@ -118,18 +120,18 @@ class udp_transport final : public addressed_transport {
   slept sleep(sleeper& s, int epoll, std::int64_t end_ns);
   bool fetch_for_receiver(std::int64_t now_ns);
   void room_is_made() noexcept;
-  void watch_socket() noexcept;
+  void watch(const datagram_socket& full) noexcept;
   void look(std::int64_t now_ns);
   void leave();
 
   const settings settings_;
   const std::string nonce_;
-  const datagram_socket socket_;
+  const socket_set sockets_;
   peer_table<peer> peers_;
   sleeper receiver_;
   attendance attendants_;
   sleeper sender_;
-  os::descriptor sender_fetches_;  // the sender's bell and the socket
+  os::descriptor sender_fetches_;  // the sender's bell and the sockets
   // Whoever polls counts; by that the sender thread sees whether somebody does.
   std::atomic<std::uint64_t> polls_{0};
   std::uint64_t polls_seen_ = 0;
@@ -141,7 +143,8 @@ class udp_transport final : public addressed_transport {
   std::mutex inbox_;
   // With it held:
   arrivals arrivals_;
-  std::vector<peer*> turns_;  // have something to hand over; a ring, each peer at most once
+  bool more_arrives_ = false;  // there may be more in the sockets
+  std::vector<peer*> turns_;   // have something to hand over; a ring, each peer at most once
   std::size_t first_turn_ = 0;
   std::size_t turn_count_ = 0;
   std::vector<peer*> heard_;             // since the last answer()

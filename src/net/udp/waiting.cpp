@@ -154,16 +154,15 @@ void udp_transport::room_is_made() noexcept {
   sender_.ring();
 }
 
-// The socket has no room: the sender thread is to be told when it has again, once.
-void udp_transport::watch_socket() noexcept {
+// It has no room: the sender thread is to be told when it has again, once.
+void udp_transport::watch(const datagram_socket& full) noexcept {
   epoll_event event{};
   event.events = EPOLLOUT | EPOLLONESHOT;
-  event.data.fd = socket_.get();
-  if (::epoll_ctl(sender_.epoll.get(), EPOLL_CTL_MOD, socket_.get(), &event) == 0) return;
-  if (errno == ENOENT &&
-      ::epoll_ctl(sender_.epoll.get(), EPOLL_CTL_ADD, socket_.get(), &event) == 0)
+  event.data.fd = full.get();
+  if (::epoll_ctl(sender_.epoll.get(), EPOLL_CTL_MOD, full.get(), &event) == 0) return;
+  if (errno == ENOENT && ::epoll_ctl(sender_.epoll.get(), EPOLL_CTL_ADD, full.get(), &event) == 0)
     return;
-  if (errno == EEXIST) ::epoll_ctl(sender_.epoll.get(), EPOLL_CTL_MOD, socket_.get(), &event);
+  if (errno == EEXIST) ::epoll_ctl(sender_.epoll.get(), EPOLL_CTL_MOD, full.get(), &event);
 }
 
 }  // namespace strata::net::udp
