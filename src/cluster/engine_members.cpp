@@ -40,7 +40,7 @@ void engine::admit(node_id node, std::uint16_t host, const launch::address& wher
     }
     members_.expect(node, by == way::memory);
     try {
-      if (auto* const t = door_->admit_at_once(node, by, where)) links_->admit(node, *t);
+      if (auto* const t = door_->admit_at_once(node, by)) links_->admit(node, *t);
     } catch (const error&) {
       return;  // it is not let in; the launcher tells who has not
     }

@@ -39,22 +39,23 @@ entrance::entrance(const launch::job_description& job, reach& who, net::addresse
 
 entrance::way entrance::expect(net::node_id node, std::uint16_t host,
                                const launch::address& where) {
-  if (all_ != nullptr) return way::address;
   who_.set(node, host, where);
+  // Over a network both find each other, or neither does.
+  const bool is_found = !who_.by_networks() || who_.towards(me_.node, node).port != 0;
+  if (all_ != nullptr) return is_found ? way::address : way::others;
   const std::lock_guard lock(mutex_);
   if (!closed_) expected_ = node;
   if (who_.shares_memory(me_.node, node)) return way::memory;
-  // Over a network both find each other, or neither does.
-  return who_.towards(me_.node, node).port != 0 ? way::connection : way::others;
+  return is_found ? way::connection : way::others;
 }
 
-net::transport* entrance::admit_at_once(net::node_id node, way by, const launch::address& where) {
+net::transport* entrance::admit_at_once(net::node_id node, way by) {
   if (by == way::memory) {
     shm_->admit(node);
     return shm_;
   }
   if (by != way::address) return nullptr;
-  all_->admit(node, where);
+  all_->admit(node, who_.towards(me_.node, node));
   return all_;
 }
 

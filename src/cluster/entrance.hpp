@@ -23,7 +23,7 @@ class entrance {
   entrance(const launch::job_description& job, const std::string& build, reach& who,
            std::vector<net::tcp::listener> doors, net::shm::shm_transport* shm,
            net::tcp::tcp_transport* tcp, net::tcp::mesh_options options);
-  // Of a job whose nodes all use this one. Both outlive the entrance.
+  // Of a job whose nodes all use this one, over one network or several. Both outlive the entrance.
   entrance(const launch::job_description& job, reach& who, net::addressed_transport& all);
 
   // How a node that comes will reach this one. With the inbox, as all that has no other note.
@@ -34,7 +34,7 @@ class entrance {
 
   // Null if the node is let in when it has connected, or by others. Throws strata::error when its
   // address is none.
-  net::transport* admit_at_once(net::node_id node, way by, const launch::address& where);
+  net::transport* admit_at_once(net::node_id node, way by);
 
   // Blocks until `node`, the last that was expected, and nobody else, has connected from another
   // host. Throws strata::error after the job's start limit, when the node is forgotten, and after

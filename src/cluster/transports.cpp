@@ -240,8 +240,6 @@ connections open_transports(launch::control_line& line, const options& settings)
                       (job.elastic && job.transport != transport_choice::shm);
   if (by_ucx && !networks.empty())
     throw user_error("networks: UCX chooses its networks itself; see UCX_NET_DEVICES");
-  if (by_udp && !networks.empty() && job.elastic)
-    throw user_error("networks: an elastic job over UDP uses one, which bind-address names");
 
   connections opened{{}, {}, routes(job.node, job.capacity), {}, {}, {}, {}, nullptr, {}};
   net::shm::shm_transport* shm = nullptr;
@@ -334,13 +332,15 @@ connections open_transports(launch::control_line& line, const options& settings)
     }
     opened.ways = ways_of(job, who, *opened.plan);
   }
-  if (job.elastic)
-    opened.door = std::make_unique<entrance>(job, build, who, std::move(door.listeners), shm,
-                                             tcp.get(), mesh);
-  if (by_udp)
+  if (by_udp) {
+    if (job.elastic) opened.door = std::make_unique<entrance>(job, who, *door.udp);
     opened.transports.push_back(std::move(door.udp));
-  else
+  } else {
+    if (job.elastic)
+      opened.door = std::make_unique<entrance>(job, build, who, std::move(door.listeners), shm,
+                                               tcp.get(), mesh);
     opened.transports.push_back(std::move(tcp));
+  }
   if (spare != nullptr) opened.transports.push_back(std::move(spare));
   return opened;
 }

@@ -41,23 +41,12 @@ TEST_F(jobs_on, hear_of_a_killed_node) {
 using launch_test::chain_of_hosts;
 using launch_test::circle_of_hosts;
 
-// Over TCP (where they choose), and over UDP.
-template <class Hosts>
-class by_transport : public Hosts, public testing::WithParamInterface<const char*> {
- protected:
-  static bool is_udp() { return std::string(by_transport::GetParam()) == "udp"; }
-  static std::string name() { return is_udp() ? "udp" : "tcp"; }
-  static launch_test::words job(const std::string& nodes, const launch_test::words& actions) {
-    return launch_test::run(
-        {"-n", nodes, "--transport", by_transport::GetParam(), "--host", Hosts::all_hosts()},
-        actions);
-  }
-};
-class chain_by : public by_transport<chain_of_hosts> {};
-class circle_by : public by_transport<circle_of_hosts> {};
-const auto name_of = [](const auto& info) { return std::string(info.param); };
-INSTANTIATE_TEST_SUITE_P(networks, chain_by, testing::Values("auto", "udp"), name_of);
-INSTANTIATE_TEST_SUITE_P(networks, circle_by, testing::Values("auto", "udp"), name_of);
+class chain_by : public launch_test::by_transport<chain_of_hosts> {};
+class circle_by : public launch_test::by_transport<circle_of_hosts> {};
+INSTANTIATE_TEST_SUITE_P(networks, chain_by, launch_test::transports_over_networks,
+                         launch_test::name_of_transport);
+INSTANTIATE_TEST_SUITE_P(networks, circle_by, launch_test::transports_over_networks,
+                         launch_test::name_of_transport);
 
 TEST_P(chain_by, spreads_tokens_and_blocks) {
   run("4", "tokens", GetParam());

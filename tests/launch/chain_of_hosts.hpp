@@ -78,4 +78,22 @@ class circle_of_hosts : public chain_of_hosts {
   }
 };
 
+// Where they choose, which is TCP, and over UDP.
+template <class Hosts>
+class by_transport : public Hosts, public testing::WithParamInterface<const char*> {
+ protected:
+  static std::string name() {
+    const std::string asked = by_transport::GetParam();
+    return asked == "auto" ? "tcp" : asked;
+  }
+  static words job(const std::string& nodes, const words& actions) {
+    return run({"-n", nodes, "--transport", by_transport::GetParam(), "--host", Hosts::all_hosts()},
+               actions);
+  }
+};
+inline const auto transports_over_networks = testing::Values("auto", "udp");
+inline std::string name_of_transport(const testing::TestParamInfo<const char*>& info) {
+  return info.param;
+}
+
 }  // namespace launch_test

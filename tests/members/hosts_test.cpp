@@ -6,11 +6,20 @@
 namespace {
 
 using launch_test::chain_of_hosts;
+using launch_test::circle_of_hosts;
 using launch_test::elastic_job;
 
-TEST_F(chain_of_hosts, a_comer_is_reached_by_a_gateway_that_stays_for_it) {
-  elastic_job job("2", "far", {"--host", address(1) + "," + address(2)}, {all_networks}, {},
-                  from_hub());
+class comers_by : public launch_test::by_transport<chain_of_hosts> {
+ protected:
+  static elastic_job begin(const std::string& nodes, const std::string& what,
+                           const std::string& hosts) {
+    return {nodes,          what, {"--host", hosts, "--transport", GetParam()},
+            {all_networks}, {},   from_hub()};
+  }
+};
+
+TEST_P(comers_by, a_comer_is_reached_by_a_gateway_that_stays_for_it) {
+  elastic_job job = begin("2", "far", address(1) + "," + address(2));
   job.wait_for("listens");
   job.join({"--host", address(3)});
   job.wait_for("heard");
@@ -25,9 +34,8 @@ TEST_F(chain_of_hosts, a_comer_is_reached_by_a_gateway_that_stays_for_it) {
   job.expect_ok();
 }
 
-TEST_F(chain_of_hosts, a_comer_forwards_to_who_comes_after_it) {
-  elastic_job job("2", "farther", {"--host", address(1) + "," + address(2)}, {all_networks}, {},
-                  from_hub());
+TEST_P(comers_by, a_comer_forwards_to_who_comes_after_it) {
+  elastic_job job = begin("2", "farther", address(1) + "," + address(2));
   job.wait_for("listens");
   job.join({"--host", address(3)});
   job.join({"--host", address(4)});
@@ -40,8 +48,8 @@ TEST_F(chain_of_hosts, a_comer_forwards_to_who_comes_after_it) {
   job.expect_ok();
 }
 
-TEST_F(chain_of_hosts, a_comer_that_no_way_leads_to_is_refused) {
-  elastic_job job("1", "greetings", {"--host", address(1)}, {all_networks}, {}, from_hub());
+TEST_P(comers_by, a_comer_that_no_way_leads_to_is_refused) {
+  elastic_job job = begin("1", "greetings", address(1));
   job.wait_for("listens");
   const std::string why = job.join_in_vain({"--host", address(3)});
   EXPECT_NE(why.find("node 1"), std::string::npos) << why;
@@ -51,7 +59,7 @@ TEST_F(chain_of_hosts, a_comer_that_no_way_leads_to_is_refused) {
   job.expect_ok();
 }
 
-class ring_of_hosts : public chain_of_hosts {
+class ring_of_hosts : public launch_test::by_transport<chain_of_hosts> {
  protected:
   void SetUp() override {
     chain_of_hosts::SetUp();
@@ -60,8 +68,8 @@ class ring_of_hosts : public chain_of_hosts {
 };
 
 // While the two opposite it talk by it.
-TEST_F(ring_of_hosts, a_gateway_leaves_and_the_other_one_may_not) {
-  elastic_job job("4", "ring", {"--host", all_hosts()},
+TEST_P(ring_of_hosts, a_gateway_leaves_and_the_other_one_may_not) {
+  elastic_job job("4", "ring", {"--host", all_hosts(), "--transport", GetParam()},
                   {std::string(all_networks) + ",192.168.5.0/24"}, {}, from_hub());
   job.wait_for("by node ");
   const bool by_1 = job.has_said("by node 1");
@@ -73,10 +81,10 @@ TEST_F(ring_of_hosts, a_gateway_leaves_and_the_other_one_may_not) {
   job.expect_ok();
 }
 
-using launch_test::circle_of_hosts;
+class circle_that_changes : public launch_test::by_transport<circle_of_hosts> {};
 
-TEST_F(circle_of_hosts, ways_go_around_a_network_that_becomes_slow_and_back) {
-  elastic_job job("3", "slows", {"--host", hosts()},
+TEST_P(circle_that_changes, ways_go_around_a_network_that_becomes_slow_and_back) {
+  elastic_job job("3", "slows", {"--host", hosts(), "--transport", GetParam()},
                   {std::string("--strata-networks=") + circle, "--strata-remeasure-s=1"}, {},
                   from_hub());
   job.wait_for("counts");
@@ -87,5 +95,12 @@ TEST_F(circle_of_hosts, ways_go_around_a_network_that_becomes_slow_and_back) {
   job.wait_for("back");
   job.expect_ok();
 }
+
+INSTANTIATE_TEST_SUITE_P(networks, comers_by, launch_test::transports_over_networks,
+                         launch_test::name_of_transport);
+INSTANTIATE_TEST_SUITE_P(networks, ring_of_hosts, launch_test::transports_over_networks,
+                         launch_test::name_of_transport);
+INSTANTIATE_TEST_SUITE_P(networks, circle_that_changes, launch_test::transports_over_networks,
+                         launch_test::name_of_transport);
 
 }  // namespace
