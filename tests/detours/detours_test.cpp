@@ -13,8 +13,9 @@ using launch_test::command;
 
 class several_networks : public launch_test::circle_of_hosts {
  protected:
-  static launch_test::words job(const std::string& what, const std::string& networks) {
-    return launch_test::run({"-n", "3", "--host", hosts()},
+  static launch_test::words job(const std::string& what, const std::string& networks,
+                                const std::string& transport = "auto") {
+    return launch_test::run({"-n", "3", "--transport", transport, "--host", hosts()},
                             {"--strata-networks=" + networks, "--strata-lost-after-ms=6000", what});
   }
   static void expect_goes_on(command& c) {
@@ -38,27 +39,30 @@ class several_networks : public launch_test::circle_of_hosts {
   }
 };
 
-class detours_of_hosts : public several_networks {
+class detours_of_hosts : public launch_test::by_transport<several_networks> {
  protected:
   static launch_test::words job(const std::string& what) {
-    return several_networks::job(what, circle);
+    return several_networks::job(what, circle, GetParam());
   }
 };
+INSTANTIATE_TEST_SUITE_P(networks, detours_of_hosts, launch_test::transports_over_networks,
+                         launch_test::name_of_transport);
 
-TEST_F(detours_of_hosts, go_around_a_connection_that_is_reset) {
+TEST_P(detours_of_hosts, go_around_a_connection_that_is_reset) {
+  if (name() != "tcp") GTEST_SKIP() << "there is no connection to be reset";
   command c(job("resets"), from_hub());
   expect_goes_on(c);
 }
 
-TEST_F(detours_of_hosts, go_around_a_network_that_falls_silent) {
+TEST_P(detours_of_hosts, go_around_a_network_that_falls_silent) {
   command c(job("falls-silent"), from_hub());
   expect_goes_on_without_its_cable(c, "cable1");
 }
 
-TEST_F(detours_of_hosts, end_at_a_node_that_is_killed) { expect_node_2_lost(job("kill")); }
-TEST_F(detours_of_hosts, end_at_a_node_that_is_stopped) { expect_node_2_lost(job("stop")); }
+TEST_P(detours_of_hosts, end_at_a_node_that_is_killed) { expect_node_2_lost(job("kill")); }
+TEST_P(detours_of_hosts, end_at_a_node_that_is_stopped) { expect_node_2_lost(job("stop")); }
 
-TEST_F(detours_of_hosts, are_not_taken_around_a_node_that_is_stopped_for_a_while) {
+TEST_P(detours_of_hosts, are_not_taken_around_a_node_that_is_stopped_for_a_while) {
   command c(job("stop-for-a-while"), from_hub());
   expect_goes_on(c);
 }

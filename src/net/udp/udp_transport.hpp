@@ -59,7 +59,9 @@ class udp_transport final : public addressed_transport {
   void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns) override;
   void admit(node_id node, const launch::address& where) override;
 
-  [[nodiscard]] capabilities about() const noexcept override { return {true, "udp"}; }
+  [[nodiscard]] capabilities about() const noexcept override {
+    return {.reliable = true, .name = "udp", .may_break = true};
+  }
   [[nodiscard]] bool reaches(node_id peer) const noexcept override;
   [[nodiscard]] send_outcome try_send(node_id peer, header h, std::span<const std::byte> head,
                                       std::span<const std::byte> body) override;
