@@ -87,7 +87,7 @@ launch::address reach::towards(node_id from, node_id to) const {
 launch::address reach::spare_towards(node_id from, node_id to) const {
   if (!spare_network(from, to)) return {};
   const shared_network spare = spare_of(from, to);
-  return {spare.other->host, spare.other->spare_port};
+  return {spare.other->host, spare.other->spare_port, places_[to].where.spare_worker};
 }
 
 std::optional<std::uint16_t> reach::network(node_id a, node_id b) const {

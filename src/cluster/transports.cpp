@@ -84,7 +84,7 @@ std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description
 // What this node listens with on the networks that it is on, and where.
 struct own_sockets {
   std::vector<net::tcp::listener> listeners{}, spares{};
-  std::unique_ptr<net::udp::udp_transport> udp{};  // instead
+  std::unique_ptr<net::udp::udp_transport> udp{}, udp_spare{};  // instead
   launch::address where{};
 };
 own_sockets open_listeners(const launch::job_description& job,
@@ -133,6 +133,11 @@ own_sockets open_sockets(const launch::job_description& job,
     doors[i]->host = all[i].host;
     doors[i]->port = all[i].port;
   }
+  if (networks.size() == 1 || job.late) return e;
+  e.udp_spare = make_udp(job, hosts);
+  const std::vector<launch::address> spares = e.udp_spare->addresses();
+  e.where.spare_worker = spares.front().worker;
+  for (std::size_t i = 0; i < doors.size(); ++i) doors[i]->spare_port = spares[i].port;
   return e;
 }
 
@@ -160,18 +165,24 @@ way_plan learn_plan(launch::control_line& line) {
 
 // Where two nodes share several networks, over the second best; null: nowhere. The job does without
 // those that cannot be made, because of a firewall for example.
-std::unique_ptr<net::tcp::tcp_transport> connect_spares(
-    const launch::job_description& job, const std::string& build, const reach& who,
-    const std::vector<net::tcp::listener>& doors, std::int64_t deadline_ns,
-    net::tcp::mesh_options mesh, const net::tcp::options& o) {
+std::unique_ptr<net::transport> connect_spares(const launch::job_description& job,
+                                               const std::string& build, const reach& who,
+                                               own_sockets& own, std::int64_t deadline_ns,
+                                               net::tcp::mesh_options mesh,
+                                               const net::tcp::options& o) {
   std::vector<launch::address> where;
   for (unsigned n = 0; n < job.capacity; ++n)
     where.push_back(who.spare_towards(job.node, static_cast<node_id>(n)));
   if (std::none_of(where.begin(), where.end(), [](const auto& a) { return a.port != 0; }))
     return nullptr;
+  const std::int64_t limit_ns = std::min(deadline_ns, os::now_ns() + spare_limit_ns);
+  if (own.udp_spare != nullptr) {
+    own.udp_spare->connect_where_possible(where, limit_ns);
+    return std::move(own.udp_spare);
+  }
   mesh.partial = true;
-  auto sockets = net::tcp::connect_mesh(net::tcp::identity_in(job, build), doors, where,
-                                        std::min(deadline_ns, os::now_ns() + spare_limit_ns), mesh);
+  auto sockets =
+      net::tcp::connect_mesh(net::tcp::identity_in(job, build), own.spares, where, limit_ns, mesh);
   return std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
 }
 
@@ -312,7 +323,8 @@ connections open_transports(launch::control_line& line, const options& settings)
   std::vector<launch::address> directory;
   for (unsigned n = 0; n < job.capacity; ++n)
     directory.push_back(who.towards(job.node, static_cast<node_id>(n)));
-  std::unique_ptr<net::tcp::tcp_transport> tcp, spare;
+  std::unique_ptr<net::tcp::tcp_transport> tcp;
+  std::unique_ptr<net::transport> spare;
   if (by_udp) {
     door.udp->connect(directory, deadline);
   } else {
@@ -322,7 +334,7 @@ connections open_transports(launch::control_line& line, const options& settings)
   }
   net::transport& all = by_udp ? static_cast<net::transport&>(*door.udp) : *tcp;
   if (networks.size() > 1 && !job.late) {
-    if (!by_udp) spare = connect_spares(job, build, who, door.spares, deadline, mesh, o);
+    spare = connect_spares(job, build, who, door, deadline, mesh, o);
     opened.told = measure_all(line, who, all, spare.get(), opened.early, opened.lost_spares);
     const auto before = networks_of(job, who);
     who.set_costs(costs_by(job, opened.told, *opened.plan));

@@ -88,6 +88,7 @@ struct address {
     std::uint16_t spare_port = 0;  // where it listens for spare connections; 0: nowhere
   };
   std::vector<door> doors{};
+  std::string spare_worker{};  // of the UDP sockets for spare connections; may be empty
 };
 
 // What a node has found of a network that it shares with a node on another host. Numbers travel as

@@ -14,11 +14,11 @@ constexpr std::size_t worker_bytes_max = 4096;
 constexpr std::size_t build_id_bytes_max = 256;
 constexpr std::size_t why_bytes_max = 4096;
 
-constexpr std::size_t address_bytes_min = 4 + 2 + 4 + 4;
+constexpr std::size_t address_bytes_min = 4 + 2 + 4 + 4 + 4;
 constexpr std::size_t door_bytes_min = 4 + 2 + 4 + 2;
 
 void write_address(payload_writer& out, const address& where) {
-  out.text(where.host).u16(where.port).text(where.worker);
+  out.text(where.host).u16(where.port).text(where.worker).text(where.spare_worker);
   out.u32(static_cast<std::uint32_t>(where.doors.size()));
   for (const address::door& d : where.doors)
     out.text(d.host).u16(d.port).u32(d.megabits).u16(d.spare_port);
@@ -29,6 +29,7 @@ address read_address(payload_reader& in) {
   where.host = in.text(host_bytes_max);
   where.port = in.u16();
   where.worker = in.text(worker_bytes_max);
+  where.spare_worker = in.text(worker_bytes_max);
   where.doors.resize(in.count(door_bytes_min));
   for (address::door& d : where.doors) {
     d.host = in.text(host_bytes_max);

@@ -68,28 +68,31 @@ TEST_P(detours_of_hosts, are_not_taken_around_a_node_that_is_stopped_for_a_while
 }
 
 // The first and the last share two, and no other way joins them.
-class two_cables : public several_networks {
+class two_cables : public launch_test::by_transport<several_networks> {
  protected:
   void SetUp() override {
     several_networks::SetUp();
     if (!IsSkipped()) lay(1, 3, "cable6");
   }
   static launch_test::words job(const std::string& what) {
-    return several_networks::job(what, "192.168.1.0/24,192.168.4.0/24,192.168.6.0/24");
+    return several_networks::job(what, "192.168.1.0/24,192.168.4.0/24,192.168.6.0/24", GetParam());
   }
 };
+INSTANTIATE_TEST_SUITE_P(networks, two_cables, launch_test::transports_over_networks,
+                         launch_test::name_of_transport);
 
-TEST_F(two_cables, one_goes_on_when_the_other_is_reset) {
+TEST_P(two_cables, one_goes_on_when_the_other_is_reset) {
+  if (name() != "tcp") GTEST_SKIP() << "there is no connection to be reset";
   command c(job("resets-one"), from_hub());
   expect_goes_on(c);
 }
 
-TEST_F(two_cables, one_goes_on_when_the_other_falls_silent) {
+TEST_P(two_cables, one_goes_on_when_the_other_falls_silent) {
   command c(job("one-falls-silent"), from_hub());
   expect_goes_on_without_its_cable(c, "cable6");
 }
 
-TEST_F(two_cables, that_which_is_much_better_is_used) {
+TEST_P(two_cables, that_which_is_much_better_is_used) {
   make_slow(1, 3, "cable4");
   if (IsSkipped()) return;
   command c(job("uses-the-better-one"), from_hub());
@@ -97,12 +100,12 @@ TEST_F(two_cables, that_which_is_much_better_is_used) {
 }
 
 // As by a firewall: what comes over it is never answered.
-TEST_F(two_cables, one_is_enough_when_the_other_is_closed) {
+TEST_P(two_cables, one_is_enough_when_the_other_is_closed) {
   ASSERT_TRUE(shell("ip -n " + address(1) + " route add unreachable 192.168.6.3/32"));
   command c(job("talks"), from_hub());
   expect_goes_on(c);
 }
 
-TEST_F(two_cables, carry_nothing_to_a_node_that_is_killed) { expect_node_2_lost(job("kill")); }
+TEST_P(two_cables, carry_nothing_to_a_node_that_is_killed) { expect_node_2_lost(job("kill")); }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a node joins the others over UDP, and leaves them.
 #include <algorithm>
+#include <deque>
 #include <mutex>
 
 #include "net/udp/peer.hpp"
@@ -64,8 +65,8 @@ void udp_transport::admit(node_id n, const launch::address& where) {
                                        where.worker));
 }
 
-void udp_transport::connect(const std::vector<launch::address>& directory,
-                            std::int64_t deadline_ns) {
+std::deque<udp_transport::peer*> udp_transport::greet(const std::vector<launch::address>& directory,
+                                                      std::int64_t deadline_ns, bool all) {
   STRATA_CHECK(directory.size() <= peers_.numbers(), directory.size(), peers_.numbers());
   for (std::size_t n = 0; n < directory.size(); ++n) {
     if (n != settings_.self && is_somebody(directory[n]))
@@ -79,28 +80,44 @@ void udp_transport::connect(const std::vector<launch::address>& directory,
   for (;;) {
     const std::int64_t now_ns = os::now_ns();
     look(now_ns);
-    std::string missing;
-    std::size_t count = 0;
+    std::deque<peer*> missing;
+    std::size_t lost = 0;
     for (const auto& p : peers_.all()) {
       // Of who has come and is lost while others are waited for, poll() tells.
       if (p->greeted) continue;
       if (p->lost.load(std::memory_order_relaxed)) {
-        throw error("cannot join node " + std::to_string(p->id) + " over UDP: it " + p->why);
+        missing.push_front(&*p);
+        ++lost;
+      } else {
+        missing.push_back(&*p);
       }
-      if (++count > missing_named_max) continue;
-      missing += (missing.empty() ? "node " : ", node ") + std::to_string(p->id);
     }
-    if (count == 0) return;
-    if (now_ns >= deadline_ns) {
-      if (count > missing_named_max) {
-        missing += " and " + std::to_string(count - missing_named_max) + " more";
-      }
-      throw error("node " + std::to_string(settings_.self) + " waited in vain for " + missing +
-                  ": not heard of over UDP within the time limit (does a packet filter stand "
-                  "between?)");
-    }
+    if (lost == missing.size() || (all && lost != 0) || now_ns >= deadline_ns) return missing;
     (void)sleep(receiver_, receiver_.epoll.get(), deadline_ns);
   }
+}
+
+void udp_transport::connect(const std::vector<launch::address>& directory,
+                            std::int64_t deadline_ns) {
+  const std::deque<peer*> missing = greet(directory, deadline_ns, true);
+  if (missing.empty()) return;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(missing.size(), missing_named_max); ++i) {
+    const peer& p = *missing[i];
+    if (p.lost.load(std::memory_order_relaxed))
+      throw error("cannot join node " + std::to_string(p.id) + " over UDP: it " + p.why);
+    names += (names.empty() ? "node " : ", node ") + std::to_string(p.id);
+  }
+  if (missing.size() > missing_named_max)
+    names += " and " + std::to_string(missing.size() - missing_named_max) + " more";
+  throw error(
+      "node " + std::to_string(settings_.self) + " waited in vain for " + names +
+      ": not heard of over UDP within the time limit (does a packet filter stand between?)");
+}
+
+void udp_transport::connect_where_possible(const std::vector<launch::address>& directory,
+                                           std::int64_t deadline_ns) {
+  for (const peer* const p : greet(directory, deadline_ns, false)) drop(p->id);
 }
 
 // As long as nobody polls yet, or any more.

@@ -35,7 +35,10 @@ udp_transport::udp_transport(const settings& s)
 
 udp_transport::~udp_transport() { leave(); }
 
-bool udp_transport::reaches(node_id n) const noexcept { return peers_.find(n) != nullptr; }
+bool udp_transport::reaches(node_id n) const noexcept {
+  const peer* const p = peers_.find(n);
+  return p != nullptr && !p->dropped.load(std::memory_order_relaxed);
+}
 
 // ---- out ----
 
