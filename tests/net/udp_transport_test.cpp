@@ -145,6 +145,24 @@ TEST(udp_transport, a_host_must_be_numeric) {
   EXPECT_FALSE(t.reaches(1));
 }
 
+TEST(udp_transport, who_does_not_come_may_be_done_without) {
+  udp_transport here(udp_settings(0, 3));
+  udp_transport there(udp_settings(2, 3));
+  const udp_transport silent(udp_settings(1, 3));
+  const std::vector<launch::address> directory = {here.address(), silent.address(),
+                                                  there.address()};
+  const std::int64_t deadline_ns = os::now_ns() + 300'000'000;
+  std::thread other([&] { there.connect_where_possible(directory, deadline_ns); });
+  here.connect_where_possible(directory, deadline_ns);
+  other.join();
+  for (const udp_transport* const t : {&here, &there}) EXPECT_FALSE(t->reaches(1));
+  EXPECT_TRUE(here.reaches(2));
+  EXPECT_TRUE(there.reaches(0));
+  send_patiently(here, 0, 2, content(0, 0, 64));
+  checking_receiver r(2, small_size);
+  r.receive(there, 1);
+}
+
 TEST(udp_transport, a_node_that_does_not_come_is_named) {
   udp_transport here(udp_settings(0, 3));
   udp_transport there(udp_settings(2, 3));
