@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "cluster/transports.hpp"
 #include "os/clock.hpp"
 #include "os/slice.hpp"
 #include "os/topology.hpp"

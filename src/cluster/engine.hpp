@@ -21,7 +21,6 @@
 #include "cluster/remeasuring.hpp"
 #include "cluster/rerouting.hpp"
 #include "cluster/roster.hpp"
-#include "cluster/transports.hpp"
 #include "launch/job.hpp"
 #include "net/transport.hpp"
 #include "os/futex.hpp"
@@ -30,6 +29,8 @@
 #include "strata/options.hpp"
 
 namespace strata::cluster {
+
+struct connections;  // transports.hpp
 
 class engine final : public mailer,
                      public local_node,

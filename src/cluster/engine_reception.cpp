@@ -8,6 +8,7 @@
 
 #include "cluster/engine.hpp"
 #include "cluster/forwarding.hpp"
+#include "cluster/transports.hpp"
 #include "net/causality.hpp"
 #include "os/clock.hpp"
 #include "strata/error.hpp"

@@ -2,6 +2,7 @@
 #include "cluster/transports.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -125,7 +126,7 @@ own_sockets open_sockets(const launch::job_description& job,
     doors.push_back(&e.where.doors[i]);
     doors.back()->megabits = mine->megabits;
   }
-  if (hosts.empty()) hosts.push_back(job.bind_address);
+  if (hosts.empty()) return e;
   e.udp = make_udp(job, hosts);
   const std::vector<launch::address> all = e.udp->addresses();
   e.where.worker = all.front().worker;
@@ -188,15 +189,17 @@ std::unique_ptr<net::transport> connect_spares(const launch::job_description& jo
 
 // What the nodes that begin the job measure together: their networks, and then those of the spare
 // connections, if there are any.
-std::vector<std::vector<launch::measured_link>> measure_all(launch::control_line& line,
-                                                            const reach& who, net::transport& over,
-                                                            net::transport* spare,
-                                                            std::vector<early_message>& early,
-                                                            std::vector<node_id>& lost) {
+std::vector<std::vector<launch::measured_link>> measure_all(
+    launch::control_line& line, const reach& who, net::transport& over,
+    const std::function<std::unique_ptr<net::transport>()>& connect_spares,
+    std::unique_ptr<net::transport>& spare, std::vector<early_message>& early,
+    std::vector<node_id>& lost) {
   const launch::job_description& job = line.job();
   std::vector<launch::measured_link> mine;
   std::vector<node_id> others = who.measured_by(job.node);
   surveyor by(over, job.node, job.capacity, others, {});
+  // It answers while others wait in vain for theirs.
+  spare = connect_spares();
   for (const survey::result& r : by.results())
     mine.push_back(r.over(*who.network(job.node, r.node)));
   std::optional<surveyor> by_spare;
@@ -320,6 +323,9 @@ connections open_transports(launch::control_line& line, const options& settings)
                        " to node " + std::to_string(*out) + " over " + settings.networks +
                        ": name a network that both are on, or one that joins theirs");
   }
+  if (by_udp && door.udp == nullptr)
+    throw user_error("networks: this host is on none of " + settings.networks +
+                     ": name one that it is on, with an address of its own");
   std::vector<launch::address> directory;
   for (unsigned n = 0; n < job.capacity; ++n)
     directory.push_back(who.towards(job.node, static_cast<node_id>(n)));
@@ -334,8 +340,9 @@ connections open_transports(launch::control_line& line, const options& settings)
   }
   net::transport& all = by_udp ? static_cast<net::transport&>(*door.udp) : *tcp;
   if (networks.size() > 1 && !job.late) {
-    spare = connect_spares(job, build, who, door, deadline, mesh, o);
-    opened.told = measure_all(line, who, all, spare.get(), opened.early, opened.lost_spares);
+    opened.told = measure_all(
+        line, who, all, [&] { return connect_spares(job, build, who, door, deadline, mesh, o); },
+        spare, opened.early, opened.lost_spares);
     const auto before = networks_of(job, who);
     who.set_costs(costs_by(job, opened.told, *opened.plan));
     const auto after = networks_of(job, who);

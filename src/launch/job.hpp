@@ -78,7 +78,7 @@ struct job_description {
 struct address {
   std::string host{};  // numeric
   std::uint16_t port = 0;
-  std::string worker{};  // what UCX calls an address, or the nonce of a UDP socket; may be empty
+  std::string worker{};  // what UCX calls an address, or the nonce of UDP sockets; may be empty
   // Where it listens on each of the networks that the user has named, in their order; port 0: it is
   // not on that one. Empty: at `host`.
   struct door {

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "base/prng.hpp"
-#include "net/udp/socket.hpp"
+#include "net/udp/socket_set.hpp"
+#include "strata/error.hpp"
 
 namespace strata::net::test {
 namespace {
@@ -78,6 +79,27 @@ TEST_F(udp_socket, one_that_is_too_long_hides_none_of_the_others) {
   ASSERT_EQ(all.size(), sizes.size());
   for (std::size_t i = 0; i < sizes.size(); ++i)
     EXPECT_EQ(all[i].size(), sizes[i] == 100 ? 100U : 0U);
+}
+
+TEST(udp_socket_set, sends_from_the_network_of_the_target) {
+  const udp::socket_set here({"127.0.0.1", "127.0.0.2", "127.1.0.2"});
+  const auto source_towards = [&](const char* host) {
+    return here.towards(udp::target_of({host, 9})).address().host;
+  };
+  EXPECT_EQ(source_towards("127.0.0.1"), "127.0.0.1");
+  EXPECT_EQ(source_towards("127.0.0.3"), "127.0.0.2");
+  EXPECT_EQ(source_towards("127.1.7.7"), "127.1.0.2");
+  EXPECT_EQ(source_towards("10.0.0.1"), "127.0.0.1");  // none is nearer than the first
+}
+
+TEST(udp_socket_set, sends_by_a_socket_of_the_kind_of_the_target) {
+  try {
+    const udp::socket_set here({"127.0.0.1", "::1"});
+    EXPECT_EQ(here.towards(udp::target_of({"fd00::1", 9})).address().host, "::1");
+    EXPECT_EQ(here.towards(udp::target_of({"192.0.2.1", 9})).address().host, "127.0.0.1");
+  } catch (const user_error& e) {
+    GTEST_SKIP() << e.what();
+  }
 }
 
 }  // namespace

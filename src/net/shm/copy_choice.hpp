@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of two ways of copying is the faster one here and now: every so often a few copies are made
 // the other way, and timed, and as many this way. Where the threads of both sides run decides, and
-// threads move, and the cores of a virtual machine too.
+// threads move, and the cores of a virtual machine too. Only the writer's time counts: it is the
+// one that waits for lines, and while messages follow each other the slower side.
 #pragma once
 #include <algorithm>
 #include <array>

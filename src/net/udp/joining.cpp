@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a node joins the others over UDP, and leaves them.
 #include <algorithm>
-#include <deque>
 #include <mutex>
 
 #include "net/udp/peer.hpp"
@@ -57,16 +56,15 @@ std::vector<launch::address> udp_transport::addresses() const {
 // Whatever comes from it is refused before, and it is not heard of before it says something.
 void udp_transport::admit(node_id n, const launch::address& where) {
   const target to = target_of(where);
-  const path way = path_to(to);
   const std::size_t bytes = settings_.datagram_bytes == 0
-                                ? way.bytes
+                                ? path_bytes_to(to)
                                 : std::min(settings_.datagram_bytes, datagram_bytes_max);
-  peers_.add(n, std::make_unique<peer>(settings_, n, to, sockets_.at(way.source), bytes, nonce_,
+  peers_.add(n, std::make_unique<peer>(settings_, n, to, sockets_.towards(to), bytes, nonce_,
                                        where.worker));
 }
 
-std::deque<udp_transport::peer*> udp_transport::greet(const std::vector<launch::address>& directory,
-                                                      std::int64_t deadline_ns, bool all) {
+udp_transport::absent udp_transport::greet(const std::vector<launch::address>& directory,
+                                           std::int64_t deadline_ns, wanted who) {
   STRATA_CHECK(directory.size() <= peers_.numbers(), directory.size(), peers_.numbers());
   for (std::size_t n = 0; n < directory.size(); ++n) {
     if (n != settings_.self && is_somebody(directory[n]))
@@ -80,36 +78,32 @@ std::deque<udp_transport::peer*> udp_transport::greet(const std::vector<launch::
   for (;;) {
     const std::int64_t now_ns = os::now_ns();
     look(now_ns);
-    std::deque<peer*> missing;
-    std::size_t lost = 0;
+    absent found;
     for (const auto& p : peers_.all()) {
+      const std::lock_guard held(p->lock);
       // Of who has come and is lost while others are waited for, poll() tells.
-      if (p->greeted) continue;
-      if (p->lost.load(std::memory_order_relaxed)) {
-        missing.push_front(&*p);
-        ++lost;
-      } else {
-        missing.push_back(&*p);
-      }
+      if (p->greeted && (who == wanted::all || p->c.out().is_clear())) continue;
+      (p->lost.load(std::memory_order_relaxed) ? found.lost : found.silent).push_back(&*p);
     }
-    if (lost == missing.size() || (all && lost != 0) || now_ns >= deadline_ns) return missing;
+    const bool in_vain = who == wanted::all && !found.lost.empty();
+    if (found.silent.empty() || in_vain || now_ns >= deadline_ns) return found;
     (void)sleep(receiver_, receiver_.epoll.get(), deadline_ns);
   }
 }
 
 void udp_transport::connect(const std::vector<launch::address>& directory,
                             std::int64_t deadline_ns) {
-  const std::deque<peer*> missing = greet(directory, deadline_ns, true);
-  if (missing.empty()) return;
-  std::string names;
-  for (std::size_t i = 0; i < std::min(missing.size(), missing_named_max); ++i) {
-    const peer& p = *missing[i];
-    if (p.lost.load(std::memory_order_relaxed))
-      throw error("cannot join node " + std::to_string(p.id) + " over UDP: it " + p.why);
-    names += (names.empty() ? "node " : ", node ") + std::to_string(p.id);
+  const absent found = greet(directory, deadline_ns, wanted::all);
+  if (!found.lost.empty()) {
+    const peer& p = *found.lost.front();
+    throw error("cannot join node " + std::to_string(p.id) + " over UDP: it " + p.why);
   }
-  if (missing.size() > missing_named_max)
-    names += " and " + std::to_string(missing.size() - missing_named_max) + " more";
+  if (found.silent.empty()) return;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(found.silent.size(), missing_named_max); ++i)
+    names += (names.empty() ? "node " : ", node ") + std::to_string(found.silent[i]->id);
+  if (found.silent.size() > missing_named_max)
+    names += " and " + std::to_string(found.silent.size() - missing_named_max) + " more";
   throw error(
       "node " + std::to_string(settings_.self) + " waited in vain for " + names +
       ": not heard of over UDP within the time limit (does a packet filter stand between?)");
@@ -117,7 +111,10 @@ void udp_transport::connect(const std::vector<launch::address>& directory,
 
 void udp_transport::connect_where_possible(const std::vector<launch::address>& directory,
                                            std::int64_t deadline_ns) {
-  for (const peer* const p : greet(directory, deadline_ns, false)) drop(p->id);
+  const absent found = greet(directory, deadline_ns, wanted::who_hears);
+  for (const auto& some : {found.lost, found.silent}) {
+    for (const peer* const p : some) drop(p->id);
+  }
 }
 
 // As long as nobody polls yet, or any more.

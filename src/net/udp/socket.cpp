@@ -35,19 +35,6 @@ os::descriptor make_socket(int family) {
   return s;
 }
 
-launch::address address_of(int fd) {
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  char host[NI_MAXHOST];
-  char port[NI_MAXSERV];
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
-      ::getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, host, sizeof host, port,
-                    sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    throw errno_error("cannot tell where this node listens", errno);
-  }
-  return {host, static_cast<std::uint16_t>(std::stoul(port)), {}};
-}
-
 }  // namespace
 
 target target_of(const launch::address& a) {
@@ -68,7 +55,7 @@ target target_of(const launch::address& a) {
   return t;
 }
 
-path path_to(const target& t) {
+std::size_t path_bytes_to(const target& t) {
   const os::descriptor s = make_socket(t.where.ss_family);
   const bool v6 = t.where.ss_family == AF_INET6;
   int mtu = 0;
@@ -76,12 +63,11 @@ path path_to(const target& t) {
   if (::connect(s.get(), reinterpret_cast<const sockaddr*>(&t.where), t.size) != 0 ||
       ::getsockopt(s.get(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU : IP_MTU, &mtu, &size) !=
           0) {
-    return {usual_path_bytes, {}};
+    return usual_path_bytes;
   }
   const int headers = (v6 ? 40 : 20) + 8;
-  return {std::clamp(static_cast<std::size_t>(std::max(mtu - headers, 0)), least_path_bytes,
-                     datagram_bytes_max),
-          address_of(s.get()).host};
+  return std::clamp(static_cast<std::size_t>(std::max(mtu - headers, 0)), least_path_bytes,
+                    datagram_bytes_max);
 }
 
 datagram_socket::datagram_socket(const std::string& host) {
@@ -107,7 +93,18 @@ datagram_socket::datagram_socket(const std::string& host) {
   }
 }
 
-launch::address datagram_socket::address() const { return address_of(socket_.get()); }
+launch::address datagram_socket::address() const {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  char host[NI_MAXHOST];
+  char port[NI_MAXSERV];
+  if (::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
+      ::getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, host, sizeof host, port,
+                    sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    throw errno_error("cannot tell where this node listens", errno);
+  }
+  return {host, static_cast<std::uint16_t>(std::stoul(port)), {}};
+}
 
 std::size_t datagram_socket::send(const target& to, std::span<const std::byte> bytes,
                                   std::span<const std::size_t> sizes) const noexcept {

@@ -31,12 +31,8 @@ struct target {
 
 // Throws strata::user_error when that is no numeric address.
 [[nodiscard]] target target_of(const launch::address& a);
-struct path {
-  std::size_t
-      bytes;  // the largest datagram that goes there in one piece, at most datagram_bytes_max
-  std::string source;  // the numeric address of this host that it goes from; empty: unknown
-};
-[[nodiscard]] path path_to(const target& t);
+// The largest datagram that goes there in one piece, at most datagram_bytes_max.
+[[nodiscard]] std::size_t path_bytes_to(const target& t);
 
 class datagram_socket {
  public:

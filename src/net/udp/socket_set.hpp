@@ -12,15 +12,16 @@ namespace strata::net::udp {
 
 class socket_set {
  public:
-  // One at each of these numeric addresses. Throws strata::user_error when there is none.
+  // One at each of these numeric addresses, of which there is one at least. Throws
+  // strata::user_error when one is none of this host.
   explicit socket_set(const std::vector<std::string>& hosts);
 
   [[nodiscard]] const std::vector<std::unique_ptr<datagram_socket>>& all() const noexcept {
     return all_;
   }
-  // The one at that address, as the system takes it for what goes somewhere; the first one if there
-  // is none.
-  [[nodiscard]] const datagram_socket& at(const std::string& host) const;
+  // The one on the network of `to`: its address begins like that one, for longer than all others
+  // do. What leaves by another one may be refused on its way, as if its source were false.
+  [[nodiscard]] const datagram_socket& towards(const target& to) const;
   // Can be read when something has come to one of them.
   [[nodiscard]] int arrivals() const noexcept {
     return all_.size() == 1 ? all_.front()->get() : arrivals_.get();
@@ -28,8 +29,8 @@ class socket_set {
 
  private:
   std::vector<std::unique_ptr<datagram_socket>> all_;
-  std::vector<std::string> hosts_;  // of each, as the system writes it
-  os::descriptor arrivals_;         // epoll; unless there is only one
+  std::vector<target> own_;  // where each of them is
+  os::descriptor arrivals_;  // epoll; unless there is only one
 };
 
 }  // namespace strata::net::udp

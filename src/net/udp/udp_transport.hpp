@@ -18,7 +18,6 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -58,7 +57,7 @@ class udp_transport final : public addressed_transport {
   // The same for each of its addresses, in their order.
   [[nodiscard]] std::vector<launch::address> addresses() const;
   void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns) override;
-  // The same, but who has not been heard of by then is dropped.
+  // The same, but who has not been heard of by then, or has not heard this node, is dropped.
   void connect_where_possible(const std::vector<launch::address>& directory,
                               std::int64_t deadline_ns);
   void admit(node_id node, const launch::address& where) override;
@@ -128,10 +127,14 @@ class udp_transport final : public addressed_transport {
   void room_is_made() noexcept;
   void watch(const datagram_socket& full) noexcept;
   void look(std::int64_t now_ns);
-  // Returns who has not been heard of by then, or before the first of them is lost, if `all` are
-  // needed; who is lost in front.
-  std::deque<peer*> greet(const std::vector<launch::address>& directory, std::int64_t deadline_ns,
-                          bool all);
+  // Who has not been heard of.
+  struct absent {
+    std::vector<peer*> silent{}, lost{};
+  };
+  // Until then, or until one of them all is lost, or nobody is silent. With who_hears those only
+  // count as heard of who have heard this node.
+  enum class wanted { all, who_hears };
+  absent greet(const std::vector<launch::address>& directory, std::int64_t deadline_ns, wanted who);
   void leave();
 
   const settings settings_;
