@@ -270,6 +270,16 @@ void far(runtime& rt) {
   });
 }
 
+void enter() {
+  while (!is_member(node_id())) pause();
+}
+void nothing() {}
+// Its `strata join` has succeeded.
+void wait_until_joined(node_id_t n) {
+  call<enter>(on_node{n});
+  call<nothing>(on_node{n});  // the launcher has been told when this is answered
+}
+
 // Four hosts in a ring: node 0 reaches node 2 by node 1 or by node 3, of which one leaves.
 void ring(runtime& rt) {
   rt.run([] {
@@ -290,6 +300,7 @@ void ring(runtime& rt) {
     });
     say("counted");
     wait_for(4);
+    wait_until_joined(4);
     require(is_there(second), "the only one that is left stays");
   });
 }
@@ -327,20 +338,12 @@ void farther(runtime& rt) {
 }
 
 void die() { std::raise(SIGKILL); }
-void enter() {
-  while (!is_member(node_id())) pause();
-}
-void nothing() {}
-
 void loss_of_a_newcomer(runtime& rt, bool when_it_has_joined) {
   try {
     rt.run([&] {
       say("listens");
       wait_for(1);
-      if (when_it_has_joined) {
-        call<enter>(on_node{1});
-        call<nothing>(on_node{1});  // the launcher has been told when this is answered
-      }
+      if (when_it_has_joined) wait_until_joined(1);
       call<die>(on_node{1});
     });
     require(false, "a loss");
