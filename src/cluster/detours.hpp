@@ -51,9 +51,8 @@ class detours {
     // Of what was given to the connection to n, and of what has come by it.
     [[nodiscard]] virtual std::uint64_t given(node_id n) = 0;
     [[nodiscard]] virtual std::uint64_t come(node_id n) = 0;
-    // There is a spare connection to n, which nothing has gone by yet.
-    [[nodiscard]] virtual bool has_spare(node_id n) = 0;
-    // By that, and not at all if there is none (false).
+    // By the spare connection to n, which nothing else goes by; not at all if there is none
+    // (false).
     virtual bool say_by_spare(node_id n, kind k, std::span<const std::byte> payload) = 0;
     virtual void drop_spare(node_id n) = 0;
     // So many of the messages given to the connection have come; the rest, and what follows, goes

@@ -178,7 +178,6 @@ class engine final : public mailer,
   void on_cut(const detours::pair& ends) override;
   [[nodiscard]] std::uint64_t given(node_id n) override { return links_->given(n); }
   [[nodiscard]] std::uint64_t come(node_id n) override { return links_->come(n); }
-  [[nodiscard]] bool has_spare(node_id n) override { return links_->has_spare(n); }
   bool say_by_spare(node_id n, kind k, std::span<const std::byte> payload) override {
     return links_->say_by_spare(n, k, payload);
   }

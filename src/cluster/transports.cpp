@@ -111,7 +111,7 @@ own_sockets open_listeners(const launch::job_description& job,
   return e;
 }
 
-// The same with UDP's sockets, of which there need be one.
+// The same for UDP; without a transport where this node is on none of the networks.
 own_sockets open_sockets(const launch::job_description& job,
                          const std::vector<std::string>& networks) {
   const std::vector<launch::network_address> own = launch::own_addresses();
@@ -329,19 +329,22 @@ connections open_transports(launch::control_line& line, const options& settings)
   std::vector<launch::address> directory;
   for (unsigned n = 0; n < job.capacity; ++n)
     directory.push_back(who.towards(job.node, static_cast<node_id>(n)));
-  std::unique_ptr<net::tcp::tcp_transport> tcp;
-  std::unique_ptr<net::transport> spare;
-  if (by_udp) {
-    door.udp->connect(directory, deadline);
+  net::udp::udp_transport* const udp = door.udp.get();
+  net::tcp::tcp_transport* tcp = nullptr;
+  std::unique_ptr<net::transport> over, spare;
+  if (udp != nullptr) {
+    udp->connect(directory, deadline);
+    over = std::move(door.udp);
   } else {
     auto sockets = net::tcp::connect_mesh(net::tcp::identity_in(job, build), door.listeners,
                                           directory, deadline, mesh);
-    tcp = std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
+    auto made = std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
+    tcp = made.get();
+    over = std::move(made);
   }
-  net::transport& all = by_udp ? static_cast<net::transport&>(*door.udp) : *tcp;
   if (networks.size() > 1 && !job.late) {
     opened.told = measure_all(
-        line, who, all, [&] { return connect_spares(job, build, who, door, deadline, mesh, o); },
+        line, who, *over, [&] { return connect_spares(job, build, who, door, deadline, mesh, o); },
         spare, opened.early, opened.lost_spares);
     const auto before = networks_of(job, who);
     who.set_costs(costs_by(job, opened.told, *opened.plan));
@@ -351,15 +354,11 @@ connections open_transports(launch::control_line& line, const options& settings)
     }
     opened.ways = ways_of(job, who, *opened.plan);
   }
-  if (by_udp) {
-    if (job.elastic) opened.door = std::make_unique<entrance>(job, who, *door.udp);
-    opened.transports.push_back(std::move(door.udp));
-  } else {
-    if (job.elastic)
-      opened.door = std::make_unique<entrance>(job, build, who, std::move(door.listeners), shm,
-                                               tcp.get(), mesh);
-    opened.transports.push_back(std::move(tcp));
-  }
+  if (job.elastic)
+    opened.door = udp != nullptr ? std::make_unique<entrance>(job, who, *udp)
+                                 : std::make_unique<entrance>(
+                                       job, build, who, std::move(door.listeners), shm, tcp, mesh);
+  opened.transports.push_back(std::move(over));
   if (spare != nullptr) opened.transports.push_back(std::move(spare));
   return opened;
 }

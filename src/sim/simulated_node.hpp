@@ -145,7 +145,7 @@ class simulated_node final : public cluster::mailer,
   void on_cut(const cluster::detours::pair& ends) override;
   [[nodiscard]] std::uint64_t given(node_id n) override { return lines_[n].given.given(); }
   [[nodiscard]] std::uint64_t come(node_id n) override { return lines_[n].come.count(); }
-  [[nodiscard]] bool has_spare(node_id n) override;
+  [[nodiscard]] bool has_spare(node_id n);
   bool say_by_spare(node_id n, cluster::kind k, std::span<const std::byte> payload) override;
   void drop_spare(node_id n) override { lines_[n].spare_dropped = true; }
   void go_on(node_id n, std::uint64_t come) override;

@@ -32,7 +32,6 @@ class recorder final : public detours::hands {
   }
   std::uint64_t given(node_id) override { return 20; }
   std::uint64_t come(node_id) override { return come_so_far; }
-  bool has_spare(node_id) override { return spare; }
   bool say_by_spare(node_id n, kind k, std::span<const std::byte> payload) override {
     if (spare) by_spare.push_back({n, k, {payload.begin(), payload.end()}});
     return spare;

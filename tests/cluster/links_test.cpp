@@ -81,6 +81,18 @@ T content(const std::vector<std::byte>& payload, std::size_t at = 0) {
   return value;
 }
 
+// While its sender runs and that happens, until so many have been sent.
+template <class F>
+std::vector<valve::sent> sent_by_sender(links& l, valve& v, std::size_t count, F happens) {
+  std::thread sender([&] { l.run_sender(v); });
+  happens();
+  while (v.all().size() < count) std::this_thread::yield();
+  l.stop();
+  v.wake_sender();
+  sender.join();
+  return v.all();
+}
+
 TEST(gateway, tells_the_source_when_too_much_waits) {
   valve v;
   links l(1, {&v}, routes(1, 3, &row));
@@ -97,13 +109,7 @@ TEST(gateway, tells_the_source_when_too_much_waits) {
   EXPECT_EQ(content<held_head>(v.all()[0].payload).destination, 2);
   EXPECT_EQ(content<held_head>(v.all()[0].payload).number, 1);
 
-  std::thread sender([&] { l.run_sender(v); });
-  v.open();
-  while (v.all().size() < messages + 2) std::this_thread::yield();
-  l.stop();
-  v.wake_sender();
-  sender.join();
-  const auto all = v.all();
+  const auto all = sent_by_sender(l, v, messages + 2, [&] { v.open(); });
   ASSERT_EQ(all.size(), messages + 2);
   for (std::uint32_t i = 0; i < messages; ++i) {
     const valve::sent& one = all[1 + i];
@@ -163,12 +169,7 @@ TEST(gateway, lets_its_source_go_when_what_waited_has_gone_around) {
   EXPECT_EQ(content<held_head>(v.all()[0].payload).number, 1);
   EXPECT_EQ(l.close(2), 0U);
   l.go_by(2, 0, {0, 2});
-  std::thread sender([&] { l.run_sender(v); });
-  while (v.all().size() < messages + 2) std::this_thread::yield();
-  l.stop();
-  v.wake_sender();
-  sender.join();
-  const auto all = v.all();
+  const auto all = sent_by_sender(l, v, messages + 2, [] {});
   ASSERT_EQ(all.size(), messages + 2);
   for (unsigned i = 0; i < messages; ++i) {
     EXPECT_EQ(all[1 + i].to, 0) << i;

@@ -145,12 +145,14 @@ TEST(udp_transport, a_host_must_be_numeric) {
   EXPECT_FALSE(t.reaches(1));
 }
 
-TEST(udp_transport, who_does_not_come_may_be_done_without) {
-  udp_transport here(udp_settings(0, 3));
-  udp_transport there(udp_settings(2, 3));
-  const udp_transport silent(udp_settings(1, 3));
-  const std::vector<launch::address> directory = {here.address(), silent.address(),
-                                                  there.address()};
+// Three nodes, of which the second does not come.
+class without_one : public testing::Test {
+ protected:
+  udp_transport here{udp_settings(0, 3)}, silent{udp_settings(1, 3)}, there{udp_settings(2, 3)};
+  std::vector<launch::address> directory{here.address(), silent.address(), there.address()};
+};
+
+TEST_F(without_one, the_others_may_do) {
   const std::int64_t deadline_ns = os::now_ns() + 300'000'000;
   std::thread other([&] { there.connect_where_possible(directory, deadline_ns); });
   here.connect_where_possible(directory, deadline_ns);
@@ -163,12 +165,7 @@ TEST(udp_transport, who_does_not_come_may_be_done_without) {
   r.receive(there, 1);
 }
 
-TEST(udp_transport, a_node_that_does_not_come_is_named) {
-  udp_transport here(udp_settings(0, 3));
-  udp_transport there(udp_settings(2, 3));
-  const udp_transport silent(udp_settings(1, 3));
-  const std::vector<launch::address> directory = {here.address(), silent.address(),
-                                                  there.address()};
+TEST_F(without_one, it_is_named) {
   const std::int64_t deadline_ns = os::now_ns() + 500'000'000;
   std::thread other([&] { EXPECT_THROW(there.connect(directory, deadline_ns), strata::error); });
   try {
