@@ -136,11 +136,14 @@ struct held_head {
   std::uint16_t number;  // of the word about this way; odd: wait, even: do not. Later ones count
 };
 
-// What one message may carry. Larger things are cut up above. With what networks put before it, it
-// is still no more than 64 KiB: UCX takes more apart over sockets, and puts it together in memory
-// of its own, which takes half as long again for what is large.
+// What one message may carry. Larger things are cut up above.
 inline constexpr std::size_t heads_of_networks = 120;
 inline constexpr std::size_t message_bytes_max =
     net::payload_bytes_max - sizeof(forwarded_head) - heads_of_networks;
+// Of messages that such things are cut into. With what networks put before it, it is no more than
+// 64 KiB: UCX takes more apart over sockets, and puts it together in memory of its own, which takes
+// half as long again for what is large.
+inline constexpr std::size_t part_bytes_max =
+    (std::size_t{64} << 10) - sizeof(forwarded_head) - heads_of_networks;
 
 }  // namespace strata::cluster

@@ -15,7 +15,7 @@ namespace {
 using detail::global_address;
 
 constexpr std::size_t head_bytes_max = 64;
-constexpr std::size_t piece_bytes_max = message_bytes_max - head_bytes_max;
+constexpr std::size_t piece_bytes_max = part_bytes_max - head_bytes_max;
 
 struct put_head {
   std::uint64_t to, slot;

@@ -17,7 +17,7 @@ constexpr std::int64_t unasked_every_ns = 50'000;
 // Where tokens come more often than once in so many round trips they are asked for ahead. With 100
 // two simulated nodes send each other what neither needed; with 10 less is gained on many.
 constexpr std::int64_t ahead_below = 30;
-constexpr std::size_t answer_bytes_max = message_bytes_max / 2;
+constexpr std::size_t answer_bytes_max = part_bytes_max / 2;
 
 struct steal_request {
   std::uint32_t batch;

@@ -60,9 +60,9 @@ namespace {
 
 // Takes the room for r. What travels with it: nothing, its envelope alone, or all of it.
 enum class load { nothing, envelope, everything };
-load take_room(lane& l, const request& r) noexcept {
+load take_room(lane& l, const request& r, std::size_t eager_max) noexcept {
   const std::size_t all = charge_for_message + r.from.size();
-  if (r.what == action::send && r.from.size() <= eager_bytes_max) {
+  if (r.what == action::send && r.from.size() <= eager_max) {
     if (l.room >= all + reserve_bytes) {
       l.room -= static_cast<std::uint32_t>(all);
       return load::everything;
@@ -100,9 +100,11 @@ void messenger::send_to_node(request& r) {
 }
 
 bool messenger::transmit(lane& l, request& r) {
-  const load what = take_room(l, r);
-  if (what == load::nothing) return false;
   const net::node_id to = r.info.target.node();
+  // Asked only where it makes a difference.
+  const bool is_near = r.from.size() > eager_bytes_max && mail_->copies_with(to) != nullptr;
+  const load what = take_room(l, r, is_near ? eager_bytes_near : eager_bytes_max);
+  if (what == load::nothing) return false;
   r.at = request::place::nowhere;
   if (what == load::everything) {
     post(to, kind::message, message_head{r.info.target.bits(), r.info.source.bits(), r.info.tag, 0},
@@ -373,7 +375,7 @@ bool messenger::holds_something() {
 }
 
 void messenger::hand_over() {
-  for (const std::vector<std::byte>& piece : names.pack(cluster::message_bytes_max))
+  for (const std::vector<std::byte>& piece : names.pack(cluster::part_bytes_max))
     mail_->post(0, kind::names, piece);
 }
 

@@ -169,7 +169,7 @@ void messenger::keep(port& p, delivery& d) {
     a->offer = *d.offer;
   } else if (d.sender == nullptr) {
     a->keep(d.bytes);
-  } else if (d.sender->what == action::send && p.local_bytes < content_window_bytes &&
+  } else if (d.sender->what == action::send && p.local_bytes < local_window_bytes &&
              (d.whole != nullptr || d.info->bytes <= eager_bytes_max)) {
     if (d.whole != nullptr) {
       a->content = std::move(*d.whole);

@@ -4,9 +4,9 @@
 //
 // Within the process a message goes to the waiting receive, or waits with the target's messages:
 // copied while that has room, else where its sender has it. To another node it goes as it is up to
-// eager_bytes_max, against room of a window that the receiver gives back as it receives; larger
-// ones are offered, and fetched by the receiver once they are matched: out of the sender's memory
-// within a host, in one transfer where the network does those well, or in pieces.
+// eager_bytes_max, or eager_bytes_near, against room of a window that the receiver gives back as it
+// receives; larger ones are offered, and fetched by the receiver once they are matched: out of the
+// sender's memory within a host, in one transfer where the network does those well, or in pieces.
 #pragma once
 #include <array>
 #include <atomic>

@@ -63,23 +63,28 @@ struct closed_head {
 
 // Larger messages stay with their sender until they are matched.
 inline constexpr std::size_t eager_bytes_max = std::size_t{16} << 10;
-static_assert(eager_bytes_max + sizeof(message_head) <= cluster::message_bytes_max);
+// The same between nodes that write to memory that both see: two copies, one made by each end, are
+// made sooner than one that the kernel makes (decision 14).
+inline constexpr std::size_t eager_bytes_near = std::size_t{64} << 10;
+static_assert(eager_bytes_near + sizeof(message_head) <= cluster::message_bytes_max);
+// In messages of this process to an endpoint that were copied; what more is sent waits where it is.
+inline constexpr std::uint32_t local_window_bytes = 64U << 10;
 // What one node may send to an endpoint before that is received. Each message counts as its bytes
 // and as what is kept of it besides. The reserve is for messages that leave their bytes at home,
 // and so can still be found by their source and tag: large ones, and all while the target is stuck.
-inline constexpr std::uint32_t content_window_bytes = 64U << 10;
+inline constexpr std::uint32_t content_window_bytes = 256U << 10;
 inline constexpr std::uint32_t reserve_bytes = 64U << 10;
 inline constexpr std::uint32_t window_bytes = content_window_bytes + reserve_bytes;
 inline constexpr std::uint32_t charge_for_message = 64;
 // Room is given back when this much of it has been received.
-inline constexpr std::uint32_t give_back_bytes = 16U << 10;
+inline constexpr std::uint32_t give_back_bytes = 64U << 10;
 // From so much on that is kept a target is stuck when it waits for another message. A sender that
 // has no room for one more message has sent at least all but that message; what of this was
 // received and not given back is less than a step; so at least so much is kept, once it has
 // arrived. If anybody waits there, the sender learns that it must not.
 inline constexpr std::uint32_t stuck_bytes =
-    content_window_bytes - (charge_for_message + eager_bytes_max) - give_back_bytes;
+    content_window_bytes - (charge_for_message + eager_bytes_near) - give_back_bytes;
 
-inline constexpr std::size_t piece_bytes_max = cluster::message_bytes_max - sizeof(piece_head);
+inline constexpr std::size_t piece_bytes_max = cluster::part_bytes_max - sizeof(piece_head);
 
 }  // namespace strata::messages

@@ -27,7 +27,7 @@ struct header {
 static_assert(sizeof(header) == 16 && std::is_trivially_copyable_v<header>);
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian");
 
-// Larger ones are cut up above the transports.
-inline constexpr std::size_t payload_bytes_max = std::size_t{64} << 10;
+// Larger ones are cut up above the transports. 64 KiB, and what says what they are.
+inline constexpr std::size_t payload_bytes_max = (std::size_t{64} << 10) + 1024;
 
 }  // namespace strata::net

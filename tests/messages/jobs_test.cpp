@@ -8,6 +8,7 @@
 #include <fstream>
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "command.hpp"
@@ -61,6 +62,23 @@ TEST(message_job, takes_in_what_has_come_while_nobody_else_is_ready) {
   for (const char* what : {"taken-in", "others-go-on"}) {
     launch_test::expect_ok(launch_test::run({"-n", "2", "--workers", "1", "--transport", "shm"},
                                             {"--strata-reception=polling", what}));
+  }
+}
+
+// Of the three messages of each size that come back, those above 64 KiB, and elsewhere above 16.
+TEST(message_job, leaves_the_bytes_with_their_sender_later_within_a_host) {
+  for (const auto& [transport, large] : {std::pair{"shm", 9}, std::pair{"tcp", 15}}) {
+    command c(launch_test::run({"-n", "2", "--workers", "1", "--transport", transport},
+                               {"--strata-stats", "echoes"}));
+    EXPECT_EQ(c.wait(), 0) << c.err();
+    const std::string err = c.err();
+    const auto counted = [&](const std::string& what) {
+      std::smatch number;
+      EXPECT_TRUE(std::regex_search(err, number, std::regex(what + " ([0-9]+)"))) << err;
+      return number.size() == 2 ? std::stoi(number[1]) : -1;
+    };
+    // Where the kernel lets nobody read another process they come in pieces.
+    EXPECT_EQ(counted("read from their sender") + counted("in pieces"), large) << err;
   }
 }
 

@@ -101,7 +101,8 @@ void echoes(runtime& rt) {
     const auto to = mine.receive_value<endpoint_id>();
     require(to.node() == last_node(), "where the other is");
     unsigned seed = 0;
-    for (const std::size_t bytes : {1UL, 64UL, 16384UL, 16385UL, 65536UL, 1UL << 20, 9UL << 20}) {
+    for (const std::size_t bytes :
+         {1UL, 64UL, 16384UL, 16385UL, 65536UL, 65537UL, 1UL << 20, 9UL << 20}) {
       for (int i = 0; i < 3; ++i) {
         const std::vector<std::byte> out = pattern_of(bytes, ++seed);
         const transfer sends = mine.start_send(to, seed, out);

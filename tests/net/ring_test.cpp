@@ -14,6 +14,8 @@
 
 #include "../common/slow_builds.hpp"
 #include "net/shm/copy_choice.hpp"
+#include "net/shm/reading_pace.hpp"
+#include "net/shm/shm_transport.hpp"
 #include "net/shm/streaming_copy.hpp"
 
 namespace strata::net::shm {
@@ -77,6 +79,51 @@ TEST(copy_choice, changes_nothing_for_what_is_hardly_better) {
   copy_choice c;
   machine{.cached = 1, .streaming = .95}.copy(c, 3 * copy_choice::period);
   EXPECT_FALSE(c.streams());
+}
+
+constexpr std::uint64_t moment = 100;
+
+// What follows at such distances, with so many sent the other way before each. Returns whether the
+// writer is left alone afterwards.
+bool leaves_alone_after(reading_pace& p, std::uint64_t& now, unsigned count, std::uint64_t gap,
+                        std::uint64_t& sent, unsigned answers = 0) {
+  for (unsigned i = 0; i < count; ++i) {
+    sent += answers;
+    p.found(now += gap, sent);
+  }
+  return p.leaves_alone(sent);
+}
+
+TEST(reading_pace, leaves_the_writer_alone_while_messages_follow_each_other) {
+  reading_pace p(moment);
+  std::uint64_t now = 1'000'000, sent = 5;
+  EXPECT_FALSE(p.leaves_alone(sent));
+  EXPECT_FALSE(leaves_alone_after(p, now, reading_pace::train, 10, sent));
+  EXPECT_TRUE(leaves_alone_after(p, now, 1, 10, sent));
+  EXPECT_FALSE(p.is_time(now + moment - 1));
+  EXPECT_TRUE(p.is_time(now + moment));
+  EXPECT_TRUE(p.is_time(now - 1)) << "another core's clock is a little behind";
+  EXPECT_TRUE(leaves_alone_after(p, now, 100, moment, sent)) << "as it looks now";
+  EXPECT_FALSE(leaves_alone_after(p, now, 1, 2 * moment, sent)) << "one that came late";
+}
+
+TEST(reading_pace, looks_at_once_for_an_answer) {
+  reading_pace p(moment);
+  std::uint64_t now = 1'000'000, sent = 0;
+  EXPECT_FALSE(leaves_alone_after(p, now, 1000, 10, sent, 1));
+  EXPECT_TRUE(leaves_alone_after(p, now, 1000, 10, sent));
+  EXPECT_FALSE(p.leaves_alone(sent + 1)) << "something has just been sent";
+}
+
+TEST(ring, is_as_large_as_the_nodes_of_a_host_can_afford) {
+  EXPECT_EQ(ring_bytes_for(2), std::size_t{4} << 20);
+  for (std::size_t nodes = 1; nodes <= 256; ++nodes) {
+    const std::size_t bytes = ring_bytes_for(nodes);
+    EXPECT_GE(bytes, std::size_t{256} << 10);
+    EXPECT_TRUE(bytes == std::size_t{256} << 10 || nodes * (nodes - 1) * bytes <= 64U << 20)
+        << nodes;
+    EXPECT_LE(bytes, nodes > 1 ? ring_bytes_for(nodes - 1) : bytes);
+  }
 }
 
 TEST(streaming_copy, copies_from_and_to_any_place) {

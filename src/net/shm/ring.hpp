@@ -130,6 +130,11 @@ class ring_reader {
     return outcome::message;
   }
 
+  // read() will have to look at the tail. By who reads.
+  [[nodiscard]] bool has_read_all() const noexcept {
+    return head_.load(std::memory_order_relaxed) == tail_seen_;
+  }
+
   // Bytes read that the producer may not overwrite yet.
   [[nodiscard]] std::size_t held() const noexcept {
     return head_.load(std::memory_order_relaxed) - released_;

@@ -10,19 +10,30 @@
 
 #include "base/errno_error.hpp"
 #include "net/causality.hpp"
+#include "net/shm/reading_pace.hpp"
 #include "net/shm/shelf.hpp"
+#include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::net::shm {
 namespace {
 
+// A ring is larger than a core's own cache, so that what is written over has left the reader's: a
+// line that lies there costs the writer several times what one from memory does (decision 14).
+// What nobody has written to takes no memory. Where many nodes share a host they share this much.
+constexpr std::size_t ring_bytes_most = std::size_t{4} << 20;
+constexpr std::size_t ring_bytes_least = std::size_t{256} << 10;
+constexpr std::size_t host_bytes = std::size_t{64} << 20;
 // A reader gives room back in steps of an eighth, so that telling the writer costs nothing per
 // message; what is left must hold the largest record twice (a skipped end and the record).
-constexpr std::size_t ring_bytes_default = std::size_t{256} << 10;
 constexpr std::size_t release_part = 8;
-static_assert(ring_bytes_default - ring_bytes_default / release_part >=
+static_assert(ring_bytes_least - ring_bytes_least / release_part >=
               2 * record_bytes(payload_bytes_max));
+
+// Several messages of 64 bytes are written in it, and it is less than an answer takes.
+constexpr double moment_ns = 300;
+std::uint64_t moment_ticks() { return static_cast<std::uint64_t>(moment_ns / os::ns_per_tick()); }
 
 // A sender that only waits for its own node costs its peers no system call when they have read.
 enum sleeping_sender : std::uint32_t { awake = 0, wants_calls = 1, wants_room = 2 };
@@ -49,17 +60,25 @@ struct shm_transport::peer {
   std::mutex writing;  // several threads of this node send to one peer
   ring_writer out;
   std::uint32_t out_sequence = 0;
-  std::uint64_t messages_out = 0, bytes_out = 0;
+  std::atomic<std::uint64_t> messages_out{0};  // written with the lock; a hint to `pace`
+  std::uint64_t bytes_out = 0;
   std::atomic<bool> refused{false};  // somebody waits for room in `out`
   std::atomic<bool> lost{false};
   ring_reader in;
   std::uint32_t in_sequence = 0;
+  reading_pace pace{moment_ticks()};
 };
+
+std::size_t ring_bytes_for(std::size_t nodes) noexcept {
+  std::size_t bytes = ring_bytes_most;
+  while (bytes > ring_bytes_least && nodes * (nodes - 1) * bytes > host_bytes) bytes /= 2;
+  return bytes;
+}
 
 shm_transport::shm_transport(const settings& s)
     : self_(s.self),
       places_(s.nodes),
-      ring_bytes_(s.ring_bytes != 0 ? s.ring_bytes : ring_bytes_default) {
+      ring_bytes_(s.ring_bytes != 0 ? s.ring_bytes : ring_bytes_for(s.nodes.size())) {
   const std::size_t n = places_.size();
   bytes_ = head_bytes(n) + n * n * ring_bytes_;
   // Each node asks for the same size, so it does not matter who comes first. What nobody touches
@@ -134,7 +153,8 @@ send_outcome shm_transport::try_send(node_id to, header h, std::span<const std::
       return send_outcome::would_block;
     }
     ++p->out_sequence;
-    ++p->messages_out;
+    p->messages_out.store(p->messages_out.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
     p->bytes_out += sizeof(h) + h.length;
   }
   // The record, then the look for a sleeper. Partner: wait_for_messages() and unattended(), which
@@ -163,8 +183,15 @@ std::size_t shm_transport::poll(receiver& r, std::size_t messages_max) {
     header h;
     std::span<const std::byte> payload;
     while (handed_over < messages_max) {
+      const bool looks = p.in.has_read_all();
+      const std::uint64_t sent = p.messages_out.load(std::memory_order_relaxed);
+      if (looks && p.pace.leaves_alone(sent)) {
+        if (handed_over != 0) break;  // what has come is not to wait for that
+        while (!p.pace.is_time(os::ticks())) os::spin_pause();
+      }
       const auto outcome = p.in.read(h, payload);
       if (outcome == ring_reader::outcome::empty) break;
+      if (looks) p.pace.found(os::ticks(), sent);
       if (outcome == ring_reader::outcome::malformed || h.source != p.node ||
           h.destination != self_ || h.sequence != p.in_sequence) {
         lose(p, r, "its memory holds a malformed message");
@@ -295,7 +322,7 @@ transport::traffic shm_transport::counted() const noexcept {
   traffic t;
   for (const auto& p : peers_now()) {
     const std::lock_guard lock(p->writing);
-    t.messages_out += p->messages_out;
+    t.messages_out += p->messages_out.load(std::memory_order_relaxed);
     t.bytes_out += p->bytes_out;
   }
   t.writes = t.messages_out;

@@ -24,6 +24,9 @@ struct settings {
   std::size_t ring_bytes = 0;    // per direction and pair; 0: chosen by the number of nodes
 };
 
+// Of each of the rings between so many nodes of one host, if nothing else is said.
+[[nodiscard]] std::size_t ring_bytes_for(std::size_t nodes) noexcept;
+
 class shm_transport final : public transport, public shelves, public joint_copies {
  public:
   // Throws strata::error when the memory cannot be had.

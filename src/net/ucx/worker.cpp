@@ -22,7 +22,7 @@ constexpr std::array<preference, 2> preferences{{
     // reads where it is: it tells the end of that twice. So it copies; devices that read memory by
     // themselves do that for rendezvous all the same.
     {"UCX_ZCOPY_THRESH", "ZCOPY_THRESH", "inf"},
-    // And a message into one buffer (cluster::message_bytes_max), not into eight. TCP's: its name
+    // And a message into one buffer (cluster::part_bytes_max), not into eight. TCP's: its name
     // has no prefix here.
     {"UCX_TCP_TX_SEG_SIZE", "TX_SEG_SIZE", "64K"},
 }};

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How soon a reader that has read all looks again. Each look takes the line of the ring's tail, and
+// what lies behind it, from the writer that is about to write there; a reader that is faster than
+// its writer does so for every message, and slows both down. So while messages follow each other
+// it leaves the writer alone for a moment, and then finds several at once.
+//
+// Not where an answer is waited for: whoever has sent something since the last message looks again
+// at once. What comes later than that moment after the one before it waits for nothing.
+#pragma once
+#include <cstdint>
+
+namespace strata::net::shm {
+
+class reading_pace {
+ public:
+  // Looks that found something, one soon after the other and with nothing sent in between, before
+  // messages are said to follow each other.
+  static constexpr unsigned train = 8;
+
+  explicit reading_pace(std::uint64_t moment_ticks) noexcept : moment_(moment_ticks) {}
+
+  // A look found something; `sent` messages have gone the other way until now.
+  void found(std::uint64_t now, std::uint64_t sent) noexcept {
+    const bool follows = sent == sent_ && now - found_at_ < 2 * moment_;
+    in_a_row_ = follows ? in_a_row_ + 1 : 0;
+    found_at_ = now;
+    sent_ = sent;
+  }
+  // Whether to look now, and not later.
+  [[nodiscard]] bool is_time(std::uint64_t now) const noexcept {
+    return now - found_at_ >= moment_;
+  }
+  // Whether is_time() has to be asked: it needs a clock.
+  [[nodiscard]] bool leaves_alone(std::uint64_t sent) const noexcept {
+    return in_a_row_ >= train && sent == sent_;
+  }
+
+ private:
+  const std::uint64_t moment_;
+  std::uint64_t found_at_ = 0;
+  std::uint64_t sent_ = 0;
+  unsigned in_a_row_ = 0;
+};
+
+}  // namespace strata::net::shm
