@@ -12,11 +12,11 @@
 //
 // Order: messages of one thread from one endpoint to another are matched in the order in which they
 // were sent. Visibility: who has received a message sees what its sender did before sending it.
-// Memory: a node keeps at most 64 KiB of unreceived messages for each pair of sending node and
+// Memory: a node keeps at most 320 KiB of unreceived messages for each pair of sending node and
 // endpoint. Whoever sends more waits, or its transfer does; nothing is dropped.
 //
 // Paths, chosen by location: within a process the bytes are copied once, or not at all when they
-// are handed over as a std::vector; between processes of one host messages above 16 KiB are copied
+// are handed over as a std::vector; between processes of one host messages above 64 KiB are copied
 // once, by the receiver, where the kernel permits it (process_vm_readv); everything else goes
 // through the transports of the job.
 #pragma once
@@ -196,7 +196,7 @@ class endpoint {
     send(to, tag, bytes_of(value));
   }
   /// Returns at once; `bytes` must stay as they are until the transfer has ended. Nothing is copied
-  /// on this node if the message is above 16 KiB.
+  /// on this node if the message is above 64 KiB.
   [[nodiscard]] transfer start_send(endpoint_id to, message_tag tag,
                                     std::span<const std::byte> bytes);
   /// As start_send(), and the transfer ends when the message has been matched with a receive.
