@@ -102,7 +102,8 @@ void messenger::send_to_node(request& r) {
 bool messenger::transmit(lane& l, request& r) {
   const net::node_id to = r.info.target.node();
   // Asked only where it makes a difference.
-  const bool is_near = r.from.size() > eager_bytes_max && mail_->copies_with(to) != nullptr;
+  net::joint_copies* const way = r.from.size() > eager_bytes_max ? mail_->copies_with(to) : nullptr;
+  const bool is_near = way != nullptr && way->copies_of(to) != nullptr;
   const load what = take_room(l, r, is_near ? eager_bytes_near : eager_bytes_max);
   if (what == load::nothing) return false;
   r.at = request::place::nowhere;

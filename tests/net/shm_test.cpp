@@ -16,6 +16,7 @@ std::vector<std::unique_ptr<transport>> make_shm(node_id nodes, bool) {
   const int memory = ::memfd_create("shm_test", MFD_CLOEXEC);
   shm::settings s;
   s.memory = memory;
+  s.ring_bytes = std::size_t{256} << 10;  // the tests go round it, and fill it
   s.nodes.resize(nodes);
   std::iota(s.nodes.begin(), s.nodes.end(), node_id{0});
   std::vector<std::unique_ptr<transport>> all;
@@ -27,6 +28,35 @@ std::vector<std::unique_ptr<transport>> make_shm(node_id nodes, bool) {
 // Who has died the launcher knows, and the heartbeat.
 INSTANTIATE_TEST_SUITE_P(shm, transport_suite,
                          testing::Values(transport_maker{"shm", make_shm, false}), name_of);
+
+// A reader that has left its writer alone for a moment, because messages followed each other, still
+// takes in all that has come: after unattended() nobody else is woken for it.
+TEST(shm, takes_in_all_that_has_come_in_a_train) {
+  const auto nodes = make_shm(2, true);
+  struct counter final : receiver {
+    unsigned messages = 0;
+    void on_message(const header&, std::span<const std::byte>) override { ++messages; }
+    void on_lost(node_id, const std::string& why) override { FAIL() << why; }
+  } got;
+  unsigned sent = 0;
+  const auto send = [&] {
+    header h{};
+    h.source = 0;
+    h.destination = 1;
+    ASSERT_EQ(nodes[0]->try_send(1, h, {}, {}), send_outcome::sent);
+    ++sent;
+  };
+  nodes[1]->attended();
+  for (unsigned i = 0; i < 1000; ++i) {
+    send();
+    send();
+    EXPECT_EQ(nodes[1]->poll(got, 1), 1U);  // it has seen the second
+    send();
+    EXPECT_EQ(nodes[1]->poll(got, 256), 2U);
+  }
+  nodes[1]->unattended();
+  EXPECT_EQ(got.messages, sent);
+}
 
 }  // namespace
 }  // namespace strata::net::test

@@ -185,8 +185,8 @@ std::size_t shm_transport::poll(receiver& r, std::size_t messages_max) {
     while (handed_over < messages_max) {
       const bool looks = p.in.has_read_all();
       const std::uint64_t sent = p.messages_out.load(std::memory_order_relaxed);
+      // Looked it has to be in the end: after unattended() nobody else does.
       if (looks && p.pace.leaves_alone(sent)) {
-        if (handed_over != 0) break;  // what has come is not to wait for that
         while (!p.pace.is_time(os::ticks())) os::spin_pause();
       }
       const auto outcome = p.in.read(h, payload);
