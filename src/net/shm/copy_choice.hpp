@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of two ways of copying is the faster one here and now: every so often a few copies are made
-// the other way, and timed, and as many this way. Where the threads of both sides run decides, and
-// threads move, and the cores of a virtual machine too. Only the writer's time counts: it is the
-// one that waits for lines, and while messages follow each other the slower side.
+// Which of two ways of copying into a ring is the faster one here and now: every so often a lap is
+// written the other way, the last copies before it and the first ones after it are timed, and the
+// better way is kept. Where the threads of both sides run decides, and threads move, and the cores
+// of a virtual machine too. A whole lap, because what a store costs depends on how the place was
+// written to the last time. Only the writer's time counts: it is the one that waits for lines, and
+// while messages follow each other the slower side.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -14,42 +16,61 @@ namespace strata::net::shm {
 class copy_choice {
  public:
   // Copies of each way that are timed; their median counts, as a thread may lose its core.
-  static constexpr unsigned samples = 5;
-  // The first ones touch memory for the first time.
-  static constexpr unsigned first_trial = 128;
-  // From one trial to the next: what it costs where the other way is slower is a few in a thousand.
-  static constexpr unsigned period = 2048;
+  static constexpr unsigned samples = 9;
+  // Laps from one trial to the next: the first one touches memory for the first time. Then more and
+  // more while nothing changes, so that a way three times slower costs three in a hundred.
+  static constexpr unsigned rest_least = 1, rest_most = 64;
+
+  copy_choice() = default;
+  explicit copy_choice(std::size_t lap_bytes) noexcept : lap_bytes_(lap_bytes) {}
 
   struct turn {
     bool streaming;
     bool timed;
   };
-  // Of the next copy. One that is timed is to be told of, before the next turn.
-  [[nodiscard]] turn next() noexcept {
-    at_ = at_ == period ? 1 : at_ + 1;
-    const bool other = at_ > first_trial && at_ <= first_trial + samples;
-    return {streaming_ != other, at_ > first_trial && at_ <= first_trial + 2 * samples};
+  // Of the next copy, of so many bytes. One that is timed is to be told of, before the next turn.
+  [[nodiscard]] turn next(std::size_t bytes) noexcept {
+    gone_ += bytes;
+    if (phase_ == phase::resting && gone_ > rest_ * lap_bytes_) begin(phase::timing_this);
+    if (phase_ == phase::trying && gone_ > lap_bytes_) begin(phase::timing_other);
+    const bool other = phase_ == phase::trying || phase_ == phase::timing_other;
+    return {streaming_ != other, phase_ == phase::timing_this || phase_ == phase::timing_other};
   }
   // A timed one of so many bytes took so many ticks.
   void took(std::size_t bytes, std::uint64_t ticks) noexcept {
-    const double each = static_cast<double>(ticks) / static_cast<double>(bytes);
-    const unsigned sample = at_ - first_trial - 1;
-    (sample < samples ? other_ : this_).at(sample % samples) = each;
+    timed_[count_] = static_cast<double>(ticks) / static_cast<double>(bytes);
+    if (++count_ < samples) return;
+    std::nth_element(timed_.begin(), timed_.begin() + samples / 2, timed_.end());
+    const double each = timed_[samples / 2];
+    if (phase_ == phase::timing_this) {
+      this_ = each;
+      return begin(phase::trying);
+    }
     // A way that is hardly better is not worth a change.
-    if (sample + 1 == 2 * samples && median(other_) < .9 * median(this_)) streaming_ = !streaming_;
+    const bool changes = each < .9 * this_;
+    streaming_ = streaming_ != changes;
+    rest_ = changes ? rest_least : std::min(2 * rest_, rest_most);
+    begin(phase::resting);
   }
   [[nodiscard]] bool streams() const noexcept { return streaming_; }
 
  private:
-  using timed = std::array<double, samples>;
-  static double median(timed& t) noexcept {
-    std::nth_element(t.begin(), t.begin() + samples / 2, t.end());
-    return t[samples / 2];
+  enum class phase { resting, timing_this, trying, timing_other };
+
+  void begin(phase p) noexcept {
+    phase_ = p;
+    gone_ = 0;
+    count_ = 0;
   }
 
-  unsigned at_ = 0;  // in this period, from 1
+  std::size_t lap_bytes_ = 0;
+  std::size_t gone_ = 0;  // in this phase
+  phase phase_ = phase::resting;
+  unsigned rest_ = rest_least;
+  unsigned count_ = 0;
   bool streaming_ = false;
-  timed other_{}, this_{};
+  double this_ = 0;
+  std::array<double, samples> timed_{};
 };
 
 }  // namespace strata::net::shm

@@ -43,7 +43,7 @@ class ring_writer {
  public:
   ring_writer() = default;
   ring_writer(ring_words* words, std::byte* data, std::size_t bytes) noexcept
-      : words_(words), data_(data), bytes_(bytes) {}
+      : words_(words), data_(data), bytes_(bytes), choice_(bytes) {}
 
   // False: no room. The payload is the concatenation of head and body.
   bool write(const header& h, std::span<const std::byte> head, std::span<const std::byte> body) {
@@ -59,7 +59,7 @@ class ring_writer {
     }
     copy_choice::turn turn{};
     if (has_streaming_copy && std::max(head.size(), body.size()) >= choice_bytes_min)
-      turn = choice_.next();
+      turn = choice_.next(head.size() + body.size());
     const std::uint64_t began = turn.timed ? os::ticks() : 0;
     std::memcpy(at, &h, sizeof(h));
     copy(at + sizeof(h), head, turn.streaming);
