@@ -107,6 +107,10 @@ int run_program(const std::string& name, const std::string& description, int arg
   const auto refuse = [&](const std::string& message, int code) {
     return p.speaks() ? complain(name, message, code) : code;
   };
+  const auto our_mistake = [&](const std::exception& e) {
+    return refuse(std::string("internal error: ") + e.what() + "; please report this",
+                  exit_wrong_result);
+  };
   try {
     return body(p);
   } catch (const help_wanted& help) {
@@ -123,11 +127,15 @@ int run_program(const std::string& name, const std::string& description, int arg
       return refuse(std::string("no thread can be had: ") + e.what() +
                         "; take fewer workers, or allow more threads (ulimit -u) or memory",
                     exit_bad_input);
-    return refuse(std::string("internal error: ") + e.what() + "; please report this",
-                  exit_wrong_result);
+    return our_mistake(e);
+  } catch (const strata::misuse_error& e) {
+    return our_mistake(e);
+  } catch (const strata::remote_error& e) {
+    return our_mistake(e);
+  } catch (const strata::error& e) {  // the system, or another host, has refused something
+    return refuse(e.what(), exit_wrong_result);
   } catch (const std::exception& e) {
-    return refuse(std::string("internal error: ") + e.what() + "; please report this",
-                  exit_wrong_result);
+    return our_mistake(e);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/errno_error.hpp"
 #include "os/descriptor.hpp"
+#include "os/memory_file.hpp"
 
 namespace strata::net {
 
@@ -18,9 +19,8 @@ byte_ring::byte_ring(std::size_t bytes_min) {
   capacity_ = std::bit_ceil(bytes_min < page ? page : bytes_min);
 
   const os::descriptor file(::memfd_create("strata-ring", MFD_CLOEXEC));
-  if (!file || ::ftruncate(file.get(), static_cast<off_t>(capacity_)) != 0) {
-    throw errno_error("cannot make a buffer for a connection", errno);
-  }
+  if (!file) throw errno_error("cannot make a buffer for a connection", errno);
+  os::resize_memory_file(file.get(), capacity_, "cannot make a buffer for a connection");
   void* const both =
       ::mmap(nullptr, 2 * capacity_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (both == MAP_FAILED) throw errno_error("cannot map a buffer for a connection", errno);

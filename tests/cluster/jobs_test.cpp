@@ -120,5 +120,15 @@ TEST(job, of_one_node_is_as_without_a_launcher) { expect_ok({"-n", "1"}, {"token
 TEST(job, that_does_nothing_ends) {
   for (const char* const nodes : {"1", "2", "8"}) expect_ok({"-n", nodes}, {"nothing"});
 }
+// The memory of the nodes of a host, and the buffers of connections, are files to the kernel.
+TEST(job, names_a_limit_of_file_sizes) {
+  for (const char* const transport : {"shm", "tcp"}) {
+    command job(launch_test::run({"-n", "2", "--transport", transport}, {"nothing"}),
+                {.around = {"prlimit", "--fsize=102400"}});
+    EXPECT_EQ(job.wait(), 1) << job.err();
+    EXPECT_NE(job.out().find("ulimit -f"), std::string::npos) << job.err();
+    EXPECT_EQ(job.processes_left(), 0);
+  }
+}
 
 }  // namespace

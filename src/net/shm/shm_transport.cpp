@@ -14,6 +14,7 @@
 #include "net/shm/shelf.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
+#include "os/memory_file.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::net::shm {
@@ -83,8 +84,8 @@ shm_transport::shm_transport(const settings& s)
   bytes_ = head_bytes(n) + n * n * ring_bytes_;
   // Each node asks for the same size, so it does not matter who comes first. What nobody touches
   // takes no memory.
-  if (::ftruncate(s.memory, static_cast<off_t>(bytes_)) != 0)
-    throw errno_error("cannot size the memory shared by the nodes of this host", errno);
+  os::resize_memory_file(s.memory, bytes_,
+                         "cannot size the memory shared by the nodes of this host");
   void* const mapped = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, s.memory, 0);
   if (mapped == MAP_FAILED)
     throw errno_error("cannot map the memory shared by the nodes of this host", errno);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/memory_file.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/errno_error.hpp"
+
+namespace strata::os {
+
+void resize_memory_file(int fd, std::size_t bytes, const std::string& what) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      bytes > limit.rlim_cur)
+    throw user_error(what + ": it takes " + std::to_string(bytes) +
+                     " bytes, and no file may have " + "more than " +
+                     std::to_string(limit.rlim_cur) + " here; raise ulimit -f");
+  if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) throw errno_error(what, errno);
+}
+
+}  // namespace strata::os
