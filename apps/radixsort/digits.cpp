@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "apps/radixsort/vector_move.hpp"
+
 namespace radixsort {
 namespace {
 
@@ -116,10 +118,23 @@ constexpr std::array<digit_loops, sizeof...(Index)> make_table(
   return {
       digit_loops{&loops<Index + 1>::count, Index == 0 ? &move_bits : &loops<Index + 1>::move}...};
 }
-constexpr auto table = make_table(std::make_integer_sequence<unsigned, radix_bits_max>());
+constexpr auto plain = make_table(std::make_integer_sequence<unsigned, radix_bits_max>());
+
+auto best_here() {
+  auto loops = plain;
+  for (unsigned bits = 1; bits <= radix_bits_max; ++bits) {
+    if (const move_loop move = vector_move(bits)) loops[bits - 1].move = move;
+  }
+  return loops;
+}
 
 }  // namespace
 
-const digit_loops& loops_for(unsigned radix_bits) { return table.at(radix_bits - 1); }
+const digit_loops& loops_for(unsigned radix_bits) {
+  static const auto best = best_here();
+  return best.at(radix_bits - 1);
+}
+
+const digit_loops& plain_loops_for(unsigned radix_bits) { return plain.at(radix_bits - 1); }
 
 }  // namespace radixsort

@@ -22,7 +22,10 @@ struct digit_loops {
   void (*move)(std::span<const key> keys, unsigned shift, const position* first, key* to) noexcept;
 };
 
-// For digits of this many bits, 1 to radix_bits_max.
+// For digits of this many bits, 1 to radix_bits_max: the fastest that this processor has.
 const digit_loops& loops_for(unsigned radix_bits);
+
+// Those that every processor has.
+const digit_loops& plain_loops_for(unsigned radix_bits);
 
 }  // namespace radixsort

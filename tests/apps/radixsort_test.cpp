@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <barrier>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -154,33 +156,44 @@ TEST(radixsort, help_names_the_flags) {
   }
 }
 
-// Both loops of every radix, on both sides of the sizes at which they change their step.
-TEST(digit_loops, keep_order_and_lose_nothing) {
+// Every radix, on both sides of the sizes at which the loops change their step.
+void check_loops(const radixsort::digit_loops& loops, unsigned bits) {
   const std::vector<radixsort::key> all = radixsort::draw_keys(11);
-  for (unsigned bits = 1; bits <= radixsort::radix_bits_max; ++bits) {
-    const radixsort::digit_loops& loops = radixsort::loops_for(bits);
-    for (const unsigned shift : {0U, 7U, 31U}) {
-      const auto digit = [=](radixsort::key k) { return k >> shift & ((1U << bits) - 1); };
-      for (const std::size_t n : {0, 1, 3, 511, 512, 513, 1500}) {
-        const std::vector<radixsort::key> keys(all.begin(),
-                                               all.begin() + static_cast<std::ptrdiff_t>(n));
-        std::vector<radixsort::key> expected = keys;
-        std::stable_sort(expected.begin(), expected.end(),
-                         [&](auto a, auto b) { return digit(a) < digit(b); });
-        std::vector<radixsort::position> counts(std::size_t{1} << bits, 99);
-        loops.count(keys, shift, counts.data());
-        for (unsigned d = 0; d < counts.size(); ++d) {
-          ASSERT_EQ(counts[d],
-                    std::count_if(keys.begin(), keys.end(), [&](auto k) { return digit(k) == d; }))
+  for (const unsigned shift : {0U, 7U, 31U}) {
+    const auto digit = [=](radixsort::key k) { return k >> shift & ((1U << bits) - 1); };
+    for (const std::size_t n : {0, 1, 3, 511, 512, 513, 1500}) {
+      const std::span keys(all.data(), n);
+      std::vector<radixsort::key> expected(keys.begin(), keys.end());
+      std::stable_sort(expected.begin(), expected.end(),
+                       [&](auto a, auto b) { return digit(a) < digit(b); });
+      // As two threads do it, each with a part. The later one first: what it has moved stays.
+      const std::array parts = {keys.first(n / 3), keys.subspan(n / 3)};
+      std::array<std::vector<radixsort::position>, 2> counts;
+      for (std::size_t part = 0; part < 2; ++part) {
+        counts[part].assign(std::size_t{1} << bits, 99);
+        loops.count(parts[part], shift, counts[part].data());
+        for (unsigned d = 0; d < counts[part].size(); ++d) {
+          ASSERT_EQ(counts[part][d], std::count_if(parts[part].begin(), parts[part].end(),
+                                                   [&](auto k) { return digit(k) == d; }))
               << "digit " << d << " of " << bits << " bits, " << n << " keys";
         }
-        radixsort::position before = 0;
-        for (radixsort::position& c : counts) before += std::exchange(c, before);
-        std::vector<radixsort::key> moved(n);
-        loops.move(keys, shift, counts.data(), moved.data());
-        ASSERT_EQ(moved, expected) << bits << " bits at " << shift << ", " << n << " keys";
       }
+      radixsort::position before = 0;
+      for (std::size_t d = 0; d < counts[0].size(); ++d) {
+        for (auto& count : counts) before += std::exchange(count[d], before);
+      }
+      std::vector<radixsort::key> moved(n);
+      for (const std::size_t part : {1U, 0U})
+        loops.move(parts[part], shift, counts[part].data(), moved.data());
+      ASSERT_EQ(moved, expected) << bits << " bits at " << shift << ", " << n << " keys";
     }
+  }
+}
+
+TEST(digit_loops, keep_order_and_lose_nothing) {
+  for (unsigned bits = 1; bits <= radixsort::radix_bits_max; ++bits) {
+    check_loops(radixsort::loops_for(bits), bits);
+    check_loops(radixsort::plain_loops_for(bits), bits);
   }
 }
 
