@@ -5,6 +5,7 @@
 #include <strata/error.hpp>
 
 #include "apps/mapview/file.hpp"
+#include "apps/mapview/scaling.hpp"
 
 namespace mapview {
 namespace {

@@ -4,13 +4,11 @@
 #include <png.h>
 #include <turbojpeg.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <memory>
+#include <mutex>
 #include <strata/error.hpp>
+#include <string_view>
+#include <utility>
 
 #include "apps/common/output_file.hpp"
 #include "apps/mapview/file.hpp"
@@ -25,13 +23,44 @@ struct closes {
 };
 using turbo = std::unique_ptr<void, closes>;
 
+// To make a decoder and its memory takes a twentieth of the time of a small tile. There are never
+// more than threads decode at once.
+class decoders {
+ public:
+  [[nodiscard]] turbo take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        turbo t = std::move(idle_.back());
+        idle_.pop_back();
+        return t;
+      }
+    }
+    turbo t(tjInitDecompress());
+    if (t == nullptr) throw picture_error(tjGetErrorStr2(nullptr));
+    return t;
+  }
+  void give_back(turbo t) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(t));
+  }
+
+ private:
+  std::mutex mutex_;  // held for a few instructions, by whoever decodes
+  std::vector<turbo> idle_;
+};
+decoders& all_decoders() {
+  static decoders all;
+  return all;
+}
+
 }  // namespace
 
 picture decode_jpeg(std::span<const unsigned char> file, double scale, size expected) {
-  const turbo decoder(tjInitDecompress());
+  turbo decoder = all_decoders().take();  // closed by an exception
   int width = 0, height = 0, subsampling = 0, colours = 0;
-  if (decoder == nullptr || tjDecompressHeader3(decoder.get(), file.data(), file.size(), &width,
-                                                &height, &subsampling, &colours) != 0)
+  if (tjDecompressHeader3(decoder.get(), file.data(), file.size(), &width, &height, &subsampling,
+                          &colours) != 0)
     throw picture_error(tjGetErrorStr2(decoder.get()));
   if (std::uint64_t{static_cast<unsigned>(width)} * static_cast<unsigned>(height) > pixels_max)
     throw picture_error("more than 2^30 pixels");
@@ -50,6 +79,7 @@ picture decode_jpeg(std::span<const unsigned char> file, double scale, size expe
   if (tjDecompress2(decoder.get(), file.data(), file.size(), p.rgb.data(),
                     static_cast<int>(p.width), 0, static_cast<int>(p.height), TJPF_RGB, 0) != 0)
     throw picture_error(tjGetErrorStr2(decoder.get()));
+  all_decoders().give_back(std::move(decoder));
   return p;
 }
 
@@ -94,88 +124,6 @@ std::vector<unsigned char> encode_png(const picture& p) {
     throw picture_error(image.message);
   bytes.resize(size);
   return bytes;
-}
-
-namespace {
-
-// How much of each source pixel each target pixel covers, along one axis.
-struct covers {
-  struct cover {
-    std::uint32_t first;     // source pixel
-    std::size_t begin, end;  // of its weights
-  };
-  std::vector<cover> of;
-  std::vector<float> weights;  // of each cover: sum 1
-
-  [[nodiscard]] std::uint32_t first() const { return of.front().first; }
-  [[nodiscard]] std::uint32_t end() const {
-    return of.back().first + static_cast<std::uint32_t>(of.back().end - of.back().begin);
-  }
-};
-
-covers covers_of(double begin, double length, std::uint32_t targets, std::uint32_t size) {
-  covers all;
-  all.of.reserve(targets);
-  const double step = length / targets;
-  for (std::uint32_t i = 0; i < targets; ++i) {
-    const double from = std::clamp(begin + i * step, 0.0, static_cast<double>(size));
-    const double to = std::clamp(begin + (i + 1) * step, from, static_cast<double>(size));
-    const auto first = std::min(static_cast<std::uint32_t>(from), size - 1);
-    const auto last = std::clamp(static_cast<std::uint32_t>(std::ceil(to)), first + 1, size);
-    const std::size_t at = all.weights.size();
-    double sum = 0;
-    for (std::uint32_t s = first; s < last; ++s) {
-      const double w = std::max(std::min(to, s + 1.0) - std::max(from, double(s)), 1e-9);
-      all.weights.push_back(static_cast<float>(w));
-      sum += w;
-    }
-    for (std::size_t k = at; k < all.weights.size(); ++k)
-      all.weights[k] = static_cast<float>(all.weights[k] / sum);
-    all.of.push_back({first, at, all.weights.size()});
-  }
-  return all;
-}
-
-}  // namespace
-
-void draw_scaled(const picture& from, const part& of, picture& into, std::uint32_t x,
-                 std::uint32_t y, std::uint32_t width, std::uint32_t height) {
-  if (width == 0 || height == 0) return;
-  if (of.width == width && of.height == height && of.x >= 0 && of.y >= 0 &&
-      of.x + of.width <= from.width && of.y + of.height <= from.height &&
-      of.x == std::floor(of.x) && of.y == std::floor(of.y)) {
-    for (std::uint32_t j = 0; j < height; ++j)
-      std::memcpy(into.at(x, y + j),
-                  from.at(static_cast<std::uint32_t>(of.x), static_cast<std::uint32_t>(of.y) + j),
-                  std::size_t{3} * width);
-    return;
-  }
-  const covers across = covers_of(of.x, of.width, width, from.width);
-  const covers down = covers_of(of.y, of.height, height, from.height);
-  // First down, all the columns that are needed at once; then across.
-  const std::uint32_t left = across.first();
-  std::vector<float> line(std::size_t{3} * (across.end() - left));
-  for (std::uint32_t j = 0; j < height; ++j) {
-    const covers::cover& rows = down.of[j];
-    std::fill(line.begin(), line.end(), 0.5F);  // so that what is cut off is rounded
-    for (std::size_t v = rows.begin; v < rows.end; ++v) {
-      const std::uint8_t* const source =
-          from.at(left, rows.first + static_cast<std::uint32_t>(v - rows.begin));
-      const float weight = down.weights[v];
-      for (std::size_t k = 0; k < line.size(); ++k)
-        line[k] += weight * static_cast<float>(source[k]);
-    }
-    std::uint8_t* to = into.at(x, y + j);
-    for (std::uint32_t i = 0; i < width; ++i) {
-      const covers::cover& columns = across.of[i];
-      const float* pixel = &line[std::size_t{3} * (columns.first - left)];
-      float sum[3] = {0, 0, 0};
-      for (std::size_t u = columns.begin; u < columns.end; ++u) {
-        for (float& s : sum) s += across.weights[u] * *pixel++;
-      }
-      for (const float s : sum) *to++ = static_cast<std::uint8_t>(std::clamp(s, 0.0F, 255.0F));
-    }
-  }
 }
 
 namespace {

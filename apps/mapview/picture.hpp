@@ -41,15 +41,6 @@ struct size {
 [[nodiscard]] picture decode_png(std::span<const unsigned char> file);
 [[nodiscard]] std::vector<unsigned char> encode_png(const picture& p);
 
-// Part of a picture, in its pixels and fractions of them.
-struct part {
-  double x = 0, y = 0, width = 0, height = 0;
-};
-// `of` scaled to the size of `into`'s area (x, y, width, height): each pixel is the mean of what it
-// covers.
-void draw_scaled(const picture& from, const part& of, picture& into, std::uint32_t x,
-                 std::uint32_t y, std::uint32_t width, std::uint32_t height);
-
 // Throws strata::user_error: cannot be read or written, or neither .jpg nor .png.
 [[nodiscard]] picture read_picture(const std::string& path);
 void write_picture(const std::string& path, const picture& p);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/mapview/scaling.hpp"
 #include "apps/mapview/terrain.hpp"
 #include "apps/mapview/viewer.hpp"
 #include "mapview_fixture.hpp"
@@ -113,8 +114,15 @@ TEST(map_pictures, scale_any_part_by_the_definition) {
     of.width = 1 + below(from.width - static_cast<std::uint32_t>(of.x));
     of.height = 1 + below(from.height - static_cast<std::uint32_t>(of.y));
     const bool is_copied = round % 4 == 0;
-    const auto width = is_copied ? static_cast<std::uint32_t>(of.width) : 1 + below(50);
-    const auto height = is_copied ? static_cast<std::uint32_t>(of.height) : 1 + below(50);
+    const bool is_halved = round % 4 == 2 && of.width >= 2 && of.height >= 2;
+    const unsigned by = is_halved ? 2 : 1;
+    const bool by_itself = is_copied || is_halved;
+    const auto width = by_itself ? static_cast<std::uint32_t>(of.width) / by : 1 + below(50);
+    const auto height = by_itself ? static_cast<std::uint32_t>(of.height) / by : 1 + below(50);
+    if (is_halved) {
+      of.width = 2 * width;
+      of.height = 2 * height;
+    }
     if (!whole_pixels) {
       of.x += 0.25;
       of.width -= 0.5;
