@@ -118,6 +118,17 @@ TEST(udp_transport, what_is_under_way_arrives_before_the_end) {
   EXPECT_EQ(r.lost[0][0], "has left");
 }
 
+// As the other end of a socket that is closed.
+TEST(udp_transport, who_is_dropped_hears_of_it) {
+  auto all = udp_nodes(2);
+  checking_receiver r(1, small_size);
+  EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), content(0, 0, 64), {}), send_outcome::sent);
+  all[0]->drop(1);
+  r.receive_until(*all[1], [&] { return !r.lost.empty(); });
+  EXPECT_EQ(r.lost[0][0], "has left");
+  EXPECT_EQ(r.received[0], 1U) << "what was sent before has come";
+}
+
 TEST(udp_transport, speaks_ipv6_too) {
   std::vector<std::unique_ptr<udp_transport>> all;
   try {

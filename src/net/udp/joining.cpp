@@ -144,16 +144,29 @@ void udp_transport::leave() {
     (void)sleep(receiver_, receiver_.epoll.get(), end_ns);
   }
   for (int i = 0; i < last_words; ++i) {
-    for (const auto& p : peers_.all()) {
-      if (p->lost.load(std::memory_order_relaxed)) continue;
-      std::vector<std::byte> last(datagram_bytes_max);
-      std::uint64_t number = 0;
-      const std::size_t bytes = p->c.last_packet(last, os::now_ns(), number);
-      p->closes.close(last, bytes, number);
-      const std::size_t size = bytes + tag_bytes;
-      (void)p->socket.send(p->to, last, std::span(&size, 1));
-    }
+    for (const auto& p : peers_.all()) say_end(*p);
   }
+}
+
+void udp_transport::say_end(peer& p) {
+  if (p.lost.load(std::memory_order_relaxed)) return;
+  std::vector<std::byte> last(datagram_bytes_max);
+  std::uint64_t number = 0;
+  const std::size_t bytes = p.c.last_packet(last, os::now_ns(), number);
+  p.closes.close(last, bytes, number);
+  const std::size_t size = bytes + tag_bytes;
+  (void)p.socket.send(p.to, last, std::span(&size, 1));
+}
+
+// The other end hears of it at once, as it does of a socket that is closed: where the network still
+// carries something, and unless it lacks a part of what was sent.
+void udp_transport::drop(node_id n) noexcept {
+  peer* const p = peers_.find(n);
+  if (p == nullptr) return;
+  const std::lock_guard held(p->lock);
+  for (int i = 0; i < last_words; ++i) say_end(*p);
+  p->dropped.store(true, std::memory_order_relaxed);
+  lose(*p, "was dropped");
 }
 
 }  // namespace strata::net::udp

@@ -146,14 +146,6 @@ void udp_transport::lose(peer& p, const std::string& why) {
   receiver_.ring();
 }
 
-void udp_transport::drop(node_id n) noexcept {
-  peer* const p = peers_.find(n);
-  if (p == nullptr) return;
-  p->dropped.store(true, std::memory_order_relaxed);
-  const std::lock_guard held(p->lock);
-  lose(*p, "was dropped");
-}
-
 // ---- in ----
 
 std::size_t udp_transport::poll(receiver& r, std::size_t messages_max) {

@@ -136,6 +136,8 @@ class udp_transport final : public addressed_transport {
   enum class wanted { all, who_hears };
   absent greet(const std::vector<launch::address>& directory, std::int64_t deadline_ns, wanted who);
   void leave();
+  // Says that nothing follows. With p.lock, or when nobody else is left.
+  void say_end(peer& p);
 
   const settings settings_;
   const std::string nonce_;
