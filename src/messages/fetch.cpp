@@ -18,6 +18,9 @@ namespace {
 
 // A handler reads so much itself; more would keep other messages waiting.
 constexpr std::size_t read_in_handler_max = std::size_t{64} << 10;
+// From so many bytes on one copy, by the kernel, takes no longer than one by each end at the same
+// time, by way of the memory that they share. For that the other end must be awake.
+constexpr std::size_t alone_min = std::size_t{256} << 10;
 // What is asked for at once, in whole pieces, and what may be under way.
 constexpr std::size_t pull_bytes = 8 * piece_bytes_max;
 constexpr std::size_t under_way_max = 2 * pull_bytes;
@@ -32,12 +35,20 @@ void messenger::begin_fetch(const message_info& m, const arrival::offered& offer
     into = *receive.whole;
   }
   into = into.first(m.bytes);
-  if (!readable_[m.source.node()].load(memory_order_relaxed))
+  const net::node_id node = m.source.node();
+  const bool by_both =
+      into.size() > eager_bytes_near && into.size() < alone_min && is_attended(node);
+  if (by_both || !readable_[node].load(memory_order_relaxed))
     return fetch_from_node(offer, receive, into);
   if (!in_handler || into.size() <= read_in_handler_max)
     return fetch_by_reading(offer, receive, into);
   auto read = [this, offer, &receive, into] { fetch_by_reading(offer, receive, into); };
   here_->run_soon(new detail::detached_call<decltype(read)>(read));
+}
+
+bool messenger::is_attended(net::node_id node) const noexcept {
+  const net::joint_copies* const way = mail_->copies_with(node);
+  return way != nullptr && way->is_attended(node);
 }
 
 void messenger::fetch_by_reading(const arrival::offered& offer, request& receive,

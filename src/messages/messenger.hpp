@@ -186,6 +186,8 @@ class messenger final : public cluster::visiting_protocol {
                    bool in_handler);
   // receive.info is set.
   void fetch_by_reading(const arrival::offered& offer, request& receive, std::span<std::byte> into);
+  // Somebody of that node's, on this host, does nothing but look for messages.
+  [[nodiscard]] bool is_attended(net::node_id node) const noexcept;
   void fetch_from_node(const arrival::offered& offer, request& receive, std::span<std::byte> into);
   // One of this node's joint copies, taken for a message.
   struct joint {
