@@ -10,8 +10,8 @@
 namespace strata::cluster {
 namespace {
 
-// All nodes have just connected to each other over their best networks.
-constexpr std::int64_t spare_limit_ns = 3'000'000'000;
+// All nodes are there, and listen.
+constexpr std::int64_t closed_after_ns = 3'000'000'000;
 
 // Of a network that the user has named: this node's address there.
 struct own_network {
@@ -87,24 +87,30 @@ own_sockets open_sockets(const launch::job_description& job,
   return e;
 }
 
-std::unique_ptr<net::transport> connect_spares(const launch::job_description& job,
-                                               const std::string& build, const reach& who,
-                                               own_sockets& own, net::tcp::mesh_options mesh,
-                                               const net::tcp::options& o) {
-  std::vector<launch::address> where;
-  for (unsigned n = 0; n < job.capacity; ++n)
-    where.push_back(who.spare_towards(job.node, static_cast<node_id>(n)));
-  if (std::none_of(where.begin(), where.end(), [](const auto& a) { return a.port != 0; }))
-    return nullptr;
-  const std::int64_t limit_ns = os::now_ns() + std::min(job.start_limit_ns, spare_limit_ns);
-  if (own.udp_spare != nullptr) {
-    own.udp_spare->connect_where_possible(where, limit_ns);
-    return std::move(own.udp_spare);
+void connected::drop(node_id n) noexcept {
+  if (udp_ != nullptr) return udp_->drop(n);
+  sockets_[n].reset();
+}
+
+std::unique_ptr<net::tcp::tcp_transport> connected::tcp(node_id self,
+                                                        const net::tcp::options& o) && {
+  return std::make_unique<net::tcp::tcp_transport>(self, std::move(sockets_), o);
+}
+
+connected connect(own_sockets& own, which w, const std::vector<launch::address>& directory,
+                  const connecting& how) {
+  const std::int64_t limit_ns =
+      how.partly ? std::min(how.deadline_ns, os::now_ns() + closed_after_ns) : how.deadline_ns;
+  auto& udp = w == which::first ? own.udp : own.udp_spare;
+  if (udp != nullptr) {
+    how.partly ? udp->connect_where_possible(directory, limit_ns)
+               : udp->connect(directory, limit_ns);
+    return connected(std::move(udp));
   }
-  mesh.partial = true;
-  auto sockets =
-      net::tcp::connect_mesh(net::tcp::identity_in(job, build), own.spares, where, limit_ns, mesh);
-  return std::make_unique<net::tcp::tcp_transport>(job.node, std::move(sockets), o);
+  net::tcp::mesh_options mesh = how.mesh;
+  mesh.partial = how.partly;
+  return connected(net::tcp::connect_mesh(how.me, w == which::first ? own.listeners : own.spares,
+                                          directory, limit_ns, mesh));
 }
 
 }  // namespace strata::cluster

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cluster/reach.hpp"
@@ -14,6 +15,7 @@
 #include "net/tcp/socket.hpp"
 #include "net/tcp/tcp_transport.hpp"
 #include "net/udp/udp_transport.hpp"
+#include "os/descriptor.hpp"
 
 namespace strata::cluster {
 
@@ -37,11 +39,37 @@ own_sockets open_listeners(const launch::job_description& job,
 own_sockets open_sockets(const launch::job_description& job,
                          const std::vector<std::string>& networks);
 
-// Where two nodes share several networks, over the second best; null: nowhere. The job does without
-// those that cannot be made, because of a firewall for example.
-std::unique_ptr<net::transport> connect_spares(const launch::job_description& job,
-                                               const std::string& build, const reach& who,
-                                               own_sockets& own, net::tcp::mesh_options mesh,
-                                               const net::tcp::options& o);
+// What this node has connected to others with, before anything is sent.
+class connected {
+ public:
+  explicit connected(std::vector<os::descriptor> sockets) : sockets_(std::move(sockets)) {}
+  explicit connected(std::unique_ptr<net::udp::udp_transport> udp) : udp_(std::move(udp)) {}
+  // Null over TCP: nobody has to look after that yet.
+  [[nodiscard]] net::udp::udp_transport* needs_care() const noexcept { return udp_.get(); }
+  [[nodiscard]] bool reaches(node_id n) const noexcept {
+    return udp_ != nullptr ? udp_->reaches(n) : bool{sockets_[n]};
+  }
+  void drop(node_id n) noexcept;
+  // One of the two, the other null; from now on that is what sends.
+  std::unique_ptr<net::udp::udp_transport> udp() && { return std::move(udp_); }
+  std::unique_ptr<net::tcp::tcp_transport> tcp(node_id self, const net::tcp::options& o) &&;
+
+ private:
+  std::vector<os::descriptor> sockets_{};
+  std::unique_ptr<net::udp::udp_transport> udp_{};
+};
+
+// To all those addresses, by node; port 0: nobody. `partly`: the job does without those who cannot
+// be reached within some seconds, because of a firewall for example, and they are told of. Else
+// throws as connect_mesh().
+struct connecting {
+  const net::tcp::identity& me;
+  std::int64_t deadline_ns = 0;
+  net::tcp::mesh_options mesh{};
+  bool partly = false;
+};
+enum class which { first, spare };
+connected connect(own_sockets& own, which w, const std::vector<launch::address>& directory,
+                  const connecting& how);
 
 }  // namespace strata::cluster

@@ -44,15 +44,24 @@ struct reach::shared_network {
   }
 };
 
+std::span<const std::uint16_t> reach::closed_between(node_id a, node_id b) const {
+  const auto found = closed_.find(std::minmax(a, b));
+  return found != closed_.end() ? std::span<const std::uint16_t>(found->second)
+                                : std::span<const std::uint16_t>();
+}
+
 reach::shared_network reach::used_by(node_id a, node_id b) const {
   const place& x = places_[a];
   const place& y = places_[b];
+  const std::span<const std::uint16_t> closed = closed_between(a, b);
+  if (closed.size() > 1) return {};
+  const auto is_open = [&](std::uint16_t n) { return closed.empty() || closed[0] != n; };
   if (const auto best = measured_.network(x.host, y.host)) {
-    const auto measured =
-        shared_network::cheapest(x.where, y.where, [&](std::uint16_t n) { return n == *best; });
+    const auto measured = shared_network::cheapest(
+        x.where, y.where, [&](std::uint16_t n) { return n == *best && is_open(n); });
     if (measured.other != nullptr) return measured;
   }
-  return shared_network::cheapest(x.where, y.where, [](std::uint16_t) { return true; });
+  return shared_network::cheapest(x.where, y.where, is_open);
 }
 
 reach::shared_network reach::spare_of(node_id a, node_id b) const {

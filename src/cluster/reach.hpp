@@ -6,7 +6,9 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -27,6 +29,9 @@ class reach {
   // Where a node listens, and on which host it is.
   void set(node_id node, std::uint16_t host, launch::address where);
   void forget(node_id node);
+  // Two nodes could not connect over a network that they share. They try no more than two, so when
+  // both are closed they do not reach each other.
+  void close(const launch::closed_link& c) { closed_[{c.lower, c.higher}].push_back(c.network); }
   // What the networks cost. Before: nominal.
   void set_costs(link_costs measured) { measured_ = std::move(measured); }
 
@@ -57,12 +62,14 @@ class reach {
     launch::address where{};
   };
   struct shared_network;
+  [[nodiscard]] std::span<const std::uint16_t> closed_between(node_id a, node_id b) const;
   [[nodiscard]] shared_network used_by(node_id a, node_id b) const;
   [[nodiscard]] shared_network spare_of(node_id a, node_id b) const;
 
   const bool by_memory_, by_networks_;
   std::vector<place> places_;
   link_costs measured_;
+  std::map<std::pair<node_id, node_id>, std::vector<std::uint16_t>> closed_;  // lower number first
 };
 
 }  // namespace strata::cluster

@@ -2,6 +2,8 @@
 #include "cluster/transports.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -86,14 +88,6 @@ way_plan learn_plan(launch::control_line& line) {
   }
 }
 
-std::vector<std::optional<std::uint16_t>> networks_of(const launch::job_description& job,
-                                                      const reach& who) {
-  std::vector<std::optional<std::uint16_t>> all;
-  for (unsigned n = 0; n < job.capacity; ++n)
-    all.push_back(who.network(job.node, static_cast<node_id>(n)));
-  return all;
-}
-
 class opening {
  public:
   opening(launch::control_line& line, const options& settings);
@@ -122,9 +116,15 @@ class opening {
   void learn(const std::vector<launch::address>& directory);
   void find_ways();
   void open_over_networks(net::shm::shm_transport* shm);
+  [[nodiscard]] std::vector<launch::address> directory(bool spare) const;
+  // Those to whom this node should have connected over its first or its spare networks, and has
+  // not.
+  void find_closed(const connected& c, bool spare);
+  // Tells them, and drops whom others have found closed.
+  void agree(connected& c, bool spare);
+  void complain() const;
   std::unique_ptr<net::transport> measure(net::transport& over, own_sockets& own,
-                                          const net::tcp::mesh_options& mesh,
-                                          const net::tcp::options& o);
+                                          const connecting& how, const net::tcp::options& o);
 
   launch::control_line& line_;
   const launch::job_description& job_;
@@ -134,6 +134,11 @@ class opening {
   std::vector<net::node_id> on_this_host_;
   const bool several_;
   connections opened_;
+
+  // Where two nodes share several networks. Closed: those of this node that it has found since it
+  // has told of any; and all that all have told of.
+  std::vector<std::optional<std::uint16_t>> first_networks_{}, spare_networks_{};  // by node
+  std::vector<launch::closed_link> found_closed_{}, closed_{};
 };
 
 opening::opening(launch::control_line& line, const options& settings)
@@ -187,6 +192,7 @@ void opening::find_ways() {
   reach& who = *opened_.who;
   way_plan plan = first_plan(job_.founders);
   if (networks_.size() > 1 && job_.late) {
+    for (const launch::closed_link& c : line_.share_closed({})) who.close(c);
     opened_.told = line_.share_measurements({});
     plan = learn_plan(line_);
     who.set_costs(costs_by(job_, opened_.told, plan));
@@ -214,23 +220,31 @@ void opening::open_over_networks(net::shm::shm_transport* shm) {
   if (by_udp && own.udp == nullptr)
     throw user_error("networks: this host is on none of " + settings_.networks +
                      ": name one that it is on, with an address of its own");
-  std::vector<launch::address> directory;
-  for (unsigned n = 0; n < job_.capacity; ++n)
-    directory.push_back(who.towards(job_.node, static_cast<node_id>(n)));
-  net::udp::udp_transport* const udp = own.udp.get();
+  const bool partly = has_spares(job_, networks_);
+  const net::tcp::identity me = net::tcp::identity_in(job_, build_);
+  const connecting how{me, deadline, mesh, partly};
+  connected first = connect(own, which::first, directory(false), how);
+  if (partly) {
+    for (unsigned n = 0; n < job_.capacity; ++n) {
+      first_networks_.push_back(who.network(job_.node, static_cast<node_id>(n)));
+      spare_networks_.push_back(who.spare_network(job_.node, static_cast<node_id>(n)));
+    }
+    find_closed(first, false);
+    agree(first, false);
+  }
+  net::udp::udp_transport* udp = nullptr;
   net::tcp::tcp_transport* tcp = nullptr;
   std::unique_ptr<net::transport> over, spare;
-  if (udp != nullptr) {
-    udp->connect(directory, deadline);
-    over = std::move(own.udp);
+  if (by_udp) {
+    auto made = std::move(first).udp();
+    udp = made.get();
+    over = std::move(made);
   } else {
-    auto sockets = net::tcp::connect_mesh(net::tcp::identity_in(job_, build_), own.listeners,
-                                          directory, deadline, mesh);
-    auto made = std::make_unique<net::tcp::tcp_transport>(job_.node, std::move(sockets), o);
+    auto made = std::move(first).tcp(job_.node, o);
     tcp = made.get();
     over = std::move(made);
   }
-  if (has_spares(job_, networks_)) spare = measure(*over, own, mesh, o);
+  if (partly) spare = measure(*over, own, how, o);
   if (job_.elastic)
     opened_.door = udp != nullptr
                        ? std::make_unique<entrance>(job_, who, *udp)
@@ -240,26 +254,83 @@ void opening::open_over_networks(net::shm::shm_transport* shm) {
   if (spare != nullptr) opened_.transports.push_back(std::move(spare));
 }
 
+std::vector<launch::address> opening::directory(bool spare) const {
+  const reach& who = *opened_.who;
+  std::vector<launch::address> all;
+  for (unsigned n = 0; n < job_.capacity; ++n) {
+    const auto node = static_cast<node_id>(n);
+    all.push_back(spare ? who.spare_towards(job_.node, node) : who.towards(job_.node, node));
+  }
+  return all;
+}
+
+void opening::find_closed(const connected& c, bool spare) {
+  const auto& networks = spare ? spare_networks_ : first_networks_;
+  for (unsigned n = 0; n < job_.capacity; ++n) {
+    const auto node = static_cast<node_id>(n);
+    if (!networks[n] || n == job_.node || c.reaches(node)) continue;
+    const auto [lower, higher] = std::minmax(job_.node, node);
+    found_closed_.push_back({lower, higher, *networks[n]});
+  }
+}
+
+void opening::agree(connected& c, bool spare) {
+  {
+    // Others, who have not heard yet that they are heard, are answered meanwhile.
+    std::optional<surveyor> answering;
+    if (c.needs_care() != nullptr)
+      answering.emplace(*c.needs_care(), job_.node, job_.capacity, std::vector<node_id>{},
+                        survey::limits{}, surveyor::connections::spare);
+    closed_ = line_.share_closed(found_closed_);
+    if (answering) (void)answering->end();
+  }
+  found_closed_.clear();
+  const auto& networks = spare ? spare_networks_ : first_networks_;
+  for (const launch::closed_link& l : closed_) {
+    if (l.lower != job_.node && l.higher != job_.node) continue;
+    const node_id other = l.lower == job_.node ? l.higher : l.lower;
+    if (other < job_.capacity && networks[other] == l.network) c.drop(other);
+  }
+}
+
 // What the nodes that begin the job measure together: their networks, and then those of the spare
 // connections, which are returned, if there are any.
 std::unique_ptr<net::transport> opening::measure(net::transport& over, own_sockets& own,
-                                                 const net::tcp::mesh_options& mesh,
+                                                 const connecting& how,
                                                  const net::tcp::options& o) {
   reach& who = *opened_.who;
   std::vector<launch::measured_link> mine;
-  std::vector<node_id> others = who.measured_by(job_.node);
-  surveyor by(over, job_.node, job_.capacity, others, {});
+  const std::vector<node_id> others = who.measured_by(job_.node);
+  const auto reached_by = [&](const net::transport& t) {
+    std::vector<node_id> reached = others;
+    std::erase_if(reached, [&](node_id n) { return !t.reaches(n); });
+    return reached;
+  };
+  surveyor by(over, job_.node, job_.capacity, reached_by(over), {});
   // It answers while others wait in vain for theirs.
-  auto spare = connect_spares(job_, build_, who, own, mesh, o);
-  for (const survey::result& r : by.results())
-    mine.push_back(r.over(*who.network(job_.node, r.node)));
+  connected second = connect(own, which::spare, directory(true), how);
+  // A spare connection that is closed matters only where the first one is, too.
+  find_closed(second, true);
+  std::erase_if(found_closed_, [&](const launch::closed_link& c) {
+    return over.reaches(c.lower == job_.node ? c.higher : c.lower);
+  });
+  agree(second, true);
+  for (const launch::closed_link& c : closed_) who.close(c);
+  std::unique_ptr<net::transport> spare;
+  bool reaches_some = false;
+  for (unsigned n = 0; n < job_.capacity; ++n)
+    reaches_some = reaches_some || second.reaches(static_cast<node_id>(n));
+  if (reaches_some && second.needs_care() != nullptr)
+    spare = std::move(second).udp();
+  else if (reaches_some)
+    spare = std::move(second).tcp(job_.node, o);
+  for (const survey::result& r : by.results()) mine.push_back(r.over(*first_networks_[r.node]));
   std::optional<surveyor> by_spare;
   if (spare != nullptr) {
-    std::erase_if(others, [&](node_id n) { return !spare->reaches(n); });
-    by_spare.emplace(*spare, job_.node, job_.capacity, others, survey::limits{},
+    by_spare.emplace(*spare, job_.node, job_.capacity, reached_by(*spare), survey::limits{},
                      surveyor::connections::spare);
     for (const survey::result& r : by_spare->results())
-      mine.push_back(r.over(*who.spare_network(job_.node, r.node)));
+      mine.push_back(r.over(*spare_networks_[r.node]));
   }
   opened_.told = line_.share_measurements(mine);
   opened_.early = by.end();
@@ -269,14 +340,33 @@ std::unique_ptr<net::transport> opening::measure(net::transport& over, own_socke
     opened_.early.insert(opened_.early.end(), more.begin(), more.end());
     opened_.lost_spares = by_spare->lost();
   }
-  const auto before = networks_of(job_, who);
   who.set_costs(costs_by(job_, opened_.told, *opened_.plan));
-  const auto after = networks_of(job_, who);
   for (unsigned n = 0; n < job_.capacity; ++n) {
-    if (before[n] != after[n]) opened_.better_by_spare.push_back(static_cast<node_id>(n));
+    if (first_networks_[n] != who.network(job_.node, static_cast<node_id>(n)))
+      opened_.better_by_spare.push_back(static_cast<node_id>(n));
   }
   opened_.ways = ways_of(job_, who, *opened_.plan);
+  complain();
   return spare;
+}
+
+// Of networks that were named and do not join whom they should.
+void opening::complain() const {
+  if (const auto out = opened_.ways.unreachable(job_.nodes, job_.left))
+    throw error("no way leads from node " + std::to_string(job_.node) + " to node " +
+                std::to_string(*out) + ": whatever networks they share, no connection could be " +
+                "made (does a packet filter stand between?)");
+  // One of two is enough.
+  std::map<std::uint16_t, std::string> nodes;  // by network
+  for (const launch::closed_link& c : closed_) {
+    if (c.higher != job_.node) continue;
+    std::string& all = nodes[c.network];
+    all += (all.empty() ? "" : ", ") + std::to_string(c.lower);
+  }
+  for (const auto& [network, others] : nodes)
+    std::fprintf(stderr,
+                 "strata: node %u cannot connect to node %s over %s; messages go other ways\n",
+                 unsigned{job_.node}, others.c_str(), networks_.at(network).c_str());
 }
 
 connections opening::all() {

@@ -70,6 +70,7 @@ class launcher_line final : public control_line {
 
   [[nodiscard]] const job_description& job() const noexcept override { return job_; }
   std::vector<address> exchange(const address& mine, const std::string& build_id) override;
+  std::vector<closed_link> share_closed(const std::vector<closed_link>& mine) override;
   std::vector<std::vector<measured_link>> share_measurements(
       const std::vector<measured_link>& mine) override;
   std::string learn_plan() override;
@@ -129,6 +130,11 @@ std::vector<address> launcher_line::exchange(const address& mine, const std::str
   auto everybody = unpack_directory(blocking_answer(frame_kind::directory).payload);
   if (everybody.size() != job_.nodes) refuse_frame("the directory is incomplete");
   return everybody;
+}
+
+std::vector<closed_link> launcher_line::share_closed(const std::vector<closed_link>& mine) {
+  if (!job_.late) send(pack_closed(frame_kind::closed, mine));
+  return unpack_closed(blocking_answer(frame_kind::all_closed).payload);
 }
 
 std::vector<std::vector<measured_link>> launcher_line::share_measurements(

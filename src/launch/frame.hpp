@@ -52,6 +52,8 @@ enum class frame_kind : std::uint8_t {
   // launcher and node again
   measurements = 27,
   ways = 28,
+  closed = 29,
+  all_closed = 30,
   // launcher and the user's other commands (strata jobs, join, leave)
   ask_status = 32,
   status = 33,

@@ -14,6 +14,8 @@
 //
 // If one listens on several networks, after the directory, before the job begins:
 //
+//   node -> launcher   closed       (which connections it could not make; twice, see
+//   share_closed()) launcher -> node   all_closed   (what all have said so far; sent when all have)
 //   node -> launcher   measured     (what its networks to others cost)
 //   launcher -> node   measurements (what all have said; sent when all have)
 //
@@ -22,7 +24,7 @@
 //   launcher -> member admit     (a node that comes, its host and where it can be reached)
 //   member -> launcher admitted  (it may connect to this member now)
 //   launcher -> comer  directory (when all members have admitted it; it connects to all of them),
-//                      measurements and ways, where it listens on several networks
+//                      all_closed, measurements and ways, where it listens on several networks
 //   comer -> launcher  entered   (it is a member)
 //   launcher -> member lost      (a comer: it will not come)
 //   node 0 -> launcher missed    (it was counted already: the job has lost it)
@@ -37,6 +39,7 @@
 // The end of the line means that the launcher is gone: the node ends at once.
 #pragma once
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -106,6 +109,17 @@ struct measured_link {
   friend bool operator==(const measured_link&, const measured_link&) = default;
 };
 
+// A network over which two nodes could not connect when the job began, because of a firewall for
+// example: for them it does not exist.
+struct closed_link {
+  node_id lower = 0, higher = 0;
+  std::uint16_t network = 0;  // as in measured_link
+
+  friend auto operator<=>(const closed_link&, const closed_link&) = default;
+};
+// So often all tell of them.
+inline constexpr unsigned closed_rounds = 2;
+
 // What the launcher has to tell while the job runs. None of these may throw.
 struct job_news {
   std::function<void(node_id, const std::string& why)> lost;
@@ -118,8 +132,8 @@ struct job_news {
 // What a node of an elastic job answers.
 enum class word_to_launcher : std::uint8_t { admitted, entered, drained, stays, refuses, missed };
 
-// A node's end of the line. One thread calls exchange() and share_measurements(); after that one
-// thread calls wait().
+// A node's end of the line. One thread calls exchange(), share_closed() and share_measurements();
+// after that one thread calls wait().
 class control_line {
  public:
   // The line to our launcher; null when this process was not started by it. Reads the welcome;
@@ -137,7 +151,13 @@ class control_line {
   // nodes; this call then throws strata::error at most (the line has ended, a node is lost).
   virtual std::vector<address> exchange(const address& mine, const std::string& build_id) = 0;
 
-  // Where nodes listen on several networks, once, after exchange(): tells what this node has
+  // Where nodes listen on several networks, closed_rounds times after exchange(): tells which
+  // connections this node has found closed since the last time, and returns what all have said so
+  // far, in order, each once. All are told the same, so whatever one of two ends has found holds
+  // for both. Blocks until the last has told; a node that comes late has nothing to tell, and
+  // learns all at once. Throws as exchange().
+  virtual std::vector<closed_link> share_closed(const std::vector<closed_link>& mine) = 0;
+  // The same, once, after that: tells what this node has
   // measured, and returns what all who began the job have (index: node). Blocks until the last has;
   // a node that comes late has nothing to tell, and learns it at once. Throws as exchange().
   virtual std::vector<std::vector<measured_link>> share_measurements(

@@ -185,6 +185,27 @@ std::vector<measured_link> unpack_measured(std::string_view payload) {
   return mine;
 }
 
+std::string pack_closed(frame_kind kind, const std::vector<closed_link>& all) {
+  payload_writer out;
+  out.u32(static_cast<std::uint32_t>(all.size()));
+  for (const closed_link& c : all) out.u16(c.lower).u16(c.higher).u16(c.network);
+  return pack_frame(kind, out.bytes());
+}
+
+std::vector<closed_link> unpack_closed(std::string_view payload) {
+  payload_reader in(payload);
+  std::vector<closed_link> all(in.count(2 + 2 + 2));
+  for (closed_link& c : all) {
+    c.lower = in.u16();
+    c.higher = in.u16();
+    c.network = in.u16();
+    if (c.lower >= c.higher || c.network >= measured_link::networks_max)
+      refuse_frame("a message tells of a network that cannot be");
+  }
+  in.done();
+  return all;
+}
+
 std::string pack_measurements(const std::vector<std::vector<measured_link>>& everybodys) {
   payload_writer out;
   out.u32(static_cast<std::uint32_t>(everybodys.size()));

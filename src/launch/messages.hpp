@@ -39,6 +39,10 @@ std::vector<address> unpack_directory(std::string_view payload);
 std::string pack_measured(const std::vector<measured_link>& mine);
 std::vector<measured_link> unpack_measured(std::string_view payload);
 
+// The kinds closed and all_closed.
+std::string pack_closed(frame_kind kind, const std::vector<closed_link>& all);
+std::vector<closed_link> unpack_closed(std::string_view payload);
+
 // By node.
 std::string pack_measurements(const std::vector<std::vector<measured_link>>& everybodys);
 std::vector<std::vector<measured_link>> unpack_measurements(std::string_view payload);

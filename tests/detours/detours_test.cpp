@@ -33,6 +33,16 @@ class several_networks : public launch_test::circle_of_hosts {
     shell("ip -n " + address(1) + " link set " + cable + " down");
     expect_goes_on(c);
   }
+  // As by a firewall: what the last one says to the first over it is never answered.
+  static void close(const std::string& cable) {
+    ASSERT_TRUE(shell("ip -n " + address(1) + " route add unreachable 192.168." + cable.substr(5) +
+                      ".3/32"));
+  }
+  static void expect_told(const command& c, const std::string& cable) {
+    const std::string words =
+        "strata: node 2 cannot connect to node 0 over 192.168." + cable.substr(5) + ".0/24;";
+    EXPECT_TRUE(launch_test::contains(c.err(), words)) << c.err();
+  }
   static void expect_node_2_lost(const launch_test::words& line) {
     command c(line, from_hub());
     EXPECT_NE(c.wait(), 0);
@@ -66,6 +76,13 @@ INSTANTIATE_TEST_SUITE_P(networks, detours_of_hosts, launch_test::transports_ove
 TEST_P(detours_of_hosts, go_around_a_network_that_falls_silent) {
   command c(job("falls-silent"), from_hub());
   expect_goes_on_without_its_cable(c, "cable1");
+}
+
+TEST_P(detours_of_hosts, are_not_needed_around_a_network_that_was_closed_before) {
+  close("cable4");
+  command c(job("talks"), from_hub());
+  expect_goes_on(c);
+  expect_told(c, "cable4");
 }
 
 TEST_P(detours_of_hosts, end_at_a_node_that_is_killed) { expect_node_2_lost(job("kill")); }
@@ -102,11 +119,27 @@ TEST_P(two_cables, that_which_is_much_better_is_used) {
   expect_goes_on(c);
 }
 
-// As by a firewall: what comes over it is never answered.
 TEST_P(two_cables, one_is_enough_when_the_other_is_closed) {
-  ASSERT_TRUE(shell("ip -n " + address(1) + " route add unreachable 192.168.6.3/32"));
+  close("cable6");
   command c(job("talks"), from_hub());
   expect_goes_on(c);
+}
+
+TEST_P(two_cables, the_second_is_enough_when_the_first_is_closed) {
+  close("cable4");
+  command c(job("talks"), from_hub());
+  expect_goes_on(c);
+  expect_told(c, "cable4");
+}
+
+TEST_P(two_cables, join_nobody_when_both_are_closed) {
+  close("cable4");
+  close("cable6");
+  command c(job("talks"), from_hub());
+  EXPECT_NE(c.wait(), 0);
+  EXPECT_TRUE(launch_test::contains(c.out() + c.err(), "no way leads from node"))
+      << c.out() << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
 }
 
 TEST_P(two_cables, carry_nothing_to_a_node_that_is_killed) { expect_node_2_lost(job("kill")); }

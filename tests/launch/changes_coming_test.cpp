@@ -12,6 +12,10 @@ namespace {
 TEST_F(elastic_course, a_node_comes_and_learns_what_was_measured) {
   begin({.nodes = 2, .program = "prog", .capacity = 4});
   for (node_id n = 0; n < 2; ++n) reach_by_networks(n);
+  const std::vector<closed_link> closed{{0, 1, 1}};
+  for (unsigned round = 0; round < closed_rounds; ++round) {
+    for (node_id n = 0; n < 2; ++n) tell_closed(n, closed);
+  }
   ask_join();
   EXPECT_EQ(answers.size(), 1U) << "the job has not begun";
   answers.clear();
@@ -22,11 +26,12 @@ TEST_F(elastic_course, a_node_comes_and_learns_what_was_measured) {
     ask_join();
     reach_by_networks(comer);
     for (const node_id member : job->members()) admit(member, comer);
-    EXPECT_EQ(got(comer),
-              (kinds{frame_kind::directory, frame_kind::measurements, frame_kind::ways}));
-    EXPECT_EQ(unpack_measurements(sent[comer][1].payload), all);
+    EXPECT_EQ(got(comer), (kinds{frame_kind::directory, frame_kind::all_closed,
+                                 frame_kind::measurements, frame_kind::ways}));
+    EXPECT_EQ(unpack_closed(sent[comer][1].payload), closed);
+    EXPECT_EQ(unpack_measurements(sent[comer][2].payload), all);
     // What node 0 has said last.
-    EXPECT_EQ(unpack_ways(sent[comer][2].payload), comer == 2 ? "" : "by node 2");
+    EXPECT_EQ(unpack_ways(sent[comer][3].payload), comer == 2 ? "" : "by node 2");
     enter(comer);
     EXPECT_TRUE(job->is_running());
     for (const char* const plan : {"somehow", "by node 2"})
@@ -44,7 +49,7 @@ TEST_F(elastic_course, only_node_0_of_several_networks_tells_of_ways) {
     if (n == 0) {
       all_reach(2);  // on one network
     } else {
-      for (node_id m = 0; m < 2; ++m) reach_by_networks(m);
+      all_reach_by_networks(2);
       for (node_id m = 0; m < 2; ++m) measure(m, {});
     }
     EXPECT_TRUE(job->is_running());

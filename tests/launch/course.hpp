@@ -60,6 +60,16 @@ struct course : job_hands, testing::Test {
     const address where{"", 0, "", {{"h", node, 0}, {}}};
     job->on_frame(node, unpack(pack_reachable({"id", where})), now);
   }
+  void tell_closed(node_id node, const std::vector<closed_link>& mine) {
+    job->on_frame(node, unpack(pack_closed(frame_kind::closed, mine)), now);
+  }
+  // On two networks, all of them, and none is closed.
+  void all_reach_by_networks(node_id nodes) {
+    for (node_id n = 0; n < nodes; ++n) reach_by_networks(n);
+    for (unsigned round = 0; round < closed_rounds; ++round) {
+      for (node_id n = 0; n < nodes; ++n) tell_closed(n, {});
+    }
+  }
   void measure(node_id node, const std::vector<measured_link>& mine) {
     job->on_frame(node, unpack(pack_measured(mine)), now);
   }

@@ -151,6 +151,21 @@ TEST(frames, measurements_come_out_as_they_went_in) {
   EXPECT_EQ(unpacked, expected);
 }
 
+const std::vector<closed_link> some_closed{{0, 1, 0}, {0, 65535, 1023}};
+
+TEST(frames, closed_networks_come_out_as_they_went_in) {
+  for (const frame_kind kind : {frame_kind::closed, frame_kind::all_closed}) {
+    const frame f = only_frame(pack_closed(kind, some_closed));
+    EXPECT_EQ(f.kind, kind);
+    EXPECT_EQ(unpack_closed(f.payload), some_closed);
+  }
+  for (const closed_link& c :
+       {closed_link{1, 1, 0}, {2, 1, 0}, {0, 1, measured_link::networks_max}}) {
+    EXPECT_THROW(unpack_closed(only_frame(pack_closed(frame_kind::closed, {c})).payload),
+                 strata::error);
+  }
+}
+
 TEST(frames, measurements_that_no_node_can_have_made_are_refused) {
   for (const measured_link& m : {measured_link{1, measured_link::networks_max, 1, 1},
                                  {1, 65535, 1, 1},
@@ -285,16 +300,16 @@ TEST(frames, garbage_and_hostile_lengths_are_refused_before_they_cost_memory) {
 const std::vector<std::function<void(std::string_view)>>& every_unpack() {
   using payload = std::string_view;
   static const std::vector<std::function<void(payload)>> all{
-      [](payload p) { unpack_welcome(p); },     [](payload p) { unpack_reachable(p); },
-      [](payload p) { unpack_directory(p); },   [](payload p) { unpack_lost(p); },
-      [](payload p) { unpack_start(p); },       [](payload p) { unpack_relay(p); },
-      [](payload p) { unpack_ended(p); },       [](payload p) { unpack_line_ended(p); },
-      [](payload p) { unpack_output(p); },      [](payload p) { unpack_signal(p); },
-      [](payload p) { unpack_note(p); },        [](payload p) { unpack_refused(p); },
-      [](payload p) { unpack_admit(p); },       [](payload p) { unpack_node(p); },
-      [](payload p) { unpack_status(p); },      [](payload p) { unpack_ask_join(p); },
-      [](payload p) { unpack_denied(p); },      [](payload p) { unpack_measured(p); },
-      [](payload p) { unpack_measurements(p); }};
+      [](payload p) { unpack_welcome(p); },      [](payload p) { unpack_reachable(p); },
+      [](payload p) { unpack_directory(p); },    [](payload p) { unpack_lost(p); },
+      [](payload p) { unpack_start(p); },        [](payload p) { unpack_relay(p); },
+      [](payload p) { unpack_ended(p); },        [](payload p) { unpack_line_ended(p); },
+      [](payload p) { unpack_output(p); },       [](payload p) { unpack_signal(p); },
+      [](payload p) { unpack_note(p); },         [](payload p) { unpack_refused(p); },
+      [](payload p) { unpack_admit(p); },        [](payload p) { unpack_node(p); },
+      [](payload p) { unpack_status(p); },       [](payload p) { unpack_ask_join(p); },
+      [](payload p) { unpack_denied(p); },       [](payload p) { unpack_measured(p); },
+      [](payload p) { unpack_measurements(p); }, [](payload p) { unpack_closed(p); }};
   return all;
 }
 
@@ -323,6 +338,7 @@ TEST(frames, a_payload_cut_anywhere_or_too_long_is_refused) {
   try_all(whole(pack_denied("why")), every_unpack()[16]);
   try_all(whole(pack_measured(some_measurements[0])), every_unpack()[17]);
   try_all(whole(pack_measurements(some_measurements)), every_unpack()[18]);
+  try_all(whole(pack_closed(frame_kind::closed, some_closed)), every_unpack()[19]);
 }
 
 TEST(frames, whatever_arrives_is_a_message_or_an_error) {
@@ -338,7 +354,8 @@ TEST(frames, whatever_arrives_is_a_message_or_an_error) {
                                        pack_ask_join({1, 2, "host", "::1"}),
                                        pack_denied("why"),
                                        pack_measured(some_measurements[0]),
-                                       pack_measurements(some_measurements)};
+                                       pack_measurements(some_measurements),
+                                       pack_closed(frame_kind::closed, some_closed)};
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = round % 4 == 0 ? launch_test::random_bytes(random, random() % 64)
                                        : valid[random() % valid.size()];

@@ -38,26 +38,56 @@ TEST_F(course, on_several_networks_all_learn_what_all_have_measured) {
   begin(3);
   for (node_id n = 0; n < 3; ++n) reach_by_networks(n);
   for (node_id n = 0; n < 3; ++n) EXPECT_EQ(sent[n].size(), 1U) << "where all listen";
+  for (unsigned round = 0; round < closed_rounds; ++round) {
+    for (const node_id n : {1, 2, 0}) tell_closed(n, {});
+  }
   EXPECT_FALSE(job->is_running());
   const std::vector<std::vector<measured_link>> all{{{1, 0, 30, 60}}, {}, {{0, 1, 20, 50}}};
   measure(2, all[2]);
   measure(0, all[0]);
-  for (node_id n = 0; n < 3; ++n) EXPECT_EQ(sent[n].size(), 1U);
+  for (node_id n = 0; n < 3; ++n) EXPECT_EQ(sent[n].size(), 1U + closed_rounds);
   measure(1, all[1]);
   EXPECT_TRUE(job->is_running());
   for (node_id n = 0; n < 3; ++n) {
-    ASSERT_EQ(sent[n].size(), 2U);
-    EXPECT_EQ(sent[n][1].kind, frame_kind::measurements);
-    EXPECT_EQ(unpack_measurements(sent[n][1].payload), all);
+    ASSERT_EQ(sent[n].size(), 2U + closed_rounds);
+    EXPECT_EQ(sent[n].back().kind, frame_kind::measurements);
+    EXPECT_EQ(unpack_measurements(sent[n].back().payload), all);
     leave(n);
   }
   EXPECT_EQ(job->status(), 0);
   EXPECT_TRUE(said.empty());
 }
 
+TEST_F(course, on_several_networks_all_learn_what_is_closed) {
+  begin(3);
+  for (node_id n = 0; n < 3; ++n) reach_by_networks(n);
+  const closed_link one{0, 1, 0}, other{1, 2, 1}, later{0, 1, 1};
+  const auto expect_told = [&](const std::vector<closed_link>& all) {
+    for (node_id n = 0; n < 3; ++n) {
+      EXPECT_EQ(sent[n].back().kind, frame_kind::all_closed);
+      EXPECT_EQ(unpack_closed(sent[n].back().payload), all);
+    }
+  };
+  tell_closed(1, {one, other});
+  tell_closed(2, {});
+  for (node_id n = 0; n < 3; ++n) EXPECT_EQ(sent[n].size(), 1U) << "not all have told";
+  tell_closed(0, {one});
+  expect_told({one, other});
+  for (const node_id n : {0, 2}) tell_closed(n, {});
+  tell_closed(1, {later});
+  expect_told({one, later, other});
+}
+
 TEST_F(course, on_several_networks_who_tells_nothing_is_named) {
   begin(2);
   for (node_id n = 0; n < 2; ++n) reach_by_networks(n);
+  tell_closed(0, {});
+  pass(30 * second);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0].rfind("node 1 did not join within 30 s", 0), 0U) << said[0];
+  said.clear();
+  begin(2);
+  all_reach_by_networks(2);
   measure(0, {});
   pass(30 * second);
   ASSERT_EQ(said.size(), 1U);
@@ -72,9 +102,7 @@ TEST_F(course, measurements_that_nobody_asked_for_end_the_job) {
     EXPECT_EQ(said.size(), 1U);
     EXPECT_FALSE(job->is_running());
   };
-  const auto by_networks = [&] {
-    for (node_id n = 0; n < 2; ++n) reach_by_networks(n);
-  };
+  const auto by_networks = [&] { all_reach_by_networks(2); };
   refused([&] { measure(0, {}); });
   refused([&] {
     reach_by_networks(0);
@@ -83,6 +111,32 @@ TEST_F(course, measurements_that_nobody_asked_for_end_the_job) {
   refused([&] {
     all_reach(2);  // on one network
     measure(0, {});
+  });
+  refused([&] {
+    for (node_id n = 0; n < 2; ++n) reach_by_networks(n);
+    measure(0, {});  // before all have told of closed ones
+  });
+  refused([&] {
+    all_reach(2);  // on one network
+    tell_closed(0, {});
+  });
+  refused([&] {
+    for (node_id n = 0; n < 2; ++n) reach_by_networks(n);
+    tell_closed(0, {});
+    tell_closed(0, {});
+  });
+  refused([&] {
+    by_networks();
+    tell_closed(0, {});
+  });
+  refused([&] {
+    for (node_id n = 0; n < 2; ++n) reach_by_networks(n);
+    tell_closed(0, {{0, 2, 0}});
+  });
+  refused([&] {
+    begin(3);
+    for (node_id n = 0; n < 3; ++n) reach_by_networks(n);
+    tell_closed(0, {{1, 2, 0}});  // of others
   });
   refused([&] {
     by_networks();

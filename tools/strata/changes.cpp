@@ -146,6 +146,7 @@ void changes::on_admitted(node_id node, node_id about) {
   hands_.send(about, pack_directory(everybody));
   const std::string measurements = nodes_.measurements();
   if (measurements.empty()) return;
+  hands_.send(about, nodes_.closed_frame());
   hands_.send(about, measurements);
   hands_.send(about, pack_ways(nodes_.ways));
 }

@@ -33,6 +33,10 @@ std::string roster::measurements() const {
   return all.empty() ? std::string() : pack_measurements(all);
 }
 
+std::string roster::closed_frame() const {
+  return pack_closed(frame_kind::all_closed, {closed.begin(), closed.end()});
+}
+
 std::string roster::name(node_id node) const {
   return "node " + std::to_string(node) + all_.at(node).on_host;
 }

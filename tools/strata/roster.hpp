@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct node_state {
   std::string on_host{};       // " on NAME", or nothing
   address where{};
   std::string build_id{};
+  unsigned closed_told = 0;  // so often it has told of closed networks, in a job of several
   // Its networks, in a job of several; none: it has not said, or never will.
   std::optional<std::vector<measured_link>> measured{};
 };
@@ -68,6 +70,10 @@ class roster {
 
   // The frame with what those who began the job have measured; empty: there was nothing.
   [[nodiscard]] std::string measurements() const;
+
+  // Of which networks those who began the job have said that they are closed.
+  std::set<closed_link> closed{};
+  [[nodiscard]] std::string closed_frame() const;
 
   // What node 0 has said last of the ways that messages take; for those who come.
   std::string ways{};

@@ -83,6 +83,8 @@ void session::on_frame(node_id node, const frame& f, std::int64_t now_ns) {
         return n.is == part::coming
                    ? changes_.on_reachable(node, unpack_reachable(f.payload), now_ns)
                    : on_reachable(node, f, now_ns);
+      case frame_kind::closed:
+        return on_closed(node, f);
       case frame_kind::measured:
         return on_measured(node, f);
       case frame_kind::ways:
@@ -126,9 +128,26 @@ void session::on_reachable(node_id node, const frame& f, std::int64_t now_ns) {
   tell_all(pack_directory(everybody), !measuring_);
 }
 
+void session::on_closed(node_id node, const frame& f) {
+  node_state& n = nodes_.at(node);
+  if (!measuring_ || node >= what_.nodes || n.closed_told != closed_told_ ||
+      closed_told_ == closed_rounds)
+    refuse_frame("a message comes out of turn");
+  for (const closed_link& c : unpack_closed(f.payload)) {
+    if (c.higher >= what_.nodes || (c.lower != node && c.higher != node))
+      refuse_frame("a message numbers a node wrongly");
+    nodes_.closed.insert(c);
+  }
+  ++n.closed_told;
+  if (phase_ != phase::starting || !awaited().empty()) return;
+  ++closed_told_;
+  tell_all(nodes_.closed_frame(), false);
+}
+
 void session::on_measured(node_id node, const frame& f) {
   node_state& n = nodes_.at(node);
-  if (!measuring_ || n.measured || node >= what_.nodes) refuse_frame("a message comes out of turn");
+  if (!measuring_ || n.measured || node >= what_.nodes || closed_told_ != closed_rounds)
+    refuse_frame("a message comes out of turn");
   auto mine = unpack_measured(f.payload);
   for (const measured_link& m : mine) {
     if (m.other >= what_.nodes) refuse_frame("a message numbers a node wrongly");
@@ -151,8 +170,11 @@ void session::tell_all(const std::string& frame_bytes, bool job_begins) {
 
 // By those who want to begin.
 std::vector<node_id> session::awaited() const {
+  const auto has_told = [this](const node_state& n) {
+    return closed_told_ < closed_rounds ? n.closed_told > closed_told_ : n.measured.has_value();
+  };
   return nodes_.members_where(
-      [this](const node_state& n) { return !n.joined || (measuring_ && !n.measured); });
+      [&](const node_state& n) { return !n.joined || (measuring_ && !has_told(n)); });
 }
 
 void session::on_finished(node_id node, std::int64_t now_ns) {

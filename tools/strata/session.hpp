@@ -70,6 +70,7 @@ class session {
   [[nodiscard]] bool elastic() const noexcept { return what_.capacity != 0; }
 
   void on_reachable(node_id node, const frame& f, std::int64_t now_ns);
+  void on_closed(node_id node, const frame& f);
   void on_measured(node_id node, const frame& f);
   void on_ways(node_id node, const frame& f);
   void tell_all(const std::string& frame_bytes, bool job_begins);
@@ -98,7 +99,8 @@ class session {
   roster nodes_;
   changes changes_;
   unsigned joined_ = 0;
-  bool measuring_ = false;  // all know where all listen, and measure the networks between them
+  bool measuring_ = false;    // all know where all listen, and measure the networks between them
+  unsigned closed_told_ = 0;  // so often all have told of closed ones before
   phase phase_ = phase::starting;
   std::int64_t deadline_ns_;
   std::int64_t straggler_ns_;  // node 0 has ended: until when the others should

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/errno_error.hpp"
@@ -103,6 +104,16 @@ class pmix_line final : public control_line {
     return directory;
   }
 
+  std::vector<closed_link> share_closed(const std::vector<closed_link>& mine) override {
+    const std::string key = "closed" + std::to_string(closed_told_++);
+    us_->put(prefix_ + key, pack(mine));
+    for (const std::string& told : meet(key)) {
+      const std::vector<closed_link> one = unpack_closed_links(told);
+      closed_links_.insert(one.begin(), one.end());
+    }
+    return {closed_links_.begin(), closed_links_.end()};
+  }
+
   std::vector<std::vector<measured_link>> share_measurements(
       const std::vector<measured_link>& mine) override {
     us_->put(prefix_ + "links", pack(mine));
@@ -154,6 +165,8 @@ class pmix_line final : public control_line {
   std::unique_ptr<host_memory> memory_;
   std::vector<neighbour> neighbours_;  // that have not ended; with memory_ only
   job_description job_;
+  std::set<closed_link> closed_links_;  // that all have told of
+  unsigned closed_told_ = 0;
 };
 
 // ---- meetings ----

@@ -89,6 +89,14 @@ entry unpack_entry(std::string_view bytes) {
   return {std::move(message.build_id), std::move(message.where)};
 }
 
+std::string pack(const std::vector<closed_link>& mine) {
+  return pack_closed(frame_kind::closed, mine);
+}
+
+std::vector<closed_link> unpack_closed_links(std::string_view bytes) {
+  return unpack_closed(only_frame(bytes, frame_kind::closed));
+}
+
 std::string pack(const std::vector<measured_link>& mine) { return pack_measured(mine); }
 
 std::vector<measured_link> unpack_links(std::string_view bytes) {

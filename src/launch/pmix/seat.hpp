@@ -39,6 +39,9 @@ secret unpack_secret(std::string_view bytes);
 std::string pack(const entry& e);
 entry unpack_entry(std::string_view bytes);
 // Told by every node of a job of several networks.
+std::string pack(const std::vector<closed_link>& mine);
+std::vector<closed_link> unpack_closed_links(std::string_view bytes);
+
 std::string pack(const std::vector<measured_link>& mine);
 std::vector<measured_link> unpack_links(std::string_view bytes);
 
