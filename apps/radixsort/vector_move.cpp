@@ -39,7 +39,7 @@ template <unsigned Bits>
 __attribute__((target("avx2,popcnt"))) void move(std::span<const key> keys, unsigned shift,
                                                  const position* first, key* to) noexcept {
   constexpr std::size_t radix = std::size_t{1} << Bits;
-  constexpr std::size_t piece = 1024 / radix;  // of half a page altogether
+  constexpr std::size_t piece = 1024 / radix;  // of a page altogether
   std::array<std::array<key, piece + lanes>, radix> lists;
   std::array<key*, radix> ends;
   for (std::size_t d = 0; d < radix; ++d) ends[d] = to + first[d];

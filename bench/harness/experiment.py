@@ -29,7 +29,8 @@ def answers(commands, reps):
     """key -> command becomes key -> all answers; commands take turns, so that a slow minute hits all of them."""
     found = {key: [] for key in commands}
     for rep in range(reps):
-        for key, command in commands.items():
+        # And back, so that nobody always comes after the same one.
+        for key, command in list(commands.items())[::1 if rep % 2 == 0 else -1]:
             if sys.stderr.isatty():
                 print("\r%s, %d of %d\x1b[K" % (" ".join(map(str, key)), rep + 1, reps), end="", file=sys.stderr,
                       flush=True)

@@ -159,7 +159,8 @@ void engine::hear(const connections& joined) {
   // The other end may have begun with it, and have said already that it goes on by the other one.
   if (!transports_.empty()) polled_ = transports_.back().get();
   for (const node_id n : joined.lost_spares) {
-    if (links_->has_spare(n)) on_lost(n, "closed the connection");
+    // It may be the only one.
+    if (links_->has_spare(n) || links_->way_to(n) == polled_) on_lost(n, "closed the connection");
   }
   is_handling = false;
 }

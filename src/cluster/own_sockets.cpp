@@ -10,8 +10,9 @@
 namespace strata::cluster {
 namespace {
 
-// All nodes are there, and listen.
-constexpr std::int64_t closed_after_ns = 3'000'000'000;
+// Of the time that a job has to start: as all nodes are there and listen, whoever cannot be reached
+// within it is behind something that lets nothing through. For spare connections all are ready.
+constexpr std::int64_t first_part = 5, spare_part = 10;
 
 // Of a network that the user has named: this node's address there.
 struct own_network {
@@ -99,8 +100,11 @@ std::unique_ptr<net::tcp::tcp_transport> connected::tcp(node_id self,
 
 connected connect(own_sockets& own, which w, const std::vector<launch::address>& directory,
                   const connecting& how) {
+  const std::int64_t deadline_ns = how.began_ns + how.start_limit_ns;
+  const std::int64_t patience_ns =
+      how.start_limit_ns / (w == which::first ? first_part : spare_part);
   const std::int64_t limit_ns =
-      how.partly ? std::min(how.deadline_ns, os::now_ns() + closed_after_ns) : how.deadline_ns;
+      how.partly ? std::min(deadline_ns, os::now_ns() + patience_ns) : deadline_ns;
   auto& udp = w == which::first ? own.udp : own.udp_spare;
   if (udp != nullptr) {
     how.partly ? udp->connect_where_possible(directory, limit_ns)
@@ -109,8 +113,11 @@ connected connect(own_sockets& own, which w, const std::vector<launch::address>&
   }
   net::tcp::mesh_options mesh = how.mesh;
   mesh.partial = how.partly;
-  return connected(net::tcp::connect_mesh(how.me, w == which::first ? own.listeners : own.spares,
-                                          directory, limit_ns, mesh));
+  connected::troubles why;
+  mesh.on_left_out = [&](node_id n, const std::string& words) { why[n] = words; };
+  auto sockets = net::tcp::connect_mesh(how.me, w == which::first ? own.listeners : own.spares,
+                                        directory, limit_ns, mesh);
+  return {std::move(sockets), std::move(why)};
 }
 
 }  // namespace strata::cluster

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -42,12 +43,19 @@ own_sockets open_sockets(const launch::job_description& job,
 // What this node has connected to others with, before anything is sent.
 class connected {
  public:
-  explicit connected(std::vector<os::descriptor> sockets) : sockets_(std::move(sockets)) {}
+  using troubles = std::map<node_id, std::string>;
+  connected(std::vector<os::descriptor> sockets, troubles why)
+      : sockets_(std::move(sockets)), why_(std::move(why)) {}
   explicit connected(std::unique_ptr<net::udp::udp_transport> udp) : udp_(std::move(udp)) {}
   // Null over TCP: nobody has to look after that yet.
   [[nodiscard]] net::udp::udp_transport* needs_care() const noexcept { return udp_.get(); }
   [[nodiscard]] bool reaches(node_id n) const noexcept {
     return udp_ != nullptr ? udp_->reaches(n) : bool{sockets_[n]};
+  }
+  // Why it could not be reached, if anything is known of that.
+  [[nodiscard]] std::string trouble_with(node_id n) const {
+    const auto found = why_.find(n);
+    return found != why_.end() ? found->second : std::string();
   }
   void drop(node_id n) noexcept;
   // One of the two, the other null; from now on that is what sends.
@@ -56,15 +64,16 @@ class connected {
 
  private:
   std::vector<os::descriptor> sockets_{};
+  troubles why_{};
   std::unique_ptr<net::udp::udp_transport> udp_{};
 };
 
 // To all those addresses, by node; port 0: nobody. `partly`: the job does without those who cannot
-// be reached within some seconds, because of a firewall for example, and they are told of. Else
-// throws as connect_mesh().
+// be reached within a part of the time that it has to start, because of a firewall for example.
+// Else throws as connect_mesh().
 struct connecting {
   const net::tcp::identity& me;
-  std::int64_t deadline_ns = 0;
+  std::int64_t began_ns = 0, start_limit_ns = 0;
   net::tcp::mesh_options mesh{};
   bool partly = false;
 };

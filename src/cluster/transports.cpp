@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "net/ucx/available.hpp"
 #include "net/udp/udp_transport.hpp"
 #include "os/clock.hpp"
+#include "os/topology.hpp"
 #include "strata/error.hpp"
 #if defined(STRATA_HAS_UCX)
 #include "net/ucx/devices.hpp"
@@ -29,6 +31,9 @@ namespace strata::cluster {
 namespace {
 
 using launch::transport_choice;
+
+// In one line.
+constexpr std::size_t closed_named_max = 4;
 
 net::tcp::options socket_options(const options& settings) {
   using net::tcp::poll_mechanism;
@@ -120,8 +125,9 @@ class opening {
   // Those to whom this node should have connected over its first or its spare networks, and has
   // not.
   void find_closed(const connected& c, bool spare);
-  // Tells them, and drops whom others have found closed.
-  void agree(connected& c, bool spare);
+  // Tells them, and drops whom others have found closed; all who have connected are answered
+  // meanwhile, and while `first` does something.
+  void agree(connected& c, bool spare, const std::function<void()>& first);
   void complain() const;
   std::unique_ptr<net::transport> measure(net::transport& over, own_sockets& own,
                                           const connecting& how, const net::tcp::options& o);
@@ -139,6 +145,7 @@ class opening {
   // has told of any; and all that all have told of.
   std::vector<std::optional<std::uint16_t>> first_networks_{}, spare_networks_{};  // by node
   std::vector<launch::closed_link> found_closed_{}, closed_{};
+  std::map<std::uint16_t, std::string> why_closed_{};  // by network: what was heard first
 };
 
 opening::opening(launch::control_line& line, const options& settings)
@@ -211,7 +218,6 @@ void opening::open_over_networks(net::shm::shm_transport* shm) {
   net::tcp::mesh_options mesh;
   mesh.socket_buffer_bytes = o.socket_buffer_bytes;
   reach& who = *opened_.who;
-  const std::int64_t deadline = os::now_ns() + job_.start_limit_ns;
   const bool by_udp = job_.transport == transport_choice::udp;
   own_sockets own = by_udp ? open_sockets(job_, networks_)
                            : open_listeners(job_, networks_, o.socket_buffer_bytes);
@@ -222,7 +228,7 @@ void opening::open_over_networks(net::shm::shm_transport* shm) {
                      ": name one that it is on, with an address of its own");
   const bool partly = has_spares(job_, networks_);
   const net::tcp::identity me = net::tcp::identity_in(job_, build_);
-  const connecting how{me, deadline, mesh, partly};
+  const connecting how{me, os::now_ns(), job_.start_limit_ns, mesh, partly};
   connected first = connect(own, which::first, directory(false), how);
   if (partly) {
     for (unsigned n = 0; n < job_.capacity; ++n) {
@@ -230,7 +236,7 @@ void opening::open_over_networks(net::shm::shm_transport* shm) {
       spare_networks_.push_back(who.spare_network(job_.node, static_cast<node_id>(n)));
     }
     find_closed(first, false);
-    agree(first, false);
+    agree(first, false, [] {});
   }
   net::udp::udp_transport* udp = nullptr;
   net::tcp::tcp_transport* tcp = nullptr;
@@ -271,18 +277,27 @@ void opening::find_closed(const connected& c, bool spare) {
     if (!networks[n] || n == job_.node || c.reaches(node)) continue;
     const auto [lower, higher] = std::minmax(job_.node, node);
     found_closed_.push_back({lower, higher, *networks[n]});
+    if (std::string& why = why_closed_[*networks[n]]; why.empty()) why = c.trouble_with(node);
   }
 }
 
-void opening::agree(connected& c, bool spare) {
+void opening::agree(connected& c, bool spare, const std::function<void()>& first) {
+  std::vector<node_id> lost;
   {
-    // Others, who have not heard yet that they are heard, are answered meanwhile.
     std::optional<surveyor> answering;
     if (c.needs_care() != nullptr)
       answering.emplace(*c.needs_care(), job_.node, job_.capacity, std::vector<node_id>{},
                         survey::limits{}, surveyor::connections::spare);
+    first();
     closed_ = line_.share_closed(found_closed_);
-    if (answering) (void)answering->end();
+    if (answering) {
+      (void)answering->end();
+      lost = answering->lost();
+    }
+  }
+  // Who has said so over UDP says it once. Of a first connection all will have been told.
+  if (spare) {
+    for (const node_id n : lost) c.drop(n);
   }
   found_closed_.clear();
   const auto& networks = spare ? spare_networks_ : first_networks_;
@@ -309,12 +324,10 @@ std::unique_ptr<net::transport> opening::measure(net::transport& over, own_socke
   surveyor by(over, job_.node, job_.capacity, reached_by(over), {});
   // It answers while others wait in vain for theirs.
   connected second = connect(own, which::spare, directory(true), how);
-  // A spare connection that is closed matters only where the first one is, too.
   find_closed(second, true);
-  std::erase_if(found_closed_, [&](const launch::closed_link& c) {
-    return over.reaches(c.lower == job_.node ? c.higher : c.lower);
+  agree(second, true, [&] {
+    for (const survey::result& r : by.results()) mine.push_back(r.over(*first_networks_[r.node]));
   });
-  agree(second, true);
   for (const launch::closed_link& c : closed_) who.close(c);
   std::unique_ptr<net::transport> spare;
   bool reaches_some = false;
@@ -324,7 +337,6 @@ std::unique_ptr<net::transport> opening::measure(net::transport& over, own_socke
     spare = std::move(second).udp();
   else if (reaches_some)
     spare = std::move(second).tcp(job_.node, o);
-  for (const survey::result& r : by.results()) mine.push_back(r.over(*first_networks_[r.node]));
   std::optional<surveyor> by_spare;
   if (spare != nullptr) {
     by_spare.emplace(*spare, job_.node, job_.capacity, reached_by(*spare), survey::limits{},
@@ -352,21 +364,31 @@ std::unique_ptr<net::transport> opening::measure(net::transport& over, own_socke
 
 // Of networks that were named and do not join whom they should.
 void opening::complain() const {
-  if (const auto out = opened_.ways.unreachable(job_.nodes, job_.left))
+  if (const auto out = opened_.ways.unreachable(job_.nodes, job_.left)) {
+    std::string closed;
+    for (std::size_t i = 0; i < std::min(closed_.size(), closed_named_max); ++i)
+      closed += (i == 0 ? ": nodes " : "; nodes ") + std::to_string(closed_[i].lower) + " and " +
+                std::to_string(closed_[i].higher) + " could not connect over " +
+                networks_.at(closed_[i].network);
+    if (closed_.size() > closed_named_max)
+      closed += "; and " + std::to_string(closed_.size() - closed_named_max) + " more";
     throw error("no way leads from node " + std::to_string(job_.node) + " to node " +
-                std::to_string(*out) + ": whatever networks they share, no connection could be " +
-                "made (does a packet filter stand between?)");
-  // One of two is enough.
-  std::map<std::uint16_t, std::string> nodes;  // by network
-  for (const launch::closed_link& c : closed_) {
-    if (c.higher != job_.node) continue;
-    std::string& all = nodes[c.network];
-    all += (all.empty() ? "" : ", ") + std::to_string(c.lower);
+                std::to_string(*out) + closed + " (does a packet filter stand between?)");
   }
-  for (const auto& [network, others] : nodes)
+  // One of two is enough.
+  std::map<std::uint16_t, std::vector<int>> nodes;  // by network
+  for (const launch::closed_link& c : closed_) {
+    if (c.higher == job_.node) nodes[c.network].push_back(c.lower);
+  }
+  for (const auto& [network, others] : nodes) {
+    const auto found = why_closed_.find(network);
+    const std::string why =
+        found != why_closed_.end() && !found->second.empty() ? " (" + found->second + ")" : "";
     std::fprintf(stderr,
-                 "strata: node %u cannot connect to node %s over %s; messages go other ways\n",
-                 unsigned{job_.node}, others.c_str(), networks_.at(network).c_str());
+                 "strata: node %u cannot connect to node%s %s over %s%s; messages go other ways\n",
+                 unsigned{job_.node}, others.size() == 1 ? "" : "s", os::to_ranges(others).c_str(),
+                 networks_.at(network).c_str(), why.c_str());
+  }
 }
 
 connections opening::all() {

@@ -14,8 +14,8 @@
 //
 // If one listens on several networks, after the directory, before the job begins:
 //
-//   node -> launcher   closed       (which connections it could not make; twice, see
-//   share_closed()) launcher -> node   all_closed   (what all have said so far; sent when all have)
+//   node -> launcher   closed       (what it could not connect to, twice: share_closed())
+//   launcher -> node   all_closed   (what all have said so far; sent when all have)
 //   node -> launcher   measured     (what its networks to others cost)
 //   launcher -> node   measurements (what all have said; sent when all have)
 //
@@ -117,8 +117,9 @@ struct closed_link {
 
   friend auto operator<=>(const closed_link&, const closed_link&) = default;
 };
-// So often all tell of them.
+// So often all tell of them; more than so many in all are refused.
 inline constexpr unsigned closed_rounds = 2;
+inline constexpr std::size_t closed_max = 65'536;
 
 // What the launcher has to tell while the job runs. None of these may throw.
 struct job_news {

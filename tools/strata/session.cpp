@@ -138,6 +138,8 @@ void session::on_closed(node_id node, const frame& f) {
       refuse_frame("a message numbers a node wrongly");
     nodes_.closed.insert(c);
   }
+  if (nodes_.closed.size() > closed_max)
+    refuse_frame("too many networks are closed between nodes; name those that are open");
   ++n.closed_told;
   if (phase_ != phase::starting || !awaited().empty()) return;
   ++closed_told_;

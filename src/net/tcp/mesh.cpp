@@ -25,6 +25,7 @@ namespace {
 constexpr unsigned attempts_max = 8;
 constexpr std::int64_t first_pause_ns = 10'000'000;
 constexpr std::size_t missing_named_max = 8;
+constexpr unsigned late_looks_max = 16;  // a handshake takes some
 
 enum class progress { waiting, joined, refused, broken };
 
@@ -77,15 +78,20 @@ class mesh {
 
   std::vector<os::descriptor> form() {
     for (node_id n = 0; n < me_.nodes; ++n) missing_ += expects(n);
+    // What has come while this process had no processor counts after the deadline too.
+    unsigned late_looks = 0;
     while (missing_ > 0) {
       now_ns_ = os::now_ns();
-      if (now_ns_ >= deadline_ns_) {
-        if (options_.partial) break;
-        give_up();
+      if (now_ns_ >= deadline_ns_ && ++late_looks > late_looks_max) {
+        if (!options_.partial || listen_again_ns_ != 0) give_up();
+        break;
       }
       drop_late_strangers();
       begin_connecting();
       wait();
+    }
+    for (node_id n = 0; missing_ > 0 && options_.on_left_out && n < me_.nodes; ++n) {
+      if (expects(n) && !sockets_[n]) options_.on_left_out(n, trouble_with(n));
     }
     return std::move(sockets_);
   }
@@ -271,6 +277,11 @@ class mesh {
     while (!strangers_.empty() && strangers_.front().limit_ns <= now_ns_) strangers_.pop_front();
   }
 
+  // Empty: nothing was heard of it.
+  [[nodiscard]] std::string trouble_with(node_id n) const {
+    return nodes_[n].ours ? nodes_[n].ours->with + " does not answer" : nodes_[n].trouble;
+  }
+
   [[noreturn]] void give_up() const {
     std::string who;
     std::size_t named = 0;
@@ -278,11 +289,7 @@ class mesh {
       if (!expects(n) || sockets_[n] || ++named > missing_named_max) continue;
       if (!who.empty()) who += ", ";
       who += "node " + std::to_string(n);
-      if (nodes_[n].ours) {
-        who += " (" + nodes_[n].ours->with + " does not answer)";
-      } else if (!nodes_[n].trouble.empty()) {
-        who += " (" + nodes_[n].trouble + ")";
-      }
+      if (const std::string why = trouble_with(n); !why.empty()) who += " (" + why + ")";
     }
     if (named > missing_named_max) {
       who += " and " + std::to_string(named - missing_named_max) + " more";

@@ -25,8 +25,10 @@ struct mesh_options {
   std::size_t strangers_max = 256;
   // Readable: nobody waits for the connections any more. -1: never.
   int cancelled = -1;
-  // Who cannot be reached, or has not come when the deadline has passed, is left out.
+  // Who cannot be reached, or has not come when the deadline has passed, is left out, and why
+  // (empty if it was not heard of). Not where this node ran out of descriptors.
   bool partial = false;
+  std::function<void(node_id n, const std::string& why)> on_left_out = {};
   // Told of everybody who is refused: where from, why ("does not know this job's key").
   std::function<void(const std::string& from, refusal why, const std::string& words)> on_refused;
 };
