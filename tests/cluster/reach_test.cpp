@@ -10,7 +10,7 @@
 namespace strata::cluster {
 namespace {
 
-using network = std::optional<std::uint16_t>;
+using its_number = std::optional<std::uint16_t>;
 
 // Three nodes on hosts of their own; all are on all three networks, of which the last is the
 // fastest and the first the next.
@@ -33,8 +33,8 @@ class three_networks : public testing::Test {
 };
 
 TEST_F(three_networks, two_nodes_use_the_fastest_and_spare_the_next) {
-  EXPECT_EQ(who.network(0, 1), network(2));
-  EXPECT_EQ(who.spare_network(0, 1), network(0));
+  EXPECT_EQ(who.network(0, 1), its_number(2));
+  EXPECT_EQ(who.spare_network(0, 1), its_number(0));
   EXPECT_EQ(who.towards(0, 1).port, 2);
   EXPECT_EQ(who.spare_towards(0, 1).port, 9);
 }
@@ -42,8 +42,8 @@ TEST_F(three_networks, two_nodes_use_the_fastest_and_spare_the_next) {
 TEST_F(three_networks, what_is_closed_between_two_is_open_for_others) {
   who.close({0, 1, 2});
   for (const auto& [a, b] : {std::pair<node_id, node_id>{0, 1}, {1, 0}})
-    EXPECT_EQ(who.network(a, b), network(0));
-  EXPECT_EQ(who.network(0, 2), network(2));
+    EXPECT_EQ(who.network(a, b), its_number(0));
+  EXPECT_EQ(who.network(0, 2), its_number(2));
   EXPECT_GT(who.cost(0, 1)->cost_ns, who.cost(0, 2)->cost_ns);
 }
 
@@ -60,7 +60,7 @@ TEST_F(three_networks, where_two_are_closed_no_connection_is) {
 TEST_F(three_networks, what_was_measured_does_not_open_what_is_closed) {
   who.close({0, 1, 2});
   who.set_costs({{{{1, 2, 20, 60}}, {}, {}}, {0, 1, 2}});  // between their hosts, by others
-  EXPECT_EQ(who.network(0, 1), network(0));
+  EXPECT_EQ(who.network(0, 1), its_number(0));
 }
 
 }  // namespace
