@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "apps/radixsort/vector_move.hpp"
+#include "apps/radixsort/vector_loops.hpp"
 
 namespace radixsort {
 namespace {
@@ -123,7 +123,9 @@ constexpr auto plain = make_table(std::make_integer_sequence<unsigned, radix_bit
 auto best_here() {
   auto loops = plain;
   for (unsigned bits = 1; bits <= radix_bits_max; ++bits) {
-    if (const move_loop move = vector_move(bits)) loops[bits - 1].move = move;
+    const digit_loops by_vectors = vector_loops(bits);
+    if (by_vectors.count != nullptr) loops[bits - 1].count = by_vectors.count;
+    if (by_vectors.move != nullptr) loops[bits - 1].move = by_vectors.move;
   }
   return loops;
 }
