@@ -379,7 +379,9 @@ static void* nanosleep_there(void* a) {
   atomic_store(&waits, 1);
   const int r = nanosleep(&time, &left);
   atomic_store(&outcome, r == 0 ? 0 : errno);
-  CHECK(left.tv_sec >= 10 && left.tv_sec < 20);
+  /* Linux counts up to the end of the timer's slack, 50 us later: one that is interrupted at once
+     has a little more to go than it asked for. */
+  CHECK(left.tv_sec >= 10 && (left.tv_sec < 20 || (left.tv_sec == 20 && left.tv_nsec < 1000000)));
   return a;
 }
 static void* lock_there(void* a) {
