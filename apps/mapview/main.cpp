@@ -254,7 +254,7 @@ int body(apps::program& p) {
 }
 
 // Each picture takes and gives back some hundred KiB, which the C library would fetch from the
-// system and return every time: more than half of the time of a small region.
+// system and return every time: half of the time of a small region.
 void keep_memory() {
 #if defined(__GLIBC__)
   ::mallopt(M_MMAP_THRESHOLD, 4 << 20);

@@ -23,8 +23,8 @@ struct closes {
 };
 using turbo = std::unique_ptr<void, closes>;
 
-// To make a decoder and its memory takes a twentieth of the time of a small tile. There are never
-// more than threads decode at once.
+// A decoder and its memory are not made anew for each tile. There are never more than threads that
+// decode at once.
 class decoders {
  public:
   [[nodiscard]] turbo take() {

@@ -28,28 +28,6 @@ template <std::size_t Radix, std::size_t Room>
 using lists_of = std::array<std::array<key, Room>, Radix>;
 template <std::size_t Radix>
 using lengths_of = std::array<std::size_t, Radix>;
-template <std::size_t Radix>
-using ends_of = std::array<key*, Radix>;
-
-template <std::size_t Radix>
-ends_of<Radix> ends_at(const position* first, key* to) noexcept {
-  ends_of<Radix> ends;
-  for (std::size_t d = 0; d < Radix; ++d) ends[d] = to + first[d];
-  return ends;
-}
-
-// The keys that are fewer than lanes; then all that was kept goes where it belongs.
-template <std::size_t Radix, std::size_t Room>
-void end_piece(std::span<const key> rest, unsigned shift, lists_of<Radix, Room>& lists,
-               lengths_of<Radix>& lengths, ends_of<Radix>& ends) noexcept {
-  for (const key k : rest) {
-    const std::size_t d = (k >> shift) & (Radix - 1);
-    lists[d][lengths[d]++] = k;
-  }
-  for (std::size_t d = 0; d < Radix; ++d)
-    ends[d] = std::copy_n(lists[d].begin(), lengths[d], ends[d]);
-}
-
 // Of every set of eight lanes, their numbers in order: what brings them together at the front.
 constexpr auto together = [] {
   std::array<std::array<std::uint8_t, 8>, 256> all{};
@@ -62,23 +40,27 @@ constexpr auto together = [] {
   return all;
 }();
 
-template <unsigned Bits>
-__attribute__((target("avx2,popcnt"))) void move_by_8(std::span<const key> keys, unsigned shift,
-                                                      const position* first, key* to) noexcept {
-  constexpr std::size_t radix = std::size_t{1} << Bits;
-  constexpr std::size_t lanes = 8, piece = 1024 / radix;  // of a page altogether
-  lists_of<radix, piece + lanes> lists;
-  ends_of<radix> ends = ends_at<radix>(first, to);
-  const __m128i by = _mm_cvtsi32_si128(static_cast<int>(shift));
-  const __m256i all_bits = _mm256_set1_epi32(radix - 1);
-  while (!keys.empty()) {
-    const std::span<const key> now = keys.first(std::min(piece, keys.size()));
-    lengths_of<radix> lengths{};
-    std::size_t i = 0;
-    for (; i + lanes <= now.size(); i += lanes) {
-      const __m256i k = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&now[i]));
-      const __m256i digits = _mm256_and_si256(_mm256_srl_epi32(k, by), all_bits);
-      for (std::size_t d = 0; d < radix; ++d) {
+__attribute__((target("avx2"))) inline __m256i digits_of_8(const key* from, __m128i shift,
+                                                           __m256i all_bits) {
+  const __m256i k = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  return _mm256_and_si256(_mm256_srl_epi32(k, shift), all_bits);
+}
+
+// The keys of one piece to the ends of empty lists, but for the last that are fewer than lanes.
+// Returns the lists' lengths.
+struct by_8 {
+  static constexpr std::size_t lanes = 8, keys_in_lists = 1024;  // a page
+
+  template <std::size_t Radix, std::size_t Room>
+  __attribute__((target("avx2,popcnt"))) static lengths_of<Radix> collect(
+      std::span<const key> keys, unsigned shift, lists_of<Radix, Room>& lists) noexcept {
+    const __m128i by = _mm_cvtsi32_si128(static_cast<int>(shift));
+    const __m256i all_bits = _mm256_set1_epi32(Radix - 1);
+    lengths_of<Radix> lengths{};
+    for (std::size_t i = 0; i + lanes <= keys.size(); i += lanes) {
+      const __m256i k = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&keys[i]));
+      const __m256i digits = digits_of_8(&keys[i], by, all_bits);
+      for (std::size_t d = 0; d < Radix; ++d) {
         const __m256i has = _mm256_cmpeq_epi32(digits, _mm256_set1_epi32(static_cast<int>(d)));
         const auto set = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(has)));
         const __m256i order = _mm256_cvtepu8_epi32(
@@ -88,37 +70,51 @@ __attribute__((target("avx2,popcnt"))) void move_by_8(std::span<const key> keys,
         lengths[d] += static_cast<unsigned>(std::popcount(set));
       }
     }
-    end_piece<radix>(now.subspan(i), shift, lists, lengths, ends);
-    keys = keys.subspan(now.size());
+    return lengths;
   }
-}
+};
 
 // The processor brings them together itself.
-template <unsigned Bits>
-__attribute__((target("avx512f,popcnt"))) void move_by_16(std::span<const key> keys, unsigned shift,
-                                                          const position* first, key* to) noexcept {
-  constexpr std::size_t radix = std::size_t{1} << Bits;
-  constexpr std::size_t lanes = 16, piece = 2048 / radix;
-  lists_of<radix, piece + lanes> lists;
-  ends_of<radix> ends = ends_at<radix>(first, to);
-  const __m128i by = _mm_cvtsi32_si128(static_cast<int>(shift));
-  const __m512i all_bits = _mm512_set1_epi32(radix - 1);
-  constexpr __mmask16 all_lanes = 0xffff;  // without a mask GCC 12 warns of its own header
-  while (!keys.empty()) {
-    const std::span<const key> now = keys.first(std::min(piece, keys.size()));
-    lengths_of<radix> lengths{};
-    std::size_t i = 0;
-    for (; i + lanes <= now.size(); i += lanes) {
-      const __m512i k = _mm512_loadu_si512(&now[i]);
+struct by_16 {
+  static constexpr std::size_t lanes = 16, keys_in_lists = 2048;
+
+  template <std::size_t Radix, std::size_t Room>
+  __attribute__((target("avx512f,popcnt"))) static lengths_of<Radix> collect(
+      std::span<const key> keys, unsigned shift, lists_of<Radix, Room>& lists) noexcept {
+    const __m128i by = _mm_cvtsi32_si128(static_cast<int>(shift));
+    const __m512i all_bits = _mm512_set1_epi32(Radix - 1);
+    constexpr __mmask16 all_lanes = 0xffff;  // without a mask GCC 12 warns of its own header
+    lengths_of<Radix> lengths{};
+    for (std::size_t i = 0; i + lanes <= keys.size(); i += lanes) {
+      const __m512i k = _mm512_loadu_si512(&keys[i]);
       const __m512i digits = _mm512_and_si512(_mm512_maskz_srl_epi32(all_lanes, k, by), all_bits);
-      for (std::size_t d = 0; d < radix; ++d) {
+      for (std::size_t d = 0; d < Radix; ++d) {
         const __mmask16 set =
             _mm512_cmpeq_epi32_mask(digits, _mm512_set1_epi32(static_cast<int>(d)));
         _mm512_storeu_si512(&lists[d][lengths[d]], _mm512_maskz_compress_epi32(set, k));
         lengths[d] += static_cast<unsigned>(std::popcount(static_cast<unsigned>(set)));
       }
     }
-    end_piece<radix>(now.subspan(i), shift, lists, lengths, ends);
+    return lengths;
+  }
+};
+
+template <class Set, unsigned Bits>
+void move(std::span<const key> keys, unsigned shift, const position* first, key* to) noexcept {
+  constexpr std::size_t radix = std::size_t{1} << Bits;
+  constexpr std::size_t piece = Set::keys_in_lists / radix;
+  lists_of<radix, piece + Set::lanes> lists;
+  std::array<key*, radix> ends;
+  for (std::size_t d = 0; d < radix; ++d) ends[d] = to + first[d];
+  while (!keys.empty()) {
+    const std::span<const key> now = keys.first(std::min(piece, keys.size()));
+    lengths_of<radix> lengths = Set::template collect<radix>(now, shift, lists);
+    for (const key k : now.last(now.size() % Set::lanes)) {
+      const std::size_t d = (k >> shift) & (radix - 1);
+      lists[d][lengths[d]++] = k;
+    }
+    for (std::size_t d = 0; d < radix; ++d)
+      ends[d] = std::copy_n(lists[d].begin(), lengths[d], ends[d]);
     keys = keys.subspan(now.size());
   }
 }
@@ -137,8 +133,7 @@ __attribute__((target("avx2"))) void count_by_8(std::span<const key> keys, unsig
   const __m256i all_bits = _mm256_set1_epi32(radix - 1);
   std::size_t i = 0;
   for (; i + lanes <= keys.size(); i += lanes) {
-    const __m256i k = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&keys[i]));
-    const __m256i digits = _mm256_and_si256(_mm256_srl_epi32(k, by), all_bits);
+    const __m256i digits = digits_of_8(&keys[i], by, all_bits);
     for (std::size_t d = 0; d < radix; ++d) {
       const __m256i has = _mm256_cmpeq_epi32(digits, _mm256_set1_epi32(static_cast<int>(d)));
       seen[d] = _mm256_sub_epi32(seen[d], has);  // -1 where it is true
@@ -159,11 +154,11 @@ digit_loops vector_loops(unsigned radix_bits) noexcept {
   if (!__builtin_cpu_supports("popcnt") || !__builtin_cpu_supports("avx2")) return {};
   switch (radix_bits) {
     case 1:
-      return {nullptr, &move_by_8<1>};
+      return {nullptr, &move<by_8, 1>};
     case 2:
-      return {nullptr, &move_by_8<2>};
+      return {nullptr, &move<by_8, 2>};
     case 3:
-      return {&count_by_8<3>, __builtin_cpu_supports("avx512f") ? &move_by_16<3> : nullptr};
+      return {&count_by_8<3>, __builtin_cpu_supports("avx512f") ? &move<by_16, 3> : nullptr};
     default:
       return {};
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a node joins the others over UDP, and leaves them.
 #include <algorithm>
+#include <array>
 #include <mutex>
 
 #include "net/udp/peer.hpp"
@@ -150,7 +151,7 @@ void udp_transport::leave() {
 
 void udp_transport::say_end(peer& p) {
   if (p.lost.load(std::memory_order_relaxed)) return;
-  std::vector<std::byte> last(datagram_bytes_max);
+  std::array<std::byte, data_overhead_bytes + acknowledgement_bytes(ranges_max) + tag_bytes> last;
   std::uint64_t number = 0;
   const std::size_t bytes = p.c.last_packet(last, os::now_ns(), number);
   p.closes.close(last, bytes, number);
