@@ -12,6 +12,7 @@
 
 #include "bench/messages/pair.hpp"
 #include "bench/messages/sockets.hpp"
+#include "net/corked.hpp"
 #include "net/shm/shm_transport.hpp"
 #include "net/ucx/available.hpp"
 #include "net/udp/udp_transport.hpp"
@@ -34,6 +35,8 @@ class way final : net::receiver {
   }
   void send() {
     // Larger messages are cut up, as by the operations of fibers.
+    if (message_.size() <= piece_bytes) return send_piece(message_);
+    const net::corked together(transport_, peer_);
     for (std::size_t done = 0; done < message_.size();) {
       const std::size_t n = std::min(message_.size() - done, piece_bytes);
       send_piece(std::span(message_).subspan(done, n));

@@ -73,6 +73,7 @@ class engine final : public mailer,
             std::span<const std::byte> body) override;
   void wait_for_room(node_id to) override;
   sight look_for_message(node_id from) noexcept override;
+  [[nodiscard]] net::corked cork(node_id to) override { return links_->cork(to); }
   [[nodiscard]] net::transfers* transfers_with(node_id peer) noexcept override {
     net::transport* const way = links_->way_to(peer);
     return way == nullptr ? nullptr : way->transfers_of_peers();

@@ -144,6 +144,12 @@ inline bool links::dispatch(peer& p, node_id to, kind k, std::span<const std::by
   return send(next, kind::forward, forwarding_head(k, self_, to, p.table, head), body);
 }
 
+net::corked links::cork(node_id to) const noexcept {
+  const node_id next = peers_[to]->next.load(std::memory_order_relaxed);
+  net::transport* const way = way_to(next);
+  return way == nullptr ? net::corked() : net::corked(*way, next);
+}
+
 bool links::post_directly(node_id to, kind k, std::span<const std::byte> head,
                           std::span<const std::byte> body) {
   const net::leaving_message message(body);

@@ -118,6 +118,8 @@ class links {
 
   // False: the node has left, and this kind would be of no use; nothing has happened.
   bool post(node_id to, kind k, std::span<const std::byte> head, std::span<const std::byte> body);
+  // The connection over which messages for that node leave at present: see net::corked.
+  [[nodiscard]] net::corked cork(node_id to) const noexcept;
   // Over this node's own connection, whatever way messages take. False: there is none, or no room
   // now; nothing has happened.
   bool post_directly(node_id to, kind k, std::span<const std::byte> head,

@@ -15,6 +15,8 @@ namespace {
 using detail::global_address;
 
 constexpr std::size_t head_bytes_max = 64;
+// Of something large, before somebody looks whether the way is congested.
+constexpr unsigned pieces_at_once = 8;
 constexpr std::size_t piece_bytes_max = part_bytes_max - head_bytes_max;
 
 struct put_head {
@@ -87,15 +89,29 @@ void split_phase::increment(global_address slot, std::uint32_t more) {
 
 void split_phase::put(global_address to, const void* value, std::size_t bytes,
                       global_address slot) {
-  std::size_t done = 0;
-  do {
-    const std::size_t n = std::min(bytes - done, piece_bytes_max);
-    const bool last = done + n == bytes;
-    const put_head head{advanced(to.bits(), done), last ? slot.bits() : 0};
-    send(to.node(), kind::put, bytes_of(head),
-         bytes_at(static_cast<const std::byte*>(value) + done, n));
-    done += n;
-  } while (done != bytes);
+  if (bytes <= piece_bytes_max) {
+    const put_head head{to.bits(), slot.bits()};
+    return send(to.node(), kind::put, bytes_of(head), bytes_at(value, bytes));
+  }
+  in_pieces(to.node(), value, bytes, [&](std::size_t offset, std::span<const std::byte> piece) {
+    const bool last = offset + piece.size() == bytes;
+    const put_head head{advanced(to.bits(), offset), last ? slot.bits() : 0};
+    post(to.node(), kind::put, bytes_of(head), piece);
+  });
+}
+
+template <class Post>
+void split_phase::in_pieces(node_id to, const void* from, std::size_t bytes, Post&& post_piece) {
+  for (std::size_t done = 0; done != bytes;) {
+    check_is_there(to);
+    mail_.wait_for_room(to);
+    const net::corked together = mail_.cork(to);
+    for (unsigned pieces = 0; pieces != pieces_at_once && done != bytes; ++pieces) {
+      const std::size_t n = std::min(bytes - done, piece_bytes_max);
+      post_piece(done, bytes_at(static_cast<const std::byte*>(from) + done, n));
+      done += n;
+    }
+  }
 }
 
 void split_phase::get(global_address from, void* into, std::size_t bytes, global_address slot) {
@@ -153,12 +169,9 @@ void split_phase::drop_in(global_address box, const void* item, std::size_t byte
   }
   // One large item at a time, so that the pieces of two are not mixed.
   const std::lock_guard lock(large_item_of(box.node()).sending);
-  for (std::size_t done = 0; done != bytes;) {
-    const std::size_t n = std::min(bytes - done, piece_bytes_max);
-    send(box.node(), kind::drop_in, bytes_of(drop_in_head{box.bits(), done, bytes}),
-         bytes_at(static_cast<const std::byte*>(item) + done, n));
-    done += n;
-  }
+  in_pieces(box.node(), item, bytes, [&](std::size_t offset, std::span<const std::byte> piece) {
+    post(box.node(), kind::drop_in, bytes_of(drop_in_head{box.bits(), offset, bytes}), piece);
+  });
 }
 
 void split_phase::give_back(global_address home, const std::exception_ptr& error, const void* value,

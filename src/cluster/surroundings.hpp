@@ -12,6 +12,7 @@
 #include "cluster/codec.hpp"
 #include "cluster/kinds.hpp"
 #include "cluster/membership.hpp"
+#include "net/corked.hpp"
 #include "net/joint_copies.hpp"
 #include "net/transfers.hpp"
 #include "strata/detail/worker.hpp"
@@ -37,6 +38,8 @@ class mailer {
   virtual void wait_for_room(node_id to) = 0;
 
   // How large blocks of `peer`'s memory come here otherwise than in messages; null: they do not.
+  // For a loop that posts large messages there.
+  [[nodiscard]] virtual net::corked cork(node_id /*to*/) { return {}; }
   [[nodiscard]] virtual net::transfers* transfers_with(node_id /*peer*/) noexcept {
     return nullptr;
   }

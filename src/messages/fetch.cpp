@@ -176,6 +176,7 @@ void messenger::on_pull(net::node_id from, cluster::reader& r) {
   if (head.offset > bytes.size() || head.bytes > bytes.size() - head.offset ||
       head.bytes > pull_bytes)
     throw cluster::malformed("a request for more than a message has");
+  const net::corked together = mail_->cork(from);
   // The offer stays: only its receiver, whose messages are handled one after the other, ends it.
   for (std::size_t done = 0; done != head.bytes;) {
     const std::size_t n = std::min(piece_bytes_max, head.bytes - done);

@@ -68,6 +68,11 @@ class transport {
                                               std::span<const std::byte> head,
                                               std::span<const std::byte> body) = 0;
 
+  // While a peer is corked, large messages may be collected, to leave in fewer and larger writes.
+  // See net::corked, for a loop that sends the pieces of something; any number of threads at once.
+  virtual void cork(node_id) noexcept {}
+  virtual void uncork(node_id) noexcept {}
+
   // Pushes staged messages for `peer` on their way as far as possible without blocking. False: some
   // are left; call again after wait_for_room().
   [[nodiscard]] virtual bool flush(node_id peer) = 0;

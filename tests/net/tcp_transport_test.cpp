@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
+#include "net/corked.hpp"
 #include "tcp_pair.hpp"
 #include "transport_suite.hpp"
 
@@ -109,6 +112,68 @@ TEST(tcp_transport, in_blocking_mode_the_sender_thread_writes) {
   EXPECT_TRUE(all[0]->flush(1));
   checking_receiver r(1, small_size);
   r.receive(*all[1], 1);
+}
+
+TEST(tcp_transport, pieces_leave_together_while_their_peer_is_corked) {
+  auto all = make_tcp(2, {});
+  const std::vector<std::byte> piece(60'000);
+  {
+    const corked together(*all[0], 1);
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), piece, {}), send_outcome::staged);
+    EXPECT_EQ(all[0]->counted().writes, 0u);
+  }
+  EXPECT_GE(all[0]->counted().writes, 1u);
+  // What has not to be copied goes at once, and takes along what is there.
+  const corked again(*all[0], 1);
+  EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), piece, {}), send_outcome::staged);
+  const auto before = all[0]->counted().writes;
+  (void)all[0]->try_send(1, header_of(0, 1), content(0, 0, 64), {});
+  EXPECT_GT(all[0]->counted().writes, before);
+}
+
+// One thread sends pieces, with and without a cork, others small messages between them; each
+// thread's come in order, and the last of them come although nobody sends behind them.
+TEST(tcp_transport, threads_may_cork_what_others_send_to) {
+  constexpr std::uint32_t threads = 3, rounds = 200;
+  constexpr std::size_t large = 64'000;
+  auto all = make_tcp(2, {});
+  const sender_thread flusher(*all[0], 2);
+  std::vector<std::thread> senders;
+  for (std::uint32_t t = 0; t < threads; ++t) {
+    senders.emplace_back([&, t] {
+      for (std::uint32_t i = 0; i < rounds;) {
+        std::optional<corked> together;
+        if (t != 0 && i % 3 != 0) together.emplace(*all[0], 1);
+        for (std::uint32_t n = 0; n < 5 && i < rounds; ++n, ++i) {
+          std::vector<std::byte> bytes(t == 0 ? 64 : large);
+          std::memcpy(bytes.data(), &t, sizeof t);
+          std::memcpy(bytes.data() + sizeof t, &i, sizeof i);
+          while (all[0]->try_send(1, header_of(0, 1), bytes, {}) == send_outcome::would_block)
+            std::this_thread::yield();
+        }
+      }
+    });
+  }
+  struct : receiver {
+    void on_message(const header&, std::span<const std::byte> payload) override {
+      std::uint32_t t = 0, i = 0;
+      ASSERT_GE(payload.size(), 64u);
+      std::memcpy(&t, payload.data(), sizeof t);
+      std::memcpy(&i, payload.data() + sizeof t, sizeof i);
+      ASSERT_LT(t, threads);
+      EXPECT_EQ(payload.size(), t == 0 ? 64u : large);
+      EXPECT_EQ(i, next[t]++);
+      ++total;
+    }
+    void on_lost(node_id, const std::string& why) override { FAIL() << why; }
+    std::array<std::uint32_t, threads> next{};
+    std::size_t total = 0;
+  } r;
+  while (r.total < threads * rounds && !HasFailure()) {
+    if (all[1]->poll(r, 64) == 0) sleep_for_messages(*all[1]);
+  }
+  for (std::thread& t : senders) t.join();
 }
 
 // A peer that reads nothing must not keep the sender thread from the end of the job.

@@ -71,6 +71,11 @@ send_outcome outgoing::try_send(header h, std::span<const std::byte> head,
   const std::uint64_t now_ticks = os::ticks();
   const bool was_empty = ring_.used() == 0;
   if (was_empty) staged_ticks_ = now_ticks;
+  if (stays_corked(bytes)) {
+    stage(h, head, body);
+    last_ticks_ = now_ticks;
+    return send_outcome::staged;
+  }
   if (!should_write(bytes, now_ticks)) {
     stage(h, head, body);
     last_ticks_ = now_ticks;
@@ -99,6 +104,24 @@ bool outgoing::should_write(std::size_t bytes, std::uint64_t now_ticks) {
   if (!may_write()) return false;
   if (!aggregate_ || quick_ < burst_messages_min) return true;
   return ring_.used() + bytes >= batch_bytes || now_ticks - staged_ticks_ >= deadline_ticks_;
+}
+
+bool outgoing::stays_corked(std::size_t bytes) const noexcept {
+  return corks_ != 0 && may_write() && bytes >= gather_bytes_min &&
+         ring_.used() + bytes < corked_bytes && ring_.room() >= bytes + message_bytes_max;
+}
+
+void outgoing::cork() noexcept {
+  const std::lock_guard lock(lock_);
+  ++corks_;
+}
+
+void outgoing::uncork() noexcept {
+  std::unique_lock lock(lock_);
+  --corks_;
+  if (ring_.used() == 0 || !may_write() || lost_.load(std::memory_order_relaxed)) return;
+  writing_ = true;
+  write_staged(lock);
 }
 
 void outgoing::stage(const header& h, std::span<const std::byte> head,

@@ -8,7 +8,7 @@
 // Invariants, whenever the lock is free:
 //  - the messages in the ring and those in the socket are the numbered sequence without a gap;
 //  - a ring with content has somebody who will empty it: the writer, or the sender thread, which
-//    was told a deadline (due_ns) or waits for the full socket.
+//    was told a deadline (due_ns) or waits for the full socket, or whoever has corked.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -31,6 +31,10 @@ class outgoing {
 
   send_outcome try_send(header h, std::span<const std::byte> head, std::span<const std::byte> body);
 
+  // In between a large message may stay in the ring until others are behind it.
+  void cork() noexcept;
+  void uncork() noexcept;
+
   // The sender thread's. False: the socket is full.
   bool flush();
   // The socket takes bytes again. The sender thread's.
@@ -50,6 +54,7 @@ class outgoing {
 
   // Whether a thread that sends can become the writer.
   [[nodiscard]] bool may_write() const noexcept { return !blocking_ && !writing_ && !full_; }
+  [[nodiscard]] bool stays_corked(std::size_t bytes) const noexcept;
   [[nodiscard]] bool should_write(std::size_t bytes, std::uint64_t now_ticks);
   void stage(const header& h, std::span<const std::byte> head, std::span<const std::byte> body);
   void write_gathered(std::unique_lock<std::mutex>& lock, const header& h,
@@ -74,6 +79,7 @@ class outgoing {
   bool writing_ = false;  // somebody holds the role of the writer
   bool full_ = false;     // the socket refused bytes; the sender is told when it takes some again
   bool refused_ = false;  // a sender was told would_block since there was room last
+  unsigned corks_ = 0;    // that are in
   unsigned quick_ = 0;    // messages in a row, each soon after the one before
   std::uint64_t last_ticks_ = 0;    // when the last message was staged or written
   std::uint64_t staged_ticks_ = 0;  // when the ring was empty last

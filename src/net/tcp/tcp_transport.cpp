@@ -79,6 +79,10 @@ send_outcome tcp_transport::try_send(node_id n, header h, std::span<const std::b
   return at(n).out.try_send(h, head, body);
 }
 
+void tcp_transport::cork(node_id n) noexcept { at(n).out.cork(); }
+
+void tcp_transport::uncork(node_id n) noexcept { at(n).out.uncork(); }
+
 bool tcp_transport::flush(node_id n) { return at(n).out.flush(); }
 
 std::size_t tcp_transport::poll(receiver& r, std::size_t messages_max) {

@@ -40,6 +40,8 @@ class tcp_transport final : public transport {
   [[nodiscard]] bool reaches(node_id peer) const noexcept override;
   [[nodiscard]] send_outcome try_send(node_id peer, header h, std::span<const std::byte> head,
                                       std::span<const std::byte> body) override;
+  void cork(node_id peer) noexcept override;
+  void uncork(node_id peer) noexcept override;
   [[nodiscard]] bool flush(node_id peer) override;
   std::size_t poll(receiver& r, std::size_t messages_max) override;
   void wait_for_messages(std::int64_t timeout_ns) override;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Corks a peer for as long as it lives. Its thread does nothing but send meanwhile: a wait could be
+// for what is kept back.
+#pragma once
+#include "net/transport.hpp"
+
+namespace strata::net {
+
+class corked {
+ public:
+  corked() = default;  // nothing
+  corked(transport& over, node_id peer) noexcept : over_(&over), peer_(peer) { over.cork(peer); }
+  ~corked() {
+    if (over_ != nullptr) over_->uncork(peer_);
+  }
+  corked(const corked&) = delete;
+  corked& operator=(const corked&) = delete;
+
+ private:
+  transport* const over_ = nullptr;
+  const node_id peer_ = 0;
+};
+
+}  // namespace strata::net
