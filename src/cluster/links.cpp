@@ -237,7 +237,7 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
   if (!kept && !p.queueing.load(std::memory_order_acquire)) [[likely]] {
     switch (way->try_send(to, header_of(self_, to, k), head, message.body())) {
       case net::send_outcome::sent:
-      case net::send_outcome::staged:  // the transport tells the sender thread
+      case net::send_outcome::staged:  // the transport sees to it
       case net::send_outcome::lost:    // whoever depends on it hears of the loss
         if (ways_change_ && way->about().may_break && counts_for_connection(k))
           keep_copy(p, copy_of(k, head, body));

@@ -5,6 +5,7 @@
 
 #include "base/spelling.hpp"
 #include "cluster/failure_text.hpp"
+#include "cluster/pieces.hpp"
 #include "fibers/mailbox_access.hpp"
 #include "fibers/slot_access.hpp"
 #include "strata/error.hpp"
@@ -15,9 +16,10 @@ namespace {
 using detail::global_address;
 
 constexpr std::size_t head_bytes_max = 64;
-// Of something large, before somebody looks whether the way is congested.
-constexpr unsigned pieces_at_once = 8;
 constexpr std::size_t piece_bytes_max = part_bytes_max - head_bytes_max;
+// Of something large: what is sent before somebody looks whether the way is congested, and what is
+// asked for at once.
+constexpr std::size_t at_once_max = 8 * piece_bytes_max;
 
 struct put_head {
   std::uint64_t to, slot;
@@ -40,6 +42,16 @@ std::uint64_t advanced(std::uint64_t address, std::uint64_t by) {
   const auto a = global_address::from_bits(address);
   return global_address(a.node(), static_cast<std::byte*>(a.address()) + by).bits();
 }
+
+// Where pieces go; the last of them signals the slot.
+struct block {
+  std::uint64_t to;
+  std::size_t bytes;
+  std::uint64_t slot;
+  put_head operator()(std::size_t offset, std::size_t n) const {
+    return {advanced(to, offset), offset + n == bytes ? slot : 0};
+  }
+};
 
 }  // namespace
 
@@ -87,31 +99,35 @@ void split_phase::increment(global_address slot, std::uint32_t more) {
   send(slot.node(), kind::increment, std::as_bytes(std::span(head)));
 }
 
+template <class HeadOf>
+void split_phase::post_pieces(node_id to, kind k, std::span<const std::byte> part,
+                              HeadOf&& head_of) {
+  post_in_pieces(mail_, to, part.size(), piece_bytes_max, [&](std::size_t done, std::size_t n) {
+    post(to, k, bytes_of(head_of(done, n)), part.subspan(done, n));
+  });
+}
+
+template <class HeadOf>
+void split_phase::send_pieces(node_id to, kind k, std::span<const std::byte> all,
+                              HeadOf&& head_of) {
+  for (std::size_t done = 0; done != all.size();) {
+    const std::size_t n = std::min(all.size() - done, at_once_max);
+    check_is_there(to);
+    mail_.wait_for_room(to);
+    post_pieces(to, k, all.subspan(done, n), [&](std::size_t offset, std::size_t bytes) {
+      return head_of(done + offset, bytes);
+    });
+    done += n;
+  }
+}
+
 void split_phase::put(global_address to, const void* value, std::size_t bytes,
                       global_address slot) {
   if (bytes <= piece_bytes_max) {
     const put_head head{to.bits(), slot.bits()};
     return send(to.node(), kind::put, bytes_of(head), bytes_at(value, bytes));
   }
-  in_pieces(to.node(), value, bytes, [&](std::size_t offset, std::span<const std::byte> piece) {
-    const bool last = offset + piece.size() == bytes;
-    const put_head head{advanced(to.bits(), offset), last ? slot.bits() : 0};
-    post(to.node(), kind::put, bytes_of(head), piece);
-  });
-}
-
-template <class Post>
-void split_phase::in_pieces(node_id to, const void* from, std::size_t bytes, Post&& post_piece) {
-  for (std::size_t done = 0; done != bytes;) {
-    check_is_there(to);
-    mail_.wait_for_room(to);
-    const net::corked together = mail_.cork(to);
-    for (unsigned pieces = 0; pieces != pieces_at_once && done != bytes; ++pieces) {
-      const std::size_t n = std::min(bytes - done, piece_bytes_max);
-      post_piece(done, bytes_at(static_cast<const std::byte*>(from) + done, n));
-      done += n;
-    }
-  }
+  send_pieces(to.node(), kind::put, bytes_at(value, bytes), block{to.bits(), bytes, slot.bits()});
 }
 
 void split_phase::get(global_address from, void* into, std::size_t bytes, global_address slot) {
@@ -119,7 +135,7 @@ void split_phase::get(global_address from, void* into, std::size_t bytes, global
   const auto here = global_address(mail_.self(), into).bits();
   std::size_t done = 0;
   do {
-    const std::size_t n = std::min(bytes - done, piece_bytes_max);
+    const std::size_t n = std::min(bytes - done, at_once_max);
     const bool last = done + n == bytes;
     request(from.node(),
             {advanced(from.bits(), done), advanced(here, done), last ? slot.bits() : 0, n});
@@ -169,8 +185,8 @@ void split_phase::drop_in(global_address box, const void* item, std::size_t byte
   }
   // One large item at a time, so that the pieces of two are not mixed.
   const std::lock_guard lock(large_item_of(box.node()).sending);
-  in_pieces(box.node(), item, bytes, [&](std::size_t offset, std::span<const std::byte> piece) {
-    post(box.node(), kind::drop_in, bytes_of(drop_in_head{box.bits(), offset, bytes}), piece);
+  send_pieces(box.node(), kind::drop_in, bytes_at(item, bytes), [&](std::size_t offset, auto) {
+    return drop_in_head{box.bits(), offset, bytes};
   });
 }
 
@@ -364,8 +380,8 @@ void split_phase::on_get(reader& r, node_id from) {
   const auto w = r.take<wanted>();
   const auto source = global_address::from_bits(w.from);
   if (source.node() != mail_.self()) throw malformed("a request for data of another node");
-  if (w.bytes > piece_bytes_max) throw malformed("a request for more than a message holds");
-  post(from, kind::got, bytes_of(put_head{w.into, w.slot}), bytes_at(source.address(), w.bytes));
+  if (w.bytes > at_once_max) throw malformed("a request for more than may be asked for at once");
+  post_pieces(from, kind::got, bytes_at(source.address(), w.bytes), block{w.into, w.bytes, w.slot});
 }
 
 void split_phase::on_drop_in(reader& r, node_id from) {

@@ -85,9 +85,11 @@ class split_phase final : public detail::remote_nodes {
   // For the program, which waits while the receiver cannot keep up.
   void send(node_id to, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body = {});
-  // The same, in messages that post_piece(offset, bytes) posts, in order.
-  template <class Post>
-  void in_pieces(node_id to, const void* from, std::size_t bytes, Post&& post_piece);
+  // In messages with these heads: head_of(offset, bytes).
+  template <class HeadOf>
+  void post_pieces(node_id to, kind k, std::span<const std::byte> part, HeadOf&& head_of);
+  template <class HeadOf>
+  void send_pieces(node_id to, kind k, std::span<const std::byte> all, HeadOf&& head_of);
   // What others will throw.
   std::exception_ptr keep(std::exception_ptr error);
   void check_is_there(node_id node) const;

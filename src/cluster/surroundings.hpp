@@ -37,9 +37,10 @@ class mailer {
   // receive. For the program's own threads; messages are handled meanwhile.
   virtual void wait_for_room(node_id to) = 0;
 
-  // How large blocks of `peer`'s memory come here otherwise than in messages; null: they do not.
-  // For a loop that posts large messages there.
+  // For a loop that posts large messages there: see post_in_pieces().
   [[nodiscard]] virtual net::corked cork(node_id /*to*/) { return {}; }
+
+  // How large blocks of `peer`'s memory come here otherwise than in messages; null: they do not.
   [[nodiscard]] virtual net::transfers* transfers_with(node_id /*peer*/) noexcept {
     return nullptr;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cluster/pieces.hpp"
 #include "messages/messenger.hpp"
 #include "messages/process_memory.hpp"
 #include "strata/detail/check.hpp"
@@ -176,14 +177,12 @@ void messenger::on_pull(net::node_id from, cluster::reader& r) {
   if (head.offset > bytes.size() || head.bytes > bytes.size() - head.offset ||
       head.bytes > pull_bytes)
     throw cluster::malformed("a request for more than a message has");
-  const net::corked together = mail_->cork(from);
   // The offer stays: only its receiver, whose messages are handled one after the other, ends it.
-  for (std::size_t done = 0; done != head.bytes;) {
-    const std::size_t n = std::min(piece_bytes_max, head.bytes - done);
-    post(from, kind::piece, piece_head{head.pull, head.offset + done},
-         bytes.subspan(head.offset + done, n));
-    done += n;
-  }
+  cluster::post_in_pieces(*mail_, from, head.bytes, piece_bytes_max,
+                          [&](std::size_t done, std::size_t n) {
+                            post(from, kind::piece, piece_head{head.pull, head.offset + done},
+                                 bytes.subspan(head.offset + done, n));
+                          });
 }
 
 // With transfers_mutex_.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Corks a peer for as long as it lives. Its thread does nothing but send meanwhile: a wait could be
-// for what is kept back.
+// Corks a peer for as long as it lives. Its thread does nothing but send to that peer meanwhile: a
+// wait could be for what is kept back.
 #pragma once
 #include "net/transport.hpp"
 

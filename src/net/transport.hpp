@@ -68,8 +68,8 @@ class transport {
                                               std::span<const std::byte> head,
                                               std::span<const std::byte> body) = 0;
 
-  // While a peer is corked, large messages may be collected, to leave in fewer and larger writes.
-  // See net::corked, for a loop that sends the pieces of something; any number of threads at once.
+  // While a thread has corked a peer its large messages for it may be collected, to leave in fewer
+  // and larger writes: see net::corked, for a loop that sends the pieces of something.
   virtual void cork(node_id) noexcept {}
   virtual void uncork(node_id) noexcept {}
 

@@ -116,42 +116,67 @@ TEST(tcp_transport, in_blocking_mode_the_sender_thread_writes) {
 
 TEST(tcp_transport, pieces_leave_together_while_their_peer_is_corked) {
   auto all = make_tcp(2, {});
-  const std::vector<std::byte> piece(60'000);
+  const std::vector<std::byte> piece(20'000);
+  const auto send = [&](std::span<const std::byte> bytes) {
+    return all[0]->try_send(1, header_of(0, 1), bytes, {});
+  };
   {
     const corked together(*all[0], 1);
-    for (int i = 0; i < 3; ++i)
-      EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), piece, {}), send_outcome::staged);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(send(piece), send_outcome::staged);
     EXPECT_EQ(all[0]->counted().writes, 0u);
   }
-  EXPECT_GE(all[0]->counted().writes, 1u);
-  // What has not to be copied goes at once, and takes along what is there.
+  EXPECT_EQ(all[0]->counted().writes, 1u);
+  // What is small goes at once, and takes along what is there.
   const corked again(*all[0], 1);
-  EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), piece, {}), send_outcome::staged);
-  const auto before = all[0]->counted().writes;
-  (void)all[0]->try_send(1, header_of(0, 1), content(0, 0, 64), {});
-  EXPECT_GT(all[0]->counted().writes, before);
+  EXPECT_EQ(send(piece), send_outcome::staged);
+  EXPECT_EQ(send(content(0, 0, 64)), send_outcome::sent);
+  EXPECT_EQ(all[0]->counted().writes, 2u);
+  // As does what another thread sends, who has corked nothing.
+  EXPECT_EQ(send(piece), send_outcome::staged);
+  std::thread([&] { EXPECT_EQ(send(piece), send_outcome::sent); }).join();
+  EXPECT_GT(all[0]->counted().writes, 2u);
 }
 
-// One thread sends pieces, with and without a cork, others small messages between them; each
-// thread's come in order, and the last of them come although nobody sends behind them.
-TEST(tcp_transport, threads_may_cork_what_others_send_to) {
-  constexpr std::uint32_t threads = 3, rounds = 200;
-  constexpr std::size_t large = 64'000;
+TEST(tcp_transport, without_aggregation_a_cork_keeps_nothing_back) {
+  tcp::options o;
+  o.aggregate = false;
+  auto all = make_tcp(2, o);
+  const corked together(*all[0], 1);
+  EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), content(0, 0, 20'000), {}), send_outcome::sent);
+}
+
+TEST(tcp_transport, a_peer_may_be_dropped_while_it_is_corked) {
   auto all = make_tcp(2, {});
+  const std::vector<std::byte> piece(20'000);
+  const corked together(*all[0], 1);
+  EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), piece, {}), send_outcome::staged);
+  all[0]->drop(1);
+  EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), piece, {}), send_outcome::lost);
+  EXPECT_TRUE(all[0]->flush(1));
+}
+
+// One thread sends small messages, others pieces between them, with and without a cork; each
+// thread's come in order, and the last of them come although nobody sends behind them.
+void send_from_threads(const tcp::options& o) {
+  static constexpr std::uint32_t threads = 3, rounds = 200;
+  static constexpr std::size_t large = 64'000;
+  auto all = make_tcp(2, o);
   const sender_thread flusher(*all[0], 2);
+  std::atomic<bool> failed{false};
+  const auto send = [&](std::uint32_t t, std::uint32_t i) {
+    std::vector<std::byte> bytes(t == 0 ? 64 : large);
+    std::memcpy(bytes.data(), &t, sizeof t);
+    std::memcpy(bytes.data() + sizeof t, &i, sizeof i);
+    while (all[0]->try_send(1, header_of(0, 1), bytes, {}) == send_outcome::would_block && !failed)
+      std::this_thread::yield();
+  };
   std::vector<std::thread> senders;
   for (std::uint32_t t = 0; t < threads; ++t) {
     senders.emplace_back([&, t] {
-      for (std::uint32_t i = 0; i < rounds;) {
+      for (std::uint32_t i = 0; i < rounds; i += 5) {
         std::optional<corked> together;
         if (t != 0 && i % 3 != 0) together.emplace(*all[0], 1);
-        for (std::uint32_t n = 0; n < 5 && i < rounds; ++n, ++i) {
-          std::vector<std::byte> bytes(t == 0 ? 64 : large);
-          std::memcpy(bytes.data(), &t, sizeof t);
-          std::memcpy(bytes.data() + sizeof t, &i, sizeof i);
-          while (all[0]->try_send(1, header_of(0, 1), bytes, {}) == send_outcome::would_block)
-            std::this_thread::yield();
-        }
+        for (std::uint32_t n = 0; n < 5; ++n) send(t, i + n);
       }
     });
   }
@@ -170,10 +195,28 @@ TEST(tcp_transport, threads_may_cork_what_others_send_to) {
     std::array<std::uint32_t, threads> next{};
     std::size_t total = 0;
   } r;
-  while (r.total < threads * rounds && !HasFailure()) {
+  while (r.total < threads * rounds && !testing::Test::HasFailure()) {
     if (all[1]->poll(r, 64) == 0) sleep_for_messages(*all[1]);
   }
+  failed = true;
   for (std::thread& t : senders) t.join();
+}
+
+TEST(tcp_transport, threads_may_cork_what_others_send_to) { send_from_threads({}); }
+TEST(tcp_transport, a_cork_and_full_sockets) {
+  tcp::options o;
+  o.socket_buffer_bytes = 8192;
+  send_from_threads(o);
+}
+TEST(tcp_transport, a_cork_where_the_sender_thread_writes) {
+  tcp::options o;
+  o.io = tcp::io_mode::blocking;
+  send_from_threads(o);
+}
+TEST(tcp_transport, a_cork_where_little_can_be_staged) {
+  tcp::options o;
+  o.staging_bytes = 0;
+  send_from_threads(o);
 }
 
 // A peer that reads nothing must not keep the sender thread from the end of the job.

@@ -232,7 +232,7 @@ struct collector : threaded {
 };
 
 TEST(simulated_job, fills_mailboxes_from_everywhere) {
-  for (const std::size_t bytes : {std::size_t{4}, std::size_t{200'000}}) {
+  for (const std::size_t bytes : {std::size_t{4}, std::size_t{200'000}, std::size_t{1'200'000}}) {
     const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.05};
     sim::world world(bad, 7);
     sim::job_model model;

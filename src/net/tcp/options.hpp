@@ -46,7 +46,7 @@ struct options {
   std::int64_t burst_gap_ns = 2'000;
 
   // What waits for the kernel, per peer: beyond it try_send() says would_block. Rounded up to
-  // pages; at least one message of the largest size.
+  // pages; at least one message of the largest size. Takes memory where it was used, for good.
   std::size_t staging_bytes = std::size_t{512} << 10;
 };
 
@@ -60,8 +60,8 @@ inline constexpr std::size_t batch_bytes = std::size_t{16} << 10;
 // From here on a message is not copied into the staging buffer if it can be written at once.
 inline constexpr std::size_t gather_bytes_min = std::size_t{4} << 10;
 
-// While a peer is corked, large messages are written once there are so many bytes, or the staging
-// buffer holds no more.
+// Large messages for a peer that is corked are written once there are so many bytes, or the staging
+// buffer holds no more: copied into it, but for the last of them.
 inline constexpr std::size_t corked_bytes = std::size_t{384} << 10;
 
 inline constexpr std::size_t message_bytes_max = sizeof(header) + payload_bytes_max;

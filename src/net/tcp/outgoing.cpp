@@ -30,6 +30,9 @@ void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
 
+// The one that this thread has corked last.
+thread_local const outgoing* corked_here = nullptr;
+
 iovec part(const void* from, std::size_t bytes) { return {const_cast<void*>(from), bytes}; }
 
 }  // namespace
@@ -69,8 +72,7 @@ send_outcome outgoing::try_send(header h, std::span<const std::byte> head,
   add(bytes_, bytes);
 
   const std::uint64_t now_ticks = os::ticks();
-  const bool was_empty = ring_.used() == 0;
-  if (was_empty) staged_ticks_ = now_ticks;
+  if (ring_.used() == 0) staged_ticks_ = now_ticks;
   if (stays_corked(bytes)) {
     stage(h, head, body);
     last_ticks_ = now_ticks;
@@ -79,7 +81,7 @@ send_outcome outgoing::try_send(header h, std::span<const std::byte> head,
   if (!should_write(bytes, now_ticks)) {
     stage(h, head, body);
     last_ticks_ = now_ticks;
-    if (was_empty && !writing_ && !full_) {
+    if (due_ns_.load() == never_ns && !writing_ && !full_) {
       leave_to_sender(blocking_ ? 0 : os::now_ns() + deadline_ns_);
     }
     return send_outcome::staged;
@@ -107,18 +109,15 @@ bool outgoing::should_write(std::size_t bytes, std::uint64_t now_ticks) {
 }
 
 bool outgoing::stays_corked(std::size_t bytes) const noexcept {
-  return corks_ != 0 && may_write() && bytes >= gather_bytes_min &&
+  return corked_here == this && aggregate_ && may_write() && bytes >= gather_bytes_min &&
          ring_.used() + bytes < corked_bytes && ring_.room() >= bytes + message_bytes_max;
 }
 
-void outgoing::cork() noexcept {
-  const std::lock_guard lock(lock_);
-  ++corks_;
-}
+void outgoing::cork() noexcept { corked_here = this; }
 
 void outgoing::uncork() noexcept {
+  corked_here = nullptr;
   std::unique_lock lock(lock_);
-  --corks_;
   if (ring_.used() == 0 || !may_write() || lost_.load(std::memory_order_relaxed)) return;
   writing_ = true;
   write_staged(lock);

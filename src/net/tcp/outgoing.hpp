@@ -31,7 +31,7 @@ class outgoing {
 
   send_outcome try_send(header h, std::span<const std::byte> head, std::span<const std::byte> body);
 
-  // In between a large message may stay in the ring until others are behind it.
+  // In between a large message of this thread may stay in the ring until others are behind it.
   void cork() noexcept;
   void uncork() noexcept;
 
@@ -79,7 +79,6 @@ class outgoing {
   bool writing_ = false;  // somebody holds the role of the writer
   bool full_ = false;     // the socket refused bytes; the sender is told when it takes some again
   bool refused_ = false;  // a sender was told would_block since there was room last
-  unsigned corks_ = 0;    // that are in
   unsigned quick_ = 0;    // messages in a row, each soon after the one before
   std::uint64_t last_ticks_ = 0;    // when the last message was staged or written
   std::uint64_t staged_ticks_ = 0;  // when the ring was empty last

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks of every size between two nodes: what they are cut into, what is asked for at once, and
+// when the slot is signalled.
+#include "cluster/split_phase.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "cluster/kinds.hpp"
+#include "taskless_node.hpp"
+
+namespace strata::cluster {
+namespace {
+
+using detail::global_address;
+
+// As in split_phase.cpp.
+constexpr std::size_t piece = part_bytes_max - 64;
+constexpr std::size_t at_once = 8 * piece;
+
+struct letter {
+  node_id to;
+  kind k;
+  std::vector<std::byte> payload;
+};
+
+// Node `self` of two; what it posts goes into a queue that both share.
+class side final : public taskless_node, public mailer {
+ public:
+  side(node_id self, std::deque<letter>& under_way) : self_(self), under_way_(under_way) {}
+
+  void post(node_id to, kind k, std::span<const std::byte> head,
+            std::span<const std::byte> body) override {
+    letter one{to, k, {head.begin(), head.end()}};
+    one.payload.insert(one.payload.end(), body.begin(), body.end());
+    EXPECT_LE(one.payload.size(), part_bytes_max);
+    under_way_.push_back(std::move(one));
+  }
+  [[nodiscard]] node_id self() const noexcept override { return self_; }
+  [[nodiscard]] node_id nodes() const noexcept override { return 2; }
+  [[nodiscard]] const membership& members() const noexcept override { return both_; }
+  void wait_for_room(node_id) override { ++waits; }
+  [[nodiscard]] net::corked cork(node_id) override {
+    ++corks;
+    return {};
+  }
+
+  unsigned waits = 0, corks = 0;
+
+ private:
+  const node_id self_;
+  std::deque<letter>& under_way_;
+  membership both_{self_, 2, {static_cast<std::uint16_t>(1 - self_)}};
+
+ public:
+  work_counts counts;
+  split_phase data{*this, *this, counts};
+};
+
+class blocks : public testing::Test {
+ protected:
+  // Until nothing is under way; how many messages of that kind there were.
+  std::size_t deliver(kind counted) {
+    std::size_t n = 0;
+    while (!under_way.empty()) {
+      const letter one = std::move(under_way.front());
+      under_way.pop_front();
+      n += one.k == counted ? 1 : 0;
+      side& to = one.to == 0 ? here : there;
+      EXPECT_TRUE(to.data.on_message(one.to == 0 ? 1 : 0, one.k, reader(one.payload)));
+    }
+    return n;
+  }
+  static std::vector<std::byte> bytes_of(std::size_t n) {
+    std::vector<std::byte> all(n);
+    for (std::size_t i = 0; i < n; ++i) all[i] = static_cast<std::byte>(i * 7 + i / 251);
+    return all;
+  }
+  static std::size_t pieces(std::size_t n) { return n == 0 ? 1 : (n + piece - 1) / piece; }
+  static global_address at(node_id n, const void* p) { return {n, const_cast<void*>(p)}; }
+
+  std::deque<letter> under_way;
+  side here{0, under_way}, there{1, under_way};
+};
+
+constexpr std::size_t sizes[] = {
+    0,           1,           piece - 1,        piece,       piece + 1, at_once, at_once - 1,
+    at_once + 1, 2 * at_once, 5 * at_once + 77, 20 * at_once};
+
+TEST_F(blocks, are_put_in_pieces_of_which_the_last_signals) {
+  for (const std::size_t n : sizes) {
+    const auto from = bytes_of(n);
+    std::vector<std::byte> into(n + 1, std::byte{99});
+    here.corks = here.waits = 0;
+    // The slot is the other node's own: it is told of by a message to us.
+    here.data.put(at(1, into.data()), from.data(), n, at(0, nullptr));
+    EXPECT_EQ(deliver(kind::put), pieces(n)) << n;
+    EXPECT_EQ(here.corks, n <= piece ? 0 : n / at_once + (n % at_once > piece ? 1 : 0)) << n;
+    EXPECT_EQ(here.waits, n == 0 ? 1 : (n + at_once - 1) / at_once) << n;
+    EXPECT_EQ(into.back(), std::byte{99});
+    into.pop_back();
+    EXPECT_EQ(into, from) << n;
+  }
+}
+
+TEST_F(blocks, are_asked_for_in_few_messages_and_come_in_pieces) {
+  for (const std::size_t n : sizes) {
+    const auto from = bytes_of(n);
+    std::vector<std::byte> into(n + 1, std::byte{99});
+    here.data.get(at(1, from.data()), into.data(), n, at(0, nullptr));
+    // As many as there is room for; the answers bring the others.
+    EXPECT_LE(under_way.size(), 8U);
+    std::size_t got = 0, asked = 0;
+    while (!under_way.empty()) {
+      letter one = std::move(under_way.front());
+      under_way.pop_front();
+      got += one.k == kind::got ? 1 : 0;
+      asked += one.k == kind::get ? 1 : 0;
+      side& to = one.to == 0 ? here : there;
+      to.data.on_message(one.to == 0 ? 1 : 0, one.k, reader(one.payload));
+    }
+    EXPECT_EQ(asked, n == 0 ? 1 : (n + at_once - 1) / at_once) << n;
+    EXPECT_EQ(got, pieces(n)) << n;
+    EXPECT_FALSE(here.data.awaits_something()) << n;
+    EXPECT_EQ(into.back(), std::byte{99});
+    into.pop_back();
+    EXPECT_EQ(into, from) << n;
+  }
+}
+
+TEST_F(blocks, are_given_in_no_larger_parts_than_may_be_asked_for) {
+  const auto from = bytes_of(at_once + 1);
+  const auto ask = [&](std::uint64_t n) {
+    const std::uint64_t wanted[] = {at(1, from.data()).bits(), at(0, from.data()).bits(), 0, n};
+    const auto words = std::as_bytes(std::span(wanted));
+    there.data.on_message(0, kind::get, reader(words));
+  };
+  ask(at_once);
+  EXPECT_EQ(under_way.size(), 8U);
+  under_way.clear();
+  EXPECT_THROW(ask(at_once + 1), malformed);
+  EXPECT_THROW(ask(~std::uint64_t{0}), malformed);
+  EXPECT_TRUE(under_way.empty());
+}
+
+}  // namespace
+}  // namespace strata::cluster
