@@ -7,8 +7,9 @@
 //   request N [US]  the same with tokens of 20 ms, which nobody asks for ahead, or of US
 //              microseconds, which are asked for ahead where they are short (cluster/stealing)
 //   get MS     get_sync from a node whose only worker runs one fiber of MS milliseconds
-//   idle S     nothing, for S seconds (any number of nodes)
-//   empty      nothing at all (any number of nodes)
+//   block N [BYTES]  a block there and back, by one block_move_sync each, N times: one way; of 1
+//   MiB idle S     nothing, for S seconds (any number of nodes) empty      nothing at all (any
+//   number of nodes)
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -198,6 +199,46 @@ double get(unsigned milliseconds) {
   return median(gets);
 }
 
+// ---- block ----
+
+// Fetches a block and takes it back.
+struct mover : threaded {
+  global_ptr<std::byte> there;
+  std::vector<std::byte> here;
+  unsigned rounds;
+  slot_ptr done;
+  mover(global_ptr<std::byte> t, std::size_t bytes, unsigned n, slot_ptr d)
+      : there(t), here(bytes), rounds(n), done(d) {}
+  void start() {
+    if (rounds-- == 0) {
+      sync(done);
+      return terminate();
+    }
+    block_move_sync(there, to_global(here.data()), here.size(), to_sptr(FETCHED));
+  }
+  void fetched() { block_move_sync(to_global(here.data()), there, here.size(), to_sptr(AGAIN)); }
+  fiber<&mover::fetched> FETCHED{this, 1, 1};
+  fiber<&mover::start> AGAIN{this, 1, 1};
+};
+
+double block(unsigned n, std::size_t bytes) {
+  std::vector<std::byte> mine(bytes);
+  const auto move = [&](unsigned rounds) {
+    completion done{1};
+    invoke<mover>(1, to_global(mine.data()), bytes, rounds, done.sptr());
+    done.wait();
+  };
+  move(3);
+  std::vector<double> times;
+  constexpr unsigned each = 10;
+  for (unsigned i = 0; i < n; i += each) {
+    const double began = seconds_now();
+    move(each);
+    times.push_back((seconds_now() - began) / (2 * each));
+  }
+  return median(times);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -205,8 +246,9 @@ int main(int argc, char** argv) {
   bench::arguments given(argc, argv);
   const std::string what = given.rest.empty() ? "" : given.rest[0];
   if (what != "latency" && what != "steal" && what != "request" && what != "get" &&
-      what != "idle" && what != "empty")
-    bench::arguments::refuse("the first argument is latency, steal, request, get, idle or empty");
+      what != "block" && what != "idle" && what != "empty")
+    bench::arguments::refuse(
+        "the first argument is latency, steal, request, get, block, idle or empty");
   given.rest.erase(given.rest.begin());
   const unsigned n = given.number(what == "get"       ? 1000
                                   : what == "idle"    ? 10
@@ -215,13 +257,14 @@ int main(int argc, char** argv) {
                                                       : 1000,
                                   1, 10'000'000);
   if (!given.rest.empty()) given.rest.erase(given.rest.begin());
-  const unsigned lasts_us = given.number(20'000, 1, 10'000'000);
+  const unsigned more = given.number(what == "block" ? 1U << 20 : 20'000, 1, 1U << 30);
   runtime rt(settings);
   double seconds = 0;
   if (what == "latency") seconds = rt.run([&] { return latency(n); });
   if (what == "steal") seconds = rt.run([&] { return steal(n, 300e-6); });
-  if (what == "request") seconds = rt.run([&] { return steal(n, lasts_us * 1e-6); });
+  if (what == "request") seconds = rt.run([&] { return steal(n, more * 1e-6); });
   if (what == "get") seconds = rt.run([&] { return get(n); });
+  if (what == "block") seconds = rt.run([&] { return block(n, more); });
   if (what == "idle") std::this_thread::sleep_for(std::chrono::seconds(n));
   return bench::print("messages", "strata_operations", what, 1, seconds, 1, true);
 }
