@@ -229,17 +229,16 @@ void engine::begin_polling() noexcept {
 }
 
 void engine::end_polling() noexcept {
-  for (const auto& t : transports_) t->unattended();
-  // What came while nobody was woken for it. Not try_lock: whoever holds the inbox may have passed
-  // it already, and count on us.
-  std::size_t n = 0;
-  {
-    const std::lock_guard lock(inbox_);
-    n = poll_all(messages_at_once);
+  for (const auto& t : transports_) {
+    if (!t->unattended()) continue;
+    // What came while nobody was woken for it. Not try_lock: whoever holds the inbox may have
+    // passed it already, and count on us.
+    std::unique_lock lock(inbox_);
+    const std::size_t n = poll_these({&t, 1}, messages_at_once);
+    lock.unlock();
+    // There may be more. The caller has something better to do.
+    if (n == messages_at_once) t->wake_receiver();
   }
-  if (n < messages_at_once) return;
-  // There may be more. The caller has something better to do.
-  for (const auto& t : transports_) t->wake_receiver();
 }
 
 bool engine::leave_it_to_workers(std::int64_t beat_ns) {

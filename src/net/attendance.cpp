@@ -11,18 +11,30 @@ namespace strata::net {
 
 void attendance::begin() noexcept {
   const std::lock_guard lock(mutex_);
-  if (attendants_++ == 0) watch(false);
+  ++attendants_;
+  settle();
 }
 
-void attendance::end() noexcept {
+bool attendance::end() noexcept {
   const std::lock_guard lock(mutex_);
-  if (--attendants_ == 0) watch(true);
+  --attendants_;
+  settle();
+  return asleep_;
+}
+
+void attendance::set_asleep(bool is) noexcept {
+  const std::lock_guard lock(mutex_);
+  asleep_ = is;
+  settle();
 }
 
 // The kernel looks for what is there already when the event is asked for again.
-void attendance::watch(bool watched) const noexcept {
+void attendance::settle() noexcept {
+  const bool wanted = attendants_ == 0;
+  if (!asleep_ || watched_ == wanted) return;
+  watched_ = wanted;
   epoll_event event{};
-  if (watched) event.events = EPOLLIN;
+  if (wanted) event.events = EPOLLIN;
   const int rc = ::epoll_ctl(epoll_, EPOLL_CTL_MOD, source_, &event);
   STRATA_CHECK(rc == 0, errno);
 }

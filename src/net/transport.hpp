@@ -90,10 +90,10 @@ class transport {
   virtual void wait_for_room(std::int64_t timeout_ns) = 0;
   virtual void wake_sender() noexcept = 0;
 
-  // Somebody else polls often for the time being: the receiver need not be woken. On the way back
-  // the caller polls once more after unattended(), so nothing is slept over.
+  // Somebody else polls often for the time being: the receiver need not be woken. On the way back,
+  // if unattended() says true, the caller polls once more, so nothing is slept over.
   virtual void attended() noexcept {}
-  virtual void unattended() noexcept {}
+  [[nodiscard]] virtual bool unattended() noexcept { return false; }
 
   // The peer is known to be gone: nothing is sent to it or taken from it any more. Any thread.
   // on_lost() is not called for it.

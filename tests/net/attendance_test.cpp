@@ -29,6 +29,7 @@ struct attended : testing::Test {
   }
   bool wakes(std::int64_t timeout_ns = 0) {
     epoll_event event;
+    const attendance::sleep asleep(who);
     return wait_for_events(sleeps.get(), &event, 1, timeout_ns) != 0;
   }
 };
@@ -59,6 +60,31 @@ TEST_F(attended, what_is_left_wakes_who_sleeps_already) {
     who.begin();
     bool woken = false;
     std::thread sleeper([&] { woken = wakes(60'000'000'000); });
+    make_readable();
+    who.end();
+    sleeper.join();
+    EXPECT_TRUE(woken);
+    empty();
+  }
+}
+
+TEST_F(attended, whoever_falls_asleep_meanwhile_is_not_woken_either) {
+  make_readable();
+  who.begin();
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(wakes()) << i;
+  who.end();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(wakes()) << i;
+}
+
+TEST_F(attended, a_sleeper_and_many_who_come_and_go) {
+  for (int i = 0; i < 200; ++i) {
+    bool woken = false;
+    std::thread sleeper([&] { woken = wakes(60'000'000'000); });
+    for (int k = 0; k < i % 7; ++k) {
+      who.begin();
+      who.end();
+    }
+    who.begin();
     make_readable();
     who.end();
     sleeper.join();

@@ -42,7 +42,7 @@ TEST(joint_copies, belong_to_one_node_and_are_seen_by_the_others) {
   EXPECT_FALSE(helper->is_attended(0));
   owner->attended();
   EXPECT_TRUE(helper->is_attended(0));
-  owner->unattended();
+  (void)owner->unattended();
   EXPECT_FALSE(helper->is_attended(0));
   EXPECT_FALSE(helper->is_attended(7));
   ::close(memory);

@@ -54,7 +54,7 @@ TEST(shm, takes_in_all_that_has_come_in_a_train) {
     send();
     EXPECT_EQ(nodes[1]->poll(got, 256), 2U);
   }
-  nodes[1]->unattended();
+  EXPECT_TRUE(nodes[1]->unattended());
   EXPECT_EQ(got.messages, sent);
 }
 

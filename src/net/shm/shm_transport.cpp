@@ -247,8 +247,9 @@ void shm_transport::attended() noexcept {
   mine_->attendants.fetch_add(1, std::memory_order_seq_cst);
 }
 
-void shm_transport::unattended() noexcept {
+bool shm_transport::unattended() noexcept {
   mine_->attendants.fetch_sub(1, std::memory_order_seq_cst);
+  return true;
 }
 
 void shm_transport::wait_for_room(std::int64_t timeout_ns) {

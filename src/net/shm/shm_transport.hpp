@@ -47,7 +47,7 @@ class shm_transport final : public transport, public shelves, public joint_copie
   void wait_for_room(std::int64_t timeout_ns) override;
   void wake_sender() noexcept override;
   void attended() noexcept override;
-  void unattended() noexcept override;
+  [[nodiscard]] bool unattended() noexcept override;
   void drop(node_id peer) noexcept override;
   [[nodiscard]] shelves* shelves_of_host() noexcept override { return this; }
   [[nodiscard]] joint_copies* copies_of_host() noexcept override { return this; }

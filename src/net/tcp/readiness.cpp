@@ -95,7 +95,10 @@ void readiness::wait(std::int64_t timeout_ns) {
   if (!bell_.may_sleep()) return;
   // Level-triggered: whoever looks afterwards sees what woke us.
   epoll_event event{};
-  wait_for_events(sleeps_.get(), &event, 1, timeout_ns);
+  {
+    const attendance::sleep asleep(attendants_);
+    wait_for_events(sleeps_.get(), &event, 1, timeout_ns);
+  }
   bell_.awake();
 }
 

@@ -49,7 +49,11 @@ class tcp_transport final : public transport {
   void wait_for_room(std::int64_t timeout_ns) override;
   void wake_sender() noexcept override;
   void attended() noexcept override { readiness_.attended(); }
-  void unattended() noexcept override { readiness_.unattended(); }
+  // What is there wakes the receiver.
+  [[nodiscard]] bool unattended() noexcept override {
+    readiness_.unattended();
+    return false;
+  }
   void drop(node_id peer) noexcept override;
   [[nodiscard]] traffic counted() const noexcept override;
 

@@ -20,6 +20,8 @@ constexpr std::size_t arrivals_bytes_max = std::size_t{4} << 20;
 void ucx_transport::wait_for_messages(std::int64_t timeout_ns) {
   state& t = *state_;
   if (t.unfinished.load(std::memory_order_acquire)) return;
+  // Before the descriptor is armed: see unattended().
+  const attendance::sleep asleep(t.attendants);
   {
     const std::lock_guard held(t.lock);
     if (!t.filling.empty() || !t.may_sleep()) return;
@@ -93,12 +95,15 @@ void ucx_transport::attended() noexcept {
   state_->attendants.begin();
 }
 
-void ucx_transport::unattended() noexcept {
+bool ucx_transport::unattended() noexcept {
   state& t = *state_;
-  t.attendants.end();
-  if (t.watchers.fetch_sub(1, std::memory_order_relaxed) != 1) return;
-  const std::lock_guard held(t.lock);
-  if (t.unsettled) t.settle_soon();
+  // Who sleeps may have armed the worker's descriptor before, which our polls have undone.
+  const bool look = t.attendants.end();
+  if (t.watchers.fetch_sub(1, std::memory_order_relaxed) == 1) {
+    const std::lock_guard held(t.lock);
+    if (t.unsettled) t.settle_soon();
+  }
+  return look;
 }
 
 }  // namespace strata::net::ucx

@@ -57,7 +57,7 @@ class ucx_transport final : public addressed_transport {
   void wait_for_room(std::int64_t timeout_ns) override;
   void wake_sender() noexcept override;
   void attended() noexcept override;
-  void unattended() noexcept override;
+  [[nodiscard]] bool unattended() noexcept override;
   void drop(node_id peer) noexcept override;
   [[nodiscard]] net::transfers* transfers_of_peers() noexcept override;
   [[nodiscard]] traffic counted() const noexcept override;

@@ -75,7 +75,11 @@ class udp_transport final : public addressed_transport {
   void wait_for_room(std::int64_t timeout_ns) override;
   void wake_sender() noexcept override;
   void attended() noexcept override { attendants_.begin(); }
-  void unattended() noexcept override { attendants_.end(); }
+  // A last look acknowledges what has come before its receiver computes.
+  [[nodiscard]] bool unattended() noexcept override {
+    (void)attendants_.end();
+    return true;
+  }
   void drop(node_id peer) noexcept override;
   [[nodiscard]] traffic counted() const noexcept override;
 

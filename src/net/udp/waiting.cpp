@@ -88,7 +88,10 @@ udp_transport::slept udp_transport::sleep(sleeper& s, int epoll, std::int64_t en
 void udp_transport::wait_for_messages(std::int64_t timeout_ns) {
   const std::int64_t end_ns = timeout_ns < 0 ? never_ns : os::now_ns() + timeout_ns;
   while (!unfinished_.load(std::memory_order_acquire)) {
-    if (sleep(receiver_, receiver_.epoll.get(), end_ns) == slept::rung) return;
+    {
+      const attendance::sleep asleep(attendants_);
+      if (sleep(receiver_, receiver_.epoll.get(), end_ns) == slept::rung) return;
+    }
     const std::int64_t now_ns = os::now_ns();
     if (now_ns >= end_ns) return;
     do_what_is_due(now_ns);
