@@ -129,14 +129,14 @@ void engine::pass_on(std::span<const std::byte> payload) {
 }
 
 std::size_t engine::poll_all(std::size_t messages_max) {
+  // Reading the clock costs as much as finding nothing.
+  if (reception_ == reception::watchdog) polled_at_.store(os::now_ns(), std::memory_order_relaxed);
   return poll_these(transports_, messages_max);
 }
 
 std::size_t engine::poll_these(std::span<const std::unique_ptr<net::transport>> some,
                                std::size_t messages_max) {
   is_handling = true;
-  // Reading the clock costs as much as finding nothing.
-  if (reception_ == reception::watchdog) polled_at_.store(os::now_ns(), std::memory_order_relaxed);
   std::size_t n = 0;
   for (const auto& t : some) {
     polled_ = t.get();

@@ -297,6 +297,40 @@ TEST_P(transport_suite, somebody_else_may_attend_for_a_while) {
   sender.join();
 }
 
+// Somebody attends while the receiver sleeps, takes one of several messages that have come at once,
+// and has something better to do.
+TEST_P(transport_suite, what_an_attendant_leaves_is_not_slept_over) {
+  constexpr std::size_t rounds = 60, per_round = 8;
+  auto all = make(2);
+  transport& t = *all[1];
+  checking_receiver r(1, [](std::size_t) { return std::size_t{4096}; });
+  std::mutex inbox;
+  std::atomic<std::size_t> taken{0};
+  const auto take = [&](std::size_t most) {
+    const std::lock_guard lock(inbox);
+    const std::size_t n = t.poll(r, most);
+    taken += n;
+    return n;
+  };
+  std::thread receiver([&] {
+    while (taken != rounds * per_round) {
+      if (take(256) == 0) sleep_for_messages(t);
+    }
+  });
+  for (std::size_t m = 0; m < rounds * per_round; m += per_round) {
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+    t.attended();
+    for (std::size_t i = 0; i < per_round; ++i)
+      send_patiently(*all[0], 0, 1, content(0, m + i, 4096));
+    flush_patiently(*all[0], 1);
+    while (taken == m && take(1) == 0) std::this_thread::yield();
+    if (t.unattended() && take(256) == 256) t.wake_receiver();
+    while (taken != m + per_round) std::this_thread::yield();
+  }
+  t.wake_receiver();
+  receiver.join();
+}
+
 TEST_P(transport_suite, a_flood_does_not_keep_others_out) {
   auto all = make(3);
   std::atomic<bool> heard{false};

@@ -49,10 +49,11 @@ class tcp_transport final : public transport {
   void wait_for_room(std::int64_t timeout_ns) override;
   void wake_sender() noexcept override;
   void attended() noexcept override { readiness_.attended(); }
-  // What is there wakes the receiver.
+  // What is in the sockets wakes the receiver; not what has been read and is still to be handed
+  // over.
   [[nodiscard]] bool unattended() noexcept override {
     readiness_.unattended();
-    return false;
+    return unfinished_.load(std::memory_order_acquire);
   }
   void drop(node_id peer) noexcept override;
   [[nodiscard]] traffic counted() const noexcept override;

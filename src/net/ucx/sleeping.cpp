@@ -19,9 +19,9 @@ constexpr std::size_t arrivals_bytes_max = std::size_t{4} << 20;
 
 void ucx_transport::wait_for_messages(std::int64_t timeout_ns) {
   state& t = *state_;
-  if (t.unfinished.load(std::memory_order_acquire)) return;
-  // Before the descriptor is armed: see unattended().
+  // Before the descriptor is armed, and before we look: see unattended().
   const attendance::sleep asleep(t.attendants);
+  if (t.unfinished.load(std::memory_order_acquire)) return;
   {
     const std::lock_guard held(t.lock);
     if (!t.filling.empty() || !t.may_sleep()) return;
@@ -103,7 +103,7 @@ bool ucx_transport::unattended() noexcept {
     const std::lock_guard held(t.lock);
     if (t.unsettled) t.settle_soon();
   }
-  return look;
+  return look || t.unfinished.load(std::memory_order_acquire);
 }
 
 }  // namespace strata::net::ucx
