@@ -7,9 +7,9 @@
 //   request N [US]  the same with tokens of 20 ms, which nobody asks for ahead, or of US
 //              microseconds, which are asked for ahead where they are short (cluster/stealing)
 //   get MS     get_sync from a node whose only worker runs one fiber of MS milliseconds
-//   block N [BYTES]  a block there and back, by one block_move_sync each, N times: one way; of 1
-//   MiB idle S     nothing, for S seconds (any number of nodes) empty      nothing at all (any
-//   number of nodes)
+//   block N [BYTES]  a block of 1 MiB there and back, by a block_move_sync each, N times: one way
+//   idle S     nothing, for S seconds (any number of nodes)
+//   empty      nothing at all (any number of nodes)
 #include <algorithm>
 #include <array>
 #include <atomic>
