@@ -237,6 +237,20 @@ TEST(tcp_transport, what_is_staged_goes_out_at_the_end) {
   expect_all_before_the_end(all[0], *all[1], r);
 }
 
+TEST(tcp_transport, a_poll_that_may_hand_over_more_leaves_nothing) {
+  auto all = make_tcp(4, {});
+  constexpr std::size_t many = 200;
+  for (std::size_t m = 0; m < many; ++m) send_patiently(*all[1], 1, 0, content(1, m, 64));
+  for (node_id n = 2; n < 4; ++n) send_patiently(*all[n], n, 0, content(n, 0, 64));
+  for (node_id n = 1; n < 4; ++n) flush_patiently(*all[n], 0);
+  checking_receiver r(0, small_size);
+  while (r.total < many + 2) {
+    all[0]->attended();
+    const std::size_t handed = all[0]->poll(r, 256);
+    EXPECT_FALSE(all[0]->unattended()) << handed;
+  }
+}
+
 TEST(tcp_transport, many_peers_are_served) {
   constexpr node_id nodes = 24;
   auto all = make_tcp(nodes, {});

@@ -306,6 +306,7 @@ TEST_P(transport_suite, what_an_attendant_leaves_is_not_slept_over) {
   checking_receiver r(1, [](std::size_t) { return std::size_t{4096}; });
   std::mutex inbox;
   std::atomic<std::size_t> taken{0};
+  std::atomic<bool> naps{false};
   const auto take = [&](std::size_t most) {
     const std::lock_guard lock(inbox);
     const std::size_t n = t.poll(r, most);
@@ -314,11 +315,14 @@ TEST_P(transport_suite, what_an_attendant_leaves_is_not_slept_over) {
   };
   std::thread receiver([&] {
     while (taken != rounds * per_round) {
-      if (take(256) == 0) sleep_for_messages(t);
+      if (take(256) != 0) continue;
+      naps = true;
+      sleep_for_messages(t);
+      naps = false;
     }
   });
   for (std::size_t m = 0; m < rounds * per_round; m += per_round) {
-    std::this_thread::sleep_for(std::chrono::microseconds(500));
+    while (!naps) std::this_thread::yield();
     t.attended();
     for (std::size_t i = 0; i < per_round; ++i)
       send_patiently(*all[0], 0, 1, content(0, m + i, 4096));

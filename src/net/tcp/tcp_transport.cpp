@@ -89,13 +89,14 @@ std::size_t tcp_transport::poll(receiver& r, std::size_t messages_max) {
   readiness_.look(ready_);
   add_turns();
   std::size_t handed = 0;
-  for (std::size_t left = turn_count_; left > 0 && handed < messages_max; --left) {
+  // Round after round, so that less than was allowed means that nothing is left.
+  while (turn_count_ > 0 && handed < messages_max) {
+    // A fair share of what is allowed, but all of it for the last.
+    const std::size_t share = std::max<std::size_t>((messages_max - handed) / turn_count_, 1);
     peer& p = *turns_[first_turn_];
     first_turn_ = (first_turn_ + 1) % turns_.size();
     --turn_count_;
     p.queued = false;
-    // A fair share of what is allowed, but all of it for the last.
-    const std::size_t share = std::max<std::size_t>((messages_max - handed) / left, 1);
     handed += serve(p, r, share);
     if (!p.lost && p.in.has_next()) {
       ready_.push_back(p.id);
