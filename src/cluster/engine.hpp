@@ -237,6 +237,10 @@ class engine final : public mailer,
   // True: something had arrived.
   bool take_in() noexcept;
   bool take_in_patiently() noexcept;
+  // Of adaptive reception, with the inbox: of a look by an idle worker, and by any.
+  void looked_idly(bool found) noexcept;
+  void tell_of_look(bool found) noexcept;
+  void call_receivers() noexcept;
   // What has come, and ended, before anybody polls. With the inbox.
   void hear(const connections& joined);
   void receive(node_id from, kind k, std::span<const std::byte> payload);
@@ -280,6 +284,7 @@ class engine final : public mailer,
   std::timed_mutex inbox_;
   std::size_t bytes_taken_ = 0;                  // since the last poll_all()
   const net::transport* polled_ = nullptr;       // now
+  bool came_by_socket_ = false;                  // something, since a worker looked last
   std::atomic<std::size_t> worker_messages_{1};  // what a worker takes in at once, as they are now
   detail::worker outsider_;
   std::atomic<std::int64_t> polled_at_{0};
@@ -290,6 +295,7 @@ class engine final : public mailer,
   attention attention_;
   std::atomic<std::uint64_t> next_look_{0};  // in ticks; with adaptive reception
   bool found_untold_ = false;                // something, of which attention_ does not know yet
+  std::atomic<unsigned> receivers_asleep_{0};
   const std::atomic<bool> workers_always_look_;
 
   std::atomic<bool> stopping_{false};

@@ -140,7 +140,9 @@ std::size_t engine::poll_these(std::span<const std::unique_ptr<net::transport>> 
   std::size_t n = 0;
   for (const auto& t : some) {
     polled_ = t.get();
-    n += t->poll(*this, messages_max);
+    const std::size_t of_this = t->poll(*this, messages_max);
+    if (of_this != 0 && !t->about().looks_cheaply) came_by_socket_ = true;
+    n += of_this;
   }
   if (n != 0) {
     const std::size_t each = std::exchange(bytes_taken_, 0) / n;
@@ -186,7 +188,40 @@ bool engine::poll() noexcept {
     if (!lock.try_lock_until(std::chrono::system_clock::now() + pause)) return false;
   }
   refused = 0;
-  return poll_all(worker_messages_.load(std::memory_order_relaxed)) != 0;
+  came_by_socket_ = false;
+  const bool found = poll_all(worker_messages_.load(std::memory_order_relaxed)) != 0;
+  if (reception_ == reception::adaptive) {
+    looked_idly(found);
+  } else if (reception_ != reception::blocking && came_by_socket_ &&
+             receivers_asleep_.load(std::memory_order_relaxed) != 0) {
+    call_receivers();  // since this node was idle; they sleep elsewhere while it is not
+  }
+  return found;
+}
+
+// With the inbox, as it has been looked into.
+void engine::looked_idly(bool found) noexcept {
+  if (!workers_look->load(std::memory_order_relaxed)) {
+    if (came_by_socket_ && attention_.heard_by_idle_worker(os::now_ns())) call_receivers();
+    return;
+  }
+  tell_of_look(found);
+}
+
+// Said once in a while, of all looks since: the first one after a pause often finds nothing.
+void engine::tell_of_look(bool found) noexcept {
+  found_untold_ |= found;
+  const std::uint64_t now = os::ticks();
+  if (now < next_look_.load(std::memory_order_relaxed)) return;
+  next_look_.store(now + look_ticks(), std::memory_order_relaxed);
+  attention_.looked(os::now_ns(), std::exchange(found_untold_, false));
+}
+
+// From their sockets.
+void engine::call_receivers() noexcept {
+  for (const auto& t : transports_) {
+    if (!t->about().looks_cheaply) t->wake_receiver();
+  }
 }
 
 void engine::look() noexcept {
@@ -212,15 +247,7 @@ mailer::sight engine::look_for_message(node_id from) noexcept {
   const std::unique_lock lock(inbox_, std::try_to_lock);
   if (!lock.owns_lock()) return sight::nothing;
   const bool found = poll_these({&*nearby, 1}, 1) != 0;
-  if (reception_ == reception::adaptive) {
-    // Said once in a while, of all looks since: the first one after a pause often finds nothing.
-    found_untold_ |= found;
-    const std::uint64_t now = os::ticks();
-    if (now >= next_look_.load(std::memory_order_relaxed)) {
-      next_look_.store(now + look_ticks(), std::memory_order_relaxed);
-      attention_.looked(os::now_ns(), std::exchange(found_untold_, false));
-    }
-  }
+  if (reception_ == reception::adaptive) tell_of_look(found);
   return found ? sight::found : sight::nothing;
 }
 
@@ -303,7 +330,9 @@ void engine::run_receiver(net::transport& t) {
           stopping_.load(std::memory_order_acquire) || leaves_.load(std::memory_order_relaxed);
       const std::int64_t until_ns = hurries ? leave_every_ns : look_ns;
       const std::int64_t beat_in_ns = std::max<std::int64_t>(beat_at - os::now_ns(), 0);
+      receivers_asleep_.fetch_add(1, std::memory_order_relaxed);
       t.wait_for_messages(keeps_time ? std::min({until_ns, measure_ns, beat_in_ns}) : until_ns);
+      receivers_asleep_.fetch_sub(1, std::memory_order_relaxed);
     }
     if (keeps_time) measure_ns = measure_again();
     if (keeps_time) look_for_stall();

@@ -10,9 +10,6 @@ namespace strata::net::ucx {
 
 namespace {
 
-// How long the end of what was sent may wait in UCX when nobody looks after it.
-constexpr std::int64_t settle_ns = 1'000'000;
-
 ucs_status_t status_of(ucs_status_ptr_t returned) { return UCS_PTR_STATUS(returned); }
 
 }  // namespace
@@ -98,8 +95,8 @@ void ucx_transport::state::unsettle(peer& p) {
 }
 
 void ucx_transport::state::settle_soon() {
-  if (settle_at_ns != 0) return;
-  settle_at_ns = os::now_ns() + settle_ns;
+  if (settling.goes_on()) return;
+  settling.start(os::now_ns());
   (void)sender_bell.ring();
 }
 
@@ -107,7 +104,6 @@ void ucx_transport::state::settle_soon() {
 // before it; one that has to wait tells when it is out, and the sender attends until then. (UCX's
 // own flush asks the peer for an answer, which may compute for a while.)
 void ucx_transport::state::settle() {
-  settle_at_ns = 0;
   if (watchers.load(std::memory_order_relaxed) != 0) return;
   unsettled = false;
   for (const auto& p : peers.all()) {

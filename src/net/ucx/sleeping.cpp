@@ -14,6 +14,7 @@ namespace {
 
 // The sender thread fetches no more than this for a receiver that does not come for it.
 constexpr std::size_t arrivals_bytes_max = std::size_t{4} << 20;
+constexpr std::int64_t never_ns = -1;
 
 }  // namespace
 
@@ -44,11 +45,11 @@ void ucx_transport::wait_for_room(std::int64_t timeout_ns) {
   for (;;) {
     bool busy = false;  // UCX has something to send: we look after it
     bool again = false;
-    std::int64_t settle_at_ns = 0;
+    std::int64_t settle_at_ns = never_ns;
     bool told = t.sender_called.exchange(false, std::memory_order_acquire);
     {
       const std::lock_guard held(t.lock);
-      if (t.settle_at_ns != 0 && os::now_ns() >= t.settle_at_ns) t.settle();
+      if (t.settling.is_running() && t.settling.rings(os::now_ns())) t.settle();
       while (t.is_busy() && t.filling.bytes() < arrivals_bytes_max && t.w.progress()) {
       }
       t.close_lost();
@@ -62,7 +63,7 @@ void ucx_transport::wait_for_room(std::int64_t timeout_ns) {
       }
       again = busy && !told && !t.may_sleep();
       t.sender_attends = busy && !told && !again;
-      settle_at_ns = t.settle_at_ns;
+      if (t.settling.is_running()) settle_at_ns = t.settling.until_ns();
     }
     if (told) return;
     if (again) continue;
@@ -72,7 +73,7 @@ void ucx_transport::wait_for_room(std::int64_t timeout_ns) {
       left_ns = end_ns - now_ns;
       if (left_ns <= 0) break;
     }
-    if (settle_at_ns != 0) {
+    if (settle_at_ns != never_ns) {
       const std::int64_t until_ns = std::max<std::int64_t>(settle_at_ns - now_ns, 0);
       left_ns = left_ns < 0 ? until_ns : std::min(left_ns, until_ns);
     }

@@ -19,6 +19,7 @@
 #include "net/ucx/in_order.hpp"
 #include "net/ucx/parcels.hpp"
 #include "net/ucx/pass.hpp"
+#include "net/ucx/settle_clock.hpp"
 #include "net/ucx/turn_lock.hpp"
 #include "net/ucx/ucx_transport.hpp"
 #include "net/ucx/worker.hpp"
@@ -173,8 +174,8 @@ struct ucx_transport::state final : transfers {
   std::size_t gives = 0;        // blocks that peers have not got
   std::size_t lost_blocks = 0;  // to and from lost peers, that UCX has not let go of
   bool somebody_to_close = false;
-  bool unsettled = false;         // of any peer
-  std::int64_t settle_at_ns = 0;  // 0: the sender need not think of it
+  bool unsettled = false;  // of any peer
+  settle_clock settling;
   bool room_made = false;         // wait_for_room() has something to tell
   bool sender_attends = false;    // it sleeps on the worker's descriptor
   bool sender_stands_by = false;  // until somebody fetches what has arrived
