@@ -30,22 +30,30 @@ void reliable_channel::transmit(unacknowledged& m, std::int64_t now_ns) {
   hooks_.transmit({m.sequence, next_in_, true, m.message});
 }
 
-std::int64_t reliable_channel::timeout_of(const unacknowledged& m) const {
+std::int64_t reliable_channel::timeout_after(unsigned repeats) const {
   const std::int64_t base =
       smoothed_ns_ == 0 ? settings_.first_timeout_ns
                         : std::max(smoothed_ns_ + 4 * variation_ns_, settings_.least_timeout_ns);
-  const unsigned doublings = std::min(m.repeats, 16U);
+  const unsigned doublings = std::min(repeats, 16U);
   return std::min(base << doublings, settings_.most_timeout_ns);
 }
 
+// Earlier messages have been repeated at least as often as later ones, and of two that have been so
+// equally often the earlier one was sent no later. So of each run of those a few in front are due.
 std::int64_t reliable_channel::on_time(std::int64_t now_ns) {
   std::int64_t next = INT64_MAX;
-  for (unacknowledged& m : in_flight_) {
-    if (m.sent_at + timeout_of(m) <= now_ns) {
-      ++m.repeats;
-      transmit(m, now_ns);
+  for (auto run = in_flight_.begin(); run != in_flight_.end();) {
+    const unsigned repeats = run->repeats;
+    const auto end = std::partition_point(
+        run, in_flight_.end(), [&](const unacknowledged& m) { return m.repeats == repeats; });
+    const std::int64_t timeout = timeout_after(repeats);
+    for (; run != end && run->sent_at + timeout <= now_ns; ++run) {
+      ++run->repeats;
+      transmit(*run, now_ns);
+      next = std::min(next, now_ns + timeout_after(run->repeats));
     }
-    next = std::min(next, m.sent_at + timeout_of(m));
+    if (run != end) next = std::min(next, run->sent_at + timeout);
+    run = end;
   }
   return next;
 }

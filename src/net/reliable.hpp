@@ -65,7 +65,7 @@ class reliable_channel {
   void transmit(unacknowledged& m, std::int64_t now_ns);
   void acknowledge(std::uint32_t below, std::int64_t now_ns);
   void measured(std::int64_t round_trip_ns);
-  [[nodiscard]] std::int64_t timeout_of(const unacknowledged& m) const;
+  [[nodiscard]] std::int64_t timeout_after(unsigned repeats) const;
 
   const settings settings_;
   const hooks hooks_;

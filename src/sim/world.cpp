@@ -2,11 +2,20 @@
 #include "sim/world.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace strata::sim {
 
 void world::at(std::int64_t time_ns, std::function<void()> what) {
-  plan_.push({std::max(time_ns, now_), order_++, std::move(what)});
+  std::size_t place = whats_.size();
+  if (free_whats_.empty()) {
+    whats_.push_back(std::move(what));
+  } else {
+    place = free_whats_.back();
+    free_whats_.pop_back();
+    whats_[place] = std::move(what);
+  }
+  plan_.push({std::max(time_ns, now_), order_++, place});
 }
 
 void world::carry(node_id from, node_id to, std::size_t bytes, std::int64_t departs_ns,
@@ -27,17 +36,19 @@ void world::carry(node_id from, node_id to, std::size_t bytes, std::int64_t depa
   for (int i = 0; i < copies; ++i) {
     const auto jitter =
         static_cast<std::int64_t>(random.unit() * static_cast<double>(network_.jitter_ns));
-    at(free_at + latency_ns + jitter, arrive);
+    at(free_at + latency_ns + jitter, i + 1 < copies ? arrive : std::move(arrive));
   }
 }
 
 bool world::run(const std::function<bool()>& until, std::int64_t limit_ns) {
   while (!until()) {
     if (plan_.empty() || plan_.top().time > limit_ns) return false;
-    // Moved out first: what happens may plan more.
-    const std::function<void()> what = std::move(const_cast<planned&>(plan_.top()).what);
-    now_ = plan_.top().time;
+    const planned first = plan_.top();
     plan_.pop();
+    now_ = first.time;
+    // Moved out first: what happens may plan more.
+    const std::function<void()> what = std::exchange(whats_[first.what], nullptr);
+    free_whats_.push_back(first.what);
     ++happenings_;
     what();
   }

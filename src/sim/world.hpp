@@ -62,10 +62,11 @@ class world final : public cluster::clock {
   prng random;
 
  private:
+  // Small, as the queue moves it about; what is to happen stays where it is.
   struct planned {
     std::int64_t time;
     std::uint64_t order;
-    std::function<void()> what;
+    std::size_t what;  // in whats_
     bool operator>(const planned& other) const {
       return std::pair(time, order) > std::pair(other.time, other.order);
     }
@@ -77,6 +78,8 @@ class world final : public cluster::clock {
   std::uint64_t packets_ = 0;
   std::uint64_t happenings_ = 0;
   std::priority_queue<planned, std::vector<planned>, std::greater<>> plan_;
+  std::vector<std::function<void()>> whats_;
+  std::vector<std::size_t> free_whats_;
   std::vector<std::int64_t> link_free_at_;  // of each node
   std::map<std::pair<node_id, node_id>, own_network> own_;
   std::map<std::pair<node_id, node_id>, std::int64_t> own_free_at_;  // one way

@@ -75,7 +75,7 @@ TEST_P(ucx_blocks, arrive_whole_whatever_their_size) {
       std::fill(from.begin(), from.end(), std::byte{0xEE});
       poll_until([&] { return heard_[taker].arrived.contains(number); });
       EXPECT_TRUE(heard_[taker].arrived[number] && heard_[giver].given[number + 1000]);
-      EXPECT_TRUE(into == content_of(number, bytes)) << bytes;
+      EXPECT_TRUE(strata::test::same(into, content_of(number, bytes))) << bytes;
     }
   }
   EXPECT_EQ(all_[0]->counted().bytes_out, all_[1]->counted().bytes_in);
@@ -133,7 +133,7 @@ TEST_P(ucx_blocks, wake_who_sleeps) {
       ASSERT_TRUE(of(*all_[1]).expect(0, i, into));
       ASSERT_NE(all_[1]->try_send(0, header_of(1, 0), {}, {}), send_outcome::lost);
       receive(1, [&] { return heard_[1].arrived.contains(i); });
-      ASSERT_TRUE(into == content_of(i, bytes));
+      ASSERT_TRUE(strata::test::same(into, content_of(i, bytes)));
     }
   });
   for (std::uint64_t i = 0; i < rounds; ++i) {
@@ -153,8 +153,7 @@ TEST_P(ucx_blocks, that_are_withdrawn_never_begin) {
   EXPECT_FALSE(of(*all_[0]).withdraw(1, 5));
   ASSERT_TRUE(of(*all_[1]).give(0, 5, from, 6));
   poll_until([&] { return heard_[1].given.contains(6); });
-  EXPECT_EQ(std::count(into.begin(), into.end(), std::byte{1}),
-            static_cast<std::ptrdiff_t>(into.size()));
+  EXPECT_TRUE(strata::test::all_are(std::byte{1}, into));
   EXPECT_TRUE(heard_[0].arrived.empty());
   // It is as if nothing had been: the next one comes.
   ASSERT_TRUE(of(*all_[0]).expect(1, 7, into));
@@ -177,8 +176,7 @@ void expect_left_alone(ucx_nodes& all, std::vector<ends>& heard, std::vector<std
       if (all[n] != nullptr) (void)all[n]->poll(heard[n], 64);
     }
   }
-  EXPECT_EQ(std::count(memory.begin(), memory.end(), std::byte{0x55}),
-            static_cast<std::ptrdiff_t>(memory.size()));
+  EXPECT_TRUE(strata::test::all_are(std::byte{0x55}, memory));
 }
 
 TEST_P(ucx_blocks, end_with_a_lost_giver) {
@@ -259,8 +257,7 @@ TEST_P(ucx_blocks, of_strangers_are_not_taken) {
     s.send_active(4, &guess, sizeof guess - 1, other, how);
     s.send_active(4, nullptr, 0, other, how);
   }
-  EXPECT_EQ(std::count(into.begin(), into.end(), std::byte{1}),
-            static_cast<std::ptrdiff_t>(into.size()));
+  EXPECT_TRUE(strata::test::all_are(std::byte{1}, into));
   EXPECT_TRUE(heard_[0].arrived.empty() && heard_[0].lost.empty());
   EXPECT_TRUE(of(*all_[0]).withdraw(1, 5));
 }
