@@ -10,10 +10,10 @@
 // after that they keep it for more messages each time, unless the workers had found many: then it
 // was the odd long task, or another program on the core.
 //
-// An idle worker looks all the time. The receiver that sleeps on a socket meanwhile is not woken
-// for what that one finds, at the price of two system calls each time (net::attendance); so they
-// hand over in conversations of idle workers, too, but only in quick ones: a worker that has found
-// something may go deep into a task.
+// An idle worker looks all the time. For what it finds on a socket no receiver is woken; but while
+// one sleeps there, that costs two system calls each time (net::attendance). So receivers hand over
+// to idle workers, too, and take over again when one of those falls asleep. Only in quick
+// conversations: a worker that has found something may go deep into a task.
 //
 // Everything here is a guess about what is cheaper: whatever it says, no message waits for longer
 // than about late_ns and watch_max_ns together, a millisecond.
@@ -39,9 +39,9 @@ class attention {
   // So often the receivers find something before they hand over again: at some 3 us for each
   // waking, by then that has cost as much as the message that waited for a worker.
   static constexpr std::uint32_t keep_min = 32, keep_max = 1024;
-  // Idle workers that have found something so many times, each within such a time, hold a quick
-  // conversation.
-  static constexpr std::uint32_t quick_min = 16;
+  // Idle workers that have found something so many times, each time so soon after the last, hold a
+  // quick conversation.
+  static constexpr std::uint32_t quick_min = 32;
   static constexpr std::int64_t quick_ns = 50'000;
   // Workers that have found something so many times as often as the receivers would keep it.
   static constexpr std::uint32_t long_ago = 10;
@@ -51,7 +51,7 @@ class attention {
   // Messages have been handed over while workers were busy.
   void heard_by_receiver(std::int64_t now_ns) noexcept {
     const bool again = now_ns - heard_at_.exchange(now_ns, std::memory_order_relaxed) < close_ns;
-    if (!is_kept() && again) hand_over(now_ns);
+    if (!is_kept() && again) hand_over(now_ns, false);
   }
   // False: the receivers look again, from now on. True: they sleep for watch_ns().
   bool workers_go_on(std::int64_t now_ns) noexcept {
@@ -82,12 +82,20 @@ class attention {
   // One that is idle has found something on a socket. True: the receivers hand over, and are to be
   // woken for that.
   [[nodiscard]] bool heard_by_idle_worker(std::int64_t now_ns) noexcept {
-    const bool quick = now_ns - heard_at_.exchange(now_ns, std::memory_order_relaxed) < quick_ns;
-    const std::uint32_t run = quick ? quick_.load(std::memory_order_relaxed) + 1 : 0;
-    const bool enough = run >= quick_min && !is_kept();
+    const bool quick =
+        now_ns - found_idly_at_.exchange(now_ns, std::memory_order_relaxed) < quick_ns;
+    const std::uint32_t run = quick ? quick_.load(std::memory_order_relaxed) + 1 : 1;
+    const bool enough = !is_kept() && run >= quick_min;
     quick_.store(enough ? 0 : run, std::memory_order_relaxed);
-    if (enough) hand_over(now_ns);
+    if (enough) hand_over(now_ns, true);
     return enough;
+  }
+  // A worker that found nothing is about to sleep. True: the receivers take over again at once.
+  [[nodiscard]] bool idle_worker_sleeps() noexcept {
+    if (!to_idle_.load(std::memory_order_relaxed) || !workers_look_.load(std::memory_order_relaxed))
+      return false;
+    receivers_look();
+    return true;
   }
 
   [[nodiscard]] const std::atomic<bool>& workers_look() const noexcept { return workers_look_; }
@@ -99,13 +107,15 @@ class attention {
   }
 
  private:
-  // Counts what they find until the receivers may hand over again.
+  // Counts what is found until the receivers may hand over again.
   bool is_kept() noexcept {
     const std::uint32_t left = kept_.load(std::memory_order_relaxed);
     if (left > 0) kept_.store(left - 1, std::memory_order_relaxed);
     return left > 0;
   }
-  void hand_over(std::int64_t now_ns) noexcept {
+  void hand_over(std::int64_t now_ns, bool to_idle) noexcept {
+    to_idle_.store(to_idle, std::memory_order_relaxed);
+    heard_at_.store(now_ns, std::memory_order_relaxed);
     looked_at_.store(now_ns, std::memory_order_relaxed);
     found_.store(0, std::memory_order_relaxed);
     watch_ns_.store(watch_min_ns, std::memory_order_relaxed);
@@ -117,6 +127,8 @@ class attention {
   std::atomic<std::uint32_t> found_{0};  // by workers since they look; where several do, about
   std::atomic<std::uint32_t> kept_{0}, keep_{keep_min};
   std::atomic<std::uint32_t> quick_{0};  // finds of idle workers, one soon after the other
+  std::atomic<std::int64_t> found_idly_at_{-quick_ns};
+  std::atomic<bool> to_idle_{false};  // the receivers have handed over last
 };
 
 }  // namespace strata::cluster

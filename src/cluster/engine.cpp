@@ -267,8 +267,7 @@ void engine::stop_threads() {
   stopping_.store(true, std::memory_order_seq_cst);
   links_->stop();
   line_->close();
-  idle_epoch_.fetch_add(1, std::memory_order_release);
-  os::futex_wake(idle_epoch_, INT32_MAX);
+  rouse_receivers();
   for (const auto& t : transports_) {
     t->wake_sender();
     t->wake_receiver();
@@ -404,12 +403,6 @@ route engine::way_to(std::uint16_t node) const {
   return r;
 }
 
-void engine::node_is_idle() noexcept {
-  if (reception_ != reception::blocking) {
-    idle_epoch_.fetch_add(1, std::memory_order_release);
-    os::futex_wake(idle_epoch_, INT32_MAX);
-  }
-  protocols_->quiet.node_is_idle();
-}
+void engine::node_is_idle() noexcept { protocols_->quiet.node_is_idle(); }
 
 }  // namespace strata::cluster

@@ -122,6 +122,8 @@ class engine final : public mailer,
   void begin_polling() noexcept override;
   void end_polling() noexcept override;
   void feed(detail::worker& w) noexcept override;
+  void worker_sleeps() noexcept override;
+  void all_sleep() noexcept override;
   void node_is_idle() noexcept override;
   void computation_failed(const std::exception_ptr& error) noexcept override;
   [[nodiscard]] route way_to(std::uint16_t node) const override;
@@ -241,6 +243,10 @@ class engine final : public mailer,
   void looked_idly(bool found) noexcept;
   void tell_of_look(bool found) noexcept;
   void call_receivers() noexcept;
+  // Those that leave it to workers.
+  void rouse_receivers() noexcept;
+  // The receiver that looks after all else, wherever it sleeps.
+  void wake_timekeeper() noexcept;
   // What has come, and ended, before anybody polls. With the inbox.
   void hear(const connections& joined);
   void receive(node_id from, kind k, std::span<const std::byte> payload);
@@ -293,9 +299,9 @@ class engine final : public mailer,
   std::vector<std::pair<node_id, links::kept_message>> strays_;
   std::atomic<bool> has_strays_{false};
   attention attention_;
-  std::atomic<std::uint64_t> next_look_{0};  // in ticks; with adaptive reception
-  bool found_untold_ = false;                // something, of which attention_ does not know yet
-  std::atomic<unsigned> receivers_asleep_{0};
+  std::atomic<std::uint64_t> next_look_{0};     // in ticks; with adaptive reception
+  bool found_untold_ = false;                   // something, of which attention_ does not know yet
+  std::atomic<unsigned> asleep_on_sockets_{0};  // receivers
   const std::atomic<bool> workers_always_look_;
 
   std::atomic<bool> stopping_{false};

@@ -52,7 +52,7 @@ void engine::break_job(node_id peer, const std::string& why) {
 
 void engine::request_report() noexcept {
   report_wanted_.store(true, std::memory_order_release);
-  if (!transports_.empty()) transports_.front()->wake_receiver();
+  if (!transports_.empty()) wake_timekeeper();
 }
 
 void engine::print_report() {
@@ -98,7 +98,7 @@ void engine::look_for_stall() {
 void engine::keep_in_touch() {
   if (stopping_.load(std::memory_order_acquire)) return;
   const std::lock_guard handling(inbox_);
-  const bool listening = reception_ != reception::polling || workers_.is_idle();
+  const bool listening = reception_ != reception::polling || workers_.all_sleep();
   protocols_->life.beat(listening);
   if (detours_ != nullptr && !is_over()) look_after_connections(listening);
 }
@@ -118,7 +118,7 @@ void engine::computation_failed(const std::exception_ptr& error) noexcept {
   if (!protocols_->failed.tell(error)) return;
   // Not here: the failure's lock is held.
   settle_wanted_.store(true, std::memory_order_release);
-  transports_.front()->wake_receiver();
+  wake_timekeeper();
 }
 
 }  // namespace strata::cluster

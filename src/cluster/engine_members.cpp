@@ -141,7 +141,7 @@ void engine::put_aside(node_id node, links::kept_message m) {
     strays_.emplace_back(node, std::move(m));
     has_strays_.store(true, std::memory_order_release);
   }
-  transports_.front()->wake_receiver();
+  wake_timekeeper();
 }
 
 // With the inbox.
@@ -185,7 +185,7 @@ void engine::begin_to_leave() {
   protocols_->shelf.close();
   visitor_.on_leaving();
   leaves_.store(true, std::memory_order_relaxed);
-  transports_.front()->wake_receiver();
+  wake_timekeeper();
 }
 
 // It may be asked again, when others are reached by others.

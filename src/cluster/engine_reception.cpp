@@ -193,7 +193,7 @@ bool engine::poll() noexcept {
   if (reception_ == reception::adaptive) {
     looked_idly(found);
   } else if (reception_ != reception::blocking && came_by_socket_ &&
-             receivers_asleep_.load(std::memory_order_relaxed) != 0) {
+             asleep_on_sockets_.load(std::memory_order_relaxed) != 0) {
     call_receivers();  // since this node was idle; they sleep elsewhere while it is not
   }
   return found;
@@ -251,6 +251,25 @@ mailer::sight engine::look_for_message(node_id from) noexcept {
   return found ? sight::found : sight::nothing;
 }
 
+void engine::rouse_receivers() noexcept {
+  // Partner: leave_it_to_workers().
+  idle_epoch_.fetch_add(1, std::memory_order_release);
+  os::futex_wake(idle_epoch_, INT32_MAX);
+}
+
+void engine::wake_timekeeper() noexcept {
+  rouse_receivers();
+  transports_.front()->wake_receiver();
+}
+
+void engine::worker_sleeps() noexcept {
+  if (reception_ == reception::adaptive && attention_.idle_worker_sleeps()) rouse_receivers();
+}
+
+void engine::all_sleep() noexcept {
+  if (reception_ != reception::blocking) rouse_receivers();
+}
+
 void engine::begin_polling() noexcept {
   for (const auto& t : transports_) t->attended();
 }
@@ -272,7 +291,8 @@ bool engine::leave_it_to_workers(std::int64_t beat_ns) {
   if (!workers_look->load(std::memory_order_relaxed)) return false;
   const std::uint32_t epoch = idle_epoch_.load(std::memory_order_acquire);
   // They look themselves while there is one awake.
-  const bool asleep = workers_.is_idle() || stopping_.load(std::memory_order_acquire);
+  const bool asleep = workers_.all_sleep() || leaves_.load(std::memory_order_relaxed) ||
+                      stopping_.load(std::memory_order_acquire);
   const auto wait = [&](std::int64_t ns) { os::blocking_futex_wait(idle_epoch_, epoch, ns); };
   switch (reception_) {
     case reception::adaptive:
@@ -330,9 +350,10 @@ void engine::run_receiver(net::transport& t) {
           stopping_.load(std::memory_order_acquire) || leaves_.load(std::memory_order_relaxed);
       const std::int64_t until_ns = hurries ? leave_every_ns : look_ns;
       const std::int64_t beat_in_ns = std::max<std::int64_t>(beat_at - os::now_ns(), 0);
-      receivers_asleep_.fetch_add(1, std::memory_order_relaxed);
+      const bool on_socket = !t.about().looks_cheaply;
+      if (on_socket) asleep_on_sockets_.fetch_add(1, std::memory_order_relaxed);
       t.wait_for_messages(keeps_time ? std::min({until_ns, measure_ns, beat_in_ns}) : until_ns);
-      receivers_asleep_.fetch_sub(1, std::memory_order_relaxed);
+      if (on_socket) asleep_on_sockets_.fetch_sub(1, std::memory_order_relaxed);
     }
     if (keeps_time) measure_ns = measure_again();
     if (keeps_time) look_for_stall();

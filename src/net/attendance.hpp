@@ -32,19 +32,14 @@ class attendance {
 
  private:
   void set_asleep(bool is) noexcept;
-  // As epoll was told last. Masked: in its set, but no event of it is wanted; cheaper than out of
-  // the set to go to and come from, and dearer while it lasts.
-  enum class state : unsigned char { watched, masked, out };
   // With the mutex.
   void settle() noexcept;
-  void become(state next) noexcept;
 
   const int epoll_, source_;
   std::mutex mutex_;
   unsigned attendants_ = 0;
   bool asleep_ = false;
-  state state_ = state::watched;
-  unsigned begins_ = 0;  // since somebody slept
+  bool watched_ = true;  // as epoll was told last
 };
 
 }  // namespace strata::net

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "strata/detail/check.hpp"
+
 namespace strata::net {
 namespace {
 
@@ -46,6 +48,7 @@ std::int64_t reliable_channel::on_time(std::int64_t now_ns) {
     const unsigned repeats = run->repeats;
     const auto end = std::partition_point(
         run, in_flight_.end(), [&](const unacknowledged& m) { return m.repeats == repeats; });
+    STRATA_DCHECK(end == in_flight_.end() || end->repeats < repeats, repeats);
     const std::int64_t timeout = timeout_after(repeats);
     for (; run != end && run->sent_at + timeout <= now_ns; ++run) {
       ++run->repeats;

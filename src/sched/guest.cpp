@@ -132,7 +132,7 @@ void scheduler::run_as_guest(place& p, root_task& root) {
   // we were here. Also where everybody sleeps: the next guest, in another place, has nobody else to
   // share with, and may never push again.
   for (place* victim : p.victims) victim->deque.ask();
-  if (!others_are_quiet()) {
+  if (!all_sleep()) {
     // As in sleep(), but without the heavy fence, which would cost more than a small region. Shared
     // and injected work is seen all the same. Missed can only be an item that its owner is pushing
     // right now and keeps private: the owner runs it, at worst alone. Not so what is waived: it is
@@ -145,7 +145,7 @@ void scheduler::run_as_guest(place& p, root_task& root) {
     idle_.wake_one();
   }
   tell_idle_waiters();
-  if (const visit n(*this); n && is_idle()) n->node_is_idle();
+  tell_neighbours_of_sleep();
 }
 
 void scheduler::inject(task* t) {

@@ -37,7 +37,12 @@ class neighbourhood {
   // w has shared tasks while there was a reason: hand some over.
   virtual void feed(worker& w) noexcept = 0;
 
-  // Nothing moves on this node. Called by the last worker before it sleeps.
+  // A worker that polled is about to sleep.
+  virtual void worker_sleeps() noexcept = 0;
+  // All do, or are about to: nobody here polls any more. Also while something waits for a deadline.
+  // Called by the last one.
+  virtual void all_sleep() noexcept = 0;
+  // And nothing moves on this node.
   virtual void node_is_idle() noexcept = 0;
 
   // The computation fails, for the first time since the last failure was settled. Called with the

@@ -91,7 +91,9 @@ class scheduler {
   void ask_everybody_soon() noexcept;
   // About how many tasks wait.
   [[nodiscard]] std::uint32_t load() const noexcept;
-  // Nobody has anything to do.
+  // No worker looks for anything. Something may be ready, or due later.
+  [[nodiscard]] bool all_sleep() const noexcept;
+  // Nobody has anything to do, and nothing waits for a time to come.
   [[nodiscard]] bool is_idle() const noexcept;
 
   // ---- failure of a computation: an exception that left a fiber ----
@@ -211,7 +213,6 @@ class scheduler {
   [[nodiscard]] bool is_left_for(const place& p) const noexcept {
     return p.has_batches() || p.has_bound() || (rule != policy::steal && waived_for(p));
   }
-  bool others_are_quiet() const noexcept;
   // All sleep, and nothing is left for one that is falling asleep and has yet to see it.
   [[nodiscard]] bool nothing_moves() const noexcept;
   bool work_is_visible(const place& p) noexcept;
@@ -219,6 +220,7 @@ class scheduler {
   void sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest);
   void run_as_guest(place& p, root_task& root);
   void tell_idle_waiters() noexcept;
+  void tell_neighbours_of_sleep() noexcept;
 
   std::atomic<neighbourhood*> around_{nullptr};
   std::atomic<std::uint32_t> visitors_{0};

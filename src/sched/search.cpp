@@ -147,6 +147,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
       if (neighbours) {
         neighbours->end_polling();
         polling = false;
+        neighbours->worker_sleeps();
         neighbours->want_work();
         neighbours.end();
       }
@@ -196,8 +197,14 @@ bool scheduler::holds_something() noexcept {
   return n && n->holds_something();
 }
 
-// True when no other worker can be about to produce work: all of them sleep.
-bool scheduler::others_are_quiet() const noexcept { return idle_.sleepers() == places_.size(); }
+bool scheduler::all_sleep() const noexcept { return idle_.sleepers() == places_.size(); }
+
+void scheduler::tell_neighbours_of_sleep() noexcept {
+  const visit n(*this);
+  if (!n || !all_sleep()) return;
+  n->all_sleep();
+  if (is_idle()) n->node_is_idle();
+}
 
 bool scheduler::nothing_moves() const noexcept {
   // Who leaves something for another and falls asleep then has done so before we read this.
@@ -224,9 +231,9 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   // Once more, because an owner that answered the first request before the announcement woke
   // nobody.
   for (place* victim : p.victims) victim->deque.ask();
-  if (!others_are_quiet()) asymmetric_fences::heavy();
+  if (!all_sleep()) asymmetric_fences::heavy();
   tell_idle_waiters();
-  if (const visit n(*this); n && is_idle()) n->node_is_idle();
+  tell_neighbours_of_sleep();
   // Nothing moves any more: the last to fall asleep tells of a failure.
   const bool tell = failure_is_awaited() && nothing_moves();
   const bool stay =

@@ -105,37 +105,54 @@ TEST(attention, is_seen_to_the_less_often_the_longer_somebody_looks) {
   }
 }
 
-// When the conversation is one: finds each `pause` after the last.
-std::int64_t talk_idly(attention& a, std::int64_t at, std::int64_t pause, std::uint32_t finds) {
-  for (std::uint32_t i = 0; i < finds; ++i) {
-    EXPECT_FALSE(a.heard_by_idle_worker(at)) << i;
-    at += pause;
+// Finds so far apart, until the receivers hand over or there have been `most`. Returns how many.
+std::uint32_t talk_idly(attention& a, std::int64_t& at, std::int64_t pause, std::uint32_t most) {
+  for (std::uint32_t i = 1; i <= most; ++i) {
+    if (a.heard_by_idle_worker(at += pause)) return i;
+    EXPECT_FALSE(a.workers_look());
   }
-  return at;
+  return most;
 }
 
 TEST(attention, goes_to_idle_workers_in_quick_conversations) {
   attention a;
-  std::int64_t t = talk_idly(a, 1'000'000'000, 5 * us, attention::quick_min);
-  EXPECT_FALSE(a.workers_look());
-  EXPECT_TRUE(a.heard_by_idle_worker(t));
+  std::int64_t t = 1'000'000'000;
+  EXPECT_EQ(talk_idly(a, t, 5 * us, 1000), attention::quick_min);
   EXPECT_TRUE(a.workers_look());
   for (int i = 0; i < 1000; ++i) {
     a.looked(t += 5 * us, true);
     ASSERT_TRUE(a.workers_go_on(t));
   }
+  // One that was late is a worker like others.
   t = find_late(a, t);
-  // As after any worker that was late.
-  t = talk_idly(a, t + attention::quick_ns, 5 * us, attention::keep_min);
+  EXPECT_EQ(talk_idly(a, t, 5 * us, 1000), attention::keep_min + 1);
+  EXPECT_TRUE(a.workers_look());
+}
+
+TEST(attention, comes_back_from_idle_workers_that_fall_asleep) {
+  attention a;
+  std::int64_t t = 1'000'000'000;
+  EXPECT_FALSE(a.idle_worker_sleeps());
+  EXPECT_EQ(talk_idly(a, t, 5 * us, 1000), attention::quick_min);
+  EXPECT_TRUE(a.idle_worker_sleeps());
   EXPECT_FALSE(a.workers_look());
+  EXPECT_FALSE(a.idle_worker_sleeps());
+  // Nobody was at fault.
+  EXPECT_EQ(talk_idly(a, t, 5 * us, 1000), attention::quick_min);
+  // What busy workers look after is not given up because an idle one sleeps.
+  a.receivers_look();
+  begin_conversation(a, t + attention::close_ns);
+  EXPECT_FALSE(a.idle_worker_sleeps());
+  EXPECT_TRUE(a.workers_look());
 }
 
 TEST(attention, stays_with_the_receivers_while_idle_workers_find_something_now_and_then) {
   attention a;
-  talk_idly(a, 1'000'000'000, attention::quick_ns, 10 * attention::quick_min);
-  std::int64_t t = 2'000'000'000;
+  std::int64_t t = 1'000'000'000;
+  talk_idly(a, t, attention::quick_ns, 10 * attention::quick_min);
   for (int time = 0; time < 10; ++time) {
-    t = talk_idly(a, t, 5 * us, attention::quick_min) + attention::quick_ns;
+    t += attention::quick_ns;
+    talk_idly(a, t, 5 * us, attention::quick_min - 1);
   }
   EXPECT_FALSE(a.workers_look());
 }

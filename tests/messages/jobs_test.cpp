@@ -65,6 +65,17 @@ TEST(message_job, takes_in_what_has_come_while_nobody_else_is_ready) {
   }
 }
 
+TEST(message_job, hears_messages_while_it_waits_for_a_time_too) {
+  for (const char* reception : {"adaptive", "blocking", "polling", "watchdog"}) {
+    for (const char* transport : {"shm", "tcp"}) {
+      SCOPED_TRACE(std::string(reception) + " over " + transport);
+      launch_test::expect_ok(launch_test::run(
+          {"-n", "2", "--workers", "1", "--transport", transport},
+          {std::string("--strata-reception=") + reception, "waits-with-a-deadline"}));
+    }
+  }
+}
+
 // Of the three messages of each size that come back, those above 64 KiB, and elsewhere above 16.
 TEST(message_job, leaves_the_bytes_with_their_sender_later_within_a_host) {
   for (const auto& [transport, large] : {std::pair{"shm", 9}, std::pair{"tcp", 15}}) {

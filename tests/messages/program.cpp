@@ -506,6 +506,31 @@ void report_addresses(endpoint_id to) {
   last.send_value(to, 1, kept.id());
   (void)last.receive_value<int>();
 }
+// Once who waits for it has had the time to fall asleep.
+void send_a_little_later(endpoint_id to) {
+  for (int round = 0; round < 5; ++round) {
+    this_thread::sleep_for(std::chrono::milliseconds(20));
+    this_thread::endpoint().send_value(to, 5, round);
+    (void)this_thread::endpoint().receive_value<int>(to, 6);
+  }
+}
+
+// A node of which everything waits for messages is not busy because it also waits for a time.
+void waits_with_a_deadline(runtime& rt) {
+  rt.run([] {
+    endpoint& mine = this_thread::endpoint();
+    remote_thread other(on_node{last_node()}, call<send_a_little_later>(mine.id()));
+    for (int round = 0; round < 5; ++round) {
+      int in = -1;
+      transfer t = mine.start_receive(std::as_writable_bytes(std::span(&in, 1)), any_endpoint, 5);
+      const auto got = t.wait_for(std::chrono::seconds(60));
+      require(got.has_value() && in == round, "a message before the deadline");
+      mine.send_value(got->source, 6, round);
+    }
+    other.join();
+  });
+}
+
 void cancelled_send(runtime& rt) {
   rt.run([] {
     endpoint mine;
@@ -550,7 +575,8 @@ int main(int argc, char** argv) {
       {"names", names},
       {"others-go-on", others_go_on},
       {"slow-receiver", slow_receiver},
-      {"taken-in", taken_in}};
+      {"taken-in", taken_in},
+      {"waits-with-a-deadline", waits_with_a_deadline}};
   try {
     const options settings = options::parse(argc, argv);
     runtime rt(settings);

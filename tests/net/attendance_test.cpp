@@ -6,9 +6,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <fstream>
-#include <iterator>
-#include <string>
 #include <thread>
 
 #include "net/wait_for_events.hpp"
@@ -109,25 +106,6 @@ TEST_F(attended, many_come_and_go) {
   other.join();
   make_readable();
   EXPECT_TRUE(wakes());
-}
-
-TEST_F(attended, while_nobody_sleeps_the_source_gets_rid_of_the_epoll) {
-  const auto is_watched = [&] {
-    std::ifstream in("/proc/self/fdinfo/" + std::to_string(sleeps.get()));
-    const std::string text(std::istreambuf_iterator<char>(in), {});
-    EXPECT_FALSE(text.empty());
-    return text.find("tfd:") != std::string::npos;
-  };
-  EXPECT_TRUE(is_watched());
-  for (int i = 0; is_watched(); ++i) {
-    ASSERT_LT(i, 1000);
-    who.begin();
-    who.end();
-  }
-  // As if nothing had been.
-  make_readable();
-  EXPECT_TRUE(wakes());
-  EXPECT_TRUE(is_watched());
 }
 
 }  // namespace

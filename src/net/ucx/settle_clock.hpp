@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the sender looks whether UCX holds the end of what it has called sent: a while after that
 // was said. In a conversation, in which it is said again and again, the sender is not woken each
-// time: it looks when nothing has been said for a while, or what was said last waits for twice
-// late_ns.
+// time: it looks when nothing has been said for a while, and after late_ns in any case.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +11,7 @@ namespace strata::net::ucx {
 
 class settle_clock {
  public:
-  static constexpr std::int64_t soon_ns = 1'000'000, late_ns = 4'000'000;
+  static constexpr std::int64_t soon_ns = 1'000'000, late_ns = 8'000'000;
 
   // Something has been called sent. False: it does not run; start() it, and wake the sender.
   [[nodiscard]] bool goes_on() noexcept {
@@ -22,13 +21,14 @@ class settle_clock {
   void start(std::int64_t now_ns) noexcept {
     pause_ns_ = soon_ns;
     at_ns_ = now_ns + pause_ns_;
+    end_ns_ = now_ns + late_ns;
   }
   // The sender's. True: it is to look now. Else it goes on until until_ns().
   [[nodiscard]] bool rings(std::int64_t now_ns) noexcept {
     if (!is_running() || now_ns < at_ns_) return false;
-    if (std::exchange(again_, false)) {
-      pause_ns_ = std::min(2 * pause_ns_, late_ns);
-      at_ns_ = now_ns + pause_ns_;
+    if (std::exchange(again_, false) && now_ns < end_ns_) {
+      pause_ns_ *= 2;
+      at_ns_ = std::min(now_ns + pause_ns_, end_ns_);
       return false;
     }
     at_ns_ = never;
@@ -40,7 +40,7 @@ class settle_clock {
 
  private:
   static constexpr std::int64_t never = 0;
-  std::int64_t at_ns_ = never, pause_ns_ = soon_ns;
+  std::int64_t at_ns_ = never, pause_ns_ = soon_ns, end_ns_ = never;
   bool again_ = false;  // since it was set last
 };
 
