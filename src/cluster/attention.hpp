@@ -12,7 +12,7 @@
 //
 // An idle worker looks all the time. For what it finds on a socket no receiver is woken; but while
 // one sleeps there, that costs two system calls each time (net::attendance). So receivers hand over
-// to idle workers, too, and take over again when one of those falls asleep. Only in quick
+// to idle workers, too, and take over again when the last of those falls asleep. Only in quick
 // conversations: a worker that has found something may go deep into a task.
 //
 // Everything here is a guess about what is cheaper: whatever it says, no message waits for longer
@@ -90,7 +90,8 @@ class attention {
     if (enough) hand_over(now_ns, true);
     return enough;
   }
-  // A worker that found nothing is about to sleep. True: the receivers take over again at once.
+  // A worker that found nothing is about to sleep, and no other one looks. True: the receivers take
+  // over again at once.
   [[nodiscard]] bool idle_worker_sleeps() noexcept {
     if (!to_idle_.load(std::memory_order_relaxed) || !workers_look_.load(std::memory_order_relaxed))
       return false;

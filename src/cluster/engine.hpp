@@ -242,6 +242,7 @@ class engine final : public mailer,
   // Of adaptive reception, with the inbox: of a look by an idle worker, and by any.
   void looked_idly(bool found) noexcept;
   void tell_of_look(bool found) noexcept;
+  // Away from their sockets.
   void call_receivers() noexcept;
   // Those that leave it to workers.
   void rouse_receivers() noexcept;
@@ -290,7 +291,7 @@ class engine final : public mailer,
   std::timed_mutex inbox_;
   std::size_t bytes_taken_ = 0;                  // since the last poll_all()
   const net::transport* polled_ = nullptr;       // now
-  bool came_by_socket_ = false;                  // something, since a worker looked last
+  bool came_by_socket_ = false;                  // something, in an idle worker's look
   std::atomic<std::size_t> worker_messages_{1};  // what a worker takes in at once, as they are now
   detail::worker outsider_;
   std::atomic<std::int64_t> polled_at_{0};
@@ -302,6 +303,7 @@ class engine final : public mailer,
   std::atomic<std::uint64_t> next_look_{0};     // in ticks; with adaptive reception
   bool found_untold_ = false;                   // something, of which attention_ does not know yet
   std::atomic<unsigned> asleep_on_sockets_{0};  // receivers
+  std::atomic<unsigned> pollers_{0};            // idle workers that look now
   const std::atomic<bool> workers_always_look_;
 
   std::atomic<bool> stopping_{false};

@@ -217,7 +217,6 @@ void engine::tell_of_look(bool found) noexcept {
   attention_.looked(os::now_ns(), std::exchange(found_untold_, false));
 }
 
-// From their sockets.
 void engine::call_receivers() noexcept {
   for (const auto& t : transports_) {
     if (!t->about().looks_cheaply) t->wake_receiver();
@@ -263,7 +262,8 @@ void engine::wake_timekeeper() noexcept {
 }
 
 void engine::worker_sleeps() noexcept {
-  if (reception_ == reception::adaptive && attention_.idle_worker_sleeps()) rouse_receivers();
+  if (reception_ != reception::adaptive || pollers_.load(std::memory_order_relaxed) != 0) return;
+  if (attention_.idle_worker_sleeps()) rouse_receivers();
 }
 
 void engine::all_sleep() noexcept {
@@ -271,10 +271,12 @@ void engine::all_sleep() noexcept {
 }
 
 void engine::begin_polling() noexcept {
+  pollers_.fetch_add(1, std::memory_order_relaxed);
   for (const auto& t : transports_) t->attended();
 }
 
 void engine::end_polling() noexcept {
+  pollers_.fetch_sub(1, std::memory_order_relaxed);
   for (const auto& t : transports_) {
     if (!t->unattended()) continue;
     // What came while nobody was woken for it. Not try_lock: whoever holds the inbox may have
@@ -290,6 +292,9 @@ void engine::end_polling() noexcept {
 bool engine::leave_it_to_workers(std::int64_t beat_ns) {
   if (!workers_look->load(std::memory_order_relaxed)) return false;
   const std::uint32_t epoch = idle_epoch_.load(std::memory_order_acquire);
+  if (report_wanted_.load(std::memory_order_relaxed) ||
+      settle_wanted_.load(std::memory_order_relaxed))
+    return true;  // since this receiver saw to that last; partner: wake_timekeeper()
   // They look themselves while there is one awake.
   const bool asleep = workers_.all_sleep() || leaves_.load(std::memory_order_relaxed) ||
                       stopping_.load(std::memory_order_acquire);
@@ -336,7 +341,7 @@ void engine::run_receiver(net::transport& t) {
       bool found = false;
       while (take_in_patiently() ? (found = true) : os::now_ns() - began < spin_ns)
         os::spin_pause();
-      if (found && !workers_.is_idle()) attention_.heard_by_receiver(os::now_ns());
+      if (found && !workers_.all_sleep()) attention_.heard_by_receiver(os::now_ns());
     }
     if (settle_wanted_.exchange(false, std::memory_order_acq_rel)) {
       protocols_->failed.settle();

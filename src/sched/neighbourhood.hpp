@@ -40,7 +40,7 @@ class neighbourhood {
   // A worker that polled is about to sleep.
   virtual void worker_sleeps() noexcept = 0;
   // All do, or are about to: nobody here polls any more. Also while something waits for a deadline.
-  // Called by the last one.
+  // Called by the last one, or the last few.
   virtual void all_sleep() noexcept = 0;
   // And nothing moves on this node.
   virtual void node_is_idle() noexcept = 0;
