@@ -69,9 +69,10 @@ TEST(message_job, hears_messages_while_it_waits_for_a_time_too) {
   for (const char* reception : {"adaptive", "blocking", "polling", "watchdog"}) {
     for (const char* transport : {"shm", "tcp"}) {
       SCOPED_TRACE(std::string(reception) + " over " + transport);
-      launch_test::expect_ok(launch_test::run(
-          {"-n", "2", "--workers", "1", "--transport", transport},
-          {std::string("--strata-reception=") + reception, "waits-with-a-deadline"}));
+      launch_test::expect_ok(
+          launch_test::run({"-n", "2", "--workers", "1", "--transport", transport},
+                           {"--strata-spin-us=0", std::string("--strata-reception=") + reception,
+                            "waits-with-a-deadline"}));
     }
   }
 }

@@ -506,26 +506,29 @@ void report_addresses(endpoint_id to) {
   last.send_value(to, 1, kept.id());
   (void)last.receive_value<int>();
 }
-// Once who waits for it has had the time to fall asleep.
-void send_a_little_later(endpoint_id to) {
-  for (int round = 0; round < 5; ++round) {
-    this_thread::sleep_for(std::chrono::milliseconds(20));
-    this_thread::endpoint().send_value(to, 5, round);
-    (void)this_thread::endpoint().receive_value<int>(to, 6);
-  }
+
+constexpr int calls_with_a_deadline = 100;
+
+void answer_each(endpoint_id to) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(to, 5, mine.id());
+  for (int round = 0; round < calls_with_a_deadline; ++round)
+    mine.send_value(to, 6, mine.receive_value<int>(to, 7));
 }
 
-// A node of which everything waits for messages is not busy because it also waits for a time.
+// A node of which everything waits for messages is not busy because it also waits for a time. Its
+// workers are told to sleep at once: before the answer comes.
 void waits_with_a_deadline(runtime& rt) {
   rt.run([] {
     endpoint& mine = this_thread::endpoint();
-    remote_thread other(on_node{last_node()}, call<send_a_little_later>(mine.id()));
-    for (int round = 0; round < 5; ++round) {
+    remote_thread other(on_node{last_node()}, call<answer_each>(mine.id()));
+    const auto to = mine.receive_value<endpoint_id>(any_endpoint, 5);
+    for (int round = 0; round < calls_with_a_deadline; ++round) {
       int in = -1;
-      transfer t = mine.start_receive(std::as_writable_bytes(std::span(&in, 1)), any_endpoint, 5);
-      const auto got = t.wait_for(std::chrono::seconds(60));
-      require(got.has_value() && in == round, "a message before the deadline");
-      mine.send_value(got->source, 6, round);
+      transfer t = mine.start_receive(std::as_writable_bytes(std::span(&in, 1)), to, 6);
+      mine.send_value(to, 7, round);
+      require(t.wait_for(std::chrono::seconds(60)).has_value() && in == round,
+              "a message before the deadline");
     }
     other.join();
   });
