@@ -132,6 +132,7 @@ class place : public worker {
   accounts time;
   spin_window patience;
   std::vector<place*> victims;  // nearest first
+  unsigned woke = 0;            // the last sleeper that was woken for what was shared here
   int cpu = -1;
   // Of threads that began and ended here, the second less the first over all workers is how many
   // are alive. See room.cpp.

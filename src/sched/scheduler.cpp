@@ -136,7 +136,8 @@ void scheduler::thread_main(place& p) {
   // place.
   while (stopping_.load(std::memory_order_acquire) == 0) {
     sleep(p, stopping_, false);
-    p.time.enter(bucket::work);
+    p.look_around_for(stopping_);
+    if (task* t = find_work(p, stopping_, false, true)) t->type->run(*t, p);
     p.dispatch(stopping_, false);
   }
   strata_current_worker = &no_worker;

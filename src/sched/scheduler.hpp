@@ -62,9 +62,11 @@ class scheduler {
   void wait_idle();
 
   // ---- workers ----
-  // Finds a task elsewhere. Null after a sleep, and when *leave is not 0: look at your own again.
-  task* find_work(place& p, const std::atomic<std::uint32_t>& leave, bool guest);
-  // p has shared something: wakes a sleeper unless somebody is searching already.
+  // Finds a task elsewhere. Null when there is something here, and when *leave is not 0. `woken`:
+  // the caller comes from sleep().
+  task* find_work(place& p, const std::atomic<std::uint32_t>& leave, bool guest,
+                  bool woken = false);
+  // p has shared something: wakes a sleeper unless somebody searches, or is about to.
   void work_appeared(place& p) noexcept;
   void wake_place(int i) noexcept { idle_.wake(static_cast<unsigned>(i)); }
 
@@ -215,6 +217,8 @@ class scheduler {
   }
   // All sleep, and nothing is left for one that is falling asleep and has yet to see it.
   [[nodiscard]] bool nothing_moves() const noexcept;
+  task* search_or_sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest, bool& woken);
+  void pass_on(const place& p) noexcept;
   bool work_is_visible(const place& p) noexcept;
   [[nodiscard]] bool holds_something() noexcept;
   void sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest);

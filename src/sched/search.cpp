@@ -66,7 +66,19 @@ struct scheduler::search {
   }
 };
 
-task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bool guest) {
+task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bool guest,
+                           bool woken) {
+  task* found = nullptr;
+  do {
+    found = search_or_sleep(p, leave, guest, woken);
+  } while (found == nullptr && woken);
+  return found;
+}
+
+// `woken`: whoever woke us relies on it that we look at others, or else wake somebody who does,
+// even if there is something here. Set when we have slept.
+task* scheduler::search_or_sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest,
+                                 bool& woken) {
   // What everybody may do before only one goes on.
   constexpr unsigned rounds_for_all = 4;
   // Who finds nothing for so long looks at others' deques less and less often, so that it finds
@@ -78,6 +90,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   search look{p};
   bool searching = false;
   bool searched = false;
+  bool slept = false;
   task* found = nullptr;
   std::uint64_t began = os::ticks();
   std::uint64_t forced = began;
@@ -91,12 +104,15 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   while (leave.load(std::memory_order_acquire) == root_task::running) {
     // The dispatcher takes it. What is ready here was made so by a message.
     if (is_left_for(p) || !p.ready.empty()) break;
+    // A guest may have left work in this place while we slept.
+    if (woken && (p.deque.maybe_work() || !p.overflow.empty())) break;
     found = take_injected();
     if (found == nullptr &&
         (due || round < eager_rounds || now - looked > std::min((now - began) / 2, look_ticks_))) {
       due = false;
       looked = now;
       found = look.everywhere();
+      woken = woken && look.raced;
     }
     if (found == nullptr && neighbours) found = neighbours->take(p);
     if (found != nullptr) break;
@@ -155,7 +171,7 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
       p.looks_for_work.store(false, std::memory_order_relaxed);
       sleep(p, leave, guest);
       now = os::ticks();
-      // A guest may have left work in this place, which only its dispatcher looks for.
+      slept = true;
       break;
     } else if (oversubscribed_) {
       sched_yield();
@@ -170,21 +186,27 @@ task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bo
   if (neighbours && found != nullptr && found->type->wire != nullptr) neighbours->begins_token();
   if (searched) p.patience.was_idle_for(now - began);
   // Those who brought work while we searched left it to us, and those who shared one task may have
-  // more and never push again. What we cannot take, the next one may, with force if need be.
-  if ((found != nullptr || searching) && idle_.anyone_parked() &&
-      searchers_.load(std::memory_order_seq_cst) == 0 && work_is_visible(p)) {
-    idle_.wake_one(p.id + 1);
-  }
+  // more and never push again.
+  if (found != nullptr || searching || woken) pass_on(p);
+  woken = slept;
   if (p.distributes) p.looks_for_work.store(false, std::memory_order_relaxed);
   p.time.enter(bucket::work);
   return found;
+}
+
+// What we cannot take, the next one may, with force if need be.
+void scheduler::pass_on(const place& p) noexcept {
+  if (idle_.anyone_parked() && searchers_.load(std::memory_order_seq_cst) == 0 &&
+      work_is_visible(p)) {
+    idle_.wake_one(p.id + 1);
+  }
 }
 
 bool scheduler::work_is_visible(const place& p) noexcept {
   if (holds_something()) return true;
   if (injected_.has_any()) return true;
   for (const place* victim : p.victims) {
-    if (victim->deque.maybe_work()) return true;
+    if (victim->deque.has_shared() || victim->deque.maybe_work()) return true;
     if (rule == policy::steal && (!victim->ready.empty() || victim->has_batches())) return true;
   }
   return is_left_for(p) || !p.ready.empty();
@@ -283,11 +305,15 @@ void scheduler::make_ready(unsigned i, std::vector<stack*>&& some) noexcept {
 }
 
 void scheduler::work_appeared(place& p) noexcept {
-  // The searcher will come by; it asks again for the sake of those who sleep. tend() was a full
-  // fence.
-  if (searchers_.load(std::memory_order_seq_cst) == 0 && idle_.anyone_parked()) {
-    idle_.wake_one(p.id + 1);
+  // The searcher will come by, or who is on its way. tend() was a full fence. Partners: both take
+  // that back by a seq_cst operation and then look once more.
+  if (idle_.anyone_parked() && searchers_.load(std::memory_order_seq_cst) == 0 &&
+      !idle_.is_coming(p.woke)) {
+    if (const int i = idle_.wake_one(p.id + 1); i >= 0) p.woke = static_cast<unsigned>(i);
   }
+  // The next push is for those who sleep on. By ourselves: a thief's request may come just too late
+  // for a push that the thief does not see yet either.
+  if (idle_.anyone_parked()) p.deque.ask_self();
   if (const visit n(*this); n && n->hungry->load(std::memory_order_seq_cst)) n->feed(p);
 }
 

@@ -5,12 +5,12 @@
 // A place (worker) is run by its own thread, or lent to a thread from outside while its own thread
 // sleeps:
 //
-//   the own thread: running --announce--> parked --wake--> waking --> running
+//   the own thread: running --announce--> parked --wake--> waking --> woken --wait--> running
 //                                         |  ^
 //                                   lease |  | give_back (or hand_back, straight to running)
 //                                         v  |
 //   the guest:                           leased --announce--> leased_parked --wake-->
-//                                                             leased_waking --> leased
+//                                           leased_waking --> leased_woken --wait--> leased
 //
 // Whoever runs a place has been counted out of the sleepers before: where all are sleepers, nobody
 // runs. So a waker takes the sleeper, counts it out, and only then lets it go.
@@ -31,9 +31,11 @@ enum class place_state : std::uint32_t {
   running,
   parked,
   waking,
+  woken,
   leased,
   leased_parked,
-  leased_waking
+  leased_waking,
+  leased_woken
 };
 
 // Futex: has wait(address, expected) and wake_all(address); the model supplies its own.
@@ -55,8 +57,8 @@ class idle_set {
     state_[i].value.store(guest ? leased_parked : parked, std::memory_order_seq_cst);
   }
 
-  // "I found work after all." False when the place was lent away meanwhile, or somebody is about to
-  // wake us: the caller must wait().
+  // "I found work after all." False when the place was lent away meanwhile, or somebody wakes us:
+  // the caller must wait().
   [[nodiscard]] bool cancel(unsigned i, bool guest) noexcept {
     word expected = guest ? leased_parked : parked;
     if (state_[i].value.compare_exchange_strong(expected, guest ? leased : running,
@@ -65,15 +67,18 @@ class idle_set {
       tally_.fetch_add(one_leaves, std::memory_order_seq_cst);
       return true;
     }
-    return expected == (guest ? leased : running);  // somebody woke us
+    return expected == (guest ? leased : running);  // it was lent and handed back
   }
 
   // Sleeps until woken. What the waker wrote before waking is visible. Partner: wake().
   void wait(unsigned i, bool guest) noexcept {
     const word awake = guest ? leased : running;
+    const word called = guest ? leased_woken : woken;
     for (;;) {
       const word now = state_[i].value.load(std::memory_order_acquire);
       if (now == awake) return;
+      // Said, then looked for work. Partner: is_coming(). Nobody else changes this state.
+      if (now == called) return (void)state_[i].value.exchange(awake, std::memory_order_seq_cst);
       Futex::wait(state_[i].value, now);
     }
   }
@@ -115,6 +120,11 @@ class idle_set {
     const word s = state_[i].value.load(std::memory_order_seq_cst);
     return s == parked || s == leased_parked;
   }
+  // It has been woken and has yet to look around: it will see what the caller published before.
+  [[nodiscard]] bool is_coming(unsigned i) const noexcept {
+    const word s = state_[i].value.load(std::memory_order_seq_cst);
+    return s == woken || s == leased_woken;
+  }
   [[nodiscard]] unsigned sleepers() const noexcept {
     // As many as there are places: at this moment nobody runs any.
     return sleepers_of(tally());
@@ -136,8 +146,8 @@ class idle_set {
                                                   std::memory_order_seq_cst,
                                                   std::memory_order_relaxed)) {
         tally_.fetch_add(one_leaves, std::memory_order_seq_cst);
-        // Seq_cst: what we wrote before is visible to the sleeper. Partners: wait(), cancel().
-        state_[i].value.store(guest ? leased : running, std::memory_order_seq_cst);
+        // Seq_cst: what we wrote before is visible to the sleeper. Partner: wait().
+        state_[i].value.store(guest ? leased_woken : woken, std::memory_order_seq_cst);
         // All, because the place's own thread may be asleep on the same word as its guest.
         Futex::wake_all(state_[i].value);
         return true;
@@ -146,15 +156,15 @@ class idle_set {
     return false;
   }
 
-  // Wakes one sleeper, the first at or after `hint`. False when nobody slept.
-  bool wake_one(unsigned hint = 0) noexcept {
+  // Wakes one sleeper, the first at or after `hint`. Returns its place, or -1 when nobody slept.
+  int wake_one(unsigned hint = 0) noexcept {
     for (unsigned n = 0; n < places_; ++n) {
       const unsigned i = (hint + n) % places_;
       // Seq_cst like the store in announce(), or we could miss a sleeper that has missed our work.
       const word s = state_[i].value.load(std::memory_order_seq_cst);
-      if ((s == parked || s == leased_parked) && wake(i)) return true;
+      if ((s == parked || s == leased_parked) && wake(i)) return static_cast<int>(i);
     }
-    return false;
+    return -1;
   }
 
  private:
@@ -162,9 +172,11 @@ class idle_set {
   static constexpr word running = static_cast<word>(place_state::running);
   static constexpr word parked = static_cast<word>(place_state::parked);
   static constexpr word waking = static_cast<word>(place_state::waking);
+  static constexpr word woken = static_cast<word>(place_state::woken);
   static constexpr word leased = static_cast<word>(place_state::leased);
   static constexpr word leased_parked = static_cast<word>(place_state::leased_parked);
   static constexpr word leased_waking = static_cast<word>(place_state::leased_waking);
+  static constexpr word leased_woken = static_cast<word>(place_state::leased_woken);
 
   struct alignas(64) padded {
     Atomic<word> value{running};

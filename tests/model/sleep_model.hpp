@@ -24,18 +24,26 @@ enum class task_length {
   endless  // so every task needs a worker of its own: all of them have to wake up
 };
 
-// When a worker that has found something wakes the next.
-enum class succession { until_surely_none_is_left, while_work_is_visible, never };
+// What is left out, for mutations.
+enum class omitted {
+  nothing,
+  request_before_sleep,   // who is about to sleep does not ask
+  request_of_owner,       // the owner does not share the next push as well while others sleep
+  succession,             // who has found something does not wake the next
+  succession_of_the_busy  // nor does who has been woken and finds something to do in its place
+};
 
-// Mutation: who is about to sleep does not ask once more.
-enum class request { standing, none };
+// Whether the first worker, once all have fallen asleep, gets something that only its own place can
+// do, and is woken for it.
+enum class delivery { none, to_the_first };
 
 template <int Workers, task_length Length, class Fences = model_fences,
-          succession Succession = succession::while_work_is_visible,
-          request Request = request::standing>
+          omitted Omitted = omitted::nothing, delivery Delivery = delivery::none>
 struct sleeping_workers
-    : rl::test_suite<sleeping_workers<Workers, Length, Fences, Succession, Request>, 1 + Workers> {
+    : rl::test_suite<sleeping_workers<Workers, Length, Fences, Omitted, Delivery>,
+                     1 + Workers + (Delivery == delivery::none ? 0 : 1)> {
   static constexpr auto seq_cst = std::memory_order_seq_cst;
+  static constexpr int items_pushed = Delivery == delivery::none ? Workers : Workers - 1;
 
   struct item {
     rl::var<int> content{0};
@@ -46,8 +54,11 @@ struct sleeping_workers
   model_atomic<std::uint32_t> searchers{0};
   model_atomic<int> leave{0};
   model_atomic<int> taken{0};
+  model_atomic<int> all_slept{0};
+  model_atomic<int> delivered{0};
+  unsigned woke = 0;  // by the owner
   detail::split_deque<item, model_atomic, Fences, 4> deque;
-  item items[Workers];
+  item items[items_pushed];
 
   // ---- the owner ----
   void push(item* i) {
@@ -56,19 +67,39 @@ struct sleeping_workers
     if (deque.tend() == detail::push_outcome::shared) work_appeared();
   }
   void work_appeared() {
-    if (searchers.load(seq_cst) == 0 && idle.anyone_parked()) idle.wake_one();
+    if (idle.anyone_parked() && searchers.load(seq_cst) == 0 && !idle.is_coming(woke)) {
+      if (const int i = idle.wake_one(); i >= 0) woke = static_cast<unsigned>(i);
+    }
+    if (Omitted != omitted::request_of_owner && idle.anyone_parked()) deque.ask_self();
+  }
+  void deliver() {
+    while (all_slept.load(seq_cst) == 0) rl::yield(1, RL_INFO);
+    delivered.store(1, seq_cst);
+    idle.wake(0);
   }
 
   // ---- a worker ----
   item* find_work(unsigned place) {
+    bool woken = false;
+    item* found = nullptr;
+    do {
+      found = search_or_sleep(place, woken);
+    } while (found == nullptr && woken);
+    return found;
+  }
+  item* search_or_sleep(unsigned place, bool& woken) {
     bool searching = false;
+    bool slept = false;
     item* found = nullptr;
     while (leave.load(std::memory_order_acquire) == 0) {
+      if (is_left_for(place)) break;
       const detail::steal_outcome outcome = deque.steal(found);
       if (outcome == detail::steal_outcome::taken) {
         deque.ask_again();
         break;
       }
+      const bool raced = outcome == detail::steal_outcome::lost_race;
+      woken = woken && raced;
       deque.ask();
       bool give_up = searching;
       if (!searching) {
@@ -80,41 +111,35 @@ struct sleeping_workers
       }
       if (!give_up) continue;
       if (deque.maybe_work() && !deque.has_shared() && deque.force()) continue;
-      if (outcome == detail::steal_outcome::lost_race) continue;
+      if (raced) continue;
       if (searching) {
         searchers.fetch_sub(1, seq_cst);
         searching = false;
       }
       sleep(place);
+      slept = true;
       break;
     }
     if (searching) searchers.fetch_sub(1, seq_cst);
-    if (found != nullptr && idle.anyone_parked() && searchers.load(seq_cst) == 0 && more()) {
-      idle.wake_one();
-    }
+    if (found != nullptr || searching || woken) pass_on(woken);
+    woken = slept;
     return found;
   }
+  bool is_left_for(unsigned place) { return place == 0 && delivered.load(seq_cst) != 0; }
 
-  bool more() {
-    switch (Succession) {
-      case succession::until_surely_none_is_left:
-        if (deque.maybe_work()) return true;
-        Fences::heavy();
-        return deque.maybe_work();
-      case succession::while_work_is_visible:
-        return deque.maybe_work();
-      case succession::never:
-        return false;
-    }
-    return false;
+  void pass_on(bool woken) {
+    if (Omitted == omitted::succession) return;
+    if (Omitted == omitted::succession_of_the_busy && woken) return;
+    if (idle.anyone_parked() && searchers.load(seq_cst) == 0 && work_is_visible()) idle.wake_one();
   }
+  bool work_is_visible() { return deque.has_shared() || deque.maybe_work(); }
 
   void sleep(unsigned place) {
-    if (Request == request::standing) deque.ask();
+    if (Omitted != omitted::request_before_sleep) deque.ask();
     idle.announce(place, false);
-    if (Request == request::standing) deque.ask();
+    if (Omitted != omitted::request_before_sleep) deque.ask();
     Fences::heavy();
-    const bool stay = deque.maybe_work() || leave.load(seq_cst) != 0;
+    const bool stay = work_is_visible() || is_left_for(place) || leave.load(seq_cst) != 0;
     if (!stay || !idle.cancel(place, false)) idle.wait(place, false);
   }
 
@@ -122,6 +147,9 @@ struct sleeping_workers
     RL_ASSERT(found->content(RL_INFO) == 1);
     RL_ASSERT(found->takers(RL_INFO) == 0);
     found->takers(RL_INFO) = 1;
+    has_taken();
+  }
+  void has_taken() {
     if (taken.fetch_add(1, seq_cst) + 1 == Workers) {
       leave.store(1, seq_cst);
       for (unsigned place = 0; place < Workers; ++place) idle.wake(place);
@@ -130,13 +158,26 @@ struct sleeping_workers
 
   void thread(unsigned self) {
     if (self == Workers) {
+      if (Delivery == delivery::to_the_first) {
+        while (idle.sleepers() != Workers) rl::yield(1, RL_INFO);
+        all_slept.store(1, seq_cst);
+      }
       for (item& i : items) push(&i);
       return;
     }
+    if (self > Workers) return deliver();
     while (leave.load(std::memory_order_acquire) == 0) {
       item* found = find_work(self);
-      if (found == nullptr) continue;
-      run(found);
+      if (found == nullptr && is_left_for(self)) {
+        delivered.store(0, seq_cst);
+        has_taken();
+      } else if (found != nullptr) {
+        run(found);
+        // Or nobody would do what is delivered.
+        if (Delivery == delivery::to_the_first && self == 0) continue;
+      } else {
+        continue;
+      }
       if (Length == task_length::endless) return;
     }
   }

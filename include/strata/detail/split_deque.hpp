@@ -83,7 +83,7 @@ class split_deque {
     const bool shared = asked && share(h + 1);
     // A thief has forced the item out just now, and nothing is left to share. Others may be asking
     // too, so the request stands until there is.
-    if (asked && !shared) attention_.store(0, std::memory_order_relaxed);
+    if (asked && !shared) ask_self();
     if (h + 1 - t < Capacity) return shared ? push_outcome::shared : push_outcome::done;
     // No room for another push. If a thief was so fast that item h is gone already, there is room
     // again.
@@ -122,6 +122,9 @@ class split_deque {
   [[nodiscard]] bool asked() const noexcept {
     return attention_.load(std::memory_order_relaxed) == 0;
   }
+
+  // The next push is to share as well.
+  void ask_self() noexcept { attention_.store(0, std::memory_order_relaxed); }
 
   // Who is hungry has no use for the oldest item, and others are only shared behind it: the owner
   // asks itself again once it takes that item, by pop() or take_oldest().
@@ -228,9 +231,10 @@ class split_deque {
     return h > t ? h - t : 0;
   }
 
-  // Whether thieves could find something now.
+  // Whether thieves could find something now. Seq_cst: who has said that it does not rely on others
+  // sees what they shared before. Partner: share().
   [[nodiscard]] bool has_shared() const noexcept {
-    index s = split_.load(std::memory_order_acquire);
+    index s = split_.load(std::memory_order_seq_cst);
     if (s & provisional) s = (s & ~provisional) - 1;
     return tail_.load(std::memory_order_seq_cst) < s;
   }
