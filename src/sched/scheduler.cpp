@@ -136,7 +136,6 @@ void scheduler::thread_main(place& p) {
   // place.
   while (stopping_.load(std::memory_order_acquire) == 0) {
     sleep(p, stopping_, false);
-    p.look_around_for(stopping_);
     if (task* t = find_work(p, stopping_, false, true)) t->type->run(*t, p);
     p.dispatch(stopping_, false);
   }

@@ -268,6 +268,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   }
   p.native = mine;
   p.exceptions = exceptions;
+  p.look_around_for(leave);
 }
 
 void scheduler::ready_appeared(place& p) noexcept {
