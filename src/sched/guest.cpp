@@ -134,9 +134,9 @@ void scheduler::run_as_guest(place& p, root_task& root) {
   for (place* victim : p.victims) victim->deque.ask();
   if (!all_sleep()) {
     // As in sleep(), but without the heavy fence, which would cost more than a small region. Shared
-    // and injected work is seen all the same. Missed can only be an item that its owner is pushing
-    // right now and keeps private: the owner runs it, at worst alone. Not so what is waived: it is
-    // for us, and who waived it did not wake us while we were here.
+    // and injected work is seen all the same. Missed can only be what another is pushing right now,
+    // a private item or a ready task: who pushes it runs it, at worst alone. Not so what is waived:
+    // it is for us, and who waived it did not wake us while we were here.
     if (rule != policy::steal) asymmetric_fences::heavy();
     if (work_is_visible(p)) idle_.wake(p.id);
   } else if (is_left_for(p)) {

@@ -62,12 +62,14 @@ class scheduler {
   void wait_idle();
 
   // ---- workers ----
-  // Finds a task elsewhere. Null when there is something here, and when *leave is not 0. `woken`:
+  // Finds a task elsewhere. Null when there is something here, and when *leave is not 0. `slept`:
   // the caller comes from sleep().
   task* find_work(place& p, const std::atomic<std::uint32_t>& leave, bool guest,
-                  bool woken = false);
+                  bool slept = false);
   // p has shared something: wakes a sleeper unless somebody searches, or is about to.
   void work_appeared(place& p) noexcept;
+  // p has pushed something while it wanted to be reminded of those who sleep.
+  void look_for_sleepers(place& p) noexcept;
   void wake_place(int i) noexcept { idle_.wake(static_cast<unsigned>(i)); }
 
   // ---- other nodes ----
@@ -217,9 +219,13 @@ class scheduler {
   }
   // All sleep, and nothing is left for one that is falling asleep and has yet to see it.
   [[nodiscard]] bool nothing_moves() const noexcept;
-  task* search_or_sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest, bool& woken);
+  task* search_or_sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest, bool& slept);
   void pass_on(const place& p) noexcept;
-  bool work_is_visible(const place& p) noexcept;
+  // Nobody is about to look for work.
+  [[nodiscard]] bool has_to_wake(const place& p) const noexcept;
+  void wake_for(place& p) noexcept;
+  [[nodiscard]] bool others_have_work(const place& p) noexcept;
+  [[nodiscard]] bool work_is_visible(const place& p) noexcept;
   [[nodiscard]] bool holds_something() noexcept;
   void sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest);
   void run_as_guest(place& p, root_task& root);

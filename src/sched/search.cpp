@@ -67,18 +67,18 @@ struct scheduler::search {
 };
 
 task* scheduler::find_work(place& p, const std::atomic<std::uint32_t>& leave, bool guest,
-                           bool woken) {
+                           bool slept) {
   task* found = nullptr;
   do {
-    found = search_or_sleep(p, leave, guest, woken);
-  } while (found == nullptr && woken);
+    found = search_or_sleep(p, leave, guest, slept);
+  } while (found == nullptr && slept);
   return found;
 }
 
-// `woken`: whoever woke us relies on it that we look at others, or else wake somebody who does,
-// even if there is something here. Set when we have slept.
+// Whoever wakes a worker, or sees one search, relies on it: it either sees in the end what the
+// other brought, which pass_on() is for, or sleeps, which has a look of its own.
 task* scheduler::search_or_sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest,
-                                 bool& woken) {
+                                 bool& slept) {
   // What everybody may do before only one goes on.
   constexpr unsigned rounds_for_all = 4;
   // Who finds nothing for so long looks at others' deques less and less often, so that it finds
@@ -90,7 +90,7 @@ task* scheduler::search_or_sleep(place& p, const std::atomic<std::uint32_t>& lea
   search look{p};
   bool searching = false;
   bool searched = false;
-  bool slept = false;
+  const bool has_slept = std::exchange(slept, false);
   task* found = nullptr;
   std::uint64_t began = os::ticks();
   std::uint64_t forced = began;
@@ -105,14 +105,13 @@ task* scheduler::search_or_sleep(place& p, const std::atomic<std::uint32_t>& lea
     // The dispatcher takes it. What is ready here was made so by a message.
     if (is_left_for(p) || !p.ready.empty()) break;
     // A guest may have left work in this place while we slept.
-    if (woken && (p.deque.maybe_work() || !p.overflow.empty())) break;
+    if (has_slept && (p.deque.maybe_work() || !p.overflow.empty())) break;
     found = take_injected();
     if (found == nullptr &&
         (due || round < eager_rounds || now - looked > std::min((now - began) / 2, look_ticks_))) {
       due = false;
       looked = now;
       found = look.everywhere();
-      woken = woken && look.raced;
     }
     if (found == nullptr && neighbours) found = neighbours->take(p);
     if (found != nullptr) break;
@@ -187,8 +186,7 @@ task* scheduler::search_or_sleep(place& p, const std::atomic<std::uint32_t>& lea
   if (searched) p.patience.was_idle_for(now - began);
   // Those who brought work while we searched left it to us, and those who shared one task may have
   // more and never push again.
-  if (found != nullptr || searching || woken) pass_on(p);
-  woken = slept;
+  if (!slept) pass_on(p);
   if (p.distributes) p.looks_for_work.store(false, std::memory_order_relaxed);
   p.time.enter(bucket::work);
   return found;
@@ -196,20 +194,26 @@ task* scheduler::search_or_sleep(place& p, const std::atomic<std::uint32_t>& lea
 
 // What we cannot take, the next one may, with force if need be.
 void scheduler::pass_on(const place& p) noexcept {
-  if (idle_.anyone_parked() && searchers_.load(std::memory_order_seq_cst) == 0 &&
-      work_is_visible(p)) {
+  if (!idle_.anyone_parked() || searchers_.load(std::memory_order_seq_cst) != 0) return;
+  // We are no longer relied on, and then look. Partners: tend(), ready_appeared().
+  asymmetric_fences::full();
+  if (others_have_work(p) || (rule == policy::steal && p.ready.size() > 1)) {
     idle_.wake_one(p.id + 1);
   }
 }
 
 bool scheduler::work_is_visible(const place& p) noexcept {
+  return others_have_work(p) || is_left_for(p) || !p.ready.empty();
+}
+
+bool scheduler::others_have_work(const place& p) noexcept {
   if (holds_something()) return true;
   if (injected_.has_any()) return true;
   for (const place* victim : p.victims) {
-    if (victim->deque.has_shared() || victim->deque.maybe_work()) return true;
+    if (victim->deque.maybe_work()) return true;
     if (rule == policy::steal && (!victim->ready.empty() || victim->has_batches())) return true;
   }
-  return is_left_for(p) || !p.ready.empty();
+  return false;
 }
 
 // Among the workers of this node whoever offers something to other nodes is awake, and looks here
@@ -261,8 +265,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   const bool stay =
       tell || work_is_visible(p) || leave.load(std::memory_order_seq_cst) != root_task::running;
   if (!stay || !idle_.cancel(p.id, guest)) {
-    idle_.wait(p.id, guest);
-    p.events.parks.add();
+    if (idle_.wait(p.id, guest)) p.events.parks.add();
   } else if (tell) {
     tell_of_failure(p);
   }
@@ -275,9 +278,10 @@ void scheduler::ready_appeared(place& p) noexcept {
   if (rule != policy::steal) return;  // whoever is meant has been woken
   // The push before, then the look for sleepers. Partner: the heavy fence in sleep().
   asymmetric_fences::light();
-  if (idle_.anyone_parked() && searchers_.load(std::memory_order_seq_cst) == 0) {
-    idle_.wake_one(p.id + 1);
-  }
+  if (!idle_.anyone_parked()) return;
+  // And then for one that searches. Partner: pass_on().
+  asymmetric_fences::full();
+  if (searchers_.load(std::memory_order_seq_cst) == 0) idle_.wake_one(p.id + 1);
 }
 
 void scheduler::make_ready(unsigned i, std::vector<stack*>&& some) noexcept {
@@ -301,21 +305,37 @@ void scheduler::make_ready(unsigned i, std::vector<stack*>&& some) noexcept {
   while (!there.batches.compare_exchange_weak(b->next, b, std::memory_order_seq_cst,
                                               std::memory_order_relaxed)) {
   }
-  if (!idle_.anyone_parked()) return;
-  idle_.wake(i);
+  if (!idle_.anyone_parked() || idle_.wake(i)) return;
+  // It runs something, perhaps for long, and whoever sleeps may take it as well. Partner:
+  // pass_on().
+  if (rule == policy::steal && !idle_.is_coming(i) &&
+      searchers_.load(std::memory_order_seq_cst) == 0) {
+    idle_.wake_one(i + 1);
+  }
+}
+
+// The searcher will come by, or who is on its way. tend() was a full fence. Partner: pass_on().
+bool scheduler::has_to_wake(const place& p) const noexcept {
+  return searchers_.load(std::memory_order_seq_cst) == 0 && !idle_.is_coming(p.woke);
+}
+
+void scheduler::wake_for(place& p) noexcept {
+  if (const int i = idle_.wake_one(p.id + 1); i >= 0) p.woke = static_cast<unsigned>(i);
 }
 
 void scheduler::work_appeared(place& p) noexcept {
-  // The searcher will come by, or who is on its way. tend() was a full fence. Partners: both take
-  // that back by a seq_cst operation and then look once more.
-  if (idle_.anyone_parked() && searchers_.load(std::memory_order_seq_cst) == 0 &&
-      !idle_.is_coming(p.woke)) {
-    if (const int i = idle_.wake_one(p.id + 1); i >= 0) p.woke = static_cast<unsigned>(i);
-  }
-  // The next push is for those who sleep on. By ourselves: a thief's request may come just too late
-  // for a push that the thief does not see yet either.
-  if (idle_.anyone_parked()) p.deque.ask_self();
+  if (idle_.anyone_parked() && has_to_wake(p)) wake_for(p);
+  // Others sleep on. We remember them ourselves: a thief's request may come just too late for a
+  // push that the thief does not see yet either.
+  if (idle_.anyone_parked()) p.deque.remind();
   if (const visit n(*this); n && n->hungry->load(std::memory_order_seq_cst)) n->feed(p);
+}
+
+void scheduler::look_for_sleepers(place& p) noexcept {
+  if (!idle_.anyone_parked()) return p.deque.forget_reminder();
+  if (!has_to_wake(p) || !p.deque.share()) return;
+  p.events.shares.add();
+  wake_for(p);
 }
 
 void scheduler::tell_idle_waiters() noexcept {

@@ -26,10 +26,13 @@ thread_local constinit worker* strata_current_worker __attribute__((tls_model("i
 
 bool worker::tend() {
   const push_outcome outcome = deque.tend();
-  // A full deque may have shared as well.
-  if (outcome != push_outcome::done) {
+  place& here = static_cast<place&>(*this);
+  if (outcome == push_outcome::reminded) {
+    owner->look_for_sleepers(here);
+  } else if (outcome != push_outcome::done) {
+    // A full deque may have shared as well.
     events.shares.add();
-    owner->work_appeared(static_cast<place&>(*this));
+    owner->work_appeared(here);
   }
   return outcome != push_outcome::full;
 }

@@ -18,9 +18,7 @@ bool asymmetric_fences::available() noexcept {
   return registered;
 }
 
-void asymmetric_fences::heavy() noexcept {
-  // Also a full fence of our own, which is all there is to do when the frequent side takes its slow
-  // path anyway.
+void asymmetric_fences::full() noexcept {
 #if defined(__SANITIZE_THREAD__)
   // ThreadSanitizer does not know fences (and g++ warns of them); an exchange it does know.
   static std::atomic<int> stand_in{0};
@@ -28,6 +26,11 @@ void asymmetric_fences::heavy() noexcept {
 #else
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
+}
+
+void asymmetric_fences::heavy() noexcept {
+  // All there is to do when the frequent side takes its slow path anyway.
+  full();
   if (available()) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 

@@ -70,15 +70,19 @@ class idle_set {
     return expected == (guest ? leased : running);  // it was lent and handed back
   }
 
-  // Sleeps until woken. What the waker wrote before waking is visible. Partner: wake().
-  void wait(unsigned i, bool guest) noexcept {
+  // Sleeps until woken; false when somebody woke us before. What the waker wrote before waking is
+  // visible. Partner: wake().
+  bool wait(unsigned i, bool guest) noexcept {
     const word awake = guest ? leased : running;
     const word called = guest ? leased_woken : woken;
-    for (;;) {
+    for (bool slept = false;; slept = true) {
       const word now = state_[i].value.load(std::memory_order_acquire);
-      if (now == awake) return;
+      if (now == awake) return slept;
       // Said, then looked for work. Partner: is_coming(). Nobody else changes this state.
-      if (now == called) return (void)state_[i].value.exchange(awake, std::memory_order_seq_cst);
+      if (now == called) {
+        state_[i].value.exchange(awake, std::memory_order_seq_cst);
+        return slept;
+      }
       Futex::wait(state_[i].value, now);
     }
   }

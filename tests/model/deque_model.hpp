@@ -79,6 +79,12 @@ struct deque_model
         return take(i);
       case detail::push_outcome::shared:
         ++reached.shared;
+        if (pushed % 2 == 0) under_test.remind();
+        return;
+      case detail::push_outcome::reminded:
+        // By turns, as with a sleeper to be woken and without.
+        if (pushed % 2 == 0) return under_test.forget_reminder();
+        reached.shared += under_test.share();
         return;
       case detail::push_outcome::done:
         return;

@@ -12,6 +12,7 @@ inline void full_fence(const code_place& at = {}) {
 
 struct model_fences {
   static void light(const code_place& at = {}) { full_fence(at); }
+  static void full(const code_place& at = {}) { full_fence(at); }
   static void heavy(const code_place& at = {}) { full_fence(at); }
   static bool available() { return true; }
 };
@@ -19,6 +20,7 @@ struct model_fences {
 // A kernel without membarrier.
 struct unavailable_fences {
   static void light() {}
+  static void full(const code_place& at = {}) { full_fence(at); }
   static void heavy(const code_place& at = {}) { full_fence(at); }
   static bool available() { return false; }
 };

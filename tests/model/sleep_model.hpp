@@ -27,23 +27,26 @@ enum class task_length {
 // What is left out, for mutations.
 enum class omitted {
   nothing,
-  request_before_sleep,   // who is about to sleep does not ask
-  request_of_owner,       // the owner does not share the next push as well while others sleep
-  succession,             // who has found something does not wake the next
-  succession_of_the_busy  // nor does who has been woken and finds something to do in its place
+  request_before_sleep,    // who is about to sleep does not ask
+  reminder,                // the owner does not remember that others sleep on
+  succession,              // who leaves off looking for work does not wake the next
+  succession_of_the_busy,  // nor does who finds something to do in its place
+  fence_of_succession      // it looks before others can know that they can no longer rely on it
 };
 
-// Whether the first worker, once all have fallen asleep, gets something that only its own place can
-// do, and is woken for it.
-enum class delivery { none, to_the_first };
+enum class beginning {
+  at_once,
+  all_asleep,  // all sleep and have asked for it when the owner begins
+  delivery     // and then the first worker gets something that only its own place can do
+};
 
 template <int Workers, task_length Length, class Fences = model_fences,
-          omitted Omitted = omitted::nothing, delivery Delivery = delivery::none>
+          omitted Omitted = omitted::nothing, beginning Beginning = beginning::at_once>
 struct sleeping_workers
-    : rl::test_suite<sleeping_workers<Workers, Length, Fences, Omitted, Delivery>,
-                     1 + Workers + (Delivery == delivery::none ? 0 : 1)> {
+    : rl::test_suite<sleeping_workers<Workers, Length, Fences, Omitted, Beginning>,
+                     1 + Workers + (Beginning == beginning::delivery ? 1 : 0)> {
   static constexpr auto seq_cst = std::memory_order_seq_cst;
-  static constexpr int items_pushed = Delivery == delivery::none ? Workers : Workers - 1;
+  static constexpr int items_pushed = Beginning == beginning::delivery ? Workers - 1 : Workers;
 
   struct item {
     rl::var<int> content{0};
@@ -64,13 +67,21 @@ struct sleeping_workers
   void push(item* i) {
     i->content(RL_INFO) = 1;
     if (!deque.push(deque.next(), i)) return;
-    if (deque.tend() == detail::push_outcome::shared) work_appeared();
+    const detail::push_outcome outcome = deque.tend();
+    if (outcome == detail::push_outcome::shared) work_appeared();
+    if (outcome == detail::push_outcome::reminded) look_for_sleepers();
   }
   void work_appeared() {
-    if (idle.anyone_parked() && searchers.load(seq_cst) == 0 && !idle.is_coming(woke)) {
-      if (const int i = idle.wake_one(); i >= 0) woke = static_cast<unsigned>(i);
-    }
-    if (Omitted != omitted::request_of_owner && idle.anyone_parked()) deque.ask_self();
+    if (idle.anyone_parked() && has_to_wake()) wake_for();
+    if (Omitted != omitted::reminder && idle.anyone_parked()) deque.remind();
+  }
+  void look_for_sleepers() {
+    if (!idle.anyone_parked()) return deque.forget_reminder();
+    if (has_to_wake() && deque.share()) wake_for();
+  }
+  bool has_to_wake() { return searchers.load(seq_cst) == 0 && !idle.is_coming(woke); }
+  void wake_for() {
+    if (const int i = idle.wake_one(); i >= 0) woke = static_cast<unsigned>(i);
   }
   void deliver() {
     while (all_slept.load(seq_cst) == 0) rl::yield(1, RL_INFO);
@@ -80,16 +91,16 @@ struct sleeping_workers
 
   // ---- a worker ----
   item* find_work(unsigned place) {
-    bool woken = false;
+    bool slept = false;
     item* found = nullptr;
     do {
-      found = search_or_sleep(place, woken);
-    } while (found == nullptr && woken);
+      found = search_or_sleep(place, slept);
+    } while (found == nullptr && slept);
     return found;
   }
-  item* search_or_sleep(unsigned place, bool& woken) {
+  item* search_or_sleep(unsigned place, bool& slept) {
     bool searching = false;
-    bool slept = false;
+    slept = false;
     item* found = nullptr;
     while (leave.load(std::memory_order_acquire) == 0) {
       if (is_left_for(place)) break;
@@ -99,7 +110,6 @@ struct sleeping_workers
         break;
       }
       const bool raced = outcome == detail::steal_outcome::lost_race;
-      woken = woken && raced;
       deque.ask();
       bool give_up = searching;
       if (!searching) {
@@ -121,25 +131,25 @@ struct sleeping_workers
       break;
     }
     if (searching) searchers.fetch_sub(1, seq_cst);
-    if (found != nullptr || searching || woken) pass_on(woken);
-    woken = slept;
+    if (!slept) pass_on(found);
     return found;
   }
   bool is_left_for(unsigned place) { return place == 0 && delivered.load(seq_cst) != 0; }
 
-  void pass_on(bool woken) {
+  void pass_on(const item* found) {
     if (Omitted == omitted::succession) return;
-    if (Omitted == omitted::succession_of_the_busy && woken) return;
-    if (idle.anyone_parked() && searchers.load(seq_cst) == 0 && work_is_visible()) idle.wake_one();
+    if (Omitted == omitted::succession_of_the_busy && found == nullptr) return;
+    if (!idle.anyone_parked() || searchers.load(seq_cst) != 0) return;
+    if (Omitted != omitted::fence_of_succession) Fences::full();
+    if (deque.maybe_work()) idle.wake_one();
   }
-  bool work_is_visible() { return deque.has_shared() || deque.maybe_work(); }
 
   void sleep(unsigned place) {
     if (Omitted != omitted::request_before_sleep) deque.ask();
     idle.announce(place, false);
     if (Omitted != omitted::request_before_sleep) deque.ask();
     Fences::heavy();
-    const bool stay = work_is_visible() || is_left_for(place) || leave.load(seq_cst) != 0;
+    const bool stay = deque.maybe_work() || is_left_for(place) || leave.load(seq_cst) != 0;
     if (!stay || !idle.cancel(place, false)) idle.wait(place, false);
   }
 
@@ -158,14 +168,21 @@ struct sleeping_workers
 
   void thread(unsigned self) {
     if (self == Workers) {
-      if (Delivery == delivery::to_the_first) {
-        while (idle.sleepers() != Workers) rl::yield(1, RL_INFO);
+      if (Beginning != beginning::at_once) {
+        for (unsigned place = 0; place < Workers; ++place) {
+          while (!idle.is_parked(place)) rl::yield(1, RL_INFO);
+        }
         all_slept.store(1, seq_cst);
       }
       for (item& i : items) push(&i);
       return;
     }
     if (self > Workers) return deliver();
+    if (Beginning != beginning::at_once) {
+      deque.ask();
+      idle.announce(self, false);
+      idle.wait(self, false);
+    }
     while (leave.load(std::memory_order_acquire) == 0) {
       item* found = find_work(self);
       if (found == nullptr && is_left_for(self)) {
@@ -174,7 +191,7 @@ struct sleeping_workers
       } else if (found != nullptr) {
         run(found);
         // Or nobody would do what is delivered.
-        if (Delivery == delivery::to_the_first && self == 0) continue;
+        if (Beginning == beginning::delivery && self == 0) continue;
       } else {
         continue;
       }

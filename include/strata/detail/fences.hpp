@@ -13,6 +13,8 @@ namespace strata::detail {
 struct asymmetric_fences {
   // The frequent side: keeps the compiler from reordering; the processor may still.
   static void light() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+  // A fence of the caller's own: what it did before, then what it looks at after.
+  static void full() noexcept;
   // The rare side: after it returns, everything any thread did before its own light() is visible
   // here, and everything done here before is visible to what they do after it. About 20 us while
   // other threads run.

@@ -6,7 +6,8 @@
 //
 // The owner pushes and pops at head_ with plain loads and stores; thieves take from tail_ with a
 // compare-and-swap, and only below split_. The owner moves split_ when it is asked to (attention_),
-// so nothing is paid for sharing until somebody is hungry. Source of the split: T. van Dijk and J.
+// so nothing is paid for sharing until somebody is hungry; while others sleep a push can be made to
+// say so (remind()), for a fence. Source of the split: T. van Dijk and J.
 // van de Pol, "Lace: non-blocking split deque for work-stealing", 2014
 // (doi:10.1007/978-3-319-14313-2_18); of the indices that only grow, so that no ABA can arise: D.
 // Chase and Y. Lev, "Dynamic circular work-stealing deque", 2005 (doi:10.1145/1073970.1073974).
@@ -32,7 +33,7 @@ namespace strata::detail {
 enum class steal_outcome { taken, lost_race, empty };
 
 // What the owner is to do after a push.
-enum class push_outcome { done, shared, full };
+enum class push_outcome { done, shared, reminded, full };
 
 template <class T, template <class> class Atomic = std::atomic, class Fences = asymmetric_fences,
           std::size_t Capacity = 8192>
@@ -66,14 +67,21 @@ class split_deque {
   }
 
   // Answers attention after a push: shares half of the private part when asked (`shared`: something
-  // became stealable, so the caller can wake a sleeper); takes the item back when it filled the
-  // deque (`full`).
+  // became stealable, so the caller can wake a sleeper); only fences when nobody but the owner
+  // itself has asked (`reminded`); takes the item back when it filled the deque (`full`).
   push_outcome tend() noexcept {
     const index h = head_.load(std::memory_order_relaxed) - 1;
     // Acquire: a thief has read its slot before the next push overwrites it. Partner: the
     // compare-and-swap in steal_if().
     if (h + 1 - tail_seen_ >= Capacity) tail_seen_ = tail_.load(std::memory_order_acquire);
     const index t = tail_seen_;
+    if (is_reminder(attention_.load(std::memory_order_relaxed))) {
+      // Between the push and the caller's look for those who look for work. Partner: the fence in
+      // scheduler::pass_on().
+      Fences::full();
+      if (h + 1 - t < Capacity) return push_outcome::reminded;
+      return claim(h) ? push_outcome::full : push_outcome::reminded;
+    }
     // One exchange, so that a request made between reading and re-arming is not lost. Partner:
     // ask().
     const bool asked = attention_.exchange(unasked(t), std::memory_order_seq_cst) == 0;
@@ -83,7 +91,7 @@ class split_deque {
     const bool shared = asked && share(h + 1);
     // A thief has forced the item out just now, and nothing is left to share. Others may be asking
     // too, so the request stands until there is.
-    if (asked && !shared) ask_self();
+    if (asked && !shared) attention_.store(0, std::memory_order_relaxed);
     if (h + 1 - t < Capacity) return shared ? push_outcome::shared : push_outcome::done;
     // No room for another push. If a thief was so fast that item h is gone already, there is room
     // again.
@@ -123,8 +131,11 @@ class split_deque {
     return attention_.load(std::memory_order_relaxed) == 0;
   }
 
-  // The next push is to share as well.
-  void ask_self() noexcept { attention_.store(0, std::memory_order_relaxed); }
+  // The next pushes are `reminded` until somebody asks, or the owner forgets it.
+  void remind() noexcept { change_unless_asked(reminder); }
+  void forget_reminder() noexcept { change_unless_asked(unasked(tail_seen_)); }
+  // Shares half of the private part, unasked. False: there is none.
+  bool share() noexcept { return share(head_.load(std::memory_order_relaxed)); }
 
   // Who is hungry has no use for the oldest item, and others are only shared behind it: the owner
   // asks itself again once it takes that item, by pop() or take_oldest().
@@ -218,8 +229,8 @@ class split_deque {
     return shared;
   }
 
-  // Whether anything is in the deque, private part included. Exact only when the owner is quiet or
-  // after a heavy fence.
+  // Whether anything is in the deque, private part included. Exact only when the owner is quiet,
+  // after a heavy fence, or after a full one when the owner was reminded. Partner: tend().
   [[nodiscard]] bool maybe_work() const noexcept {
     return head_.load(std::memory_order_acquire) > tail_.load(std::memory_order_acquire);
   }
@@ -231,10 +242,9 @@ class split_deque {
     return h > t ? h - t : 0;
   }
 
-  // Whether thieves could find something now. Seq_cst: who has said that it does not rely on others
-  // sees what they shared before. Partner: share().
+  // Whether thieves could find something now.
   [[nodiscard]] bool has_shared() const noexcept {
-    index s = split_.load(std::memory_order_seq_cst);
+    index s = split_.load(std::memory_order_acquire);
     if (s & provisional) s = (s & ~provisional) - 1;
     return tail_.load(std::memory_order_seq_cst) < s;
   }
@@ -251,6 +261,18 @@ class split_deque {
   // fences the owner tends at every push, with a fence of its own.
   static index unasked(index tail) noexcept {
     return Fences::available() ? tail + Capacity - 1 : index{0};
+  }
+  // Any push is this number or a higher one. Not 0, which is somebody else's request.
+  static constexpr index reminder = first;
+  static bool is_reminder(index attention) noexcept { return attention == reminder; }
+
+  // A compare-and-swap, because others write 0 meanwhile.
+  void change_unless_asked(index to) noexcept {
+    index seen = attention_.load(std::memory_order_relaxed);
+    if (seen != 0) {
+      attention_.compare_exchange_strong(seen, to, std::memory_order_relaxed,
+                                         std::memory_order_relaxed);
+    }
   }
 
   // Raises the split to the middle of what is private below h.
