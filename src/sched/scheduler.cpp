@@ -136,6 +136,7 @@ void scheduler::thread_main(place& p) {
   // place.
   while (stopping_.load(std::memory_order_acquire) == 0) {
     sleep(p, stopping_, false);
+    // Whoever woke us may rely on our look at others.
     if (task* t = find_work(p, stopping_, false, true)) t->type->run(*t, p);
     p.dispatch(stopping_, false);
   }

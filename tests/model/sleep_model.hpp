@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An owner that pushes, and workers that search, force and sleep: the deque and the idle set
-// together. The steps are those of scheduler::find_work(), sleep() and work_appeared(), and have to
-// follow them.
+// together. The steps are those of scheduler::find_work(), pass_on(), sleep(), work_appeared() and
+// look_for_sleepers(), and have to follow them.
 //
 // The owner never takes anything back, because it is deep in something long. So what it pushed is
 // found only if nobody sleeps who should find it. Whoever sleeps for ever is a deadlock, which
