@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the programs, alternately, so that a slow minute of the machine hits all of them alike."""
+"""Runs the programs, alternately and there and back, so that a slow minute of the machine hits all of them alike and
+nobody always comes after the same one."""
 
 import dataclasses
 import json
@@ -32,6 +33,12 @@ class Result:
     @property
     def unit_ns(self):
         return self.median / self.units * 1e9
+
+    def unit_ratio(self, to):
+        """Its time per unit as a multiple of the other's: the median of the ratios turn by turn, since what a machine
+        gives differs more from minute to minute than within a turn."""
+        turns = zip(self.seconds, to.seconds, strict=True)
+        return statistics.median(s / self.units / (t / to.units) for s, t in turns)
 
     @property
     def peak_mb(self):
@@ -74,7 +81,8 @@ def _record(result, text):
 def _runs(members, rep, decisive):
     """The cases of one repetition, in the order in which they run: all of them, then again what bars compare."""
     for turn in range(turns_of_decisive):
-        for case in members:
+        back = (rep * turns_of_decisive + turn) % 2 == 1
+        for case in reversed(members) if back else members:
             again = case.key in decisive and case.again
             if rep < case.reps_max and (turn == 0 or again):
                 yield turn, case

@@ -23,7 +23,7 @@ def _messages(quick, folder, root):
     def case(impl, what, size, *command):
         few = (count[what],) if quick and not impl.startswith("ucx_") else ()
         return plan.Case("messages", impl, "%s %d" % (what, size), 2,
-                         tuple(map(str, command)) + (what, str(size)) + few)
+                         tuple(map(str, command)) + (what, str(size)) + few, again=False)
 
     has_ucx = _has_ucx(bench)
     # Ours first, then what it is compared with, one straight after the other.
@@ -40,13 +40,13 @@ def _messages(quick, folder, root):
     def job(impl, parameter, nodes, transport, *arguments, wrap=()):
         return plan.Case("messages", impl, parameter, nodes, tuple(map(str, (
             *wrap, folder / "bin" / "strata", "run", "-n", nodes, "--workers", 1, "--transport", transport,
-            bench / "messages_operations", *arguments))), reps_max=1 if parameter == "idle 10 s" else 1000)
+            bench / "messages_operations", *arguments))), reps_max=1 if parameter == "idle 10 s" else 1000, again=False)
 
     few = 10 if quick else 1
     # Beside what a request costs on whole nodes, in the same run.
     for mode in ["polled", "woken"]:
         yield plan.Case("messages", "raw_request_" + mode, "steal, not ahead", 2,
-                        tuple(map(str, (bench / "messages_raw_request", mode, 20_000, 100 // few))))
+                        tuple(map(str, (bench / "messages_raw_request", mode, 20_000, 100 // few))), again=False)
     for transport in ["shm", "tcp"]:
         impl = "operations_" + transport
         yield job(impl, "put_sync 64", 2, transport, "latency", 100_000 // few)

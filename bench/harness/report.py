@@ -96,15 +96,15 @@ def _value(bar, results):
     if kind == "speedup":
         kernel, impl, parameter, _ = bar["of"]
         one = results.get((kernel, impl, parameter, 1))
-        return one.median / of.median if one else None
+        return 1 / of.unit_ratio(one) if one else None
     to = results.get(tuple(bar["to"]))
     if to is None:
         return None
     if kind == "memory_above":
         return of.peak_mb - to.peak_mb
     if kind == "rate":
-        return to.unit_ns / of.unit_ns
-    return of.unit_ns / to.unit_ns
+        return 1 / of.unit_ratio(to)
+    return of.unit_ratio(to)
 
 
 def _bars(path, section):
@@ -233,12 +233,13 @@ def as_markdown(results, bars, description, command, section):
     parts = [
         "Measured with `%s` on:" % command,
         "\n".join("- %s: %s" % (k, v) for k, v in description.items()),
-        "Medians; implementations alternate, so that a slow minute hits all of them. *±* is half of the span from the "
-        "fastest to the slowest run." + (
-            " What a bar times takes %d turns where others take one (not idle, memory and the bare kernels), so its ± spans "
-            "more runs. *To serial* divides the time per unit by that "
+        "Medians; implementations alternate, there and back, so that a slow minute hits all of them. Where bars compare, the "
+        "ratio is the median of those turn by turn. *±* is half of the span from the fastest to the slowest run. What a bar "
+        "times takes %d turns where others take one (not %s), so its ± spans more runs." % (
+            measure.turns_of_decisive, "idle, memory and the bare kernels" if section == "bench" else "messages") + (
+            " *To serial* divides the time per unit by that "
             "of the serial program on one core (1 is as fast, 2 is half as fast); *speed-up* is over the same "
-            "implementation with one worker." % measure.turns_of_decisive if section == "bench" else ""),
+            "implementation with one worker." if section == "bench" else ""),
         "### Bars\n\n" + _bars_table(bars),
     ]
     if section == "bench":
