@@ -24,7 +24,7 @@ def _messages(quick, folder, root):
         few = (count[what],) if quick and not impl.startswith("ucx_") else ()
         # How fast memory is copied from core to core changes the most on virtual machines.
         return plan.Case("messages", impl, "%s %d" % (what, size), 2,
-                         tuple(map(str, command)) + (what, str(size)) + few, again=what == "stream" and size > 64)
+                         tuple(map(str, command)) + (what, str(size)) + few, again=what == "stream")
 
     has_ucx = _has_ucx(bench)
     # Ours first, then what it is compared with, one straight after the other.

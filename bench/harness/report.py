@@ -236,7 +236,8 @@ def as_markdown(results, bars, description, command, section):
         "Medians; implementations alternate, there and back, so that a slow minute hits all of them. Where bars compare, the "
         "ratio is the median of those turn by turn. *±* is half of the span from the fastest to the slowest run. What a bar "
         "times takes %d turns where others take one (not %s), so its ± spans more runs." % (
-            measure.turns_of_decisive, "idle, memory and the bare kernels" if section == "bench" else "messages but streams of large ones") + (
+            measure.turns_of_decisive,
+            "idle, memory and the bare kernels" if section == "bench" else "messages but streams") + (
             " *To serial* divides the time per unit by that "
             "of the serial program on one core (1 is as fast, 2 is half as fast); *speed-up* is over the same "
             "implementation with one worker." if section == "bench" else ""),
