@@ -76,7 +76,7 @@ struct by_8 {
 
 // The processor brings them together itself.
 struct by_16 {
-  static constexpr std::size_t lanes = 16, keys_in_lists = 2048;
+  static constexpr std::size_t lanes = 16, keys_in_lists = 4096;
 
   template <std::size_t Radix, std::size_t Room>
   __attribute__((target("avx512f,popcnt"))) static lengths_of<Radix> collect(
@@ -103,6 +103,8 @@ template <class Set, unsigned Bits>
 void move(std::span<const key> keys, unsigned shift, const position* first, key* to) noexcept {
   constexpr std::size_t radix = std::size_t{1} << Bits;
   constexpr std::size_t piece = Set::keys_in_lists / radix;
+  constexpr std::size_t line_keys = 64 / sizeof(key);
+  constexpr std::size_t lines_each = piece / radix / line_keys + 1;
   lists_of<radix, piece + Set::lanes> lists;
   std::array<key*, radix> ends;
   for (std::size_t d = 0; d < radix; ++d) ends[d] = to + first[d];
@@ -113,8 +115,13 @@ void move(std::span<const key> keys, unsigned shift, const position* first, key*
       const std::size_t d = (k >> shift) & (radix - 1);
       lists[d][lengths[d]++] = k;
     }
-    for (std::size_t d = 0; d < radix; ++d)
+    for (std::size_t d = 0; d < radix; ++d) {
       ends[d] = std::copy_n(lists[d].begin(), lengths[d], ends[d]);
+      // What comes next is written there; until then its lines can be fetched, to write to. Behind
+      // the last list it is an address that nobody has, which is allowed.
+      for (std::size_t line = 0; line < lines_each; ++line)
+        __builtin_prefetch(ends[d] + line * line_keys, 1);
+    }
     keys = keys.subspan(now.size());
   }
 }
