@@ -135,7 +135,8 @@ bool place::has_nothing_else() const noexcept {
   return ready.empty() && !deque.maybe_work() && !others_made_ready();
 }
 
-bool place::yields_to_nobody() noexcept {
+inline bool place::yields_to_nobody() noexcept {
+  if (!ready.empty()) return false;
   // Once in a while all the same: tokens from outside want to be looked at.
   return has_nothing_else() && !looks_for_messages() && (++idle_yields_ & 63) != 0;
 }
@@ -258,6 +259,23 @@ void place::leave_stack(void (*action)(place&, void*), void* argument) noexcept 
   switch_with_all(next_stack(), action, argument);
 }
 
+// Null: go the longer way.
+inline stack* place::next_in_turn() noexcept {
+  if (distributes || current->pinned_to != nullptr || !may_go_on()) return nullptr;
+  const auto can_go_on = [](const task& first) { return first.type == &resumed_stack; };
+  task* const t = ready.begin_rotation(current, can_go_on, many_stacks, &fetch);
+  if (t != nullptr) events.resumptions.add();
+  return static_cast<stack*>(t);
+}
+
+void place::yield() noexcept {
+  const uninterrupted guard;
+  // Most of the time the next is a thread that yielded, too. Then the queue is entered once, and
+  // left when the other is reached.
+  if (stack* const next = next_in_turn()) return switch_with_all(next, nullptr, nullptr);
+  switch_with_all(next_stack(), &go_behind, current);
+}
+
 void place::leave_stack_for(task& t) noexcept {
   const uninterrupted guard;
   switch_with_all(prepare_stack(t), nullptr, nullptr);
@@ -315,7 +333,7 @@ void yield_stack() noexcept {
   if (p.yields_to_nobody()) return;
   strand* const measured = p.current_strand;
   if (measured != nullptr) strand_pause();
-  p.leave_stack(&go_behind, p.current);
+  p.yield();
   if (measured != nullptr) strand_resume(*measured);
 }
 

@@ -50,6 +50,8 @@ class place : public worker {
   // first. Interruptions are off.
   bool leave_stack_at_once(void (*action)(place&, void*), void* argument, const char* what,
                            const void* where) noexcept;
+  // Behind all that are ready, and back when its turn comes. On a stack.
+  void yield() noexcept;
   // The same as leave_stack() towards t, which is to begin on another stack.
   void leave_stack_for(task& t) noexcept;
   // Takes t out of the ready queue; false when it is not the next there, needs no stack of the
@@ -63,7 +65,10 @@ class place : public worker {
   // Whoever comes from a switch: does what the context that was left has asked for.
   void arrive() noexcept {
     const auto action = std::exchange(action_, nullptr);
-    if (action != nullptr) action(*this, argument_);
+    if (action != nullptr)
+      action(*this, argument_);
+    else
+      ready.end_rotation();
   }
   // ---- ready tasks ----
   // t is to run after those that wait already: here, or where the policy sends it. By whoever runs
@@ -156,6 +161,7 @@ class place : public worker {
   bool may_go_on() noexcept;
   task* next_bound();
   stack* next_stack() noexcept;
+  stack* next_in_turn() noexcept;
   bool next_at_once(stack*& next) noexcept;
   void begin_on(stack& s, task& t) noexcept;
   // `next`: null for the worker's own stack.

@@ -8,8 +8,8 @@
 
 namespace strata::model {
 
-// Mutation: what the owner looks at after it has said that it is inside.
-enum class manners { looks_for_thieves, barges_in };
+// Mutations: what the owner looks at after it has said that it is inside, and when it leaves.
+enum class manners { looks_for_thieves, barges_in, leaves_early };
 
 template <unsigned Thieves, template <class> class Atomic = model_atomic,
           class Fences = model_fences, manners Owner = manners::looks_for_thieves>
@@ -18,7 +18,7 @@ struct ready_owner_and_thieves
   static constexpr auto relaxed = std::memory_order_relaxed;
   static constexpr auto acquire = std::memory_order_acquire;
   static constexpr auto release = std::memory_order_release;
-  static constexpr unsigned items = 3;
+  static constexpr unsigned items = 4;
 
   Atomic<unsigned> head{0};
   Atomic<unsigned> tail{0};
@@ -26,12 +26,15 @@ struct ready_owner_and_thieves
   Atomic<int> inside{0};
   Atomic<int> wanted{0};
   Atomic<int> taken[items];
+  Atomic<unsigned> current{0};
+  // Of the last item, a stack: written by whoever is on it.
+  rl::var<int> stack;
 
   // ---- owner ----
   void enter() {
     inside.store(1, relaxed);
     Fences::light();
-    if (Owner == manners::looks_for_thieves && wanted.load(acquire) != 0) wait_for_thief();
+    if (Owner != manners::barges_in && wanted.load(acquire) != 0) wait_for_thief();
   }
   void wait_for_thief() {
     do {
@@ -62,6 +65,29 @@ struct ready_owner_and_thieves
     return any;
   }
 
+  // The last item goes behind the next one while its stack is still in use.
+  bool rotate() {
+    stack(RL_INFO) = 1;
+    enter();
+    const unsigned h = head.load(relaxed);
+    const unsigned t = tail.load(relaxed);
+    const bool any = h != t;
+    if (any) {
+      const unsigned next = ring[h % 4](RL_INFO);
+      ring[t % 4](RL_INFO) = items - 1;
+      tail.store(t + 1, release);
+      head.store(h + 1, relaxed);
+      if (Owner == manners::leaves_early) leave();
+      (void)current.exchange(next, relaxed);  // as the switch does
+      stack(RL_INFO) = 2;
+      if (Owner != manners::leaves_early) leave();
+      run(next);
+    } else {
+      leave();
+    }
+    return any;
+  }
+
   // ---- thieves ----
   void take_half() {
     if (wanted.exchange(1, acquire) != 0) return;
@@ -78,7 +104,10 @@ struct ready_owner_and_thieves
     wanted.store(0, release);
   }
 
-  void run(unsigned item) { RL_ASSERT(taken[item].exchange(1, relaxed) == 0); }
+  void run(unsigned item) {
+    RL_ASSERT(taken[item].exchange(1, relaxed) == 0);
+    if (item == items - 1) stack(RL_INFO) = 3;
+  }
 
   void thread(unsigned self) {
     if (self != 0) {
@@ -87,6 +116,7 @@ struct ready_owner_and_thieves
       return;
     }
     push(0);
+    if (!rotate()) push(items - 1);
     push(1);
     pop();
     push(2);

@@ -22,6 +22,11 @@ TEST(ready_queue_mutation, an_owner_that_does_not_look_meets_a_thief) {
       rl::test_result_user_assert_failed);
 }
 
+TEST(ready_queue_mutation, a_stack_that_is_put_there_too_early_has_two_users) {
+  expect_failure<ready_owner_and_thieves<1, model_atomic, model_fences, manners::leaves_early>>(
+      rl::test_result_data_race);
+}
+
 TEST(ready_queue_mutation, relaxed_orders_hide_what_the_other_did) {
   expect_failure<ready_owner_and_thieves<1, relaxed_atomic>>(rl::test_result_data_race);
 }

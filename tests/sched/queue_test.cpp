@@ -40,7 +40,7 @@ TEST(ready_queue, behaves_like_a_deque) {
     for (int step = 0; step < 2000; ++step) {
       task* const t = &tasks[random.below(tasks.size())];
       const bool growing = step / 300 % 2 == 0;
-      switch (random.below(growing ? 4 : 8)) {
+      switch (random.below(growing ? 5 : 9)) {
         case 0:
         case 1:
           queue.push(t);
@@ -50,6 +50,18 @@ TEST(ready_queue, behaves_like_a_deque) {
           queue.push_front(t);
           model.push_front(t);
           break;
+        case 3: {
+          // Every other task is one that is not wanted.
+          const auto wanted = [&](const task& first) { return (&first - tasks.data()) % 2 == 0; };
+          task* const expected = model.empty() || !wanted(*model.front()) ? nullptr : model.front();
+          ASSERT_EQ(queue.begin_rotation(t, wanted, SIZE_MAX, [](auto...) {}), expected);
+          queue.end_rotation();
+          if (expected != nullptr) {
+            model.pop_front();
+            model.push_back(t);
+          }
+          break;
+        }
         default:
           task* const expected = model.empty() ? nullptr : model.front();
           if (!model.empty()) model.pop_front();

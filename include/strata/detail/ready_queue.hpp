@@ -64,6 +64,29 @@ class ready_queue {
   [[nodiscard]] task* pop() noexcept {
     return pop(SIZE_MAX, [](const task*, const task*) {});
   }
+  // The next task, and t goes behind all others; null, and t stays out, where there is none for
+  // which wanted(task) holds. Not null: no thief comes in before end_rotation(), so t may be a
+  // stack that its caller is still on.
+  template <class Wanted, class F>
+  [[nodiscard]] task* begin_rotation(task* t, Wanted&& wanted, std::size_t many,
+                                     F&& look_ahead) noexcept {
+    if (empty()) return nullptr;
+    enter();
+    const std::size_t h = head_.load(std::memory_order_relaxed);
+    const std::size_t end = tail_.load(std::memory_order_relaxed);
+    task* const first = end != h ? ring_[h & mask_] : nullptr;
+    if (first == nullptr || !wanted(*first)) {
+      leave();
+      return nullptr;
+    }
+    ring_[end & mask_] = t;  // if the ring is full, where the first was
+    tail_.store(end + 1, std::memory_order_release);
+    head_.store(h + 1, std::memory_order_relaxed);
+    if (end - h > many) look_ahead(ring_[(h + 1) & mask_], ring_[(h + 2) & mask_]);
+    return first;
+  }
+  // Harmless when none has begun.
+  void end_rotation() noexcept { leave(); }
   // Whether t is the next; a thief may still take it.
   [[nodiscard]] bool is_front(const task* t) const noexcept {
     return !empty() && ring_[head_.load(std::memory_order_relaxed) & mask_] == t;
@@ -127,18 +150,20 @@ class ready_queue {
   }
 
  private:
+  void enter() noexcept {
+    inside_.store(1, std::memory_order_relaxed);
+    // Partner: the heavy fence in take_half().
+    asymmetric_fences::light();
+    // Acquire: after a thief that has left. Partner: the release in take_half().
+    if (wanted_.load(std::memory_order_acquire) != 0) [[unlikely]]
+      wait_for_thief();
+  }
+  // Release: a thief that sees us out sees what we did. Partner: owner_is_out().
+  void leave() noexcept { inside_.store(0, std::memory_order_release); }
   struct inside {
     ready_queue& q;
-    explicit inside(ready_queue& queue) noexcept : q(queue) {
-      q.inside_.store(1, std::memory_order_relaxed);
-      // Partner: the heavy fence in take_half().
-      asymmetric_fences::light();
-      // Acquire: after a thief that has left. Partner: the release in take_half().
-      if (q.wanted_.load(std::memory_order_acquire) != 0) [[unlikely]]
-        q.wait_for_thief();
-    }
-    // Release: a thief that sees us out sees what we did. Partner: owner_is_out().
-    ~inside() { q.inside_.store(0, std::memory_order_release); }
+    explicit inside(ready_queue& queue) noexcept : q(queue) { q.enter(); }
+    ~inside() { q.leave(); }
     inside(const inside&) = delete;
     inside& operator=(const inside&) = delete;
   };
