@@ -259,12 +259,17 @@ void place::leave_stack(void (*action)(place&, void*), void* argument) noexcept 
   switch_with_all(next_stack(), action, argument);
 }
 
-// Null: go the longer way.
+// Null: go the longer way. After this the stack is left at once, and nothing that might suspend it
+// comes before: who has thread-local variables of a program to save, which can take memory, is
+// bound to its worker.
 inline stack* place::next_in_turn() noexcept {
   if (distributes || current->pinned_to != nullptr || !may_go_on()) return nullptr;
   const auto can_go_on = [](const task& first) { return first.type == &resumed_stack; };
   task* const t = ready.begin_rotation(current, can_go_on, many_stacks, &fetch);
-  if (t != nullptr) events.resumptions.add();
+  if (t != nullptr)
+    events.resumptions.add();
+  else
+    ++switches_left_;  // which may_go_on() has taken
   return static_cast<stack*>(t);
 }
 

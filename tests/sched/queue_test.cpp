@@ -77,6 +77,25 @@ TEST(ready_queue, behaves_like_a_deque) {
   }
 }
 
+TEST(ready_queue, lets_no_thief_in_during_a_rotation) {
+  if (!detail::asymmetric_fences::available()) GTEST_SKIP() << "no thief comes in at all";
+  task first, second, mine;
+  const auto any = [](const task&) { return true; };
+  task* fetched = nullptr;
+  const auto fetch = [&](const task* next, const task*) { fetched = const_cast<task*>(next); };
+  ready_queue queue;
+  queue.push(&first);
+  queue.push(&second);
+  ASSERT_EQ(queue.begin_rotation(&mine, any, 1, fetch), &first);
+  EXPECT_EQ(fetched, &second);
+  task* taken[4];
+  EXPECT_EQ(queue.take_half(taken, 4), 0u);
+  queue.end_rotation();
+  ASSERT_EQ(queue.take_half(taken, 4), 1u);
+  EXPECT_EQ(taken[0], &second);
+  EXPECT_EQ(queue.pop(), &mine);
+}
+
 TEST(frame_pool, gives_each_block_to_one_owner) {
   prng random(seed());
   frame_depot depot;
