@@ -154,15 +154,15 @@ inline bool place::may_go_on() noexcept {
 // Among many threads each comes out of a distant cache: those behind the one that goes on now are
 // on their way while it runs.
 constexpr std::size_t many_stacks = 16;
-inline void fetch(const task* next, const task* after_next) noexcept {
-  __builtin_prefetch(after_next);
-  if (next->type == &resumed_stack) __builtin_prefetch(static_cast<const stack*>(next)->sp);
-}
+constexpr auto fetch_ahead = [](const task* next, const task* after_next) noexcept {
+  prefetch(after_next);
+  if (next->type == &resumed_stack) prefetch(static_cast<const stack*>(next)->sp);
+};
 
 // Null when the dispatcher should have a look, or nothing that owns a stack is next.
 inline stack* place::next_stack() noexcept {
   if (!may_go_on()) return nullptr;
-  task* const t = ready.pop(many_stacks, &fetch);
+  task* const t = ready.pop(many_stacks, fetch_ahead);
   if (t == nullptr) return nullptr;
   if (t->type == &resumed_stack) {
     events.resumptions.add();
@@ -194,7 +194,7 @@ void place::end_stack(stack& s) noexcept {
     next = nullptr;
   } else if (next != nullptr) {
     events.resumptions.add();
-  } else if (task* const t = ready.pop(many_stacks, &fetch)) {
+  } else if (task* const t = ready.pop(many_stacks, fetch_ahead)) {
     if (t->type == &resumed_stack) {
       events.resumptions.add();
       next = static_cast<stack*>(t);
@@ -259,13 +259,15 @@ void place::leave_stack(void (*action)(place&, void*), void* argument) noexcept 
   switch_with_all(next_stack(), action, argument);
 }
 
-// Null: go the longer way. After this the stack is left at once, and nothing that might suspend it
-// comes before: who has thread-local variables of a program to save, which can take memory, is
-// bound to its worker.
+bool goes_on(const task& t) noexcept { return t.type == &resumed_stack; }
+
+// Null: go the longer way. After this the stack is left at once, and nothing has to be put back
+// when it goes on: who has thread-local variables of a program is bound to its worker.
 inline stack* place::next_in_turn() noexcept {
-  if (distributes || current->pinned_to != nullptr || !may_go_on()) return nullptr;
-  const auto can_go_on = [](const task& first) { return first.type == &resumed_stack; };
-  task* const t = ready.begin_rotation(current, can_go_on, many_stacks, &fetch);
+  if (distributes || preemptible.load(std::memory_order_relaxed) || !exceptions->none() ||
+      current->pinned_to != nullptr || !may_go_on())
+    return nullptr;
+  task* const t = ready.begin_rotation(current, goes_on, many_stacks, fetch_ahead);
   if (t != nullptr)
     events.resumptions.add();
   else
@@ -273,11 +275,16 @@ inline stack* place::next_in_turn() noexcept {
   return static_cast<stack*>(t);
 }
 
+// Most of the time the next is a thread that yielded, too. Then the queue is entered once, and left
+// when the other is reached. No variable of this function outlives the switch, so that it needs no
+// frame: what is kept of each stack comes out of a distant cache where there are many.
 void place::yield() noexcept {
+  if (stack* const next = next_in_turn()) return switch_to(next, nullptr, nullptr);
+  yield_at_length();
+}
+
+[[gnu::noinline]] void place::yield_at_length() noexcept {
   const uninterrupted guard;
-  // Most of the time the next is a thread that yielded, too. Then the queue is entered once, and
-  // left when the other is reached.
-  if (stack* const next = next_in_turn()) return switch_with_all(next, nullptr, nullptr);
   switch_with_all(next_stack(), &go_behind, current);
 }
 
@@ -293,8 +300,7 @@ inline bool place::next_at_once(stack*& next) noexcept {
   next = nullptr;
   if (!may_go_on()) return true;
   task* t = nullptr;
-  const auto can_go_on = [](const task& first) { return first.type == &resumed_stack; };
-  if (!ready.pop_if(t, can_go_on, many_stacks, &fetch)) return false;
+  if (!ready.pop_if(t, goes_on, many_stacks, fetch_ahead)) return false;
   if (t == nullptr) return true;
   events.resumptions.add();
   next = static_cast<stack*>(t);

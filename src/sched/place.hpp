@@ -162,6 +162,7 @@ class place : public worker {
   task* next_bound();
   stack* next_stack() noexcept;
   stack* next_in_turn() noexcept;
+  void yield_at_length() noexcept;
   bool next_at_once(stack*& next) noexcept;
   void begin_on(stack& s, task& t) noexcept;
   // `next`: null for the worker's own stack.

@@ -18,10 +18,8 @@ void ready_queue::wait_for_thief() noexcept {
         sched_yield();
       }
     }
-    inside_.store(1, std::memory_order_relaxed);
-    asymmetric_fences::light();
-    // Acquire: a second thief may have come and gone since. Partner: the release in take_half().
-  } while (wanted_.load(std::memory_order_acquire) != 0);
+    // A second thief may have come and gone since.
+  } while (!announce());
 }
 
 bool ready_queue::owner_is_out() const noexcept {

@@ -36,4 +36,11 @@ inline std::uintptr_t stack_pointer() noexcept {
 #endif
 }
 
+// Brings the line of p near, if there is one. The statement that does nothing is an effect: g++ 12
+// leaves out calls of functions that do nothing but fetch.
+inline void prefetch(const void* p) noexcept {
+  __builtin_prefetch(p);
+  asm volatile("");
+}
+
 }  // namespace strata::detail

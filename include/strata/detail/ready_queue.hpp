@@ -65,13 +65,12 @@ class ready_queue {
     return pop(SIZE_MAX, [](const task*, const task*) {});
   }
   // The next task, and t goes behind all others; null, and t stays out, where there is none for
-  // which wanted(task) holds. Not null: no thief comes in before end_rotation(), so t may be a
-  // stack that its caller is still on.
+  // which wanted(task) holds, or a thief wants in. Not null: no thief comes in before
+  // end_rotation(), so t may be a stack that its caller is still on.
   template <class Wanted, class F>
   [[nodiscard]] task* begin_rotation(task* t, Wanted&& wanted, std::size_t many,
                                      F&& look_ahead) noexcept {
-    if (empty()) return nullptr;
-    enter();
+    if (empty() || !may_enter()) return nullptr;
     const std::size_t h = head_.load(std::memory_order_relaxed);
     const std::size_t end = tail_.load(std::memory_order_relaxed);
     task* const first = end != h ? ring_[h & mask_] : nullptr;
@@ -151,12 +150,22 @@ class ready_queue {
 
  private:
   void enter() noexcept {
+    if (!announce()) [[unlikely]]
+      wait_for_thief();
+  }
+  [[nodiscard]] bool may_enter() noexcept {
+    if (announce()) [[likely]]
+      return true;
+    leave();
+    return false;
+  }
+  // False: a thief wants in.
+  [[nodiscard]] bool announce() noexcept {
     inside_.store(1, std::memory_order_relaxed);
     // Partner: the heavy fence in take_half().
     asymmetric_fences::light();
     // Acquire: after a thief that has left. Partner: the release in take_half().
-    if (wanted_.load(std::memory_order_acquire) != 0) [[unlikely]]
-      wait_for_thief();
+    return wanted_.load(std::memory_order_acquire) == 0;
   }
   // Release: a thief that sees us out sees what we did. Partner: owner_is_out().
   void leave() noexcept { inside_.store(0, std::memory_order_release); }
