@@ -4,6 +4,7 @@ nobody always comes after the same one."""
 
 import dataclasses
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -12,6 +13,8 @@ import sys
 
 # How often what a bar times is run in one repetition.
 turns_of_decisive = 3
+# Where fewer runs than that had the processors to themselves, all count.
+whole_min = 3
 
 
 class Failed(Exception):
@@ -23,12 +26,20 @@ class Result:
     case: object
     seconds: list = dataclasses.field(default_factory=list)
     memory_mb: list = dataclasses.field(default_factory=list)
+    shares: list = dataclasses.field(default_factory=list)  # what the loop of cores.py took around each run
+    whole: list = dataclasses.field(default_factory=list)  # whether the processors were ours
     units: float = 0
     ok: bool = True
 
     @property
+    def counting(self):
+        """The times of the runs that had the processors to themselves; of all if those are too few."""
+        found = [s for s, w in zip(self.seconds, self.whole, strict=True) if w]
+        return found if len(found) >= whole_min else self.seconds
+
+    @property
     def median(self):
-        return statistics.median(self.seconds)
+        return statistics.median(self.counting)
 
     @property
     def unit_ns(self):
@@ -37,8 +48,10 @@ class Result:
     def unit_ratio(self, to):
         """Its time per unit as a multiple of the other's: the median of the ratios turn by turn, since what a machine
         gives differs more from minute to minute than within a turn."""
-        turns = zip(self.seconds, to.seconds, strict=True)
-        return statistics.median(s / self.units / (t / to.units) for s, t in turns)
+        turns = list(zip(self.seconds, to.seconds, self.whole, to.whole, strict=True))
+        undisturbed = [t for t in turns if t[2] and t[3]]
+        chosen = undisturbed if len(undisturbed) >= whole_min else turns
+        return statistics.median(s / self.units / (t / to.units) for s, t, _, _ in chosen)
 
     @property
     def peak_mb(self):
@@ -47,11 +60,12 @@ class Result:
     @property
     def spread(self):
         """Half of the distance between the fastest and the slowest run, as a part of the median."""
-        return (max(self.seconds) - min(self.seconds)) / 2 / self.median if self.median > 0 else 0
+        return (max(self.counting) - min(self.counting)) / 2 / self.median if self.median > 0 else 0
 
 
-def _output_of(command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+def _output_of(command, processors):
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True,
+                          preexec_fn=lambda: os.sched_setaffinity(0, processors))
     if done.returncode != 0:
         raise Failed("%s ended with code %d" % (" ".join(command), done.returncode))
     return done.stdout
@@ -65,8 +79,9 @@ def _parasail_seconds(case, text):
     return case.units / (max(rates) * 1e9)
 
 
-def _record(result, text):
+def _record(result, text, share):
     case = result.case
+    result.shares.append(share)
     if case.answer == "parasail":
         result.seconds.append(_parasail_seconds(case, text))
         result.units = case.units
@@ -76,6 +91,15 @@ def _record(result, text):
     result.seconds.append(answer["seconds"])
     result.memory_mb.append(answer.get("peak_mb", 0))
     result.units = answer["units"] if case.answer == "bench" else case.units
+
+
+def _run(case, cores):
+    """What it has printed, and what the loop of cores.py took beside it."""
+    processors = cores.choose(1 if case.is_alone else len(cores.last))
+    before = cores.slowest(processors)
+    text = _output_of(case.command, processors)
+    cores.look()
+    return text, max(before, cores.slowest(processors))
 
 
 def _runs(members, rep, decisive):
@@ -88,7 +112,7 @@ def _runs(members, rep, decisive):
                 yield turn, case
 
 
-def run_all(cases, reps, decisive=frozenset()):
+def run_all(cases, reps, cores, decisive=frozenset()):
     """key -> Result. The cases whose keys are in `decisive` take several turns in each repetition: a bar is decided in
     the third digit, while single runs differ in the second."""
     results = {case.key: Result(case) for case in cases}
@@ -103,8 +127,16 @@ def run_all(cases, reps, decisive=frozenset()):
                     print("\r%s %s %s, %d of %d\x1b[K" % (kernel, case.impl, case.parameter, rep + 1, reps), end="",
                           file=sys.stderr, flush=True)
                 if (turn, case.command) not in outputs:
-                    outputs[turn, case.command] = _output_of(case.command)
-                _record(results[case.key], outputs[turn, case.command])
+                    outputs[turn, case.command] = _run(case, cores)
+                _record(results[case.key], *outputs[turn, case.command])
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    for r in results.values():
+        r.whole = [cores.are_whole(share) for share in r.shares]
     return results
+
+
+def left_out(results):
+    """How many runs shared the processors, of how many."""
+    found = list(results.values())
+    return sum(r.whole.count(False) for r in found), sum(len(r.whole) for r in found)

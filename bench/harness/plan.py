@@ -29,6 +29,11 @@ class Case:
     def key(self):
         return (self.kernel, self.impl, self.parameter, self.workers)
 
+    @property
+    def is_alone(self):
+        """Whether one processor is all that it needs: not where something goes on beside its worker."""
+        return self.workers == 1 and self.kernel not in ("messages", "nodes", "idle")
+
 
 # kernel -> implementation -> (full problem, quick problem). Peers that need long take a smaller problem: figures are
 # compared per unit.

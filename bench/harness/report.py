@@ -229,15 +229,23 @@ def _kernels(results):
     return list(dict.fromkeys(r.case.kernel for r in results.values()))
 
 
+def of_whole_cores(results):
+    """Which runs count."""
+    return "A program of one worker runs on the processor that was quickest just before. %d of %d runs are left out, since " \
+           "one of theirs was shared with another guest when they began or ended; where fewer than %d are left of a row, all " \
+           "of them count." % (*measure.left_out(results), measure.whole_min)
+
+
 def as_markdown(results, bars, description, command, section):
     parts = [
         "Measured with `%s` on:" % command,
         "\n".join("- %s: %s" % (k, v) for k, v in description.items()),
         "Medians; implementations alternate, there and back, so that a slow minute hits all of them. Where bars compare, the "
         "ratio is the median of those turn by turn. *±* is half of the span from the fastest to the slowest run. What a bar "
-        "times takes %d turns where others take one (not %s), so its ± spans more runs." % (
+        "times takes %d turns where others take one (not %s), so its ± spans more runs. %s" % (
             measure.turns_of_decisive,
-            "idle, memory and the bare kernels" if section == "bench" else "messages but streams") + (
+            "idle, memory and the bare kernels" if section == "bench" else "messages but streams",
+            of_whole_cores(results)) + (
             " *To serial* divides the time per unit by that "
             "of the serial program on one core (1 is as fast, 2 is half as fast); *speed-up* is over the same "
             "implementation with one worker." if section == "bench" else ""),
@@ -280,4 +288,4 @@ def as_text(results, bars, description):
     if measured:
         parts.append("\n" + _columns(["bar", "", "measured", ""],
                                      [[b.what, b.limit, _measured(b.value), b.verdict] for b in measured]))
-    return "\n".join(parts) + "\n"
+    return "\n".join(parts) + "\n\n" + of_whole_cores(results) + "\n"
