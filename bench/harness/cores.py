@@ -39,12 +39,22 @@ class Cores:
             self.patience_s -= time.monotonic() - began
         return self._best(count)
 
+    def wait(self):
+        """Until all of them are ours, as long as the patience lasts."""
+        self.look()
+        self.choose(len(self.last))
+
     def slowest(self, processors):
         """How long the loop took at last on the slowest of these."""
         return max(self.last[p] for p in processors)
 
     def are_whole(self, took):
         return took <= self.tolerance * self.quickest
+
+    def words(self):
+        """For a page of figures that were measured with wait()."""
+        return "Each run waits until no other guest shares a core (`bench/cores_share`)" + (
+            "." if self.patience_s > 0 else ", for three minutes in all, which were over before the end.")
 
     def _best(self, count):
         return sorted(self.last, key=self.last.get)[:count]
