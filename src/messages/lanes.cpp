@@ -90,7 +90,7 @@ void messenger::send_to_node(request& r) {
     } else if (!l.waiting.empty() || !transmit(l, r)) {
       r.at = request::place::lane;
       r.on = to;
-      l.waiting.push_back(&r);
+      l.waiting.append(r);
       return;
     } else if (r.at == request::place::offered) {
       return;
@@ -137,9 +137,9 @@ bool messenger::transmit(lane& l, request& r) {
 // With the lane's lock. Returns those that have ended with it.
 std::vector<request*> messenger::send_waiting(lane& l) {
   std::vector<request*> ended;
-  while (!l.waiting.empty() && transmit(l, *l.waiting.front())) {
-    request* const next = l.waiting.front();
-    l.waiting.pop_front();
+  while (!l.waiting.empty() && transmit(l, *l.waiting.first)) {
+    request* const next = l.waiting.first;
+    l.waiting.remove(*next);
     if (next->at == request::place::nowhere) ended.push_back(next);
   }
   return ended;
@@ -166,14 +166,14 @@ void messenger::close_lane(endpoint_id target, outcome how) {
       s.closed.pop_front();
     }
   }
-  std::deque<request*> waiting;
+  match_list<request, 0> waiting;
   {
     const std::lock_guard lock(l->lock);
     l->open = how;
-    waiting.swap(l->waiting);
-    for (request* const r : waiting) r->at = request::place::nowhere;
+    waiting = std::exchange(l->waiting, {});
+    waiting.for_each([](request& r) { r.at = request::place::nowhere; });
   }
-  for (request* const r : waiting) r->finish(how);
+  waiting.for_each([how](request& r) { r.finish(how); });
 }
 
 // With the port's lock.
@@ -405,10 +405,11 @@ void messenger::on_lost(const std::exception_ptr& error) {
     });
     // Within this process too: who would receive them may be waiting for the node that is lost.
     p.messages.for_each([&](arrival& a) {
-      if (a.sender == nullptr) return;
+      request* const sender = a.sender();
+      if (sender == nullptr) return;
       p.messages.remove(a);
-      a.sender->at = request::place::nowhere;
-      ended.push_back(a.sender);
+      sender->at = request::place::nowhere;
+      ended.push_back(sender);
       gone.emplace_back(&a);
     });
   });
@@ -416,11 +417,10 @@ void messenger::on_lost(const std::exception_ptr& error) {
     const std::lock_guard lock(s.lock);
     for (const auto& [target, l] : s.lanes) {
       const std::lock_guard one(l->lock);
-      for (request* const r : l->waiting) {
-        r->at = request::place::nowhere;
-        ended.push_back(r);
-      }
-      l->waiting.clear();
+      std::exchange(l->waiting, {}).for_each([&](request& r) {
+        r.at = request::place::nowhere;
+        ended.push_back(&r);
+      });
     }
   }
   {

@@ -16,7 +16,37 @@ struct match_links {
   std::uint64_t hash;
 };
 
-// Entry has `match_links<Entry> links[]`; this index uses links[Which]. Not thread-safe.
+// Entry has `match_links<Entry> links[]`; this list uses links[Which]. Not thread-safe.
+template <class Entry, unsigned Which>
+struct match_list {
+  Entry* first = nullptr;
+  Entry* last = nullptr;
+
+  [[nodiscard]] bool empty() const noexcept { return first == nullptr; }
+  void append(Entry& e) noexcept {
+    match_links<Entry>& at = e.links[Which];
+    at.next = nullptr;
+    at.previous = last;
+    (last != nullptr ? last->links[Which].next : first) = &e;
+    last = &e;
+  }
+  void remove(Entry& e) noexcept {
+    match_links<Entry>& at = e.links[Which];
+    (at.previous != nullptr ? at.previous->links[Which].next : first) = at.next;
+    (at.next != nullptr ? at.next->links[Which].previous : last) = at.previous;
+  }
+  // Calls f(entry) for all, in their order. f may remove the entry.
+  template <class F>
+  void for_each(F&& f) {
+    for (Entry* e = first; e != nullptr;) {
+      Entry* const next = e->links[Which].next;
+      f(*e);
+      e = next;
+    }
+  }
+};
+
+// The same by hash.
 template <class Entry, unsigned Which>
 class match_index {
  public:
@@ -30,15 +60,12 @@ class match_index {
   void append(Entry& e, std::uint64_t hash) {
     if (count_ >= entries_for_each * (mask_ + 1)) grow();
     e.links[Which].hash = hash;
-    append(list_of(hash), e);
+    list_of(hash).append(e);
     ++count_;
   }
 
   void remove(Entry& e) noexcept {
-    match_links<Entry>& at = e.links[Which];
-    list& l = list_of(at.hash);
-    (at.previous != nullptr ? at.previous->links[Which].next : l.first) = at.next;
-    (at.next != nullptr ? at.next->links[Which].previous : l.last) = at.previous;
+    list_of(e.links[Which].hash).remove(e);
     --count_;
   }
 
@@ -53,39 +80,17 @@ class match_index {
   // Calls f(entry) for all, those of one hash in their order. f may remove the entry.
   template <class F>
   void for_each(F&& f) {
-    for (std::size_t i = 0; i <= mask_; ++i) {
-      for (Entry* e = lists()[i].first; e != nullptr;) {
-        Entry* const next = e->links[Which].next;
-        f(*e);
-        e = next;
-      }
-    }
+    for (std::size_t i = 0; i <= mask_; ++i) lists()[i].for_each(f);
   }
 
  private:
-  struct list {
-    Entry* first = nullptr;
-    Entry* last = nullptr;
-  };
+  using list = match_list<Entry, Which>;
   static constexpr std::size_t entries_for_each = 4;
 
-  static void append(list& l, Entry& e) noexcept {
-    match_links<Entry>& at = e.links[Which];
-    at.next = nullptr;
-    at.previous = l.last;
-    (l.last != nullptr ? l.last->links[Which].next : l.first) = &e;
-    l.last = &e;
-  }
   void grow() {
     const std::size_t n = 2 * (mask_ + 1);
     auto more = std::make_unique<list[]>(n);
-    for (std::size_t i = 0; i <= mask_; ++i) {
-      for (Entry* e = lists()[i].first; e != nullptr;) {
-        Entry* const next = e->links[Which].next;
-        append(more[e->links[Which].hash & (n - 1)], *e);
-        e = next;
-      }
-    }
+    for_each([&](Entry& e) { more[e.links[Which].hash & (n - 1)].append(e); });
     many_ = std::move(more);
     mask_ = n - 1;
   }

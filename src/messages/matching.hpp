@@ -6,6 +6,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -61,7 +62,7 @@ class posted_receives {
       only_ = nullptr;
       return;
     }
-    indexes_[e.wanted.shape()].remove(e);
+    (*indexes_)[e.wanted.shape()].remove(e);
     --indexed_;
   }
   // The one that is there, where there is only one.
@@ -72,12 +73,13 @@ class posted_receives {
   [[nodiscard]] Entry* take(const pattern& message) {
     if (only_ != nullptr)
       return only_->wanted.fits(message) ? std::exchange(only_, nullptr) : nullptr;
+    if (indexed_ == 0) return nullptr;
     Entry* oldest = nullptr;
     for (unsigned shape = 0; shape < pattern_shapes; ++shape) {
-      if (indexes_[shape].empty()) continue;
+      if ((*indexes_)[shape].empty()) continue;
       const pattern key = message.seen_as(shape);
       Entry* const e =
-          indexes_[shape].first(key.hash(), [&](const Entry& x) { return x.wanted == key; });
+          (*indexes_)[shape].first(key.hash(), [&](const Entry& x) { return x.wanted == key; });
       if (e != nullptr && (oldest == nullptr || e->order < oldest->order)) oldest = e;
     }
     if (oldest != nullptr) remove(*oldest);
@@ -86,21 +88,25 @@ class posted_receives {
   template <class F>
   void for_each(F&& f) {
     if (only_ != nullptr) return f(*only_);
-    for (auto& index : indexes_) index.for_each(f);
+    if (indexed_ == 0) return;
+    for (auto& index : *indexes_) index.for_each(f);
   }
 
  private:
   void enter(Entry& e) {
-    indexes_[e.wanted.shape()].append(e, e.wanted.hash());
+    if (indexes_ == nullptr) indexes_ = std::make_unique<indexes>();
+    (*indexes_)[e.wanted.shape()].append(e, e.wanted.hash());
     ++indexed_;
   }
 
   // A thread that waits at its own endpoint, as most do, is alone there, and found without hashing.
   Entry* only_ = nullptr;
   std::size_t indexed_ = 0;
-  // An entry is in one of them only, so all use the same links.
-  std::array<match_index<Entry, 0>, pattern_shapes> indexes_;
   std::uint64_t next_order_ = 0;
+  // An entry is in one of them only, so all use the same links. Made when two wait for the first
+  // time: the state of an endpoint comes out of a distant cache where there are many.
+  using indexes = std::array<match_index<Entry, 0>, pattern_shapes>;
+  std::unique_ptr<indexes> indexes_;
 };
 
 // Calls f with an integral constant for each shape.
@@ -112,75 +118,72 @@ void for_each_shape(F&& f) {
   (std::make_integer_sequence<unsigned, pattern_shapes>());
 }
 
-// Messages that wait for a receive. Entry has `pattern from` and `match_links<Entry> links[4]`.
-// Messages are entered into the index of a shape from the first pattern of that shape on, and into
-// that of the fully open one always. Not thread-safe.
+// Messages that wait for a receive. Entry has `pattern from() const` and `match_links<Entry>
+// links[4]`. All of them are in one list, for receives that leave everything open; they are entered
+// into the index of another shape from the first pattern of that shape on. Not thread-safe.
 template <class Entry>
 class waiting_messages {
  public:
-  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
-  [[nodiscard]] std::size_t size() const noexcept {
-    return only_ != nullptr ? 1 : std::get<0>(indexes_).size();
-  }
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
 
   void add(Entry& e) {
-    if (empty()) {
-      only_ = &e;
-      return;
-    }
-    if (only_ != nullptr) enter_all(*std::exchange(only_, nullptr));
-    enter_all(e);
+    for_each_used([&](auto shape) { this->template enter<shape>(e); });
+    all_.append(e);
+    ++count_;
   }
   void remove(Entry& e) noexcept {
-    if (only_ == &e) {
-      only_ = nullptr;
-      return;
-    }
-    for_each_shape([&](auto shape) {
-      if (is_used(shape)) std::get<shape>(indexes_).remove(e);
-    });
+    for_each_used([&](auto shape) { std::get<shape - 1>(*indexes_).remove(e); });
+    all_.remove(e);
+    --count_;
   }
   // The oldest that fits; it stays. Null: none.
   [[nodiscard]] Entry* find(const pattern& wanted) {
+    // Few need not be found by hashing, nor do those of who takes whatever comes.
+    if (all_.empty() || wanted.fits(all_.first->from())) return all_.first;
+    if (count_ == 1) return nullptr;
     Entry* found = nullptr;
-    if (empty()) return found;
-    if (only_ != nullptr) return wanted.fits(only_->from) ? only_ : nullptr;
     for_each_shape([&](auto shape) {
-      if (wanted.shape() != shape) return;
-      if (!is_used(shape)) {
-        used_ |= 1U << shape;
-        std::get<0>(indexes_).for_each([&](Entry& e) { this->template enter<shape>(e); });
+      if constexpr (shape != 0) {
+        if (wanted.shape() != shape) return;
+        if (!is_used(shape)) {
+          if (indexes_ == nullptr) indexes_ = std::make_unique<indexes>();
+          used_ |= 1U << shape;
+          all_.for_each([&](Entry& e) { this->template enter<shape>(e); });
+        }
+        found = std::get<shape - 1>(*indexes_).first(
+            wanted.hash(), [&](const Entry& e) { return e.from().seen_as(shape) == wanted; });
       }
-      found = std::get<shape>(indexes_).first(
-          wanted.hash(), [&](const Entry& e) { return e.from.seen_as(shape) == wanted; });
     });
     return found;
   }
   template <class F>
   void for_each(F&& f) {
-    if (only_ != nullptr) return f(*only_);
-    std::get<0>(indexes_).for_each(f);
+    all_.for_each(f);
   }
 
  private:
+  using indexes = std::tuple<match_index<Entry, 1>, match_index<Entry, 2>, match_index<Entry, 3>>;
+
   [[nodiscard]] bool is_used(unsigned shape) const noexcept { return (used_ >> shape & 1U) != 0; }
-  template <unsigned Shape>
-  void enter(Entry& e) {
-    std::get<Shape>(indexes_).append(e, e.from.seen_as(Shape).hash());
-  }
-  void enter_all(Entry& e) {
+  template <class F>
+  void for_each_used(F&& f) {
+    if (used_ == 0) return;
     for_each_shape([&](auto shape) {
-      if (is_used(shape)) this->template enter<shape>(e);
+      if constexpr (shape != 0) {
+        if (is_used(shape)) f(shape);
+      }
     });
   }
+  template <unsigned Shape>
+  void enter(Entry& e) {
+    std::get<Shape - 1>(*indexes_).append(e, e.from().seen_as(Shape).hash());
+  }
 
-  // The first of all need not be found by hashing.
-  Entry* only_ = nullptr;
-
-  std::tuple<match_index<Entry, 0>, match_index<Entry, 1>, match_index<Entry, 2>,
-             match_index<Entry, 3>>
-      indexes_;
-  unsigned used_ = 1;
+  match_list<Entry, 0> all_;
+  std::size_t count_ = 0;
+  unsigned used_ = 0;
+  std::unique_ptr<indexes> indexes_;
 };
 
 }  // namespace strata::messages

@@ -88,7 +88,7 @@ void messenger::close(endpoint_id id, port& p, outcome how) {
     });
     p.messages.for_each([&](arrival& a) {
       p.messages.remove(a);
-      if (a.sender != nullptr) a.sender->at = request::place::nowhere;
+      if (request* const sender = a.sender()) sender->at = request::place::nowhere;
       messages.push_back(&a);
     });
     p.local_bytes = 0;
@@ -98,8 +98,9 @@ void messenger::close(endpoint_id id, port& p, outcome how) {
   ports_.give_back(p);
   for (request* r : receives) r->finish(outcome::closed);
   for (arrival* const a : messages) {
-    if (a->sender != nullptr) a->sender->finish(how);
-    if (a->offer.id != 0) refuse(a->info.source.node(), id, a->offer.id, how);
+    if (request* const sender = a->sender()) sender->finish(how);
+    if (const arrival::offered* const offer = a->offer())
+      refuse(a->info.source.node(), id, offer->id, how);
     delete a;
   }
   for (std::size_t n = 0; n < accounts.size(); ++n) {
@@ -162,17 +163,16 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
 // With the port's lock.
 void messenger::keep(port& p, delivery& d) {
   auto a = std::make_unique_for_overwrite<arrival>();
-  a->from = {d.info->source, d.info->tag};
   a->info = *d.info;
   a->charge = d.charge;
   if (d.offer != nullptr) {
-    a->offer = *d.offer;
+    a->body = *d.offer;
   } else if (d.sender == nullptr) {
     a->keep(d.bytes);
   } else if (d.sender->what == action::send && p.local_bytes < local_window_bytes &&
              (d.whole != nullptr || d.info->bytes <= eager_bytes_max)) {
     if (d.whole != nullptr) {
-      a->content = std::move(*d.whole);
+      a->body = std::move(*d.whole);
     } else {
       a->keep(d.bytes);
       p.counted.bytes_copied += d.info->bytes;
@@ -181,7 +181,7 @@ void messenger::keep(port& p, delivery& d) {
     d.sender = nullptr;  // it has ended
   } else {
     // Where its sender has it, who waits until it is received.
-    a->sender = d.sender;
+    a->body = d.sender;
     d.sender->at = request::place::messages;
     d.sender->target = &p;
     d.sender->left = a.get();
@@ -302,29 +302,24 @@ void messenger::receive_locked(request& r) {
       for (const room_notice& n : news) post_notice(id, n);
       return;
     }
-    if (r.what == action::probe ||
-        !r.has_room_for(a->info.bytes, a->sender != nullptr ? a->sender->whole : a->whole())) {
+    if (r.what == action::probe || !r.has_room_for(a->info.bytes, a->whole())) {
       r.info = a->info;
       lock.unlock();
       return r.finish_unseen(r.what == action::probe ? outcome::done : outcome::too_large);
     }
     p.messages.remove(*a);
-    d = {.info = &a->info, .bytes = a->kept(), .sender = a->sender};
-    if (a->sender != nullptr) {
-      a->sender->at = request::place::nowhere;
-      d.bytes = a->sender->from;
-      d.whole = a->sender->whole;
-    } else if (a->offer.id != 0) {
-      d.offer = &a->offer;
-    } else {
-      d.whole = a->whole();
-    }
+    d = {.info = &a->info,
+         .bytes = a->bytes(),
+         .whole = a->whole(),
+         .sender = a->sender(),
+         .offer = a->offer()};
+    if (d.sender != nullptr) d.sender->at = request::place::nowhere;
     if (a->charge != 0) {
       port::account& from = account_of(p, a->info.source.node());
       keeps(p, from, from.kept - a->charge);
       from.to_give += a->charge;
       notice = notice_for(p, a->info.source.node(), false);
-    } else if (a->sender == nullptr) {
+    } else if (d.sender == nullptr) {
       p.local_bytes -= a->info.bytes + charge_for_message;
     }
     count(p, d, r);
@@ -388,7 +383,7 @@ bool messenger::cancel(request& r) {
   } else if (r.on != nullptr) {
     const std::lock_guard lock(r.on->lock);
     if (r.at != request::place::lane) return false;
-    std::erase(r.on->waiting, &r);
+    r.on->waiting.remove(r);
     r.at = request::place::nowhere;
     // There may be room for those behind it, and nobody else will say so.
     ended = send_waiting(*r.on);
@@ -427,8 +422,10 @@ std::string messenger::describe_waits() {
     const std::lock_guard lock(s.lock);
     for (const auto& [target, l] : s.lanes) {
       const std::lock_guard one(l->lock);
-      if (!l->waiting.empty())
-        text += "  " + std::to_string(l->waiting.size()) + " messages wait for room at endpoint " +
+      std::size_t waiting = 0;
+      l->waiting.for_each([&](request&) { ++waiting; });
+      if (waiting != 0)
+        text += "  " + std::to_string(waiting) + " messages wait for room at endpoint " +
                 text_of(target) + "\n";
     }
   }

@@ -35,11 +35,11 @@ struct lane {
   const endpoint_id target;
   detail::spin_lock lock;
   std::uint32_t room = window_bytes;
-  bool stuck = false;             // what is sent is not what is received
-  std::uint64_t last_notice = 0;  // that has said so, or not
-  outcome open = outcome::done;   // or how it has ended
-  std::deque<request*> waiting;   // for room
-  std::uint64_t eager = 0;        // messages that went with their bytes
+  bool stuck = false;              // what is sent is not what is received
+  outcome open = outcome::done;    // or how it has ended
+  match_list<request, 0> waiting;  // for room
+  std::uint64_t eager = 0;         // messages that went with their bytes
+  std::uint64_t last_notice = 0;   // that has said whether it is stuck
 };
 
 // How much took which path.

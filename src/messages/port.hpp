@@ -32,10 +32,6 @@ struct alignas(64) port {
   };
   std::vector<account> accounts;
   std::size_t full_accounts = 0;  // those that keep stuck_bytes or more
-  // Of the endpoints that it has been, those that ended with outcome::announced: few, since
-  // something fails with each of them.
-  std::vector<endpoint_id> announced;
-
   // Of all endpoints that it has been.
   struct counts {
     std::uint64_t from_here = 0;     // messages from this process
@@ -43,6 +39,9 @@ struct alignas(64) port {
     std::uint64_t bytes_copied = 0;  // into buffers and from senders of this process
   };
   counts counted;
+  // Of the endpoints that it has been, those that ended with outcome::announced: few, since
+  // something fails with each of them.
+  std::vector<endpoint_id> announced;
 
   messenger* office = nullptr;
   std::uint32_t number = 0;  // in the table

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "messages/matching.hpp"
@@ -129,35 +130,52 @@ struct request {
   std::atomic<std::uintptr_t> word_{pending};
 };
 
-// A message that waits for a receive.
+// A message that waits for a receive. What comes first is all that most of them touch.
 struct arrival {
-  match_links<arrival> links[pattern_shapes]{};
-  pattern from{};
-  message_info info{};
-  std::uint32_t charge = 0;  // room that its sender gets back; 0: none was taken
-  // The bytes, unless one of the next two has them: few are kept here, which saves an allocation.
-  static constexpr std::size_t few_bytes = 64;
-  std::array<std::byte, few_bytes> few;
-  bool has_few = false;
-  std::vector<std::byte> content{};
-  void keep(std::span<const std::byte> bytes) {
-    has_few = bytes.size() <= few_bytes;
-    if (!has_few) return content.assign(bytes.begin(), bytes.end());
-    std::copy(bytes.begin(), bytes.end(), few.begin());
-  }
-  [[nodiscard]] std::span<const std::byte> kept() const noexcept {
-    return has_few ? std::span(few).first(info.bytes) : std::span(content);
-  }
-  // What may be handed over; null: nothing.
-  [[nodiscard]] std::vector<std::byte>* whole() noexcept { return has_few ? nullptr : &content; }
-  request* sender = nullptr;  // in this process
+  // Few bytes are kept here, which saves an allocation.
+  struct few {
+    static constexpr std::size_t most = 64;
+    std::array<std::byte, most> bytes;
+    few() noexcept {}  // nobody reads more than has been written
+  };
   struct offered {
-    std::uint64_t id = 0;  // 0: not offered. On the sender's node
+    std::uint64_t id = 0;  // on the sender's node; not 0
     std::uint64_t address = 0;
     std::uint64_t mark_address = 0, mark = 0;  // tells the process apart; see process_memory.hpp
     std::uint64_t process = 0;
   };
-  offered offer{};
+  // Its bytes, or where they are: with a sender of this process, or of another one.
+  std::variant<few, std::vector<std::byte>, request*, offered> body;
+  message_info info;
+  std::uint32_t charge;  // room that its sender gets back; 0: none was taken
+  match_links<arrival> links[pattern_shapes];
+
+  void keep(std::span<const std::byte> bytes) {
+    if (bytes.size() > few::most) {
+      body.emplace<std::vector<std::byte>>(bytes.begin(), bytes.end());
+    } else {
+      std::copy(bytes.begin(), bytes.end(), std::get<few>(body).bytes.begin());
+    }
+  }
+  [[nodiscard]] pattern from() const noexcept { return {info.source, info.tag}; }
+  [[nodiscard]] request* sender() const noexcept {
+    request* const* const r = std::get_if<request*>(&body);
+    return r != nullptr ? *r : nullptr;
+  }
+  [[nodiscard]] const offered* offer() const noexcept { return std::get_if<offered>(&body); }
+  // None as long as they are on another node.
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+    if (const few* const f = std::get_if<few>(&body)) return std::span(f->bytes).first(info.bytes);
+    if (const auto* const all = std::get_if<std::vector<std::byte>>(&body)) return *all;
+    const request* const r = sender();
+    return r != nullptr ? r->from : std::span<const std::byte>();
+  }
+  // What may be handed over; null: nothing.
+  [[nodiscard]] std::vector<std::byte>* whole() noexcept {
+    if (auto* const all = std::get_if<std::vector<std::byte>>(&body)) return all;
+    const request* const r = sender();
+    return r != nullptr ? r->whole : nullptr;
+  }
 };
 
 // What a transfer throws that ended with outcome::announced.

@@ -22,7 +22,8 @@ struct posted {
 };
 struct waiting {
   match_links<waiting> links[pattern_shapes];
-  pattern from;
+  pattern sent_as;
+  pattern from() const { return sent_as; }
   int number = 0;
 };
 
@@ -85,12 +86,12 @@ TEST_P(matching, of_messages_finds_the_oldest_that_fits) {
     const bool adds = c.random() % 100 < (step / 2'000 % 2 == 0 ? 65 : 35);
     if (adds) {
       plain.push_back(std::make_unique<waiting>());
-      plain.back()->from = c.message();
+      plain.back()->sent_as = c.message();
       table.add(*plain.back());
     } else {
       const pattern p = c.wanted();
-      const auto expected =
-          std::find_if(plain.begin(), plain.end(), [&](const auto& m) { return fits(p, m->from); });
+      const auto expected = std::find_if(plain.begin(), plain.end(),
+                                         [&](const auto& m) { return fits(p, m->sent_as); });
       waiting* const got = table.find(p);
       ASSERT_EQ(got, expected == plain.end() ? nullptr : expected->get()) << "step " << step;
       if (got == nullptr) continue;
