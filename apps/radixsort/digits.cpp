@@ -47,7 +47,6 @@ struct loops {
   }
 
  private:
-  static constexpr std::size_t line_keys = 64 / sizeof(key);
   static constexpr std::size_t lines_ahead = 4;
 
   // One or two bits: sums, which the compiler makes of several keys at once.

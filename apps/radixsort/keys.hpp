@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,6 +11,8 @@
 namespace radixsort {
 
 using key = std::uint32_t;
+// Of a cache line.
+inline constexpr std::size_t line_keys = 64 / sizeof(key);
 
 // 2^28 keys are 1 GiB, and as much again to sort them into. Positions fit 32 bits with room to
 // spare.

@@ -103,7 +103,6 @@ template <class Set, unsigned Bits>
 void move(std::span<const key> keys, unsigned shift, const position* first, key* to) noexcept {
   constexpr std::size_t radix = std::size_t{1} << Bits;
   constexpr std::size_t piece = Set::keys_in_lists / radix;
-  constexpr std::size_t line_keys = 64 / sizeof(key);
   constexpr std::size_t lines_each = piece / radix / line_keys + 1;
   lists_of<radix, piece + Set::lanes> lists;
   std::array<key*, radix> ends;

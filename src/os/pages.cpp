@@ -66,6 +66,13 @@ page_range::~page_range() {
   if (data_ != nullptr) munmap(data_, bytes_);
 }
 
+void populate(std::byte* at, std::size_t bytes) noexcept {
+  const std::size_t page = page_bytes();
+  const auto first = (reinterpret_cast<std::uintptr_t>(at) + page - 1) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(at) + bytes) / page * page;
+  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, madv_populate_write);
+}
+
 void page_range::guard(std::size_t offset, std::size_t bytes) {
   STRATA_CHECK(offset <= bytes_ && bytes <= bytes_ - offset, offset, bytes, bytes_);
   STRATA_CHECK(offset % page_bytes() == 0 && bytes % page_bytes() == 0, offset, bytes);

@@ -17,6 +17,7 @@
 #include "net/shm/reading_pace.hpp"
 #include "net/shm/shm_transport.hpp"
 #include "net/shm/streaming_copy.hpp"
+#include "os/pages.hpp"
 
 namespace strata::net::shm {
 namespace {
@@ -206,6 +207,35 @@ TEST(ring, hands_over_large_records_as_they_were_written) {
     while (!out.write(h, whole.first(8), whole.subspan(8)) && !ended) std::this_thread::yield();
   }
   reader.join();
+}
+
+// A page that is touched for the first time costs both ends; many at once cost little more.
+TEST(ring, has_memory_ahead_of_its_writer_but_no_more_than_is_used) {
+  constexpr std::size_t pages = 64;
+  const os::page_range data(pages * os::page_bytes());
+  ring_words words{};
+  ring_writer out(&words, data.data(), data.size());
+  ring_reader in;
+  in.attach(&words, data.data(), data.size());
+  const std::vector<std::byte> payload(1000);
+  std::size_t written = 0, most = 0;
+  for (std::size_t n = 0; n < 2 * data.size(); n += record_bytes(payload.size())) {
+    header h{};
+    h.length = static_cast<std::uint32_t>(payload.size());
+    ASSERT_TRUE(out.write(h, payload, {}));
+    std::span<const std::byte> got;
+    ASSERT_EQ(in.read(h, got), ring_reader::outcome::message);
+    in.release();
+    written = std::min(data.size(), n + record_bytes(payload.size()));
+    std::vector<unsigned char> there(pages);
+    ASSERT_TRUE(data.residency(0, data.size(), there.data()));
+    const auto have =
+        static_cast<std::size_t>(std::count(there.begin(), there.end(), 1)) * os::page_bytes();
+    EXPECT_GE(have, written);
+    EXPECT_LE(have, 2 * written + 2 * os::page_bytes());
+    most = std::max(most, have - std::min(have, written));
+  }
+  EXPECT_GE(most, 10 * os::page_bytes());
 }
 
 }  // namespace

@@ -54,6 +54,16 @@ TEST(pages, decommitted_memory_reads_as_zero) {
   EXPECT_EQ(range.data()[2 * page_bytes()], std::byte{1});
 }
 
+TEST(pages, populated_ones_have_memory) {
+  const page_range range(5 * page_bytes());
+  // Whole pages only: the second and the third.
+  strata::os::populate(range.data() + 1, 3 * page_bytes());
+  std::vector<unsigned char> there(5);
+  ASSERT_TRUE(range.residency(0, range.size(), there.data()));
+  EXPECT_EQ(there, (std::vector<unsigned char>{0, 1, 1, 0, 0}));
+  strata::os::populate(range.data() + 1, page_bytes());  // none
+}
+
 TEST(pages_death, touching_a_guard_kills) {
   page_range range(3 * page_bytes());
   range.guard(page_bytes(), page_bytes());

@@ -17,6 +17,7 @@
 #include "net/shm/streaming_copy.hpp"
 #include "net/wire.hpp"
 #include "os/clock.hpp"
+#include "os/pages.hpp"
 #include "strata/detail/cpu.hpp"
 
 namespace strata::net::shm {
@@ -52,6 +53,8 @@ class ring_writer {
     const std::size_t to_end = bytes_ - position;
     const std::size_t skipped = wanted > to_end ? to_end : 0;
     if (!has_room(skipped + wanted)) return false;
+    if (tail_ + skipped + wanted > populated_) [[unlikely]]
+      populate(tail_ + skipped + wanted);
     std::byte* at = data_ + position;
     if (skipped != 0) {
       std::memcpy(at, &skip_mark, sizeof(skip_mark));
@@ -89,10 +92,24 @@ class ring_writer {
       std::memcpy(to, from.data(), from.size());
   }
 
+  // On the first lap: as much again as has been written, up to a limit. Touched one by one each
+  // page costs both ends a microsecond or two; the reader's kernel maps many at a time if they have
+  // memory when it comes.
+  void populate(std::uint64_t to) noexcept {
+    const std::size_t more =
+        std::clamp<std::size_t>(populated_, populate_bytes_least, populate_bytes_most);
+    const std::size_t end = std::min<std::size_t>(bytes_, std::max(to, populated_ + more));
+    os::populate(data_ + populated_, end - populated_);
+    populated_ = end == bytes_ ? UINT64_MAX : end;
+  }
+  static constexpr std::size_t populate_bytes_least = 4096;
+  static constexpr std::size_t populate_bytes_most = std::size_t{64} << 10;
+
   ring_words* words_ = nullptr;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
   copy_choice choice_;
+  std::uint64_t populated_ = 0;  // up to there it has memory
   std::uint64_t tail_ = 0;
   std::uint64_t head_seen_ = 0;
 };
