@@ -7,6 +7,8 @@ import dataclasses
 import subprocess
 import time
 
+from harness import build
+
 
 @dataclasses.dataclass
 class Cores:
@@ -25,8 +27,10 @@ class Cores:
             self.look()
 
     def look(self):
-        text = subprocess.run([self.program], stdout=subprocess.PIPE, text=True, check=True).stdout
-        self.last = {int(processor): float(took) for processor, took in map(str.split, text.splitlines())}
+        done = subprocess.run([self.program], stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            raise build.Failed("%s ended with code %d" % (self.program, done.returncode))
+        self.last = {int(processor): float(took) for processor, took in map(str.split, done.stdout.splitlines())}
         self.quickest = min(self.quickest, *self.last.values())
 
     def choose(self, count):

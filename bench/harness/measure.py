@@ -32,10 +32,14 @@ class Result:
     ok: bool = True
 
     @property
+    def is_shared(self):
+        """Too few runs had the processors to themselves."""
+        return self.whole.count(True) < min(whole_min, len(self.whole))
+
+    @property
     def counting(self):
         """The times of the runs that had the processors to themselves; of all if those are too few."""
-        found = [s for s, w in zip(self.seconds, self.whole, strict=True) if w]
-        return found if len(found) >= whole_min else self.seconds
+        return self.seconds if self.is_shared else [s for s, w in zip(self.seconds, self.whole, strict=True) if w]
 
     @property
     def median(self):
@@ -48,10 +52,17 @@ class Result:
     def unit_ratio(self, to):
         """Its time per unit as a multiple of the other's: the median of the ratios turn by turn, since what a machine
         gives differs more from minute to minute than within a turn."""
-        turns = list(zip(self.seconds, to.seconds, self.whole, to.whole, strict=True))
-        undisturbed = [t for t in turns if t[2] and t[3]]
-        chosen = undisturbed if len(undisturbed) >= whole_min else turns
-        return statistics.median(s / self.units / (t / to.units) for s, t, _, _ in chosen)
+        shared = self.shares_with(to)
+        turns = zip(self.seconds, to.seconds, self._whole_with(to), strict=True)
+        return statistics.median(s / self.units / (t / to.units) for s, t, whole in turns if whole or shared)
+
+    def shares_with(self, to):
+        """In too few turns both had the processors to themselves: then all count in unit_ratio()."""
+        whole = self._whole_with(to)
+        return whole.count(True) < min(whole_min, len(whole))
+
+    def _whole_with(self, to):
+        return [a and b for a, b in zip(self.whole, to.whole, strict=True)]
 
     @property
     def peak_mb(self):

@@ -82,6 +82,11 @@ class Bar:
     value: float = None
     limit: str = ""
     verdict: str = "not measured"
+    shared: bool = False  # on processors that another guest used as well
+
+    @property
+    def words(self):
+        return self.verdict + (", on shared cores" if self.shared else "")
 
 
 def _value(bar, results):
@@ -105,6 +110,13 @@ def _value(bar, results):
     if kind == "rate":
         return 1 / of.unit_ratio(to)
     return of.unit_ratio(to)
+
+
+def _is_shared(bar, results):
+    """Of a bar that has a value: whether runs count that shared the processors."""
+    of = results[tuple(bar["of"])]
+    to = results.get((*bar["of"][:3], 1) if bar["kind"] == "speedup" else tuple(bar.get("to", ())))
+    return of.is_shared if to is None else of.shares_with(to)
 
 
 def _bars(path, section):
@@ -135,6 +147,8 @@ def judge(path, results, section):
         if "stretch" in bar:
             b.limit += ", stretch %s %g" % (sign, bar["stretch"])
         if b.value is not None:
+            b.shared = _is_shared(bar, results)
+
             def reached(x):
                 return b.value >= x if lower else b.value <= x
             b.verdict = "missed"
@@ -222,7 +236,7 @@ def _table(header, rows):
 
 
 def _bars_table(bars):
-    return _table(["what", "bar", "measured", ""], [[b.what, b.limit, _measured(b.value), b.verdict] for b in bars])
+    return _table(["what", "bar", "measured", ""], [[b.what, b.limit, _measured(b.value), b.words] for b in bars])
 
 
 def _kernels(results):
@@ -233,7 +247,7 @@ def of_whole_cores(results):
     """Which runs count."""
     return "A program of one worker runs on the processor that was quickest just before. %d of %d runs are left out, since " \
            "one of theirs was shared with another guest when they began or ended; where fewer than %d are left of a row, all " \
-           "of them count." % (*measure.left_out(results), measure.whole_min)
+           "of them count, and a bar says so." % (*measure.left_out(results), measure.whole_min)
 
 
 def as_markdown(results, bars, description, command, section):
@@ -287,5 +301,5 @@ def as_text(results, bars, description):
     measured = [b for b in bars if b.value is not None]
     if measured:
         parts.append("\n" + _columns(["bar", "", "measured", ""],
-                                     [[b.what, b.limit, _measured(b.value), b.verdict] for b in measured]))
+                                     [[b.what, b.limit, _measured(b.value), b.words] for b in measured]))
     return "\n".join(parts) + "\n\n" + of_whole_cores(results) + "\n"

@@ -56,11 +56,12 @@ const std::shared_ptr<lane>& messenger::lane_in_use(endpoint_id target) {
   return last.to;
 }
 
-namespace {
-
-// Takes the room for r. What travels with it: nothing, its envelope alone, or all of it.
-enum class load { nothing, envelope, everything };
-load take_room(lane& l, const request& r, std::size_t eager_max) noexcept {
+messenger::load messenger::take_room(lane& l, const request& r) noexcept {
+  const net::node_id to = r.info.target.node();
+  // Asked only where it makes a difference.
+  net::joint_copies* const way = r.from.size() > eager_bytes_max ? mail_->copies_with(to) : nullptr;
+  const bool is_near = way != nullptr && way->copies_of(to) != nullptr;
+  const std::size_t eager_max = is_near ? eager_bytes_near : eager_bytes_max;
   const std::size_t all = charge_for_message + r.from.size();
   if (r.what == action::send && r.from.size() <= eager_max) {
     if (l.room >= all + reserve_bytes) {
@@ -75,8 +76,6 @@ load take_room(lane& l, const request& r, std::size_t eager_max) noexcept {
   return load::envelope;
 }
 
-}  // namespace
-
 void messenger::send_to_node(request& r) {
   const std::shared_ptr<lane>& to = lane_in_use(r.info.target);
   lane& l = *to;
@@ -87,31 +86,29 @@ void messenger::send_to_node(request& r) {
       how = outcome::lost;
     } else if (l.open != outcome::done) {
       how = l.open;
-    } else if (!l.waiting.empty() || !transmit(l, r)) {
-      r.at = request::place::lane;
-      r.on = to;
-      l.waiting.append(r);
-      return;
-    } else if (r.at == request::place::offered) {
-      return;
+    } else {
+      const load what = l.waiting.empty() ? take_room(l, r) : load::nothing;
+      if (what == load::nothing) {
+        r.at = request::place::lane;
+        r.on = to;
+        l.waiting.append(r);
+        return;
+      }
+      transmit(l, r, what);
+      if (what == load::envelope) return;
     }
   }
   r.finish_unseen(how);
 }
 
-bool messenger::transmit(lane& l, request& r) {
+void messenger::transmit(lane& l, request& r, load what) {
   const net::node_id to = r.info.target.node();
-  // Asked only where it makes a difference.
-  net::joint_copies* const way = r.from.size() > eager_bytes_max ? mail_->copies_with(to) : nullptr;
-  const bool is_near = way != nullptr && way->copies_of(to) != nullptr;
-  const load what = take_room(l, r, is_near ? eager_bytes_near : eager_bytes_max);
-  if (what == load::nothing) return false;
   r.at = request::place::nowhere;
   if (what == load::everything) {
     post(to, kind::message, message_head{r.info.target.bits(), r.info.source.bits(), r.info.tag, 0},
          r.from);
     ++l.eager;
-    return true;
+    return;
   }
   r.at = request::place::offered;
   std::uint64_t number = 0;
@@ -131,16 +128,19 @@ bool messenger::transmit(lane& l, request& r) {
                   .mark = mark.value,
                   .process = own_process(),
                   .tag = r.info.tag});
-  return true;
 }
 
 // With the lane's lock. Returns those that have ended with it.
 std::vector<request*> messenger::send_waiting(lane& l) {
   std::vector<request*> ended;
-  while (!l.waiting.empty() && transmit(l, *l.waiting.first)) {
-    request* const next = l.waiting.first;
-    l.waiting.remove(*next);
-    if (next->at == request::place::nowhere) ended.push_back(next);
+  while (!l.waiting.empty()) {
+    request& next = *l.waiting.first;
+    const load what = take_room(l, next);
+    if (what == load::nothing) break;
+    // Before it is posted: an offer may be fetched, and its request be gone, at once.
+    l.waiting.remove(next);
+    transmit(l, next, what);
+    if (what == load::everything) ended.push_back(&next);
   }
   return ended;
 }

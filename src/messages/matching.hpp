@@ -54,6 +54,7 @@ class posted_receives {
       only_ = &e;
       return;
     }
+    if (indexes_ == nullptr) indexes_ = std::make_unique<indexes>();
     if (only_ != nullptr) enter(*std::exchange(only_, nullptr));
     enter(e);
   }
@@ -94,7 +95,6 @@ class posted_receives {
 
  private:
   void enter(Entry& e) {
-    if (indexes_ == nullptr) indexes_ = std::make_unique<indexes>();
     (*indexes_)[e.wanted.shape()].append(e, e.wanted.hash());
     ++indexed_;
   }

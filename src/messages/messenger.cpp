@@ -270,8 +270,13 @@ void messenger::receive(request& r) {
   const bool is_first = p.id == r.info.target && p.messages.empty() && p.full_accounts == 0 &&
                         !broken_.load(std::memory_order_acquire);
   if (!is_first) return receive_locked(r);
+  try {
+    p.receives.add(r);
+  } catch (...) {  // no memory
+    p.lock.unlock();
+    throw;
+  }
   r.at = request::place::receives;
-  p.receives.add(r);
   // Nobody waits for the lock for longer than for another one.
   if (r.waits_at_once && r.wait_entered()) return;
   p.lock.unlock();

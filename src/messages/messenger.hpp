@@ -176,8 +176,11 @@ class messenger final : public cluster::visiting_protocol {
   std::shared_ptr<lane> lane_to(endpoint_id target);
   // The same, for as long as this thread asks for no other one and is not suspended.
   const std::shared_ptr<lane>& lane_in_use(endpoint_id target);
-  // With the lane's lock. False: there is no room. Otherwise the send has ended, or is offered.
-  bool transmit(lane& l, request& r);
+  // With the lane's lock. What travels of a send, for which room has been taken: nothing, since
+  // there is none; its envelope alone, an offer; or all of it, which ends it.
+  enum class load { nothing, envelope, everything };
+  [[nodiscard]] load take_room(lane& l, const request& r) noexcept;
+  void transmit(lane& l, request& r, load what);
   std::vector<request*> send_waiting(lane& l);
   void close_lane(endpoint_id target, outcome how);
   void refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, outcome how);

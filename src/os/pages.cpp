@@ -66,11 +66,12 @@ page_range::~page_range() {
   if (data_ != nullptr) munmap(data_, bytes_);
 }
 
-void populate(std::byte* at, std::size_t bytes) noexcept {
+bool populate(std::byte* at, std::size_t bytes) noexcept {
   const std::size_t page = page_bytes();
   const auto first = (reinterpret_cast<std::uintptr_t>(at) + page - 1) / page * page;
   const auto end = (reinterpret_cast<std::uintptr_t>(at) + bytes) / page * page;
-  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, madv_populate_write);
+  return first >= end ||
+         madvise(reinterpret_cast<void*>(first), end - first, madv_populate_write) == 0;
 }
 
 void page_range::guard(std::size_t offset, std::size_t bytes) {

@@ -15,9 +15,9 @@ std::size_t page_bytes() noexcept;
 std::size_t round_up_to_pages(std::size_t bytes) noexcept;
 
 /// Gives the whole pages within `bytes` from `at` on memory, as a touch of each would, in one
-/// system call. Where the kernel cannot (before Linux 5.14), or has none to give, they get it when
+/// system call. False: the kernel cannot (before Linux 5.14), or has none to give; they get it when
 /// they are touched.
-void populate(std::byte* at, std::size_t bytes) noexcept;
+bool populate(std::byte* at, std::size_t bytes) noexcept;
 
 /// Owns a readable and writable range of zeroed pages. It costs address space only (no swap is
 /// reserved); each page gets memory when first touched. Not synchronised: different threads may use

@@ -259,7 +259,7 @@ void place::leave_stack(void (*action)(place&, void*), void* argument) noexcept 
   switch_with_all(next_stack(), action, argument);
 }
 
-bool goes_on(const task& t) noexcept { return t.type == &resumed_stack; }
+static bool goes_on(const task& t) noexcept { return t.type == &resumed_stack; }
 
 // Null: go the longer way. After this the stack is left at once, and nothing has to be put back
 // when it goes on: who has thread-local variables of a program is bound to its worker.

@@ -212,6 +212,9 @@ TEST(ring, hands_over_large_records_as_they_were_written) {
 // A page that is touched for the first time costs both ends; many at once cost little more.
 TEST(ring, has_memory_ahead_of_its_writer_but_no_more_than_is_used) {
   constexpr std::size_t pages = 64;
+  const os::page_range other(os::page_bytes());
+  if (!os::populate(other.data(), other.size()))
+    GTEST_SKIP() << "this kernel does not give memory ahead";
   const os::page_range data(pages * os::page_bytes());
   ring_words words{};
   ring_writer out(&words, data.data(), data.size());
@@ -235,7 +238,7 @@ TEST(ring, has_memory_ahead_of_its_writer_but_no_more_than_is_used) {
     EXPECT_LE(have, 2 * written + 2 * os::page_bytes());
     most = std::max(most, have - std::min(have, written));
   }
-  EXPECT_GE(most, 10 * os::page_bytes());
+  EXPECT_GE(most, std::size_t{40} << 10);
 }
 
 }  // namespace

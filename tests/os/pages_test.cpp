@@ -57,11 +57,12 @@ TEST(pages, decommitted_memory_reads_as_zero) {
 TEST(pages, populated_ones_have_memory) {
   const page_range range(5 * page_bytes());
   // Whole pages only: the second and the third.
-  strata::os::populate(range.data() + 1, 3 * page_bytes());
+  if (!strata::os::populate(range.data() + 1, 3 * page_bytes()))
+    GTEST_SKIP() << "this kernel does not give memory ahead";
   std::vector<unsigned char> there(5);
   ASSERT_TRUE(range.residency(0, range.size(), there.data()));
   EXPECT_EQ(there, (std::vector<unsigned char>{0, 1, 1, 0, 0}));
-  strata::os::populate(range.data() + 1, page_bytes());  // none
+  EXPECT_TRUE(strata::os::populate(range.data() + 1, page_bytes()));  // none
 }
 
 TEST(pages_death, touching_a_guard_kills) {

@@ -99,7 +99,7 @@ class ring_writer {
     const std::size_t more =
         std::clamp<std::size_t>(populated_, populate_bytes_least, populate_bytes_most);
     const std::size_t end = std::min<std::size_t>(bytes_, std::max(to, populated_ + more));
-    os::populate(data_ + populated_, end - populated_);
+    (void)os::populate(data_ + populated_, end - populated_);
     populated_ = end == bytes_ ? UINT64_MAX : end;
   }
   static constexpr std::size_t populate_bytes_least = 4096;
