@@ -4,18 +4,25 @@ for seconds at a time; then what runs here takes up to one and a half times as l
 it, so a loop whose time is known is timed before and after each run."""
 
 import dataclasses
+import pathlib
 import subprocess
 import time
 
 from harness import build
 
 
+def _kind(processor):
+    """Processors of one kind are equally fast when nobody shares them; where all are, or nothing is said, the same."""
+    found = pathlib.Path("/sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq" % processor)
+    return found.read_text(encoding="ascii") if found.exists() else ""
+
+
 @dataclasses.dataclass
 class Cores:
     program: object  # bench/cores_share
     patience_s: float = 180  # so long it waits for them, in all
-    quickest: float = float("inf")  # of the loops so far, in ns
-    last: dict = dataclasses.field(default_factory=dict)  # processor -> what the loop took
+    quickest: dict = dataclasses.field(default_factory=dict)  # kind of processor -> ns of the loop, the best so far
+    last: dict = dataclasses.field(default_factory=dict)  # processor -> ns of the loop
 
     # Shared cores take 1.6 to 2 times the quickest, others up to 1.15 times.
     tolerance = 1.3
@@ -31,12 +38,14 @@ class Cores:
         if done.returncode != 0:
             raise build.Failed("%s ended with code %d" % (self.program, done.returncode))
         self.last = {int(processor): float(took) for processor, took in map(str.split, done.stdout.splitlines())}
-        self.quickest = min(self.quickest, *self.last.values())
+        for processor, took in self.last.items():
+            kind = _kind(processor)
+            self.quickest[kind] = min(self.quickest.get(kind, took), took)
 
     def choose(self, count):
         """The processors for a program that uses so many, after a wait until they are ours, as long as the patience
         lasts."""
-        while not self.are_whole(self.slowest(self._best(count))) and self.patience_s > 0:
+        while not self.are_whole(self.took_on(self._best(count))) and self.patience_s > 0:
             began = time.monotonic()
             time.sleep(self.pause_s)
             self.look()
@@ -48,12 +57,13 @@ class Cores:
         self.look()
         self.choose(len(self.last))
 
-    def slowest(self, processors):
-        """How long the loop took at last on the slowest of these."""
-        return max(self.last[p] for p in processors)
+    def took_on(self, processors):
+        """What the loop took at last on each of these."""
+        return {p: self.last[p] for p in processors}
 
     def are_whole(self, took):
-        return took <= self.tolerance * self.quickest
+        """Whether nobody shared these processors while the loop took so long on them."""
+        return all(ns <= self.tolerance * self.quickest[_kind(p)] for p, ns in took.items())
 
     def words(self):
         """For a page of figures that were measured with wait()."""

@@ -107,10 +107,11 @@ def _record(result, text, share):
 def _run(case, cores):
     """What it has printed, and what the loop of cores.py took beside it."""
     processors = cores.choose(1 if case.is_alone else len(cores.last))
-    before = cores.slowest(processors)
+    before = cores.took_on(processors)
     text = _output_of(case.command, processors)
     cores.look()
-    return text, max(before, cores.slowest(processors))
+    after = cores.took_on(processors)
+    return text, {p: max(before[p], after[p]) for p in processors}
 
 
 def _runs(members, rep, decisive):

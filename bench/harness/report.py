@@ -245,9 +245,11 @@ def _kernels(results):
 
 def of_whole_cores(results):
     """Which runs count."""
-    return "A program of one worker runs on the processor that was quickest just before. %d of %d runs are left out, since " \
-           "one of theirs was shared with another guest when they began or ended; where fewer than %d are left of a row, all " \
-           "of them count, and a bar says so." % (*measure.left_out(results), measure.whole_min)
+    alone = "A program of one worker runs on the processor that was quickest just before. "
+    return (alone if any(r.case.is_alone for r in results.values()) else "") + (
+        "%d of %d runs are left out, since one of their processors was shared with another guest when they began or ended; "
+        "where fewer than %d are left of a row, all of them count, and a bar says so." % (
+            *measure.left_out(results), measure.whole_min))
 
 
 def as_markdown(results, bars, description, command, section):

@@ -5,48 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
+
+#include "messages/match_list.hpp"
 
 namespace strata::messages {
 
-// One place in one index.
-template <class Entry>
-struct match_links {
-  Entry* next;
-  Entry* previous;
-  std::uint64_t hash;
-};
-
-// Entry has `match_links<Entry> links[]`; this list uses links[Which]. Not thread-safe.
-template <class Entry, unsigned Which>
-struct match_list {
-  Entry* first = nullptr;
-  Entry* last = nullptr;
-
-  [[nodiscard]] bool empty() const noexcept { return first == nullptr; }
-  void append(Entry& e) noexcept {
-    match_links<Entry>& at = e.links[Which];
-    at.next = nullptr;
-    at.previous = last;
-    (last != nullptr ? last->links[Which].next : first) = &e;
-    last = &e;
-  }
-  void remove(Entry& e) noexcept {
-    match_links<Entry>& at = e.links[Which];
-    (at.previous != nullptr ? at.previous->links[Which].next : first) = at.next;
-    (at.next != nullptr ? at.next->links[Which].previous : last) = at.previous;
-  }
-  // Calls f(entry) for all, in their order. f may remove the entry.
-  template <class F>
-  void for_each(F&& f) {
-    for (Entry* e = first; e != nullptr;) {
-      Entry* const next = e->links[Which].next;
-      f(*e);
-      e = next;
-    }
-  }
-};
-
-// The same by hash.
+// Entry has `match_links<Entry> links[]`; this index uses links[Which]. Not thread-safe.
 template <class Entry, unsigned Which>
 class match_index {
  public:
@@ -57,7 +22,7 @@ class match_index {
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
 
-  void append(Entry& e, std::uint64_t hash) {
+  void append(Entry& e, std::uint64_t hash) noexcept {
     if (count_ >= entries_for_each * (mask_ + 1)) grow();
     e.links[Which].hash = hash;
     list_of(hash).append(e);
@@ -87,9 +52,11 @@ class match_index {
   using list = match_list<Entry, Which>;
   static constexpr std::size_t entries_for_each = 4;
 
-  void grow() {
+  // Without memory for that it goes on with longer lists.
+  void grow() noexcept {
     const std::size_t n = 2 * (mask_ + 1);
-    auto more = std::make_unique<list[]>(n);
+    std::unique_ptr<list[]> more(new (std::nothrow) list[n]);
+    if (more == nullptr) return;
     for_each([&](Entry& e) { more[e.links[Which].hash & (n - 1)].append(e); });
     many_ = std::move(more);
     mask_ = n - 1;

@@ -147,7 +147,7 @@ class waiting_messages {
       if constexpr (shape != 0) {
         if (wanted.shape() != shape) return;
         if (!is_used(shape)) {
-          if (indexes_ == nullptr) indexes_ = std::make_unique<indexes>();
+          if (indexes_ == nullptr) indexes_ = std::make_unique<indexes>();  // nothing else throws
           used_ |= 1U << shape;
           all_.for_each([&](Entry& e) { this->template enter<shape>(e); });
         }

@@ -23,6 +23,7 @@
 #include "cluster/codec.hpp"
 #include "cluster/surroundings.hpp"
 #include "messages/directory.hpp"
+#include "messages/match_list.hpp"
 #include "messages/port.hpp"
 #include "messages/request.hpp"
 #include "messages/wire.hpp"
