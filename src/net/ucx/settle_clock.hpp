@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the sender looks whether UCX holds the end of what it has called sent: a while after that
 // was said. In a conversation, in which it is said again and again, the sender is not woken each
-// time: it looks when nothing has been said for a while, and after late_ns in any case.
+// time: it looks when nothing has been said for a while, and every late_ns in any case. (Each time
+// that it is woken takes the core from whoever is talking.)
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -23,15 +24,17 @@ class settle_clock {
     at_ns_ = now_ns + pause_ns_;
     end_ns_ = now_ns + late_ns;
   }
-  // The sender's. True: it is to look now. Else it goes on until until_ns().
+  // The sender's. True: it is to look now. The clock may run on all the same.
   [[nodiscard]] bool rings(std::int64_t now_ns) noexcept {
     if (!is_running() || now_ns < at_ns_) return false;
-    if (std::exchange(again_, false) && now_ns < end_ns_) {
+    const bool goes_on = std::exchange(again_, false);
+    if (goes_on && now_ns < end_ns_) {
       pause_ns_ *= 2;
       at_ns_ = std::min(now_ns + pause_ns_, end_ns_);
       return false;
     }
-    at_ns_ = never;
+    // What is said after this look has one of its own.
+    at_ns_ = end_ns_ = goes_on ? now_ns + late_ns : never;
     return true;
   }
   [[nodiscard]] bool is_running() const noexcept { return at_ns_ != never; }
