@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What threads that are no workers bring: the program's own, and those that handle messages. What
-// is ready and finds nothing waiting is handed over without a lock, for somebody is likely to wait
-// for it; the rest goes to queues behind one.
+// finds nothing waiting is handed over without a lock, for somebody is likely to wait for it:
+// whoever takes it has one line of another core's to wait for. The rest goes to queues behind a
+// lock.
 //
 // Ready work, such as a thread that has been woken or a fiber whose last signal has come, takes its
 // turn with what is ready here: somebody waits for it. Tokens may wait longer, so that a worker
@@ -22,7 +23,7 @@ class injected_work {
   void push(task* t) {
     const bool ready = t->type->wire == nullptr;
     // Not past those that wait already.
-    if (ready && !has_ready() && first_.put(t)) return;
+    if (ready ? !has_ready() && first_.put(t) : nothing_queues() && first_token_.put(t)) return;
     const std::lock_guard lock(mutex_);
     (ready ? ready_ : tokens_).push_back(t);
     if (ready) ready_count_.fetch_add(1, std::memory_order_relaxed);
@@ -33,9 +34,10 @@ class injected_work {
   // Ready work first; null: nothing.
   task* take() {
     if (task* const t = first_.take()) return t;
-    if (count_.load(std::memory_order_relaxed) == 0) return nullptr;
+    if (nothing_queues()) return first_token_.take();
     const std::lock_guard lock(mutex_);
     if (task* const t = front_of_ready()) return t;
+    if (task* const t = first_token_.take()) return t;
     if (tokens_.empty()) return nullptr;
     task* const t = tokens_.front();
     tokens_.pop_front();
@@ -52,7 +54,8 @@ class injected_work {
   // Seq_cst for whoever is about to sleep and has said so. Partner: push().
   [[nodiscard]] bool has_any() const noexcept { return size() != 0; }
   [[nodiscard]] std::size_t size() const noexcept {
-    return count_.load(std::memory_order_seq_cst) + (first_.holds_something() ? 1 : 0);
+    return count_.load(std::memory_order_seq_cst) + (first_.holds_something() ? 1 : 0) +
+           (first_token_.holds_something() ? 1 : 0);
   }
   // A hint.
   [[nodiscard]] bool has_ready() const noexcept {
@@ -64,22 +67,30 @@ class injected_work {
   class closure {
    public:
     explicit closure(injected_work& of) : of_(of), lock_(of.mutex_) {
-      closed_ = of.count_.load(std::memory_order_relaxed) == 0 && of.first_.close();
+      if (!of.nothing_queues() || !of.first_.close()) return;
+      closed_ = of.first_token_.close();
+      if (!closed_) of.first_.open();
     }
     closure(const closure&) = delete;
     closure& operator=(const closure&) = delete;
     ~closure() {
-      if (closed_) of_.first_.open();
+      if (!closed_) return;
+      of_.first_token_.open();
+      of_.first_.open();
     }
     explicit operator bool() const noexcept { return closed_; }
 
    private:
     injected_work& of_;
     std::lock_guard<std::mutex> lock_;
-    bool closed_;
+    bool closed_ = false;
   };
 
  private:
+  // A hint, but for who has the lock.
+  [[nodiscard]] bool nothing_queues() const noexcept {
+    return count_.load(std::memory_order_relaxed) == 0;
+  }
   task* front_of_ready() {
     if (ready_.empty()) return nullptr;
     task* const t = ready_.front();
@@ -92,7 +103,7 @@ class injected_work {
   alignas(destructive_bytes) std::mutex mutex_;
   std::deque<task*> ready_, tokens_;
   // Who searches reads these all the time, which must not take the rest from who brings something.
-  alignas(destructive_bytes) handover<task> first_;
+  alignas(destructive_bytes) handover<task> first_, first_token_;
   std::atomic<std::size_t> count_{0};  // in both queues
   std::atomic<std::size_t> ready_count_{0};
 };
