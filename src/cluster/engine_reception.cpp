@@ -26,9 +26,9 @@ constexpr unsigned tries = 16;
 constexpr auto pause = std::chrono::microseconds(50);
 constexpr std::int64_t leave_every_ns = 10'000'000;
 // With adaptive reception workers look no more often, however short their tasks are.
-constexpr double look_every_ns = 1000;
+constexpr std::int64_t look_every_ns = 1000;
 std::uint64_t look_ticks() noexcept {
-  static const auto ticks = static_cast<std::uint64_t>(look_every_ns / os::ns_per_tick());
+  static const std::uint64_t ticks = os::to_ticks(look_every_ns);
   return ticks;
 }
 

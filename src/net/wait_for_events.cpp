@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/wait_for_events.hpp"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <utility>
 
 #include "base/errno_error.hpp"
 #include "strata/detail/check.hpp"
@@ -34,6 +37,12 @@ int wait_for_events(int epoll, epoll_event* events, int events_max, std::int64_t
   }
   STRATA_CHECK(n >= 0 || errno == EINTR, errno);
   return std::max(n, 0);
+}
+
+void sharpen_timers() noexcept {
+  static thread_local bool sharpened = false;
+  if (std::exchange(sharpened, true)) return;
+  ::prctl(PR_SET_TIMERSLACK, 1'000UL, 0UL, 0UL, 0UL);
 }
 
 }  // namespace strata::net

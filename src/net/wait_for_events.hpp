@@ -20,4 +20,8 @@ inline os::descriptor epoll_on(std::initializer_list<int> descriptors) {
 // Returns the number of events; 0 also after a signal.
 int wait_for_events(int epoll, epoll_event* events, int events_max, std::int64_t timeout_ns);
 
+// The kernel lets a sleep last up to 50 us longer unless told otherwise: for threads that sleep
+// towards a deadline of that size. Of the calling thread, for good.
+void sharpen_timers() noexcept;
+
 }  // namespace strata::net

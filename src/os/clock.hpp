@@ -40,6 +40,11 @@ inline std::uint64_t ticks() noexcept {
 /// process it blocks until they are over.
 double ns_per_tick();
 
+/// As many ticks as `ns` nanoseconds are. Blocks as ns_per_tick() does.
+inline std::uint64_t to_ticks(std::int64_t ns) {
+  return static_cast<std::uint64_t>(static_cast<double>(ns) / ns_per_tick());
+}
+
 /// Tells the core that this thread spins: frees the sibling hyper-thread and saves power. Use it in
 /// every bounded spin.
 inline void spin_pause() noexcept {

@@ -58,37 +58,11 @@ TEST(tcp_transport, a_lone_message_is_written_by_its_sender) {
 }
 
 TEST(tcp_transport, a_burst_costs_few_writes_and_hardly_a_wake) {
-  constexpr std::size_t messages = 50'000;
   tcp::options o;
   o.burst_gap_ns = 1'000'000'000;  // a slow machine sends slowly
   o.flush_deadline_ns = 10'000'000;
   auto all = make_tcp(2, o);
-  const sender_thread flusher(*all[0], 2);
-  std::thread sender([&] {
-    const auto bytes = content(0, 0, 64);
-    for (std::size_t m = 0; m < messages;) {
-      if (all[0]->try_send(1, header_of(0, 1), bytes, {}) == send_outcome::would_block) {
-        std::this_thread::yield();
-      } else {
-        ++m;
-      }
-    }
-  });
-  struct : receiver {
-    void on_message(const header&, std::span<const std::byte>) override { ++total; }
-    void on_lost(node_id, const std::string& why) override { FAIL() << why; }
-    std::size_t total = 0;
-  } r;
-  while (r.total < messages) {
-    if (all[1]->poll(r, 64) == 0) sleep_for_messages(*all[1]);
-  }
-  sender.join();
-  const auto t = all[0]->counted();
-  EXPECT_EQ(t.messages_out, messages);
-  RecordProperty("writes", std::to_string(t.writes));
-  RecordProperty("wakes", std::to_string(t.wakes));
-  EXPECT_LT(t.writes, messages / 10);
-  EXPECT_LT(t.wakes, messages / 10);
+  expect_few_writes_for_a_burst(*all[0], *all[1]);
 }
 
 TEST(tcp_transport, without_aggregation_each_message_is_a_write) {

@@ -155,4 +155,56 @@ void expect_all_before_the_end(std::unique_ptr<Transport>& node_0, transport& no
   EXPECT_EQ(r.total, messages);
 }
 
+// Many small messages in a row, while somebody else sees to what is staged.
+inline void expect_few_writes_for_a_burst(transport& from, transport& to) {
+  constexpr std::size_t messages = 50'000;
+  const sender_thread flusher(from, 2);
+  std::thread sender([&] {
+    const auto bytes = content(0, 0, 64);
+    for (std::size_t m = 0; m < messages;) {
+      if (from.try_send(1, header_of(0, 1), bytes, {}) == send_outcome::would_block) {
+        std::this_thread::yield();
+      } else {
+        ++m;
+      }
+    }
+  });
+  struct : receiver {
+    void on_message(const header&, std::span<const std::byte>) override { ++total; }
+    void on_lost(node_id, const std::string& why) override { FAIL() << why; }
+    std::size_t total = 0;
+  } r;
+  while (r.total < messages) {
+    if (to.poll(r, 64) == 0) sleep_for_messages(to);
+  }
+  sender.join();
+  const auto t = from.counted();
+  EXPECT_EQ(t.messages_out, messages);
+  testing::Test::RecordProperty("writes", std::to_string(t.writes));
+  testing::Test::RecordProperty("wakes", std::to_string(t.wakes));
+  EXPECT_LT(t.writes, messages / 10);
+  EXPECT_LT(t.wakes, messages / 10);
+}
+
+// Of nodes that would let a burst wait for ever.
+template <class Transport>
+void expect_collected_to_go_out(std::unique_ptr<Transport>& node_0, transport& node_1) {
+  checking_receiver r(1, small_size);
+  std::size_t sent = 0;
+  const auto send_ten = [&] {
+    const std::uint64_t writes = node_0->counted().writes;
+    for (int i = 0; i < 10; ++i, ++sent) {
+      ASSERT_NE(node_0->try_send(1, header_of(0, 1), content(0, sent, small_size(sent)), {}),
+                send_outcome::lost);
+    }
+    EXPECT_LT(node_0->counted().writes, writes + 10);
+  };
+  send_ten();
+  (void)node_0->flush(1);
+  r.receive(node_1, sent);
+  send_ten();
+  node_0.reset();
+  r.receive(node_1, sent);
+}
+
 }  // namespace strata::net::test

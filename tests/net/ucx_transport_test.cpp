@@ -44,7 +44,7 @@ TEST(ucx_transport, strangers_are_not_heard) {
   checking_receiver r(0, small_size);
   stranger s(all[0]->address().worker);
   s.meanwhile = [&] { (void)all[0]->poll(r, 64); };
-  for (const unsigned id : {0U, 1U, 2U, 3U, 4U}) {
+  for (unsigned id = 0; id < 6; ++id) {
     const auto guess = head_of(1, 0, 1, 64, 0x0123'4567'89AB'CDEF);
     s.send(id, &guess, sizeof guess, 64);
     s.send(id, &guess, sizeof guess, 1'000'000);
@@ -69,16 +69,54 @@ TEST(ucx_transport, a_node_that_sends_nonsense_is_lost) {
       {head_of(1, 0, 0, 64, pass), 64},                                         // once more
       {head_of(1, 0, 1U << 31, 64, pass), 64},                                  // from far ahead
       {head_of(1, 0, 1, payload_bytes_max + 1, pass), payload_bytes_max + 1}};  // too much
-  for (const auto& [head, bytes] : nonsense) {
-    auto all = open_all(2);
-    checking_receiver r(0, small_size);
-    stranger s(all[0]->address().worker);
-    s.meanwhile = [&] { (void)all[0]->poll(r, 64); };
-    s.send(0, &head, sizeof head, bytes);
-    r.receive_until(*all[0], [&] { return !r.lost.empty(); });
-    EXPECT_EQ(r.total, 0u);
-    EXPECT_EQ(r.lost[1][0].rfind("sent a m", 0), 0u) << r.lost[1][0];
+  for (const unsigned id : {0U, 5U}) {  // alone, and in a batch
+    for (const auto& [head, bytes] : nonsense) {
+      auto all = open_all(2);
+      checking_receiver r(0, small_size);
+      stranger s(all[0]->address().worker);
+      s.meanwhile = [&] { (void)all[0]->poll(r, 64); };
+      s.send(id, &head, sizeof head, bytes);
+      r.receive_until(*all[0], [&] { return !r.lost.empty(); });
+      EXPECT_EQ(r.total, 0u);
+      EXPECT_EQ(r.lost[1][0].rfind("sent a m", 0), 0u) << r.lost[1][0];
+    }
   }
+}
+
+// ---- bursts ----
+
+TEST(ucx_transport, a_burst_costs_few_writes_and_hardly_a_wake) {
+  const over network("tcp");
+  auto all = open_all(2, [](ucx::settings& s) {
+    s.burst_gap_ns = 1'000'000'000;  // a slow machine sends slowly
+    s.flush_deadline_ns = 10'000'000;
+  });
+  expect_few_writes_for_a_burst(*all[0], *all[1]);
+}
+
+TEST(ucx_transport, what_comes_after_a_burst_does_not_overtake_it) {
+  const over network("tcp");
+  auto all = open_all(2, [](ucx::settings& s) {
+    s.burst_gap_ns = 1'000'000'000;
+    s.flush_deadline_ns = 60'000'000'000;
+  });
+  // The last is too large for a batch, and sends the one before it on its way.
+  constexpr std::size_t messages = 20;
+  const auto size = [](std::size_t m) { return m + 1 < messages ? m : std::size_t{5000}; };
+  for (std::size_t m = 0; m < messages; ++m)
+    ASSERT_NE(all[0]->try_send(1, header_of(0, 1), content(0, m, size(m)), {}), send_outcome::lost);
+  EXPECT_EQ(all[0]->counted().writes, 5u);
+  checking_receiver r(1, size);
+  r.receive(*all[1], messages);
+}
+
+TEST(ucx_transport, what_is_collected_goes_out_when_it_is_flushed_or_the_node_leaves) {
+  const over network("tcp");
+  auto all = open_all(2, [](ucx::settings& s) {
+    s.burst_gap_ns = 1'000'000'000;
+    s.flush_deadline_ns = 60'000'000'000;
+  });
+  expect_collected_to_go_out(all[0], *all[1]);
 }
 
 TEST(ucx_transport, a_node_with_another_key_does_not_join) {

@@ -111,6 +111,22 @@ TEST(udp_transport, a_lone_message_is_one_datagram) {
   r.receive(*all[1], 1);
 }
 
+TEST(udp_transport, a_burst_costs_few_writes_and_hardly_a_wake) {
+  auto all = udp_nodes(2, [](udp::settings& s) {
+    s.burst_gap_ns = 1'000'000'000;  // a slow machine sends slowly
+    s.flush_deadline_ns = 10'000'000;
+  });
+  expect_few_writes_for_a_burst(*all[0], *all[1]);
+}
+
+TEST(udp_transport, what_is_collected_goes_out_when_it_is_flushed_or_the_node_leaves) {
+  auto all = udp_nodes(2, [](udp::settings& s) {
+    s.burst_gap_ns = 1'000'000'000;
+    s.flush_deadline_ns = 60'000'000'000;
+  });
+  expect_collected_to_go_out(all[0], *all[1]);
+}
+
 TEST(udp_transport, what_is_under_way_arrives_before_the_end) {
   auto all = udp_nodes(2);
   checking_receiver r(1, small_size);

@@ -33,8 +33,8 @@ static_assert(ring_bytes_least - ring_bytes_least / release_part >=
               2 * record_bytes(payload_bytes_max));
 
 // Several messages of 64 bytes are written in it, and it is less than an answer takes.
-constexpr double moment_ns = 300;
-std::uint64_t moment_ticks() { return static_cast<std::uint64_t>(moment_ns / os::ns_per_tick()); }
+constexpr std::int64_t moment_ns = 300;
+std::uint64_t moment_ticks() { return os::to_ticks(moment_ns); }
 
 // A sender that only waits for its own node costs its peers no system call when they have read.
 enum sleeping_sender : std::uint32_t { awake = 0, wants_calls = 1, wants_room = 2 };

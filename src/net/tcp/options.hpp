@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "net/burst.hpp"
 #include "net/wire.hpp"
 
 namespace strata::net::tcp {
@@ -40,10 +41,8 @@ struct options {
   // batch_bytes are there or the first of them has waited for flush_deadline_ns. Off: each message
   // is written at once unless the kernel is full or another thread is writing.
   bool aggregate = true;
-  std::int64_t flush_deadline_ns = 30'000;
-  // Well below a round trip over loopback (7 us), so that request and reply are never a burst; well
-  // above the time between two messages of a loop that sends.
-  std::int64_t burst_gap_ns = 2'000;
+  std::int64_t flush_deadline_ns = burst::usual_deadline_ns;
+  std::int64_t burst_gap_ns = burst::usual_gap_ns;
 
   // What waits for the kernel, per peer: beyond it try_send() says would_block. Rounded up to
   // pages; at least one message of the largest size. Takes memory where it was used, for good.
@@ -53,9 +52,6 @@ struct options {
 inline constexpr std::size_t recv_peers_max = 4;
 inline constexpr std::int64_t blocking_write_ms_max = 100;
 
-// So many quick messages are still written at once: waking the sender thread costs as much as
-// writing, so collecting must pay for it. A reply followed by a request is no burst.
-inline constexpr unsigned burst_messages_min = 3;
 inline constexpr std::size_t batch_bytes = std::size_t{16} << 10;
 // From here on a message is not copied into the staging buffer if it can be written at once.
 inline constexpr std::size_t gather_bytes_min = std::size_t{4} << 10;

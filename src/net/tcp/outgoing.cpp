@@ -21,10 +21,6 @@ constexpr unsigned writer_rounds_max = 4;
 // A blocking write of more would keep the room that it makes from those who wait for it.
 constexpr std::size_t blocking_bytes_max = std::size_t{64} << 10;
 
-std::uint64_t to_ticks(std::int64_t ns) {
-  return static_cast<std::uint64_t>(static_cast<double>(ns) / os::ns_per_tick());
-}
-
 // Only changed under the lock: no need for a locked instruction.
 void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
@@ -43,10 +39,10 @@ outgoing::outgoing(int fd, std::uint32_t number, const options& o, sender_wait& 
       blocking_(o.io == io_mode::blocking),
       aggregate_(o.aggregate),
       deadline_ns_(o.flush_deadline_ns),
-      deadline_ticks_(to_ticks(o.flush_deadline_ns)),
-      gap_ticks_(to_ticks(o.burst_gap_ns)),
+      deadline_ticks_(os::to_ticks(o.flush_deadline_ns)),
       sender_(sender),
-      ring_(std::max(o.staging_bytes, message_bytes_max)) {}
+      ring_(std::max(o.staging_bytes, message_bytes_max)),
+      burst_(o.burst_gap_ns) {}
 
 send_outcome outgoing::try_send(header h, std::span<const std::byte> head,
                                 std::span<const std::byte> body) {
@@ -75,12 +71,12 @@ send_outcome outgoing::try_send(header h, std::span<const std::byte> head,
   if (ring_.used() == 0) staged_ticks_ = now_ticks;
   if (stays_corked(bytes)) {
     stage(h, head, body);
-    last_ticks_ = now_ticks;
+    burst_.sent(now_ticks);
     return send_outcome::staged;
   }
   if (!should_write(bytes, now_ticks)) {
     stage(h, head, body);
-    last_ticks_ = now_ticks;
+    burst_.sent(now_ticks);
     if (due_ns_.load() == never_ns && !writing_ && !full_) {
       leave_to_sender(blocking_ ? 0 : os::now_ns() + deadline_ns_);
     }
@@ -95,16 +91,16 @@ send_outcome outgoing::try_send(header h, std::span<const std::byte> head,
   }
   const std::uint64_t end = ring_.end();
   write_staged(lock);
-  last_ticks_ = os::ticks();
+  burst_.sent(os::ticks());
   if (lost_.load(std::memory_order_relaxed)) return send_outcome::lost;
   return ring_.begin() >= end ? send_outcome::sent : send_outcome::staged;
 }
 
 // Whether the caller becomes the writer.
 bool outgoing::should_write(std::size_t bytes, std::uint64_t now_ticks) {
-  quick_ = now_ticks - last_ticks_ < gap_ticks_ ? quick_ + 1 : 0;
+  const bool waits = burst_.goes_on(now_ticks) && aggregate_;
   if (!may_write()) return false;
-  if (!aggregate_ || quick_ < burst_messages_min) return true;
+  if (!waits) return true;
   return ring_.used() + bytes >= batch_bytes || now_ticks - staged_ticks_ >= deadline_ticks_;
 }
 

@@ -70,7 +70,6 @@ class outgoing {
   const bool aggregate_;
   const std::int64_t deadline_ns_;
   const std::uint64_t deadline_ticks_;
-  const std::uint64_t gap_ticks_;
   sender_wait& sender_;
 
   mutable std::mutex lock_;
@@ -79,8 +78,7 @@ class outgoing {
   bool writing_ = false;  // somebody holds the role of the writer
   bool full_ = false;     // the socket refused bytes; the sender is told when it takes some again
   bool refused_ = false;  // a sender was told would_block since there was room last
-  unsigned quick_ = 0;    // messages in a row, each soon after the one before
-  std::uint64_t last_ticks_ = 0;    // when the last message was staged or written
+  burst burst_;
   std::uint64_t staged_ticks_ = 0;  // when the ring was empty last
   std::string trouble_;
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/tcp/sender_wait.hpp"
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -78,7 +76,7 @@ void sender_wait::wait(std::int64_t timeout_ns, const std::function<std::int64_t
         sleeps_until_ns_.store(0);
         continue;
       }
-      if (pause_ns > 0) sharpen_timer();
+      if (pause_ns > 0) sharpen_timers();
     }
     std::array<epoll_event, events_max> events;
     const int n =
@@ -95,14 +93,6 @@ void sender_wait::wait(std::int64_t timeout_ns, const std::function<std::int64_t
       enough = true;
     }
   }
-}
-
-// The kernel may end a thread's sleep 50 us late to save wakes, which is more than the deadline
-// that we sleep towards.
-void sender_wait::sharpen_timer() {
-  if (sharpened_ == std::this_thread::get_id()) return;
-  sharpened_ = std::this_thread::get_id();
-  ::prctl(PR_SET_TIMERSLACK, 1'000UL, 0UL, 0UL, 0UL);
 }
 
 }  // namespace strata::net::tcp

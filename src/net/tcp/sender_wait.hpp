@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <thread>
 
 #include "net/doorbell.hpp"
 #include "os/descriptor.hpp"
@@ -45,14 +44,12 @@ class sender_wait {
   void count(bool woken) noexcept {
     if (woken) wakes_.fetch_add(1, std::memory_order_relaxed);
   }
-  void sharpen_timer();
 
   os::descriptor epoll_;
   doorbell bell_;
   std::atomic<bool> ended_{false};
   std::atomic<std::int64_t> sleeps_until_ns_{0};  // 0: awake, and looks again before it sleeps
   std::atomic<std::uint64_t> wakes_{0};
-  std::thread::id sharpened_;
 };
 
 }  // namespace strata::net::tcp

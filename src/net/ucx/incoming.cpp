@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What UCX brings: who is believed, in which order it is taken, and what waits for poll(); and that
 // a peer is lost.
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -51,6 +52,17 @@ ucs_status_t ucx_transport::state::arrived(unsigned what, std::byte* data, std::
   return holds ? UCS_INPROGRESS : UCS_OK;
 }
 
+// One that is cut short shows it by its length, as any other does.
+void ucx_transport::state::batch_arrived(std::span<std::byte> all) {
+  while (!all.empty()) {
+    wire_head from{};
+    std::memcpy(&from, all.data(), std::min(sizeof from, all.size()));
+    const std::size_t bytes = std::min(sizeof from + from.h.length, all.size());
+    (void)arrived(is_message, all.data(), bytes, 0);
+    all = all.subspan(bytes);
+  }
+}
+
 bool ucx_transport::state::accept(peer& p, unsigned what, const header& h,
                                   std::span<const std::byte> payload, void* whole) {
   switch (what) {
@@ -79,6 +91,7 @@ void ucx_transport::state::lose(peer& p, const std::string& why) {
   p.lost.store(true, std::memory_order_release);
   pending -= p.pending;
   p.refused = p.flush_wanted = false;
+  give_up_batch(p);
   give_up_blocks(p);
   if (!p.dropped.load(std::memory_order_relaxed)) filling.lose(p.id);
   wake(receiver_bell);
@@ -93,6 +106,7 @@ void ucx_transport::state::refill() {
   for (int i = 0; i < progress_rounds && filling.empty(); ++i) {
     if (!w.progress()) break;
   }
+  (void)send_due_batches();
   close_lost();
   std::swap(filling, draining);
   if (std::exchange(sender_stands_by, false)) (void)sender_bell.ring();

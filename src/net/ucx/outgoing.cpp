@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes out over UCX: from a send to the word that it is sent, and what UCX may still hold
-// then.
+// then. Small messages of a burst make a detour: see batches.cpp.
 #include <utility>
 
 #include "net/ucx/ucx_state.hpp"
@@ -9,6 +9,9 @@
 namespace strata::net::ucx {
 
 namespace {
+
+// Larger ones are worth a call of UCX's by themselves.
+constexpr std::size_t batched_bytes_max = 2048;
 
 ucs_status_t status_of(ucs_status_ptr_t returned) { return UCS_PTR_STATUS(returned); }
 
@@ -27,10 +30,25 @@ send_outcome ucx_transport::state::send(peer& p, what kind, header h,
     p.refused = true;
     return send_outcome::would_block;
   }
-  h.sequence = p.next_sequence;
-  std::unique_ptr<parcel> m = outgoing.take({h, p.pass_out}, head, body);
+  if (kind == is_message) {
+    ++p.messages_out;
+    p.bytes_out += sizeof h + h.length;
+    const std::uint64_t now_ticks = os::ticks();
+    if (p.quick.goes_on(now_ticks) && bytes <= batched_bytes_max)
+      return add_to_batch(p, h, head, body, now_ticks);
+  }
+  if (send_batch(p) == send_outcome::lost) return send_outcome::lost;
+  h.sequence = p.next_sequence++;
+  std::unique_ptr<parcel> m = outgoing.take(bytes);
+  m->append({h, p.pass_out}, head, body);
+  const send_outcome outcome = hand_over(p, kind, std::move(m));
+  if (kind == is_message) p.quick.sent(os::ticks());
+  return outcome;
+}
+
+send_outcome ucx_transport::state::hand_over(peer& p, what kind, std::unique_ptr<parcel> m) {
   m->peer = &p;
-  m->is_message = kind == is_message;
+  m->is_message = kind == is_message || kind == is_batch;
   ucp_request_param_t how{};
   how.op_attr_mask =
       UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -49,14 +67,11 @@ send_outcome ucx_transport::state::send(peer& p, what kind, header h,
     lose_because_of(p, status_of(request));
     return send_outcome::lost;
   }
-  ++p.next_sequence;
-  if (kind == is_message) {
-    ++p.messages_out;
-    p.bytes_out += sizeof h + h.length;
-  }
+  if (m->is_message) ++p.writes;
   if (request == nullptr) {
+    const bool was_message = m->is_message;
     outgoing.put_back(std::move(m));
-    if (kind == is_message) unsettle(p);
+    if (was_message) unsettle(p);
     return send_outcome::sent;
   }
   p.in_flight_bytes += m->size;

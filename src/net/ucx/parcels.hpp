@@ -30,35 +30,43 @@ static_assert(sizeof(block_head) == 32 && std::is_trivially_copyable_v<block_hea
 
 struct parcel {
   void* peer = nullptr;
-  bool is_message = false;  // and none of the transport's own
+  bool is_message = false;  // or several, and none of the transport's own
   std::size_t size = 0;
   std::size_t capacity = 0;
-  std::unique_ptr<std::byte[]> bytes;  // a wire_head, and the payload
+  std::unique_ptr<std::byte[]>
+      bytes;  // a wire_head and the payload; in a batch one after the other
+
+  void append(const wire_head& first, std::span<const std::byte> head,
+              std::span<const std::byte> body) noexcept {
+    append({reinterpret_cast<const std::byte*>(&first), sizeof first});
+    append(head);
+    append(body);
+  }
+
+ private:
+  void append(std::span<const std::byte> more) noexcept {
+    if (!more.empty()) std::memcpy(bytes.get() + size, more.data(), more.size());
+    size += more.size();
+  }
 };
 
 // Not thread-safe.
 class parcels {
  public:
-  std::unique_ptr<parcel> take(const wire_head& first, std::span<const std::byte> head,
-                               std::span<const std::byte> body) {
-    const std::size_t size = sizeof first + head.size() + body.size();
-    const bool is_small = size <= small_bytes;
+  // An empty one for so many bytes, at most those of one message.
+  std::unique_ptr<parcel> take(std::size_t bytes) {
+    const bool is_small = bytes <= small_bytes;
     auto& from = is_small ? small_ : large_;
     std::unique_ptr<parcel> p;
     if (from.empty()) {
       p = std::make_unique<parcel>();
-      p->capacity = is_small ? small_bytes : sizeof first + payload_bytes_max;
+      p->capacity = is_small ? small_bytes : sizeof(wire_head) + payload_bytes_max;
       p->bytes = std::make_unique_for_overwrite<std::byte[]>(p->capacity);
     } else {
       p = std::move(from.back());
       from.pop_back();
     }
-    p->size = size;
-    std::byte* to = p->bytes.get();
-    std::memcpy(to, &first, sizeof first);
-    to += sizeof first;
-    if (!head.empty()) std::memcpy(to, head.data(), head.size());
-    if (!body.empty()) std::memcpy(to + head.size(), body.data(), body.size());
+    p->size = 0;
     return p;
   }
   void put_back(std::unique_ptr<parcel> p) {

@@ -14,7 +14,6 @@ namespace {
 
 // The sender thread fetches no more than this for a receiver that does not come for it.
 constexpr std::size_t arrivals_bytes_max = std::size_t{4} << 20;
-constexpr std::int64_t never_ns = -1;
 
 }  // namespace
 
@@ -41,17 +40,19 @@ void ucx_transport::wake_receiver() noexcept { state_->wake(state_->receiver_bel
 
 void ucx_transport::wait_for_room(std::int64_t timeout_ns) {
   state& t = *state_;
-  const std::int64_t end_ns = timeout_ns < 0 ? 0 : os::now_ns() + timeout_ns;
+  const std::int64_t end_ns = timeout_ns < 0 ? never_ns : os::now_ns() + timeout_ns;
   for (;;) {
     bool busy = false;  // UCX has something to send: we look after it
     bool again = false;
-    std::int64_t settle_at_ns = never_ns;
+    std::int64_t until_ns = end_ns;
     bool told = t.sender_called.exchange(false, std::memory_order_acquire);
     {
       const std::lock_guard held(t.lock);
+      t.sender_until_ns = 0;
       if (t.settling.is_running() && t.settling.rings(os::now_ns())) t.settle();
       while (t.is_busy() && t.filling.bytes() < arrivals_bytes_max && t.w.progress()) {
       }
+      until_ns = std::min(until_ns, t.send_due_batches());
       t.close_lost();
       // Partner: wait_for_messages(), which may be asleep since before we fetched it.
       if (!t.filling.empty()) t.wake(t.receiver_bell);
@@ -63,19 +64,17 @@ void ucx_transport::wait_for_room(std::int64_t timeout_ns) {
       }
       again = busy && !told && !t.may_sleep();
       t.sender_attends = busy && !told && !again;
-      if (t.settling.is_running()) settle_at_ns = t.settling.until_ns();
+      if (t.settling.is_running()) until_ns = std::min(until_ns, t.settling.until_ns());
+      if (!told && !again) t.sender_until_ns = until_ns;
     }
     if (told) return;
     if (again) continue;
-    const std::int64_t now_ns = os::now_ns();
     std::int64_t left_ns = -1;
-    if (timeout_ns >= 0) {
-      left_ns = end_ns - now_ns;
-      if (left_ns <= 0) break;
-    }
-    if (settle_at_ns != never_ns) {
-      const std::int64_t until_ns = std::max<std::int64_t>(settle_at_ns - now_ns, 0);
-      left_ns = left_ns < 0 ? until_ns : std::min(left_ns, until_ns);
+    if (until_ns != never_ns) {
+      const std::int64_t now_ns = os::now_ns();
+      if (now_ns >= end_ns) break;
+      left_ns = std::max<std::int64_t>(until_ns - now_ns, 0);
+      sharpen_timers();
     }
     if (!t.sender_bell.may_sleep()) continue;
     epoll_event event;
@@ -84,6 +83,7 @@ void ucx_transport::wait_for_room(std::int64_t timeout_ns) {
   }
   const std::lock_guard held(t.lock);
   t.sender_attends = false;
+  t.sender_until_ns = 0;
 }
 
 void ucx_transport::wake_sender() noexcept {

@@ -30,6 +30,11 @@ ucx_transport::state::state(const settings& given)
       if (h.what == is_block) {
         return h.of->block_comes(head, head_bytes, data, bytes, how->recv_attr);
       }
+      const std::span all(static_cast<std::byte*>(data), bytes);
+      if (h.what == is_batch) {
+        if ((how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) h.of->batch_arrived(all);
+        return UCS_OK;
+      }
       return h.of->arrived(h.what, static_cast<std::byte*>(data), bytes, how->recv_attr);
     };
     p.arg = &handlers[i];

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a transport over UCX knows of itself and of its peers, and which of it is under the lock.
-// One file for each of the things it does: joining.cpp, outgoing.cpp, incoming.cpp, blocks.cpp,
-// sleeping.cpp.
+// One file for each of the things it does: joining.cpp, outgoing.cpp, batches.cpp, incoming.cpp,
+// blocks.cpp, sleeping.cpp.
 #pragma once
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,8 +35,11 @@ enum what : unsigned {
   is_bye,    // the last: the node leaves
   is_probe,  // says nothing; see settle()
   is_block,  // bytes that are expected: by rendezvous
+  is_batch,  // messages, each with a head of its own
   whats
 };
+
+inline constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max();
 
 struct ucx_transport::state final : transfers {
   enum class knowledge : unsigned char { none, no, yes };
@@ -44,7 +48,8 @@ struct ucx_transport::state final : transfers {
         : of(of_),
           id(id_),
           pass_in(pass_of(of_.s.key, of_.s.job, id_, of_.s.self)),
-          pass_out(pass_of(of_.s.key, of_.s.job, of_.s.self, id_)) {}
+          pass_out(pass_of(of_.s.key, of_.s.job, of_.s.self, id_)),
+          quick(of_.s.burst_gap_ns) {}
     state& of;
     const node_id id;
     const std::uint64_t pass_in, pass_out;
@@ -56,13 +61,17 @@ struct ucx_transport::state final : transfers {
     bool greeted = false;  // its hello has come
     in_order order;        // of what it sends
     std::uint32_t next_sequence = 0;
+    burst quick;                    // of what goes to it
+    std::unique_ptr<parcel> batch;  // waits for more; has something in it
+    std::int64_t batch_due_ns = 0;
+    std::uint64_t batch_due_ticks = 0;  // the same
     std::size_t in_flight_bytes = 0;
     unsigned pending = 0;       // messages that UCX has not sent
     bool unsettled = false;     // UCX may hold the end of what it says it has sent
     bool refused = false;       // somebody was told would_block since there was room last
     bool flush_wanted = false;  // flush() said no
     std::string why;            // it is lost; does not change any more once it is
-    std::uint64_t messages_out = 0, bytes_out = 0;
+    std::uint64_t messages_out = 0, bytes_out = 0, writes = 0;
     std::unordered_map<std::uint64_t, std::span<std::byte>> expected;  // that have not begun
     std::size_t blocks = 0;  // that UCX has begun, from here and there
     bool is_broken = false;  // UCX says so, and lets go of its blocks by itself
@@ -100,6 +109,7 @@ struct ucx_transport::state final : transfers {
 
   [[nodiscard]] send_outcome send(peer& p, what kind, header h, std::span<const std::byte> head,
                                   std::span<const std::byte> body);
+  [[nodiscard]] send_outcome hand_over(peer& p, what kind, std::unique_ptr<parcel> m);
   void sent(parcel* m);
   void unsettle(peer& p);
   // The sender is to settle() in a while, unless it is to already.
@@ -110,9 +120,21 @@ struct ucx_transport::state final : transfers {
     (void)sender_bell.ring();
   }
 
+  // ---- batches.cpp; the caller holds the lock ----
+
+  [[nodiscard]] send_outcome add_to_batch(peer& p, const header& h, std::span<const std::byte> head,
+                                          std::span<const std::byte> body, std::uint64_t now_ticks);
+  // What waits goes out, before anything else does.
+  send_outcome send_batch(peer& p);
+  // Those that are due, and those whose burst is over. Returns when the next one is due; never_ns:
+  // none.
+  std::int64_t send_due_batches();
+  void give_up_batch(peer& p) noexcept;
+
   // ---- incoming.cpp; the caller holds the lock ----
 
   ucs_status_t arrived(unsigned what, std::byte* data, std::size_t bytes, std::uint64_t attributes);
+  void batch_arrived(std::span<std::byte> all);
   // True: what UCX calls `whole` is kept until the payload in it has been handled. Null: it cannot
   // be.
   bool accept(peer& p, unsigned what, const header& h, std::span<const std::byte> payload,
@@ -170,7 +192,10 @@ struct ucx_transport::state final : transfers {
   mutable turn_lock lock;
   parcels outgoing;
   arrivals filling;
-  unsigned pending = 0;         // messages of peers that are not lost
+  unsigned pending = 0;  // messages of peers that are not lost
+  unsigned batches = 0;  // peers that have one
+  // The sender sleeps until then, or is about to; 0: it is awake, and looks before it sleeps.
+  std::int64_t sender_until_ns = 0;
   std::size_t gives = 0;        // blocks that peers have not got
   std::size_t lost_blocks = 0;  // to and from lost peers, that UCX has not let go of
   bool somebody_to_close = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages over UCX: active messages, sent eagerly, over whatever network UCX finds; and transfers,
-// which are active messages by rendezvous: UCX has its devices read or write the other node's
-// memory where they can. It makes no threads of its own; see transport.hpp for whose they are. UCX
-// makes one, for connections.
+// Messages over UCX: active messages, sent eagerly, over whatever network UCX finds, small ones of
+// a burst together in one; and transfers, which are active messages by rendezvous: UCX has its
+// devices read or write the other node's memory where they can. It makes no threads of its own; see
+// transport.hpp for whose they are. UCX makes one, for connections.
 //
 //   ucx::ucx_transport t(s);
 //   ... the launcher's directory: t.address() ...
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "net/addressed.hpp"
+#include "net/burst.hpp"
 
 namespace strata::net::ucx {
 
@@ -33,6 +34,10 @@ struct settings : job_part {
   // What may be on its way in UCX to one peer; more has to wait.
   std::size_t in_flight_bytes_max = std::size_t{1} << 20;
   rendezvous transfers = rendezvous::automatic;
+  // Small messages that follow each other within burst_gap_ns leave together, once batch_bytes are
+  // there or the first of them has waited for flush_deadline_ns.
+  std::int64_t burst_gap_ns = burst::usual_gap_ns;
+  std::int64_t flush_deadline_ns = burst::usual_deadline_ns;
 };
 
 class ucx_transport final : public addressed_transport {

@@ -41,7 +41,8 @@ udp_transport::peer::peer(const settings& s, node_id id_, const target& where,
       datagram_bytes(datagram_bytes_),
       closes(s.key, s.job, s.self, id_, own_nonce, its_nonce),
       opens(s.key, s.job, id_, s.self, its_nonce, own_nonce),
-      c(s.self, id_, channel_settings(s, datagram_bytes_)) {}
+      c(s.self, id_, channel_settings(s, datagram_bytes_)),
+      quick(s.burst_gap_ns) {}
 
 launch::address udp_transport::address() const { return addresses().front(); }
 

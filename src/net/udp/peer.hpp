@@ -32,6 +32,10 @@ struct udp_transport::peer {
   std::array<std::size_t, batch_max> sizes{};
   std::size_t unsent = 0;
   std::uint32_t next_sequence_out = 0;
+  burst quick;  // of what goes to it
+  // What was written last waits for more until then; the same in ticks.
+  std::int64_t collected_due_ns = never_ns;
+  std::uint64_t collected_due_ticks = 0;
   bool refused = false;                  // try_send() has said would_block
   bool flush_wanted = false;             // flush() has said false
   std::int64_t end_limit_ns = never_ns;  // until then we wait for what it said before it left
@@ -40,6 +44,7 @@ struct udp_transport::peer {
 
   // When something is to be done for it. Written with `lock` held. Partner: sleeper::alarm().
   std::atomic<std::int64_t> due_ns{never_ns};
+  std::atomic<bool> collecting{false};  // a hint for who polls
   std::atomic<bool> lost{false};
   std::atomic<bool> dropped{false};  // its end is known already
 

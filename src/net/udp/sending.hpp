@@ -43,6 +43,9 @@ class sending {
   void append(std::span<const std::byte> bytes) { ring_.append(bytes.data(), bytes.size()); }
   // Everything has been sent at least once; everything has arrived.
   [[nodiscard]] bool is_sent() const noexcept { return next_ == end(); }
+  [[nodiscard]] std::size_t unsent_bytes() const noexcept {
+    return static_cast<std::size_t>(end() - next_);
+  }
   [[nodiscard]] bool is_clear() const noexcept { return ring_.used() == 0; }
   [[nodiscard]] std::uint64_t end() const noexcept { return arrived_below_ + ring_.used(); }
 

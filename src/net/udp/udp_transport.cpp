@@ -18,6 +18,8 @@ namespace {
 constexpr std::int64_t late_ns_max = 50'000'000;
 // When to try again if the socket has no room and nobody sleeps until it has.
 constexpr std::int64_t full_socket_ns = 1'000'000;
+// As much of a burst is worth a system call.
+constexpr std::size_t collected_bytes = std::size_t{16} << 10;
 // What is sealed at once, so that a system call is shared by many.
 constexpr std::size_t batch_bytes = std::size_t{64} << 10;
 
@@ -61,8 +63,28 @@ send_outcome udp_transport::try_send(node_id n, header h, std::span<const std::b
   ++p.next_sequence_out;
   ++p.messages_out;
   p.bytes_out += sizeof h + h.length;
+  if (collects(p)) return send_outcome::staged;
   pump(p, os::now_ns());
+  p.quick.sent(os::ticks());
   return p.c.out().is_sent() && p.unsent == 0 ? send_outcome::sent : send_outcome::staged;
+}
+
+bool udp_transport::collects(peer& p) {
+  const std::uint64_t now_ticks = os::ticks();
+  if (!p.quick.goes_on(now_ticks) || p.c.out().unsent_bytes() >= collected_bytes) return false;
+  if (p.collected_due_ns == never_ns) {
+    p.collected_due_ns = os::now_ns() + settings_.flush_deadline_ns;
+    p.collected_due_ticks = now_ticks + os::to_ticks(settings_.flush_deadline_ns);
+    p.collecting.store(true, std::memory_order_relaxed);
+    if (p.collected_due_ns < p.due_ns.load(std::memory_order_relaxed)) {
+      p.due_ns.store(p.collected_due_ns);
+      sender_.alarm(p.collected_due_ns);
+    }
+  } else if (now_ticks >= p.collected_due_ticks) {
+    return false;
+  }
+  p.quick.sent(now_ticks);
+  return true;
 }
 
 bool udp_transport::flush(node_id n) {
@@ -79,6 +101,10 @@ bool udp_transport::flush(node_id n) {
 
 void udp_transport::pump(peer& p, std::int64_t now_ns) {
   if (p.lost.load(std::memory_order_relaxed)) return;
+  if (p.collected_due_ns != never_ns) {
+    p.collected_due_ns = never_ns;
+    p.collecting.store(false, std::memory_order_relaxed);
+  }
   for (;;) {
     if (p.unsent == 0) {
       const std::size_t most =
@@ -138,6 +164,8 @@ void udp_transport::lose(peer& p, const std::string& why) {
   p.why = why;
   p.lost.store(true, std::memory_order_release);
   p.due_ns.store(never_ns);
+  p.collected_due_ns = never_ns;
+  p.collecting.store(false, std::memory_order_relaxed);
   p.unsent = 0;
   room_is_made();
   if (p.dropped.load(std::memory_order_relaxed)) return;
@@ -164,6 +192,7 @@ std::size_t udp_transport::poll(receiver& r, std::size_t messages_max) {
   }
   answer(now_ns);
   if (losses_.exchange(false, std::memory_order_acquire)) report_losses(r);
+  send_what_is_collected(now_ns);
   if (next_due_ns() <= now_ns) do_what_is_due(now_ns);
   const bool more = turn_count_ > 0 || more_arrives_;
   unfinished_.store(more, std::memory_order_release);

@@ -26,6 +26,7 @@
 
 #include "net/addressed.hpp"
 #include "net/attendance.hpp"
+#include "net/burst.hpp"
 #include "net/doorbell.hpp"
 #include "net/peer_table.hpp"
 #include "net/udp/seal.hpp"
@@ -42,6 +43,10 @@ struct settings : job_part {
   // handed over. Each holds two messages of the largest size at least.
   std::size_t send_buffer_bytes = std::size_t{1} << 20;
   std::size_t receive_buffer_bytes = std::size_t{1} << 20;
+  // Messages that follow each other within burst_gap_ns are collected, and leave once
+  // collected_bytes are there or the first of them has waited for flush_deadline_ns.
+  std::int64_t burst_gap_ns = burst::usual_gap_ns;
+  std::int64_t flush_deadline_ns = burst::usual_deadline_ns;
   // A backstop: the launcher and the heartbeats above notice a dead node earlier. Long, because a
   // node whose workers poll may compute for a while without looking.
   std::int64_t silence_ns_max = 60'000'000'000;
@@ -122,10 +127,13 @@ class udp_transport final : public addressed_transport {
   // With p.lock held.
   void pump(peer& p, std::int64_t now_ns);
   void look_after(peer& p, std::int64_t now_ns);
+  // What was written waits for more.
+  [[nodiscard]] bool collects(peer& p);
   void lose(peer& p, const std::string& why);
   // Time.
   [[nodiscard]] std::int64_t next_due_ns() const noexcept;
   void do_what_is_due(std::int64_t now_ns);
+  void send_what_is_collected(std::int64_t now_ns);
   slept sleep(sleeper& s, int epoll, std::int64_t end_ns);
   bool fetch_for_receiver(std::int64_t now_ns);
   void room_is_made() noexcept;

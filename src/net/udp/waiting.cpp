@@ -61,6 +61,15 @@ void udp_transport::do_what_is_due(std::int64_t now_ns) {
   }
 }
 
+// Whose burst is over: the caller has nothing better to do.
+void udp_transport::send_what_is_collected(std::int64_t now_ns) {
+  for (const auto& p : peers_.all()) {
+    if (!p->collecting.load(std::memory_order_relaxed)) continue;
+    const std::lock_guard held(p->lock);
+    if (p->collected_due_ns != never_ns && p->quick.is_over(os::ticks())) pump(*p, now_ns);
+  }
+}
+
 // Sleeps until then, or something is due, or it is rung or an event comes.
 udp_transport::slept udp_transport::sleep(sleeper& s, int epoll, std::int64_t end_ns) {
   const std::int64_t now_ns = os::now_ns();
@@ -69,6 +78,7 @@ udp_transport::slept udp_transport::sleep(sleeper& s, int epoll, std::int64_t en
     until_ns = std::min(until_ns, now_ns + watch_ns);
   }
   if (until_ns <= now_ns) return slept::not_at_all;
+  if (until_ns != never_ns) sharpen_timers();
   s.sleeps_until_ns.store(until_ns);  // partner: alarm()
   if (next_due_ns() < until_ns) {
     s.sleeps_until_ns.store(0);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small messages of a burst, which leave together in one active message: it costs UCX, and a
+// network of sockets the kernel, as much as any of them alone would.
+//
+// A batch goes out when it is full, when something comes for the peer that is not for it, when it
+// is due or its burst is over and somebody polls, and else by the sender thread, which is told when
+// it is due.
+#include <algorithm>
+#include <utility>
+
+#include "net/ucx/ucx_state.hpp"
+#include "os/clock.hpp"
+
+namespace strata::net::ucx {
+
+namespace {
+
+// Half of what one call of UCX's sends over sockets (worker.cpp). With a quarter of it messages of
+// 64 B took two and a half times as long: the socket is full then, and takes a little each time.
+constexpr std::size_t batch_bytes = 32000;
+
+}  // namespace
+
+send_outcome ucx_transport::state::add_to_batch(peer& p, const header& h,
+                                                std::span<const std::byte> head,
+                                                std::span<const std::byte> body,
+                                                std::uint64_t now_ticks) {
+  const std::size_t bytes = sizeof(wire_head) + h.length;
+  if (p.batch != nullptr && p.batch->size + bytes > batch_bytes &&
+      send_batch(p) == send_outcome::lost)
+    return send_outcome::lost;
+  if (p.batch == nullptr) {
+    p.batch = outgoing.take(batch_bytes);
+    ++batches;
+    p.batch_due_ticks = now_ticks + os::to_ticks(s.flush_deadline_ns);
+    p.batch_due_ns = os::now_ns() + s.flush_deadline_ns;
+    if (p.batch_due_ns < sender_until_ns) (void)sender_bell.ring();
+  }
+  wire_head first{h, p.pass_out};
+  first.h.sequence = p.next_sequence++;
+  p.batch->append(first, head, body);
+  p.quick.sent(now_ticks);
+  return now_ticks >= p.batch_due_ticks ? send_batch(p) : send_outcome::staged;
+}
+
+send_outcome ucx_transport::state::send_batch(peer& p) {
+  if (p.batch == nullptr) return send_outcome::sent;
+  --batches;
+  return hand_over(p, is_batch, std::exchange(p.batch, nullptr));
+}
+
+std::int64_t ucx_transport::state::send_due_batches() {
+  if (batches == 0) return never_ns;
+  std::int64_t next_ns = never_ns;
+  const std::uint64_t now_ticks = os::ticks();
+  for (const auto& p : peers.all()) {
+    if (p->batch == nullptr) continue;
+    if (now_ticks >= p->batch_due_ticks || p->quick.is_over(now_ticks)) {
+      (void)send_batch(*p);
+    } else {
+      next_ns = std::min(next_ns, p->batch_due_ns);
+    }
+  }
+  return next_ns;
+}
+
+void ucx_transport::state::give_up_batch(peer& p) noexcept {
+  if (p.batch == nullptr) return;
+  --batches;
+  outgoing.put_back(std::exchange(p.batch, nullptr));
+}
+
+}  // namespace strata::net::ucx
