@@ -73,12 +73,13 @@ bool udp_transport::collects(peer& p) {
   const std::uint64_t now_ticks = os::ticks();
   if (!p.quick.goes_on(now_ticks) || p.c.out().unsent_bytes() >= collected_bytes) return false;
   if (p.collected_due_ns == never_ns) {
-    p.collected_due_ns = os::now_ns() + settings_.flush_deadline_ns;
+    const std::int64_t now_ns = os::now_ns();
+    p.collected_due_ns = now_ns + settings_.flush_deadline_ns;
     p.collected_due_ticks = now_ticks + os::to_ticks(settings_.flush_deadline_ns);
     p.collecting.store(true, std::memory_order_relaxed);
     if (p.collected_due_ns < p.due_ns.load(std::memory_order_relaxed)) {
       p.due_ns.store(p.collected_due_ns);
-      sender_.alarm(p.collected_due_ns);
+      sender_.alarm(p.collected_due_ns, now_ns);
     }
   } else if (now_ticks >= p.collected_due_ticks) {
     return false;
@@ -146,8 +147,8 @@ void udp_transport::look_after(peer& p, std::int64_t now_ns) {
   if (p.unsent != 0) due_ns = std::max(due_ns, now_ns + full_socket_ns);
   const std::int64_t before_ns = p.due_ns.exchange(due_ns);
   if (due_ns < before_ns) {
-    sender_.alarm(due_ns);
-    receiver_.alarm(due_ns);
+    sender_.alarm(due_ns, now_ns);
+    receiver_.alarm(due_ns, now_ns);
   }
   if (p.refused && out.waiting_bytes() <= settings_.send_buffer_bytes / 2) {
     p.refused = false;

@@ -105,7 +105,7 @@ class udp_transport final : public addressed_transport {
   struct sleeper {
     sleeper() : epoll(epoll_on({bell.get()})) {}
     explicit sleeper(int arrivals) : epoll(epoll_on({bell.get(), arrivals})) {}
-    void alarm(std::int64_t due_ns) noexcept;
+    void alarm(std::int64_t due_ns, std::int64_t now_ns) noexcept;
     void ring() noexcept;
 
     doorbell bell;

@@ -29,9 +29,13 @@ void udp_transport::sleeper::ring() noexcept {
 // The caller has published due_ns in what next_due_ns() reads. Either we see until when the thread
 // is going to sleep, or it sees due_ns when it looks once more: both sides are seq_cst. Partner:
 // sleep().
-void udp_transport::sleeper::alarm(std::int64_t due_ns) noexcept {
+//
+// What is due may be late by a quarter of the time until then. In a conversation each message makes
+// something due that the answer settles, now a little later, now a little earlier than what the
+// thread sleeps towards: it would be woken for most of them, and wants the core of whoever answers.
+void udp_transport::sleeper::alarm(std::int64_t due_ns, std::int64_t now_ns) noexcept {
   if (!active.load(std::memory_order_relaxed)) active.store(true, std::memory_order_relaxed);
-  if (sleeps_until_ns.load() > due_ns) ring();
+  if (sleeps_until_ns.load() > due_ns + (due_ns - now_ns) / 4) ring();
 }
 
 std::int64_t udp_transport::next_due_ns() const noexcept {
