@@ -18,8 +18,9 @@ namespace {
 constexpr std::int64_t late_ns_max = 50'000'000;
 // When to try again if the socket has no room and nobody sleeps until it has.
 constexpr std::int64_t full_socket_ns = 1'000'000;
-// As much of a burst is worth a system call.
-constexpr std::size_t collected_bytes = std::size_t{16} << 10;
+// A burst waits for no more than what one system call sends, and for nothing large.
+constexpr std::size_t collected_bytes = std::size_t{64} << 10;
+constexpr std::size_t large_bytes = std::size_t{8} << 10;
 // What is sealed at once, so that a system call is shared by many.
 constexpr std::size_t batch_bytes = std::size_t{64} << 10;
 
@@ -63,15 +64,17 @@ send_outcome udp_transport::try_send(node_id n, header h, std::span<const std::b
   ++p.next_sequence_out;
   ++p.messages_out;
   p.bytes_out += sizeof h + h.length;
-  if (collects(p)) return send_outcome::staged;
+  if (collects(p, sizeof h + h.length)) return send_outcome::staged;
   pump(p, os::now_ns());
   p.quick.sent(os::ticks());
   return p.c.out().is_sent() && p.unsent == 0 ? send_outcome::sent : send_outcome::staged;
 }
 
-bool udp_transport::collects(peer& p) {
+bool udp_transport::collects(peer& p, std::size_t bytes) {
   const std::uint64_t now_ticks = os::ticks();
-  if (!p.quick.goes_on(now_ticks) || p.c.out().unsent_bytes() >= collected_bytes) return false;
+  if (!p.quick.goes_on(now_ticks) || bytes >= large_bytes ||
+      p.c.out().unsent_bytes() >= collected_bytes)
+    return false;
   if (p.collected_due_ns == never_ns) {
     const std::int64_t now_ns = os::now_ns();
     p.collected_due_ns = now_ns + settings_.flush_deadline_ns;

@@ -43,8 +43,8 @@ struct settings : job_part {
   // handed over. Each holds two messages of the largest size at least.
   std::size_t send_buffer_bytes = std::size_t{1} << 20;
   std::size_t receive_buffer_bytes = std::size_t{1} << 20;
-  // Messages that follow each other within burst_gap_ns are collected, and leave once
-  // collected_bytes are there or the first of them has waited for flush_deadline_ns.
+  // Messages that follow each other within burst_gap_ns are collected, and leave once 64 KiB are
+  // there or the first of them has waited for flush_deadline_ns.
   std::int64_t burst_gap_ns = burst::usual_gap_ns;
   std::int64_t flush_deadline_ns = burst::usual_deadline_ns;
   // A backstop: the launcher and the heartbeats above notice a dead node earlier. Long, because a
@@ -127,8 +127,8 @@ class udp_transport final : public addressed_transport {
   // With p.lock held.
   void pump(peer& p, std::int64_t now_ns);
   void look_after(peer& p, std::int64_t now_ns);
-  // What was written waits for more.
-  [[nodiscard]] bool collects(peer& p);
+  // What was written, so many bytes, waits for more.
+  [[nodiscard]] bool collects(peer& p, std::size_t bytes);
   void lose(peer& p, const std::string& why);
   // Time.
   [[nodiscard]] std::int64_t next_due_ns() const noexcept;
