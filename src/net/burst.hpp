@@ -27,9 +27,9 @@ class burst {
   }
   // It has been sent, or waits.
   void sent(std::uint64_t now_ticks) noexcept { last_ticks_ = now_ticks; }
-  // The next one will not be of it.
+  // The next one will not be of it. `now_ticks` may be from before the last one.
   [[nodiscard]] bool is_over(std::uint64_t now_ticks) const noexcept {
-    return now_ticks - last_ticks_ >= gap_ticks_;
+    return now_ticks >= last_ticks_ + gap_ticks_;
   }
 
  private:

@@ -112,7 +112,7 @@ class transport {
   struct traffic {
     std::uint64_t messages_out = 0, bytes_out = 0, messages_in = 0, bytes_in = 0;
     std::uint64_t writes = 0;  // system calls or ring pushes that carried them
-    std::uint64_t wakes = 0;   // of sleeping receivers
+    std::uint64_t wakes = 0;   // of threads that slept in one of the waits
   };
   [[nodiscard]] virtual traffic counted() const noexcept = 0;
 };

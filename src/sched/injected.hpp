@@ -103,7 +103,8 @@ class injected_work {
   alignas(destructive_bytes) std::mutex mutex_;
   std::deque<task*> ready_, tokens_;
   // Who searches reads these all the time, which must not take the rest from who brings something.
-  alignas(destructive_bytes) handover<task> first_, first_token_;
+  alignas(destructive_bytes) handover<task> first_;
+  handover<task> first_token_;
   std::atomic<std::size_t> count_{0};  // in both queues
   std::atomic<std::size_t> ready_count_{0};
 };

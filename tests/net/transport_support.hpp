@@ -202,6 +202,12 @@ void expect_collected_to_go_out(std::unique_ptr<Transport>& node_0, transport& n
   send_ten();
   (void)node_0->flush(1);
   r.receive(node_1, sent);
+  // Nothing is on its way any more.
+  checking_receiver none(0);
+  for (const std::int64_t end_ns = os::now_ns() + 5'000'000; os::now_ns() < end_ns;) {
+    (void)node_0->poll(none, 64);
+    (void)node_1.poll(r, 64);
+  }
   send_ten();
   node_0.reset();
   r.receive(node_1, sent);

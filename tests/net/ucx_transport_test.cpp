@@ -83,6 +83,31 @@ TEST(ucx_transport, a_node_that_sends_nonsense_is_lost) {
   }
 }
 
+TEST(ucx_transport, of_a_batch_what_comes_before_nonsense_counts) {
+  const over network("tcp");
+  auto all = open_all(2);
+  const std::uint64_t pass = ucx::pass_of(settings_of(0, 2).key, 42, 1, 0);
+  std::vector<std::byte> batch;
+  const auto add = [&](const auto& from, std::size_t bytes) {
+    const auto* const first = reinterpret_cast<const std::byte*>(from);
+    batch.insert(batch.end(), first, first + bytes);
+  };
+  const auto whole = head_of(1, 0, 1, 64, pass);
+  const auto cut = head_of(1, 0, 2, 64, pass);
+  const auto payload = content(1, 0, 64);
+  add(&whole, sizeof whole);
+  add(payload.data(), payload.size());
+  add(&cut, sizeof cut);
+  add(payload.data(), 10);
+  checking_receiver r(0, small_size);
+  stranger s(all[0]->address().worker);
+  s.meanwhile = [&] { (void)all[0]->poll(r, 64); };
+  s.send(5, batch.data(), batch.size(), 0);
+  r.receive_until(*all[0], [&] { return !r.lost.empty(); });
+  EXPECT_EQ(r.total, 1u);
+  EXPECT_EQ(r.lost[1][0], "sent a malformed header");
+}
+
 // ---- bursts ----
 
 TEST(ucx_transport, a_burst_costs_few_writes_and_hardly_a_wake) {
@@ -97,7 +122,7 @@ TEST(ucx_transport, a_burst_costs_few_writes_and_hardly_a_wake) {
 TEST(ucx_transport, what_comes_after_a_burst_does_not_overtake_it) {
   const over network("tcp");
   auto all = open_all(2, [](ucx::settings& s) {
-    s.burst_gap_ns = 1'000'000'000;
+    s.burst_gap_ns = 30'000'000'000;
     s.flush_deadline_ns = 60'000'000'000;
   });
   // The last is too large for a batch, and sends the one before it on its way.
@@ -113,7 +138,7 @@ TEST(ucx_transport, what_comes_after_a_burst_does_not_overtake_it) {
 TEST(ucx_transport, what_is_collected_goes_out_when_it_is_flushed_or_the_node_leaves) {
   const over network("tcp");
   auto all = open_all(2, [](ucx::settings& s) {
-    s.burst_gap_ns = 1'000'000'000;
+    s.burst_gap_ns = 30'000'000'000;
     s.flush_deadline_ns = 60'000'000'000;
   });
   expect_collected_to_go_out(all[0], *all[1]);
@@ -151,6 +176,27 @@ TEST(ucx_transport, passes_differ_by_all_that_they_vouch_for) {
     for (std::size_t j = 0; j < i; ++j) EXPECT_NE(all[i], all[j]);
   }
   EXPECT_EQ(all[0], ucx::pass_of(key, 1, 0, 1));
+}
+
+TEST(ucx_transport, a_peer_is_lost_while_a_batch_waits) {
+  const over network("tcp");
+  for (const bool dropped : {true, false}) {
+    auto all = open_all(2, [](ucx::settings& s) {
+      s.burst_gap_ns = 30'000'000'000;
+      s.flush_deadline_ns = 60'000'000'000;
+    });
+    for (std::size_t m = 0; m < 10; ++m)
+      (void)all[0]->try_send(1, header_of(0, 1), content(0, m, 64), {});
+    if (dropped) {
+      all[0]->drop(1);
+    } else {
+      all[1].reset();
+      checking_receiver r(0);
+      r.receive_until(*all[0], [&] { return !r.lost.empty(); });
+    }
+    EXPECT_TRUE(all[0]->flush(1));
+    EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), {}, {}), send_outcome::lost);
+  }
 }
 
 // ---- the order ----

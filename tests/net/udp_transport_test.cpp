@@ -121,7 +121,7 @@ TEST(udp_transport, a_burst_costs_few_writes_and_hardly_a_wake) {
 
 TEST(udp_transport, what_is_collected_goes_out_when_it_is_flushed_or_the_node_leaves) {
   auto all = udp_nodes(2, [](udp::settings& s) {
-    s.burst_gap_ns = 1'000'000'000;
+    s.burst_gap_ns = 30'000'000'000;
     s.flush_deadline_ns = 60'000'000'000;
   });
   expect_collected_to_go_out(all[0], *all[1]);

@@ -18,6 +18,7 @@ namespace {
 // About what one call of UCX's sends over sockets (worker.cpp). With an eighth of it messages of 64
 // B took three times as long: the socket is full then, and takes a little each time.
 constexpr std::size_t batch_bytes = 60000;
+static_assert(batch_bytes <= sizeof(wire_head) + payload_bytes_max);
 
 }  // namespace
 
@@ -34,13 +35,17 @@ send_outcome ucx_transport::state::add_to_batch(peer& p, const header& h,
     ++batches;
     p.batch_due_ticks = now_ticks + os::to_ticks(s.flush_deadline_ns);
     p.batch_due_ns = os::now_ns() + s.flush_deadline_ns;
-    if (p.batch_due_ns < sender_until_ns) (void)sender_bell.ring();
+    if (p.batch_due_ns < sender_until_ns) wake(sender_bell);
   }
   wire_head first{h, p.pass_out};
   first.h.sequence = p.next_sequence++;
   p.batch->append(first, head, body);
-  p.quick.sent(now_ticks);
-  return now_ticks >= p.batch_due_ticks ? send_batch(p) : send_outcome::staged;
+  p.count(h);
+  send_outcome outcome = send_outcome::staged;
+  if (now_ticks >= p.batch_due_ticks) outcome = send_batch(p);
+  // Not now_ticks: to send one takes longer than the pause that ends a burst.
+  p.quick.sent(os::ticks());
+  return outcome;
 }
 
 send_outcome ucx_transport::state::send_batch(peer& p) {
@@ -49,17 +54,19 @@ send_outcome ucx_transport::state::send_batch(peer& p) {
   return hand_over(p, is_batch, std::exchange(p.batch, nullptr));
 }
 
-std::int64_t ucx_transport::state::send_due_batches() {
+std::int64_t ucx_transport::state::send_due_batches(std::uint64_t locked_ticks) {
   if (batches == 0) return never_ns;
   std::int64_t next_ns = never_ns;
-  const std::uint64_t now_ticks = os::ticks();
   for (const auto& p : peers.all()) {
     if (p->batch == nullptr) continue;
-    if (now_ticks >= p->batch_due_ticks || p->quick.is_over(now_ticks)) {
-      (void)send_batch(*p);
-    } else {
+    const bool goes_on = !p->quick.is_over(locked_ticks);
+    if (goes_on && locked_ticks < p->batch_due_ticks) {
       next_ns = std::min(next_ns, p->batch_due_ns);
+      continue;
     }
+    (void)send_batch(*p);
+    // Who waited for the lock meanwhile goes on with its burst.
+    if (goes_on) p->quick.sent(os::ticks());
   }
   return next_ns;
 }

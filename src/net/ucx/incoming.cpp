@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "net/ucx/ucx_state.hpp"
+#include "os/clock.hpp"
 
 namespace strata::net::ucx {
 
@@ -101,15 +102,16 @@ void ucx_transport::state::lose(peer& p, const std::string& why) {
 void ucx_transport::state::refill() {
   lock.give_way();
   const std::lock_guard held(lock);
+  const std::uint64_t now_ticks = os::ticks();
   give_back(draining);
   next = 0;
   for (int i = 0; i < progress_rounds && filling.empty(); ++i) {
     if (!w.progress()) break;
   }
-  (void)send_due_batches();
+  (void)send_due_batches(now_ticks);
   close_lost();
   std::swap(filling, draining);
-  if (std::exchange(sender_stands_by, false)) (void)sender_bell.ring();
+  if (std::exchange(sender_stands_by, false)) wake(sender_bell);
 }
 
 }  // namespace strata::net::ucx

@@ -25,24 +25,23 @@ send_outcome ucx_transport::state::send(peer& p, what kind, header h,
   h.source = s.self;
   h.destination = p.id;
   const std::size_t bytes = sizeof(wire_head) + h.length;
+  const std::size_t collected = p.batch != nullptr ? p.batch->size : 0;
   if (kind == is_message && p.in_flight_bytes != 0 &&
-      p.in_flight_bytes + bytes > s.in_flight_bytes_max) {
+      p.in_flight_bytes + collected + bytes > s.in_flight_bytes_max) {
     p.refused = true;
     return send_outcome::would_block;
   }
-  if (kind == is_message) {
-    ++p.messages_out;
-    p.bytes_out += sizeof h + h.length;
-    const std::uint64_t now_ticks = os::ticks();
-    if (p.quick.goes_on(now_ticks) && bytes <= batched_bytes_max)
-      return add_to_batch(p, h, head, body, now_ticks);
-  }
+  const std::uint64_t now_ticks = os::ticks();
+  if (kind == is_message && p.quick.goes_on(now_ticks) && bytes <= batched_bytes_max)
+    return add_to_batch(p, h, head, body, now_ticks);
   if (send_batch(p) == send_outcome::lost) return send_outcome::lost;
-  h.sequence = p.next_sequence++;
   std::unique_ptr<parcel> m = outgoing.take(bytes);
+  h.sequence = p.next_sequence++;
   m->append({h, p.pass_out}, head, body);
   const send_outcome outcome = hand_over(p, kind, std::move(m));
-  if (kind == is_message) p.quick.sent(os::ticks());
+  if (kind != is_message || outcome == send_outcome::lost) return outcome;
+  p.count(h);
+  p.quick.sent(os::ticks());
   return outcome;
 }
 
@@ -79,7 +78,7 @@ send_outcome ucx_transport::state::hand_over(peer& p, what kind, std::unique_ptr
   ++p.pending;
   ++pending;
   // It goes out when somebody calls UCX again.
-  if (!sender_attends) (void)sender_bell.ring();
+  if (!sender_attends) wake(sender_bell);
   return send_outcome::staged;
 }
 
@@ -112,7 +111,7 @@ void ucx_transport::state::unsettle(peer& p) {
 void ucx_transport::state::settle_soon() {
   if (settling.goes_on()) return;
   settling.start(os::now_ns());
-  (void)sender_bell.ring();
+  wake(sender_bell);
 }
 
 // The sender's: finds out whether something is held. A message that UCX takes at once had nothing

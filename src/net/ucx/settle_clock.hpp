@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the sender looks whether UCX holds the end of what it has called sent: a while after that
 // was said. In a conversation, in which it is said again and again, the sender is not woken each
-// time: it looks when nothing has been said for a while, and every late_ns in any case. (Each time
-// that it is woken takes the core from whoever is talking.)
+// time: it looks when nothing has been said for a while, and every late_ns in any case; where a
+// conversation has lasted for that long, no more often from then on. (Each time that it is woken
+// takes the core from whoever is talking.)
 #pragma once
 #include <algorithm>
 #include <cstdint>

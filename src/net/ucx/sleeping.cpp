@@ -48,11 +48,12 @@ void ucx_transport::wait_for_room(std::int64_t timeout_ns) {
     bool told = t.sender_called.exchange(false, std::memory_order_acquire);
     {
       const std::lock_guard held(t.lock);
+      const std::uint64_t now_ticks = os::ticks();
       t.sender_until_ns = 0;
       if (t.settling.is_running() && t.settling.rings(os::now_ns())) t.settle();
       while (t.is_busy() && t.filling.bytes() < arrivals_bytes_max && t.w.progress()) {
       }
-      until_ns = std::min(until_ns, t.send_due_batches());
+      until_ns = std::min(until_ns, t.send_due_batches(now_ticks));
       t.close_lost();
       // Partner: wait_for_messages(), which may be asleep since before we fetched it.
       if (!t.filling.empty()) t.wake(t.receiver_bell);

@@ -76,6 +76,11 @@ struct ucx_transport::state final : transfers {
     std::size_t blocks = 0;  // that UCX has begun, from here and there
     bool is_broken = false;  // UCX says so, and lets go of its blocks by itself
 
+    void count(const header& h) noexcept {
+      ++messages_out;
+      bytes_out += sizeof h + h.length;
+    }
+
     // Whether its memory is read by devices; unknown until it is worth knowing.
     std::atomic<knowledge> devices_read{knowledge::none};
   };
@@ -117,7 +122,7 @@ struct ucx_transport::state final : transfers {
   void settle();
   void room_is_made() noexcept {
     room_made = true;
-    (void)sender_bell.ring();
+    wake(sender_bell);
   }
 
   // ---- batches.cpp; the caller holds the lock ----
@@ -126,9 +131,9 @@ struct ucx_transport::state final : transfers {
                                           std::span<const std::byte> body, std::uint64_t now_ticks);
   // What waits goes out, before anything else does.
   send_outcome send_batch(peer& p);
-  // Those that are due, and those whose burst is over. Returns when the next one is due; never_ns:
-  // none.
-  std::int64_t send_due_batches();
+  // Those that are due, and those whose burst is over: was, when the caller got the lock, which
+  // others may have waited for since. Returns when the next one is due; never_ns: none.
+  std::int64_t send_due_batches(std::uint64_t locked_ticks);
   void give_up_batch(peer& p) noexcept;
 
   // ---- incoming.cpp; the caller holds the lock ----

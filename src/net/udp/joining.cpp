@@ -138,7 +138,12 @@ void udp_transport::leave() {
              (p->c.out().is_clear() && p->unsent == 0);
     });
   };
-  const std::int64_t end_ns = os::now_ns() + leave_ns_max;
+  const std::int64_t begin_ns = os::now_ns();
+  for (const auto& p : peers_.all()) {
+    const std::lock_guard held(p->lock);
+    pump(*p, begin_ns);  // what is collected
+  }
+  const std::int64_t end_ns = begin_ns + leave_ns_max;
   for (;;) {
     const std::int64_t now_ns = os::now_ns();
     look(now_ns);
@@ -166,6 +171,7 @@ void udp_transport::drop(node_id n) noexcept {
   peer* const p = peers_.find(n);
   if (p == nullptr) return;
   const std::lock_guard held(p->lock);
+  pump(*p, os::now_ns());  // what is collected
   for (int i = 0; i < last_words; ++i) say_end(*p);
   p->dropped.store(true, std::memory_order_relaxed);
   lose(*p, "was dropped");

@@ -72,7 +72,7 @@ send_outcome udp_transport::try_send(node_id n, header h, std::span<const std::b
 
 bool udp_transport::collects(peer& p, std::size_t bytes) {
   const std::uint64_t now_ticks = os::ticks();
-  if (!p.quick.goes_on(now_ticks) || bytes >= large_bytes ||
+  if (!p.quick.goes_on(now_ticks) || bytes >= large_bytes || p.unsent != 0 ||
       p.c.out().unsent_bytes() >= collected_bytes)
     return false;
   if (p.collected_due_ns == never_ns) {
@@ -80,10 +80,9 @@ bool udp_transport::collects(peer& p, std::size_t bytes) {
     p.collected_due_ns = now_ns + settings_.flush_deadline_ns;
     p.collected_due_ticks = now_ticks + os::to_ticks(settings_.flush_deadline_ns);
     p.collecting.store(true, std::memory_order_relaxed);
-    if (p.collected_due_ns < p.due_ns.load(std::memory_order_relaxed)) {
+    if (p.collected_due_ns < p.due_ns.load(std::memory_order_relaxed))
       p.due_ns.store(p.collected_due_ns);
-      sender_.alarm(p.collected_due_ns, now_ns);
-    }
+    sender_.alarm(p.collected_due_ns, now_ns);
   } else if (now_ticks >= p.collected_due_ticks) {
     return false;
   }
@@ -105,9 +104,11 @@ bool udp_transport::flush(node_id n) {
 
 void udp_transport::pump(peer& p, std::int64_t now_ns) {
   if (p.lost.load(std::memory_order_relaxed)) return;
+  bool burst_goes_on = false;
   if (p.collected_due_ns != never_ns) {
     p.collected_due_ns = never_ns;
     p.collecting.store(false, std::memory_order_relaxed);
+    burst_goes_on = !p.quick.is_over(os::ticks());
   }
   for (;;) {
     if (p.unsent == 0) {
@@ -140,6 +141,8 @@ void udp_transport::pump(peer& p, std::int64_t now_ns) {
     }
     p.unsent = 0;
   }
+  // Who waited for the lock meanwhile goes on with its burst.
+  if (burst_goes_on) p.quick.sent(os::ticks());
   look_after(p, now_ns);
 }
 
@@ -148,8 +151,8 @@ void udp_transport::look_after(peer& p, std::int64_t now_ns) {
   const sending& out = p.c.out();
   std::int64_t due_ns = std::min(p.c.due_ns(), p.end_limit_ns);
   if (p.unsent != 0) due_ns = std::max(due_ns, now_ns + full_socket_ns);
-  const std::int64_t before_ns = p.due_ns.exchange(due_ns);
-  if (due_ns < before_ns) {
+  p.due_ns.store(due_ns);
+  if (due_ns != never_ns) {
     sender_.alarm(due_ns, now_ns);
     receiver_.alarm(due_ns, now_ns);
   }

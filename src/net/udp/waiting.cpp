@@ -35,7 +35,8 @@ void udp_transport::sleeper::ring() noexcept {
 // thread sleeps towards: it would be woken for most of them, and wants the core of whoever answers.
 void udp_transport::sleeper::alarm(std::int64_t due_ns, std::int64_t now_ns) noexcept {
   if (!active.load(std::memory_order_relaxed)) active.store(true, std::memory_order_relaxed);
-  if (sleeps_until_ns.load() > due_ns + (due_ns - now_ns) / 4) ring();
+  const std::int64_t late_ns = std::max<std::int64_t>(due_ns - now_ns, 0) / 4;
+  if (sleeps_until_ns.load() > due_ns + late_ns) ring();
 }
 
 std::int64_t udp_transport::next_due_ns() const noexcept {
@@ -65,12 +66,14 @@ void udp_transport::do_what_is_due(std::int64_t now_ns) {
   }
 }
 
-// Whose burst is over: the caller has nothing better to do.
+// What is due, and that of a burst that is over: the caller has nothing better to do.
 void udp_transport::send_what_is_collected(std::int64_t now_ns) {
   for (const auto& p : peers_.all()) {
     if (!p->collecting.load(std::memory_order_relaxed)) continue;
     const std::lock_guard held(p->lock);
-    if (p->collected_due_ns != never_ns && p->quick.is_over(os::ticks())) pump(*p, now_ns);
+    if (p->collected_due_ns <= now_ns ||
+        (p->collected_due_ns != never_ns && p->quick.is_over(os::ticks())))
+      pump(*p, now_ns);
   }
 }
 
@@ -82,7 +85,6 @@ udp_transport::slept udp_transport::sleep(sleeper& s, int epoll, std::int64_t en
     until_ns = std::min(until_ns, now_ns + watch_ns);
   }
   if (until_ns <= now_ns) return slept::not_at_all;
-  if (until_ns != never_ns) sharpen_timers();
   s.sleeps_until_ns.store(until_ns);  // partner: alarm()
   if (next_due_ns() < until_ns) {
     s.sleeps_until_ns.store(0);
@@ -116,12 +118,14 @@ void udp_transport::wake_receiver() noexcept { receiver_.ring(); }
 
 void udp_transport::wait_for_room(std::int64_t timeout_ns) {
   const std::int64_t end_ns = timeout_ns < 0 ? never_ns : os::now_ns() + timeout_ns;
+  sharpen_timers();
   for (;;) {
     if (sender_called_.exchange(false, std::memory_order_acquire)) return;
     if (room_made_.exchange(false, std::memory_order_acquire)) return;
     const int epoll = nobody_polls_ ? sender_fetches_.get() : sender_.epoll.get();
     const slept how = sleep(sender_, epoll, end_ns);
     const std::int64_t now_ns = os::now_ns();
+    send_what_is_collected(now_ns);
     // What is overdue may have been answered long ago.
     if (nobody_polls_ || next_due_ns() <= now_ns) {
       const bool found = fetch_for_receiver(now_ns);
