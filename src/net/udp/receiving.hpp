@@ -19,8 +19,7 @@ class receiving {
  public:
   struct settings {
     std::size_t buffer_bytes = std::size_t{1} << 20;
-    std::int64_t delay_ns =
-        800'000;  // for which an acknowledgement may wait for company; see sending
+    std::int64_t delay_ns = 1'000'000;  // for which an acknowledgement may wait for company
   };
   explicit receiving(const settings& s) : settings_(s), ring_(s.buffer_bytes) {}
 

@@ -31,9 +31,8 @@ class sending {
   struct settings {
     std::size_t packet_bytes = 1400;                  // of the largest datagram, its seal included
     std::size_t buffer_bytes = std::size_t{1} << 20;  // unacknowledged, or not even sent
-    // For which the peer keeps acknowledgements: a quarter more than it says, as it may be late.
-    std::int64_t peer_delay_ns = 1'000'000;
-    std::int64_t first_timeout_ns = 20'000'000;  // while no round trip has been measured
+    std::int64_t peer_delay_ns = 1'000'000;           // for which the peer keeps acknowledgements
+    std::int64_t first_timeout_ns = 20'000'000;       // while no round trip has been measured
     std::int64_t most_timeout_ns = 1'000'000'000;
   };
   explicit sending(const settings& s);

@@ -30,12 +30,13 @@ void udp_transport::sleeper::ring() noexcept {
 // is going to sleep, or it sees due_ns when it looks once more: both sides are seq_cst. Partner:
 // sleep().
 //
-// What is due may be late by a quarter of the time until then. In a conversation each message makes
+// What is due may be late by half of the time until then. In a conversation each message makes
 // something due that the answer settles, now a little later, now a little earlier than what the
 // thread sleeps towards: it would be woken for most of them, and wants the core of whoever answers.
+// The price: an acknowledgement that nothing answers may be so late that its packet is sent again.
 void udp_transport::sleeper::alarm(std::int64_t due_ns, std::int64_t now_ns) noexcept {
   if (!active.load(std::memory_order_relaxed)) active.store(true, std::memory_order_relaxed);
-  const std::int64_t late_ns = std::max<std::int64_t>(due_ns - now_ns, 0) / 4;
+  const std::int64_t late_ns = std::max<std::int64_t>(due_ns - now_ns, 0) / 2;
   if (sleeps_until_ns.load() > due_ns + late_ns) ring();
 }
 
