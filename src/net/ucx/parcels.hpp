@@ -33,8 +33,8 @@ struct parcel {
   bool is_message = false;  // or several, and none of the transport's own
   std::size_t size = 0;
   std::size_t capacity = 0;
-  std::unique_ptr<std::byte[]>
-      bytes;  // a wire_head and the payload; in a batch one after the other
+  // A wire_head and the payload; of a batch one after the other.
+  std::unique_ptr<std::byte[]> bytes;
 
   void append(const wire_head& first, std::span<const std::byte> head,
               std::span<const std::byte> body) noexcept {
