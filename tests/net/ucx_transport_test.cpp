@@ -108,42 +108,6 @@ TEST(ucx_transport, of_a_batch_what_comes_before_nonsense_counts) {
   EXPECT_EQ(r.lost[1][0], "sent a malformed header");
 }
 
-// ---- bursts ----
-
-TEST(ucx_transport, a_burst_costs_few_writes_and_hardly_a_wake) {
-  const over network("tcp");
-  auto all = open_all(2, [](ucx::settings& s) {
-    s.burst_gap_ns = 1'000'000'000;  // a slow machine sends slowly
-    s.flush_deadline_ns = 10'000'000;
-  });
-  expect_few_writes_for_a_burst(*all[0], *all[1]);
-}
-
-TEST(ucx_transport, what_comes_after_a_burst_does_not_overtake_it) {
-  const over network("tcp");
-  auto all = open_all(2, [](ucx::settings& s) {
-    s.burst_gap_ns = 30'000'000'000;
-    s.flush_deadline_ns = 60'000'000'000;
-  });
-  // The last is too large for a batch, and sends the one before it on its way.
-  constexpr std::size_t messages = 20;
-  const auto size = [](std::size_t m) { return m + 1 < messages ? m : std::size_t{5000}; };
-  for (std::size_t m = 0; m < messages; ++m)
-    ASSERT_NE(all[0]->try_send(1, header_of(0, 1), content(0, m, size(m)), {}), send_outcome::lost);
-  EXPECT_EQ(all[0]->counted().writes, 5u);
-  checking_receiver r(1, size);
-  r.receive(*all[1], messages);
-}
-
-TEST(ucx_transport, what_is_collected_goes_out_when_it_is_flushed_or_the_node_leaves) {
-  const over network("tcp");
-  auto all = open_all(2, [](ucx::settings& s) {
-    s.burst_gap_ns = 30'000'000'000;
-    s.flush_deadline_ns = 60'000'000'000;
-  });
-  expect_collected_to_go_out(all[0], *all[1]);
-}
-
 TEST(ucx_transport, a_node_with_another_key_does_not_join) {
   const over network("tcp");
   std::vector<std::unique_ptr<ucx_transport>> all;
@@ -178,25 +142,40 @@ TEST(ucx_transport, passes_differ_by_all_that_they_vouch_for) {
   EXPECT_EQ(all[0], ucx::pass_of(key, 1, 0, 1));
 }
 
-TEST(ucx_transport, a_peer_is_lost_while_a_batch_waits) {
+// ---- bursts ----
+
+TEST(ucx_transport, a_burst_costs_few_writes_and_hardly_a_wake) {
   const over network("tcp");
-  for (const bool dropped : {true, false}) {
-    auto all = open_all(2, [](ucx::settings& s) {
-      s.burst_gap_ns = 30'000'000'000;
-      s.flush_deadline_ns = 60'000'000'000;
-    });
-    for (std::size_t m = 0; m < 10; ++m)
-      (void)all[0]->try_send(1, header_of(0, 1), content(0, m, 64), {});
-    if (dropped) {
-      all[0]->drop(1);
-    } else {
-      all[1].reset();
-      checking_receiver r(0);
-      r.receive_until(*all[0], [&] { return !r.lost.empty(); });
-    }
-    EXPECT_TRUE(all[0]->flush(1));
-    EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), {}, {}), send_outcome::lost);
-  }
+  auto all = open_all(2, [](ucx::settings& s) {
+    s.burst_gap_ns = 1'000'000'000;  // a slow machine sends slowly
+    s.flush_deadline_ns = 10'000'000;
+  });
+  expect_few_writes_for_a_burst(*all[0], *all[1]);
+}
+
+TEST(ucx_transport, what_comes_after_a_burst_does_not_overtake_it) {
+  const over network("tcp");
+  auto all = open_all(2, [](ucx::settings& s) {
+    s.burst_gap_ns = 30'000'000'000;
+    s.flush_deadline_ns = 60'000'000'000;
+  });
+  // The last is too large for a batch, and sends the one before it on its way.
+  constexpr std::size_t messages = 20;
+  const auto size = [](std::size_t m) { return m + 1 < messages ? m : std::size_t{5000}; };
+  for (std::size_t m = 0; m < messages; ++m)
+    ASSERT_NE(all[0]->try_send(1, header_of(0, 1), content(0, m, size(m)), {}), send_outcome::lost);
+  EXPECT_EQ(all[0]->counted().writes, 5u);
+  checking_receiver r(1, size);
+  r.receive(*all[1], messages);
+}
+
+TEST(ucx_transport, what_is_collected_goes_out_when_it_is_flushed_or_the_node_leaves) {
+  const over network("tcp");
+  auto all = open_all(2, [](ucx::settings& s) {
+    s.burst_gap_ns = 30'000'000'000;
+    s.flush_deadline_ns = 60'000'000'000;
+  });
+  expect_collected_to_go_out(all[0], *all[1]);
 }
 
 // ---- the order ----
@@ -267,6 +246,27 @@ TEST(ucx_transport, a_peer_is_lost_while_large_messages_are_under_way) {
     all[1].reset();
     checking_receiver mine(0);
     mine.receive_until(*all[0], [&] { return !mine.lost.empty(); });
+    EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), {}, {}), send_outcome::lost);
+  }
+}
+
+TEST(ucx_transport, a_peer_is_lost_while_a_batch_waits) {
+  const over network("tcp");
+  for (const bool dropped : {true, false}) {
+    auto all = open_all(2, [](ucx::settings& s) {
+      s.burst_gap_ns = 30'000'000'000;
+      s.flush_deadline_ns = 60'000'000'000;
+    });
+    for (std::size_t m = 0; m < 10; ++m)
+      (void)all[0]->try_send(1, header_of(0, 1), content(0, m, 64), {});
+    if (dropped) {
+      all[0]->drop(1);
+    } else {
+      all[1].reset();
+      checking_receiver r(0);
+      r.receive_until(*all[0], [&] { return !r.lost.empty(); });
+    }
+    EXPECT_TRUE(all[0]->flush(1));
     EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), {}, {}), send_outcome::lost);
   }
 }

@@ -34,7 +34,7 @@ struct settings : job_part {
   // What may be on its way in UCX to one peer; more has to wait.
   std::size_t in_flight_bytes_max = std::size_t{1} << 20;
   rendezvous transfers = rendezvous::automatic;
-  // Small messages that follow each other within burst_gap_ns leave together, once batch_bytes are
+  // Small messages that follow each other within burst_gap_ns leave together, once 60,000 bytes are
   // there or the first of them has waited for flush_deadline_ns.
   std::int64_t burst_gap_ns = burst::usual_gap_ns;
   std::int64_t flush_deadline_ns = burst::usual_deadline_ns;

@@ -18,11 +18,10 @@ namespace {
 constexpr std::int64_t late_ns_max = 50'000'000;
 // When to try again if the socket has no room and nobody sleeps until it has.
 constexpr std::int64_t full_socket_ns = 1'000'000;
-// A burst waits for no more than what one system call sends, and for nothing large.
-constexpr std::size_t collected_bytes = std::size_t{64} << 10;
-constexpr std::size_t large_bytes = std::size_t{8} << 10;
-// What is sealed at once, so that a system call is shared by many.
+// What is sealed at once, so that a system call is shared by many; a burst waits for no more.
 constexpr std::size_t batch_bytes = std::size_t{64} << 10;
+// And nothing so large waits.
+constexpr std::size_t large_bytes = std::size_t{8} << 10;
 
 }  // namespace
 
@@ -73,7 +72,7 @@ send_outcome udp_transport::try_send(node_id n, header h, std::span<const std::b
 bool udp_transport::collects(peer& p, std::size_t bytes) {
   const std::uint64_t now_ticks = os::ticks();
   if (!p.quick.goes_on(now_ticks) || bytes >= large_bytes || p.unsent != 0 ||
-      p.c.out().unsent_bytes() >= collected_bytes)
+      p.c.out().unsent_bytes() >= batch_bytes)
     return false;
   if (p.collected_due_ns == never_ns) {
     const std::int64_t now_ns = os::now_ns();
