@@ -237,15 +237,14 @@ void engine::look() noexcept {
 
 mailer::sight engine::look_for_message(node_id from) noexcept {
   if (!workers_look->load(std::memory_order_relaxed)) return sight::useless;
-  const auto nearby = std::find_if(transports_.begin(), transports_.end(),
-                                   [](const auto& t) { return t->about().looks_cheaply; });
-  if (nearby == transports_.end()) return sight::useless;
+  const auto* const t = nearby();
+  if (t == nullptr) return sight::useless;
   // A program may wait for an endpoint of a node that there is not.
   if (from >= nodes_) return sight::useless;
-  if (from != self_ && links_->way_to(from) != nearby->get()) return sight::useless;
+  if (from != self_ && links_->way_to(from) != t->get()) return sight::useless;
   const std::unique_lock lock(inbox_, std::try_to_lock);
   if (!lock.owns_lock()) return sight::nothing;
-  const bool found = poll_these({&*nearby, 1}, 1) != 0;
+  const bool found = poll_these({t, 1}, 1) != 0;
   if (reception_ == reception::adaptive) tell_of_look(found);
   return found ? sight::found : sight::nothing;
 }
@@ -277,16 +276,57 @@ void engine::begin_polling() noexcept {
 
 void engine::end_polling() noexcept {
   pollers_.fetch_sub(1, std::memory_order_relaxed);
-  for (const auto& t : transports_) {
-    if (!t->unattended()) continue;
-    // What came while nobody was woken for it. Not try_lock: whoever holds the inbox may have
-    // passed it already, and count on us.
-    std::unique_lock lock(inbox_);
-    const std::size_t n = poll_these({&t, 1}, messages_at_once);
-    lock.unlock();
-    // There may be more. The caller has something better to do.
-    if (n == messages_at_once) t->wake_receiver();
+  for (const auto& t : transports_) stop_attending(t);
+}
+
+void engine::stop_attending(const std::unique_ptr<net::transport>& t) noexcept {
+  if (!t->unattended()) return;
+  // What came while nobody was woken for it. Not try_lock: whoever holds the inbox may have passed
+  // it already, and count on us.
+  std::unique_lock lock(inbox_);
+  const std::size_t n = poll_these({&t, 1}, messages_at_once);
+  lock.unlock();
+  // There may be more. The caller has something better to do.
+  if (n == messages_at_once) t->wake_receiver();
+}
+
+bool engine::stand_in(os::futex_word& own, std::uint32_t expected) noexcept {
+  const auto* const t = nearby();
+  if (t == nullptr) return false;
+  os::futex_word* holder = nullptr;
+  if (!standing_in_.compare_exchange_strong(holder, &own, std::memory_order_acq_rel,
+                                            std::memory_order_relaxed)) {
+    // In the same place: its own thread, since before a guest came. What arrives is for the guest,
+    // the next time.
+    if (holder == &own) os::futex_wake(own, INT32_MAX);
+    return false;
   }
+  using outcome = net::transport::stand_in_outcome;
+  outcome last = outcome::left;
+  while (last != outcome::not_here && own.load(std::memory_order_acquire) == expected) {
+    last = (*t)->stand_in(own, expected);
+    if (last != outcome::is_to_poll) continue;
+    (*t)->attended();
+    std::unique_lock lock(inbox_);
+    while (poll_these({t, 1}, messages_at_once) != 0 &&
+           own.load(std::memory_order_relaxed) == expected) {
+    }
+    lock.unlock();
+    stop_attending(*t);
+  }
+  // Release: the transport's word is the next one's. Partner: the exchange above.
+  standing_in_.store(nullptr, std::memory_order_release);
+  return last != outcome::not_here;
+}
+
+void engine::dismiss_stand_in() noexcept {
+  for (const auto& t : transports_) t->dismiss_stand_in();
+}
+
+const std::unique_ptr<net::transport>* engine::nearby() const noexcept {
+  const auto found = std::find_if(transports_.begin(), transports_.end(),
+                                  [](const auto& t) { return t->about().looks_cheaply; });
+  return found == transports_.end() ? nullptr : &*found;
 }
 
 bool engine::leave_it_to_workers(std::int64_t beat_ns) {

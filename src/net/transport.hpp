@@ -16,6 +16,7 @@
 #include "net/shelves.hpp"
 #include "net/transfers.hpp"
 #include "net/wire.hpp"
+#include "os/futex.hpp"
 
 namespace strata::net {
 
@@ -84,6 +85,16 @@ class transport {
   // return early for no reason. A message that arrived before the call is not slept over.
   virtual void wait_for_messages(std::int64_t timeout_ns) = 0;
   virtual void wake_receiver() noexcept = 0;
+
+  // One more thread may sleep here, in the receiver's stead: what arrives wakes this one only, and
+  // it is to poll. It stays until then; until `own`, on which others wake it within this process,
+  // no longer holds `expected`; or until dismiss_stand_in(), which is for good. May return early
+  // for no reason.
+  enum class stand_in_outcome { not_here, left, is_to_poll };
+  virtual stand_in_outcome stand_in(os::futex_word& /*own*/, std::uint32_t /*expected*/) noexcept {
+    return stand_in_outcome::not_here;
+  }
+  virtual void dismiss_stand_in() noexcept {}
 
   // Sleeps until a peer that refused has room again, wake_sender() is called, or the time is over.
   // Who is refused while another thread sleeps here, and wants it to know, calls wake_sender().

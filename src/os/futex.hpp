@@ -29,9 +29,22 @@ futex_outcome blocking_futex_wait(futex_word& word, std::uint32_t expected,
 /// already be destroyed by a woken thread of an earlier call: the kernel uses only its address.
 int futex_wake(futex_word& word, int count) noexcept;
 
+/// The same where sleepers on one word are of several kinds, a bit each: who sleeps is of `kind`,
+/// and only those of one of `kinds` are woken. blocking_futex_wait() is of all kinds.
+futex_outcome blocking_futex_wait_as(std::uint32_t kind, futex_word& word,
+                                     std::uint32_t expected) noexcept;
+int futex_wake_those(std::uint32_t kinds, futex_word& word, int count) noexcept;
+
 /// The same for a word in memory that several processes share.
 futex_outcome blocking_futex_wait_shared(futex_word& word, std::uint32_t expected,
                                          std::int64_t timeout_ns = futex_forever_ns) noexcept;
 int futex_wake_shared(futex_word& word, int count) noexcept;
+
+/// Blocks the OS thread while `own`, of this process, holds `expected_own` and `shared`, of memory
+/// that several share, `expected_shared`. As above for each of them. Needs Linux 5.16:
+bool can_wait_on_two() noexcept;
+futex_outcome blocking_futex_wait_on_two(futex_word& own, std::uint32_t expected_own,
+                                         futex_word& shared,
+                                         std::uint32_t expected_shared) noexcept;
 
 }  // namespace strata::os

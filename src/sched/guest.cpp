@@ -151,7 +151,9 @@ void scheduler::run_as_guest(place& p, root_task& root) {
 void scheduler::inject(task* t) {
   const uninterrupted guard;
   injected_.push(t);
-  if (idle_.anyone_parked() && !somebody_is_about_to_look()) idle_.wake_one();
+  // First whoever is awake already, because it has taken in what brings this.
+  if (idle_.anyone_parked() && !somebody_is_about_to_look())
+    idle_.wake_one(place_futex::looking.place);
 }
 
 // Whether a worker searches; or one has found injected work a moment ago and is likely to be back

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 
+#include "os/futex.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/route.hpp"
 
@@ -33,6 +34,13 @@ class neighbourhood {
   virtual void look() noexcept = 0;
   virtual void begin_polling() noexcept = 0;
   virtual void end_polling() noexcept = 0;
+
+  // A worker's thread with nothing to do sleeps here while `own`, where others wake it, holds
+  // `expected`, and handles meanwhile what arrives, as a receiver would; false: no more, or no
+  // more of them are wanted. May return early.
+  virtual bool stand_in(os::futex_word& own, std::uint32_t expected) noexcept = 0;
+  // Nobody does any more.
+  virtual void dismiss_stand_in() noexcept = 0;
 
   // w has shared tasks while there was a reason: hand some over.
   virtual void feed(worker& w) noexcept = 0;

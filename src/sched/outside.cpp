@@ -34,7 +34,8 @@ std::int64_t scheduler::held() {
 
 void scheduler::leave() {
   // Seq_cst: whoever visits from now on sees that nobody is there. Partner: visit.
-  around_.store(nullptr, std::memory_order_seq_cst);
+  neighbourhood* const around = around_.exchange(nullptr, std::memory_order_seq_cst);
+  if (around != nullptr) around->dismiss_stand_in();
   while (visitors_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
   for (auto& p : places_) {
     p->nodes.store(1, std::memory_order_relaxed);

@@ -31,11 +31,23 @@ class messenger;
 
 namespace strata::detail {
 
-struct os_futex {
-  static void wait(os::futex_word& word, std::uint32_t expected) noexcept {
-    os::blocking_futex_wait(word, expected);
+// How a place sleeps.
+struct place_futex {
+  // This thread looks at that state itself before it sleeps, as this one: scheduler::stand_in().
+  struct looker {
+    const os::futex_word* word = nullptr;
+    sleeper who = sleeper::own_thread;
+    unsigned place = 0;
+  };
+  static thread_local looker looking;
+
+  static void wait(os::futex_word& word, std::uint32_t expected, sleeper who) noexcept {
+    os::blocking_futex_wait_as(static_cast<std::uint32_t>(who), word, expected);
   }
-  static void wake_all(os::futex_word& word) noexcept { os::futex_wake(word, INT32_MAX); }
+  static void wake(os::futex_word& word, sleeper who) noexcept {
+    if (looking.word == &word && looking.who == who) return;
+    os::futex_wake_those(static_cast<std::uint32_t>(who), word, INT32_MAX);
+  }
 };
 
 class scheduler {
@@ -228,6 +240,7 @@ class scheduler {
   [[nodiscard]] bool work_is_visible(const place& p) noexcept;
   [[nodiscard]] bool holds_something() noexcept;
   void sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest);
+  bool stand_in(const place_futex::looker& me, os::futex_word& state, std::uint32_t seen) noexcept;
   void run_as_guest(place& p, root_task& root);
   void tell_idle_waiters() noexcept;
   void tell_neighbours_of_sleep() noexcept;
@@ -235,7 +248,7 @@ class scheduler {
   std::atomic<neighbourhood*> around_{nullptr};
   std::atomic<std::uint32_t> visitors_{0};
   std::vector<std::unique_ptr<place>> places_;
-  idle_set<std::atomic, os_futex> idle_;
+  idle_set<std::atomic, place_futex> idle_;
   std::string binding_;
   bool oversubscribed_ = false;
   bool bound_ = false;

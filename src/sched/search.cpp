@@ -11,6 +11,8 @@
 
 namespace strata::detail {
 
+thread_local place_futex::looker place_futex::looking;
+
 // One look at everybody. A victim that has nothing to share is asked to share at its next push.
 struct scheduler::search {
   place& p;
@@ -265,13 +267,30 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   const bool stay =
       tell || work_is_visible(p) || leave.load(std::memory_order_seq_cst) != root_task::running;
   if (!stay || !idle_.cancel(p.id, guest)) {
-    if (idle_.wait(p.id, guest)) p.events.parks.add();
+    const auto doze = [&](os::futex_word& state, std::uint32_t seen, sleeper who, bool idle) {
+      if (!idle || !stand_in({&state, who, p.id}, state, seen)) place_futex::wait(state, seen, who);
+    };
+    if (idle_.wait(p.id, guest, doze)) p.events.parks.add();
   } else if (tell) {
     tell_of_failure(p);
   }
   p.native = mine;
   p.exceptions = exceptions;
   p.look_around_for(leave);
+}
+
+// Sleeps where messages come in. The place may be lent away meanwhile, so that what they bring is
+// brought by somebody from outside, as by a receiver.
+bool scheduler::stand_in(const place_futex::looker& me, os::futex_word& state,
+                         std::uint32_t seen) noexcept {
+  const visit n(*this);
+  if (!n) return false;
+  worker* const here = std::exchange(strata_current_worker, &no_worker);
+  place_futex::looking = me;
+  const bool did = n->stand_in(state, seen);
+  place_futex::looking = {};
+  strata_current_worker = here;
+  return did;
 }
 
 void scheduler::ready_appeared(place& p) noexcept {

@@ -38,7 +38,10 @@ enum class place_state : std::uint32_t {
   leased_woken
 };
 
-// Futex: has wait(address, expected) and wake_all(address); the model supplies its own.
+// Two threads may sleep on the state of one place, and are woken each by itself.
+enum class sleeper : std::uint32_t { own_thread = 1, guest = 2 };
+
+// Futex: has wait(address, expected, who) and wake(address, who); the model supplies its own.
 template <template <class> class Atomic, class Futex>
 class idle_set {
  public:
@@ -73,6 +76,15 @@ class idle_set {
   // Sleeps until woken; false when somebody woke us before. What the waker wrote before waking is
   // visible. Partner: wake().
   bool wait(unsigned i, bool guest) noexcept {
+    return wait(i, guest,
+                [](auto& state, word seen, sleeper who, bool) { Futex::wait(state, seen, who); });
+  }
+  // sleep(state, seen, who, idle): as Futex::wait(state, seen, who). `idle`: the place sleeps as
+  // well, and nobody else is in it.
+  template <class Sleep>
+  bool wait(unsigned i, bool guest, Sleep&& sleep) noexcept {
+    const sleeper who = guest ? sleeper::guest : sleeper::own_thread;
+    const word parked_here = guest ? leased_parked : parked;
     const word awake = guest ? leased : running;
     const word called = guest ? leased_woken : woken;
     for (bool slept = false;; slept = true) {
@@ -83,7 +95,7 @@ class idle_set {
         state_[i].value.exchange(awake, std::memory_order_seq_cst);
         return slept;
       }
-      Futex::wait(state_[i].value, now);
+      sleep(state_[i].value, now, who, now == parked_here);
     }
   }
 
@@ -113,7 +125,7 @@ class idle_set {
   // asleep.
   void hand_back(unsigned i) noexcept {
     state_[i].value.store(running, std::memory_order_seq_cst);
-    Futex::wake_all(state_[i].value);
+    Futex::wake(state_[i].value, sleeper::own_thread);
   }
 
   // ---- anybody ----
@@ -152,8 +164,7 @@ class idle_set {
         tally_.fetch_add(one_leaves, std::memory_order_seq_cst);
         // Seq_cst: what we wrote before is visible to the sleeper. Partner: wait().
         state_[i].value.store(guest ? leased_woken : woken, std::memory_order_seq_cst);
-        // All, because the place's own thread may be asleep on the same word as its guest.
-        Futex::wake_all(state_[i].value);
+        Futex::wake(state_[i].value, guest ? sleeper::guest : sleeper::own_thread);
         return true;
       }
     }

@@ -77,6 +77,15 @@ TEST(message_job, hears_messages_while_it_waits_for_a_time_too) {
   }
 }
 
+TEST(message_job, wakes_one_thread_for_a_message_where_all_sleep) {
+  for (const char* reception : {"adaptive", "blocking", "polling", "watchdog"}) {
+    SCOPED_TRACE(reception);
+    launch_test::expect_ok(launch_test::run(
+        {"-n", "2", "--workers", "1", "--transport", "shm"},
+        {"--strata-spin-us=0", std::string("--strata-reception=") + reception, "wakes-one"}));
+  }
+}
+
 // Of the three messages of each size that come back, those above 64 KiB, and elsewhere above 16.
 TEST(message_job, leaves_the_bytes_with_their_sender_later_within_a_host) {
   for (const auto& [transport, large] : {std::pair{"shm", 9}, std::pair{"tcp", 15}}) {

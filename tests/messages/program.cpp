@@ -2,13 +2,17 @@
 // Messages between the nodes of a job; its last argument says what it does. Prints "ok" on node 0
 // when all was as it should be, else what was not.
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
 #include <span>
@@ -534,6 +538,48 @@ void waits_with_a_deadline(runtime& rt) {
   });
 }
 
+// How often this process's receivers have slept.
+long naps_of_receivers() {
+  long naps = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string text;
+    std::getline(std::ifstream(thread.path() / "comm"), text);
+    if (text != "strata-receive") continue;
+    for (std::ifstream status(thread.path() / "status"); status >> text;) {
+      if (text == "voluntary_ctxt_switches:" && status >> text) naps += std::stol(text);
+    }
+  }
+  return naps;
+}
+
+constexpr int rounds_asleep = 500;
+
+void answer_asleep(endpoint_id to) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(to, 5, mine.id());
+  for (int round = 0; round < rounds_asleep; ++round)
+    mine.send_value(to, 6, mine.receive_value<int>(to, 6));
+}
+
+// A message for a thread wakes the worker that sleeps for want of it, not a receiver before.
+void wakes_one(runtime& rt) {
+  // The call on which two things are waited for at once: Linux 5.16.
+  if (::syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, 0) == -1 && errno == ENOSYS) return;
+  rt.run([] {
+    endpoint& mine = this_thread::endpoint();
+    remote_thread other(on_node{last_node()}, call<answer_asleep>(mine.id()));
+    const auto to = mine.receive_value<endpoint_id>(any_endpoint, 5);
+    const long before = naps_of_receivers();
+    for (int round = 0; round < rounds_asleep; ++round) {
+      mine.send_value(to, 6, round);
+      require(mine.receive_value<int>(to, 6) == round, "an answer");
+    }
+    const long naps = naps_of_receivers() - before;
+    require(naps < rounds_asleep / 2, std::to_string(naps) + " naps of receivers");
+    other.join();
+  });
+}
+
 void cancelled_send(runtime& rt) {
   rt.run([] {
     endpoint mine;
@@ -579,7 +625,8 @@ int main(int argc, char** argv) {
       {"others-go-on", others_go_on},
       {"slow-receiver", slow_receiver},
       {"taken-in", taken_in},
-      {"waits-with-a-deadline", waits_with_a_deadline}};
+      {"waits-with-a-deadline", waits_with_a_deadline},
+      {"wakes-one", wakes_one}};
   try {
     const options settings = options::parse(argc, argv);
     runtime rt(settings);

@@ -68,8 +68,8 @@ TEST(idle_mutation, a_futex_that_does_not_compare_loses_a_wake_up) {
   expect_failure<idle_producers<1, 1, futex_atomic, blind_futex>>(rl::test_result_deadlock);
 }
 
-TEST(idle_mutation, waking_one_of_guest_and_host_wakes_the_wrong_one) {
-  expect_failure<idle_guest<futex_atomic, single_futex>>(rl::test_result_deadlock);
+TEST(idle_mutation, waking_the_host_for_the_guest_wakes_the_wrong_one) {
+  expect_failure<idle_guest<futex_atomic, own_threads_futex>>(rl::test_result_deadlock);
 }
 
 }  // namespace

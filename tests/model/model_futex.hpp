@@ -6,6 +6,8 @@
 //
 #include <atomic>
 
+#include "sync/idle_set.hpp"
+
 namespace strata::model {
 
 // An atomic that threads can sleep on.
@@ -14,6 +16,11 @@ class futex_word : public basic_atomic<T, Strength> {
  public:
   using basic_atomic<T, Strength>::basic_atomic;
   rl::waitset<4> waiting;
+  rl::waitset<4> waiting_guest;  // of a place, where its own thread may wait as well
+  // Of model_futex alone: how often somebody was to be woken here, and where one sleeps who waits
+  // for another word, too.
+  unsigned wakes = 0;
+  rl::waitset<4>* elsewhere = nullptr;
 };
 
 template <class T>
@@ -35,34 +42,69 @@ struct model_futex {
   template <class Word>
   static void wake_all(Word& word, const code_place& at = {}) {
     rl::ctx().sched();
+    ++word.wakes;
     word.waiting.unpark_all(rl::ctx(), at.info);
+    if (word.elsewhere != nullptr) word.elsewhere->unpark_all(rl::ctx(), at.info);
+  }
+  // The same where two threads are told apart.
+  template <class Word, class T>
+  static void wait(Word& word, T expected, detail::sleeper who, const code_place& at = {}) {
+    T now = ~T{};
+    word.compare_exchange_strong(now, now, std::memory_order_relaxed, std::memory_order_relaxed,
+                                 at);
+    if (now == expected) sleep(word, at, who);
+  }
+  template <class Word>
+  static void wake(Word& word, detail::sleeper who, const code_place& at = {}) {
+    rl::ctx().sched();
+    waiting_as(word, who).unpark_all(rl::ctx(), at.info);
+  }
+  // Only one thread waits for two words, and always for the same.
+  template <class Word, class T>
+  static void wait_on_two(Word& own, T expected_own, Word& other, T expected,
+                          const code_place& at = {}) {
+    own.elsewhere = &other.waiting;
+    const unsigned wakes = own.wakes;
+    T now = ~T{};
+    own.compare_exchange_strong(now, now, std::memory_order_relaxed, std::memory_order_relaxed, at);
+    if (now != expected_own) return;
+    now = ~T{};
+    other.compare_exchange_strong(now, now, std::memory_order_relaxed, std::memory_order_relaxed,
+                                  at);
+    // The kernel wakes who has begun to wait for the first while it looks at the second.
+    if (now == expected && own.wakes == wakes) sleep(other, at);
   }
 
  protected:
   template <class Word>
-  static void sleep(Word& word, const code_place& at) {
+  static auto& waiting_as(Word& word, detail::sleeper who) {
+    return who == detail::sleeper::guest ? word.waiting_guest : word.waiting;
+  }
+  template <class Word>
+  static void sleep(Word& word, const code_place& at,
+                    detail::sleeper who = detail::sleeper::own_thread) {
     const bool timed = false, switch_to_woken = false;
     // Not when all schedules are tried: there would be no end of them.
     const bool spurious_wakeups = rl::ctx().is_random_sched();
-    word.waiting.park_current(rl::ctx(), timed, spurious_wakeups, switch_to_woken, at.info);
+    waiting_as(word, who).park_current(rl::ctx(), timed, spurious_wakeups, switch_to_woken,
+                                       at.info);
   }
 };
 
 // Mutation: sleeps without looking.
 struct blind_futex : model_futex {
   template <class Word, class T>
-  static void wait(Word& word, T, const code_place& at = {}) {
+  static void wait(Word& word, T, detail::sleeper who, const code_place& at = {}) {
     rl::ctx().sched();
-    sleep(word, at);
+    sleep(word, at, who);
   }
 };
 
-// Mutation: wakes one thread, though a place's own thread and its guest sleep on the same word.
-struct single_futex : model_futex {
+// Mutation: wakes the place's own thread, whoever it is that sleeps in the place.
+struct own_threads_futex : model_futex {
   template <class Word>
-  static void wake_all(Word& word, const code_place& at = {}) {
-    rl::ctx().sched();
-    word.waiting.unpark_one(rl::ctx(), at.info);
+  static void wake(Word& word, detail::sleeper, const code_place& at = {}) {
+    model_futex::wake(word, detail::sleeper::own_thread, at);
   }
 };
 

@@ -12,6 +12,7 @@
 #include "net/causality.hpp"
 #include "net/shm/reading_pace.hpp"
 #include "net/shm/shelf.hpp"
+#include "net/shm/sleepers.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/memory_file.hpp"
@@ -43,10 +44,7 @@ enum sleeping_sender : std::uint32_t { awake = 0, wants_calls = 1, wants_room = 
 
 // Per node, written by itself and by its peers.
 struct shm_transport::shared_node {
-  // 1: the receiver sleeps, or is about to, and wants to be woken.
-  alignas(detail::destructive_bytes) os::futex_word receiver_asleep;
-  // Polling threads besides the receiver.
-  std::atomic<std::uint32_t> attendants;
+  sleepers<std::atomic> sleeping;
   // One of sleeping_sender: what the sender sleeps for, or is about to.
   alignas(detail::destructive_bytes) os::futex_word sender_asleep;
   // What it offers; taken by its peers.
@@ -158,12 +156,8 @@ send_outcome shm_transport::try_send(node_id to, header h, std::span<const std::
                           std::memory_order_relaxed);
     p->bytes_out += sizeof(h) + h.length;
   }
-  // The record, then the look for a sleeper. Partner: wait_for_messages() and unattended(), which
-  // announce themselves and then look for records.
-  if (p->shared->receiver_asleep.load(std::memory_order_seq_cst) != 0 &&
-      p->shared->attendants.load(std::memory_order_seq_cst) == 0 &&
-      p->shared->receiver_asleep.exchange(0, std::memory_order_seq_cst) != 0) {
-    os::futex_wake_shared(p->shared->receiver_asleep, 1);
+  if (os::futex_word* const w = p->shared->sleeping.to_wake()) {
+    os::futex_wake_shared(*w, 1);
     wakes_.fetch_add(1, std::memory_order_relaxed);
   }
   return send_outcome::sent;
@@ -228,27 +222,40 @@ bool shm_transport::anything_arrived() noexcept {
 }
 
 void shm_transport::wait_for_messages(std::int64_t timeout_ns) {
-  mine_->receiver_asleep.store(1, std::memory_order_seq_cst);
-  // Announced; now look once more. Somebody who polls sees what arrives in our place, and looks
-  // again when it stops. Partner: try_send().
-  if (!receiver_called_.exchange(false, std::memory_order_seq_cst) &&
-      (mine_->attendants.load(std::memory_order_seq_cst) != 0 || !anything_arrived()))
-    os::blocking_futex_wait_shared(mine_->receiver_asleep, 1, timeout_ns);
-  mine_->receiver_asleep.store(0, std::memory_order_relaxed);
+  mine_->sleeping.sleep_as_receiver(
+      [this] { return receiver_called_.exchange(false, std::memory_order_seq_cst); },
+      [this] { return anything_arrived(); },
+      [&](os::futex_word& word, std::uint32_t value) {
+        os::blocking_futex_wait_shared(word, value, timeout_ns);
+      });
 }
 
 void shm_transport::wake_receiver() noexcept {
   receiver_called_.store(true, std::memory_order_seq_cst);
-  if (mine_->receiver_asleep.exchange(0, std::memory_order_seq_cst) != 0)
-    os::futex_wake_shared(mine_->receiver_asleep, INT_MAX);
+  if (os::futex_word* const w = mine_->sleeping.call_receiver()) os::futex_wake_shared(*w, INT_MAX);
 }
 
-void shm_transport::attended() noexcept {
-  mine_->attendants.fetch_add(1, std::memory_order_seq_cst);
+transport::stand_in_outcome shm_transport::stand_in(os::futex_word& own,
+                                                    std::uint32_t expected) noexcept {
+  const auto is_dismissed = [this] { return stand_in_dismissed_.load(std::memory_order_seq_cst); };
+  if (!os::can_wait_on_two() || is_dismissed()) return stand_in_outcome::not_here;
+  const bool looks = mine_->sleeping.sleep_as_stand_in(
+      is_dismissed, [this] { return anything_arrived(); },
+      [&](os::futex_word& word, std::uint32_t value) {
+        os::blocking_futex_wait_on_two(own, expected, word, value);
+      });
+  return looks ? stand_in_outcome::is_to_poll : stand_in_outcome::left;
 }
+
+void shm_transport::dismiss_stand_in() noexcept {
+  stand_in_dismissed_.store(true, std::memory_order_seq_cst);
+  if (os::futex_word* const w = mine_->sleeping.call_stand_in()) os::futex_wake_shared(*w, 1);
+}
+
+void shm_transport::attended() noexcept { mine_->sleeping.attended(); }
 
 bool shm_transport::unattended() noexcept {
-  mine_->attendants.fetch_sub(1, std::memory_order_seq_cst);
+  mine_->sleeping.unattended();
   return true;
 }
 
@@ -312,7 +319,7 @@ joint_copies::copy* shm_transport::copies_of(node_id node) noexcept {
 
 bool shm_transport::is_attended(node_id node) const noexcept {
   const peer* const p = find(node);
-  return p != nullptr && p->shared->attendants.load(std::memory_order_relaxed) != 0;
+  return p != nullptr && p->shared->sleeping.is_attended();
 }
 
 void shm_transport::drop(node_id node) noexcept {

@@ -2,8 +2,8 @@
 // Messages between processes of one host, through memory that they share. No set-up: the launcher
 // passes a memfd, and each node maps it.
 //
-// A sleeping receiver has announced itself in shared memory, and is woken through a futex; one that
-// is awake costs its senders no system call.
+// A sleeping receiver, or its stand-in, has announced itself in shared memory, and is woken through
+// a futex; one that is awake costs its senders no system call.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -44,6 +44,8 @@ class shm_transport final : public transport, public shelves, public joint_copie
   std::size_t poll(receiver& r, std::size_t messages_max) override;
   void wait_for_messages(std::int64_t timeout_ns) override;
   void wake_receiver() noexcept override;
+  stand_in_outcome stand_in(os::futex_word& own, std::uint32_t expected) noexcept override;
+  void dismiss_stand_in() noexcept override;
   void wait_for_room(std::int64_t timeout_ns) override;
   void wake_sender() noexcept override;
   void attended() noexcept override;
@@ -93,6 +95,7 @@ class shm_transport final : public transport, public shelves, public joint_copie
   std::size_t numbers_ = 0;  // of nodes that by_node_ has
   // Set by wake_receiver() and wake_sender(), so that a call just before the sleep is not missed.
   std::atomic<bool> receiver_called_{false}, sender_called_{false};
+  std::atomic<bool> stand_in_dismissed_{false};
   std::size_t next_ = 0;  // where the next poll begins, so that all get their turn
   std::atomic<std::uint64_t> messages_in_{0}, bytes_in_{0}, wakes_{0};
 };

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who sleeps on a node until a message comes, in memory that its peers write to: its receiver, and
+// beside it perhaps a worker that has nothing to do, the receiver's stand-in. A sender wakes one of
+// them, the stand-in if there is one: most messages are for its threads, and what the receiver
+// hands to a worker that sleeps wakes a second thread. Both announce that they sleep and then look
+// for messages; a sender publishes its message and then looks for sleepers.
+//
+//   the stand-in: awake --announces--> asleep --a sender--> called --it wakes, and looks--> awake
+//
+// As long as it is called nobody else is: whatever comes, it will look.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "strata/detail/cpu.hpp"
+
+namespace strata::net::shm {
+
+template <template <class> class Atomic>
+class sleepers {
+ public:
+  using word = Atomic<std::uint32_t>;
+
+  // ---- a sender, when its message can be read ----
+
+  // Whoever sleeps on that word is to be woken; null: nobody.
+  [[nodiscard]] word* to_wake() noexcept {
+    // Partners: sleep_as_receiver(), sleep_as_stand_in(), unattended().
+    if (receiver_.load(std::memory_order_seq_cst) == awake ||
+        attendants_.load(std::memory_order_seq_cst) != 0)
+      return nullptr;
+    const std::uint32_t seen = stand_in_.load(std::memory_order_seq_cst);
+    if (seen == called) return nullptr;
+    if (seen == asleep) {
+      if (word* const w = call_stand_in()) return w;
+      // Left, or called by another sender: in doubt one too many is woken.
+    }
+    return call_receiver();
+  }
+
+  // ---- this node ----
+
+  // Null: the receiver was awake.
+  [[nodiscard]] word* call_receiver() noexcept {
+    return receiver_.exchange(awake, std::memory_order_seq_cst) == asleep ? &receiver_ : nullptr;
+  }
+  // Not one that is awake: it may never come back, and until it did nobody else would be called.
+  [[nodiscard]] word* call_stand_in() noexcept {
+    std::uint32_t seen = asleep;
+    return stand_in_.compare_exchange_strong(seen, called, std::memory_order_seq_cst,
+                                             std::memory_order_seq_cst)
+               ? &stand_in_
+               : nullptr;
+  }
+
+  // Threads that poll, for which nobody is woken. On the way back each looks once more.
+  void attended() noexcept { attendants_.fetch_add(1, std::memory_order_seq_cst); }
+  void unattended() noexcept { attendants_.fetch_sub(1, std::memory_order_seq_cst); }
+  [[nodiscard]] bool is_attended() const noexcept {
+    return attendants_.load(std::memory_order_seq_cst) != 0;
+  }
+
+  // One thread's. sleep(word, value): while the word has that value, if it still does. `wanted`:
+  // whether it is to stay awake; not asked for messages that somebody else looks for.
+  template <class Called, class Arrived, class Sleep>
+  void sleep_as_receiver(Called&& wanted, Arrived&& arrived, Sleep&& sleep) {
+    receiver_.store(asleep, std::memory_order_seq_cst);
+    if (!wanted() && (is_attended() || !arrived())) sleep(receiver_, asleep);
+    receiver_.store(awake, std::memory_order_relaxed);
+  }
+  // The same; true: it has to look, as nobody else was woken.
+  template <class Called, class Arrived, class Sleep>
+  [[nodiscard]] bool sleep_as_stand_in(Called&& wanted, Arrived&& arrived, Sleep&& sleep) {
+    stand_in_.store(asleep, std::memory_order_seq_cst);
+    const bool looks = !is_attended() && arrived();
+    if (!looks && !wanted()) sleep(stand_in_, asleep);
+    return stand_in_.exchange(awake, std::memory_order_seq_cst) == called || looks;
+  }
+
+ private:
+  static constexpr std::uint32_t awake = 0, asleep = 1, called = 2;
+
+  alignas(detail::destructive_bytes) word receiver_{awake};
+  word stand_in_{awake};
+  word attendants_{0};
+};
+
+}  // namespace strata::net::shm
