@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# strata_add_test(<name> SOURCES <files> LABELS <label> [LIBS <targets>] [TIMEOUT <seconds>] [COMPUTES] [INLINES])
+# strata_add_test(<name> SOURCES <files> LABELS <label> [LIBS <targets>] [TIMEOUT <seconds>] [COMPUTES] [INLINES] [ALONE])
 #
 # A GoogleTest executable linked with the library. Every TEST in it becomes a CTest named <name>.<suite>.<test>, with the
 # given label (one of unit, stress, model, apps: CMake 3.25 loses the second of a list). It may include headers of src/. TIMEOUT holds for each TEST (default
@@ -7,13 +7,14 @@
 # COMPUTES: its own sources compute for so long that they are always optimised.
 # INLINES: what it tests is inline code (joins, switches of stacks), which a release compiles into its sources as into a program's; a
 # sanitizer compiles them quickly.
+# ALONE: no other test runs at the same time; for what is only so while nobody else wants the cores.
 # The other tests' sources look on, and are compiled quickly (StrataPrecompile.cmake).
 #
 # With STRATA_UNITY five sources at a time are compiled as one, so names in their anonymous namespaces have to differ.
 include(GoogleTest)
 
 function(strata_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;INLINES" "TIMEOUT" "SOURCES;LABELS;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;INLINES;ALONE" "TIMEOUT" "SOURCES;LABELS;LIBS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES OR NOT arg_LABELS)
     message(FATAL_ERROR "strata_add_test(${name}): SOURCES and LABELS are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
@@ -38,11 +39,15 @@ function(strata_add_test name)
   endif()
   strata_use_precompiled(${name} strata_test_headers)
   strata_unite(${name} BATCH 5)
+  set(alone FALSE)
+  if(arg_ALONE)
+    set(alone TRUE)
+  endif()
   gtest_discover_tests(${name}
     TEST_PREFIX ${name}.
     DISCOVERY_TIMEOUT 60
     DISCOVERY_MODE PRE_TEST  # a build does not run what it built
-    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${alone} LABELS "${arg_LABELS}")
 endfunction()
 
 # strata_test_policies(<name>...): each of these executables once more under every policy that is not the default, all its

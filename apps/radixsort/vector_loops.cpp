@@ -49,7 +49,7 @@ __attribute__((target("avx2"))) inline __m256i digits_of_8(const key* from, __m1
 // The keys of one piece to the ends of empty lists, but for the last that are fewer than lanes.
 // Returns the lists' lengths.
 struct by_8 {
-  static constexpr std::size_t lanes = 8, keys_in_lists = 1024;  // a page
+  static constexpr std::size_t lanes = 8;
 
   template <std::size_t Radix, std::size_t Room>
   __attribute__((target("avx2,popcnt"))) static lengths_of<Radix> collect(
@@ -76,7 +76,7 @@ struct by_8 {
 
 // The processor brings them together itself.
 struct by_16 {
-  static constexpr std::size_t lanes = 16, keys_in_lists = 4096;
+  static constexpr std::size_t lanes = 16;
 
   template <std::size_t Radix, std::size_t Room>
   __attribute__((target("avx512f,popcnt"))) static lengths_of<Radix> collect(
@@ -102,7 +102,7 @@ struct by_16 {
 template <class Set, unsigned Bits>
 void move(std::span<const key> keys, unsigned shift, const position* first, key* to) noexcept {
   constexpr std::size_t radix = std::size_t{1} << Bits;
-  constexpr std::size_t piece = Set::keys_in_lists / radix;
+  constexpr std::size_t piece = 512;  // with 128 or 256 keys three bits take a sixth longer
   constexpr std::size_t lines_each = piece / radix / line_keys + 1;
   lists_of<radix, piece + Set::lanes> lists;
   std::array<key*, radix> ends;
@@ -164,7 +164,7 @@ digit_loops vector_loops(unsigned radix_bits) noexcept {
     case 2:
       return {nullptr, &move<by_8, 2>};
     case 3:
-      return {&count_by_8<3>, __builtin_cpu_supports("avx512f") ? &move<by_16, 3> : nullptr};
+      return {&count_by_8<3>, __builtin_cpu_supports("avx512f") ? &move<by_16, 3> : &move<by_8, 3>};
     default:
       return {};
   }

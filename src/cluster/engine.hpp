@@ -122,6 +122,7 @@ class engine final : public mailer,
   void begin_polling() noexcept override;
   void end_polling() noexcept override;
   bool stand_in(os::futex_word& own, std::uint32_t expected) noexcept override;
+  void rouse_stand_in() noexcept override;
   void dismiss_stand_in() noexcept override;
   void feed(detail::worker& w) noexcept override;
   void worker_sleeps() noexcept override;
@@ -242,9 +243,15 @@ class engine final : public mailer,
   bool take_in() noexcept;
   bool take_in_patiently() noexcept;
   // Of one of them, by somebody for whom nobody was woken and who stops polling now.
-  void stop_attending(const std::unique_ptr<net::transport>& t) noexcept;
+  void stop_attending(const std::unique_ptr<net::transport>& t, std::size_t messages_max) noexcept;
   // That between processes of this host, if there is one; else null.
   [[nodiscard]] const std::unique_ptr<net::transport>* nearby() const noexcept;
+  // Where somebody can stand in for a receiver, or null: who sleeps in its place can do so at one
+  // transport besides.
+  [[nodiscard]] const std::unique_ptr<net::transport>* front_door() const noexcept {
+    const auto* const t = nearby();
+    return t != nullptr || transports_.empty() ? t : &transports_.front();
+  }
   // Of adaptive reception, with the inbox: of a look by an idle worker, and by any.
   void looked_idly(bool found) noexcept;
   void tell_of_look(bool found) noexcept;
@@ -310,7 +317,6 @@ class engine final : public mailer,
   bool found_untold_ = false;                   // something, of which attention_ does not know yet
   std::atomic<unsigned> asleep_on_sockets_{0};  // receivers
   std::atomic<unsigned> pollers_{0};            // idle workers that look now
-  std::atomic<os::futex_word*> standing_in_{nullptr};  // the `own` of who does
   const std::atomic<bool> workers_always_look_;
 
   std::atomic<bool> stopping_{false};

@@ -24,6 +24,8 @@ constexpr std::size_t worker_bytes = 8192;
 // is handled meanwhile may have become its work.
 constexpr unsigned tries = 16;
 constexpr auto pause = std::chrono::microseconds(50);
+// So often somebody who stands in for the receiver finds as much as it takes in at once.
+constexpr unsigned stand_in_turns = 4;
 constexpr std::int64_t leave_every_ns = 10'000'000;
 // With adaptive reception workers look no more often, however short their tasks are.
 constexpr std::int64_t look_every_ns = 1000;
@@ -276,51 +278,55 @@ void engine::begin_polling() noexcept {
 
 void engine::end_polling() noexcept {
   pollers_.fetch_sub(1, std::memory_order_relaxed);
-  for (const auto& t : transports_) stop_attending(t);
+  for (const auto& t : transports_) stop_attending(t, messages_at_once);
 }
 
-void engine::stop_attending(const std::unique_ptr<net::transport>& t) noexcept {
+void engine::stop_attending(const std::unique_ptr<net::transport>& t,
+                            std::size_t messages_max) noexcept {
   if (!t->unattended()) return;
   // What came while nobody was woken for it. Not try_lock: whoever holds the inbox may have passed
   // it already, and count on us.
   std::unique_lock lock(inbox_);
-  const std::size_t n = poll_these({&t, 1}, messages_at_once);
+  const std::size_t n = poll_these({&t, 1}, messages_max);
   lock.unlock();
   // There may be more. The caller has something better to do.
-  if (n == messages_at_once) t->wake_receiver();
+  if (n == messages_max) t->wake_receiver();
 }
 
 bool engine::stand_in(os::futex_word& own, std::uint32_t expected) noexcept {
-  const auto* const t = nearby();
-  if (t == nullptr) return false;
-  os::futex_word* holder = nullptr;
-  if (!standing_in_.compare_exchange_strong(holder, &own, std::memory_order_acq_rel,
-                                            std::memory_order_relaxed)) {
-    // In the same place: its own thread, since before a guest came. What arrives is for the guest,
-    // the next time.
-    if (holder == &own) os::futex_wake(own, INT32_MAX);
-    return false;
-  }
   using outcome = net::transport::stand_in_outcome;
-  outcome last = outcome::left;
-  while (last != outcome::not_here && own.load(std::memory_order_acquire) == expected) {
-    last = (*t)->stand_in(own, expected);
-    if (last != outcome::is_to_poll) continue;
-    (*t)->attended();
-    std::unique_lock lock(inbox_);
-    while (poll_these({t, 1}, messages_at_once) != 0 &&
-           own.load(std::memory_order_relaxed) == expected) {
+  const auto* const t = front_door();
+  if (t == nullptr) return false;
+  while (own.load(std::memory_order_acquire) == expected) {
+    const outcome how = (*t)->stand_in(own, expected);
+    if (how == outcome::not_here) return false;
+    if (how == outcome::left) continue;
+    // As a worker takes them in: what they bring may be for us.
+    const std::size_t messages_max = worker_messages_.load(std::memory_order_relaxed);
+    std::size_t n = messages_max;
+    for (unsigned turn = 0; turn < stand_in_turns && n == messages_max; ++turn) {
+      const std::lock_guard lock(inbox_);
+      n = poll_these({t, 1}, messages_max);
+      if (own.load(std::memory_order_relaxed) != expected) break;
     }
-    lock.unlock();
-    stop_attending(*t);
+    const bool stays = n < messages_max && own.load(std::memory_order_relaxed) == expected;
+    if (!stays) {
+      stop_attending(*t, messages_max);
+      // A stream is the receiver's, who looks at all transports alike.
+      return own.load(std::memory_order_relaxed) != expected;
+    }
+    // It looks once more when it has announced that it sleeps.
+    (void)(*t)->unattended();
   }
-  // Release: the transport's word is the next one's. Partner: the exchange above.
-  standing_in_.store(nullptr, std::memory_order_release);
-  return last != outcome::not_here;
+  return true;
+}
+
+void engine::rouse_stand_in() noexcept {
+  if (const auto* const t = front_door()) (*t)->rouse_stand_in();
 }
 
 void engine::dismiss_stand_in() noexcept {
-  for (const auto& t : transports_) t->dismiss_stand_in();
+  if (const auto* const t = front_door()) (*t)->dismiss_stand_in();
 }
 
 const std::unique_ptr<net::transport>* engine::nearby() const noexcept {

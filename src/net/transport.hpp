@@ -4,8 +4,8 @@
 //
 // Threads: try_send() may be called by any number of threads. poll() is called by one thread at a
 // time (whoever holds the inbox); wait_for_messages() by one thread, the receiver, while others may
-// poll; wait_for_room() and flush() by one thread, the sender. No call but the two waits ever
-// blocks.
+// poll; stand_in() by one more at a time, whom any other may rouse; wait_for_room() and flush() by
+// one thread, the sender. No call but the two waits and stand_in() ever blocks.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -87,13 +87,15 @@ class transport {
   virtual void wake_receiver() noexcept = 0;
 
   // One more thread may sleep here, in the receiver's stead: what arrives wakes this one only, and
-  // it is to poll. It stays until then; until `own`, on which others wake it within this process,
-  // no longer holds `expected`; or until dismiss_stand_in(), which is for good. May return early
-  // for no reason.
+  // it is to poll; it attends from then on, and ends that by unattended(). It stays until then;
+  // until `own` no longer holds `expected`, after which others wake whoever sleeps on it within
+  // this process, and call rouse_stand_in(); or until dismiss_stand_in(), which is for good. May
+  // return early for no reason.
   enum class stand_in_outcome { not_here, left, is_to_poll };
   virtual stand_in_outcome stand_in(os::futex_word& /*own*/, std::uint32_t /*expected*/) noexcept {
     return stand_in_outcome::not_here;
   }
+  virtual void rouse_stand_in() noexcept {}
   virtual void dismiss_stand_in() noexcept {}
 
   // Sleeps until a peer that refused has room again, wake_sender() is called, or the time is over.

@@ -12,6 +12,7 @@ namespace strata::detail {
 std::exception_ptr scheduler::enter(root_task& root) {
   const std::uint64_t before = settings.profile ? ticks_in_fibers() : 0;
   if (const int i = lease(); i >= 0) {
+    end_standing_in(static_cast<unsigned>(i));
     run_as_guest(*places_[static_cast<std::size_t>(i)], root);
   } else {
     inject(&root);

@@ -35,10 +35,12 @@ class neighbourhood {
   virtual void begin_polling() noexcept = 0;
   virtual void end_polling() noexcept = 0;
 
-  // A worker's thread with nothing to do sleeps here while `own`, where others wake it, holds
-  // `expected`, and handles meanwhile what arrives, as a receiver would; false: no more, or no
-  // more of them are wanted. May return early.
+  // A worker's thread with nothing to do sleeps here while `own` holds `expected`, and handles
+  // meanwhile what arrives, as a receiver would; false: that cannot be done, or no longer. Whoever
+  // changes `own` wakes those who sleep on it, and rouses the stand-in. May return early. One
+  // thread at a time.
   virtual bool stand_in(os::futex_word& own, std::uint32_t expected) noexcept = 0;
+  virtual void rouse_stand_in() noexcept = 0;
   // Nobody does any more.
   virtual void dismiss_stand_in() noexcept = 0;
 

@@ -31,8 +31,12 @@ class messenger;
 
 namespace strata::detail {
 
+class scheduler;
+
 // How a place sleeps.
 struct place_futex {
+  scheduler* owner = nullptr;
+
   // This thread looks at that state itself before it sleeps, as this one: scheduler::stand_in().
   struct looker {
     const os::futex_word* word = nullptr;
@@ -44,10 +48,7 @@ struct place_futex {
   static void wait(os::futex_word& word, std::uint32_t expected, sleeper who) noexcept {
     os::blocking_futex_wait_as(static_cast<std::uint32_t>(who), word, expected);
   }
-  static void wake(os::futex_word& word, sleeper who) noexcept {
-    if (looking.word == &word && looking.who == who) return;
-    os::futex_wake_those(static_cast<std::uint32_t>(who), word, INT32_MAX);
-  }
+  void wake(os::futex_word& word, sleeper who) const noexcept;
 };
 
 class scheduler {
@@ -240,6 +241,9 @@ class scheduler {
   [[nodiscard]] bool work_is_visible(const place& p) noexcept;
   [[nodiscard]] bool holds_something() noexcept;
   void sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest);
+  friend place_futex;
+  void rouse_stand_in() noexcept;
+  void end_standing_in(unsigned i) noexcept;
   bool stand_in(const place_futex::looker& me, os::futex_word& state, std::uint32_t seen) noexcept;
   void run_as_guest(place& p, root_task& root);
   void tell_idle_waiters() noexcept;
@@ -263,6 +267,8 @@ class scheduler {
   injected_work injected_;
   std::atomic<std::uint64_t> found_injected_at_{0};  // in ticks
   std::atomic<std::uint32_t> strangers_{0};          // in continue_here()
+
+  std::atomic<const os::futex_word*> standing_in_{nullptr};  // whose place's state that is
 
   std::atomic<std::uint32_t> idle_waiters_{0};
   os::futex_word idle_epoch_{0};

@@ -247,6 +247,7 @@ bool scheduler::nothing_moves() const noexcept {
 void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest) {
   // From the announcement until we are awake the place may be somebody else's: nothing of it is
   // touched, and what belongs to this thread is put back afterwards.
+  const bool stands_in = !p.patience.others_waited();
   const context mine = p.native;
   exceptions_in_flight* const exceptions = p.exceptions;
   stacks.tidy(os::now_ns());
@@ -268,7 +269,8 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
       tell || work_is_visible(p) || leave.load(std::memory_order_seq_cst) != root_task::running;
   if (!stay || !idle_.cancel(p.id, guest)) {
     const auto doze = [&](os::futex_word& state, std::uint32_t seen, sleeper who, bool idle) {
-      if (!idle || !stand_in({&state, who, p.id}, state, seen)) place_futex::wait(state, seen, who);
+      if (!idle || !stands_in || !stand_in({&state, who, p.id}, state, seen))
+        place_futex::wait(state, seen, who);
     };
     if (idle_.wait(p.id, guest, doze)) p.events.parks.add();
   } else if (tell) {
@@ -279,17 +281,45 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   p.look_around_for(leave);
 }
 
-// Sleeps where messages come in. The place may be lent away meanwhile, so that what they bring is
-// brought by somebody from outside, as by a receiver.
+void place_futex::wake(os::futex_word& word, sleeper who) const noexcept {
+  if (looking.word == &word && looking.who == who) return;
+  os::futex_wake_those(static_cast<std::uint32_t>(who), word, INT32_MAX);
+  // The word was changed before. Partner: stand_in().
+  if (owner->standing_in_.load(std::memory_order_seq_cst) == &word) owner->rouse_stand_in();
+}
+
+void scheduler::rouse_stand_in() noexcept {
+  if (const visit n(*this); n) n->rouse_stand_in();
+}
+
+// A guest has come, and computes where the place's own thread may be standing in: messages would
+// wait until it lets go of the core. What comes while the guest sleeps is for the guest.
+void scheduler::end_standing_in(unsigned i) noexcept {
+  os::futex_word& state = idle_.state_of(i);
+  if (standing_in_.load(std::memory_order_seq_cst) != &state) return;
+  os::futex_wake_those(static_cast<std::uint32_t>(sleeper::own_thread), state, INT32_MAX);
+  rouse_stand_in();
+}
+
+// Sleeps where messages come in, one thread at a time; not on a core that others want, where a
+// receiver, whose turns are short and who may run elsewhere, is there sooner. The place may be lent
+// away meanwhile, so that what they bring is brought by somebody from outside, as by a receiver.
 bool scheduler::stand_in(const place_futex::looker& me, os::futex_word& state,
                          std::uint32_t seen) noexcept {
   const visit n(*this);
   if (!n) return false;
+  // Seq_cst: whoever changes our state from now on rouses us. Release: what the one before did.
+  const os::futex_word* holder = nullptr;
+  if (!standing_in_.compare_exchange_strong(holder, &state, std::memory_order_seq_cst,
+                                            std::memory_order_relaxed)) {
+    return false;
+  }
   worker* const here = std::exchange(strata_current_worker, &no_worker);
   place_futex::looking = me;
   const bool did = n->stand_in(state, seen);
   place_futex::looking = {};
   strata_current_worker = here;
+  standing_in_.store(nullptr, std::memory_order_release);
   return did;
 }
 

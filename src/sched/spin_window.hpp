@@ -35,6 +35,7 @@ class spin_window {
     now_ = least();
     kept_short_ = 64;
   }
+  [[nodiscard]] bool others_waited() const noexcept { return kept_short_ != 0; }
 
  private:
   [[nodiscard]] std::uint64_t least() const noexcept { return usual_ / 8; }

@@ -45,9 +45,12 @@ enum class sleeper : std::uint32_t { own_thread = 1, guest = 2 };
 template <template <class> class Atomic, class Futex>
 class idle_set {
  public:
-  explicit idle_set(unsigned places)
-      : places_(places), state_(std::make_unique<padded[]>(places)) {}
+  explicit idle_set(unsigned places, Futex futex = {})
+      : places_(places), futex_(futex), state_(std::make_unique<padded[]>(places)) {}
   [[nodiscard]] unsigned places() const noexcept { return places_; }
+
+  // Where those of place i sleep.
+  [[nodiscard]] Atomic<std::uint32_t>& state_of(unsigned i) noexcept { return state_[i].value; }
 
   // ---- the thread that runs place i ----
 
@@ -76,11 +79,12 @@ class idle_set {
   // Sleeps until woken; false when somebody woke us before. What the waker wrote before waking is
   // visible. Partner: wake().
   bool wait(unsigned i, bool guest) noexcept {
-    return wait(i, guest,
-                [](auto& state, word seen, sleeper who, bool) { Futex::wait(state, seen, who); });
+    return wait(i, guest, [this](auto& state, word seen, sleeper who, bool) {
+      futex_.wait(state, seen, who);
+    });
   }
-  // sleep(state, seen, who, idle): as Futex::wait(state, seen, who). `idle`: the place sleeps as
-  // well, and nobody else is in it.
+  // sleep(state, seen, who, idle): as futex.wait(state, seen, who). `idle`: the place sleeps as
+  // well, and not because of somebody else.
   template <class Sleep>
   bool wait(unsigned i, bool guest, Sleep&& sleep) noexcept {
     const sleeper who = guest ? sleeper::guest : sleeper::own_thread;
@@ -125,7 +129,7 @@ class idle_set {
   // asleep.
   void hand_back(unsigned i) noexcept {
     state_[i].value.store(running, std::memory_order_seq_cst);
-    Futex::wake(state_[i].value, sleeper::own_thread);
+    futex_.wake(state_[i].value, sleeper::own_thread);
   }
 
   // ---- anybody ----
@@ -164,7 +168,7 @@ class idle_set {
         tally_.fetch_add(one_leaves, std::memory_order_seq_cst);
         // Seq_cst: what we wrote before is visible to the sleeper. Partner: wait().
         state_[i].value.store(guest ? leased_woken : woken, std::memory_order_seq_cst);
-        Futex::wake(state_[i].value, guest ? sleeper::guest : sleeper::own_thread);
+        futex_.wake(state_[i].value, guest ? sleeper::guest : sleeper::own_thread);
         return true;
       }
     }
@@ -198,6 +202,7 @@ class idle_set {
   };
 
   const unsigned places_;
+  Futex futex_;
   std::unique_ptr<padded[]> state_;
   // The lower half less one; the upper half, by the carry, more one.
   static constexpr std::uint64_t one_leaves = UINT32_MAX;

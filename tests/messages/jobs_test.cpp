@@ -77,12 +77,14 @@ TEST(message_job, hears_messages_while_it_waits_for_a_time_too) {
   }
 }
 
-TEST(message_job, wakes_one_thread_for_a_message_where_all_sleep) {
-  for (const char* reception : {"adaptive", "blocking", "polling", "watchdog"}) {
-    SCOPED_TRACE(reception);
-    launch_test::expect_ok(launch_test::run(
-        {"-n", "2", "--workers", "1", "--transport", "shm"},
-        {"--strata-spin-us=0", std::string("--strata-reception=") + reception, "wakes-one"}));
+TEST(message_job, hears_messages_while_guests_come_and_go) {
+  for (const char* transport : {"shm", "tcp"}) {
+    for (const char* workers : {"1", "2"}) {
+      SCOPED_TRACE(std::string(workers) + " workers over " + transport);
+      launch_test::expect_ok(
+          launch_test::run({"-n", "2", "--workers", workers, "--transport", transport},
+                           {"--strata-spin-us=0", "guests-come-and-go"}));
+    }
   }
 }
 

@@ -15,11 +15,13 @@ namespace strata::model {
 
 // What the stand-in does when it leaves, and a mutation.
 enum class leaving { looks_when_called, never_looks };
+// What becomes of a sender that has called somebody; and a mutation of the dismissal after that.
+enum class sender { wakes_it, dies_first, dies_first_and_nobody_reminds };
 
 template <int Senders, template <class> class Atomic = futex_atomic,
-          leaving Leaving = leaving::looks_when_called>
+          leaving Leaving = leaving::looks_when_called, sender Sender = sender::wakes_it>
 struct sleepers_and_senders
-    : rl::test_suite<sleepers_and_senders<Senders, Atomic, Leaving>, Senders + 3> {
+    : rl::test_suite<sleepers_and_senders<Senders, Atomic, Leaving, Sender>, Senders + 3> {
   static constexpr auto seq_cst = std::memory_order_seq_cst;
 
   net::shm::sleepers<Atomic> sleeping;
@@ -35,7 +37,11 @@ struct sleepers_and_senders
 
   void send() {
     arrived.fetch_add(1, seq_cst);
-    wake(sleeping.to_wake());
+    Atomic<std::uint32_t>* const word = sleeping.to_wake();
+    if (Sender == sender::wakes_it) return wake(word);
+    // Its node is dropped, where the receiver cannot be the one: that one sleeps for a time only.
+    if (word == nullptr || sleeping.remind_stand_in() != word) return wake(word);
+    if (Sender == sender::dies_first) wake(sleeping.remind_stand_in());
   }
   void poll() {
     const int n = arrived.exchange(0, seq_cst);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "net/corked.hpp"
+#include "stand_in_suite.hpp"
 #include "tcp_pair.hpp"
 #include "transport_suite.hpp"
 
@@ -47,6 +48,14 @@ INSTANTIATE_TEST_SUITE_P(
         maker("not_aggregated", [](tcp::options& o) { o.aggregate = false; }),
         maker("little_staging", [](tcp::options& o) { o.staging_bytes = 0; })),
     name_of);
+
+INSTANTIATE_TEST_SUITE_P(tcp, stand_in_suite,
+                         testing::Values(maker("by_default", [](tcp::options&) {}),
+                                         maker("poll",
+                                               [](tcp::options& o) {
+                                                 o.mechanism = tcp::poll_mechanism::poll;
+                                               })),
+                         name_of);
 
 TEST(tcp_transport, a_lone_message_is_written_by_its_sender) {
   auto all = make_tcp(2, {});

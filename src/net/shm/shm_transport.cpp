@@ -228,6 +228,7 @@ void shm_transport::wait_for_messages(std::int64_t timeout_ns) {
       [&](os::futex_word& word, std::uint32_t value) {
         os::blocking_futex_wait_shared(word, value, timeout_ns);
       });
+  remind_stand_in();
 }
 
 void shm_transport::wake_receiver() noexcept {
@@ -244,12 +245,21 @@ transport::stand_in_outcome shm_transport::stand_in(os::futex_word& own,
       [&](os::futex_word& word, std::uint32_t value) {
         os::blocking_futex_wait_on_two(own, expected, word, value);
       });
-  return looks ? stand_in_outcome::is_to_poll : stand_in_outcome::left;
+  if (!looks) return stand_in_outcome::left;
+  mine_->sleeping.attended();
+  return stand_in_outcome::is_to_poll;
 }
 
 void shm_transport::dismiss_stand_in() noexcept {
   stand_in_dismissed_.store(true, std::memory_order_seq_cst);
-  if (os::futex_word* const w = mine_->sleeping.call_stand_in()) os::futex_wake_shared(*w, 1);
+  if (os::futex_word* const w = mine_->sleeping.call_stand_in())
+    os::futex_wake_shared(*w, 1);
+  else
+    remind_stand_in();
+}
+
+void shm_transport::remind_stand_in() noexcept {
+  if (os::futex_word* const w = mine_->sleeping.remind_stand_in()) os::futex_wake_shared(*w, 1);
 }
 
 void shm_transport::attended() noexcept { mine_->sleeping.attended(); }
@@ -324,6 +334,7 @@ bool shm_transport::is_attended(node_id node) const noexcept {
 
 void shm_transport::drop(node_id node) noexcept {
   if (peer* const p = find(node)) p->lost.store(true, std::memory_order_seq_cst);
+  remind_stand_in();
   wake_sender();
 }
 

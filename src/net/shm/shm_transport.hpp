@@ -75,6 +75,7 @@ class shm_transport final : public transport, public shelves, public joint_copie
     return std::span(peers_).first(peer_count_.load(std::memory_order_acquire));
   }
   [[nodiscard]] bool anything_arrived() noexcept;
+  void remind_stand_in() noexcept;
   void lose(peer& p, receiver& r, const char* why);
 
   // Before the rings, in a memory of n places.

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who sleeps on a node until a message comes, in memory that its peers write to: its receiver, and
-// beside it perhaps a worker that has nothing to do, the receiver's stand-in. A sender wakes one of
-// them, the stand-in if there is one: most messages are for its threads, and what the receiver
-// hands to a worker that sleeps wakes a second thread. Both announce that they sleep and then look
-// for messages; a sender publishes its message and then looks for sleepers.
+// beside it perhaps a worker that has nothing to do, the receiver's stand-in. While the receiver is
+// awake, or somebody polls, a sender wakes nobody; else one of the two, the stand-in if there is
+// one: most messages are for its threads, and what the receiver hands to a worker that sleeps wakes
+// a second thread. Both announce that they sleep and then look for messages; a sender publishes its
+// message and then looks for sleepers.
 //
 //   the stand-in: awake --announces--> asleep --a sender--> called --it wakes, and looks--> awake
 //
-// As long as it is called nobody else is: whatever comes, it will look.
+// As long as it is called nobody else is: whatever comes, it will look. Who has called it may die
+// before it has woken it; so whoever learns of a death, or looks after all else, reminds it.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -52,6 +54,10 @@ class sleepers {
                ? &stand_in_
                : nullptr;
   }
+  // Null: nobody has called it.
+  [[nodiscard]] word* remind_stand_in() noexcept {
+    return stand_in_.load(std::memory_order_seq_cst) == called ? &stand_in_ : nullptr;
+  }
 
   // Threads that poll, for which nobody is woken. On the way back each looks once more.
   void attended() noexcept { attendants_.fetch_add(1, std::memory_order_seq_cst); }
@@ -60,17 +66,18 @@ class sleepers {
     return attendants_.load(std::memory_order_seq_cst) != 0;
   }
 
-  // One thread's. sleep(word, value): while the word has that value, if it still does. `wanted`:
-  // whether it is to stay awake; not asked for messages that somebody else looks for.
-  template <class Called, class Arrived, class Sleep>
-  void sleep_as_receiver(Called&& wanted, Arrived&& arrived, Sleep&& sleep) {
+  // One thread's. sleep(word, value): while the word has that value, if it still does. wanted():
+  // whether it is to stay awake. arrived(): whether there are messages; not asked while somebody
+  // else looks for them.
+  template <class Wanted, class Arrived, class Sleep>
+  void sleep_as_receiver(Wanted&& wanted, Arrived&& arrived, Sleep&& sleep) {
     receiver_.store(asleep, std::memory_order_seq_cst);
     if (!wanted() && (is_attended() || !arrived())) sleep(receiver_, asleep);
     receiver_.store(awake, std::memory_order_relaxed);
   }
   // The same; true: it has to look, as nobody else was woken.
-  template <class Called, class Arrived, class Sleep>
-  [[nodiscard]] bool sleep_as_stand_in(Called&& wanted, Arrived&& arrived, Sleep&& sleep) {
+  template <class Wanted, class Arrived, class Sleep>
+  [[nodiscard]] bool sleep_as_stand_in(Wanted&& wanted, Arrived&& arrived, Sleep&& sleep) {
     stand_in_.store(asleep, std::memory_order_seq_cst);
     const bool looks = !is_attended() && arrived();
     if (!looks && !wanted()) sleep(stand_in_, asleep);

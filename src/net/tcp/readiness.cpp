@@ -102,6 +102,11 @@ void readiness::wait(std::int64_t timeout_ns) {
   bell_.awake();
 }
 
+bool readiness::wait_for_socket_or(const doorbell& bell) const noexcept {
+  std::array<pollfd, 2> both{pollfd{epoll_.get(), POLLIN, 0}, pollfd{bell.get(), POLLIN, 0}};
+  return ::poll(both.data(), both.size(), -1) > 0 && both[0].revents != 0;
+}
+
 void readiness::take_events(std::int64_t timeout_ns, std::vector<std::uint32_t>& ready) {
   std::array<epoll_event, events_max> events;
   const int n =

@@ -40,7 +40,19 @@ class readiness {
   // Any thread. True: a thread had to be woken.
   bool ring() noexcept { return bell_.ring(); }
 
+  // One more thread, which attends: sleeps until a socket has something, which is true, or
+  // ring_stand_in(), unless it is not to stay when everybody can see that it sleeps.
+  template <class Stays>
+  [[nodiscard]] bool wait_as_stand_in(Stays&& stays) {
+    if (!stand_in_bell_.may_sleep()) return false;
+    const bool arrived = stays() && wait_for_socket_or(stand_in_bell_);
+    stand_in_bell_.awake();
+    return arrived;
+  }
+  void ring_stand_in() noexcept { stand_in_bell_.ring(); }
+
  private:
+  [[nodiscard]] bool wait_for_socket_or(const doorbell& bell) const noexcept;
   [[nodiscard]] poll_mechanism chosen() const noexcept;
   void look_by_poll(std::vector<std::uint32_t>& ready);
   void look_by_select(std::vector<std::uint32_t>& ready);
@@ -50,7 +62,7 @@ class readiness {
   std::vector<source> sources_;
   std::vector<pollfd> polled_;  // in the order of sources_
   os::descriptor epoll_;        // all sockets
-  doorbell bell_;
+  doorbell bell_, stand_in_bell_;
   os::descriptor sleeps_;  // that and the bell
   attendance attendants_;
 };

@@ -164,6 +164,26 @@ void tcp_transport::wake_receiver() noexcept {
   if (readiness_.ring()) receiver_wakes_.fetch_add(1, std::memory_order_relaxed);
 }
 
+transport::stand_in_outcome tcp_transport::stand_in(os::futex_word& own,
+                                                    std::uint32_t expected) noexcept {
+  if (stand_in_dismissed_.load(std::memory_order_seq_cst)) return stand_in_outcome::not_here;
+  readiness_.attended();
+  // Either we see here what has changed, or whoever changed it rings after we may sleep.
+  const auto stays = [&] {
+    return own.load(std::memory_order_seq_cst) == expected &&
+           !stand_in_dismissed_.load(std::memory_order_seq_cst);
+  };
+  if (unfinished_.load(std::memory_order_acquire) || readiness_.wait_as_stand_in(stays))
+    return stand_in_outcome::is_to_poll;
+  readiness_.unattended();
+  return stand_in_outcome::left;
+}
+
+void tcp_transport::dismiss_stand_in() noexcept {
+  stand_in_dismissed_.store(true, std::memory_order_seq_cst);
+  readiness_.ring_stand_in();
+}
+
 void tcp_transport::wait_for_room(std::int64_t timeout_ns) {
   const auto next_due_ns = [this] {
     std::int64_t due_ns = never_ns;

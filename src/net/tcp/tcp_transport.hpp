@@ -48,6 +48,9 @@ class tcp_transport final : public transport {
   void wake_receiver() noexcept override;
   void wait_for_room(std::int64_t timeout_ns) override;
   void wake_sender() noexcept override;
+  stand_in_outcome stand_in(os::futex_word& own, std::uint32_t expected) noexcept override;
+  void rouse_stand_in() noexcept override { readiness_.ring_stand_in(); }
+  void dismiss_stand_in() noexcept override;
   void attended() noexcept override { readiness_.attended(); }
   // What is in the sockets wakes the receiver; not what has been read and is still to be handed
   // over.
@@ -82,6 +85,7 @@ class tcp_transport final : public transport {
   std::atomic<bool> unfinished_{false};  // the last poll() has left something
 
   std::atomic<std::uint64_t> receiver_wakes_{0};
+  std::atomic<bool> stand_in_dismissed_{false};
 };
 
 }  // namespace strata::net::tcp
