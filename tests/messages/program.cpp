@@ -595,8 +595,8 @@ void wakes_one(runtime& rt) {
       }
       fewest = std::min(fewest, naps_of_receivers() - before);
     }
-    require(fewest < rounds_at_once / 2, std::to_string(fewest) + " naps of receivers");
     other.join();
+    require(fewest < rounds_at_once / 2, std::to_string(fewest) + " naps of receivers");
   });
 }
 
