@@ -297,28 +297,31 @@ bool engine::stand_in(os::futex_word& own, std::uint32_t expected) noexcept {
   using outcome = net::transport::stand_in_outcome;
   const auto* const t = front_door();
   if (t == nullptr) return false;
-  while (own.load(std::memory_order_acquire) == expected) {
+  const auto is_free = [&] { return own.load(std::memory_order_acquire) == expected; };
+  for (;;) {
     const outcome how = (*t)->stand_in(own, expected);
     if (how == outcome::not_here) return false;
-    if (how == outcome::left) continue;
+    if (how == outcome::left) {
+      if (!is_free()) return true;
+      continue;
+    }
     // As a worker takes them in: what they bring may be for us.
     const std::size_t messages_max = worker_messages_.load(std::memory_order_relaxed);
     std::size_t n = messages_max;
-    for (unsigned turn = 0; turn < stand_in_turns && n == messages_max; ++turn) {
+    for (unsigned turn = 0; turn < stand_in_turns && n == messages_max && is_free(); ++turn) {
       const std::lock_guard lock(inbox_);
       n = poll_these({t, 1}, messages_max);
-      if (own.load(std::memory_order_relaxed) != expected) break;
+      if (reception_ == reception::adaptive && workers_look->load(std::memory_order_relaxed))
+        tell_of_look(n != 0);
     }
-    const bool stays = n < messages_max && own.load(std::memory_order_relaxed) == expected;
-    if (!stays) {
+    if (n == messages_max || !is_free()) {
       stop_attending(*t, messages_max);
-      // A stream is the receiver's, who looks at all transports alike.
-      return own.load(std::memory_order_relaxed) != expected;
+      return !is_free();  // if it is, a stream: the receiver's, who looks at all transports alike
     }
-    // It looks once more when it has announced that it sleeps.
+    // Whatever has become of `own`: what has come meanwhile it sees when it has announced once more
+    // that it sleeps.
     (void)(*t)->unattended();
   }
-  return true;
 }
 
 void engine::rouse_stand_in() noexcept {

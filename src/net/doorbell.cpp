@@ -30,10 +30,10 @@ bool doorbell::may_sleep() noexcept {
 
 void doorbell::awake() noexcept {
   // A ringer may still be about to write; then the next sleep ends early, once.
-  if (state_.exchange(is_awake) == is_rung) {
-    std::uint64_t count;
-    [[maybe_unused]] const auto got = ::read(event_.get(), &count, sizeof count);
-  }
+  if (state_.exchange(is_awake) == is_rung) ++owed_;
+  std::uint64_t count;
+  if (owed_ != 0 && ::read(event_.get(), &count, sizeof count) == ssize_t{sizeof count})
+    owed_ -= count;
 }
 
 }  // namespace strata::net

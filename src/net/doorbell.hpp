@@ -37,6 +37,7 @@ class doorbell {
   enum state : std::uint32_t { is_awake, is_asleep, is_rung };
   std::atomic<std::uint32_t> state_{is_awake};
   os::descriptor event_;
+  std::uint64_t owed_ = 0;  // the sleeper's: written, or about to be, and not read yet
 };
 
 }  // namespace strata::net

@@ -247,7 +247,7 @@ bool scheduler::nothing_moves() const noexcept {
 void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest) {
   // From the announcement until we are awake the place may be somebody else's: nothing of it is
   // touched, and what belongs to this thread is put back afterwards.
-  const bool stands_in = !p.patience.others_waited();
+  const bool stands_in = !oversubscribed_ && p.patience.is_alone();
   const context mine = p.native;
   exceptions_in_flight* const exceptions = p.exceptions;
   stacks.tidy(os::now_ns());

@@ -34,14 +34,21 @@ class spin_window {
   void others_wait() noexcept {
     now_ = least();
     kept_short_ = 64;
+    not_alone_ = 16;
   }
-  [[nodiscard]] bool others_waited() const noexcept { return kept_short_ != 0; }
+  // Asked before each sleep: whether nobody else has wanted the core before the last few of them.
+  [[nodiscard]] bool is_alone() noexcept {
+    if (not_alone_ == 0) return true;
+    --not_alone_;
+    return false;
+  }
 
  private:
   [[nodiscard]] std::uint64_t least() const noexcept { return usual_ / 8; }
 
   std::uint64_t usual_, now_;
   unsigned kept_short_ = 0;  // for so many times
+  unsigned not_alone_ = 0;   // the same
 };
 
 }  // namespace strata::detail

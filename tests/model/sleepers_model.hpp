@@ -13,13 +13,13 @@
 
 namespace strata::model {
 
-// What the stand-in does when it leaves, and a mutation.
-enum class leaving { looks_when_called, never_looks };
+// When the stand-in leaves, and mutations.
+enum class leaving { after_it_has_looked, before_it_looks_again, never_looks };
 // What becomes of a sender that has called somebody; and a mutation of the dismissal after that.
 enum class sender { wakes_it, dies_first, dies_first_and_nobody_reminds };
 
 template <int Senders, template <class> class Atomic = futex_atomic,
-          leaving Leaving = leaving::looks_when_called, sender Sender = sender::wakes_it>
+          leaving Leaving = leaving::after_it_has_looked, sender Sender = sender::wakes_it>
 struct sleepers_and_senders
     : rl::test_suite<sleepers_and_senders<Senders, Atomic, Leaving, Sender>, Senders + 3> {
   static constexpr auto seq_cst = std::memory_order_seq_cst;
@@ -56,18 +56,25 @@ struct sleepers_and_senders
     }
   }
   void stand_in() {
-    while (own.load(std::memory_order_acquire) == 0 && dismissed.load(seq_cst) == 0) {
+    const auto is_free = [this] { return own.load(std::memory_order_acquire) == 0; };
+    for (;;) {
+      if (Leaving == leaving::before_it_looks_again && !is_free()) return;
       const bool is_to_look =
           sleeping.sleep_as_stand_in([this] { return dismissed.load(seq_cst) != 0; },
                                      [this] { return arrived.load(seq_cst) != 0; },
                                      [this](Atomic<std::uint32_t>& word, std::uint32_t value) {
                                        model_futex::wait_on_two(own, 0U, word, value);
                                      });
-      if (!is_to_look || Leaving == leaving::never_looks) continue;
+      if (!is_to_look || Leaving == leaving::never_looks) {
+        if (!is_free() || dismissed.load(seq_cst) != 0) return;
+        continue;
+      }
       sleeping.attended();
       poll();
+      const bool goes_round = is_free();
       sleeping.unattended();
-      poll();
+      if (goes_round) continue;
+      return poll();
     }
   }
 

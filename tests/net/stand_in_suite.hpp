@@ -39,13 +39,17 @@ class stand_in_suite : public testing::TestWithParam<transport_maker> {
     flush_patiently(*nodes_[0], 1);
   }
   void stand_in() {
-    while (own_.load() == 0) {
-      const auto outcome = node().stand_in(own_, 0);
-      if (outcome == transport::stand_in_outcome::not_here) return;
-      if (outcome != transport::stand_in_outcome::is_to_poll) continue;
+    using outcome = transport::stand_in_outcome;
+    for (;;) {
+      const outcome how = node().stand_in(own_, 0);
+      if (how == outcome::not_here || (how == outcome::left && own_.load() != 0)) return;
+      if (how == outcome::left) continue;
       poll(got_by_stand_in_);
-      (void)node().unattended();
-      poll(got_by_stand_in_);
+      const bool goes_round = own_.load() == 0;
+      const bool has_to_look = node().unattended();
+      if (goes_round) continue;
+      if (has_to_look) poll(got_by_stand_in_);
+      return;
     }
   }
   // The stand-in, after a change of `own_`.

@@ -239,13 +239,13 @@ void shm_transport::wake_receiver() noexcept {
 transport::stand_in_outcome shm_transport::stand_in(os::futex_word& own,
                                                     std::uint32_t expected) noexcept {
   const auto is_dismissed = [this] { return stand_in_dismissed_.load(std::memory_order_seq_cst); };
-  if (!os::can_wait_on_two() || is_dismissed()) return stand_in_outcome::not_here;
+  if (!os::can_wait_on_two()) return stand_in_outcome::not_here;
   const bool looks = mine_->sleeping.sleep_as_stand_in(
       is_dismissed, [this] { return anything_arrived(); },
       [&](os::futex_word& word, std::uint32_t value) {
         os::blocking_futex_wait_on_two(own, expected, word, value);
       });
-  if (!looks) return stand_in_outcome::left;
+  if (!looks) return is_dismissed() ? stand_in_outcome::not_here : stand_in_outcome::left;
   mine_->sleeping.attended();
   return stand_in_outcome::is_to_poll;
 }

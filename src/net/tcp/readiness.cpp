@@ -23,7 +23,9 @@ readiness::readiness(poll_mechanism mechanism, std::span<const source> sources)
     : mechanism_(mechanism),
       epoll_(epoll_on({})),
       sleeps_(epoll_on({bell_.get(), epoll_.get()})),
-      attendants_(sleeps_.get(), epoll_.get()) {
+      stand_in_sleeps_(epoll_on({stand_in_bell_.get(), epoll_.get()})),
+      attendants_(sleeps_.get(), epoll_.get()),
+      stand_in_attendants_(stand_in_sleeps_.get(), epoll_.get()) {
   for (const source& s : sources) add(s);
 }
 
@@ -102,9 +104,10 @@ void readiness::wait(std::int64_t timeout_ns) {
   bell_.awake();
 }
 
-bool readiness::wait_for_socket_or(const doorbell& bell) const noexcept {
-  std::array<pollfd, 2> both{pollfd{epoll_.get(), POLLIN, 0}, pollfd{bell.get(), POLLIN, 0}};
-  return ::poll(both.data(), both.size(), -1) > 0 && both[0].revents != 0;
+bool readiness::sleep_as_stand_in() {
+  epoll_event event{};
+  const attendance::sleep asleep(stand_in_attendants_);
+  return wait_for_events(stand_in_sleeps_.get(), &event, 1, -1) != 0;
 }
 
 void readiness::take_events(std::int64_t timeout_ns, std::vector<std::uint32_t>& ready) {

@@ -34,25 +34,40 @@ class readiness {
   void look(std::vector<std::uint32_t>& ready);
   // Sleeps until one has, ring() is called, or the time is over. While another thread looks, too.
   void wait(std::int64_t timeout_ns);
-  // Somebody else looks often: wait() does not end by what arrives, until nobody does.
-  void attended() noexcept { attendants_.begin(); }
-  void unattended() noexcept { attendants_.end(); }
+  // Somebody else looks often: nobody who sleeps is woken by what arrives, until nobody does.
+  void attended() noexcept {
+    attendants_.begin();
+    stand_in_attendants_.begin();
+  }
+  void unattended() noexcept {
+    attendants_.end();
+    stand_in_attendants_.end();
+  }
   // Any thread. True: a thread had to be woken.
   bool ring() noexcept { return bell_.ring(); }
 
-  // One more thread, which attends: sleeps until a socket has something, which is true, or
-  // ring_stand_in(), unless it is not to stay when everybody can see that it sleeps.
+  // One more thread, instead of the one in wait(): sleeps until a socket has something or
+  // ring_stand_in(), unless it is not to stay when everybody can see that it sleeps. True: it is to
+  // look, and has begun to attend.
   template <class Stays>
   [[nodiscard]] bool wait_as_stand_in(Stays&& stays) {
-    if (!stand_in_bell_.may_sleep()) return false;
-    const bool arrived = stays() && wait_for_socket_or(stand_in_bell_);
-    stand_in_bell_.awake();
-    return arrived;
+    attendants_.begin();
+    bool woken = false;
+    if (stand_in_bell_.may_sleep()) {
+      woken = stays() && sleep_as_stand_in();
+      stand_in_bell_.awake();
+    }
+    if (woken) {
+      stand_in_attendants_.begin();
+    } else {
+      attendants_.end();
+    }
+    return woken;
   }
   void ring_stand_in() noexcept { stand_in_bell_.ring(); }
 
  private:
-  [[nodiscard]] bool wait_for_socket_or(const doorbell& bell) const noexcept;
+  [[nodiscard]] bool sleep_as_stand_in();
   [[nodiscard]] poll_mechanism chosen() const noexcept;
   void look_by_poll(std::vector<std::uint32_t>& ready);
   void look_by_select(std::vector<std::uint32_t>& ready);
@@ -63,8 +78,8 @@ class readiness {
   std::vector<pollfd> polled_;  // in the order of sources_
   os::descriptor epoll_;        // all sockets
   doorbell bell_, stand_in_bell_;
-  os::descriptor sleeps_;  // that and the bell
-  attendance attendants_;
+  os::descriptor sleeps_, stand_in_sleeps_;  // that and the bell
+  attendance attendants_, stand_in_attendants_;
 };
 
 }  // namespace strata::net::tcp

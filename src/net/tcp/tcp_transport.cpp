@@ -167,16 +167,16 @@ void tcp_transport::wake_receiver() noexcept {
 transport::stand_in_outcome tcp_transport::stand_in(os::futex_word& own,
                                                     std::uint32_t expected) noexcept {
   if (stand_in_dismissed_.load(std::memory_order_seq_cst)) return stand_in_outcome::not_here;
-  readiness_.attended();
+  if (unfinished_.load(std::memory_order_acquire)) {
+    readiness_.attended();
+    return stand_in_outcome::is_to_poll;
+  }
   // Either we see here what has changed, or whoever changed it rings after we may sleep.
   const auto stays = [&] {
     return own.load(std::memory_order_seq_cst) == expected &&
            !stand_in_dismissed_.load(std::memory_order_seq_cst);
   };
-  if (unfinished_.load(std::memory_order_acquire) || readiness_.wait_as_stand_in(stays))
-    return stand_in_outcome::is_to_poll;
-  readiness_.unattended();
-  return stand_in_outcome::left;
+  return readiness_.wait_as_stand_in(stays) ? stand_in_outcome::is_to_poll : stand_in_outcome::left;
 }
 
 void tcp_transport::dismiss_stand_in() noexcept {
