@@ -2,18 +2,13 @@
 // Messages between the nodes of a job; its last argument says what it does. Prints "ok" on node 0
 // when all was as it should be, else what was not.
 #include <fcntl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <random>
 #include <span>
@@ -23,6 +18,7 @@
 
 #include "../common/require.hpp"
 #include "../common/thread_states.hpp"
+#include "program_asleep.hpp"
 #include "program_groups.hpp"
 #include "program_large.hpp"
 #include "program_support.hpp"
@@ -510,111 +506,6 @@ void report_addresses(endpoint_id to) {
   endpoint last;
   last.send_value(to, 1, kept.id());
   (void)last.receive_value<int>();
-}
-
-constexpr int calls_with_a_deadline = 100;
-
-void answer_each(endpoint_id to) {
-  endpoint& mine = this_thread::endpoint();
-  mine.send_value(to, 5, mine.id());
-  for (int round = 0; round < calls_with_a_deadline; ++round)
-    mine.send_value(to, 6, mine.receive_value<int>(to, 7));
-}
-
-// A node of which everything waits for messages is not busy because it also waits for a time. Its
-// workers are told to sleep at once: before the answer comes.
-void waits_with_a_deadline(runtime& rt) {
-  rt.run([] {
-    endpoint& mine = this_thread::endpoint();
-    remote_thread other(on_node{last_node()}, call<answer_each>(mine.id()));
-    const auto to = mine.receive_value<endpoint_id>(any_endpoint, 5);
-    for (int round = 0; round < calls_with_a_deadline; ++round) {
-      int in = -1;
-      transfer t = mine.start_receive(std::as_writable_bytes(std::span(&in, 1)), to, 6);
-      mine.send_value(to, 7, round);
-      require(t.wait_for(std::chrono::seconds(60)).has_value() && in == round,
-              "a message before the deadline");
-    }
-    other.join();
-  });
-}
-
-// How often this process's receivers have slept.
-long naps_of_receivers() {
-  long naps = 0;
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string text;
-    std::getline(std::ifstream(thread.path() / "comm"), text);
-    if (text != "strata-receive") continue;
-    for (std::ifstream status(thread.path() / "status"); status >> text;) {
-      if (text == "voluntary_ctxt_switches:" && status >> text) naps += std::stol(text);
-    }
-  }
-  return naps;
-}
-
-constexpr int rounds_asleep = 500;
-
-void answer_asleep(endpoint_id to) {
-  endpoint& mine = this_thread::endpoint();
-  mine.send_value(to, 5, mine.id());
-  for (int round = 0; round < rounds_asleep; ++round)
-    mine.send_value(to, 6, mine.receive_value<int>(to, 6));
-}
-
-struct asked {
-  endpoint_id by;
-  int round;
-};
-
-void answer_any(endpoint_id to) {
-  endpoint& mine = this_thread::endpoint();
-  mine.send_value(to, 5, mine.id());
-  for (int round = 0; round < rounds_asleep; ++round) {
-    const auto a = mine.receive_value<asked>(any_endpoint, 6);
-    mine.send_value(a.by, 6, a.round);
-  }
-}
-
-// A message for a thread wakes the worker that sleeps for want of it, not a receiver before.
-void wakes_one(runtime& rt) {
-  // The call on which two things are waited for at once: Linux 5.16.
-  if (::syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, 0) != -1 || errno != EINVAL) return;
-  rt.run([] {
-    endpoint& mine = this_thread::endpoint();
-    remote_thread other(on_node{last_node()}, call<answer_asleep>(mine.id()));
-    const auto to = mine.receive_value<endpoint_id>(any_endpoint, 5);
-    // Whoever loses its core just before it sleeps leaves it to a receiver.
-    constexpr int rounds_at_once = 50;
-    long fewest = rounds_at_once;
-    for (int round = 0; round < rounds_asleep;) {
-      const long before = naps_of_receivers();
-      for (int i = 0; i < rounds_at_once; ++i, ++round) {
-        mine.send_value(to, 6, round);
-        require(mine.receive_value<int>(to, 6) == round, "an answer");
-      }
-      fewest = std::min(fewest, naps_of_receivers() - before);
-    }
-    other.join();
-    require(fewest < rounds_at_once / 2, std::to_string(fewest) + " naps of receivers");
-  });
-}
-
-// Guests come and go while the place's own thread takes in messages.
-void guests_come_and_go(runtime& rt) {
-  endpoint_id to;
-  rt.run([&] {
-    endpoint& mine = this_thread::endpoint();
-    remote_thread(on_node{last_node()}, call<answer_any>(mine.id())).detach();
-    to = mine.receive_value<endpoint_id>(any_endpoint, 5);
-  });
-  for (int round = 0; round < rounds_asleep; ++round) {
-    rt.run([&] {
-      endpoint& mine = this_thread::endpoint();
-      mine.send_value(to, 6, asked{mine.id(), round});
-      require(mine.receive_value<int>(to, 6) == round, "an answer");
-    });
-  }
 }
 
 void cancelled_send(runtime& rt) {
