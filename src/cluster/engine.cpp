@@ -134,11 +134,13 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
 }
 
 // The thread that made the runtime does a worker's work while it runs something. On a core of
-// another node it would share that core with the worker that is bound there. The threads made above
-// may run anywhere.
+// another node it would share that core with the worker that is bound there; where this host has
+// no other node it may go where it likes, as without a launcher. The threads made above may run
+// anywhere.
 void engine::take_own_cores() {
   const std::vector<int>& mine = line_->job().cpus;
   if (mine.empty() || !settings_.bind) return;
+  if (members_.nears() == 0 && !members_.is_elastic()) return;
   std::vector<int> before = os::allowed_cpus();
   if (!os::bind_current_thread(mine)) return;
   cores_before_ = std::move(before);

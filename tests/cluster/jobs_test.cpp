@@ -117,6 +117,15 @@ TEST(job, tells_of_a_signal_too_many_from_another_node) {
     expect_ok({"-n", "2", "--transport", transport}, {"signal-too-many"});
 }
 TEST(job, of_one_node_is_as_without_a_launcher) { expect_ok({"-n", "1"}, {"tokens"}); }
+// Its thread computes as well, so it keeps off the cores of other nodes, where there are any.
+TEST(job, keeps_its_threads_apart_where_it_has_several_nodes) {
+  expect_ok({"-n", "1", "--workers", "1"}, {"any-core"});
+  expect_ok({"-n", "2", "--workers", "1", "--bind", "none"}, {"any-core"});
+  command two(launch_test::run({"-n", "2", "--workers", "1", "--print-binding"}, {"one-core"}));
+  two.wait();
+  if (two.err().find("not bound") != std::string::npos) GTEST_SKIP() << "needs two cores";
+  EXPECT_EQ(two.out(), "ok\n") << two.err();
+}
 TEST(job, that_does_nothing_ends) {
   for (const char* const nodes : {"1", "2", "8"}) expect_ok({"-n", nodes}, {"nothing"});
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that runs on several nodes; its last argument says what it does. Prints "ok" on node 0
 // when all was as it should be, else what was not.
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -532,12 +533,27 @@ void misuse(runtime& rt) {
   }
 }
 
+// ---- cores ----
+
+// Where the thread may run that makes the runtime.
+int cpus_of_this_thread() {
+  cpu_set_t cpus;
+  require(sched_getaffinity(0, sizeof(cpus), &cpus) == 0, "an affinity mask");
+  return CPU_COUNT(&cpus);
+}
+const int cpus_at_first = cpus_of_this_thread();
+
+void any_core(runtime&) { require(cpus_of_this_thread() == cpus_at_first, "any core"); }
+void one_core(runtime&) { require(cpus_of_this_thread() == 1, "a core of its own"); }
+
 struct action {
   std::string_view name;
   void (*run)(runtime&);
 };
 constexpr action actions[] = {
     {"nothing", [](runtime&) {}},
+    {"any-core", &any_core},
+    {"one-core", &one_core},
     {"tokens", &tokens},
     {"spread", &spread},
     {"lone-tokens", &lone_tokens},
