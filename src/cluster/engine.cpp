@@ -359,11 +359,11 @@ void engine::begins_token() noexcept {
 
 // Once a node is lost nobody takes anything any more: what lies on the shelf belongs to what is
 // being given up.
-detail::task* engine::take(detail::worker& w) noexcept {
+detail::task* engine::take(detail::worker& w, detail::next_take& after) noexcept {
   if (is_over()) return nullptr;
   node_id whose = self_;
   try {
-    return protocols_->shelf.take(w, whose);
+    return protocols_->shelf.take(w, whose, after);
   } catch (const malformed& e) {
     lose_neighbour(whose, e);
     return nullptr;

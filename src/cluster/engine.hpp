@@ -115,7 +115,7 @@ class engine final : public mailer,
   // ---- detail::neighbourhood ----
   void want_work() noexcept override;
   void begins_token() noexcept override;
-  detail::task* take(detail::worker& w) noexcept override;
+  detail::task* take(detail::worker& w, detail::next_take& after) noexcept override;
   bool holds_something() const noexcept override;
   bool poll() noexcept override;
   void look() noexcept override;

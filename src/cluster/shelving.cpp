@@ -22,7 +22,7 @@ shelving::shelving(mailer& mail, local_node& here, split_phase& data, work_count
       settings_(std::move(settings)),
       shelves_(settings_.offered_max != 0 ? settings_.shelves : nullptr) {}
 
-detail::task* shelving::take(detail::worker& w, node_id& whose) {
+detail::task* shelving::take(detail::worker& w, node_id& whose, detail::next_take& after) {
   if (shelves_ == nullptr) return nullptr;
   // Those who have left offer nothing.
   const membership& members = mail_.members();
@@ -39,7 +39,7 @@ detail::task* shelving::take(detail::worker& w, node_id& whose) {
   if (!members.works(mail_.self())) return nullptr;
   for (std::size_t i = 0; i < std::min(n, looked_at_max); ++i, ++next) {
     whose = members.near(next % static_cast<unsigned>(n));
-    if (detail::task* const t = take_from(whose, w)) {
+    if (detail::task* const t = take_from(whose, w, after)) {
       if (next != next_.load(std::memory_order_relaxed))
         next_.store(next, std::memory_order_relaxed);
       return t;
@@ -49,7 +49,7 @@ detail::task* shelving::take(detail::worker& w, node_id& whose) {
   return nullptr;
 }
 
-detail::task* shelving::take_from(node_id node, detail::worker& w) {
+detail::task* shelving::take_from(node_id node, detail::worker& w, detail::next_take& after) {
   packed p;
   const net::taken_thing t = shelves_->take(node, p.bytes.data());
   if (t.how == net::take_outcome::empty) return nullptr;
@@ -59,6 +59,7 @@ detail::task* shelving::take_from(node_id node, detail::worker& w) {
   // We are awake, so is_idle() is false until the task has been run. Partner: quiescence.
   counts_.received.fetch_add(1, std::memory_order_seq_cst);
   taken_.fetch_add(1, std::memory_order_relaxed);
+  after = {t.next_word, t.next_place};
   if (t.tell_owner) mail_.post(node, kind::shelf_room, {});
   return task;
 }

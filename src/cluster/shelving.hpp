@@ -20,6 +20,7 @@
 #include "cluster/split_phase.hpp"
 #include "cluster/surroundings.hpp"
 #include "net/transport.hpp"
+#include "sched/next_take.hpp"
 
 namespace strata::cluster {
 
@@ -35,7 +36,7 @@ class shelving {
 
   // A task for w, by the thread that runs w: one that this node had put on its shelf, or one of a
   // neighbour's; null: none. Throws malformed; `whose` is then the neighbour whose shelf it is.
-  [[nodiscard]] detail::task* take(detail::worker& w, node_id& whose);
+  [[nodiscard]] detail::task* take(detail::worker& w, node_id& whose, detail::next_take& after);
 
   // Something of this node's is on its shelf. While it is, some worker must be awake.
   [[nodiscard]] bool holds_something() const noexcept {
@@ -76,7 +77,7 @@ class shelving {
   [[nodiscard]] bool take_from_own(packed& p);
 
   [[nodiscard]] detail::task* take_back(detail::worker& w);
-  [[nodiscard]] detail::task* take_from(node_id node, detail::worker& w);
+  [[nodiscard]] detail::task* take_from(node_id node, detail::worker& w, detail::next_take& after);
 
   mailer& mail_;
   local_node& here_;

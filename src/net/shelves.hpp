@@ -19,6 +19,10 @@ struct taken_thing {
   unsigned place = 0;
   std::size_t bytes = 0;
   bool tell_owner = false;  // it does not look any more whether there is room, and there is
+  // Of what was taken, where that is known: what the next one to take will change, and what it will
+  // read.
+  const void* next_word = nullptr;
+  const void* next_place = nullptr;
 };
 
 class shelves {

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "os/futex.hpp"
+#include "sched/next_take.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/route.hpp"
 
@@ -22,8 +23,8 @@ class neighbourhood {
   virtual void begins_token() noexcept = 0;
 
   // A task for w from where one can be had at once, by the thread that runs w, which has nothing to
-  // do; null: none.
-  [[nodiscard]] virtual task* take(worker& w) noexcept = 0;
+  // do; null: none. `after` is set where the next one may lie beside it.
+  [[nodiscard]] virtual task* take(worker& w, next_take& after) noexcept = 0;
   // There is something that only take() finds: not all workers may sleep.
   [[nodiscard]] virtual bool holds_something() const noexcept = 0;
 

@@ -11,6 +11,7 @@
 #include "context/exceptions.hpp"
 #include "context/stack.hpp"
 #include "sched/accounts.hpp"
+#include "sched/next_take.hpp"
 #include "sched/policy.hpp"
 #include "sched/spin_window.hpp"
 #include "strata/detail/worker.hpp"
@@ -139,6 +140,7 @@ class place : public worker {
   std::vector<place*> victims;  // nearest first
   unsigned woke = 0;            // the last sleeper that was woken for what was shared here
   int cpu = -1;
+  next_take next_stolen;  // from another node
   // Of threads that began and ended here, the second less the first over all workers is how many
   // are alive. See room.cpp.
   counter threads_made;

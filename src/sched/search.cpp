@@ -87,6 +87,7 @@ task* scheduler::search_or_sleep(place& p, const std::atomic<std::uint32_t>& lea
   // what appears after half as long again as it has waited anyway: each look costs the owner of a
   // deque that is in use several cache misses, which is more than all of a small region.
   constexpr unsigned eager_rounds = 8;
+  p.next_stolen.fetch();
   p.time.enter(bucket::steal);
   if (p.distributes) p.looks_for_work.store(true, std::memory_order_relaxed);
   search look{p};
@@ -115,7 +116,7 @@ task* scheduler::search_or_sleep(place& p, const std::atomic<std::uint32_t>& lea
       looked = now;
       found = look.everywhere();
     }
-    if (found == nullptr && neighbours) found = neighbours->take(p);
+    if (found == nullptr && neighbours) found = neighbours->take(p, p.next_stolen);
     if (found != nullptr) break;
     if (neighbours) {
       // Not before, because saying so costs as much as finding something at once.

@@ -125,8 +125,12 @@ class shelf {
                                       std::memory_order_acquire)) {
         // A length that no owner writes, and not because it was being written.
         if (!fits) return {take_outcome::malformed};
-        return {take_outcome::taken, place, static_cast<std::size_t>(bytes),
-                is_unattended(seen) && !is_unattended(next)};
+        return {take_outcome::taken,
+                place,
+                static_cast<std::size_t>(bytes),
+                is_unattended(seen) && !is_unattended(next),
+                &word_,
+                places_[(place + 1) % Places].words};
       }
     }
   }
