@@ -26,6 +26,8 @@ class futex_word : public basic_atomic<T, Strength> {
 template <class T>
 using futex_atomic = futex_word<T, strength::as_written>;
 template <class T>
+using fenced_futex_atomic = futex_word<T, strength::with_fences>;
+template <class T>
 using acquire_release_futex_atomic = futex_word<T, strength::acquire_release>;
 template <class T>
 using relaxed_futex_atomic = futex_word<T, strength::relaxed>;

@@ -7,7 +7,8 @@
 // - of older values it remembers two, so a load is at most two stores behind;
 // - loads never see stores that have not happened yet;
 // - two seq_cst fences synchronise with each other. A seq_cst fence and a seq_cst operation do not,
-//   although C++20 orders them; so a proof here needs fences on both sides or operations on both.
+//   although C++20 orders them; so a proof here needs fences on both sides or operations on both,
+//   or, where the code has a fence on one side, atomics whose changes are fences.
 #pragma once
 #include "relacy.hpp"
 //
@@ -24,8 +25,9 @@ struct code_place {
       : info(function, file, line) {}
 };
 
-// How much of the order that the code asks for the atomics give.
-enum class strength { as_written, acquire_release, relaxed };
+// How much of the order that the code asks for the atomics give. With fences: each seq_cst change
+// is followed by one, which orders relaxed loads after it, too; C++20 orders only seq_cst ones.
+enum class strength { with_fences, as_written, acquire_release, relaxed };
 
 template <class T, strength Strength>
 class basic_atomic {
@@ -42,29 +44,44 @@ class basic_atomic {
   }
   void store(T value, order o = order::seq_cst, const code_place& at = {}) {
     value_.store(value, for_store(o), at.info);
+    changed(o, at);
   }
   T exchange(T value, order o = order::seq_cst, const code_place& at = {}) {
-    return value_.exchange(value, for_both(o), at.info);
+    const T before = value_.exchange(value, for_both(o), at.info);
+    changed(o, at);
+    return before;
   }
   T fetch_add(T more, order o = order::seq_cst, const code_place& at = {}) {
-    return value_.fetch_add(more, for_both(o), at.info);
+    const T before = value_.fetch_add(more, for_both(o), at.info);
+    changed(o, at);
+    return before;
   }
   T fetch_sub(T less, order o = order::seq_cst, const code_place& at = {}) {
-    return value_.fetch_sub(less, for_both(o), at.info);
+    const T before = value_.fetch_sub(less, for_both(o), at.info);
+    changed(o, at);
+    return before;
   }
   bool compare_exchange_strong(T& expected, T value, order success, order failure,
                                const code_place& at = {}) {
-    return value_.compare_exchange_strong(expected, value, for_both(success), at.info,
-                                          for_load(failure), at.info);
+    const bool done = value_.compare_exchange_strong(expected, value, for_both(success), at.info,
+                                                     for_load(failure), at.info);
+    changed(done ? success : failure, at);
+    return done;
   }
   // Fails spuriously now and then.
   bool compare_exchange_weak(T& expected, T value, order success, order failure,
                              const code_place& at = {}) {
-    return value_.compare_exchange_weak(expected, value, for_both(success), at.info,
-                                        for_load(failure), at.info);
+    const bool done = value_.compare_exchange_weak(expected, value, for_both(success), at.info,
+                                                   for_load(failure), at.info);
+    changed(done ? success : failure, at);
+    return done;
   }
 
  private:
+  static void changed(order o, const code_place& at) {
+    if (Strength == strength::with_fences && o == order::seq_cst)
+      rl::atomic_thread_fence(rl::mo_seq_cst, at.info);
+  }
   static constexpr rl::memory_order translated(order o) {
     switch (o) {
       case order::relaxed:

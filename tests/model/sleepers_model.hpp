@@ -5,6 +5,7 @@
 // A message over which both sleep is a deadlock, which Relacy reports.
 #pragma once
 #include "explore.hpp"
+#include "model_fences.hpp"
 #include "model_futex.hpp"
 //
 #include <atomic>
@@ -15,10 +16,11 @@ namespace strata::model {
 
 // When the stand-in leaves, and mutations.
 enum class leaving { after_it_has_looked, before_it_looks_again, never_looks };
-// What becomes of a sender that has called somebody; and a mutation of the dismissal after that.
-enum class sender { wakes_it, dies_first, dies_first_and_nobody_reminds };
+// What becomes of a sender that has called somebody; a mutation of the dismissal after that, and
+// one that does not fence its message off from its look for sleepers.
+enum class sender { wakes_it, dies_first, dies_first_and_nobody_reminds, does_not_fence };
 
-template <int Senders, template <class> class Atomic = futex_atomic,
+template <int Senders, template <class> class Atomic = fenced_futex_atomic,
           leaving Leaving = leaving::after_it_has_looked, sender Sender = sender::wakes_it>
 struct sleepers_and_senders
     : rl::test_suite<sleepers_and_senders<Senders, Atomic, Leaving, Sender>, Senders + 3> {
@@ -36,9 +38,10 @@ struct sleepers_and_senders
   bool all_taken() { return taken.load(seq_cst) == Senders; }
 
   void send() {
-    arrived.fetch_add(1, seq_cst);
+    arrived.fetch_add(1, std::memory_order_release);
+    if (Sender != sender::does_not_fence) full_fence();
     Atomic<std::uint32_t>* const word = sleeping.to_wake();
-    if (Sender == sender::wakes_it) return wake(word);
+    if (Sender == sender::wakes_it || Sender == sender::does_not_fence) return wake(word);
     // Its node is dropped, where the receiver cannot be the one: that one sleeps for a time only.
     if (word == nullptr || sleeping.remind_stand_in() != word) return wake(word);
     if (Sender == sender::dies_first) wake(sleeping.remind_stand_in());

@@ -19,6 +19,7 @@
 #include "os/clock.hpp"
 #include "os/pages.hpp"
 #include "strata/detail/cpu.hpp"
+#include "strata/detail/fences.hpp"
 
 namespace strata::net::shm {
 
@@ -27,6 +28,8 @@ inline constexpr std::size_t record_align = 16;
 // From so many bytes on it matters where they are written to. Below, a message and its answer are
 // always the sooner there by way of the caches.
 inline constexpr std::size_t choice_bytes_min = 4096;
+// Of smaller records the next one begins before its lines are asked for by themselves.
+inline constexpr std::size_t fetched_bytes_max = 256;
 
 constexpr std::size_t record_bytes(std::size_t payload) noexcept {
   return (sizeof(header) + payload + record_align - 1) & ~(record_align - 1);
@@ -68,9 +71,12 @@ class ring_writer {
     copy(at + sizeof(h), head, turn.streaming);
     copy(at + sizeof(h) + head.size(), body, turn.streaming);
     tail_ += skipped + wanted;
-    // Pairs with the load in ring_reader::refresh(): who sees the tail sees the record. Seq_cst,
-    // because the caller then looks for a sleeping receiver.
-    words_->tail.store(tail_, std::memory_order_seq_cst);
+    // Pairs with the load in ring_reader::refresh(): who sees the tail sees the record.
+    words_->tail.store(tail_, std::memory_order_release);
+    if (wanted < fetched_bytes_max) fetch_next();
+    // The caller then looks for a sleeping receiver, which has announced itself and then looks at
+    // the tail. An exchange would do, but shows the tail only after the record's lines have come.
+    detail::asymmetric_fences::full();
     // With this store, which waits for all before it.
     if (turn.timed) choice_.took(head.size() + body.size(), os::ticks() - began);
     return true;
@@ -85,6 +91,14 @@ class ring_writer {
   }
 
  private:
+  // The lines of the next record, which the reader had a lap ago; not the one in which this record
+  // ends, which the reader wants now.
+  void fetch_next() const noexcept {
+    constexpr std::uint64_t line = 64;
+    const std::uint64_t next = (tail_ + line - 1) & ~(line - 1);
+    detail::prefetch_to_write(data_ + next % bytes_);
+    detail::prefetch_to_write(data_ + (next + line) % bytes_);
+  }
   static void copy(std::byte* to, std::span<const std::byte> from, bool streaming) noexcept {
     if (streaming && from.size() >= choice_bytes_min)
       streaming_copy(to, from.data(), from.size());
