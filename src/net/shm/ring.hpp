@@ -25,10 +25,11 @@ namespace strata::net::shm {
 
 inline constexpr std::uint32_t skip_mark = 0xffff'ffff;  // length of "go on at the beginning"
 inline constexpr std::size_t record_align = 16;
+inline constexpr std::size_t line_bytes = 64;  // of a cache
 // From so many bytes on it matters where they are written to. Below, a message and its answer are
 // always the sooner there by way of the caches.
 inline constexpr std::size_t choice_bytes_min = 4096;
-// Of smaller records the next one begins before its lines are asked for by themselves.
+// Behind smaller records the lines of the next one are fetched, which its writing would wait for.
 inline constexpr std::size_t fetched_bytes_max = 256;
 
 constexpr std::size_t record_bytes(std::size_t payload) noexcept {
@@ -94,10 +95,9 @@ class ring_writer {
   // The lines of the next record, which the reader had a lap ago; not the one in which this record
   // ends, which the reader wants now.
   void fetch_next() const noexcept {
-    constexpr std::uint64_t line = 64;
-    const std::uint64_t next = (tail_ + line - 1) & ~(line - 1);
+    const std::uint64_t next = (tail_ + line_bytes - 1) & ~std::uint64_t{line_bytes - 1};
     detail::prefetch_to_write(data_ + next % bytes_);
-    detail::prefetch_to_write(data_ + (next + line) % bytes_);
+    detail::prefetch_to_write(data_ + (next + line_bytes) % bytes_);
   }
   static void copy(std::byte* to, std::span<const std::byte> from, bool streaming) noexcept {
     if (streaming && from.size() >= choice_bytes_min)
@@ -144,6 +144,11 @@ class ring_reader {
     std::uint64_t head = head_.load(std::memory_order_relaxed);
     if (head == tail_seen_ && !refresh(head)) return outcome::empty;
     std::size_t position = head % bytes_;
+    // A small message that came alone: its second line is not to wait for what the first one says.
+    // What lies beyond the tail is the writer's.
+    const std::uint64_t there = tail_seen_ - head;
+    if (there <= 2 * line_bytes && position % line_bytes + there > line_bytes)
+      detail::prefetch(data_ + position + line_bytes);
     std::uint32_t length = 0;
     std::memcpy(&length, data_ + position, sizeof(length));
     if (length == skip_mark) {
