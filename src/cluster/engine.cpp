@@ -135,8 +135,8 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
 
 // The thread that made the runtime does a worker's work while it runs something. On a core of
 // another node it would share that core with the worker that is bound there; where this host has
-// no other node it may go where it likes, as without a launcher. The threads made above may run
-// anywhere.
+// no other node, and none can come, it may go where it likes, as without a launcher. The threads
+// made above may run anywhere.
 void engine::take_own_cores() {
   const std::vector<int>& mine = line_->job().cpus;
   if (mine.empty() || !settings_.bind) return;

@@ -122,8 +122,9 @@ TEST(job, keeps_its_threads_apart_where_it_has_several_nodes) {
   expect_ok({"-n", "1", "--workers", "1"}, {"any-core"});
   expect_ok({"-n", "2", "--workers", "1", "--bind", "none"}, {"any-core"});
   command two(launch_test::run({"-n", "2", "--workers", "1", "--print-binding"}, {"one-core"}));
-  two.wait();
+  const int status = two.wait();
   if (two.err().find("not bound") != std::string::npos) GTEST_SKIP() << "needs two cores";
+  EXPECT_EQ(status, 0) << two.err();
   EXPECT_EQ(two.out(), "ok\n") << two.err();
 }
 TEST(job, that_does_nothing_ends) {

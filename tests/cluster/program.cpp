@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that runs on several nodes; its last argument says what it does. Prints "ok" on node 0
 // when all was as it should be, else what was not.
-#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/os/topology.hpp"
 #include "strata/call.hpp"
 #include "strata/fiber.hpp"
 #include "strata/fork_join.hpp"
@@ -535,16 +535,11 @@ void misuse(runtime& rt) {
 
 // ---- cores ----
 
-// Where the thread may run that makes the runtime.
-int cpus_of_this_thread() {
-  cpu_set_t cpus;
-  require(sched_getaffinity(0, sizeof(cpus), &cpus) == 0, "an affinity mask");
-  return CPU_COUNT(&cpus);
-}
-const int cpus_at_first = cpus_of_this_thread();
+// Where the thread may run that makes the runtime, before it does so.
+std::vector<int> cpus_at_first;
 
-void any_core(runtime&) { require(cpus_of_this_thread() == cpus_at_first, "any core"); }
-void one_core(runtime&) { require(cpus_of_this_thread() == 1, "a core of its own"); }
+void any_core(runtime&) { require(os::allowed_cpus() == cpus_at_first, "any core"); }
+void one_core(runtime&) { require(os::allowed_cpus().size() == 1, "a core of its own"); }
 
 struct action {
   std::string_view name;
@@ -579,6 +574,7 @@ constexpr action actions[] = {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  cpus_at_first = os::allowed_cpus();
   runtime rt(options::parse(argc, argv));
   const std::string_view what = argc > 1 ? argv[argc - 1] : "";
   for (const action& a : actions) {

@@ -65,7 +65,7 @@ class basic_atomic {
                                const code_place& at = {}) {
     const bool done = value_.compare_exchange_strong(expected, value, for_both(success), at.info,
                                                      for_load(failure), at.info);
-    changed(done ? success : failure, at);
+    if (done) changed(success, at);
     return done;
   }
   // Fails spuriously now and then.
@@ -73,7 +73,7 @@ class basic_atomic {
                              const code_place& at = {}) {
     const bool done = value_.compare_exchange_weak(expected, value, for_both(success), at.info,
                                                    for_load(failure), at.info);
-    changed(done ? success : failure, at);
+    if (done) changed(success, at);
     return done;
   }
 

@@ -74,11 +74,11 @@ class ring_writer {
     tail_ += skipped + wanted;
     // Pairs with the load in ring_reader::refresh(): who sees the tail sees the record.
     words_->tail.store(tail_, std::memory_order_release);
-    if (wanted < fetched_bytes_max) fetch_next();
+    if (wanted < fetched_bytes_max && tail_ + 3 * line_bytes - head_seen_ <= bytes_) fetch_next();
     // The caller then looks for a sleeping receiver, which has announced itself and then looks at
     // the tail. An exchange would do, but shows the tail only after the record's lines have come.
     detail::asymmetric_fences::full();
-    // With this store, which waits for all before it.
+    // With the fence, which waits for all before it.
     if (turn.timed) choice_.took(head.size() + body.size(), os::ticks() - began);
     return true;
   }
@@ -92,8 +92,8 @@ class ring_writer {
   }
 
  private:
-  // The lines of the next record, which the reader had a lap ago; not the one in which this record
-  // ends, which the reader wants now.
+  // The lines of the next record, which the reader had a lap ago; not those that it wants now: the
+  // one in which this record ends, and in a ring that is nearly full the oldest ones.
   void fetch_next() const noexcept {
     const std::uint64_t next = (tail_ + line_bytes - 1) & ~std::uint64_t{line_bytes - 1};
     detail::prefetch_to_write(data_ + next % bytes_);
@@ -148,7 +148,7 @@ class ring_reader {
     // What lies beyond the tail is the writer's.
     const std::uint64_t there = tail_seen_ - head;
     if (there <= 2 * line_bytes && position % line_bytes + there > line_bytes)
-      detail::prefetch(data_ + position + line_bytes);
+      detail::prefetch(data_ + (position + line_bytes) % bytes_);
     std::uint32_t length = 0;
     std::memcpy(&length, data_ + position, sizeof(length));
     if (length == skip_mark) {

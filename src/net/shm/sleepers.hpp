@@ -23,7 +23,7 @@ class sleepers {
  public:
   using word = Atomic<std::uint32_t>;
 
-  // ---- a sender, when its message can be read ----
+  // ---- a sender, when its message can be read, and a seq_cst fence after that ----
 
   // Whoever sleeps on that word is to be woken; null: nobody.
   [[nodiscard]] word* to_wake() noexcept {
