@@ -17,7 +17,7 @@ struct next_take {
     if (word == nullptr) return;
     prefetch_to_write(word);
     prefetch(place);
-    prefetch(static_cast<const char*>(place) + 64);
+    prefetch(static_cast<const char*>(place) + line_bytes);
     word = nullptr;
   }
 };

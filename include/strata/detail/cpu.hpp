@@ -22,9 +22,11 @@
 
 namespace strata::detail {
 
+inline constexpr std::size_t line_bytes = 64;  // of a cache
+
 // Two lines, because the adjacent-line prefetcher of x86-64 pulls pairs: what two workers write
 // must not share a pair.
-inline constexpr std::size_t destructive_bytes = 128;
+inline constexpr std::size_t destructive_bytes = 2 * line_bytes;
 
 inline std::uintptr_t stack_pointer() noexcept {
 #if defined(__x86_64__)

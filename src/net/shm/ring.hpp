@@ -25,7 +25,7 @@ namespace strata::net::shm {
 
 inline constexpr std::uint32_t skip_mark = 0xffff'ffff;  // length of "go on at the beginning"
 inline constexpr std::size_t record_align = 16;
-inline constexpr std::size_t line_bytes = 64;  // of a cache
+using detail::line_bytes;
 // From so many bytes on it matters where they are written to. Below, a message and its answer are
 // always the sooner there by way of the caches.
 inline constexpr std::size_t choice_bytes_min = 4096;
