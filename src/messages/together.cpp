@@ -25,7 +25,7 @@ namespace {
 // and help.
 constexpr std::size_t together_min = std::size_t{1} << 20, waking_min = std::size_t{2} << 20;
 // So much is claimed at once: the one who is ready first waits for half as much.
-// (docs/performance.md)
+// (docs/experiments.md)
 constexpr std::size_t piece_bytes = std::size_t{512} << 10;
 
 std::size_t piece_bytes_of(std::size_t bytes) noexcept {
