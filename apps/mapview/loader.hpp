@@ -4,7 +4,9 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <strata/membership.hpp>
 #include <string>
+#include <vector>
 
 #include "apps/mapview/fragment.hpp"
 
@@ -20,7 +22,15 @@ class loader {
 
 // A thread for each tile, on this node.
 std::unique_ptr<loader> make_threaded_loader(std::string root, const map_info& map);
-// Every node loads the tiles of its folders and sends the fragments here.
-std::unique_ptr<loader> make_cluster_loader(std::string root, const map_info& map);
+// Every node loads the tiles of its folders and sends the fragments here. `nodes` is asked for each
+// view: folder f is that of the node at place f % nodes().size(). Nodes of the list that have left
+// the job are replaced by others, and a tile that its node cannot read is looked for on all members
+// of the job before it counts as missing. Throws strata::node_lost_error when the job has lost a
+// node, what a node threw as strata::remote_error, std::bad_alloc.
+std::unique_ptr<loader> make_cluster_loader(
+    std::string root, const map_info& map,
+    std::function<std::vector<strata::node_id_t>()> nodes = strata::members);
+// The one or the other, by how many nodes the job has when a view is asked for.
+std::unique_ptr<loader> make_loader(const std::string& root, const map_info& map);
 
 }  // namespace mapview

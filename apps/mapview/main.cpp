@@ -67,12 +67,12 @@ map_info map_wanted(const request& r) {
 }
 
 std::unique_ptr<loader> loader_for(const request& r, const map_info& m) {
-  const bool several = strata::num_nodes() > 1;
-  if (r.loader == "threads" && several)
+  if (r.loader.empty()) return make_loader(r.root, m);
+  if (r.loader == "cluster") return make_cluster_loader(r.root, m);
+  if (strata::num_nodes() > 1)
     throw strata::user_error("--loader threads is for one node; this job has " +
                              std::to_string(strata::num_nodes()));
-  return r.loader == "threads" || (r.loader.empty() && !several) ? make_threaded_loader(r.root, m)
-                                                                 : make_cluster_loader(r.root, m);
+  return make_threaded_loader(r.root, m);
 }
 
 constexpr const char* tiles_are_missing =

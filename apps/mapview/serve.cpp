@@ -5,7 +5,6 @@
 #include <exception>
 #include <mutex>
 #include <strata/error.hpp>
-#include <strata/global_ptr.hpp>
 #include <strata/mutex.hpp>
 #include <strata/thread.hpp>
 
@@ -67,7 +66,7 @@ int serve(apps::program& p, const std::string& root, std::uint16_t port,
           const std::function<std::unique_ptr<loader>(const map_info&)>& loader_for,
           const char* tiles_are_missing) {
   std::size_t missing = 0;
-  std::uint64_t pictures = 0;
+  std::uint64_t pictures = 0, unanswered = 0;
   // On the other nodes nobody waits for them: those work for pictures under way until node 0, which
   // the same Ctrl-C reaches, ends the job.
   stop_signals signals;
@@ -76,7 +75,7 @@ int serve(apps::program& p, const std::string& root, std::uint16_t port,
     const auto tiles = loader_for(m);
     failure failed;
     http_server* self = nullptr;
-    site pages(root, m, *tiles, strata::num_nodes(), [&](std::exception_ptr e) {
+    site pages(root, m, *tiles, [&](std::exception_ptr e) {
       failed.note(std::move(e));
       self->stop();
     });
@@ -91,9 +90,13 @@ int serve(apps::program& p, const std::string& root, std::uint16_t port,
     failed.rethrow();
     missing = pages.missing();
     pictures = pages.pictures();
+    unanswered = pages.failed();
   });
-  return p.finish({{"map", root}}, {{"pictures", pictures}, {"missing", missing}}, missing == 0,
-                  tiles_are_missing);
+  return p.finish(
+      {{"map", root}}, {{"pictures", pictures}, {"missing", missing}, {"unanswered", unanswered}},
+      missing == 0 && unanswered == 0,
+      missing != 0 ? tiles_are_missing
+                   : "some requests were not answered, as said above; please report this");
 }
 
 }  // namespace mapview

@@ -5,11 +5,13 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <strata/error.hpp>
+#include <strata/membership.hpp>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -24,7 +26,7 @@ http_answer refuse(int status, const std::string& why) {
   return {.status = status, .body = why + "\n"};
 }
 
-std::string describe(const std::string& root, const map_info& m, unsigned nodes) {
+std::string describe(const std::string& root, const map_info& m, std::size_t nodes) {
   std::filesystem::path name = std::filesystem::path(root).lexically_normal();
   if (!name.has_filename()) name = name.parent_path();
   const auto text = [](const std::string& bytes) {
@@ -86,13 +88,9 @@ view view_of(const http_request& r) {
 
 }  // namespace
 
-site::site(const std::string& root, const map_info& map, loader& tiles, unsigned nodes,
+site::site(const std::string& root, const map_info& map, loader& tiles,
            std::function<void(std::exception_ptr)> fail)
-    : map_(map),
-      description_(describe(root, map, nodes)),
-      viewer_(map, tiles),
-      missing_(root, map),
-      fail_(std::move(fail)) {}
+    : root_(root), map_(map), viewer_(map, tiles), missing_(root, map), fail_(std::move(fail)) {}
 
 http_answer site::answer(const http_request& r) noexcept {
   http_answer a;
@@ -104,9 +102,12 @@ http_answer site::answer(const http_request& r) noexcept {
     a = refuse(503, "out of memory");
   } catch (const std::system_error&) {
     a = refuse(503, "no room for one more thread; try again");
-  } catch (const std::exception& e) {
+  } catch (const strata::node_lost_error& e) {
     a = refuse(500, e.what());
     fail_(std::current_exception());
+  } catch (const std::exception& e) {
+    a = refuse(500, e.what());
+    note_failure(r, e.what());
   }
   a.headers.merge(std::map<std::string, std::string>{
       {"Cache-Control", "no-store"},  // another map may be served here in a minute
@@ -116,6 +117,11 @@ http_answer site::answer(const http_request& r) noexcept {
       {"Referrer-Policy", "no-referrer"},
       {"X-Content-Type-Options", "nosniff"}});
   return a;
+}
+
+void site::note_failure(const http_request& r, const char* why) noexcept {
+  if (failed_++ < failures_named_max)
+    std::fprintf(stderr, "mapview: %s was not answered: %s\n", r.path.c_str(), why);
 }
 
 http_answer site::content(const http_request& r) {
@@ -129,7 +135,8 @@ http_answer site::content(const http_request& r) {
   if (r.path != "/" && (r.fetch_site == "cross-site" || r.fetch_site == "same-site"))
     return refuse(403, "not for pages of other sites");
   if (r.path == "/view") return picture_of(r);
-  if (r.path == "/map.json") return {.type = "application/json", .body = description_};
+  if (r.path == "/map.json")
+    return {.type = "application/json", .body = describe(root_, map_, strata::members().size())};
   for (const page_file& f : page_files()) {
     if (r.path == f.path) return {.type = std::string(f.type), .body = std::string(f.content)};
   }

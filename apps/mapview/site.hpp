@@ -19,29 +19,35 @@ class site {
  public:
   static constexpr std::uint32_t window_max = 4096;  // pixels each way
 
-  // `fail` is told of what no further request can mend, such as a lost node.
-  site(const std::string& root, const map_info& map, loader& tiles, unsigned nodes,
+  // `fail` is told of what no further request can mend: a lost node, which ends the job.
+  site(const std::string& root, const map_info& map, loader& tiles,
        std::function<void(std::exception_ptr)> fail);
 
-  // Any thread of the runtime.
+  // Any thread of the runtime. What goes wrong with one request is answered with status 500, named
+  // on stderr, and of no consequence for others.
   [[nodiscard]] http_answer answer(const http_request& r) noexcept;
 
   [[nodiscard]] std::uint64_t pictures() const { return pictures_; }
   [[nodiscard]] std::size_t missing() const { return missing_.count(); }
+  // Requests that were answered with status 500.
+  [[nodiscard]] std::uint64_t failed() const { return failed_; }
 
  private:
+  void note_failure(const http_request& r, const char* why) noexcept;
   http_answer content(const http_request& r);
   http_answer picture_of(const http_request& r);
 
+  static constexpr std::uint64_t failures_named_max = 100;  // more lines would help nobody
+
+  const std::string root_;
   const map_info map_;
-  const std::string description_;  // map.json
   viewer viewer_;
   missing_tiles missing_;
   const std::function<void(std::exception_ptr)> fail_;
   // Pictures that are made at once. Each has its pixels twice, as fragments and as a window.
   static constexpr int at_once = 4;
   strata::counting_semaphore<> turns_{at_once};
-  std::atomic<std::uint64_t> pictures_{0};
+  std::atomic<std::uint64_t> pictures_{0}, failed_{0};
 };
 
 }  // namespace mapview

@@ -11,6 +11,20 @@ import time
 from harness import build
 
 
+usual_patience_s = 180
+
+
+def add_patience(parser):
+    parser.add_argument("--patience", metavar="S", type=float, default=usual_patience_s,
+                        help="seconds, in all, to wait until no other guest shares a core, and for runs that one disturbed "
+                             "[%(default)s]")
+
+
+def of(given):
+    """For a command with add_patience() and --build-dir."""
+    return Cores(given.build_dir / "bench" / "cores_share", given.patience)
+
+
 def _kind(processor):
     """Processors of one kind are equally fast when nobody shares them; where all are, or nothing is said, the same."""
     found = pathlib.Path("/sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq" % processor)
@@ -20,9 +34,11 @@ def _kind(processor):
 @dataclasses.dataclass
 class Cores:
     program: object  # bench/cores_share
-    patience_s: float = 180  # so long it waits for them, in all
+    patience_s: float  # so long it waits for them, in all; 0 or less: no longer
     quickest: dict = dataclasses.field(default_factory=dict)  # kind of processor -> ns of the loop, the best so far
     last: dict = dataclasses.field(default_factory=dict)  # processor -> ns of the loop
+
+    asked_s: float = 0  # what patience_s was at first
 
     # Shared cores take 1.6 to 2 times the quickest, others up to 1.15 times.
     tolerance = 1.3
@@ -30,6 +46,7 @@ class Cores:
     first_looks = 20
 
     def __post_init__(self):
+        self.asked_s = self.patience_s
         for _ in range(self.first_looks):
             self.look()
 
@@ -52,10 +69,19 @@ class Cores:
             self.patience_s -= time.monotonic() - began
         return self._best(count)
 
-    def wait(self):
-        """Until all of them are ours, as long as the patience lasts."""
-        self.look()
-        self.choose(len(self.last))
+    def run(self, count, work):
+        """What work(processors) returned, on so many of them, and what the loop took beside it. It is run again where
+        another guest came meanwhile, as long as the patience lasts."""
+        while True:
+            processors = self.choose(count)
+            before, began = self.took_on(processors), time.monotonic()
+            answer = work(processors)
+            self.look()
+            after = self.took_on(processors)
+            took = {p: max(before[p], after[p]) for p in processors}
+            if self.patience_s <= 0 or self.are_whole(took):
+                return answer, took
+            self.patience_s -= time.monotonic() - began
 
     def took_on(self, processors):
         """What the loop took at last on each of these."""
@@ -66,9 +92,9 @@ class Cores:
         return all(ns <= self.tolerance * self.quickest[_kind(p)] for p, ns in took.items())
 
     def words(self):
-        """For a page of figures that were measured with wait()."""
-        return "Each run waits until no other guest shares a core (`bench/cores_share`)" + (
-            "." if self.patience_s > 0 else ", for three minutes in all, which were over before the end.")
+        """For a page of figures that were measured with run()."""
+        return "Each run waits until no other guest shares a core (`bench/cores_share`), and is repeated if one came" + (
+            "." if self.patience_s > 0 else ", for %g seconds in all, which were over before the end." % self.asked_s)
 
     def _best(self, count):
         return sorted(self.last, key=self.last.get)[:count]

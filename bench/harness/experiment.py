@@ -27,7 +27,7 @@ def answer(command, limit_s=300):
 
 def answers(commands, reps, cores=None):
     """key -> command becomes key -> all answers; commands take turns, so that a slow minute hits all of them. With
-    `cores` each waits until the processors are ours, as far as their patience goes."""
+    `cores` each has the processors to itself, as far as their patience goes."""
     found = {key: [] for key in commands}
     for rep in range(reps):
         # And back, so that nobody always comes after the same one.
@@ -35,9 +35,7 @@ def answers(commands, reps, cores=None):
             if sys.stderr.isatty():
                 print("\r%s, %d of %d\x1b[K" % (" ".join(map(str, key)), rep + 1, reps), end="", file=sys.stderr,
                       flush=True)
-            if cores:
-                cores.wait()
-            found[key].append(answer(command))
+            found[key].append(cores.run(None, lambda _: answer(command))[0] if cores else answer(command))
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     return found

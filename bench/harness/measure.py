@@ -106,12 +106,7 @@ def _record(result, text, share):
 
 def _run(case, cores):
     """What it has printed, and what the loop of cores.py took beside it."""
-    processors = cores.choose(1 if case.is_alone else len(cores.last))
-    before = cores.took_on(processors)
-    text = _output_of(case.command, processors)
-    cores.look()
-    after = cores.took_on(processors)
-    return text, {p: max(before[p], after[p]) for p in processors}
+    return cores.run(1 if case.is_alone else len(cores.last), lambda on: _output_of(case.command, on))
 
 
 def _runs(members, rep, decisive):

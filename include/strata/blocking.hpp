@@ -64,11 +64,23 @@ auto blocking(F&& f) -> std::invoke_result_t<F&> {
   }
 }
 
-/// File descriptors. Each function is its namesake of POSIX: the same arguments, results and errno;
-/// where that would block, it suspends the calling thread instead. They never change the
-/// descriptor's flags. Outside a runtime they block. A deadline that passes gives ETIMEDOUT.
-/// Regular files never suspend (they are always ready): use strata::blocking() for slow ones. Cost
-/// of a wait: some 3 us.
+/// File descriptors. Each function is its namesake of POSIX: the same arguments, results and errno,
+/// whether the descriptor has O_NONBLOCK or not; where that would block, it suspends the calling
+/// thread instead. Outside a runtime it blocks. A deadline that passes gives ETIMEDOUT; where there
+/// is no thread or memory for a wait, the result is EAGAIN or ENOMEM. In a fiber they throw
+/// misuse_error if they would have to wait. Cost of a wait: some 3 us.
+///
+/// Where it differs from a call that blocks: write() and send() return as soon as they have written
+/// something, which may be less than all, and recv() heeds no MSG_WAITALL. Regular files never
+/// suspend (they are always ready): use strata::blocking() for slow ones.
+///
+/// Any number of threads may wait for one descriptor, or for copies of it made by dup(): those that
+/// want the same of it are served in order of arrival, and each message or connection wakes one.
+/// But a descriptor without O_NONBLOCK can be read, or accepted from, by others as well: by plain
+/// read() or accept(), or by another process. Where one of those is quicker, after the kernel has
+/// said that there is something, then accept() (and read() or write(), of a terminal or another
+/// device, and of pipes on Linux before 6.4) stops its worker until there is something again. Give
+/// it O_NONBLOCK if it is shared so.
 namespace io {
 
 inline constexpr std::chrono::nanoseconds forever = std::chrono::nanoseconds::max();
@@ -77,6 +89,7 @@ inline constexpr std::chrono::nanoseconds forever = std::chrono::nanoseconds::ma
 /// would (also POLLERR, POLLHUP), or -1 with errno.
 int wait(int fd, short events, std::chrono::nanoseconds timeout = forever);
 
+/// The descriptor's flags stay as they are in all of these but connect().
 ssize_t read(int fd, void* to, std::size_t bytes, std::chrono::nanoseconds timeout = forever);
 ssize_t write(int fd, const void* from, std::size_t bytes,
               std::chrono::nanoseconds timeout = forever);
@@ -84,8 +97,16 @@ ssize_t recv(int fd, void* to, std::size_t bytes, int flags,
              std::chrono::nanoseconds timeout = forever);
 ssize_t send(int fd, const void* from, std::size_t bytes, int flags,
              std::chrono::nanoseconds timeout = forever);
+/// As with POSIX, what is accepted is inherited by programs that the process becomes, and blocks.
 int accept(int fd, sockaddr* peer, socklen_t* peer_bytes,
            std::chrono::nanoseconds timeout = forever);
+/// accept() with flags for what is accepted: SOCK_CLOEXEC, SOCK_NONBLOCK.
+int accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags,
+            std::chrono::nanoseconds timeout = forever);
+/// The socket has O_NONBLOCK while this is in progress: nobody else should use it, or change its
+/// flags, until then. Afterwards its flags are as before. After ETIMEDOUT the attempt goes on in
+/// the kernel: close the socket. A local one (AF_UNIX) whose listener has no room for more gives
+/// EAGAIN at once.
 int connect(int fd, const sockaddr* peer, socklen_t peer_bytes,
             std::chrono::nanoseconds timeout = forever);
 

@@ -9,6 +9,8 @@
 //   }
 //
 // A lambda that captures by reference stays on its node: its type says that it cannot travel.
+// Arguments and results that are addresses (pointers, std::reference_wrapper, std::span,
+// std::string_view) do not compile.
 #pragma once
 #include <cstddef>
 #include <cstring>
@@ -16,6 +18,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "strata/detail/address.hpp"
 #include "strata/detail/remote.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/fork_join.hpp"
@@ -75,6 +78,7 @@ class travelling_call {
   using result = std::invoke_result_t<decltype(Function), const Arguments&...>;
   static_assert(std::is_void_v<result> || std::is_trivially_copyable_v<result>,
                 "a call may travel to another node, so its result must be trivially copyable");
+  static_assert(detail::refuse_addresses<Arguments..., result>());
 
   constexpr travelling_call() noexcept = default;
   constexpr explicit travelling_call(const Arguments&... a) noexcept

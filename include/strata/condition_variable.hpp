@@ -6,10 +6,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <stop_token>
 
+#include "strata/detail/use_check.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/mutex.hpp"
 
@@ -42,9 +44,10 @@ class condition_queue {
 // may.
 class counted_condition_queue : public condition_queue {
  public:
-  // With the lock held: what a later notification changes.
-  [[nodiscard]] std::uint64_t begin_wait() noexcept;
-  // Returns at once after a notification or, with a token, if a stop has been requested.
+  // With the lock held: what a later notification changes. Throws misuse_error in a fiber.
+  [[nodiscard]] std::uint64_t begin_wait();
+  // Returns at once after a notification or, with a token, if a stop has been requested. Throws
+  // what park() throws for want of memory, or of a thread for a deadline.
   void wait_since(std::uint64_t begun, std::int64_t deadline_ns, std::stop_token* stop);
   void notify(unsigned count) noexcept;
 
@@ -86,13 +89,22 @@ class wakes_when_stopped {
 
 }  // namespace detail
 
-/// std::condition_variable.
+/// std::condition_variable. Nobody may wait for it when it is destroyed; who was notified may still
+/// be about to leave. A wait suspends the caller, who has the lock when it returns, and sees what
+/// was done with it held. In a fiber it throws misuse_error. With a time it throws
+/// std::system_error or std::bad_alloc where there is no thread or memory for a deadline. Whatever
+/// leaves a wait, the caller has the lock. Debug and sanitizer builds end the program for a wait
+/// without the lock.
 class condition_variable {
  public:
   condition_variable() noexcept = default;
   condition_variable(const condition_variable&) = delete;
   condition_variable& operator=(const condition_variable&) = delete;
+#if defined(STRATA_DEBUG_CHECKS)
+  ~condition_variable() { detail::check_end("condition variable", this, false, &queue_); }
+#endif
 
+  /// Never blocks, with the lock or without. A load where nobody has ever waited.
   void notify_one() noexcept { queue_.notify(1); }
   void notify_all() noexcept { queue_.notify(UINT32_MAX); }
 
@@ -136,8 +148,20 @@ class condition_variable {
     return detail::deadline_now() < deadline_ns ? cv_status::no_timeout : cv_status::timeout;
   }
   void wait_until_ns(std::unique_lock<mutex>& lock, std::int64_t deadline_ns) {
+    detail::check_use(lock.owns_lock(), "condition variable", this, "is waited for without a lock",
+                      "wait with a std::unique_lock that is locked");
     mutex* const m = lock.mutex();
-    queue_.wait([](void* held) { static_cast<mutex*>(held)->unlock(); }, m, deadline_ns);
+    m->owner_.leave("mutex", m);
+    try {
+      // Not by m->unlock(), which is for the thread that waits.
+      queue_.wait([](void* held) { static_cast<mutex*>(held)->word_.unlock(); }, m, deadline_ns);
+    } catch (const std::exception&) {
+      m->owner_.take();  // it could not wait, and has not unlocked
+      throw;
+    } catch (...) {
+      m->lock();  // the thread is left here: see thread_exit.hpp
+      throw;
+    }
     m->lock();
   }
 
@@ -147,12 +171,16 @@ class condition_variable {
 /// std::notify_all_at_thread_exit: the calling thread keeps the lock until its end.
 void notify_all_at_thread_exit(condition_variable& changed, std::unique_lock<mutex> lock);
 
-/// std::condition_variable_any.
+/// std::condition_variable_any. As condition_variable; but a lock that cannot be had again after a
+/// wait that throws ends the program, as the standard has it.
 class condition_variable_any {
  public:
   condition_variable_any() : queue_(std::make_shared<detail::counted_condition_queue>()) {}
   condition_variable_any(const condition_variable_any&) = delete;
   condition_variable_any& operator=(const condition_variable_any&) = delete;
+#if defined(STRATA_DEBUG_CHECKS)
+  ~condition_variable_any() { detail::check_end("condition variable", this, false, queue_.get()); }
+#endif
 
   void notify_one() noexcept { notify(1); }
   void notify_all() noexcept { notify(UINT32_MAX); }
@@ -235,7 +263,16 @@ class condition_variable_any {
     const std::shared_ptr<detail::counted_condition_queue> q = queue_;
     const std::uint64_t begun = q->begin_wait();
     lock.unlock();
-    q->wait_since(begun, deadline_ns, stop);
+    try {
+      q->wait_since(begun, deadline_ns, stop);
+    } catch (...) {
+      lock_again(lock);
+      throw;
+    }
+    lock.lock();
+  }
+  template <class Lock>
+  static void lock_again(Lock& lock) noexcept {
     lock.lock();
   }
 

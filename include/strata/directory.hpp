@@ -7,7 +7,9 @@
 //
 // A name belongs to the node that its hash chooses; every node remembers what it has asked for, so
 // a second look-up costs no message. Withdrawing a name makes all nodes forget it before it
-// returns.
+// returns. When a node leaves the job (`strata leave`), the names that it has published go with it.
+//
+// What suspends says so; it suspends the calling thread or task, and its worker does other work.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -17,6 +19,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "strata/detail/address.hpp"
 #include "strata/error.hpp"
 
 namespace strata {
@@ -60,12 +63,25 @@ constexpr std::uint64_t type_mark() noexcept {
 
 // Throws misuse_error: empty, too long, with a zero in it.
 resource_name checked_name(std::string_view name);
+// As publication v.publication; 0: a new one.
 void publish_value(const resource_name& name, const published_value& v);
 published_value look_up(const resource_name& name, bool waits);
+// That publication of the name alone; 0: whichever there is.
+bool withdraw_value(const resource_name& name, std::uint64_t publication);
 [[noreturn]] void refuse_type(const resource_name& name);
 
 template <class T>
+published_value published(const T& value) noexcept {
+  published_value v;
+  v.type = type_mark<T>();
+  v.bytes = sizeof(T);
+  std::memcpy(v.data.data(), &value, sizeof(T));
+  return v;
+}
+
+template <class T>
 T value_as(const resource_name& name, const published_value& v) {
+  refuse_addresses<T>();
   if (v.type != type_mark<T>()) refuse_type(name);
   T value;
   std::memcpy(&value, v.data.data(), sizeof(T));
@@ -74,22 +90,21 @@ T value_as(const resource_name& name, const published_value& v) {
 
 }  // namespace detail
 
-/// Makes `value` known under `name` (1 to 63 bytes) to the whole job. Suspends until it is. Throws
-/// name_in_use_error, misuse_error for a name that cannot be and outside a runtime,
-/// node_lost_error.
+/// Makes `value` known under `name` (1 to 63 bytes) to the whole job, until it is withdrawn or this
+/// node leaves. Suspends until it is known. An address as a value (a pointer, a std::span) does not
+/// compile: publish to_global() of it. Throws name_in_use_error, misuse_error for a name that
+/// cannot be, outside a runtime and in a fiber, node_lost_error.
 template <class T>
 requires(std::is_trivially_copyable_v<T> &&
          sizeof(T) <= detail::published_bytes_max) void publish(std::string_view name,
                                                                 const T& value) {
-  detail::published_value v;
-  v.type = detail::type_mark<T>();
-  v.bytes = sizeof(T);
-  std::memcpy(v.data.data(), &value, sizeof(T));
-  detail::publish_value(detail::checked_name(name), v);
+  detail::refuse_addresses<T>();
+  detail::publish_value(detail::checked_name(name), detail::published(value));
 }
 
-/// What is known under that name, or nothing. Suspends when this node has not asked before. Throws
-/// misuse_error if it is of another type; node_lost_error.
+/// What is known under that name, or nothing. Suspends when this node does not remember it: for a
+/// call to the name's home. Throws misuse_error if it is of another type, and as publish();
+/// node_lost_error.
 template <class T>
 std::optional<T> find_name(std::string_view name) {
   const detail::resource_name n = detail::checked_name(name);
@@ -98,14 +113,17 @@ std::optional<T> find_name(std::string_view name) {
   return detail::value_as<T>(n, v);
 }
 
-/// The same, and suspends until somebody has published it.
+/// The same, and suspends until somebody has published it. Any number of threads may wait, for any
+/// number of names.
 template <class T>
 T await_name(std::string_view name) {
   const detail::resource_name n = detail::checked_name(name);
   return detail::value_as<T>(n, detail::look_up(n, true));
 }
 
-/// Takes the name back; true if there was one. No node remembers it when this returns. Suspends.
+/// Takes the name back, whoever has published it; true if there was one. No node remembers it when
+/// this returns. Suspends: for a call to the name's home, which calls every node that remembers it.
+/// Throws as publish(), but for name_in_use_error.
 bool withdraw(std::string_view name);
 
 }  // namespace strata

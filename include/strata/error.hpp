@@ -3,9 +3,12 @@
 // its join; these are ours.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace strata {
 
@@ -44,16 +47,44 @@ class node_lost_error : public error {
   std::uint16_t node_;
 };
 
-/// An exception left a fiber or a task on another node. what() is that exception's, with its type
-/// and the node.
+/// An exception left a fiber, a task or a thread on another node. what() is one line that begins
+/// with that exception's type, the node where it was thrown, and its own what():
+/// "std::range_error on node 2: no such city"; if it came by other nodes, they follow: " (by way of
+/// node 1)". Copying never throws.
+///
+/// It says by which nodes it came, and not by which functions: where the exception is caught, on
+/// its own node, the stack that threw it is no longer there.
 class remote_error : public error {
  public:
-  remote_error(std::uint16_t node, const std::string& what) : error(what), node_(node) {}
-  /// Where it was thrown.
-  [[nodiscard]] std::uint16_t node() const noexcept { return node_; }
+  /// Of a longer way trace() has the beginning.
+  static constexpr std::size_t trace_max = 16;
+
+  /// For the runtime. trace: 1 to trace_max nodes; hops: how many there were, at least as many.
+  remote_error(std::string type_name, std::string message, std::vector<std::uint16_t> trace,
+               std::size_t hops);
+
+  /// Where it was first thrown.
+  [[nodiscard]] std::uint16_t node() const noexcept { return origin_->trace.front(); }
+  /// What it was there, as people write it: "std::range_error". Of more than 500 bytes the
+  /// beginning, and "..."; "an exception" if the compiler's runtime does not know.
+  [[nodiscard]] const std::string& type_name() const noexcept { return origin_->type_name; }
+  /// Its what() there: "no such city". Of more than 4,000 bytes the beginning, and "..."; empty if
+  /// it was no std::exception.
+  [[nodiscard]] const std::string& message() const noexcept { return origin_->message; }
+  /// The nodes that it left on its way here, in that order: {2, 1} for one that was thrown on node
+  /// 2 in a call of node 1, and thrown on there in a call of this node. A node can be there several
+  /// times. Never empty.
+  [[nodiscard]] const std::vector<std::uint16_t>& trace() const noexcept { return origin_->trace; }
+  /// How many nodes it left: trace().size(), unless that is trace_max.
+  [[nodiscard]] std::size_t hops() const noexcept { return origin_->hops; }
 
  private:
-  std::uint16_t node_;
+  struct origin {
+    std::string type_name, message;
+    std::vector<std::uint16_t> trace;
+    std::size_t hops;
+  };
+  std::shared_ptr<const origin> origin_;
 };
 
 }  // namespace strata

@@ -232,6 +232,30 @@ void swap(promise<R>& a, promise<R>& b) noexcept {
   a.swap(b);
 }
 
+namespace detail {
+
+// Of a function object with one operator().
+template <class Call>
+struct call_signature {};
+template <class R, class F, bool N, class... Args>
+struct call_signature<R (F::*)(Args...) noexcept(N)> {
+  using type = R(Args...);
+};
+template <class R, class F, bool N, class... Args>
+struct call_signature<R (F::*)(Args...)& noexcept(N)> {
+  using type = R(Args...);
+};
+template <class R, class F, bool N, class... Args>
+struct call_signature<R (F::*)(Args...) const noexcept(N)> {
+  using type = R(Args...);
+};
+template <class R, class F, bool N, class... Args>
+struct call_signature<R (F::*)(Args...) const& noexcept(N)> {
+  using type = R(Args...);
+};
+
+}  // namespace detail
+
 template <class Signature>
 class packaged_task;
 
@@ -298,6 +322,8 @@ class packaged_task<R(Args...)> : public detail::result_source<R> {
 
 template <class R, class... Args>
 packaged_task(R (*)(Args...)) -> packaged_task<R(Args...)>;
+template <class F>
+packaged_task(F) -> packaged_task<typename detail::call_signature<decltype(&F::operator())>::type>;
 
 template <class S>
 void swap(packaged_task<S>& a, packaged_task<S>& b) noexcept {

@@ -41,6 +41,8 @@
 #include <utility>
 #include <vector>
 
+#include "strata/detail/address.hpp"
+#include "strata/detail/elements.hpp"
 #include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
 
@@ -97,32 +99,16 @@ struct group_traffic {
 
 namespace detail {
 
-template <class R>
-concept value_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-    std::is_trivially_copyable_v<std::ranges::range_value_t<R>>;
-template <class R>
-concept changeable_range =
-    value_range<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 template <class T>
 concept single_value = std::is_trivially_copyable_v<T> && !std::ranges::range<T>;
 template <class Op, class T>
 concept combines = requires(Op& op, const T& x) {
   { op(x, x) } -> std::convertible_to<T>;
 };
-template <class A, class B>
-concept same_values = std::same_as<std::ranges::range_value_t<A>, std::ranges::range_value_t<B>>;
-
-template <value_range R>
-std::span<const std::byte> content_of(const R& values) noexcept {
-  return std::as_bytes(std::span(std::ranges::data(values), std::ranges::size(values)));
-}
-template <changeable_range R>
-std::span<std::byte> room_of(R& values) noexcept {
-  return std::as_writable_bytes(std::span(std::ranges::data(values), std::ranges::size(values)));
-}
 
 template <class T, class Op>
 messages::combination combination_of(Op& op) noexcept {
+  refuse_addresses<T>();
   return {sizeof(T), alignof(T), &op,
           [](void* function, const std::byte* left, const std::byte* right, std::byte* into,
              std::size_t elements) {
@@ -138,9 +124,10 @@ messages::combination combination_of(Op& op) noexcept {
 
 /// One member's view of a group. Used by one thread at a time; may be moved between operations.
 ///
-/// Values are trivially copyable. Ranges are contiguous (std::vector, std::array, std::span, plain
-/// arrays), and every member's has the same size where nothing else is said; sizes may be 0. Where
-/// a single value will do, it can be given by itself.
+/// Values are trivially copyable; addresses, such as pointers, do not compile as values. Ranges are
+/// contiguous (std::vector, std::array, std::span, plain arrays), and every member's has the same
+/// size where nothing else is said; sizes may be 0. Where a single value will do, it can be given
+/// by itself.
 ///
 /// Reductions combine in the order of the ranks: x0 op x1 op ... op xN-1, with brackets wherever it
 /// suits. `op` must be associative, and need not be commutative. With floating-point numbers the
@@ -193,6 +180,7 @@ class group {
   /// The root's value; of other members' it only takes the type.
   template <detail::single_value T>
   [[nodiscard]] T broadcast(const T& value, unsigned root) {
+    detail::refuse_addresses<T>();
     T result = value;
     broadcast_bytes(std::as_writable_bytes(std::span(&result, 1)), root);
     return result;

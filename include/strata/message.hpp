@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between any threads of a job, wherever they are (pCoR: requirements P3 to P14).
 //
+//   std::vector<double> numbers(100);
 //   strata::endpoint& mine = strata::this_thread::endpoint();
-//   mine.send(other, 7, strata::bytes_of(numbers));             // returns when `numbers` may
-//   change const strata::message_info m = mine.receive(buffer);        // from anybody, with any
-//   tag
+//   mine.send(other, 7, numbers);           // they may change now
+//   const auto m = mine.receive(numbers);   // from anybody, any tag
+//   use(numbers, m.count_of<double>());
 //
 // An endpoint is where messages arrive. Any number of them share the node's few connections.
 // Waiting suspends the calling thread or task, not its worker; nothing here may be called in a
@@ -26,11 +27,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <type_traits>
 #include <vector>
 
+#include "strata/detail/address.hpp"
 #include "strata/detail/deadline.hpp"
+#include "strata/detail/elements.hpp"
 #include "strata/detail/parking.hpp"
 #include "strata/error.hpp"
 #include "strata/global_ptr.hpp"
@@ -43,16 +47,25 @@ struct port;
 struct request;
 }  // namespace messages
 
+namespace detail {
+// Throws misuse_error: so many bytes are no whole number of elements of that size.
+[[noreturn, gnu::cold]] void refuse_count(std::size_t bytes, std::size_t element_bytes);
+}  // namespace detail
+
 /// The name of an endpoint in its job: a value of 8 bytes that can travel in tokens, calls and
 /// messages. Never used twice within a job, up to 16 million endpoints made at one place of a
 /// node's table.
 class endpoint_id {
  public:
-  /// No endpoint; as a source in a receive: any.
+  /// No endpoint; as a source in a receive: any (any_endpoint).
   constexpr endpoint_id() noexcept = default;
   /// Where it lives.
   [[nodiscard]] constexpr node_id_t node() const noexcept {
     return static_cast<node_id_t>(bits_ >> 48);
+  }
+  /// Whether it stands for all endpoints of node(), as any_endpoint_on() makes it.
+  [[nodiscard]] constexpr bool is_any_on_node() const noexcept {
+    return (bits_ & within_node) == any_on_node;
   }
   constexpr explicit operator bool() const noexcept { return bits_ != 0; }
   friend constexpr auto operator<=>(endpoint_id, endpoint_id) noexcept = default;
@@ -66,10 +79,28 @@ class endpoint_id {
   }
 
  private:
+  friend constexpr endpoint_id any_endpoint_on(node_id_t node) noexcept;
+  // What tells endpoints of one node apart; and what none of them has there, since the lowest 24
+  // bits count from 1.
+  static constexpr std::uint64_t within_node = (std::uint64_t{1} << 48) - 1;
+  static constexpr std::uint64_t any_on_node = std::uint64_t{1} << 24;
+
   std::uint64_t bits_ = 0;
 };
 
+/// As a source in a receive or a probe: any endpoint of the job.
 inline constexpr endpoint_id any_endpoint{};
+
+/// As a source in a receive or a probe: any endpoint of that node, those that it makes later
+/// included. A receive from a node that the job cannot have throws misuse_error; from one that has
+/// left the job, or leaves before it is answered, node_lost_error, once nothing of what came from
+/// there fits. In an elastic job a node that has not come yet is waited for. Sending to it throws
+/// misuse_error.
+///
+///   message m = mine.receive_message(strata::any_endpoint_on(3), 7);
+[[nodiscard]] constexpr endpoint_id any_endpoint_on(node_id_t node) noexcept {
+  return endpoint_id::from_bits(std::uint64_t{node} << 48 | endpoint_id::any_on_node);
+}
 
 /// What a message is about, up to the program.
 using message_tag = std::uint32_t;
@@ -82,6 +113,14 @@ struct message_info {
   endpoint_id target{};
   message_tag tag = 0;
   std::size_t bytes = 0;
+
+  /// How many values of type T it holds. Throws misuse_error if its size is no multiple of theirs.
+  template <class T>
+  [[nodiscard]] std::size_t count_of() const {
+    if (bytes % sizeof(T) != 0) [[unlikely]]
+      detail::refuse_count(bytes, sizeof(T));
+    return bytes / sizeof(T);
+  }
 };
 
 /// A message with its bytes.
@@ -158,14 +197,19 @@ std::size_t wait_any(std::span<transfer> transfers);
 /// wait() for all valid ones; rethrows the first error when all have ended.
 void wait_all(std::span<transfer> transfers);
 
-/// The bytes of a value or of an array of values.
-template <class T>
-requires std::is_trivially_copyable_v<T> std::span<const std::byte> bytes_of(const T& value)
-noexcept { return std::as_bytes(std::span(&value, 1)); }
-template <class T>
-requires std::is_trivially_copyable_v<T> std::span<const std::byte> bytes_of(
-    const std::vector<T>& values)
-noexcept { return std::as_bytes(std::span(values)); }
+/// The bytes of a value: a number, a structure, an array. T is trivially copyable; a pointer, or
+/// another address, does not compile.
+template <detail::whole_value T>
+std::span<const std::byte> bytes_of(const T& value) noexcept {
+  detail::refuse_addresses<T>();
+  return std::as_bytes(std::span(&value, 1));
+}
+/// The bytes of the elements that a std::vector, std::span, std::string, std::string_view or
+/// another contiguous range refers to. They are trivially copyable and no addresses.
+template <detail::elements_elsewhere R>
+std::span<const std::byte> bytes_of(const R& values) noexcept {
+  return detail::content_of(values);
+}
 
 /// Where messages arrive, on the node that makes it. Any thread of that node may send from it and
 /// receive from it; when several do, which of them gets a message is up to their patterns.
@@ -185,50 +229,93 @@ class endpoint {
   /// Returns when `bytes` may change: the message has been copied or received. Suspends while the
   /// target has no room. Throws endpoint_closed_error if the target is known to have ended (with
   /// certainty if the message had to wait for the target), node_lost_error, misuse_error for
-  /// any_tag or no such node.
+  /// any_tag, any_endpoint_on(), or no such node.
   void send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes);
   /// Hands the bytes over: within a process nothing is copied.
   void send(endpoint_id to, message_tag tag, std::vector<std::byte>&& bytes);
-  /// One value.
+  /// The elements of a std::vector, std::array, std::span, plain array, std::string or another
+  /// contiguous range, side by side: trivially copyable, and no addresses. (A string literal is an
+  /// array that ends with a zero; std::string_view("text") does not have it.) Otherwise as above.
+  template <detail::value_range R>
+  void send(endpoint_id to, message_tag tag, const R& values) {
+    send(to, tag, detail::content_of(values));
+  }
+  /// One value. A pointer, std::span or another address does not compile.
   template <class T>
   requires std::is_trivially_copyable_v<T>
   void send_value(endpoint_id to, message_tag tag, const T& value) {
-    send(to, tag, bytes_of(value));
+    detail::refuse_addresses<T>();
+    send(to, tag, std::as_bytes(std::span(&value, 1)));
   }
   /// Returns at once; `bytes` must stay as they are until the transfer has ended. Nothing is copied
   /// on this node if the message is above 64 KiB.
   [[nodiscard]] transfer start_send(endpoint_id to, message_tag tag,
                                     std::span<const std::byte> bytes);
+  /// The same with elements, as for send(). They must stay as they are, so a container that ends
+  /// with the call does not compile.
+  template <detail::lasting_range R>
+  [[nodiscard]] transfer start_send(endpoint_id to, message_tag tag, R&& values) {
+    return start_send(to, tag, detail::content_of(values));
+  }
   /// As start_send(), and the transfer ends when the message has been matched with a receive.
   [[nodiscard]] transfer start_synchronous_send(endpoint_id to, message_tag tag,
                                                 std::span<const std::byte> bytes);
+  /// The same with elements.
+  template <detail::lasting_range R>
+  [[nodiscard]] transfer start_synchronous_send(endpoint_id to, message_tag tag, R&& values) {
+    return start_synchronous_send(to, tag, detail::content_of(values));
+  }
 
   // ---- receiving ----
+  // `from` is one endpoint, any_endpoint_on() a node, or any_endpoint. Of several receives that a
+  // message fits, whatever they leave open, the one that began first gets it.
   /// The oldest message that fits the pattern, once there is one, into `buffer`. Suspends. Throws
-  /// message_too_large_error, which leaves the message there; node_lost_error.
+  /// message_too_large_error, which leaves the message there; node_lost_error, if the job has lost
+  /// a node, or the only one that could answer has left the job; misuse_error for any_endpoint_on()
+  /// no node of the job.
   message_info receive(std::span<std::byte> buffer, endpoint_id from = any_endpoint,
                        message_tag tag = any_tag);
   /// The same whatever its size; bytes that were handed over within a process are not copied.
   message receive_message(endpoint_id from = any_endpoint, message_tag tag = any_tag);
+  /// As receive(), into elements such as send() takes: at most as many as `values` has, which does
+  /// not grow. count_of<T>() of what is returned says how many came; the others stay as they are.
+  /// Throws misuse_error, too, if the size is no multiple of an element's; the message is then
+  /// lost.
+  template <detail::lasting_room R>
+  message_info receive(R&& values, endpoint_id from = any_endpoint, message_tag tag = any_tag) {
+    const message_info m = receive(detail::room_of(values), from, tag);
+    (void)m.template count_of<std::ranges::range_value_t<R>>();
+    return m;
+  }
   /// One value, which must have T's size: otherwise throws message_too_large_error, or misuse_error
   /// for a smaller message, which is then lost.
   template <class T>
   requires std::is_trivially_copyable_v<T> T receive_value(endpoint_id from = any_endpoint,
                                                            message_tag tag = any_tag) {
+    detail::refuse_addresses<T>();
     T value;
     if (receive(std::as_writable_bytes(std::span(&value, 1)), from, tag).bytes != sizeof(T))
       refuse_size();
     return value;
   }
-  /// Returns at once; `buffer` is the transfer's until it has ended.
+  /// Returns at once; `buffer` is the transfer's until it has ended. Throws misuse_error as
+  /// receive(), whose other errors wait() throws.
   [[nodiscard]] transfer start_receive(std::span<std::byte> buffer, endpoint_id from = any_endpoint,
                                        message_tag tag = any_tag);
+  /// The same into elements. count_of<T>() of what wait() returns says how many came, or throws
+  /// misuse_error.
+  template <detail::lasting_room R>
+  [[nodiscard]] transfer start_receive(R&& values, endpoint_id from = any_endpoint,
+                                       message_tag tag = any_tag) {
+    return start_receive(detail::room_of(values), from, tag);
+  }
 
   /// The oldest message that fits and has not been received, if there is one; it stays. Never
-  /// blocks. Throws node_lost_error if there is none and the job has lost a node.
+  /// blocks. If there is none, throws node_lost_error and misuse_error as receive().
   [[nodiscard]] std::optional<message_info> probe(endpoint_id from = any_endpoint,
                                                   message_tag tag = any_tag);
-  /// Suspends until there is one. Another thread that receives here may be faster.
+  /// Suspends until there is one. Another thread that receives here may be faster. Throws
+  /// node_lost_error and misuse_error as receive().
   message_info wait_probe(endpoint_id from = any_endpoint, message_tag tag = any_tag);
 
  private:

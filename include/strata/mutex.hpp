@@ -9,13 +9,15 @@
 #include <cstdint>
 #include <mutex>
 #include <shared_mutex>
-#include <system_error>
 
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/deadlock.hpp"
 #include "strata/detail/thread_core.hpp"
+#include "strata/detail/use_check.hpp"
 
 namespace strata {
+
+class condition_variable;
 
 namespace detail {
 
@@ -50,6 +52,10 @@ class word_lock {
   [[nodiscard]] bool is_held() const noexcept {
     return state_.load(std::memory_order_relaxed) != free;
   }
+  // At the end of a lock that consists of this.
+  void check_unused(const char* kind) const noexcept {
+    check_end(kind, this, is_held(), this, gate());
+  }
 
  private:
   static constexpr std::uint32_t free = 0;
@@ -72,44 +78,81 @@ class word_lock {
 
 }  // namespace detail
 
-/// std::mutex. Unlocking a mutex that is not held is undefined, as the standard has it.
+/// std::mutex. Who unlocks it must be who has locked it, and nobody may have it or wait for it when
+/// it is destroyed: the standard leaves the rest undefined, and Debug and sanitizer builds end the
+/// program with a line that says so. All locks below are alike in that.
 class mutex {
  public:
   constexpr mutex() noexcept = default;
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
-  void lock() { word_.lock(); }
-  bool try_lock() noexcept { return word_.try_lock(); }
-  void unlock() noexcept { word_.unlock(); }
+#if defined(STRATA_DEBUG_CHECKS)
+  ~mutex() { word_.check_unused("mutex"); }
+#endif
+  /// Suspends the caller until it has the lock; what was done before the unlock() is visible then.
+  /// Throws misuse_error in a fiber if it would have to wait.
+  void lock() {
+    word_.lock();
+    owner_.take();
+  }
+  /// Never blocks; true if the caller has it now.
+  bool try_lock() noexcept { return got(word_.try_lock()); }
+  /// Never blocks.
+  void unlock() noexcept {
+    owner_.leave("mutex", this);
+    word_.unlock();
+  }
 
  protected:
+  friend class condition_variable;
+  bool got(bool locked) noexcept {
+    if (locked) owner_.take();
+    return locked;
+  }
   detail::word_lock word_;
+  [[no_unique_address]] detail::lock_owner owner_;
 };
 
-/// std::timed_mutex.
+/// std::timed_mutex. Waiting until a time throws std::system_error or std::bad_alloc, here and in
+/// the other timed locks, where there is no thread or memory for a deadline; then the caller does
+/// not have the lock.
 class timed_mutex : public mutex {
  public:
+  /// Suspends the caller for that long at most; false if it does not have the lock then.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
-    return word_.lock_until(detail::deadline_after(time));
+    return got(word_.lock_until(detail::deadline_after(time)));
   }
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
-    return detail::attempt_until(time, [this](std::int64_t ns) { return word_.lock_until(ns); });
+    return got(
+        detail::attempt_until(time, [this](std::int64_t ns) { return word_.lock_until(ns); }));
   }
 };
 
-/// std::recursive_mutex.
+/// std::recursive_mutex. Its owner may lock it 2^32 - 1 times.
 class recursive_mutex {
  public:
   constexpr recursive_mutex() noexcept = default;
   recursive_mutex(const recursive_mutex&) = delete;
   recursive_mutex& operator=(const recursive_mutex&) = delete;
+#if defined(STRATA_DEBUG_CHECKS)
+  ~recursive_mutex() { word_.check_unused("recursive mutex"); }
+#endif
+  /// As that of mutex. Throws std::system_error (resource_unavailable_try_again) when the caller
+  /// has locked it that often.
   void lock() {
-    if (!again()) enter(word_.lock_until(detail::parking::never));
+    if (!is_mine()) {
+      enter(word_.lock_until(detail::parking::never));
+    } else if (!deepen()) {
+      refuse_depth();
+    }
   }
-  bool try_lock() { return again() || enter(word_.try_lock()); }
+  /// Never blocks; true if the caller has it once more now.
+  bool try_lock() noexcept { return is_mine() ? deepen() : enter(word_.try_lock()); }
+  /// Never blocks. Free after as many as there were locks.
   void unlock() noexcept {
+    if constexpr (detail::uses_are_checked) check_mine();
     if (--depth_ != 0) return;
     owner_.store({}, std::memory_order_relaxed);
     word_.unlock();
@@ -117,12 +160,18 @@ class recursive_mutex {
 
  protected:
   // Only the owner finds itself here, so no order is needed.
-  bool again() {
-    if (owner_.load(std::memory_order_relaxed) != this_thread_id()) return false;
-    if (depth_ == UINT32_MAX)
-      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+  [[nodiscard]] bool is_mine() const noexcept {
+    return owner_.load(std::memory_order_relaxed) == this_thread_id();
+  }
+  bool deepen() noexcept {
+    if (depth_ == UINT32_MAX) return false;
     ++depth_;
     return true;
+  }
+  [[noreturn]] static void refuse_depth();
+  void check_mine() const noexcept {
+    detail::check_use(is_mine(), "recursive mutex", this, "is unlocked by a thread that has it not",
+                      "unlock it as often as it was locked, in the same thread");
   }
   bool enter(bool locked) noexcept {
     if (!locked) return false;
@@ -140,12 +189,13 @@ class recursive_timed_mutex : public recursive_mutex {
  public:
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
-    return again() || enter(word_.lock_until(detail::deadline_after(time)));
+    return is_mine() ? deepen() : enter(word_.lock_until(detail::deadline_after(time)));
   }
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
-    return again() || enter(detail::attempt_until(
-                          time, [this](std::int64_t ns) { return word_.lock_until(ns); }));
+    return is_mine() ? deepen() : enter(detail::attempt_until(time, [this](std::int64_t ns) {
+      return word_.lock_until(ns);
+    }));
   }
 };
 
@@ -157,6 +207,9 @@ class shared_timed_mutex {
   constexpr shared_timed_mutex() noexcept = default;
   shared_timed_mutex(const shared_timed_mutex&) = delete;
   shared_timed_mutex& operator=(const shared_timed_mutex&) = delete;
+#if defined(STRATA_DEBUG_CHECKS)
+  ~shared_timed_mutex();
+#endif
 
   void lock() { (void)lock_until(detail::parking::never); }
   bool try_lock() noexcept;
@@ -196,7 +249,7 @@ class shared_timed_mutex {
   // While those who waited are let in, so many more than there are.
   static constexpr std::uint32_t admitting = 1U << 24;
 
-  void admit_readers() noexcept;
+  bool try_admit_readers(std::uint32_t& seen, std::uint32_t next) noexcept;
   void wake_a_writer() noexcept;
   void forget_writers() noexcept;
   static bool writer_must_wait(void* self);
@@ -210,11 +263,21 @@ class shared_timed_mutex {
   static void no_writer_waits(void* self);
 
   std::atomic<std::uint32_t> state_{0};
-  std::uint32_t readers_ = 0;  // somewhere in it is their address
+  std::uint32_t readers_ = 0;                       // somewhere in it is their address
+  [[no_unique_address]] detail::lock_owner owner_;  // the writer
 };
 
-/// std::shared_mutex.
-using shared_mutex = shared_timed_mutex;
+/// std::shared_mutex: shared_timed_mutex without deadlines.
+class shared_mutex : private shared_timed_mutex {
+ public:
+  using shared_timed_mutex::lock;
+  using shared_timed_mutex::lock_shared;
+  using shared_timed_mutex::try_lock;
+  using shared_timed_mutex::try_lock_shared;
+  using shared_timed_mutex::unlock;
+  using shared_timed_mutex::unlock_shared;
+  constexpr shared_mutex() noexcept = default;
+};
 
 /// std::once_flag and std::call_once: the others wait, suspended.
 class once_flag {
@@ -250,11 +313,16 @@ void call_once(once_flag& flag, F&& f, Args&&... args) {
 }
 
 using std::adopt_lock;
+using std::adopt_lock_t;
 using std::defer_lock;
+using std::defer_lock_t;
+using std::lock;
 using std::lock_guard;
 using std::scoped_lock;
 using std::shared_lock;
+using std::try_lock;
 using std::try_to_lock;
+using std::try_to_lock_t;
 using std::unique_lock;
 
 }  // namespace strata

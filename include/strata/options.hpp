@@ -50,8 +50,10 @@ struct options {
   /// Open MPI's `mpirun`) joins the job that they make: "auto": where PMIx's variables say that
   /// there is one, "none": the process stays alone, "pmix": it must. `strata run` goes before.
   std::string launch = "auto";
-  /// In a job of the site's tools, how nodes talk: "auto", "shm", "tcp", "ucx" or "udp"; node 0's
-  /// word counts. (In one of `strata run`, that says so.)
+  /// In a job of the site's tools, how nodes talk: all by "shm", "tcp", "ucx" or "udp"; or through
+  /// shared memory within a host, where it can be had, and by another transport between hosts:
+  /// "shm+tcp", which "auto" stands for, "shm+ucx" or "shm+udp". Node 0's word counts. (In one of
+  /// `strata run`, that says so.)
   std::string transport = "auto";
   /// In a job of the site's tools, where this node listens: an address of this host, a network such
   /// as "10.1.0.0/16", or a network interface. Empty: loopback in a job of one host, else the
@@ -79,8 +81,9 @@ struct options {
   /// Milliseconds of silence after which a node counts as lost, 100 to 3,600,000. One whose process
   /// ends or whose connection closes is lost at once.
   unsigned lost_after_ms = 30'000;
-  /// Seconds without progress on any node, while a task waits for fibers, after which every node
-  /// prints who waits for what; 0 to 86,400, 0: never. They also print it on signal SIGQUIT.
+  /// Seconds without progress on any node, while tasks or threads wait for each other, after which
+  /// every node prints who waits for what; 0 to 86,400, 0: never. They also print it when one of them, or
+  /// the launcher, gets the signal SIGQUIT.
   unsigned stall_s = 60;
   /// Networks that the nodes of a job use for sockets, as prefixes separated by commas
   /// ("10.1.0.0/16,10.2.0.0/16"): each node listens on its interface of each that it is on, two

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 /* ---- threads ---- */
-/* EAGAIN: no memory, or no room for another stack. EINVAL: the attributes. The stack is the runtime's usual one unless the
+/* EAGAIN: no memory, or no room for another stack; threads that end make some. EINVAL: the attributes. The stack is the runtime's usual one unless the
    attributes ask for another size; a stack given with pthread_attr_setstack() is used for its size only. */
 int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument);
 int strata_pthread_join(pthread_t thread, void** result);
@@ -42,6 +42,7 @@ int strata_pthread_detach(pthread_t thread);
 void strata_pthread_exit(void* result) __attribute__((noreturn));
 pthread_t strata_pthread_self(void);
 int strata_pthread_equal(pthread_t a, pthread_t b);
+/* The name is also what dumps, an overflow of the stack and an exception that leaves the thread are told with. */
 int strata_pthread_setname_np(pthread_t thread, const char* name);
 int strata_pthread_getname_np(pthread_t thread, char* name, size_t bytes);
 /* Stack and detach state of the calling thread or of one that runs. */
@@ -95,6 +96,7 @@ int strata_pthread_mutex_setprioceiling(pthread_mutex_t* mutex, int ceiling, int
 
 /* ---- condition variables ---- */
 int strata_pthread_cond_init(pthread_cond_t* cond, const pthread_condattr_t* attributes);
+/* EBUSY while somebody waits for it; one that processes share: waits until nobody does. */
 int strata_pthread_cond_destroy(pthread_cond_t* cond);
 int strata_pthread_cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex);
 int strata_pthread_cond_timedwait(pthread_cond_t* cond, pthread_mutex_t* mutex, const struct timespec* until);
@@ -137,6 +139,7 @@ int strata_pthread_setspecific(pthread_key_t key, const void* value);
 /* ---- semaphores: unnamed; those of sem_open() and those that processes share work too, by looking again and again ---- */
 /* The waits end with EINTR as those of POSIX do, where a handler of the calling thread has run. */
 int strata_sem_init(sem_t* semaphore, int shared, unsigned value);
+/* EBUSY while somebody waits for it, unless processes share it. */
 int strata_sem_destroy(sem_t* semaphore);
 int strata_sem_wait(sem_t* semaphore);
 int strata_sem_trywait(sem_t* semaphore);

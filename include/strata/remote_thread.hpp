@@ -7,6 +7,7 @@
 //
 // What travels is the function's identity and its arguments, so the function is known at compile
 // time (a function, or a lambda that captures nothing) and the arguments are trivially copyable.
+// Addresses (pointers, std::span and the like) do not compile: send a global_ptr, or a copy.
 // Where it does not matter which node makes a call, leave that to the runtime: strata/call.hpp.
 #pragma once
 #include <memory>

@@ -6,12 +6,19 @@
 //   auto hits = strata::resource<counter>::await("hits");          // on any other
 //   long n = hits.call<&counter::add>(3);                          // made where the object is
 //
-// Semaphores, locks, barriers, domains and grids of that kind stand below.
+// Who calls too late learns that the object has ended; an object does not end under a call. Every
+// call suspends the caller until it has been made, if the object is on another node; on its own
+// node it suspends if the function does. Here and below, functions of handles are such calls.
+//
+// Semaphores, locks, barriers, domains and grids of that kind stand below; tasks in
+// strata/shared_task.hpp.
 #pragma once
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -21,7 +28,9 @@
 #include <vector>
 
 #include "strata/condition_variable.hpp"
+#include "strata/detail/address.hpp"
 #include "strata/directory.hpp"
+#include "strata/error.hpp"
 #include "strata/global_ptr.hpp"
 #include "strata/message.hpp"
 #include "strata/mutex.hpp"
@@ -30,21 +39,101 @@
 
 namespace strata {
 
-namespace detail {
-template <auto Function, class T, class... Arguments>
-auto apply_to_resource(global_ptr<T> object, const Arguments&... arguments) {
-  return std::invoke(Function, *object.local(), arguments...);
+/// A call on an object that has ended. Look its name up again, if another object may have it now.
+class resource_ended_error : public error {
+ public:
+  resource_ended_error(node_id_t node, const std::string& what) : error(what), node_(node) {}
+  /// Where it was.
+  [[nodiscard]] node_id_t node() const noexcept { return node_; }
+
+ private:
+  node_id_t node_;
+};
+
+namespace messages {
+class named_objects;
 }
+
+namespace detail {
+
+// That an object of this node has a name: from here on its number leads to it.
+class object_entry {
+ public:
+  // Throws misuse_error outside a runtime.
+  explicit object_entry(void* object);
+  ~object_entry();
+  object_entry(const object_entry&) = delete;
+  object_entry& operator=(const object_entry&) = delete;
+  // Also of the publication of its name.
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+  // Nobody calls a function on it from now on; suspends until no call is in progress. False: one
+  // is, and may be so for ever (named_objects::end()).
+  [[nodiscard]] bool end() noexcept;
+
+ private:
+  std::shared_ptr<messages::named_objects> among_;  // null: it has ended
+  std::uint64_t number_;
+};
+
+// A call in progress on an object of this node. number 0: of one without a name.
+class held_object {
+ public:
+  held_object(std::uint64_t number, void* object);
+  ~held_object();
+  held_object(const held_object&) = delete;
+  held_object& operator=(const held_object&) = delete;
+  [[nodiscard]] void* get() const noexcept { return object_; }  // null: it has ended
+
+ private:
+  std::uint64_t number_;
+  void* object_;
+};
+
+// What a call brings home: errors travel as text, and this one shall keep its type.
+template <class R>
+struct object_answer {
+  bool exists = false;
+  R value{};
+};
+template <>
+struct object_answer<void> {
+  bool exists = false;
+};
+
+template <auto Function, class T, class... Arguments>
+auto apply_to_resource(global_ptr<T> where, std::uint64_t number, const Arguments&... arguments) {
+  using result = std::decay_t<std::invoke_result_t<decltype(Function), T&, const Arguments&...>>;
+  static_assert(refuse_addresses<result>());
+  const held_object held(number, where.local());
+  auto* const object = static_cast<T*>(held.get());
+  if (object == nullptr) return object_answer<result>{};
+  if constexpr (std::is_void_v<result>) {
+    std::invoke(Function, *object, arguments...);
+    return object_answer<result>{true};
+  } else {
+    return object_answer<result>{true, std::invoke(Function, *object, arguments...)};
+  }
+}
+
+[[noreturn, gnu::cold]] void refuse_ended_resource(node_id_t node);
+[[noreturn, gnu::cold]] void refuse_no_resource();
+
 }  // namespace detail
+
+template <class T>
+class named;
 
 /// A reference to an object on some node: a value that can travel.
 template <class T>
 class resource {
  public:
+  /// To none.
   constexpr resource() noexcept = default;
+  /// To one without a name, which has to exist whenever a call is made.
   explicit resource(global_ptr<T> where) noexcept : where_(where) {}
 
-  /// The one with this name. Throws misuse_error if there is none, or it is not a T.
+  /// The one with this name. Suspends as find_name() does. Throws misuse_error if there is none, or
+  /// it is not a T; node_lost_error.
   static resource find(std::string_view name) {
     if (const auto found = find_name<resource>(name)) return *found;
     throw misuse_error("there is no resource \"" + std::string(name) + "\"");
@@ -52,62 +141,92 @@ class resource {
   /// The same; suspends until there is one.
   static resource await(std::string_view name) { return await_name<resource>(name); }
 
+  /// Where it is. Never blocks.
   [[nodiscard]] node_id_t node() const noexcept { return where_.node(); }
   /// F(object, arguments...) on its node, F a function or a member function known at compile time;
-  /// it may suspend. Returns its result; throws as strata::call does. The object must exist.
+  /// it may suspend, and the object does not end meanwhile. Suspends the caller until the result is
+  /// back, which it returns; what was done there is visible. Throws as strata::call() does, that is
+  /// node_lost_error if the object's node has left the job; resource_ended_error, and nothing has
+  /// been called, once the end of its named<T> has begun; misuse_error for a reference to none.
   template <auto Function, class... Arguments>
   auto call(const Arguments&... arguments) const {
-    return strata::call<&detail::apply_to_resource<Function, T, Arguments...>>(
-        on_node{node()}, where_, arguments...);
+    if (!where_) detail::refuse_no_resource();
+    const auto answer = strata::call<&detail::apply_to_resource<Function, T, Arguments...>>(
+        on_node{node()}, where_, number_, arguments...);
+    if (!answer.exists) detail::refuse_ended_resource(node());
+    if constexpr (requires { answer.value; }) return answer.value;
   }
 
  private:
+  friend class named<T>;
+  resource(global_ptr<T> where, std::uint64_t number) noexcept : where_(where), number_(number) {}
+
   global_ptr<T> where_;
+  std::uint64_t number_ = 0;  // of its entry; 0: it has no name
 };
 
-/// An object with a name, on the node of its maker. The name is withdrawn at its end; calls must be
-/// over by then.
+/// An object with a name, on the node of its maker.
 template <class T>
 class named {
  public:
-  /// Makes T(arguments...) known. Throws as publish() does.
+  /// Makes T(arguments...), and makes it known under `name`. Suspends until it is known. Throws as
+  /// publish() does, and what T's constructor throws.
   template <class... Arguments>
   explicit named(std::string_view name, Arguments&&... arguments)
-      : name_(name), object_(std::forward<Arguments>(arguments)...) {
-    publish(name_, ref());
+      : name_(detail::checked_name(name)),
+        object_(std::make_unique<T>(std::forward<Arguments>(arguments)...)),
+        entry_(object_.get()) {
+    detail::published_value v = detail::published(ref());
+    v.publication = entry_.number();
+    detail::publish_value(name_, v);
   }
+  /// Withdraws the name, unless somebody has, and then waits for the calls that are in progress on
+  /// the object: suspends, or blocks a thread from outside the runtime. Whoever waits within such a
+  /// call, for a unit of a semaphore, say, has to get what it waits for; so an object is not ended
+  /// by a call on itself. What the calls have done is visible.
+  ///
+  /// Never throws. Where the name cannot be withdrawn, outside the runtime or because a node is
+  /// lost, it may still be found; calls throw resource_ended_error all the same. If a node is lost
+  /// while calls are in progress, which then may never end, the object is left to them, and its
+  /// destructor is not called.
   ~named() {
     try {
-      withdraw(name_);
-    } catch (...) {
-      // A node is lost, and the job with it: nobody looks the name up any more.
+      (void)detail::withdraw_value(name_, entry_.number());
+    } catch (const std::exception&) {  // see above
     }
+    if (!entry_.end()) (void)object_.release();
   }
   named(const named&) = delete;
   named& operator=(const named&) = delete;
 
-  T& operator*() noexcept { return object_; }
-  T* operator->() noexcept { return &object_; }
-  [[nodiscard]] resource<T> ref() { return resource<T>(to_global(&object_)); }
+  /// For threads of its own node. Never block.
+  T& operator*() noexcept { return *object_; }
+  T* operator->() noexcept { return object_.get(); }
+  /// Throws misuse_error outside a runtime. Never blocks.
+  [[nodiscard]] resource<T> ref() { return resource<T>(to_global(object_.get()), entry_.number()); }
 
  private:
-  std::string name_;
-  T object_;
+  const detail::resource_name name_;
+  std::unique_ptr<T> object_;
+  detail::object_entry entry_;
 };
 
 // ---- synchronizers ----
 
 /// A semaphore for the whole job: `named<counting_semaphore<>> s("slots", 4)`, and elsewhere
-/// semaphore_handle::await("slots"). Each operation is a call to its node.
+/// semaphore_handle::await("slots"). Each operation is a call to its node, and throws as that does.
 class semaphore_handle {
  public:
   explicit semaphore_handle(resource<counting_semaphore<>> s) noexcept : s_(s) {}
+  /// Suspends until there is one with this name.
   static semaphore_handle await(std::string_view name) {
     return semaphore_handle(resource<counting_semaphore<>>::await(name));
   }
   /// Suspends until there is a unit. What was done before the release of it is visible.
   void acquire() { s_.call<&take>(); }
+  /// Suspends for the call alone. False: there is none.
   [[nodiscard]] bool try_acquire() { return s_.call<&try_take>(); }
+  /// Suspends for the call alone.
   void release(std::ptrdiff_t n = 1) { s_.call<&put_back>(n); }
 
  private:
@@ -122,6 +241,7 @@ class semaphore_handle {
 class lock_handle {
  public:
   explicit lock_handle(semaphore_handle s) noexcept : s_(s) {}
+  /// As those of semaphore_handle.
   static lock_handle await(std::string_view name) {
     return lock_handle(semaphore_handle::await(name));
   }
@@ -138,9 +258,11 @@ class lock_handle {
 class barrier_handle {
  public:
   explicit barrier_handle(resource<barrier<>> b) noexcept : b_(b) {}
+  /// Suspends until there is one with this name.
   static barrier_handle await(std::string_view name) {
     return barrier_handle(resource<barrier<>>::await(name));
   }
+  /// Suspends until all have arrived, whose work before it is visible then.
   void arrive_and_wait() { b_.call<&meet>(); }
 
  private:
@@ -150,10 +272,14 @@ class barrier_handle {
 
 // ---- domains and topologies ----
 
-/// A set of endpoints that changes while the program runs: `named<domain> d("workers")`.
+/// A set of endpoints that changes while the program runs: `named<domain> d("workers")`. Members
+/// leave, or their node does: endpoints of a node that has left the job are members no more, and
+/// their ranks are free. One that merely ends stays a member until it leaves. All functions may be
+/// called by any thread; they suspend only while others are just at it.
 class domain {
  public:
-  /// Its rank: the lowest that is free. Joining twice changes nothing.
+  /// Its rank: the lowest that is free. Joining twice changes nothing. Throws misuse_error for no
+  /// endpoint, and for one of a node that has left.
   std::uint32_t join(endpoint_id who);
   /// True if it was a member.
   bool leave(endpoint_id who);
@@ -170,16 +296,22 @@ class domain {
   [[nodiscard]] page members_from(std::uint32_t rank);
 
  private:
+  // With the mutex, at the beginning of every function.
+  void drop_those_who_have_left();
+  void drop(endpoint_id& member);
+
   mutex mutex_;
   condition_variable changed_;
   std::vector<endpoint_id> by_rank_;
   std::uint32_t members_ = 0;
 };
 
-/// A domain as other nodes use it. Every function is a call to the domain's node.
+/// A domain as other nodes use it. Every function is a call to the domain's node, and throws as
+/// that does; members() is one for every 128 ranks.
 class domain_handle {
  public:
   explicit domain_handle(resource<domain> d) noexcept : d_(d) {}
+  /// Suspends until there is one with this name.
   static domain_handle await(std::string_view name) {
     return domain_handle(resource<domain>::await(name));
   }

@@ -21,7 +21,7 @@
 namespace strata {
 
 namespace detail {
-class dump_signal;
+class seeing;
 }
 namespace cluster {
 class engine;
@@ -69,8 +69,9 @@ class runtime {
   ///
   /// Throws misuse_error for settings out of range, user_error when a job of srun or mpirun cannot
   /// be joined as things are (another build, PMIx is missing), node_lost_error when one of its
-  /// nodes did not come in time, error when threads or memory are refused. Blocks for the start,
-  /// about 0.1 ms for each worker.
+  /// nodes did not come in time, or, under `strata run`, has ended before all had joined (on node
+  /// 0; the other processes end with status 1), error when threads or memory are refused. Blocks
+  /// for the start, about 0.1 ms for each worker.
   explicit runtime(const options& settings = {});
 
   /// Waits until all work has ended, on every node, then stops the workers. With settings.stats,
@@ -140,7 +141,7 @@ class runtime {
   std::unique_ptr<messages::messenger> messages_;  // outlives whatever may end an endpoint
   std::unique_ptr<detail::scheduler> scheduler_;
   std::unique_ptr<cluster::engine> engine_;  // null in a job of one node
-  std::unique_ptr<detail::dump_signal> dump_signal_;
+  std::unique_ptr<detail::seeing> seeing_;
   bool has_served_ = false;
 };
 

@@ -2,6 +2,9 @@
 // The standard's semaphores, latches and barriers for threads of strata/thread.hpp. Waiting
 // suspends the thread; releasing and counting down never block and are allowed from fibers and from
 // threads outside a runtime.
+//
+// Debug and sanitizer builds end the program for what the standard leaves undefined: a count beyond
+// its bounds, and the end of an object that somebody waits for.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -15,6 +18,7 @@
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/parking.hpp"
 #include "strata/detail/thread_core.hpp"
+#include "strata/detail/use_check.hpp"
 
 namespace strata {
 
@@ -39,10 +43,14 @@ class semaphore_core {
   }
   // Waits once, until there may be something to acquire; see `parking` for what else ends it.
   unparked park_here(std::int64_t deadline_ns, bool interruptible, bool ends_by_signal);
-  void release(std::uint64_t n) noexcept {
+  void release(std::uint64_t n) noexcept { (void)release_and_count(n); }
+  // Returns the count before.
+  std::uint64_t release_and_count(std::uint64_t n) noexcept {
     // The last access: whoever gets through may end the semaphore.
-    if ((state_.fetch_add(n, std::memory_order_release) & awaited) != 0) [[unlikely]]
+    const std::uint64_t before = state_.fetch_add(n, std::memory_order_release);
+    if ((before & awaited) != 0) [[unlikely]]
       wake(this, n);
+    return before & ~awaited;
   }
   [[nodiscard]] std::uint64_t count() const noexcept {
     return state_.load(std::memory_order_relaxed) & ~awaited;
@@ -64,14 +72,35 @@ class semaphore_core {
 template <std::ptrdiff_t Most = PTRDIFF_MAX>
 class counting_semaphore {
  public:
+  /// 0 <= count <= max().
   explicit constexpr counting_semaphore(std::ptrdiff_t count) noexcept
-      : core_(static_cast<std::uint64_t>(count)) {}
+      : core_(static_cast<std::uint64_t>(count)) {
+    detail::check_use(static_cast<std::uint64_t>(count) <= static_cast<std::uint64_t>(Most),
+                      "semaphore", this, "begins with a count out of range",
+                      "begin with 0 to max()");
+  }
   counting_semaphore(const counting_semaphore&) = delete;
   counting_semaphore& operator=(const counting_semaphore&) = delete;
+#if defined(STRATA_DEBUG_CHECKS)
+  ~counting_semaphore() { detail::check_end("semaphore", this, false, &core_); }
+#endif
   static constexpr std::ptrdiff_t max() noexcept { return Most; }
-  void release(std::ptrdiff_t n = 1) noexcept { core_.release(static_cast<std::uint64_t>(n)); }
+  /// Never blocks. n >= 0, and the count stays within max(). Whoever gets through sees what was
+  /// done before, and may end the semaphore.
+  void release(std::ptrdiff_t n = 1) noexcept {
+    detail::check_use(n >= 0, "semaphore", this, "is released a negative number of times",
+                      "release 0 or more");
+    const auto more = static_cast<std::uint64_t>(n);
+    const std::uint64_t before = core_.release_and_count(more);
+    detail::check_use(before + more <= static_cast<std::uint64_t>(Most), "semaphore", this,
+                      "is released beyond its max()", "count further: counting_semaphore<>");
+  }
+  /// Suspends the caller until it has one. Throws misuse_error in a fiber if it would have to wait.
   void acquire() { core_.acquire(detail::parking::never); }
+  /// Never blocks.
   bool try_acquire() noexcept { return core_.try_acquire(); }
+  /// Suspends the caller for that long at most; false if it has none then. Throws std::system_error
+  /// or std::bad_alloc where there is no thread or memory for a deadline.
   template <class Rep, class Period>
   bool try_acquire_for(const std::chrono::duration<Rep, Period>& time) {
     return core_.acquire(detail::deadline_after(time)) == detail::unparked::woken;
@@ -90,15 +119,26 @@ using binary_semaphore = counting_semaphore<1>;
 /// std::latch.
 class latch {
  public:
-  explicit constexpr latch(std::ptrdiff_t count) noexcept : left_(count) {}
+  /// count >= 0.
+  explicit constexpr latch(std::ptrdiff_t count) noexcept : left_(count) {
+    detail::check_use(count >= 0, "latch", this, "begins with a count below 0",
+                      "give it the number of those who count down");
+  }
   latch(const latch&) = delete;
   latch& operator=(const latch&) = delete;
+#if defined(STRATA_DEBUG_CHECKS)
+  ~latch() { detail::check_end("latch", this, false, this); }
+#endif
   static constexpr std::ptrdiff_t max() noexcept { return PTRDIFF_MAX; }
+  /// Never blocks. n is between 0 and what is left.
   void count_down(std::ptrdiff_t n = 1) noexcept;
+  /// Never blocks; true once it is open.
   [[nodiscard]] bool try_wait() const noexcept {
     // Acquire: what was done before counting down. Partner: count_down().
     return left_.load(std::memory_order_acquire) == 0;
   }
+  /// Suspends the caller until it is open; what was done before counting down is visible then.
+  /// Throws misuse_error in a fiber if it would have to wait.
   void wait() const;
   void arrive_and_wait(std::ptrdiff_t n = 1) {
     count_down(n);
@@ -116,14 +156,22 @@ class barrier {
  public:
   using arrival_token = detail::barrier_core::phase_token;
 
-  explicit barrier(std::ptrdiff_t count, Completion at_end = Completion())
+  /// For `count` arrivals in each phase; the last one calls at_end() before anybody goes on. Throws
+  /// std::system_error (invalid_argument) unless 0 <= count <= max(), std::bad_alloc. One that is
+  /// made outside a runtime costs more for each arrival.
+  constexpr explicit barrier(std::ptrdiff_t count, Completion at_end = Completion())
       : at_end_(std::move(at_end)), core_(count, &complete, this) {}
   barrier(const barrier&) = delete;
   barrier& operator=(const barrier&) = delete;
   static constexpr std::ptrdiff_t max() noexcept { return detail::barrier_core::count_max; }
+  /// Never blocks, but for at_end(). n is between 1 and what is missing in this phase.
   [[nodiscard]] arrival_token arrive(std::ptrdiff_t n = 1) { return core_.arrive(n); }
+  /// Suspends the caller until the phase of the token has ended; what was done before its arrivals
+  /// is visible then. Throws misuse_error in a fiber if it would have to wait.
   void wait(arrival_token&& phase) const { core_.wait(phase); }
+  /// Both at once, and cheaper.
   void arrive_and_wait() { core_.arrive_and_wait(); }
+  /// Arrives, and there is one less to come in each later phase.
   void arrive_and_drop() { core_.arrive_and_drop(); }
 
  private:

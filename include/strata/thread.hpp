@@ -12,8 +12,17 @@
 // A thread is a task with a stack, on the same workers as fibers and fork-join tasks. When it
 // blocks, its stack is set aside and the worker goes on. It may continue on another OS thread after
 // everything that can block, so do not keep the address of a thread_local across that; use
-// thread_specific_ptr. Everything here is used within strata::runtime::run() where nothing else is
-// said; waking somebody is allowed from any thread, and from fibers.
+// thread_specific_ptr.
+//
+// Everything here may be used within strata::runtime::run() and by OS threads outside a runtime,
+// which block where a thread would be suspended. Fibers may do what does not block; waking somebody
+// does not.
+//
+// A program needs no runtime of its own for threads. Those that are made outside any (from a plain
+// main(), also by jthread and async) run in one that the process has for them and for those of
+// strata/pthread.h. The first of them starts it, with the settings in STRATA_* variables, and
+// stacks of 8 MiB unless those say otherwise; it lives as long as the process. Wrong settings end
+// the program with status 2, and workers that cannot be started with status 1.
 //
 // This header has all of it; each part can also be had alone.
 #pragma once

@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "base/leading_flags.hpp"
+#include "base/transport_choice.hpp"
 #include "base/values.hpp"
 #include "strata/error.hpp"
 
@@ -41,7 +43,6 @@ constexpr std::size_t socket_bytes_max = 64 << 20;
 
 using choices = std::span<const std::string_view>;
 constexpr std::string_view launches[] = {"auto", "none", "pmix"};
-constexpr std::string_view transports[] = {"auto", "shm", "tcp", "ucx", "udp"};
 constexpr std::string_view receptions[] = {"adaptive", "blocking", "polling", "watchdog"};
 constexpr std::string_view balancings[] = {"random", "sender", "informed"};
 constexpr std::string_view policies[] = {"steal", "rotator", "locked"};
@@ -105,8 +106,9 @@ constexpr setting settings[] = {
      }},
     {"launch", "NAME", "join the job that srun or mpirun has made: auto (default), none, pmix",
      [](options& o, std::string_view t) { o.launch = parse_choice(t, launches); }},
-    {"transport", "NAME", "how nodes of such a job talk: auto (default), shm, tcp, ucx, udp",
-     [](options& o, std::string_view t) { o.transport = parse_choice(t, transports); }},
+    {"transport", "NAME",
+     "how nodes of such a job talk: auto (default), shm, tcp, ucx, udp, shm+ucx, shm+udp",
+     [](options& o, std::string_view t) { o.transport = parse_choice(t, transport_names); }},
     {"bind-address", "WHERE",
      "where they listen: an address, a network (10.1.0.0/16), an interface",
      [](options& o, std::string_view t) { o.bind_address = t; }},
@@ -212,7 +214,7 @@ struct given {
   std::string where;
 };
 
-void apply(options& target, const std::vector<given>& values) {
+void set_all(options& target, const std::vector<given>& values) {
   for (const given& one : values) {
     try {
       one.what->set(target, one.value);
@@ -229,6 +231,45 @@ struct flags {
   std::vector<char*> rest;  // what stays in argv
 };
 
+// One word of a command line that begins with flag_prefix, and the next where that is its value.
+struct given_flag {
+  const setting* what = nullptr;  // null: is_config or is_help
+  bool is_config = false;
+  bool is_help = false;
+  std::string flag;
+  std::string value;
+};
+
+// That at arguments[i]; `i` is then the last word of it.
+given_flag read_flag(std::span<char*> arguments, std::size_t& i) {
+  const std::string_view argument = arguments[i];
+  const auto equals = argument.find('=');
+  given_flag result;
+  result.flag = argument.substr(0, equals);
+  const std::string_view name = std::string_view(result.flag).substr(flag_prefix.size());
+  result.is_config = name == "config";
+  result.is_help = name == "help";
+  if (result.is_help) return result;
+  result.what = find_setting(name);
+  if (result.what == nullptr && !result.is_config) {
+    throw user_error("unknown flag " + result.flag + did_you_mean(name, [](const std::string& n) {
+                       return std::string(flag_prefix) + n;
+                     }));
+  }
+  if (equals != std::string_view::npos) {
+    result.value = argument.substr(equals + 1);
+  } else if (result.is_config || result.what->value != nullptr) {
+    if (i + 1 == arguments.size())
+      throw user_error(result.flag + " needs a value; --strata-help says which");
+    result.value = arguments[++i];
+  } else {
+    result.value = "yes";
+  }
+  if (result.is_config && result.value.empty())
+    throw user_error(result.flag + " needs the name of a file");
+  return result;
+}
+
 flags read_flags(std::span<char*> arguments) {
   flags result;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -242,33 +283,13 @@ flags read_flags(std::span<char*> arguments) {
       result.rest.push_back(arguments[i]);
       continue;
     }
-    const auto equals = argument.find('=');
-    const std::string flag(argument.substr(0, equals));
-    const std::string_view name = std::string_view(flag).substr(flag_prefix.size());
-    const bool is_config = name == "config";
-    const setting* what = find_setting(name);
-    if (name == "help") {
+    const given_flag one = read_flag(arguments, i);
+    if (one.is_help) {
       result.help = true;
-      continue;
-    }
-    if (what == nullptr && !is_config) {
-      throw user_error("unknown flag " + flag + did_you_mean(name, [](const std::string& n) {
-                         return std::string(flag_prefix) + n;
-                       }));
-    }
-    std::string value = "yes";
-    if (equals != std::string_view::npos) {
-      value = argument.substr(equals + 1);
-    } else if (is_config || what->value != nullptr) {
-      if (i + 1 == arguments.size())
-        throw user_error(flag + " needs a value; --strata-help says which");
-      value = arguments[++i];
-    }
-    if (is_config) {
-      if (value.empty()) throw user_error(flag + " needs the name of a file");
-      result.config = value;
+    } else if (one.is_config) {
+      result.config = one.value;
     } else {
-      result.values.push_back({what, value, flag});
+      result.values.push_back({one.what, one.value, one.flag});
     }
   }
   return result;
@@ -339,6 +360,26 @@ void print_help() {
 
 }  // namespace
 
+leading_flags read_leading_flags(std::span<char*> arguments) {
+  leading_flags result;
+  std::vector<given> values;
+  for (std::size_t i = 0; i < arguments.size(); result.words = ++i) {
+    if (!std::string_view(arguments[i]).starts_with(flag_prefix)) break;
+    const given_flag one = read_flag(arguments, i);
+    if (one.is_help) {
+      print_help();
+      std::exit(EXIT_SUCCESS);
+    }
+    if (!one.is_config) values.push_back({one.what, one.value, one.flag});
+    result.variables.emplace_back(
+        one.is_config ? std::string(variable_prefix) + "CONFIG" : variable_of(one.what->name),
+        one.value);
+  }
+  options nobody_has_them;
+  set_all(nobody_has_them, values);
+  return result;
+}
+
 options options::parse(int& argc, char** argv) {
   const flags from_flags = read_flags(std::span(argv, static_cast<std::size_t>(argc)));
   if (from_flags.help) {
@@ -350,9 +391,9 @@ options options::parse(int& argc, char** argv) {
   const std::string config = !from_flags.config.empty() ? from_flags.config
                              : variable != nullptr      ? variable
                                                         : "";
-  if (!config.empty()) apply(result, read_file(config));
-  apply(result, read_variables());
-  apply(result, from_flags.values);
+  if (!config.empty()) set_all(result, read_file(config));
+  set_all(result, read_variables());
+  set_all(result, from_flags.values);
 
   argc = 0;
   for (char* kept : from_flags.rest) argv[argc++] = kept;
@@ -383,7 +424,7 @@ void options::validate() const {
              std::to_string(least) + " to " + std::to_string(most));
   };
   refuse_unless("launch", launch, launches);
-  refuse_unless("transport", transport, transports);
+  refuse_unless("transport", transport, transport_names);
   refuse_outside("start_limit_s", start_limit_s, 1, start_limit_s_max);
   refuse_unless("reception", reception, receptions);
   refuse_unless("balancing", balancing, balancings);

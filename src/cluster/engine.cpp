@@ -173,9 +173,15 @@ std::string engine::describe() const {
 }
 
 std::string engine::statistics_text() const {
+  const auto number = [](std::uint64_t n) { return std::to_string(n); };
   net::transport::traffic all;
+  std::string each;
   for (const auto& t : transports_) {
     const net::transport::traffic one = t->counted();
+    if (transports_.size() > 1)
+      each += std::string("  by ") + t->about().name + ": sent " + number(one.messages_out) +
+              " messages, " + number(one.bytes_out) + " bytes; received " +
+              number(one.messages_in) + " messages, " + number(one.bytes_in) + " bytes\n";
     all.messages_out += one.messages_out;
     all.bytes_out += one.bytes_out;
     all.messages_in += one.messages_in;
@@ -185,16 +191,16 @@ std::string engine::statistics_text() const {
   }
   const stealing::statistics s = protocols_->balance.counted();
   const shelving::statistics shelf = protocols_->shelf.counted();
-  const auto number = [](std::uint64_t n) { return std::to_string(n); };
   return "strata: " + describe() + "\n  sent " + number(all.messages_out) + " messages, " +
          number(all.bytes_out) + " bytes, " + number(all.writes) + " writes, " + number(all.wakes) +
          " wakes; received " + number(all.messages_in) + " messages, " + number(all.bytes_in) +
          " bytes" + (links_->forwarded() != 0 ? "; forwarded " + number(links_->forwarded()) : "") +
-         "\n  tokens from other nodes " + number(s.taken) + ", to other nodes " + number(s.given) +
-         "; asked " + number(s.asked) + ", ahead " + number(s.ahead) + ", refused " +
-         number(s.refused) + ", lifelines " + number(s.lifelines) + "\n  shelf: offered " +
-         number(shelf.offered) + ", taken back " + number(shelf.taken_back) + ", passed on " +
-         number(shelf.passed_on) + "; taken from others' " + number(shelf.taken) + "\n";
+         "\n" + each + "  tokens from other nodes " + number(s.taken) + ", to other nodes " +
+         number(s.given) + "; asked " + number(s.asked) + ", ahead " + number(s.ahead) +
+         ", refused " + number(s.refused) + ", lifelines " + number(s.lifelines) +
+         "\n  shelf: offered " + number(shelf.offered) + ", taken back " +
+         number(shelf.taken_back) + ", passed on " + number(shelf.passed_on) +
+         "; taken from others' " + number(shelf.taken) + "\n";
 }
 
 // ---- the end ----
@@ -215,12 +221,33 @@ void engine::wait_until_quiet() {
 void engine::finish() {
   wait_until_quiet();
   wait_for_ways();
-  stopping_.store(true, std::memory_order_seq_cst);
+  {
+    // A loss has been dealt with in full, or comes too late to be one. Partner: break_job().
+    const std::lock_guard handling(inbox_);
+    stopping_.store(true, std::memory_order_seq_cst);
+  }
   broadcast(kind::stop, {});
+  leave_loss_to_launcher();
   // Whoever closes a connection with something unread in it may destroy what the other has not
   // read yet, so we are the last to go.
   wait_for_goodbyes();
   stop_threads();
+}
+
+// A loss of which the program has not been told, because nothing of it ran or waited, would be
+// reported with the runtime's end. One line is enough; but the launcher knows only of processes
+// that end, not of nodes that are silent.
+void engine::leave_loss_to_launcher() {
+  if (!broken_.load(std::memory_order_seq_cst) || !line_->tells_of_losses() ||
+      !workers_.failure_is_untold())
+    return;
+  bool is_told = false;
+  {
+    std::unique_lock lock(ending_mutex_);
+    is_told =
+        ended_.wait_for(lock, linger_limit, [this] { return told_lost_.contains(broken_by_); });
+  }
+  if (is_told) (void)workers_.take_failure();
 }
 
 // Of all but node 0, which waits for everybody and says none.
@@ -290,8 +317,14 @@ void engine::watch_line() {
     const std::lock_guard handling(inbox_);
     what();
   };
-  launch::job_news news{
-      [&](node_id node, const std::string& why) { with_inbox([&] { lose(node, why); }); }};
+  launch::job_news news{[&](node_id node, const std::string& why) {
+    {
+      const std::lock_guard lock(ending_mutex_);
+      told_lost_.insert(node);
+      ended_.notify_all();
+    }
+    with_inbox([&] { lose(node, why); });
+  }};
   if (members_.is_elastic()) {
     news.admit = [this](node_id node, std::uint16_t host, const launch::address& where) {
       admit(node, host, where);
@@ -309,7 +342,8 @@ void engine::watch_line() {
 
 void engine::post(node_id to, kind k, std::span<const std::byte> head,
                   std::span<const std::byte> body) {
-  if (!broken_.load(std::memory_order_relaxed) || k >= kind::failed) {
+  // Acquire: the loss. Partner: break_job().
+  if (!broken_.load(std::memory_order_acquire) || k >= kind::failed) {
     if (!links_->is_lost(to) && links_->post(to, k, head, body)) return;
     if (members_.is_elastic() && can_be_kept_back(k)) {
       links::kept_message m{k, {head.begin(), head.end()}};
@@ -321,8 +355,7 @@ void engine::post(node_id to, kind k, std::span<const std::byte> head,
   // What the program has to say to another node will never be answered. Nobody here waits for what
   // answers another one.
   if (k < kind::steal && k != kind::got && k != kind::returned) {
-    workers_.fail(std::make_exception_ptr(node_lost_error(
-        to, "node " + std::to_string(to) + " cannot be reached: the job has lost a node")));
+    workers_.fail(loss_);
     // There is nobody to wait for.
     workers_.settle(false);
   }
@@ -389,20 +422,6 @@ void engine::feed(detail::worker& w) noexcept {
 void engine::lose_neighbour(node_id peer, const malformed& why) noexcept {
   const std::lock_guard handling(inbox_);
   lose(peer, why.what());
-}
-
-route engine::way_to(std::uint16_t node) const {
-  if (node == self_) return {.next = node};
-  const routes::way w = find_way(node);
-  const net::transport* const first = links_->way_to(w.next);
-  if (first == nullptr)
-    throw misuse_error("no way leads to node " + std::to_string(node) + ", which is not there");
-  route r{.next = w.next, .hops = w.hops, .transport = first->about().name, .cost_ns = w.cost_ns};
-  if (w.bytes_per_s != 0 && w.bytes_per_s != link::unlimited) {
-    r.latency_ns = w.latency_ns;
-    r.bytes_per_s = w.bytes_per_s;
-  }
-  return r;
 }
 
 void engine::node_is_idle() noexcept { protocols_->quiet.node_is_idle(); }

@@ -130,6 +130,7 @@ class engine final : public mailer,
   void node_is_idle() noexcept override;
   void computation_failed(const std::exception_ptr& error) noexcept override;
   [[nodiscard]] route way_to(std::uint16_t node) const override;
+  [[nodiscard]] std::vector<std::int64_t> costs_from(std::uint16_t from) override;
   [[nodiscard]] bool is_member(std::uint16_t node) const noexcept override;
   [[nodiscard]] bool is_known(std::uint16_t node) const noexcept override;
 
@@ -208,6 +209,9 @@ class engine final : public mailer,
   void let_in(node_id node);
   bool is_no_loss(node_id node);
   [[nodiscard]] routes::way find_way(node_id node) const;
+  // None: it is not there.
+  [[nodiscard]] std::optional<route> find_route(node_id node) const;
+  [[nodiscard]] std::vector<std::int64_t> costs_between_others(node_id from);
   void begin_to_reroute(const way_plan& p);
   // Whether what is being looked at now is its second connection.
   [[nodiscard]] bool comes_by_spare(node_id peer) const;
@@ -268,9 +272,13 @@ class engine final : public mailer,
   void pass_on(std::span<const std::byte> payload);
   void wait_for_goodbyes();
   void linger();
+  void leave_loss_to_launcher();
   void end(ending how) noexcept;
   void broadcast(kind k, std::span<const std::byte> payload);
+  void report_everywhere();
+  void print_report_once();
   void print_report();
+  bool somebody_is_stuck();
   void look_for_stall();
 
   detail::scheduler& workers_;
@@ -332,8 +340,14 @@ class engine final : public mailer,
   ending ending_ = ending::none;
   bool gave_up_waiting_ = false;  // for the others to say goodbye
   std::vector<bool> gone_;        // who has said goodbye, or is lost
+  std::set<node_id> told_lost_;   // by the launcher
+  // Once broken_, for ever: who, and what the program is told.
+  node_id broken_by_ = 0;
+  std::exception_ptr loss_;
   std::atomic<bool> settle_wanted_{false};
   std::atomic<bool> report_wanted_{false};
+  std::atomic<std::int64_t> reported_at_{INT64_MIN / 2};
+  std::atomic<bool> polled_since_beat_{false};  // with polling: some worker has looked
 
   // Of node 0's clock-keeping receiver.
   std::uint64_t progress_seen_ = 0;

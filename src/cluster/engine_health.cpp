@@ -6,6 +6,7 @@
 
 #include "cluster/engine.hpp"
 #include "os/clock.hpp"
+#include "sched/stall.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
@@ -24,6 +25,11 @@ void engine::break_job(node_id peer, const std::string& why) {
     gone_[peer] = true;
     ended_.notify_all();
     if (on_purpose || stopping_.load(std::memory_order_seq_cst)) return;
+    if (!broken_.load(std::memory_order_seq_cst)) {
+      broken_by_ = peer;
+      loss_ = std::make_exception_ptr(
+          node_lost_error(peer, "node " + std::to_string(peer) + " is lost: " + why));
+    }
   }
   protocols_->failed.keep_silent();
   if (broken_.exchange(true, std::memory_order_seq_cst)) return;
@@ -34,11 +40,9 @@ void engine::break_job(node_id peer, const std::string& why) {
   }
   protocols_->balance.on_lost(peer);
   protocols_->life.tell(peer, why);
-  const std::exception_ptr lost = std::make_exception_ptr(
-      node_lost_error(peer, "node " + std::to_string(peer) + " is lost: " + why));
-  workers_.fail(lost);
-  protocols_->data.lose_calls(lost);
-  protocols_->visitor->on_lost(lost);
+  workers_.fail(loss_);
+  protocols_->data.lose_calls(loss_);
+  protocols_->visitor->on_lost(loss_);
   // Node 0 tells the program. Here what is left is given up in silence, whoever it was for.
   if (self_ != 0) (void)workers_.take_failure();
   workers_.settle(false);
@@ -55,7 +59,21 @@ void engine::request_report() noexcept {
   if (!transports_.empty()) wake_timekeeper();
 }
 
+// By whoever keeps the time: a signal has asked for it.
+void engine::report_everywhere() {
+  print_report();
+  const std::lock_guard handling(inbox_);
+  broadcast(kind::report, {});
+}
+
+// Asked for by another node. A signal that reaches all nodes of a job makes each of them ask.
+void engine::print_report_once() {
+  constexpr std::int64_t once_ns = 1'000'000'000;
+  if (os::now_ns() - reported_at_.load(std::memory_order_relaxed) >= once_ns) print_report();
+}
+
 void engine::print_report() {
+  reported_at_.store(os::now_ns(), std::memory_order_relaxed);
   const std::string text = "strata: " + describe() + "\n" + workers_.describe_waits() +
                            protocols_->data.describe_waits() +
                            protocols_->visitor->describe_waits() + links_->describe_waits();
@@ -63,26 +81,41 @@ void engine::print_report() {
   std::fputs(text.c_str(), stderr);
 }
 
+// Whether what is here waits for work that nobody does. Not for the world outside, and not in a job
+// to which nodes may come: those may bring what threads wait for.
+bool engine::somebody_is_stuck() {
+  if (workers_.somebody_waits()) return true;
+  if (members_.is_elastic()) return false;
+  const detail::waiting_stacks found = workers_.who_waits();
+  return found.for_others != 0 && found.for_the_world == 0;
+}
+
 // On node 0: nothing moves anywhere, and yet somebody waits.
 void engine::look_for_stall() {
   if (self_ != 0 || settings_.stall_s == 0) return;
-  const std::uint64_t progress = workers_.read_statistics().total().fibers +
-                                 protocols_->counts.received.load(std::memory_order_relaxed);
+  const worker_statistics done = workers_.read_statistics().total();
+  const std::uint64_t progress =
+      done.fibers + done.resumptions + protocols_->counts.received.load(std::memory_order_relaxed);
   const std::int64_t now = os::now_ns();
   stall seen = stall::told;
   if (progress != progress_seen_) stall_.compare_exchange_strong(seen, stall::none);
-  if (progress != progress_seen_ || !workers_.is_idle() || !workers_.somebody_waits()) {
+  if (progress != progress_seen_ || !workers_.is_idle()) {
     progress_seen_ = progress;
     progress_at_ = now;
     return;
   }
   if (now - progress_at_ < std::int64_t{settings_.stall_s} * 1'000'000'000 ||
-      !stall_.compare_exchange_strong(seen = stall::none, stall::suspected)) {
+      stall_.load(std::memory_order_relaxed) != stall::none) {
     return;
   }
+  if (!somebody_is_stuck()) {
+    progress_at_ = now;
+    return;
+  }
+  if (!stall_.compare_exchange_strong(seen = stall::none, stall::suspected)) return;
   // Others may be working. When they are not, this is called.
   protocols_->quiet.detect([this] {
-    if (!workers_.somebody_waits() || stopping_.load(std::memory_order_acquire)) {
+    if (!somebody_is_stuck() || stopping_.load(std::memory_order_acquire)) {
       stall_.store(stall::none);
       return;
     }
@@ -98,7 +131,9 @@ void engine::look_for_stall() {
 void engine::keep_in_touch() {
   if (stopping_.load(std::memory_order_acquire)) return;
   const std::lock_guard handling(inbox_);
-  const bool listening = reception_ != reception::polling || workers_.all_sleep();
+  // With polling a worker that computes hears nobody, so only who has looked can say who is silent.
+  const bool polled = polled_since_beat_.exchange(false, std::memory_order_relaxed);
+  const bool listening = reception_ != reception::polling || polled || workers_.all_sleep();
   protocols_->life.beat(listening);
   if (detours_ != nullptr && !is_over()) look_after_connections(listening);
 }

@@ -27,8 +27,9 @@ void engine::admit(node_id node, std::uint16_t host, const launch::address& wher
     const std::lock_guard handling(inbox_);
     // They come one after the other: whoever had a lower number and was not heard of never will.
     for (unsigned n = members_.begun(); n < node; ++n) {
-      if (members_.of(static_cast<node_id>(n)) == standing::absent)
-        never_came(static_cast<node_id>(n));
+      if (members_.of(static_cast<node_id>(n)) != standing::absent) continue;
+      never_came(static_cast<node_id>(n));
+      tell_who_waits_for(static_cast<node_id>(n));
     }
     by = door_->expect(node, host, where);
     if (rerouting_ != nullptr) {

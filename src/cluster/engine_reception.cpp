@@ -106,7 +106,7 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
       return;
     }
     case kind::report:
-      return print_report();
+      return print_report_once();
     case kind::ping:
     case kind::pong:
       return;  // so late that nobody waits for it
@@ -192,6 +192,8 @@ bool engine::poll() noexcept {
   refused = 0;
   came_by_socket_ = false;
   const bool found = poll_all(worker_messages_.load(std::memory_order_relaxed)) != 0;
+  if (reception_ == reception::polling && !polled_since_beat_.load(std::memory_order_relaxed))
+    polled_since_beat_.store(true, std::memory_order_relaxed);
   if (reception_ == reception::adaptive) {
     looked_idly(found);
   } else if (reception_ != reception::blocking && came_by_socket_ &&
@@ -396,7 +398,7 @@ void engine::run_receiver(net::transport& t) {
       protocols_->failed.settle();
       continue;
     }
-    if (report_wanted_.exchange(false, std::memory_order_acq_rel)) print_report();
+    if (report_wanted_.exchange(false, std::memory_order_acq_rel)) report_everywhere();
     const bool handed_over =
         reception_ == reception::adaptive && workers_look->load(std::memory_order_relaxed);
     if (looks && !handed_over) {
@@ -425,7 +427,8 @@ void engine::wait_for_room(node_id to) {
     return links_->wait_for_room(to);
   // Nobody else may be receiving.
   while (links_->is_congested(to)) {
-    if (!poll()) os::spin_pause();
+    // Some time without the inbox, for whoever keeps the time wants it, too.
+    for (int pauses = poll() ? 0 : 64; pauses != 0; --pauses) os::spin_pause();
   }
 }
 

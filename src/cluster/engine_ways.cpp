@@ -7,6 +7,7 @@
 
 #include "cluster/engine.hpp"
 #include "cluster/link_costs.hpp"
+#include "cluster/told_route.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
@@ -77,6 +78,70 @@ void engine::on_changed(const way_plan& p) {
 }
 
 void engine::let_come(node_id n) { line_->say(launch::word_to_launcher::admitted, n); }
+
+// ---- what programs are told ----
+
+std::optional<route> engine::find_route(node_id node) const {
+  if (node == self_) return route{.next = node};
+  const routes::way w = find_way(node);
+  const net::transport* const first = links_->way_to(w.next);
+  if (first == nullptr) return std::nullopt;
+  bool is_near = false;
+  for (unsigned i = 0; i < members_.nears(); ++i) is_near = is_near || members_.near(i) == w.next;
+  const auto* const memory = nearby();
+  return told_route(w,
+                    memory != nullptr && memory->get() == first ? first_hop::memory
+                    : is_near                                   ? first_hop::within_host
+                                                                : first_hop::network,
+                    first->about().name);
+}
+
+route engine::way_to(std::uint16_t node) const {
+  if (const auto found = find_route(node)) return *found;
+  throw misuse_error("no way leads to node " + std::to_string(node) + ", which is not there");
+}
+
+std::vector<std::int64_t> engine::costs_from(std::uint16_t from) {
+  constexpr std::int64_t none = -1;
+  const auto is_there = [this](unsigned n) {
+    return n == self_ || members_.has(static_cast<node_id>(n));
+  };
+  if (from >= nodes_ || !is_there(from)) return {};
+  std::vector<std::int64_t> all(nodes_, none);
+  if (from == self_) {
+    for (unsigned n = 0; n < nodes_; ++n) {
+      if (const auto r = find_route(static_cast<node_id>(n))) all[n] = r->cost_ns;
+    }
+  } else {
+    all = costs_between_others(from);
+  }
+  for (unsigned n = 0; n < nodes_; ++n) {
+    if (!is_there(n)) all[n] = none;
+  }
+  return all;
+}
+
+// From what all know. A node whose memory others cannot have counts as if it shared it.
+std::vector<std::int64_t> engine::costs_between_others(node_id from) {
+  const std::lock_guard handling(inbox_);
+  const bool by_memory = uses_memory(line_->job().transport);
+  routes ways(from, nodes_);
+  if (who_->by_networks()) {
+    const way_plan plan = rerouting_ != nullptr
+                              ? rerouting_->plan()
+                              : first_plan(static_cast<node_id>(members_.founders()));
+    ways = plan.ways(from, nodes_, [this](node_id a, node_id b) { return who_->cost(a, b); });
+  }
+  std::vector<std::int64_t> all;
+  for (unsigned n = 0; n < nodes_; ++n) {
+    const routes::way w = ways.to(static_cast<node_id>(n));
+    const first_hop first = who_->host(from) != who_->host(w.next) ? first_hop::network
+                            : by_memory                            ? first_hop::memory
+                                                                   : first_hop::within_host;
+    all.push_back(n == from ? 0 : w.hops == 0 ? -1 : told_route(w, first, "").cost_ns);
+  }
+  return all;
+}
 
 // ---- what the networks cost ----
 

@@ -29,11 +29,12 @@ entrance::entrance(const launch::job_description& job, const std::string& build,
   options_.cancelled = cancelled_.get();
 }
 
-entrance::entrance(const launch::job_description& job, reach& who, net::addressed_transport& all)
+entrance::entrance(const launch::job_description& job, reach& who, net::shm::shm_transport* shm,
+                   net::addressed_transport& all)
     : me_(net::tcp::identity_in(job, {})),
       limit_ns_(job.start_limit_ns),
       who_(who),
-      shm_(nullptr),
+      shm_(shm),
       tcp_(nullptr),
       all_(&all) {}
 
@@ -42,10 +43,11 @@ entrance::way entrance::expect(net::node_id node, std::uint16_t host,
   who_.set(node, host, where);
   // Over a network both find each other, or neither does.
   const bool is_found = !who_.by_networks() || who_.towards(me_.node, node).port != 0;
-  if (all_ != nullptr) return is_found ? way::address : way::others;
+  const bool is_near = who_.shares_memory(me_.node, node);
+  if (all_ != nullptr) return is_near ? way::memory : is_found ? way::address : way::others;
   const std::lock_guard lock(mutex_);
   if (!closed_) expected_ = node;
-  if (who_.shares_memory(me_.node, node)) return way::memory;
+  if (is_near) return way::memory;
   return is_found ? way::connection : way::others;
 }
 

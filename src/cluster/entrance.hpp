@@ -23,8 +23,10 @@ class entrance {
   entrance(const launch::job_description& job, const std::string& build, reach& who,
            std::vector<net::tcp::listener> doors, net::shm::shm_transport* shm,
            net::tcp::tcp_transport* tcp, net::tcp::mesh_options options);
-  // Of a job whose nodes all use this one, over one network or several. Both outlive the entrance.
-  entrance(const launch::job_description& job, reach& who, net::addressed_transport& all);
+  // Of a job whose nodes all use this one, over one network or several, but where they share memory
+  // by shm; null as above. All outlive the entrance.
+  entrance(const launch::job_description& job, reach& who, net::shm::shm_transport* shm,
+           net::addressed_transport& all);
 
   // How a node that comes will reach this one. With the inbox, as all that has no other note.
   enum class way { memory, address, connection, others };

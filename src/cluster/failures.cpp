@@ -2,12 +2,10 @@
 #include "cluster/failures.hpp"
 
 #include <span>
-#include <string>
 #include <utility>
 
-#include "cluster/failure_text.hpp"
 #include "cluster/quiescence.hpp"
-#include "strata/error.hpp"
+#include "cluster/thrown.hpp"
 
 namespace strata::cluster {
 
@@ -19,8 +17,9 @@ bool failures::tell(const std::exception_ptr& error) {
     const std::lock_guard lock(mutex_);
     if (std::exchange(known_, true)) return false;
   }
-  const std::string text = describe_failure(error, mail_.self());
-  say(kind::failed, std::as_bytes(std::span(text.data(), text.size())));
+  writer thrown;
+  pack_thrown(thrown, error, mail_.self());
+  say(kind::failed, thrown.bytes());
   return mail_.self() == 0;
 }
 
@@ -44,11 +43,11 @@ void failures::keep_silent() {
   known_ = true;
 }
 
-void failures::say(kind k, std::span<const std::byte> text) {
+void failures::say(kind k, std::span<const std::byte> payload) {
   for (const node_id n : mail_.members().all()) {
     if (n == mail_.self()) continue;
     counts_.sent.fetch_add(1, std::memory_order_seq_cst);
-    mail_.post(n, k, text);  // one that leaves may not get it any more
+    mail_.post(n, k, payload);  // one that leaves may not get it any more
   }
 }
 
@@ -58,13 +57,14 @@ void failures::forget() {
   settling_ = false;
 }
 
-bool failures::on_message(node_id from, kind k, reader r) {
+bool failures::on_message(kind k, reader r) {
   if (k == kind::failed) {
+    auto thrown = std::make_exception_ptr(unpack_thrown(r, mail_.nodes()));
     {
       const std::lock_guard lock(mutex_);
       known_ = true;
     }
-    here_.fail(std::make_exception_ptr(remote_error(from, r.take_text())));
+    here_.fail(std::move(thrown));
   } else if (k == kind::settled) {
     forget();
     here_.settle(true);

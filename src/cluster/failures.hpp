@@ -28,10 +28,11 @@ class failures {
   // A node is lost, and the others hear of the loss itself.
   void keep_silent();
 
-  bool on_message(node_id from, kind k, reader r);
+  // False: not one of ours. Throws malformed.
+  bool on_message(kind k, reader r);
 
  private:
-  void say(kind k, std::span<const std::byte> text);
+  void say(kind k, std::span<const std::byte> payload);
   void forget();
 
   mailer& mail_;

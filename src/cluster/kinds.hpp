@@ -19,7 +19,7 @@ enum class kind : net::message_kind {
   got = 5,        // as put; answers a get
   invoke = 6,     // a token
   drop_in = 7,    // mailbox, offset, bytes in all, bytes
-  returned = 8,   // home of a call, whether it threw, its result or words
+  returned = 8,   // home of a call, whether it threw, its result or that (thrown.hpp)
   // Messages between endpoints (messages/wire.hpp), counted too.
   message = 9,
   offer = 10,
@@ -49,7 +49,7 @@ enum class kind : net::message_kind {
   pong = 43,  // number
 
   // A computation that fails (failures.cpp). Counted too.
-  failed = 48,   // an exception left a fiber: text
+  failed = 48,   // an exception left a fiber: that (thrown.hpp)
   settled = 34,  // nothing moves anywhere any more
 
   // The job (engine.cpp, liveness.cpp).

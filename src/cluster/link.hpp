@@ -26,4 +26,17 @@ struct link {
 // takes 4 us to be carried, and some tens to arrive.
 inline constexpr std::int64_t typical_bytes = 4096;
 
+// What counts where nothing was measured: what matters is which of two is better.
+struct nominal_link {
+  std::int64_t latency_ns;
+  std::int64_t bytes_per_s;
+
+  [[nodiscard]] constexpr std::int64_t cost_ns() const noexcept {
+    return latency_ns + typical_bytes * 1'000'000'000 / bytes_per_s;
+  }
+};
+inline constexpr nominal_link nominal_memory{500, 8'192'000'000};
+inline constexpr nominal_link nominal_loopback{5'000, 2'500'000'000};  // a network within a host
+inline constexpr nominal_link nominal_network{10'000, 1'250'000'000};
+
 }  // namespace strata::cluster

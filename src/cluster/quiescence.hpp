@@ -3,7 +3,8 @@
 // when it and all below it are passive, with the sums of messages sent and received. Two waves in a
 // row with the same sums, as many received as sent, prove that nothing moved in between. Source: F.
 // Mattern, "Algorithms for distributed termination detection", 1987 (doi:10.1007/BF01782776), the
-// four-counter method. A wave takes O(log N) steps.
+// four-counter method. A wave takes 2 (N - 1) messages, of which 2 floor(log2 N) are sent one after
+// the other; when nothing moves any more, at most two more begin.
 //
 // Where nodes come and go each wave says who is in it, which is for node 0 to know: a node that
 // comes is counted there before it has any work, one that leaves hands its counts over. When either

@@ -9,16 +9,13 @@
 namespace strata::cluster {
 namespace {
 
-// What matters is which of two ways is better.
-constexpr std::int64_t by_memory_ns = 1'000;
-constexpr std::int64_t by_socket_ns = 10'000;  // nominal
-constexpr std::int64_t usual_megabits = 10'000;
+constexpr std::int64_t usual_megabits = nominal_network.bytes_per_s * 8 / 1'000'000;
 
 std::int64_t cost_over(const launch::address::door& a, const launch::address::door& b) {
   const auto rate = [](const launch::address::door& d) {
     return d.megabits != 0 ? std::int64_t{d.megabits} : usual_megabits;
   };
-  return by_socket_ns + typical_bytes * 8 * 1000 / std::min(rate(a), rate(b));
+  return nominal_network.latency_ns + typical_bytes * 8 * 1000 / std::min(rate(a), rate(b));
 }
 
 }  // namespace
@@ -115,8 +112,8 @@ std::optional<link> reach::cost(node_id a, node_id b) const {
   const place& x = places_[a];
   const place& y = places_[b];
   if (!x.known || !y.known) return std::nullopt;
-  if (shares_memory(a, b)) return link(by_memory_ns, 0, link::unlimited);
-  if (!by_networks_) return link(by_socket_ns);
+  if (shares_memory(a, b)) return link(nominal_memory.cost_ns(), 0, link::unlimited);
+  if (!by_networks_) return link(nominal_network.cost_ns());
   const shared_network shared = used_by(a, b);
   if (shared.other == nullptr) return std::nullopt;
   if (const auto measured = measured_.between(x.host, y.host, shared.number)) return measured;

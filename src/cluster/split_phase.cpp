@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/spelling.hpp"
-#include "cluster/failure_text.hpp"
 #include "cluster/pieces.hpp"
+#include "cluster/thrown.hpp"
 #include "fibers/mailbox_access.hpp"
 #include "fibers/slot_access.hpp"
 #include "strata/error.hpp"
@@ -196,9 +196,9 @@ void split_phase::give_back(global_address home, const std::exception_ptr& error
   if (error == nullptr) {
     send(home.node(), kind::returned, std::as_bytes(std::span(head)), bytes_at(value, bytes));
   } else {
-    const std::string text = describe_failure(error, mail_.self());
-    send(home.node(), kind::returned, std::as_bytes(std::span(head)),
-         bytes_at(text.data(), text.size()));
+    writer thrown;
+    pack_thrown(thrown, error, mail_.self());
+    send(home.node(), kind::returned, std::as_bytes(std::span(head)), thrown.bytes());
   }
 }
 
@@ -336,7 +336,7 @@ bool split_phase::on_message(node_id from, kind k, reader r) {
       on_drop_in(r, from);
       break;
     case kind::returned:
-      on_returned(r, from);
+      on_returned(r);
       break;
     default:
       return false;
@@ -396,8 +396,10 @@ void split_phase::on_drop_in(reader& r, node_id from) {
   }
   std::vector<std::byte>& whole = large_item_of(from).arriving;
   if (head.offset == 0) whole.clear();
-  if (head.offset != whole.size() || data.size() > head.bytes - head.offset)
+  if (head.offset != whole.size() || head.offset > head.bytes ||
+      data.size() > head.bytes - head.offset) {
     throw malformed("pieces of an item do not fit together");
+  }
   whole.insert(whole.end(), data.begin(), data.end());
   if (whole.size() == head.bytes) {
     const std::vector<std::byte> item = std::move(whole);
@@ -407,21 +409,25 @@ void split_phase::on_drop_in(reader& r, node_id from) {
   }
 }
 
-void split_phase::on_returned(reader& r, node_id from) {
+void split_phase::on_returned(reader& r) {
   const auto home = global_address::from_bits(r.take<std::uint64_t>());
   const bool threw = r.take<std::uint64_t>() != 0;
+  if (home.node() != mail_.self()) throw malformed("the result of a call of another node");
   auto* const t = static_cast<detail::task*>(home.address());
+  std::exception_ptr error;
+  if (threw) error = keep(std::make_exception_ptr(unpack_thrown(r, mail_.nodes())));
+  std::span<const std::byte> value;
   {
     const std::lock_guard lock(tables_mutex_);
-    if (home.node() != mail_.self() || away_.erase(t) == 0)
-      throw malformed("the result of a call that is not awaited");
+    const auto at = away_.find(t);
+    if (at == away_.end()) throw malformed("the result of a call that is not awaited");
+    if (!threw) value = r.take_bytes(t->type->wire->result_bytes);
+    if (!r.empty()) throw malformed("a result with something behind it");
+    // Not before all of it is as it should be: a call whose answer is refused is still away, and
+    // hears from lose_calls() that the node is lost.
+    away_.erase(at);
   }
-  if (threw) {
-    t->type->wire->accept(*t, keep(std::make_exception_ptr(remote_error(from, r.take_text()))),
-                          nullptr);
-  } else {
-    t->type->wire->accept(*t, nullptr, r.take_bytes(t->type->wire->result_bytes).data());
-  }
+  t->type->wire->accept(*t, error, value.data());
 }
 
 std::size_t packed_bytes(const detail::task& token) noexcept {

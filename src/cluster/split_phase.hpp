@@ -100,7 +100,7 @@ class split_phase final : public detail::remote_nodes {
   void on_put(reader& r, bool answers, node_id from);
   void on_get(reader& r, node_id from);
   void on_drop_in(reader& r, node_id from);
-  void on_returned(reader& r, node_id from);
+  void on_returned(reader& r);
 
   mailer& mail_;
   local_node& here_;

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/transport_choice.hpp"
 #include "cluster/own_sockets.hpp"
 #include "launch/build_id.hpp"
 #include "launch/own_address.hpp"
@@ -29,8 +30,6 @@
 
 namespace strata::cluster {
 namespace {
-
-using launch::transport_choice;
 
 // In one line.
 constexpr std::size_t closed_named_max = 4;
@@ -106,18 +105,18 @@ class opening {
     return job_.host_of.at(n) == job_.host_of.at(job_.node) && !has_left(n);
   }
   [[nodiscard]] bool by_memory() const {
-    const bool may =
-        job_.transport == transport_choice::automatic || job_.transport == transport_choice::shm;
-    return may && job_.shared_memory >= 0 && (on_this_host_.size() > 1 || job_.elastic);
+    return uses_memory(job_.transport) && job_.shared_memory >= 0 &&
+           (on_this_host_.size() > 1 || job_.elastic);
   }
-  [[nodiscard]] bool by_sockets() const {
+  // Also where memory could not be had, or others may come.
+  [[nodiscard]] bool by_network() const {
     return several_ && (!by_memory() || on_this_host_.size() < job_.nodes ||
-                        (job_.elastic && job_.transport != transport_choice::shm));
+                        (job_.elastic && over_ != network_kind::none));
   }
 
   // Each adds to opened_ what there is to know afterwards.
   net::shm::shm_transport* open_memory();
-  void open_addressed(std::unique_ptr<net::addressed_transport> made);
+  void open_addressed(std::unique_ptr<net::addressed_transport> made, net::shm::shm_transport* shm);
   void learn(const std::vector<launch::address>& directory);
   void find_ways();
   void open_over_networks(net::shm::shm_transport* shm);
@@ -139,6 +138,7 @@ class opening {
   const std::string build_ = launch::build_id();
   std::vector<net::node_id> on_this_host_;
   const bool several_;
+  const network_kind over_;
   connections opened_;
 
   // Where two nodes share several networks. Closed: those of this node that it has found since it
@@ -154,6 +154,7 @@ opening::opening(launch::control_line& line, const options& settings)
       settings_(settings),
       networks_(launch::networks_in(settings.networks)),
       several_(job_.nodes > 1 || job_.elastic),
+      over_(network_of(job_.transport)),
       opened_{{}, {}, routes(job_.node, job_.capacity), {}, {}, {}, {}, nullptr, {}} {
   for (unsigned n = 0; n < job_.nodes; ++n) {
     if (is_here(n)) on_this_host_.push_back(static_cast<net::node_id>(n));
@@ -179,11 +180,13 @@ net::shm::shm_transport* opening::open_memory() {
   return shm;
 }
 
-void opening::open_addressed(std::unique_ptr<net::addressed_transport> made) {
+// To all who are not reached by memory, wherever they are.
+void opening::open_addressed(std::unique_ptr<net::addressed_transport> made,
+                             net::shm::shm_transport* shm) {
   const std::int64_t deadline = os::now_ns() + job_.start_limit_ns;
-  made->connect(line_.exchange(made->address(), build_), deadline);
-  opened_.who = std::make_unique<reach>(job_, false, false);
-  if (job_.elastic) opened_.door = std::make_unique<entrance>(job_, *opened_.who, *made);
+  learn(line_.exchange(made->address(), build_));
+  made->connect(directory(false), deadline);
+  if (job_.elastic) opened_.door = std::make_unique<entrance>(job_, *opened_.who, shm, *made);
   opened_.transports.push_back(std::move(made));
 }
 
@@ -212,13 +215,13 @@ void opening::find_ways() {
                      ": name a network that both are on, or one that joins theirs");
 }
 
-// Over TCP or UDP, to all who are not reached by memory.
+// The same over TCP, or over UDP on the networks that the user has named.
 void opening::open_over_networks(net::shm::shm_transport* shm) {
   const net::tcp::options o = socket_options(settings_);
   net::tcp::mesh_options mesh;
   mesh.socket_buffer_bytes = o.socket_buffer_bytes;
   reach& who = *opened_.who;
-  const bool by_udp = job_.transport == transport_choice::udp;
+  const bool by_udp = over_ == network_kind::udp;
   own_sockets own = by_udp ? open_sockets(job_, networks_)
                            : open_listeners(job_, networks_, o.socket_buffer_bytes);
   learn(line_.exchange(own.where, build_));
@@ -228,7 +231,11 @@ void opening::open_over_networks(net::shm::shm_transport* shm) {
                      ": name one that it is on, with an address of its own");
   const bool partly = has_spares(job_, networks_);
   const net::tcp::identity me = net::tcp::identity_in(job_, build_);
-  const connecting how{me, os::now_ns(), job_.start_limit_ns, mesh, partly};
+  // Who dies meanwhile connects to nobody, and nobody should wait for it.
+  net::tcp::mesh_options attentive = mesh;
+  attentive.news = line_.news_fd();
+  attentive.on_news = [this] { line_.look(); };
+  const connecting how{me, os::now_ns(), job_.start_limit_ns, attentive, partly};
   connected first = connect(own, which::first, directory(false), how);
   if (partly) {
     for (unsigned n = 0; n < job_.capacity; ++n) {
@@ -253,7 +260,7 @@ void opening::open_over_networks(net::shm::shm_transport* shm) {
   if (partly) spare = measure(*over, own, how, o);
   if (job_.elastic)
     opened_.door = udp != nullptr
-                       ? std::make_unique<entrance>(job_, who, *udp)
+                       ? std::make_unique<entrance>(job_, who, shm, *udp)
                        : std::make_unique<entrance>(job_, build_, who, std::move(own.listeners),
                                                     shm, tcp, mesh);
   opened_.transports.push_back(std::move(over));
@@ -392,29 +399,23 @@ void opening::complain() const {
 }
 
 connections opening::all() {
-  const bool by_ucx = job_.transport == transport_choice::ucx && several_;
-  const bool by_udp = job_.transport == transport_choice::udp && several_;
-  if (by_ucx && !networks_.empty())
+  if (over_ == network_kind::ucx && several_ && !networks_.empty())
     throw user_error("networks: UCX chooses its networks itself; see UCX_NET_DEVICES");
   net::shm::shm_transport* const shm = by_memory() ? open_memory() : nullptr;
-  if (by_ucx) {
-    open_addressed(make_ucx(job_, settings_, on_this_host_.size() == job_.nodes));
-    return std::move(opened_);
-  }
-  if (by_udp && networks_.empty()) {
-    open_addressed(make_udp(job_, {job_.bind_address}));
-    return std::move(opened_);
-  }
   opened_.who = std::make_unique<reach>(job_, shm != nullptr, !networks_.empty());
-  if (by_sockets()) {
+  if (!by_network()) {
+    learn(line_.exchange({}, build_));
+    if (job_.elastic)
+      opened_.door =
+          std::make_unique<entrance>(job_, build_, *opened_.who, std::vector<net::tcp::listener>{},
+                                     shm, nullptr, net::tcp::mesh_options{});
+  } else if (over_ == network_kind::ucx) {
+    open_addressed(make_ucx(job_, settings_, on_this_host_.size() == job_.nodes), shm);
+  } else if (over_ == network_kind::udp && networks_.empty()) {
+    open_addressed(make_udp(job_, {job_.bind_address}), shm);
+  } else {
     open_over_networks(shm);
-    return std::move(opened_);
   }
-  learn(line_.exchange({}, build_));
-  if (job_.elastic)
-    opened_.door =
-        std::make_unique<entrance>(job_, build_, *opened_.who, std::vector<net::tcp::listener>{},
-                                   shm, nullptr, net::tcp::mesh_options{});
   return std::move(opened_);
 }
 

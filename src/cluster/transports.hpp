@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which transports a node uses: shared memory to the nodes of its own host, TCP to all others; or
-// UCX or UDP to all. Where the user names several networks, TCP or UDP goes over those that two
-// nodes share.
+// Which transports a node uses: shared memory to the nodes of its own host, and TCP, UCX or UDP to
+// all others; or one of them to all. Where the user names several networks, TCP or UDP goes over
+// those that two nodes share.
 #pragma once
 #include <memory>
 #include <optional>

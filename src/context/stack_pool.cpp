@@ -57,16 +57,25 @@ std::size_t piece_bytes(std::size_t stack_bytes) {
 }
 
 // The address space for all stacks. It costs nothing until touched, but limits (ulimit -v, strict
-// overcommit) can refuse it.
+// overcommit) can refuse it. Where one is near, half of what fits is left to the program, and to
+// stacks of other sizes.
 os::page_range reserve(std::size_t stride_bytes) {
-  for (std::size_t bytes = std::size_t{64} << 30; bytes > (std::size_t{64} << 20); bytes /= 2) {
+  constexpr std::size_t most = std::size_t{64} << 30;
+  constexpr std::size_t least = std::size_t{64} << 20;
+  const auto whole = [&](std::size_t bytes) {
+    return std::max<std::size_t>(bytes / stride_bytes, 1) * stride_bytes;
+  };
+  for (std::size_t bytes = most; bytes > least; bytes /= 2) {
     try {
-      return os::page_range(bytes / stride_bytes * stride_bytes);
+      os::page_range all(whole(bytes));
+      if (bytes == most) return all;
+      all = os::page_range();
+      return os::page_range(whole(bytes / 2));
     } catch (const error&) {
       // Half of it may still be enough.
     }
   }
-  return os::page_range((std::size_t{64} << 20) / stride_bytes * stride_bytes + stride_bytes);
+  return os::page_range(whole(least));
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 // mostly stand at the same depth of the same functions, and then the processor predicts this return
 // and all that follow it. See also switch_context_inline(). System V: rbx, rbp, r12-r15 and rsp
 // survive a call, so they are what a switch must keep. A new context starts in the trampoline with
-// its entry in r12 and its argument in r13; undefined rip there ends every backtrace cleanly.
+// its entry in r12 and its argument, the stack, in r13; undefined rip there ends every backtrace
+// cleanly. See last_frame.cpp for exceptions that get there.
 asm(R"(
   .text
   .p2align 4
@@ -67,6 +68,7 @@ strata_call_with_context:
   .type strata_context_begin,@function
 strata_context_begin:
   .cfi_startproc
+  .cfi_personality 0x1b, strata_last_frame
   .cfi_undefined rip
   endbr64
   movq %r13, %rdi
@@ -172,6 +174,7 @@ strata_call_with_context:
   .type strata_context_begin,%function
 strata_context_begin:
   .cfi_startproc
+  .cfi_personality 0x1b, strata_last_frame
   .cfi_undefined x30
   mov x0, x20
   blr x19

@@ -63,7 +63,8 @@ extern "C" void strata_call_with_context(void (*f)(void* context, void* argument
                                          void* argument) noexcept;
 
 // A context that, when first continued, calls entry(argument) on the stack that ends at `top`.
-// Entry must not return.
+// Entry must not return. An exception that leaves it ends the program with the name of what ran
+// there: `argument` is a `stack`, where entry can throw.
 void* make_context(void* top, void (*entry)(void*), void* argument) noexcept;
 
 }  // namespace strata::detail

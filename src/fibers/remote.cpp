@@ -2,6 +2,8 @@
 // The cold half of fibers' operations on other nodes: who there is to ask, and what can travel.
 #include "strata/detail/remote.hpp"
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -30,8 +32,16 @@ remote_nodes& other_nodes(const worker& w, node_id_t node) {
   return *w.others;
 }
 
-// Written before main() and while a library is loaded, by one thread at a time.
-const travelling_code* all_code = nullptr;
+// Written before main() and while a library is loaded, by one thread at a time. Release; partner:
+// travelling_code::find(), which may look meanwhile.
+constinit std::atomic<const travelling_code*> all_code{nullptr};
+
+// What find() knows: all code that there was when `newest` was the newest.
+struct known_code {
+  const travelling_code* newest;
+  const known_code* before;  // stays: others may be looking into it
+  std::unordered_map<code_identity, const wire_type*> types;
+};
 
 std::uint64_t hash_of(std::string_view text) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
@@ -112,19 +122,31 @@ travelling_code::travelling_code(const wire_type& type, const char* module_begin
       identity_((static_cast<std::uint64_t>(reinterpret_cast<const char*>(&type) - module_begin) &
                  0xffff'ffff'ffffU) |
                 hash_of(type.name()) << 48),
-      next_(all_code) {
-  all_code = this;
+      next_(all_code.load(std::memory_order_relaxed)) {
+  all_code.store(this, std::memory_order_release);
 }
 
 const wire_type* travelling_code::find(code_identity identity) noexcept {
-  static const std::unordered_map<code_identity, const wire_type*> known = [] {
-    std::unordered_map<code_identity, const wire_type*> map;
-    for (const travelling_code* c = all_code; c != nullptr; c = c->next_)
-      map.emplace(c->identity_, &c->type_);
-    return map;
-  }();
-  const auto found = known.find(identity);
-  return found == known.end() ? nullptr : found->second;
+  static constinit std::atomic<const known_code*> known{nullptr};
+  for (;;) {
+    // Acquire: what it holds. Partner: the exchange below.
+    const known_code* const now = known.load(std::memory_order_acquire);
+    if (now != nullptr) {
+      const auto found = now->types.find(identity);
+      if (found != now->types.end()) return found->second;
+    }
+    const travelling_code* const newest = all_code.load(std::memory_order_acquire);
+    if (now != nullptr && now->newest == newest) return nullptr;
+    // The first time, or a library has been loaded since.
+    auto fresh = std::make_unique<known_code>(known_code{newest, now, {}});
+    for (const travelling_code* c = newest; c != nullptr; c = c->next_)
+      fresh->types.emplace(c->identity_, &c->type_);
+    const known_code* expected = now;
+    if (known.compare_exchange_strong(expected, fresh.get(), std::memory_order_release,
+                                      std::memory_order_relaxed)) {
+      (void)fresh.release();
+    }
+  }
 }
 
 }  // namespace strata::detail

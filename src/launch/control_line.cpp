@@ -9,7 +9,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "base/errno_error.hpp"
@@ -46,6 +48,10 @@ os::descriptor inherited_socket(const std::string& text) {
   return os::descriptor(fd);
 }
 
+node_lost_error loss_told_by(const lost_message& message) {
+  return {message.node, "node " + std::to_string(message.node) + " is lost: " + message.why};
+}
+
 void send_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -73,11 +79,14 @@ class launcher_line final : public control_line {
   std::vector<closed_link> share_closed(const std::vector<closed_link>& mine) override;
   std::vector<std::vector<measured_link>> share_measurements(
       const std::vector<measured_link>& mine) override;
+  [[nodiscard]] int news_fd() const noexcept override { return line_.get(); }
+  void look() override;
   std::string learn_plan() override;
   void tell_plan(const std::string& plan) noexcept override;
   bool wait(const job_news& news) override;
   void say(word_to_launcher word, node_id about) noexcept override;
   void close() noexcept override;
+  [[nodiscard]] bool tells_of_losses() const noexcept override { return true; }
 
  private:
   // Reads what is there, or waits for it. False at the end of the line.
@@ -92,9 +101,17 @@ class launcher_line final : public control_line {
     }
   }
 
+  // Of what has been taken in.
+  std::optional<frame> next() {
+    if (looked_at_.empty()) return arrived_.next();
+    std::optional<frame> first(std::move(looked_at_.front()));
+    looked_at_.pop_front();
+    return first;
+  }
+
   frame blocking_next() {
     while (true) {
-      if (auto next = arrived_.next()) return std::move(*next);
+      if (auto first = next()) return std::move(*first);
       if (!fill()) throw error(gone);
     }
   }
@@ -102,10 +119,7 @@ class launcher_line final : public control_line {
   // What all wait for.
   frame blocking_answer(frame_kind expected) {
     frame answer = blocking_next();
-    if (answer.kind == frame_kind::lost) {
-      const lost_message message = unpack_lost(answer.payload);
-      throw error("node " + std::to_string(message.node) + " " + message.why);
-    }
+    if (answer.kind == frame_kind::lost) throw loss_told_by(unpack_lost(answer.payload));
     if (answer.kind != expected) refuse_frame("a message comes out of turn");
     return answer;
   }
@@ -122,6 +136,7 @@ class launcher_line final : public control_line {
   os::descriptor closing_;  // an eventfd: readable after close()
   std::atomic<bool> closed_{false};
   frame_reader arrived_;
+  std::deque<frame> looked_at_;  // by look(), and for others
   job_description job_;
 };
 
@@ -143,6 +158,20 @@ std::vector<std::vector<measured_link>> launcher_line::share_measurements(
   auto all = unpack_measurements(blocking_answer(frame_kind::measurements).payload);
   if (all.size() != job_.founders) refuse_frame("the measurements are incomplete");
   return all;
+}
+
+void launcher_line::look() {
+  pollfd readable{line_.get(), POLLIN, 0};
+  while (::poll(&readable, 1, 0) > 0) {
+    if (!fill()) throw error(gone);
+  }
+  while (auto one = arrived_.next()) looked_at_.push_back(std::move(*one));
+  for (const frame& f : looked_at_) {
+    if (f.kind != frame_kind::lost) continue;
+    const lost_message message = unpack_lost(f.payload);
+    // A node that was to come later, and does not, has had no part in the job.
+    if (message.node < job_.nodes) throw loss_told_by(message);
+  }
 }
 
 std::string launcher_line::learn_plan() {
@@ -185,7 +214,7 @@ void launcher_line::hear(const frame& f, const job_news& news) const {
 bool launcher_line::wait(const job_news& news) {
   try {
     while (true) {
-      while (const auto next = arrived_.next()) hear(*next, news);
+      while (const auto first = next()) hear(*first, news);
       std::array<pollfd, 2> events{pollfd{closing_.get(), POLLIN, 0},
                                    pollfd{line_.get(), POLLIN, 0}};
       if (::poll(events.data(), events.size(), -1) < 0) continue;  // a signal

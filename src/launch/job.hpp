@@ -46,6 +46,8 @@
 #include <string>
 #include <vector>
 
+#include "base/transport_choice.hpp"
+
 namespace strata::launch {
 
 using node_id = std::uint16_t;
@@ -57,7 +59,7 @@ inline constexpr std::size_t plan_bytes_max = std::size_t{64} << 10;
 // Holds the number of the node's end of the line; unset by control_line::open().
 inline constexpr const char* job_fd_variable = "STRATA_JOB_FD";
 
-enum class transport_choice : std::uint8_t { automatic, shm, tcp, ucx, udp };
+using strata::transport_choice;
 
 struct job_description {
   std::uint64_t job = 0;  // random; for messages and log lines
@@ -149,7 +151,8 @@ class control_line {
 
   // Tells where this node listens and returns where all do (index: node). Blocks until the last has
   // come. When a node does not come, or is of another build, our launcher says so and ends all
-  // nodes; this call then throws strata::error at most (the line has ended, a node is lost).
+  // nodes; this call then throws strata::error at most (the line has ended), node_lost_error when a
+  // node is lost.
   virtual std::vector<address> exchange(const address& mine, const std::string& build_id) = 0;
 
   // Where nodes listen on several networks, closed_rounds times after exchange(): tells which
@@ -164,6 +167,14 @@ class control_line {
   virtual std::vector<std::vector<measured_link>> share_measurements(
       const std::vector<measured_link>& mine) = 0;
 
+  // While this node connects to the others, after exchange(): readable when look() has something to
+  // do; -1: never.
+  [[nodiscard]] virtual int news_fd() const noexcept { return -1; }
+  // Takes in what has come, without waiting, for the calls below to find; the thread of exchange().
+  // Throws node_lost_error when a node that has part in the job has ended, strata::error when the
+  // launcher is gone.
+  virtual void look() {}
+
   // Of a node that comes late, after that: what node 0 told last; empty: nothing yet.
   virtual std::string learn_plan() { return {}; }
   // On node 0: what those who come later are told, at most plan_bytes_max. Any thread.
@@ -176,6 +187,8 @@ class control_line {
   virtual void say(word_to_launcher, node_id about) noexcept = 0;
   // Says that this node leaves on purpose; ends wait(). Any thread.
   virtual void close() noexcept = 0;
+  // Whether whoever holds the job together tells the user which node is lost.
+  [[nodiscard]] virtual bool tells_of_losses() const noexcept { return false; }
   // Whether the process has other things to do when its node has no more part in the job.
   [[nodiscard]] virtual bool process_goes_on() const noexcept { return false; }
 

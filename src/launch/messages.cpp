@@ -114,7 +114,7 @@ job_description read_job(payload_reader& in) {
   }
   job.workers = in.u32();
   const std::uint8_t transport = in.u8();
-  if (transport > static_cast<std::uint8_t>(transport_choice::udp)) {
+  if (!is_transport_choice(transport)) {
     refuse_frame("a message names an unknown transport");
   }
   job.transport = static_cast<transport_choice>(transport);

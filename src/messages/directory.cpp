@@ -13,10 +13,39 @@ namespace strata::messages {
 
 using detail::published_value;
 
-void directory::wait(std::unique_lock<strata::detail::spin_lock>& home) {
-  (void)entered_.wait([](void* held) { static_cast<strata::detail::spin_lock*>(held)->unlock(); },
-                      home.release(), strata::detail::parking::never);
-  home = std::unique_lock(home_lock_);
+void directory::wait(strata::detail::condition_queue& in,
+                     std::unique_lock<strata::detail::spin_lock>& home) {
+  strata::detail::spin_lock* const lock = home.release();
+  try {
+    (void)in.wait([](void* held) { static_cast<strata::detail::spin_lock*>(held)->unlock(); }, lock,
+                  strata::detail::parking::never);
+  } catch (const std::exception&) {  // it has not waited, nor let go of the lock
+    home = std::unique_lock(*lock, std::adopt_lock);
+    throw;
+  }
+  home = std::unique_lock(*lock);
+}
+
+void directory::wait_for_name(const std::string& name,
+                              std::unique_lock<strata::detail::spin_lock>& home) {
+  awaited& a = awaited_[name];  // stays where it is for as long as it has waiters
+  ++a.waiters;
+  const auto end = [&] {
+    if (--a.waiters == 0) awaited_.erase(name);
+  };
+  try {
+    wait(a.entered, home);
+  } catch (const std::exception&) {
+    end();
+    throw;
+  }
+  end();
+}
+
+// With home_lock_.
+void directory::wake_all() noexcept {
+  members_changed_.notify(UINT32_MAX);
+  for (auto& [name, a] : awaited_) a.entered.notify(UINT32_MAX);
 }
 
 directory::directory() : publications_(static_cast<std::uint64_t>(os::now_ns())) {}
@@ -26,15 +55,15 @@ std::uint64_t directory::new_publication(net::node_id self) noexcept {
          (publications_.fetch_add(1, std::memory_order_relaxed) & 0xFFFF'FFFF'FFFFU);
 }
 
-bool directory::enter(const std::string& name, const published_value& v) {
+std::uint64_t directory::enter(const std::string& name, const published_value& v) {
   const strata::detail::uninterrupted guard;
   const std::lock_guard lock(home_lock_);
   const auto [known, is_new] = home_.try_emplace(name, entry{v, {}});
   // Known already: whoever asks may ask again, because the home that took it left before it
   // answered.
-  if (!is_new) return known->second.value.publication == v.publication;
-  wake_all();
-  return true;
+  if (!is_new) return known->second.value.publication;
+  if (const auto a = awaited_.find(name); a != awaited_.end()) a->second.entered.notify(UINT32_MAX);
+  return v.publication;
 }
 
 published_value directory::give(const std::string& name, net::node_id asks, bool waits) {
@@ -44,19 +73,22 @@ published_value directory::give(const std::string& name, net::node_id asks, bool
   while (found == home_.end()) {
     if (loss_ != nullptr) std::rethrow_exception(loss_);
     if (!waits || is_leaving_) return {};
-    wait(lock);
+    wait_for_name(name, lock);
     found = home_.find(name);
   }
   found->second.remembered_by.insert(asks);
   return found->second.value;
 }
 
-bool directory::remove(const std::string& name, std::set<net::node_id>& remembered_by) {
+bool directory::remove(const std::string& name, std::uint64_t publication,
+                       std::set<net::node_id>& remembered_by) {
   const strata::detail::uninterrupted guard;
   const std::lock_guard lock(home_lock_);
-  auto node = home_.extract(name);
-  if (node.empty()) return false;
-  remembered_by = std::move(node.mapped().remembered_by);
+  const auto found = home_.find(name);
+  if (found == home_.end()) return false;
+  if (publication != 0 && found->second.value.publication != publication) return false;
+  remembered_by = std::move(found->second.remembered_by);
+  home_.erase(found);
   return true;
 }
 
@@ -65,13 +97,27 @@ void directory::await_duty(const messenger& office, std::size_t hash) {
   std::unique_lock lock(home_lock_);
   while (office.home_of(hash) != strata::detail::this_worker().node) {
     if (loss_ != nullptr) std::rethrow_exception(loss_);
-    wait(lock);
+    wait(members_changed_, lock);
   }
 }
 
 void directory::members_have_changed() {
   const std::lock_guard lock(home_lock_);
   wake_all();
+}
+
+void directory::forget_those_of(net::node_id leaver) {
+  const auto is_theirs = [leaver](const published_value& v) {
+    return publisher_of(v.publication) == leaver;
+  };
+  {
+    const std::lock_guard lock(home_lock_);
+    std::erase_if(home_, [&](const auto& known) { return is_theirs(known.second.value); });
+  }
+  const std::lock_guard lock(cache_mutex_);
+  // Also of what is just being asked for: remember() comes too late then.
+  ++epoch_;
+  std::erase_if(cache_, [&](const auto& known) { return is_theirs(known.second); });
 }
 
 void directory::on_lost(const std::exception_ptr& error) {
@@ -102,7 +148,8 @@ std::vector<std::vector<std::byte>> directory::pack(std::size_t bytes_max) {
   return pieces;
 }
 
-void directory::inherit(std::span<const std::byte> packed, net::node_id nodes) {
+void directory::inherit(std::span<const std::byte> packed, net::node_id nodes,
+                        const std::function<bool(net::node_id)>& has) {
   cluster::reader in(packed);
   const std::lock_guard lock(home_lock_);
   while (!in.empty()) {
@@ -111,12 +158,14 @@ void directory::inherit(std::span<const std::byte> packed, net::node_id nodes) {
     entry e;
     e.value = in.take<published_value>();
     if (e.value.bytes > e.value.data.size()) throw cluster::malformed("a name of too long a value");
+    const net::node_id publisher = publisher_of(e.value.publication);
+    if (publisher >= nodes) throw cluster::malformed("a name that no node has published");
     for (auto left = in.take<std::uint32_t>(); left > 0; --left) {
       const auto n = in.take<net::node_id>();
       if (n >= nodes) throw cluster::malformed("a name that no node remembers");
       e.remembered_by.insert(n);
     }
-    home_.insert_or_assign(std::string(name.view()), e);
+    if (has(publisher)) home_.insert_or_assign(std::string(name.view()), e);
   }
   wake_all();
 }
@@ -168,7 +217,7 @@ messages::directory& names_at_home(const resource_name& name) {
   return office.names;
 }
 
-bool enter_at_home(const resource_name& name, const published_value& v) {
+std::uint64_t enter_at_home(const resource_name& name, const published_value& v) {
   return names_at_home(name).enter(std::string(name.view()), v);
 }
 
@@ -180,9 +229,10 @@ void forget_here(const resource_name& name) {
   office_here().names.forget(std::string(name.view()));
 }
 
-bool withdraw_at_home(const resource_name& name) {
+bool withdraw_at_home(const resource_name& name, std::uint64_t publication) {
   std::set<net::node_id> remembered_by;
-  if (!names_at_home(name).remove(std::string(name.view()), remembered_by)) return false;
+  if (!names_at_home(name).remove(std::string(name.view()), publication, remembered_by))
+    return false;
   for (const net::node_id n : remembered_by) {
     try {
       call<forget_here>(on_node{n}, name);
@@ -206,6 +256,13 @@ auto call_home(const resource_name& name, const Arguments&... arguments) {
   }
 }
 
+// Its publisher has not left. What this node knows of that its home may hear later.
+bool is_of_the_job(std::uint64_t publication) {
+  return office_here().has(messages::directory::publisher_of(publication));
+}
+
+void wait_for_news() { strata::this_thread::sleep_for(std::chrono::milliseconds(5)); }
+
 }  // namespace
 
 resource_name checked_name(std::string_view name) {
@@ -224,9 +281,16 @@ void refuse_type(const resource_name& name) {
 void publish_value(const resource_name& name, const published_value& v) {
   published_value known = v;
   known.found = true;
-  known.publication = office_here().names.new_publication(this_worker().node);
-  if (!call_home<enter_at_home>(name, known))
-    throw name_in_use_error("the name \"" + std::string(name.view()) + "\" is taken");
+  if (known.publication == 0)
+    known.publication = office_here().names.new_publication(this_worker().node);
+  while (true) {
+    const std::uint64_t has_it = call_home<enter_at_home>(name, known);
+    if (has_it == known.publication) return;
+    if (is_of_the_job(has_it))
+      throw name_in_use_error("the name \"" + std::string(name.view()) +
+                              "\" is taken: withdraw() it first, or choose another one");
+    wait_for_news();
+  }
 }
 
 published_value look_up(const resource_name& name, bool waits) {
@@ -234,22 +298,29 @@ published_value look_up(const resource_name& name, bool waits) {
   const std::string text(name.view());
   std::uint64_t epoch = 0;
   published_value v = names.recall(text, epoch);
-  if (v.found) return v;
+  if (v.found && is_of_the_job(v.publication)) return v;
   while (true) {
     v = call_home<give_from_home>(name, node_id(), waits);
-    if (v.found || !waits) break;
-    // Its home is about to leave, and lets nobody wait there.
-    strata::this_thread::sleep_for(std::chrono::milliseconds(5));
+    // Asked before it is remembered: if its publisher leaves in between, the epoch is another one
+    // by then, or the name will be forgotten. Partner: directory::forget_those_of().
+    if (v.found && is_of_the_job(v.publication)) break;
+    if (!waits) return {};
+    // Its home is about to leave, and lets nobody wait there; or has not heard yet that the
+    // publisher has left.
+    wait_for_news();
   }
-  if (v.found) names.remember(text, v, epoch);
+  names.remember(text, v, epoch);
   return v;
+}
+
+bool withdraw_value(const resource_name& name, std::uint64_t publication) {
+  return call_home<withdraw_at_home>(name, publication);
 }
 
 }  // namespace detail
 
 bool withdraw(std::string_view name) {
-  const detail::resource_name n = detail::checked_name(name);
-  return detail::call_home<detail::withdraw_at_home>(n);
+  return detail::withdraw_value(detail::checked_name(name), 0);
 }
 
 }  // namespace strata

@@ -4,11 +4,14 @@
 //
 // A name's home follows from its hash and the nodes that began the job. When such a node leaves,
 // node 0 gets what it knows, and answers in its place from the moment it has heard that it left.
+// The names that a leaver has published go with it: every node forgets them as it hears of it, so
+// nobody has to be told, and who knows that it has left takes them from nobody.
 #pragma once
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <span>
@@ -30,30 +33,40 @@ class directory {
   directory();
 
   // ---- on a name's home ----
-  // False: it is taken, by another publication.
-  bool enter(const std::string& name, const detail::published_value& v);
+  // The publication that has the name now: v's, or another one that has taken it.
+  std::uint64_t enter(const std::string& name, const detail::published_value& v);
   // For node `asks`, which is told when the name is withdrawn. `waits`: until there is one, or this
   // node begins to leave.
   detail::published_value give(const std::string& name, net::node_id asks, bool waits);
-  // The nodes that may remember it; nothing if there is no such name.
-  bool remove(const std::string& name, std::set<net::node_id>& remembered_by);
+  // Of that publication alone, if it is not 0. False: there is no such name. Otherwise
+  // `remembered_by` are the nodes that may remember it.
+  bool remove(const std::string& name, std::uint64_t publication,
+              std::set<net::node_id>& remembered_by);
 
   // ---- nodes that come and go ----
   // Suspends until this node is the home of names with that hash. For whoever has heard of a leaver
   // before node 0 has.
   void await_duty(const messenger& office, std::size_t hash);
   void members_have_changed();
+  // What `leaver` has published, here and in what this node remembers.
+  void forget_those_of(net::node_id leaver);
   void begin_to_leave();
   // Whoever waits here, or will, throws `error`.
   void on_lost(const std::exception_ptr& error);
   // All that is at home here, in pieces of at most that size; and on node 0.
   [[nodiscard]] std::vector<std::vector<std::byte>> pack(std::size_t bytes_max);
-  // Node numbers are below `nodes`. Throws malformed.
-  void inherit(std::span<const std::byte> packed, net::node_id nodes);
+  // Node numbers are below `nodes`; what was published by a node that the job no longer `has` is
+  // left out. Throws malformed.
+  void inherit(std::span<const std::byte> packed, net::node_id nodes,
+               const std::function<bool(net::node_id)>& has);
 
   // ---- on every node ----
   // Which no other publication in the job has.
   [[nodiscard]] std::uint64_t new_publication(net::node_id self) noexcept;
+  // The node that has made it.
+  [[nodiscard]] static net::node_id publisher_of(std::uint64_t publication) noexcept {
+    return static_cast<net::node_id>(publication >> 48);
+  }
   // What this node remembers; not found: nothing. `epoch`: see remember().
   detail::published_value recall(const std::string& name, std::uint64_t& epoch);
   // Unless a name has been withdrawn since recall() gave that epoch, maybe this one.
@@ -65,13 +78,21 @@ class directory {
     detail::published_value value;
     std::set<net::node_id> remembered_by;
   };
-  void wait(std::unique_lock<strata::detail::spin_lock>& home);
-  void wake_all() noexcept { entered_.notify(UINT32_MAX); }
+  struct awaited {
+    strata::detail::condition_queue entered;
+    unsigned waiters = 0;
+  };
+  static void wait(strata::detail::condition_queue& in,
+                   std::unique_lock<strata::detail::spin_lock>& home);
+  void wait_for_name(const std::string& name, std::unique_lock<strata::detail::spin_lock>& home);
+  void wake_all() noexcept;
 
   // Held briefly, by uninterrupted threads and by who handles messages, who cannot be suspended.
   // Who waits lets go of it as its stack is given up.
   strata::detail::spin_lock home_lock_;
-  strata::detail::condition_queue entered_;  // or somebody has left
+  // A thousand may wait, each for a name of its own. An entry goes with its last waiter.
+  std::unordered_map<std::string, awaited> awaited_;
+  strata::detail::condition_queue members_changed_;
   bool is_leaving_ = false;
   std::exception_ptr loss_;
   std::unordered_map<std::string, entry> home_;

@@ -32,6 +32,7 @@ void check_caller() {
 
 void check_send(endpoint_id to, message_tag tag) {
   if (tag == any_tag) throw misuse_error("any_tag is for receives only");
+  if (to.is_any_on_node()) throw misuse_error("any_endpoint_on() is for receives only");
   if (!to) throw misuse_error("a message to no endpoint");
   check_caller();
 }
@@ -48,6 +49,7 @@ void prepare_send(request& r, action what, messages::port& from, endpoint_id sou
 void prepare_receive(request& r, action what, messages::port& at, endpoint_id mine,
                      endpoint_id from, message_tag tag) {
   check_caller();
+  at.office->check_source(from);
   r.what = what;
   r.office = at.office;
   r.mine = &at;
@@ -205,6 +207,12 @@ void endpoint::refuse_size() {
   throw misuse_error("receive_value(): the message is smaller than the value");
 }
 
+void detail::refuse_count(std::size_t bytes, std::size_t element_bytes) {
+  throw misuse_error("a message of " + std::to_string(bytes) +
+                     " bytes is no whole number of elements of " + std::to_string(element_bytes) +
+                     " bytes; receive it as what was sent");
+}
+
 void endpoint::send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes) {
   const detail::uninterrupted guard;
   messages::port& mine = open_port();
@@ -276,6 +284,7 @@ transfer endpoint::start_receive(std::span<std::byte> buffer, endpoint_id from, 
 std::optional<message_info> endpoint::probe(endpoint_id from, message_tag tag) {
   const detail::uninterrupted guard;
   messages::port& p = open_port();
+  p.office->check_source(from);
   return p.office->probe(p, id_, {from, tag});
 }
 

@@ -30,6 +30,7 @@ void messenger::join(cluster::mailer& mail, cluster::local_node& here, cluster::
   here_ = &here;
   counts_ = &counts;
   self_ = mail.self();
+  nodes_ = mail.nodes();
   readable_ = std::make_unique<std::atomic<bool>[]>(same_host.size());
   writes_here_ = std::make_unique<std::atomic<bool>[]>(same_host.size());
   for (std::size_t n = 0; n < same_host.size(); ++n)
@@ -253,7 +254,7 @@ bool messenger::on_message(net::node_id from, kind k, cluster::reader r) {
     case kind::names:
       if (self_ != 0 || mail_->members().of(from) != cluster::standing::leaving)
         throw cluster::malformed("names of a node that does not leave");
-      names.inherit(r.take_rest(), mail_->nodes());
+      names.inherit(r.take_rest(), mail_->nodes(), [this](net::node_id n) { return has(n); });
       return true;
     default:
       return false;
@@ -267,7 +268,7 @@ namespace {
 
 void check_ends(net::node_id from, net::node_id here, endpoint_id source, endpoint_id target,
                 message_tag tag) {
-  if (source.node() != from || target.node() != here || tag == any_tag)
+  if (source.node() != from || source.is_any_on_node() || target.node() != here || tag == any_tag)
     throw cluster::malformed("a message with a wrong address");
 }
 
@@ -347,6 +348,16 @@ void messenger::on_left(net::node_id node) {
   }
   for (const endpoint_id target : gone) close_lane(target, outcome::closed);
   std::vector<request*> ended;
+  // What has come from there is received already, or waits.
+  ports_.for_each([&](port& p) {
+    const std::lock_guard lock(p.lock);
+    p.receives.for_each([&](request& r) {
+      if (!r.wanted.source || r.wanted.source.node() != node) return;
+      p.receives.remove(r);
+      r.at = request::place::nowhere;
+      ended.push_back(&r);
+    });
+  });
   {
     const std::lock_guard lock(transfers_mutex_);
     for (auto at = offers_.begin(); at != offers_.end();) {
@@ -360,7 +371,8 @@ void messenger::on_left(net::node_id node) {
       at = ends ? fetches_.erase(at) : std::next(at);
     }
   }
-  for (request* const r : ended) r->finish(outcome::closed);
+  for (request* const r : ended) r->finish(outcome::left);
+  names.forget_those_of(node);
   names.members_have_changed();
 }
 
@@ -396,6 +408,7 @@ void messenger::on_lost(const std::exception_ptr& error) {
   std::vector<request*> ended;
   std::vector<std::unique_ptr<arrival>> gone;
   names.on_lost(error);
+  objects->on_lost();
   ports_.for_each([&](port& p) {
     const std::lock_guard lock(p.lock);
     p.receives.for_each([&](request& r) {

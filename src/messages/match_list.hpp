@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // First in, first out. Entries are linked into it, so nothing is allocated for them.
 #pragma once
-#include <cstdint>
-
 namespace strata::messages {
 
 // One place in one list.
@@ -10,7 +8,6 @@ template <class Entry>
 struct match_links {
   Entry* next;
   Entry* previous;
-  std::uint64_t hash;
 };
 
 // Entry has `match_links<Entry> links[]`; this list uses links[Which]. Not thread-safe.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which receive gets which message: the oldest receive that a message fits, and the oldest message
-// that fits a receive, each found by hashing however many there are. A pattern may leave source or
-// tag open, so there is one index for each shape of pattern. (Requirement P13; the order is MPI's,
-// MPI-4.0 section 3.5.)
+// that fits a receive, each found by hashing however many there are. A pattern names one endpoint,
+// the endpoints of one node, or leaves the source open, and may leave the tag open, so there is one
+// index for each shape of pattern. (Requirement P13; the order is MPI's, MPI-4.0 section 3.5.)
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <tuple>
@@ -15,19 +16,27 @@
 
 namespace strata::messages {
 
-// Bit 0: the source is given; bit 1: the tag is given.
-inline constexpr unsigned pattern_shapes = 4;
+// Bit 0: the tag is given. Above it, the source: 0 open, 1 an endpoint, 2 a node.
+inline constexpr unsigned pattern_shapes = 6;
+// What leaves everything open.
+inline constexpr unsigned open_shape = 0;
+// From here on the source is a node. Who never asks for one has no index for these.
+inline constexpr unsigned shapes_by_node = 4;
 
 struct pattern {
-  endpoint_id source;  // none: any
+  endpoint_id source;  // none: any; may be any_endpoint_on() a node
   message_tag tag = any_tag;
 
+  [[nodiscard]] bool is_by_node() const noexcept { return source.is_any_on_node(); }
   [[nodiscard]] unsigned shape() const noexcept {
-    return (source ? 1U : 0U) | (tag != any_tag ? 2U : 0U);
+    const unsigned sources = is_by_node() ? 2U : source ? 1U : 0U;
+    return 2 * sources + (tag != any_tag ? 1U : 0U);
   }
   // What a message of this source and tag looks like to patterns of that shape.
   [[nodiscard]] pattern seen_as(unsigned shape) const noexcept {
-    return {(shape & 1U) != 0 ? source : endpoint_id(), (shape & 2U) != 0 ? tag : any_tag};
+    const message_tag its_tag = (shape & 1U) != 0 ? tag : any_tag;
+    if (shape >= shapes_by_node) return {any_endpoint_on(source.node()), its_tag};
+    return {shape >= 2 ? source : any_endpoint, its_tag};
   }
   [[nodiscard]] std::uint64_t hash() const noexcept {
     std::uint64_t h = (source.bits() + 0x9E37'79B9'7F4A'7C15U * (std::uint64_t{tag} + 1));
@@ -37,7 +46,9 @@ struct pattern {
   }
   // As that of a receive.
   [[nodiscard]] bool fits(const pattern& message) const noexcept {
-    return (!source || source == message.source) && (tag == any_tag || tag == message.tag);
+    return (tag == any_tag || tag == message.tag) &&
+           (!source || source == message.source ||
+            (is_by_node() && source.node() == message.source.node()));
   }
   friend bool operator==(const pattern&, const pattern&) noexcept = default;
 };
@@ -49,12 +60,13 @@ class posted_receives {
  public:
   [[nodiscard]] bool empty() const noexcept { return only_ == nullptr && indexed_ == 0; }
   void add(Entry& e) {
-    e.order = next_order_++;
     if (empty()) {
+      e.order = next_order_++;
       only_ = &e;
       return;
     }
-    if (indexes_ == nullptr) indexes_ = std::make_unique<indexes>();
+    make_indexes_for(e);  // nothing else throws
+    e.order = next_order_++;
     if (only_ != nullptr) enter(*std::exchange(only_, nullptr));
     enter(e);
   }
@@ -63,7 +75,12 @@ class posted_receives {
       only_ = nullptr;
       return;
     }
-    (*indexes_)[e.wanted.shape()].remove(e);
+    const unsigned shape = e.wanted.shape();
+    if (shape == open_shape) {
+      indexes_->open.remove(e);
+    } else {
+      indexes_->of(shape).remove(e);
+    }
     --indexed_;
   }
   // The one that is there, where there is only one.
@@ -75,12 +92,12 @@ class posted_receives {
     if (only_ != nullptr)
       return only_->wanted.fits(message) ? std::exchange(only_, nullptr) : nullptr;
     if (indexed_ == 0) return nullptr;
-    Entry* oldest = nullptr;
-    for (unsigned shape = 0; shape < pattern_shapes; ++shape) {
-      if ((*indexes_)[shape].empty()) continue;
-      const pattern key = message.seen_as(shape);
-      Entry* const e =
-          (*indexes_)[shape].first(key.hash(), [&](const Entry& x) { return x.wanted == key; });
+    Entry* oldest = indexes_->open.first;
+    const unsigned shapes = indexes_->by_node != nullptr ? pattern_shapes : shapes_by_node;
+    for (unsigned shape = open_shape + 1; shape < shapes; ++shape) {
+      const table& those = indexes_->of(shape);
+      if (those.empty()) continue;
+      Entry* const e = those.first(message.seen_as(shape));
       if (e != nullptr && (oldest == nullptr || e->order < oldest->order)) oldest = e;
     }
     if (oldest != nullptr) remove(*oldest);
@@ -90,12 +107,43 @@ class posted_receives {
   void for_each(F&& f) {
     if (only_ != nullptr) return f(*only_);
     if (indexed_ == 0) return;
-    for (auto& index : *indexes_) index.for_each(f);
+    indexes_->open.for_each(f);
+    for (table& those : indexes_->usual) those.for_each(f);
+    if (indexes_->by_node == nullptr) return;
+    for (table& those : *indexes_->by_node) those.for_each(f);
   }
 
  private:
-  void enter(Entry& e) {
-    (*indexes_)[e.wanted.shape()].append(e, e.wanted.hash());
+  struct key_of {
+    const pattern& operator()(const Entry& e) const noexcept { return e.wanted; }
+  };
+  // An entry is in one of them only, so all use the same links.
+  using table = match_index<Entry, 0, key_of>;
+  using tables_by_node = std::array<table, pattern_shapes - shapes_by_node>;
+  struct indexes {
+    match_list<Entry, 0> open;
+    std::array<table, shapes_by_node - 1> usual;
+    std::unique_ptr<tables_by_node> by_node;  // made when the first one asks for a node
+
+    // Of the others than the open one, and those by node only where they have been made.
+    [[nodiscard]] table& of(unsigned shape) noexcept {
+      return shape < shapes_by_node ? usual[shape - 1] : (*by_node)[shape - shapes_by_node];
+    }
+  };
+
+  void make_indexes_for(const Entry& e) {
+    if (indexes_ == nullptr) indexes_ = std::make_unique<indexes>();
+    const bool by_node = e.wanted.is_by_node() || (only_ != nullptr && only_->wanted.is_by_node());
+    if (by_node && indexes_->by_node == nullptr)
+      indexes_->by_node = std::make_unique<tables_by_node>();
+  }
+  void enter(Entry& e) noexcept {
+    const unsigned shape = e.wanted.shape();
+    if (shape == open_shape) {
+      indexes_->open.append(e);
+    } else {
+      indexes_->of(shape).append(e);
+    }
     ++indexed_;
   }
 
@@ -103,57 +151,54 @@ class posted_receives {
   Entry* only_ = nullptr;
   std::size_t indexed_ = 0;
   std::uint64_t next_order_ = 0;
-  // An entry is in one of them only, so all use the same links. Made when two wait for the first
-  // time: the state of an endpoint comes out of a distant cache where there are many.
-  using indexes = std::array<match_index<Entry, 0>, pattern_shapes>;
+  // Made when two wait for the first time: the state of an endpoint comes out of a distant cache
+  // where there are many.
   std::unique_ptr<indexes> indexes_;
 };
 
-// Calls f with an integral constant for each shape.
+// Calls f with an integral constant for each shape that has an index.
 template <class F>
-void for_each_shape(F&& f) {
-  [&]<unsigned... Shape>(std::integer_sequence<unsigned, Shape...>) {
-    (f(std::integral_constant<unsigned, Shape>()), ...);
+void for_each_indexed_shape(F&& f) {
+  [&]<unsigned... Before>(std::integer_sequence<unsigned, Before...>) {
+    (f(std::integral_constant<unsigned, Before + 1>()), ...);
   }
-  (std::make_integer_sequence<unsigned, pattern_shapes>());
+  (std::make_integer_sequence<unsigned, pattern_shapes - 1>());
 }
 
 // Messages that wait for a receive. Entry has `pattern from() const` and `match_links<Entry>
-// links[4]`. All of them are in one list, for receives that leave everything open; they are entered
-// into the index of another shape from the first pattern of that shape on. Not thread-safe.
+// links[pattern_shapes]`. All of them are in one list, for receives that leave everything open;
+// they are entered into the index of another shape from the first pattern of that shape on. Not
+// thread-safe.
 template <class Entry>
 class waiting_messages {
  public:
-  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
-  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
+  // Counts them: for people and tests.
+  [[nodiscard]] std::size_t size() const noexcept {
+    std::size_t n = 0;
+    for (const Entry* e = all_.first; e != nullptr; e = e->links[open_shape].next) ++n;
+    return n;
+  }
 
-  void add(Entry& e) {
-    for_each_used([&](auto shape) { this->template enter<shape>(e); });
+  void add(Entry& e) noexcept {
+    for_each_used([&](auto shape) { this->template table_of<shape>().append(e); });
     all_.append(e);
-    ++count_;
   }
   void remove(Entry& e) noexcept {
-    for_each_used([&](auto shape) { std::get<shape - 1>(*indexes_).remove(e); });
+    for_each_used([&](auto shape) { this->template table_of<shape>().remove(e); });
     all_.remove(e);
-    --count_;
   }
   // The oldest that fits; it stays. Null: none.
   [[nodiscard]] Entry* find(const pattern& wanted) {
     // Few need not be found by hashing, nor do those of who takes whatever comes.
     if (all_.empty() || wanted.fits(all_.first->from())) return all_.first;
-    if (count_ == 1) return nullptr;
+    if (all_.first == all_.last) return nullptr;
     Entry* found = nullptr;
-    for_each_shape([&](auto shape) {
-      if constexpr (shape != 0) {
-        if (wanted.shape() != shape) return;
-        if (!is_used(shape)) {
-          if (indexes_ == nullptr) indexes_ = std::make_unique<indexes>();  // nothing else throws
-          used_ |= 1U << shape;
-          all_.for_each([&](Entry& e) { this->template enter<shape>(e); });
-        }
-        found = std::get<shape - 1>(*indexes_).first(
-            wanted.hash(), [&](const Entry& e) { return e.from().seen_as(shape) == wanted; });
-      }
+    const unsigned wanted_shape = wanted.shape();
+    for_each_indexed_shape([&](auto shape) {
+      if (wanted_shape != shape) return;
+      if (!is_used(shape)) this->template begin_to_use<shape>();
+      found = this->template table_of<shape>().first(wanted);
     });
     return found;
   }
@@ -163,27 +208,47 @@ class waiting_messages {
   }
 
  private:
-  using indexes = std::tuple<match_index<Entry, 1>, match_index<Entry, 2>, match_index<Entry, 3>>;
+  template <unsigned Shape>
+  struct key_of {
+    pattern operator()(const Entry& e) const noexcept { return e.from().seen_as(Shape); }
+  };
+  template <unsigned Shape>
+  using table = match_index<Entry, Shape, key_of<Shape>>;
+  using usual_tables = std::tuple<table<1>, table<2>, table<3>>;
+  using tables_by_node = std::tuple<table<4>, table<5>>;
 
+  template <unsigned Shape>
+  [[nodiscard]] table<Shape>& table_of() noexcept {
+    if constexpr (Shape < shapes_by_node) {
+      return std::get<table<Shape>>(*usual_);
+    } else {
+      return std::get<table<Shape>>(*by_node_);
+    }
+  }
+  template <unsigned Shape>
+  void begin_to_use() {
+    // Nothing else throws.
+    if constexpr (Shape < shapes_by_node) {
+      if (usual_ == nullptr) usual_ = std::make_unique<usual_tables>();
+    } else {
+      if (by_node_ == nullptr) by_node_ = std::make_unique<tables_by_node>();
+    }
+    used_ |= 1U << Shape;
+    all_.for_each([&](Entry& e) { this->template table_of<Shape>().append(e); });
+  }
   [[nodiscard]] bool is_used(unsigned shape) const noexcept { return (used_ >> shape & 1U) != 0; }
   template <class F>
   void for_each_used(F&& f) {
     if (used_ == 0) return;
-    for_each_shape([&](auto shape) {
-      if constexpr (shape != 0) {
-        if (is_used(shape)) f(shape);
-      }
+    for_each_indexed_shape([&](auto shape) {
+      if (is_used(shape)) f(shape);
     });
   }
-  template <unsigned Shape>
-  void enter(Entry& e) {
-    std::get<Shape - 1>(*indexes_).append(e, e.from().seen_as(Shape).hash());
-  }
 
-  match_list<Entry, 0> all_;
-  std::size_t count_ = 0;
+  match_list<Entry, open_shape> all_;
   unsigned used_ = 0;
-  std::unique_ptr<indexes> indexes_;
+  std::unique_ptr<usual_tables> usual_;
+  std::unique_ptr<tables_by_node> by_node_;
 };
 
 }  // namespace strata::messages

@@ -180,6 +180,10 @@ void member::finish_receive(unsigned from, std::size_t bytes) {
     m = message.wait();
   } catch (const message_too_large_error& e) {
     m = e.which();
+  } catch (const node_lost_error&) {
+    // If its node has left, it may have said before why it leaves.
+    if (receives_[leaver].test()) report_leaver();
+    throw;
   }
   if (operation_of(m.tag) == operation::leave) report_leaver();  // somebody else has left before
   if ((m.tag & place_mask) != place_of(now_, number_, root_) || m.bytes != bytes)

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 
+#include "cluster/split_phase.hpp"
 #include "os/clock.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/worker.hpp"
@@ -263,12 +264,17 @@ bool messenger::send_to_waiting(endpoint_id source, endpoint_id target, message_
   return true;
 }
 
+void messenger::refuse_source(net::node_id node) {
+  throw misuse_error("a message from any endpoint of node " + std::to_string(node) +
+                     ": this job has no such node");
+}
+
 void messenger::receive(request& r) {
   port& p = *r.mine;
   p.lock.lock();
   // Most come before their message does.
   const bool is_first = p.id == r.info.target && p.messages.empty() && p.full_accounts == 0 &&
-                        !broken_.load(std::memory_order_acquire);
+                        !broken_.load(std::memory_order_acquire) && !is_gone(r.wanted.source);
   if (!is_first) return receive_locked(r);
   try {
     p.receives.add(r);
@@ -296,9 +302,10 @@ void messenger::receive_locked(request& r) {
     }
     a = p.messages.find(r.wanted);
     if (a == nullptr) {
-      if (broken_.load(std::memory_order_acquire)) {
+      const bool is_lost = broken_.load(std::memory_order_acquire);
+      if (is_lost || is_gone(r.wanted.source)) {
         lock.unlock();
-        return r.finish_unseen(outcome::lost);
+        return r.finish_unseen(is_lost ? outcome::lost : outcome::left);
       }
       const std::vector<room_notice> news = notices_of_wait(p);
       r.at = request::place::receives;
@@ -371,6 +378,7 @@ std::optional<message_info> messenger::probe(port& p, endpoint_id id, const patt
     if (p.id != id) return std::nullopt;
     if (const arrival* const a = p.messages.find(wanted)) return a->info;
     if (broken_.load(std::memory_order_acquire)) throw_loss();
+    if (is_gone(wanted.source)) throw cluster::has_left(wanted.source.node());
     news = notices_of_wait(p);
   }
   for (const room_notice& n : news) post_notice(id, n);
@@ -409,16 +417,21 @@ bool messenger::cancel(request& r) {
 // ---- for people ----
 
 std::string messenger::describe_waits() {
-  constexpr std::size_t shown_max = 20;
+  constexpr std::size_t shown_max = 20, patterns_max = 5;
   std::size_t shown = 0;
   std::string text;
   ports_.for_each([&](port& p) {
     const std::lock_guard lock(p.lock);
+    if (p.receives.empty() || ++shown > shown_max) return;
     std::size_t receives = 0;
-    p.receives.for_each([&](request&) { ++receives; });
-    if (receives == 0 || ++shown > shown_max) return;
+    std::string from;
+    p.receives.for_each([&](const request& r) {
+      if (receives < patterns_max) from += (receives == 0 ? "" : ", ") + text_of(r.wanted);
+      ++receives;
+    });
     text += "  endpoint " + text_of(p.id) + ": " + std::to_string(receives) +
-            " receives wait for a message, " + std::to_string(p.messages.size()) +
+            " receives wait for a message (" + from +
+            (receives > patterns_max ? ", ...), " : "), ") + std::to_string(p.messages.size()) +
             " messages for a receive\n";
   });
   if (shown > shown_max)

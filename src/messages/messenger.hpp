@@ -24,6 +24,7 @@
 #include "cluster/surroundings.hpp"
 #include "messages/directory.hpp"
 #include "messages/match_list.hpp"
+#include "messages/named_objects.hpp"
 #include "messages/port.hpp"
 #include "messages/request.hpp"
 #include "messages/wire.hpp"
@@ -63,6 +64,8 @@ class messenger final : public cluster::visiting_protocol {
   messenger& operator=(const messenger&) = delete;
 
   directory names;
+  // Shared: a named object may end after its runtime.
+  const std::shared_ptr<named_objects> objects = std::make_shared<named_objects>();
 
   // ---- for the program ----
   port& open();
@@ -81,6 +84,11 @@ class messenger final : public cluster::visiting_protocol {
   // Whether another node may end it.
   [[nodiscard]] bool is_far(const request& r) const noexcept {
     return mail_ != nullptr && (!r.other_end() || r.other_end().node() != self_);
+  }
+  // Throws misuse_error for any_endpoint_on() a node that this job cannot have.
+  void check_source(endpoint_id from) const {
+    if (from.is_any_on_node() && from.node() >= nodes_) [[unlikely]]
+      refuse_source(from.node());
   }
   // For who is about to wait for r: takes in what comes from near by until r has ended with that,
   // or nothing more has come for a moment.
@@ -105,9 +113,10 @@ class messenger final : public cluster::visiting_protocol {
   void on_lost(const std::exception_ptr& error) override;
   [[nodiscard]] std::string describe_waits() override;
 
-  // It has not left the job.
+  // It has not left the job, and can be there at all.
   [[nodiscard]] bool has(net::node_id node) const noexcept {
-    return mail_ == nullptr || mail_->members().of(node) != cluster::standing::left;
+    return mail_ == nullptr ||
+           (node < mail_->nodes() && mail_->members().of(node) != cluster::standing::left);
   }
   // Where the name with this hash is at home now.
   [[nodiscard]] net::node_id home_of(std::size_t hash) const noexcept;
@@ -149,6 +158,12 @@ class messenger final : public cluster::visiting_protocol {
     std::atomic<std::uint64_t> read{0}, helped{0}, moved{0}, pulled{0}, bytes_copied{0};
   };
 
+  [[noreturn]] static void refuse_source(net::node_id node);
+  // Nothing more will come from there: a node that has left the job. With the lock of the port that
+  // waits, so that on_left() finds who began to wait before.
+  [[nodiscard]] bool is_gone(endpoint_id source) const noexcept {
+    return source && source.node() != self_ && source.node() < nodes_ && !has(source.node());
+  }
   // The rest of receive(), with the lock of r's port, which it gives back.
   void receive_locked(request& r);
   // done: it waits there, or is received. Otherwise how the endpoint has ended.
@@ -218,7 +233,7 @@ class messenger final : public cluster::visiting_protocol {
     return broken_.load(std::memory_order_acquire) || !has(node);
   }
   [[nodiscard]] outcome end_without(net::node_id node) const noexcept {
-    return has(node) || broken_.load(std::memory_order_acquire) ? outcome::lost : outcome::closed;
+    return has(node) || broken_.load(std::memory_order_acquire) ? outcome::lost : outcome::left;
   }
 
   void on_eager(net::node_id from, cluster::reader& r);
@@ -237,6 +252,7 @@ class messenger final : public cluster::visiting_protocol {
 
   const std::uint64_t serial_;  // no other one of this process has it
   net::node_id self_ = 0;
+  net::node_id nodes_ = 1;           // numbers that a node can have
   cluster::mailer* mail_ = nullptr;  // null: a job of one node
   cluster::local_node* here_ = nullptr;
   cluster::work_counts* counts_ = nullptr;

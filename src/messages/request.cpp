@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "cluster/split_phase.hpp"
 #include "context/stack.hpp"
 #include "messages/messenger.hpp"
 #include "messages/port.hpp"
@@ -126,6 +127,11 @@ void request::throw_end() const {
       throw message_too_large_error(
           info, "a message of " + std::to_string(info.bytes) + " bytes does not fit into " +
                     std::to_string(into.size()) + ": receive it with more room");
+    case outcome::left:
+      // Of a message that was matched already the source is known.
+      if (is_receive())
+        throw cluster::has_left(info.source ? info.source.node() : wanted.source.node());
+      [[fallthrough]];  // its endpoints have ended with it
     case outcome::closed:
       throw endpoint_closed_error(info.target, "endpoint " + text_of(info.target) + " has ended");
     case outcome::announced:
@@ -139,6 +145,16 @@ void request::throw_end() const {
 
 std::string text_of(endpoint_id id) {
   return std::to_string(id.bits() & 0xFF'FFFFU) + " of node " + std::to_string(id.node());
+}
+
+std::string text_of(const pattern& p) {
+  std::string text = "from any endpoint";
+  if (p.is_by_node()) {
+    text += " of node " + std::to_string(p.source.node());
+  } else if (p.source) {
+    text = "from endpoint " + text_of(p.source);
+  }
+  return text + (p.tag == any_tag ? " with any tag" : " with tag " + std::to_string(p.tag));
 }
 
 }  // namespace strata::messages

@@ -31,6 +31,7 @@ enum class outcome : std::uint8_t {
   too_large,
   closed,     // the endpoint has ended
   announced,  // it has ended, and everybody who uses it gets a message that says why
+  left,       // the node that it needs has left the job
   lost
 };
 enum class action : std::uint8_t {
@@ -69,7 +70,7 @@ struct request {
   [[nodiscard]] bool is_receive() const noexcept {
     return what == action::receive || what == action::probe;
   }
-  // Whose doing ends it; none: anybody's.
+  // Whose doing ends it; none: anybody's. A receive's may stand for all of a node.
   [[nodiscard]] endpoint_id other_end() const noexcept {
     return is_receive() ? wanted.source : info.target;
   }
@@ -185,5 +186,7 @@ struct announced_end : endpoint_closed_error {
 
 // For people.
 std::string text_of(endpoint_id id);
+// "from any endpoint of node 3 with tag 7".
+std::string text_of(const pattern& p);
 
 }  // namespace strata::messages

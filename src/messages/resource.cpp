@@ -2,13 +2,93 @@
 #include "strata/resource.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "messages/messenger.hpp"
+#include "sched/scheduler.hpp"
 
 namespace strata {
 
+// ---- objects with names ----
+
+namespace detail {
+
+namespace {
+
+// Null outside a runtime.
+messages::messenger* office_of_objects() {
+  const worker& w = this_worker();
+  return w.owner != nullptr ? w.owner->messenger : nullptr;
+}
+
+}  // namespace
+
+object_entry::object_entry(void* object) : number_(0) {
+  messages::messenger* const office = office_of_objects();
+  if (office == nullptr)
+    throw misuse_error("an object with a name can only be made within a runtime (runtime::run())");
+  number_ = office->names.new_publication(this_worker().node);
+  office->objects->enter(number_, object);
+  among_ = office->objects;
+}
+
+object_entry::~object_entry() {
+  // Only where the name could not be published: nobody knows the number.
+  if (among_ != nullptr) (void)end();
+}
+
+bool object_entry::end() noexcept { return std::exchange(among_, nullptr)->end(number_); }
+
+held_object::held_object(std::uint64_t number, void* object)
+    : number_(number), object_(number == 0 ? object : office_of_objects()->objects->hold(number)) {}
+
+held_object::~held_object() {
+  if (number_ != 0 && object_ != nullptr) office_of_objects()->objects->let_go(number_);
+}
+
+void refuse_ended_resource(node_id_t node) {
+  throw resource_ended_error(
+      node, "a call on an object of node " + std::to_string(node) +
+                " that has ended: look its name up again, or end it after the last call");
+}
+
+void refuse_no_resource() {
+  throw misuse_error("a call on a resource that refers to nothing; find() or await() gives one");
+}
+
+}  // namespace detail
+
 // ---- domains ----
 
+namespace {
+
+// No member can be there any more.
+bool has_gone(endpoint_id member) {
+  const messages::messenger* const office = detail::office_of_objects();
+  return office != nullptr && !office->has(member.node());
+}
+
+}  // namespace
+
+void domain::drop(endpoint_id& member) {
+  member = endpoint_id();
+  --members_;
+}
+
+void domain::drop_those_who_have_left() {
+  for (endpoint_id& member : by_rank_) {
+    if (member && has_gone(member)) drop(member);
+  }
+  while (!by_rank_.empty() && !by_rank_.back()) by_rank_.pop_back();
+}
+
 std::uint32_t domain::join(endpoint_id who) {
+  if (!who) throw misuse_error("no endpoint can join a domain: give the id() of one");
   const std::lock_guard lock(mutex_);
+  drop_those_who_have_left();
+  if (has_gone(who))
+    throw misuse_error("an endpoint of node " + std::to_string(who.node()) +
+                       ", which has left the job, cannot join a domain");
   auto place = std::find(by_rank_.begin(), by_rank_.end(), who);
   if (place == by_rank_.end()) {
     place = std::find(by_rank_.begin(), by_rank_.end(), endpoint_id());
@@ -22,26 +102,32 @@ std::uint32_t domain::join(endpoint_id who) {
 
 bool domain::leave(endpoint_id who) {
   const std::lock_guard lock(mutex_);
+  drop_those_who_have_left();
   const auto place = std::find(by_rank_.begin(), by_rank_.end(), who);
-  if (place == by_rank_.end()) return false;
-  *place = endpoint_id();
-  --members_;
+  if (!who || place == by_rank_.end()) return false;
+  drop(*place);
   while (!by_rank_.empty() && !by_rank_.back()) by_rank_.pop_back();
   return true;
 }
 
 std::uint32_t domain::size() {
   const std::lock_guard lock(mutex_);
+  drop_those_who_have_left();
   return members_;
 }
 
 void domain::await_size(std::uint32_t n) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return members_ >= n; });
+  // Those who leave with their node wake nobody: they make no domain larger.
+  changed_.wait(lock, [&] {
+    drop_those_who_have_left();
+    return members_ >= n;
+  });
 }
 
 domain::page domain::members_from(std::uint32_t rank) {
   const std::lock_guard lock(mutex_);
+  drop_those_who_have_left();
   page p{.ranks = static_cast<std::uint32_t>(by_rank_.size())};
   for (std::uint32_t i = 0; i < page::length && rank + i < p.ranks; ++i)
     p.members[i] = by_rank_[rank + i];

@@ -10,14 +10,15 @@
 
 namespace strata::os {
 
-void resize_memory_file(int fd, std::size_t bytes, const std::string& what) {
+void resize_memory_file(int fd, std::size_t bytes, const std::string& what,
+                        const std::string& remedy) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
       bytes > limit.rlim_cur)
     throw user_error(what + ": it takes " + std::to_string(bytes) +
                      " bytes, and no file may have " + "more than " +
                      std::to_string(limit.rlim_cur) + " here; raise ulimit -f");
-  if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) throw errno_error(what, errno);
+  if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) throw errno_error(what, errno, remedy);
 }
 
 }  // namespace strata::os

@@ -7,9 +7,10 @@
 namespace strata::os {
 
 /// Makes the file `bytes` long; what it gains are zeros, and takes no memory until touched. Throws
-/// strata::error, which begins with `what`, when the system refuses, strata::user_error when the
-/// limit of file sizes does (ulimit -f): that holds for memory too, and the kernel ends who passes
-/// it by SIGXFSZ, so it is asked first.
-void resize_memory_file(int fd, std::size_t bytes, const std::string& what);
+/// strata::error, which begins with `what` and ends with `remedy`, when the system refuses,
+/// strata::user_error when the limit of file sizes does (ulimit -f): that holds for memory too, and
+/// the kernel ends who passes it by SIGXFSZ, so it is asked first.
+void resize_memory_file(int fd, std::size_t bytes, const std::string& what,
+                        const std::string& remedy = {});
 
 }  // namespace strata::os

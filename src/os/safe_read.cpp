@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdint>
 
 namespace strata::os {
 namespace {
@@ -45,6 +47,23 @@ bool safe_read(void* to, const void* from, std::size_t bytes) noexcept {
     return through_a_pipe(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
   }
   return false;
+}
+
+std::string safe_text(const char* from, std::size_t length_max) {
+  std::string text;
+  std::array<char, 16> some;
+  while (text.size() < length_max) {
+    // Never into a page in which the text does not lie.
+    const char* const at = from + text.size();
+    const std::size_t bytes = some.size() - reinterpret_cast<std::uintptr_t>(at) % some.size();
+    if (!safe_read(some.data(), at, bytes)) break;
+    const char* const last = some.data() + bytes;
+    const char* const end = std::find(some.data(), some.data() + bytes, '\0');
+    text.append(some.data(), static_cast<std::size_t>(end - some.data()));
+    if (end != last) break;
+  }
+  text.resize(std::min(text.size(), length_max));
+  return text;
 }
 
 }  // namespace strata::os

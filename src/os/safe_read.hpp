@@ -2,6 +2,7 @@
 // Reading memory that somebody may be changing or giving back meanwhile.
 #pragma once
 #include <cstddef>
+#include <string>
 
 namespace strata::os {
 
@@ -9,5 +10,9 @@ namespace strata::os {
 /// of a fault. The copy is made by the kernel: for the language, and for the sanitizers, nobody has
 /// looked. What others write meanwhile may be copied in part. About a microsecond.
 bool safe_read(void* to, const void* from, std::size_t bytes) noexcept;
+
+/// The text that begins at `from`, up to its end, or so many characters of it, or what of it can be
+/// read. A microsecond for each 16 characters.
+std::string safe_text(const char* from, std::size_t length_max);
 
 }  // namespace strata::os

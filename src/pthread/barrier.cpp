@@ -51,21 +51,6 @@ void wait(place_in_batch mine) {
   }
 }
 
-// Also when the caller is cancelled in there, asynchronously.
-class presence {
- public:
-  explicit presence(barrier_state& b) noexcept : b_(b) {
-    b_.inside.fetch_add(1, std::memory_order_relaxed);
-  }
-  // The last access. Partner: strata_pthread_barrier_destroy().
-  ~presence() { b_.inside.fetch_sub(1, std::memory_order_release); }
-  presence(const presence&) = delete;
-  presence& operator=(const presence&) = delete;
-
- private:
-  barrier_state& b_;
-};
-
 }  // namespace
 }  // namespace strata::detail::posix
 
@@ -102,7 +87,7 @@ int strata_pthread_barrier_wait(pthread_barrier_t* barrier) {
   barrier_state& b = state_of(barrier);
   if (b.count == 0) return EINVAL;
   const kept_errno keep;
-  const presence here(b);
+  const presence here(b.inside);
   // Acquire-release: what all have done before is visible to all behind it.
   const std::uint64_t before = b.arrivals.fetch_add(1, std::memory_order_acq_rel);
   if ((before + 1) % b.count != 0) {

@@ -6,7 +6,10 @@
 #include <cstring>
 
 #include "pthread/mutex.hpp"
+#include "pthread/record.hpp"
 #include "pthread/wait.hpp"
+#include "strata/detail/join.hpp"
+#include "strata/detail/worker.hpp"
 
 namespace strata::detail::posix {
 namespace {
@@ -28,10 +31,54 @@ condition_state& state_of(pthread_cond_t* c) noexcept {
 
 void unlock(void* word) { static_cast<word_lock*>(word)->unlock(); }
 
+// While one exists the calling thread's cancellation waits, also that of the asynchronous type.
+class held_back {
+ public:
+  held_back() noexcept : r_(self_if_any()) {
+    // The other type does not end waits that it should not.
+    if (r_ != nullptr && !r_->more.heeds_all.load(std::memory_order_relaxed)) r_ = nullptr;
+    if (r_ != nullptr) allow(false);
+  }
+  ~held_back() {
+    if (r_ != nullptr) allow(true);
+  }
+  held_back(const held_back&) = delete;
+  held_back& operator=(const held_back&) = delete;
+
+ private:
+  void allow(bool cancellation) noexcept {
+    r_->may_be_cancelled.store(cancellation, std::memory_order_relaxed);
+    update_asynchronous(*r_);
+  }
+  record* r_;
+};
+
+// The mutex, which is the caller's again when it leaves, whichever way: the handler of a signal may
+// end the thread. It may even do so while that waits for the mutex.
+class given_away {
+ public:
+  explicit given_away(mutex_view m) noexcept : m_(m), depth_(m.depth()) {
+    if (m_.has_owner()) m_.leave();
+  }
+  ~given_away() noexcept(false) {
+    const held_back for_now;
+    (void)m_.lock_word({});
+    if (!m_.has_owner()) return;
+    m_.take();
+    m_.depth() = depth_;
+  }
+  given_away(const given_away&) = delete;
+  given_away& operator=(const given_away&) = delete;
+
+ private:
+  mutex_view m_;
+  const unsigned depth_;
+};
+
 // The mutex is held, and is not when it returns.
 unparked wait_shared(condition_state& c, mutex_view m, const deadline& until) {
   const std::uint32_t seen = c.notified.load(std::memory_order_relaxed);
-  c.inside.fetch_add(1, std::memory_order_relaxed);
+  const presence here(c.inside);
   m.word().unlock();
   patience between("condition variable of several processes");
   unparked why = unparked::woken;
@@ -40,8 +87,6 @@ unparked wait_shared(condition_state& c, mutex_view m, const deadline& until) {
     if (why == unparked::interrupted || until.has_passed()) break;
     why = unparked::woken;
   }
-  // The last access. Partner: strata_pthread_cond_destroy().
-  c.inside.fetch_sub(1, std::memory_order_release);
   return why;
 }
 
@@ -50,28 +95,24 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
   mutex_view m(mutex);
   if (m.kind() == mutex_view::destroyed) return EINVAL;
   if (m.has_owner() && !m.is_mine()) return EPERM;
+  if (this_worker().owner != nullptr) require_stack();  // before anything is given up
   act_on_cancellation();
   const kept_errno keep;
   condition_state& c = state_of(raw);
   // Set with the mutex held: who changes under it what we wait for sees it, and then finds us
   // queued. Partner: notify().
   c.used.store(1, std::memory_order_seq_cst);
-  const unsigned depth = m.depth();
-  if (m.has_owner()) m.leave();
-  const unparked why = c.shared != 0 ? wait_shared(c, m, until)
-                                     : park({.what = "condition variable",
+  const unparked why = [&] {
+    const given_away mutex_for_now(m);
+    return c.shared != 0 ? wait_shared(c, m, until)
+                         : park_or_give_way({.what = "condition variable",
                                              .address = &c,
                                              .then = &unlock,
                                              .then_argument = &m.word(),
                                              .deadline_ns = until.to_ns(),
                                              .interruptible = is_cancellable()});
-  // The condition variable may be gone.
-  (void)m.lock_word({});
-  if (m.has_owner()) {
-    m.take();
-    m.depth() = depth;
-  }
-  // The mutex is ours again: handlers may rely on it.
+  }();
+  // The condition variable may be gone. The mutex is ours again: handlers may rely on it.
   if (why == unparked::interrupted) act_on_cancellation();
   // A clock that was set back meanwhile: a wake-up without a reason is allowed.
   return why == unparked::timed_out && until.has_passed() ? ETIMEDOUT : 0;
@@ -111,7 +152,7 @@ int strata_pthread_cond_init(pthread_cond_t* cond, const pthread_condattr_t* att
 // Who was woken touches it no more, but for one that processes share.
 int strata_pthread_cond_destroy(pthread_cond_t* cond) {
   const condition_state& c = state_of(cond);
-  if (c.shared == 0) return 0;
+  if (c.shared == 0) return has_waiters(&c) ? EBUSY : 0;
   patience between("last waiter to leave a condition variable");
   while (c.inside.load(std::memory_order_acquire) != 0) (void)between.pause({}, false);
   return 0;

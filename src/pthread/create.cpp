@@ -6,8 +6,8 @@
 
 #include <bit>
 #include <cerrno>
-#include <mutex>
-#include <new>
+#include <exception>
+#include <utility>
 
 #include "context/program_locals.hpp"
 #include "pthread/exit.hpp"
@@ -22,13 +22,9 @@
 namespace strata::detail::posix {
 namespace {
 
-// Threads alive, by the power of two that their stack's size is: a pool that is exhausted must be
-// told to who makes the thread, not found out by the worker that begins it.
-constinit std::array<std::atomic<std::size_t>, 65> stacks_in_use{};
-
-std::atomic<std::size_t>& users_of(std::size_t stack_bytes) noexcept {
-  return stacks_in_use[static_cast<std::size_t>(std::bit_width(stack_bytes))];
-}
+// Whether there are too many threads is for who makes one to know, not for the worker that begins
+// it. So those with a stack of the usual size are counted when they are made (sched/room.cpp), and
+// take one when they begin; one of another size is taken when its thread is made.
 
 // The program's own thread-local variables, where they are the thread's. It stays on this OS
 // thread: compilers keep their addresses.
@@ -40,27 +36,31 @@ void begin_with_own_locals() noexcept {
   }
 }
 
-// Noexcept: an exception that leaves the thread ends the program, where it was thrown.
-void body(task& t) noexcept {
+// An exception that leaves the thread ends the program: see context/last_frame.cpp.
+void body(task& t) {
   auto& r = static_cast<record&>(static_cast<thread_block&>(t));
   this_place().current->thread = &r;
+  this_place().current->title = r.title.data();
   begin_with_own_locals();
   run_to_exit(r);
   r.leaving = true;
   if (r.is_os_thread) end_process_with(r);  // the child of a fork
   end_values(r);
   end_signals(r);
-  this_place().current->thread = nullptr;
-  this_place().current->pinned_to = nullptr;
-  users_of(r.stack_bytes != 0 ? r.stack_bytes : r.home->stacks.stack_bytes())
-      .fetch_sub(1, std::memory_order_relaxed);
+  place& p = this_place();
+  stack& s = *p.current;
+  s.thread = nullptr;
+  s.title = nullptr;
+  s.pinned_to = nullptr;
+  if (s.pool == &p.owner->stacks) p.threads_ended.add();
   end_record(r);
 }
 
 void run_on_own_size(task& t, worker& w) {
   auto& r = static_cast<record&>(static_cast<thread_block&>(t));
   auto& p = static_cast<place&>(w);
-  stack* const s = p.fresh_stack(p.owner->stacks_of(r.stack_bytes));
+  stack* const s = std::exchange(r.more.own_stack, nullptr);
+  p.adopt(*s);
   s->running = &t;
   s->kind = t.type;
   p.events.dispatched.add();
@@ -71,16 +71,16 @@ const char* name_of_type() { return "pthread"; }
 constexpr task_type usual{&run_on_stack, &body, nullptr, &name_of_type};
 constexpr task_type sized{&run_on_own_size, &body, nullptr, &name_of_type};
 
-struct request {
+struct wanted_thread {
   bool detached = false;
-  std::size_t stack_bytes = 0;
+  std::size_t stack_bytes = 0;  // 0: the runtime's usual
   std::size_t asked_bytes = 0;
   bool inherits = true;
   int policy = SCHED_OTHER;
   int priority = 0;
 };
 
-int read_attributes(const pthread_attr_t* a, request& r) {
+int read_attributes(const pthread_attr_t* a, wanted_thread& r) {
   if (a == nullptr) return 0;
   int state = 0;
   if (const int error = pthread_attr_getdetachstate(a, &state)) return error;
@@ -112,33 +112,56 @@ int read_attributes(const pthread_attr_t* a, request& r) {
   return 0;
 }
 
-bool take_room(std::size_t stack_bytes) noexcept {
-  std::atomic<std::size_t>& users = users_of(stack_bytes);
-  if (users.fetch_add(1, std::memory_order_relaxed) < stacks_max(stack_bytes)) return true;
-  users.fetch_sub(1, std::memory_order_relaxed);
-  return false;
-}
-
-// Counts one more thread with a stack of that size. Who asked for none gets a smaller one when all
-// of the usual size are in use.
-bool find_room(scheduler& home, request& wanted) {
-  if (wanted.stack_bytes != 0) {
-    (void)home.stacks_of(wanted.stack_bytes);
-    return take_room(wanted.stack_bytes);
+// What a new thread will run on: one more stack of the usual size that is spoken for, or a stack of
+// its own; given back unless the thread is made.
+class room {
+ public:
+  room(scheduler& home, std::size_t stack_bytes) noexcept : home_(home) {
+    if (stack_bytes != 0) {
+      take(stack_bytes);
+      return;
+    }
+    has_usual_ = is_inside() ? home.try_room(this_place()) : home.try_room_from_outside();
+    // Who asked for no size gets a smaller one when all of the usual size are in use.
+    for (const std::size_t bytes : {std::size_t{1} << 20, std::size_t{256} << 10}) {
+      if (!*this && bytes < home.stacks.stack_bytes()) take(bytes);
+    }
   }
-  const std::size_t usual_bytes = home.stacks.stack_bytes();
-  if (take_room(usual_bytes)) return true;
-  for (const std::size_t bytes : {std::size_t{1} << 20, std::size_t{256} << 10}) {
-    if (bytes >= usual_bytes) continue;
-    (void)home.stacks_of(bytes);
-    if (!take_room(bytes)) continue;
-    wanted.stack_bytes = bytes;
-    return true;
+  ~room() {
+    if (own_ != nullptr) own_->pool->give(own_);
+    if (!has_usual_) return;
+    if (is_inside()) {
+      this_place().threads_ended.add();
+    } else {
+      home_.give_up_room_from_outside();
+    }
   }
-  return false;
-}
+  room(const room&) = delete;
+  room& operator=(const room&) = delete;
+  explicit operator bool() const noexcept { return has_usual_ || own_ != nullptr; }
+  [[nodiscard]] stack* own() const noexcept { return own_; }
+  // It is the thread's.
+  void release() noexcept {
+    own_ = nullptr;
+    has_usual_ = false;
+  }
 
-void set_scheduling(record& r, const request& wanted, record* parent) noexcept {
+ private:
+  [[nodiscard]] bool is_inside() const noexcept { return this_worker().owner == &home_; }
+  void take(std::size_t bytes) noexcept {
+    try {
+      own_ = home_.stacks_of(bytes).take();
+    } catch (const std::exception&) {
+      // No address space, or no memory: there is none.
+    }
+  }
+
+  scheduler& home_;
+  stack* own_ = nullptr;
+  bool has_usual_ = false;
+};
+
+void set_scheduling(record& r, const wanted_thread& wanted, record* parent) noexcept {
   int policy = wanted.policy;
   int priority = wanted.priority;
   if (wanted.inherits && parent != nullptr) {
@@ -165,12 +188,12 @@ int join(pthread_t t, void** result, const deadline& until) {
   } while (!r->life.compare_exchange_weak(life, life | record::joining, std::memory_order_acq_rel,
                                           std::memory_order_relaxed));
   while (has_not_ended(r)) {
-    const unparked why = park({.what = "thread to end",
-                               .address = &r->life,
-                               .still = &has_not_ended,
-                               .argument = r,
-                               .deadline_ns = until.to_ns(),
-                               .interruptible = is_cancellable()});
+    const unparked why = park_or_give_way({.what = "thread to end",
+                                           .address = &r->life,
+                                           .still = &has_not_ended,
+                                           .argument = r,
+                                           .deadline_ns = until.to_ns(),
+                                           .interruptible = is_cancellable()});
     if (why != unparked::interrupted && (why != unparked::timed_out || !until.has_passed()))
       continue;
     r->life.fetch_and(~record::joining, std::memory_order_relaxed);
@@ -184,11 +207,6 @@ int join(pthread_t t, void** result, const deadline& until) {
 }
 
 }  // namespace
-
-void forget_stacks() noexcept {
-  for (auto& users : stacks_in_use) users.store(0, std::memory_order_relaxed);
-}
-
 }  // namespace strata::detail::posix
 
 using namespace strata::detail;
@@ -199,43 +217,42 @@ extern "C" {
 int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                           void* (*start)(void*), void* argument) {
   const kept_errno keep;
-  request wanted;
+  wanted_thread wanted;
   if (const int error = read_attributes(attributes, wanted)) return error;
   try {
     scheduler& home = runtime_for_new_thread();
+    const uninterrupted guard;
     record* const parent = self_if_any();
-    if (!find_room(home, wanted)) return EAGAIN;
-    std::atomic<std::size_t>& users =
-        users_of(wanted.stack_bytes != 0 ? wanted.stack_bytes : home.stacks.stack_bytes());
+    room there(home, wanted.stack_bytes);
+    if (!there) return EAGAIN;
     record* const r = take_record();
-    if (r == nullptr) {
-      users.fetch_sub(1, std::memory_order_relaxed);
-      return EAGAIN;
-    }
-    r->type = wanted.stack_bytes != 0 ? &sized : &usual;
-    r->stack_bytes = wanted.stack_bytes;
+    if (r == nullptr) return EAGAIN;
+    r->type = there.own() != nullptr ? &sized : &usual;
+    r->more.own_stack = there.own();
     r->asked_bytes = wanted.asked_bytes;
     set_scheduling(*r, wanted, parent);
     r->start = start;
     r->argument = argument;
     r->counted = true;
     r->home = &home;
-    if (parent != nullptr) {
-      inherit_signals(*r, *parent);
-    } else {
-      pthread_sigmask(SIG_SETMASK, nullptr, &r->blocked);
-    }
     if (wanted.detached) r->life.store(record::detached, std::memory_order_relaxed);
     living.fetch_add(1, std::memory_order_relaxed);
     *thread = handle_of(*r);
     try {
+      if (parent != nullptr) {
+        inherit_signals(*r, *parent);
+      } else {
+        pthread_sigmask(SIG_SETMASK, nullptr, &r->blocked);
+      }
       this_worker().owner == &home ? start_thread(*r) : home.inject(r);
     } catch (...) {
-      users.fetch_sub(1, std::memory_order_relaxed);
+      end_signals(*r);
+      r->more.own_stack = nullptr;
       r->life.store(record::detached, std::memory_order_relaxed);
       end_record(*r);
       throw;
     }
+    there.release();
     return 0;
   } catch (const std::exception&) {
     return EAGAIN;  // memory, or address space for stacks

@@ -7,7 +7,4 @@ namespace strata::detail::posix {
 // nothing to our threads.
 [[nodiscard]] int check_scheduling(int policy, int priority) noexcept;
 
-// In the child of a fork: no stack is in use.
-void forget_stacks() noexcept;
-
 }  // namespace strata::detail::posix

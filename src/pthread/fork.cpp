@@ -40,9 +40,11 @@ void before_fork() {
   hold_runtime_start();
   hold_records();
   hold_keys();
+  hold_lock_graph();
 }
 
 void in_parent() {
+  release_lock_graph();
   release_keys();
   release_records();
   release_runtime_start();
@@ -58,6 +60,7 @@ void in_child() {
   forget_runtimes();
   forget_parked();
   forget_blocking_threads();
+  forget_dump_signal();
   forget_other_threads();
   forget_running_once();
   forget_signal_taker();

@@ -47,7 +47,13 @@ class mutex_view {
     patience between("mutex of several processes");
     for (;;) {
       if (!is_shared()) {
-        if (word().lock_until(until.to_ns())) return true;
+        bool locked = false;
+        const std::int64_t until_ns = until.to_ns();
+        (void)wait_or_give_way(until_ns, [&] {
+          locked = word().lock_until(until_ns);
+          return unparked::woken;
+        });
+        if (locked) return true;
       } else {
         (void)between.pause(until, false);
         if (word().try_lock()) return true;

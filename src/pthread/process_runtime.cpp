@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -15,6 +14,8 @@
 
 #include "sched/scheduler.hpp"
 #include "strata/error.hpp"
+#include "threads/outside.hpp"
+#include "threads/seeing.hpp"
 
 namespace strata::detail::posix {
 namespace {
@@ -30,6 +31,13 @@ options settings() {
     o.stack_bytes = usual_stack_bytes;
   return o;
 }
+
+// What there is of it, for as long as the process.
+struct started {
+  explicit started(const options& o) : workers(o), seen(o) {}
+  scheduler workers;
+  const seeing seen;
+};
 
 void print_statistics();
 
@@ -48,11 +56,13 @@ scheduler* start() {
   mask_before = before;
   try {
     const options o = settings();
-    auto* const s = new scheduler(o);
+    o.validate();
+    auto* const one = new started(o);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (o.print_binding) std::fprintf(stderr, "strata: %s\n", s->binding().c_str());
+    scheduler& s = one->workers;
+    if (o.print_binding) std::fprintf(stderr, "strata: %s\n", s.binding().c_str());
     if (o.stats) std::atexit(&print_statistics);
-    return s;
+    return &s;
   } catch (const user_error& problem) {
     std::fprintf(stderr, "strata: %s\n", problem.what());
     std::_Exit(2);
@@ -97,11 +107,10 @@ scheduler& runtime_for_new_thread() {
   return here != nullptr ? *here : process_runtime();
 }
 
-std::size_t stacks_max(std::size_t bytes) noexcept {
-  // A pool is at most this large (stack_pool.cpp), and some are for tasks that are no threads.
-  constexpr std::size_t pool_bytes = std::size_t{64} << 30;
-  const std::size_t all = pool_bytes / (bytes + 4096);
-  return all - std::min<std::size_t>(all / 8, 64);
-}
-
 }  // namespace strata::detail::posix
+
+namespace strata::detail {
+
+scheduler& runtime_of_process() { return posix::process_runtime(); }
+
+}  // namespace strata::detail

@@ -4,8 +4,6 @@
 #pragma once
 #include <signal.h>
 
-#include <cstddef>
-
 namespace strata::detail {
 class scheduler;
 }
@@ -26,8 +24,5 @@ void forget_process_runtime() noexcept;
 
 // Where the calling thread's new threads go.
 scheduler& runtime_for_new_thread();
-
-// How many stacks of a size there can be at a time.
-[[nodiscard]] std::size_t stacks_max(std::size_t bytes) noexcept;
 
 }  // namespace strata::detail::posix

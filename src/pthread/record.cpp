@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pthread/record.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
-#include "pthread/create.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/process_runtime.hpp"
 #include "pthread/wait.hpp"
@@ -91,6 +91,7 @@ void end_adopted(stack& s) {
   end_values(r);
   end_foreign(r);
   s.thread = nullptr;
+  s.title = nullptr;
   s.at_end = nullptr;
   end_record(r);
 }
@@ -133,6 +134,12 @@ record::record(std::uint32_t number) noexcept : thread_block(adopted_record, 0),
   more.at_wake = &at_wake;
 }
 
+void set_title(record& r, std::string_view title) noexcept {
+  const std::size_t length = std::min(title.size(), r.title.size() - 1);
+  std::copy_n(title.data(), length, r.title.data());
+  r.title[length] = '\0';
+}
+
 record* take_record() noexcept {
   record* r = nullptr;
   {
@@ -143,7 +150,6 @@ record* take_record() noexcept {
   }
   r->life.store(0, std::memory_order_relaxed);
   r->result = nullptr;
-  r->stack_bytes = 0;
   r->asked_bytes = 0;
   r->policy.store(SCHED_OTHER, std::memory_order_relaxed);
   r->priority.store(0, std::memory_order_relaxed);
@@ -160,6 +166,7 @@ record* take_record() noexcept {
   r->pending_values.clear();
   r->is_main = false;
   r->waits_for_signal = false;
+  set_title(*r, record_name());
   return r;
 }
 
@@ -271,10 +278,7 @@ void free_record_locks() noexcept {
   if (const record* const mine = self_if_any()) let_go(mine->body->extras->lock);
 }
 
-void forget_other_threads() noexcept {
-  living.store(0, std::memory_order_relaxed);
-  forget_stacks();
-}
+void forget_other_threads() noexcept { living.store(0, std::memory_order_relaxed); }
 
 void become_outside(record& r) noexcept {
   keep_identity();

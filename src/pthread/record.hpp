@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,8 +44,7 @@ struct record : thread_block {
   void* (*start)(void*) = nullptr;
   void* argument = nullptr;
   void* result = nullptr;
-  std::size_t stack_bytes = 0;  // 0: the runtime's usual
-  std::size_t asked_bytes = 0;  // as the attributes had it
+  std::size_t asked_bytes = 0;  // of stack, as the attributes had it
   // Told to who asks, and without effect.
   std::atomic<int> policy{SCHED_OTHER};
   std::atomic<int> priority{0};
@@ -80,8 +80,16 @@ struct record : thread_block {
   sigset_t awaited{};
   sigset_t forwarded{};  // to that OS thread
 
+  // ---- its name ----
+  // The same as more.name, once it has one, for those who look at any time and take no lock.
+  static constexpr std::size_t name_bytes_max = 16;  // with the final zero, as the kernel has it
+  std::array<char, name_bytes_max> title{};
+
   thread_extras more;
 };
+
+// By who has made it, or with r.more.lock.
+void set_title(record& r, std::string_view title) noexcept;
 
 // A fresh one that belongs to nobody else. Null without memory.
 record* take_record() noexcept;

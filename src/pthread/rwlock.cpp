@@ -59,11 +59,18 @@ class view {
                                  &reader_must_wait);
   }
   int write(const deadline& until) {
+    // Whichever way we leave without it: readers may be held back on our account alone.
+    struct attempt {
+      view& v;
+      bool succeeded = false;
+      ~attempt() {
+        if (!succeeded && (v.s_.word.load(std::memory_order_relaxed) & writers_wait) != 0)
+          v.hand_over();
+      }
+    } mine{*this};
     const int error =
         lock<&view::try_write>(until, "read-write lock, to write", &s_.word, &writer_must_wait);
-    // Readers may be held back on our account alone.
-    if (error == ETIMEDOUT && (s_.word.load(std::memory_order_relaxed) & writers_wait) != 0)
-      hand_over();
+    mine.succeeded = error == 0;
     return error;
   }
 
@@ -116,11 +123,11 @@ class view {
       answer = (this->*Try)();
     }
     while (answer == EBUSY) {
-      const unparked why = park({.what = what,
-                                 .address = address,
-                                 .still = must_wait,
-                                 .argument = this,
-                                 .deadline_ns = until.to_ns()});
+      const unparked why = park_or_give_way({.what = what,
+                                             .address = address,
+                                             .still = must_wait,
+                                             .argument = this,
+                                             .deadline_ns = until.to_ns()});
       answer = (this->*Try)();
       if (answer == EBUSY && why == unparked::timed_out && until.has_passed()) return ETIMEDOUT;
     }

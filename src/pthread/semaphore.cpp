@@ -19,7 +19,8 @@ namespace {
 // Its waits end for signals whether or not the thread can be cancelled now.
 unparked acquire(semaphore_core& core, std::int64_t deadline_ns) {
   while (!core.try_acquire()) {
-    const unparked why = core.park_here(deadline_ns, is_cancellable(), true);
+    const unparked why = wait_or_give_way(
+        deadline_ns, [&] { return core.park_here(deadline_ns, is_cancellable(), true); });
     if (why != unparked::woken && why != unparked::refused) return why;
   }
   return unparked::woken;
@@ -107,7 +108,11 @@ int strata_sem_init(sem_t* semaphore, int shared, unsigned value) {
   return 0;
 }
 
-int strata_sem_destroy(sem_t*) { return 0; }
+int strata_sem_destroy(sem_t* semaphore) {
+  semaphore_state& s = state_of(semaphore);
+  if (s.theirs != 0) return sem_destroy(semaphore);
+  return has_waiters(&s.core) ? refuse(EBUSY) : 0;
+}
 
 int strata_sem_wait(sem_t* semaphore) { return wait(semaphore, {}); }
 

@@ -31,11 +31,11 @@ bool sleep_until(const deadline& until) {
   const kept_errno keep;
   const char nobody_wakes = 0;
   while (!until.has_passed()) {
-    const unparked why = park({.what = "time to pass",
-                               .address = &nobody_wakes,
-                               .deadline_ns = until.to_ns(),
-                               .interruptible = is_cancellable(),
-                               .ends_by_signal = true});
+    const unparked why = park_or_give_way({.what = "time to pass",
+                                           .address = &nobody_wakes,
+                                           .deadline_ns = until.to_ns(),
+                                           .interruptible = is_cancellable(),
+                                           .ends_by_signal = true});
     if (why == unparked::interrupted) act_on_cancellation();
     if (why == unparked::signalled) return false;
   }
@@ -50,14 +50,7 @@ bool sleep_for(const timespec& time, timespec* left) {
     (void)strata_sched_yield();
     return true;
   }
-  timespec end;
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  end.tv_nsec += time.tv_nsec;
-  if (end.tv_nsec >= 1'000'000'000) {
-    end.tv_nsec -= 1'000'000'000;
-    ++end.tv_sec;
-  }
-  if (__builtin_add_overflow(end.tv_sec, time.tv_sec, &end.tv_sec)) end.tv_sec = INT64_MAX;
+  const timespec end = from_now(time);
   if (sleep_until({CLOCK_MONOTONIC, &end})) return true;
   if (left == nullptr) return false;
   timespec now;

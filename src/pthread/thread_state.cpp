@@ -22,10 +22,9 @@
 namespace strata::detail::posix {
 namespace {
 
-constexpr std::size_t name_bytes_max = 16;  // with the final zero, as the kernel has it
 std::atomic<int> concurrency{0};
 
-const stack* own_stack() noexcept {
+stack* own_stack() noexcept {
   const worker& w = this_worker();
   return w.owner != nullptr ? static_cast<const place&>(w).current : nullptr;
 }
@@ -65,17 +64,22 @@ extern "C" {
 
 int strata_pthread_setname_np(pthread_t thread, const char* name) {
   if (!is_ours(thread)) return pthread_setname_np(thread, name);
-  if (std::strlen(name) >= name_bytes_max) return ERANGE;
+  if (std::strlen(name) >= record::name_bytes_max) return ERANGE;
   record* const r = find_record(thread);
   if (r == nullptr) return ESRCH;
+  // main(), for example, whose stack has nobody's title. A thread of strata/thread.hpp has its own.
+  stack* const here = own_stack();
+  if (here != nullptr && here->thread == static_cast<thread_block*>(r))
+    here->title = r->title.data();
   const holding lock(r->more.lock);
   r->more.name = name;  // too short to need memory
+  set_title(*r, name);
   return r->is_os_thread ? pthread_setname_np(os_thread_of(*r), name) : 0;
 }
 
 int strata_pthread_getname_np(pthread_t thread, char* name, size_t bytes) {
   if (!is_ours(thread)) return pthread_getname_np(thread, name, bytes);
-  if (bytes < name_bytes_max) return ERANGE;
+  if (bytes < record::name_bytes_max) return ERANGE;
   record* const r = find_record(thread);
   if (r == nullptr) return ESRCH;
   if (r->is_os_thread) return pthread_getname_np(os_thread_of(*r), name, bytes);

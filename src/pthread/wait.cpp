@@ -2,6 +2,7 @@
 #include "pthread/wait.hpp"
 
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "pthread/holding.hpp"
 #include "pthread/record.hpp"
 #include "sched/place.hpp"
+#include "strata/detail/join.hpp"
 #include "strata/pthread.h"
 
 namespace strata::detail::posix {
@@ -55,6 +57,18 @@ std::int64_t deadline::to_ns() const noexcept {
   return os::now_ns() + s * ns_per_s + (until->tv_nsec - now.tv_nsec);
 }
 
+timespec from_now(const timespec& time) noexcept {
+  timespec end;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  end.tv_nsec += time.tv_nsec;
+  if (end.tv_nsec >= ns_per_s) {
+    end.tv_nsec -= ns_per_s;
+    ++end.tv_sec;
+  }
+  if (__builtin_add_overflow(end.tv_sec, time.tv_sec, &end.tv_sec)) end.tv_sec = INT64_MAX;
+  return end;
+}
+
 bool is_cancellable() noexcept {
   const record* const r = self_if_any();
   // Who has no record has no pthread_t that somebody could cancel.
@@ -92,13 +106,43 @@ const void* me_anywhere() noexcept {
 
 bool is_process_thread() noexcept { return getpid() == static_cast<pid_t>(syscall(SYS_gettid)); }
 
+unparked give_way(std::int64_t deadline_ns) {
+  if (deadline_ns <= os::now_ns()) return unparked::timed_out;
+  if (this_worker().owner == nullptr || nothing_else_is_ready()) {
+    // Not as fast as it can: there is little to be had here now.
+    constexpr timespec a_little{0, 50'000};
+    nanosleep(&a_little, nullptr);
+  } else {
+    yield_stack();
+  }
+  return unparked::woken;
+}
+
+unparked park_or_give_way(const parking& how) {
+  try {
+    return park(how);
+  } catch (const std::bad_alloc&) {
+  } catch (const std::system_error&) {
+  }
+  if (how.then != nullptr) how.then(how.then_argument);
+  return give_way(how.deadline_ns);
+}
+
+bool has_waiters(const void* address) noexcept {
+  bool awaited = true;
+  unless_awaited(
+      address, [](void* answer) { *static_cast<bool*>(answer) = false; }, &awaited);
+  return awaited;
+}
+
 unparked patience::pause(const deadline& until, bool interruptible) {
   constexpr std::int64_t longest_ns = 2'000'000;
   const char nobody_wakes = 0;
-  const unparked why = park({.what = what_,
-                             .address = &nobody_wakes,
-                             .deadline_ns = std::min(os::now_ns() + pause_ns_, until.to_ns()),
-                             .interruptible = interruptible});
+  const unparked why =
+      park_or_give_way({.what = what_,
+                        .address = &nobody_wakes,
+                        .deadline_ns = std::min(os::now_ns() + pause_ns_, until.to_ns()),
+                        .interruptible = interruptible});
   pause_ns_ = std::min(pause_ns_ * 2, longest_ns);
   return why;
 }

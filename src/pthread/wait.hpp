@@ -2,7 +2,11 @@
 // What all waits of POSIX have in common: deadlines on two clocks, cancellation, and an errno that
 // stays the thread's own.
 #pragma once
+#include <atomic>
+#include <cstdint>
 #include <ctime>
+#include <new>
+#include <system_error>
 
 #include "strata/detail/parking.hpp"
 #include "threads/errno_here.hpp"
@@ -36,6 +40,9 @@ struct deadline {
   [[nodiscard]] std::int64_t to_ns() const noexcept;
 };
 
+// That long from now, on the monotonic clock. `time` is not negative; too long is for ever.
+[[nodiscard]] timespec from_now(const timespec& time) noexcept;
+
 // Whether the calling thread's waits are to end when it is cancelled.
 [[nodiscard]] bool is_cancellable() noexcept;
 // Whether it is to end now: it has been cancelled, and is cancellable. Also by who waits in its
@@ -52,6 +59,44 @@ void act_on_cancellation();
 void keep_identity() noexcept;
 // The caller runs on the OS thread with which the process began.
 [[nodiscard]] bool is_process_thread() noexcept;
+
+// What others get instead of a wait that could not be: their turn. `timed_out` when that time has
+// come, else `woken`.
+unparked give_way(std::int64_t deadline_ns);
+
+// Calls wait(), which parks until then. Callers in C cannot be told that there is no memory or no
+// thread for a deadline, and need not be: then it is as if it had been woken without a reason.
+template <class Wait>
+unparked wait_or_give_way(std::int64_t deadline_ns, Wait&& wait) {
+  try {
+    return wait();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::system_error&) {
+  }
+  return give_way(deadline_ns);
+}
+
+// park() so; `then` is done in any case.
+unparked park_or_give_way(const parking& how);
+
+// While one exists, who made it is counted as being inside something; also when it is cancelled in
+// there. Its end is the last access. Partners: strata_pthread_barrier_destroy(),
+// strata_pthread_cond_destroy().
+class presence {
+ public:
+  explicit presence(std::atomic<std::uint32_t>& inside) noexcept : inside_(inside) {
+    inside_.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~presence() { inside_.fetch_sub(1, std::memory_order_release); }
+  presence(const presence&) = delete;
+  presence& operator=(const presence&) = delete;
+
+ private:
+  std::atomic<std::uint32_t>& inside_;
+};
+
+// Whether something waits at `address`.
+[[nodiscard]] bool has_waiters(const void* address) noexcept;
 
 // For what lies in memory that processes share: a thread of ours can be woken only by its own
 // process, so it looks again and again, seldom at last. `until` may have passed.

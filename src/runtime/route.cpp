@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strata/route.hpp"
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "sched/scheduler.hpp"
 #include "strata/error.hpp"
 #include "strata/membership.hpp"
@@ -16,6 +20,27 @@ route route_to(node_id_t node) {
                        std::to_string(nodes) + " nodes");
   if (const detail::scheduler::visit n(*here.owner); n) return n->way_to(node);
   return {.next = node};
+}
+
+node_id_t nearest_node(node_id_t to, std::span<const node_id_t> among) {
+  const detail::worker& here = detail::this_worker();
+  if (here.owner == nullptr) throw misuse_error("nearest_node() outside a runtime");
+  std::vector<std::int64_t> costs;
+  if (const detail::scheduler::visit n(*here.owner); n)
+    costs = n->costs_from(to);
+  else if (to == here.node)
+    costs.assign(to + std::size_t{1}, 0);
+  const auto is_there = [&](node_id_t node) { return node < costs.size() && costs[node] >= 0; };
+  if (!is_there(to))
+    throw misuse_error("nearest_node(): node " + std::to_string(to) + " is not there");
+  const node_id_t* nearest = nullptr;
+  for (const node_id_t& node : among) {
+    if (is_there(node) && (nearest == nullptr || costs[node] < costs[*nearest])) nearest = &node;
+  }
+  if (nearest == nullptr)
+    throw misuse_error("nearest_node(): none of the " + std::to_string(among.size()) +
+                       " nodes to choose from is there");
+  return *nearest;
 }
 
 bool is_member(node_id_t node) noexcept {

@@ -11,8 +11,7 @@
 #include "launch/join.hpp"
 #include "messages/messenger.hpp"
 #include "sched/scheduler.hpp"
-#include "strata/detail/deadlock.hpp"
-#include "threads/dump.hpp"
+#include "threads/seeing.hpp"
 
 namespace strata {
 
@@ -55,18 +54,31 @@ runtime::runtime(const options& wanted) {
   messages_ = std::make_unique<messages::messenger>();
   scheduler_ = std::make_unique<detail::scheduler>(settings, cpus);
   scheduler_->messenger = messages_.get();
-  if (line != nullptr)
-    engine_ = std::make_unique<cluster::engine>(*scheduler_, std::move(line), settings, *messages_);
+  if (line != nullptr) {
+    // A node that is lost while all connect the launcher names. Only node 0 tells the program.
+    const bool ends_silently = line->job().node != 0 && line->tells_of_losses();
+    bool has_lost = false;
+    try {
+      engine_ =
+          std::make_unique<cluster::engine>(*scheduler_, std::move(line), settings, *messages_);
+    } catch (const node_lost_error&) {
+      if (!ends_silently) throw;
+      has_lost = true;
+    }
+    if (has_lost) {
+      scheduler_.reset();
+      std::exit(1);
+    }
+  }
   if (engine_ != nullptr) {
     engine_to_ask.store(engine_.get(), std::memory_order_release);
     handler_before = std::signal(SIGQUIT, &ask_for_report);
   }
-  if (settings.detect_deadlock) detail::locks_are_watched.store(true, std::memory_order_relaxed);
-  dump_signal_ = std::make_unique<detail::dump_signal>(settings.dump_signal);
+  seeing_ = std::make_unique<detail::seeing>(settings);
   if (settings.print_binding) std::fprintf(stderr, "strata: %s\n", describe().c_str());
   if (engine_ == nullptr || engine_->self() == 0) return;
   const int status = engine_->serve();
-  dump_signal_.reset();  // before forget_engine(): handlers go in the opposite order
+  seeing_.reset();  // before forget_engine(): handlers go in the opposite order
   forget_engine();
   print_statistics();
   engine_.reset();
@@ -83,7 +95,7 @@ runtime::~runtime() {
   scheduler_->wait_idle();
   if (engine_ != nullptr) {
     engine_->finish();
-    dump_signal_.reset();
+    seeing_.reset();
     forget_engine();
   }
   if (!has_served_) print_statistics();

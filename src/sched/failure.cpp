@@ -34,6 +34,11 @@ std::exception_ptr scheduler::take_failure() {
   return failure_;
 }
 
+bool scheduler::failure_is_untold() {
+  const std::lock_guard lock(failure_mutex_);
+  return failure_ != nullptr && !failure_delivered_;
+}
+
 void scheduler::await_failure(failure_listener& l) {
   const std::lock_guard lock(failure_mutex_);
   listeners_.push_back(&l);

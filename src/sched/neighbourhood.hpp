@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <vector>
 
 #include "os/futex.hpp"
 #include "sched/next_take.hpp"
@@ -61,6 +62,9 @@ class neighbourhood {
   virtual void computation_failed(const std::exception_ptr& error) noexcept = 0;
 
   [[nodiscard]] virtual route way_to(std::uint16_t node) const = 0;
+  // By node: route::cost_ns of what `from` sends there; negative: it is not there. Empty: `from` is
+  // not.
+  [[nodiscard]] virtual std::vector<std::int64_t> costs_from(std::uint16_t from) = 0;
   // Whether it takes part now; and whether it ever has, or is just coming.
   [[nodiscard]] virtual bool is_member(std::uint16_t node) const noexcept = 0;
   [[nodiscard]] virtual bool is_known(std::uint16_t node) const noexcept = 0;

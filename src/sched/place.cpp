@@ -39,8 +39,9 @@ void recycle(place& p, void* ended) {
 
 }  // namespace
 
-// What every pooled stack runs for ever: the body of one task after another.
-void stack_main(void* argument) noexcept {
+// What every pooled stack runs for ever: the body of one task after another. Not noexcept: see
+// context/last_frame.cpp.
+void stack_main(void* argument) {
 #if defined(STRATA_ASAN)
   __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
 #endif
@@ -340,7 +341,10 @@ bool nothing_else_is_ready() noexcept { return this_place().nothing_waits(); }
 
 void yield_stack() noexcept {
   place& p = this_place();
-  if (p.owner == nullptr || p.current == nullptr) return;
+  if (p.owner == nullptr || p.current == nullptr) {
+    if (p.owner == nullptr) std::this_thread::yield();
+    return;
+  }
   if (p.yields_to_nobody()) return;
   strand* const measured = p.current_strand;
   if (measured != nullptr) strand_pause();
@@ -419,6 +423,8 @@ inline stack* place::make_ours(stack* s) noexcept {
 }
 
 stack* place::fresh_stack(stack_pool& pool) { return make_ours(pool.take()); }
+
+void place::adopt(stack& s) noexcept { make_ours(&s); }
 
 void place::give_stack(stack* s) noexcept {
   if (spare_.load(std::memory_order_relaxed) == nullptr && s->pool == &owner->stacks) {

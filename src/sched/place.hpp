@@ -132,6 +132,8 @@ class place : public worker {
   // One of another size than usual. Throws strata::error when there is none left.
   stack* fresh_stack(stack_pool& pool);
   stack* make_ours(stack* s) noexcept;
+  // One that somebody has taken from a pool of our runtime, on whatever OS thread.
+  void adopt(stack& s) noexcept;
 
   stack* current = nullptr;  // the pooled stack that runs here; null on the worker's own
   context native;            // the worker's own stack
@@ -141,11 +143,10 @@ class place : public worker {
   unsigned woke = 0;            // the last sleeper that was woken for what was shared here
   int cpu = -1;
   next_take next_stolen;  // from another node
-  // Of threads that began and ended here, the second less the first over all workers is how many
-  // are alive. See room.cpp.
+  // Of threads that were made and that ended here. See room.cpp.
   counter threads_made;
   counter threads_ended;
-  unsigned until_room_is_checked = 1;  // threads made
+  std::atomic<unsigned> until_room_is_checked{1};  // threads made; written by the worker alone
   static constexpr std::atomic<bool> nobody_to_look_for{false};
   const std::atomic<bool>* looks = &nobody_to_look_for;  // for messages, after every task
   [[nodiscard]] bool looks_for_messages() const noexcept {

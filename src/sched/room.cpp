@@ -2,7 +2,8 @@
 // Whether there will be a stack for one more thread. A thread takes its stack when it begins, where
 // a refusal could not be told to anybody; so those that are alive are counted, begun or not. Each
 // worker counts for itself, and looks at all counts the more often the less room there is: together
-// they cannot use more than half of what was left at the last look.
+// they cannot use more than half of what was left at the last look. Threads from outside look each
+// time, and leave the workers what those may use until their next look.
 #include <algorithm>
 #include <string>
 #include <system_error>
@@ -11,28 +12,53 @@
 
 namespace strata::detail {
 
-void scheduler::look_for_room(place& p) {
-  constexpr unsigned interval_max = 1024;
-  // For roots, stolen branches and forks at the end of a stack.
-  const std::size_t others = 16 * places_.size();
-  std::uint64_t made = 0;
-  std::uint64_t ended = 0;
+std::uint64_t scheduler::threads_alive() const noexcept {
   // Ended first: one that is made and ends in between counts as alive.
-  for (const auto& other : places_) ended += other->threads_ended.read();
-  for (const auto& other : places_) made += other->threads_made.read();
-  const std::size_t room = stacks.capacity() > others ? stacks.capacity() - others : 1;
-  const std::uint64_t alive = made > ended ? made - ended : 0;
-  if (alive <= room) {
-    const std::size_t left = room - static_cast<std::size_t>(alive);
-    p.until_room_is_checked = static_cast<unsigned>(
-        std::clamp<std::size_t>(left / (2 * places_.size()), 1, interval_max));
-    return;
-  }
-  p.until_room_is_checked = 1;
+  std::uint64_t ended = 0;
+  for (const auto& p : places_) ended += p->threads_ended.read();
+  std::uint64_t made = made_outside_.load(std::memory_order_relaxed);
+  for (const auto& p : places_) made += p->threads_made.read();
+  return made > ended ? made - ended : 0;
+}
+
+std::size_t scheduler::threads_max() const noexcept {
+  // For roots, stolen branches, forks at the end of a stack, and what workers keep at hand.
+  const std::size_t others = 16 * places_.size();
+  return stacks.capacity() > others ? stacks.capacity() - others : 1;
+}
+
+bool scheduler::has_room(place& p) noexcept {
+  constexpr std::size_t interval_max = 1024;
+  const std::uint64_t alive = threads_alive();
+  const std::size_t most = threads_max();
+  const std::size_t left = alive < most ? most - static_cast<std::size_t>(alive) : 0;
+  const std::size_t interval =
+      std::clamp<std::size_t>(left / (2 * places_.size()), 1, interval_max);
+  p.until_room_is_checked.store(static_cast<unsigned>(interval), std::memory_order_relaxed);
+  if (alive <= most) return true;
   p.threads_ended.add();  // it will not be made
+  return false;
+}
+
+bool scheduler::try_room_from_outside() noexcept {
+  made_outside_.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t promised = 0;
+  for (const auto& p : places_)
+    promised += std::max(p->until_room_is_checked.load(std::memory_order_relaxed), 1U) - 1;
+  if (threads_alive() + promised <= threads_max()) return true;
+  give_up_room_from_outside();
+  return false;
+}
+
+void scheduler::give_up_room_from_outside() noexcept {
+  made_outside_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void scheduler::look_for_room(place& p) {
+  if (has_room(p)) return;
   throw std::system_error(
       std::make_error_code(std::errc::resource_unavailable_try_again),
-      "strata::thread: " + std::to_string(alive - 1) + " threads are alive, and " +
+      "strata::thread: " + std::to_string(threads_alive()) + " threads are alive, and " +
           std::to_string(stacks.capacity()) + " stacks of " + std::to_string(stacks.stack_bytes()) +
           " bytes fit into the address space; use --strata-stack-bytes with less");
 }

@@ -11,7 +11,7 @@
 
 namespace strata::detail {
 
-void stack_main(void* argument) noexcept;
+void stack_main(void* argument);
 
 namespace {
 
@@ -100,12 +100,11 @@ scheduler::~scheduler() {
 
 stack_pool& scheduler::stacks_of(std::size_t bytes) {
   const std::lock_guard lock(pools_mutex_);
-  std::unique_ptr<stack_pool>& pool = pools_[bytes];
-  if (pool == nullptr) {
-    pool = std::make_unique<stack_pool>(bytes, &stack_main);
-    watch_for_overflow(*pool);
-  }
-  return *pool;
+  if (const auto there = pools_.find(bytes); there != pools_.end()) return *there->second;
+  auto made = std::make_unique<stack_pool>(bytes, &stack_main);
+  stack_pool& pool = *pools_.emplace(bytes, std::move(made)).first->second;
+  watch_for_overflow(pool);
+  return pool;
 }
 
 std::vector<stack_pool*> scheduler::all_stacks() {

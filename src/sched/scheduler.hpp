@@ -32,6 +32,7 @@ class messenger;
 namespace strata::detail {
 
 class scheduler;
+struct waiting_stacks;
 
 // How a place sleeps.
 struct place_futex {
@@ -120,11 +121,16 @@ class scheduler {
   void settle(bool forget);
   // For whom it concerns; null when there is none.
   [[nodiscard]] std::exception_ptr take_failure();
+  // There is one, and nobody has been told yet.
+  [[nodiscard]] bool failure_is_untold();
   // l will hear of a failure, also of one that has happened already.
   void await_failure(failure_listener& l);
   void forget_failure(failure_listener& l);
   // Whether some task waits for fibers.
   [[nodiscard]] bool somebody_waits();
+  // Which suspended stacks wait. What runs meanwhile may be missed, or shown as it was. A
+  // microsecond for each stack that there is.
+  [[nodiscard]] waiting_stacks who_waits();
   // For people: what the workers do, what is queued, who waits for what.
   [[nodiscard]] std::string describe_waits();
 
@@ -157,13 +163,18 @@ class scheduler {
 
   // Stacks of another size than usual, a power of two. Throws strata::error without address space.
   stack_pool& stacks_of(std::size_t bytes);
-  // Before a thread is made by a task of p. Throws std::system_error
-  // (resource_unavailable_try_again) when there are as many threads as stacks.
+  // Before a thread with a stack of the usual size is made by a task of p: it is counted. Throws
+  // std::system_error (resource_unavailable_try_again) when there are as many threads as stacks.
   void require_room(place& p) {
-    p.threads_made.add();
-    if (--p.until_room_is_checked == 0) [[unlikely]]
+    if (!room_is_known(p)) [[unlikely]]
       look_for_room(p);
   }
+  // The same for those who can do without: false, and it is not counted.
+  [[nodiscard]] bool try_room(place& p) noexcept { return room_is_known(p) || has_room(p); }
+  // By a thread from outside; it ends on one of our workers like the others, unless it is not made
+  // after all.
+  [[nodiscard]] bool try_room_from_outside() noexcept;
+  void give_up_room_from_outside() noexcept;
   // All pools, the usual one first, for people. They exist as long as this.
   [[nodiscard]] std::vector<stack_pool*> all_stacks();
   [[nodiscard]] const place& place_at(unsigned i) const noexcept { return *places_[i]; }
@@ -205,7 +216,17 @@ class scheduler {
   std::atomic<std::uint64_t> span_ticks{0};
 
  private:
+  // Counts the thread; false: look.
+  static bool room_is_known(place& p) noexcept {
+    p.threads_made.add();
+    const unsigned left = p.until_room_is_checked.load(std::memory_order_relaxed) - 1;
+    p.until_room_is_checked.store(left, std::memory_order_relaxed);
+    return left != 0;
+  }
   void look_for_room(place& p);
+  [[nodiscard]] bool has_room(place& p) noexcept;
+  [[nodiscard]] std::uint64_t threads_alive() const noexcept;
+  [[nodiscard]] std::size_t threads_max() const noexcept;
   struct search;
   friend class place;
   void stop();
@@ -267,6 +288,7 @@ class scheduler {
   injected_work injected_;
   std::atomic<std::uint64_t> found_injected_at_{0};  // in ticks
   std::atomic<std::uint32_t> strangers_{0};          // in continue_here()
+  std::atomic<std::uint64_t> made_outside_{0};       // threads
 
   std::atomic<const os::futex_word*> standing_in_{nullptr};  // whose place's state that is
 

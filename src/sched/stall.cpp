@@ -1,8 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a person wants to know of a computation that does not end.
+#include "sched/stall.hpp"
+
+#include <array>
+#include <cstddef>
+
+#include "base/spelling.hpp"
+#include "context/stack_pool.hpp"
+#include "os/safe_read.hpp"
 #include "sched/scheduler.hpp"
 
 namespace strata::detail {
+
+waiting_stacks scheduler::who_waits() {
+  constexpr std::size_t text_max = 63;
+  waiting_stacks found;
+  alignas(stack) std::array<std::byte, sizeof(stack)> copy;
+  for (stack_pool* const pool : all_stacks()) {
+    for (std::size_t i = 0; i < pool->cut(); ++i) {
+      if (!os::safe_read(copy.data(), pool->header(i), sizeof(stack))) continue;
+      const stack& one = *reinterpret_cast<const stack*>(copy.data());
+      if (one.kind == nullptr || one.waits_for == nullptr) continue;
+      const std::string what = os::safe_text(one.waits_for, text_max);
+      if (what.empty()) continue;
+      ++(what == wait_for_descriptor || what == wait_for_call ? found.for_the_world
+                                                              : found.for_others);
+      waiting_stacks::group& g = found.by_what[what];
+      ++g.stacks;
+      if (g.names.size() == waiting_stacks::names_max) continue;
+      std::string name = one.title != nullptr ? os::safe_text(one.title, text_max)
+                                              : std::string(plain_name(one.kind->name()));
+      for (char& c : name) {
+        if (static_cast<unsigned char>(c) < ' ') c = '?';
+      }
+      g.names.push_back(std::move(name));
+    }
+  }
+  return found;
+}
+
+std::string waiting_stacks::text() const {
+  std::string all;
+  for (const auto& [what, g] : by_what) {
+    all += "  " + std::to_string(g.stacks) +
+           (g.stacks == 1 ? " thread or task waits for " : " threads or tasks wait for ") + what;
+    const char* before = ": ";
+    for (const std::string& name : g.names) {
+      all += before + ("\"" + name + "\"");
+      before = ", ";
+    }
+    all += g.names.size() < g.stacks ? ", ...\n" : "\n";
+  }
+  return all;
+}
 
 std::string scheduler::describe_waits() {
   constexpr std::size_t waits_max = 20;
@@ -11,7 +61,8 @@ std::string scheduler::describe_waits() {
   std::string text = "  " + std::to_string(places_.size()) + " workers, " + asleep +
                      " asleep; tasks queued: about " + std::to_string(load()) +
                      "; frames and tokens alive: " + std::to_string(now.live_frames) +
-                     "; fibers run so far: " + std::to_string(now.total().fibers) + "\n";
+                     "; fibers run so far: " + std::to_string(now.total().fibers) + "\n" +
+                     who_waits().text();
   const std::lock_guard lock(failure_mutex_);
   std::size_t shown = 0;
   for (const failure_listener* l : listeners_) {

@@ -9,5 +9,13 @@ namespace strata::detail {
 void forget_parked() noexcept;
 // There are no threads for blocking calls.
 void forget_blocking_threads();
+// Nobody answers the signal of options::dump_signal: it means what it meant before, until another
+// runtime is started.
+void forget_dump_signal();
+
+// From before the fork until behind it, in both processes: nobody changes who holds which lock, as
+// options::detect_deadlock has it recorded.
+void hold_lock_graph();
+void release_lock_graph() noexcept;
 
 }  // namespace strata::detail

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
 #include <system_error>
 #include <vector>
 
@@ -6,6 +7,7 @@
 #include "strata/detail/barrier_core.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/parking.hpp"
+#include "strata/detail/use_check.hpp"
 
 namespace strata::detail {
 
@@ -27,14 +29,33 @@ struct barrier_core::arrival {
   bool last = false;
 };
 
-barrier_core::barrier_core(std::ptrdiff_t count, void (*complete)(void*), void* argument)
-    : complete_(complete), argument_(argument), expected_(count), left_(count) {
-  if (count < 0 || count > count_max)
-    throw std::system_error(std::make_error_code(std::errc::invalid_argument), "strata::barrier");
-  if (scheduler* const s = this_worker().owner; s != nullptr)
-    lists_ = std::make_unique<lists>(s, s->workers());
+void barrier_core::refuse_count() {
+  throw std::system_error(std::make_error_code(std::errc::invalid_argument), "strata::barrier");
 }
-barrier_core::~barrier_core() = default;
+
+void barrier_core::make_lists() {
+  if (scheduler* const s = this_worker().owner; s != nullptr) lists_ = new lists(s, s->workers());
+}
+
+barrier_core::~barrier_core() {
+  if constexpr (uses_are_checked) {
+    bool is_awaited = false;
+    if (lists_ != nullptr) {
+      for (const auto& l : lists_->of_worker)
+        is_awaited = is_awaited || !l.waiting.empty() || !l.pinned.empty();
+    }
+    check_use(!is_awaited, "barrier", this, "is destroyed while somebody waits for it",
+              "join those who use it first");
+    check_end("barrier", this, false, &phase_);
+  }
+  delete lists_;
+}
+
+// `before`: how many were still to come.
+void barrier_core::check_arrivals(std::int64_t n, std::int64_t before) const noexcept {
+  check_use(n > 0 && n <= before, "barrier", this, "has more arrivals than its phase expects",
+            "make it for as many as arrive");
+}
 
 void barrier_core::end_phase() noexcept {
   complete_(argument_);
@@ -71,7 +92,9 @@ bool barrier_core::commit(stack& s, void* argument) {
   s.waits_for = "barrier";
   s.waits_at = &b;
   // Acquire-release: the last sees all lists, and what everybody did.
-  if (b.left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return true;
+  const std::int64_t before = b.left_.fetch_sub(1, std::memory_order_acq_rel);
+  b.check_arrivals(1, before);
+  if (before != 1) return true;
   waiting.pop_back();
   a.last = true;
   return false;
@@ -82,7 +105,9 @@ bool barrier_core::arrive_and_wait() {
   worker& w = this_worker();
   if (lists_ == nullptr || w.owner != lists_->home) {
     const phase_token now = phase_.load(std::memory_order_relaxed);
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    const std::int64_t before = left_.fetch_sub(1, std::memory_order_acq_rel);
+    check_arrivals(1, before);
+    if (before == 1) {
       end_phase();
       return true;
     }
@@ -98,7 +123,9 @@ bool barrier_core::arrive_and_wait() {
 barrier_core::phase_token barrier_core::arrive(std::ptrdiff_t n) {
   const uninterrupted guard;
   const phase_token now = phase_.load(std::memory_order_relaxed);
-  if (left_.fetch_sub(n, std::memory_order_acq_rel) == n) end_phase();
+  const std::int64_t before = left_.fetch_sub(n, std::memory_order_acq_rel);
+  check_arrivals(n, before);
+  if (before == n) end_phase();
   return now;
 }
 

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "sched/stall.hpp"
 #include "strata/detail/worker.hpp"
 #include "threads/after_fork.hpp"
 #include "threads/errno_here.hpp"
@@ -122,9 +123,9 @@ void call_blocking(blocking_call& call) {
   call.error = errno_here();
   // Handed over once we can be woken.
   park(
-      {.what = "blocking call", .address = &call.done, .then = &hand_over, .then_argument = &call});
+      {.what = wait_for_call, .address = &call.done, .then = &hand_over, .then_argument = &call});
   while (is_running(&call)) {
-    park({.what = "blocking call", .address = &call.done, .still = &is_running, .argument = &call});
+    park({.what = wait_for_call, .address = &call.done, .still = &is_running, .argument = &call});
   }
   set_errno_here(call.error);
   // Better late than not at all: it stops its worker.

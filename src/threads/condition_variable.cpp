@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "strata/detail/join.hpp"
 #include "strata/detail/specifics.hpp"
 
 namespace strata::detail {
@@ -40,7 +41,9 @@ struct counted_wait {
 };
 }  // namespace
 
-std::uint64_t counted_condition_queue::begin_wait() noexcept {
+std::uint64_t counted_condition_queue::begin_wait() {
+  // Before the caller unlocks anything.
+  if (this_worker().owner != nullptr) require_stack();
   // As in condition_queue::wait().
   if (!used_.load(std::memory_order_seq_cst)) used_.store(true, std::memory_order_seq_cst);
   return notifications_.load(std::memory_order_relaxed);

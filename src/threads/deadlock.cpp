@@ -13,6 +13,7 @@
 
 #include "base/spelling.hpp"
 #include "sched/scheduler.hpp"
+#include "threads/after_fork.hpp"
 #include "threads/thread_block.hpp"
 
 namespace strata::detail {
@@ -83,6 +84,9 @@ std::string describe(const party& p) {
 }
 
 }  // namespace
+
+void hold_lock_graph() { all().mutex.lock(); }
+void release_lock_graph() noexcept { all().mutex.unlock(); }
 
 void lock_taken(const void* lock) noexcept {
   const std::lock_guard guard(all().mutex);

@@ -40,18 +40,6 @@ struct copied {
   const T& get() const noexcept { return *reinterpret_cast<const T*>(bytes.data()); }
 };
 
-std::string copy_text(const char* from, std::size_t length_max) {
-  std::string text;
-  std::array<char, 16> some;
-  while (text.size() < length_max && os::safe_read(some.data(), from + text.size(), some.size())) {
-    const auto n =
-        static_cast<std::size_t>(std::find(some.begin(), some.end(), '\0') - some.begin());
-    text.append(some.data(), n);
-    if (n < some.size()) break;
-  }
-  return text;
-}
-
 class dump {
  public:
   // `mine`: the stack of who asks, whose context is in *mine_sp.
@@ -222,7 +210,7 @@ class dump {
       std::memcpy(&state, reinterpret_cast<const std::byte*>(&word) + offset, sizeof state);
       if (state != waiter::waiting) return "ready";
     }
-    const std::string what = copy_text(header.waits_for, 64);
+    const std::string what = os::safe_text(header.waits_for, 64);
     copied<thread_block> joined;
     if (what == "thread to end" && header.waits_until == nullptr && joined.read(header.waits_at) &&
         joined.get().ending.load(std::memory_order_relaxed) == thread_block::ended)

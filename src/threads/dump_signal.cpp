@@ -13,26 +13,32 @@
 #include "sched/registry.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/dump_threads.hpp"
+#include "threads/after_fork.hpp"
 #include "threads/debugger.hpp"
 #include "threads/dump.hpp"
 
 namespace strata::detail {
 namespace {
 
-// One for the process, as signals are. Never destroyed: the handler may come at any time.
+// One for the process, as signals are; and another one for the child of a fork. Never destroyed:
+// the handler may come at any time.
 struct watcher {
   std::mutex mutex;
   unsigned users = 0;
   int number = 0;
-  struct sigaction before;
+  struct sigaction before {};
   sem_t asked;
   std::atomic<bool> ending{false};
   std::thread thread;
+  watcher* const forgotten;  // for those who look for leaks
+
+  explicit watcher(watcher* parents = nullptr) : forgotten(parents) {}
 };
-watcher& only() {
-  static auto& one = *new watcher;
+std::atomic<watcher*>& current_watcher() {
+  static std::atomic<watcher*> one{new watcher};
   return one;
 }
+watcher& only() { return *current_watcher().load(std::memory_order_acquire); }
 
 void on_signal(int number, siginfo_t* info, void* machine) {
   watcher& w = only();
@@ -69,7 +75,22 @@ int number_of(std::string_view name) noexcept {
   return 0;
 }
 
+// Unless the program has put one of its own into its place.
+void give_handler_back(const watcher& w) noexcept {
+  struct sigaction now {};
+  if (sigaction(w.number, nullptr, &now) != 0) return;
+  if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_signal)
+    sigaction(w.number, &w.before, nullptr);
+}
+
 }  // namespace
+
+void forget_dump_signal() {
+  watcher& parents = only();
+  if (parents.users == 0) return;
+  give_handler_back(parents);
+  current_watcher().store(new watcher(&parents), std::memory_order_release);
+}
 
 dump_signal::dump_signal(std::string_view name) {
   // Every program with a runtime comes here: so what debuggers look for is linked into it.
@@ -97,7 +118,7 @@ dump_signal::~dump_signal() {
   watcher& w = only();
   const std::lock_guard lock(w.mutex);
   if (--w.users != 0) return;
-  sigaction(w.number, &w.before, nullptr);
+  give_handler_back(w);
   w.ending.store(true, std::memory_order_release);
   sem_post(&w.asked);
   w.thread.join();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strata/mutex.hpp"
 
+#include <system_error>
+#include <thread>
+
 #include "os/clock.hpp"
 
 namespace strata {
@@ -80,12 +83,30 @@ void word_lock::unlock_slowly() noexcept {
 
 }  // namespace detail
 
+void recursive_mutex::refuse_depth() {
+  throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                          "strata::recursive_mutex: locked too often by one thread");
+}
+
+// How often somebody looks again whether another, who is at it, is through.
+constexpr int spins_max = 100;
+
+#if defined(STRATA_DEBUG_CHECKS)
+shared_timed_mutex::~shared_timed_mutex() {
+  detail::check_end("shared mutex", this,
+                    (state_.load(std::memory_order_relaxed) & (writer | readers)) != 0, &state_,
+                    readers_at());
+}
+#endif
+
 bool shared_timed_mutex::try_lock() noexcept {
   std::uint32_t s = state_.load(std::memory_order_relaxed);
   while ((s & (writer | readers)) == 0) {
     if (state_.compare_exchange_weak(s, s | writer, std::memory_order_acquire,
-                                     std::memory_order_relaxed))
+                                     std::memory_order_relaxed)) {
+      owner_.take();
       return true;
+    }
   }
   return false;
 }
@@ -163,6 +184,7 @@ void shared_timed_mutex::no_writer_waits(void* self) {
 }
 
 void shared_timed_mutex::unlock() noexcept {
+  owner_.leave("shared mutex (to write)", this);
   const void* const writers_at = &state_;
   bool mark_is_true = false;
   std::uint32_t s = state_.load(std::memory_order_relaxed);
@@ -175,19 +197,27 @@ void shared_timed_mutex::unlock() noexcept {
       s = state_.load(std::memory_order_relaxed);
       continue;
     }
-    const std::uint32_t next =
-        admit ? (s & ~(writer | readers_wait)) + admitting : s & ~(writer | writers_wait);
-    if (!state_.compare_exchange_weak(s, next, std::memory_order_acq_rel,
+    if (admit) {
+      if (try_admit_readers(s, s & ~(writer | readers_wait))) return;
+      continue;
+    }
+    if (!state_.compare_exchange_weak(s, s & ~(writer | writers_wait), std::memory_order_acq_rel,
                                       std::memory_order_relaxed))
       continue;
-    if (admit) return admit_readers();
     if ((s & writers_wait) != 0) detail::unpark(writers_at, UINT32_MAX);
     return;
   }
 }
 
 void shared_timed_mutex::unlock_shared() noexcept {
+  // Who has let us in may still be counting: with us gone, the last of us could end the lock under
+  // its hands. It takes some instructions, and is not interrupted. Partner: try_admit_readers().
+  for (int i = 0; (state_.load(std::memory_order_relaxed) & readers) >= admitting; ++i)
+    i < spins_max ? os::spin_pause() : std::this_thread::yield();
   const std::uint32_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
+  detail::check_use((before & readers) != 0, "shared mutex (to read)", this,
+                    "is unlocked, which nobody holds",
+                    "unlock it once for each time that it was locked");
   if ((before & readers) == 1 && (before & writers_wait) != 0) wake_a_writer();
 }
 
@@ -195,13 +225,19 @@ bool shared_timed_mutex::is_exclusive() const noexcept {
   return (state_.load(std::memory_order_relaxed) & writer) != 0;
 }
 
-// All readers that wait have it, before anybody else can. `admitting` has been added, so that it
-// cannot become free while they are counted.
-void shared_timed_mutex::admit_readers() noexcept {
+// The state becomes `next`, unless it is no longer what was `seen`, and all readers that wait have
+// the lock, before anybody else can. `admitting` comes on top, so that it cannot become free while
+// they are counted; nor do they leave until then: see unlock_shared().
+bool shared_timed_mutex::try_admit_readers(std::uint32_t& seen, std::uint32_t next) noexcept {
+  const detail::uninterrupted guard;
+  if (!state_.compare_exchange_weak(seen, next + admitting, std::memory_order_acq_rel,
+                                    std::memory_order_relaxed))
+    return false;
   const unsigned n = detail::unpark(readers_at(), UINT32_MAX);
   const std::uint32_t less = admitting - n;
   const std::uint32_t before = state_.fetch_sub(less, std::memory_order_acq_rel);
   if ((before & readers) == less && (before & writers_wait) != 0) wake_a_writer();
+  return true;
 }
 
 // It is free, and readers are held back until a writer has had it: the mark stays. Nothing but the
@@ -218,13 +254,14 @@ void shared_timed_mutex::forget_writers() noexcept {
   for (;;) {
     // With a writer in it, the readers are its own to let in.
     const bool admit = (s & readers_wait) != 0 && (s & writer) == 0;
-    std::uint32_t next = s & ~writers_wait;
-    if (admit) next = (next & ~readers_wait) + admitting;
-    if (!state_.compare_exchange_weak(s, next, std::memory_order_acq_rel,
-                                      std::memory_order_relaxed))
+    const std::uint32_t next = s & ~writers_wait;
+    if (admit) {
+      if (!try_admit_readers(s, next & ~readers_wait)) continue;
+    } else if (!state_.compare_exchange_weak(s, next, std::memory_order_acq_rel,
+                                             std::memory_order_relaxed)) {
       continue;
+    }
     detail::unpark(writers_at, UINT32_MAX);
-    if (admit) admit_readers();
     return;
   }
 }

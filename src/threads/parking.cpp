@@ -136,10 +136,14 @@ void take_out(waiter& w) noexcept {
   }
 }
 
-// The first at `address` that nobody else has decided about leaves the queue. Who it is has to be
-// read before the decision.
-waiter* choose(bucket& b, const void* address, stack*& who) noexcept {
-  while (waiter* const w = bucket::from(b.first, address)) {
+// The first at `address`, of one of `kinds`, that nobody else has decided about leaves the queue.
+// Who it is, and who comes next, has to be read before the decision.
+waiter* choose(bucket& b, const void* address, stack*& who,
+               std::uint32_t kinds = parking::every_kind) noexcept {
+  waiter* next = b.first;
+  while (waiter* const w = bucket::from(next, address)) {
+    next = w->next;
+    if ((w->kinds & kinds) == 0) continue;
     b.remove(*w);
     who = w->who;
     if (w->decide(unparked::woken)) return w;
@@ -183,6 +187,7 @@ unparked park(const parking& how) {
   r.w.heeds_interruption =
       how.interruptible ||
       (r.block != nullptr && r.block->extras->heeds_all.load(std::memory_order_relaxed));
+  r.w.kinds = how.kinds;
   if (this_worker().owner != nullptr) {
     suspend(&commit, &r);
     stack& mine = *this_place().current;
@@ -222,7 +227,7 @@ unparked park(const parking& how) {
   return why;
 }
 
-unsigned unpark(const void* address, unsigned count) noexcept {
+unsigned unpark(const void* address, unsigned count, std::uint32_t kinds) noexcept {
   const uninterrupted guard;
   unsigned woken = 0;
   while (woken < count) {
@@ -234,7 +239,7 @@ unsigned unpark(const void* address, unsigned count) noexcept {
       bucket& b = bucket_of(address);
       const std::lock_guard lock(b.lock);
       while (n < waiters.size() && woken + n < count) {
-        waiters[n] = choose(b, address, stacks[n]);
+        waiters[n] = choose(b, address, stacks[n], kinds);
         if (waiters[n] == nullptr) break;
         ++n;
       }

@@ -45,7 +45,11 @@ void semaphore_core::wake(const void* address, std::uint64_t n) noexcept {
 bool latch::is_up(void* self) { return !static_cast<const latch*>(self)->try_wait(); }
 
 void latch::count_down(std::ptrdiff_t n) noexcept {
-  if (left_.fetch_sub(n, std::memory_order_acq_rel) == n) detail::unpark(this, UINT32_MAX);
+  // From here on by its address only: whoever finds it open may end it.
+  const std::ptrdiff_t before = left_.fetch_sub(n, std::memory_order_acq_rel);
+  detail::check_use(n >= 0 && n <= before, "latch", this, "is counted down below 0",
+                    "count it down as often as it says when it is made");
+  if (before == n) detail::unpark(this, UINT32_MAX);
 }
 
 void latch::wait() const {

@@ -2,15 +2,15 @@
 #include "strata/thread.hpp"
 
 #include <bit>
-#include <cstdio>
 #include <optional>
 #include <system_error>
 
-#include "base/spelling.hpp"
 #include "os/clock.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/join.hpp"
+#include "strata/detail/root_task.hpp"
 #include "strata/error.hpp"
+#include "threads/outside.hpp"
 #include "threads/thread_block.hpp"
 
 namespace strata::detail {
@@ -133,12 +133,19 @@ thread_extras& extras_of(thread_block& b) {
   return *b.extras;
 }
 
-worker& worker_for_new_thread() {
+worker* worker_for_new_thread() {
   worker& w = this_worker();
-  if (w.owner == nullptr)
-    throw misuse_error("a thread made outside a runtime: make it within strata::runtime::run()");
+  if (w.owner == nullptr) return nullptr;
   w.owner->require_room(static_cast<place&>(w));
-  return w;
+  return &w;
+}
+
+void call_in_process_runtime(void (*f)(void*), void* argument) {
+  auto call = [=] { f(argument); };
+  root_call<decltype(call)> root(call);
+  // Who waits for a fiber that has failed there is told of it; we do not.
+  (void)runtime_of_process().enter(root);
+  root.out.take();
 }
 
 void give_up_thread(void* memory, std::size_t bytes) noexcept {
@@ -231,18 +238,13 @@ class thread_manners {
 
 }  // namespace
 
+// An exception that leaves the thread ends the program: see context/last_frame.cpp.
 void run_thread(thread_block& b, void (*invoke)(thread_block&)) {
   std::optional<thread_manners> manners(b);
   try {
     invoke(b);
   } catch (const thread_exit&) {
     // pthread_exit(): everything on the stack is gone.
-  } catch (...) {
-    std::fprintf(stderr, "strata: an exception left thread %s\n",
-                 b.extras != nullptr && !b.extras->name.empty()
-                     ? b.extras->name.c_str()
-                     : std::string(plain_name(b.type->name())).c_str());
-    std::terminate();
   }
   // By the thread itself: somebody may wait for what its function or an argument does at its end,
   // and join afterwards.

@@ -58,6 +58,7 @@ INSTANTIATE_TEST_SUITE_P(predict, refused,
                                          "strata-predict fib 10 --task-ns nan",
                                          "strata-predict fib 10 --bandwidth 0",
                                          "strata-predict fib 10 --latency-us -1",
+                                         "strata-predict fib 10 --seed x",
                                          "strata-predict fib 10 --task-ns x"));
 #endif
 

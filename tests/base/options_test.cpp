@@ -195,6 +195,16 @@ TEST_F(options_test, bad_values_say_where_and_what) {
   EXPECT_EQ(complaint_about({}), "STRATA_WORKERS: 'many' is not a whole number from 1 to 4096");
 }
 
+TEST_F(options_test, transports_go_together_only_where_memory_is_one_of_them) {
+  for (const char* const good : {"auto", "udp", "shm+tcp", "shm+ucx", "shm+udp"})
+    EXPECT_EQ(parse({"--strata-transport", good}).transport, good);
+  for (const std::string bad : {"shm+foo", "ucx+udp", "udp+shm", "shm+"})
+    EXPECT_EQ(complaint_about({"--strata-transport", bad.c_str()}),
+              "--strata-transport: '" + bad +
+                  "' is not a choice; the choices are: auto, shm, tcp, ucx, udp, shm+tcp, "
+                  "shm+ucx, shm+udp");
+}
+
 TEST_F(options_test, unknown_policies_are_refused_and_the_choices_named) {
   EXPECT_EQ(complaint_about({"--strata-policy=random"}),
             "--strata-policy: 'random' is not a choice; the choices are: steal, rotator, locked");

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strata/blocking.hpp"
 
-#include <sys/resource.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "../common/refuse_threads.hpp"
 #include "../sched/support.hpp"
 #include "strata/thread.hpp"
 
@@ -76,16 +77,6 @@ TEST(blocking_call, of_more_threads_than_the_pool_has) {
   });
 }
 
-// From now on the system refuses threads to this process: a stack does not fit any more.
-void refuse_threads() {
-  std::ifstream in("/proc/self/statm");
-  rlim_t pages = 0;
-  in >> pages;
-  const rlim_t bytes = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (1 << 20);
-  const rlimit limit{bytes, bytes};
-  if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(3);
-}
-
 class without_os_threads : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -119,6 +110,26 @@ TEST_F(without_os_threads, waiting_on_a_descriptor_fails) {
           if (io::read(ends[0], &c, 1) != -1 || errno != EAGAIN) return 4;
           if (::write(ends[1], "x", 1) != 1) return 5;
           return io::read(ends[0], &c, 1) == 1 ? 42 : 6;
+        });
+        std::_Exit(result);
+      },
+      ::testing::ExitedWithCode(42), "");
+}
+
+// Nor does it until a deadline, for which there is no thread.
+TEST_F(without_os_threads, waiting_for_a_while_fails_too) {
+  EXPECT_EXIT(
+      {
+        runtime rt(one_worker());
+        const int result = rt.run([] {
+          int ends[2];
+          if (pipe(ends) != 0) return 3;
+          refuse_threads();
+          char c = 0;
+          if (io::read(ends[0], &c, 1, std::chrono::hours(1)) != -1 || errno != EAGAIN) return 4;
+          if (io::wait(ends[0], POLLIN, std::chrono::hours(1)) != -1 || errno != EAGAIN) return 5;
+          if (::write(ends[1], "x", 1) != 1) return 6;
+          return io::read(ends[0], &c, 1, std::chrono::hours(1)) == 1 ? 42 : 7;
         });
         std::_Exit(result);
       },

@@ -2,11 +2,16 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -16,6 +21,7 @@
 #include "../sched/support.hpp"
 #include "strata/blocking.hpp"
 #include "strata/thread.hpp"
+#include "threads/errno_here.hpp"
 
 namespace strata::test {
 namespace {
@@ -127,33 +133,215 @@ TEST_P(io_on, reader_and_writer_of_one_descriptor) {
   });
 }
 
-TEST_P(io_on, connections_are_accepted) {
-  runtime rt(settings());
-  rt.run([] {
-    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
+// A socket that listens on this host, and blocks.
+struct listener {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  listener() {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t bytes = sizeof address;
-    ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), bytes), 0);
-    ASSERT_EQ(listen(listener, 16), 0);
-    ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &bytes), 0);
+    EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), bytes), 0);
+    EXPECT_EQ(listen(fd, 16), 0);
+    EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes), 0);
+  }
+  listener(const listener&) = delete;
+  listener& operator=(const listener&) = delete;
+  ~listener() { close(fd); }
+  // A socket that is connected to it.
+  [[nodiscard]] int connected() const {
+    const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(io::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0)
+        << errno;
+    return client;
+  }
+};
+
+TEST_P(io_on, connections_are_accepted) {
+  runtime rt(settings());
+  rt.run([] {
+    const listener at;
     thread server({.name = "server"}, [&] {
-      const int fd = io::accept(listener, nullptr, nullptr);
+      const int fd = io::accept(at.fd, nullptr, nullptr);
       ASSERT_GE(fd, 0);
+      EXPECT_EQ(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0) << "as accept() has it";
+      EXPECT_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
       char text[6] = {};
       EXPECT_EQ(io::recv(fd, text, 5, 0), 5);
       EXPECT_STREQ(text, "hello");
       close(fd);
     });
     (void)text_when("server", "waiting for file descriptor");
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ASSERT_EQ(io::connect(fd, reinterpret_cast<sockaddr*>(&address), bytes), 0) << errno;
+    const int fd = at.connected();
     EXPECT_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, 0) << "its flags are as before";
     EXPECT_EQ(io::send(fd, "hello", 5, 0), 5);
     server.join();
     close(fd);
-    close(listener);
+    const int another = at.connected();
+    sockaddr_in peer{};
+    socklen_t bytes = sizeof peer;
+    const int accepted = io::accept4(at.fd, reinterpret_cast<sockaddr*>(&peer), &bytes,
+                                     SOCK_CLOEXEC | SOCK_NONBLOCK);
+    EXPECT_NE(fcntl(accepted, F_GETFD) & FD_CLOEXEC, 0);
+    EXPECT_NE(fcntl(accepted, F_GETFL) & O_NONBLOCK, 0);
+    EXPECT_EQ(bytes, sizeof peer);
+    EXPECT_EQ(peer.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+    for (const int one : {another, accepted}) close(one);
+  });
+}
+
+// Returns once as many threads run at the same time, which takes as many workers. Ready threads
+// have to be stolen.
+void expect_free_workers(unsigned workers) {
+  std::atomic<unsigned> here{0};
+  std::vector<thread> all;
+  for (unsigned i = 0; i < workers; ++i) {
+    all.emplace_back([&] {
+      ++here;
+      spin_until([&] { return here == workers; });
+    });
+  }
+  for (thread& t : all) t.join();
+  EXPECT_EQ(here, workers);
+}
+
+constexpr int crowd = scaled(12, 6);
+
+// All see that there is something, one gets it, and no worker waits in the kernel for more.
+TEST_P(io_on, one_of_many_who_accept_gets_a_connection) {
+  runtime rt(settings());
+  rt.run([] {
+    const listener at;
+    const int copy = dup(at.fd);
+    std::atomic<int> accepted{0}, refused{0};
+    std::vector<thread> servers;
+    for (int i = 0; i < crowd; ++i) {
+      servers.emplace_back([&, from = i % 2 == 0 ? at.fd : copy] {
+        for (;;) {
+          const int fd = io::accept(from, nullptr, nullptr);
+          if (fd < 0) break;
+          ++accepted;
+          close(fd);
+        }
+        ++refused;
+      });
+    }
+    constexpr int connections = scaled(100, 30);
+    for (int n = 1; n <= connections; ++n) {
+      const int client = at.connected();
+      while (accepted != n) this_thread::yield();
+      if (ready_threads_are_stolen()) expect_free_workers(GetParam());
+      close(client);
+    }
+    shutdown(at.fd, SHUT_RDWR);  // nobody gets any more
+    for (thread& t : servers) t.join();
+    EXPECT_EQ(accepted, connections);
+    EXPECT_EQ(refused, crowd);
+    close(copy);
+  });
+}
+
+// The two ends of something from which several threads read bytes.
+struct source {
+  const char* what;
+  int to = -1, from = -1;
+};
+
+source pipe_source() {
+  std::array<int, 2> ends{-1, -1};
+  EXPECT_EQ(pipe(ends.data()), 0);
+  return {"pipe", ends[1], ends[0]};
+}
+
+// The kernel cannot be asked not to wait for it. -1: there are none here.
+source terminal_source() {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY);
+  if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0) return {"terminal"};
+  const int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+  if (terminal < 0) return {"terminal"};
+  termios settings{};
+  tcgetattr(terminal, &settings);
+  cfmakeraw(&settings);
+  tcsetattr(terminal, TCSANOW, &settings);
+  return {"terminal", master, terminal};
+}
+
+TEST_P(io_on, one_of_many_who_read_gets_a_byte) {
+  runtime rt(settings());
+  rt.run([] {
+    for (const source& s : {pipe_source(), terminal_source()}) {
+      if (s.from < 0) continue;
+      std::array<std::atomic<int>, 256> times{};
+      std::atomic<int> got{0};
+      std::vector<thread> readers;
+      for (int i = 0; i < crowd; ++i) {
+        readers.emplace_back([&] {
+          for (;;) {
+            unsigned char c = 0;
+            if (io::read(s.from, &c, 1) != 1 || c == 0) break;
+            ++times[c];
+            ++got;
+          }
+        });
+      }
+      constexpr int bytes = scaled(100, 30);
+      for (int n = 1; n <= bytes; ++n) {
+        const auto c = static_cast<unsigned char>(n);
+        ASSERT_EQ(io::write(s.to, &c, 1), 1) << s.what;
+        while (got != n) this_thread::yield();
+        if (ready_threads_are_stolen()) expect_free_workers(GetParam());
+      }
+      // A byte for each of them to end by.
+      for (int i = 0; i < crowd; ++i) EXPECT_EQ(io::write(s.to, "", 1), 1);
+      for (thread& t : readers) t.join();
+      for (int n = 1; n <= bytes; ++n) EXPECT_EQ(times[static_cast<std::size_t>(n)], 1) << s.what;
+      for (const int fd : {s.to, s.from}) close(fd);
+    }
+  });
+}
+
+// One that may wait for long has its turn; another gives up.
+TEST_P(io_on, deadlines_pass_behind_another) {
+  runtime rt(settings());
+  rt.run([] {
+    const listener at;
+    thread first({.name = "first"}, [&] {
+      const int fd = io::accept(at.fd, nullptr, nullptr);
+      EXPECT_GE(fd, 0);
+      close(fd);
+    });
+    (void)text_when("first", "waiting for file descriptor");
+    for (const auto time : {0ms, 2ms}) {
+      EXPECT_EQ(io::accept(at.fd, nullptr, nullptr, time), -1);
+      EXPECT_EQ(detail::errno_here(), ETIMEDOUT);
+    }
+    close(at.connected());
+    first.join();
+    EXPECT_EQ(io::accept(at.fd, nullptr, nullptr, 2ms), -1);
+    EXPECT_EQ(detail::errno_here(), ETIMEDOUT);
+  });
+}
+
+// Two that have nothing in common but what the kernel calls their file.
+TEST_P(io_on, event_counters_do_not_wait_for_each_other) {
+  runtime rt(settings());
+  rt.run([] {
+    const int one = eventfd(0, EFD_CLOEXEC);
+    const int two = eventfd(0, EFD_CLOEXEC);
+    std::uint64_t first = 0;
+    thread waits({.name = "waits"}, [&] {
+      EXPECT_EQ(io::read(one, &first, sizeof first), static_cast<ssize_t>(sizeof first));
+    });
+    (void)text_when("waits", "waiting for file descriptor");
+    std::uint64_t second = 7;
+    EXPECT_EQ(io::write(two, &second, sizeof second), static_cast<ssize_t>(sizeof second));
+    second = 0;
+    EXPECT_EQ(io::read(two, &second, sizeof second), static_cast<ssize_t>(sizeof second));
+    EXPECT_EQ(second, 7U);
+    EXPECT_EQ(io::write(one, &second, sizeof second), static_cast<ssize_t>(sizeof second));
+    waits.join();
+    EXPECT_EQ(first, 7U);
+    for (const int fd : {one, two}) close(fd);
   });
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs on four hosts of two nodes each: shared memory within a host, TCP between hosts; or UDP or
-// UCX.
+// UCX, between hosts or for all.
+#include <regex>
+
 #include "../common/slow_builds.hpp"
 #include "chain_of_hosts.hpp"
 
@@ -38,8 +40,81 @@ TEST_F(jobs_on, hear_of_a_killed_node) {
   EXPECT_EQ(c.processes_left(), 0);
 }
 
+// Two nodes on each of two hosts: shared memory within a host, another transport between hosts.
+class two_on_two : public four_hosts, public testing::WithParamInterface<const char*> {
+ protected:
+  // Of the other one.
+  static std::string name() { return std::string(GetParam()).substr(sizeof "shm+" - 1); }
+  static launch_test::words flags() {
+    return {"-n", "4", "--transport", GetParam(), "--host", address(1) + "," + address(2)};
+  }
+};
+constexpr auto name_of_pair = [](const auto& p) {
+  return std::string(p.param).substr(sizeof "shm+" - 1);
+};
+INSTANTIATE_TEST_SUITE_P(sockets, two_on_two, testing::Values("shm+tcp", "shm+udp"), name_of_pair);
+#if defined(STRATA_HAS_UCX)
+INSTANTIATE_TEST_SUITE_P(ucx, two_on_two, testing::Values("shm+ucx"), name_of_pair);
+#endif
+
+TEST_P(two_on_two, compute) {
+  for (const char* const what : {"tokens", "blocks", "calls", "fiber-exceptions", "mailboxes"})
+    launch_test::expect_ok(launch_test::run(flags(), {what}), from_hub());
+}
+
+// Each node sends the same to each other one: to one through memory, to two by the other transport.
+TEST_P(two_on_two, send_by_memory_within_a_host_alone) {
+  command c(launch_test::run(flags(), {"--strata-stats", "flood"}), from_hub());
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_EQ(c.out(), "ok\n");
+  const std::string err = c.err();
+  const unsigned each = strata::test::scaled(20'000U, 5'000U);
+  for (unsigned node = 0; node < 4; ++node) {
+    const std::string line =
+        "strata: node " + std::to_string(node) + " of 4, 1 by shm, 2 by " + name() + "\n";
+    const std::size_t at = err.find(line);
+    ASSERT_NE(at, std::string::npos) << line << err;
+    const auto sent_by = [&](const std::string& transport) {
+      std::smatch number;
+      const std::string rest = err.substr(at, err.find("strata: node ", at + 1) - at);
+      EXPECT_TRUE(std::regex_search(rest, number,
+                                    std::regex("  by " + transport + ": sent ([0-9]+) messages")))
+          << rest;
+      return number.size() == 2 ? std::stoul(number[1]) : 0;
+    };
+    EXPECT_GE(sent_by("shm"), each) << err;
+    EXPECT_GE(sent_by(name()), 2 * each) << err;
+  }
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_P(two_on_two, show_their_routes) {
+  launch_test::words all{"info", "--routes"};
+  const launch_test::words more = flags();
+  all.insert(all.end(), more.begin(), more.end());
+  command c(all, from_hub());
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  for (const std::string& row :
+       {std::string("   0     1     1     1  shm "), std::string("   3     2     2     1  shm "),
+        "   0     2     2     1  " + name() + " ", "   3     1     1     1  " + name() + " "})
+    EXPECT_NE(c.out().find(row), std::string::npos) << row << "\n" << c.out();
+}
+
+TEST_P(two_on_two, hear_of_a_killed_node) {
+  command c(launch_test::run(flags(), {"kill"}), from_hub());
+  EXPECT_NE(c.wait(), 0);
+  EXPECT_NE(c.out().find("caught: node 1 is lost"), std::string::npos) << c.out();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
 using launch_test::chain_of_hosts;
 using launch_test::circle_of_hosts;
+
+// Over networks that not all share: every second hop is through memory.
+TEST_F(chain_of_hosts, forwards_over_udp_between_nodes_that_share_memory) {
+  run("8", "flood", "shm+udp");
+  run("8", "calls", "shm+udp");
+}
 
 class chain_by : public launch_test::by_transport<chain_of_hosts> {};
 class circle_by : public launch_test::by_transport<circle_of_hosts> {};

@@ -97,6 +97,10 @@ TEST(job, takes_back_what_nobody_wants) {
     expect_ok({"-n", nodes, "--workers", "2", "--transport", "shm"}, {"left-behind"});
   }
 }
+TEST(job, runs_what_nobody_waits_for_before_it_is_quiet) {
+  for (const char* const transport : transports)
+    expect_ok({"-n", "3", "--workers", "1", "--transport", transport}, {"left-behind"});
+}
 TEST(job, sends_what_does_not_fit_on_a_shelf) {
   for (const char* const workers : {"1", "2"})
     expect_ok({"-n", "2", "--workers", workers, "--transport", "shm"}, {"large-tokens"});
@@ -111,6 +115,10 @@ TEST(job, makes_calls_on_other_nodes) {
     expect_ok({"-n", "2", "--transport", transport}, {"calls"});
 }
 TEST(job, brings_exceptions_of_calls_home) { expect_ok({"-n", "2"}, {"exceptions"}); }
+TEST(job, says_by_which_nodes_an_exception_came) {
+  for (const char* const transport : transports)
+    expect_ok({"-n", "3", "--transport", transport}, {"exceptions-by-way"});
+}
 TEST(job, refuses_nodes_that_do_not_exist) { expect_ok({"-n", "2"}, {"misuse"}); }
 TEST(job, tells_of_a_signal_too_many_from_another_node) {
   for (const char* const transport : transports)

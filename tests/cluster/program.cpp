@@ -20,8 +20,11 @@
 #include "strata/fiber.hpp"
 #include "strata/fork_join.hpp"
 #include "strata/mailbox.hpp"
+#include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/runtime.hpp"
+#include "strata/semaphore.hpp"
+#include "strata/thread.hpp"
 #include "tests/common/fib_tokens.hpp"
 #include "tests/common/require.hpp"
 #include "tests/common/slow_builds.hpp"
@@ -318,11 +321,66 @@ void exceptions(runtime& rt) {
     } catch (const remote_error& e) {
       caught = true;
       require(e.node() != 0, "thrown elsewhere");
-      require(std::strstr(e.what(), "range_error on node ") != nullptr, e.what());
-      require(std::strstr(e.what(), "too far from home") != nullptr, e.what());
+      require(e.type_name() == "std::range_error", e.type_name());
+      require(e.message() == "too far from home", e.message());
+      require(e.trace() == std::vector{e.node()} && e.hops() == 1, "straight from there");
+      require(e.what() ==
+                  "std::range_error on node " + std::to_string(e.node()) + ": too far from home",
+              e.what());
     }
   }
   require(caught, "an exception came back");
+}
+
+// Of nodes 1 and 2 that which this is not.
+int throws_beyond(int) {
+  slow_here(0);
+  if (node_id() == 0) return 1;
+  return call<throws_elsewhere>(on_node{static_cast<node_id_t>(3 - node_id())}, 1);
+}
+
+// Round and round, until it has been on so many nodes more.
+int throws_after(unsigned nodes) {
+  if (nodes == 0) throw std::length_error("far enough");
+  const auto next = static_cast<node_id_t>((node_id() + 1U) % num_nodes());
+  return call<throws_after>(on_node{next}, nodes - 1);
+}
+
+// From a node to another, and from there to this one. Three nodes.
+void exceptions_by_way(runtime& rt) {
+  bool caught = false;
+  for (int i = 0; i < 10'000 && !caught; ++i) {
+    try {
+      rt.run([] { fork2join([] { return slow_here(0); }, call<throws_beyond>(1)); });
+    } catch (const remote_error& e) {
+      caught = true;
+      const auto between = static_cast<node_id_t>(3 - e.node());
+      require(e.node() == 1 || e.node() == 2, "thrown beyond");
+      require(e.type_name() == "std::range_error", e.type_name());
+      require(e.message() == "too far from home", e.message());
+      require(e.trace() == std::vector{e.node(), between} && e.hops() == 2, "by the other node");
+      require(e.what() == "std::range_error on node " + std::to_string(e.node()) +
+                              ": too far from home (by way of node " + std::to_string(between) +
+                              ")",
+              e.what());
+    }
+  }
+  require(caught, "an exception came back by another node");
+
+  // A thread that is awaited, and more nodes than are told.
+  static constexpr unsigned nodes_on_its_way = 20;
+  caught = false;
+  try {
+    rt.run([] { remote_thread(on_node{1}, call<throws_after>(nodes_on_its_way)).join(); });
+  } catch (const remote_error& e) {
+    caught = true;
+    require(e.type_name() == "std::length_error" && e.message() == "far enough", e.what());
+    require(e.hops() == nodes_on_its_way + 1, "how many nodes it left");
+    require(e.trace().size() == remote_error::trace_max, "how many of them are told");
+    for (unsigned i = 0; i < e.trace().size(); ++i)
+      require(e.trace()[i] == (nodes_on_its_way + 1 - i) % 3, "in the order of its way");
+  }
+  require(caught, "an exception came back from far");
 }
 
 struct thrower : threaded {
@@ -333,17 +391,20 @@ struct thrower : threaded {
 void fiber_exceptions(runtime& rt) {
   for (int round = 0; round < 5; ++round) {
     bool caught = false;
+    node_id_t last = 0;
     try {
-      rt.run([] {
+      rt.run([&] {
         completion never;
-        invoke<thrower>(static_cast<node_id_t>(num_nodes() - 1));
+        last = static_cast<node_id_t>(num_nodes() - 1);
+        invoke<thrower>(last);
         fib_by_tokens(15);
         never.wait();
       });
     } catch (const remote_error& e) {
       caught = true;
-      require(std::strstr(e.what(), "domain_error on node ") != nullptr, e.what());
-      require(std::strstr(e.what(), "no such place") != nullptr, e.what());
+      require(e.type_name() == "std::domain_error", e.type_name());
+      require(e.message() == "no such place", e.message());
+      require(e.trace() == std::vector{last} && e.hops() == 1, e.what());
     }
     require(caught, "the exception came");
     require(rt.run([] { return fib_by_tokens(18); }) == 2584, "and the next computation works");
@@ -500,11 +561,59 @@ void kill_victim(runtime& rt) {
   }
 }
 
+// ---- waiting for what does not come ----
+
 void stall(runtime& rt) {
   rt.run([] {
     completion never(3);
+    std::puts("waits");
+    std::fflush(stdout);
     never.wait();
   });
+}
+
+void ask_and_stall(runtime& rt) {
+  ::raise(SIGQUIT);
+  stall(rt);
+}
+
+void stall_in_receive(runtime& rt) {
+  rt.run([] { (void)this_thread::endpoint().receive_message(); });
+}
+
+void stall_in_semaphore(runtime& rt) {
+  rt.run([] {
+    counting_semaphore<> never(0);
+    thread(thread_attributes{.name = "stuck"}, [&] { never.acquire(); }).join();
+  });
+}
+
+void wait_for_nothing() {
+  completion never;
+  never.wait();
+}
+void stall_elsewhere(runtime& rt) {
+  rt.run([] { call<wait_for_nothing>(on_node{1}); });
+}
+
+struct sink : threaded {
+  std::array<char, 1000> bytes;
+  void start() {}
+};
+
+// More than there is room for at a node that reads no more.
+void flood_stopped(runtime& rt) {
+  try {
+    rt.run([] {
+      invoke<killer>(1, SIGSTOP);
+      for (int i = 0; i < 50'000; ++i) invoke<sink>(1, std::array<char, 1000>{});
+      completion never;
+      never.wait();
+    });
+  } catch (const node_lost_error& e) {
+    require(e.node() == 1, "names the node");
+    std::printf("caught: %s\n", e.what());
+  }
 }
 
 // Told where it was sent from another node, as within one.
@@ -558,11 +667,17 @@ constexpr action actions[] = {
     {"flood", &flood},
     {"calls", &calls},
     {"exceptions", &exceptions},
+    {"exceptions-by-way", &exceptions_by_way},
     {"fiber-exceptions", &fiber_exceptions},
     {"mailboxes", &mailboxes},
     {"misuse", &misuse},
     {"signal-too-many", &signal_too_many},
     {"stall", &stall},
+    {"ask-and-stall", &ask_and_stall},
+    {"stall-in-receive", &stall_in_receive},
+    {"stall-in-semaphore", &stall_in_semaphore},
+    {"stall-elsewhere", &stall_elsewhere},
+    {"flood-stopped", &flood_stopped},
     {"kill", [](runtime& rt) { lose<killer>(rt, SIGKILL); }},
     {"stop", [](runtime& rt) { lose<killer>(rt, SIGSTOP); }},
     {"kill-thief", &kill_thief},

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cluster/kinds.hpp"
+#include "strata/detail/remote.hpp"
 #include "taskless_node.hpp"
 
 namespace strata::cluster {
@@ -144,6 +145,37 @@ TEST_F(blocks, are_given_in_no_larger_parts_than_may_be_asked_for) {
   EXPECT_THROW(ask(at_once + 1), malformed);
   EXPECT_THROW(ask(~std::uint64_t{0}), malformed);
   EXPECT_TRUE(under_way.empty());
+}
+
+// From a peer that lies: refused, whatever came before.
+TEST_F(blocks, and_pieces_of_an_item_that_do_not_fit_together_are_refused) {
+  const auto drop = [&](std::uint64_t offset, std::uint64_t whole, std::size_t bytes) {
+    const std::uint64_t head[] = {at(1, &there).bits(), offset, whole};
+    const auto words = std::as_bytes(std::span(head));
+    std::vector<std::byte> payload(words.begin(), words.end());
+    payload.resize(payload.size() + bytes);
+    there.data.on_message(0, kind::drop_in, reader(payload));
+  };
+  EXPECT_THROW(drop(10, 100, 10), malformed) << "nothing has come before";
+  EXPECT_THROW(drop(0, 10, 11), malformed) << "more than there is";
+  drop(0, 100, 40);
+  EXPECT_THROW(drop(41, 100, 10), malformed) << "a gap";
+  drop(0, 100, 40);
+  EXPECT_THROW(drop(40, 100, 61), malformed) << "more than there is left";
+  drop(0, 100, 40);
+  EXPECT_THROW(drop(40, 30, 10), malformed) << "an end before its beginning";
+}
+
+// A library that is loaded late brings code of its own.
+TEST(travelling_code, is_found_also_if_it_came_after_others_were_looked_for) {
+  static const char module[8] = {};
+  detail::wire_type type{};
+  type.name = [] { return "late"; };
+  EXPECT_EQ(detail::travelling_code::find(12345), nullptr);
+  static const detail::wire_type late = type;
+  static const detail::travelling_code code(late, module);
+  EXPECT_EQ(detail::travelling_code::find(code.identity()), &late);
+  EXPECT_EQ(detail::travelling_code::find(12345), nullptr);
 }
 
 }  // namespace

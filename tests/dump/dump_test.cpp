@@ -38,7 +38,7 @@ TEST(dump_threads, says_what_each_waits_for) {
   runtime rt(with_workers(2));
   rt.run([] {
     mutex m;
-    binary_semaphore s(0);
+    counting_semaphore<> s(0);
     std::atomic<bool> seen_asleep{false};
     m.lock();
     thread first({.name = "locker"}, [&] { std::lock_guard lock(m); });

@@ -54,6 +54,10 @@ class command {
 // The program whose arguments are its actions; see node.cpp.
 std::string node_program();
 
+// A script in place of ssh: runs the command here, whatever the host. ssh's own options go before.
+inline constexpr const char* ssh_to_this_machine =
+    "#!/bin/sh\nwhile [ \"$1\" != \"${1#-}\" ]; do shift 2; done\nshift\nexec \"$@\"\n";
+
 // `strata run` with these flags, then the program with a mark and these actions.
 words run(const words& flags, const words& actions);
 

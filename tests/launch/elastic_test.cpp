@@ -30,7 +30,7 @@ class elastic : public testing::Test {
   elastic() {
     std::string pattern = testing::TempDir() + "strata-elastic-XXXXXX";
     folder = ::mkdtemp(pattern.data());
-    std::ofstream(folder / "ssh") << "#!/bin/sh\nshift\nexec \"$@\"\n";
+    std::ofstream(folder / "ssh") << launch_test::ssh_to_this_machine;
     fs::permissions(folder / "ssh", fs::perms::owner_all);
   }
   ~elastic() override {

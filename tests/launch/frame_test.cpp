@@ -32,7 +32,7 @@ job_description some_job() {
   job.host_of = {0, 0, 7};
   job.cpus = {1, 5, 1023};
   job.workers = 3;
-  job.transport = transport_choice::tcp;
+  job.transport = transport_choice::shm_udp;
   job.bind_address = "fe80::1%eth0";
   job.shared_memory = 12;
   job.start_limit_ns = 30'000'000'000;

@@ -129,6 +129,9 @@ TEST_F(mpirun_hosts, share_memory_within_and_sockets_between) {
   const result r = run_on_two({node_program(), "count"});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_TRUE(contains(r.out, "4 nodes, node 0: node 0 of 4, 1 by shm, 2 by tcp")) << r.out;
+  const result udp = run_on_two({node_program(), "--strata-transport=shm+udp", "count"});
+  EXPECT_EQ(udp.status, 0) << udp.err;
+  EXPECT_TRUE(contains(udp.out, "4 nodes, node 0: node 0 of 4, 1 by shm, 2 by udp")) << udp.out;
   // The only network that the hosts share, named.
   const result named = run_on_two({node_program(), "--strata-bind-address", "eth0", "count"});
   EXPECT_EQ(named.status, 0) << named.err;

@@ -33,9 +33,9 @@ TEST(pmix_records, come_back_as_they_were) {
   secret k;
   k.job = 99;
   k.key[31] = 5;
-  k.transport = transport_choice::tcp;
+  k.transport = transport_choice::shm_udp;
   EXPECT_EQ(unpack_secret(pack(k)).key, k.key);
-  EXPECT_EQ(unpack_secret(pack(k)).transport, transport_choice::tcp);
+  EXPECT_EQ(unpack_secret(pack(k)).transport, transport_choice::shm_udp);
   const entry e = unpack_entry(pack(entry{"ab", {"10.0.0.1", 80, "worker"}}));
   EXPECT_EQ(e.build_id, "ab");
   EXPECT_EQ(e.where.worker, "worker");

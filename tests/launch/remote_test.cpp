@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -24,14 +25,17 @@ class remote : public testing::Test {
   remote() {
     std::string pattern = testing::TempDir() + "strata-ssh-XXXXXX";
     folder = ::mkdtemp(pattern.data());
-    write("ssh", "shift\nexec \"$@\"\n");
+    write_file("ssh", launch_test::ssh_to_this_machine);
   }
   ~remote() override { fs::remove_all(folder); }
 
   // A script that gets the host and the remote command.
   std::string write(const std::string& name, const std::string& text) const {
+    return write_file(name, "#!/bin/sh\n" + text);
+  }
+  std::string write_file(const std::string& name, const std::string& text) const {
     const std::string path = folder / name;
-    std::ofstream(path) << "#!/bin/sh\n" << text;
+    std::ofstream(path) << text;
     fs::permissions(path, fs::perms::owner_all);
     return path;
   }
@@ -176,6 +180,45 @@ TEST_F(remote, who_cannot_be_reached_is_named_with_the_last_words_of_ssh) {
             std::string::npos)
       << c.err();
   EXPECT_EQ(count_lines(lines_of(c)), 1U);
+}
+
+// What ssh is called with, one word a line.
+TEST_F(remote, ssh_never_asks_whatever_else_it_is_told) {
+  const fs::path record = folder / "record";
+  write("ssh", "printf '%s\\n' \"$@\" > '" + record.string() +
+                   "'\nwhile [ \"$1\" != \"${1#-}\" ]; do shift 2; done\nshift\nexec \"$@\"\n");
+  const char* const path = std::getenv("PATH");
+  struct wish {
+    std::string variable, more;
+  };
+  for (const wish& w :
+       {wish{"STRATA_SSH=", ""}, wish{"STRATA_SSH=ssh -p 2222", "-p\n2222\n"},
+        // The first value of an option is the one that ssh takes.
+        wish{"STRATA_SSH=ssh -o BatchMode=no", "-o\nBatchMode=no\n"},
+        wish{"STRATA_SSH=" + (folder / "ssh").string() + " -p 2222", "-p\n2222\n"}}) {
+    fs::remove(record);
+    command c(
+        run({"-n", "2", "--bind", "none", "--workers", "1", "--host", "127.0.0.2"},
+            {"join", "finish"}),
+        {.variables = {"PATH=" + folder.string() + ":" + (path != nullptr ? path : ""), w.variable},
+         .input = {},
+         .around = {}});
+    EXPECT_EQ(c.wait(), 0) << c.err();
+    std::ostringstream given;
+    given << std::ifstream(record).rdbuf();
+    const std::string expected =
+        "-o\nBatchMode=yes\n-o\nControlMaster=no\n" + w.more + "127.0.0.2\n";
+    EXPECT_EQ(given.str().substr(0, expected.size()), expected);
+  }
+}
+
+// Another program knows its options itself.
+TEST_F(remote, what_is_not_called_ssh_gets_no_options) {
+  write("elsewhere", "[ \"$1\" = 127.0.0.2 ] || exit 3\nshift\nexec \"$@\"\n");
+  command c(run({"-n", "2", "--bind", "none", "--workers", "1", "--host", "127.0.0.2"},
+                {"join", "finish"}),
+            over("elsewhere"));
+  EXPECT_EQ(c.wait(), 0) << c.err();
 }
 
 TEST_F(remote, a_login_that_talks_is_recognised) {

@@ -204,9 +204,33 @@ TEST_F(course, failing_after_the_end_counts) {
   begin(2);
   all_reach(2);
   leave(1, 23);
-  EXPECT_EQ(said, lines{"node 1 ended with status 23 after it had finished"});
+  EXPECT_TRUE(said.empty());
   leave(0);
+  EXPECT_EQ(said, lines{"node 1 ended with status 23 after it had finished"});
   EXPECT_EQ(job->status(), 23);
+}
+
+TEST_F(course, failing_after_the_end_is_said_when_nothing_else_explains_it) {
+  begin(3);
+  all_reach(3);
+  leave(1, 23);
+  EXPECT_EQ(job->deadline_ns(), now + second);
+  pass(second);
+  const lines one{"node 1 ended with status 23 after it had finished"};
+  EXPECT_EQ(said, one);
+  pass(second);
+  EXPECT_EQ(said, one);
+}
+
+// Which node hears first of a death, and ends because of it, is chance.
+TEST_F(course, of_a_death_and_the_ends_that_follow_it_the_death_is_said) {
+  begin(3);
+  all_reach(3);
+  leave(1, 1);
+  kill(2, SIGKILL);
+  leave(0, 1);
+  EXPECT_EQ(said, lines{"node 2 was killed by signal 9 (SIGKILL); the job is stopped"});
+  EXPECT_EQ(job->status(), 137);
 }
 
 TEST_F(course, who_does_not_join_is_named) {

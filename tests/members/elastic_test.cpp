@@ -3,6 +3,7 @@
 // leave`.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,15 @@ class elastic : public testing::TestWithParam<const char*> {
  protected:
   static words transport() { return {"--transport", GetParam()}; }
 };
-constexpr auto name_of_way = [](const auto& p) { return std::string(p.param); };
-INSTANTIATE_TEST_SUITE_P(ways, elastic, testing::Values("auto", "shm", "tcp", "udp"), name_of_way);
+constexpr auto name_of_way = [](const auto& p) {
+  std::string name = p.param;
+  std::replace(name.begin(), name.end(), '+', '_');
+  return name;
+};
+INSTANTIATE_TEST_SUITE_P(ways, elastic, testing::Values("auto", "shm", "tcp", "udp", "shm+udp"),
+                         name_of_way);
 #if defined(STRATA_HAS_UCX)
-INSTANTIATE_TEST_SUITE_P(fast_networks, elastic, testing::Values("ucx"), name_of_way);
+INSTANTIATE_TEST_SUITE_P(fast_networks, elastic, testing::Values("ucx", "shm+ucx"), name_of_way);
 #endif
 
 void come_and_go(elastic_job job) {
@@ -40,6 +46,14 @@ TEST_P(elastic, nodes_come_and_go_while_the_job_computes) {
 TEST_P(elastic, a_leaver_hands_over_the_names_at_home_there) {
   elastic_job job("2", "names", transport());
   job.wait_for("published");
+  job.leave("1");
+  job.join();
+  job.expect_ok();
+}
+
+TEST_P(elastic, a_leaver_takes_its_names_along) {
+  elastic_job job("2", "leave-behind", transport());
+  job.wait_for("left behind");
   job.leave("1");
   job.join();
   job.expect_ok();

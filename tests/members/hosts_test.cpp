@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that come from hosts which not all members share a network with.
+// Nodes that come from other hosts, and from hosts which not all members share a network with.
+#include <regex>
+
 #include "chain_of_hosts.hpp"
 #include "elastic_job.hpp"
 
@@ -94,6 +96,35 @@ TEST_P(circle_that_changes, ways_go_around_a_network_that_becomes_slow_and_back)
   make_fast(1, 3, "cable4");
   job.wait_for("back");
   job.expect_ok();
+}
+
+// Of two nodes that come to another host together each shares memory with the other one, and with
+// nobody else.
+class comers_in_pairs : public launch_test::four_hosts,
+                        public testing::WithParamInterface<const char*> {};
+constexpr auto name_of_pair = [](const auto& p) {
+  return std::string(p.param).substr(sizeof "shm+" - 1);
+};
+INSTANTIATE_TEST_SUITE_P(sockets, comers_in_pairs, testing::Values("shm+tcp", "shm+udp"),
+                         name_of_pair);
+#if defined(STRATA_HAS_UCX)
+INSTANTIATE_TEST_SUITE_P(ucx, comers_in_pairs, testing::Values("shm+ucx"), name_of_pair);
+#endif
+
+TEST_P(comers_in_pairs, take_part) {
+  elastic_job job("2", "rounds", {"--host", address(1), "--transport", GetParam()},
+                  {"--strata-stats"}, {}, from_hub());
+  job.wait_for("computes");
+  job.join({"--host", address(2), "-n", "2"});
+  job.leave("1");
+  job.leave("2");
+  const std::string err = job.expect_end(0);
+  EXPECT_TRUE(job.has_said("ok\n")) << err;
+  // As they left: node 0 was on the host of node 1, and node 3 on that of node 2.
+  const std::string other = std::string(GetParam()).substr(sizeof "shm+" - 1);
+  for (const std::string& said :
+       {"node 1 of [0-9], 1 by shm, 2 by " + other, "node 2 of [0-9], 1 by shm, 1 by " + other})
+    EXPECT_TRUE(std::regex_search(err, std::regex(said))) << said << "\n" << err;
 }
 
 INSTANTIATE_TEST_SUITE_P(networks, comers_by, launch_test::transports_over_networks,

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -30,6 +32,7 @@
 #include "tests/common/fib_tokens.hpp"
 #include "tests/common/require.hpp"
 #include "tests/common/say.hpp"
+#include "tests/members/program_leavers.hpp"
 
 namespace {
 
@@ -182,6 +185,15 @@ void holds(runtime& rt) {
   });
 }
 
+void expect_gone(transfer receives, node_id_t n) {
+  try {
+    receives.wait();
+    require(false, "nobody is there who could send");
+  } catch (const node_lost_error& e) {
+    require(e.node() == n, "who has left");
+  }
+}
+
 endpoint_id greet(endpoint_id home) {
   endpoint mine;
   mine.send_value(home, 1, node_id());
@@ -198,9 +210,15 @@ void greetings(runtime& rt) {
     while (members().size() == 1) pause();
     const node_id_t other = members().back();
     const endpoint_id theirs = call<greet>(on_node{other}, mine.id());
-    require(mine.receive_value<node_id_t>(theirs, 1) == other, "who greets");
+    require(mine.receive_value<node_id_t>(any_endpoint_on(other), 1) == other, "who greets");
+    std::array<std::byte, 8> of_node, of_endpoint;
+    transfer receives_of_node = mine.start_receive(of_node, any_endpoint_on(other), 2);
+    transfer receives = mine.start_receive(of_endpoint, theirs, 2);
     say("heard");
     while (!has_left(other)) pause();
+    expect_gone(std::move(receives_of_node), other);
+    expect_gone(std::move(receives), other);
+    expect_gone(mine.start_receive(of_node, any_endpoint_on(other)), other);
     while (true) {
       try {
         mine.send_value(theirs, 2, 5);
@@ -231,10 +249,14 @@ void door(runtime& rt) {
 // Node 1 never comes.
 void numbers(runtime& rt) {
   rt.run([] {
+    endpoint mine;
+    std::array<std::byte, 8> buffer;
+    transfer receives = mine.start_receive(buffer, any_endpoint_on(1));
     say("listens");
     wait_for(2);
     require(num_nodes() == 3 && !is_member(1), "numbers are given out once");
     require(has_left(1), "who calls a node that never came hears so");
+    expect_gone(std::move(receives), 1);
     try {
       (void)route_to(1);  // where it was expected there is one
     } catch (const misuse_error&) {
@@ -260,6 +282,8 @@ void far(runtime& rt) {
     say("listens");
     wait_for(2);
     require(route_to(2).hops == 2, "the way there");
+    require(nearest_node(2, std::array<node_id_t, 2>{0, 1}) == 1, "who is nearer to it");
+    require(nearest_node(0, std::array<node_id_t, 3>{5, 2, 1}) == 1, "who is nearer to this one");
     const endpoint_id theirs = call<greet>(on_node{2}, mine.id());
     require(mine.receive_value<node_id_t>(theirs, 1) == 2, "who greets");
     require(forked_fib(24) == 46368, "forks");
@@ -359,10 +383,19 @@ void early_loss(runtime& rt) { loss_of_a_newcomer(rt, false); }
 
 int main(int argc, char** argv) {
   static const std::map<std::string_view, void (*)(runtime&)> actions{
-      {"far", far},     {"farther", farther},     {"ring", ring},
-      {"slows", slows}, {"greetings", greetings}, {"holds", holds},
-      {"door", door},   {"loss", loss},           {"early-loss", early_loss},
-      {"names", names}, {"numbers", numbers},     {"rounds", rounds}};
+      {"far", far},
+      {"farther", farther},
+      {"ring", ring},
+      {"slows", slows},
+      {"greetings", greetings},
+      {"holds", holds},
+      {"door", door},
+      {"loss", loss},
+      {"early-loss", early_loss},
+      {"names", names},
+      {"leave-behind", leave_behind},
+      {"numbers", numbers},
+      {"rounds", rounds}};
   try {
     const char* const node = std::getenv("STRATA_NODE");
     if (std::getenv("DIES_AT_THE_DOOR") != nullptr && node != nullptr &&

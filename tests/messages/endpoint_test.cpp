@@ -9,6 +9,7 @@
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../sched/support.hpp"
@@ -82,6 +83,63 @@ TEST_P(endpoints, choose_by_source_and_tag) {
     EXPECT_EQ(as_text(c.receive_message(any_endpoint, 2)), "a2");
     EXPECT_EQ(as_text(c.receive_message(b.id())), "b1");
     EXPECT_EQ(as_text(c.receive_message()), "a1");
+  });
+}
+
+TEST_P(endpoints, choose_by_node) {
+  run([] {
+    const endpoint_id here = any_endpoint_on(node_id());
+    endpoint a, b, c;
+    EXPECT_FALSE(c.probe(here).has_value());
+    a.send(c.id(), 1, text("a1"));
+    b.send(c.id(), 2, text("b2"));
+    b.send(c.id(), 1, text("b1"));
+    a.send(c.id(), 2, text("a2"));
+    const std::optional<message_info> seen = c.probe(here, 2);
+    ASSERT_TRUE(seen.has_value());
+    EXPECT_EQ(seen->source, b.id());
+    EXPECT_EQ(c.wait_probe(here).source, a.id());
+    EXPECT_EQ(as_text(c.receive_message(here, 2)), "b2");
+    std::array<std::byte, 2> buffer;
+    EXPECT_EQ(c.receive(buffer, here, 2).source, a.id());
+    EXPECT_EQ(as_text(c.receive_message(here)), "a1");
+    transfer last = c.start_receive(buffer, here);
+    EXPECT_TRUE(last.test());
+    EXPECT_EQ(last.wait().source, b.id());
+    EXPECT_FALSE(c.probe(here).has_value());
+
+    thread receiver([&] { EXPECT_EQ(c.receive_value<int>(here, 5), 42); });
+    b.send_value(c.id(), 5, 42);
+    receiver.join();
+  });
+}
+
+// Whatever they leave open: the source, the endpoint of a node, the tag.
+TEST_P(endpoints, match_receives_of_every_shape_in_their_order) {
+  run([] {
+    endpoint a, b;
+    const endpoint_id here = any_endpoint_on(node_id());
+    const std::array<std::pair<endpoint_id, message_tag>, 6> shapes{{{here, 3},
+                                                                     {any_endpoint, any_tag},
+                                                                     {a.id(), any_tag},
+                                                                     {here, any_tag},
+                                                                     {any_endpoint, 3},
+                                                                     {a.id(), 3}}};
+    std::array<int, shapes.size()> values{};
+    std::array<transfer, shapes.size()> receives;
+    const auto begin = [&](std::size_t i) {
+      receives[i] = b.start_receive(std::as_writable_bytes(std::span(&values[i], 1)),
+                                    shapes[i].first, shapes[i].second);
+    };
+    for (std::size_t i = 0; i < shapes.size(); ++i) begin(i);
+    EXPECT_TRUE(receives[3].cancel());
+    begin(3);  // is the last one now
+    for (int i = 0; i < static_cast<int>(shapes.size()); ++i) a.send_value(b.id(), 3, i);
+    constexpr std::array<std::size_t, shapes.size()> order{0, 1, 2, 4, 5, 3};
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      EXPECT_EQ(receives[order[i]].wait().source, a.id());
+      EXPECT_EQ(values[order[i]], static_cast<int>(i));
+    }
   });
 }
 
@@ -377,6 +435,14 @@ TEST_P(endpoints, refuse_misuse) {
     EXPECT_THROW(
         a.send(endpoint_id::from_bits(a.id().bits() | std::uint64_t{7} << 48), 1, text("")),
         misuse_error);
+    EXPECT_THROW(a.send(any_endpoint_on(node_id()), 1, text("")), misuse_error);
+    std::array<std::byte, 1> buffer;
+    const endpoint_id nowhere = any_endpoint_on(7);
+    EXPECT_THROW(a.receive(buffer, nowhere), misuse_error);
+    EXPECT_THROW((void)a.receive_message(nowhere), misuse_error);
+    EXPECT_THROW((void)a.start_receive(buffer, nowhere), misuse_error);
+    EXPECT_THROW((void)a.probe(nowhere), misuse_error);
+    EXPECT_THROW((void)a.wait_probe(nowhere), misuse_error);
     a.send_value(a.id(), 1, 'x');
     EXPECT_THROW(a.receive_value<int>(), misuse_error);
   });

@@ -54,6 +54,7 @@ TEST_P(message_jobs, wait_for_a_slow_receiver) { run("slow-receiver"); }
 TEST_P(message_jobs, send_on_behind_a_cancelled_one) { run("cancelled-send"); }
 TEST_P(message_jobs, share_what_has_a_name) { run("names"); }
 TEST_P(message_jobs, keep_the_order_among_many) { run("crowd"); }
+TEST_P(message_jobs, receive_from_one_node) { run("by-node"); }
 TEST_P(message_jobs, make_operations_of_groups) { run("groups"); }
 TEST_P(message_jobs, tell_of_groups_that_fail) { run("group-errors"); }
 TEST_P(message_jobs, compute_pi_in_a_group) { run("group-example"); }
@@ -121,8 +122,25 @@ TEST(message_job, tells_who_waits_of_a_lost_node) {
   }
 }
 
-// Nodes on hosts of their own, so that nobody reads another one's memory: this machine, with a
-// script in place of ssh. Which way large messages went the statistics tell.
+// Several hosts, where no node reads the memory of one on another host: this machine, with a script
+// in place of ssh.
+class several_hosts : public testing::Test {
+ protected:
+  several_hosts() {
+    std::string pattern = testing::TempDir() + "strata-ssh-XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+    const auto script = folder_ / "ssh";
+    std::ofstream(script) << launch_test::ssh_to_this_machine;
+    std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+    how_.variables = {"STRATA_SSH=" + script.string(), "UCX_NET_DEVICES=lo", "UCX_TLS=tcp"};
+  }
+  ~several_hosts() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path folder_;
+  command::setting how_{};
+};
+
+// A node on each. Which way large messages went the statistics tell.
 struct road {
   const char* name;
   const char* transport;
@@ -130,28 +148,15 @@ struct road {
   bool moves = false;
 };
 
-class large_messages : public testing::TestWithParam<road> {
+class large_messages : public several_hosts, public testing::WithParamInterface<road> {
  protected:
-  large_messages() {
-    std::string pattern = testing::TempDir() + "strata-ssh-XXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
-    const auto script = folder_ / "ssh";
-    std::ofstream(script) << "#!/bin/sh\nshift\nexec \"$@\"\n";
-    std::filesystem::permissions(script, std::filesystem::perms::owner_all);
-    how_.variables = {"STRATA_SSH=" + script.string(), "UCX_NET_DEVICES=lo", "UCX_TLS=tcp"};
-  }
-  ~large_messages() override { std::filesystem::remove_all(folder_); }
-
-  words job(const char* nodes, const char* hosts, const char* what) const {
+  static words job(const char* nodes, const char* hosts, const char* what) {
     words arguments = GetParam().settings;
     arguments.insert(arguments.end(), {"--strata-stats", what});
     return launch_test::run({"-n", nodes, "--workers", "1", "--bind", "none", "--transport",
                              GetParam().transport, "--host", hosts},
                             arguments);
   }
-
-  std::filesystem::path folder_;
-  command::setting how_{};
 };
 
 INSTANTIATE_TEST_SUITE_P(sockets, large_messages,
@@ -191,6 +196,39 @@ TEST_P(large_messages, end_with_a_lost_node_in_their_middle) {
   EXPECT_EQ(c.out().substr(0, 5), "told\n") << c.out() << c.err();
   EXPECT_EQ(c.processes_left(), 0);
 }
+
+// Two nodes on each of two hosts: memory within a host, and something else between hosts, or one
+// for all.
+class two_by_two : public several_hosts, public testing::WithParamInterface<road> {
+ protected:
+  void run(const words& settings, const char* what) const {
+    words arguments = settings;
+    arguments.emplace_back(what);
+    launch_test::expect_ok(
+        launch_test::run({"-n", "4", "--workers", "1", "--bind", "none", "--transport",
+                          GetParam().transport, "--host", "127.0.0.2:2,127.0.0.3:2"},
+                         arguments),
+        how_);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(sockets, two_by_two,
+                         testing::Values(road{"tcp", "auto"}, road{"udp", "shm+udp"},
+                                         road{"tcp_for_all", "tcp"}),
+                         [](const auto& p) { return std::string(p.param.name); });
+#if defined(STRATA_HAS_UCX)
+INSTANTIATE_TEST_SUITE_P(ucx, two_by_two, testing::Values(road{"ucx", "shm+ucx"}),
+                         [](const auto& p) { return std::string(p.param.name); });
+#endif
+
+TEST_P(two_by_two, wake_for_messages_from_both) {
+  for (const char* reception : {"adaptive", "blocking", "polling", "watchdog"}) {
+    SCOPED_TRACE(reception);
+    run({"--strata-spin-us=0", std::string("--strata-reception=") + reception}, "goes-around");
+  }
+}
+TEST_P(two_by_two, keep_the_order_among_many) { run({}, "crowd"); }
+TEST_P(two_by_two, share_what_has_a_name) { run({}, "names"); }
+TEST_P(two_by_two, know_who_is_nearest) { run({}, "nearest"); }
 
 // Within a host their sender's node writes what their receiver has not read yet.
 TEST(large_message, is_copied_by_both_ends_within_a_host) {

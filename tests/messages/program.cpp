@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -14,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../common/require.hpp"
@@ -21,10 +23,13 @@
 #include "program_asleep.hpp"
 #include "program_groups.hpp"
 #include "program_large.hpp"
+#include "program_names.hpp"
 #include "program_support.hpp"
+#include "strata/membership.hpp"
 #include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
+#include "strata/route.hpp"
 #include "strata/runtime.hpp"
 #include "strata/semaphore.hpp"
 #include "strata/stats.hpp"
@@ -40,12 +45,56 @@ using test::last_node;
 using test::pattern_of;
 using test::require;
 
+// ---- placement ----
+
+// Of four nodes the first two share a host, and the last two. All know that, whoever asks.
+void expect_nearest() {
+  using nodes = std::array<node_id_t, 3>;
+  require(nearest_node(0, nodes{2, 1, 3}) == 1, "on the host of node 0");
+  require(nearest_node(3, nodes{0, 1, 2}) == 2, "on the host of node 3");
+  require(nearest_node(2, nodes{1, 0, 1}) == 1, "of two equal ones the first");
+  require(nearest_node(1, nodes{0, 1, 2}) == 1, "the node itself");
+  require(nearest_node(1, nodes{9, 2, 9}) == 2, "who is not there does not count");
+  for (const node_id_t nobody : {node_id_t{4}, node_id_t{9}}) {
+    try {
+      (void)nearest_node(0, std::array{nobody});
+      require(false, "somebody of nobody");
+    } catch (const misuse_error&) {
+    }
+    try {
+      (void)nearest_node(nobody, nodes{0, 1, 2});
+      require(false, "near to nobody");
+    } catch (const misuse_error&) {
+    }
+  }
+}
+
+void find_nearest(runtime& rt) {
+  rt.run([] {
+    for (const node_id_t n : members()) call<expect_nearest>(on_node{n});
+    const route near = route_to(1);
+    const route far = route_to(2);
+    require(!near.is_measured && !far.is_measured, "nothing was measured");
+    require(0 < near.cost_ns && near.cost_ns < far.cost_ns, "costs");
+    require(0 < near.latency_ns && near.latency_ns < far.latency_ns, "latencies");
+    require(near.bytes_per_s > far.bytes_per_s && far.bytes_per_s > 0, "bandwidths");
+  });
+}
+
 // ---- calls and threads elsewhere ----
 
 int squared(int x) { return x * x; }
 void throws(int x) { throw std::out_of_range("number " + std::to_string(x)); }
 node_id_t where() { return node_id(); }
+void asks(node_id_t whom, int x) { call<throws>(on_node{whom}, x); }
 std::atomic<int> here{0};
+
+// What throws() throws, by the nodes that it left.
+void require_thrown(const remote_error& e, int x, const std::vector<node_id_t>& trace) {
+  require(e.node() == trace.front() && e.trace() == trace, e.what());
+  require(e.type_name() == "std::out_of_range", e.type_name());
+  require(e.message() == "number " + std::to_string(x), e.message());
+}
 
 void calls(runtime& rt) {
   rt.run([] {
@@ -58,8 +107,7 @@ void calls(runtime& rt) {
       call<throws>(on_node{last_node()}, 5);
       require(false, "an exception");
     } catch (const remote_error& e) {
-      require(e.node() == last_node(), "where it was thrown");
-      require(std::string(e.what()).find("number 5") != std::string::npos, "what it says");
+      require_thrown(e, 5, {last_node()});
     } catch (const std::out_of_range&) {
       require(num_nodes() == 1, "which exception");
     }
@@ -74,9 +122,21 @@ void calls(runtime& rt) {
     try {
       t.join();
       require(false, "an exception of a thread");
-    } catch (const remote_error&) {
+    } catch (const remote_error& e) {
+      require_thrown(e, 6, {last_node()});
     } catch (const std::out_of_range&) {
       require(num_nodes() == 1, "which exception of a thread");
+    }
+    // Home again by another node, and from the last one by the first after this.
+    const auto next = static_cast<node_id_t>(1 % num_nodes());
+    for (const node_id_t whom : {node_id_t{0}, last_node()}) {
+      if (whom == next) continue;
+      try {
+        remote_thread(on_node{next}, call<asks>(whom, 7)).join();
+        require(false, "an exception by way of another node");
+      } catch (const remote_error& e) {
+        require_thrown(e, 7, {whom, next});
+      }
     }
     remote_thread(on_node{last_node()}, [] {}).detach();
   });
@@ -112,6 +172,16 @@ void echoes(runtime& rt) {
         require(m.bytes == bytes && m.source == to, "what comes back");
         require(test::same(in, out), "the same bytes");
       }
+    }
+    // Elements, less than there is room for.
+    for (const std::size_t n : {1UL, 1000UL}) {
+      std::vector<double> out(n), in(n + 5, -1);
+      for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<double>(i) / 4;
+      transfer sends = mine.start_send(to, 0, std::span(out).first(n));
+      const message_info m = mine.receive(in, to, 0);
+      require(m.count_of<double>() == n, "how many elements");
+      require(std::equal(out.begin(), out.end(), in.begin()) && in[n] == -1, "the same elements");
+      sends.wait();
     }
     mine.send(to, 0, std::span<const std::byte>());
     other.join();
@@ -245,6 +315,73 @@ void crowd(runtime& rt) {
   });
 }
 
+// ---- messages of one node, whichever of its endpoints they come from ----
+
+constexpr std::uint32_t speakers_each = 2;  // on each node
+constexpr std::uint32_t words_each = 20;    // of a speaker, with each of two tags
+constexpr std::size_t word_bytes = 100;
+
+struct spoken {
+  std::uint32_t speaker, number;
+};
+
+// Large ones, which stay with their sender until they are matched, have the tag that is wanted
+// first: nobody waits for those behind them before.
+void speak(endpoint_id to, std::uint32_t me) {
+  endpoint& mine = this_thread::endpoint();
+  for (std::uint32_t i = 0; i < 2 * words_each; ++i) {
+    std::vector<std::byte> bytes(i % 8 == 7 ? 100'000 : word_bytes);
+    const spoken w{me, i + 1};
+    std::memcpy(bytes.data(), &w, sizeof(w));
+    mine.send(to, 1 + i % 2, bytes);
+  }
+}
+
+void by_node(runtime& rt) {
+  rt.run([] {
+    endpoint& mine = this_thread::endpoint();
+    std::vector<remote_thread> speakers;
+    for (unsigned n = 0; n < num_nodes(); ++n) {
+      for (std::uint32_t k = 0; k < speakers_each; ++k)
+        speakers.emplace_back(on_node{static_cast<node_id_t>(n)},
+                              call<speak>(mine.id(), speakers_each * n + k));
+    }
+    constexpr std::uint32_t of_node = speakers_each * words_each;  // with each tag
+    std::map<std::pair<endpoint_id, message_tag>, std::uint32_t> seen;
+    const auto check = [&seen](const message_info& m, const std::byte* bytes, unsigned n) {
+      spoken w;
+      std::memcpy(&w, bytes, sizeof(w));
+      require(m.source.node() == n && w.speaker / speakers_each == n, "a message of that node");
+      std::uint32_t& before = seen[{m.source, m.tag}];
+      require(w.number > before, "the order of a pair");
+      before = w.number;
+    };
+    for (unsigned n = num_nodes(); n-- > 0;) {
+      const endpoint_id there = any_endpoint_on(static_cast<node_id_t>(n));
+      for (std::uint32_t i = 0; i < of_node; ++i) {
+        const message m = mine.receive_message(there, 2);
+        require(m.tag == 2, "the tag that is wanted");
+        check(m, m.content.data(), n);
+      }
+      const message_info next = mine.wait_probe(there, 1);
+      require(next.source.node() == n && next.tag == 1, "what is seen");
+    }
+    // Those of all nodes, by receives that wait at the same time.
+    std::vector<std::array<std::byte, word_bytes>> words(of_node * num_nodes());
+    std::vector<transfer> receives;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const auto n = static_cast<node_id_t>(i % num_nodes());
+      receives.push_back(
+          mine.start_receive(words[i], any_endpoint_on(n), i % 3 == 0 ? any_tag : 1U));
+    }
+    for (std::size_t i = 0; i < words.size(); ++i)
+      check(receives[i].wait(), words[i].data(), static_cast<unsigned>(i % num_nodes()));
+    for (unsigned n = 0; n < num_nodes(); ++n)
+      require(!mine.probe(any_endpoint_on(static_cast<node_id_t>(n))), "nothing is left");
+    for (remote_thread& t : speakers) t.join();
+  });
+}
+
 // ---- names ----
 
 struct counter {
@@ -336,14 +473,25 @@ void lost(runtime& rt) {
   try {
     rt.run([] {
       endpoint mine;
-      std::array<std::byte, 8> buffer;
+      std::array<std::byte, 8> buffer, more;
       transfer receives = mine.start_receive(buffer);
+      transfer of_that_node = mine.start_receive(more, any_endpoint_on(last_node()));
       remote_thread(on_node{last_node()}, call<die>()).detach();
       try {
         receives.wait();
         require(false, "nobody sends");
       } catch (const node_lost_error& e) {
         require(e.node() == last_node(), "who is lost");
+        for (const bool begins : {false, true}) {
+          try {
+            (begins ? mine.start_receive(buffer, any_endpoint_on(last_node()))
+                    : std::move(of_that_node))
+                .wait();
+            require(false, "nobody of that node sends");
+          } catch (const node_lost_error& again) {
+            require(again.node() == last_node(), "who is lost, again");
+          }
+        }
         std::puts("told");
         throw;
       }
@@ -535,11 +683,13 @@ void cancelled_send(runtime& rt) {
 
 int main(int argc, char** argv) {
   static const std::map<std::string_view, void (*)(runtime&)> actions{
+      {"by-node", by_node},
       {"calls", calls},
       {"cancelled-send", cancelled_send},
       {"copied-by-both", copied_by_both},
       {"crowd", crowd},
       {"echoes", echoes},
+      {"goes-around", goes_around},
       {"group-errors", group_errors},
       {"group-example", group_example},
       {"group-loses-a-node", group_loses_a_node},
@@ -550,7 +700,13 @@ int main(int argc, char** argv) {
       {"lost", lost},
       {"lost-in-the-middle", lost_in_the_middle},
       {"lost-within", lost_within},
+      {"named-objects-end", named_objects_end},
+      {"named-tasks", named_tasks},
       {"names", names},
+      {"names-at-once", names_at_once},
+      {"names-found-often", names_found_often},
+      {"names-found-once", names_found_once},
+      {"nearest", find_nearest},
       {"others-go-on", others_go_on},
       {"slow-receiver", slow_receiver},
       {"taken-in", taken_in},

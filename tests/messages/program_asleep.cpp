@@ -11,6 +11,7 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "../common/require.hpp"
 #include "program_support.hpp"
@@ -52,6 +53,17 @@ void ask(endpoint_id to, int round) {
   endpoint& mine = this_thread::endpoint();
   mine.send_value(to, asked_tag, asked{mine.id(), round});
   require(mine.receive_value<int>(to, answered_tag) == round, "an answer");
+}
+
+constexpr message_tag next_tag = 4;
+constexpr message_tag passed_tag = 3;
+
+void pass_on(endpoint_id home, int rounds) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(home, next_tag, mine.id());
+  const auto next = mine.receive_value<endpoint_id>(home, next_tag);
+  for (int round = 0; round < rounds; ++round)
+    mine.send_value(next, passed_tag, mine.receive_value<int>(any_endpoint, passed_tag) + 1);
 }
 
 // How often this process's receivers have slept.
@@ -120,4 +132,27 @@ void guests_come_and_go(runtime& rt) {
     other.detach();
   });
   for (int round = 0; round < rounds; ++round) rt.run([&] { ask(to, round); });
+}
+
+// From node to node, each of which sleeps until it comes: by whatever the one before reaches it.
+void goes_around(runtime& rt) {
+  rt.run([] {
+    constexpr int rounds = 100;
+    endpoint& mine = this_thread::endpoint();
+    std::vector<endpoint_id> all{mine.id()};
+    std::vector<remote_thread> others;
+    for (unsigned n = 1; n < num_nodes(); ++n) {
+      others.emplace_back(on_node{static_cast<node_id_t>(n)}, call<pass_on>(mine.id(), rounds));
+      all.push_back(mine.receive_value<endpoint_id>(any_endpoint, next_tag));
+    }
+    for (std::size_t n = 1; n < all.size(); ++n)
+      mine.send_value(all[n], next_tag, all[(n + 1) % all.size()]);
+    for (int round = 0; round < rounds; ++round) {
+      mine.send_value(all[1], passed_tag, round);
+      require(mine.receive_value<int>(all.back(), passed_tag) ==
+                  round + static_cast<int>(others.size()),
+              "what has gone around");
+    }
+    for (remote_thread& other : others) other.join();
+  });
 }

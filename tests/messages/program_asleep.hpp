@@ -6,3 +6,4 @@
 void waits_with_a_deadline(strata::runtime& rt);
 void wakes_one(strata::runtime& rt);
 void guests_come_and_go(strata::runtime& rt);
+void goes_around(strata::runtime& rt);

@@ -42,9 +42,11 @@ struct sleepers_and_senders
     if (Sender != sender::does_not_fence) full_fence();
     Atomic<std::uint32_t>* const word = sleeping.to_wake();
     if (Sender == sender::wakes_it || Sender == sender::does_not_fence) return wake(word);
-    // Its node is dropped, where the receiver cannot be the one: that one sleeps for a time only.
-    if (word == nullptr || sleeping.remind_stand_in() != word) return wake(word);
-    if (Sender == sender::dies_first) wake(sleeping.remind_stand_in());
+    // Its node is dropped.
+    if (Sender == sender::dies_first) {
+      wake(sleeping.remind_stand_in());
+      wake(sleeping.call_receiver());
+    }
   }
   void poll() {
     const int n = arrived.exchange(0, seq_cst);

@@ -11,13 +11,13 @@ TEST(sleepers, one_of_two_looks_for_each_message) {
   expect_correct_always<sleepers_and_senders<1>>(2);
 }
 
-TEST(sleepers, a_sender_that_dies_before_it_wakes_the_stand_in_leaves_nobody_asleep) {
+TEST(sleepers, a_sender_that_dies_before_it_wakes_whom_it_has_called_leaves_nobody_asleep) {
   using dying = sleepers_and_senders<1, fenced_futex_atomic, leaving::after_it_has_looked,
                                      sender::dies_first>;
   expect_correct_at_random<dying>(100);
 }
 
-TEST(sleepers_mutation, a_dead_sender_of_which_nobody_reminds_leaves_the_stand_in_asleep) {
+TEST(sleepers_mutation, a_dead_sender_of_which_nobody_reminds_leaves_somebody_asleep) {
   expect_failure<sleepers_and_senders<1, fenced_futex_atomic, leaving::after_it_has_looked,
                                       sender::dies_first_and_nobody_reminds>>(
       rl::test_result_deadlock);

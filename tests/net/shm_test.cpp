@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promises of every transport, kept by shared memory; here between nodes of one process, which
 // is how nodes within a process are connected.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <numeric>
+#include <string>
 
 #include "net/shm/shm_transport.hpp"
 #include "stand_in_suite.hpp"
+#include "strata/error.hpp"
 #include "transport_suite.hpp"
 
 namespace strata::net::test {
@@ -59,6 +62,37 @@ TEST(shm, takes_in_all_that_has_come_in_a_train) {
   }
   EXPECT_TRUE(nodes[1]->unattended());
   EXPECT_EQ(got.messages, sent);
+}
+
+// What making node 0 of two fails with.
+std::string refusal_of(int memory, std::size_t ring_bytes) {
+  shm::settings s;
+  s.memory = memory;
+  s.ring_bytes = ring_bytes;
+  s.nodes = {0, 1};
+  try {
+    const shm::shm_transport made(s);
+    return "none";
+  } catch (const error& e) {
+    return e.what();
+  }
+}
+
+TEST(shm, that_cannot_be_had_is_an_error_that_says_what_to_do) {
+  constexpr std::size_t small = std::size_t{256} << 10;
+  // A file that nobody may make larger, and memory for which there are not enough addresses.
+  const int sealed = ::memfd_create("shm_test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_EQ(::fcntl(sealed, F_ADD_SEALS, F_SEAL_GROW), 0);
+  EXPECT_EQ(refusal_of(sealed, small),
+            "cannot size the memory shared by the nodes of this host: Operation not permitted; use "
+            "--transport tcp, or free memory");
+  ::close(sealed);
+  const int open = ::memfd_create("shm_test", MFD_CLOEXEC);
+  EXPECT_EQ(refusal_of(open, small), "none");
+  EXPECT_EQ(refusal_of(open, std::size_t{1} << 56),
+            "cannot map the memory shared by the nodes of this host: Cannot allocate memory; use "
+            "--transport tcp, or free memory");
+  ::close(open);
 }
 
 }  // namespace

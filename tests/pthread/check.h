@@ -44,6 +44,8 @@ void same_(long got, long wanted, const char* text, const char* where, const cha
 
 /* That many milliseconds from now. */
 struct timespec from_now(clockid_t clock, long ms);
+/* Whether these are our threads: some of what POSIX leaves open is otherwise with the C library's. */
+int on_strata(void);
 pthread_t begin(void* (*start)(void*), void* argument);
 void* end(pthread_t thread);
 /* Lets time pass for others until *flag is `wanted`; for some seconds at most. */

@@ -284,6 +284,21 @@ CASE(cond_destroyed_after_broadcast) {
     for (int i = 0; i < 5; ++i) end(t[i]);
   }
 }
+/* The C library waits until nobody does. */
+CASE(cond_is_not_destroyed_while_awaited) {
+  if (!on_strata()) return;
+  pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+  tokens = waiting = 0;
+  pthread_t t = begin(wait_then_count, &c);
+  until_all_wait(1);
+  SAME(pthread_cond_destroy(&c), EBUSY);
+  pthread_mutex_lock(&m);
+  tokens = 1;
+  SAME(pthread_cond_signal(&c), 0);
+  pthread_mutex_unlock(&m);
+  end(t);
+  SAME(pthread_cond_destroy(&c), 0);
+}
 
 /* ---- read-write locks ---- */
 CASE(rwlock_readers_share) {
@@ -342,6 +357,39 @@ CASE(rwlock_reader_enters_again_past_a_waiting_writer) {
   SAME(pthread_rwlock_unlock(&l), 0);
   SAME(pthread_rwlock_unlock(&l), 0);
   end(t);
+}
+static atomic_int writer_begins;
+static void* write_asynchronously(void* a) {
+  SAME(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL), 0);
+  atomic_store(&writer_begins, 1);
+  pthread_rwlock_wrlock(a);
+  return a;
+}
+/* The C library's are not made for it. */
+CASE(rwlock_lets_readers_in_when_its_writer_is_cancelled) {
+  if (!on_strata()) return;
+  pthread_rwlock_t l;
+  pthread_rwlockattr_t a;
+  pthread_rwlockattr_init(&a);
+  SAME(pthread_rwlockattr_setkind_np(&a, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP), 0);
+  SAME(pthread_rwlock_init(&l, &a), 0);
+  SAME(pthread_rwlock_rdlock(&l), 0);
+  atomic_store(&writer_begins, 0);
+  pthread_t t = begin(write_asynchronously, &l);
+  await(&writer_begins, 1);
+  /* It holds readers back as soon as it is queued. */
+  for (int i = 0; i < 20000 && pthread_rwlock_tryrdlock(&l) == 0; ++i) {
+    SAME(pthread_rwlock_unlock(&l), 0);
+    usleep(500);
+  }
+  SAME(pthread_rwlock_tryrdlock(&l), EBUSY);
+  SAME(pthread_cancel(t), 0);
+  CHECK(end(t) == PTHREAD_CANCELED);
+  SAME(pthread_rwlock_tryrdlock(&l), 0);
+  SAME(pthread_rwlock_unlock(&l), 0);
+  SAME(pthread_rwlock_unlock(&l), 0);
+  SAME(pthread_rwlock_destroy(&l), 0);
+  pthread_rwlockattr_destroy(&a);
 }
 static pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
 static long first, second;
@@ -506,6 +554,25 @@ CASE(sem_timed) {
   sem_post(&s);
   SAME(sem_timedwait(&s, &soon), 0);
   sem_destroy(&s);
+}
+static void* wait_for_post(void* a) {
+  while (sem_wait(a) != 0) {
+  }
+  return a;
+}
+/* The C library's can always be. */
+CASE(sem_is_not_destroyed_while_awaited) {
+  if (!on_strata()) return;
+  sem_t s;
+  sem_init(&s, 0, 0);
+  pthread_t t = begin(wait_for_post, &s);
+  int answer = 0;
+  for (int i = 0; i < 20000 && (answer = sem_destroy(&s)) == 0; ++i) usleep(500);
+  SAME(answer, -1);
+  SAME(errno, EBUSY);
+  sem_post(&s);
+  CHECK(end(t) == &s);
+  SAME(sem_destroy(&s), 0);
 }
 struct pingpong {
   sem_t a, b;

@@ -32,6 +32,8 @@ struct timespec from_now(clockid_t clock, long ms) {
   return t;
 }
 
+int on_strata(void) { return (int)(pthread_self() >> 63); }
+
 pthread_t begin(void* (*start)(void*), void* argument) {
   pthread_t t;
   SAME(pthread_create(&t, NULL, start, argument), 0);

@@ -2,12 +2,14 @@
 // Messages between the endpoints of many simulated nodes, over a network that misbehaves: all
 // arrive once, in the order of their stream, within the room that there is; and ends are told of.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -145,8 +147,10 @@ class conversation {
     r->r.mine = t.where;
     r->r.whole = &r->bytes;
     if (random().next() % 3 == 0) r->r.wanted.tag = static_cast<message_tag>(random().next() % 3);
-    if (random().next() % 6 == 0)
-      r->r.wanted.source = talkers_[random().next() % talkers_.size()]->id;
+    const talker& of = *talkers_[random().next() % talkers_.size()];
+    const std::uint64_t whose = random().next() % 6;
+    if (whose == 0) r->r.wanted.source = of.id;
+    if (whose == 1) r->r.wanted.source = any_endpoint_on(of.node);
     r->r.info.target = t.id;
     t.office->receive(r->r);
     t.receives.push_back(std::move(r));
@@ -403,6 +407,108 @@ TEST(simulated_messages, are_found_behind_more_than_there_is_room_for) {
     STRATA_WITH_SEED(seed);
     find_each_in_turn(seed, true);
     find_each_in_turn(seed, false);
+  }
+}
+
+// Who waits for what only a node can send that leaves is told so, and nobody else; what has come
+// from there is there.
+void wait_for_a_leaver(std::uint64_t seed) {
+  const sim::network_model network{.jitter_ns = 20'000, .loss = 0.02};
+  sim::world world(network, seed);
+  sim::job_model model;
+  model.nodes = 4;
+  model.founders = 3;
+  sim::job job(world, model);
+  messages::messenger& here = job.node(0).messenger;
+  messages::messenger& stays = job.node(1).messenger;
+  messages::messenger& leaves = job.node(2).messenger;
+  port& to = here.open();
+  port& staying = stays.open();
+  port& leaving = leaves.open();
+  const endpoint_id target = to.id, stayer = staying.id, leaver = leaving.id;
+
+  std::deque<request> requests;
+  std::array<std::byte, 4> bytes{};
+  const auto send = [&](messages::messenger& office, port& from, message_tag tag) {
+    request& r = requests.emplace_back();
+    r.what = action::send;
+    r.office = &office;
+    r.mine = &from;
+    r.from = bytes;
+    r.info = {from.id, target, tag, bytes.size()};
+    office.send(r);
+  };
+  const auto receive = [&](endpoint_id from, message_tag tag,
+                           action what = action::receive) -> request& {
+    request& r = requests.emplace_back();
+    r.what = what;
+    r.office = &here;
+    r.mine = &to;
+    r.into = bytes;
+    r.wanted = {from, tag};
+    r.info.target = target;
+    here.receive(r);
+    return r;
+  };
+  const auto expect_end = [](const request& r) {
+    ASSERT_TRUE(r.is_done());
+    try {
+      (void)r.result();
+      ADD_FAILURE() << "nobody sends";
+    } catch (const node_lost_error& e) {
+      EXPECT_EQ(e.node(), 2);
+      EXPECT_STREQ(e.what(), "node 2 has left the job");
+    }
+  };
+
+  request& of_anybody = receive(any_endpoint, 7);
+  request& of_node = receive(any_endpoint_on(2), 7);
+  request& of_endpoint = receive(leaver, 7);
+  request& probes = receive(any_endpoint_on(2), any_tag, action::probe);
+  request& of_other = receive(any_endpoint_on(1), any_tag);
+  const std::string waits = here.describe_waits();
+  for (const char* const one :
+       {": 5 receives wait for a message (", "from any endpoint with tag 7",
+        "from any endpoint of node 2 with tag 7", "from any endpoint of node 2 with any tag"})
+    EXPECT_NE(waits.find(one), std::string::npos) << waits;
+  request& of_comer = receive(any_endpoint_on(3), any_tag);
+
+  send(leaves, leaving, 5);
+  constexpr std::int64_t limit_ns = 10'000'000'000;
+  EXPECT_TRUE(world.run([&] { return probes.is_done(); }, limit_ns));
+  EXPECT_EQ(probes.result().source, leaver);
+  bool left = false;
+  leaves.close(leaver, leaving);
+  job.leave(2, [&] { left = true; });
+  EXPECT_TRUE(
+      world.run([&] { return left && of_node.is_done() && of_endpoint.is_done(); }, limit_ns));
+  expect_end(of_node);
+  expect_end(of_endpoint);
+  expect_end(receive(any_endpoint_on(2), 7));
+  expect_end(receive(leaver, 7, action::probe));
+  EXPECT_THROW((void)here.probe(to, target, {any_endpoint_on(2), 7}), node_lost_error);
+  const request& was_sent = receive(any_endpoint_on(2), any_tag);
+  EXPECT_TRUE(was_sent.is_done());
+  EXPECT_EQ(was_sent.result().tag, 5U);
+
+  EXPECT_FALSE(of_anybody.is_done());
+  EXPECT_FALSE(of_other.is_done());
+  EXPECT_FALSE(of_comer.is_done());
+  send(stays, staying, 7);
+  send(stays, staying, 8);
+  EXPECT_TRUE(world.run([&] { return of_anybody.is_done() && of_other.is_done(); }, limit_ns));
+  EXPECT_EQ(of_anybody.result().source, stayer);
+  EXPECT_EQ(of_other.result().tag, 8U);
+  EXPECT_TRUE(here.cancel(of_comer));
+  EXPECT_EQ(job.failure(), nullptr);
+  stays.close(stayer, staying);
+  here.close(target, to);
+}
+
+TEST(simulated_messages, of_a_node_that_has_left_are_not_waited_for) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    wait_for_a_leaver(seed);
   }
 }
 

@@ -3,13 +3,17 @@
 #include <chrono>
 #include <deque>
 #include <stop_token>
+#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
+#include "../common/refuse_threads.hpp"
 #include "../sched/support.hpp"
 #include "strata/condition_variable.hpp"
+#include "strata/error.hpp"
 #include "strata/fiber.hpp"
+#include "strata/pthread.h"
 #include "strata/semaphore.hpp"
 #include "strata/thread.hpp"
 
@@ -251,6 +255,133 @@ TEST(condition_variable_any, notified_by_a_fiber_between_unlock_and_wait) {
       }
     });
   }
+}
+
+// There is no thread for the deadline. 42: the wait has thrown, with the lock in the caller's
+// hands.
+template <class Condition>
+int wait_without_a_thread_for_it() {
+  runtime rt(with_workers(1));
+  return rt.run([] {
+    mutex m;
+    Condition never;
+    std::unique_lock lock(m);
+    refuse_threads();
+    try {
+      never.wait_for(lock, 24h);
+      return 4;
+    } catch (const std::system_error&) {
+    }
+    if (!lock.owns_lock()) return 5;
+    bool taken = false;
+    thread([&] {
+      taken = m.try_lock();
+      if (taken) m.unlock();
+    }).join();
+    if (taken) return 6;
+    lock.unlock();
+    return m.try_lock() ? (m.unlock(), 42) : 7;
+  });
+}
+
+template <class Condition>
+class wait_that_throws : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "the sanitizer needs the addresses";
+  }
+};
+TYPED_TEST_SUITE(wait_that_throws, conditions);
+
+TYPED_TEST(wait_that_throws, leaves_the_lock_with_the_caller) {
+  EXPECT_EXIT(std::_Exit(wait_without_a_thread_for_it<TypeParam>()), ::testing::ExitedWithCode(42),
+              "");
+}
+
+// A thread that is left in the middle of a wait, by cancellation at any time, has the lock while
+// its objects end, and only then.
+template <class Condition>
+void expect_the_lock_while_a_wait_is_left() {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    struct shared {
+      mutex m;
+      Condition never;
+      bool waits = false;
+      bool was_taken = false;
+      static void* wait(void* all) {
+        auto& s = *static_cast<shared*>(all);
+        int before = 0;
+        strata_pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
+        std::unique_lock lock(s.m);
+        struct at_end {
+          shared& s;
+          ~at_end() { s.was_taken = s.m.try_lock(); }
+        } const look{s};
+        s.waits = true;
+        s.never.wait(lock, [] { return false; });
+        return nullptr;
+      }
+    } s;
+    pthread_t t{};
+    ASSERT_EQ(strata_pthread_create(&t, nullptr, &shared::wait, &s), 0);
+    while (!s.waits) this_thread::yield();
+    s.m.lock();  // it waits
+    ASSERT_EQ(strata_pthread_cancel(t), 0);
+    for (int i = 0; i < 10; ++i) this_thread::yield();
+    EXPECT_FALSE(s.m.try_lock()) << "unlocked by who did not have it";
+    s.m.unlock();
+    void* result = nullptr;
+    ASSERT_EQ(strata_pthread_join(t, &result), 0);
+    EXPECT_EQ(result, PTHREAD_CANCELED);
+    EXPECT_FALSE(s.was_taken);
+    EXPECT_TRUE(s.m.try_lock());
+    s.m.unlock();
+  });
+}
+
+TEST(condition_variable, is_left_with_the_lock) {
+  expect_the_lock_while_a_wait_is_left<condition_variable>();
+}
+TEST(condition_variable_any, is_left_with_the_lock) {
+  expect_the_lock_while_a_wait_is_left<condition_variable_any>();
+}
+
+struct counts_unlocks {
+  int unlocks = 0;
+  void lock() {}
+  void unlock() { ++unlocks; }
+};
+
+struct waits_in_a_fiber : threaded {
+  condition_variable_any* never;
+  counts_unlocks* lock;
+  slot_ptr done;
+  bool* refused;
+  void start() {
+    try {
+      never->wait(*lock);
+    } catch (const misuse_error&) {
+      *refused = true;
+    }
+    sync(done);
+    terminate();
+  }
+};
+
+TEST(condition_variable_any, a_fiber_is_refused_before_it_unlocks) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    condition_variable_any never;
+    counts_unlocks lock;
+    bool refused = false;
+    completion done;
+    token<waits_in_a_fiber>(&never, &lock, done.sptr(), &refused);
+    done.wait();
+    EXPECT_TRUE(refused);
+    EXPECT_EQ(lock.unlocks, 0);
+  });
 }
 
 // For longer than the clock counts: it is notified, and does not time out.

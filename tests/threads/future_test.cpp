@@ -276,6 +276,14 @@ TEST(future, at_thread_exit) {
   });
 }
 
+TEST(future, calls_are_made_for_who_is_outside_a_runtime) {
+  const auto asks = [] { return detail::this_worker().owner != nullptr; };
+  EXPECT_FALSE(asks());
+  EXPECT_TRUE(strata::async(launch::async, asks).get());
+  EXPECT_TRUE(strata::async(asks).get());
+  EXPECT_FALSE(strata::async(launch::deferred, asks).get());
+}
+
 TEST(future, at_the_exit_of_a_thread_from_outside) {
   promise<int> p;
   auto f = p.get_future();

@@ -493,6 +493,7 @@ struct locks_in_a_fiber : threaded {
     try {
       m->lock();
       *outcome = 1;
+      m->unlock();
     } catch (const misuse_error&) {
       *outcome = 2;
     }
@@ -518,6 +519,7 @@ TEST(mutex, a_fiber_must_not_wait_for_one) {
     token<locks_in_a_fiber>(&m, done.sptr(), &outcome);
     done.wait();
     EXPECT_EQ(outcome, 1);
+    EXPECT_TRUE(m.try_lock());
     m.unlock();
   });
 }

@@ -3,6 +3,8 @@
 #include "strata/thread.hpp"
 
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -187,12 +189,11 @@ TEST(join, keeps_the_order_of_arrival) {
 TEST_P(threads_on, joined_ones_may_suspend_and_move) {
   rt.run([] {
     for (int round = 0; round < 200; ++round) {
-      mutex m;
-      m.lock();
-      thread opener([&] { m.unlock(); });
+      binary_semaphore s(0);
+      thread opener([&] { s.release(); });
       int passed = 0;
       thread waiting([&] {
-        const std::lock_guard lock(m);
+        s.acquire();
         for (int i = 0; i < 3; ++i) this_thread::yield();
         passed = 1;
       });
@@ -224,6 +225,24 @@ TEST_P(threads_on, joining_while_an_exception_is_handled) {
         EXPECT_EQ(one, 1);
       }
     }
+  });
+}
+
+TEST_P(threads_on, functions_and_arguments_are_aligned_as_they_ask) {
+  rt.run([] {
+    struct alignas(128) wide {
+      tracked object;
+      [[nodiscard]] bool is_aligned() const {
+        return reinterpret_cast<std::uintptr_t>(this) % alignof(wide) == 0;
+      }
+    };
+    std::atomic<int> right{0};
+    thread captured([&right, mine = wide{}] { right += mine.is_aligned() ? 1 : 0; });
+    thread given([&right](const wide& w) { right += w.is_aligned() ? 1 : 0; }, wide{});
+    captured.join();
+    given.join();
+    EXPECT_EQ(right, 2);
+    EXPECT_EQ(tracked::living(), 0);
   });
 }
 
@@ -381,9 +400,82 @@ TEST_P(threads_on, a_function_that_cannot_be_moved_takes_nothing_with_it) {
   });
 }
 
-TEST(thread, outside_a_runtime_is_refused) {
-  EXPECT_THROW(thread([] {}), misuse_error);
+// They belong to a runtime that the process has for them.
+TEST(thread, is_made_outside_a_runtime_too) {
+  const auto is_inside = [] { return detail::this_worker().owner != nullptr; };
+  EXPECT_FALSE(is_inside());
+  mutex m;
+  condition_variable changed;
+  int turn = 0;
+  detail::scheduler* home = nullptr;
+  thread other([&, object = tracked(1)] {
+    home = detail::this_worker().owner;
+    for (int i = 0; i < 100; ++i) {
+      std::unique_lock lock(m);
+      changed.wait(lock, [&] { return turn == 1; });
+      turn = 0;
+      changed.notify_one();
+    }
+  });
+  for (int i = 0; i < 100; ++i) {
+    std::unique_lock lock(m);
+    changed.wait(lock, [&] { return turn == 0; });
+    turn = 1;
+    changed.notify_one();
+  }
+  other.join();
+  EXPECT_NE(home, nullptr);
   EXPECT_EQ(tracked::living(), 0);
+
+  // With all that goes with it, from several OS threads at once.
+  std::atomic<int> ran{0};
+  std::vector<std::thread> outside;
+  for (int i = 0; i < 4; ++i) {
+    outside.emplace_back([&] {
+      std::vector<thread> all;
+      for (int k = 0; k < 50; ++k) {
+        all.emplace_back([&] {
+          EXPECT_EQ(detail::this_worker().owner, home);
+          thread nested([&] { ++ran; });
+          this_thread::yield();
+          nested.join();
+        });
+      }
+      for (thread& t : all) t.join();
+    });
+  }
+  for (std::thread& t : outside) t.join();
+  EXPECT_EQ(ran, 200);
+  {
+    latch begun(1);
+    jthread stops({.name = "stops", .stack_bytes = 64 * 1024}, [&](const stop_token& stop) {
+      begun.count_down();
+      while (!stop.stop_requested()) this_thread::yield();
+      ++ran;
+    });
+    begun.wait();
+  }
+  EXPECT_EQ(ran, 201);
+  latch ended(1);
+  thread([&] { ended.count_down(); }).detach();
+  ended.wait();
+  EXPECT_FALSE(is_inside());
+}
+
+TEST(thread, what_cannot_be_moved_is_told_outside_too) {
+  for (int moves = 0;; ++moves) {
+    try {
+      thread t{refuses_to_move(moves)};
+      t.join();
+      EXPECT_GE(moves, 2);
+      break;
+    } catch (const std::runtime_error&) {
+    }
+  }
+  expect_code(std::errc::invalid_argument, [] {
+    thread t(thread_attributes{.stack_bytes = std::size_t{1} << 40}, [] {});
+    t.join();
+  });
 }
 
 TEST(thread, identities_outside_differ_too) {
@@ -436,7 +528,35 @@ TEST_P(threads_on, jthreads_stop_and_join) {
     jthread b;
     b.swap(a);
     EXPECT_TRUE(b.joinable());
-    b.detach();
+    swap(a, b);
+    EXPECT_TRUE(a.joinable());
+    a.detach();
+  });
+}
+
+TEST_P(threads_on, jthreads_with_attributes_stop_too) {
+  rt.run([] {
+    std::atomic<int> stopped{0};
+    {
+      jthread by_token({.name = "by token", .stack_bytes = 64 * 1024},
+                       [&](const std::stop_token& stop) {
+                         while (!stop.stop_requested()) this_thread::yield();
+                         ++stopped;
+                       });
+      const thread_attributes pinned{.pinned = true};
+      jthread with_argument(
+          pinned,
+          [&](const stop_token& stop, int n) {
+            EXPECT_EQ(n, 5);
+            while (!stop.stop_requested()) this_thread::yield();
+            ++stopped;
+          },
+          5);
+      jthread without(
+          thread_attributes{.priority = 1}, [&](int n) { EXPECT_EQ(n, 6); }, 6);
+      without.join();
+    }
+    EXPECT_EQ(stopped, 2);
   });
 }
 
@@ -500,6 +620,21 @@ TEST_F(thread_death, an_exception_that_leaves_a_named_thread) {
                "an exception left thread collector");
 }
 
+// A core file shows where it was thrown: no frame has been left.
+TEST_F(thread_death, an_exception_that_leaves_a_thread_ends_the_program_where_it_was_thrown) {
+  struct ends_the_program {
+    ~ends_the_program() { std::_Exit(3); }
+  };
+  EXPECT_EXIT(runtime(with_workers(1)).run([] {
+    thread t([] {
+      const ends_the_program here;
+      throw std::runtime_error("what there was");
+    });
+    t.join();
+  }),
+              ::testing::KilledBySignal(SIGABRT), "an exception left thread(.|\n)*what there was");
+}
+
 TEST_F(thread_death, an_exception_that_leaves_a_thread_without_a_name) {
   // g++ names the function around a lambda, clang the file.
   EXPECT_DEATH(runtime(with_workers(1)).run([] {
@@ -507,6 +642,45 @@ TEST_F(thread_death, an_exception_that_leaves_a_thread_without_a_name) {
     t.join();
   }),
                "an exception left thread .*(thread_without_a_name|thread_test.cpp)");
+}
+
+// What a standard program expects, and goes on after.
+TEST_F(thread_death, one_too_many_outside_a_runtime_is_refused) {
+  if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "the sanitizer needs the addresses";
+  EXPECT_EXIT(
+      {
+        setenv("STRATA_STACK_BYTES", "1G", 1);
+        setenv("STRATA_WORKERS", "1", 1);
+        std::vector<thread> all;
+        latch go(1);
+        std::errc why{};
+        while (why == std::errc{}) {
+          try {
+            all.emplace_back([&] { go.wait(); });
+          } catch (const std::system_error& refusal) {
+            why = static_cast<std::errc>(refusal.code().value());
+          }
+        }
+        // By default a call waits for a thread only if there can be one.
+        auto put_off = async([] { return 40; });
+        const bool is_put_off = put_off.wait_for(0s) == future_status::deferred;
+        const int sum = put_off.get() + (is_put_off ? 2 : 0);
+        go.count_down();
+        for (thread& t : all) t.join();
+        int after = 0;
+        thread([&] { after = 1; }).join();
+        std::_Exit(why == std::errc::resource_unavailable_try_again && after == 1 ? sum : 1);
+      },
+      ::testing::ExitedWithCode(42), "");
+}
+
+TEST_F(thread_death, wrong_settings_outside_a_runtime_end_the_program) {
+  EXPECT_EXIT(
+      {
+        setenv("STRATA_WORKERS", "many", 1);
+        thread([] {}).join();
+      },
+      ::testing::ExitedWithCode(2), "strata: .*many");
 }
 
 TEST_F(thread_death, destroying_a_joinable_thread) {

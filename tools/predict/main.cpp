@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cinttypes>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
@@ -20,6 +22,7 @@
 namespace {
 
 using strata::predict::program;
+using strata::predict::result;
 
 struct request {
   std::string kind, size;
@@ -28,9 +31,14 @@ struct request {
   double message_us = 1;
   unsigned nodes_max = 4096;
   double token_ns = 0;
+  std::uint64_t seed = 0;
   std::string balancing = "random";
   bool csv = false;
 };
+
+void check(const program& p, result found) {
+  if (found != result::right) throw strata::error(p.name + ": the result is wrong");
+}
 
 // What a token takes on one worker of this machine, everything included: the median of three runs.
 double measure_token_ns(const program& p) {
@@ -40,10 +48,10 @@ double measure_token_ns(const program& p) {
     o.workers = 1;
     strata::runtime runtime(o);
     const std::int64_t began = strata::os::now_ns();
-    bool done = false;
-    runtime.run([&] { p.begin(&done); });
+    result found = result::awaited;
+    runtime.run([&] { p.begin(&found); });
     runtime.wait_idle();
-    if (!done) throw strata::error(p.name + ": the result is wrong");
+    check(p, found);
     const strata::worker_statistics total = runtime.stats().total();
     ns = static_cast<double>(strata::os::now_ns() - began) /
          static_cast<double>(total.activations + total.fibers);
@@ -61,7 +69,8 @@ prediction simulate(const program& p, const request& r, unsigned nodes) {
   strata::sim::network_model network;
   network.latency_ns = static_cast<std::int64_t>(r.latency_us * 1000);
   network.bytes_per_ns = r.bandwidth;
-  strata::sim::world world(network, nodes);
+  // Another one for each size: what happens to one job says nothing of the next.
+  strata::sim::world world(network, r.seed + nodes);
   strata::sim::job_model model;
   model.nodes = static_cast<strata::sim::node_id>(nodes);
   model.how = r.balancing == "sender"     ? strata::cluster::balancing::sender
@@ -80,15 +89,15 @@ prediction simulate(const program& p, const request& r, unsigned nodes) {
   model.channel.first_timeout_ns = 1'000'000'000;  // nothing is lost, so nothing is repeated
   model.channel.least_timeout_ns = 1'000'000'000;
   strata::sim::job job(world, model);
-  bool done = false;
-  job.node(0).as_worker([&] { p.begin(&done); });
-  if (!world.run([&] { return done; }))
+  result found = result::awaited;
+  job.node(0).as_worker([&] { p.begin(&found); });
+  if (!world.run([&] { return found != result::awaited; }))
     throw strata::error(p.name + ": the simulation stands still");
-  prediction result{world.now_ns(), 0, world.packets()};
+  check(p, found);
+  prediction all{world.now_ns(), 0, world.packets()};
   for (unsigned n = 0; n < nodes; ++n)
-    result.given +=
-        job.node(static_cast<strata::sim::node_id>(n)).protocols.balance.counted().given;
-  return result;
+    all.given += job.node(static_cast<strata::sim::node_id>(n)).protocols.balance.counted().given;
+  return all;
 }
 
 // CLI::Range takes what is not a number for one within.
@@ -109,13 +118,13 @@ int predict(request r) {
   if (r.csv) {
     std::printf(
         "program,nodes,latency_us,bandwidth_gb_s,task_ns,time_us,speed_up,efficiency,tokens_moved,"
-        "packets\n");
+        "packets,seed\n");
   } else {
     std::printf(
         "%s, %.1f ns per task; latency %.2f us, bandwidth %.2f GB/s, %.2f us to send or "
-        "receive a message\n%6s %12s %9s %11s %13s %10s\n",
-        p.name.c_str(), r.token_ns, r.latency_us, r.bandwidth, r.message_us, "nodes", "time, ms",
-        "speed-up", "efficiency", "tokens moved", "packets");
+        "receive a message; seed %" PRIu64 "\n%6s %12s %9s %11s %13s %10s\n",
+        p.name.c_str(), r.token_ns, r.latency_us, r.bandwidth, r.message_us, r.seed, "nodes",
+        "time, ms", "speed-up", "efficiency", "tokens moved", "packets");
   }
   double alone = 0;
   for (unsigned nodes = 1; nodes <= r.nodes_max; nodes *= 2) {
@@ -124,14 +133,12 @@ int predict(request r) {
     if (nodes == 1) alone = ns;
     const double speed_up = alone / ns;
     if (r.csv) {
-      std::printf("%s,%u,%g,%g,%.2f,%.3f,%.3f,%.4f,%llu,%llu\n", p.name.c_str(), nodes,
-                  r.latency_us, r.bandwidth, r.token_ns, ns / 1e3, speed_up, speed_up / nodes,
-                  static_cast<unsigned long long>(at.given),
-                  static_cast<unsigned long long>(at.packets));
+      std::printf("%s,%u,%g,%g,%.2f,%.3f,%.3f,%.4f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+                  p.name.c_str(), nodes, r.latency_us, r.bandwidth, r.token_ns, ns / 1e3, speed_up,
+                  speed_up / nodes, at.given, at.packets, r.seed);
     } else {
-      std::printf("%6u %12.3f %9.2f %10.1f%% %13llu %10llu\n", nodes, ns / 1e6, speed_up,
-                  100 * speed_up / nodes, static_cast<unsigned long long>(at.given),
-                  static_cast<unsigned long long>(at.packets));
+      std::printf("%6u %12.3f %9.2f %10.1f%% %13" PRIu64 " %10" PRIu64 "\n", nodes, ns / 1e6,
+                  speed_up, 100 * speed_up / nodes, at.given, at.packets);
     }
     std::fflush(stdout);
   }
@@ -168,6 +175,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 4096));
   cli.add_option("--task-ns", r.token_ns, "what a task takes (default: measured here)")
       ->check(within(0.1, 1e12));
+  cli.add_option("--seed", r.seed, "of what is random: the same one gives the same table")
+      ->capture_default_str();
   cli.add_option("--balancing", r.balancing, "random, sender or informed, as --strata-balancing")
       ->capture_default_str()
       ->check(CLI::IsMember({"random", "sender", "informed"}));

@@ -4,6 +4,8 @@
 #include <charconv>
 
 #include "apps/fib/fibers.hpp"
+#include "apps/fib/serial.hpp"
+#include "apps/nqueens/board.hpp"
 #include "apps/nqueens/fibers.hpp"
 #include "apps/uts/fibers.hpp"
 #include "strata/error.hpp"
@@ -21,14 +23,17 @@ unsigned number_in(const std::string& text, unsigned least, unsigned most) {
   return value;
 }
 
+result compare(bool is_right) { return is_right ? result::right : result::wrong; }
+
 // A threaded function that waits for the result of another.
 struct fib_root : threaded {
   unsigned n;
-  bool* finished;
+  std::uint64_t known;
+  result* found;
   std::uint64_t value;
   void start() { token<fib::activation>(n, to_global(&value), to_sptr(DONE)); }
   void done() {
-    *finished = true;
+    *found = compare(value == known);
     terminate();
   }
   fiber<&fib_root::done> DONE{this, 1};
@@ -36,13 +41,14 @@ struct fib_root : threaded {
 
 struct nqueens_root : threaded {
   unsigned n;
-  bool* finished;
+  std::uint64_t known;
+  result* found;
   std::uint64_t value;
   void start() {
     token<nqueens::placement>(n, 0U, n, nqueens::board{}, to_global(&value), to_sptr(DONE));
   }
   void done() {
-    *finished = true;
+    *found = compare(value == known);
     terminate();
   }
   fiber<&nqueens_root::done> DONE{this, 1};
@@ -50,13 +56,13 @@ struct nqueens_root : threaded {
 
 struct uts_root : threaded {
   const uts::sample* tree;
-  bool* finished;
-  uts::tally found;
+  result* found;
+  uts::tally counted;
   void start() {
-    token<uts::visit>(tree->tree, uts::root(tree->tree), to_global(&found), to_sptr(DONE));
+    token<uts::visit>(tree->tree, uts::root(tree->tree), to_global(&counted), to_sptr(DONE));
   }
   void done() {
-    *finished = found == tree->found;
+    *found = compare(counted == tree->found);
     terminate();
   }
   fiber<&uts_root::done> DONE{this, 1};
@@ -64,20 +70,30 @@ struct uts_root : threaded {
 
 }  // namespace
 
+program fib_program(unsigned n, std::uint64_t known) {
+  return {"fib " + std::to_string(n),
+          [n, known](result* found) { token<fib_root>(n, known, found); }};
+}
+
+program nqueens_program(unsigned n, std::uint64_t known) {
+  return {"nqueens " + std::to_string(n),
+          [n, known](result* found) { token<nqueens_root>(n, known, found); }};
+}
+
 program find_program(const std::string& kind, const std::string& size) {
   if (kind == "fib") {
     const unsigned n = number_in(size, 1, 40);
-    return {"fib " + size, [n](bool* done) { token<fib_root>(n, done); }};
+    return fib_program(n, fib::closed_form(n));
   }
   if (kind == "nqueens") {
     const unsigned n = number_in(size, 1, 14);
-    return {"nqueens " + size, [n](bool* done) { token<nqueens_root>(n, done); }};
+    return nqueens_program(n, nqueens::known_solutions(n));
   }
   if (kind == "uts") {
     const uts::sample* const tree = uts::find_sample(size);
     if (tree == nullptr)
       throw user_error("there is no tree '" + size + "'; the choices are " + uts::sample_names());
-    return {"uts " + size, [tree](bool* done) { token<uts_root>(tree, done); }};
+    return {"uts " + size, [tree](result* found) { token<uts_root>(tree, found); }};
   }
   throw user_error("'" + kind + "' is not a program; the choices are fib, nqueens, uts");
 }

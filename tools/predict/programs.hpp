@@ -7,14 +7,20 @@
 
 namespace strata::predict {
 
+enum class result : std::uint8_t { awaited, right, wrong };
+
 struct program {
   std::string name;  // "fib 25"
-  // Sends the first token; *done becomes true when the result is there and right. Inside a runtime
-  // or as a simulated worker.
-  std::function<void(bool* done)> begin;
+  // Sends the first token; *found tells how the program's result compares with the known one when
+  // it is there. Inside a runtime or as a simulated worker.
+  std::function<void(result* found)> begin;
 };
 
 // "fib N", "nqueens N", "uts NAME". Throws user_error.
 program find_program(const std::string& kind, const std::string& size);
+
+// What find_program() makes of the first two, when the result is to be `known`.
+program fib_program(unsigned n, std::uint64_t known);
+program nqueens_program(unsigned n, std::uint64_t known);
 
 }  // namespace strata::predict

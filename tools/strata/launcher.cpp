@@ -222,7 +222,8 @@ class launcher final : public node_listener, public job_hands {
     } else {
       hosts_.signal(number);
     }
-    if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT) {
+    // SIGQUIT makes nodes say who waits for what, and go on.
+    if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
       session_.on_interrupt(number, os::now_ns());
     }
   }

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/errno_error.hpp"
@@ -26,17 +28,37 @@ std::size_t index_of(output_stream stream) { return stream == output_stream::out
 // What libraries below a transport should do unless the user has said otherwise.
 std::vector<std::string> defaults_for(transport_choice transport) {
   std::vector<std::string> all;
-  if (transport != transport_choice::ucx) return all;
+  if (network_of(transport) != network_kind::ucx) return all;
   for (const auto& [name, value] : ucx_variables) {
     if (std::getenv(name) == nullptr) all.push_back(std::string(name) + "=" + value);
   }
   return all;
 }
 
+const char* name_for_people(network_kind k) {
+  switch (k) {
+    case network_kind::ucx:
+      return "UCX";
+    case network_kind::udp:
+      return "UDP";
+    case network_kind::none:
+    case network_kind::tcp:
+      break;
+  }
+  return "TCP";
+}
+
 }  // namespace
 
-local_nodes::local_nodes(event_loop& loop, children& processes, node_listener& listener, int in)
-    : loop_(loop), processes_(processes), listener_(listener), in_(in) {}
+int make_job_memory() { return ::memfd_create("strata-job", MFD_CLOEXEC | MFD_ALLOW_SEALING); }
+
+local_nodes::local_nodes(event_loop& loop, children& processes, node_listener& listener, int in,
+                         std::function<int()> make_memory)
+    : loop_(loop),
+      processes_(processes),
+      listener_(listener),
+      in_(in),
+      make_memory_(std::move(make_memory)) {}
 
 local_nodes::~local_nodes() {
   for (const auto& n : nodes_) {
@@ -69,18 +91,28 @@ core_plan local_nodes::share(const start_request& what) const {
   return plan;
 }
 
+// Once: nodes that come late share it too, or do without it as the others do.
+void local_nodes::share_memory(transport_choice transport) {
+  if (std::exchange(has_tried_memory_, true)) return;
+  const int fd = make_memory_();
+  const int code = errno;
+  shared_memory_ = os::descriptor(fd);
+  if (shared_memory_) return;
+  const std::string what = "cannot create memory that the nodes of this host share";
+  const network_kind instead = network_of(transport);
+  if (instead == network_kind::none)
+    throw errno_error(what, code, "use --transport tcp, or free memory");
+  listener_.on_note(what + ": " + std::generic_category().message(code) + "; they talk over " +
+                    name_for_people(instead) + " instead");
+}
+
 void local_nodes::start(const start_request& what) {
   core_plan plan = share(what);
   if (!plan.warning.empty()) listener_.on_note(plan.warning);
   job_description job = what.job;
-  const bool uses_memory =
-      job.transport == transport_choice::automatic || job.transport == transport_choice::shm;
   // Of an elastic job the first node may be the only one, and not remain it.
-  if (uses_memory && !shared_memory_ && (what.nodes.size() > 1 || job.elastic)) {
-    shared_memory_ = os::descriptor(::memfd_create("strata-job", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (!shared_memory_ && job.transport == transport_choice::shm) {
-      throw errno_error("cannot create memory that the nodes share", errno);
-    }
+  if (uses_memory(job.transport) && (what.nodes.size() > 1 || job.elastic)) {
+    share_memory(job.transport);
   }
   job.shared_memory = shared_memory_.get();
   const os::descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));

@@ -2,6 +2,7 @@
 // Nodes that are processes below this one.
 #pragma once
 #include <array>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -17,10 +18,14 @@ namespace strata::launch {
 // Of each node: its line, and its output if it is captured.
 inline constexpr std::size_t descriptors_with_output = 3;
 
+// Memory for the nodes of one host, empty: its descriptor, or -1 and errno.
+int make_job_memory();
+
 class local_nodes final : public host_nodes {
  public:
-  // `in` is the standard input of node 0, should it be here.
-  local_nodes(event_loop& loop, children& processes, node_listener& listener, int in);
+  // `in` is the standard input of node 0, should it be here. `make_memory`: as make_job_memory().
+  local_nodes(event_loop& loop, children& processes, node_listener& listener, int in,
+              std::function<int()> make_memory = &make_job_memory);
   ~local_nodes() override;
 
   void start(const start_request& what) override;
@@ -41,6 +46,7 @@ class local_nodes final : public host_nodes {
   };
 
   [[nodiscard]] core_plan share(const start_request& what) const;
+  void share_memory(transport_choice transport);
   void start_one(const start_request& what, const job_description& job, int null);
   void on_ended(node_id node, node_end how);
   void watch_output(one& n);
@@ -53,7 +59,9 @@ class local_nodes final : public host_nodes {
   children& processes_;
   node_listener& listener_;
   int in_;
+  std::function<int()> make_memory_;
   os::descriptor shared_memory_;
+  bool has_tried_memory_ = false;
   std::vector<std::unique_ptr<one>> nodes_;
   std::size_t running_ = 0;
   bool paused_ = false;

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -13,9 +12,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "base/leading_flags.hpp"
 #include "strata/error.hpp"
 #include "strata/options.hpp"
 #include "tools/strata/program_path.hpp"
@@ -80,38 +81,23 @@ std::string find_library() {
 }  // namespace
 
 int run_pthread(int argc, char** argv) {
-  int first = 1;
-  for (; first < argc; ++first) {
-    const std::string_view word = argv[first];
-    if (word == "--help" || word == "-h") {
-      std::fputs(usage, stdout);
-      return EXIT_SUCCESS;
-    }
-    if (word == "--") {
-      ++first;
-      break;
-    }
-    if (!word.starts_with("--strata-")) break;
-    // The same setting as a variable, which is how the library hears of it.
-    std::string setting(word.substr(2));
-    std::string value = "1";
-    if (const std::size_t end = setting.find('='); end != std::string::npos) {
-      value = setting.substr(end + 1);
-      setting.resize(end);
-    } else if (first + 1 < argc && argv[first + 1][0] != '-' && setting != "strata-stats" &&
-               setting != "strata-print-binding") {
-      value = argv[++first];
-    }
-    std::replace(setting.begin(), setting.end(), '-', '_');
-    std::transform(setting.begin(), setting.end(), setting.begin(),
-                   [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
-    ::setenv(setting.c_str(), value.c_str(), 1);
+  // As variables, which is how the library hears of them.
+  const leading_flags flags =
+      read_leading_flags(std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
+  for (const auto& [name, value] : flags.variables) ::setenv(name.c_str(), value.c_str(), 1);
+  int first = 1 + static_cast<int>(flags.words);
+  const std::string_view word = first < argc ? argv[first] : "";
+  if (word == "--help" || word == "-h") {
+    std::fputs(usage, stdout);
+    return EXIT_SUCCESS;
+  }
+  if (word == "--") {
+    ++first;
+  } else if (word.starts_with('-')) {
+    throw user_error(std::string(word) + " is not known here; strata pthread --help says more");
   }
   if (first >= argc) throw user_error("which program? strata pthread --help says more");
-  if (argv[first][0] == '-')
-    throw user_error(std::string(argv[first]) +
-                     " is not known here; strata pthread --help says more");
-  // A bad setting is told now, not by the program.
+  // A bad setting in variables or a file is told now, not by the program.
   {
     std::array<char, 7> name{"strata"};
     std::array<char*, 2> none{name.data(), nullptr};

@@ -10,6 +10,7 @@
 #include <climits>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <utility>
 
@@ -25,6 +26,8 @@ namespace {
 
 constexpr std::size_t last_words_bytes_max = 4096;
 constexpr std::size_t line_shown_bytes_max = 200;
+// Nor stays behind with our pipes in its hands.
+constexpr std::array never_asks{"-o", "BatchMode=yes", "-o", "ControlMaster=no"};
 
 // The shell of the other host splits what ssh gives it.
 std::string quoted(const std::string& word) {
@@ -55,7 +58,10 @@ std::vector<std::string> remote_command() {
   std::istringstream words(variable != nullptr ? variable : "");
   std::vector<std::string> command;
   for (std::string word; words >> word;) command.push_back(word);
-  if (command.empty()) command = {"ssh", "-o", "BatchMode=yes", "-o", "ControlMaster=no"};
+  if (command.empty()) command = {"ssh"};
+  // Of an option that is given twice ssh takes the first: what it would ask nobody answers.
+  if (std::filesystem::path(command[0]).filename() == "ssh")
+    command.insert(command.begin() + 1, never_asks.begin(), never_asks.end());
   command[0] = find_program(command[0]);
   return command;
 }

@@ -56,7 +56,8 @@ class remote_nodes final : public host_nodes {
   bool heard_ = false;                   // the agent has said something
 };
 
-// The command that reaches other hosts: STRATA_SSH, split at blanks, or ssh that never asks.
+// The command that reaches other hosts: STRATA_SSH, split at blanks, or ssh. A program of that name
+// is told never to ask. Throws user_error when there is no such program.
 std::vector<std::string> remote_command();
 
 }  // namespace strata::launch

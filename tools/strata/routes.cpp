@@ -65,8 +65,10 @@ measured measure(node_id_t to) {
   measured m{};
   m.next = way.next;
   m.hops = way.hops;
-  m.latency_us = static_cast<double>(way.latency_ns) / 1e3;
-  m.link_megabytes_per_s = static_cast<double>(way.bytes_per_s) / 1e6;
+  if (way.is_measured) {
+    m.latency_us = static_cast<double>(way.latency_ns) / 1e3;
+    m.link_megabytes_per_s = static_cast<double>(way.bytes_per_s) / 1e6;
+  }
   m.cost_us = static_cast<double>(way.cost_ns) / 1e3;
   std::copy_n(way.transport.begin(), std::min(way.transport.size(), m.transport.size() - 1),
               m.transport.begin());

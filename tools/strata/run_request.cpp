@@ -53,6 +53,16 @@ T choose(const std::map<std::string, T>& choices, const std::string& text) {
   throw user_error("'" + text + "' is none of: " + all);
 }
 
+transport_choice parse_transport(const std::string& text) {
+  std::map<std::string, transport_choice> choices;
+  for (const named_transport& one : named_transports)
+    choices.emplace(std::string(one.name), one.choice);
+  const auto chosen = choose<transport_choice>(choices, text);
+  if (network_of(chosen) == network_kind::ucx && !net::ucx::is_built())
+    throw user_error(net::ucx::how_to_get());
+  return chosen;
+}
+
 // The node numbers of an elastic job.
 void allow_changes(run_request& request, const std::string& most) {
   request.elastic = true;
@@ -108,17 +118,10 @@ run_request parse_run(int argc, char** argv) {
       [&](const std::string& text) { from_file = read_hostfile(text); });
   add("--host", "A,B:2,...", "hosts to run on, with the number of nodes that each takes",
       [&](const std::string& text) { request.hosts = parse_host_list(text); });
-  add("--transport", "auto|shm|tcp|ucx|udp",
-      "how nodes talk [auto: shm within a host, tcp between hosts]", [&](const std::string& text) {
-        request.transport = choose<transport_choice>({{"auto", transport_choice::automatic},
-                                                      {"shm", transport_choice::shm},
-                                                      {"tcp", transport_choice::tcp},
-                                                      {"ucx", transport_choice::ucx},
-                                                      {"udp", transport_choice::udp}},
-                                                     text);
-        if (request.transport == transport_choice::ucx && !net::ucx::is_built())
-          throw user_error(net::ucx::how_to_get());
-      });
+  add("--transport", "auto|shm|tcp|ucx|udp|shm+tcp|shm+ucx|shm+udp",
+      "how nodes talk: by one for all, or by shm within a host and the other between hosts [auto: "
+      "shm+tcp]",
+      [&](const std::string& text) { request.transport = parse_transport(text); });
   add("--bind", "core|none", "workers stay on cores of their own, or not [core]",
       [&](const std::string& text) {
         request.bind = choose<bool>({{"core", true}, {"none", false}}, text);

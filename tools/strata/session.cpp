@@ -34,7 +34,8 @@ session::session(description what, job_hands& h, std::int64_t now_ns)
       changes_({what_.capacity, what_.program, what_.start_limit_ns}, nodes_, h),
       deadline_ns_(alone() ? no_deadline : now_ns + what_.start_limit_ns),
       straggler_ns_(no_deadline),
-      line_ns_(no_deadline) {
+      line_ns_(no_deadline),
+      late_lines_ns_(no_deadline) {
   for (node_id node = 0; node < what_.on_host.size(); ++node) {
     nodes_.at(node).on_host = what_.on_host[node];
   }
@@ -44,6 +45,7 @@ void session::enter(phase next, std::int64_t deadline_ns) {
   phase_ = next;
   deadline_ns_ = deadline_ns;
   if (next == phase::running) return changes_.open();
+  say_late_lines();
   line_ns_ = straggler_ns_ = no_deadline;
   changes_.stop("the job is being stopped");
 }
@@ -57,6 +59,7 @@ void session::stop(const std::string& line, int status, std::int64_t now_ns) {
 
 void session::lose(const std::vector<node_id>& gone, const std::string& why,
                    const std::string& line, int status, std::int64_t now_ns) {
+  late_lines_.clear();  // that is why
   if (!line.empty()) hands_.say(line + job_is_stopped);
   status_ = status;
   for (const node_id node : gone) {
@@ -187,7 +190,9 @@ void session::on_finished(node_id node, std::int64_t now_ns) {
   n.finished = true;
   if (!elastic() || phase_ != phase::running) return;
   // It may have been the last one: the others ended while it was on its way out.
-  if (changes_.on_finished(node, now_ns) && over()) changes_.stop("the job has ended");
+  if (!changes_.on_finished(node, now_ns) || !over()) return;
+  say_late_lines();
+  changes_.stop("the job has ended");
 }
 
 void session::on_word(node_id node, const frame& f, std::int64_t now_ns) {
@@ -269,6 +274,7 @@ void session::on_ended(node_id node, node_end how, std::int64_t now_ns) {
     on_late_end(node, now_ns);
   }
   if (!over()) return;
+  say_late_lines();
   if (phase_ == phase::failing) end_failing(now_ns);
   changes_.stop("the job has ended");
 }
@@ -319,10 +325,23 @@ void session::on_late_end(node_id node, std::int64_t now_ns) {
                 n.how.failed() ? n.how.status() : 1, now_ns);
   }
   if (n.how.failed() && (node != 0 || n.how.signalled)) {
-    hands_.say(nodes_.name(node) + " " + how + " after it had finished");
+    const std::string line = nodes_.name(node) + " " + how + " after it had finished";
+    // Perhaps because a node died of whose end we hear only now.
+    const bool may_follow = !n.how.signalled && n.is == part::member;
+    may_follow ? say_later(line, now_ns) : hands_.say(line);
   }
   if (node != 0 && late_status_ == 0) late_status_ = n.how.status();
   if (node == 0) straggler_ns_ = now_ns + straggler_limit_ns;
+}
+
+void session::say_later(const std::string& line, std::int64_t now_ns) {
+  if (late_lines_.empty()) late_lines_ns_ = now_ns + settle_ns;
+  late_lines_.push_back(line);
+}
+
+void session::say_late_lines() {
+  for (const std::string& line : std::exchange(late_lines_, {})) hands_.say(line);
+  late_lines_ns_ = no_deadline;
 }
 
 void session::on_host_lost(const std::vector<node_id>& nodes, const std::string& why, bool user,
@@ -349,6 +368,7 @@ void session::on_host_lost(const std::vector<node_id>& nodes, const std::string&
   } else if (phase_ == phase::running) {
     hands_.say(why);
     late_status_ = 1;
+    if (over()) say_late_lines();
   }
 }
 
@@ -408,6 +428,7 @@ void session::on_time(std::int64_t now_ns) {
   if (phase_ == phase::starting || phase_ == phase::running) {
     if (now_ns >= line_ns_) look_for_ended_lines(now_ns);
     if (now_ns >= straggler_ns_) look_for_stragglers(now_ns);
+    if (now_ns >= late_lines_ns_) say_late_lines();
     changes_.on_time(now_ns);
   }
   if (now_ns < deadline_ns_) return;
@@ -442,7 +463,7 @@ void session::on_time(std::int64_t now_ns) {
 }
 
 void session::postpone(std::int64_t ns) {
-  for (std::int64_t* const deadline : {&deadline_ns_, &straggler_ns_, &line_ns_}) {
+  for (std::int64_t* const deadline : {&deadline_ns_, &straggler_ns_, &line_ns_, &late_lines_ns_}) {
     if (*deadline != no_deadline) *deadline += ns;
   }
   for (node_state& n : nodes_) {
@@ -452,7 +473,7 @@ void session::postpone(std::int64_t ns) {
 }
 
 std::int64_t session::deadline_ns() const noexcept {
-  return std::min({deadline_ns_, straggler_ns_, line_ns_, changes_.deadline_ns()});
+  return std::min({deadline_ns_, straggler_ns_, line_ns_, late_lines_ns_, changes_.deadline_ns()});
 }
 
 int session::status() const noexcept {

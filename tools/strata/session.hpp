@@ -84,6 +84,8 @@ class session {
   void on_early_end(node_id node, std::int64_t now_ns);
   void on_late_end(node_id node, std::int64_t now_ns);
   void end_failing(std::int64_t now_ns);
+  void say_later(const std::string& line, std::int64_t now_ns);
+  void say_late_lines();
   void look_for_stragglers(std::int64_t now_ns);
   void look_for_ended_lines(std::int64_t now_ns);
 
@@ -103,8 +105,10 @@ class session {
   unsigned closed_told_ = 0;  // so often all have told of closed ones before
   phase phase_ = phase::starting;
   std::int64_t deadline_ns_;
-  std::int64_t straggler_ns_;  // node 0 has ended: until when the others should
-  std::int64_t line_ns_;       // the earliest line_limit_ns
+  std::int64_t straggler_ns_;              // node 0 has ended: until when the others should
+  std::int64_t line_ns_;                   // the earliest line_limit_ns
+  std::vector<std::string> late_lines_{};  // of nodes that failed when they had finished
+  std::int64_t late_lines_ns_;             // when they are said
   std::int64_t interrupt_ns_ = 0;
   int interrupt_ = 0;    // the user's signal
   int status_ = 0;       // of what stopped the job; 0: nothing did

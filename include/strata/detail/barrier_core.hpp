@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <type_traits>
 
 namespace strata::detail {
 
@@ -20,7 +20,11 @@ class barrier_core {
   static constexpr std::ptrdiff_t count_max = (std::ptrdiff_t{1} << 31) - 1;
 
   // `complete(argument)` is called by the last to arrive, before anybody goes on.
-  barrier_core(std::ptrdiff_t count, void (*complete)(void*), void* argument);
+  constexpr barrier_core(std::ptrdiff_t count, void (*complete)(void*), void* argument)
+      : complete_(complete), argument_(argument), expected_(count), left_(count) {
+    if (count < 0 || count > count_max) refuse_count();
+    if (!std::is_constant_evaluated()) make_lists();
+  }
   ~barrier_core();
   barrier_core(const barrier_core&) = delete;
   barrier_core& operator=(const barrier_core&) = delete;
@@ -36,6 +40,9 @@ class barrier_core {
   struct lists;
   struct arrival;
 
+  [[noreturn]] static void refuse_count();
+  void make_lists();
+  void check_arrivals(std::int64_t n, std::int64_t before) const noexcept;
   static bool commit(struct stack& s, void* self);
   static bool is_in_phase(void* argument);
   // The last of a phase: ends it.
@@ -46,7 +53,7 @@ class barrier_core {
   std::atomic<std::int64_t> expected_;  // in each phase
   std::atomic<std::int64_t> left_;      // in this phase
   std::atomic<phase_token> phase_{0};
-  std::unique_ptr<lists> lists_;  // null when made outside a runtime
+  lists* lists_ = nullptr;  // null when made outside a runtime
 };
 
 }  // namespace strata::detail

@@ -49,7 +49,8 @@ bool stack_is_low() noexcept;
 // than w, soon on one of that runtime's workers.
 void resume(worker& w, stack& s);
 
-// Lets those run that are ready before the calling stack goes on. No effect in a fiber.
+// Lets those run that are ready before the calling stack goes on; outside a runtime, other OS
+// threads. No effect in a fiber.
 void yield_stack() noexcept;
 
 // Continues a suspended stack after those that wait already, on whichever worker comes first. Any

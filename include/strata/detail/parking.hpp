@@ -34,8 +34,10 @@ struct parking {
   std::int64_t deadline_ns = never;  // on the monotonic clock
   bool interruptible = false;        // interrupt() ends it
   bool ends_by_signal = false;       // also from outside, where only interruptible waits do so
+  std::uint32_t kinds = every_kind;  // a bit each: unpark() of one of them wakes it
 
   static constexpr std::int64_t never = INT64_MAX;
+  static constexpr std::uint32_t every_kind = UINT32_MAX;
 };
 
 // Waits. May return on another OS thread. What the waker did before is visible. Throws misuse_error
@@ -44,9 +46,10 @@ struct parking {
 // in waits that are interruptible or end by signals: who waits for a condition looks again.
 unparked park(const parking& how);
 
-// Wakes at most `count` of those that wait at `address`, who has waited longest first; returns how
-// many.
-unsigned unpark(const void* address, unsigned count) noexcept;
+// Wakes at most `count` of those that wait at `address` and are of one of `kinds`, who has waited
+// longest first; returns how many.
+unsigned unpark(const void* address, unsigned count,
+                std::uint32_t kinds = parking::every_kind) noexcept;
 // Wakes the one that has waited longest; true if there was one. If not, calls `otherwise(argument)`
 // with the address's queue locked: nobody begins to wait there meanwhile.
 bool unpark_one_or(const void* address, void (*otherwise)(void*), void* argument) noexcept;

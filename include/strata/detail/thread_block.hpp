@@ -73,8 +73,12 @@ void run_thread(thread_block& b, void (*invoke)(thread_block&));
 thread_block* current_block();
 // The same, null where there is none.
 thread_block* current_block_if_any() noexcept;
-// Where its block is allocated. Throws misuse_error outside a runtime.
-worker& worker_for_new_thread();
+// Where its block is allocated; null outside a runtime. Throws std::system_error where there would
+// be no stack for it.
+worker* worker_for_new_thread();
+// By who is outside: calls f(argument) in the runtime that the process has for its threads, which
+// is started if need be. Blocks the OS thread meanwhile; rethrows what f throws.
+void call_in_process_runtime(void (*f)(void*), void* argument);
 // Takes that back: what should lie in `memory` (null: there was none) could not be made.
 void give_up_thread(void* memory, std::size_t bytes) noexcept;
 // Before it is started. Throws std::system_error for a size that cannot be.

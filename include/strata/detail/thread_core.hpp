@@ -5,6 +5,7 @@
 #include <chrono>
 #include <compare>
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <thread>
 #include <tuple>
@@ -22,6 +23,9 @@ namespace strata {
 namespace detail {
 
 [[noreturn]] void refuse_join();
+
+// Of the memory in which a thread's function and arguments lie.
+inline constexpr std::size_t thread_alignment = 16;
 
 // Function: the program's, by which the thread is called where it has no name.
 template <class Call, class Function>
@@ -66,9 +70,10 @@ class thread {
   using native_handle_type = detail::thread_block*;
 
   thread() noexcept = default;
-  /// Begins f(args...), copied or moved into the thread, which destroys them at its end. Throws
-  /// misuse_error outside a runtime, std::system_error (resource_unavailable_try_again) without
-  /// memory. About 20 ns.
+  /// Begins f(args...), copied or moved into the thread, which destroys them at its end, in the
+  /// caller's runtime. Outside any, in one that the process has for such threads: see thread.hpp.
+  /// Throws std::system_error (resource_unavailable_try_again) where there are as many threads as
+  /// stacks, std::bad_alloc. About 20 ns; from outside some 100 ns and waking a worker.
   template <class F, class... Args>
   requires(
       !std::is_same_v<std::remove_cvref_t<F>, thread> &&
@@ -105,6 +110,7 @@ class thread {
 
  private:
   friend id this_thread_id() noexcept;
+  friend class jthread;
   template <class F, class... Args>
   static detail::thread_block* begin(const thread_attributes* a, F&& f, Args&&... args) {
     auto call = [function = std::decay_t<F>(std::forward<F>(f)),
@@ -112,14 +118,27 @@ class thread {
                      std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)]() mutable {
       std::apply([&](auto&... v) { std::invoke(std::move(function), std::move(v)...); }, values);
     };
+    using whole = decltype(call);
+    if constexpr (alignof(whole) <= detail::thread_alignment) {
+      return begin_call<std::decay_t<F>>(a, std::move(call));
+    } else {
+      return begin_call<std::decay_t<F>>(
+          a, [kept = std::make_unique<whole>(std::move(call))] { (*kept)(); });
+    }
+  }
+  // Function: the program's, for its name.
+  template <class Function, class Call>
+  static detail::thread_block* begin_call(const thread_attributes* a, Call&& call) {
     const detail::uninterrupted guard;
-    using block = detail::thread_call<decltype(call), std::decay_t<F>>;
-    static_assert(alignof(block) <= 16, "a thread's function must not be over-aligned");
-    detail::worker& w = detail::worker_for_new_thread();
+    using block = detail::thread_call<Call, Function>;
+    static_assert(alignof(block) <= detail::thread_alignment);
+    detail::worker* const w = detail::worker_for_new_thread();
+    if (w == nullptr) [[unlikely]]
+      return begin_from_outside<Function>(a, call);
     void* memory = nullptr;
     block* b = nullptr;
     try {
-      memory = w.frames.allocate(sizeof(block));
+      memory = w->frames.allocate(sizeof(block));
       b = ::new (memory) block(std::move(call));
     } catch (...) {
       detail::give_up_thread(memory, sizeof(block));
@@ -135,6 +154,21 @@ class thread {
     }
     detail::start_thread(*b);
     return b;
+  }
+  template <class Function, class Call>
+  static detail::thread_block* begin_from_outside(const thread_attributes* a, Call& call) {
+    struct request {
+      const thread_attributes* a;
+      Call& call;
+      detail::thread_block* made;
+    } r{a, call, nullptr};
+    detail::call_in_process_runtime(
+        [](void* asked) {
+          auto& it = *static_cast<request*>(asked);
+          it.made = begin_call<Function>(it.a, std::move(it.call));
+        },
+        &r);
+    return r.made;
   }
 
   detail::thread_block* block_ = nullptr;
@@ -170,9 +204,17 @@ class jthread {
   using native_handle_type = thread::native_handle_type;
 
   jthread() noexcept : stop_(std::nostopstate) {}
+  /// As thread's; f is called with a stop token before the arguments if it takes one.
   template <class F, class... Args>
-  requires(!std::is_same_v<std::remove_cvref_t<F>, jthread>) explicit jthread(F&& f, Args&&... args)
-      : stop_(), thread_(start(stop_, std::forward<F>(f), std::forward<Args>(args)...)) {}
+  requires(
+      !std::is_same_v<std::remove_cvref_t<F>, jthread> &&
+      !std::is_same_v<std::remove_cvref_t<F>, thread_attributes>) explicit jthread(F&& f,
+                                                                                   Args&&... args)
+      : stop_(), thread_(start(nullptr, stop_, std::forward<F>(f), std::forward<Args>(args)...)) {}
+  /// The same with attributes.
+  template <class F, class... Args>
+  explicit jthread(const thread_attributes& a, F&& f, Args&&... args)
+      : stop_(), thread_(start(&a, stop_, std::forward<F>(f), std::forward<Args>(args)...)) {}
   jthread(jthread&&) noexcept = default;
   jthread& operator=(jthread&& other) noexcept {
     if (this == &other) return *this;
@@ -207,12 +249,15 @@ class jthread {
 
  private:
   template <class F, class... Args>
-  static thread start(std::stop_source& stop, F&& f, Args&&... args) {
+  static thread start(const thread_attributes* a, std::stop_source& stop, F&& f, Args&&... args) {
+    thread made;
     if constexpr (std::is_invocable_v<std::decay_t<F>, std::stop_token, std::decay_t<Args>...>) {
-      return thread(std::forward<F>(f), stop.get_token(), std::forward<Args>(args)...);
+      made.block_ =
+          thread::begin(a, std::forward<F>(f), stop.get_token(), std::forward<Args>(args)...);
     } else {
-      return thread(std::forward<F>(f), std::forward<Args>(args)...);
+      made.block_ = thread::begin(a, std::forward<F>(f), std::forward<Args>(args)...);
     }
+    return made;
   }
   void end() {
     if (!joinable()) return;
@@ -223,6 +268,14 @@ class jthread {
   std::stop_source stop_;
   thread thread_;
 };
+
+inline void swap(jthread& a, jthread& b) noexcept { a.swap(b); }
+
+using std::nostopstate;
+using std::nostopstate_t;
+using std::stop_callback;
+using std::stop_source;
+using std::stop_token;
 
 }  // namespace strata
 

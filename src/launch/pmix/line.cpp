@@ -40,14 +40,6 @@ constexpr std::int64_t roll_call_ns = 500 * ms;
 // For the one who then speaks, who may have begun to wait a little later.
 constexpr int speaker_ms = 2000;
 
-transport_choice to_choice(const std::string& name) {
-  return name == "shm"   ? transport_choice::shm
-         : name == "tcp" ? transport_choice::tcp
-         : name == "ucx" ? transport_choice::ucx
-         : name == "udp" ? transport_choice::udp
-                         : transport_choice::automatic;
-}
-
 secret make_secret(transport_choice transport) {
   secret s;
   s.transport = transport;
@@ -75,13 +67,14 @@ class pmix_line final : public control_line {
     job_.node = static_cast<node_id>(us_->rank());
     job_.nodes = job_.founders = job_.capacity = static_cast<node_id>(us_->size());
     job_.start_limit_ns = std::int64_t{limit_s_} * 1000 * ms;
-    const std::vector<seat> seats = take_seats(to_choice(settings.transport));
+    const std::vector<seat> seats =
+        take_seats(transport_named(settings.transport).value_or(transport_choice::automatic));
     find_hosts(seats);
     share_cores_of_host(seats, settings);
     share_memory_of_host(seats);
     const bool one_host = here_.size() == everybody_.size();
     job_.bind_address = listening_address(settings.bind_address, one_host);
-    if (job_.transport == transport_choice::ucx) set_ucx_variables();
+    if (network_of(job_.transport) == network_kind::ucx) set_ucx_variables();
   }
 
   [[nodiscard]] const job_description& job() const noexcept override { return job_; }
@@ -260,15 +253,13 @@ void pmix_line::share_memory_of_host(const std::vector<seat>& seats) {
   const auto told = meet("memory");
   const bool all =
       std::all_of(here_.begin(), here_.end(), [&](unsigned node) { return told[node] == "yes"; });
-  const bool uses_memory =
-      job_.transport == transport_choice::automatic || job_.transport == transport_choice::shm;
   if (here_.size() > 1 && !all) {
     memory_.reset();
     neighbours_.clear();
     if (job_.transport == transport_choice::shm)
       throw user_error("the nodes of this host cannot share memory; leave transport=shm out");
   }
-  if (memory_ != nullptr && uses_memory) job_.shared_memory = memory_->descriptor();
+  if (memory_ != nullptr && uses_memory(job_.transport)) job_.shared_memory = memory_->descriptor();
 }
 
 void pmix_line::watch_neighbours(const std::vector<seat>& seats) {

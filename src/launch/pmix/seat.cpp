@@ -74,8 +74,7 @@ secret unpack_secret(std::string_view bytes) {
   secret s;
   s.job = in.u64();
   const std::uint8_t transport = in.u8();
-  if (transport > static_cast<std::uint8_t>(transport_choice::udp))
-    refuse_frame("a message names an unknown transport");
+  if (!is_transport_choice(transport)) refuse_frame("a message names an unknown transport");
   s.transport = static_cast<transport_choice>(transport);
   for (std::uint8_t& byte : s.key) byte = in.u8();
   in.done();

@@ -37,8 +37,11 @@ static_assert(ring_bytes_least - ring_bytes_least / release_part >=
 constexpr std::int64_t moment_ns = 300;
 std::uint64_t moment_ticks() { return os::to_ticks(moment_ns); }
 
-// A sender that only waits for its own node costs its peers no system call when they have read.
-enum sleeping_sender : std::uint32_t { awake = 0, wants_calls = 1, wants_room = 2 };
+constexpr const char* without_memory = "use --transport tcp, or free memory";
+
+// A sender that only waits for its own node costs its peers no system call when they have read. As
+// with sleepers.hpp, who has called it may die before it has woken it.
+enum sleeping_sender : std::uint32_t { awake = 0, wants_calls = 1, wants_room = 2, called = 3 };
 
 }  // namespace
 
@@ -83,10 +86,11 @@ shm_transport::shm_transport(const settings& s)
   // Each node asks for the same size, so it does not matter who comes first. What nobody touches
   // takes no memory.
   os::resize_memory_file(s.memory, bytes_,
-                         "cannot size the memory shared by the nodes of this host");
+                         "cannot size the memory shared by the nodes of this host", without_memory);
   void* const mapped = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, s.memory, 0);
   if (mapped == MAP_FAILED)
-    throw errno_error("cannot map the memory shared by the nodes of this host", errno);
+    throw errno_error("cannot map the memory shared by the nodes of this host", errno,
+                      without_memory);
   memory_ = static_cast<std::byte*>(mapped);
 
   me_ =
@@ -198,8 +202,9 @@ std::size_t shm_transport::poll(receiver& r, std::size_t messages_max) {
       r.on_message(h, payload);
       if (p.in.held() >= ring_bytes_ / release_part) {
         p.in.release();
-        if (p.shared->sender_asleep.load(std::memory_order_seq_cst) == wants_room &&
-            p.shared->sender_asleep.exchange(awake, std::memory_order_seq_cst) != awake) {
+        std::uint32_t seen = p.shared->sender_asleep.load(std::memory_order_seq_cst);
+        if (seen == wants_room && p.shared->sender_asleep.compare_exchange_strong(
+                                      seen, called, std::memory_order_seq_cst)) {
           os::futex_wake_shared(p.shared->sender_asleep, 1);
         }
       }
@@ -292,8 +297,11 @@ void shm_transport::wait_for_room(std::int64_t timeout_ns) {
 
 void shm_transport::wake_sender() noexcept {
   sender_called_.store(true, std::memory_order_seq_cst);
-  if (mine_->sender_asleep.exchange(awake, std::memory_order_seq_cst) != awake)
-    os::futex_wake_shared(mine_->sender_asleep, INT_MAX);
+  std::uint32_t seen = mine_->sender_asleep.load(std::memory_order_seq_cst);
+  while ((seen == wants_calls || seen == wants_room) &&
+         !mine_->sender_asleep.compare_exchange_weak(seen, called, std::memory_order_seq_cst)) {
+  }
+  if (seen != awake) os::futex_wake_shared(mine_->sender_asleep, INT_MAX);
 }
 
 // ---- shelves ----
@@ -334,7 +342,9 @@ bool shm_transport::is_attended(node_id node) const noexcept {
 
 void shm_transport::drop(node_id node) noexcept {
   if (peer* const p = find(node)) p->lost.store(true, std::memory_order_seq_cst);
+  // It may have called them and not woken them.
   remind_stand_in();
+  wake_receiver();
   wake_sender();
 }
 

@@ -6,10 +6,10 @@
 // a second thread. Both announce that they sleep and then look for messages; a sender publishes its
 // message and then looks for sleepers.
 //
-//   the stand-in: awake --announces--> asleep --a sender--> called --it wakes, and looks--> awake
+//   each of them: awake --announces--> asleep --a sender--> called --it wakes, and looks--> awake
 //
-// As long as it is called nobody else is: whatever comes, it will look. Who has called it may die
-// before it has woken it; so whoever learns of a death, or looks after all else, reminds it.
+// As long as one is called nobody else is: whatever comes, it will look. Who has called it may die
+// before it has woken it; so whoever learns of a death, or looks after all else, wakes both.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -28,7 +28,7 @@ class sleepers {
   // Whoever sleeps on that word is to be woken; null: nobody.
   [[nodiscard]] word* to_wake() noexcept {
     // Partners: sleep_as_receiver(), sleep_as_stand_in(), unattended().
-    if (receiver_.load(std::memory_order_seq_cst) == awake ||
+    if (receiver_.load(std::memory_order_seq_cst) != asleep ||
         attendants_.load(std::memory_order_seq_cst) != 0)
       return nullptr;
     const std::uint32_t seen = stand_in_.load(std::memory_order_seq_cst);
@@ -37,23 +37,18 @@ class sleepers {
       if (word* const w = call_stand_in()) return w;
       // Left, or called by another sender: in doubt one too many is woken.
     }
-    return call_receiver();
+    return call(receiver_);
   }
 
   // ---- this node ----
 
-  // Null: the receiver was awake.
+  // Null: the receiver is awake. One that has been called is woken all the same.
   [[nodiscard]] word* call_receiver() noexcept {
-    return receiver_.exchange(awake, std::memory_order_seq_cst) == asleep ? &receiver_ : nullptr;
+    if (word* const w = call(receiver_)) return w;
+    return receiver_.load(std::memory_order_seq_cst) == called ? &receiver_ : nullptr;
   }
   // Not one that is awake: it may never come back, and until it did nobody else would be called.
-  [[nodiscard]] word* call_stand_in() noexcept {
-    std::uint32_t seen = asleep;
-    return stand_in_.compare_exchange_strong(seen, called, std::memory_order_seq_cst,
-                                             std::memory_order_seq_cst)
-               ? &stand_in_
-               : nullptr;
-  }
+  [[nodiscard]] word* call_stand_in() noexcept { return call(stand_in_); }
   // Null: nobody has called it.
   [[nodiscard]] word* remind_stand_in() noexcept {
     return stand_in_.load(std::memory_order_seq_cst) == called ? &stand_in_ : nullptr;
@@ -86,6 +81,15 @@ class sleepers {
 
  private:
   static constexpr std::uint32_t awake = 0, asleep = 1, called = 2;
+
+  // Null: it does not sleep, or has been called.
+  [[nodiscard]] static word* call(word& who) noexcept {
+    std::uint32_t seen = asleep;
+    return who.compare_exchange_strong(seen, called, std::memory_order_seq_cst,
+                                       std::memory_order_seq_cst)
+               ? &who
+               : nullptr;
+  }
 
   alignas(detail::destructive_bytes) word receiver_{awake};
   word stand_in_{awake};

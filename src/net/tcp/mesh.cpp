@@ -77,6 +77,7 @@ class mesh {
         nodes_(directory.size()) {}
 
   std::vector<os::descriptor> form() {
+    if (options_.on_news) options_.on_news();
     for (node_id n = 0; n < me_.nodes; ++n) missing_ += expects(n);
     // What has come while this process had no processor counts after the deadline too.
     unsigned late_looks = 0;
@@ -131,6 +132,7 @@ class mesh {
   void wait() {
     polled_.clear();
     polled_.push_back({options_.cancelled, POLLIN, 0});  // -1 is passed over
+    polled_.push_back({options_.news, POLLIN, 0});
     const std::size_t first_door = polled_.size();
     if (now_ns_ >= listen_again_ns_) {
       for (const listener& door : at_) polled_.push_back({door.get(), POLLIN, 0});
@@ -160,6 +162,7 @@ class mesh {
     }
 
     if (polled_[0].revents != 0) throw error("nobody waits for the connection any more");
+    if (polled_[1].revents != 0) options_.on_news();
     hear_strangers(first_stranger);
     std::size_t i = first_ours;
     for (node_id n = 0; n < me_.node; ++n) {

@@ -25,6 +25,10 @@ struct mesh_options {
   std::size_t strangers_max = 256;
   // Readable: nobody waits for the connections any more. -1: never.
   int cancelled = -1;
+  // Readable: on_news() has something to do, which may throw what ends the call. -1: never. It is
+  // called at the beginning too.
+  int news = -1;
+  std::function<void()> on_news = {};
   // Who cannot be reached, or has not come when the deadline has passed, is left out, and why
   // (empty if it was not heard of). Not where this node ran out of descriptors.
   bool partial = false;
@@ -40,6 +44,7 @@ identity identity_in(const launch::job_description& job, const std::string& buil
 // are reached in another way; both sides must agree on that). Blocks until all have joined. Throws
 //  - strata::error when the deadline (os::now_ns()) has passed, naming who is missing and why, or
 //    when it was cancelled;
+//  - what on_news() throws;
 //  - strata::user_error when another node says that this one runs another build or version.
 // `at` may be closed afterwards: one for each address at which others look for this node.
 std::vector<os::descriptor> connect_mesh(const identity& me, std::span<const listener> at,

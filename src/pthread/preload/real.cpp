@@ -4,9 +4,11 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
+#include "os/system_call.hpp"
 #include "pthread/preload/native.hpp"
 #include "strata/pthread.h"
 
@@ -21,6 +23,14 @@ void* find_real(const char* name) noexcept {
                "strata pthread: this system's C library has no %s; it needs glibc 2.34 or newer\n",
                name);
   std::_Exit(2);
+}
+
+long real_syscall(long number, long a, long b, long c, long d, long e, long f) noexcept {
+  constexpr long lowest_error = -4095;
+  const long answer = os::system_call(number, a, b, c, d, e, f);
+  if (answer >= 0 || answer < lowest_error) return answer;
+  errno = static_cast<int>(-answer);
+  return -1;
 }
 
 }  // namespace strata::preload

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tasks with names (pCoR's tasks as resources: requirement P1): a call on a node of the program's
+// choice, which any thread of the job can look up and join.
+//
+//   strata::named<strata::shared_task> index("index", strata::on_node{2}, strata::call<build>(7));
+//   strata::task_handle::await("index").join();      // on any node, in any number of threads
+//
+// What nobody else joins needs no name: strata/remote_thread.hpp.
+#pragma once
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "strata/error.hpp"
+#include "strata/future.hpp"
+#include "strata/remote_thread.hpp"
+#include "strata/resource.hpp"
+
+namespace strata {
+
+/// A call that is made as a thread, once, and that any number of threads await. It belongs to the
+/// node that makes it, wherever the call is made. All functions may be called by any thread of that
+/// node at any time.
+class shared_task {
+ public:
+  /// Begins the call on that node; what it returns is dropped. Never blocks. Throws misuse_error
+  /// for a number that no node has had, and outside a runtime; std::system_error if there is no
+  /// room for one more thread on this node.
+  template <auto Function, class... Arguments>
+  shared_task(on_node where, const travelling_call<Function, Arguments...>& c)
+      : ended_(begin(checked(where), c)) {}
+  /// The same for a lambda that captures nothing, or another function object without state.
+  template <class F, class... Arguments>
+  requires(std::is_empty_v<F>&& std::is_default_constructible_v<F>)
+      shared_task(on_node where, F, const Arguments&... arguments)
+      : shared_task(where, travelling_call<F{}, Arguments...>(arguments...)) {}
+  /// Suspends until the call has ended. What it threw is dropped.
+  ~shared_task() = default;
+  shared_task(const shared_task&) = delete;
+  shared_task& operator=(const shared_task&) = delete;
+
+  /// Suspends until the call has ended; what it did on its node is done. Rethrows what it threw, as
+  /// remote_error if that was on another node; node_lost_error if that node is lost or had left.
+  void join() { ended_.get(); }
+  /// Never blocks.
+  [[nodiscard]] bool has_ended() {
+    return ended_.wait_for(std::chrono::seconds(0)) == future_status::ready;
+  }
+
+ private:
+  static on_node checked(on_node where) {
+    if (where.number >= num_nodes() || detail::this_worker().owner == nullptr)
+      throw misuse_error("a task on node " + std::to_string(where.number) + ": this job has " +
+                         std::to_string(num_nodes()) +
+                         " nodes, and tasks begin within a runtime (runtime::run())");
+    return where;
+  }
+  template <class Call>
+  static shared_future<void> begin(on_node where, const Call& c) {
+    return strata::async(launch::async,
+                         [where, c] {
+                           if (where.number == node_id()) {
+                             (void)c();
+                           } else {
+                             remote_thread(where, c).join();
+                           }
+                         })
+        .share();
+  }
+
+  shared_future<void> ended_;  // the only one, whose end awaits the thread
+};
+
+/// A task as other nodes use it. Every function is a call to the node that has made the task, and
+/// throws as resource<T>::call() does too.
+class task_handle {
+ public:
+  explicit task_handle(resource<shared_task> t) noexcept : t_(t) {}
+  /// The one with this name. Suspends as find_name() does. Throws misuse_error if there is none.
+  static task_handle find(std::string_view name) {
+    return task_handle(resource<shared_task>::find(name));
+  }
+  /// The same; suspends until there is one.
+  static task_handle await(std::string_view name) {
+    return task_handle(resource<shared_task>::await(name));
+  }
+  /// Suspends until the task has ended; what it did is done. Rethrows what it threw, as
+  /// remote_error if this is another node than the task's or its maker's.
+  void join() { t_.call<&shared_task::join>(); }
+  /// Suspends for the call alone.
+  [[nodiscard]] bool has_ended() { return t_.call<&shared_task::has_ended>(); }
+
+ private:
+  resource<shared_task> t_;
+};
+
+}  // namespace strata

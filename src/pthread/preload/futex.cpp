@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C library's syscall(). What waits in C++ without pthreads asks the kernel for futex(2)
+// through it: std::future, std::atomic<T>::wait(), counting_semaphore, latch, barrier, and who
+// needs a local static that another thread initialises. So do Rust's locks. A thread of ours that
+// waited in the kernel would stop its worker; it is parked under the word's address instead.
+//
+// Who is not ours waits in the kernel, at the same word: whoever wakes looks among ours first, and
+// leaves the rest to the kernel. Each kind compares the word with what it expects under the lock of
+// the queue in which wakers look for it, so a waker that has changed the word before is missed by
+// neither.
+//
+// A word that is not called private may lie in memory that processes share, whose wake-ups only the
+// kernel hears of. So where it is not, the kernel is asked whose the memory is, and for what may be
+// shared a thread looks again from time to time. (Kernel threads that wait in their places would be
+// too many, and a handler could not end such a wait.) The C++ library calls none private for
+// futures and local statics, but those never are shared.
+//
+// Not for us: locks with priority inheritance, whose owners are kernel threads, and futex_waitv(2).
+#include <link.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <ctime>
+#include <exception>
+#include <string_view>
+
+#include "os/clock.hpp"
+#include "os/shared_page.hpp"
+#include "pthread/preload/native.hpp"
+#include "pthread/record.hpp"
+#include "pthread/wait.hpp"
+#include "sched/place.hpp"
+#include "strata/detail/join.hpp"
+#include "strata/detail/parking.hpp"
+
+// This library's own variables, by the linker.
+extern "C" {
+extern char own_variables_begin[] __asm__("__bss_start") __attribute__((visibility("hidden")));
+extern char own_variables_end[] __asm__("_end") __attribute__((visibility("hidden")));
+}
+
+namespace strata::preload {
+namespace {
+
+using detail::parking;
+using detail::unparked;
+using detail::posix::deadline;
+
+struct address_range {
+  std::uintptr_t begin, end;
+  [[nodiscard]] bool holds(const void* address) const noexcept {
+    const auto a = reinterpret_cast<std::uintptr_t>(address);
+    return begin <= a && a < end;
+  }
+};
+
+int find_cxx_library(dl_phdr_info* object, std::size_t, void* found) {
+  const std::string_view path = object->dlpi_name;
+  if (!path.substr(path.rfind('/') + 1).starts_with("libstdc++.so")) return 0;
+  auto& range = *static_cast<address_range*>(found);
+  range = {UINTPTR_MAX, 0};
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = object->dlpi_phdr[i];
+    if (part.p_type != PT_LOAD) continue;
+    const std::uintptr_t at = object->dlpi_addr + part.p_vaddr;
+    range.begin = std::min(range.begin, at);
+    range.end = std::max<std::uintptr_t>(range.end, at + part.p_memsz);
+  }
+  return 1;
+}
+
+// Its calls are for futures, which hold pointers to code, and for local statics: no two processes
+// have one.
+bool is_of_cxx_library(const void* caller) noexcept {
+  static const address_range library = [] {
+    address_range found{0, 0};
+    dl_iterate_phdr(&find_cxx_library, &found);
+    return found;
+  }();
+  return library.holds(caller);
+}
+
+// A call of futex(2). What an operation does not use is whatever the caller's registers had.
+struct futex_call {
+  long word, operation, value, fourth, second, third;
+  const void* caller;
+
+  [[nodiscard]] static std::uint32_t* at(long address) noexcept {
+    return reinterpret_cast<std::uint32_t*>(address);
+  }
+  [[nodiscard]] bool is_private() const noexcept {
+    return (operation & FUTEX_PRIVATE_FLAG) != 0 || is_of_cxx_library(caller);
+  }
+  [[nodiscard]] const timespec* time() const noexcept {
+    return reinterpret_cast<const timespec*>(fourth);
+  }
+  [[nodiscard]] std::uint32_t kinds() const noexcept { return static_cast<std::uint32_t>(third); }
+  // The word is what the caller expects.
+  [[nodiscard]] bool holds() const noexcept {
+    return std::atomic_ref(*at(word)).load(std::memory_order_seq_cst) ==
+           static_cast<std::uint32_t>(value);
+  }
+  [[nodiscard]] long by_kernel() const noexcept {
+    return real_syscall(SYS_futex, word, operation, value, fourth, second, third);
+  }
+};
+
+long fail(int error) noexcept {
+  detail::set_errno_here(error);
+  return -1;
+}
+
+bool still_holds(void* call) { return static_cast<const futex_call*>(call)->holds(); }
+
+// How many the kernel would wake: one at least, whatever it is asked.
+unsigned wanted_of(long count) noexcept {
+  return static_cast<unsigned>(std::max(1, static_cast<int>(count)));
+}
+
+bool is_valid(const timespec* time) noexcept {
+  return time == nullptr ||
+         (time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < 1'000'000'000);
+}
+
+// The caller has a stack that can be given up, and the word is one that can be read. Local statics
+// of the runtime are waited for in places where it cannot, for moments.
+bool can_be_parked(long word) noexcept {
+  if (native_depth != 0) return false;
+  const detail::worker& w = detail::this_worker();
+  if (w.owner == nullptr || static_cast<const detail::place&>(w).current == nullptr) return false;
+  constexpr std::uintptr_t never_mapped = 4096;
+  const auto address = static_cast<std::uintptr_t>(word);
+  if (address < never_mapped || address % alignof(std::uint32_t) != 0) return false;
+  const address_range own{reinterpret_cast<std::uintptr_t>(own_variables_begin),
+                          reinterpret_cast<std::uintptr_t>(own_variables_end)};
+  return !own.holds(futex_call::at(word));
+}
+
+// As the kernel has it: a wait with a deadline ends by any handler.
+bool ends_by_handler(const deadline& until) {
+  const detail::posix::record* const r = detail::posix::self_if_any();
+  return until.until != nullptr || r == nullptr || !r->restarts;
+}
+
+// The word was what the caller expects.
+long park_at_word(futex_call& call, const deadline& until, std::uint32_t kinds) {
+  const int error_before = detail::errno_here();
+  // Not EAGAIN where the word has changed since: that is a wake-up, and who goes on on another
+  // kernel thread may read another errno (docs/pthread.md, limit 2).
+  const auto woken = [&] {
+    detail::set_errno_here(error_before);
+    return 0L;
+  };
+  const bool has_passed = until.has_passed();
+  const bool is_private = call.is_private();
+  if (has_passed || !is_private) {
+    // Who would change the word may be ready here. Then it is not looked at again and again in
+    // vain, and we need not know where it lies.
+    detail::yield_stack();
+    if (!call.holds()) return woken();
+  }
+  if (has_passed) return fail(ETIMEDOUT);
+  const bool is_shared = !is_private && os::may_be_shared(futex_call::at(call.word));
+  constexpr std::int64_t longest_ns = 2'000'000;
+  std::int64_t pause_ns = 20'000;
+  for (;;) {
+    std::int64_t end_ns = until.to_ns();
+    if (is_shared) end_ns = std::min(end_ns, os::now_ns() + pause_ns);
+    switch (detail::park({.what = "futex",
+                          .address = futex_call::at(call.word),
+                          .still = &still_holds,
+                          .argument = &call,
+                          .deadline_ns = end_ns,
+                          .kinds = kinds})) {
+      case unparked::timed_out:
+        if (until.has_passed()) return fail(ETIMEDOUT);
+        // Who left the queue for a moment may have missed a wake-up, when the word is by now what
+        // it was: so the caller looks, as after one. (Or a clock was set back.)
+        if (!is_shared || pause_ns == longest_ns) return woken();
+        pause_ns = std::min(pause_ns * 2, longest_ns);
+        break;
+      case unparked::signalled:
+        if (ends_by_handler(until)) return fail(EINTR);
+        break;
+      case unparked::interrupted:  // and not to end
+        break;
+      default:
+        return woken();
+    }
+  }
+}
+
+long wait(futex_call call, clockid_t clock, bool for_a_time, std::uint32_t kinds) {
+  if (kinds == 0 || !can_be_parked(call.word) || !is_valid(call.time())) return call.by_kernel();
+  if (!call.holds()) return fail(EAGAIN);
+  timespec end;
+  deadline until{clock, call.time()};
+  if (for_a_time && until.until != nullptr) {
+    end = detail::posix::from_now(*until.until);
+    until.until = &end;
+  }
+  try {
+    return park_at_word(call, until, kinds);
+  } catch (const std::exception&) {
+    // There is no memory, or no thread, for a deadline. Better late than not at all: our worker
+    // stops.
+    return call.by_kernel();
+  }
+}
+
+long wake(futex_call call, std::uint32_t kinds) {
+  if (kinds == 0) return call.by_kernel();
+  const unsigned wanted = wanted_of(call.value);
+  unsigned ours = 0;
+  {
+    const detail::posix::kept_errno keep;
+    ours = detail::unpark(futex_call::at(call.word), wanted, kinds);
+  }
+  if (ours == 0) return call.by_kernel();
+  if (ours == wanted) return ours;
+  const detail::posix::kept_errno keep;
+  call.value = static_cast<long>(wanted - ours);
+  return ours + std::max(call.by_kernel(), 0L);
+}
+
+// The kernel first: it knows what is wrong with the arguments, and compares. Ours may have changed
+// the word since; who is moved too early goes on without a reason, which all expect.
+long requeue(const futex_call& call) {
+  const long by_kernel = call.by_kernel();
+  if (by_kernel < 0) return by_kernel;
+  const detail::posix::kept_errno keep;
+  const long wanted = static_cast<int>(call.value);
+  const long movable = static_cast<int>(call.fourth);
+  const long woken = std::min(by_kernel, wanted);
+  const long moved = by_kernel - woken;
+  const std::uint32_t* const from = futex_call::at(call.word);
+  const std::uint32_t* const to = futex_call::at(call.second);
+  unsigned ours = detail::unpark(from, static_cast<unsigned>(wanted - woken));
+  if (from != to)
+    ours += detail::unpark_requeue(from, to, false, static_cast<unsigned>(movable - moved));
+  return by_kernel + ours;
+}
+
+// It does not say whether the second word was what those wait for who wait there: ours look for
+// themselves.
+long wake_with_operation(const futex_call& call) {
+  const long by_kernel = call.by_kernel();
+  if (by_kernel < 0) return by_kernel;
+  const detail::posix::kept_errno keep;
+  return by_kernel + detail::unpark(futex_call::at(call.word), wanted_of(call.value)) +
+         detail::unpark(futex_call::at(call.second), wanted_of(call.fourth));
+}
+
+// Apart: other calls are not to pay for its frame.
+[[gnu::noinline]] long futex(long word, long operation, long value, long fourth, long second,
+                             long third, const void* caller) {
+  const futex_call call{word, operation, value, fourth, second, third, caller};
+  constexpr std::uint32_t any = FUTEX_BITSET_MATCH_ANY;
+  switch (static_cast<int>(call.operation) & ~FUTEX_PRIVATE_FLAG) {
+    case FUTEX_WAIT:
+      return wait(call, CLOCK_MONOTONIC, true, any);
+    case FUTEX_WAIT_BITSET:
+      return wait(call, CLOCK_MONOTONIC, false, call.kinds());
+    case FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME:
+      return wait(call, CLOCK_REALTIME, false, call.kinds());
+    case FUTEX_WAKE:
+      return wake(call, any);
+    case FUTEX_WAKE_BITSET:
+      return wake(call, call.kinds());
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE:
+      return requeue(call);
+    case FUTEX_WAKE_OP:
+      return wake_with_operation(call);
+    default:
+      return call.by_kernel();
+  }
+}
+
+}  // namespace
+}  // namespace strata::preload
+
+extern "C" [[gnu::visibility("default")]] long forward_syscall(long number, long a, long b, long c,
+                                                               long d, long e,
+                                                               long f) __asm__("syscall");
+
+// The caller gives as many arguments as the call has; the C library reads as many as there may be,
+// too.
+long forward_syscall(long number, long a, long b, long c, long d, long e, long f) {
+  if (number != SYS_futex) [[likely]]
+    return strata::preload::real_syscall(number, a, b, c, d, e, f);
+  return strata::preload::futex(a, b, c, d, e, f, __builtin_return_address(0));
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "threads/turns.hpp"
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+
+#include "sched/stall.hpp"
+#include "strata/detail/deadline.hpp"
+#include "strata/detail/parking.hpp"
+#include "strata/detail/worker.hpp"
+#include "threads/errno_here.hpp"
+
+namespace strata::detail {
+
+struct descriptor_turn::line {
+  std::atomic<bool> taken{false};  // set back with the queue locked, where nobody waits for it
+  unsigned users = 0;              // with all_lines::mutex
+};
+
+struct descriptor_turn::all_lines {
+  std::mutex mutex;
+  std::map<file, line> by_file;
+};
+
+// Never destroyed: threads may be in it when the process ends.
+descriptor_turn::all_lines& descriptor_turn::all() {
+  static auto& one = *new all_lines;
+  return one;
+}
+
+// Sockets and pipes are known by their inode, so copies of a descriptor count as one. Opening the
+// same device twice can give two things that have nothing to do with each other, and what the
+// kernel makes for a descriptor alone (an eventfd, a timer) has one inode for all.
+descriptor_turn::file descriptor_turn::file_behind(int fd, bool writes) noexcept {
+  struct stat s;
+  if (::fstat(fd, &s) == 0 && (S_ISSOCK(s.st_mode) || S_ISFIFO(s.st_mode)))
+    return {s.st_dev, s.st_ino, -1, writes};
+  return {0, 0, fd, writes};
+}
+
+descriptor_turn::descriptor_turn(int fd, bool writes) : file_(file_behind(fd, writes)) {
+  const uninterrupted guard;
+  all_lines& lines = all();
+  const std::lock_guard lock(lines.mutex);
+  line_ = &lines.by_file[file_];
+  ++line_->users;
+}
+
+descriptor_turn::~descriptor_turn() {
+  const uninterrupted guard;
+  const int error = errno_here();
+  if (mine_) unpark_one_or(line_, &give_back, line_);
+  {
+    all_lines& lines = all();
+    const std::lock_guard lock(lines.mutex);
+    if (--line_->users == 0) lines.by_file.erase(file_);
+  }
+  set_errno_here(error);
+}
+
+bool descriptor_turn::is_taken(void* line_of_file) {
+  return static_cast<line*>(line_of_file)->taken.load(std::memory_order_relaxed);
+}
+
+void descriptor_turn::give_back(void* line_of_file) {
+  static_cast<line*>(line_of_file)->taken.store(false, std::memory_order_relaxed);
+}
+
+bool descriptor_turn::take(std::int64_t deadline_ns) {
+  while (line_->taken.exchange(true, std::memory_order_relaxed)) {
+    if (deadline_ns != parking::never && deadline_ns <= deadline_now()) return false;
+    const unparked why = park({.what = wait_for_descriptor,
+                               .address = line_,
+                               .still = &is_taken,
+                               .argument = line_,
+                               .deadline_ns = deadline_ns});
+    if (why == unparked::timed_out) return false;
+    if (why == unparked::woken) break;  // handed over
+  }
+  mine_ = true;
+  return true;
+}
+
+}  // namespace strata::detail

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Those who want the same of one file take turns. Who has the turn waits until the file is ready,
+// and calls the kernel then: nobody else of strata::io has taken away meanwhile what was there, so
+// a call that could block does not. And what comes wakes one thread instead of all.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <tuple>
+
+namespace strata::detail {
+
+class descriptor_turn {
+ public:
+  // Among those who read (or `writes`) what is behind `fd`, whose descriptors may be several. One
+  // that is none is alone. Throws std::bad_alloc.
+  descriptor_turn(int fd, bool writes);
+  // It is the next one's. errno stays as it is.
+  ~descriptor_turn();
+  descriptor_turn(const descriptor_turn&) = delete;
+  descriptor_turn& operator=(const descriptor_turn&) = delete;
+
+  // Suspends the caller until it has the turn, in order of arrival; false when the deadline came
+  // first. Throws as park() does.
+  [[nodiscard]] bool take(std::int64_t deadline_ns);
+
+ private:
+  struct line;
+  using file = std::tuple<dev_t, ino_t, int, bool>;
+  struct all_lines;
+  static all_lines& all();
+  static file file_behind(int fd, bool writes) noexcept;
+  static bool is_taken(void* line);
+  static void give_back(void* line);
+
+  const file file_;
+  line* line_;
+  bool mine_ = false;
+};
+
+}  // namespace strata::detail

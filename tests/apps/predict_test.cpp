@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicted speed-ups: what the table says, that a seed gives the same one again, and that a wrong
+// result is seen.
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "run_program.hpp"
+#include "strata/runtime.hpp"
+#include "tools/predict/programs.hpp"
+
+namespace {
+
+using apps_test::outcome;
+using strata::predict::program;
+
+using cells = std::vector<std::string>;
+
+std::vector<cells> cells_of(const std::string& csv) {
+  std::vector<cells> rows;
+  std::istringstream lines(csv);
+  for (std::string line; std::getline(lines, line);) {
+    cells& row = rows.emplace_back();
+    std::istringstream words(line);
+    for (std::string cell; std::getline(words, cell, ',');) row.push_back(cell);
+  }
+  return rows;
+}
+
+std::vector<cells> predicted(const std::string& arguments) {
+  const outcome o = apps_test::run_line("strata-predict " + arguments + " --csv");
+  EXPECT_EQ(o.exit_code, 0) << o.err;
+  return cells_of(o.out);
+}
+
+TEST(predictions, are_a_row_for_each_size_of_the_job) {
+  const std::vector<cells> rows = predicted("fib 12 --task-ns 100 --nodes-max 8 --seed 3");
+  ASSERT_EQ(rows.size(), 5U);
+  EXPECT_EQ(rows[0],
+            (cells{"program", "nodes", "latency_us", "bandwidth_gb_s", "task_ns", "time_us",
+                   "speed_up", "efficiency", "tokens_moved", "packets", "seed"}));
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const cells& row = rows[i];
+    ASSERT_EQ(row.size(), rows[0].size());
+    const double nodes = 1U << (i - 1);
+    EXPECT_EQ(row[0], "fib 12");
+    EXPECT_EQ(std::stod(row[1]), nodes);
+    EXPECT_EQ(row[2], "5");
+    EXPECT_EQ(row[3], "1.25");
+    EXPECT_EQ(row[4], "100.00");
+    EXPECT_NEAR(std::stod(row[6]), std::stod(rows[1][5]) / std::stod(row[5]), 0.001);
+    EXPECT_NEAR(std::stod(row[7]), std::stod(row[6]) / nodes, 0.001);
+    EXPECT_EQ(row[10], "3");
+  }
+  // 465 calls, of which 232 add, and the root's two tasks; the end of the last one is not seen.
+  EXPECT_NEAR(std::stod(rows[1][5]), 69.9, 0.15);
+  EXPECT_EQ(rows[1][8], "0");
+  EXPECT_GT(std::stod(rows[4][9]), 0);
+}
+
+TEST(predictions, of_one_seed_are_the_same) {
+  const std::string what = "nqueens 6 --task-ns 1000.5 --nodes-max 16 --latency-us 2 --seed ";
+  const std::vector<cells> once = predicted(what + "7");
+  EXPECT_EQ(predicted(what + "7"), once);
+  std::vector<cells> other = predicted(what + "8");
+  for (std::size_t i = 1; i < other.size(); ++i) other[i].back() = "7";
+  EXPECT_NE(other, once);
+}
+
+TEST(predictions, for_people_begin_with_what_they_are_about) {
+  const outcome o = apps_test::run_line("strata-predict fib 10 --task-ns 50 --nodes-max 4");
+  ASSERT_EQ(o.exit_code, 0) << o.err;
+  const std::vector<cells> lines = cells_of(o.out);
+  ASSERT_EQ(lines.size(), 5U) << o.out;
+  EXPECT_EQ(o.out.rfind("fib 10, 50.0 ns per task; latency 5.00 us, ", 0), 0U) << o.out;
+  EXPECT_NE(o.out.find("; seed 0\n"), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("speed-up"), std::string::npos) << o.out;
+}
+
+TEST(predictions, know_the_results) {
+  using strata::predict::result;
+  struct case_of {
+    program what;
+    result expected;
+  };
+  strata::options settings;
+  settings.workers = 1;
+  strata::runtime runtime(settings);
+  for (const case_of& c : {case_of{strata::predict::find_program("fib", "10"), result::right},
+                           case_of{strata::predict::fib_program(10, 54), result::wrong},
+                           case_of{strata::predict::find_program("nqueens", "6"), result::right},
+                           case_of{strata::predict::nqueens_program(6, 5), result::wrong}}) {
+    result found = result::awaited;
+    runtime.run([&] { c.what.begin(&found); });
+    runtime.wait_idle();
+    EXPECT_EQ(found, c.expected) << c.what.name;
+  }
+}
+
+}  // namespace

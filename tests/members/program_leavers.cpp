@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/members/program_leavers.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strata/error.hpp"
+#include "strata/membership.hpp"
+#include "strata/message.hpp"
+#include "strata/remote_thread.hpp"
+#include "strata/resource.hpp"
+#include "strata/thread.hpp"
+#include "tests/common/require.hpp"
+#include "tests/common/say.hpp"
+
+namespace {
+
+using namespace strata;
+using test::require;
+using test::say;
+
+// Enough for each node to be the home of some.
+constexpr int left_behind = 32;
+std::string name_left(int i) { return "left behind " + std::to_string(i); }
+
+struct visitors_book {
+  int visits = 0;
+  int visit() { return ++visits; }
+};
+// Ends with the process only, when there is no runtime any more.
+std::unique_ptr<named<visitors_book>> book;
+
+// On the node that leaves. Nothing of it keeps the node from leaving.
+void leave_all_behind() {
+  for (int i = 0; i < left_behind; ++i) publish(name_left(i), i);
+  book = std::make_unique<named<visitors_book>>("book");
+  const endpoint ends;
+  require(domain_handle::await("domain").join(ends.id()) == 1, "the second rank");
+}
+
+void find_others() {
+  for (int i = 0; i < left_behind; ++i)
+    require(find_name<int>(name_left(i)) == -i, "names that are another node's now");
+  require(domain_handle::await("domain").size() == 2, "who is a member");
+}
+
+void do_nothing() {}
+bool has_gone_away(node_id_t n) {
+  try {
+    call<do_nothing>(on_node{n});
+    return false;
+  } catch (const node_lost_error&) {
+    return true;
+  }
+}
+
+}  // namespace
+
+void leave_behind(runtime& rt) {
+  rt.run([] {
+    named<domain> members_known("domain");
+    endpoint mine, other;
+    require(members_known->join(mine.id()) == 0, "the first rank");
+    call<leave_all_behind>(on_node{1});
+    for (int i = 0; i < left_behind; ++i)
+      require(find_name<int>(name_left(i)) == i, "names of the leaver");
+    const auto found = resource<visitors_book>::find("book");
+    require(found.call<&visitors_book::visit>() == 1, "an object of the leaver");
+    require(members_known->size() == 2, "both are members");
+    say("left behind");
+    while (!has_gone_away(1)) this_thread::sleep_for(std::chrono::milliseconds(2));
+    for (int i = 0; i < left_behind; ++i)
+      require(!find_name<int>(name_left(i)), "the leaver took its names along");
+    require(!find_name<resource<visitors_book>>("book"), "that of its object, too");
+    try {
+      (void)found.call<&visitors_book::visit>();
+      require(false, "an object of a node that has left");
+    } catch (const node_lost_error& e) {
+      require(e.node() == 1, "where it was");
+    }
+    require(members_known->size() == 1, "who has left is no member");
+    require(members_known->members_from(0).ranks == 1, "nor has a rank");
+    require(members_known->join(other.id()) == 1, "which is free");
+    // The names are, too, wherever they are at home.
+    for (int i = 0; i < left_behind; ++i) publish(name_left(i), -i);
+    const named<visitors_book> another("book");
+    while (!is_member(2)) this_thread::sleep_for(std::chrono::milliseconds(2));
+    call<find_others>(on_node{2});
+    require(resource<visitors_book>::find("book").call<&visitors_book::visit>() == 1,
+            "another object");
+  });
+}

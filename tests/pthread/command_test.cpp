@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// `strata pthread` as a user meets it: what it cannot run, how settings are given, and that they
+// hold in the program.
+#include "command.hpp"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace launch_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+result run_pthread(const words& flags_and_program) {
+  words line{"pthread"};
+  line.insert(line.end(), flags_and_program.begin(), flags_and_program.end());
+  command c(line);
+  const int status = c.wait();
+  return {status, c.out(), c.err()};
+}
+
+// One line, and nothing has run.
+void expect_refused(const words& line, const std::string& why) {
+  const result r = run_pthread(line);
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_EQ(r.out, "");
+  EXPECT_EQ(count_lines(r.err), 1U) << r.err;
+  EXPECT_TRUE(contains(r.err, why)) << r.err;
+}
+
+class pthread_command : public ::testing::Test {
+ protected:
+  void TearDown() override { fs::remove(file_); }
+  // A file that may be run, with that in it.
+  const std::string& program(const void* data, std::size_t bytes) {
+    file_ = testing::TempDir() + "strata_pthread_" +
+            testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::ofstream(file_, std::ios::binary)
+        .write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+    fs::permissions(file_, fs::perms::owner_all);
+    return file_;
+  }
+  const std::string& program(const std::string& text) { return program(text.data(), text.size()); }
+  std::string file_;
+};
+
+// As the system's programs begin, without a loader.
+Elf64_Ehdr statically_linked() {
+  Elf64_Ehdr head{};
+  std::memcpy(head.e_ident, ELFMAG, SELFMAG);
+  head.e_ident[EI_CLASS] = ELFCLASS64;
+#if defined(__x86_64__)
+  head.e_machine = EM_X86_64;
+#else
+  head.e_machine = EM_AARCH64;
+#endif
+  return head;
+}
+
+TEST_F(pthread_command, needs_a_program) {
+  expect_refused({}, "which program?");
+  expect_refused({"--"}, "which program?");
+  expect_refused({"--strata-stats"}, "which program?");
+  expect_refused({"/no/such/program"}, "/no/such/program");
+}
+
+TEST_F(pthread_command, says_why_a_file_cannot_be_preloaded) {
+  expect_refused({program("#!/bin/sh\necho ok\n")}, "is a script");
+  expect_refused({program("no program")}, "is not a program of this system");
+  Elf64_Ehdr head = statically_linked();
+  expect_refused({program(&head, sizeof head)}, "is statically linked");
+  head.e_machine = EM_SPARC;
+  expect_refused({program(&head, sizeof head)}, "for another processor");
+}
+
+TEST_F(pthread_command, refuses_what_the_system_would_not_preload) {
+  file_ = testing::TempDir() + "strata_pthread_setuid";
+  fs::copy_file(node_program(), file_, fs::copy_options::overwrite_existing);
+  fs::permissions(file_, fs::perms::owner_all | fs::perms::set_uid);
+  expect_refused({file_, "dump"}, "is setuid");
+}
+
+TEST_F(pthread_command, refuses_flags_that_it_does_not_know) {
+  expect_refused({"--strata-worker=2", node_program(), "dump"},
+                 "unknown flag --strata-worker; did you mean --strata-workers?");
+  expect_refused({"-x", node_program(), "dump"}, "-x is not known here");
+  expect_refused({"--strata-workers"}, "--strata-workers needs a value");
+}
+
+TEST_F(pthread_command, refuses_bad_values_by_the_name_of_the_flag) {
+  expect_refused({"--strata-workers=many", node_program(), "dump"}, "--strata-workers: 'many'");
+  expect_refused({"--strata-dump-signal", "KILL", node_program(), "dump"},
+                 "--strata-dump-signal: 'KILL'");
+  expect_refused({"--strata-detect-deadlock=perhaps", node_program(), "dump"},
+                 "--strata-detect-deadlock: 'perhaps'");
+}
+
+TEST_F(pthread_command, shows_the_settings) {
+  const result r = run_pthread({"--strata-help"});
+  EXPECT_EQ(r.status, 0);
+  EXPECT_TRUE(contains(r.out, "--strata-dump-signal")) << r.out;
+}
+
+TEST_F(pthread_command, prints_what_all_threads_do_on_a_signal) {
+  for (const char* const workers : {"1", "2"}) {
+    const result r = run_pthread(
+        {"--strata-workers", workers, "--strata-dump-signal=USR1", "--", node_program(), "dump"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(r.out, "ok\n") << r.err;
+  }
+}
+
+// A switch stands alone: the next word is the program.
+TEST_F(pthread_command, names_threads_that_wait_for_each_other) {
+  for (const char* const bind : {"--strata-bind", "--strata-bind=no"}) {
+    const result r = run_pthread({bind, "--strata-detect-deadlock", node_program(), "deadlock"});
+    EXPECT_EQ(r.status, 1) << r.err;
+    for (const char* const part :
+         {"deadlock: 2 threads wait for each other in a circle", "\"anna\" holds the mutex at 0x",
+          "\"bert\" holds the mutex at 0x"})
+      EXPECT_TRUE(contains(r.err, part)) << r.err;
+  }
+}
+
+}  // namespace
+}  // namespace launch_test
