@@ -58,21 +58,26 @@ runtime::runtime(const options& wanted) {
     // A node that is lost while all connect the launcher names. Only node 0 tells the program.
     const bool ends_silently = line->job().node != 0 && line->tells_of_losses();
     bool has_lost = false;
+    // Before the others know that this node is there: one of them may be asked at once.
+    handler_before = std::signal(SIGQUIT, &ask_for_report);
     try {
       engine_ =
           std::make_unique<cluster::engine>(*scheduler_, std::move(line), settings, *messages_);
     } catch (const node_lost_error&) {
-      if (!ends_silently) throw;
+      if (!ends_silently) {
+        forget_engine();
+        throw;
+      }
       has_lost = true;
+    } catch (...) {
+      forget_engine();
+      throw;
     }
     if (has_lost) {
       scheduler_.reset();
       std::exit(1);
     }
-  }
-  if (engine_ != nullptr) {
     engine_to_ask.store(engine_.get(), std::memory_order_release);
-    handler_before = std::signal(SIGQUIT, &ask_for_report);
   }
   seeing_ = std::make_unique<detail::seeing>(settings);
   if (settings.print_binding) std::fprintf(stderr, "strata: %s\n", describe().c_str());

@@ -102,6 +102,29 @@ class tcp_mesh : public testing::Test {
   std::vector<launch::address> directory_;
 };
 
+// News that are there before, and news that come while the others are waited for.
+TEST_F(tcp_mesh, ends_with_what_the_news_make_of_it) {
+  add(3);
+  members_[2].options.on_news = [] { throw node_lost_error(1, "node 1 is lost: early"); };
+  std::future<sockets> early = join(2);
+  EXPECT_EQ(failure_of(early), "node 1 is lost: early");
+
+  std::array<int, 2> line{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line.data()), 0);
+  const os::descriptor reading(line[0]), writing(line[1]);
+  std::promise<void> looked;
+  unsigned times = 0;
+  members_[0].options.news = reading.get();
+  members_[0].options.on_news = [&] {
+    if (++times == 1) return looked.set_value();
+    throw node_lost_error(1, "node 1 is lost: late");
+  };
+  std::future<sockets> late = join(0);
+  looked.get_future().wait();
+  ASSERT_EQ(::send(writing.get(), "x", 1, MSG_NOSIGNAL), 1);
+  EXPECT_EQ(failure_of(late), "node 1 is lost: late");
+}
+
 TEST_F(tcp_mesh, one_node_needs_nobody) {
   add(1);
   EXPECT_EQ(join(0).get().size(), 1u);
