@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdint>
 #include <ctime>
 #include <exception>
@@ -105,7 +106,7 @@ struct futex_call {
            static_cast<std::uint32_t>(value);
   }
   [[nodiscard]] long by_kernel() const noexcept {
-    return real_syscall(SYS_futex, word, operation, value, fourth, second, third);
+    return call_kernel(SYS_futex, {word, operation, value, fourth, second, third});
   }
 };
 
@@ -255,10 +256,8 @@ long wake_with_operation(const futex_call& call) {
          detail::unpark(futex_call::at(call.second), wanted_of(call.fourth));
 }
 
-// Apart: other calls are not to pay for its frame.
-[[gnu::noinline]] long futex(long word, long operation, long value, long fourth, long second,
-                             long third, const void* caller) {
-  const futex_call call{word, operation, value, fourth, second, third, caller};
+// Apart: other calls do not pay for its frame.
+[[gnu::noinline]] long futex(const futex_call& call) {
   constexpr std::uint32_t any = FUTEX_BITSET_MATCH_ANY;
   switch (static_cast<int>(call.operation) & ~FUTEX_PRIVATE_FLAG) {
     case FUTEX_WAIT:
@@ -284,14 +283,15 @@ long wake_with_operation(const futex_call& call) {
 }  // namespace
 }  // namespace strata::preload
 
-extern "C" [[gnu::visibility("default")]] long forward_syscall(long number, long a, long b, long c,
-                                                               long d, long e,
-                                                               long f) __asm__("syscall");
+extern "C" [[gnu::visibility("default")]] long forward_syscall(long number, ...) __asm__("syscall");
 
-// The caller gives as many arguments as the call has; the C library reads as many as there may be,
-// too.
-long forward_syscall(long number, long a, long b, long c, long d, long e, long f) {
+long forward_syscall(long number, ...) {
+  std::va_list more;
+  va_start(more, number);
+  const auto given = strata::preload::read_call_arguments(more);
+  va_end(more);
   if (number != SYS_futex) [[likely]]
-    return strata::preload::real_syscall(number, a, b, c, d, e, f);
-  return strata::preload::futex(a, b, c, d, e, f, __builtin_return_address(0));
+    return strata::preload::call_kernel(number, given);
+  return strata::preload::futex(
+      {given.a, given.b, given.c, given.d, given.e, given.f, __builtin_return_address(0)});
 }

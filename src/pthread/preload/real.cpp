@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 
@@ -25,15 +26,24 @@ void* find_real(const char* name) noexcept {
   std::_Exit(2);
 }
 
-long real_syscall(long number, long a, long b, long c, long d, long e, long f) noexcept {
+long call_kernel(long number, const call_arguments& given) noexcept {
+  const long answer = os::system_call(number, given.a, given.b, given.c, given.d, given.e, given.f);
   constexpr long lowest_error = -4095;
-  const long answer = os::system_call(number, a, b, c, d, e, f);
   if (answer >= 0 || answer < lowest_error) return answer;
   errno = static_cast<int>(-answer);
   return -1;
 }
 
 }  // namespace strata::preload
+
+extern "C" long real_syscall(long number, ...) __asm__("__wrap_syscall");
+long real_syscall(long number, ...) {
+  std::va_list more;
+  va_start(more, number);
+  const auto given = strata::preload::read_call_arguments(more);
+  va_end(more);
+  return strata::preload::call_kernel(number, given);
+}
 
 // Looked up at the first call; twice does no harm.
 #define REAL(result, name, parameters, arguments)                      \
