@@ -82,8 +82,8 @@ struct options {
   /// ends or whose connection closes is lost at once.
   unsigned lost_after_ms = 30'000;
   /// Seconds without progress on any node, while tasks or threads wait for each other, after which
-  /// every node prints who waits for what; 0 to 86,400, 0: never. They also print it when one of them, or
-  /// the launcher, gets the signal SIGQUIT.
+  /// every node prints who waits for what; 0 to 86,400, 0: never. They also print it when one of
+  /// them, or the launcher, gets the signal SIGQUIT.
   unsigned stall_s = 60;
   /// Networks that the nodes of a job use for sockets, as prefixes separated by commas
   /// ("10.1.0.0/16,10.2.0.0/16"): each node listens on its interface of each that it is on, two

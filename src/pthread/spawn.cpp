@@ -11,22 +11,36 @@
 
 #include "pthread/process_runtime.hpp"
 #include "pthread/record.hpp"
+#include "pthread/wait.hpp"
+#include "strata/blocking.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/pthread.h"
 
 namespace strata::detail::posix {
 namespace {
 
+bool has_mask_of_its_own() noexcept {
+  return this_worker().owner != nullptr && this_worker().owner == process_runtime_if_any();
+}
+
+const sigset_t& own_mask_now() noexcept {
+  const record* const r = self_if_any();
+  return r != nullptr ? r->blocked : mask_at_start();
+}
+
+sigset_t mask_of_caller() noexcept {
+  if (has_mask_of_its_own()) return own_mask_now();
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  return mask;
+}
+
 // Also in the child of a vfork(), which has the parent's memory and a mask of its own: nothing is
 // written there that only its end would take back.
 class own_mask {
  public:
-  own_mask() noexcept
-      : changed_(this_worker().owner != nullptr &&
-                 this_worker().owner == process_runtime_if_any()) {
-    if (!changed_) return;
-    const record* const r = self_if_any();
-    pthread_sigmask(SIG_SETMASK, r != nullptr ? &r->blocked : &mask_at_start(), &before_);
+  own_mask() noexcept : changed_(has_mask_of_its_own()) {
+    if (changed_) pthread_sigmask(SIG_SETMASK, &own_mask_now(), &before_);
   }
   ~own_mask() {
     if (changed_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
@@ -68,8 +82,18 @@ int strata_posix_spawnp(pid_t* process, const char* file, const posix_spawn_file
 }
 
 int strata_system(const char* command) {
-  const uninterrupted guard;
-  return with_own_mask(&system, command);
+  if (command == nullptr || !stops_others()) {
+    const uninterrupted guard;
+    return with_own_mask(&system, command);
+  }
+  const sigset_t mask = mask_of_caller();
+  return strata::blocking([&] {
+    sigset_t before;
+    pthread_sigmask(SIG_SETMASK, &mask, &before);
+    const int status = system(command);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);  // leaves errno as it is
+    return status;
+  });
 }
 
 FILE* strata_popen(const char* command, const char* mode) {

@@ -135,6 +135,13 @@ bool has_waiters(const void* address) noexcept {
   return awaited;
 }
 
+bool stops_others() noexcept {
+  const worker& w = this_worker();
+  if (w.owner == nullptr || static_cast<const place&>(w).current == nullptr) return false;
+  const record* const r = self_if_any();
+  return r == nullptr || !r->is_main || living.load(std::memory_order_relaxed) != 0;
+}
+
 unparked patience::pause(const deadline& until, bool interruptible) {
   constexpr std::int64_t longest_ns = 2'000'000;
   const char nobody_wakes = 0;

@@ -98,6 +98,10 @@ class presence {
 // Whether something waits at `address`.
 [[nodiscard]] bool has_waiters(const void* address) noexcept;
 
+// Whether a call that waits in the kernel would keep others from the caller's worker. Not for a
+// main() without threads: it waits as ever, and signals end its waits.
+[[nodiscard]] bool stops_others() noexcept;
+
 // For what lies in memory that processes share: a thread of ours can be woken only by its own
 // process, so it looks again and again, seldom at last. `until` may have passed.
 class patience {

@@ -122,8 +122,7 @@ void call_blocking(blocking_call& call) {
   if (this_worker().owner == nullptr) return call.run(call);
   call.error = errno_here();
   // Handed over once we can be woken.
-  park(
-      {.what = wait_for_call, .address = &call.done, .then = &hand_over, .then_argument = &call});
+  park({.what = wait_for_call, .address = &call.done, .then = &hand_over, .then_argument = &call});
   while (is_running(&call)) {
     park({.what = wait_for_call, .address = &call.done, .still = &is_running, .argument = &call});
   }

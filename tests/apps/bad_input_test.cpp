@@ -51,15 +51,13 @@ INSTANTIATE_TEST_SUITE_P(uts, refused,
                                          "uts -a 1 -d 1", "uts -a 1 -b 0.5", "uts -z 3"));
 
 #if defined(APPS_PREDICT)
-INSTANTIATE_TEST_SUITE_P(predict, refused,
-                         testing::Values("strata-predict", "strata-predict fib 10 --latency-us nan",
-                                         "strata-predict fib 10 --bandwidth nan",
-                                         "strata-predict fib 10 --message-us nan",
-                                         "strata-predict fib 10 --task-ns nan",
-                                         "strata-predict fib 10 --bandwidth 0",
-                                         "strata-predict fib 10 --latency-us -1",
-                                         "strata-predict fib 10 --seed x",
-                                         "strata-predict fib 10 --task-ns x"));
+INSTANTIATE_TEST_SUITE_P(
+    predict, refused,
+    testing::Values("strata-predict", "strata-predict fib 10 --latency-us nan",
+                    "strata-predict fib 10 --bandwidth nan",
+                    "strata-predict fib 10 --message-us nan", "strata-predict fib 10 --task-ns nan",
+                    "strata-predict fib 10 --bandwidth 0", "strata-predict fib 10 --latency-us -1",
+                    "strata-predict fib 10 --seed x", "strata-predict fib 10 --task-ns x"));
 #endif
 
 TEST(refused_output, full_disk) {

@@ -16,8 +16,8 @@ namespace {
 class edge : public testing::Test {
  protected:
   edge() {
-    void* const both =
-        ::mmap(nullptr, 2 * page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const both = ::mmap(nullptr, 2 * page_bytes(), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EXPECT_NE(both, MAP_FAILED);
     first = static_cast<char*>(both);
     end = first + page_bytes();
@@ -42,11 +42,13 @@ TEST_F(edge, is_where_reading_ends) {
 TEST_F(edge, cuts_texts_that_have_no_end_before_it) {
   EXPECT_EQ(safe_text("abc", 100), "abc");
   EXPECT_EQ(safe_text("", 100), "");
-  EXPECT_EQ(safe_text("a text of more characters than are read at once", 20), "a text of more chara");
+  EXPECT_EQ(safe_text("a text of more characters than are read at once", 20),
+            "a text of more chara");
   EXPECT_EQ(safe_text(nullptr, 100), "");
   EXPECT_EQ(safe_text(end, 100), "");
   // To the page's last byte.
-  for (const char* const text : {"x", "fifteen letters", "more than the sixteen bytes of one look"}) {
+  for (const char* const text :
+       {"x", "fifteen letters", "more than the sixteen bytes of one look"}) {
     const std::size_t n = std::strlen(text);
     std::memcpy(end - n - 1, text, n + 1);
     EXPECT_EQ(safe_text(end - n - 1, 100), text);

@@ -6,7 +6,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <threads.h>
@@ -21,6 +23,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -90,6 +93,9 @@ struct group {
   }
 };
 
+// Where not, waits in what was shared end without a reason, and nobody counts them.
+bool who_shares_is_told() { return access("/proc/thread-self/pagemap", R_OK) == 0; }
+
 // ---- answers that come at once, or with time ----
 
 void answers() {
@@ -130,8 +136,7 @@ void answers() {
 // ---- wake-ups ----
 
 // Each that waits is woken once and told so, by as many calls as it takes.
-void counts(int flag) {
-  word w{0};
+void counts(word& w, int flag) {
   std::atomic<int> woken{0};
   const auto body = [&] { woken += wait(w, 0, nullptr, flag) == 0 ? 1 : 0; };
   {
@@ -290,24 +295,22 @@ void kernel_threads() {
 
 // ---- processes ----
 
+struct table {
+  word ball;
+  word left;
+};
+
 // Two processes hand a word that they share back and forth; who waits here is a thread.
-void processes() {
+void hand_over(table& shared) {
   constexpr std::uint32_t rounds = 20;
-  struct table {
-    word ball;
-    word left;
-  };
-  void* const page =
-      mmap(nullptr, sizeof(table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  auto& [ball, left] = *static_cast<table*>(page);
-  const auto play = [&ball = ball](std::uint32_t first) {
+  const auto play = [&](std::uint32_t first) {
     for (std::uint32_t turn = first; turn < rounds; turn += 2) {
-      for (std::uint32_t seen; (seen = ball.load()) != turn;) {
-        const long a = wait(ball, seen, nullptr, 0);
+      for (std::uint32_t seen; (seen = shared.ball.load()) != turn;) {
+        const long a = wait(shared.ball, seen, nullptr, 0);
         if (a != 0 && a != -EAGAIN) return false;
       }
-      ball = turn + 1;
-      wake(ball, INT_MAX, 0);
+      shared.ball = turn + 1;
+      wake(shared.ball, INT_MAX, 0);
     }
     return true;
   };
@@ -317,22 +320,53 @@ void processes() {
   int status = -1;
   SAME(waitpid(child, &status, 0), child);
   SAME(status, 0);
-  SAME(ball, rounds);
+  SAME(shared.ball, rounds);
 
   // Wake-ups of another process that leave the word as it is.
   const pid_t waker = fork();
   if (waker == 0) {
-    while (left == 0) {
-      wake(ball, INT_MAX, 0);
+    while (shared.left == 0) {
+      wake(shared.ball, INT_MAX, 0);
       sched_yield();
     }
     _exit(0);
   }
-  std::thread([&ball = ball] { SAME(wait(ball, rounds, nullptr, 0), 0); }).join();
-  left = 1;
+  std::thread([&] { SAME(wait(shared.ball, rounds, nullptr, 0), 0); }).join();
+  shared.left = 1;
   SAME(waitpid(waker, &status, 0), waker);
   SAME(status, 0);
-  munmap(page, sizeof(table));
+}
+
+void processes() {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  constexpr int both = PROT_READ | PROT_WRITE;
+  void* at = mmap(nullptr, page, both, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  hand_over(*static_cast<table*>(at));
+  munmap(at, page);
+
+  const int file = memfd_create("strata-test", MFD_CLOEXEC);
+  SAME(ftruncate(file, static_cast<off_t>(page)), 0);
+  at = reinterpret_cast<void*>(answer(SYS_mmap, nullptr, page, both, MAP_SHARED, file, 0L));
+  hand_over(*static_cast<table*>(at));
+
+  // Moved to where there was other memory.
+  void* const other = mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  SAME(mremap(at, page, page, MREMAP_MAYMOVE | MREMAP_FIXED, other) == other, true);
+  ::new (other) table{};
+  hand_over(*static_cast<table*>(other));
+
+  // Not shared any more.
+  at = mmap(other, page, both, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  SAME(at == other, true);
+  if (who_shares_is_told()) counts(*static_cast<word*>(at), 0);
+  munmap(at, page);
+  close(file);
+
+  const int segment = shmget(IPC_PRIVATE, page, IPC_CREAT | 0600);
+  at = shmat(segment, nullptr, 0);
+  shmctl(segment, IPC_RMID, nullptr);
+  hand_over(*static_cast<table*>(at));
+  SAME(shmdt(at), 0);
 }
 
 // ---- signals ----
@@ -434,10 +468,8 @@ int main() {
   answers();
   std::thread(answers).join();
   for (const int flag : {FUTEX_PRIVATE_FLAG, 0}) {
-    // Where nobody can tell whose the memory is, waits end without a reason, and nobody counts
-    // them.
-    if (flag == 0 && access("/proc/thread-self/pagemap", R_OK) != 0) continue;
-    counts(flag);
+    word w{0};
+    counts(w, flag);
     in_time(flag);
     turns(flag);
     moves(flag);

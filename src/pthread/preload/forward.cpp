@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C library's names, as the program finds them.
+#include "pthread/preload/kernel_waits.hpp"
 #include "pthread/preload/native.hpp"
 #include "strata/pthread.h"
 

@@ -10,13 +10,11 @@
 // neither.
 //
 // A word that is not called private may lie in memory that processes share, whose wake-ups only the
-// kernel hears of. So where it is not, the kernel is asked whose the memory is, and for what may be
-// shared a thread looks again from time to time. (Kernel threads that wait in their places would be
-// too many, and a handler could not end such a wait.) The C++ library calls none private for
-// futures and local statics, but those never are shared.
+// kernel hears of. The C++ library calls none private, and hardly any is shared: we know which
+// memory is (shared_memory.cpp), and for a word in there a thread looks again from time to time.
+// Kernel threads that wait in its place could be too many, and a handler could not end such a wait.
 //
 // Not for us: locks with priority inheritance, whose owners are kernel threads, and futex_waitv(2).
-#include <link.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
@@ -27,11 +25,10 @@
 #include <cstdint>
 #include <ctime>
 #include <exception>
-#include <string_view>
 
 #include "os/clock.hpp"
-#include "os/shared_page.hpp"
 #include "pthread/preload/native.hpp"
+#include "pthread/preload/shared_memory.hpp"
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
 #include "sched/place.hpp"
@@ -51,51 +48,14 @@ using detail::parking;
 using detail::unparked;
 using detail::posix::deadline;
 
-struct address_range {
-  std::uintptr_t begin, end;
-  [[nodiscard]] bool holds(const void* address) const noexcept {
-    const auto a = reinterpret_cast<std::uintptr_t>(address);
-    return begin <= a && a < end;
-  }
-};
-
-int find_cxx_library(dl_phdr_info* object, std::size_t, void* found) {
-  const std::string_view path = object->dlpi_name;
-  if (!path.substr(path.rfind('/') + 1).starts_with("libstdc++.so")) return 0;
-  auto& range = *static_cast<address_range*>(found);
-  range = {UINTPTR_MAX, 0};
-  for (int i = 0; i < object->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& part = object->dlpi_phdr[i];
-    if (part.p_type != PT_LOAD) continue;
-    const std::uintptr_t at = object->dlpi_addr + part.p_vaddr;
-    range.begin = std::min(range.begin, at);
-    range.end = std::max<std::uintptr_t>(range.end, at + part.p_memsz);
-  }
-  return 1;
-}
-
-// Its calls are for futures, which hold pointers to code, and for local statics: no two processes
-// have one.
-bool is_of_cxx_library(const void* caller) noexcept {
-  static const address_range library = [] {
-    address_range found{0, 0};
-    dl_iterate_phdr(&find_cxx_library, &found);
-    return found;
-  }();
-  return library.holds(caller);
-}
-
 // A call of futex(2). What an operation does not use is whatever the caller's registers had.
 struct futex_call {
   long word, operation, value, fourth, second, third;
-  const void* caller;
 
   [[nodiscard]] static std::uint32_t* at(long address) noexcept {
     return reinterpret_cast<std::uint32_t*>(address);
   }
-  [[nodiscard]] bool is_private() const noexcept {
-    return (operation & FUTEX_PRIVATE_FLAG) != 0 || is_of_cxx_library(caller);
-  }
+  [[nodiscard]] bool is_private() const noexcept { return (operation & FUTEX_PRIVATE_FLAG) != 0; }
   [[nodiscard]] const timespec* time() const noexcept {
     return reinterpret_cast<const timespec*>(fourth);
   }
@@ -136,9 +96,8 @@ bool can_be_parked(long word) noexcept {
   constexpr std::uintptr_t never_mapped = 4096;
   const auto address = static_cast<std::uintptr_t>(word);
   if (address < never_mapped || address % alignof(std::uint32_t) != 0) return false;
-  const address_range own{reinterpret_cast<std::uintptr_t>(own_variables_begin),
-                          reinterpret_cast<std::uintptr_t>(own_variables_end)};
-  return !own.holds(futex_call::at(word));
+  return address < reinterpret_cast<std::uintptr_t>(own_variables_begin) ||
+         address >= reinterpret_cast<std::uintptr_t>(own_variables_end);
 }
 
 // As the kernel has it: a wait with a deadline ends by any handler.
@@ -156,16 +115,12 @@ long park_at_word(futex_call& call, const deadline& until, std::uint32_t kinds) 
     detail::set_errno_here(error_before);
     return 0L;
   };
-  const bool has_passed = until.has_passed();
-  const bool is_private = call.is_private();
-  if (has_passed || !is_private) {
-    // Who would change the word may be ready here. Then it is not looked at again and again in
-    // vain, and we need not know where it lies.
+  if (until.has_passed()) {
+    // Who calls again and again lets those run who would change the word.
     detail::yield_stack();
-    if (!call.holds()) return woken();
+    return call.holds() ? fail(ETIMEDOUT) : woken();
   }
-  if (has_passed) return fail(ETIMEDOUT);
-  const bool is_shared = !is_private && os::may_be_shared(futex_call::at(call.word));
+  const bool is_shared = !call.is_private() && is_seen_by_others(futex_call::at(call.word));
   constexpr std::int64_t longest_ns = 2'000'000;
   std::int64_t pause_ns = 20'000;
   for (;;) {
@@ -290,8 +245,14 @@ long forward_syscall(long number, ...) {
   va_start(more, number);
   const auto given = strata::preload::read_call_arguments(more);
   va_end(more);
-  if (number != SYS_futex) [[likely]]
-    return strata::preload::call_kernel(number, given);
-  return strata::preload::futex(
-      {given.a, given.b, given.c, given.d, given.e, given.f, __builtin_return_address(0)});
+  switch (number) {
+    case SYS_futex:
+      return strata::preload::futex({given.a, given.b, given.c, given.d, given.e, given.f});
+    case SYS_mmap:
+    case SYS_mremap:
+    case SYS_shmat:
+      return strata::preload::call_mapping(number, given);
+    default:
+      return strata::preload::call_kernel(number, given);
+  }
 }

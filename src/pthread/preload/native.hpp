@@ -26,5 +26,7 @@ inline call_arguments read_call_arguments(std::va_list& from) noexcept {
 // What the C library's syscall() does, also where nothing can be looked up: before the library is
 // ready, in a handler, after a vfork(). Calls of the runtime by that name come here.
 long call_kernel(long number, const call_arguments& given) noexcept;
+// The same for SYS_mmap, SYS_mremap and SYS_shmat, with a note of what is shared.
+long call_mapping(long number, const call_arguments& given) noexcept;
 
 }  // namespace strata::preload

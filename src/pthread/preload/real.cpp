@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "os/system_call.hpp"
+#include "pthread/preload/kernel_waits.hpp"
 #include "pthread/preload/native.hpp"
 #include "strata/pthread.h"
 

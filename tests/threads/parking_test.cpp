@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who waits at an address is of one or more kinds, and wakers choose among them.
+#include "strata/detail/parking.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "../sched/support.hpp"
+#include "strata/thread.hpp"
+
+namespace strata::test {
+namespace {
+
+using detail::unpark;
+using detail::unparked;
+
+constexpr std::uint32_t first_kind = 1;
+constexpr std::uint32_t second_kind = 2;
+constexpr std::uint32_t third_kind = 4;
+constexpr unsigned each = 40;  // more than are woken in one portion
+
+void let_others() {
+  this_thread::yield();
+  std::this_thread::yield();  // outside a runtime
+}
+
+// Those of the second kind are of the third, too, and wait between those of the first.
+struct crowd {
+  const char address = 0;
+  std::atomic<unsigned> left_of_first{0};
+  std::atomic<unsigned> left_of_second{0};
+
+  void wait(std::uint32_t kinds) {
+    EXPECT_EQ(detail::park({.what = "test", .address = &address, .kinds = kinds}), unparked::woken);
+    ++(kinds == first_kind ? left_of_first : left_of_second);
+  }
+  // Until so many have been there to be woken.
+  void wake(unsigned wanted, unsigned at_a_time, std::uint32_t kinds) {
+    for (unsigned woken = 0; woken < wanted;) {
+      const unsigned n = unpark(&address, at_a_time, kinds);
+      EXPECT_LE(n, at_a_time);
+      woken += n;
+      if (n == 0) let_others();
+    }
+  }
+  void wake_both() {
+    wake(each / 2, 1, second_kind);
+    wake(each - each / 2, UINT32_MAX, third_kind);
+    while (left_of_second != each) let_others();
+    EXPECT_EQ(unpark(&address, UINT32_MAX, second_kind | third_kind), 0U);
+    EXPECT_EQ(left_of_first, 0U);
+    wake(each, UINT32_MAX, first_kind);
+    EXPECT_EQ(unpark(&address, UINT32_MAX), 0U);
+  }
+};
+
+TEST(parking, wakes_those_of_a_kind) {
+  for (const unsigned workers : {1U, 2U, 4U}) {
+    runtime rt(with_workers(workers));
+    rt.run([] {
+      crowd c;
+      std::vector<thread> all;
+      for (unsigned i = 0; i < each; ++i) {
+        all.emplace_back([&c] { c.wait(first_kind); });
+        all.emplace_back([&c] { c.wait(second_kind | third_kind); });
+      }
+      c.wake_both();
+      for (thread& t : all) t.join();
+      EXPECT_EQ(c.left_of_first, each);
+    });
+  }
+}
+
+TEST(parking, wakes_threads_from_outside_of_a_kind) {
+  crowd c;
+  std::vector<std::thread> all;
+  for (unsigned i = 0; i < each; ++i) {
+    all.emplace_back([&c] { c.wait(first_kind); });
+    all.emplace_back([&c] { c.wait(second_kind | third_kind); });
+  }
+  c.wake_both();
+  for (std::thread& t : all) t.join();
+  EXPECT_EQ(c.left_of_first, each);
+}
+
+}  // namespace
+}  // namespace strata::test
