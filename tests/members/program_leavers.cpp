@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/members/program_leavers.hpp"
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,7 +69,7 @@ void leave_behind(runtime& rt) {
     require(found.call<&visitors_book::visit>() == 1, "an object of the leaver");
     require(members_known->size() == 2, "both are members");
     say("left behind");
-    while (!has_gone_away(1)) this_thread::sleep_for(std::chrono::milliseconds(2));
+    while (!has_gone_away(1)) this_thread::yield();
     for (int i = 0; i < left_behind; ++i)
       require(!find_name<int>(name_left(i)), "the leaver took its names along");
     require(!find_name<resource<visitors_book>>("book"), "that of its object, too");
@@ -86,7 +85,7 @@ void leave_behind(runtime& rt) {
     // The names are, too, wherever they are at home.
     for (int i = 0; i < left_behind; ++i) publish(name_left(i), -i);
     const named<visitors_book> another("book");
-    while (!is_member(2)) this_thread::sleep_for(std::chrono::milliseconds(2));
+    while (!is_member(2)) this_thread::yield();
     call<find_others>(on_node{2});
     require(resource<visitors_book>::find("book").call<&visitors_book::visit>() == 1,
             "another object");

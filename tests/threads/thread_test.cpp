@@ -21,21 +21,12 @@
 #include "sched/scheduler.hpp"
 #include "strata/error.hpp"
 #include "strata/pthread.h"
+#include "thread_support.hpp"
 
 namespace strata::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-template <class F>
-void expect_code(std::errc wanted, F f) {
-  try {
-    f();
-    ADD_FAILURE() << "no exception";
-  } catch (const std::system_error& e) {
-    EXPECT_EQ(e.code(), std::make_error_code(wanted)) << e.what();
-  }
-}
 
 class threads_on : public leaves_no_frame {};
 INSTANTIATE_TEST_SUITE_P(workers, threads_on, ::testing::Values(1, 2, 4, 8),
@@ -367,16 +358,6 @@ TEST_P(threads_on, the_root_may_leave_by_pthread_exit) {
   EXPECT_THROW(rt.run([]() -> int { strata_pthread_exit(nullptr); }), misuse_error);
 }
 
-// `moves` from now.
-struct refuses_to_move {
-  int moves;
-  explicit refuses_to_move(int n) : moves(n) {}
-  refuses_to_move(const refuses_to_move& other) : moves(other.moves - 1) {
-    if (moves < 0) throw std::runtime_error("move");
-  }
-  void operator()() const {}
-};
-
 // Neither the frame, which the fixture counts, nor the room for one more thread.
 TEST_P(threads_on, a_function_that_cannot_be_moved_takes_nothing_with_it) {
   rt.run([] {
@@ -398,93 +379,6 @@ TEST_P(threads_on, a_function_that_cannot_be_moved_takes_nothing_with_it) {
     }
     EXPECT_GE(refusals, 2);  // on the way into the block among them
   });
-}
-
-// They belong to a runtime that the process has for them.
-TEST(thread, is_made_outside_a_runtime_too) {
-  const auto is_inside = [] { return detail::this_worker().owner != nullptr; };
-  EXPECT_FALSE(is_inside());
-  mutex m;
-  condition_variable changed;
-  int turn = 0;
-  detail::scheduler* home = nullptr;
-  thread other([&, object = tracked(1)] {
-    home = detail::this_worker().owner;
-    for (int i = 0; i < 100; ++i) {
-      std::unique_lock lock(m);
-      changed.wait(lock, [&] { return turn == 1; });
-      turn = 0;
-      changed.notify_one();
-    }
-  });
-  for (int i = 0; i < 100; ++i) {
-    std::unique_lock lock(m);
-    changed.wait(lock, [&] { return turn == 0; });
-    turn = 1;
-    changed.notify_one();
-  }
-  other.join();
-  EXPECT_NE(home, nullptr);
-  EXPECT_EQ(tracked::living(), 0);
-
-  // With all that goes with it, from several OS threads at once.
-  std::atomic<int> ran{0};
-  std::vector<std::thread> outside;
-  for (int i = 0; i < 4; ++i) {
-    outside.emplace_back([&] {
-      std::vector<thread> all;
-      for (int k = 0; k < 50; ++k) {
-        all.emplace_back([&] {
-          EXPECT_EQ(detail::this_worker().owner, home);
-          thread nested([&] { ++ran; });
-          this_thread::yield();
-          nested.join();
-        });
-      }
-      for (thread& t : all) t.join();
-    });
-  }
-  for (std::thread& t : outside) t.join();
-  EXPECT_EQ(ran, 200);
-  {
-    latch begun(1);
-    jthread stops({.name = "stops", .stack_bytes = 64 * 1024}, [&](const stop_token& stop) {
-      begun.count_down();
-      while (!stop.stop_requested()) this_thread::yield();
-      ++ran;
-    });
-    begun.wait();
-  }
-  EXPECT_EQ(ran, 201);
-  latch ended(1);
-  thread([&] { ended.count_down(); }).detach();
-  ended.wait();
-  EXPECT_FALSE(is_inside());
-}
-
-TEST(thread, what_cannot_be_moved_is_told_outside_too) {
-  for (int moves = 0;; ++moves) {
-    try {
-      thread t{refuses_to_move(moves)};
-      t.join();
-      EXPECT_GE(moves, 2);
-      break;
-    } catch (const std::runtime_error&) {
-    }
-  }
-  expect_code(std::errc::invalid_argument, [] {
-    thread t(thread_attributes{.stack_bytes = std::size_t{1} << 40}, [] {});
-    t.join();
-  });
-}
-
-TEST(thread, identities_outside_differ_too) {
-  const thread::id here = this_thread::get_id();
-  EXPECT_EQ(here, this_thread::get_id());
-  EXPECT_NE(here, thread::id());
-  thread::id there;
-  std::thread([&] { there = this_thread::get_id(); }).join();
-  EXPECT_NE(there, thread::id());
 }
 
 TEST(thread, hardware_concurrency_is_the_runtimes) {
@@ -642,45 +536,6 @@ TEST_F(thread_death, an_exception_that_leaves_a_thread_without_a_name) {
     t.join();
   }),
                "an exception left thread .*(thread_without_a_name|thread_test.cpp)");
-}
-
-// What a standard program expects, and goes on after.
-TEST_F(thread_death, one_too_many_outside_a_runtime_is_refused) {
-  if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "the sanitizer needs the addresses";
-  EXPECT_EXIT(
-      {
-        setenv("STRATA_STACK_BYTES", "1G", 1);
-        setenv("STRATA_WORKERS", "1", 1);
-        std::vector<thread> all;
-        latch go(1);
-        std::errc why{};
-        while (why == std::errc{}) {
-          try {
-            all.emplace_back([&] { go.wait(); });
-          } catch (const std::system_error& refusal) {
-            why = static_cast<std::errc>(refusal.code().value());
-          }
-        }
-        // By default a call waits for a thread only if there can be one.
-        auto put_off = async([] { return 40; });
-        const bool is_put_off = put_off.wait_for(0s) == future_status::deferred;
-        const int sum = put_off.get() + (is_put_off ? 2 : 0);
-        go.count_down();
-        for (thread& t : all) t.join();
-        int after = 0;
-        thread([&] { after = 1; }).join();
-        std::_Exit(why == std::errc::resource_unavailable_try_again && after == 1 ? sum : 1);
-      },
-      ::testing::ExitedWithCode(42), "");
-}
-
-TEST_F(thread_death, wrong_settings_outside_a_runtime_end_the_program) {
-  EXPECT_EXIT(
-      {
-        setenv("STRATA_WORKERS", "many", 1);
-        thread([] {}).join();
-      },
-      ::testing::ExitedWithCode(2), "strata: .*many");
 }
 
 TEST_F(thread_death, destroying_a_joinable_thread) {

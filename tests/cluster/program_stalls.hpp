@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program of whole jobs does to wait for what does not come.
+#pragma once
+#include "strata/runtime.hpp"
+
+void stall(strata::runtime& rt);
+void ask_and_stall(strata::runtime& rt);
+void stall_in_receive(strata::runtime& rt);
+void stall_in_semaphore(strata::runtime& rt);
+void stall_elsewhere(strata::runtime& rt);
+void flood_stopped(strata::runtime& rt);

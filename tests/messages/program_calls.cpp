@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_calls.hpp"
+
+#include <array>
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../common/require.hpp"
+#include "program_support.hpp"
+#include "strata/membership.hpp"
+#include "strata/remote_thread.hpp"
+#include "strata/route.hpp"
+
+using namespace strata;
+using test::last_node;
+using test::require;
+
+namespace {
+
+// Of four nodes the first two share a host, and the last two. All know that, whoever asks.
+void expect_nearest() {
+  using nodes = std::array<node_id_t, 3>;
+  require(nearest_node(0, nodes{2, 1, 3}) == 1, "on the host of node 0");
+  require(nearest_node(3, nodes{0, 1, 2}) == 2, "on the host of node 3");
+  require(nearest_node(2, nodes{1, 0, 1}) == 1, "of two equal ones the first");
+  require(nearest_node(1, nodes{0, 1, 2}) == 1, "the node itself");
+  require(nearest_node(1, nodes{9, 2, 9}) == 2, "who is not there does not count");
+  for (const node_id_t nobody : {node_id_t{4}, node_id_t{9}}) {
+    try {
+      (void)nearest_node(0, std::array{nobody});
+      require(false, "somebody of nobody");
+    } catch (const misuse_error&) {
+    }
+    try {
+      (void)nearest_node(nobody, nodes{0, 1, 2});
+      require(false, "near to nobody");
+    } catch (const misuse_error&) {
+    }
+  }
+}
+
+int squared(int x) { return x * x; }
+void throws(int x) { throw std::out_of_range("number " + std::to_string(x)); }
+node_id_t where() { return node_id(); }
+void asks(node_id_t whom, int x) { call<throws>(on_node{whom}, x); }
+std::atomic<int> calls_here{0};
+
+// What throws() throws, by the nodes that it left.
+void require_thrown(const remote_error& e, int x, const std::vector<node_id_t>& trace) {
+  require(e.node() == trace.front() && e.trace() == trace, e.what());
+  require(e.type_name() == "std::out_of_range", e.type_name());
+  require(e.message() == "number " + std::to_string(x), e.message());
+}
+
+}  // namespace
+
+void find_nearest(runtime& rt) {
+  rt.run([] {
+    for (const node_id_t n : members()) call<expect_nearest>(on_node{n});
+    const route near = route_to(1);
+    const route far = route_to(2);
+    require(!near.is_measured && !far.is_measured, "nothing was measured");
+    require(0 < near.cost_ns && near.cost_ns < far.cost_ns, "costs");
+    require(0 < near.latency_ns && near.latency_ns < far.latency_ns, "latencies");
+    require(near.bytes_per_s > far.bytes_per_s && far.bytes_per_s > 0, "bandwidths");
+  });
+}
+
+void calls(runtime& rt) {
+  rt.run([] {
+    for (unsigned n = 0; n < num_nodes(); ++n) {
+      const on_node there{static_cast<node_id_t>(n)};
+      require(call<squared>(there, 7) == 49, "a result");
+      require(call<where>(there) == n, "where a call is made");
+    }
+    try {
+      call<throws>(on_node{last_node()}, 5);
+      require(false, "an exception");
+    } catch (const remote_error& e) {
+      require_thrown(e, 5, {last_node()});
+    } catch (const std::out_of_range&) {
+      require(num_nodes() == 1, "which exception");
+    }
+    try {
+      call<where>(on_node{static_cast<node_id_t>(num_nodes())});
+      require(false, "a node that does not exist");
+    } catch (const misuse_error&) {
+    }
+    on_every_node([](int more) { calls_here += more; }, 3);
+    on_every_node([] { require(calls_here == 3, "one call on each node"); });
+    remote_thread t(on_node{last_node()}, call<throws>(6));
+    try {
+      t.join();
+      require(false, "an exception of a thread");
+    } catch (const remote_error& e) {
+      require_thrown(e, 6, {last_node()});
+    } catch (const std::out_of_range&) {
+      require(num_nodes() == 1, "which exception of a thread");
+    }
+    // Home again by another node, and from the last one by the first after this.
+    const auto next = static_cast<node_id_t>(1 % num_nodes());
+    for (const node_id_t whom : {node_id_t{0}, last_node()}) {
+      if (whom == next) continue;
+      try {
+        remote_thread(on_node{next}, call<asks>(whom, 7)).join();
+        require(false, "an exception by way of another node");
+      } catch (const remote_error& e) {
+        require_thrown(e, 7, {whom, next});
+      }
+    }
+    remote_thread(on_node{last_node()}, [] {}).detach();
+  });
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that are made outside a runtime belong to one that the process has for them.
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "../sched/support.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/condition_variable.hpp"
+#include "strata/future.hpp"
+#include "strata/semaphore.hpp"
+#include "strata/thread.hpp"
+#include "thread_support.hpp"
+
+namespace strata::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(thread_outside, has_a_runtime_of_the_process) {
+  const auto is_inside = [] { return detail::this_worker().owner != nullptr; };
+  EXPECT_FALSE(is_inside());
+  mutex m;
+  condition_variable changed;
+  int turn = 0;
+  detail::scheduler* home = nullptr;
+  thread other([&, object = tracked(1)] {
+    home = detail::this_worker().owner;
+    for (int i = 0; i < 100; ++i) {
+      std::unique_lock lock(m);
+      changed.wait(lock, [&] { return turn == 1; });
+      turn = 0;
+      changed.notify_one();
+    }
+  });
+  for (int i = 0; i < 100; ++i) {
+    std::unique_lock lock(m);
+    changed.wait(lock, [&] { return turn == 0; });
+    turn = 1;
+    changed.notify_one();
+  }
+  other.join();
+  EXPECT_NE(home, nullptr);
+  EXPECT_EQ(tracked::living(), 0);
+
+  // With all that goes with it, from several OS threads at once.
+  std::atomic<int> ran{0};
+  std::vector<std::thread> outside;
+  for (int i = 0; i < 4; ++i) {
+    outside.emplace_back([&] {
+      std::vector<thread> all;
+      for (int k = 0; k < 50; ++k) {
+        all.emplace_back([&] {
+          EXPECT_EQ(detail::this_worker().owner, home);
+          thread nested([&] { ++ran; });
+          this_thread::yield();
+          nested.join();
+        });
+      }
+      for (thread& t : all) t.join();
+    });
+  }
+  for (std::thread& t : outside) t.join();
+  EXPECT_EQ(ran, 200);
+  {
+    latch begun(1);
+    jthread stops({.name = "stops", .stack_bytes = 64 * 1024}, [&](const stop_token& stop) {
+      begun.count_down();
+      while (!stop.stop_requested()) this_thread::yield();
+      ++ran;
+    });
+    begun.wait();
+  }
+  EXPECT_EQ(ran, 201);
+  latch ended(1);
+  thread([&] { ended.count_down(); }).detach();
+  ended.wait();
+  EXPECT_FALSE(is_inside());
+}
+
+TEST(thread_outside, what_cannot_be_moved_is_told) {
+  for (int moves = 0;; ++moves) {
+    try {
+      thread t{refuses_to_move(moves)};
+      t.join();
+      EXPECT_GE(moves, 2);
+      break;
+    } catch (const std::runtime_error&) {
+    }
+  }
+  expect_code(std::errc::invalid_argument, [] {
+    thread t(thread_attributes{.stack_bytes = std::size_t{1} << 40}, [] {});
+    t.join();
+  });
+}
+
+TEST(thread_outside, identities_differ) {
+  const thread::id here = this_thread::get_id();
+  EXPECT_EQ(here, this_thread::get_id());
+  EXPECT_NE(here, thread::id());
+  thread::id there;
+  std::thread([&] { there = this_thread::get_id(); }).join();
+  EXPECT_NE(there, thread::id());
+}
+
+class thread_outside_death : public ::testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+// What a standard program expects, and goes on after.
+TEST_F(thread_outside_death, one_too_many_is_refused) {
+  if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "the sanitizer needs the addresses";
+  EXPECT_EXIT(
+      {
+        setenv("STRATA_STACK_BYTES", "1G", 1);
+        setenv("STRATA_WORKERS", "1", 1);
+        std::vector<thread> all;
+        latch go(1);
+        std::errc why{};
+        while (why == std::errc{}) {
+          try {
+            all.emplace_back([&] { go.wait(); });
+          } catch (const std::system_error& refusal) {
+            why = static_cast<std::errc>(refusal.code().value());
+          }
+        }
+        // By default a call waits for a thread only if there can be one.
+        auto put_off = async([] { return 40; });
+        const bool is_put_off = put_off.wait_for(0s) == future_status::deferred;
+        const int sum = put_off.get() + (is_put_off ? 2 : 0);
+        go.count_down();
+        for (thread& t : all) t.join();
+        int after = 0;
+        thread([&] { after = 1; }).join();
+        std::_Exit(why == std::errc::resource_unavailable_try_again && after == 1 ? sum : 1);
+      },
+      ::testing::ExitedWithCode(42), "");
+}
+
+TEST_F(thread_outside_death, wrong_settings_end_the_program) {
+  EXPECT_EXIT(
+      {
+        setenv("STRATA_WORKERS", "many", 1);
+        thread([] {}).join();
+      },
+      ::testing::ExitedWithCode(2), "strata: .*many");
+}
+
+}  // namespace
+}  // namespace strata::test
