@@ -38,6 +38,14 @@ TEST(named_objects, are_held_until_they_end) {
   EXPECT_TRUE(all.end(32));
 }
 
+// It has begun to end once nobody gets it any more.
+void await_ending(messages::named_objects& all) {
+  while (all.hold(1) != nullptr) {
+    all.let_go(1);
+    this_thread::yield();
+  }
+}
+
 TEST(named_objects, end_when_nobody_holds_them) {
   runtime rt(with_workers(2));
   rt.run([] {
@@ -50,11 +58,7 @@ TEST(named_objects, end_when_nobody_holds_them) {
       EXPECT_TRUE(all.end(1));
       EXPECT_FALSE(is_held);
     });
-    // It has begun to end once nobody gets it any more.
-    while (all.hold(1) != nullptr) {
-      all.let_go(1);
-      this_thread::yield();
-    }
+    await_ending(all);
     is_held = false;
     all.let_go(1);
     ends.join();
@@ -69,10 +73,7 @@ TEST(named_objects, do_not_end_while_they_are_held_after_a_loss) {
     all.enter(1, &object);
     ASSERT_EQ(all.hold(1), &object);
     thread ends([&] { EXPECT_FALSE(all.end(1)); });
-    while (all.hold(1) != nullptr) {
-      all.let_go(1);
-      this_thread::yield();
-    }
+    await_ending(all);
     all.on_lost();
     ends.join();
     all.let_go(1);
