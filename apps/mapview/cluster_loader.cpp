@@ -270,11 +270,21 @@ class arrivals {
   void gather(const Ask& ask, const Use& use) {
     std::uint32_t awaited = 0;
     std::exception_ptr problem;
+    endpoint asker;
     thread asks([&, to = id()] {
       problem = problem_of([&] { awaited = ask(); });
-      // The viewer does not wait for what will not come.
+      // The viewer waits for this word, so it is said however little memory there is; in vain only
+      // when the viewer has given up.
+      const auto say = [&] {
+        try {
+          asker.send_value(to, 0, fragment_head{{}, {}, found::all_asked});
+          return true;
+        } catch (const std::bad_alloc&) {
+          return false;
+        }
+      };
       (void)problem_of([&] {
-        endpoint().send_value(to, 0, fragment_head{{}, {}, found::all_asked});
+        while (!say()) this_thread::yield();
       });
     });
     const std::exception_ptr failure = problem_of([&] {

@@ -24,12 +24,12 @@ class site {
        std::function<void(std::exception_ptr)> fail);
 
   // Any thread of the runtime. What goes wrong with one request is answered with status 500, named
-  // on stderr, and of no consequence for others.
+  // on stderr, and of no consequence for others; but for a lost node, of which `fail` is told.
   [[nodiscard]] http_answer answer(const http_request& r) noexcept;
 
   [[nodiscard]] std::uint64_t pictures() const { return pictures_; }
   [[nodiscard]] std::size_t missing() const { return missing_.count(); }
-  // Requests that were answered with status 500.
+  // Requests with which something went wrong, but for a lost node.
   [[nodiscard]] std::uint64_t failed() const { return failed_; }
 
  private:

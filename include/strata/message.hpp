@@ -257,6 +257,9 @@ class endpoint {
   [[nodiscard]] transfer start_send(endpoint_id to, message_tag tag, R&& values) {
     return start_send(to, tag, detail::content_of(values));
   }
+  // Of bytes one would become a span of them.
+  template <detail::passing_range R>
+  transfer start_send(endpoint_id to, message_tag tag, R&& values) = delete;
   /// As start_send(), and the transfer ends when the message has been matched with a receive.
   [[nodiscard]] transfer start_synchronous_send(endpoint_id to, message_tag tag,
                                                 std::span<const std::byte> bytes);
@@ -265,6 +268,8 @@ class endpoint {
   [[nodiscard]] transfer start_synchronous_send(endpoint_id to, message_tag tag, R&& values) {
     return start_synchronous_send(to, tag, detail::content_of(values));
   }
+  template <detail::passing_range R>
+  transfer start_synchronous_send(endpoint_id to, message_tag tag, R&& values) = delete;
 
   // ---- receiving ----
   // `from` is one endpoint, any_endpoint_on() a node, or any_endpoint. Of several receives that a

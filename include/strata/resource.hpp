@@ -170,7 +170,8 @@ template <class T>
 class named {
  public:
   /// Makes T(arguments...), and makes it known under `name`. Suspends until it is known. Throws as
-  /// publish() does, and what T's constructor throws.
+  /// publish() does, and what T's constructor throws. The object exists before its name does: where
+  /// the name cannot be had it is destroyed again, and what it has done is done.
   template <class... Arguments>
   explicit named(std::string_view name, Arguments&&... arguments)
       : name_(detail::checked_name(name)),
@@ -185,10 +186,10 @@ class named {
   /// call, for a unit of a semaphore, say, has to get what it waits for; so an object is not ended
   /// by a call on itself. What the calls have done is visible.
   ///
-  /// Never throws. Where the name cannot be withdrawn, outside the runtime or because a node is
-  /// lost, it may still be found; calls throw resource_ended_error all the same. If a node is lost
-  /// while calls are in progress, which then may never end, the object is left to them, and its
-  /// destructor is not called.
+  /// Never throws. Where the name cannot be withdrawn, outside the runtime, in a fiber or because a
+  /// node is lost, it may still be found; calls throw resource_ended_error all the same. If a node
+  /// is lost while calls are in progress, which then may never end, or a fiber, which cannot wait,
+  /// ends this meanwhile, the object is left to them, and its destructor is not called.
   ~named() {
     try {
       (void)detail::withdraw_value(name_, entry_.number());

@@ -4,6 +4,7 @@
 //
 //   strata::named<strata::shared_task> index("index", strata::on_node{2}, strata::call<build>(7));
 //   strata::task_handle::await("index").join();      // on any node, in any number of threads
+// Where the name is taken the call has begun all the same, and is awaited before named<> throws.
 //
 // What nobody else joins needs no name: strata/remote_thread.hpp.
 #pragma once

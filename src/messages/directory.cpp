@@ -22,6 +22,9 @@ void directory::wait(strata::detail::condition_queue& in,
   } catch (const std::exception&) {  // it has not waited, nor let go of the lock
     home = std::unique_lock(*lock, std::adopt_lock);
     throw;
+  } catch (...) {  // it is cancelled where it has waited
+    home = std::unique_lock(*lock);
+    throw;
   }
   home = std::unique_lock(*lock);
 }
@@ -35,7 +38,7 @@ void directory::wait_for_name(const std::string& name,
   };
   try {
     wait(a.entered, home);
-  } catch (const std::exception&) {
+  } catch (...) {  // a thread may be cancelled here, too
     end();
     throw;
   }

@@ -45,13 +45,12 @@ void find_others() {
   require(domain_handle::await("domain").size() == 2, "who is a member");
 }
 
-void do_nothing() {}
-bool has_gone_away(node_id_t n) {
+// Until it has left, and this node knows.
+void await_end_of(node_id_t n) {
   try {
-    call<do_nothing>(on_node{n});
-    return false;
+    (void)endpoint().receive_message(any_endpoint_on(n));
+    require(false, "nobody sends");
   } catch (const node_lost_error&) {
-    return true;
   }
 }
 
@@ -69,7 +68,7 @@ void leave_behind(runtime& rt) {
     require(found.call<&visitors_book::visit>() == 1, "an object of the leaver");
     require(members_known->size() == 2, "both are members");
     say("left behind");
-    while (!has_gone_away(1)) this_thread::yield();
+    await_end_of(1);
     for (int i = 0; i < left_behind; ++i)
       require(!find_name<int>(name_left(i)), "the leaver took its names along");
     require(!find_name<resource<visitors_book>>("book"), "that of its object, too");

@@ -42,6 +42,9 @@ static_assert(can_start_send<std::vector<sample>&> && can_start_send<const std::
 static_assert(can_start_send<std::span<const sample>> && can_start_send<int (&)[3]>);
 static_assert(can_start_send<std::string_view> && can_start_send<std::array<int, 3>&>);
 static_assert(!can_start_send<std::vector<sample>> && !can_start_send<std::array<int, 3>>);
+static_assert(!can_start_send<std::vector<std::byte>>);
+static_assert(!can_start_send<std::array<std::byte, 3>>);
+static_assert(can_start_send<std::vector<std::byte>&> && can_start_send<std::span<std::byte>>);
 static_assert(!can_start_send<std::vector<bool>&> && !can_start_send<std::vector<std::string>&>);
 static_assert(can_receive<std::vector<sample>&> && can_receive<std::span<sample>>);
 static_assert(can_receive<int (&)[3]> && can_receive<const std::span<int>&>);

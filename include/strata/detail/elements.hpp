@@ -26,6 +26,8 @@ concept same_values = std::same_as<std::ranges::range_value_t<A>, std::ranges::r
 template <class R>
 concept lasting_range = value_range<R> && std::ranges::borrowed_range<R>;
 template <class R>
+concept passing_range = value_range<R> && !std::ranges::borrowed_range<R>;
+template <class R>
 concept lasting_room = changeable_range<R> && std::ranges::borrowed_range<R>;
 
 // What holds all that it is in itself: a number, a structure, an array; and what does not.
