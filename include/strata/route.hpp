@@ -44,8 +44,10 @@ route route_to(node_id_t node);
 ///   const auto node = strata::nearest_node(friends_endpoint.node(), all);
 ///
 /// Nodes that are not there any more, or not yet, are passed over. From what this node knows of the
-/// job: does not wait for other nodes. Any thread of a runtime. Throws misuse_error outside a
-/// runtime, where `to` is not there, and where none of `among` is.
+/// job: does not wait for other nodes. In a job of named networks, and for another node's `to`, the
+/// ways are computed anew, which takes milliseconds where there are hundreds of nodes, and this
+/// node receives nothing meanwhile: keep the answer. Any thread of a runtime. Throws misuse_error
+/// outside a runtime, where `to` is not there, and where none of `among` is.
 [[nodiscard]] node_id_t nearest_node(node_id_t to, std::span<const node_id_t> among);
 
 }  // namespace strata

@@ -107,7 +107,8 @@ constexpr setting settings[] = {
     {"launch", "NAME", "join the job that srun or mpirun has made: auto (default), none, pmix",
      [](options& o, std::string_view t) { o.launch = parse_choice(t, launches); }},
     {"transport", "NAME",
-     "how nodes of such a job talk: auto (default), shm, tcp, ucx, udp, shm+ucx, shm+udp",
+     "how nodes of such a job talk: auto (default), shm, tcp, ucx, udp, shm+tcp, shm+ucx, "
+     "shm+udp",
      [](options& o, std::string_view t) { o.transport = parse_choice(t, transport_names); }},
     {"bind-address", "WHERE",
      "where they listen: an address, a network (10.1.0.0/16), an interface",

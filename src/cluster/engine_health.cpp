@@ -61,19 +61,23 @@ void engine::request_report() noexcept {
 
 // By whoever keeps the time: a signal has asked for it.
 void engine::report_everywhere() {
-  print_report();
+  print_report_once();
   const std::lock_guard handling(inbox_);
   broadcast(kind::report, {});
 }
 
-// Asked for by another node. A signal that reaches all nodes of a job makes each of them ask.
+// A signal that reaches all nodes of a job makes each of them ask all others.
 void engine::print_report_once() {
   constexpr std::int64_t once_ns = 1'000'000'000;
-  if (os::now_ns() - reported_at_.load(std::memory_order_relaxed) >= once_ns) print_report();
+  std::int64_t before = reported_at_.load(std::memory_order_relaxed);
+  const std::int64_t now = os::now_ns();
+  if (now - before >= once_ns &&
+      reported_at_.compare_exchange_strong(before, now, std::memory_order_relaxed)) {
+    print_report();
+  }
 }
 
 void engine::print_report() {
-  reported_at_.store(os::now_ns(), std::memory_order_relaxed);
   const std::string text = "strata: " + describe() + "\n" + workers_.describe_waits() +
                            protocols_->data.describe_waits() +
                            protocols_->visitor->describe_waits() + links_->describe_waits();
@@ -121,7 +125,8 @@ void engine::look_for_stall() {
     }
     stall_.store(stall::told);  // once, and again only after progress
     std::fputs(
-        "strata: nothing moves on any node any more, and a task waits for what will not come:\n",
+        "strata: nothing moves on any node any more, and something waits, for ever unless what it "
+        "waits for comes from outside the job:\n",
         stderr);
     print_report();
     broadcast(kind::report, {});

@@ -110,6 +110,7 @@ std::vector<std::int64_t> engine::costs_from(std::uint16_t from) {
   std::vector<std::int64_t> all(nodes_, none);
   if (from == self_) {
     for (unsigned n = 0; n < nodes_; ++n) {
+      if (!is_there(n)) continue;  // its way may just be written
       if (const auto r = find_route(static_cast<node_id>(n))) all[n] = r->cost_ns;
     }
   } else {

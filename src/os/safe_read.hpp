@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading memory that somebody may be changing or giving back meanwhile.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <string>
 
@@ -10,6 +11,14 @@ namespace strata::os {
 /// of a fault. The copy is made by the kernel: for the language, and for the sanitizers, nobody has
 /// looked. What others write meanwhile may be copied in part. About a microsecond.
 bool safe_read(void* to, const void* from, std::size_t bytes) noexcept;
+
+/// A copy of an object that may not even be there.
+template <class T>
+struct copied {
+  alignas(T) std::array<std::byte, sizeof(T)> bytes{};
+  bool read(const void* from) noexcept { return safe_read(bytes.data(), from, sizeof(T)); }
+  const T& get() const noexcept { return *reinterpret_cast<const T*>(bytes.data()); }
+};
 
 /// The text that begins at `from`, up to its end, or so many characters of it, or what of it can be
 /// read. A microsecond for each 16 characters.

@@ -64,10 +64,8 @@ runtime::runtime(const options& wanted) {
       engine_ =
           std::make_unique<cluster::engine>(*scheduler_, std::move(line), settings, *messages_);
     } catch (const node_lost_error&) {
-      if (!ends_silently) {
-        forget_engine();
-        throw;
-      }
+      forget_engine();
+      if (!ends_silently) throw;
       has_lost = true;
     } catch (...) {
       forget_engine();

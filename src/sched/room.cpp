@@ -16,7 +16,7 @@ std::uint64_t scheduler::threads_alive() const noexcept {
   // Ended first: one that is made and ends in between counts as alive.
   std::uint64_t ended = 0;
   for (const auto& p : places_) ended += p->threads_ended.read();
-  std::uint64_t made = made_outside_.load(std::memory_order_relaxed);
+  std::uint64_t made = made_outside_.load(std::memory_order_seq_cst);  // see has_room()
   for (const auto& p : places_) made += p->threads_made.read();
   return made > ended ? made - ended : 0;
 }
@@ -28,23 +28,28 @@ std::size_t scheduler::threads_max() const noexcept {
 }
 
 bool scheduler::has_room(place& p) noexcept {
-  constexpr std::size_t interval_max = 1024;
-  const std::uint64_t alive = threads_alive();
   const std::size_t most = threads_max();
+  const auto interval_of = [this](std::size_t left) {
+    constexpr std::size_t interval_max = 1024;
+    return static_cast<unsigned>(
+        std::clamp<std::size_t>(left / (2 * places_.size()), 1, interval_max));
+  };
+  // The most that this look can end with is promised before it begins. Seq_cst, and the load of
+  // made_outside_ after it: either we see who comes from outside, or it sees this.
+  p.until_room_is_checked.store(interval_of(most), std::memory_order_seq_cst);
+  const std::uint64_t alive = threads_alive();
   const std::size_t left = alive < most ? most - static_cast<std::size_t>(alive) : 0;
-  const std::size_t interval =
-      std::clamp<std::size_t>(left / (2 * places_.size()), 1, interval_max);
-  p.until_room_is_checked.store(static_cast<unsigned>(interval), std::memory_order_relaxed);
+  p.until_room_is_checked.store(interval_of(left), std::memory_order_relaxed);
   if (alive <= most) return true;
   p.threads_ended.add();  // it will not be made
   return false;
 }
 
 bool scheduler::try_room_from_outside() noexcept {
-  made_outside_.fetch_add(1, std::memory_order_relaxed);
+  made_outside_.fetch_add(1, std::memory_order_seq_cst);  // partner: has_room()
   std::uint64_t promised = 0;
   for (const auto& p : places_)
-    promised += std::max(p->until_room_is_checked.load(std::memory_order_relaxed), 1U) - 1;
+    promised += std::max(p->until_room_is_checked.load(std::memory_order_seq_cst), 1U) - 1;
   if (threads_alive() + promised <= threads_max()) return true;
   give_up_room_from_outside();
   return false;

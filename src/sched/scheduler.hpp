@@ -129,7 +129,7 @@ class scheduler {
   // Whether some task waits for fibers.
   [[nodiscard]] bool somebody_waits();
   // Which suspended stacks wait. What runs meanwhile may be missed, or shown as it was. A
-  // microsecond for each stack that there is.
+  // microsecond for each stack that there is, some for each that waits.
   [[nodiscard]] waiting_stacks who_waits();
   // For people: what the workers do, what is queued, who waits for what.
   [[nodiscard]] std::string describe_waits();

@@ -2,9 +2,6 @@
 // What a person wants to know of a computation that does not end.
 #include "sched/stall.hpp"
 
-#include <array>
-#include <cstddef>
-
 #include "base/spelling.hpp"
 #include "context/stack_pool.hpp"
 #include "os/safe_read.hpp"
@@ -15,11 +12,11 @@ namespace strata::detail {
 waiting_stacks scheduler::who_waits() {
   constexpr std::size_t text_max = 63;
   waiting_stacks found;
-  alignas(stack) std::array<std::byte, sizeof(stack)> copy;
+  os::copied<stack> copy;
   for (stack_pool* const pool : all_stacks()) {
     for (std::size_t i = 0; i < pool->cut(); ++i) {
-      if (!os::safe_read(copy.data(), pool->header(i), sizeof(stack))) continue;
-      const stack& one = *reinterpret_cast<const stack*>(copy.data());
+      if (!copy.read(pool->header(i))) continue;
+      const stack& one = copy.get();
       if (one.kind == nullptr || one.waits_for == nullptr) continue;
       const std::string what = os::safe_text(one.waits_for, text_max);
       if (what.empty()) continue;

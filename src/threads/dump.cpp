@@ -29,16 +29,7 @@ constexpr std::size_t frames_max = 64;
 constexpr std::size_t copied_max = 256 * 1024;  // of one stack, from where it stopped
 constexpr int looks_max = 8;
 
-template <class T>
-using bytes_of = std::array<std::byte, sizeof(T)>;
-
-// A copy of an object that may not even be there.
-template <class T>
-struct copied {
-  alignas(T) bytes_of<T> bytes{};
-  bool read(const void* from) noexcept { return os::safe_read(bytes.data(), from, sizeof(T)); }
-  const T& get() const noexcept { return *reinterpret_cast<const T*>(bytes.data()); }
-};
+using os::copied;
 
 class dump {
  public:
