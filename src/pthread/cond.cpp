@@ -10,6 +10,7 @@
 #include "pthread/wait.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/worker.hpp"
+#include "threads/waiter.hpp"
 
 namespace strata::detail::posix {
 namespace {
@@ -62,15 +63,24 @@ class given_away {
   }
   ~given_away() noexcept(false) {
     const held_back for_now;
-    (void)m_.lock_word({});
-    if (!m_.has_owner()) return;
-    m_.take();
-    m_.depth() = depth_;
+    try {
+      (void)m_.lock_word({});
+    } catch (...) {
+      (void)m_.lock_word({});
+      restore();
+      throw;
+    }
+    restore();
   }
   given_away(const given_away&) = delete;
   given_away& operator=(const given_away&) = delete;
 
  private:
+  void restore() noexcept {
+    if (!m_.has_owner()) return;
+    m_.take();
+    m_.depth() = depth_;
+  }
   mutex_view m_;
   const unsigned depth_;
 };
@@ -152,7 +162,7 @@ int strata_pthread_cond_init(pthread_cond_t* cond, const pthread_condattr_t* att
 // Who was woken touches it no more, but for one that processes share.
 int strata_pthread_cond_destroy(pthread_cond_t* cond) {
   const condition_state& c = state_of(cond);
-  if (c.shared == 0) return has_waiters(&c) ? EBUSY : 0;
+  if (c.shared == 0) return is_awaited(&c) ? EBUSY : 0;
   patience between("last waiter to leave a condition variable");
   while (c.inside.load(std::memory_order_acquire) != 0) (void)between.pause({}, false);
   return 0;

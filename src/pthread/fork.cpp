@@ -59,6 +59,7 @@ void in_child() {
   forget_process_runtime();
   forget_runtimes();
   forget_parked();
+  forget_descriptor_waits();
   forget_blocking_threads();
   forget_dump_signal();
   forget_other_threads();

@@ -12,6 +12,7 @@
 #include "pthread/wait.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/pthread.h"
+#include "threads/waiter.hpp"
 
 namespace strata::detail::posix {
 namespace {
@@ -111,7 +112,7 @@ int strata_sem_init(sem_t* semaphore, int shared, unsigned value) {
 int strata_sem_destroy(sem_t* semaphore) {
   semaphore_state& s = state_of(semaphore);
   if (s.theirs != 0) return sem_destroy(semaphore);
-  return has_waiters(&s.core) ? refuse(EBUSY) : 0;
+  return is_awaited(&s.core) ? refuse(EBUSY) : 0;
 }
 
 int strata_sem_wait(sem_t* semaphore) { return wait(semaphore, {}); }

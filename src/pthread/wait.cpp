@@ -119,20 +119,11 @@ unparked give_way(std::int64_t deadline_ns) {
 }
 
 unparked park_or_give_way(const parking& how) {
-  try {
-    return park(how);
-  } catch (const std::bad_alloc&) {
-  } catch (const std::system_error&) {
-  }
-  if (how.then != nullptr) how.then(how.then_argument);
-  return give_way(how.deadline_ns);
-}
-
-bool has_waiters(const void* address) noexcept {
-  bool awaited = true;
-  unless_awaited(
-      address, [](void* answer) { *static_cast<bool*>(answer) = false; }, &awaited);
-  return awaited;
+  return wait_or_give_way(
+      how.deadline_ns, [&] { return park(how); },
+      [&] {
+        if (how.then != nullptr) how.then(how.then_argument);
+      });
 }
 
 bool stops_others() noexcept {

@@ -64,16 +64,22 @@ void keep_identity() noexcept;
 // come, else `woken`.
 unparked give_way(std::int64_t deadline_ns);
 
-// Calls wait(), which parks until then. Callers in C cannot be told that there is no memory or no
-// thread for a deadline, and need not be: then it is as if it had been woken without a reason.
-template <class Wait>
-unparked wait_or_give_way(std::int64_t deadline_ns, Wait&& wait) {
+// Calls wait(), which parks until then; where it could not, otherwise(). Callers in C cannot be
+// told that there is no memory or no thread for a deadline, and need not be: then it is as if it
+// had been woken without a reason.
+template <class Wait, class Otherwise>
+unparked wait_or_give_way(std::int64_t deadline_ns, Wait&& wait, Otherwise&& otherwise) {
   try {
     return wait();
   } catch (const std::bad_alloc&) {
   } catch (const std::system_error&) {
   }
+  otherwise();
   return give_way(deadline_ns);
+}
+template <class Wait>
+unparked wait_or_give_way(std::int64_t deadline_ns, Wait&& wait) {
+  return wait_or_give_way(deadline_ns, std::forward<Wait>(wait), [] {});
 }
 
 // park() so; `then` is done in any case.
@@ -94,9 +100,6 @@ class presence {
  private:
   std::atomic<std::uint32_t>& inside_;
 };
-
-// Whether something waits at `address`.
-[[nodiscard]] bool has_waiters(const void* address) noexcept;
 
 // Whether a call that waits in the kernel would keep others from the caller's worker. Not for a
 // main() without threads: it waits as ever, and signals end its waits.

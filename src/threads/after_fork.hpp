@@ -7,6 +7,8 @@ namespace strata::detail {
 
 // Nobody waits anywhere.
 void forget_parked() noexcept;
+// Nor for a descriptor, or for a turn at one.
+void forget_descriptor_waits();
 // There are no threads for blocking calls.
 void forget_blocking_threads();
 // Nobody answers the signal of options::dump_signal: it means what it meant before, until another

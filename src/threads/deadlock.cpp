@@ -11,10 +11,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "base/spelling.hpp"
 #include "sched/scheduler.hpp"
 #include "threads/after_fork.hpp"
-#include "threads/thread_block.hpp"
+#include "threads/name_of.hpp"
 
 namespace strata::detail {
 
@@ -50,12 +49,7 @@ party caller() noexcept {
 // Of somebody who waits.
 std::string describe(const party& p) {
   if (!p.is_stack) return "an OS thread from outside the runtime";
-  const auto& s = *static_cast<const stack*>(p.who);
-  const auto* const b = static_cast<const thread_block*>(s.thread);
-  const std::string name = b != nullptr && b->extras != nullptr && !b->extras->name.empty()
-                               ? b->extras->name
-                               : std::string(plain_name(s.kind->name()));
-  return "thread " + std::to_string(s.number) + " \"" + name + "\"";
+  return name_of(*static_cast<const stack*>(p.who));
 }
 
 [[noreturn]] void report(const graph& g, const party& first, const void* lock) {

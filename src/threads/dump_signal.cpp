@@ -86,8 +86,8 @@ void give_handler_back(const watcher& w) noexcept {
 }  // namespace
 
 void forget_dump_signal() {
+  // Also one without users: somebody may have been in its lock.
   watcher& parents = only();
-  if (parents.users == 0) return;
   give_handler_back(parents);
   current_watcher().store(new watcher(&parents), std::memory_order_release);
 }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <exception>
@@ -41,7 +42,9 @@ struct io_wait {
 
 class reactor {
  public:
-  reactor() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
+  // Behind a fork: the one that the parent has.
+  explicit reactor(reactor* parents = nullptr)
+      : epoll_(epoll_create1(EPOLL_CLOEXEC)), forgotten_(parents) {}
 
   // Queued already: may be woken before this returns, and by its deadline before this begins.
   void watch(io_wait& w) {
@@ -115,6 +118,7 @@ class reactor {
   }
 
   const int epoll_;
+  [[maybe_unused]] reactor* const forgotten_;
   bool running_ = false;
   std::mutex mutex_;
   std::uint64_t numbers_ = 0;
@@ -122,10 +126,11 @@ class reactor {
 };
 
 // Never destroyed: its thread may be in it when the process ends.
-reactor& the_reactor() {
-  static reactor* const r = new reactor;
-  return *r;
+std::atomic<reactor*>& current_reactor() {
+  static std::atomic<reactor*> one{new reactor};
+  return one;
 }
+reactor& the_reactor() { return *current_reactor().load(std::memory_order_acquire); }
 
 void watch(void* w) { the_reactor().watch(*static_cast<io_wait*>(w)); }
 
@@ -153,6 +158,13 @@ void wait_watched(io_wait& w, std::int64_t deadline_ns) {
 }
 
 }  // namespace
+
+void forget_descriptor_waits() {
+  // The old one's thread is not here, and its epoll is the parent's.
+  current_reactor().store(new reactor(&the_reactor()), std::memory_order_release);
+  descriptor_turn::forget_all();
+}
+
 }  // namespace strata::detail
 
 namespace strata::io {

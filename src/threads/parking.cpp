@@ -272,6 +272,13 @@ void unless_awaited(const void* address, void (*f)(void*), void* argument) noexc
   if (bucket::from(b.first, address) == nullptr) f(argument);
 }
 
+bool is_awaited(const void* address) noexcept {
+  bool awaited = true;
+  unless_awaited(
+      address, [](void* answer) { *static_cast<bool*>(answer) = false; }, &awaited);
+  return awaited;
+}
+
 unsigned unpark_requeue(const void* from, const void* to, bool wake_first,
                         unsigned count) noexcept {
   const uninterrupted guard;

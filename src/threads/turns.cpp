@@ -23,12 +23,22 @@ struct descriptor_turn::line {
 struct descriptor_turn::all_lines {
   std::mutex mutex;
   std::map<file, line> by_file;
+  all_lines* forgotten = nullptr;  // of the process that this one was forked from
 };
 
 // Never destroyed: threads may be in it when the process ends.
-descriptor_turn::all_lines& descriptor_turn::all() {
-  static auto& one = *new all_lines;
+std::atomic<descriptor_turn::all_lines*>& descriptor_turn::current() {
+  static std::atomic<all_lines*> one{new all_lines};
   return one;
+}
+descriptor_turn::all_lines& descriptor_turn::all() {
+  return *current().load(std::memory_order_acquire);
+}
+
+void descriptor_turn::forget_all() {
+  auto* const fresh = new all_lines;
+  fresh->forgotten = &all();
+  current().store(fresh, std::memory_order_release);
 }
 
 // Sockets and pipes are known by their inode, so copies of a descriptor count as one. Opening the

@@ -5,6 +5,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <tuple>
 
@@ -24,10 +25,14 @@ class descriptor_turn {
   // first. Throws as park() does.
   [[nodiscard]] bool take(std::int64_t deadline_ns);
 
+  // In the child of a fork, where none of those who had or awaited a turn is left.
+  static void forget_all();
+
  private:
   struct line;
   using file = std::tuple<dev_t, ino_t, int, bool>;
   struct all_lines;
+  static std::atomic<all_lines*>& current();
   static all_lines& all();
   static file file_behind(int fd, bool writes) noexcept;
   static bool is_taken(void* line);

@@ -13,6 +13,8 @@
 #include "sched/place.hpp"
 #include "strata/detail/parking.hpp"
 #include "strata/detail/thread_core.hpp"
+#include "threads/name_of.hpp"
+#include "threads/waiter.hpp"
 
 namespace strata::detail {
 namespace {
@@ -24,17 +26,7 @@ std::string name_of_user() {
   if (s == nullptr || s->kind == nullptr)
     return w.running != nullptr ? "fiber \"" + std::string(plain_name(w.running())) + "\""
                                 : "worker " + std::to_string(w.id);
-  return "thread " + std::to_string(s->number) + " \"" +
-         (s->title != nullptr ? std::string(s->title) : std::string(plain_name(s->kind->name()))) +
-         "\"";
-}
-
-[[maybe_unused]] bool is_awaited(const void* queue) noexcept {
-  if (queue == nullptr) return false;
-  bool awaited = true;
-  unless_awaited(
-      queue, [](void* answer) { *static_cast<bool*>(answer) = false; }, &awaited);
-  return awaited;
+  return name_of(*s);
 }
 
 }  // namespace
@@ -57,7 +49,8 @@ void check_end(const char* kind, const void* object, bool is_held, const void* q
                const void* other_queue) noexcept {
   check_use(!is_held, kind, object, "is destroyed while it is held", "unlock it first");
   if constexpr (uses_are_checked) {
-    check_use(!is_awaited(queue) && !is_awaited(other_queue), kind, object,
+    const auto has_any = [](const void* q) { return q != nullptr && is_awaited(q); };
+    check_use(!has_any(queue) && !has_any(other_queue), kind, object,
               "is destroyed while somebody waits for it", "join those who use it first");
   }
 }

@@ -11,6 +11,9 @@
 
 namespace strata::detail {
 
+// Whether somebody waits there now. Takes the bucket's lock.
+[[nodiscard]] bool is_awaited(const void* address) noexcept;
+
 struct waiter : timers::entry {
   static constexpr std::uint32_t waiting = 0;  // everything else is an `unparked`
 

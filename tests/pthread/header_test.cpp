@@ -2,6 +2,9 @@
 // strata/pthread.h from C++, inside a runtime and among its other threads.
 #include <gtest/gtest.h>
 #include <strata/pthread.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -9,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <stdexcept>
+#include <strata/blocking.hpp>
 #include <strata/runtime.hpp>
 #include <strata/thread.hpp>
 #include <strata/thread_specific.hpp>
@@ -19,6 +23,7 @@
 #include "../common/recurse_for_ever.hpp"
 #include "../common/refuse_threads.hpp"
 #include "../common/slow_builds.hpp"
+#include "../common/thread_states.hpp"
 
 namespace {
 
@@ -329,6 +334,35 @@ TEST_F(pthread_death, waits_end_in_time_where_there_is_no_thread_for_deadlines) 
         }));
       },
       ::testing::ExitedWithCode(42), "");
+}
+
+// The child has neither the parent's thread that waits there, nor its turn: two bytes for two who
+// want one each.
+TEST(pthread_header, the_child_of_a_fork_waits_for_a_descriptor_where_a_thread_does) {
+  if (strata::test::thread_sanitizer) GTEST_SKIP() << "no threads behind a fork";
+  static int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  pthread_t waits;
+  const auto receive = [](void* one) -> void* {
+    strata_pthread_setname_np(strata_pthread_self(), "receives");
+    return strata::io::recv(ends[0], one, 1, 0) == 1 ? one : nullptr;
+  };
+  char one = 0;
+  ASSERT_EQ(strata_pthread_create(&waits, nullptr, receive, &one), 0);
+  while (!strata::test::is_now("receives", "waiting for file descriptor"))
+    std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    char other = 0;
+    std::_Exit(write(ends[1], "xy", 2) == 2 && strata::io::recv(ends[0], &other, 1, 0) == 1 ? 42
+                                                                                            : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 42) << status;
+  void* result = nullptr;
+  EXPECT_EQ(strata_pthread_join(waits, &result), 0);
+  EXPECT_EQ(result, &one);
 }
 
 }  // namespace

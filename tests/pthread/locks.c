@@ -128,27 +128,25 @@ CASE(mutex_excludes) {
 
 /* ---- condition variables ---- */
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER, changed = PTHREAD_COND_INITIALIZER;
 static int tokens, waiting, woken;
 static void* wait_for_token(void* a) {
   pthread_mutex_lock(&m);
   ++waiting;
+  pthread_cond_signal(&changed);
   while (tokens == 0) SAME(pthread_cond_wait(&cond, &m), 0);
   --tokens;
   ++woken;
+  pthread_cond_signal(&changed);
   pthread_mutex_unlock(&m);
   return a;
 }
-static void until_all_wait(int n) {
-  for (int i = 0; i < 20000; ++i) {
-    pthread_mutex_lock(&m);
-    const int now = waiting;
-    pthread_mutex_unlock(&m);
-    if (now == n) return;
-    usleep(500);
-  }
-  SAME(waiting, n);
+static void until(const int* count, int n) {
+  pthread_mutex_lock(&m);
+  while (*count != n) SAME(pthread_cond_wait(&changed, &m), 0);
+  pthread_mutex_unlock(&m);
 }
+static void until_all_wait(int n) { until(&waiting, n); }
 CASE(cond_signal_and_broadcast) {
   pthread_t t[10];
   tokens = waiting = woken = 0;
@@ -158,13 +156,7 @@ CASE(cond_signal_and_broadcast) {
   tokens = 1;
   SAME(pthread_cond_signal(&cond), 0);
   pthread_mutex_unlock(&m);
-  for (int i = 0; i < 20000; ++i) {
-    pthread_mutex_lock(&m);
-    const int now = woken;
-    pthread_mutex_unlock(&m);
-    if (now == 1) break;
-    usleep(500);
-  }
+  until(&woken, 1);
   pthread_mutex_lock(&m);
   SAME(woken, 1);
   tokens = 9;
@@ -262,6 +254,7 @@ CASE(cond_cancelled_has_the_mutex) {
 static void* wait_then_count(void* a) {
   pthread_mutex_lock(&m);
   ++waiting;
+  pthread_cond_signal(&changed);
   while (tokens == 0) pthread_cond_wait(a, &m);
   pthread_mutex_unlock(&m);
   return NULL;
@@ -566,6 +559,7 @@ CASE(sem_is_not_destroyed_while_awaited) {
   sem_t s;
   sem_init(&s, 0, 0);
   pthread_t t = begin(wait_for_post, &s);
+  /* Until it waits. Ours that is not awaited is the same after it as before. */
   while (sem_destroy(&s) == 0) sched_yield();
   SAME(errno, EBUSY);
   sem_post(&s);

@@ -28,8 +28,9 @@ struct address_range {
   std::atomic<std::uintptr_t> end{0};  // 0: not written yet
 
   [[nodiscard]] bool holds(std::uintptr_t from, std::uintptr_t to) const noexcept {
-    return begin.load(std::memory_order_relaxed) <= from &&
-           to <= end.load(std::memory_order_acquire);
+    // In this order: before its end is written a range begins at 0. Partner: note().
+    return to <= end.load(std::memory_order_acquire) &&
+           begin.load(std::memory_order_relaxed) <= from;
   }
 };
 constexpr std::size_t ranges_max = 256;
