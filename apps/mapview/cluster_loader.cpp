@@ -39,6 +39,7 @@ struct order {
   endpoint_id owner;  // on the node that answers for this part
   map_info map;
   view shown;
+  tile_grid tiles;
   std::uint32_t parts = 1, part = 0;
   std::array<char, 1024> root{};
 
@@ -103,10 +104,10 @@ bool send_fragment(endpoint& mine, const order& o, tile_place tile, bool tells_o
   return true;
 }
 
-// Of those of the region's tiles [first, end) that are the owner's any may be loaded on another
+// Of those of the tiles [first, end) that are the owner's any may be loaded on another
 // node. Returns how many the owner has been told of, since they were not found there.
 std::uint32_t load_tiles(const order& o, std::uint32_t first, std::uint32_t end) {
-  const tile_grid grid = grid_of(o.map, o.shown.region);
+  const tile_grid& grid = o.tiles;
   // Nothing to share; in many there are several.
   constexpr std::uint32_t many = 64;
   std::uint32_t owned = 0;
@@ -160,8 +161,7 @@ void serve(order o) {
   std::exception_ptr problems[3];
   thread listener([&] { problems[0] = problem_of([&] { load_not_found(mine, o); }); });
   not_found end{{}, true};
-  problems[1] =
-      problem_of([&] { end.all = load_tiles(o, 0, grid_of(o.map, o.shown.region).size()); });
+  problems[1] = problem_of([&] { end.all = load_tiles(o, 0, o.tiles.size()); });
   problems[2] = problem_of([&] { mine.send_value(mine.id(), 0, end); });
   listener.join();
   for (const std::exception_ptr& p : problems) {
@@ -174,7 +174,7 @@ void serve(order o) {
 struct some_tiles {
   static constexpr std::uint32_t most = 1000;  // of those that fit into a call
   std::uint32_t count = 0;
-  std::array<tile_place, most> places{};
+  std::array<std::uint32_t, most> numbers{};  // among those of the order
 };
 struct tiles_found {
   std::array<bool, some_tiles::most> here{};
@@ -191,7 +191,7 @@ void seek_among(const order& o, const some_tiles& some, std::uint32_t first, std
               [&] { seek_among(o, some, middle, end, all); });
   } else if (first != end) {
     endpoint mine;
-    all.here[first] = send_fragment(mine, o, some.places[first], false);
+    all.here[first] = send_fragment(mine, o, o.tiles.at(some.numbers[first]), false);
   }
 }
 
@@ -252,11 +252,11 @@ void serve_all(order o, std::vector<node_id_t>& nodes) {
   }
 }
 
-// Where the fragments of one view arrive. After an exception it is of no use.
+// Where the fragments of some tiles arrive. After an exception it is of no use.
 class arrivals {
  public:
-  arrivals(const map_info& map, const view& v)
-      : grid_(grid_of(map, v.region)), seen_(grid_.size()), mine_(std::in_place) {}
+  explicit arrivals(const tile_grid& tiles)
+      : grid_(tiles), seen_(grid_.size()), mine_(std::in_place) {}
 
   [[nodiscard]] endpoint_id id() const { return mine_->id(); }
   [[nodiscard]] std::uint32_t tiles() const { return grid_.size(); }
@@ -314,11 +314,8 @@ class arrivals {
 
  private:
   [[nodiscard]] std::size_t index_of(tile_place tile) const {
-    const std::uint32_t column = tile.column - grid_.column, row = tile.row - grid_.row;
-    if (tile.column < grid_.column || tile.row < grid_.row || column >= grid_.columns ||
-        row >= grid_.rows)
-      throw error("a fragment of another view");
-    return std::size_t{row} * grid_.columns + column;
+    if (!grid_.contains(tile)) throw error("a fragment of another view");
+    return grid_.number_of(tile);
   }
 
   const tile_grid grid_;
@@ -335,11 +332,13 @@ class cluster_loader final : public loader {
     std::copy(root.begin(), root.end(), root_.begin());
   }
 
-  void load(const view& v, const std::function<void(const fragment&)>& take) override {
+  void load(const view& v, const tile_grid& tiles,
+            const std::function<void(const fragment&)>& take) override {
     std::vector<node_id_t> nodes = nodes_();
     if (nodes.empty()) throw misuse_error("a cluster loader needs one node at least");
-    arrivals come(map_, v);
-    const order o{come.id(), {}, map_, v, static_cast<std::uint32_t>(nodes.size()), 0, root_};
+    arrivals come(tiles);
+    const order o{come.id(), {},   map_, v, tiles, static_cast<std::uint32_t>(nodes.size()),
+                  0,         root_};
     std::vector<fragment> unfound;
     come.gather(
         [&] {
@@ -375,7 +374,7 @@ class cluster_loader final : public loader {
       const auto first = at;
       for (; at != wanted_end && some.count < some_tiles::most; ++at) {
         come.await_again(at->tile);
-        some.places[some.count++] = at->tile;
+        some.numbers[some.count++] = o.tiles.number_of(at->tile);
       }
       tiles_found all;
       come.gather(
@@ -405,8 +404,9 @@ class adapting_loader final : public loader {
  public:
   adapting_loader(const std::string& root, const map_info& map)
       : alone_(make_threaded_loader(root, map)), together_(make_cluster_loader(root, map)) {}
-  void load(const view& v, const std::function<void(const fragment&)>& take) override {
-    (members().size() == 1 ? *alone_ : *together_).load(v, take);
+  void load(const view& v, const tile_grid& tiles,
+            const std::function<void(const fragment&)>& take) override {
+    (members().size() == 1 ? *alone_ : *together_).load(v, tiles, take);
   }
 
  private:

@@ -2,6 +2,7 @@
 #include "apps/mapview/fragment.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <strata/error.hpp>
 
 #include "apps/mapview/file.hpp"
@@ -30,21 +31,33 @@ std::uint32_t window_at(std::uint32_t c, std::uint32_t begin, std::uint32_t leng
 
 }  // namespace
 
-tile_grid grid_of(const map_info& map, const rectangle& region) {
-  const std::uint32_t column = region.x / map.tile_width, row = region.y / map.tile_height;
-  return {column, row, (region.x + region.width - 1) / map.tile_width - column + 1,
-          (region.y + region.height - 1) / map.tile_height - row + 1};
+tile_grid grid_of(const map_info& map, const rectangle& region, std::uint32_t level) {
+  const auto column = [&](std::uint32_t x) { return (x >> level) / map.tile_width; };
+  const auto row = [&](std::uint32_t y) { return (y >> level) / map.tile_height; };
+  const tile_place first{column(region.x), row(region.y), level};
+  return {first, column(region.x + region.width - 1) - first.column + 1,
+          row(region.y + region.height - 1) - first.row + 1};
 }
 
 std::vector<tile_place> tiles_of(const map_info& map, const rectangle& region) {
-  const tile_grid grid = grid_of(map, region);
+  const tile_grid grid = grid_of(map, region, 0);
   std::vector<tile_place> all(grid.size());
   for (std::uint32_t i = 0; i < grid.size(); ++i) all[i] = grid.at(i);
   return all;
 }
 
+std::uint32_t level_for(const map_info& map, const view& v) {
+  const auto is_enough = [&](std::uint32_t level) {
+    return std::uint64_t{v.width} << level <= v.region.width &&
+           std::uint64_t{v.height} << level <= v.region.height;
+  };
+  std::uint32_t level = 0;
+  while (level < map.levels && is_enough(level + 1)) ++level;
+  return level;
+}
+
 rectangle pixels_of(const map_info& map, const view& v, tile_place tile) {
-  const rectangle area = map.area_of(tile.column, tile.row);
+  const rectangle area = map.area_of(tile);
   const std::uint32_t x0 = window_at(area.x, v.region.x, v.region.width, v.width);
   const std::uint32_t x1 = window_at(area.x + area.width, v.region.x, v.region.width, v.width);
   const std::uint32_t y0 = window_at(area.y, v.region.y, v.region.height, v.height);
@@ -59,13 +72,13 @@ fragment load_fragment(const std::string& root, const map_info& map, const view&
   if (f.pixels.width == 0 || f.pixels.height == 0) return f;
   const double across = static_cast<double>(v.region.width) / v.width;  // map pixels for each
   const double down = static_cast<double>(v.region.height) / v.height;
-  const rectangle area = map.area_of(tile.column, tile.row);
+  const rectangle area = map.area_of(tile), whole = map.area_in_level(tile);
+  const double pixel = std::ldexp(1.0, static_cast<int>(tile.level));  // of the level, in the map's
   try {
-    const double scale = std::min(1.0, std::max(1 / across, 1 / down));
-    const picture p = decode_jpeg(read_file(tile_path(root, map, tile.column, tile.row)), scale,
-                                  {area.width, area.height});
-    const double sx = static_cast<double>(p.width) / area.width;
-    const double sy = static_cast<double>(p.height) / area.height;
+    const double scale = std::min(1.0, pixel * std::max(1 / across, 1 / down));
+    const picture p =
+        decode_jpeg(read_file(tile_path(root, map, tile)), scale, {whole.width, whole.height});
+    const double sx = p.width / (whole.width * pixel), sy = p.height / (whole.height * pixel);
     const part of{(v.region.x + f.pixels.x * across - area.x) * sx,
                   (v.region.y + f.pixels.y * down - area.y) * sy, f.pixels.width * across * sx,
                   f.pixels.height * down * sy};

@@ -16,25 +16,35 @@ struct view {
   std::uint32_t width = 0, height = 0;
 };
 
-struct tile_place {
-  std::uint32_t column = 0, row = 0;
-};
-
-// All tiles of which the region shows something, row by row.
+// Tiles of a level that form a rectangle, row by row.
 struct tile_grid {
-  std::uint32_t column = 0, row = 0;  // the first
+  tile_place first;
   std::uint32_t columns = 0, rows = 0;
 
   [[nodiscard]] std::uint32_t size() const { return columns * rows; }  // see tiles_max
   [[nodiscard]] tile_place at(std::uint32_t i) const {
-    return {column + i % columns, row + i / columns};
+    return {first.column + i % columns, first.row + i / columns, first.level};
+  }
+  [[nodiscard]] bool contains(tile_place t) const {
+    return t.level == first.level && t.column >= first.column && t.row >= first.row &&
+           t.column - first.column < columns && t.row - first.row < rows;
+  }
+  // Of one that it contains.
+  [[nodiscard]] std::uint32_t number_of(tile_place t) const {
+    return (t.row - first.row) * columns + t.column - first.column;
   }
 };
-[[nodiscard]] tile_grid grid_of(const map_info& map, const rectangle& region);
+// All of that level of which the region shows something.
+[[nodiscard]] tile_grid grid_of(const map_info& map, const rectangle& region, std::uint32_t level);
+// Of level 0.
 [[nodiscard]] std::vector<tile_place> tiles_of(const map_info& map, const rectangle& region);
 
-// The window's pixels that a tile fills. Those of all tiles cover the window, each pixel once; a
-// tile may have none when the window is much smaller than the region.
+// The smallest level of the map that has at least as many pixels each way as the window.
+[[nodiscard]] std::uint32_t level_for(const map_info& map, const view& v);
+
+// The window's pixels that a tile fills. Those of all tiles of a level cover the window, each pixel
+// once; those of the tiles below a tile cover what it fills. A tile may have none when the window
+// is much smaller than the region.
 [[nodiscard]] rectangle pixels_of(const map_info& map, const view& v, tile_place tile);
 
 struct fragment {

@@ -15,9 +15,10 @@ namespace mapview {
 class loader {
  public:
   virtual ~loader() = default;
-  // Calls take(fragment) for each tile of the view, in any order, one at a time, by the calling
-  // thread. Within the runtime.
-  virtual void load(const view& v, const std::function<void(const fragment&)>& take) = 0;
+  // Calls take(fragment) for each of these tiles, as the view shows it, in any order, one at a
+  // time, by the calling thread. Within the runtime.
+  virtual void load(const view& v, const tile_grid& tiles,
+                    const std::function<void(const fragment&)>& take) = 0;
 };
 
 // A thread for each tile, on this node.

@@ -18,6 +18,7 @@
 #include "apps/common/output_file.hpp"
 #include "apps/common/program.hpp"
 #include "apps/mapview/make.hpp"
+#include "apps/mapview/missing_tiles.hpp"
 #include "apps/mapview/serve.hpp"
 #include "apps/mapview/viewer.hpp"
 
@@ -46,7 +47,8 @@ std::array<std::uint32_t, N> numbers_in(const std::string& flag, const std::stri
 struct request {
   std::string root, from, out, csv, svg;
   std::string size = "9600x9600", tile = "640x480", region, window = "600x600";
-  std::string loader;
+  std::string loader, levels = "auto";
+  bool full_size = false;
   unsigned folders = 4, repeat = 5;
   std::uint16_t port = 0;
   int quality = 85;
@@ -66,6 +68,19 @@ map_info map_wanted(const request& r) {
   return m;
 }
 
+std::uint32_t levels_wanted(const request& r, const map_info& m) {
+  if (r.levels == "auto") return usual_levels(m);
+  const auto [most] =
+      numbers_in<1>("--levels", r.levels, ' ', "a number of smaller copies, or auto");
+  return std::min(most, last_level(m));
+}
+
+map_info map_to_show(const request& r) {
+  map_info m = read_map(r.root);
+  if (r.full_size) m.levels = 0;
+  return m;
+}
+
 std::unique_ptr<loader> loader_for(const request& r, const map_info& m) {
   if (r.loader.empty()) return make_loader(r.root, m);
   if (r.loader == "cluster") return make_cluster_loader(r.root, m);
@@ -78,16 +93,16 @@ std::unique_ptr<loader> loader_for(const request& r, const map_info& m) {
 constexpr const char* tiles_are_missing =
     "tiles are missing, and drawn as a hatch; make the map again with mapview make";
 
-// Says which tiles were missing; true if none.
-bool report_missing(const std::string& root, const map_info& m,
-                    const std::vector<tile_place>& missing) {
+// Says which tiles could not be read; true if that made no hole.
+bool report_missing(const std::string& root, const map_info& m, const viewer::shown& s) {
   constexpr std::size_t shown_max = 10;
-  for (std::size_t i = 0; i < std::min(missing.size(), shown_max); ++i)
-    std::fprintf(stderr, "mapview: no readable tile %s\n",
-                 tile_path(root, m, missing[i].column, missing[i].row).c_str());
-  if (missing.size() > shown_max)
-    std::fprintf(stderr, "mapview: and %zu more tiles\n", missing.size() - shown_max);
-  return missing.empty();
+  for (const std::vector<tile_place>* const some : {&s.replaced, &s.missing}) {
+    for (std::size_t i = 0; i < std::min(some->size(), shown_max); ++i)
+      std::fprintf(stderr, "mapview: %s\n", unreadable_tile(root, m, (*some)[i]).c_str());
+    if (some->size() > shown_max)
+      std::fprintf(stderr, "mapview: and %zu more tiles\n", some->size() - shown_max);
+  }
+  return s.missing.empty();
 }
 
 int make(apps::program& p, const request& r) {
@@ -104,20 +119,32 @@ int make(apps::program& p, const request& r) {
           "--tile: " + std::to_string(m.width) + "x" + std::to_string(m.height) + " pixels make " +
           std::to_string(m.tiles()) + " tiles of that size; a map has at most " +
           std::to_string(tiles_max));
+    m.levels = levels_wanted(r, m);
     make_map(r.root, m, from ? &*from : nullptr, r.quality);
   });
   const map_info m = read_map(r.root);
-  std::printf("%s: %u x %u pixels, %llu tiles in %u folders\n", r.root.c_str(), m.width, m.height,
+  std::uint64_t smaller = 0;
+  for (std::uint32_t level = 1; level <= m.levels; ++level) smaller += m.tiles(level);
+  std::printf("%s: %u x %u pixels, %llu tiles in %u folders", r.root.c_str(), m.width, m.height,
               static_cast<unsigned long long>(m.tiles()), m.folders);
+  if (m.levels != 0)
+    std::printf(", %llu more of %u smaller levels", static_cast<unsigned long long>(smaller),
+                m.levels);
+  std::printf("\n");
   return p.finish({{"map", r.root}, {"size", r.size}, {"tile", r.tile}, {"from", r.from}},
-                  {{"width", m.width}, {"height", m.height}, {"tiles", m.tiles()}}, true);
+                  {{"width", m.width},
+                   {"height", m.height},
+                   {"tiles", m.tiles()},
+                   {"levels", m.levels},
+                   {"smaller_tiles", smaller}},
+                  true);
 }
 
 int show(apps::program& p, const request& r) {
   map_info m;
   view v;
   const viewer::shown s = p.timed([&] {
-    m = read_map(r.root);
+    m = map_to_show(r);
     v.region = {0, 0, m.width, m.height};
     if (!r.region.empty()) {
       const auto [x, y, w, h] = numbers_in<4>("--region", r.region, ',', "X,Y,WIDTH,HEIGHT");
@@ -129,10 +156,14 @@ int show(apps::program& p, const request& r) {
     return viewer(m, *tiles).show(v);
   });
   write_picture(r.out, s.window);
-  const bool whole = report_missing(r.root, m, s.missing);
+  const bool whole = report_missing(r.root, m, s);
   std::printf("%s: %zu tiles to %u x %u\n", r.out.c_str(), s.tiles, v.width, v.height);
   return p.finish({{"map", r.root}, {"region", r.region}, {"window", r.window}},
-                  {{"tiles", s.tiles}, {"missing", s.missing.size()}}, whole, tiles_are_missing);
+                  {{"tiles", s.tiles},
+                   {"level", level_for(m, v)},
+                   {"missing", s.missing.size()},
+                   {"replaced", s.replaced.size()}},
+                  whole, tiles_are_missing);
 }
 
 // ---- the paper's regions ----
@@ -171,7 +202,7 @@ std::string svg_of(const std::vector<timing>& all) {
 int regions(apps::program& p, const request& r) {
   bool whole = true;
   const std::vector<timing> all = p.timed([&] {
-    const map_info m = read_map(r.root);
+    const map_info m = map_to_show(r);
     if (m.width < region_sides.back() || m.height < region_sides.back())
       throw strata::user_error("the paper's regions need a map of 9600 x 9600 pixels");
     const auto tiles = loader_for(r, m);
@@ -186,7 +217,7 @@ int regions(apps::program& p, const request& r) {
         seconds.push_back(
             std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
         used = s.tiles;
-        whole = report_missing(r.root, m, i == 0 ? s.missing : std::vector<tile_place>()) && whole;
+        if (i == 0) whole = report_missing(r.root, m, s) && whole;
       }
       std::sort(seconds.begin(), seconds.end());
       found.push_back({side, used, seconds[seconds.size() / 2]});
@@ -233,6 +264,9 @@ int body(apps::program& p) {
       .check(apps::whole_number(1, 65'536, "of a map"));
   maker.add("--quality", r.quality, "of the JPEG tiles [85]")
       .check(apps::whole_number(1, 100, "of JPEG"));
+  maker.add("--levels", r.levels,
+            "N: with so many copies, each half the size of the one before; auto: for maps of more "
+            "than 1000 tiles, down to a single tile [auto]");
   shower.add("--region", r.region, "X,Y,WIDTH,HEIGHT in pixels of the map [all of it]");
   shower.add("--window", r.window, "WIDTHxHEIGHT in pixels [600x600]");
   shower.add("--out", r.out, "the picture to write (.jpg, .png)").required();
@@ -245,6 +279,8 @@ int body(apps::program& p) {
   for (apps::command_line* const c : {&shower, &server, &timer})
     c->add("--loader", r.loader, "threads or cluster [threads on one node, cluster on several]")
         .check(apps::one_of({"threads", "cluster"}));
+  for (apps::command_line* const c : {&shower, &timer})
+    c->add_flag("--full-size", r.full_size, "decode the full size alone, no smaller copies");
   p.parse();
   if (maker.chosen()) return make(p, r);
   if (server.chosen())

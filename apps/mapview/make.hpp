@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cuts a picture, or a terrain, into a map.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "apps/mapview/map.hpp"
@@ -8,8 +9,15 @@
 
 namespace mapview {
 
-// Writes all tiles, each by a task, and at the end map.json: without it there is no map. `from`:
-// null for a terrain. Within the runtime. Throws strata::user_error.
+// How many smaller copies a map gets unless told otherwise: of at most so many tiles none, as it is
+// shown quickly enough; else down to a single tile.
+inline constexpr std::uint64_t tiles_without_levels_max = 1000;
+[[nodiscard]] std::uint32_t usual_levels(const map_info& map);
+
+// Writes all tiles of all levels, each by a task, and at the end map.json: without it there is no
+// map. A smaller level is made from the pixels of the larger one while those are at hand: a worker
+// holds a few tiles for each level, however large the map is. `from`: null for a terrain. Within
+// the runtime. Throws strata::user_error.
 void make_map(const std::string& root, const map_info& map, const picture* from, int quality);
 
 }  // namespace mapview

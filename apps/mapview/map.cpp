@@ -11,19 +11,37 @@
 
 namespace mapview {
 
-rectangle map_info::area_of(std::uint32_t column, std::uint32_t row) const {
-  const std::uint32_t x = column * tile_width, y = row * tile_height;
-  return {x, y, std::min(tile_width, width - x), std::min(tile_height, height - y)};
+rectangle map_info::area_in_level(tile_place tile) const {
+  const std::uint32_t x = tile.column * tile_width, y = tile.row * tile_height;
+  return {x, y, std::min(tile_width, width_at(tile.level) - x),
+          std::min(tile_height, height_at(tile.level) - y)};
+}
+
+rectangle map_info::area_of(tile_place tile) const {
+  const rectangle r = area_in_level(tile);
+  const std::uint32_t x = r.x << tile.level, y = r.y << tile.level;
+  const auto length = [&](std::uint32_t pixels, std::uint32_t most) {
+    return static_cast<std::uint32_t>(
+        std::min(std::uint64_t{pixels} << tile.level, std::uint64_t{most}));
+  };
+  return {x, y, length(r.width, width - x), length(r.height, height - y)};
+}
+
+std::uint32_t last_level(const map_info& map) {
+  std::uint32_t level = 0;
+  while (map.tiles(level) > 1) ++level;
+  return level;
 }
 
 std::string folder_path(const std::string& root, std::uint32_t folder) {
   return root + "/part" + std::to_string(folder);
 }
 
-std::string tile_path(const std::string& root, const map_info& map, std::uint32_t column,
-                      std::uint32_t row) {
-  return folder_path(root, map.folder_of(column, row)) + "/" + std::to_string(row) + "_" +
-         std::to_string(column) + ".jpg";
+std::string tile_path(const std::string& root, const map_info& map, tile_place tile) {
+  const std::string level =
+      tile.level == 0 ? std::string() : "level" + std::to_string(tile.level) + "_";
+  return folder_path(root, map.folder_of(tile.column, tile.row)) + "/" + level +
+         std::to_string(tile.row) + "_" + std::to_string(tile.column) + ".jpg";
 }
 
 map_info read_map(const std::string& root) {
@@ -55,18 +73,27 @@ map_info read_map(const std::string& root) {
   if (m.tiles() > tiles_max)
     throw bad("has " + std::to_string(m.tiles()) + " tiles, more than " +
               std::to_string(tiles_max));
+  // Maps that were made before there were levels do not speak of them.
+  if (!j.contains("levels")) return m;
+  const nlohmann::json& levels = j["levels"];
+  if (!levels.is_number_unsigned()) throw bad("'levels' is not a number");
+  const std::uint32_t last = last_level(m);
+  if (levels.get<std::uint64_t>() > last)
+    throw bad("'levels' says " + levels.dump() + ", but a map of that size has at most " +
+              std::to_string(last));
+  m.levels = levels.get<std::uint32_t>();
   return m;
 }
 
 void write_map(const std::string& root, const map_info& m) {
   apps::output_file out(root + "/map.json");
-  out.write(nlohmann::json{{"width", m.width},
-                           {"height", m.height},
-                           {"tile_width", m.tile_width},
-                           {"tile_height", m.tile_height},
-                           {"folders", m.folders}}
-                .dump(2) +
-            "\n");
+  nlohmann::json j{{"width", m.width},
+                   {"height", m.height},
+                   {"tile_width", m.tile_width},
+                   {"tile_height", m.tile_height},
+                   {"folders", m.folders}};
+  if (m.levels != 0) j["levels"] = m.levels;
+  out.write(j.dump(2) + "\n");
   out.commit();
 }
 

@@ -6,23 +6,35 @@
 
 namespace mapview {
 
-void missing_tiles::note(const std::vector<tile_place>& missing) {
-  if (missing.empty()) return;
+std::string unreadable_tile(const std::string& root, const map_info& map, tile_place tile) {
+  return "no readable tile " + tile_path(root, map, tile) +
+         (tile.level == 0 ? "" : "; larger ones are shown instead");
+}
+
+void missing_tiles::note(const viewer::shown& s) {
+  if (s.missing.empty() && s.replaced.empty()) return;
   const std::lock_guard lock(mutex_);
-  for (const tile_place t : missing) {
-    if (!known_.emplace(t.row, t.column).second || known_.size() > named_max + 1) continue;
-    if (known_.size() > named_max) {
-      std::fprintf(stderr, "mapview: and more tiles, which are not named any more\n");
-    } else {
-      std::fprintf(stderr, "mapview: no readable tile %s\n",
-                   tile_path(root_, map_, t.column, t.row).c_str());
+  for (const std::vector<tile_place>* const some : {&s.replaced, &s.missing}) {
+    for (const tile_place t : *some) {
+      if (!known_.insert(t).second) continue;
+      if (t.level == 0) ++count_;
+      name(t);
     }
+  }
+}
+
+void missing_tiles::name(tile_place tile) {
+  if (known_.size() > named_max + 1) return;
+  if (known_.size() > named_max) {
+    std::fprintf(stderr, "mapview: and more tiles, which are not named any more\n");
+  } else {
+    std::fprintf(stderr, "mapview: %s\n", unreadable_tile(root_, map_, tile).c_str());
   }
 }
 
 std::size_t missing_tiles::count() const {
   const std::lock_guard lock(mutex_);
-  return known_.size();
+  return count_;
 }
 
 }  // namespace mapview

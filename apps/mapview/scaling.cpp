@@ -61,6 +61,20 @@ void halve(const std::uint8_t* upper, std::size_t line_bytes, std::uint8_t* to,
   }
 }
 
+// The same, where it will not remain at one time: what lies in the middle between two values goes
+// up and down in turns, as in libjpeg's jcsample.c.
+void halve_evenly(const std::uint8_t* upper, std::size_t line_bytes, std::uint8_t* to,
+                  std::uint32_t width) {
+  const std::uint8_t* const lower = upper + line_bytes;
+  unsigned half = 1;
+  for (std::size_t i = 0; i < std::size_t{3} * width; i += 3, half ^= 3) {
+    for (std::size_t c = i; c < i + 3; ++c) {
+      const unsigned sum = upper[i + c] + upper[i + c + 3] + lower[i + c] + lower[i + c + 3];
+      to[c] = static_cast<std::uint8_t>((sum + half) / 4);
+    }
+  }
+}
+
 }  // namespace
 
 void draw_scaled(const picture& from, const part& of, picture& into, std::uint32_t x,
@@ -106,6 +120,39 @@ void draw_scaled(const picture& from, const part& of, picture& into, std::uint32
         for (float& s : sum) s += across.weights[u] * *pixel++;
       }
       for (const float s : sum) *to++ = static_cast<std::uint8_t>(std::clamp(s, 0.0F, 255.0F));
+    }
+  }
+}
+
+void draw_halved(const picture& from, double last_column, double last_row, picture& into,
+                 std::uint32_t x, std::uint32_t y) {
+  // Pairs of columns and rows in which all pixels count the same.
+  const auto plain = [](std::uint32_t length, double last) {
+    return length / 2 - (length % 2 == 0 && last < 1 ? 1 : 0);
+  };
+  const std::uint32_t columns = plain(from.width, last_column), rows = plain(from.height, last_row);
+  const auto weight = [](std::uint32_t at, std::uint32_t length, double last) {
+    return at + 1 < length ? 1.0 : last;
+  };
+  for (std::uint32_t j = 0; j < (from.height + 1) / 2; ++j) {
+    std::uint8_t* const to = into.at(x, y + j);
+    std::uint32_t i = 0;
+    if (j < rows) {
+      halve_evenly(from.at(0, 2 * j), std::size_t{3} * from.width, to, columns);
+      i = columns;
+    }
+    for (; i < (from.width + 1) / 2; ++i) {
+      double sum[3] = {0, 0, 0}, all = 0;
+      for (std::uint32_t v = 2 * j; v < std::min(2 * j + 2, from.height); ++v) {
+        for (std::uint32_t u = 2 * i; u < std::min(2 * i + 2, from.width); ++u) {
+          const double w = weight(u, from.width, last_column) * weight(v, from.height, last_row);
+          all += w;
+          for (int c = 0; c < 3; ++c) sum[c] += w * from.at(u, v)[c];
+        }
+      }
+      for (int c = 0; c < 3; ++c)
+        to[std::size_t{3} * i + static_cast<std::size_t>(c)] =
+            static_cast<std::uint8_t>(std::lround(sum[c] / all));
     }
   }
 }

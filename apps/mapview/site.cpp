@@ -39,6 +39,7 @@ std::string describe(const std::string& root, const map_info& m, std::size_t nod
                    {"tile_height", m.tile_height},
                    {"tiles", m.tiles()},
                    {"folders", m.folders},
+                   {"levels", m.levels},
                    {"nodes", nodes},
                    {"window_max", site::window_max}};
   j["name"] = nlohmann::json::parse(text(name.filename().string()));
@@ -154,7 +155,7 @@ http_answer site::picture_of(const http_request& r) {
   // Whoever pans quickly leaves many behind who wait for what nobody looks at any more.
   if (!r.is_awaited()) return refuse(503, "the client has gone");
   const viewer::shown s = viewer_.show(v);
-  missing_.note(s.missing);
+  missing_.note(s);
   const std::vector<unsigned char> bytes = encode_jpeg(s.window, 90);
   ++pictures_;
   http_answer a{.type = "image/jpeg", .body = std::string(bytes.begin(), bytes.end())};

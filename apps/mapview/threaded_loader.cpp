@@ -12,18 +12,18 @@ class threaded_loader final : public loader {
  public:
   threaded_loader(std::string root, const map_info& map) : root_(std::move(root)), map_(map) {}
 
-  void load(const view& v, const std::function<void(const fragment&)>& take) override {
-    const std::vector<tile_place> tiles = tiles_of(map_, v.region);
+  void load(const view& v, const tile_grid& tiles,
+            const std::function<void(const fragment&)>& take) override {
     struct outcome {
       fragment found;
       std::exception_ptr problem;  // out of memory
     };
     std::vector<outcome> loaded(tiles.size());
     tile_threads threads(tiles.size());
-    for (std::size_t i = 0; i < tiles.size(); ++i) {
+    for (std::uint32_t i = 0; i < tiles.size(); ++i) {
       threads.begin([this, &v, &tiles, &loaded, i]() noexcept {
         try {
-          loaded[i].found = load_fragment(root_, map_, v, tiles[i]);
+          loaded[i].found = load_fragment(root_, map_, v, tiles.at(i));
         } catch (...) {
           loaded[i].problem = std::current_exception();
         }

@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/mapview/viewer.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <strata/error.hpp>
 #include <string>
+#include <tuple>
 
 namespace mapview {
+namespace {
+
+rectangle intersection(const rectangle& a, const rectangle& b) {
+  const std::uint32_t x = std::max(a.x, b.x), y = std::max(a.y, b.y);
+  return {x, y, std::min(a.x + a.width, b.x + b.width) - x,
+          std::min(a.y + a.height, b.y + b.height) - y};
+}
+
+bool row_by_row(const tile_place& a, const tile_place& b) {
+  return std::tie(a.row, a.column) < std::tie(b.row, b.column);
+}
+
+}  // namespace
 
 viewer::shown viewer::show(const view& v) {
   const rectangle& r = v.region;
@@ -20,16 +35,35 @@ viewer::shown viewer::show(const view& v) {
     throw strata::user_error("a window must have 1 to 16384 pixels each way");
   shown s;
   s.window = picture(v.width, v.height);
-  tiles_.load(v, [&](const fragment& f) {
+  show_tiles(v, grid_of(map_, v.region, level_for(map_, v)), s);
+  return s;
+}
+
+void viewer::show_tiles(const view& v, const tile_grid& tiles, shown& s) {
+  std::vector<tile_place> missing;
+  tiles_.load(v, tiles, [&](const fragment& f) {
     ++s.tiles;
-    if (f.missing) s.missing.push_back(f.tile);
+    if (f.missing) missing.push_back(f.tile);
     // As this map and view have it, whatever a message says.
     if (f.pixels != pixels_of(map_, v, f.tile)) throw strata::error("a fragment of another view");
     for (std::uint32_t y = 0; y < f.pixels.height && f.pixels.width != 0; ++y)
       std::memcpy(s.window.at(f.pixels.x, f.pixels.y + y), f.shown.at(0, y),
                   std::size_t{3} * f.pixels.width);
   });
-  return s;
+  const std::uint32_t level = tiles.first.level;
+  std::vector<tile_place>& all = level == 0 ? s.missing : s.replaced;
+  all.insert(all.end(), missing.begin(), missing.end());
+  if (level == 0) return;
+  // Neighbours in a row together: a loader likes many tiles at once.
+  std::sort(missing.begin(), missing.end(), row_by_row);
+  for (auto at = missing.begin(); at != missing.end();) {
+    const auto first = at++;
+    while (at != missing.end() && at->row == first->row && at->column == at[-1].column + 1) ++at;
+    rectangle area = map_.area_of(*first);
+    const rectangle last = map_.area_of(at[-1]);
+    area.width = last.x + last.width - area.x;
+    show_tiles(v, grid_of(map_, intersection(area, v.region), level - 1), s);
+  }
 }
 
 }  // namespace mapview

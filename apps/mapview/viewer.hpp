@@ -13,14 +13,20 @@ class viewer {
 
   struct shown {
     picture window;
-    std::size_t tiles = 0;
+    std::size_t tiles = 0;  // that were to be decoded for it
+    // Of the full size: each is drawn as a hatch.
     std::vector<tile_place> missing;
+    // Of smaller levels, which could not be read either: what they show comes from larger ones, as
+    // far as there are such.
+    std::vector<tile_place> replaced;
   };
-  // Within the runtime. Throws strata::user_error for a region that is not of the map, or a window
-  // of nothing.
+  // Of the smallest level that will do. Within the runtime. Throws strata::user_error for a region
+  // that is not of the map, or a window of nothing.
   [[nodiscard]] shown show(const view& v);
 
  private:
+  void show_tiles(const view& v, const tile_grid& tiles, shown& s);
+
   const map_info map_;
   loader& tiles_;
 };

@@ -46,8 +46,8 @@ struct loop {
 
   void draw(const view& v, tile_place place) {
     const rectangle to = pixels_of(map, v, place);
-    const rectangle area = map.area_of(place.column, place.row);
-    const auto bytes = read_file(tile_path(root, map, place.column, place.row));
+    const rectangle area = map.area_of(place);
+    const auto bytes = read_file(tile_path(root, map, place));
     int width = 0, height = 0, subsampling = 0, colours = 0;
     if (tjDecompressHeader3(decoder, bytes.data(), bytes.size(), &width, &height, &subsampling,
                             &colours) != 0)

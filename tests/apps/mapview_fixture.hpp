@@ -14,16 +14,18 @@ namespace apps_test {
 // A folder for maps, which goes with the test.
 class maps : public testing::Test {
  protected:
-  maps() {
-    std::string name = (std::filesystem::temp_directory_path() / "mapview_XXXXXX").string();
+  explicit maps(const std::filesystem::path& where = std::filesystem::temp_directory_path()) {
+    std::string name = (where / "mapview_XXXXXX").string();
     folder = ::mkdtemp(name.data());
   }
   ~maps() override { std::filesystem::remove_all(folder); }
   [[nodiscard]] std::string path(const std::string& name) const { return folder + "/" + name; }
-  // A map of 700 x 500 pixels in tiles of 64 x 48, in three folders.
-  void make_small() const {
+  // A map of 700 x 500 pixels in tiles of 64 x 48, in three folders. There can be four smaller
+  // levels.
+  void make_small(int levels = 0) const {
     const outcome o =
-        run_line("mapview make " + path("map") + " --size 700x500 --tile 64x48 --folders 3");
+        run_line("mapview make " + path("map") +
+                 " --size 700x500 --tile 64x48 --folders 3 --levels " + std::to_string(levels));
     ASSERT_EQ(o.exit_code, 0) << o.err;
   }
   std::string folder;

@@ -198,7 +198,7 @@ TEST_F(map_page, works_with_two_nodes) {
 
 TEST_F(map_page, says_what_is_missing_and_when_nobody_answers) {
   const map_info map = read_map(path("map"));
-  std::filesystem::remove(tile_path(path("map"), map, 4, 4));
+  std::filesystem::remove(tile_path(path("map"), map, {4, 4}));
   serve("mapview");
   const std::string notice =
       "document.getElementById('notice').hidden ? '' : "

@@ -172,7 +172,9 @@ TEST_F(served_maps, refuse_hostile_requests) {
 
 // More tiles than threads can be had: the others are loaded without one.
 TEST_F(served_maps, are_whole_where_threads_are_refused) {
-  const outcome made = run_line("mapview make " + path("map") + " --size 700x500 --tile 16x16");
+  const outcome made = run_line("mapview make " + path("map") +
+                                " --size 700x500 --tile 16x16 "
+                                "--levels 0");
   ASSERT_EQ(made.exit_code, 0) << made.err;
   for (const char* const loader : {"threads", "cluster"}) {
     const std::string few = std::string("--strata-stack-bytes 1G --loader ") + loader;
@@ -193,8 +195,8 @@ TEST_F(served_maps, are_whole_where_threads_are_refused) {
 TEST_F(served_maps, with_holes_say_so) {
   make_small();
   const map_info map = read_map(path("map"));
-  std::filesystem::remove(tile_path(path("map"), map, 2, 1));
-  std::ofstream(tile_path(path("map"), map, 3, 1)) << "no picture";
+  std::filesystem::remove(tile_path(path("map"), map, {2, 1}));
+  std::ofstream(tile_path(path("map"), map, {3, 1})) << "no picture";
   running server("mapview serve " + path("map"));
   const std::uint16_t port = port_of(server);
   for (int i = 0; i < 2; ++i) {
@@ -207,8 +209,8 @@ TEST_F(served_maps, with_holes_say_so) {
   const outcome o = server.end();
   EXPECT_EQ(o.exit_code, 1);
   EXPECT_EQ(o.err_lines(), 3) << o.err;  // each tile once, and why the status is 1
-  EXPECT_NE(o.err.find(tile_path(path("map"), map, 2, 1)), std::string::npos) << o.err;
-  EXPECT_NE(o.err.find(tile_path(path("map"), map, 3, 1)), std::string::npos) << o.err;
+  EXPECT_NE(o.err.find(tile_path(path("map"), map, {2, 1})), std::string::npos) << o.err;
+  EXPECT_NE(o.err.find(tile_path(path("map"), map, {3, 1})), std::string::npos) << o.err;
 }
 
 TEST_F(served_maps, refuse_bad_input_with_one_line) {

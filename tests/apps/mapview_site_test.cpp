@@ -19,9 +19,11 @@ using namespace mapview;
 class moody_loader final : public loader {
  public:
   explicit moody_loader(const map_info& map) : map_(map) {}
-  void load(const view& v, const std::function<void(const fragment&)>& take) override {
+  void load(const view& v, const tile_grid& tiles,
+            const std::function<void(const fragment&)>& take) override {
     if (problem != nullptr) std::rethrow_exception(problem);
-    for (const tile_place tile : tiles_of(map_, v.region)) {
+    for (std::uint32_t i = 0; i < tiles.size(); ++i) {
+      const tile_place tile = tiles.at(i);
       const rectangle pixels = pixels_of(map_, v, tile);
       take({tile, pixels, false, picture(pixels.width, pixels.height)});
     }

@@ -205,8 +205,8 @@ TEST_F(maps, look_the_same_from_one_node_and_from_three) {
 // leave to the other, and that may be more than there is room for in messages. And whichever node
 // answers for a folder that lies with the other.
 TEST_F(maps, are_whole_where_nodes_see_no_folders_but_their_own) {
-  const outcome made =
-      run_line("mapview make " + path("map") + " --size 1200x900 --tile 16x16 --folders 3");
+  const outcome made = run_line("mapview make " + path("map") +
+                                " --size 1200x900 --tile 16x16 --folders 3 --levels 0");
   ASSERT_EQ(made.exit_code, 0) << made.err;
   const outcome one = run_line("mapview view " + path("map") + " --out " + path("one.png"));
   ASSERT_EQ(one.exit_code, 0) << one.err;
@@ -244,13 +244,13 @@ TEST_F(maps, are_cut_from_pictures) {
 TEST_F(maps, with_holes_say_so) {
   make_small();
   const map_info map = read_map(path("map"));
-  fs::remove(tile_path(path("map"), map, 2, 1));
-  std::ofstream(tile_path(path("map"), map, 3, 1)) << "no picture";
-  write_picture(tile_path(path("map"), map, 4, 1), picture(10, 10));
+  fs::remove(tile_path(path("map"), map, {2, 1}));
+  std::ofstream(tile_path(path("map"), map, {3, 1})) << "no picture";
+  write_picture(tile_path(path("map"), map, {4, 1}), picture(10, 10));
   const outcome o = run_line("mapview view " + path("map") + " --out " + path("o.jpg"));
   EXPECT_EQ(o.exit_code, 1);
   EXPECT_EQ(o.err_lines(), 4) << o.err;
-  EXPECT_NE(o.err.find(tile_path(path("map"), map, 2, 1)), std::string::npos) << o.err;
+  EXPECT_NE(o.err.find(tile_path(path("map"), map, {2, 1})), std::string::npos) << o.err;
   EXPECT_TRUE(fs::exists(path("o.jpg")));
 }
 
