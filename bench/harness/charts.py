@@ -165,6 +165,12 @@ def lines(title, x_title, panels, logarithmic=False):
     palette = list(dict.fromkeys(colours.values()))[2:] + ["#CC79A7", "#8C6D1F", "#222222"]
     both = logarithmic == "xy"
     names = list(dict.fromkeys(name for _, drawn in panels for name in drawn))
+
+    def look(name):
+        # Those for whom there is no colour of their own share one, and are dashed.
+        again, which = divmod(names.index(name), len(palette))
+        return palette[which], ' stroke-dasharray="5 3"' if again else ""
+
     panel_w, panel_h, pad_top = (236, 210, 60) if len(panels) > 1 else (560, 300, 60)
     columns = min(len(panels), 3)
     rows = (len(panels) + columns - 1) // columns
@@ -217,14 +223,14 @@ def lines(title, x_title, panels, logarithmic=False):
             body.append(_text(x(v), y0 + 16, word, "small", "middle"))
         body.append(_text((x0 + x1) / 2, y0 + 31, x_title, "small", "middle"))
         for name, drawn_line in drawn.items():
-            colour = palette[names.index(name) % len(palette)]
-            body.append('<path d="M%s" fill="none" stroke="%s" stroke-width="2.2"/>'
-                        % (" L".join("%.1f %.1f" % (x(a), y(b)) for a, b in sorted(drawn_line)), colour))
+            colour, dashes = look(name)
+            body.append('<path d="M%s" fill="none" stroke="%s" stroke-width="2.2"%s/>'
+                        % (" L".join("%.1f %.1f" % (x(a), y(b)) for a, b in sorted(drawn_line)), colour, dashes))
             body += ['<circle cx="%.1f" cy="%.1f" r="3.6" fill="%s"/>' % (x(a), y(b), colour) for a, b in drawn_line]
     for name, (left, at) in zip(names, legend):
         y = height - 26 - 20 * (line - at)
-        body.append('<rect x="%d" y="%d" width="12" height="12" rx="2" fill="%s"/>'
-                    % (left, y, palette[names.index(name) % len(palette)]))
+        body.append('<path d="M%d %d h13" fill="none" stroke="%s" stroke-width="%d"%s/>'
+                    % (left, y + 6, look(name)[0], 5 if look(name)[1] else 12, look(name)[1]))
         body.append(_text(left + 17, y + 10, name))
     return _svg(width, height, body, title)
 

@@ -28,6 +28,7 @@ class Result:
     memory_mb: list = dataclasses.field(default_factory=list)
     shares: list = dataclasses.field(default_factory=list)  # what the loop of cores.py took around each run
     whole: list = dataclasses.field(default_factory=list)  # whether the processors were ours
+    answers: list = dataclasses.field(default_factory=list)  # all that each run has printed of itself
     units: float = 0
     ok: bool = True
 
@@ -98,6 +99,7 @@ def _record(result, text, share):
         result.units = case.units
         return
     answer = json.loads(text.splitlines()[-1])
+    result.answers.append(answer)
     result.ok = result.ok and answer["ok"]
     result.seconds.append(answer["seconds"])
     result.memory_mb.append(answer.get("peak_mb", 0))

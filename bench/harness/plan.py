@@ -32,7 +32,7 @@ class Case:
     @property
     def is_alone(self):
         """Whether one processor is all that it needs: not where something goes on beside its worker."""
-        return self.workers == 1 and self.kernel not in ("messages", "nodes", "idle", "region")
+        return self.workers == 1 and self.kernel not in ("messages", "nodes", "idle", "region", "preemption")
 
 
 # kernel -> implementation -> (full problem, quick problem). Peers that need long take a smaller problem: figures are

@@ -30,6 +30,7 @@ struct blocking_call {
   blocking_call* next = nullptr;
   int error = 0;  // errno, going there and coming back
   std::uint32_t done = 0;
+  bool takes_no_signals = false;  // all are blocked; otherwise as where the thread was made
 };
 // Runs it on an OS thread that does nothing else, and suspends the caller until then.
 void call_blocking(blocking_call& call);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a runtime knows about itself: where its workers' time went, what they did, and, on request,
-// work and span.
+// What a runtime knows about itself: where its workers' time went, what they did, which paths
+// messages took, and, on request, work and span.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -52,7 +52,48 @@ struct worker_statistics {
   std::uint64_t waived = 0;        ///< ready tasks given away (policies rotator and locked)
   std::uint64_t hops = 0;          ///< ready tasks taken from the queue of another worker
   std::uint64_t queue_locks = 0;   ///< locks taken to give or take ready tasks
-  std::uint64_t shares = 0;        ///< times the owner shared part of its deque on request
+  /// Atomic read-modify-writes by which tasks go from worker to worker: to give or take them, or to
+  /// try. A lock is two, an attempt to steal that finds something one. Not in it: those of an owner
+  /// in its own deque, those for falling asleep and waking, what comes from outside the workers,
+  /// and what threads do to wait for each other (a mutex). 0 under the policy rotator, but for
+  /// forks, tokens and pinned threads.
+  std::uint64_t read_modify_writes = 0;
+  std::uint64_t shares = 0;  ///< times the owner shared part of its deque on request
+};
+
+/// Which paths the program's messages (strata/message.hpp) have taken, as one node counts them: all
+/// that its endpoints have sent to each other, what they have sent to other nodes, and what has
+/// come from there. docs/messages.md says when which path is taken. A message is counted when it is
+/// matched with a receive, unless another time is named. One of no bytes that was sent
+/// synchronously to another node is counted nowhere: only its envelope travels.
+struct message_statistics {
+  // ---- within this process ----
+  std::uint64_t handed_over = 0;   ///< no byte was copied: the receiver has the sender's vector
+  std::uint64_t copied_once = 0;   ///< out of the sender's memory into the receiver's
+  std::uint64_t copied_twice = 0;  ///< kept for a receive in between: its sender went on
+  // ---- to other nodes ----
+  std::uint64_t sent_whole = 0;  ///< went with its envelope through a transport; counted as it went
+  std::uint64_t helped = 0;  ///< of those that others have read here, this node wrote a part there
+  // ---- from other nodes, whose bytes stayed with their sender until they were matched ----
+  std::uint64_t read = 0;    ///< copied once, out of the sender's memory within a host; at its end
+  std::uint64_t moved = 0;   ///< by one transfer of the network's, from buffer to buffer
+  std::uint64_t pulled = 0;  ///< through a transport, in pieces
+  // ---- all of them ----
+  /// Copied by this node into the program's memory (or that of another process of the host, where
+  /// it helped), or kept for a receive. What transports copy into rings and sockets is not in it.
+  std::uint64_t bytes_copied = 0;
+};
+
+/// What one transport has carried between this node and others: the program's messages, and all
+/// else that nodes say to each other. Headers are bytes too.
+struct transport_statistics {
+  std::string name;  ///< "shm", "tcp", "udp", "ucx"
+  std::uint64_t messages_out = 0;
+  std::uint64_t bytes_out = 0;
+  std::uint64_t messages_in = 0;
+  std::uint64_t bytes_in = 0;
+  std::uint64_t writes = 0;  ///< system calls, or entries into rings, that carried them out
+  std::uint64_t wakes = 0;   ///< of threads that slept in it
 };
 
 /// A whole runtime.
@@ -73,6 +114,14 @@ struct statistics {
   /// costs some 20 ns per fork, which both include.
   double work_ns = 0;
   double span_ns = 0;
+
+  message_statistics messages;
+  /// One for each that the job uses, the fastest first; a network of several has one of its own.
+  /// Empty in a job of one node, and on a node that has served.
+  std::vector<transport_statistics> transports;
+  /// What this node has passed on between nodes that share no network: messages of any kind. Each
+  /// is in the counts of the transports by which it came and went, too.
+  std::uint64_t forwarded = 0;
 
   /// Sum over the workers.
   [[nodiscard]] worker_statistics total() const;

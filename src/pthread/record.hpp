@@ -118,6 +118,9 @@ void end_values(record& r);
 
 // Runs the handlers of the signals that it has been sent and has not blocked. By the thread itself.
 void deliver_signals(record& r);
+// The same for those that `mask` lets in, as if it were the thread's; and whether there are any.
+void deliver_signals_with(record& r, const sigset_t& mask);
+[[nodiscard]] bool has_signals_beyond(record& r, const sigset_t& mask) noexcept;
 // Of a thread that has not begun: what it inherits as unblocked, the process's signals reach.
 void inherit_signals(record& r, const record& parent);
 // It ends, and takes no more signals.

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "os/futex.hpp"
 #include "pthread/holding.hpp"
@@ -288,6 +289,24 @@ void deliver_signals(record& r) {
       r.restarts = false;
     (void)raise_here(number, value);
   }
+}
+
+void deliver_signals_with(record& r, const sigset_t& mask) {
+  const auto exchange = [&](const sigset_t& set) {
+    const holding lock(r.more.lock);
+    return std::exchange(r.blocked, set);
+  };
+  const sigset_t own = exchange(mask);
+  deliver_signals(r);
+  exchange(own);
+}
+
+bool has_signals_beyond(record& r, const sigset_t& mask) noexcept {
+  const holding lock(r.more.lock);
+  for (int number = 1; number < NSIG; ++number) {
+    if (has(r.pending, number) && !has(mask, number)) return true;
+  }
+  return false;
 }
 
 void inherit_signals(record& r, const record& parent) {

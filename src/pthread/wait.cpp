@@ -10,7 +10,6 @@
 
 #include "os/clock.hpp"
 #include "pthread/exit.hpp"
-#include "pthread/holding.hpp"
 #include "pthread/record.hpp"
 #include "sched/place.hpp"
 #include "strata/detail/join.hpp"
@@ -77,8 +76,9 @@ bool is_cancellable() noexcept {
 
 bool has_to_leave(const record& r) noexcept {
   if (r.leaving || !r.may_be_cancelled.load(std::memory_order_relaxed)) return false;
-  const holding lock(r.body->extras->lock);
-  return r.body->extras->interrupted;
+  // Without the lock, which a handler that writes somewhere may have interrupted. One that comes
+  // now is found by the wait, or by the next call. Partner: strata_pthread_cancel().
+  return r.body->extras->interrupted.load(std::memory_order_acquire);
 }
 
 void act_on_cancellation() {

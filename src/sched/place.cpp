@@ -209,10 +209,6 @@ void place::end_stack(stack& s) noexcept {
   switch_to(next, &recycle, &s);
 }
 
-bool place::take_next(task& t) noexcept {
-  return t.type->run == &run_on_stack && ready.is_front(&t) && may_go_on() && ready.take_front(&t);
-}
-
 inline void place::switch_to(stack* next, void (*action)(place&, void*), void* argument) noexcept {
   stack& from = *current;
   action_ = action;
@@ -289,11 +285,6 @@ void place::yield() noexcept {
   switch_with_all(next_stack(), &go_behind, current);
 }
 
-void place::leave_stack_for(task& t) noexcept {
-  const uninterrupted guard;
-  switch_with_all(prepare_stack(t), nullptr, nullptr);
-}
-
 // Before anything has been given up: to whom the stack can be left at once. Null for the worker's
 // own stack, where the dispatcher does first what is asked of it.
 inline bool place::next_at_once(stack*& next) noexcept {
@@ -326,6 +317,28 @@ bool place::leave_stack_at_once(void (*action)(place&, void*), void* argument, c
   return true;
 }
 
+// All in one function: making a thread and waiting for it takes this way each time.
+bool place::leave_stack_for(task& t, void (*commit)(stack&, void*), void* argument) noexcept {
+  if (t.type->run != &run_on_stack || !ready.is_front(&t) || !may_go_on() || !ready.take_front(&t))
+    return false;
+  stack& here = *current;
+  events.suspensions.add();
+  strand* const measured = current_strand;
+  if (measured != nullptr) [[unlikely]]
+    strand_pause();
+  commit(here, argument);
+  switch_with_all(prepare_stack(t), nullptr, nullptr);
+  here.waits_for = nullptr;
+  if (measured != nullptr) [[unlikely]]
+    strand_resume(*measured);
+  return true;
+}
+
+bool suspend_for(task& first, void (*commit)(stack&, void*), void* argument) {
+  require_stack();
+  return this_place().leave_stack_for(first, commit, argument);
+}
+
 bool suspend_at_once(void (*then)(place&, void*), void* argument, const char* what,
                      const void* where) noexcept {
   return this_place().leave_stack_at_once(then, argument, what, where);
@@ -352,11 +365,15 @@ void yield_stack() noexcept {
   if (measured != nullptr) strand_resume(*measured);
 }
 
-stack* place::stack_at_hand() noexcept {
-  if (stack* const s = spare_.load(std::memory_order_relaxed)) {
+inline stack* place::take_spare() noexcept {
+  stack* const s = spare_.load(std::memory_order_relaxed);
+  if (s != nullptr) [[likely]]
     spare_.store(nullptr, std::memory_order_relaxed);
-    return s;
-  }
+  return s;
+}
+
+stack* place::stack_at_hand() noexcept {
+  if (stack* const s = take_spare()) return s;
   stack* const s = owner->stacks.take_ready();
   return s != nullptr ? make_ours(s) : nullptr;
 }
@@ -379,12 +396,17 @@ void place::deliver(stack& s) noexcept {
   while (!delivered_.compare_exchange_weak(s.next_free, &s, std::memory_order_seq_cst,
                                            std::memory_order_relaxed)) {
   }
+  if (place& here = this_place(); here.owner == owner) here.events.read_modify_writes.add();
   owner->wake_place(static_cast<int>(id));
 }
 
 // Takes turns with the others. Null: it is theirs.
 task* place::next_bound() {
-  stack* some = delivered_.exchange(nullptr, std::memory_order_acquire);
+  stack* some = nullptr;
+  if (delivered_.load(std::memory_order_relaxed) != nullptr) {
+    some = delivered_.exchange(nullptr, std::memory_order_acquire);
+    events.read_modify_writes.add();
+  }
   // Newest first.
   const auto end = bound_.size();
   for (; some != nullptr; some = some->next_free)
@@ -408,6 +430,7 @@ void place::preempt() noexcept {
 bool place::take_batches(place& taker) {
   // Acquire: what is in them. Partner: scheduler::make_ready().
   batch* b = batches.exchange(nullptr, std::memory_order_acquire);
+  taker.events.read_modify_writes.add();
   if (b == nullptr) return false;
   while (b != nullptr) {
     for (stack* s : b->stacks) taker.put(s);
@@ -441,7 +464,9 @@ inline void place::begin_on(stack& s, task& t) noexcept {
 }
 
 stack* place::prepare_stack(task& t) noexcept {
-  stack* const s = take_stack();
+  stack* s = take_spare();
+  if (s == nullptr) [[unlikely]]
+    s = take_stack();
   begin_on(*s, t);
   return s;
 }

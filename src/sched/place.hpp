@@ -53,11 +53,10 @@ class place : public worker {
                            const void* where) noexcept;
   // Behind all that are ready, and back when its turn comes. On a stack.
   void yield() noexcept;
-  // The same as leave_stack() towards t, which is to begin on another stack.
-  void leave_stack_for(task& t) noexcept;
-  // Takes t out of the ready queue; false when it is not the next there, needs no stack of the
-  // usual size, or the dispatcher should have a look.
-  bool take_next(task& t) noexcept;
+  // Leaves it for t, which begins on another stack; before that, `commit(calling stack, argument)`.
+  // False, and nothing has happened: t is not the next in the ready queue, needs no stack of the
+  // usual size, or the dispatcher should have a look. Interruptions are off.
+  bool leave_stack_for(task& t, void (*commit)(stack&, void*), void* argument) noexcept;
   // On a pooled stack whose task has ended: it begins the next task, or is left for good.
   void end_stack(stack& s) noexcept;
   // What the task of this stack was waited for by: goes on when that has ended, unless others are
@@ -126,6 +125,7 @@ class place : public worker {
   // Null: one has to be made ready first, which takes the system some time.
   stack* stack_at_hand() noexcept;
   void give_stack(stack* s) noexcept;
+  stack* take_spare() noexcept;
   [[nodiscard]] bool has_spare() const noexcept {
     return spare_.load(std::memory_order_relaxed) != nullptr;
   }

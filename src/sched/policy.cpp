@@ -15,6 +15,12 @@ namespace {
 constexpr std::size_t run_max = 64;
 constexpr std::size_t runs_in_a_share = 2;
 
+// Taken and given back: a read-modify-write each.
+void count_lock(place& p) noexcept {
+  p.events.queue_locks.add();
+  p.events.read_modify_writes.add(2);
+}
+
 }  // namespace
 
 std::vector<std::size_t> keeps_of(const std::vector<std::size_t>& ran,
@@ -113,7 +119,7 @@ void scheduler::waive(place& p, task* t) {
     p.waive.to_successor.push(t);
   } else {
     const std::lock_guard lock(p.waive.lock);
-    p.events.queue_locks.add();
+    count_lock(p);
     p.waive.for_anybody.push_back(t);
     p.waive.count.store(p.waive.for_anybody.size(), std::memory_order_relaxed);
   }
@@ -144,7 +150,7 @@ void scheduler::take_waived(place& p) {
   const auto take_from = [&](place& from) {
     if (from.waive.count.load(std::memory_order_relaxed) == 0) return;
     const std::lock_guard lock(from.waive.lock);
-    p.events.queue_locks.add();
+    count_lock(p);
     auto& q = from.waive.for_anybody;
     for (; room > 0 && !q.empty(); --room) {
       p.ready.push(q.front());

@@ -25,6 +25,7 @@ struct scheduler::search {
       switch (victim->deque.steal(t)) {
         case steal_outcome::taken:
           p.events.steals.add();
+          p.events.read_modify_writes.add();
           // The next thief, often this one, should find something at once: the victim shares again
           // at its next push, and while others sleep so does the thief, which wakes one of them.
           victim->deque.ask_again();
@@ -32,6 +33,7 @@ struct scheduler::search {
           return unmarked(t);
         case steal_outcome::lost_race:
           p.events.steals_lost.add();
+          p.events.read_modify_writes.add();
           raced = true;
           break;
         case steal_outcome::empty:
@@ -48,12 +50,17 @@ struct scheduler::search {
   bool force_somebody() {
     for (place* victim : p.victims) {
       if (p.owner->rule == policy::steal && take_ready(*victim)) return true;
-      if (victim->deque.maybe_work() && !victim->deque.has_shared() && victim->deque.force()) {
-        p.events.forced.add();
-        return true;
-      }
+      if (victim->deque.maybe_work() && !victim->deque.has_shared() && force(*victim)) return true;
     }
     return false;
+  }
+
+  bool force(place& victim) {
+    const bool shared = victim.deque.force();
+    // One to be alone at it; then the split goes up, and stays there.
+    p.events.read_modify_writes.add(shared ? 3 : 1);
+    if (shared) p.events.forced.add();
+    return shared;
   }
 
   // Half of what waits in the victim's ready queue.
@@ -61,6 +68,7 @@ struct scheduler::search {
     if (victim.has_batches() && victim.take_batches(p)) return true;
     if (victim.ready.empty()) return false;
     std::array<task*, 512> taken;
+    p.events.read_modify_writes.add();
     const std::size_t n = victim.ready.take_half(taken.data(), taken.size());
     for (std::size_t i = 0; i < n; ++i) p.ready.push(taken[i]);
     p.events.hops.add(n);
@@ -355,6 +363,7 @@ void scheduler::make_ready(unsigned i, std::vector<stack*>&& some) noexcept {
   while (!there.batches.compare_exchange_weak(b->next, b, std::memory_order_seq_cst,
                                               std::memory_order_relaxed)) {
   }
+  if (place& here = this_place(); here.owner == this) here.events.read_modify_writes.add();
   if (!idle_.anyone_parked() || idle_.wake(i)) return;
   // It runs something, perhaps for long, and whoever sleeps may take it as well. Partner:
   // pass_on().

@@ -19,7 +19,7 @@ struct event_column {
   const char* name;
   std::uint64_t worker_statistics::*value;
 };
-constexpr std::array<event_column, 18> columns{{
+constexpr std::array<event_column, 19> columns{{
     {"forks", &worker_statistics::forks},
     {"spawns", &worker_statistics::spawns},
     {"tokens", &worker_statistics::tokens},
@@ -37,6 +37,7 @@ constexpr std::array<event_column, 18> columns{{
     {"waived", &worker_statistics::waived},
     {"hops", &worker_statistics::hops},
     {"queue locks", &worker_statistics::queue_locks},
+    {"read-mod-write", &worker_statistics::read_modify_writes},
     {"shares", &worker_statistics::shares},
 }};
 
@@ -45,6 +46,42 @@ void append(std::string& out, const char* format, Values... values) {
   char line[128];
   const int n = std::snprintf(line, sizeof line, format, values...);
   if (n > 0) out.append(line, std::min(static_cast<std::size_t>(n), sizeof line - 1));
+}
+
+std::string number(std::uint64_t n) { return std::to_string(n); }
+
+std::string text_of(const transport_statistics& t, const std::string& more) {
+  return "sent " + number(t.messages_out) + " messages, " + number(t.bytes_out) + " bytes, " +
+         number(t.writes) + " writes, " + number(t.wakes) + " wakes; received " +
+         number(t.messages_in) + " messages, " + number(t.bytes_in) + " bytes" + more + "\n";
+}
+
+std::string text_of(const std::vector<transport_statistics>& each, std::uint64_t forwarded) {
+  if (each.empty()) return {};
+  transport_statistics all;
+  std::string parts;
+  for (const transport_statistics& t : each) {
+    if (each.size() > 1) parts += "  by " + t.name + ": " + text_of(t, "");
+    all.messages_out += t.messages_out;
+    all.bytes_out += t.bytes_out;
+    all.messages_in += t.messages_in;
+    all.bytes_in += t.bytes_in;
+    all.writes += t.writes;
+    all.wakes += t.wakes;
+  }
+  const std::string passed_on = forwarded != 0 ? "; forwarded " + number(forwarded) : "";
+  return "  " + text_of(all, passed_on) + parts;
+}
+
+std::string text_of(const message_statistics& m) {
+  const std::uint64_t within = m.handed_over + m.copied_once + m.copied_twice;
+  if (within + m.sent_whole + m.helped + m.read + m.moved + m.pulled == 0) return {};
+  return "  messages within the process " + number(within) + ", handed over without a copy " +
+         number(m.handed_over) + ", copied once " + number(m.copied_once) + ", twice " +
+         number(m.copied_twice) + "; to other nodes " + number(m.sent_whole) +
+         "; large ones read from their sender " + number(m.read) + ", moved by the network " +
+         number(m.moved) + ", in pieces " + number(m.pulled) + ", written in part where they go " +
+         number(m.helped) + "; bytes copied " + number(m.bytes_copied) + "\n";
 }
 
 }  // namespace
@@ -93,6 +130,8 @@ std::string statistics::to_text() const {
     append(out, "strata: work %.6f s, span %.6f s, parallelism %.1f\n", work_ns / 1e9,
            span_ns / 1e9, span_ns > 0 ? work_ns / span_ns : 0.0);
   }
+  const std::string told = text_of(transports, forwarded) + text_of(messages);
+  if (!told.empty()) out += "strata: messages\n" + told;
   return out;
 }
 
@@ -128,6 +167,7 @@ statistics scheduler::read_statistics() const {
     w.waived = e.waived.read();
     w.hops = e.hops.read();
     w.queue_locks = e.queue_locks.read();
+    w.read_modify_writes = e.read_modify_writes.read();
     w.shares = e.shares.read();
     all.live_frames += p->frames.live();
     all.workers.push_back(w);

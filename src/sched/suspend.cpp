@@ -47,38 +47,19 @@ void require_stack() {
   if (p.owner == nullptr || p.current == nullptr) refuse_to_block(p);
 }
 
-// `leave` gives the calling stack up and returns when that goes on.
-template <class F>
-inline void suspend_by(place& p, F&& leave) {
+void suspend(bool (*commit)(stack&, void*), void* argument) {
+  require_stack();
+  place& p = this_place();
   stack& here = *p.current;
   here.waits_for = "task to end";  // unless commit() knows better
   here.waits_at = nullptr;
   p.events.suspensions.add();
   strand* const measured = p.current_strand;
   if (measured != nullptr) strand_pause();
-  leave(here);
+  request r{commit, argument, &here};
+  p.leave_stack(&commit_request, &r);
   here.waits_for = nullptr;
   if (measured != nullptr) strand_resume(*measured);
-}
-
-void suspend(bool (*commit)(stack&, void*), void* argument) {
-  require_stack();
-  place& p = this_place();
-  suspend_by(p, [&](stack& here) {
-    request r{commit, argument, &here};
-    p.leave_stack(&commit_request, &r);
-  });
-}
-
-bool suspend_for(task& first, void (*commit)(stack&, void*), void* argument) {
-  require_stack();
-  place& p = this_place();
-  if (!p.take_next(first)) return false;
-  suspend_by(p, [&](stack& here) {
-    commit(here, argument);
-    p.leave_stack_for(first);
-  });
-  return true;
 }
 
 void resume(worker& w, stack& s) {

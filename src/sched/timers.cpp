@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "os/clock.hpp"
+#include "os/no_signals.hpp"
 
 namespace strata::detail {
 
@@ -23,7 +24,10 @@ void timers::add(entry& e, std::int64_t deadline_ns) {
   bool first = false;
   {
     const std::lock_guard lock(mutex_);
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    if (!thread_.joinable()) {
+      const os::no_signals there;
+      thread_ = std::thread([this] { run(); });
+    }
     e.where = entries_.emplace(deadline_ns, &e);
     e.armed = true;
     count_.fetch_add(1, std::memory_order_seq_cst);

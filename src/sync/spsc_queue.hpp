@@ -10,10 +10,11 @@
 #include <cstddef>
 
 #include "strata/detail/cpu.hpp"
+#include "strata/detail/load_store.hpp"
 
 namespace strata::detail {
 
-template <class T, template <class> class Atomic = std::atomic, std::size_t BlockItems = 62>
+template <class T, template <class> class Atomic = load_store, std::size_t BlockItems = 62>
 class spsc_queue {
  public:
   spsc_queue() : first_(new block), last_(first_) {}

@@ -4,6 +4,7 @@
 #include "strata/blocking.hpp"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <atomic>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <thread>
 
+#include "os/no_signals.hpp"
 #include "sched/stall.hpp"
 #include "strata/detail/worker.hpp"
 #include "threads/after_fork.hpp"
@@ -48,8 +50,9 @@ class pool {
  private:
   // False: refused by the system. Here nothing may be thrown: the caller's stack is given up.
   bool begin_thread() {
+    const os::no_signals there;
     try {
-      std::thread([this] { run(); }).detach();
+      std::thread([this, mask = there.before()] { run(mask); }).detach();
     } catch (const std::exception&) {
       return false;
     }
@@ -65,7 +68,10 @@ class pool {
     unpark(address, 1);
   }
 
-  void run() {
+  // Between calls it takes no signals.
+  void run(const sigset_t& mask_in_calls) {
+    sigset_t all;
+    sigfillset(&all);
     pthread_setname_np(pthread_self(), "strata-blocking");
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -78,9 +84,11 @@ class pool {
       if (first_ == nullptr) last_ = nullptr;
       --waiting_;
       lock.unlock();
+      if (!call.takes_no_signals) pthread_sigmask(SIG_SETMASK, &mask_in_calls, nullptr);
       errno = call.error;
       call.run(call);
       call.error = errno;
+      pthread_sigmask(SIG_SETMASK, &all, nullptr);
       finish(call, is_done);
       lock.lock();
     }

@@ -2,7 +2,6 @@
 #include "strata/thread.hpp"
 
 #include <bit>
-#include <optional>
 #include <system_error>
 
 #include "os/clock.hpp"
@@ -184,17 +183,26 @@ void drop_thread(thread_block& b) noexcept {
   free_block(b);
 }
 
-void start_thread(thread_block& b) {
-  const uninterrupted guard;
-  place& p = this_place();
-  b.home = p.owner;
-  const thread_extras* const e = b.extras;
-  if (e != nullptr && e->pinned_to != nullptr) return p.put_bound(&b);
-  if (e != nullptr && e->priority > 0) {
+namespace {
+
+[[gnu::noinline]] void start_special(thread_block& b, place& p) {
+  if (b.extras->pinned_to != nullptr) return p.put_bound(&b);
+  if (b.extras->priority > 0) {
     p.ready.push_front(&b);
   } else {
     p.put(&b);
   }
+  p.owner->ready_appeared(p);
+}
+
+}  // namespace
+
+void start_thread(thread_block& b) {
+  place& p = this_place();
+  b.home = p.owner;
+  if (b.extras != nullptr) [[unlikely]]
+    return start_special(b, p);
+  p.put(&b);
   p.owner->ready_appeared(p);
 }
 
@@ -207,7 +215,23 @@ class thread_manners {
     place& p = this_place();
     stack& s = *p.current;
     s.thread = &b;
-    if (b.extras == nullptr) return;
+    if (b.extras != nullptr) [[unlikely]]
+      take_up(b, p, s);
+  }
+  ~thread_manners() {
+    place& p = this_place();
+    stack& s = *p.current;
+    s.thread = nullptr;
+    s.pinned_to = nullptr;
+    s.title = nullptr;
+    if (limit_ != 0) [[unlikely]]
+      leave_off(p, s);
+  }
+  thread_manners(const thread_manners&) = delete;
+  thread_manners& operator=(const thread_manners&) = delete;
+
+ private:
+  [[gnu::noinline]] void take_up(thread_block& b, place& p, stack& s) {
     s.pinned_to = b.extras->pinned_to;
     if (!b.extras->name.empty()) s.title = b.extras->name.c_str();
     if (!b.extras->preemptible) return;
@@ -218,21 +242,12 @@ class thread_manners {
     p.owner->preemption.begin();
     p.preemptible.store(true, std::memory_order_relaxed);
   }
-  ~thread_manners() {
-    place& p = this_place();
-    stack& s = *p.current;
-    s.thread = nullptr;
-    s.pinned_to = nullptr;
-    s.title = nullptr;
-    if (limit_ == 0) return;
+  [[gnu::noinline]] void leave_off(place& p, stack& s) const {
     p.preemptible.store(false, std::memory_order_relaxed);
     s.limit = p.stack_limit = limit_;
     p.owner->preemption.end();
   }
-  thread_manners(const thread_manners&) = delete;
-  thread_manners& operator=(const thread_manners&) = delete;
 
- private:
   std::uintptr_t limit_ = 0;  // not 0: preemptible
 };
 
@@ -240,19 +255,45 @@ class thread_manners {
 
 // An exception that leaves the thread ends the program: see context/last_frame.cpp.
 void run_thread(thread_block& b, void (*invoke)(thread_block&)) {
-  std::optional<thread_manners> manners(b);
-  try {
-    invoke(b);
-  } catch (const thread_exit&) {
-    // pthread_exit(): everything on the stack is gone.
+  {
+    const thread_manners manners(b);
+    try {
+      invoke(b);
+    } catch (const thread_exit&) {
+      // pthread_exit(): everything on the stack is gone.
+    }
+    // By the thread itself: somebody may wait for what its function or an argument does at its end,
+    // and join afterwards.
+    destroy_call(b);
+    destroy_specifics(b);
   }
-  // By the thread itself: somebody may wait for what its function or an argument does at its end,
-  // and join afterwards.
-  destroy_call(b);
-  destroy_specifics(b);
-  manners.reset();
   complete(b);
 }
+
+namespace {
+
+// From outside, or not for ever. False: the deadline came first.
+[[gnu::noinline]] bool park_until_end(thread_block& b, std::int64_t deadline_ns) {
+  std::uintptr_t expected = thread_block::alive;
+  b.ending.compare_exchange_strong(expected, thread_block::joined_from_outside,
+                                   std::memory_order_acq_rel);
+  while (b.ending.load(std::memory_order_acquire) != thread_block::ended) {
+    const unparked why = park({.what = "thread to end",
+                               .address = &b.ending,
+                               .still = &has_not_ended,
+                               .argument = &b,
+                               .deadline_ns = deadline_ns});
+    if (why == unparked::timed_out) {
+      // Somebody may join it again, in any way.
+      std::uintptr_t ours = thread_block::joined_from_outside;
+      if (b.ending.compare_exchange_strong(ours, thread_block::alive, std::memory_order_acq_rel))
+        return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
 
 bool join_thread(thread_block& b, std::int64_t deadline_ns) {
   const uninterrupted guard;
@@ -261,24 +302,8 @@ bool join_thread(thread_block& b, std::int64_t deadline_ns) {
   if (b.ending.load(std::memory_order_acquire) != thread_block::ended) {
     if (deadline_ns == parking::never && this_worker().owner != nullptr) {
       if (!suspend_for(b, &commit_early_join, &b)) suspend(&commit_join, &b);
-    } else {
-      std::uintptr_t expected = thread_block::alive;
-      b.ending.compare_exchange_strong(expected, thread_block::joined_from_outside,
-                                       std::memory_order_acq_rel);
-      while (b.ending.load(std::memory_order_acquire) != thread_block::ended) {
-        const unparked why = park({.what = "thread to end",
-                                   .address = &b.ending,
-                                   .still = &has_not_ended,
-                                   .argument = &b,
-                                   .deadline_ns = deadline_ns});
-        if (why == unparked::timed_out) {
-          // Somebody may join it again, in any way.
-          std::uintptr_t ours = thread_block::joined_from_outside;
-          if (b.ending.compare_exchange_strong(ours, thread_block::alive,
-                                               std::memory_order_acq_rel))
-            return false;
-        }
-      }
+    } else if (!park_until_end(b, deadline_ns)) {
+      return false;
     }
   }
   free_block(b);

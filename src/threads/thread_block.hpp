@@ -29,7 +29,7 @@ struct thread_extras {
   // Interruption (cancellation, stop requests): by another thread, at any time.
   spin_lock lock;
   waiter* parked = nullptr;
-  bool interrupted = false;
+  std::atomic<bool> interrupted{false};  // changed with the lock
 
   // ---- of the threads of pthread.h ----
   // A wait of whatever kind has ended by interruption, or because of signals: may not return. Null:

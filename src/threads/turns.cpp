@@ -79,19 +79,21 @@ void descriptor_turn::give_back(void* line_of_file) {
   static_cast<line*>(line_of_file)->taken.store(false, std::memory_order_relaxed);
 }
 
-bool descriptor_turn::take(std::int64_t deadline_ns) {
+unparked descriptor_turn::take(std::int64_t deadline_ns, bool interruptible) {
   while (line_->taken.exchange(true, std::memory_order_relaxed)) {
-    if (deadline_ns != parking::never && deadline_ns <= deadline_now()) return false;
+    if (deadline_ns != parking::never && deadline_ns <= deadline_now()) return unparked::timed_out;
     const unparked why = park({.what = wait_for_descriptor,
                                .address = line_,
                                .still = &is_taken,
                                .argument = line_,
-                               .deadline_ns = deadline_ns});
-    if (why == unparked::timed_out) return false;
+                               .deadline_ns = deadline_ns,
+                               .interruptible = interruptible});
+    if (why == unparked::timed_out) return why;
     if (why == unparked::woken) break;  // handed over
+    if (interruptible && why != unparked::refused) return why;
   }
   mine_ = true;
-  return true;
+  return unparked::woken;
 }
 
 }  // namespace strata::detail

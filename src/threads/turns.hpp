@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <tuple>
 
+#include "strata/detail/parking.hpp"
+
 namespace strata::detail {
 
 class descriptor_turn {
@@ -21,9 +23,10 @@ class descriptor_turn {
   descriptor_turn(const descriptor_turn&) = delete;
   descriptor_turn& operator=(const descriptor_turn&) = delete;
 
-  // Suspends the caller until it has the turn, in order of arrival; false when the deadline came
-  // first. Throws as park() does.
-  [[nodiscard]] bool take(std::int64_t deadline_ns);
+  // Suspends the caller until it has the turn, in order of arrival: `woken`. `timed_out` when the
+  // deadline came first; if `interruptible`, also `interrupted` and `signalled`. Throws as park().
+  [[nodiscard]] unparked take(std::int64_t deadline_ns, bool interruptible = false);
+  [[nodiscard]] bool is_mine() const noexcept { return mine_; }
 
   // In the child of a fork, where none of those who had or awaited a turn is left.
   static void forget_all();

@@ -32,7 +32,8 @@ void suspend(bool (*commit)(stack&, void*), void* argument);
 
 // suspend() for who waits for `first` to run, where that is the next task here anyway: commit() is
 // called at once, nobody can resume before `first` begins, which it does as the calling stack is
-// given up. False, and nothing has happened, where it is not the next.
+// given up. False, and nothing has happened, where it is not the next. commit() says what the stack
+// waits for. In an `uninterrupted` section.
 bool suspend_for(task& first, void (*commit)(stack&, void*), void* argument);
 
 // Throws misuse_error unless the caller runs on a stack that can be suspended: not in a fiber, not

@@ -2,10 +2,11 @@
 // Tasks that one worker has to run next, in order of arrival (EARTH's ready queue, Lesser Bear's
 // Protect Queue). A ring of pointers, because one fiber can be enabled twice before it runs once.
 //
-// Its owner pays for no locked instruction and no fence. Another worker may take half of it, when
-// the owner is deep in something long: it announces itself, makes the owner's processor pass a
-// fence, and waits until the owner is not inside. Source of the asymmetric Dekker protocol: D.
-// Dice, H. Huang, M. Yang, "Asymmetric Dekker synchronization", 2001.
+// Its owner pays for no locked instruction and no fence: what it writes can only be loaded and
+// stored. Another worker may take half of it (policy `steal`), when the owner is deep in something
+// long: it announces itself, makes the owner's processor pass a fence, and waits until the owner is
+// not inside. Source of the asymmetric Dekker protocol: D. Dice, H. Huang, M. Yang, "Asymmetric
+// Dekker synchronization", 2001.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <memory>
 
 #include "strata/detail/fences.hpp"
+#include "strata/detail/load_store.hpp"
 #include "strata/detail/task.hpp"
 
 namespace strata::detail {
@@ -180,7 +182,7 @@ class ready_queue {
   void wait_for_thief() noexcept;
   bool owner_is_out() const noexcept;
 
-  void grow() {
+  [[gnu::noinline, gnu::cold]] void grow() {
     const std::size_t n = size();
     const std::size_t h = head_.load(std::memory_order_relaxed);
     auto bigger = std::make_unique<task*[]>((mask_ + 1) * 2);
@@ -191,12 +193,12 @@ class ready_queue {
     tail_.store(n, std::memory_order_relaxed);
   }
 
-  std::atomic<std::size_t> head_{0};
-  std::atomic<std::size_t> tail_{0};
+  load_store<std::size_t> head_{0};
+  load_store<std::size_t> tail_{0};
   std::size_t mask_ = 63;
   std::unique_ptr<task*[]> ring_ = std::make_unique<task*[]>(64);
-  std::atomic<int> inside_{0};  // the owner is
-  std::atomic<int> wanted_{0};  // a thief wants in
+  load_store<int> inside_{0};   // the owner is
+  std::atomic<int> wanted_{0};  // a thief wants in; the owner only loads it
 };
 
 }  // namespace strata::detail

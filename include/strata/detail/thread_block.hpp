@@ -65,7 +65,7 @@ bool join_thread(thread_block& b, std::int64_t deadline_ns);
 void detach_thread(thread_block& b) noexcept;
 // Frees what was never started, on the worker for which it was made.
 void drop_thread(thread_block& b) noexcept;
-// Hands it to the scheduler.
+// Hands it to the scheduler. In an `uninterrupted` section.
 void start_thread(thread_block& b);
 // What the body of a thread does: invoke(b) on its stack, then everything that comes with its end.
 void run_thread(thread_block& b, void (*invoke)(thread_block&));

@@ -51,11 +51,12 @@ struct event_counters {
   counter suspensions;   // a stack waited
   counter resumptions;
   counter parks;
-  counter preemptions;  // a thread was interrupted
-  counter waived;       // ready tasks given away (policies rotator and locked)
-  counter hops;         // ready tasks taken from other workers' queues, by any policy
-  counter queue_locks;  // locks taken for that
-  counter shares;       // the owner moved its split on request
+  counter preemptions;         // a thread was interrupted
+  counter waived;              // ready tasks given away (policies rotator and locked)
+  counter hops;                // ready tasks taken from other workers' queues, by any policy
+  counter queue_locks;         // locks taken for that
+  counter read_modify_writes;  // atomic ones for that; see stats.hpp
+  counter shares;              // the owner moved its split on request
 };
 
 class scheduler;

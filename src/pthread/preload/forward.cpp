@@ -2,6 +2,9 @@
 // The C library's names, as the program finds them.
 #include "pthread/preload/kernel_waits.hpp"
 #include "pthread/preload/native.hpp"
+#include "pthread/preload/polls.hpp"
+#include "pthread/preload/sockets.hpp"
+#include "pthread/preload/transfers.hpp"
 #include "strata/pthread.h"
 
 #define X(result, name, ours, parameters, arguments)                                         \

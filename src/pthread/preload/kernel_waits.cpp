@@ -4,24 +4,11 @@
 
 #include <cerrno>
 
+#include "pthread/preload/elsewhere.hpp"
 #include "pthread/wait.hpp"
-#include "strata/blocking.hpp"
 
 namespace strata::preload {
 namespace {
-
-template <class F>
-auto elsewhere(F f) {
-  return strata::blocking([&] {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const auto answer = f();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);  // leaves errno as it is
-    return answer;
-  });
-}
 
 // Not those of the calling kernel thread alone.
 bool has_to_wait_here(int options) noexcept {

@@ -12,6 +12,9 @@
 #include "os/system_call.hpp"
 #include "pthread/preload/kernel_waits.hpp"
 #include "pthread/preload/native.hpp"
+#include "pthread/preload/polls.hpp"
+#include "pthread/preload/sockets.hpp"
+#include "pthread/preload/transfers.hpp"
 #include "strata/pthread.h"
 
 namespace strata::preload {

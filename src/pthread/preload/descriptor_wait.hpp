@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread that has to wait for a descriptor is suspended until it is ready, and calls the kernel
+// then. The descriptor's flags stay as they are, because they are other processes', too. So a call
+// is made as one that does not wait where there is such a call (MSG_DONTWAIT, RWF_NOWAIT), before
+// and after a wait: what is at hand costs what it did. Where there is none, the descriptor is asked
+// with poll(), and those of us who want the same of it take turns.
+#pragma once
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+
+#include "pthread/preload/copies.hpp"
+#include "strata/detail/parking.hpp"
+#include "threads/errno_here.hpp"
+#include "threads/turns.hpp"
+
+namespace strata::preload {
+
+// Whether the caller is a thread that can be suspended, and has to be so that others go on. If it
+// is one of ours this is a point of cancellation: may not return. Takes no locks, so a handler may
+// write to a descriptor wherever it interrupts.
+[[nodiscard]] bool can_be_suspended();
+
+// -1, with errno.
+int refuse(int error) noexcept;
+
+// The descriptor has O_NONBLOCK, or is none: then errno says so.
+[[nodiscard]] bool never_waits(int fd) noexcept;
+
+struct wait_for {
+  int fd;
+  short events;            // of poll()
+  int timeout_option = 0;  // of the socket, how long it waits: SO_RCVTIMEO, SO_SNDTIMEO
+};
+
+// By a call that does not wait, beside EAGAIN: it has done some, and there is more to do.
+inline constexpr int more_to_do = ERESTART;
+
+class descriptor_wait {
+ public:
+  enum class outcome {
+    ready,       // perhaps
+    late,        // the time for it is over
+    handled,     // a handler has run, after which the call is not begun again
+    impossible,  // there is no memory, or no kernel thread, to wait with
+  };
+
+  explicit descriptor_wait(const wait_for& what) : what_(what) {}
+
+  // Suspends the calling thread until the call may be made again, and acts on its cancellation.
+  outcome until_ready();
+  // The same for a call that blocks when made too early: nobody else of us makes it meanwhile.
+  outcome until_polled();
+  // The call has done something.
+  void progressed() noexcept { in_vain_ = 0; }
+  // What to make the call with.
+  [[nodiscard]] int fd() const noexcept {
+    return copy_ && copy_->is_there() ? copy_->number() : what_.fd;
+  }
+
+ private:
+  void begin();
+  std::optional<outcome> take_turn();
+  outcome wait_once();
+  std::optional<outcome> judge(detail::unparked why);
+
+  const wait_for what_;
+  std::optional<descriptor_copy> copy_;
+  std::optional<detail::descriptor_turn> turn_;
+  std::int64_t deadline_ns_ = detail::parking::never;
+  unsigned in_vain_ = 0;  // waits since the call has done something
+  bool gave_way_ = false;
+};
+
+// Makes `attempt(fd)`, which does not wait, until it says something else than EAGAIN or more_to_do;
+// once, if the descriptor never waits. `in_kernel(fd)` waits there.
+template <class Attempt, class InKernel>
+auto call_when_ready(const wait_for& what, const Attempt& attempt, const InKernel& in_kernel)
+    -> decltype(attempt(0)) {
+  const auto has_to_wait = [] {
+    const int error = detail::errno_here();
+    return error == EAGAIN || error == more_to_do;
+  };
+  const int error_before = detail::errno_here();
+  const auto at_once = attempt(what.fd);
+  if (at_once >= 0 || !has_to_wait() || never_waits(what.fd)) return at_once;
+  descriptor_wait wait(what);
+  for (;;) {
+    switch (wait.until_ready()) {
+      case descriptor_wait::outcome::ready:
+        break;
+      case descriptor_wait::outcome::late:
+        return refuse(EAGAIN);
+      case descriptor_wait::outcome::handled:
+        return refuse(EINTR);
+      case descriptor_wait::outcome::impossible:
+        return in_kernel(wait.fd());
+    }
+    const auto later = attempt(wait.fd());
+    if (later >= 0) detail::set_errno_here(error_before);
+    if (later >= 0 || !has_to_wait()) return later;
+    if (detail::errno_here() == more_to_do) wait.progressed();
+  }
+}
+
+// Makes `call(fd)`, which may wait, when it does not have to.
+template <class Call>
+auto call_when_polled(const wait_for& what, const Call& call) -> decltype(call(0)) {
+  if (never_waits(what.fd)) return call(what.fd);
+  const int error_before = detail::errno_here();
+  descriptor_wait wait(what);
+  switch (wait.until_polled()) {
+    case descriptor_wait::outcome::late:
+      return refuse(EAGAIN);
+    case descriptor_wait::outcome::handled:
+      return refuse(EINTR);
+    default: {
+      const auto answer = call(wait.fd());
+      if (answer >= 0) detail::set_errno_here(error_before);
+      return answer;
+    }
+  }
+}
+
+}  // namespace strata::preload

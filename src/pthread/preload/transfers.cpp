@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pthread/preload/transfers.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+
+#include "pthread/preload/buffers.hpp"
+#include "pthread/preload/descriptor_wait.hpp"
+#include "pthread/preload/kinds.hpp"
+#include "pthread/preload/sockets.hpp"
+
+extern "C" ssize_t __read_chk(int fd, void* to, std::size_t bytes, std::size_t room);
+
+namespace strata::preload {
+namespace {
+
+// The kernel, or this kind of file, cannot be asked not to wait.
+bool cannot_be_asked() noexcept {
+  const int error = detail::errno_here();
+  return error == EOPNOTSUPP || error == ENOSYS;
+}
+
+// Calls `of_socket` if fd is one, and answers what it is otherwise.
+template <class OfSocket>
+file_kind unless_socket(int fd, const OfSocket& of_socket) {
+  if (was_socket(fd) && of_socket()) return file_kind::socket;
+  const file_kind kind = look_at(fd);
+  return kind != file_kind::socket || of_socket() ? kind : look_at(fd);
+}
+
+template <class Plain>
+ssize_t read_any(int fd, const iovec* all, std::size_t count, const Plain& plain) {
+  buffers to(all, count);
+  if (to.left() == 0) return plain(fd);
+  ssize_t n = 0;
+  const auto of_socket = [&] {
+    n = receive_into(fd, all, count);
+    return n >= 0 || detail::errno_here() != ENOTSOCK;
+  };
+  const wait_for what{fd, POLLIN};
+  switch (unless_socket(fd, of_socket)) {
+    case file_kind::socket:
+      return n;
+    case file_kind::ready:
+      return plain(fd);
+    case file_kind::device:
+      return call_when_polled(what, plain);
+    default:
+      break;
+  }
+  const auto attempt = [&](int from) {
+    return preadv2(from, all, static_cast<int>(count), -1, RWF_NOWAIT);
+  };
+  n = call_when_ready(what, attempt, plain);
+  return n < 0 && cannot_be_asked() ? call_when_polled(what, plain) : n;
+}
+
+// ---- write ----
+
+// As the kernel has it, for a descriptor that waits: all of it, whatever it takes. What was written
+// before an error, or a handler, is told.
+template <class Plain>
+ssize_t write_any(int fd, const iovec* all, std::size_t count, const Plain& plain) {
+  buffers from(all, count);
+  if (from.left() == 0) return plain(fd);
+  const int error_before = detail::errno_here();
+  ssize_t result = 0;
+  const auto of_socket = [&] {
+    result = send_parts(fd, all, count);
+    return result >= 0 || detail::errno_here() != ENOTSOCK;
+  };
+  const file_kind kind = unless_socket(fd, of_socket);
+  if (kind == file_kind::socket) return result;
+  // A regular file would take a part, at an attempt, and others who append come between.
+  if (kind == file_kind::ready) return plain(fd);
+  const auto moved_or = [&](ssize_t n) -> ssize_t {
+    if (from.moved() == 0) return n;
+    detail::set_errno_here(error_before);
+    return static_cast<ssize_t>(from.moved());
+  };
+  const auto count_in = [&](ssize_t n) -> ssize_t {
+    if (n < 0) return n;
+    from.advance(static_cast<std::size_t>(n));
+    return from.left() == 0 ? static_cast<ssize_t>(from.moved()) : refuse(more_to_do);
+  };
+  bool asks = kind != file_kind::device;
+  if (asks) {
+    const auto attempt = [&](int to) -> ssize_t {
+      const buffers::part rest = from.next();
+      const ssize_t n = pwritev2(to, rest.first, static_cast<int>(rest.count), -1, RWF_NOWAIT);
+      if (n < 0 && cannot_be_asked()) asks = false;
+      return count_in(n);
+    };
+    const auto in_kernel = [&](int to) -> ssize_t {
+      const buffers::part rest = from.next();
+      return count_in(writev(to, rest.first, static_cast<int>(rest.count)));
+    };
+    const ssize_t n = call_when_ready({fd, POLLOUT}, attempt, in_kernel);
+    if (asks) return moved_or(n);
+  }
+  if (kind != file_kind::pipe) return call_when_polled({fd, POLLOUT}, plain);
+  // What is ready has room for that much.
+  for (;;) {
+    const auto some = [&](int to) -> ssize_t {
+      const buffers::part rest = from.next(PIPE_BUF);
+      return count_in(writev(to, rest.first, static_cast<int>(rest.count)));
+    };
+    const ssize_t n = call_when_polled({fd, POLLOUT}, some);
+    if (n >= 0 || detail::errno_here() != more_to_do) return moved_or(n);
+  }
+}
+
+}  // namespace
+
+ssize_t read_some(int fd, void* to, std::size_t bytes) {
+  const auto plain = [=](int from) { return read(from, to, bytes); };
+  if (!can_be_suspended()) return plain(fd);
+  const iovec all{to, bytes};
+  return read_any(fd, &all, 1, plain);
+}
+
+ssize_t read_some_checked(int fd, void* to, std::size_t bytes, std::size_t room) {
+  // Which ends the process.
+  if (bytes > room) return __read_chk(fd, to, bytes, room);
+  return read_some(fd, to, bytes);
+}
+
+ssize_t read_parts(int fd, const iovec* to, int count) {
+  const auto plain = [=](int from) { return readv(from, to, count); };
+  if (count <= 0 || count > IOV_MAX || !can_be_suspended()) return plain(fd);
+  return read_any(fd, to, static_cast<std::size_t>(count), plain);
+}
+
+ssize_t write_all(int fd, const void* from, std::size_t bytes) {
+  const auto plain = [=](int to) { return write(to, from, bytes); };
+  if (!can_be_suspended()) return plain(fd);
+  const iovec all{const_cast<void*>(from), bytes};
+  return write_any(fd, &all, 1, plain);
+}
+
+ssize_t write_parts(int fd, const iovec* from, int count) {
+  const auto plain = [=](int to) { return writev(to, from, count); };
+  if (count <= 0 || count > IOV_MAX || !can_be_suspended()) return plain(fd);
+  return write_any(fd, from, static_cast<std::size_t>(count), plain);
+}
+
+}  // namespace strata::preload
