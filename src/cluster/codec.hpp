@@ -70,6 +70,10 @@ class reader {
     return std::string(reinterpret_cast<const char*>(rest.data()), rest.size());
   }
   [[nodiscard]] bool empty() const noexcept { return rest_.empty(); }
+  // Nothing may follow.
+  void end() const {
+    if (!empty()) throw malformed("a message is longer than its kind");
+  }
 
  private:
   std::span<const std::byte> rest_;

@@ -158,7 +158,7 @@ void detours::on_silent(node_id n) {
 
 void detours::pass_on(reader r) {
   auto h = r.take<head>();
-  if (h.hops < 2 || h.hops > hops_max || h.at >= h.hops || h.source >= nodes_)
+  if (h.hops < 2 || h.hops > hops_max || h.at >= h.hops || h.source >= nodes_ || h.source == self_)
     throw malformed("a detour of so many nodes");
   path way;
   for (unsigned i = 0; i < h.hops; ++i) way.push_back(r.take<node_id>());

@@ -172,32 +172,38 @@ std::string engine::describe() const {
   return text;
 }
 
-std::string engine::statistics_text() const {
-  const auto number = [](std::uint64_t n) { return std::to_string(n); };
-  net::transport::traffic all;
-  std::string each;
+std::vector<transport_statistics> engine::traffic() const {
+  std::vector<transport_statistics> each;
   for (const auto& t : transports_) {
     const net::transport::traffic one = t->counted();
-    if (transports_.size() > 1)
-      each += std::string("  by ") + t->about().name + ": sent " + number(one.messages_out) +
-              " messages, " + number(one.bytes_out) + " bytes; received " +
-              number(one.messages_in) + " messages, " + number(one.bytes_in) + " bytes\n";
-    all.messages_out += one.messages_out;
-    all.bytes_out += one.bytes_out;
-    all.messages_in += one.messages_in;
-    all.bytes_in += one.bytes_in;
-    all.writes += one.writes;
-    all.wakes += one.wakes;
+    each.push_back({.name = t->about().name,
+                    .messages_out = one.messages_out,
+                    .bytes_out = one.bytes_out,
+                    .messages_in = one.messages_in,
+                    .bytes_in = one.bytes_in,
+                    .writes = one.writes,
+                    .wakes = one.wakes});
   }
+  return each;
+}
+
+std::vector<net::transfers*> engine::all_transfers() {
+  std::vector<net::transfers*> all;
+  for (const auto& t : transports_) {
+    if (net::transfers* const way = t->transfers_of_peers()) all.push_back(way);
+  }
+  return all;
+}
+
+std::uint64_t engine::passed_on() const noexcept { return links_->forwarded(); }
+
+std::string engine::statistics_text() const {
+  const auto number = [](std::uint64_t n) { return std::to_string(n); };
   const stealing::statistics s = protocols_->balance.counted();
   const shelving::statistics shelf = protocols_->shelf.counted();
-  return "strata: " + describe() + "\n  sent " + number(all.messages_out) + " messages, " +
-         number(all.bytes_out) + " bytes, " + number(all.writes) + " writes, " + number(all.wakes) +
-         " wakes; received " + number(all.messages_in) + " messages, " + number(all.bytes_in) +
-         " bytes" + (links_->forwarded() != 0 ? "; forwarded " + number(links_->forwarded()) : "") +
-         "\n" + each + "  tokens from other nodes " + number(s.taken) + ", to other nodes " +
-         number(s.given) + "; asked " + number(s.asked) + ", ahead " + number(s.ahead) +
-         ", refused " + number(s.refused) + ", lifelines " + number(s.lifelines) +
+  return "strata: " + describe() + "\n  tokens from other nodes " + number(s.taken) +
+         ", to other nodes " + number(s.given) + "; asked " + number(s.asked) + ", ahead " +
+         number(s.ahead) + ", refused " + number(s.refused) + ", lifelines " + number(s.lifelines) +
          "\n  shelf: offered " + number(shelf.offered) + ", taken back " +
          number(shelf.taken_back) + ", passed on " + number(shelf.passed_on) +
          "; taken from others' " + number(shelf.taken) + "\n";

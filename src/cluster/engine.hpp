@@ -27,6 +27,7 @@
 #include "sched/neighbourhood.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/options.hpp"
+#include "strata/stats.hpp"
 
 namespace strata::cluster {
 
@@ -62,8 +63,11 @@ class engine final : public mailer,
   [[nodiscard]] std::string describe() const;
   // Frames that messages brought, less those that they took away.
   [[nodiscard]] std::int64_t live_frames() const noexcept { return outsider_.frames.live(); }
-  // What crossed the network, and what was stolen.
+  // For people: what was stolen, from whom.
   [[nodiscard]] std::string statistics_text() const;
+  // What crossed the network, by transport; and what only passed by here.
+  [[nodiscard]] std::vector<transport_statistics> traffic() const;
+  [[nodiscard]] std::uint64_t passed_on() const noexcept;
 
   // ---- mailer ----
   [[nodiscard]] node_id self() const noexcept override { return self_; }
@@ -78,6 +82,7 @@ class engine final : public mailer,
     net::transport* const way = links_->way_to(peer);
     return way == nullptr ? nullptr : way->transfers_of_peers();
   }
+  [[nodiscard]] std::vector<net::transfers*> all_transfers() override;
 
   [[nodiscard]] net::joint_copies* copies_with(node_id peer) noexcept override {
     net::transport* const way = links_->way_to(peer);
@@ -177,6 +182,9 @@ class engine final : public mailer,
   }
   void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
                const detours::pair_in_order& ends) override {
+    // That one is told when too much waits.
+    if (members_.of(ends.first) == standing::absent)
+      throw malformed("a detour of a node that there is not");
     links_->pass_on(next, head, payload, ends);
   }
   void heard_of(node_id n) override { protocols_->life.heard_of(n); }

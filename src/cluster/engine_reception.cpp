@@ -118,6 +118,9 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
 // For us, or for somebody further on.
 void engine::pass_on(std::span<const std::byte> payload) {
   const forwarded f = take_forwarded(reader(payload), self_, nodes_);
+  // No way leads there for an answer, or for a word about too much.
+  if (members_.of(f.what.source) == standing::absent)
+    throw malformed("something to forward of a node that there is not");
   if (f.what.destination != self_) {
     // Who has left may go by ways that are over, and has nothing to say that counts.
     if (members_.of(f.what.source) != standing::left || links_->knows(f.what.ways))

@@ -66,6 +66,7 @@ bool failures::on_message(kind k, reader r) {
     }
     here_.fail(std::move(thrown));
   } else if (k == kind::settled) {
+    r.end();
     forget();
     here_.settle(true);
   } else {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 
 #include "cluster/detours.hpp"
 #include "cluster/forwarding.hpp"
@@ -23,70 +24,87 @@ constexpr std::int64_t leave_every_ns = 10'000'000;
 
 links::links(node_id self, const std::vector<net::transport*>& transports, const routes& ways,
              traits what)
-    : self_(self), elastic_(what.elastic), ways_change_(what.ways_change) {
+    : self_(self), elastic_(what.elastic), ways_change_(what.ways_change), peers_(ways.nodes()) {
   set_table(0, ways);
   for (unsigned i = 0; i < ways.nodes(); ++i) {
     const auto node = static_cast<node_id>(i);
-    auto p = std::make_unique<peer>();
-    p->next = ways.to(node).next;
+    peer& p = peers_[i];
+    p.next = ways.to(node).next;
     // A connection may be of use for other ways.
     for (net::transport* const t : transports) {
-      const bool is_wanted = p->next == node || (ways_change_ && node != self);
+      const bool is_wanted = p.next == node || (ways_change_ && node != self);
       if (!is_wanted || !t->reaches(node)) continue;
-      if (p->way == nullptr)
-        p->way = t;
-      else if (ways_change_ && p->spare == nullptr)
-        p->spare = t;
+      if (p.way == nullptr)
+        p.way = t;
+      else if (ways_change_ && !has_spare(node))
+        p.back().spare = t;
     }
-    const bool is_there = node == self || p->next != node || p->way != nullptr;
+    const bool is_there = node == self || p.next != node || p.way != nullptr;
     STRATA_CHECK(is_there || elastic_, i, self);
-    p->keeps_back = !is_there;
-    peers_.push_back(std::move(p));
+    if (!is_there) p.back().keeps_back = true;
   }
 }
 
+links::~links() {
+  for (peer& p : peers_) delete p.back_if_any();
+}
+
+// Two may need it at once: one of them has made it in vain.
+links::back_room& links::peer::make_back() {
+  auto made = std::make_unique<back_room>();
+  back_room* seen = nullptr;
+  // Release: what it is. Partner: back_if_any().
+  if (rest.compare_exchange_strong(seen, made.get(), std::memory_order_acq_rel,
+                                   std::memory_order_acquire))
+    return *made.release();
+  return *seen;
+}
+
 void links::expect(node_id node, node_id next) {
-  peer& p = *peers_[node];
-  const std::lock_guard lock(p.mutex);
+  peer& p = peers_[node];
+  back_room& b = p.back();
+  const std::lock_guard lock(b.mutex);
   p.next = next;
-  p.keeps_back = true;
+  b.keeps_back = true;
 }
 
 void links::admit(node_id node, net::transport& way) {
-  peers_[node]->way.store(&way, std::memory_order_release);
+  peers_[node].way.store(&way, std::memory_order_release);
 }
 
 void links::keep_back(node_id node, bool kept) {
-  peer& p = *peers_[node];
-  std::unique_lock way_lock(p.way_mutex, std::defer_lock);
+  peer& p = peers_[node];
+  back_room& b = p.back();
+  std::unique_lock way_lock(b.way_mutex, std::defer_lock);
   if (ways_change_) way_lock.lock();
   {
-    std::unique_lock lock(p.mutex);
+    std::unique_lock lock(b.mutex);
     // Without a way nothing can go on: it has not come, whatever somebody says.
-    p.keeps_back = kept || (p.next == node && way_to(node) == nullptr);
-    if (p.keeps_back || p.kept.empty()) return;
-    const std::deque<queued> all = std::exchange(p.kept, {});
+    b.keeps_back = kept || (p.next == node && way_to(node) == nullptr);
+    if (b.keeps_back || b.kept.empty()) return;
+    const std::deque<queued> all = std::exchange(b.kept, {});
     if (p.next != node) {
       if (ways_change_) lock.unlock();  // see dispatch()
       for (const queued& q : all)
-        send(p.next, kind::forward, forwarding_head(q.k, self_, node, p.table, {}), q.payload);
+        send(p.next, kind::forward, forwarding_head(q.k, self_, node, b.table, {}), q.payload);
       return;
     }
-    p.queue.insert(p.queue.end(), all.begin(), all.end());
+    b.queue.insert(b.queue.end(), all.begin(), all.end());
     p.queueing.store(true, std::memory_order_release);
   }
   way_to(node)->wake_sender();
 }
 
 std::vector<links::kept_message> links::retire(node_id node) {
-  peer& p = *peers_[node];
-  const std::lock_guard lock(p.mutex);
-  p.keeps_back = true;
+  peer& p = peers_[node];
+  back_room& b = p.back();
+  const std::lock_guard lock(b.mutex);
+  b.keeps_back = true;
   p.lost.store(true, std::memory_order_release);
-  std::vector<kept_message> all(std::make_move_iterator(p.kept.begin()),
-                                std::make_move_iterator(p.kept.end()));
-  p.kept.clear();
-  p.room.notify_all();
+  std::vector<kept_message> all(std::make_move_iterator(b.kept.begin()),
+                                std::make_move_iterator(b.kept.end()));
+  b.kept.clear();
+  b.room.notify_all();
   return all;
 }
 
@@ -102,14 +120,15 @@ void links::set_table(std::uint32_t number, const routes& ways) {
 
 void links::change_way(node_id node, node_id next, std::uint32_t number,
                        std::span<const std::byte> last_word) {
-  peer& p = *peers_[node];
-  const std::lock_guard lock(p.way_mutex);
+  peer& p = peers_[node];
+  back_room& b = p.back();
+  const std::lock_guard lock(b.way_mutex);
   if (!last_word.empty() && !is_lost(node)) dispatch(p, node, kind::way_ends, last_word, {});
-  p.table = number;
+  b.table = number;
   const node_id before = p.next.exchange(next, std::memory_order_relaxed);
   if (before == next) return;
   // Whoever waits there for room does so for something else now.
-  peer& old = *peers_[before];
+  back_room& old = peers_[before].back();
   const std::lock_guard waiting(old.mutex);
   old.room.notify_all();
 }
@@ -117,10 +136,10 @@ void links::change_way(node_id node, node_id next, std::uint32_t number,
 bool links::post(node_id to, kind k, std::span<const std::byte> head,
                  std::span<const std::byte> body) {
   STRATA_CHECK(to != self_ && to < peers_.size(), to, self_);
-  peer& p = *peers_[to];
+  peer& p = peers_[to];
   if (!ways_change_) [[likely]]
     return dispatch(p, to, k, head, body);
-  const std::lock_guard lock(p.way_mutex);
+  const std::lock_guard lock(p.back().way_mutex);
   return dispatch(p, to, k, head, body);
 }
 
@@ -131,21 +150,22 @@ inline bool links::dispatch(peer& p, node_id to, kind k, std::span<const std::by
     return send(to, k, head, body);
   // As in send(): what is kept back is not sent to those who forward it either. This lock comes
   // before theirs.
-  std::unique_lock lock(p.mutex, std::defer_lock);
+  back_room& b = p.back();
+  std::unique_lock lock(b.mutex, std::defer_lock);
   if (elastic_) lock.lock();
-  if (p.keeps_back && can_be_kept_back(k)) {
+  if (b.keeps_back && can_be_kept_back(k)) {
     if (p.lost.load(std::memory_order_relaxed)) return false;
-    p.kept.push_back(copy_of(k, head, body));
+    b.kept.push_back(copy_of(k, head, body));
     return true;
   }
   // That neighbour may be reached by this node while ways change; what keeps the order is
   // way_mutex.
   if (ways_change_ && lock.owns_lock()) lock.unlock();
-  return send(next, kind::forward, forwarding_head(k, self_, to, p.table, head), body);
+  return send(next, kind::forward, forwarding_head(k, self_, to, b.table, head), body);
 }
 
 net::corked links::cork(node_id to) const noexcept {
-  const node_id next = peers_[to]->next.load(std::memory_order_relaxed);
+  const node_id next = peers_[to].next.load(std::memory_order_relaxed);
   net::transport* const way = way_to(next);
   return way == nullptr ? net::corked() : net::corked(*way, next);
 }
@@ -153,7 +173,7 @@ net::corked links::cork(node_id to) const noexcept {
 bool links::post_directly(node_id to, kind k, std::span<const std::byte> head,
                           std::span<const std::byte> body) {
   const net::leaving_message message(body);
-  peer& p = *peers_[to];
+  const peer& p = peers_[to];
   net::transport* const way = p.way.load(std::memory_order_acquire);
   if (way == nullptr || p.queueing.load(std::memory_order_acquire) || is_lost(to)) return false;
   return way->try_send(to, header_of(self_, to, k), head, message.body()) !=
@@ -178,13 +198,13 @@ void links::pass_on(node_id next, std::span<const std::byte> head,
 }
 
 void links::tell_if_too_much(node_id next, const flow& f) {
-  peer& p = *peers_[next];
-  if (p.queued_bytes.load(std::memory_order_relaxed) <= queued_bytes_max) return;
+  if (queued_bytes(next) <= queued_bytes_max) return;
+  back_room& b = peers_[next].back();
   std::uint16_t number = 0;
   {
-    const std::lock_guard lock(p.mutex);
-    std::uint16_t& last = p.told[f];
-    if (p.queue.empty() || last % 2 != 0) return;
+    const std::lock_guard lock(b.mutex);
+    std::uint16_t& last = b.told[f];
+    if (b.queue.empty() || last % 2 != 0) return;
     number = ++last;
   }
   tell(f, number);
@@ -196,29 +216,32 @@ void links::tell(const flow& f, std::uint16_t number) {
 }
 
 void links::hold(node_id gateway, const held_head& word) {
-  peer& there = *peers_[word.destination];
-  peer& next = *peers_[there.next];
+  peer& there = peers_[word.destination];
+  back_room& b = there.back();
+  back_room& next = peers_[there.next].back();
   const std::lock_guard lock(next.mutex);
-  std::uint16_t& last = there.words[gateway];
+  std::uint16_t& last = b.words[gateway];
   // Modulo 2^16: who empties a queue and who fills it speak from different threads.
   if (static_cast<std::int16_t>(static_cast<std::uint16_t>(word.number - last)) <= 0) return;
   last = word.number;
-  look_whether_held(there);
+  look_whether_held(there, b);
   next.room.notify_all();
 }
 
-void links::look_whether_held(peer& there) {
-  there.held.store(std::any_of(there.words.begin(), there.words.end(),
-                               [](const auto& w) { return w.second % 2 != 0; }),
-                   std::memory_order_relaxed);
+void links::look_whether_held(peer& there, const back_room& b) {
+  there.held.store(
+      std::any_of(b.words.begin(), b.words.end(), [](const auto& w) { return w.second % 2 != 0; }),
+      std::memory_order_relaxed);
 }
 
 void links::forget_words_of(node_id gateway) {
-  for (const auto& there : peers_) {
-    peer& next = *peers_[there->next];
+  for (peer& there : peers_) {
+    back_room* const b = there.back_if_any();
+    if (b == nullptr) continue;
+    back_room& next = peers_[there.next].back();
     const std::lock_guard lock(next.mutex);
-    if (there->words.erase(gateway) == 0) continue;
-    look_whether_held(*there);
+    if (b->words.erase(gateway) == 0) continue;
+    look_whether_held(there, *b);
     next.room.notify_all();
   }
 }
@@ -226,21 +249,21 @@ void links::forget_words_of(node_id gateway) {
 bool links::send(node_id to, kind k, std::span<const std::byte> head,
                  std::span<const std::byte> body) {
   const net::leaving_message message(body);
-  peer& p = *peers_[to];
+  peer& p = peers_[to];
   // Who keeps something back must know that nobody is just sending; where nobody comes or goes the
   // transport's own lock is enough.
-  std::unique_lock lock(p.mutex, std::defer_lock);
-  if (elastic_ || ways_change_) lock.lock();
+  std::unique_lock<std::mutex> lock;
+  if (elastic_ || ways_change_) lock = std::unique_lock(p.back().mutex);
   net::transport* const way = p.way.load(std::memory_order_acquire);
   // Others may know of a comer before this node has its connection.
-  const bool kept = elastic_ && p.keeps_back && (way == nullptr || can_be_kept_back(k));
+  const bool kept = elastic_ && p.back().keeps_back && (way == nullptr || can_be_kept_back(k));
   if (!kept && !p.queueing.load(std::memory_order_acquire)) [[likely]] {
     switch (way->try_send(to, header_of(self_, to, k), head, message.body())) {
       case net::send_outcome::sent:
       case net::send_outcome::staged:  // the transport sees to it
       case net::send_outcome::lost:    // whoever depends on it hears of the loss
         if (ways_change_ && way->about().may_break && counts_for_connection(k))
-          keep_copy(p, copy_of(k, head, body));
+          keep_copy(p.back(), copy_of(k, head, body));
         return true;
       case net::send_outcome::would_block:
         break;
@@ -252,13 +275,14 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
     if (!elastic_) return true;
   }
   queued q = copy_of(k, head, body);
-  if (!lock.owns_lock()) lock.lock();
-  p.queued_bytes.fetch_add(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
+  back_room& b = p.back();
+  if (!lock.owns_lock()) lock = std::unique_lock(b.mutex);
+  b.queued_bytes.fetch_add(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
   if (kept) {
-    p.kept.push_back(std::move(q));
+    b.kept.push_back(std::move(q));
     return true;
   }
-  p.queue.push_back(std::move(q));
+  b.queue.push_back(std::move(q));
   p.queueing.store(true, std::memory_order_release);
   lock.unlock();
   way->wake_sender();
@@ -266,36 +290,39 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
 }
 
 bool links::is_congested(node_id to) const noexcept {
-  if (peers_[to]->held.load(std::memory_order_relaxed)) return true;
-  const peer& p = *peers_[peers_[to]->next];
-  return (p.queued_bytes.load(std::memory_order_relaxed) > queued_bytes_max ||
-          p.given_bytes.load(std::memory_order_relaxed) > given_bytes_max) &&
+  if (peers_[to].held.load(std::memory_order_relaxed)) return true;
+  const peer& p = peers_[peers_[to].next];
+  const back_room* const b = p.back_if_any();
+  return b != nullptr &&
+         (b->queued_bytes.load(std::memory_order_relaxed) > queued_bytes_max ||
+          b->given_bytes.load(std::memory_order_relaxed) > given_bytes_max) &&
          !p.lost.load(std::memory_order_relaxed);
 }
 
 void links::wait_for_room(node_id to) {
-  const std::atomic<node_id>& way = peers_[to]->next;
+  const std::atomic<node_id>& way = peers_[to].next;
   while (is_congested(to)) {
     const node_id next = way;
-    peer& p = *peers_[next];
-    std::unique_lock lock(p.mutex);
-    p.room.wait(lock, [&] { return !is_congested(to) || way != next; });
+    back_room& b = peers_[next].back();
+    std::unique_lock lock(b.mutex);
+    b.room.wait(lock, [&] { return !is_congested(to) || way != next; });
   }
 }
 
 bool links::send_queued(node_id to, peer& p) {
   released_flows released;
   if (p.queueing.load(std::memory_order_acquire)) {
-    std::unique_lock lock(p.mutex);
-    if (p.stands != peer::connection::open) {
+    back_room& b = p.back();
+    std::unique_lock lock(b.mutex);
+    if (b.stands != back_room::connection::open) {
       lock.unlock();
-      return send_around(p);
+      return send_around(b);
     }
     // Not before: another may just have taken its place.
     net::transport& way = *way_to(to);
     bool flushed = false;
-    while (!p.queue.empty()) {
-      queued& q = p.queue.front();
+    while (!b.queue.empty()) {
+      queued& q = b.queue.front();
       switch (way.try_send(to, header_of(self_, to, q.k), q.payload, {})) {
         case net::send_outcome::would_block:
           // There may be room once what is staged has gone.
@@ -307,15 +334,15 @@ bool links::send_queued(node_id to, peer& p) {
         case net::send_outcome::lost:
           break;
       }
-      p.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
+      b.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
       if (ways_change_ && way.about().may_break && counts_for_connection(q.k))
-        keep_copy(p, std::move(q));
-      p.queue.pop_front();
+        keep_copy(b, std::move(q));
+      b.queue.pop_front();
       flushed = false;
     }
     p.queueing.store(false, std::memory_order_release);
-    p.room.notify_all();
-    released = release(p);
+    b.room.notify_all();
+    released = release(b);
     lock.unlock();
     if (goes_around_.load(std::memory_order_relaxed)) wake_who_go_around();
   }
@@ -323,46 +350,49 @@ bool links::send_queued(node_id to, peer& p) {
   return way_to(to)->flush(to);
 }
 
+bool links::send_queued(net::transport& t) {
+  bool done = true;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (way_to(static_cast<node_id>(i)) == &t && i != self_)
+      done &= send_queued(static_cast<node_id>(i), peers_[i]);
+  }
+  return done;
+}
+
 void links::run_sender(net::transport& t) {
   for (;;) {
     // First: what was posted before stop() is seen below. Partner: stop().
     const bool leaving = stopping_.load(std::memory_order_acquire);
-    bool done = true;
-    for (std::size_t i = 0; i < peers_.size(); ++i) {
-      peer& p = *peers_[i];
-      if (way_to(static_cast<node_id>(i)) == &t && i != self_)
-        done &= send_queued(static_cast<node_id>(i), p);
-    }
-    if (leaving && done) return;
+    if (send_queued(t) && leaving) return;
     t.wait_for_room(leaving ? leave_every_ns : net::wait_forever_ns);
   }
 }
 
 // ---- connections that end ----
 
-void links::keep_copy(peer& p, message_copy m) {
-  p.given.keep(std::move(m));
-  p.given_bytes.store(p.given.bytes(), std::memory_order_relaxed);
+void links::keep_copy(back_room& b, message_copy m) {
+  b.given.keep(std::move(m));
+  b.given_bytes.store(b.given.bytes(), std::memory_order_relaxed);
 }
 
 void links::has_come(node_id neighbour, kind k, std::size_t bytes) {
-  peer& p = *peers_[neighbour];
-  if (counts_for_connection(k) && p.come.add(bytes)) confirm(neighbour, p);
+  back_room& b = peers_[neighbour].back();
+  if (counts_for_connection(k) && b.come.add(bytes)) confirm(neighbour, b);
 }
 
-void links::confirm(node_id neighbour, peer& p) {
-  const std::uint64_t come = p.come.confirm();
+void links::confirm(node_id neighbour, back_room& b) {
+  const std::uint64_t come = b.come.confirm();
   send(neighbour, kind::confirmed, std::as_bytes(std::span(&come, 1)), {});
 }
 
 void links::on_confirmed(node_id neighbour, std::uint64_t come) {
-  peer& p = *peers_[neighbour];
-  const std::lock_guard lock(p.mutex);
+  back_room& b = peers_[neighbour].back();
+  const std::lock_guard lock(b.mutex);
   // Its last word about a connection may come by a detour.
-  if (p.stands != peer::connection::open) return;
-  p.given.confirm(come);
-  p.given_bytes.store(p.given.bytes(), std::memory_order_relaxed);
-  p.room.notify_all();
+  if (b.stands != back_room::connection::open) return;
+  b.given.confirm(come);
+  b.given_bytes.store(b.given.bytes(), std::memory_order_relaxed);
+  b.room.notify_all();
 }
 
 links::trouble links::confirm_all(bool listening) {
@@ -370,78 +400,81 @@ links::trouble links::confirm_all(bool listening) {
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     const auto n = static_cast<node_id>(i);
     if (n == self_ || !outlives_connection(n) || is_lost(n)) continue;
-    peer& p = *peers_[i];
+    back_room* const b = peers_[i].back_if_any();
+    if (b == nullptr) continue;
     {
-      const std::lock_guard lock(p.mutex);
-      if (p.is_too_far) found.too_far.push_back(n);
-      if (p.stands != peer::connection::open) continue;
-      if (listening && p.given.is_silent()) found.silent.push_back(n);
+      const std::lock_guard lock(b->mutex);
+      if (b->is_too_far) found.too_far.push_back(n);
+      if (b->stands != back_room::connection::open) continue;
+      if (listening && b->given.is_silent()) found.silent.push_back(n);
     }
-    if (!p.come.is_confirmed()) confirm(n, p);
+    if (!b->come.is_confirmed()) confirm(n, *b);
   }
   return found;
 }
 
 std::uint64_t links::close(node_id neighbour) {
-  peer& p = *peers_[neighbour];
+  peer& p = peers_[neighbour];
+  back_room& b = p.back();
   goes_around_.store(true, std::memory_order_relaxed);
-  const std::lock_guard lock(p.mutex);
-  p.stands = peer::connection::closed;
+  const std::lock_guard lock(b.mutex);
+  b.stands = back_room::connection::closed;
   p.queueing.store(true, std::memory_order_release);
   way_to(neighbour)->drop(neighbour);
-  return p.come.confirm();
+  return b.come.confirm();
 }
 
-void links::queue_rest(peer& p, std::uint64_t come) {
-  p.given.confirm(come);
-  std::deque<message_copy> all = p.given.take();
-  p.given_bytes.store(0, std::memory_order_relaxed);
+void links::queue_rest(back_room& b, std::uint64_t come) {
+  b.given.confirm(come);
+  std::deque<message_copy> all = b.given.take();
+  b.given_bytes.store(0, std::memory_order_relaxed);
   for (const message_copy& m : all)
-    p.queued_bytes.fetch_add(m.payload.size() + sizeof(net::header), std::memory_order_relaxed);
-  std::move(p.queue.begin(), p.queue.end(), std::back_inserter(all));
-  p.queue = std::move(all);
+    b.queued_bytes.fetch_add(m.payload.size() + sizeof(net::header), std::memory_order_relaxed);
+  std::move(b.queue.begin(), b.queue.end(), std::back_inserter(all));
+  b.queue = std::move(all);
 }
 
 bool links::say_by_spare(node_id neighbour, kind k, std::span<const std::byte> payload) {
-  net::transport* const spare = peers_[neighbour]->spare;
-  if (spare == nullptr) return false;
+  if (!has_spare(neighbour)) return false;
+  net::transport* const spare = peers_[neighbour].back_if_any()->spare;
   const auto outcome = spare->try_send(neighbour, header_of(self_, neighbour, k), payload, {});
   return outcome == net::send_outcome::sent || outcome == net::send_outcome::staged;
 }
 
 void links::drop_spare(node_id neighbour) noexcept {
-  if (net::transport* const spare = std::exchange(peers_[neighbour]->spare, nullptr))
-    spare->drop(neighbour);
+  if (has_spare(neighbour))
+    std::exchange(peers_[neighbour].back_if_any()->spare, nullptr)->drop(neighbour);
 }
 
 void links::go_on(node_id neighbour, std::uint64_t come) {
-  peer& p = *peers_[neighbour];
   if (is_lost(neighbour)) return;
+  peer& p = peers_[neighbour];
+  back_room& b = p.back();
   {
-    const std::lock_guard lock(p.mutex);
-    queue_rest(p, come);
-    p.way.store(std::exchange(p.spare, nullptr), std::memory_order_release);
-    p.stands = peer::connection::open;
+    const std::lock_guard lock(b.mutex);
+    queue_rest(b, come);
+    p.way.store(std::exchange(b.spare, nullptr), std::memory_order_release);
+    b.stands = back_room::connection::open;
   }
   // It finds out whether there is anything in the queue.
   way_to(neighbour)->wake_sender();
 }
 
 void links::go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> way) {
-  peer& p = *peers_[neighbour];
   if (is_lost(neighbour)) return;
+  back_room& b = peers_[neighbour].back();
   {
-    const std::lock_guard lock(p.mutex);
-    queue_rest(p, come);
-    p.detour = std::move(way);
-    p.stands = peer::connection::replaced;
+    const std::lock_guard lock(b.mutex);
+    queue_rest(b, come);
+    b.detour = std::move(way);
+    b.stands = back_room::connection::replaced;
   }
   way_to(neighbour)->wake_sender();
 }
 
-links::released_flows links::release(peer& p) {
+links::released_flows links::release(back_room& b) {
   released_flows all;
-  for (auto& [f, last] : p.told) {
+  for (auto& [f, last] : b.told) {
     if (last % 2 != 0) all.emplace_back(f, ++last);
   }
   return all;
@@ -449,34 +482,33 @@ links::released_flows links::release(peer& p) {
 
 // By the one thread that empties the queue: so nothing overtakes anything, though the mutex is not
 // held while the next neighbour's is.
-bool links::send_around(peer& p) {
+bool links::send_around(back_room& b) {
   for (bool has_sent = false;; has_sent = true) {
     queued q{};
     node_id first = 0;
     std::vector<std::byte> head;
     {
-      std::unique_lock lock(p.mutex);
+      std::unique_lock lock(b.mutex);
       // As long as nobody knows how to go on nothing can be sent.
-      if (p.stands != peer::connection::replaced) return true;
-      if (p.queue.empty()) {
-        p.room.notify_all();
-        const released_flows released = release(p);
+      if (b.stands != back_room::connection::replaced) return true;
+      if (b.queue.empty()) {
+        b.room.notify_all();
+        const released_flows released = release(b);
         lock.unlock();
         for (const auto& [f, number] : released) tell(f, number);
         // Others may go by this one.
         if (has_sent) wake_who_go_around();
         return true;
       }
-      first = p.detour.front();
+      first = b.detour.front();
       // When the node ends, nobody may make room any more.
-      if (peers_[first]->queued_bytes.load(std::memory_order_relaxed) > queued_bytes_max &&
-          !stopping_.load(std::memory_order_relaxed))
+      if (queued_bytes(first) > queued_bytes_max && !stopping_.load(std::memory_order_relaxed))
         return false;
-      q = std::move(p.queue.front());
-      p.queue.pop_front();
-      p.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
-      head = detour_head(self_, q.k, p.detour);
-      if (head.size() + q.payload.size() > net::payload_bytes_max) p.is_too_far = true;
+      q = std::move(b.queue.front());
+      b.queue.pop_front();
+      b.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
+      head = detour_head(self_, q.k, b.detour);
+      if (head.size() + q.payload.size() > net::payload_bytes_max) b.is_too_far = true;
     }
     if (head.size() + q.payload.size() <= net::payload_bytes_max)
       send(first, kind::detour, head, q.payload);
@@ -486,12 +518,12 @@ bool links::send_around(peer& p) {
 // The next on a detour has room again.
 void links::wake_who_go_around() {
   for (std::size_t n = 0; n < peers_.size(); ++n) {
-    peer& p = *peers_[n];
-    if (n == self_ || p.queued_bytes.load(std::memory_order_relaxed) == 0) continue;
+    if (n == self_ || queued_bytes(static_cast<node_id>(n)) == 0) continue;
+    back_room& b = peers_[n].back();
     bool waits = false;
     {
-      const std::lock_guard lock(p.mutex);
-      waits = p.stands == peer::connection::replaced && !p.queue.empty();
+      const std::lock_guard lock(b.mutex);
+      waits = b.stands == back_room::connection::replaced && !b.queue.empty();
     }
     if (waits) way_to(static_cast<node_id>(n))->wake_sender();
   }
@@ -502,7 +534,7 @@ void links::stop() noexcept { stopping_.store(true, std::memory_order_release); 
 std::string links::describe_waits() const {
   std::string text;
   for (std::size_t n = 0; n < peers_.size(); ++n) {
-    if (const std::size_t bytes = peers_[n]->queued_bytes.load(std::memory_order_relaxed))
+    if (const std::size_t bytes = queued_bytes(static_cast<node_id>(n)))
       text +=
           "  " + std::to_string(bytes) + " bytes wait for room at node " + std::to_string(n) + "\n";
   }
@@ -510,32 +542,35 @@ std::string links::describe_waits() const {
 }
 
 void links::on_lost(node_id node) {
-  peer& p = *peers_[node];
+  peer& p = peers_[node];
+  back_room& b = p.back();
   p.lost.store(true, std::memory_order_release);
   if (net::transport* const way = way_to(node)) way->drop(node);
-  const std::lock_guard lock(p.mutex);
-  p.queue.clear();
-  p.kept.clear();
-  (void)p.given.take();
-  p.given_bytes.store(0, std::memory_order_relaxed);
-  p.queued_bytes.store(0, std::memory_order_relaxed);
-  p.room.notify_all();
-  p.told.clear();
+  const std::lock_guard lock(b.mutex);
+  b.queue.clear();
+  b.kept.clear();
+  (void)b.given.take();
+  b.given_bytes.store(0, std::memory_order_relaxed);
+  b.queued_bytes.store(0, std::memory_order_relaxed);
+  b.room.notify_all();
+  b.told.clear();
 }
 
 void links::stop_holding() noexcept {
   for (std::size_t n = 0; n < peers_.size(); ++n) {
-    if (n == self_) continue;
-    peer& next = *peers_[peers_[n]->next];
+    peer& there = peers_[n];
+    back_room* const b = there.back_if_any();
+    if (n == self_ || b == nullptr) continue;
+    back_room& next = peers_[there.next].back();
     const std::lock_guard lock(next.mutex);
-    peers_[n]->words.clear();
-    peers_[n]->held.store(false, std::memory_order_relaxed);
+    b->words.clear();
+    there.held.store(false, std::memory_order_relaxed);
     next.room.notify_all();
   }
 }
 
 bool links::is_lost(node_id node) const noexcept {
-  return peers_[node]->lost.load(std::memory_order_acquire);
+  return peers_[node].lost.load(std::memory_order_acquire);
 }
 
 }  // namespace strata::cluster

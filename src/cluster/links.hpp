@@ -11,7 +11,6 @@
 #include <condition_variable>
 #include <deque>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -38,6 +37,9 @@ class links {
   links(node_id self, const std::vector<net::transport*>& transports, const routes& ways,
         bool elastic = false)
       : links(self, transports, ways, traits{elastic, false}) {}
+  ~links();
+  links(const links&) = delete;
+  links& operator=(const links&) = delete;
 
   // `node` will come; ways to it begin with `next`. Before anybody sends something there.
   void expect(node_id node, node_id next);
@@ -82,22 +84,27 @@ class links {
   // have come.
   std::uint64_t close(node_id neighbour);
   [[nodiscard]] std::uint64_t given(node_id neighbour) const {
-    peer& p = *peers_[neighbour];
-    const std::lock_guard lock(p.mutex);
-    return p.given.given();
+    back_room* const b = peers_[neighbour].back_if_any();
+    if (b == nullptr) return 0;
+    const std::lock_guard lock(b->mutex);
+    return b->given.given();
   }
   [[nodiscard]] std::uint64_t come(node_id neighbour) const noexcept {
-    return peers_[neighbour]->come.count();
+    const back_room* const b = peers_[neighbour].back_if_any();
+    return b != nullptr ? b->come.count() : 0;
   }
   // Where two nodes share several networks there is a spare connection, until it takes the place of
   // the other one, or is dropped.
   [[nodiscard]] bool has_spare(node_id neighbour) const noexcept {
-    return peers_[neighbour]->spare != nullptr;
+    const back_room* const b = peers_[neighbour].back_if_any();
+    return b != nullptr && b->spare != nullptr;
   }
   // Before anybody sends there.
   void begin_with_spare(node_id neighbour) noexcept {
-    peer& p = *peers_[neighbour];
-    if (p.spare != nullptr) p.spare = p.way.exchange(p.spare, std::memory_order_relaxed);
+    peer& p = peers_[neighbour];
+    if (!has_spare(neighbour)) return;
+    back_room& b = *p.back_if_any();
+    b.spare = p.way.exchange(b.spare, std::memory_order_relaxed);
   }
   bool say_by_spare(node_id neighbour, kind k, std::span<const std::byte> payload);
   void drop_spare(node_id neighbour) noexcept;
@@ -142,12 +149,21 @@ class links {
 
   // The body of t's sender thread: sends what was queued, until stop().
   void run_sender(net::transport& t);
+  // One turn of it, and all of it where nodes share a thread: sends over t what was queued, and
+  // what t has staged, as far as there is room. False: something is left, and t's sender is to come
+  // back when there is more.
+  bool send_queued(net::transport& t);
   // Makes the senders leave once everything queued is on its way, or cannot be sent any more. The
   // caller wakes them.
   void stop() noexcept;
 
   // For people: what waits for room.
   [[nodiscard]] std::string describe_waits() const;
+  // The same, of one neighbour, with headers.
+  [[nodiscard]] std::size_t queued_bytes(node_id neighbour) const noexcept {
+    const back_room* const b = peers_[neighbour].back_if_any();
+    return b != nullptr ? b->queued_bytes.load(std::memory_order_relaxed) : 0;
+  }
 
   void on_lost(node_id node);
   // It has left, and its words do not count any more. As hold().
@@ -157,7 +173,7 @@ class links {
   [[nodiscard]] bool is_lost(node_id node) const noexcept;
   // Null: that node is no neighbour.
   [[nodiscard]] net::transport* way_to(node_id node) const noexcept {
-    return peers_[node]->way.load(std::memory_order_acquire);
+    return peers_[node].way.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::uint64_t forwarded() const noexcept {
     return forwarded_.load(std::memory_order_relaxed);
@@ -165,11 +181,9 @@ class links {
 
  private:
   using queued = kept_message;
-  struct peer {
-    // Null: it is reached by others, or not yet. Release: what was prepared there for the node.
-    // Partner: all who send.
-    std::atomic<net::transport*> way{nullptr};
-    std::atomic<node_id> next{0};  // on the way there; itself if it is a neighbour
+  // What a node has for a peer beside the way there: made when it is first needed, and then there
+  // for good. Of the many nodes of a large job most never need it for each other.
+  struct back_room {
     // Held while something is posted, so that nothing is when the way changes. Where ways do not
     // change nobody takes it. Before the mutexes.
     std::mutex way_mutex;
@@ -178,8 +192,6 @@ class links {
     std::condition_variable room;
     std::deque<queued> queue;
     std::atomic<std::size_t> queued_bytes{0};
-    // Set while the queue is in use, so that nothing overtakes it.
-    std::atomic<bool> queueing{false};
     // With the mutex; where ways change. See close() and go_by().
     enum class connection { open, closed, replaced };
     connection stands = connection::open;
@@ -192,33 +204,53 @@ class links {
     // With the mutex: see keep_back().
     bool keeps_back = false;
     std::deque<queued> kept;
-    std::atomic<bool> lost{false};
-    std::atomic<bool> held{false};  // on the way there, see hold()
     // The last word of each gateway about the way there. With the mutex of the next node.
     std::map<node_id, std::uint16_t> words;
     // What is forwarded by here and was told to wait: the last word about it. With the mutex.
     std::map<flow, std::uint16_t> told;
   };
+  // What every message looks at.
+  struct peer {
+    // Null: it is reached by others, or not yet. Release: what was prepared there for the node.
+    // Partner: all who send.
+    std::atomic<net::transport*> way{nullptr};
+    // Release: what is in it. Partner: whoever finds it there.
+    std::atomic<back_room*> rest{nullptr};
+    std::atomic<node_id> next{0};  // on the way there; itself if it is a neighbour
+    // Set while the queue is in use, so that nothing overtakes it.
+    std::atomic<bool> queueing{false};
+    std::atomic<bool> lost{false};
+    std::atomic<bool> held{false};  // on the way there, see hold()
+
+    [[nodiscard]] back_room* back_if_any() const noexcept {
+      return rest.load(std::memory_order_acquire);
+    }
+    [[nodiscard]] back_room& back() {
+      back_room* const b = back_if_any();
+      return b != nullptr ? *b : make_back();
+    }
+    back_room& make_back();
+  };
   // By the way that it has. With way_mutex, if ways change.
   bool dispatch(peer& p, node_id to, kind k, std::span<const std::byte> head,
                 std::span<const std::byte> body);
   // A gateway's words about the way to that one. With the mutex of the next node on it.
-  static void look_whether_held(peer& there);
+  static void look_whether_held(peer& there, const back_room& b);
   void tell(const flow& f, std::uint16_t number);
   bool send(node_id neighbour, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body);
   void tell_if_too_much(node_id next, const flow& f);
   // Who was told to wait, and need not any more. With the mutex.
   using released_flows = std::vector<std::pair<flow, std::uint16_t>>;
-  [[nodiscard]] static released_flows release(peer& p);
+  [[nodiscard]] static released_flows release(back_room& b);
   // True when nothing is left that could be sent now.
   bool send_queued(node_id to, peer& p);
-  bool send_around(peer& p);
+  bool send_around(back_room& b);
   // The transport has it. With the mutex.
-  void keep_copy(peer& p, message_copy m);
-  void confirm(node_id neighbour, peer& p);
+  static void keep_copy(back_room& b, message_copy m);
+  void confirm(node_id neighbour, back_room& b);
   // So many have come; the rest waits in front of all else. With the mutex.
-  void queue_rest(peer& p, std::uint64_t come);
+  static void queue_rest(back_room& b, std::uint64_t come);
   void wake_who_go_around();
 
   const node_id self_;
@@ -229,7 +261,7 @@ class links {
     std::vector<node_id> next{};  // empty: there is none
   };
   std::array<table, 2> tables_;
-  std::vector<std::unique_ptr<peer>> peers_;  // index: node
+  std::vector<peer> peers_;  // index: node
   std::atomic<std::uint64_t> forwarded_{0};
   std::atomic<bool> goes_around_{false};  // a connection was closed
   std::atomic<bool> stopping_{false};

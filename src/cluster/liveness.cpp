@@ -7,6 +7,17 @@
 namespace strata::cluster {
 namespace {
 
+// Longer ones say no more.
+constexpr std::size_t why_bytes_max = 1000;
+
+// Of what another node says, which is printed beside others' lines.
+std::string one_line(std::string text) {
+  text.resize(std::min(text.size(), why_bytes_max));
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
+  return text;
+}
+
 // Beats in the time after which silence means loss. Before that neighbours find out whether it is
 // their connection that is silent, and complain of it by others, which is a sign of life
 // (detours.hpp).
@@ -74,8 +85,9 @@ void liveness::tell(node_id lost, const std::string& why) {
 bool liveness::on_message(node_id, kind k, reader r) {
   if (k == kind::lost) {
     const auto node = r.take<node_id>();
-    if (node >= mail_.nodes()) throw malformed("the loss of no node");
-    lost_(node, r.take_text());
+    if (node >= mail_.nodes() || mail_.members().of(node) == standing::absent)
+      throw malformed("the loss of no node");
+    lost_(node, one_line(r.take_text()));
     return true;
   }
   return k == kind::heartbeat;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 namespace strata::cluster {
@@ -137,22 +136,26 @@ bool quiescence::on_message(node_id from, kind k, reader r) {
     const auto wave = r.take<std::uint32_t>();
     // Of one that was given up, by way of nodes that did not know.
     if (static_cast<std::int32_t>(wave - wave_) <= 0 && !in_wave_.empty()) return true;
-    const auto named = r.take_rest();
-    if (named.size() % sizeof(node_id) != 0) throw malformed("a probe of half a node");
-    if (named.empty() == mail_.members().is_elastic())
+    if (r.empty() == mail_.members().is_elastic())
       throw malformed("a probe of a job of another kind");
-    in_wave_.resize(named.size() / sizeof(node_id));
-    if (!named.empty()) std::memcpy(in_wave_.data(), named.data(), named.size());
-    for (const node_id n : in_wave_) {
-      if (n >= mail_.nodes() || mail_.members().of(n) == standing::absent)
+    std::vector<node_id> named;
+    while (!r.empty()) {
+      named.push_back(r.take<node_id>());
+      // Once each: nobody is below itself.
+      const bool is_next = named.size() == 1 || named[named.size() - 2] < named.back();
+      if (!is_next || named.back() >= mail_.nodes() ||
+          mail_.members().of(named.back()) == standing::absent)
         throw malformed("a probe of no node");
     }
-    if (mail_.self() == 0 || !find_place() || from != parent_) throw malformed("a stray probe");
+    if (mail_.self() == 0) throw malformed("a stray probe");
+    in_wave_ = std::move(named);
+    if (!find_place() || from != parent_) throw malformed("a stray probe");
     begin_wave(wave);
     finished = try_to_answer();
   } else if (k == kind::passive) {
     const std::lock_guard lock(mutex_);
     const auto answer = r.take<std::array<std::uint64_t, 3>>();
+    r.end();
     if (answer[0] != wave_) return true;
     if (awaited_ == 0 || std::find(children_.begin(), children_.end(), from) == children_.end())
       throw malformed("a stray answer");

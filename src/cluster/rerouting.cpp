@@ -102,8 +102,8 @@ bool rerouting::on_message(node_id from, kind k, reader r) {
       try_to_begin();
       return true;
     case kind::spared:
-      expect(from == 0 && !is_first);
-      hands_.on_spared(r.take<std::uint8_t>() != 0);
+      expect(from == 0 && !is_first && unanswered_wishes_ != 0);
+      on_spared(r);
       return true;
     case kind::forwards:
       expect(is_first && from != 0 && r.empty());
@@ -231,7 +231,17 @@ void rerouting::on_left(node_id n) {
 
 void rerouting::offer_to_forward() { mail_.post(0, kind::forwards, {}); }
 
-void rerouting::ask_to_be_spared() { mail_.post(0, kind::spare_me, {}); }
+void rerouting::ask_to_be_spared() {
+  ++unanswered_wishes_;
+  mail_.post(0, kind::spare_me, {});
+}
+
+void rerouting::on_spared(reader& r) {
+  const auto is = r.take<std::uint8_t>();
+  r.end();
+  --unanswered_wishes_;
+  hands_.on_spared(is != 0);
+}
 
 void rerouting::set_costs(std::vector<way_plan::measurement> measured) {
   measured_ = std::move(measured);

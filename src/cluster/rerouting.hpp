@@ -145,6 +145,7 @@ class rerouting {
   void release(node_id from);
   void look_whether_done();
   void on_over();
+  void on_spared(reader& r);
   // Node 0's.
   void try_to_begin();
   void on_saw_leave(node_id from, node_id gone);
@@ -165,6 +166,7 @@ class rerouting {
   std::shared_ptr<const routes> other_ways_;  // those that come, or went
   succession arrivals_;
   bool stopped_ = false;
+  unsigned unanswered_wishes_ = 0;  // of this node, to be spared
 
   order order_ = order::none;
   // Release: what came of the change. Partner: is_changing().

@@ -129,8 +129,9 @@ bool roster::on_message(node_id from, kind k, reader r) {
       return true;
     case kind::left: {
       expect(said_farewell);
-      std::erase(farewells_, from);
       const auto theirs = r.take<std::array<std::uint64_t, 2>>();
+      r.end();
+      std::erase(farewells_, from);
       mail_.post(from, kind::parted, {});
       quiet_.inherit(theirs[0], theirs[1]);
       change(from, standing::left);

@@ -55,7 +55,7 @@ detail::task* shelving::take_from(node_id node, detail::worker& w, detail::next_
   if (t.how == net::take_outcome::empty) return nullptr;
   if (t.how == net::take_outcome::malformed) throw malformed("its shelf holds nonsense");
   reader in(std::span(p.bytes).first(std::min(t.bytes, p.bytes.size())));
-  detail::task* const task = unpack_token(w, in);
+  detail::task* const task = data_.unpack(w, in);
   // We are awake, so is_idle() is false until the task has been run. Partner: quiescence.
   counts_.received.fetch_add(1, std::memory_order_seq_cst);
   taken_.fetch_add(1, std::memory_order_relaxed);
@@ -137,7 +137,7 @@ detail::task* shelving::take_back(detail::worker& w) {
   detail::task* t = p.call;
   if (t == nullptr) {
     reader in(std::span(p.bytes).first(p.size));
-    t = unpack_token(w, in);
+    t = data_.unpack(w, in);
   } else if (!data_.comes_back(*t)) {
     t = nullptr;
   }
@@ -178,8 +178,9 @@ void shelving::somebody_asks() {
   here_.ask_everybody_soon();
 }
 
-bool shelving::on_message(node_id, kind k, reader) {
+bool shelving::on_message(node_id, kind k, reader r) {
   if (k != kind::shelf_room) return false;
+  r.end();
   if (shelves_ == nullptr) throw malformed("there is no shelf here");
   if (closed_.load(std::memory_order_relaxed)) return true;
   {

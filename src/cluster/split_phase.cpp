@@ -2,6 +2,7 @@
 #include "cluster/split_phase.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/spelling.hpp"
 #include "cluster/pieces.hpp"
@@ -41,6 +42,36 @@ std::span<const std::byte> bytes_at(const void* data, std::size_t n) {
 std::uint64_t advanced(std::uint64_t address, std::uint64_t by) {
   const auto a = global_address::from_bits(address);
   return global_address(a.node(), static_cast<std::byte*>(a.address()) + by).bits();
+}
+
+// The program's mistake, more likely than a peer's.
+[[noreturn]] void refuse_nowhere(const char* what, node_id from) {
+  throw misuse_error(std::string(what) + " by node " + std::to_string(from) +
+                     " where a null global_ptr points: give it the address of something first");
+}
+
+struct packed_token {
+  const detail::wire_type* type;
+  std::span<const std::byte> arguments;
+};
+
+packed_token take_token(reader& in) {
+  const detail::wire_type* const type =
+      detail::travelling_code::find(in.take<detail::code_identity>());
+  if (type == nullptr) throw malformed("a token of code that this program does not have");
+  return {type, in.take_bytes(type->argument_bytes)};
+}
+
+reader skip_token(reader in) {
+  (void)take_token(in);
+  return in;
+}
+
+// Of a call, which begins with where it waits (strata/call.hpp); none: nobody waits for a token.
+std::optional<global_address> home_of_packed(reader in) {
+  const packed_token p = take_token(in);
+  if (p.type->accept == nullptr) return std::nullopt;
+  return global_address::from_bits(reader(p.arguments).take<std::uint64_t>());
 }
 
 // Where pieces go; the last of them signals the slot.
@@ -88,6 +119,11 @@ void split_phase::send(node_id to, kind k, std::span<const std::byte> head,
 
 void split_phase::check_is_there(node_id node) const {
   if (mail_.members().of(node) == standing::left) throw has_left(node);
+}
+
+void split_phase::check_is_known(node_id node) const {
+  if (node >= mail_.nodes() || mail_.members().of(node) == standing::absent)
+    throw malformed("an address of node " + std::to_string(node) + ", which there is not");
 }
 
 void split_phase::signal(global_address slot) {
@@ -227,15 +263,10 @@ bool split_phase::comes_back(detail::task& t) {
 }
 
 detail::task* split_phase::come_back(detail::worker& w, reader& in) {
-  reader ahead = in;
-  const detail::wire_type* const type =
-      detail::travelling_code::find(ahead.take<detail::code_identity>());
-  if (type == nullptr || type->accept == nullptr) return unpack_token(w, in);
-  in = ahead;
-  // A call begins with where it waits (strata/call.hpp).
-  const auto home =
-      global_address::from_bits(reader(in.take_bytes(type->argument_bytes)).take<std::uint64_t>());
-  auto* const t = static_cast<detail::task*>(home.address());
+  const auto home = home_of_packed(in);
+  if (!home) return unpack_token(w, in);
+  in = skip_token(in);
+  auto* const t = static_cast<detail::task*>(home->address());
   return comes_back(*t) ? t : nullptr;
 }
 
@@ -308,15 +339,31 @@ bool split_phase::awaits_something() {
 
 // ---- from other nodes ----
 
+detail::task* split_phase::unpack(detail::worker& w, reader& in) {
+  // Its result goes there, unasked. A call that has begun to travel goes no further, so none comes
+  // home.
+  if (const auto home = home_of_packed(in)) {
+    if (home->node() == mail_.self()) throw malformed("a call of the node that it has come to");
+    check_is_known(home->node());
+  }
+  return unpack_token(w, in);
+}
+
 bool split_phase::on_message(node_id from, kind k, reader r) {
   switch (k) {
-    case kind::signal:
-      deliver_signal(global_address::from_bits(r.take<std::uint64_t>()));
+    case kind::signal: {
+      const auto slot = global_address::from_bits(r.take<std::uint64_t>());
+      r.end();
+      deliver_signal(slot);
       break;
+    }
     case kind::increment: {
       const auto slot = global_address::from_bits(r.take<std::uint64_t>());
       const auto more = r.take<std::uint64_t>();
+      r.end();
       if (slot.node() != mail_.self()) throw malformed("an increment for another node");
+      if (slot.address() == nullptr || more > UINT32_MAX)
+        throw malformed("an increment that nobody can have made");
       detail::slot_access::increment(slot.address(), static_cast<std::uint32_t>(more));
       break;
     }
@@ -330,7 +377,8 @@ bool split_phase::on_message(node_id from, kind k, reader r) {
       on_get(r, from);
       break;
     case kind::invoke:
-      here_.run_soon(unpack_token(here_.outsider(), r));
+      skip_token(r).end();
+      here_.run_soon(unpack(here_.outsider(), r));
       break;
     case kind::drop_in:
       on_drop_in(r, from);
@@ -349,7 +397,7 @@ bool split_phase::on_message(node_id from, kind k, reader r) {
 void split_phase::deliver_signal(global_address slot) {
   if (slot.address() == nullptr) return;
   if (slot.node() != mail_.self()) {
-    if (slot.node() >= mail_.nodes()) throw malformed("a signal for no node");
+    check_is_known(slot.node());
     return post(slot.node(), kind::signal, bytes_of(slot.bits()));
   }
   if (detail::task* const enabled = detail::slot_access::signal(slot.address()))
@@ -361,7 +409,10 @@ void split_phase::on_put(reader& r, bool answers, node_id from) {
   const auto data = r.take_rest();
   const auto to = global_address::from_bits(head.to);
   if (to.node() != mail_.self()) throw malformed("data for another node");
-  if (!data.empty()) std::memcpy(to.address(), data.data(), data.size());
+  if (!data.empty()) {
+    if (to.address() == nullptr) refuse_nowhere("data was put", from);
+    std::memcpy(to.address(), data.data(), data.size());
+  }
   deliver_signal(global_address::from_bits(head.slot));
   if (!answers) return;
   requests& q = requests_to(from);
@@ -378,9 +429,13 @@ void split_phase::on_put(reader& r, bool answers, node_id from) {
 
 void split_phase::on_get(reader& r, node_id from) {
   const auto w = r.take<wanted>();
+  r.end();
   const auto source = global_address::from_bits(w.from);
   if (source.node() != mail_.self()) throw malformed("a request for data of another node");
   if (w.bytes > at_once_max) throw malformed("a request for more than may be asked for at once");
+  if (w.bytes != 0 && source.address() == nullptr) refuse_nowhere("data was asked for", from);
+  if (global_address::from_bits(w.into).node() != from)
+    throw malformed("a request for data that another node is to get");
   post_pieces(from, kind::got, bytes_at(source.address(), w.bytes), block{w.into, w.bytes, w.slot});
 }
 
@@ -389,6 +444,7 @@ void split_phase::on_drop_in(reader& r, node_id from) {
   const auto data = r.take_rest();
   const auto box = global_address::from_bits(head.box);
   if (box.node() != mail_.self()) throw malformed("an item for a mailbox of another node");
+  if (box.address() == nullptr) refuse_nowhere("an item was dropped in", from);
   if (head.offset == 0 && data.size() == head.bytes) {
     deliver_signal(
         detail::mailbox_access::take_in(box.address(), data.data(), data.size()).where());
@@ -446,10 +502,8 @@ void pack_token(writer& out, const detail::task& token, node_id here) {
 }
 
 detail::task* unpack_token(detail::worker& w, reader& in) {
-  const detail::wire_type* const type =
-      detail::travelling_code::find(in.take<detail::code_identity>());
-  if (type == nullptr) throw malformed("a token of code that this program does not have");
-  return type->unpack(w, in.take_bytes(type->argument_bytes).data());
+  const packed_token p = take_token(in);
+  return p.type->unpack(w, p.arguments.data());
 }
 
 bool is_call_packed(std::span<const std::byte> token) {

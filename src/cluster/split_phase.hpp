@@ -60,6 +60,8 @@ class split_phase final : public detail::remote_nodes {
   // False: not one of ours. Throws malformed; misuse_error when the program has sent a signal too
   // many.
   bool on_message(node_id from, kind k, reader r);
+  // The next token of another node. Throws malformed.
+  detail::task* unpack(detail::worker& w, reader& in);
 
  private:
   // Bytes asked of one node and not yet here: what it must have room for when it answers.
@@ -93,6 +95,8 @@ class split_phase final : public detail::remote_nodes {
   // What others will throw.
   std::exception_ptr keep(std::exception_ptr error);
   void check_is_there(node_id node) const;
+  // What another node has named a node of the job: there is one, or was. Throws malformed.
+  void check_is_known(node_id node) const;
   requests& requests_to(node_id node);
   large_item& large_item_of(node_id node);
   void deliver_signal(detail::global_address slot);
@@ -122,6 +126,7 @@ class split_phase final : public detail::remote_nodes {
 [[nodiscard]] std::size_t packed_bytes(const detail::task& token) noexcept;
 void pack_token(std::byte* out, const detail::task& token, node_id here);
 void pack_token(writer& out, const detail::task& token, node_id here);
+// Throws malformed. A call's home may be anywhere: see split_phase::unpack().
 detail::task* unpack_token(detail::worker& w, reader& in);
 // Whether somebody waits for its result. Throws malformed.
 [[nodiscard]] bool is_call_packed(std::span<const std::byte> token);

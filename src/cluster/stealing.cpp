@@ -137,6 +137,7 @@ bool stealing::on_message(node_id from, kind k, reader r) {
       on_tokens(from, r);
       return true;
     case kind::nothing: {
+      r.end();
       const std::lock_guard lock(mutex_);
       loads_[from] = 0;
       ++counts_of_.refused;
@@ -150,6 +151,7 @@ bool stealing::on_message(node_id from, kind k, reader r) {
 
 void stealing::on_steal(node_id from, reader& r) {
   const auto request = r.take<steal_request>();
+  r.end();
   if (request.wish > static_cast<std::uint32_t>(wish::ahead)) throw malformed("no such wish");
   const auto left = static_cast<wish>(request.wish);
   std::array<detail::task*, batch_max> found;
@@ -226,7 +228,7 @@ void stealing::on_tokens(node_id from, reader& r) {
   }
   std::uint64_t taken = 0;
   while (!r.empty()) {
-    here_.run_soon(unpack_token(here_.outsider(), r));
+    here_.run_soon(data_.unpack(here_.outsider(), r));
     ++taken;
   }
   counts_.received.fetch_add(1, std::memory_order_seq_cst);

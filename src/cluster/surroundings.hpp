@@ -45,6 +45,9 @@ class mailer {
     return nullptr;
   }
 
+  // All of those there are, whoever comes or goes. For the registration of memory.
+  [[nodiscard]] virtual std::vector<net::transfers*> all_transfers() { return {}; }
+
   // Where both agree who copies what between this node's memory and `peer`'s; null: nowhere.
   [[nodiscard]] virtual net::joint_copies* copies_with(node_id /*peer*/) noexcept {
     return nullptr;

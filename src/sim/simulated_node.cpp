@@ -2,7 +2,6 @@
 #include "sim/simulated_node.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -33,6 +32,13 @@ cluster::membership members_of(const job_model& m, node_id self, const std::vect
   return {self, {m.nodes, begun, m.founders}, left, {}};
 }
 
+std::unique_ptr<wires> wires_of(world& w, const job_model& m) {
+  return std::make_unique<wires>(w, wires::settings{.channel = m.channel,
+                                                    .credits_bytes = m.credits_bytes,
+                                                    .staged_ns = m.staged_ns,
+                                                    .may_break = m.links != nullptr});
+}
+
 constexpr std::int64_t leave_every_ns = 50'000;
 
 }  // namespace
@@ -40,6 +46,7 @@ constexpr std::int64_t leave_every_ns = 50'000;
 job::job(world& w, const job_model& m)
     : in(w),
       model(m),
+      wires_{wires_of(w, m), m.spares ? wires_of(w, m) : nullptr},
       host_of_(m.nodes),
       plan_(cluster::first_plan(m.founders != 0 ? m.founders : m.nodes)),
       frames_(std::make_unique<detail::scheduler>(one_quiet_worker())) {
@@ -52,6 +59,7 @@ job::job(world& w, const job_model& m)
     for (auto& n : nodes_) n->measure();
     return;
   }
+  for (auto& n : nodes_) n->make_links();
   if (m.links) {
     for (auto& n : nodes_) n->begin_to_reroute();
   }
@@ -65,14 +73,15 @@ simulated_node::simulated_node(job& j, node_id self)
     : job_(j),
       self_(self),
       members_(members_of(j.model, self, j.left_)),
+      known_(j.model.nodes),
+      first_(*j.wires_[0], self, *this),
       transfers(j, self),
       protocols(
           *this, *this, j.in, stealing_of(j.model, j.in),
           j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,
           [this](node_id node, const std::string& why) { lose(node, why); }, {}, &messenger),
       roster(*this, members_, protocols.counts, protocols.quiet, *this),
-      worker_(std::make_unique<detail::place>(j.frames_->depot, *j.frames_, 0)),
-      known_(j.model.nodes) {
+      worker_(std::make_unique<detail::place>(j.frames_->depot, *j.frames_, 0)) {
   for (unsigned n = 0; n < members_.begun(); ++n)
     known_[n] = members_.of(static_cast<node_id>(n)) != cluster::standing::left;
   worker_->node = self;
@@ -81,7 +90,18 @@ simulated_node::simulated_node(job& j, node_id self)
   worker_->failed = &failing_;
   // As if each were on a host of its own.
   messenger.join(*this, *this, protocols.counts, std::vector<bool>(j.model.nodes));
-  if (j.model.lost_after_ns != 0) beat();
+  if (j.model.spares) second_.emplace(*j.wires_[1], self, *this);
+}
+
+// Nothing is said before, but what measures the networks.
+void simulated_node::make_links() {
+  std::vector<net::transport*> all{&first_};
+  if (second_) all.push_back(&*second_);
+  const bool by_networks = job_.model.links != nullptr;
+  links_.emplace(self_, all,
+                 by_networks ? ways_of(self_, job_.plan_) : cluster::routes(self_, nodes()),
+                 cluster::links::traits{job_.model.founders != 0, by_networks});
+  if (job_.model.lost_after_ns != 0) beat();
 }
 
 simulated_node::~simulated_node() {
@@ -173,15 +193,20 @@ void simulated_node::settle(bool forget) {
 
 void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte> head,
                           std::span<const std::byte> body) {
-  if (const auto kept = kept_.find(to); kept != kept_.end() && can_be_kept_back(k)) {
-    kept_message m{k, {head.begin(), head.end()}};
-    m.payload.insert(m.payload.end(), body.begin(), body.end());
-    kept->second.push_back(std::move(m));
-    return;
-  }
-  if (ways_.empty() || ways_[to].next == to) return send(to, k, head, body);
-  const way w = ways_[to];
-  send(w.next, cluster::kind::forward, cluster::forwarding_head(k, self_, to, w.table, head), body);
+  if (!links_->is_lost(to) && links_->post(to, k, head, body)) return;
+  if (job_.model.founders == 0 || !can_be_kept_back(k)) return;
+  job_.in.at(job_.in.now_ns(), [this, m = cluster::copy_of(k, head, body)] {
+    give_up(m);
+    protocols.quiet.node_is_idle();  // if it still is: the counts are others
+  });
+}
+
+// It was for a node that has left.
+void simulated_node::give_up(const cluster::message_copy& m) {
+  if (m.k == cluster::kind::tokens)
+    protocols.balance.take_back(cluster::reader(m.payload));
+  else if (carries_work(m.k))
+    protocols.counts.received.fetch_add(1, std::memory_order_seq_cst);
 }
 
 void simulated_node::receive(node_id from, cluster::kind k, std::span<const std::byte> payload) {
@@ -194,29 +219,31 @@ void simulated_node::receive(node_id from, cluster::kind k, std::span<const std:
 }
 
 void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::byte> payload) {
-  if (k != cluster::kind::forward) {
-    if (broken_ && k < cluster::kind::failed) return;
-    cluster::reader r(payload);
-    (void)((hears && hears(from, k, payload)) || protocols.on_message(from, k, payload) ||
-           roster.on_message(from, k, r) || (rerouting && rerouting->on_message(from, k, r)) ||
-           (detours && detours->on_message(from, k, r)) || on_confirmed(from, k, r) ||
-           (remeasuring && remeasuring->on_message(from, k, r, job_.in.now_ns())));
-    return;
-  }
+  if (k == cluster::kind::forward) return pass_on(payload);
+  if (broken_ && k < cluster::kind::failed && k != cluster::kind::hold) return;
+  cluster::reader r(payload);
+  (void)((hears && hears(from, k, payload)) || protocols.on_message(from, k, payload) ||
+         (members_.is_elastic() && roster.on_message(from, k, r)) ||
+         (rerouting && rerouting->on_message(from, k, r)) ||
+         (detours && detours->on_message(from, k, r)) || on_word_to_links(from, k, r) ||
+         (remeasuring && remeasuring->on_message(from, k, r, job_.in.now_ns())));
+}
+
+// For this node, or for one further on.
+void simulated_node::pass_on(std::span<const std::byte> payload) {
   const cluster::forwarded f =
       cluster::take_forwarded(cluster::reader(payload), self_, job_.model.nodes);
-  if (f.what.destination == self_) {
-    protocols.life.heard_of(f.what.source);
-    const auto inner = static_cast<cluster::kind>(f.what.kind);
-    if (rerouting && rerouting->keeps(f.what.source, f.what.ways, inner, f.payload)) return;
-    return receive(f.what.source, inner, f.payload);
+  if (members_.of(f.what.source) == cluster::standing::absent)
+    throw cluster::malformed("something to forward of a node that there is not");
+  if (f.what.destination != self_) {
+    if (members_.of(f.what.source) != cluster::standing::left || links_->knows(f.what.ways))
+      links_->forward(f.what, f.payload);
+    return;
   }
-  const auto& [number, ways] = tables_[f.what.ways % tables_.size()];
-  if (number != f.what.ways && members_.of(f.what.source) == cluster::standing::left) return;
-  ++forwarded_;
-  if (!ways || number != f.what.ways || ways->to(f.what.destination).hops == 0)
-    throw cluster::malformed("something to forward where no way leads");
-  send(ways->to(f.what.destination).next, k, std::as_bytes(std::span(&f.what, 1)), f.payload);
+  protocols.life.heard_of(f.what.source);
+  const auto inner = static_cast<cluster::kind>(f.what.kind);
+  if (rerouting && rerouting->keeps(f.what.source, f.what.ways, inner, f.payload)) return;
+  receive(f.what.source, inner, f.payload);
 }
 
 // ---- before the job begins ----
@@ -239,8 +266,8 @@ void simulated_node::go_on_measuring() {
 
 bool simulated_node::try_post(node_id to, cluster::kind k, std::span<const std::byte> head,
                               std::span<const std::byte> body) {
-  send(to, k, head, body);
-  return true;
+  const auto outcome = first_.try_send(to, cluster::header_of(self_, to, k), head, body);
+  return outcome == net::send_outcome::sent || outcome == net::send_outcome::staged;
 }
 
 // The launcher tells all, who hear it one after the other.
@@ -254,10 +281,11 @@ void job::measured(node_id n, std::vector<launch::measured_link> what) {
 }
 
 void simulated_node::begin() {
+  make_links();
   begin_to_reroute();
   survey_.reset();
   --job_.beginnings_;
-  for (const auto& [from, message] : std::exchange(early_, {})) deliver(from, 0, message);
+  for (const auto& [h, payload] : std::exchange(early_, {})) on_message(h, payload);
   protocols.balance.want_work();
 }
 
@@ -266,9 +294,10 @@ void simulated_node::begin() {
 void simulated_node::begin_to_reroute() {
   rerouting.emplace(*this, job_.plan_, *this);
   detours.emplace(self_, nodes(), job_.plan_.cuts, *this);
-  ways_.resize(nodes());
-  for (unsigned n = 0; n < nodes(); ++n)
-    ways_[n] = {rerouting->to(static_cast<node_id>(n)).next, job_.plan_.number};
+  for (unsigned i = 0; i < nodes(); ++i) {
+    const auto n = static_cast<node_id>(i);
+    if (n != self_) links_->change_way(n, rerouting->to(n).next, job_.plan_.number, {});
+  }
   if (job_.model.measures_again_ns == 0) return;
   cluster::believed_costs costs([](node_id n) { return n; });
   for (std::size_t n = 0; n < job_.measured_.size(); ++n) {
@@ -289,7 +318,9 @@ void simulated_node::measure_again() {
 std::vector<node_id> simulated_node::measured_here() {
   std::vector<node_id> others;
   for (const node_id other : members_.all()) {
-    if (cluster::measures(self_, other) && job_.model.links(self_, other)) others.push_back(other);
+    const bool is_cut = detours && detours->is_cut(other);
+    if (cluster::measures(self_, other) && job_.model.links(self_, other) && !is_cut)
+      others.push_back(other);
   }
   return others;
 }
@@ -310,13 +341,9 @@ cluster::routes simulated_node::ways_of(node_id n, const cluster::way_plan& p) {
   });
 }
 
-void simulated_node::set_table(std::uint32_t number, const cluster::routes& ways) {
-  tables_[number % tables_.size()] = {number, ways};
-}
-
 void simulated_node::change_way(node_id n, node_id next, std::uint32_t table, bool says_so) {
-  if (says_so) post(n, cluster::kind::way_ends, std::as_bytes(std::span(&table, 1)), {});
-  ways_[n] = {next, table};
+  links_->change_way(n, next, table,
+                     says_so ? std::as_bytes(std::span(&table, 1)) : std::span<const std::byte>{});
 }
 
 void simulated_node::on_kept(node_id n, cluster::kind k, std::span<const std::byte> payload) {
@@ -327,7 +354,11 @@ void simulated_node::on_changed(const cluster::way_plan& p) { job_.plan_ = p; }
 
 void simulated_node::let_come(node_id n) { job_.let_in(n); }
 
-void simulated_node::crash() { crashed_ = true; }
+void simulated_node::crash() {
+  crashed_ = true;
+  first_.crash();
+  if (second_) second_->crash();
+}
 
 void simulated_node::beat() {
   if (crashed_ || parted_) return;
@@ -337,7 +368,9 @@ void simulated_node::beat() {
 }
 
 void simulated_node::lose(node_id node, const std::string& why) {
-  if (!losses_.emplace(node, why).second) return;
+  links_->on_lost(node);
+  if (members_.of(node) == cluster::standing::left || !losses_.emplace(node, why).second) return;
+  links_->stop_holding();
   protocols.balance.on_lost(node);
   protocols.life.tell(node, why);
   transfers.lose(node);
@@ -382,13 +415,15 @@ void simulated_node::expect(node_id n) {
   members_.expect(n, false);
   // Others may know it before, and say so; there is no scheduler that could be asked.
   worker_->nodes.store(static_cast<node_id>(n + 1), std::memory_order_relaxed);
-  kept_[n];
   known_[n] = true;
+  links_->expect(n, n);
   if (rerouting) rerouting->expect(n);
+  if (first_.reaches(n)) links_->admit(n, first_);
 }
 
 void job::let_in(node_id n) {
   nodes_.push_back(std::make_unique<simulated_node>(*this, n));
+  node(n).make_links();
   if (when_made) when_made(n);
   if (model.links) {
     node(n).begin_to_reroute();
@@ -437,30 +472,17 @@ void simulated_node::on_entered() {
 void simulated_node::on_standing(node_id n) {
   const cluster::standing s = members_.of(n);
   if (s == cluster::standing::left) {
-    const auto kept = std::exchange(kept_[n], {});
-    for (const kept_message& m : kept) {
-      if (m.k == cluster::kind::tokens)
-        protocols.balance.take_back(cluster::reader(m.payload));
-      else if (carries_work(m.k))
-        protocols.counts.received.fetch_add(1, std::memory_order_seq_cst);
+    for (const cluster::message_copy& m : links_->retire(n)) give_up(m);
+    if (rerouting) {
+      links_->forget_words_of(n);
+      rerouting->on_left(n);
     }
-    if (rerouting) rerouting->on_left(n);
     protocols.data.on_left(n);
     messenger.on_left(n);
   }
   if (remeasuring) remeasuring->members_have_changed(job_.in.now_ns());
   protocols.life.members_have_changed();
   protocols.balance.members_have_changed();
-}
-
-void simulated_node::keep_back(node_id n, bool kept) {
-  if (kept) {
-    kept_[n];
-    return;
-  }
-  auto node = kept_.extract(n);
-  if (node.empty()) return;
-  for (const kept_message& m : node.mapped()) post(n, m.k, m.payload, {});
 }
 
 void simulated_node::begin_to_leave() {
@@ -495,13 +517,6 @@ void simulated_node::on_parted() {
   parted_ = true;
   job_.left_.push_back(self_);
   std::exchange(job_.when_done_[self_], nullptr)();
-}
-
-bool simulated_node::all_is_sent() const {
-  return std::all_of(lines_.begin(), lines_.end(), [](const auto& l) {
-    const auto& channel = l.second.connections[l.second.used].channel;
-    return l.second.stands != line::state::open || channel == nullptr || channel->is_clear();
-  });
 }
 
 }  // namespace strata::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One node of a simulated job: the protocols of src/cluster as they are, over a simulated network,
-// and one worker that runs real tokens, each of which takes a stated time.
+// One node of a simulated job: the protocols and the links of src/cluster as they are, over a
+// simulated transport, and one worker that runs real tokens, each of which takes a stated time.
 #pragma once
 #include <array>
 #include <deque>
@@ -10,23 +10,24 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cluster/detours.hpp"
 #include "cluster/link_costs.hpp"
+#include "cluster/links.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/remeasuring.hpp"
 #include "cluster/rerouting.hpp"
 #include "cluster/roster.hpp"
 #include "cluster/routes.hpp"
 #include "cluster/survey.hpp"
-#include "cluster/unconfirmed.hpp"
 #include "messages/messenger.hpp"
 #include "net/reliable.hpp"
+#include "net/transport.hpp"
 #include "sched/place.hpp"
 #include "sim/simulated_transfers.hpp"
+#include "sim/simulated_transport.hpp"
 #include "sim/world.hpp"
 
 namespace strata::sim {
@@ -42,7 +43,12 @@ struct job_model {
   cost_model cost = [](const detail::task&) { return std::int64_t{20}; };
   // What handling a message costs the worker's core: sending and receiving.
   std::int64_t message_ns = 1'000;
+  // So long after each other a node takes in messages; 0: as they come.
+  std::int64_t receive_ns = 0;
+  // Of its connections: see wires::settings.
   net::reliable_channel::settings channel;
+  std::size_t credits_bytes = wires::settings{}.credits_bytes;
+  std::int64_t staged_ns = 0;
   // Which nodes share a network, and what that costs; not set: all do. No packet goes between
   // others.
   cluster::routes::link_cost links;
@@ -63,10 +69,17 @@ class simulated_node final : public cluster::mailer,
                              public cluster::rerouting::hands,
                              public cluster::remeasuring::hands,
                              public cluster::detours::hands,
-                             public cluster::survey::line {
+                             public cluster::survey::line,
+                             public net::receiver,
+                             public simulated_transport::hands {
   job& job_;
   const node_id self_;
   cluster::membership members_;
+  std::vector<bool> known_;  // by node: it is there, or was
+  simulated_transport first_;
+  std::optional<simulated_transport> second_;  // with job_model::spares
+  // Since the job has begun.
+  std::optional<cluster::links> links_;
 
  public:
   simulated_node(job& j, node_id self);
@@ -82,7 +95,7 @@ class simulated_node final : public cluster::mailer,
             std::span<const std::byte> body) override;
   void wait_for_room(node_id) override {}
   [[nodiscard]] net::transfers* transfers_with(node_id peer) noexcept override {
-    return ways_.empty() || ways_[peer].next == peer ? &transfers : nullptr;
+    return !rerouting || rerouting->to(peer).next == peer ? &transfers : nullptr;
   }
 
   detail::task* take_travelling() override;
@@ -100,7 +113,7 @@ class simulated_node final : public cluster::mailer,
   detail::worker& outsider() override { return *worker_; }
 
   void on_standing(node_id n) override;
-  void keep_back(node_id n, bool kept) override;
+  void keep_back(node_id n, bool kept) override { links_->keep_back(n, kept); }
   void on_entered() override;
   [[nodiscard]] bool nothing_holds() override;
   void last_words() override {}
@@ -109,7 +122,9 @@ class simulated_node final : public cluster::mailer,
 
   [[nodiscard]] cluster::routes ways_by(const cluster::way_plan& p) override;
   [[nodiscard]] bool has_connections_for(const cluster::routes&) override { return true; }
-  void set_table(std::uint32_t number, const cluster::routes& ways) override;
+  void set_table(std::uint32_t number, const cluster::routes& ways) override {
+    links_->set_table(number, ways);
+  }
   void change_way(node_id n, node_id next, std::uint32_t table, bool says_so) override;
   void on_kept(node_id n, cluster::kind k, std::span<const std::byte> payload) override;
   void on_spared(bool is) override;
@@ -121,35 +136,46 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] std::optional<std::uint16_t> network_to(node_id n) override;
   bool post_directly(node_id to, cluster::kind k, std::span<const std::byte> head,
                      std::span<const std::byte> body) override {
-    return try_post(to, k, head, body);
+    return links_->post_directly(to, k, head, body);
   }
   void on_costs(std::vector<cluster::way_plan::measurement> changed) override {
     rerouting->set_costs(std::move(changed));
   }
 
   [[nodiscard]] bool is_connected(node_id n) override;
-  std::uint64_t close(node_id n) override;
+  std::uint64_t close(node_id n) override { return links_->close(n); }
   void say(node_id n, cluster::kind k, std::span<const std::byte> head,
            std::span<const std::byte> body) override {
-    send(n, k, head, body);
+    links_->say(n, k, head, body);
   }
-  void go_by(node_id n, std::uint64_t come, const cluster::detours::path& way) override;
+  void go_by(node_id n, std::uint64_t come, const cluster::detours::path& way) override {
+    links_->go_by(n, come, way);
+  }
   void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
-               const cluster::detours::pair_in_order&) override {
-    send(next, cluster::kind::detour, head, payload);
+               const cluster::detours::pair_in_order& ends) override {
+    links_->pass_on(next, head, payload, ends);
   }
   void heard_of(node_id n) override { protocols.life.heard_of(n); }
   void on_detoured(node_id n, cluster::kind k, std::span<const std::byte> payload) override;
   [[nodiscard]] cluster::routes ways_without(node_id n,
                                              const std::set<cluster::detours::pair>& cuts) override;
   void on_cut(const cluster::detours::pair& ends) override;
-  [[nodiscard]] std::uint64_t given(node_id n) override { return lines_[n].given.given(); }
-  [[nodiscard]] std::uint64_t come(node_id n) override { return lines_[n].come.count(); }
-  [[nodiscard]] bool has_spare(node_id n);
-  bool say_by_spare(node_id n, cluster::kind k, std::span<const std::byte> payload) override;
-  void drop_spare(node_id n) override { lines_[n].spare_dropped = true; }
-  void go_on(node_id n, std::uint64_t come) override;
+  [[nodiscard]] std::uint64_t given(node_id n) override { return links_->given(n); }
+  [[nodiscard]] std::uint64_t come(node_id n) override { return links_->come(n); }
+  bool say_by_spare(node_id n, cluster::kind k, std::span<const std::byte> payload) override {
+    return links_->say_by_spare(n, k, payload);
+  }
+  void drop_spare(node_id n) override { links_->drop_spare(n); }
+  void go_on(node_id n, std::uint64_t come) override { links_->go_on(n, come); }
   void lose(node_id node, const std::string& why) override;
+
+  void on_message(const net::header& h, std::span<const std::byte> payload) override;
+  void on_lost(node_id peer, const std::string& why) override;
+
+  [[nodiscard]] std::int64_t departs_ns() override;
+  [[nodiscard]] bool shares_network_with(const simulated_transport& t, node_id peer) const override;
+  void on_arrival(simulated_transport& t) override;
+  void on_room(simulated_transport& t) override;
 
   // Makes something of this node's worker: sends the first token, for instance.
   void as_worker(const std::function<void()>& f);
@@ -162,13 +188,24 @@ class simulated_node final : public cluster::mailer,
 
   [[nodiscard]] std::int64_t busy_ns() const noexcept { return busy_ns_; }
   [[nodiscard]] std::uint64_t tasks() const noexcept { return tasks_; }
-  [[nodiscard]] bool all_is_sent() const;
   [[nodiscard]] cluster::routes::way way_to(node_id n) const {
     return rerouting ? rerouting->to(n) : cluster::routes(self_, nodes()).to(n);
   }
-  [[nodiscard]] std::uint64_t forwarded() const noexcept { return forwarded_; }
+  [[nodiscard]] std::uint64_t forwarded() const noexcept { return links_->forwarded(); }
+  // Whether the program should send there, and what waits for a neighbour, in bytes: see
+  // cluster::links.
+  [[nodiscard]] bool is_congested(node_id to) const noexcept { return links_->is_congested(to); }
+  [[nodiscard]] std::size_t queued_bytes(node_id neighbour) const noexcept {
+    return links_->queued_bytes(neighbour);
+  }
+  // The first connection of each pair, or the spare one.
+  [[nodiscard]] simulated_transport& connections(unsigned which = 0) {
+    return which == 0 ? first_ : *second_;
+  }
 
   [[nodiscard]] bool has_left() const noexcept { return parted_; }
+  // What has come from another node, as in engine::handle(). Throws malformed, misuse_error.
+  void handle(node_id from, cluster::kind k, std::span<const std::byte> payload);
   // What a runtime does when a node is lost: nothing of the program arrives here any more.
   void break_off(const std::exception_ptr& loss);
 
@@ -201,59 +238,27 @@ class simulated_node final : public cluster::mailer,
   void wake();
   void step();
   void take_what_was_pushed();
-  // To another node, and from it.
-  struct connection {
-    std::unique_ptr<net::reliable_channel> channel;
-    std::int64_t timer_at = INT64_MAX;
-  };
-  struct line {
-    std::array<connection, 2> connections;  // the second one is the spare
-    unsigned used = 0;
-    bool spare_dropped = false;
-    // As in links::peer.
-    enum class state { open, closed, replaced } stands = state::open;
-    cluster::detours::path detour;
-    std::deque<cluster::message_copy> waiting;
-    cluster::unconfirmed given;
-    cluster::come_so_far come;
-  };
-  net::reliable_channel& channel_to(node_id other, unsigned which);
-  [[nodiscard]] bool carries(node_id other, unsigned which);
-  void transmit(node_id other, unsigned which, cluster::kind k, std::span<const std::byte> head,
-                std::span<const std::byte> body);
-  void watch(node_id other, unsigned which);
   void beat();
-  void confirm(node_id neighbour, line& l);
-  bool on_confirmed(node_id from, cluster::kind k, cluster::reader r);
-  void resume(node_id n, std::uint64_t come, line::state stands);
+  void make_links();
+  [[nodiscard]] bool comes_by_spare(node_id peer) const;
+  [[nodiscard]] bool lives_on(node_id peer);
+  void take_in(simulated_transport& t);
   void look_after_connections();
+  bool on_word_to_links(node_id from, cluster::kind k, cluster::reader r);
+  void pass_on(std::span<const std::byte> payload);
+  void give_up(const cluster::message_copy& m);
   [[nodiscard]] cluster::routes ways_of(node_id n, const cluster::way_plan& p);
-  void send(node_id neighbour, cluster::kind k, std::span<const std::byte> head,
-            std::span<const std::byte> body);
-  void deliver(node_id from, unsigned which, std::span<const std::byte> message);
   void receive(node_id from, cluster::kind k, std::span<const std::byte> payload);
-  void handle(node_id from, cluster::kind k, std::span<const std::byte> payload);
 
   std::unique_ptr<detail::place> worker_;
-  std::deque<detail::task*> ready_;          // to be run here, first in first out
-  std::deque<detail::task*> tokens_;         // newest at the back; thieves take from the front
-  std::unordered_map<node_id, line> lines_;  // made when first used
+  std::deque<detail::task*> ready_;   // to be run here, first in first out
+  std::deque<detail::task*> tokens_;  // newest at the back; thieves take from the front
   std::map<node_id, std::string> losses_;
   std::unique_ptr<cluster::survey> survey_;  // until the job begins, if it measures at all
   bool has_measured_ = false;
-  std::vector<std::pair<node_id, std::vector<std::byte>>> early_;
-  struct kept_message {
-    cluster::kind k;
-    std::vector<std::byte> payload;
-  };
-  std::map<node_id, std::vector<kept_message>> kept_;
-  std::vector<bool> known_;  // by node: it is there, or was
-  struct way {
-    node_id next = 0;
-    std::uint32_t table = 0;
-  };
-  std::vector<way> ways_;  // by node; empty: all are neighbours
-  std::array<std::pair<std::uint32_t, std::optional<cluster::routes>>, 2> tables_{};
+  std::vector<std::pair<net::header, std::vector<std::byte>>> early_;
+  const net::transport* polled_ = nullptr;  // what comes comes over it
+  std::array<bool, 2> takes_in_{};          // of each: it is planned
   bool has_asked_to_go_ = false, parted_ = false;
   std::atomic<bool> failing_{false};  // tokens and fibers are given up
   bool busy_ = false;
@@ -262,7 +267,6 @@ class simulated_node final : public cluster::mailer,
   std::int64_t local_now_ = 0;  // ahead of the world's while a task runs
   std::int64_t busy_ns_ = 0;
   std::uint64_t tasks_ = 0;
-  std::uint64_t forwarded_ = 0;
 };
 
 // All nodes of a job, and what they share only because they live in one process.
@@ -284,9 +288,7 @@ class job {
   // hear of it, each in its own time.
   void tear(node_id a, node_id b, unsigned which = 0);
   // Nothing passes by it any more, and nobody hears of it.
-  void silence(node_id a, node_id b, unsigned which = 0) {
-    torn_.emplace(std::min(a, b), std::max(a, b), which);
-  }
+  void silence(node_id a, node_id b, unsigned which = 0) { wires_[which]->silence(a, b); }
   // All nodes have; until then their workers have to be left alone.
   [[nodiscard]] bool has_begun() const noexcept { return beginnings_ == 0; }
   // Called when a failed computation is over and node 0 may begin the next one.
@@ -307,7 +309,7 @@ class job {
   std::vector<std::vector<launch::measured_link>> measured_;
   std::size_t measuring_ = 0, beginnings_ = 0;  // nodes that have not yet
 
-  std::set<std::tuple<node_id, node_id, unsigned>> torn_;
+  std::array<std::unique_ptr<wires>, 2> wires_;  // the second with job_model::spares
   std::deque<std::function<void()>> changes_;
   void let_in(node_id n);
   std::vector<std::uint16_t> host_of_;  // by node: each is on one of its own

@@ -228,9 +228,9 @@ TEST(simulated_messages, arrive_by_transfers_too) {
     STRATA_WITH_SEED(seed);
     conversation c(4, bad, seed, {}, 100'000);
     c.run(60);
-    messages::path_counts all;
+    message_statistics all;
     for (net::node_id n = 0; n < 4; ++n) {
-      const messages::path_counts one = c.job().node(n).messenger.counted();
+      const message_statistics one = c.job().node(n).messenger.counted();
       all.moved += one.moved;
       all.pulled += one.pulled;
     }
