@@ -47,7 +47,7 @@ struct resource_name {
 struct published_value {
   std::uint64_t type = 0;  // see type_mark
   std::uint32_t bytes = 0;
-  bool found = false;
+  std::uint8_t found = 0;         // 1: yes; no bool, as another node sends it
   std::uint64_t publication = 0;  // no other in this job has the same
   std::array<std::byte, published_bytes_max> data{};
 };

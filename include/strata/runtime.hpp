@@ -123,8 +123,9 @@ class runtime {
   /// Number of workers.
   [[nodiscard]] unsigned workers() const noexcept;
 
-  /// What the workers have done since the start. Any thread, any time; exact while the runtime is
-  /// idle.
+  /// What the workers have done since the start, and which paths messages took. Any thread, any
+  /// time; exact while the runtime is idle. Takes some 10 ns for each endpoint that the node has
+  /// had at one time, and locks each for as long.
   [[nodiscard]] statistics stats() const;
 
   /// How many workers there are, why, and on which CPUs; a few lines for people.

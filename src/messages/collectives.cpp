@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstring>
-#include <numeric>
 
 #include "messages/scratch.hpp"
 #include "messages/tree.hpp"
@@ -129,6 +129,21 @@ void gather(member& me, byte_view values, byte_room all, unsigned root) {
   if (!is_root) me.send(*t.parent(), mine);
 }
 
+namespace {
+
+// Of what a member says that it has.
+std::size_t sum_of(member& me, std::span<const std::uint64_t> sizes) {
+  constexpr std::uint64_t bytes_max = PTRDIFF_MAX;
+  std::uint64_t sum = 0;
+  for (const std::uint64_t one : sizes) {
+    me.require(one <= bytes_max - sum, "gather_any(): a member has more bytes than there can be");
+    sum += one;
+  }
+  return sum;
+}
+
+}  // namespace
+
 std::vector<std::vector<std::byte>> gather_any(member& me, byte_view values, unsigned root) {
   const tree t(me.rank(), me.size(), root);
   const subtree& mine = t.mine();
@@ -139,7 +154,7 @@ std::vector<std::vector<std::byte>> gather_any(member& me, byte_view values, uns
   for (const subtree& child : t.children()) {
     const auto theirs = std::span(sizes).subspan(child.first - mine.first, child.size());
     me.receive(child.head, std::as_writable_bytes(theirs));
-    parts.emplace_back(std::reduce(theirs.begin(), theirs.end()));
+    parts.emplace_back(sum_of(me, theirs));
     if (!parts.back().empty()) me.receive(child.head, parts.back());
   }
   // A subtree's bytes, in order of the ranks.
@@ -155,7 +170,7 @@ std::vector<std::vector<std::byte>> gather_any(member& me, byte_view values, uns
     std::vector<std::byte> joined;
     byte_view all = values;
     if (!parts.empty()) {
-      joined.reserve(std::reduce(sizes.begin(), sizes.end()));
+      joined.reserve(sum_of(me, sizes));
       for_each_part([&](byte_view part) { joined.insert(joined.end(), part.begin(), part.end()); });
       all = joined;
     }

@@ -160,7 +160,9 @@ void directory::inherit(std::span<const std::byte> packed, net::node_id nodes,
     name.text.back() = 0;
     entry e;
     e.value = in.take<published_value>();
-    if (e.value.bytes > e.value.data.size()) throw cluster::malformed("a name of too long a value");
+    if (name.view().empty()) throw cluster::malformed("a name without a letter");
+    if (e.value.bytes > e.value.data.size() || e.value.found != 1)
+      throw cluster::malformed("a name of too long a value, or none");
     const net::node_id publisher = publisher_of(e.value.publication);
     if (publisher >= nodes) throw cluster::malformed("a name that no node has published");
     for (auto left = in.take<std::uint32_t>(); left > 0; --left) {
@@ -224,8 +226,10 @@ std::uint64_t enter_at_home(const resource_name& name, const published_value& v)
   return names_at_home(name).enter(std::string(name.view()), v);
 }
 
-published_value give_from_home(const resource_name& name, node_id_t asks, bool waits) {
-  return names_at_home(name).give(std::string(name.view()), asks, waits);
+// Who asks is called when the name is withdrawn, so there has to be such a node.
+published_value give_from_home(const resource_name& name, node_id_t asks, std::uint8_t waits) {
+  if (asks >= num_nodes()) refuse_node(asks, this_worker());
+  return names_at_home(name).give(std::string(name.view()), asks, waits != 0);
 }
 
 void forget_here(const resource_name& name) {
@@ -303,7 +307,7 @@ published_value look_up(const resource_name& name, bool waits) {
   published_value v = names.recall(text, epoch);
   if (v.found && is_of_the_job(v.publication)) return v;
   while (true) {
-    v = call_home<give_from_home>(name, node_id(), waits);
+    v = call_home<give_from_home>(name, node_id(), static_cast<std::uint8_t>(waits ? 1 : 0));
     // Asked before it is remembered: if its publisher leaves in between, the epoch is another one
     // by then, or the name will be forgotten. Partner: directory::forget_those_of().
     if (v.found && is_of_the_job(v.publication)) break;

@@ -164,6 +164,7 @@ request* messenger::take_offer(std::uint64_t number, net::node_id to) {
 
 void messenger::on_pull(net::node_id from, cluster::reader& r) {
   const auto head = r.take<pull_head>();
+  r.end();
   std::span<const std::byte> bytes;
   {
     const std::lock_guard lock(transfers_mutex_);
@@ -221,7 +222,9 @@ void messenger::on_piece(net::node_id from, cluster::reader& r) {
 }
 
 void messenger::on_fetched(net::node_id from, cluster::reader& r) {
-  take_offer(r.take<fetched_head>().offer, from)->finish(outcome::done);
+  const auto head = r.take<fetched_head>();
+  r.end();
+  take_offer(head.offer, from)->finish(outcome::done);
 }
 
 }  // namespace strata::messages

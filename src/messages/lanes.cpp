@@ -254,7 +254,9 @@ bool messenger::on_message(net::node_id from, kind k, cluster::reader r) {
     case kind::names:
       if (self_ != 0 || mail_->members().of(from) != cluster::standing::leaving)
         throw cluster::malformed("names of a node that does not leave");
-      names.inherit(r.take_rest(), mail_->nodes(), [this](net::node_id n) { return has(n); });
+      // Whoever knows a name has worked here, and told this node that it would.
+      names.inherit(r.take_rest(), static_cast<net::node_id>(mail_->members().begun()),
+                    [this](net::node_id n) { return has(n); });
       return true;
     default:
       return false;
@@ -265,6 +267,9 @@ bool messenger::on_message(net::node_id from, kind k, cluster::reader r) {
 }
 
 namespace {
+
+// What a process can have of memory. How much of it the sender has, nothing here can tell.
+constexpr std::uint64_t process_bytes_max = std::uint64_t{1} << 47;
 
 void check_ends(net::node_id from, net::node_id here, endpoint_id source, endpoint_id target,
                 message_tag tag) {
@@ -289,6 +294,7 @@ void messenger::on_eager(net::node_id from, cluster::reader& r) {
 
 void messenger::on_offer(net::node_id from, cluster::reader& r) {
   const auto head = r.take<offer_head>();
+  r.end();
   const arrival::offered offer{head.offer, head.address, head.mark_address, head.mark,
                                head.process};
   const message_info info{endpoint_id::from_bits(head.source), endpoint_id::from_bits(head.target),
@@ -296,12 +302,15 @@ void messenger::on_offer(net::node_id from, cluster::reader& r) {
   delivery d{.info = &info, .offer = &offer, .charge = charge_for_message};
   check_ends(from, self_, info.source, info.target, head.tag);
   if (head.offer == 0) throw cluster::malformed("an offer without a number");
+  if (head.bytes > process_bytes_max)
+    throw cluster::malformed("an offer of more than there can be");
   const outcome how = deliver(info.target, d);
   if (how != outcome::done) refuse(from, info.target, head.offer, how);
 }
 
 void messenger::on_room(net::node_id from, cluster::reader& r) {
   const auto head = r.take<room_head>();
+  r.end();
   const auto target = endpoint_id::from_bits(head.target);
   if (target.node() != from || head.bytes > window_bytes || head.stuck > 1)
     throw cluster::malformed("room for messages that were not sent");
@@ -309,8 +318,8 @@ void messenger::on_room(net::node_id from, cluster::reader& r) {
   std::vector<request*> ended;
   {
     const std::lock_guard lock(l->lock);
+    if (head.bytes > window_bytes - l->room) throw cluster::malformed("more room than there is");
     l->room += static_cast<std::uint32_t>(head.bytes);
-    if (l->room > window_bytes) throw cluster::malformed("more room than there is");
     if (head.number > l->last_notice) {
       l->last_notice = head.number;
       l->stuck = head.stuck != 0;
@@ -322,6 +331,7 @@ void messenger::on_room(net::node_id from, cluster::reader& r) {
 
 void messenger::on_closed(net::node_id from, cluster::reader& r) {
   const auto head = r.take<closed_head>();
+  r.end();
   const auto target = endpoint_id::from_bits(head.target);
   if (target.node() != from) throw cluster::malformed("an end of another node's endpoint");
   if (head.announced > 1) throw cluster::malformed("an end that is unknown");

@@ -26,38 +26,29 @@ messenger::~messenger() {
   ports_.for_each([](port& p) { p.messages.for_each([](arrival& a) { delete &a; }); });
 }
 
-path_counts messenger::counted() {
-  path_counts c{.read = paths_.read.load(memory_order_relaxed),
-                .helped = paths_.helped.load(memory_order_relaxed),
-                .moved = paths_.moved.load(memory_order_relaxed),
-                .pulled = paths_.pulled.load(memory_order_relaxed),
-                .bytes_copied = paths_.bytes_copied.load(memory_order_relaxed)};
+message_statistics messenger::counted() {
+  message_statistics m{.helped = paths_.helped.load(memory_order_relaxed),
+                       .read = paths_.read.load(memory_order_relaxed),
+                       .moved = paths_.moved.load(memory_order_relaxed),
+                       .pulled = paths_.pulled.load(memory_order_relaxed),
+                       .bytes_copied = paths_.bytes_copied.load(memory_order_relaxed)};
   for (shard& s : shards_) {
     const std::lock_guard lock(s.lock);
-    c.eager += s.eager;
+    m.sent_whole += s.eager;
     for (const auto& [target, l] : s.lanes) {
       const std::lock_guard one(l->lock);
-      c.eager += l->eager;
+      m.sent_whole += l->eager;
     }
   }
   ports_.for_each([&](port& p) {
     const std::lock_guard lock(p.lock);
-    c.local += p.counted.from_here;
-    c.handed_over += p.counted.handed_over;
-    c.bytes_copied += p.counted.bytes_copied;
+    const port::counts& c = p.counted;
+    m.handed_over += c.handed_over;
+    m.copied_twice += c.copied_twice;
+    m.copied_once += c.from_here - c.handed_over - c.copied_twice;
+    m.bytes_copied += c.bytes_copied;
   });
-  return c;
-}
-
-std::string messenger::statistics_text() {
-  const path_counts c = counted();
-  if (c.local + c.eager + c.read + c.helped + c.moved + c.pulled == 0) return {};
-  const auto number = [](std::uint64_t n) { return std::to_string(n); };
-  return "  messages within the process " + number(c.local) + ", handed over without a copy " +
-         number(c.handed_over) + "; to other nodes " + number(c.eager) +
-         "; large ones read from their sender " + number(c.read) + ", moved by the network " +
-         number(c.moved) + ", in pieces " + number(c.pulled) + ", written in part where they go " +
-         number(c.helped) + "; bytes copied " + number(c.bytes_copied) + "\n";
+  return m;
 }
 
 void messenger::throw_loss() const { std::rethrow_exception(loss_); }
@@ -124,6 +115,12 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
           std::find(p->announced.begin(), p->announced.end(), target) != p->announced.end();
       return announced ? outcome::announced : outcome::closed;
     }
+    // Its sender counts as well. Before anything has changed here.
+    if (d.charge != 0) {
+      const port::account& a = account_of(*p, d.info->source.node());
+      if (d.charge > window_bytes - a.kept - a.to_give)
+        throw cluster::malformed("a message that there is no room for");
+    }
     // Read here and not by the caller: it was written just before in two parts, which no processor
     // hands on to one wide load; behind the lock it is in the cache.
     if (d.sender != nullptr) d.bytes = d.sender->from;
@@ -166,10 +163,12 @@ void messenger::keep(port& p, delivery& d) {
   auto a = std::make_unique_for_overwrite<arrival>();
   a->info = *d.info;
   a->charge = d.charge;
+  a->is_kept = false;
   if (d.offer != nullptr) {
     a->body = *d.offer;
   } else if (d.sender == nullptr) {
     a->keep(d.bytes);
+    p.counted.bytes_copied += d.info->bytes;
   } else if (d.sender->what == action::send && p.local_bytes < local_window_bytes &&
              (d.whole != nullptr || d.info->bytes <= eager_bytes_max)) {
     if (d.whole != nullptr) {
@@ -193,12 +192,12 @@ void messenger::keep(port& p, delivery& d) {
 
 // With the port's lock.
 void messenger::count(port& p, const delivery& d, const request& receive) noexcept {
-  if (d.info->source.node() == self_) ++p.counted.from_here;
-  if (d.whole != nullptr && receive.whole != nullptr) {
-    ++p.counted.handed_over;
-  } else {
-    p.counted.bytes_copied += d.bytes.size();
-  }
+  const bool moves = d.whole != nullptr && receive.whole != nullptr;
+  if (!moves) p.counted.bytes_copied += d.bytes.size();
+  if (d.info->source.node() != self_) return;
+  ++p.counted.from_here;
+  if (moves && !d.is_kept) ++p.counted.handed_over;
+  if (!moves && d.is_kept) ++p.counted.copied_twice;
 }
 
 void messenger::copy_into(request& receive, delivery& d) {
@@ -323,6 +322,7 @@ void messenger::receive_locked(request& r) {
     d = {.info = &a->info,
          .bytes = a->bytes(),
          .whole = a->whole(),
+         .is_kept = a->is_kept,
          .sender = a->sender(),
          .offer = a->offer()};
     if (d.sender != nullptr) d.sender->at = request::place::nowhere;

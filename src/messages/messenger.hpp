@@ -28,6 +28,7 @@
 #include "messages/port.hpp"
 #include "messages/request.hpp"
 #include "messages/wire.hpp"
+#include "strata/stats.hpp"
 
 namespace strata::messages {
 
@@ -42,18 +43,6 @@ struct lane {
   match_list<request, 0> waiting;  // for room
   std::uint64_t eager = 0;         // messages that went with their bytes
   std::uint64_t last_notice = 0;   // that has said whether it is stuck
-};
-
-// How much took which path.
-struct path_counts {
-  std::uint64_t handed_over = 0;   // messages within the process whose bytes were not copied
-  std::uint64_t local = 0;         // others within the process
-  std::uint64_t eager = 0;         // to other nodes, with the message
-  std::uint64_t read = 0;          // from other nodes, out of the sender's memory
-  std::uint64_t helped = 0;        // read by other nodes, while this one wrote a part of it there
-  std::uint64_t moved = 0;         // from other nodes, in one transfer of the network's
-  std::uint64_t pulled = 0;        // from other nodes, in pieces
-  std::uint64_t bytes_copied = 0;  // by this node, from memory to memory
 };
 
 class messenger final : public cluster::visiting_protocol {
@@ -90,14 +79,16 @@ class messenger final : public cluster::visiting_protocol {
     if (from.is_any_on_node() && from.node() >= nodes_) [[unlikely]]
       refuse_source(from.node());
   }
+  // All by which blocks of this node's memory come or go. For the registration of memory.
+  [[nodiscard]] std::vector<net::transfers*> transfers_here() const {
+    return mail_ == nullptr ? std::vector<net::transfers*>() : mail_->all_transfers();
+  }
   // For who is about to wait for r: takes in what comes from near by until r has ended with that,
   // or nothing more has come for a moment.
   void look_for(const request& r) noexcept;
   std::optional<message_info> probe(port& p, endpoint_id id, const pattern& wanted);
   [[noreturn]] void throw_loss() const;
-  [[nodiscard]] path_counts counted();
-  // For people; empty if no message has been sent.
-  [[nodiscard]] std::string statistics_text();
+  [[nodiscard]] message_statistics counted();
 
   // ---- cluster::visiting_protocol ----
   void join(cluster::mailer& mail, cluster::local_node& here, cluster::work_counts& counts,
@@ -127,6 +118,7 @@ class messenger final : public cluster::visiting_protocol {
     const message_info* info = nullptr;
     std::span<const std::byte> bytes{};       // those of sender, if there is one: set in deliver()
     std::vector<std::byte>* whole = nullptr;  // may be taken
+    bool is_kept = false;                     // as in arrival
     request* sender = nullptr;                // of this process; ends with the match if it has to
     const arrival::offered* offer = nullptr;  // or: it is still with a sender on another node
     std::uint32_t charge = 0;

@@ -18,7 +18,8 @@ namespace strata::messages {
 
 struct alignas(64) port {
   detail::spin_lock lock;
-  endpoint_id id;  // none: closed
+  std::uint32_t full_accounts = 0;  // those that keep stuck_bytes or more
+  endpoint_id id;                   // none: closed
   posted_receives<request> receives;
   waiting_messages<arrival> messages;
   std::size_t local_bytes = 0;  // in messages, copied from senders of this process
@@ -31,12 +32,12 @@ struct alignas(64) port {
     bool known = false;  // a message has come from there
   };
   std::vector<account> accounts;
-  std::size_t full_accounts = 0;  // those that keep stuck_bytes or more
   // Of all endpoints that it has been.
   struct counts {
     std::uint64_t from_here = 0;     // messages from this process
     std::uint64_t handed_over = 0;   // of those, not copied
-    std::uint64_t bytes_copied = 0;  // into buffers and from senders of this process
+    std::uint64_t copied_twice = 0;  // of those, kept in between
+    std::uint64_t bytes_copied = 0;  // into buffers, and to be kept
   };
   counts counted;
   // Of the endpoints that it has been, those that ended with outcome::announced: few, since

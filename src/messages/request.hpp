@@ -149,9 +149,11 @@ struct arrival {
   std::variant<few, std::vector<std::byte>, request*, offered> body;
   message_info info;
   std::uint32_t charge;  // room that its sender gets back; 0: none was taken
+  bool is_kept;          // its bytes are a copy, see keep()
   match_links<arrival> links[pattern_shapes];
 
   void keep(std::span<const std::byte> bytes) {
+    is_kept = true;
     if (bytes.size() > few::most) {
       body.emplace<std::vector<std::byte>>(bytes.begin(), bytes.end());
     } else {

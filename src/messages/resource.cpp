@@ -136,8 +136,9 @@ domain::page domain::members_from(std::uint32_t rank) {
 
 std::vector<endpoint_id> domain_handle::members() {
   std::vector<endpoint_id> all;
-  for (std::uint32_t rank = 0;; rank += domain::page::length) {
-    const domain::page p = d_.call<&domain::members_from>(rank);
+  // Wider than what is asked for: the end is another node's word.
+  for (std::uint64_t rank = 0;; rank += domain::page::length) {
+    const domain::page p = d_.call<&domain::members_from>(static_cast<std::uint32_t>(rank));
     for (std::uint32_t i = 0; i < domain::page::length && rank + i < p.ranks; ++i)
       all.push_back(p.members[i]);
     if (rank + domain::page::length >= p.ranks) return all;

@@ -118,9 +118,11 @@ void messenger::wait_for_helper(const joint_copies::copy& c, const arrival::offe
 
 void messenger::on_help(net::node_id from, cluster::reader& r) {
   const auto head = r.take<help_head>();
+  r.end();
   joint_copies* const way = mail_->copies_with(from);
   joint_copies::copy* const theirs = way == nullptr ? nullptr : way->copies_of(from);
   if (theirs == nullptr || head.copy >= joint_copies::copies_each || head.piece_bytes == 0 ||
+      head.piece_bytes > head.bytes ||
       head.bytes / head.piece_bytes >= joint_copies::copy::pieces_max)
     throw cluster::malformed("a call for help that nobody can give");
   auto help = [this, from, head, &with = theirs[head.copy]] { help_to_copy(from, head, with); };

@@ -10,10 +10,14 @@
 //
 // The memory of either end belongs to the transfer until poll() says that it is over, however it
 // ends; nobody touches it any more then.
+//
+// Memory that is registered is prepared for the network's devices once, and not for each transfer.
+// It is found by its address when one begins, so the two ends need not agree on anything.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 
 #include "net/wire.hpp"
@@ -37,6 +41,23 @@ class transfers {
   // Once for what `peer` expects. False: it is lost, and nothing has happened.
   [[nodiscard]] virtual bool give(node_id peer, std::uint64_t number,
                                   std::span<const std::byte> bytes, std::uint64_t own_number) = 0;
+
+  // Ends with the object, which may outlive the transport. Of what has begun in it by then the
+  // devices let go before poll() says that it is over. Any thread.
+  class registration {
+   public:
+    virtual ~registration() = default;
+    // Transfers that have begun in it.
+    [[nodiscard]] virtual std::uint64_t uses() const noexcept = 0;
+  };
+  // `bytes` is not empty, may overlap others that are registered, and stays where it is for as long
+  // as its registration lasts. Null: there is nothing to prepare, or it cannot be done (too little
+  // memory may be locked); transfers work all the same. Takes as long as the kernel needs to lock
+  // all of it.
+  [[nodiscard]] virtual std::unique_ptr<registration> register_memory(
+      std::span<std::byte> /*bytes*/) {
+    return nullptr;
+  }
 
  protected:
   ~transfers() = default;

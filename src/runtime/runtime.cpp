@@ -106,7 +106,7 @@ runtime::~runtime() {
 
 void runtime::print_statistics() const {
   if (!scheduler_->settings.stats) return;
-  std::string text = stats().to_text() + messages_->statistics_text();
+  std::string text = stats().to_text();
   if (engine_ != nullptr) text = engine_->statistics_text() + text;
   std::fputs(text.c_str(), stderr);
 }
@@ -121,7 +121,13 @@ unsigned runtime::workers() const noexcept { return scheduler_->workers(); }
 
 statistics runtime::stats() const {
   statistics s = scheduler_->read_statistics();
-  if (engine_ != nullptr) s.live_frames += engine_->live_frames();
+  const detail::uninterrupted guard;  // no other thread of this worker waits for these locks
+  s.messages = messages_->counted();
+  if (engine_ != nullptr) {
+    s.live_frames += engine_->live_frames();
+    s.transports = engine_->traffic();
+    s.forwarded = engine_->passed_on();
+  }
   return s;
 }
 

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages and calls between nodes, over every transport.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <regex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "command.hpp"
+#include "several_hosts.hpp"
 
 namespace {
 
 using launch_test::command;
 using launch_test::words;
+using strata::test::several_hosts;
 
 struct way {
   const char* name;
@@ -58,6 +57,7 @@ TEST_P(message_jobs, receive_from_one_node) { run("by-node"); }
 TEST_P(message_jobs, make_operations_of_groups) { run("groups"); }
 TEST_P(message_jobs, tell_of_groups_that_fail) { run("group-errors"); }
 TEST_P(message_jobs, compute_pi_in_a_group) { run("group-example"); }
+TEST_P(message_jobs, use_registered_memory) { run("registered"); }
 
 TEST(message_job, takes_in_what_has_come_while_nobody_else_is_ready) {
   for (const char* what : {"taken-in", "others-go-on"}) {
@@ -106,6 +106,21 @@ TEST(message_job, leaves_the_bytes_with_their_sender_later_within_a_host) {
   }
 }
 
+// Where the kernel lets nobody read another process they come in pieces.
+TEST(message_job, counts_which_path_a_message_takes_within_a_host) {
+#if defined(STRATA_HAS_UCX)
+  constexpr std::array transports = {"shm", "tcp", "udp", "ucx"};
+#else
+  constexpr std::array transports = {"shm", "tcp", "udp"};
+#endif
+  for (const char* transport : transports) {
+    command c(launch_test::run({"-n", "2", "--workers", "1", "--transport", transport}, {"paths"}));
+    EXPECT_EQ(c.wait(), 0) << c.err();
+    const std::regex said(std::string("by ") + transport + ", large ones (read|in pieces)\nok\n");
+    EXPECT_TRUE(std::regex_match(c.out(), said)) << c.out() << c.err();
+  }
+}
+
 TEST(message_job, tells_who_waits_of_a_lost_node) {
 #if defined(STRATA_HAS_UCX)
   constexpr std::array transports = {"shm", "tcp", "udp", "ucx"};
@@ -121,24 +136,6 @@ TEST(message_job, tells_who_waits_of_a_lost_node) {
     }
   }
 }
-
-// Several hosts, where no node reads the memory of one on another host: this machine, with a script
-// in place of ssh.
-class several_hosts : public testing::Test {
- protected:
-  several_hosts() {
-    std::string pattern = testing::TempDir() + "strata-ssh-XXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
-    const auto script = folder_ / "ssh";
-    std::ofstream(script) << launch_test::ssh_to_this_machine;
-    std::filesystem::permissions(script, std::filesystem::perms::owner_all);
-    how_.variables = {"STRATA_SSH=" + script.string(), "UCX_NET_DEVICES=lo", "UCX_TLS=tcp"};
-  }
-  ~several_hosts() override { std::filesystem::remove_all(folder_); }
-
-  std::filesystem::path folder_;
-  command::setting how_{};
-};
 
 // A node on each. Which way large messages went the statistics tell.
 struct road {
@@ -188,6 +185,21 @@ TEST_P(large_messages, arrive_between_hosts) {
   EXPECT_EQ(c.err().find("moved by the network 0,") == std::string::npos, GetParam().moves)
       << c.err();
   EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_P(large_messages, are_counted_by_their_path_between_hosts) {
+  command c(job("2", "127.0.0.2,127.0.0.3", "paths"), how_);
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  const std::string by = GetParam().transport == std::string("auto") ? "tcp" : GetParam().transport;
+  EXPECT_EQ(c.out(),
+            "by " + by + ", large ones " + (GetParam().moves ? "moved" : "in pieces") + "\nok\n")
+      << c.err();
+}
+
+TEST_P(large_messages, use_memory_that_is_registered) {
+  command c(job("2", "127.0.0.2,127.0.0.3", "registered"), how_);
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_EQ(c.out(), GetParam().moves ? "with its registration\nok\n" : "ok\n") << c.err();
 }
 
 TEST_P(large_messages, end_with_a_lost_node_in_their_middle) {

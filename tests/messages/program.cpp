@@ -23,8 +23,11 @@
 #include "program_asleep.hpp"
 #include "program_calls.hpp"
 #include "program_groups.hpp"
+#include "program_huge.hpp"
 #include "program_large.hpp"
 #include "program_names.hpp"
+#include "program_paths.hpp"
+#include "program_registered.hpp"
 #include "program_support.hpp"
 #include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
@@ -597,6 +600,7 @@ int main(int argc, char** argv) {
       {"group-loses-a-node", group_loses_a_node},
       {"groups", group_operations},
       {"guests-come-and-go", guests_come_and_go},
+      {"huge", huge},
       {"killed-while-it-helps", killed_while_it_helps},
       {"large", large},
       {"lost", lost},
@@ -610,6 +614,8 @@ int main(int argc, char** argv) {
       {"names-found-once", names_found_once},
       {"nearest", find_nearest},
       {"others-go-on", others_go_on},
+      {"paths", paths},
+      {"registered", registered},
       {"slow-receiver", slow_receiver},
       {"taken-in", taken_in},
       {"waits-with-a-deadline", waits_with_a_deadline},

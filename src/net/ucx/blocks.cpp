@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "net/ucx/reach_of_devices.hpp"
 #include "net/ucx/ucx_state.hpp"
@@ -57,7 +58,7 @@ bool ucx_transport::state::withdraw(node_id n, std::uint64_t number) noexcept {
 
 ucx_transport::state::block* ucx_transport::state::begin(peer& p, std::uint64_t number, news word,
                                                          std::size_t bytes) {
-  auto b = std::make_unique<block>(block{&p, number, word, bytes, {}});
+  auto b = std::make_unique<block>(block{&p, number, word, bytes, {}, {}});
   ++p.blocks;
   if (word == news::block_given) ++gives;
   return b.release();  // end() gets it
@@ -68,6 +69,7 @@ void ucx_transport::state::end(block* done, ucs_status_t status) {
   peer& p = *b->with;
   --p.blocks;
   if (b->word == news::block_given) --gives;
+  registered.let_go(std::move(b->registered));
   filling.end(b->word, p.id, b->number, status == UCS_OK, b->bytes);
   if (p.lost.load(std::memory_order_relaxed)) {
     --lost_blocks;
@@ -100,6 +102,7 @@ bool ucx_transport::state::give(node_id n, std::uint64_t number, std::span<const
     of.end(done, status);
   };
   how.user_data = b;
+  use_registration(*b, bytes, how);
   const ucs_status_ptr_t request = ucp.ucp_am_send_nbx(
       p->endpoint, is_block, &b->head, sizeof b->head, bytes.data(), bytes.size(), &how);
   p->bytes_out += sizeof b->head + bytes.size();
@@ -146,6 +149,7 @@ ucs_status_t ucx_transport::state::block_comes(const void* head, std::size_t hea
     of.end(done, status);
   };
   how.user_data = b;
+  use_registration(*b, into, how);
   const ucs_status_ptr_t request =
       ucp.ucp_am_recv_data_nbx(w.handle(), data, into.data(), into.size(), &how);
   if (UCS_PTR_IS_PTR(request)) return UCS_INPROGRESS;

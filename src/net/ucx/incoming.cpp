@@ -110,6 +110,7 @@ void ucx_transport::state::refill() {
   }
   (void)send_due_batches(now_ticks);
   close_lost();
+  unmap_ended();  // before anybody is told that he may do as he likes with that memory
   std::swap(filling, draining);
   if (std::exchange(sender_stands_by, false)) wake(sender_bell);
 }

@@ -93,6 +93,7 @@ void ucx_transport::state::connect(const std::vector<launch::address>& directory
 }
 
 void ucx_transport::state::leave() noexcept {
+  end_registrations();
   const std::lock_guard held(lock);
   give_back(draining);
   const std::int64_t end_ns = os::now_ns() + leave_ns_max;
@@ -121,6 +122,7 @@ void ucx_transport::state::leave() noexcept {
     }
     ucp.ucp_request_free(request);
   }
+  unmap_ended();
   give_back(filling);
 }
 

@@ -18,6 +18,8 @@ namespace strata::net::ucx {
   X(ucp_ep_create)                  \
   X(ucp_ep_print_info)              \
   X(ucp_init_version)               \
+  X(ucp_mem_map)                    \
+  X(ucp_mem_unmap)                  \
   X(ucp_request_check_status)       \
   X(ucp_request_free)               \
   X(ucp_worker_arm)                 \

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a transport over UCX knows of itself and of its peers, and which of it is under the lock.
 // One file for each of the things it does: joining.cpp, outgoing.cpp, batches.cpp, incoming.cpp,
-// blocks.cpp, sleeping.cpp.
+// blocks.cpp, registration.cpp, sleeping.cpp.
 #pragma once
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -20,6 +21,7 @@
 #include "net/ucx/in_order.hpp"
 #include "net/ucx/parcels.hpp"
 #include "net/ucx/pass.hpp"
+#include "net/ucx/registered_blocks.hpp"
 #include "net/ucx/settle_clock.hpp"
 #include "net/ucx/turn_lock.hpp"
 #include "net/ucx/ucx_transport.hpp"
@@ -91,6 +93,7 @@ struct ucx_transport::state final : transfers {
     news word;             // what it tells then
     std::size_t bytes;
     block_head head;  // of one that is given: UCX reads it until the end
+    std::shared_ptr<registered_block> registered{};  // whose handle UCX uses
   };
   // What UCX calls us with: which of our active messages it is.
   struct handler {
@@ -179,6 +182,25 @@ struct ucx_transport::state final : transfers {
   // UCX has something to do that somebody has to see to.
   [[nodiscard]] bool is_busy() const noexcept { return pending + gives + lost_blocks != 0; }
 
+  // ---- registration.cpp ----
+
+  // How a registration, which may be there for longer, finds the state. Taken before the lock.
+  struct link {
+    explicit link(state& s) : to(&s) {}
+    std::mutex mutex;
+    state* to;  // null: it has ended
+  };
+  class mapped_memory;
+  // For whoever holds no lock.
+  [[nodiscard]] std::unique_ptr<registration> register_memory(std::span<std::byte> bytes) override;
+  void end_registration(const std::shared_ptr<registered_block>& b) noexcept;
+  void end_registrations() noexcept;
+  // The caller holds the lock. What UCX is about to be asked for uses the handle of its memory, if
+  // that is registered, until the end() of b.
+  void use_registration(block& b, std::span<const std::byte> bytes, ucp_request_param_t& how);
+  // Not from within a call of UCX's.
+  void unmap_ended() noexcept;
+
   // ---- sleeping.cpp ----
 
   // With the lock. True: there is nothing to do, and the worker's descriptor tells when there is.
@@ -190,6 +212,7 @@ struct ucx_transport::state final : transfers {
 
   const settings s;
   const ucp_library& ucp;
+  const std::shared_ptr<link> way_here = std::make_shared<link>(*this);
   doorbell receiver_bell, sender_bell;
   std::array<handler, whats> handlers;
   peer_table<peer> peers;
@@ -204,6 +227,8 @@ struct ucx_transport::state final : transfers {
   std::size_t gives = 0;        // blocks that peers have not got
   std::size_t lost_blocks = 0;  // to and from lost peers, that UCX has not let go of
   bool somebody_to_close = false;
+  registered_blocks registered;
+  std::size_t mapped = 0;  // for tests: handles that UCX has given
   bool unsettled = false;  // of any peer
   settle_clock settling;
   bool room_made = false;         // wait_for_room() has something to tell

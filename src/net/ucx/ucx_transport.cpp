@@ -95,6 +95,11 @@ net::transfers* ucx_transport::transfers_of_peers() noexcept {
   return state_->s.transfers == rendezvous::never ? nullptr : state_.get();
 }
 
+std::size_t ucx_transport::blocks_mapped() const noexcept {
+  const std::lock_guard held(state_->lock);
+  return state_->mapped;
+}
+
 transport::traffic ucx_transport::counted() const noexcept {
   const state& t = *state_;
   traffic all;

@@ -67,6 +67,9 @@ class ucx_transport final : public addressed_transport {
   [[nodiscard]] net::transfers* transfers_of_peers() noexcept override;
   [[nodiscard]] traffic counted() const noexcept override;
 
+  // Blocks of memory that UCX has registered for the program and not let go of yet, for tests.
+  [[nodiscard]] std::size_t blocks_mapped() const noexcept;
+
  private:
   struct state;
   const std::unique_ptr<state> state_;

@@ -27,6 +27,7 @@ class worker {
   bool progress() { return ucp_.ucp_worker_progress(handle_) != 0; }
 
   [[nodiscard]] ucp_worker_h handle() const noexcept { return handle_; }
+  [[nodiscard]] ucp_context_h context() const noexcept { return context_; }
 
  private:
   void close() noexcept;
