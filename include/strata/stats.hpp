@@ -64,8 +64,9 @@ struct worker_statistics {
 /// Which paths the program's messages (strata/message.hpp) have taken, as one node counts them: all
 /// that its endpoints have sent to each other, what they have sent to other nodes, and what has
 /// come from there. docs/messages.md says when which path is taken. A message is counted when it is
-/// matched with a receive, unless another time is named. One of no bytes that was sent
-/// synchronously to another node is counted nowhere: only its envelope travels.
+/// matched with a receive, unless another time is named. One of no bytes of which only the
+/// envelope travels (sent synchronously to another node, or to a receiver without room) is counted
+/// nowhere.
 struct message_statistics {
   // ---- within this process ----
   std::uint64_t handed_over = 0;   ///< no byte was copied: the receiver has the sender's vector

@@ -438,6 +438,8 @@ bool links::say_by_spare(node_id neighbour, kind k, std::span<const std::byte> p
   if (!has_spare(neighbour)) return false;
   net::transport* const spare = peers_[neighbour].back_if_any()->spare;
   const auto outcome = spare->try_send(neighbour, header_of(self_, neighbour, k), payload, {});
+  // As long as it is the spare no sender looks after it.
+  if (outcome == net::send_outcome::staged) (void)spare->flush(neighbour);
   return outcome == net::send_outcome::sent || outcome == net::send_outcome::staged;
 }
 

@@ -44,10 +44,11 @@ std::uint64_t advanced(std::uint64_t address, std::uint64_t by) {
   return global_address(a.node(), static_cast<std::byte*>(a.address()) + by).bits();
 }
 
-// The program's mistake, more likely than a peer's.
-[[noreturn]] void refuse_nowhere(const char* what, node_id from) {
-  throw misuse_error(std::string(what) + " by node " + std::to_string(from) +
-                     " where a null global_ptr points: give it the address of something first");
+// Before anything is said of it: pieces would be told from each other by addresses that are not
+// null. `what` may be nothing.
+void refuse_nowhere(const char* what, const void* address, std::size_t bytes) {
+  if (address != nullptr || bytes == 0) return;
+  throw misuse_error(std::string(what) + " points nowhere: give it the address of something first");
 }
 
 struct packed_token {
@@ -159,6 +160,7 @@ void split_phase::send_pieces(node_id to, kind k, std::span<const std::byte> all
 
 void split_phase::put(global_address to, const void* value, std::size_t bytes,
                       global_address slot) {
+  refuse_nowhere("the global_ptr to put to", to.address(), bytes);
   if (bytes <= piece_bytes_max) {
     const put_head head{to.bits(), slot.bits()};
     return send(to.node(), kind::put, bytes_of(head), bytes_at(value, bytes));
@@ -168,6 +170,8 @@ void split_phase::put(global_address to, const void* value, std::size_t bytes,
 
 void split_phase::get(global_address from, void* into, std::size_t bytes, global_address slot) {
   check_is_there(from.node());
+  refuse_nowhere("the global_ptr to get from", from.address(), bytes);
+  refuse_nowhere("the pointer to get into", into, bytes);
   const auto here = global_address(mail_.self(), into).bits();
   std::size_t done = 0;
   do {
@@ -214,6 +218,8 @@ void split_phase::call(detail::worker& w, node_id node, detail::task& c) {
 }
 
 void split_phase::drop_in(global_address box, const void* item, std::size_t bytes) {
+  constexpr std::size_t mailbox_itself = 1;
+  refuse_nowhere("the global_ptr to a mailbox", box.address(), mailbox_itself);
   if (bytes <= piece_bytes_max) {
     send(box.node(), kind::drop_in, bytes_of(drop_in_head{box.bits(), 0, bytes}),
          bytes_at(item, bytes));
@@ -410,7 +416,7 @@ void split_phase::on_put(reader& r, bool answers, node_id from) {
   const auto to = global_address::from_bits(head.to);
   if (to.node() != mail_.self()) throw malformed("data for another node");
   if (!data.empty()) {
-    if (to.address() == nullptr) refuse_nowhere("data was put", from);
+    if (to.address() == nullptr) throw malformed("data for no address");
     std::memcpy(to.address(), data.data(), data.size());
   }
   deliver_signal(global_address::from_bits(head.slot));
@@ -433,7 +439,8 @@ void split_phase::on_get(reader& r, node_id from) {
   const auto source = global_address::from_bits(w.from);
   if (source.node() != mail_.self()) throw malformed("a request for data of another node");
   if (w.bytes > at_once_max) throw malformed("a request for more than may be asked for at once");
-  if (w.bytes != 0 && source.address() == nullptr) refuse_nowhere("data was asked for", from);
+  if (w.bytes != 0 && source.address() == nullptr)
+    throw malformed("a request for data of no address");
   if (global_address::from_bits(w.into).node() != from)
     throw malformed("a request for data that another node is to get");
   post_pieces(from, kind::got, bytes_at(source.address(), w.bytes), block{w.into, w.bytes, w.slot});
@@ -444,7 +451,7 @@ void split_phase::on_drop_in(reader& r, node_id from) {
   const auto data = r.take_rest();
   const auto box = global_address::from_bits(head.box);
   if (box.node() != mail_.self()) throw malformed("an item for a mailbox of another node");
-  if (box.address() == nullptr) refuse_nowhere("an item was dropped in", from);
+  if (box.address() == nullptr) throw malformed("an item for no mailbox");
   if (head.offset == 0 && data.size() == head.bytes) {
     deliver_signal(
         detail::mailbox_access::take_in(box.address(), data.data(), data.size()).where());

@@ -37,6 +37,10 @@ void messenger::begin_fetch(const message_info& m, const arrival::offered& offer
   }
   into = into.first(m.bytes);
   const net::node_id node = m.source.node();
+  if (into.empty()) {  // the envelope was all of it
+    post(node, kind::fetched, fetched_head{offer.id});
+    return receive.finish(outcome::done);
+  }
   const bool by_both =
       into.size() > eager_bytes_near && into.size() < alone_min && is_attended(node);
   if (by_both || !readable_[node].load(memory_order_relaxed))
@@ -80,10 +84,6 @@ bool messenger::read_part(const arrival::offered& offer, std::size_t offset,
 void messenger::fetch_from_node(const arrival::offered& offer, request& receive,
                                 std::span<std::byte> into) {
   const net::node_id node = receive.info.source.node();
-  if (into.empty()) {  // a synchronous send of nothing
-    post(node, kind::fetched, fetched_head{offer.id});
-    return receive.finish(outcome::done);
-  }
   {
     const std::lock_guard lock(transfers_mutex_);
     if (!broken_.load(std::memory_order_acquire)) {

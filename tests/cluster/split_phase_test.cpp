@@ -107,6 +107,21 @@ TEST_F(blocks, are_put_in_pieces_of_which_the_last_signals) {
   }
 }
 
+TEST_F(blocks, are_refused_where_an_address_is_null_before_anything_is_said) {
+  const auto some = bytes_of(2 * piece);
+  std::vector<std::byte> into(some.size());
+  for (const std::size_t n : {std::size_t{1}, some.size()}) {
+    EXPECT_THROW(here.data.put(at(1, nullptr), some.data(), n, at(0, nullptr)), misuse_error);
+    EXPECT_THROW(here.data.get(at(1, nullptr), into.data(), n, at(0, nullptr)), misuse_error);
+    EXPECT_THROW(here.data.get(at(1, some.data()), nullptr, n, at(0, nullptr)), misuse_error);
+    EXPECT_THROW(here.data.drop_in(at(1, nullptr), some.data(), n), misuse_error);
+  }
+  EXPECT_TRUE(under_way.empty());
+  EXPECT_FALSE(here.data.awaits_something());
+  here.data.put(at(1, nullptr), nullptr, 0, at(0, nullptr));
+  EXPECT_EQ(under_way.size(), 1U) << "nothing needs no address";
+}
+
 TEST_F(blocks, are_asked_for_in_few_messages_and_come_in_pieces) {
   for (const std::size_t n : sizes) {
     const auto from = bytes_of(n);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,13 +23,14 @@ using test::require;
 
 using small = std::array<std::byte, 64>;
 constexpr std::size_t large_bytes = std::size_t{4} << 20;
-constexpr message_tag small_one = 1, answer = 2, large_one = 3;
+constexpr message_tag small_one = 1, answer = 2, large_one = 3, empty_one = 4;
 
 void answer_small_send_large(endpoint_id to) {
   endpoint& mine = this_thread::endpoint();
   mine.send_value(to, 0, mine.id());
   mine.send_value(to, answer, mine.receive_value<small>(to, small_one));
   mine.send(to, large_one, pattern_of(large_bytes, 1));
+  mine.start_synchronous_send(to, empty_one, std::span<const std::byte>()).wait();
 }
 
 // What a message brings is handled before it is counted as carried.
@@ -92,6 +94,11 @@ void paths(runtime& rt) {
     const statistics third = once_carried(rt, second, is_read ? 0 : large_bytes);
     std::printf("by %s, large ones %s\n", third.transports.front().name.c_str(),
                 path_taken(second, third));
+    require(mine.receive(std::span<std::byte>(), to, empty_one).bytes == 0, "nothing");
+    const message_statistics now = rt.stats().messages;
+    require(now.read + now.moved + now.pulled ==
+                third.messages.read + third.messages.moved + third.messages.pulled,
+            "the envelope is all of it");
     // Within the process no transport is asked.
     endpoint here;
     transfer receives = here.start_receive(in);

@@ -43,7 +43,7 @@ send_outcome inbox::put(header h, std::span<const std::byte> head,
 
 void inbox::put_end(node_id peer, const std::string& why) {
   const std::lock_guard lock(mutex_);
-  if (!is_open_) return;
+  if (is_closed_) return;
   item end{};
   end.h.source = peer;
   end.ended_by = why;
@@ -81,6 +81,7 @@ void inbox::open() {
 std::vector<node_id> inbox::close() {
   const std::lock_guard lock(mutex_);
   is_open_ = false;
+  is_closed_ = true;
   items_.clear();
   std::vector<node_id> refused;
   for (std::size_t n = 0; n < senders_.size(); ++n) {

@@ -71,7 +71,8 @@ class inbox {
 
   const std::size_t credits_bytes_;
   mutable std::mutex mutex_;
-  bool is_open_ = false;
+  // Neither yet: nothing is taken, but who has ended meanwhile is to be known.
+  bool is_open_ = false, is_closed_ = false;
   std::deque<item> items_;
   std::vector<sender> senders_;  // by node
 
