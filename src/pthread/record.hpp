@@ -50,7 +50,8 @@ struct record : thread_block {
   std::atomic<int> priority{0};
   // Whose interruption ends its waits: itself, or the thread of strata/thread.hpp that it is about.
   thread_block* body = this;
-  bool counted = false;  // made by pthread_create
+  bool counted = false;          // made by pthread_create
+  unsigned waits_in_kernel = 0;  // calls that it is in and that must not suspend it; by itself
   bool is_os_thread = false;
   pthread_t os_thread{};  // of a thread from outside
 
@@ -121,6 +122,9 @@ void deliver_signals(record& r);
 // The same for those that `mask` lets in, as if it were the thread's; and whether there are any.
 void deliver_signals_with(record& r, const sigset_t& mask);
 [[nodiscard]] bool has_signals_beyond(record& r, const sigset_t& mask) noexcept;
+// The calling thread has written to where nobody reads any more, and the kernel has told its worker
+// so by SIGPIPE: it is the thread's. errno stays as it is.
+void take_broken_pipe();
 // Of a thread that has not begun: what it inherits as unblocked, the process's signals reach.
 void inherit_signals(record& r, const record& parent);
 // It ends, and takes no more signals.

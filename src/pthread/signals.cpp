@@ -291,6 +291,21 @@ void deliver_signals(record& r) {
   }
 }
 
+void take_broken_pipe() {
+  if (this_worker().owner == nullptr) return;
+  const kept_errno keep;
+  record* const r = self_if_any();
+  // Without the lock, since it is its own: a handler may write wherever it interrupts.
+  if (r == nullptr || !has(r->blocked, SIGPIPE)) return let_in(SIGPIPE);
+  constexpr timespec at_once{0, 0};
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, SIGPIPE);
+  if (sigtimedwait(&one, nullptr, &at_once) != SIGPIPE) return;
+  const holding lock(r->more.lock);
+  add_pending(*r, SIGPIPE, {});
+}
+
 void deliver_signals_with(record& r, const sigset_t& mask) {
   const auto exchange = [&](const sigset_t& set) {
     const holding lock(r.more.lock);

@@ -12,11 +12,13 @@
 #include <atomic>
 #include <cerrno>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
 
 #include "os/no_signals.hpp"
+#include "os/own_numbers.hpp"
 #include "sched/stall.hpp"
 #include "strata/detail/worker.hpp"
 #include "threads/after_fork.hpp"
@@ -25,9 +27,12 @@
 namespace strata::detail {
 namespace {
 
+class reactor;
+
 struct io_wait {
   int fd;
   std::uint32_t events;
+  reactor* by;  // not the one that there is any more, behind a fork in a handler
   int error = 0;
   int watched = -1;  // fd, or a duplicate while somebody else waits for fd too
   std::uint64_t number = 0;
@@ -36,16 +41,11 @@ struct io_wait {
 
 class reactor {
  public:
-  // Behind a fork: the one that the parent has.
-  explicit reactor(reactor* parents = nullptr)
-      : epoll_(epoll_create1(EPOLL_CLOEXEC)), forgotten_(parents) {}
-
   // Queued already: may be woken before this returns, and by its deadline before this begins.
   void watch(io_wait& w) {
     const std::lock_guard lock(mutex_);
     w.watched_once = true;
-    if (epoll_ < 0) return fail(w, EMFILE);
-    if (!begin()) return fail(w, EAGAIN);
+    if (const int error = begin()) return fail(w, error);
     w.number = ++numbers_;
     epoll_event e{};
     e.events = w.events | EPOLLONESHOT;
@@ -54,7 +54,8 @@ class reactor {
     w.watched = w.fd;
     if (epoll_ctl(epoll_, EPOLL_CTL_ADD, w.watched, &e) == 0) return;
     if (errno == EEXIST) {
-      w.watched = fcntl(w.fd, F_DUPFD_CLOEXEC, 3);
+      w.watched = os::copy_out_of_the_way(w.fd);
+      if (w.watched < 0) w.watched = fcntl(w.fd, F_DUPFD_CLOEXEC, 3);
       if (w.watched >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, w.watched, &e) == 0) return;
     }
     // EPERM: a regular file, which is always ready.
@@ -77,17 +78,33 @@ class reactor {
     if (w.watched != w.fd) close(w.watched);
   }
 
+  // In the child of a fork. Its thread is not here, its lock may be held for ever, and its epoll is
+  // the parent's. `before` was forgotten before it: those who look for leaks find both.
+  void leave_to_parent(reactor* before) noexcept {
+    if (epoll_ >= 0) close(epoll_);
+    forgotten_ = before;
+  }
+
+  [[nodiscard]] bool has(int fd) const noexcept {
+    return epoll_.load(std::memory_order_relaxed) == fd;
+  }
+
  private:
-  // True once it has its thread. Here nothing may be thrown: the caller's stack is given up.
-  bool begin() {
-    if (running_ || epoll_ < 0) return running_;
+  // 0 once it has its thread. Here nothing may be thrown: the caller's stack is given up.
+  int begin() {
+    if (running_) return 0;
+    if (epoll_ < 0) {
+      const int fresh = epoll_create1(EPOLL_CLOEXEC);
+      if (fresh < 0) return EMFILE;
+      epoll_ = os::move_out_of_the_way(fresh);
+    }
     const os::no_signals there;
     try {
       std::thread([this] { run(); }).detach();
       running_ = true;
     } catch (const std::exception&) {  // refused; there may be room for it later
     }
-    return running_;
+    return running_ ? 0 : EAGAIN;
   }
 
   void fail(io_wait& w, int error) {
@@ -112,33 +129,45 @@ class reactor {
     }
   }
 
-  const int epoll_;
-  [[maybe_unused]] reactor* const forgotten_;
+  std::atomic<int> epoll_{-1};  // made for the first wait; changed with mutex_
+  [[maybe_unused]] reactor* forgotten_ = nullptr;
   bool running_ = false;
   std::mutex mutex_;
   std::uint64_t numbers_ = 0;
   std::unordered_map<std::uint64_t, io_wait*> waits_;
 };
 
-// Never destroyed: its thread may be in it when the process ends.
-std::atomic<reactor*>& current_reactor() {
-  static std::atomic<reactor*> one{new reactor};
-  return one;
-}
-reactor& the_reactor() { return *current_reactor().load(std::memory_order_acquire); }
+// Made for the first wait. Never destroyed: its thread may be in it when the process ends.
+constinit std::atomic<reactor*> current_one{nullptr};
+constinit reactor* forgotten_ones = nullptr;  // by the children of forks
 
-void watch(void* w) { the_reactor().watch(*static_cast<io_wait*>(w)); }
+// Throws std::bad_alloc.
+reactor& the_reactor() {
+  reactor* r = current_one.load(std::memory_order_acquire);
+  if (r != nullptr) return *r;
+  auto fresh = std::make_unique<reactor>();
+  // Release: who finds it finds it whole. Partners: the loads of `current_one`.
+  if (current_one.compare_exchange_strong(r, fresh.get(), std::memory_order_acq_rel,
+                                          std::memory_order_acquire))
+    return *fresh.release();
+  return *r;
+}
+
+void watch(void* waiting) {
+  auto& w = *static_cast<io_wait*>(waiting);
+  w.by->watch(w);
+}
 
 void forget(io_wait& w) {
   const uninterrupted guard;
-  the_reactor().forget(w);
+  if (w.by == current_one.load(std::memory_order_acquire)) w.by->forget(w);
 }
 
 }  // namespace
 
 unparked wait_for_events(event_wait& how) {
   // The bits of poll and epoll are the same on Linux.
-  io_wait w{how.fd, static_cast<std::uint16_t>(how.events)};
+  io_wait w{how.fd, static_cast<std::uint16_t>(how.events), &the_reactor()};
   unparked why{};
   try {
     why = park({.what = wait_for_descriptor,
@@ -158,9 +187,16 @@ unparked wait_for_events(event_wait& how) {
   return why;
 }
 
+bool is_for_waits(int fd) noexcept {
+  const reactor* const r = current_one.load(std::memory_order_acquire);
+  return r != nullptr && r->has(fd);
+}
+
 void forget_descriptor_waits() {
-  // The old one's thread is not here, and its epoll is the parent's.
-  current_reactor().store(new reactor(&the_reactor()), std::memory_order_release);
+  if (reactor* const parents = current_one.exchange(nullptr, std::memory_order_acq_rel)) {
+    parents->leave_to_parent(forgotten_ones);
+    forgotten_ones = parents;
+  }
   descriptor_turn::forget_all();
 }
 

@@ -19,4 +19,7 @@ struct event_wait {
 // what is always ready (a regular file) one is told at once. Answers, and throws, as park().
 unparked wait_for_events(event_wait& how);
 
+// Whether fd is the epoll set of these waits: none of the program's.
+[[nodiscard]] bool is_for_waits(int fd) noexcept;
+
 }  // namespace strata::detail

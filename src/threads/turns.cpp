@@ -79,7 +79,12 @@ void descriptor_turn::give_back(void* line_of_file) {
   static_cast<line*>(line_of_file)->taken.store(false, std::memory_order_relaxed);
 }
 
-unparked descriptor_turn::take(std::int64_t deadline_ns, bool interruptible) {
+bool descriptor_turn::try_take() noexcept {
+  if (!mine_) mine_ = !line_->taken.exchange(true, std::memory_order_relaxed);
+  return mine_;
+}
+
+unparked descriptor_turn::take(std::int64_t deadline_ns, turn_ends ends) {
   while (line_->taken.exchange(true, std::memory_order_relaxed)) {
     if (deadline_ns != parking::never && deadline_ns <= deadline_now()) return unparked::timed_out;
     const unparked why = park({.what = wait_for_descriptor,
@@ -87,10 +92,11 @@ unparked descriptor_turn::take(std::int64_t deadline_ns, bool interruptible) {
                                .still = &is_taken,
                                .argument = line_,
                                .deadline_ns = deadline_ns,
-                               .interruptible = interruptible});
+                               .interruptible = ends.interruption});
     if (why == unparked::timed_out) return why;
     if (why == unparked::woken) break;  // handed over
-    if (interruptible && why != unparked::refused) return why;
+    if (ends.interruption && why == unparked::interrupted) return why;
+    if (ends.signals && why == unparked::signalled) return why;
   }
   mine_ = true;
   return unparked::woken;

@@ -13,6 +13,12 @@
 
 namespace strata::detail {
 
+// What ends a wait for a turn, beside its deadline.
+struct turn_ends {
+  bool interruption = false;
+  bool signals = false;
+};
+
 class descriptor_turn {
  public:
   // Among those who read (or `writes`) what is behind `fd`, whose descriptors may be several. One
@@ -24,8 +30,10 @@ class descriptor_turn {
   descriptor_turn& operator=(const descriptor_turn&) = delete;
 
   // Suspends the caller until it has the turn, in order of arrival: `woken`. `timed_out` when the
-  // deadline came first; if `interruptible`, also `interrupted` and `signalled`. Throws as park().
-  [[nodiscard]] unparked take(std::int64_t deadline_ns, bool interruptible = false);
+  // deadline came first; with `ends`, also `interrupted` and `signalled`. Throws as park().
+  [[nodiscard]] unparked take(std::int64_t deadline_ns, turn_ends ends = {});
+  // The same where nobody has it; false, and nothing has happened, otherwise.
+  [[nodiscard]] bool try_take() noexcept;
   [[nodiscard]] bool is_mine() const noexcept { return mine_; }
 
   // In the child of a fork, where none of those who had or awaited a turn is left.

@@ -3,9 +3,11 @@
 // `strata pthread` with one worker, where each of these waits would be for ever if it stopped the
 // worker. Status 0 if all is right.
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -13,6 +15,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -23,6 +26,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -95,6 +99,11 @@ void beside(Waits waits, Ends ends_it) {
   sched_yield();
   ends_it();
   other.join();
+}
+
+// The others go on as far as they can, where all run on one kernel thread.
+void let_others_wait() {
+  for (int i = 0; i < 5; ++i) std::thread([] {}).join();
 }
 
 void put(int fd, char what = 'x') { SAME(write(fd, &what, 1), 1); }
@@ -617,6 +626,32 @@ void selects() {
   }).join();
 }
 
+// More descriptors than the sets have room for: the process has not as many.
+void select_beyond() {
+  struct {
+    fd_set reads;
+    std::array<unsigned char, 16384> behind;
+  } sets;
+  FD_ZERO(&sets.reads);
+  sets.behind.fill(0xff);
+  const auto behind = sets.behind;
+  const a_pipe p;
+  const a_pipe q;
+  beside([&] { SAME(get(p.in), 's'); },
+         [&] {
+           let_others_wait();
+           for (const int count : {100'000, INT_MAX}) {
+             FD_SET(q.in, &sets.reads);
+             timeval little{0, 20'000};
+             SAME(select(count, &sets.reads, nullptr, nullptr, &little), 0);
+             timeval none{0, 0};
+             SAME(select(count, &sets.reads, nullptr, nullptr, &none), 0);
+           }
+           put(p.out, 's');
+         });
+  SAME(sets.behind == behind, true);
+}
+
 void epolls() {
   const int set = epoll_create1(0);
   const a_pipe p;
@@ -704,11 +739,45 @@ void files() {
     SAME(write(file, all.data(), much), much);
     SAME(lseek(file, 0, SEEK_SET), 0);
     std::vector<char> got(2 * much);
+    errno = 0;
+    const int nothing = open("/dev/null", O_RDWR);
+    SAME(write(nothing, all.data(), much), much);
+    SAME(read(nothing, got.data(), 1), 0);
+    close(nothing);
+    const int counter = eventfd(1, 0);
+    std::uint64_t n = 1;
+    SAME(write(counter, &n, sizeof n), sizeof n);
+    SAME(read(counter, &n, sizeof n), sizeof n);
+    close(counter);
+    SAME(errno, 0);
     SAME(read(file, got.data(), got.size()), much);
     SAME(read(file, got.data(), got.size()), 0);
     got.resize(much);
     SAME(got == all, true);
     close(file);
+  }).join();
+}
+
+void names() {
+  std::thread([] {
+    passwd found{};
+    passwd* result = nullptr;
+    std::array<char, 4096> room{};
+    SAME(getpwuid_r(0, &found, room.data(), room.size(), &result), 0);
+    SAME(result == nullptr || result->pw_uid == 0, true);
+    addrinfo* addresses = nullptr;
+    addrinfo hints{};
+    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+    SAME(getaddrinfo("127.0.0.1", "80", &hints, &addresses), 0);
+    std::array<char, 64> host{};
+    SAME(getnameinfo(addresses->ai_addr, addresses->ai_addrlen, host.data(), host.size(), nullptr,
+                     0, NI_NUMERICHOST),
+         0);
+    SAME(std::strcmp(host.data(), "127.0.0.1"), 0);
+    freeaddrinfo(addresses);
+    // What comes next waits as ever.
+    const a_pipe p;
+    beside([&] { SAME(get(p.in), 'n'); }, [&] { put(p.out, 'n'); });
   }).join();
 }
 
@@ -764,6 +833,14 @@ void cancellation() {
     sigemptyset(&none);
     pollfd one{p.in, POLLIN, 0};
     ppoll(&one, 1, nullptr, &none);
+  });
+  // Also where there is no time to wait.
+  cancelled([&] {
+    for (;;) {
+      pollfd one{p.in, POLLIN, 0};
+      poll(&one, 1, 0);
+      sched_yield();
+    }
   });
   // One of two who wait: the other one gets what comes.
   std::thread other([&] { SAME(get(p.in), 'o'); });
@@ -825,6 +902,17 @@ void interruption() {
   SAME(setsockopt(s.in, SOL_SOCKET, SO_RCVTIMEO, &long_time, sizeof long_time), 0);
   signalled(
       SA_RESTART, [&] { interrupted(recv(s.in, &c, 1, 0)); }, never);
+  // Behind another one, by who cannot be cancelled.
+  std::thread other([&] { SAME(get(p.in), 'b'); });
+  signalled(
+      0,
+      [&] {
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+        interrupted(read(p.in, &c, 1));
+      },
+      never);
+  put(p.out, 'b');
+  other.join();
   // Begun again.
   std::atomic<bool> told{false};
   signalled(
@@ -836,13 +924,16 @@ void interruption() {
       });
   // A part has been written.
   const std::vector<char> all = message_of(much);
-  signalled(
-      0,
-      [&] {
-        const ssize_t n = write(s.out, all.data(), much);
-        SAME(n > 0 && n < static_cast<ssize_t>(much), true);
-      },
-      never);
+  for (const int flags : {0, SA_RESTART}) {
+    const a_socketpair full;
+    signalled(
+        flags,
+        [&] {
+          const ssize_t n = write(full.out, all.data(), much);
+          SAME(n > 0 && n < static_cast<ssize_t>(much), true);
+        },
+        never);
+  }
   // Blocked but while the wait lasts.
   sigset_t usr1;
   sigset_t before;
@@ -875,6 +966,47 @@ void signals_for_all() {
       [] { SAME(kill(getpid(), SIGUSR2), 0); });
 }
 
+// A handler may write to what has room, wherever it interrupts.
+void handlers() {
+  static int nowhere = -1;
+  static int counter = -1;
+  nowhere = open("/dev/null", O_WRONLY);
+  counter = eventfd(0, 0);
+  constexpr int enough = 200;
+  handled = 0;
+  const auto write_to_both = [](int) {
+    const int error = errno;
+    const std::uint64_t one = 1;
+    (void)!write(nowhere, &one, sizeof one);
+    (void)!write(counter, &one, sizeof one);
+    errno = error;
+    ++handled;
+  };
+  signal(SIGALRM, write_to_both);
+  const itimerval often{{0, 200}, {0, 200}};
+  SAME(setitimer(ITIMER_REAL, &often, nullptr), 0);
+  const auto work = [] {
+    while (handled < enough) {
+      const a_pipe p;
+      const int device = open("/dev/zero", O_RDONLY);
+      std::vector<char> some(1000);
+      SAME(read(device, some.data(), some.size()), some.size());
+      close(device);
+      beside([&] { SAME(get(p.in), 'h'); }, [&] { put(p.out, 'h'); });
+    }
+  };
+  std::thread other(work);
+  work();
+  const itimerval never{};
+  SAME(setitimer(ITIMER_REAL, &never, nullptr), 0);
+  other.join();
+  std::uint64_t n = 0;
+  SAME(read(counter, &n, sizeof n), sizeof n);
+  SAME(n >= enough, true);
+  close(nowhere);
+  close(counter);
+}
+
 // Who waits when the descriptor is closed waits for the file, as long as that is.
 void closed_meanwhile() {
   a_pipe p;
@@ -894,6 +1026,173 @@ void closed_meanwhile() {
         close(other);
       });
   close(writes);
+}
+
+// Another file gets the number while two wait. Where all of them run on one kernel thread both have
+// been waiting by then; elsewhere one may come too late, and waits for the other file.
+void replaced_meanwhile() {
+  a_pipe p;
+  a_pipe fresh;
+  const int spare = dup(p.in);
+  const int number = p.in;
+  const pid_t here = gettid();
+  std::atomic<int> asking{0};
+  std::atomic<int> others{0};
+  std::atomic<bool> is_certain{true};
+  std::vector<std::thread> all;
+  for (int i = 0; i < 2; ++i)
+    all.emplace_back([&] {
+      if (gettid() != here) is_certain = false;
+      ++asking;
+      if (get(number) != 'o') ++others;
+    });
+  while (asking < 2) sched_yield();
+  let_others_wait();
+  SAME(dup2(fresh.in, number), number);
+  for (int i = 0; i < 2; ++i) {
+    put(p.out, 'o');
+    put(fresh.out, 'n');
+  }
+  for (std::thread& t : all) t.join();
+  if (is_certain) SAME(others, 0);
+  close(spare);
+}
+
+// Of a kind that has no name but its number: who reads the new file does not wait for the old one.
+void replaced_counters() {
+  const int number = eventfd(0, 0);
+  const int old = dup(number);
+  const int fresh = eventfd(0, EFD_SEMAPHORE);
+  std::uint64_t n = 0;
+  beside([&] { SAME(read(number, &n, sizeof n), sizeof n); },
+         [&] {
+           let_others_wait();
+           SAME(dup2(fresh, number), number);
+           std::uint64_t m = 0;
+           beside([&] { SAME(read(number, &m, sizeof m), sizeof m); },
+                  [&] {
+                    let_others_wait();
+                    const std::uint64_t for_both = 2;  // if the other one has come too late
+                    SAME(write(number, &for_both, sizeof for_both), sizeof for_both);
+                  });
+           SAME(m, 1);
+           SAME(write(old, &m, sizeof m), sizeof m);
+         });
+  SAME(n, 1);
+  for (const int fd : {number, old, fresh}) close(fd);
+}
+
+// The rest of a write goes where it has begun, once that is known by more than its number.
+void replaced_while_writing() {
+  a_pipe p;
+  const int number = p.out;
+  const std::vector<char> sent = message_of(much);
+  const pid_t here = gettid();
+  bool is_certain = false;
+  std::atomic<bool> writes{false};
+  std::thread writer([&] {
+    is_certain = gettid() == here;
+    writes = true;
+    SAME(write(number, sent.data(), much), much);
+  });
+  while (!writes) sched_yield();
+  // It has begun once something has come.
+  std::vector<char> got(1);
+  got[0] = get(p.in);
+  const int other = memfd_create("strata-test", 0);
+  SAME(dup2(other, number), number);
+  const std::vector<char> rest = read_to_end(p.in);
+  writer.join();
+  got.insert(got.end(), rest.begin(), rest.end());
+  if (is_certain) {
+    SAME(got == sent, true);
+    SAME(lseek(other, 0, SEEK_END), 0);
+  }
+  close(other);
+}
+
+// The process's status after f() in a thread of a child.
+template <class F>
+int status_of_child(F f) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    wrong = 0;
+    std::thread(f).join();
+    std::fflush(stdout);
+    _exit(wrong == 0 ? 0 : 1);
+  }
+  int status = 0;
+  SAME(waitpid(child, &status, 0), child);
+  return status;
+}
+
+// The signal for who writes to where nobody reads is the thread's, on whatever worker it runs.
+void broken_pipes() {
+  a_pipe p;
+  p.close_in();
+  a_socketpair s;
+  s.close_in();
+  const auto is_refused = [](ssize_t n) {
+    SAME(n, -1);
+    SAME(errno, EPIPE);
+  };
+  for (const int fd : {p.out, s.out}) {
+    const int status = status_of_child([&] {
+      signal(SIGPIPE, SIG_DFL);
+      (void)!write(fd, "x", 1);
+    });
+    SAME(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE, true);
+    SAME(status_of_child([&] {
+           signal(SIGPIPE, &count_one);
+           handled = 0;
+           is_refused(write(fd, "x", 1));
+           SAME(handled, 1);
+           if (fd == s.out) is_refused(send(fd, "x", 1, MSG_NOSIGNAL));
+           SAME(handled, 1);
+           sigset_t one;
+           sigemptyset(&one);
+           sigaddset(&one, SIGPIPE);
+           SAME(pthread_sigmask(SIG_BLOCK, &one, nullptr), 0);
+           is_refused(write(fd, "x", 1));
+           SAME(handled, 1);
+           sigset_t now;
+           SAME(sigpending(&now), 0);
+           SAME(sigismember(&now, SIGPIPE), 1);
+           SAME(pthread_sigmask(SIG_UNBLOCK, &one, nullptr), 0);
+           SAME(handled, 2);
+         }),
+         0);
+  }
+}
+
+// A child has no descriptors that it would not have natively, and may close all that it has.
+void descriptors_of_a_child() {
+  const a_pipe p;
+  beside([&] { SAME(get(p.in), 'c'); }, [&] { put(p.out, 'c'); });
+  const auto lowest = [] {
+    const std::array<int, 3> numbers{dup(1), dup(1), dup(1)};
+    for (const int fd : numbers) close(fd);
+    return numbers;
+  };
+  const auto here = lowest();
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    wrong = 0;
+    SAME(lowest() == here, true);
+    for (int fd = 3; fd < 1024; ++fd) close(fd);
+    const a_pipe q;
+    const int set = epoll_create1(0);
+    std::thread([&] { beside([&] { SAME(get(q.in), 'd'); }, [&] { put(q.out, 'd'); }); }).join();
+    epoll_event e{};
+    SAME(epoll_wait(set, &e, 1, 0), 0);
+    std::fflush(stdout);
+    _exit(wrong == 0 ? 0 : 1);
+  }
+  int status = 0;
+  SAME(waitpid(child, &status, 0), child);
+  SAME(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
 }
 
 // A child has what the program has, and nothing of its waits: it ends when all others have closed.
@@ -951,14 +1250,22 @@ int main(int argc, char** argv) {
       part{"timeouts", &timeouts},
       part{"polls", &polls},
       part{"selects", &selects},
+      part{"select_beyond", &select_beyond},
       part{"epolls", &epolls},
       part{"counters_and_timers", &counters_and_timers},
       part{"terminals", &terminals},
       part{"files", &files},
+      part{"names", &names},
       part{"cancellation", &cancellation},
       part{"interruption", &interruption},
       part{"signals_for_all", &signals_for_all},
+      part{"handlers", &handlers},
       part{"closed_meanwhile", &closed_meanwhile},
+      part{"replaced_meanwhile", &replaced_meanwhile},
+      part{"replaced_counters", &replaced_counters},
+      part{"replaced_while_writing", &replaced_while_writing},
+      part{"broken_pipes", &broken_pipes},
+      part{"descriptors_of_a_child", &descriptors_of_a_child},
       part{"forked", &forked},
   };
   // Before there are threads.

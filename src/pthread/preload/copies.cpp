@@ -1,68 +1,141 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pthread/preload/copies.hpp"
 
-#include <fcntl.h>
+#include <linux/kcmp.h>
 #include <pthread.h>
-#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <memory>
+#include <new>
 
+#include "os/own_numbers.hpp"
 #include "pthread/holding.hpp"
+#include "strata/detail/worker.hpp"
 #include "sync/spin_lock.hpp"
 #include "threads/errno_here.hpp"
 
 namespace strata::preload {
 
+using detail::uninterrupted;
+
 // All copies that there are. They lie on the stacks of those who wait, so nothing is allocated with
 // the lock, which is held over a fork: what is listed is what the child gets.
 struct descriptor_copy::list {
   static constinit detail::spin_lock lock;
-  static constinit descriptor_copy* first;
+  static constinit std::array<descriptor_copy*, 1024> first;
+  // From before the fork until behind it: who holds the lock is not interrupted.
+  alignas(uninterrupted) static thread_local constinit std::array<std::byte,
+                                                                  sizeof(uninterrupted)> section;
 
-  static void hold() { lock.lock(); }
-  static void release() { lock.unlock(); }
+  static descriptor_copy*& first_like(const file& f) noexcept {
+    const std::uint64_t a = f.inode * 31 + static_cast<std::uint64_t>(f.number);
+    return first[(a * 0x9E37'79B9'7F4A'7C15U) >> 54];
+  }
+
+  static void put(descriptor_copy& one, descriptor_copy*& at) noexcept {
+    one.next_ = at;
+    one.before_ = &at;
+    if (at != nullptr) at->before_ = &one.next_;
+    at = &one;
+  }
+  static void take_out(descriptor_copy& one) noexcept {
+    *one.before_ = one.next_;
+    if (one.next_ != nullptr) one.next_->before_ = one.before_;
+    one.before_ = nullptr;
+  }
+
   // Before the program can register handlers of its own, as in fork.cpp.
   [[gnu::constructor(101)]] static void watch_forks() {
     pthread_atfork(&hold, &release, &close_all);
   }
-  // In the child: the files are open no longer than in the parent. Those who wait are not here.
+  static void hold() {
+    ::new (section.data()) uninterrupted;
+    lock.lock();
+  }
+  static void release() {
+    lock.unlock();
+    std::destroy_at(std::launder(reinterpret_cast<uninterrupted*>(section.data())));
+  }
+  // In the child: the files are open no longer than in the parent. Of those who wait only one that
+  // forks in a handler can be here, and it waits for the descriptor itself from now on.
   static void close_all() {
-    for (descriptor_copy* one = first; one != nullptr; one = one->next_) {
-      close(one->number_);
-      one->number_ = -1;
+    for (descriptor_copy*& bucket : first) {
+      while (bucket != nullptr) {
+        descriptor_copy& one = *bucket;
+        take_out(one);
+        close(one.number_);
+        descriptor_copy* sharer = &one;
+        do {
+          sharer->number_ = -1;
+          sharer = sharer->sharer_;
+        } while (sharer != &one);
+      }
     }
-    first = nullptr;
+    // Who has no worker any more is not interrupted anyway.
+    if (detail::this_worker().owner != nullptr) return release();
     lock.unlock();
   }
 };
 
 constinit detail::spin_lock descriptor_copy::list::lock;
-constinit descriptor_copy* descriptor_copy::list::first = nullptr;
+constinit std::array<descriptor_copy*, 1024> descriptor_copy::list::first{};
+alignas(uninterrupted) thread_local constinit std::array<
+    std::byte, sizeof(uninterrupted)> descriptor_copy::list::section{};
 
-namespace {
-
-// At least three quarters of what the process may have open are left to the program.
-int lowest_number() noexcept {
-  constexpr rlim_t high = 4096;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return high;
-  return static_cast<int>(std::min(high, limit.rlim_cur / 4 * 3));
+descriptor_copy::file descriptor_copy::file_behind(int fd, use how) noexcept {
+  const int error = detail::errno_here();
+  struct stat s;
+  const bool is_file = how != use::alone && fstat(fd, &s) == 0;
+  detail::set_errno_here(error);
+  if (!is_file) return {0, 0, 0, fd, use::alone};
+  const bool is_known = S_ISSOCK(s.st_mode) || S_ISFIFO(s.st_mode);
+  return {s.st_dev, s.st_ino, s.st_rdev, is_known ? -1 : fd, how};
 }
 
-}  // namespace
+// Where the kernel does not tell, those with one number take turns.
+bool descriptor_copy::is_same(int a, int b) noexcept {
+  const pid_t here = getpid();
+  return syscall(SYS_kcmp, here, here, KCMP_FILE, a, b) <= 0;
+}
 
-descriptor_copy::descriptor_copy(int fd) noexcept {
+void descriptor_copy::join(descriptor_copy& first) noexcept {
+  number_ = first.number_;
+  sharer_ = first.sharer_;
+  sharer_before_ = &first;
+  sharer_->sharer_before_ = this;
+  first.sharer_ = this;
+}
+
+descriptor_copy::descriptor_copy(int fd, use how) noexcept : file_(file_behind(fd, how)) {
   const int error = detail::errno_here();
-  const int lowest = lowest_number();
   {
     const detail::posix::holding held(list::lock);
-    number_ = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
-    if (number_ >= 0) {
-      next_ = list::first;
-      if (next_ != nullptr) next_->previous_ = this;
-      list::first = this;
+    descriptor_copy*& like = list::first_like(file_);
+    descriptor_copy* one = file_.how == use::alone ? nullptr : like;
+    while (one != nullptr &&
+           (one->file_ != file_ || (file_.number >= 0 && !is_same(fd, one->number_))))
+      one = one->next_;
+    if (one != nullptr) {
+      join(*one);
+    } else if ((number_ = os::copy_out_of_the_way(fd)) >= 0) {
+      list::put(*this, like);
     }
+  }
+  detail::set_errno_here(error);
+}
+
+descriptor_copy::descriptor_copy(of_ours given) noexcept
+    : file_(file_behind(given.fd, use::alone)) {
+  const int error = detail::errno_here();
+  {
+    const detail::posix::holding held(list::lock);
+    number_ = os::move_out_of_the_way(given.fd);
+    list::put(*this, list::first_like(file_));
   }
   detail::set_errno_here(error);
 }
@@ -72,11 +145,26 @@ descriptor_copy::~descriptor_copy() {
   {
     const detail::posix::holding held(list::lock);
     if (number_ < 0) return;
-    (previous_ != nullptr ? previous_->next_ : list::first) = next_;
-    if (next_ != nullptr) next_->previous_ = previous_;
-    close(number_);
+    descriptor_copy& other = *sharer_;
+    other.sharer_before_ = sharer_before_;
+    sharer_before_->sharer_ = &other;
+    if (before_ != nullptr) {
+      list::take_out(*this);
+      if (&other != this) list::put(other, list::first_like(other.file_));
+    }
+    if (&other == this) close(number_);
   }
   detail::set_errno_here(error);
+}
+
+bool descriptor_copy::is_one(int fd) noexcept {
+  const detail::posix::holding held(list::lock);
+  for (const descriptor_copy* one : list::first) {
+    for (; one != nullptr; one = one->next_) {
+      if (one->number_ == fd) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace strata::preload

@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call that waits in the kernel holds on to its file, whoever closes the descriptor meanwhile and
 // whatever gets its number next. Here a copy of the descriptor does so: it goes with the wait, and
-// neither a forked child nor a program that is started has it. Its number is a high one, out of the
-// way of a program that counts on getting the lowest.
+// neither a forked child nor a program that is started has it. Its number is a high one, see
+// os/own_numbers.hpp. Those who take turns at a file have one copy together, so its number is that
+// file's and no other's for as long as one of them is there.
 #pragma once
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
 
 namespace strata::preload {
 
 class descriptor_copy {
  public:
-  // Of what `fd` is. None (is_there() is false) where the process has no room for more, and then
-  // nothing is held. errno stays as it is, also at the end.
-  explicit descriptor_copy(int fd) noexcept;
+  enum class use : std::uint8_t { to_read, to_write, alone };
+
+  // Of what `fd` is; unless `alone`, together with those who have the same use for it. None
+  // (is_there() is false) where the process has no room for more, and then nothing is held. errno
+  // stays as it is, also at the end.
+  descriptor_copy(int fd, use how) noexcept;
+  // fd itself, which nobody else knows, with such a number if there is one.
+  struct of_ours {
+    int fd;
+  };
+  explicit descriptor_copy(of_ours given) noexcept;
   ~descriptor_copy();
   descriptor_copy(const descriptor_copy&) = delete;
   descriptor_copy& operator=(const descriptor_copy&) = delete;
@@ -19,12 +32,34 @@ class descriptor_copy {
   [[nodiscard]] bool is_there() const noexcept { return number_ >= 0; }
   [[nodiscard]] int number() const noexcept { return number_; }
 
+  // Whether fd is one of these copies.
+  [[nodiscard]] static bool is_one(int fd) noexcept;
+
  private:
   struct list;
+  // What is the same for all descriptors of one socket or pipe. Others count as the same file only
+  // with the same number, and if the kernel says so.
+  struct file {
+    dev_t device = 0;
+    ino_t inode = 0;
+    dev_t what = 0;
+    int number = -1;
+    use how = use::alone;
 
+    bool operator==(const file&) const = default;
+  };
+  static file file_behind(int fd, use how) noexcept;
+  static bool is_same(int a, int b) noexcept;
+  void join(descriptor_copy& first) noexcept;
+
+  file file_;
   int number_ = -1;
-  descriptor_copy* previous_ = nullptr;
+  // Of the list, if it is the first of those who have the number together.
   descriptor_copy* next_ = nullptr;
+  descriptor_copy** before_ = nullptr;
+  // The ring of those.
+  descriptor_copy* sharer_ = this;
+  descriptor_copy* sharer_before_ = this;
 };
 
 }  // namespace strata::preload

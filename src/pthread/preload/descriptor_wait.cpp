@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <exception>
@@ -23,12 +24,48 @@ namespace strata::preload {
 using detail::unparked;
 namespace posix = detail::posix;
 
+namespace {
+
+// The innermost handler may have interrupted whatever there is: malloc(), or the runtime.
+bool is_in_handler() noexcept {
+  bool found = false;
+  const auto look = [](_Unwind_Context* at, void* answer) {
+    int is_signal = 0;
+    (void)_Unwind_GetIPInfo(at, &is_signal);
+    *static_cast<bool*>(answer) |= is_signal != 0;
+    return is_signal != 0 ? _URC_END_OF_STACK : _URC_NO_REASON;
+  };
+  (void)_Unwind_Backtrace(look, &found);
+  return found;
+}
+
+// As act_on_cancellation(), where there may be nothing to wait for: not in a handler.
+void heed_what_has_come(const posix::record& r) {
+  if (!r.more.signalled.load(std::memory_order_relaxed) && !posix::has_to_leave(r)) [[likely]]
+    return;
+  if (!is_in_handler()) posix::act_on_cancellation();
+}
+
+}  // namespace
+
 bool can_be_suspended() {
   if (native_depth != 0) return false;
   const detail::worker& w = detail::this_worker();
   if (w.owner == nullptr || static_cast<const detail::place&>(w).current == nullptr) return false;
-  posix::act_on_cancellation();
+  const posix::record* const r = posix::self_if_any();
+  if (r != nullptr) {
+    if (r->waits_in_kernel != 0) return false;
+    heed_what_has_come(*r);
+  }
   return posix::stops_others();
+}
+
+// Who has no record is not suspended.
+not_suspended::not_suspended() : thread_(posix::self_if_any()) {
+  if (thread_ != nullptr) ++static_cast<posix::record*>(thread_)->waits_in_kernel;
+}
+not_suspended::~not_suspended() {
+  if (thread_ != nullptr) --static_cast<posix::record*>(thread_)->waits_in_kernel;
 }
 
 int refuse(int error) noexcept {
@@ -41,8 +78,35 @@ bool never_waits(int fd) noexcept {
   return flags < 0 || (flags & O_NONBLOCK) != 0;
 }
 
+bool is_ready(const wait_for& what) noexcept {
+  const int error = detail::errno_here();
+  pollfd now{what.fd, what.events, 0};
+  const bool is = poll(&now, 1, 0) != 0;
+  detail::set_errno_here(error);
+  return is;
+}
+
+void descriptor_wait::hold() noexcept {
+  if (copy_) return;
+  takes_turns_ = !has_many_ends();
+  copy_.emplace(what_.fd, !takes_turns_             ? descriptor_copy::use::alone
+                          : what_.events == POLLOUT ? descriptor_copy::use::to_write
+                                                    : descriptor_copy::use::to_read);
+}
+
+// One who sends datagrams may have room at the other end, and the next one not.
+bool descriptor_wait::has_many_ends() const noexcept {
+  if (what_.timeout_option != SO_SNDTIMEO) return false;
+  int type = 0;
+  socklen_t size = sizeof type;
+  return getsockopt(what_.fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_DGRAM;
+}
+
+// The file is held before anything that takes time, and known by its copy: what is opened with the
+// number meanwhile is another one.
 void descriptor_wait::begin() {
-  if (turn_) return;
+  if (begun_) return;
+  hold();
   timeval longest{};
   socklen_t size = sizeof longest;
   if (what_.timeout_option != 0 &&
@@ -52,7 +116,8 @@ void descriptor_wait::begin() {
         posix::from_now({longest.tv_sec, static_cast<long>(longest.tv_usec) * 1000});
     deadline_ns_ = posix::deadline{CLOCK_MONOTONIC, &end}.to_ns();
   }
-  turn_.emplace(what_.fd, what_.events == POLLOUT);
+  if (takes_turns_ && !turn_) turn_.emplace(fd(), what_.events == POLLOUT);
+  begun_ = true;
 }
 
 // Nothing: the thread goes on waiting.
@@ -65,9 +130,9 @@ std::optional<descriptor_wait::outcome> descriptor_wait::judge(unparked why) {
       posix::act_on_cancellation();
       break;
     case unparked::signalled: {
-      // As the kernel has it: a wait for a time is not begun again.
+      // As the kernel has it: a wait for a time, or after a part, is not begun again.
       const posix::record* const r = posix::self_if_any();
-      if (deadline_ns_ != detail::parking::never || r == nullptr || !r->restarts)
+      if (has_moved_ || deadline_ns_ != detail::parking::never || r == nullptr || !r->restarts)
         return outcome::handled;
       break;
     }
@@ -78,16 +143,16 @@ std::optional<descriptor_wait::outcome> descriptor_wait::judge(unparked why) {
 }
 
 std::optional<descriptor_wait::outcome> descriptor_wait::take_turn() {
-  while (!turn_->is_mine()) {
-    const std::optional<outcome> end = judge(turn_->take(deadline_ns_, posix::is_cancellable()));
+  while (turn_ && !turn_->is_mine()) {
+    const std::optional<outcome> end = judge(
+        turn_->take(deadline_ns_, {.interruption = posix::is_cancellable(), .signals = true}));
     if (end && *end != outcome::ready) return end;
   }
   return {};
 }
 
-// With the turn: one copy for all who wait for the same.
+// With the turn, if it takes turns.
 descriptor_wait::outcome descriptor_wait::wait_once() {
-  if (!copy_) copy_.emplace(what_.fd);
   // The kernel may call ready what is not for this call: a datagram socket that is not connected,
   // whose addressee has no room. Then we look again, less and less often.
   constexpr unsigned often = 8;
@@ -118,6 +183,8 @@ descriptor_wait::outcome descriptor_wait::until_ready() {
   // Who is ready may be the one who brings it: that is sooner than the kernel's word.
   if (!gave_way_ && !detail::nothing_else_is_ready()) {
     gave_way_ = true;
+    // Until it has moved something the call may as well begin only when it comes back.
+    if (has_moved_) hold();
     detail::yield_stack();
     posix::act_on_cancellation();
     return outcome::ready;
@@ -133,6 +200,11 @@ descriptor_wait::outcome descriptor_wait::until_ready() {
 
 descriptor_wait::outcome descriptor_wait::until_polled() {
   try {
+    // A socket is known without a copy, and need not be held where nothing takes time.
+    if (what_.timeout_option != 0 && !turn_) {
+      turn_.emplace(what_.fd, what_.events == POLLOUT);
+      if (turn_->try_take() && is_ready(what_)) return outcome::ready;
+    }
     begin();
     for (;;) {
       if (const std::optional<outcome> end = take_turn()) return *end;

@@ -17,9 +17,21 @@
 namespace strata::preload {
 
 // Whether the caller is a thread that can be suspended, and has to be so that others go on. If it
-// is one of ours this is a point of cancellation: may not return. Takes no locks, so a handler may
-// write to a descriptor wherever it interrupts.
+// is one of ours this is a point of cancellation, but in a handler: may not return. Takes no locks
+// where it returns, so a handler may write to a descriptor that is ready wherever it interrupts.
 [[nodiscard]] bool can_be_suspended();
+
+// While one exists, the calling thread waits for descriptors in the kernel.
+class not_suspended {
+ public:
+  not_suspended();
+  ~not_suspended();
+  not_suspended(const not_suspended&) = delete;
+  not_suspended& operator=(const not_suspended&) = delete;
+
+ private:
+  void* const thread_;
+};
 
 // -1, with errno.
 int refuse(int error) noexcept;
@@ -29,9 +41,13 @@ int refuse(int error) noexcept;
 
 struct wait_for {
   int fd;
-  short events;            // of poll()
-  int timeout_option = 0;  // of the socket, how long it waits: SO_RCVTIMEO, SO_SNDTIMEO
+  short events;             // of poll()
+  int timeout_option = 0;   // of the socket, how long it waits: SO_RCVTIMEO, SO_SNDTIMEO
+  bool after_part = false;  // of what the caller wants to be done
 };
+
+// As poll() has it. errno stays as it is.
+[[nodiscard]] bool is_ready(const wait_for& what) noexcept;
 
 // By a call that does not wait, beside EAGAIN: it has done some, and there is more to do.
 inline constexpr int more_to_do = ERESTART;
@@ -45,20 +61,25 @@ class descriptor_wait {
     impossible,  // there is no memory, or no kernel thread, to wait with
   };
 
-  explicit descriptor_wait(const wait_for& what) : what_(what) {}
+  explicit descriptor_wait(const wait_for& what) : what_(what), has_moved_(what.after_part) {}
 
   // Suspends the calling thread until the call may be made again, and acts on its cancellation.
   outcome until_ready();
   // The same for a call that blocks when made too early: nobody else of us makes it meanwhile.
   outcome until_polled();
   // The call has done something.
-  void progressed() noexcept { in_vain_ = 0; }
+  void progressed() noexcept {
+    in_vain_ = 0;
+    has_moved_ = true;
+  }
   // What to make the call with.
   [[nodiscard]] int fd() const noexcept {
     return copy_ && copy_->is_there() ? copy_->number() : what_.fd;
   }
 
  private:
+  void hold() noexcept;
+  [[nodiscard]] bool has_many_ends() const noexcept;
   void begin();
   std::optional<outcome> take_turn();
   outcome wait_once();
@@ -70,6 +91,9 @@ class descriptor_wait {
   std::int64_t deadline_ns_ = detail::parking::never;
   unsigned in_vain_ = 0;  // waits since the call has done something
   bool gave_way_ = false;
+  bool has_moved_;
+  bool takes_turns_ = true;
+  bool begun_ = false;
 };
 
 // Makes `attempt(fd)`, which does not wait, until it says something else than EAGAIN or more_to_do;
@@ -83,8 +107,11 @@ auto call_when_ready(const wait_for& what, const Attempt& attempt, const InKerne
   };
   const int error_before = detail::errno_here();
   const auto at_once = attempt(what.fd);
-  if (at_once >= 0 || !has_to_wait() || never_waits(what.fd)) return at_once;
+  if (at_once >= 0 || !has_to_wait()) return at_once;
+  const bool has_moved = detail::errno_here() == more_to_do;
+  if (never_waits(what.fd)) return at_once;
   descriptor_wait wait(what);
+  if (has_moved) wait.progressed();
   for (;;) {
     switch (wait.until_ready()) {
       case descriptor_wait::outcome::ready:
@@ -103,10 +130,12 @@ auto call_when_ready(const wait_for& what, const Attempt& attempt, const InKerne
   }
 }
 
-// Makes `call(fd)`, which may wait, when it does not have to.
+// Makes `call(fd)`, which may wait, when it does not have to. `at_once`: others who see that it is
+// ready may do the same.
 template <class Call>
-auto call_when_polled(const wait_for& what, const Call& call) -> decltype(call(0)) {
-  if (never_waits(what.fd)) return call(what.fd);
+auto call_when_polled(const wait_for& what, const Call& call, bool at_once = false)
+    -> decltype(call(0)) {
+  if (never_waits(what.fd) || (at_once && is_ready(what))) return call(what.fd);
   const int error_before = detail::errno_here();
   descriptor_wait wait(what);
   switch (wait.until_polled()) {

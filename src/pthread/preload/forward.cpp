@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C library's names, as the program finds them.
+#include <grp.h>
+#include <netdb.h>
+#include <pwd.h>
+
+#include "pthread/preload/descriptor_wait.hpp"
 #include "pthread/preload/kernel_waits.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/polls.hpp"
@@ -19,4 +24,12 @@
   extern "C"                                                                                    \
       [[noreturn, gnu::visibility("default")]] result forward_##name parameters __asm__(#name); \
   result forward_##name parameters { ours arguments; }
+// Names of users and hosts: the C library asks with locks of its own, which stop a worker.
+#define X_NATIVE(result, name, parameters, arguments)                                        \
+  extern "C" result real_##name parameters __asm__("__wrap_" #name);                         \
+  extern "C" [[gnu::visibility("default")]] result forward_##name parameters __asm__(#name); \
+  result forward_##name parameters {                                                         \
+    const strata::preload::not_suspended here;                                               \
+    return real_##name arguments;                                                            \
+  }
 #include "pthread/preload/names.inc"

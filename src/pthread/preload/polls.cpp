@@ -13,6 +13,7 @@
 #include "os/clock.hpp"
 #include "pthread/preload/descriptor_wait.hpp"
 #include "pthread/preload/masked.hpp"
+#include "pthread/preload/select_reach.hpp"
 #include "pthread/preload/wait_set.hpp"
 #include "pthread/wait.hpp"
 #include "strata/detail/join.hpp"
@@ -178,7 +179,7 @@ int await_until(int fd, epoll_event* events, int count, const timespec* timeout)
 }  // namespace
 
 int poll_these(pollfd* fds, nfds_t count, int timeout_ms) {
-  if (timeout_ms == 0 || !can_be_suspended()) return poll(fds, count, timeout_ms);
+  if (!can_be_suspended() || timeout_ms == 0) return poll(fds, count, timeout_ms);
   if (const int n = poll(fds, count, 0); n != 0) return n;
   timespec room;
   return poll_until(fds, count, to_time(timeout_ms, room));
@@ -191,7 +192,7 @@ int poll_these_checked(pollfd* fds, nfds_t count, int timeout_ms, std::size_t ro
 }
 
 int poll_these_with(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
-  if (!is_valid(timeout) || !can_be_suspended()) return ppoll(fds, count, timeout, mask);
+  if (!can_be_suspended() || !is_valid(timeout)) return ppoll(fds, count, timeout, mask);
   const auto look = [=](const timespec* t, const sigset_t* m) { return ppoll(fds, count, t, m); };
   if (mask != nullptr) return wait_with_mask(*mask, deadline_after(timeout), look);
   if (const int n = look(&at_once, nullptr); n != 0 || is_nothing(timeout)) return n;
@@ -205,11 +206,12 @@ int poll_these_with_checked(pollfd* fds, nfds_t count, const timespec* timeout,
 }
 
 int select_of(int count, fd_set* to_read, fd_set* to_write, fd_set* exceptions, timeval* timeout) {
+  count = select_reach(count);
   const auto in_kernel = [=] { return select(count, to_read, to_write, exceptions, timeout); };
   const bool is_wrong =
       count < 0 || (timeout != nullptr && (timeout->tv_sec < 0 || timeout->tv_usec < 0));
   const bool is_short = timeout != nullptr && timeout->tv_sec == 0 && timeout->tv_usec == 0;
-  if (is_wrong || is_short || !can_be_suspended()) return in_kernel();
+  if (!can_be_suspended() || is_wrong || is_short) return in_kernel();
   if (timeout == nullptr) return select_until(count, to_read, to_write, exceptions, nullptr);
   const timespec time{timeout->tv_sec + timeout->tv_usec / 1'000'000,
                       timeout->tv_usec % 1'000'000 * 1000};
@@ -223,7 +225,8 @@ int select_of(int count, fd_set* to_read, fd_set* to_write, fd_set* exceptions, 
 
 int select_of_with(int count, fd_set* to_read, fd_set* to_write, fd_set* exceptions,
                    const timespec* timeout, const sigset_t* mask) {
-  if (count < 0 || !is_valid(timeout) || !can_be_suspended())
+  count = select_reach(count);
+  if (!can_be_suspended() || count < 0 || !is_valid(timeout))
     return pselect(count, to_read, to_write, exceptions, timeout, mask);
   if (mask == nullptr && is_nothing(timeout))
     return pselect(count, to_read, to_write, exceptions, timeout, nullptr);
@@ -245,7 +248,7 @@ int await_epoll(int fd, epoll_event* events, int count, int timeout_ms) {
 }
 
 int await_epoll_with(int fd, epoll_event* events, int count, int timeout_ms, const sigset_t* mask) {
-  if ((timeout_ms == 0 && mask == nullptr) || !can_be_suspended())
+  if (!can_be_suspended() || (timeout_ms == 0 && mask == nullptr))
     return epoll_pwait(fd, events, count, timeout_ms, mask);
   timespec room;
   return await_epoll_until(fd, events, count, to_time(timeout_ms, room), mask);
@@ -253,7 +256,7 @@ int await_epoll_with(int fd, epoll_event* events, int count, int timeout_ms, con
 
 int await_epoll_until(int fd, epoll_event* events, int count, const timespec* timeout,
                       const sigset_t* mask) {
-  if (!is_valid(timeout) || !can_be_suspended())
+  if (!can_be_suspended() || !is_valid(timeout))
     return epoll_pwait2(fd, events, count, timeout, mask);
   const auto look = [=](const timespec* t, const sigset_t* m) {
     const int ms = t == nullptr ? -1 : static_cast<int>((t->tv_nsec + 999'999) / 1'000'000);

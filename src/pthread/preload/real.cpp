@@ -2,6 +2,9 @@
 // The runtime in this library calls pthread_mutex_lock() and means the C library's. The linker
 // turns each such call into one of __wrap_pthread_mutex_lock() (--wrap), which is here.
 #include <dlfcn.h>
+#include <grp.h>
+#include <netdb.h>
+#include <pwd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -49,14 +52,31 @@ long real_syscall(long number, ...) {
   return strata::preload::call_kernel(number, given);
 }
 
-// Looked up at the first call; twice does no harm.
-#define REAL(result, name, parameters, arguments)                      \
-  using function = result(*) parameters;                               \
-  static constinit std::atomic<function> found{nullptr};               \
-  function f = found.load(std::memory_order_acquire);                  \
-  if (f == nullptr) {                                                  \
-    f = reinterpret_cast<function>(strata::preload::find_real(#name)); \
-    found.store(f, std::memory_order_release);                         \
+// Where they are: looked up before the program runs, because a handler may call one wherever it
+// interrupts; what is missing, and what is called before that, when it is called. Twice does no
+// harm.
+#define X(result, name, ours, parameters, arguments) \
+  static constinit std::atomic<result(*) parameters> found_##name{nullptr};
+#define X_LAST X
+#define X_NATIVE(result, name, parameters, arguments) X(result, name, real, parameters, arguments)
+#include "pthread/preload/names.inc"
+#undef X
+
+// Release: the pointer is all there is to see.
+[[gnu::constructor(101)]] static void look_up_all() {
+#define X(result, name, ours, parameters, arguments)                                  \
+  found_##name.store(reinterpret_cast<result(*) parameters>(dlsym(RTLD_NEXT, #name)), \
+                     std::memory_order_release);
+#include "pthread/preload/names.inc"
+#undef X
+#undef X_LAST
+}
+
+#define REAL(result, name, parameters, arguments)                                  \
+  auto f = found_##name.load(std::memory_order_acquire);                           \
+  if (f == nullptr) {                                                              \
+    f = reinterpret_cast<result(*) parameters>(strata::preload::find_real(#name)); \
+    found_##name.store(f, std::memory_order_release);                              \
   }
 
 #define X(result, name, ours, parameters, arguments)                 \

@@ -9,6 +9,7 @@
 #include "pthread/preload/buffers.hpp"
 #include "pthread/preload/descriptor_wait.hpp"
 #include "pthread/preload/elsewhere.hpp"
+#include "pthread/record.hpp"
 #include "pthread/wait.hpp"
 
 extern "C" {
@@ -44,15 +45,16 @@ ssize_t move_all(const wait_for& what, const msghdr& given, const Once& once,
   buffers left(given.msg_iov, given.msg_iovlen);
   const auto move = [&](int fd) -> ssize_t {
     if (left.moved() != 0 && has_error(fd)) return 0;
+    const bool is_first = left.moved() == 0;
     msghdr message = given;
     const buffers::part part = left.next();
     message.msg_iov = const_cast<iovec*>(part.first);
     message.msg_iovlen = part.count;
-    if (left.moved() != 0) {
+    if (!is_first) {
       message.msg_control = nullptr;  // went with the first
       message.msg_controllen = 0;
     }
-    const ssize_t n = once(fd, message);
+    const ssize_t n = once(fd, message, is_first);
     if (n <= 0) return n;
     left.advance(static_cast<std::size_t>(n));
     return left.left() == 0 ? 0 : refuse(more_to_do);
@@ -81,13 +83,11 @@ ssize_t receive_with(int fd, msghdr& message, int flags, const Plain& plain) {
   // The kernel alone can wait for bytes and leave them there.
   if ((flags & MSG_PEEK) != 0) return elsewhere([&] { return plain(fd); });
   const msghdr given = message;
-  bool first = true;
-  const auto once = [&](int from, msghdr& part) {
+  const auto once = [&](int from, msghdr& part, bool is_first) {
     // What comes along with the bytes ends the call.
-    if (!first && message.msg_controllen != 0) return ssize_t{0};
+    if (!is_first && message.msg_controllen != 0) return ssize_t{0};
     const ssize_t n = recvmsg(from, &part, flags | MSG_DONTWAIT);
-    if (n < 0 || !first) return n;
-    first = false;
+    if (n < 0 || !is_first) return n;
     message = part;
     message.msg_iov = given.msg_iov;
     message.msg_iovlen = given.msg_iovlen;
@@ -98,12 +98,21 @@ ssize_t receive_with(int fd, msghdr& message, int flags, const Plain& plain) {
 
 // ---- send ----
 
+// What a call for sending has answered.
+template <class Answer>
+Answer sent(Answer answer, int flags) {
+  if (answer < 0 && (flags & MSG_NOSIGNAL) == 0 && detail::errno_here() == EPIPE)
+    detail::posix::take_broken_pipe();
+  return answer;
+}
+
 template <class Plain>
 ssize_t send_with(int fd, const msghdr& message, int flags, const Plain& plain) {
   // Which begins a connection, and waits for it.
   if ((flags & MSG_FASTOPEN) != 0 && !never_waits(fd)) return elsewhere([&] { return plain(fd); });
-  const auto once = [&](int to, const msghdr& part) {
-    return sendmsg(to, &part, flags | MSG_DONTWAIT);
+  // Who is gone after a part is told by the next call alone, also by a signal.
+  const auto once = [&](int to, const msghdr& part, bool is_first) {
+    return sendmsg(to, &part, flags | MSG_DONTWAIT | (is_first ? 0 : MSG_NOSIGNAL));
   };
   if (message.msg_iovlen != 0) {
     bool has_bytes = false;
@@ -112,7 +121,7 @@ ssize_t send_with(int fd, const msghdr& message, int flags, const Plain& plain) 
     if (has_bytes) return move_all({fd, POLLOUT, SO_SNDTIMEO}, message, once, plain);
   }
   return call_when_ready(
-      {fd, POLLOUT, SO_SNDTIMEO}, [&](int to) { return once(to, message); }, plain);
+      {fd, POLLOUT, SO_SNDTIMEO}, [&](int to) { return once(to, message, true); }, plain);
 }
 
 template <class Plain>
@@ -131,7 +140,7 @@ int accept_with(int fd, const Plain& plain) {
 ssize_t receive_from(int fd, void* to, std::size_t bytes, int flags, sockaddr* peer,
                      socklen_t* peer_bytes) {
   const auto plain = [=](int from) { return recvfrom(from, to, bytes, flags, peer, peer_bytes); };
-  if ((flags & never_wait_in) != 0 || !can_be_suspended()) return plain(fd);
+  if (!can_be_suspended() || (flags & never_wait_in) != 0) return plain(fd);
   if ((flags & MSG_WAITALL) == 0)
     return call_when_ready(
         {fd, POLLIN, SO_RCVTIMEO},
@@ -143,7 +152,8 @@ ssize_t receive_from(int fd, void* to, std::size_t bytes, int flags, sockaddr* p
   message.msg_iovlen = 1;
   message.msg_name = peer;
   message.msg_namelen = peer != nullptr && peer_bytes != nullptr ? *peer_bytes : 0;
-  const ssize_t n = receive_with(fd, message, flags, plain);
+  const ssize_t n =
+      receive_with(fd, message, flags, [&](int from) { return recvmsg(from, &message, flags); });
   if (n >= 0 && peer != nullptr && peer_bytes != nullptr) *peer_bytes = message.msg_namelen;
   return n;
 }
@@ -166,13 +176,13 @@ ssize_t receive_checked(int fd, void* to, std::size_t bytes, std::size_t room, i
 
 ssize_t receive_message(int fd, msghdr* message, int flags) {
   const auto plain = [=](int from) { return recvmsg(from, message, flags); };
-  if ((flags & never_wait_in) != 0 || !can_be_suspended()) return plain(fd);
+  if (!can_be_suspended() || (flags & never_wait_in) != 0) return plain(fd);
   return receive_with(fd, *message, flags, plain);
 }
 
 int receive_messages(int fd, mmsghdr* messages, unsigned count, int flags, timespec* timeout) {
   const auto plain = [=](int from) { return recvmmsg(from, messages, count, flags, timeout); };
-  if ((flags & never_wait_in) != 0 || count == 0 || !can_be_suspended()) return plain(fd);
+  if (!can_be_suspended() || (flags & never_wait_in) != 0 || count == 0) return plain(fd);
   const bool has_time = timeout != nullptr;
   if (has_time &&
       (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1'000'000'000))
@@ -184,6 +194,7 @@ int receive_messages(int fd, mmsghdr* messages, unsigned count, int flags, times
   unsigned done = 0;
   // As the kernel has it, the time is looked at when something has come.
   const auto attempt = [&](int from) -> int {
+    if (done != 0 && has_error(from)) return 0;
     const int n = recvmmsg(from, messages + done, count - done,
                            (flags & ~MSG_WAITFORONE) | MSG_DONTWAIT, nullptr);
     if (n <= 0) return n;
@@ -209,14 +220,14 @@ int receive_messages(int fd, mmsghdr* messages, unsigned count, int flags, times
 ssize_t send_to(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer,
                 socklen_t peer_bytes) {
   const auto plain = [=](int to) { return sendto(to, from, bytes, flags, peer, peer_bytes); };
-  if ((flags & MSG_DONTWAIT) != 0 || !can_be_suspended()) return plain(fd);
+  if (!can_be_suspended() || (flags & MSG_DONTWAIT) != 0) return sent(plain(fd), flags);
   iovec all{const_cast<void*>(from), bytes};
   msghdr message{};
   message.msg_iov = &all;
   message.msg_iovlen = 1;
   message.msg_name = const_cast<sockaddr*>(peer);
   message.msg_namelen = peer_bytes;
-  return send_with(fd, message, flags, plain);
+  return sent(send_with(fd, message, flags, plain), flags);
 }
 
 ssize_t send_bytes(int fd, const void* from, std::size_t bytes, int flags) {
@@ -225,14 +236,14 @@ ssize_t send_bytes(int fd, const void* from, std::size_t bytes, int flags) {
 
 ssize_t send_message(int fd, const msghdr* message, int flags) {
   const auto plain = [=](int to) { return sendmsg(to, message, flags); };
-  if ((flags & MSG_DONTWAIT) != 0 || !can_be_suspended()) return plain(fd);
-  return send_with(fd, *message, flags, plain);
+  if (!can_be_suspended() || (flags & MSG_DONTWAIT) != 0) return sent(plain(fd), flags);
+  return sent(send_with(fd, *message, flags, plain), flags);
 }
 
 // One after the other: a part of the last is not an answer here.
 int send_messages(int fd, mmsghdr* messages, unsigned count, int flags) {
-  if ((flags & MSG_DONTWAIT) != 0 || !can_be_suspended() || never_waits(fd))
-    return sendmmsg(fd, messages, count, flags);
+  if (!can_be_suspended() || (flags & MSG_DONTWAIT) != 0 || never_waits(fd))
+    return sent(sendmmsg(fd, messages, count, flags), flags);
   unsigned done = 0;
   while (done < count) {
     const ssize_t n = send_message(fd, &messages[done].msg_hdr, flags);

@@ -6,15 +6,20 @@
 
 #include <cerrno>
 #include <climits>
+#include <optional>
 
 #include "pthread/preload/buffers.hpp"
 #include "pthread/preload/descriptor_wait.hpp"
 #include "pthread/preload/kinds.hpp"
 #include "pthread/preload/sockets.hpp"
+#include "pthread/record.hpp"
 
 extern "C" ssize_t __read_chk(int fd, void* to, std::size_t bytes, std::size_t room);
 
 namespace strata::preload {
+
+namespace posix = detail::posix;
+
 namespace {
 
 // The kernel, or this kind of file, cannot be asked not to wait.
@@ -35,15 +40,17 @@ template <class Plain>
 ssize_t read_any(int fd, const iovec* all, std::size_t count, const Plain& plain) {
   buffers to(all, count);
   if (to.left() == 0) return plain(fd);
+  const int error_before = detail::errno_here();
   ssize_t n = 0;
   const auto of_socket = [&] {
     n = receive_into(fd, all, count);
     return n >= 0 || detail::errno_here() != ENOTSOCK;
   };
   const wait_for what{fd, POLLIN};
-  switch (unless_socket(fd, of_socket)) {
-    case file_kind::socket:
-      return n;
+  const file_kind kind = unless_socket(fd, of_socket);
+  if (kind == file_kind::socket) return n;
+  detail::set_errno_here(error_before);
+  switch (kind) {
     case file_kind::ready:
       return plain(fd);
     case file_kind::device:
@@ -55,7 +62,9 @@ ssize_t read_any(int fd, const iovec* all, std::size_t count, const Plain& plain
     return preadv2(from, all, static_cast<int>(count), -1, RWF_NOWAIT);
   };
   n = call_when_ready(what, attempt, plain);
-  return n < 0 && cannot_be_asked() ? call_when_polled(what, plain) : n;
+  if (n >= 0 || !cannot_be_asked()) return n;
+  detail::set_errno_here(error_before);
+  return call_when_polled(what, plain);
 }
 
 // ---- write ----
@@ -74,15 +83,22 @@ ssize_t write_any(int fd, const iovec* all, std::size_t count, const Plain& plai
   };
   const file_kind kind = unless_socket(fd, of_socket);
   if (kind == file_kind::socket) return result;
+  detail::set_errno_here(error_before);
   // A regular file would take a part, at an attempt, and others who append come between.
   if (kind == file_kind::ready) return plain(fd);
+  // The kernel says so also after a part.
+  bool is_broken = false;
   const auto moved_or = [&](ssize_t n) -> ssize_t {
+    if (is_broken) posix::take_broken_pipe();
     if (from.moved() == 0) return n;
     detail::set_errno_here(error_before);
     return static_cast<ssize_t>(from.moved());
   };
   const auto count_in = [&](ssize_t n) -> ssize_t {
-    if (n < 0) return n;
+    if (n < 0) {
+      is_broken = detail::errno_here() == EPIPE;
+      return n;
+    }
     from.advance(static_cast<std::size_t>(n));
     return from.left() == 0 ? static_cast<ssize_t>(from.moved()) : refuse(more_to_do);
   };
@@ -100,15 +116,21 @@ ssize_t write_any(int fd, const iovec* all, std::size_t count, const Plain& plai
     };
     const ssize_t n = call_when_ready({fd, POLLOUT}, attempt, in_kernel);
     if (asks) return moved_or(n);
+    detail::set_errno_here(error_before);
   }
-  if (kind != file_kind::pipe) return call_when_polled({fd, POLLOUT}, plain);
-  // What is ready has room for that much.
+  // A handler may write to what is ready, wherever it interrupts.
+  if (kind != file_kind::pipe) return call_when_polled({fd, POLLOUT}, plain, true);
+  // What is ready has room for that much. The rest goes where it has begun.
+  std::optional<descriptor_copy> held;
+  if (from.left() > PIPE_BUF) held.emplace(fd, descriptor_copy::use::alone);
+  const int pipe = held && held->is_there() ? held->number() : fd;
   for (;;) {
     const auto some = [&](int to) -> ssize_t {
       const buffers::part rest = from.next(PIPE_BUF);
       return count_in(writev(to, rest.first, static_cast<int>(rest.count)));
     };
-    const ssize_t n = call_when_polled({fd, POLLOUT}, some);
+    const wait_for what{.fd = pipe, .events = POLLOUT, .after_part = from.moved() != 0};
+    const ssize_t n = call_when_polled(what, some);
     if (n >= 0 || detail::errno_here() != more_to_do) return moved_or(n);
   }
 }

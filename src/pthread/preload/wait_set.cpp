@@ -2,7 +2,6 @@
 #include "pthread/preload/wait_set.hpp"
 
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -26,15 +25,14 @@ namespace posix = detail::posix;
 bool wait_set::fill() {
   const int set = epoll_create1(EPOLL_CLOEXEC);
   if (set < 0) return false;
-  watched_.emplace(set);
-  close(set);
-  if (!watched_->is_there()) return false;
+  watched_.emplace(descriptor_copy::of_ours{set});
+  waits_for_ = watched_->number();
   for (std::size_t i = 0; i < count_; ++i) {
     if (fds_[i].fd < 0) continue;
     // The bits of poll and epoll are the same on Linux.
     epoll_event e{};
     e.events = static_cast<std::uint16_t>(fds_[i].events);
-    if (epoll_ctl(watched_->number(), EPOLL_CTL_ADD, fds_[i].fd, &e) == 0) continue;
+    if (epoll_ctl(waits_for_, EPOLL_CTL_ADD, fds_[i].fd, &e) == 0) continue;
     switch (detail::errno_here()) {
       case EPERM:  // a regular file: there is nothing of it to wait for
         break;
@@ -42,7 +40,7 @@ bool wait_set::fill() {
         for (std::size_t j = 0; j < i; ++j) {
           if (fds_[j].fd == fds_[i].fd) e.events |= static_cast<std::uint16_t>(fds_[j].events);
         }
-        epoll_ctl(watched_->number(), EPOLL_CTL_MOD, fds_[i].fd, &e);
+        epoll_ctl(waits_for_, EPOLL_CTL_MOD, fds_[i].fd, &e);
         break;
       default:
         return false;
@@ -60,8 +58,8 @@ bool wait_set::begin() {
   is_empty_ = n == 0;
   if (n == 1) {
     const pollfd& one = *std::find_if(fds_, fds_ + count_, is_one);
-    watched_.emplace(one.fd);
-    if (!watched_->is_there()) return false;
+    watched_.emplace(one.fd, descriptor_copy::use::alone);
+    waits_for_ = watched_->is_there() ? watched_->number() : one.fd;
     events_ = one.events;
   }
   return begun_ = true;
@@ -88,7 +86,7 @@ wait_set::outcome wait_set::wait(std::int64_t deadline_ns) {
                             .deadline_ns = end_ns,
                             .interruptible = posix::is_cancellable()});
       } else {
-        detail::event_wait w{.fd = watched_->number(),
+        detail::event_wait w{.fd = waits_for_,
                              .events = events_,
                              .deadline_ns = deadline_ns,
                              .interruptible = posix::is_cancellable()};

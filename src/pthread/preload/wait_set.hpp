@@ -35,6 +35,7 @@ class wait_set {
   const pollfd* const fds_;
   const std::size_t count_;
   std::optional<descriptor_copy> watched_;
+  int waits_for_ = -1;
   short events_ = 0;
   bool begun_ = false;
   bool is_empty_ = false;
