@@ -70,6 +70,10 @@ void inbox::call_somebody() {
   stand_in_.notify_one();
 }
 
+void inbox::call_somebody_for_rest() {
+  if (!items_.empty()) call_somebody();
+}
+
 // ---- the node whose inbox it is ----
 
 void inbox::open() {
@@ -164,12 +168,19 @@ bool inbox::unattended() {
 transport::stand_in_outcome inbox::stand_in(os::futex_word& own, std::uint32_t expected) {
   using outcome = transport::stand_in_outcome;
   std::unique_lock lock(mutex_);
-  if (stand_in_dismissed_) return outcome::not_here;
+  // Who comes back may have left something to be found here, of which the receiver was not told.
+  if (stand_in_dismissed_) {
+    call_somebody_for_rest();
+    return outcome::not_here;
+  }
   const auto is_free = [&] {
     // Acquire: why it has changed. Partner: rouse_stand_in()'s caller, before it calls.
     return own.load(std::memory_order_acquire) == expected && !stand_in_dismissed_;
   };
-  if (!is_free()) return outcome::left;
+  if (!is_free()) {
+    call_somebody_for_rest();
+    return outcome::left;
+  }
   if (attendants_ == 0 && !items_.empty()) {
     ++attendants_;
     return outcome::is_to_poll;

@@ -66,6 +66,7 @@ class inbox {
   };
   // With the mutex: somebody is to look.
   void call_somebody();
+  void call_somebody_for_rest();
   void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& until,
             std::int64_t timeout_ns, bool& called);
 
