@@ -27,11 +27,13 @@
 #include "apps/mapview/scaling.hpp"
 #include "http_client.hpp"
 #include "mapview_fixture.hpp"
+#include "mapview_views.hpp"
 #include "running_program.hpp"
 
 namespace {
 
 using namespace mapview;
+using apps_test::any_view;
 using apps_test::get;
 using apps_test::outcome;
 using apps_test::reply;
@@ -48,17 +50,6 @@ map_info any_map(std::mt19937& random) {
   map.tile_height = 16 + random() % 100;
   map.levels = last_level(map);
   return map;
-}
-
-view any_view(std::mt19937& random, const map_info& map) {
-  view v;
-  v.region.x = random() % map.width;
-  v.region.y = random() % map.height;
-  v.region.width = 1 + random() % (map.width - v.region.x);
-  v.region.height = 1 + random() % (map.height - v.region.y);
-  v.width = 1 + random() % 200;
-  v.height = 1 + random() % 200;
-  return v;
 }
 
 TEST(map_levels, go_down_to_a_single_tile_where_a_map_is_large) {

@@ -17,6 +17,7 @@
 #include "apps/mapview/terrain.hpp"
 #include "apps/mapview/viewer.hpp"
 #include "mapview_fixture.hpp"
+#include "mapview_views.hpp"
 
 namespace {
 
@@ -56,13 +57,7 @@ TEST(map_geometry, fragments_cover_the_window_once) {
     map.height = 1 + random() % 2000;
     map.tile_width = 16 + random() % 300;
     map.tile_height = 16 + random() % 300;
-    view v;
-    v.region.x = random() % map.width;
-    v.region.y = random() % map.height;
-    v.region.width = 1 + random() % (map.width - v.region.x);
-    v.region.height = 1 + random() % (map.height - v.region.y);
-    v.width = 1 + random() % 200;
-    v.height = 1 + random() % 200;
+    const view v = apps_test::any_view(random, map);
     std::vector<int> covered(std::size_t{v.width} * v.height);
     for (const tile_place t : tiles_of(map, v.region)) {
       const rectangle p = pixels_of(map, v, t);

@@ -13,6 +13,12 @@
 
 namespace {
 
+#if defined(STRATA_HAS_UCX)
+constexpr std::array transports = {"shm", "tcp", "udp", "ucx"};
+#else
+constexpr std::array transports = {"shm", "tcp", "udp"};
+#endif
+
 using launch_test::command;
 using launch_test::words;
 using strata::test::several_hosts;
@@ -108,11 +114,6 @@ TEST(message_job, leaves_the_bytes_with_their_sender_later_within_a_host) {
 
 // Where the kernel lets nobody read another process they come in pieces.
 TEST(message_job, counts_which_path_a_message_takes_within_a_host) {
-#if defined(STRATA_HAS_UCX)
-  constexpr std::array transports = {"shm", "tcp", "udp", "ucx"};
-#else
-  constexpr std::array transports = {"shm", "tcp", "udp"};
-#endif
   for (const char* transport : transports) {
     command c(launch_test::run({"-n", "2", "--workers", "1", "--transport", transport}, {"paths"}));
     EXPECT_EQ(c.wait(), 0) << c.err();
@@ -122,11 +123,6 @@ TEST(message_job, counts_which_path_a_message_takes_within_a_host) {
 }
 
 TEST(message_job, tells_who_waits_of_a_lost_node) {
-#if defined(STRATA_HAS_UCX)
-  constexpr std::array transports = {"shm", "tcp", "udp", "ucx"};
-#else
-  constexpr std::array transports = {"shm", "tcp", "udp"};
-#endif
   for (const char* transport : transports) {
     for (const char* what : {"lost", "lost-within", "group-loses-a-node"}) {
       command c(launch_test::run({"-n", "3", "--transport", transport}, {what}));

@@ -108,7 +108,7 @@ void wakes_one(runtime& rt) {
   rt.run([] {
     // Whoever loses its core just before it sleeps leaves it to a receiver: on a busy machine it
     // takes a while until some batch is not disturbed.
-    constexpr int batches_max = 20;
+    constexpr int batches_max = 10;
     constexpr int rounds_at_once = 50;
     long fewest = rounds_at_once;
     for (int batch = 0; batch < batches_max && fewest >= rounds_at_once / 2; ++batch) {

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is neither pipe nor socket.
+#include <fcntl.h>
+#include <netdb.h>
+#include <pwd.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "parts.hpp"
+#include "support.hpp"
+
+namespace descriptors {
+
+void counters_and_timers() {
+  const int counter = eventfd(0, 0);
+  std::uint64_t n = 0;
+  beside(
+      [&] {
+        SAME(read(counter, &n, sizeof n), sizeof n);
+        SAME(n, 5);
+      },
+      [&] {
+        const std::uint64_t five = 5;
+        SAME(write(counter, &five, sizeof five), sizeof five);
+      });
+  const std::uint64_t most = UINT64_MAX - 1;
+  SAME(write(counter, &most, sizeof most), sizeof most);
+  beside(
+      [&] {
+        const std::uint64_t one = 1;
+        SAME(write(counter, &one, sizeof one), sizeof one);  // when there is room
+      },
+      [&] { SAME(read(counter, &n, sizeof n), sizeof n); });
+  close(counter);
+  const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+  beside([&] { SAME(read(timer, &n, sizeof n), sizeof n); },
+         [&] {
+           const itimerspec soon{{0, 0}, {0, 1'000'000}};
+           SAME(timerfd_settime(timer, 0, &soon, nullptr), 0);
+         });
+  SAME(n, 1);
+  close(timer);
+}
+
+void terminals() {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY);
+  SAME(master >= 0, true);
+  SAME(grantpt(master), 0);
+  SAME(unlockpt(master), 0);
+  std::array<char, 64> name{};
+  SAME(ptsname_r(master, name.data(), name.size()), 0);
+  const ends both(open(name.data(), O_RDWR | O_NOCTTY), master);
+  beside(
+      [&] {
+        std::array<char, 16> line{};
+        SAME(read(both.in, line.data(), line.size()), 4);
+        SAME(std::memcmp(line.data(), "abc\n", 4), 0);
+      },
+      [&] {
+        SAME(write(both.out, "ab", 2), 2);  // no line yet
+        sched_yield();
+        SAME(write(both.out, "c\n", 2), 2);
+      });
+}
+
+void files() {
+  std::thread([] {
+    const int file = memfd_create("strata-test", 0);
+    const std::vector<char> all = message_of(much);
+    SAME(write(file, all.data(), much), much);
+    SAME(lseek(file, 0, SEEK_SET), 0);
+    std::vector<char> got(2 * much);
+    errno = 0;
+    const int nothing = open("/dev/null", O_RDWR);
+    SAME(write(nothing, all.data(), much), much);
+    SAME(read(nothing, got.data(), 1), 0);
+    close(nothing);
+    const int counter = eventfd(1, 0);
+    std::uint64_t n = 1;
+    SAME(write(counter, &n, sizeof n), sizeof n);
+    SAME(read(counter, &n, sizeof n), sizeof n);
+    close(counter);
+    SAME(errno, 0);
+    SAME(read(file, got.data(), got.size()), much);
+    SAME(read(file, got.data(), got.size()), 0);
+    got.resize(much);
+    SAME(got == all, true);
+    close(file);
+  }).join();
+}
+
+void names() {
+  std::thread([] {
+    passwd found{};
+    passwd* result = nullptr;
+    std::array<char, 4096> room{};
+    SAME(getpwuid_r(0, &found, room.data(), room.size(), &result), 0);
+    SAME(result == nullptr || result->pw_uid == 0, true);
+    addrinfo* addresses = nullptr;
+    addrinfo hints{};
+    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+    SAME(getaddrinfo("127.0.0.1", "80", &hints, &addresses), 0);
+    std::array<char, 64> host{};
+    SAME(getnameinfo(addresses->ai_addr, addresses->ai_addrlen, host.data(), host.size(), nullptr,
+                     0, NI_NUMERICHOST),
+         0);
+    SAME(std::strcmp(host.data(), "127.0.0.1"), 0);
+    freeaddrinfo(addresses);
+    // What comes next waits as ever.
+    const a_pipe p;
+    beside([&] { SAME(get(p.in), 'n'); }, [&] { put(p.out, 'n'); });
+  }).join();
+}
+
+}  // namespace descriptors

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program whose threads wait for each other through descriptors: natively, and as it is under
+// `strata pthread` with one worker, where each of these waits would be for ever if it stopped the
+// worker. Status 0 if all is right.
+#include <pthread.h>
+#include <signal.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+#include "parts.hpp"
+#include "support.hpp"
+
+int main(int argc, char** argv) {
+  using namespace descriptors;
+  struct part {
+    const char* name;
+    void (*run)();
+  };
+  constexpr std::array parts_of_it{
+      part{"ring", &ring},
+      part{"large_writes", &large_writes},
+      part{"named_pipe", &named_pipe},
+      part{"parts", &parts},
+      part{"many_readers", &many_readers},
+      part{"not_to_wait", &not_to_wait},
+      part{"all_of_it", &all_of_it},
+      part{"with_control", &with_control},
+      part{"datagrams", &datagrams},
+      part{"several_messages", &several_messages},
+      part{"echo_local", &echo_local},
+      part{"echo_inet", &echo_inet},
+      part{"timeouts", &timeouts},
+      part{"polls", &polls},
+      part{"selects", &selects},
+      part{"select_beyond", &select_beyond},
+      part{"epolls", &epolls},
+      part{"counters_and_timers", &counters_and_timers},
+      part{"terminals", &terminals},
+      part{"files", &files},
+      part{"names", &names},
+      part{"cancellation", &cancellation},
+      part{"interruption", &interruption},
+      part{"signals_for_all", &signals_for_all},
+      part{"handlers", &handlers},
+      part{"closed_meanwhile", &closed_meanwhile},
+      part{"replaced_meanwhile", &replaced_meanwhile},
+      part{"replaced_counters", &replaced_counters},
+      part{"replaced_while_writing", &replaced_while_writing},
+      part{"broken_pipes", &broken_pipes},
+      part{"descriptors_of_a_child", &descriptors_of_a_child},
+      part{"forked", &forked},
+  };
+  // Before there are threads.
+  sigset_t usr2;
+  sigemptyset(&usr2);
+  sigaddset(&usr2, SIGUSR2);
+  pthread_sigmask(SIG_BLOCK, &usr2, nullptr);
+  // Arguments: the one to run.
+  for (const part& one : parts_of_it) {
+    if (argc > 1 && std::strcmp(argv[1], one.name) != 0) continue;
+    const int before = wrong;
+    one.run();
+    std::printf("%s %s\n", wrong == before ? "ok" : "not ok", one.name);
+    std::fflush(stdout);
+  }
+  std::printf("%d wrong\n", wrong.load());
+  return wrong == 0 ? 0 : 1;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of this program, each of which is right or counts what is wrong (support.hpp).
+#pragma once
+
+namespace descriptors {
+
+void ring();
+void large_writes();
+void named_pipe();
+void parts();
+void many_readers();
+void not_to_wait();
+void all_of_it();
+void with_control();
+void datagrams();
+void several_messages();
+void timeouts();
+void polls();
+void selects();
+void select_beyond();
+void epolls();
+void counters_and_timers();
+void terminals();
+void files();
+void names();
+void cancellation();
+void interruption();
+void signals_for_all();
+void handlers();
+void closed_meanwhile();
+void replaced_meanwhile();
+void replaced_counters();
+void replaced_while_writing();
+void broken_pipes();
+void descriptors_of_a_child();
+void forked();
+void echo_local();
+void echo_inet();
+
+}  // namespace descriptors
