@@ -28,7 +28,7 @@ struct route {
   /// Whether all networks on the way were measured (`--strata-networks` with several), memory
   /// between them left out. What is nominal only says which of two ways should be better: through
   /// shared memory 0.5 us and 8.2 GB/s; over a network within a host 5 us and 2.5 GB/s; between
-  /// hosts 10 us and 1.25 GB/s, or what the interfaces of named networks say of their speed.
+  /// hosts 10 us and 1.25 GB/s, or what the kinds and interfaces of named networks say.
   bool is_measured = false;
 };
 

@@ -145,7 +145,7 @@ constexpr setting settings[] = {
        o.stall_s = static_cast<unsigned>(parse_whole(t, 0, stall_s_max));
      }},
     {"networks", "LIST",
-     "networks of the job's sockets, \"10.1.0.0/16,10.2.0.0/16\" (default: the launcher's)",
+     "networks between hosts, \"10.1.0.0/16,ucx:10.2.0.0/16\" (default: the launcher's)",
      [](options& o, std::string_view t) { o.networks = t; }},
     {"remeasure-s", "N", "seconds until several networks are measured again (default 30; 0: never)",
      [](options& o, std::string_view t) {

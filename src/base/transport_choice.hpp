@@ -42,6 +42,15 @@ enum class network_kind : std::uint8_t { none, tcp, ucx, udp };
   return network_kind::tcp;
 }
 
+// Of networks that the user names one by one.
+struct named_network_kind {
+  std::string_view name;
+  network_kind kind;
+};
+inline constexpr std::array named_network_kinds{named_network_kind{"tcp", network_kind::tcp},
+                                                named_network_kind{"udp", network_kind::udp},
+                                                named_network_kind{"ucx", network_kind::ucx}};
+
 struct named_transport {
   std::string_view name;
   transport_choice choice;

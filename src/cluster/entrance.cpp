@@ -15,50 +15,43 @@
 namespace strata::cluster {
 
 entrance::entrance(const launch::job_description& job, const std::string& build, reach& who,
-                   std::vector<net::tcp::listener> doors, net::shm::shm_transport* shm,
-                   net::tcp::tcp_transport* tcp, net::tcp::mesh_options options)
+                   transports by)
     : me_(net::tcp::identity_in(job, build)),
       limit_ns_(job.start_limit_ns),
       who_(who),
-      doors_(std::move(doors)),
-      shm_(shm),
-      tcp_(tcp),
-      options_(std::move(options)),
+      by_(std::move(by)),
       cancelled_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!cancelled_) throw errno_error("cannot create an event descriptor", errno);
-  options_.cancelled = cancelled_.get();
+  by_.mesh.cancelled = cancelled_.get();
 }
 
-entrance::entrance(const launch::job_description& job, reach& who, net::shm::shm_transport* shm,
-                   net::addressed_transport& all)
-    : me_(net::tcp::identity_in(job, {})),
-      limit_ns_(job.start_limit_ns),
-      who_(who),
-      shm_(shm),
-      tcp_(nullptr),
-      all_(&all) {}
+net::addressed_transport* entrance::addressed_to(net::node_id node) const {
+  const std::size_t network =
+      who_.by_networks() ? who_.network(me_.node, node).value_or(by_.addressed.size()) : 0;
+  return network < by_.addressed.size() ? by_.addressed[network] : nullptr;
+}
 
 entrance::way entrance::expect(net::node_id node, std::uint16_t host,
                                const launch::address& where) {
   who_.set(node, host, where);
+  if (who_.shares_memory(me_.node, node)) return way::memory;
   // Over a network both find each other, or neither does.
-  const bool is_found = !who_.by_networks() || who_.towards(me_.node, node).port != 0;
-  const bool is_near = who_.shares_memory(me_.node, node);
-  if (all_ != nullptr) return is_near ? way::memory : is_found ? way::address : way::others;
+  if (who_.by_networks() && !who_.network(me_.node, node)) return way::others;
+  if (addressed_to(node) != nullptr) return way::address;
   const std::lock_guard lock(mutex_);
   if (!closed_) expected_ = node;
-  if (is_near) return way::memory;
-  return is_found ? way::connection : way::others;
+  return way::connection;
 }
 
 net::transport* entrance::admit_at_once(net::node_id node, way by) {
   if (by == way::memory) {
-    shm_->admit(node);
-    return shm_;
+    by_.shm->admit(node);
+    return by_.shm;
   }
   if (by != way::address) return nullptr;
-  all_->admit(node, who_.towards(me_.node, node));
-  return all_;
+  net::addressed_transport* const all = addressed_to(node);
+  all->admit(node, who_.towards(me_.node, node));
+  return all;
 }
 
 void entrance::forget(net::node_id node) {
@@ -74,7 +67,6 @@ void entrance::cancel() noexcept {
 
 void entrance::stop_waiting() noexcept {
   expected_.reset();
-  if (!cancelled_) return;  // nobody connects here
   const std::uint64_t one = 1;
   while (::write(cancelled_.get(), &one, sizeof one) < 0 && errno == EINTR) {
   }
@@ -89,13 +81,13 @@ os::descriptor entrance::await(net::node_id node) {
   }
   std::vector<launch::address> comes(me_.nodes);
   comes[node].port = 1;  // any: who has the higher number connects
-  auto sockets = net::tcp::connect_mesh(me_, doors_, comes, os::now_ns() + limit_ns_, options_);
+  auto sockets = net::tcp::connect_mesh(me_, by_.doors, comes, os::now_ns() + limit_ns_, by_.mesh);
   return std::move(sockets[node]);
 }
 
 net::transport& entrance::admit(net::node_id node, os::descriptor connection) {
-  tcp_->admit(node, std::move(connection));
-  return *tcp_;
+  by_.tcp->admit(node, std::move(connection));
+  return *by_.tcp;
 }
 
 }  // namespace strata::cluster

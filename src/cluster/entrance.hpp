@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "cluster/reach.hpp"
@@ -19,14 +20,17 @@ namespace strata::cluster {
 
 class entrance {
  public:
-  // shm: null if this node has none. All three outlive the entrance.
-  entrance(const launch::job_description& job, const std::string& build, reach& who,
-           std::vector<net::tcp::listener> doors, net::shm::shm_transport* shm,
-           net::tcp::tcp_transport* tcp, net::tcp::mesh_options options);
-  // Of a job whose nodes all use this one, over one network or several, but where they share memory
-  // by shm; null as above. All outlive the entrance.
-  entrance(const launch::job_description& job, reach& who, net::shm::shm_transport* shm,
-           net::addressed_transport& all);
+  // By what they are let in; all of it outlives the entrance.
+  struct transports {
+    net::shm::shm_transport* shm = nullptr;
+    net::tcp::tcp_transport* tcp = nullptr;
+    std::vector<net::tcp::listener> doors{};  // of TCP
+    net::tcp::mesh_options mesh{};
+    // UDP and UCX, by the network's place in the user's list; null, or beyond its end: TCP. Where
+    // no networks are named, the first.
+    std::vector<net::addressed_transport*> addressed{};
+  };
+  entrance(const launch::job_description& job, const std::string& build, reach& who, transports by);
 
   // How a node that comes will reach this one. With the inbox, as all that has no other note.
   enum class way { memory, address, connection, others };
@@ -47,18 +51,16 @@ class entrance {
   net::transport& admit(net::node_id node, os::descriptor connection);
 
  private:
+  // Null: over TCP, or not over any network of this node's.
+  [[nodiscard]] net::addressed_transport* addressed_to(net::node_id node) const;
   void stop_waiting() noexcept;  // with the lock
 
   const net::tcp::identity me_;
   const std::int64_t limit_ns_;
   reach& who_;
-  const std::vector<net::tcp::listener> doors_;
-  net::shm::shm_transport* const shm_;
-  net::tcp::tcp_transport* const tcp_;
-  net::addressed_transport* const all_ = nullptr;
-  net::tcp::mesh_options options_;
-  os::descriptor cancelled_;  // an eventfd
-  std::mutex mutex_;          // of what follows, and of that one's readiness
+  transports by_;
+  const os::descriptor cancelled_;  // an eventfd
+  std::mutex mutex_;                // of what follows, and of that one's readiness
   std::optional<net::node_id>
       expected_;  // none: it has been forgotten, or nobody may come any more
   bool closed_ = false;

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/transport_choice.hpp"
+
 namespace strata::cluster {
 
 struct link {
@@ -12,7 +14,7 @@ struct link {
   // Of a message of typical_bytes, in ns; at least 1, so that costs fall at every hop.
   std::int64_t cost_ns;
   // As measured: one way, and what a stream gets. Nobody measures memory, which counts as (0,
-  // unlimited); of a network that was not measured bytes_per_s is 0.
+  // unlimited); of a network that was not measured bytes_per_s is 0, and latency_ns nominal or 0.
   std::int64_t latency_ns;
   std::int64_t bytes_per_s;
 
@@ -38,5 +40,21 @@ struct nominal_link {
 inline constexpr nominal_link nominal_memory{500, 8'192'000'000};
 inline constexpr nominal_link nominal_loopback{5'000, 2'500'000'000};  // a network within a host
 inline constexpr nominal_link nominal_network{10'000, 1'250'000'000};
+
+// A network that was named, by its kind; of the bandwidth its interfaces mostly know more.
+// Datagrams are acknowledged, tagged and copied once more by the nodes themselves. Who says UCX has
+// a network that deserves it.
+[[nodiscard]] constexpr nominal_link nominal_of(network_kind k) noexcept {
+  switch (k) {
+    case network_kind::ucx:
+      return {2'000, 12'500'000'000};
+    case network_kind::udp:
+      return {12'000, nominal_network.bytes_per_s};
+    case network_kind::tcp:
+    case network_kind::none:
+      break;
+  }
+  return nominal_network;
+}
 
 }  // namespace strata::cluster

@@ -2,33 +2,37 @@
 #include "cluster/own_sockets.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
-#include "launch/own_address.hpp"
-#include "os/clock.hpp"
+#include "net/ucx/available.hpp"
+#include "net/udp/udp_transport.hpp"
+#include "strata/error.hpp"
+#if defined(STRATA_HAS_UCX)
+#include "net/ucx/devices.hpp"
+#include "net/ucx/ucx_transport.hpp"
+#endif
 
 namespace strata::cluster {
 namespace {
 
-// Of the time that a job has to start: as all nodes are there and listen, whoever cannot be reached
-// within it is behind something that lets nothing through. For spare connections all are ready.
-constexpr std::int64_t first_part = 5, spare_part = 10;
+using launch::named_network;
 
 // Of a network that the user has named: this node's address there.
 struct own_network {
-  std::size_t number;  // its place in the user's list
+  std::uint16_t number;  // its place in the user's list
+  network_kind kind;
   launch::network_address mine;
 };
-std::vector<own_network> own_networks(const std::vector<std::string>& networks) {
+std::vector<own_network> own_networks(const std::vector<named_network>& networks) {
   const std::vector<launch::network_address> own = launch::own_addresses();
   std::vector<own_network> all;
   for (std::size_t i = 0; i < networks.size(); ++i) {
-    if (const auto mine = launch::address_within(own, networks[i])) all.push_back({i, *mine});
+    if (const auto mine = launch::address_within(own, networks[i].range))
+      all.push_back({static_cast<std::uint16_t>(i), networks[i].kind, *mine});
   }
   return all;
 }
-
-}  // namespace
 
 std::unique_ptr<net::udp::udp_transport> make_udp(const launch::job_description& job,
                                                   std::vector<std::string> bind_addresses) {
@@ -41,83 +45,154 @@ std::unique_ptr<net::udp::udp_transport> make_udp(const launch::job_description&
   return std::make_unique<net::udp::udp_transport>(s);
 }
 
-bool has_spares(const launch::job_description& job, const std::vector<std::string>& networks) {
+#if defined(STRATA_HAS_UCX)
+std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description& job,
+                                                   const options& settings, std::string devices) {
+  net::ucx::settings s;
+  // Who comes late is admitted while this node receives, or may itself be the one who cannot be
+  // reached, and where networks are named the job goes on without one.
+  s.some_unreachable = job.elastic || job.late || !settings.networks.empty();
+  s.transfers = settings.rendezvous == "always"  ? net::ucx::rendezvous::always
+                : settings.rendezvous == "never" ? net::ucx::rendezvous::never
+                                                 : net::ucx::rendezvous::automatic;
+  s.devices = std::move(devices);
+  s.self = job.node;
+  s.nodes = job.capacity;
+  s.key = job.key;
+  s.job = job.job;
+  return std::make_unique<net::ucx::ucx_transport>(s);
+}
+// Nobody from outside has business with a job of one host. Between hosts UCX knows best.
+std::string devices_for_all(const launch::job_description& job) {
+  const bool one_host =
+      std::all_of(job.host_of.begin(), job.host_of.end(),
+                  [&](std::uint16_t host) { return host == job.host_of.at(job.node); });
+  return one_host ? net::ucx::device_of(job.bind_address) : std::string();
+}
+std::string devices_on(const launch::network_address& own) {
+  return net::ucx::devices_behind(own.interface);
+}
+#else
+std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description&, const options&,
+                                                   const std::string&) {
+  throw error(net::ucx::how_to_get());
+}
+std::string devices_for_all(const launch::job_description&) { return {}; }
+std::string devices_on(const launch::network_address&) { return {}; }
+#endif
+
+own_sockets open_on_own_address(const launch::job_description& job, const options& settings) {
+  own_sockets e;
+  part& all = e.parts.emplace_back();
+  all.kind = network_of(job.transport);
+  if (all.kind == network_kind::ucx) {
+    all.first.addressed = make_ucx(job, settings, devices_for_all(job));
+  } else if (all.kind == network_kind::udp) {
+    all.first.addressed = make_udp(job, {job.bind_address});
+  } else {
+    all.first.listeners.emplace_back(job.bind_address, 0, settings.socket_bytes);
+    e.where = all.first.listeners.back().address();
+    return e;
+  }
+  e.where = all.first.addressed->address();
+  return e;
+}
+
+part tcp_part(const std::vector<own_network>& own, std::size_t buffer_bytes, bool spares,
+              std::vector<launch::address::door>& doors) {
+  part p;
+  for (const own_network& n : own) {
+    p.networks.push_back(n.number);
+    launch::address::door& d = doors[n.number];
+    const launch::address there =
+        p.first.listeners.emplace_back(n.mine.numeric, 0, buffer_bytes).address();
+    d.host = there.host;
+    d.port = there.port;
+    if (!spares) continue;
+    d.spare_port = p.spare.listeners.emplace_back(n.mine.numeric, 0, buffer_bytes).address().port;
+  }
+  return p;
+}
+
+part udp_part(const std::vector<own_network>& own, const launch::job_description& job, bool spares,
+              std::vector<launch::address::door>& doors) {
+  part p;
+  p.kind = network_kind::udp;
+  std::vector<std::string> hosts;
+  for (const own_network& n : own) {
+    p.networks.push_back(n.number);
+    hosts.push_back(n.mine.numeric);
+  }
+  auto first = make_udp(job, hosts);
+  const std::vector<launch::address> at = first->addresses();
+  p.first.addressed = std::move(first);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    launch::address::door& d = doors[own[i].number];
+    d.host = at[i].host;
+    d.port = at[i].port;
+    d.worker = at[i].worker;
+  }
+  if (!spares) return p;
+  auto spare = make_udp(job, hosts);
+  const std::vector<launch::address> spare_at = spare->addresses();
+  p.spare.addressed = std::move(spare);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    launch::address::door& d = doors[own[i].number];
+    d.spare_port = spare_at[i].port;
+    d.spare_worker = spare_at[i].worker;
+  }
+  return p;
+}
+
+part ucx_part(const own_network& own, const launch::job_description& job, const options& settings,
+              bool has_spare, launch::address::door& d) {
+  part p;
+  p.kind = network_kind::ucx;
+  p.networks = {own.number};
+  const std::string devices = devices_on(own.mine);
+  p.first.addressed = make_ucx(job, settings, devices);
+  d.worker = p.first.addressed->address().worker;
+  if (!has_spare) return p;
+  p.spare.addressed = make_ucx(job, settings, devices);
+  d.spare_worker = p.spare.addressed->address().worker;
+  return p;
+}
+
+}  // namespace
+
+bool part::serves(std::optional<std::uint16_t> network) const noexcept {
+  if (!network) return networks.empty();
+  return std::find(networks.begin(), networks.end(), *network) != networks.end();
+}
+
+bool has_spares(const launch::job_description& job, const std::vector<named_network>& networks) {
   return networks.size() > 1 && !job.late;
 }
 
-own_sockets open_listeners(const launch::job_description& job,
-                           const std::vector<std::string>& networks, std::size_t buffer_bytes) {
-  own_sockets e;
-  if (networks.empty()) {
-    e.listeners.emplace_back(job.bind_address, 0, buffer_bytes);
-    e.where = e.listeners.back().address();
-    return e;
-  }
-  e.where.doors.resize(networks.size());
-  for (const auto& [number, mine] : own_networks(networks)) {
-    e.listeners.emplace_back(mine.numeric, 0, buffer_bytes);
-    const launch::address there = e.listeners.back().address();
-    launch::address::door& d = e.where.doors[number];
-    d = {there.host, there.port, mine.megabits};
-    if (!has_spares(job, networks)) continue;
-    e.spares.emplace_back(mine.numeric, 0, buffer_bytes);
-    d.spare_port = e.spares.back().address().port;
-  }
-  return e;
-}
-
 own_sockets open_sockets(const launch::job_description& job,
-                         const std::vector<std::string>& networks) {
-  own_sockets e;
-  e.where.doors.resize(networks.size());
+                         const std::vector<named_network>& networks, const options& settings) {
+  if (networks.empty()) return open_on_own_address(job, settings);
   const std::vector<own_network> own = own_networks(networks);
-  if (own.empty()) return e;
-  std::vector<std::string> hosts;
-  for (const own_network& n : own) hosts.push_back(n.mine.numeric);
-  e.udp = make_udp(job, hosts);
-  const std::vector<launch::address> all = e.udp->addresses();
-  e.where.worker = all.front().worker;
-  for (std::size_t i = 0; i < own.size(); ++i)
-    e.where.doors[own[i].number] = {all[i].host, all[i].port, own[i].mine.megabits};
-  if (!has_spares(job, networks)) return e;
-  e.udp_spare = make_udp(job, hosts);
-  const std::vector<launch::address> spares = e.udp_spare->addresses();
-  e.where.spare_worker = spares.front().worker;
-  for (std::size_t i = 0; i < own.size(); ++i)
-    e.where.doors[own[i].number].spare_port = spares[i].port;
+  // With one network it shares no second one with anybody.
+  const bool spares = has_spares(job, networks) && own.size() > 1;
+  own_sockets e;
+  std::vector<launch::address::door>& doors = e.where.doors;
+  doors.resize(networks.size());
+  for (const own_network& n : own) doors[n.number].megabits = n.mine.megabits;
+  const auto of_kind = [&](network_kind k) {
+    std::vector<own_network> some;
+    std::copy_if(own.begin(), own.end(), std::back_inserter(some),
+                 [k](const own_network& n) { return n.kind == k; });
+    return some;
+  };
+  // First: a worker may stand in for the receiver of the first transport, over TCP.
+  if (const auto some = of_kind(network_kind::tcp); !some.empty())
+    e.parts.push_back(tcp_part(some, settings.socket_bytes, spares, doors));
+  for (const own_network& n : of_kind(network_kind::ucx))
+    e.parts.push_back(ucx_part(n, job, settings, spares, doors[n.number]));
+  if (const auto some = of_kind(network_kind::udp); !some.empty())
+    e.parts.push_back(udp_part(some, job, spares, doors));
   return e;
-}
-
-void connected::drop(node_id n) noexcept {
-  if (udp_ != nullptr) return udp_->drop(n);
-  sockets_[n].reset();
-}
-
-std::unique_ptr<net::tcp::tcp_transport> connected::tcp(node_id self,
-                                                        const net::tcp::options& o) && {
-  return std::make_unique<net::tcp::tcp_transport>(self, std::move(sockets_), o);
-}
-
-connected connect(own_sockets& own, which w, const std::vector<launch::address>& directory,
-                  const connecting& how) {
-  const std::int64_t deadline_ns = how.began_ns + how.start_limit_ns;
-  const std::int64_t patience_ns =
-      how.start_limit_ns / (w == which::first ? first_part : spare_part);
-  const std::int64_t limit_ns =
-      how.partly ? std::min(deadline_ns, os::now_ns() + patience_ns) : deadline_ns;
-  auto& udp = w == which::first ? own.udp : own.udp_spare;
-  if (udp != nullptr) {
-    how.partly ? udp->connect_where_possible(directory, limit_ns)
-               : udp->connect(directory, limit_ns);
-    return connected(std::move(udp));
-  }
-  net::tcp::mesh_options mesh = how.mesh;
-  mesh.partial = how.partly;
-  connected::troubles why;
-  mesh.on_left_out = [&](node_id n, const std::string& words) { why[n] = words; };
-  auto sockets = net::tcp::connect_mesh(how.me, w == which::first ? own.listeners : own.spares,
-                                        directory, limit_ns, mesh);
-  return {std::move(sockets), std::move(why)};
 }
 
 }  // namespace strata::cluster

@@ -9,13 +9,15 @@
 namespace strata::cluster {
 namespace {
 
-constexpr std::int64_t usual_megabits = nominal_network.bytes_per_s * 8 / 1'000'000;
+bool is_open(const launch::address::door& d) { return d.port != 0 || !d.worker.empty(); }
 
-std::int64_t cost_over(const launch::address::door& a, const launch::address::door& b) {
-  const auto rate = [](const launch::address::door& d) {
-    return d.megabits != 0 ? std::int64_t{d.megabits} : usual_megabits;
+std::int64_t cost_over(network_kind k, const launch::address::door& a,
+                       const launch::address::door& b) {
+  const nominal_link nominal = nominal_of(k);
+  const auto rate = [&](const launch::address::door& d) {
+    return d.megabits != 0 ? std::int64_t{d.megabits} : nominal.bytes_per_s * 8 / 1'000'000;
   };
-  return nominal_network.latency_ns + typical_bytes * 8 * 1000 / std::min(rate(a), rate(b));
+  return nominal.latency_ns + typical_bytes * 8 * 1000 / std::min(rate(a), rate(b));
 }
 
 }  // namespace
@@ -25,21 +27,21 @@ struct reach::shared_network {
   const launch::address::door* other = nullptr;
   std::int64_t cost_ns = 0;  // nominal
   std::uint16_t number = 0;
-
-  // The cheapest one, of equal ones the first; of those for which `counts` says so.
-  template <class F>
-  static shared_network cheapest(const launch::address& one, const launch::address& another,
-                                 F counts) {
-    shared_network best;
-    for (std::size_t i = 0; i < std::min(one.doors.size(), another.doors.size()); ++i) {
-      const auto number = static_cast<std::uint16_t>(i);
-      if (one.doors[i].port == 0 || another.doors[i].port == 0 || !counts(number)) continue;
-      const std::int64_t cost = cost_over(one.doors[i], another.doors[i]);
-      if (best.other == nullptr || cost < best.cost_ns) best = {&another.doors[i], cost, number};
-    }
-    return best;
-  }
 };
+
+template <class F>
+reach::shared_network reach::cheapest(node_id a, node_id b, F counts) const {
+  const std::vector<launch::address::door>& ours = places_[a].where.doors;
+  const std::vector<launch::address::door>& theirs = places_[b].where.doors;
+  shared_network best;
+  for (std::size_t i = 0; i < std::min({networks_.size(), ours.size(), theirs.size()}); ++i) {
+    const auto number = static_cast<std::uint16_t>(i);
+    if (!is_open(ours[i]) || !is_open(theirs[i]) || !counts(number)) continue;
+    const std::int64_t cost = cost_over(networks_[i], ours[i], theirs[i]);
+    if (best.other == nullptr || cost < best.cost_ns) best = {&theirs[i], cost, number};
+  }
+  return best;
+}
 
 std::span<const std::uint16_t> reach::closed_between(node_id a, node_id b) const {
   const auto found = closed_.find(std::minmax(a, b));
@@ -52,23 +54,22 @@ reach::shared_network reach::used_by(node_id a, node_id b) const {
   const place& y = places_[b];
   const std::span<const std::uint16_t> closed = closed_between(a, b);
   if (closed.size() > 1) return {};
-  const auto is_open = [&](std::uint16_t n) { return closed.empty() || closed[0] != n; };
+  const auto is_usable = [&](std::uint16_t n) { return closed.empty() || closed[0] != n; };
   if (const auto best = measured_.network(x.host, y.host)) {
-    const auto measured = shared_network::cheapest(
-        x.where, y.where, [&](std::uint16_t n) { return n == *best && is_open(n); });
+    const auto measured =
+        cheapest(a, b, [&](std::uint16_t n) { return n == *best && is_usable(n); });
     if (measured.other != nullptr) return measured;
   }
-  return shared_network::cheapest(x.where, y.where, is_open);
+  return cheapest(a, b, is_usable);
 }
 
 reach::shared_network reach::spare_of(node_id a, node_id b) const {
   const std::uint16_t used = used_by(a, b).number;
-  return shared_network::cheapest(places_[a].where, places_[b].where,
-                                  [&](std::uint16_t n) { return n != used; });
+  return cheapest(a, b, [&](std::uint16_t n) { return n != used; });
 }
 
-reach::reach(const launch::job_description& job, bool by_memory, bool by_networks)
-    : by_memory_(by_memory), by_networks_(by_networks), places_(job.capacity) {}
+reach::reach(const launch::job_description& job, bool by_memory, std::vector<network_kind> networks)
+    : by_memory_(by_memory), networks_(std::move(networks)), places_(job.capacity) {}
 
 void reach::set(node_id node, std::uint16_t host, launch::address where) {
   places_[node] = {true, host, std::move(where)};
@@ -84,20 +85,20 @@ bool reach::shares_memory(node_id a, node_id b) const {
 
 launch::address reach::towards(node_id from, node_id to) const {
   if (from == to || !places_[to].known || shares_memory(from, to)) return {};
-  if (!by_networks_) return places_[to].where;
+  if (!by_networks()) return places_[to].where;
   const shared_network shared = used_by(from, to);
   if (shared.other == nullptr) return {};
-  return {shared.other->host, shared.other->port, places_[to].where.worker};
+  return {shared.other->host, shared.other->port, shared.other->worker};
 }
 
 launch::address reach::spare_towards(node_id from, node_id to) const {
   if (!spare_network(from, to)) return {};
   const shared_network spare = spare_of(from, to);
-  return {spare.other->host, spare.other->spare_port, places_[to].where.spare_worker};
+  return {spare.other->host, spare.other->spare_port, spare.other->spare_worker};
 }
 
 std::optional<std::uint16_t> reach::network(node_id a, node_id b) const {
-  if (!by_networks_ || shares_memory(a, b)) return std::nullopt;
+  if (!by_networks() || shares_memory(a, b)) return std::nullopt;
   const shared_network shared = used_by(a, b);
   return shared.other != nullptr ? std::optional(shared.number) : std::nullopt;
 }
@@ -113,11 +114,12 @@ std::optional<link> reach::cost(node_id a, node_id b) const {
   const place& y = places_[b];
   if (!x.known || !y.known) return std::nullopt;
   if (shares_memory(a, b)) return link(nominal_memory.cost_ns(), 0, link::unlimited);
-  if (!by_networks_) return link(nominal_network.cost_ns());
+  if (!by_networks()) return link(nominal_network.cost_ns());
   const shared_network shared = used_by(a, b);
   if (shared.other == nullptr) return std::nullopt;
   if (const auto measured = measured_.between(x.host, y.host, shared.number)) return measured;
-  return link(std::max(shared.cost_ns, measured_.dearest_ns(shared.number)));
+  return link(std::max(shared.cost_ns, measured_.dearest_ns(shared.number)),
+              nominal_of(networks_[shared.number]).latency_ns);
 }
 
 std::vector<std::uint16_t> reach::hosts() const {
@@ -137,7 +139,7 @@ std::vector<node_id> reach::measured_by(node_id self,
   }
   std::vector<node_id> all;
   const auto me = std::find(firsts.begin(), firsts.end(), self);
-  if (!by_networks_ || me == firsts.end() || firsts.size() > link_costs::hosts_max) return all;
+  if (!by_networks() || me == firsts.end() || firsts.size() > link_costs::hosts_max) return all;
   // Beginning with the next one: not all with the same.
   std::rotate(firsts.begin(), me, firsts.end());
   for (const node_id n : firsts) {

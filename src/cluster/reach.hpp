@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Over what two nodes talk directly: the memory of their host, or a network that both are on, the
-// fastest by what their interfaces say unless another one was measured and is much better; and what
-// that costs, as measured where it was. Every node finds the same, since all know where everybody
-// listens and what was measured.
+// fastest by its kind and by what their interfaces say unless another one was measured and is much
+// better; and what that costs, as measured where it was. Every node finds the same, since all know
+// where everybody listens and what was measured.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -22,9 +22,9 @@ using net::node_id;
 
 class reach {
  public:
-  // by_memory: nodes of one host share some. by_networks: the user has named the networks, and two
-  // nodes may have none in common; else everybody reaches everybody.
-  reach(const launch::job_description& job, bool by_memory, bool by_networks);
+  // by_memory: nodes of one host share some. Networks: those that the user has named, of these
+  // kinds; two nodes may have none in common. None: everybody reaches everybody.
+  reach(const launch::job_description& job, bool by_memory, std::vector<network_kind> networks);
 
   // Where a node listens, and on which host it is.
   void set(node_id node, std::uint16_t host, launch::address where);
@@ -35,9 +35,9 @@ class reach {
   // What the networks cost. Before: nominal.
   void set_costs(link_costs measured) { measured_ = std::move(measured); }
 
-  [[nodiscard]] bool by_networks() const noexcept { return by_networks_; }
+  [[nodiscard]] bool by_networks() const noexcept { return !networks_.empty(); }
   [[nodiscard]] bool shares_memory(node_id a, node_id b) const;
-  // Where `from` finds `to` over the network that they use; port 0: on none.
+  // Where `from` finds `to` over the network that they use; neither port nor worker: on none.
   [[nodiscard]] launch::address towards(node_id from, node_id to) const;
   // The same for a spare connection, over the next best network.
   [[nodiscard]] launch::address spare_towards(node_id from, node_id to) const;
@@ -63,10 +63,14 @@ class reach {
   };
   struct shared_network;
   [[nodiscard]] std::span<const std::uint16_t> closed_between(node_id a, node_id b) const;
+  // The cheapest one, of equal ones the first; of those for which `counts` says so.
+  template <class F>
+  [[nodiscard]] shared_network cheapest(node_id a, node_id b, F counts) const;
   [[nodiscard]] shared_network used_by(node_id a, node_id b) const;
   [[nodiscard]] shared_network spare_of(node_id a, node_id b) const;
 
-  const bool by_memory_, by_networks_;
+  const bool by_memory_;
+  const std::vector<network_kind> networks_;
   std::vector<place> places_;
   link_costs measured_;
   std::map<std::pair<node_id, node_id>, std::vector<std::uint16_t>> closed_;  // lower number first

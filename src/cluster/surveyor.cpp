@@ -27,10 +27,15 @@ surveyor::surveyor(net::transport& over, node_id self, node_id nodes,
     pthread_setname_np(pthread_self(), "strata-receive");
     receive();
   });
-  sender_ = std::thread([this] {
-    pthread_setname_np(pthread_self(), "strata-send");
-    send();
-  });
+  try {
+    sender_ = std::thread([this] {
+      pthread_setname_np(pthread_self(), "strata-send");
+      send();
+    });
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
 surveyor::~surveyor() { stop(); }
@@ -94,7 +99,7 @@ void surveyor::on_message(const net::header& h, std::span<const std::byte> paylo
 
 void surveyor::on_lost(node_id peer, const std::string& why) {
   if (connections_ == connections::spare) {
-    lost_.push_back(peer);
+    lost_.push_back({peer, why});
     return;
   }
   const std::lock_guard lock(mutex_);

@@ -24,6 +24,11 @@ struct early_message {
   std::vector<std::byte> payload;
 };
 
+struct ended_connection {
+  node_id node;
+  std::string why;
+};
+
 class surveyor final : net::receiver, survey::line {
  public:
   // Measures the networks to `others`, and answers whoever is below `nodes`. `over` outlives it.
@@ -42,7 +47,7 @@ class surveyor final : net::receiver, survey::line {
   // before all that comes later. Throws strata::error when a connection has failed. Once.
   [[nodiscard]] std::vector<early_message> end();
   // After that: whose spare connection has failed.
-  [[nodiscard]] const std::vector<node_id>& lost() const noexcept { return lost_; }
+  [[nodiscard]] const std::vector<ended_connection>& lost() const noexcept { return lost_; }
 
  private:
   bool try_post(node_id to, kind k, std::span<const std::byte> head,
@@ -59,7 +64,7 @@ class surveyor final : net::receiver, survey::line {
   // The receiving thread's, and the caller's after it.
   survey survey_;
   std::vector<early_message> early_;
-  std::vector<node_id> lost_;
+  std::vector<ended_connection> lost_;
 
   // Release, though it brings nothing with it: who sets it wakes both threads then, and they look
   // again. Partner: receive() and send().

@@ -32,9 +32,11 @@ route told_route(const routes::way& w, first_hop first, const char* transport) {
     return r;
   }
   // Of what the interfaces' speeds make of it, so that all of it is the cost; a part may be memory.
-  const std::int64_t carried_ns = w.cost_ns - hops * nominal_network.latency_ns;
+  const std::int64_t latency_ns =
+      w.latency_ns != 0 ? w.latency_ns : hops * nominal_network.latency_ns;
+  const std::int64_t carried_ns = w.cost_ns - latency_ns;
   if (carried_ns > 0) {
-    r.latency_ns = hops * nominal_network.latency_ns;
+    r.latency_ns = latency_ns;
     r.bytes_per_s = hops * typical_bytes * 1'000'000'000 / carried_ns;
   } else {
     r.latency_ns = w.cost_ns;

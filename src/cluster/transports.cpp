@@ -11,22 +11,15 @@
 #include <utility>
 
 #include "base/transport_choice.hpp"
+#include "cluster/connected.hpp"
 #include "cluster/own_sockets.hpp"
 #include "launch/build_id.hpp"
 #include "launch/own_address.hpp"
-#include "net/addressed.hpp"
 #include "net/shm/shm_transport.hpp"
 #include "net/tcp/mesh.hpp"
-#include "net/tcp/tcp_transport.hpp"
-#include "net/ucx/available.hpp"
-#include "net/udp/udp_transport.hpp"
 #include "os/clock.hpp"
 #include "os/topology.hpp"
 #include "strata/error.hpp"
-#if defined(STRATA_HAS_UCX)
-#include "net/ucx/devices.hpp"
-#include "net/ucx/ucx_transport.hpp"
-#endif
 
 namespace strata::cluster {
 namespace {
@@ -48,27 +41,11 @@ net::tcp::options socket_options(const options& settings) {
   return o;
 }
 
-#if defined(STRATA_HAS_UCX)
-std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description& job,
-                                                   const options& settings, bool one_host) {
-  net::ucx::settings s;
-  s.transfers = settings.rendezvous == "always"  ? net::ucx::rendezvous::always
-                : settings.rendezvous == "never" ? net::ucx::rendezvous::never
-                                                 : net::ucx::rendezvous::automatic;
-  // Nobody from outside has business with a job of one host. Between hosts UCX knows best.
-  if (one_host) s.devices = net::ucx::device_of(job.bind_address);
-  s.self = job.node;
-  s.nodes = job.capacity;
-  s.key = job.key;
-  s.job = job.job;
-  return std::make_unique<net::ucx::ucx_transport>(s);
+std::vector<network_kind> kinds_of(const std::vector<launch::named_network>& networks) {
+  std::vector<network_kind> all;
+  for (const launch::named_network& n : networks) all.push_back(n.kind);
+  return all;
 }
-#else
-std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description&, const options&,
-                                                   bool) {
-  throw error(net::ucx::how_to_get());
-}
-#endif
 
 routes ways_of(const launch::job_description& job, const reach& who, const way_plan& p) {
   return p.ways(job.node, job.capacity, [&](node_id a, node_id b) { return who.cost(a, b); });
@@ -111,35 +88,39 @@ class opening {
   // Also where memory could not be had, or others may come.
   [[nodiscard]] bool by_network() const {
     return several_ && (!by_memory() || on_this_host_.size() < job_.nodes ||
-                        (job_.elastic && over_ != network_kind::none));
+                        (job_.elastic && network_of(job_.transport) != network_kind::none));
   }
 
   // Each adds to opened_ what there is to know afterwards.
   net::shm::shm_transport* open_memory();
-  void open_addressed(std::unique_ptr<net::addressed_transport> made, net::shm::shm_transport* shm);
+  void open_parts(net::shm::shm_transport* shm);
   void learn(const std::vector<launch::address>& directory);
   void find_ways();
-  void open_over_networks(net::shm::shm_transport* shm);
-  [[nodiscard]] std::vector<launch::address> directory(bool spare) const;
+  using of_parts = std::vector<std::unique_ptr<net::transport>>;
+  [[nodiscard]] of_parts begin(std::vector<connected> all, entrance::transports& by) const;
+  [[nodiscard]] bool reaches_somebody(const net::transport& t) const;
+  // By part: where all are whom this node is to connect to over that.
+  [[nodiscard]] std::vector<std::vector<launch::address>> directories(which w) const;
+  [[nodiscard]] const connected& over(const std::vector<connected>& all,
+                                      std::optional<std::uint16_t> network) const;
   // Those to whom this node should have connected over its first or its spare networks, and has
   // not.
-  void find_closed(const connected& c, bool spare);
-  // Tells them, and drops whom others have found closed; all who have connected are answered
-  // meanwhile, and while `first` does something.
-  void agree(connected& c, bool spare, const std::function<void()>& first);
+  void find_closed(const std::vector<connected>& all, which w);
+  // Tells them, after `first`, and drops whom others have found closed. What has connected is left
+  // alone from then on.
+  void agree(std::vector<connected>& all, which w, const std::function<void()>& first);
   void complain() const;
-  std::unique_ptr<net::transport> measure(net::transport& over, own_sockets& own,
-                                          const connecting& how, const net::tcp::options& o);
+  [[nodiscard]] of_parts measure(const of_parts& first, const connecting& how);
 
   launch::control_line& line_;
   const launch::job_description& job_;
   const options& settings_;
-  const std::vector<std::string> networks_;
+  const std::vector<launch::named_network> networks_;
   const std::string build_ = launch::build_id();
   std::vector<net::node_id> on_this_host_;
   const bool several_;
-  const network_kind over_;
   connections opened_;
+  std::vector<part> parts_{};  // of what this node listens with
 
   // Where two nodes share several networks. Closed: those of this node that it has found since it
   // has told of any; and all that all have told of.
@@ -152,9 +133,8 @@ opening::opening(launch::control_line& line, const options& settings)
     : line_(line),
       job_(line.job()),
       settings_(settings),
-      networks_(launch::networks_in(settings.networks)),
+      networks_(launch::networks_in(settings.networks, network_of(job_.transport))),
       several_(job_.nodes > 1 || job_.elastic),
-      over_(network_of(job_.transport)),
       opened_{{}, {}, routes(job_.node, job_.capacity), {}, {}, {}, {}, nullptr, {}} {
   for (unsigned n = 0; n < job_.nodes; ++n) {
     if (is_here(n)) on_this_host_.push_back(static_cast<net::node_id>(n));
@@ -178,16 +158,6 @@ net::shm::shm_transport* opening::open_memory() {
   net::shm::shm_transport* const shm = made.get();
   opened_.transports.push_back(std::move(made));
   return shm;
-}
-
-// To all who are not reached by memory, wherever they are.
-void opening::open_addressed(std::unique_ptr<net::addressed_transport> made,
-                             net::shm::shm_transport* shm) {
-  const std::int64_t deadline = os::now_ns() + job_.start_limit_ns;
-  learn(line_.exchange(made->address(), build_));
-  made->connect(directory(false), deadline);
-  if (job_.elastic) opened_.door = std::make_unique<entrance>(job_, *opened_.who, shm, *made);
-  opened_.transports.push_back(std::move(made));
 }
 
 void opening::learn(const std::vector<launch::address>& directory) {
@@ -215,149 +185,182 @@ void opening::find_ways() {
                      ": name a network that both are on, or one that joins theirs");
 }
 
-// The same over TCP, or over UDP on the networks that the user has named.
-void opening::open_over_networks(net::shm::shm_transport* shm) {
-  const net::tcp::options o = socket_options(settings_);
-  net::tcp::mesh_options mesh;
-  mesh.socket_buffer_bytes = o.socket_buffer_bytes;
-  reach& who = *opened_.who;
-  const bool by_udp = over_ == network_kind::udp;
-  own_sockets own = by_udp ? open_sockets(job_, networks_)
-                           : open_listeners(job_, networks_, o.socket_buffer_bytes);
+// To all who are not reached by memory, wherever they are.
+void opening::open_parts(net::shm::shm_transport* shm) {
+  own_sockets own = open_sockets(job_, networks_, settings_);
+  parts_ = std::move(own.parts);
   learn(line_.exchange(own.where, build_));
   if (!networks_.empty()) find_ways();
-  if (by_udp && own.udp == nullptr)
-    throw user_error("networks: this host is on none of " + settings_.networks +
-                     ": name one that it is on, with an address of its own");
   const bool partly = has_spares(job_, networks_);
-  const net::tcp::identity me = net::tcp::identity_in(job_, build_);
-  // Who dies meanwhile connects to nobody, and nobody should wait for it.
-  net::tcp::mesh_options attentive = mesh;
-  attentive.news = line_.news_fd();
-  attentive.on_news = [this] { line_.look(); };
-  const connecting how{me, os::now_ns(), job_.start_limit_ns, attentive, partly};
-  connected first = connect(own, which::first, directory(false), how);
+  const connecting how{net::tcp::identity_in(job_, build_),
+                       os::now_ns(),
+                       job_.start_limit_ns,
+                       settings_.socket_bytes,
+                       // Who dies meanwhile connects to nobody, and nobody should wait for it.
+                       {line_.news_fd(), [this] { line_.look(); }},
+                       partly};
+  std::vector<connected> all = connect(parts_, which::first, directories(which::first), how);
   if (partly) {
+    const reach& who = *opened_.who;
     for (unsigned n = 0; n < job_.capacity; ++n) {
       first_networks_.push_back(who.network(job_.node, static_cast<node_id>(n)));
       spare_networks_.push_back(who.spare_network(job_.node, static_cast<node_id>(n)));
     }
-    find_closed(first, false);
-    agree(first, false, [] {});
+    find_closed(all, which::first);
+    agree(all, which::first, [] {});
   }
-  net::udp::udp_transport* udp = nullptr;
-  net::tcp::tcp_transport* tcp = nullptr;
-  std::unique_ptr<net::transport> over, spare;
-  if (by_udp) {
-    auto made = std::move(first).udp();
-    udp = made.get();
-    over = std::move(made);
-  } else {
-    auto made = std::move(first).tcp(job_.node, o);
-    tcp = made.get();
-    over = std::move(made);
+  entrance::transports by;
+  by.shm = shm;
+  of_parts first = begin(std::move(all), by);
+  of_parts spares;
+  if (partly) spares = measure(first, how);
+  if (job_.elastic) {
+    for (part& p : parts_) {
+      for (net::tcp::listener& door : p.first.listeners) by.doors.push_back(std::move(door));
+    }
+    by.mesh.socket_buffer_bytes = settings_.socket_bytes;
+    opened_.door = std::make_unique<entrance>(job_, build_, *opened_.who, std::move(by));
   }
-  if (partly) spare = measure(*over, own, how, o);
-  if (job_.elastic)
-    opened_.door = udp != nullptr
-                       ? std::make_unique<entrance>(job_, who, shm, *udp)
-                       : std::make_unique<entrance>(job_, build_, who, std::move(own.listeners),
-                                                    shm, tcp, mesh);
-  opened_.transports.push_back(std::move(over));
-  if (spare != nullptr) opened_.transports.push_back(std::move(spare));
+  for (auto& t : first) {
+    // A comer may need one that nobody else does.
+    if (job_.elastic || reaches_somebody(*t)) opened_.transports.push_back(std::move(t));
+  }
+  for (auto& t : spares) {
+    if (reaches_somebody(*t)) opened_.transports.push_back(std::move(t));
+  }
 }
 
-std::vector<launch::address> opening::directory(bool spare) const {
+opening::of_parts opening::begin(std::vector<connected> all, entrance::transports& by) const {
+  of_parts begun;
+  by.addressed.resize(std::max<std::size_t>(networks_.size(), 1));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    connected::transport t = std::move(all[i]).begin(job_.node, socket_options(settings_));
+    if (t.tcp != nullptr) by.tcp = t.tcp;
+    if (networks_.empty()) by.addressed[0] = t.addressed;
+    for (const std::uint16_t network : parts_[i].networks) by.addressed[network] = t.addressed;
+    begun.push_back(std::move(t.over));
+  }
+  return begun;
+}
+
+bool opening::reaches_somebody(const net::transport& t) const {
+  for (unsigned n = 0; n < job_.capacity; ++n) {
+    if (t.reaches(static_cast<node_id>(n))) return true;
+  }
+  return false;
+}
+
+std::vector<std::vector<launch::address>> opening::directories(which w) const {
   const reach& who = *opened_.who;
-  std::vector<launch::address> all;
+  std::vector<std::vector<launch::address>> all(parts_.size());
   for (unsigned n = 0; n < job_.capacity; ++n) {
     const auto node = static_cast<node_id>(n);
-    all.push_back(spare ? who.spare_towards(job_.node, node) : who.towards(job_.node, node));
+    const bool is_first = w == which::first;
+    const auto network =
+        is_first ? who.network(job_.node, node) : who.spare_network(job_.node, node);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      all[i].push_back(!parts_[i].serves(network) ? launch::address{}
+                       : is_first                 ? who.towards(job_.node, node)
+                                                  : who.spare_towards(job_.node, node));
+    }
   }
   return all;
 }
 
-void opening::find_closed(const connected& c, bool spare) {
-  const auto& networks = spare ? spare_networks_ : first_networks_;
+const connected& opening::over(const std::vector<connected>& all,
+                               std::optional<std::uint16_t> network) const {
+  const auto found =
+      std::find_if(parts_.begin(), parts_.end(), [&](const part& p) { return p.serves(network); });
+  return all[static_cast<std::size_t>(found - parts_.begin())];
+}
+
+void opening::find_closed(const std::vector<connected>& all, which w) {
+  const auto& networks = w == which::first ? first_networks_ : spare_networks_;
   for (unsigned n = 0; n < job_.capacity; ++n) {
     const auto node = static_cast<node_id>(n);
-    if (!networks[n] || n == job_.node || c.reaches(node)) continue;
+    if (!networks[n] || n == job_.node) continue;
+    const connected& c = over(all, networks[n]);
+    if (c.reaches(node)) continue;
     const auto [lower, higher] = std::minmax(job_.node, node);
     found_closed_.push_back({lower, higher, *networks[n]});
     if (std::string& why = why_closed_[*networks[n]]; why.empty()) why = c.trouble_with(node);
   }
 }
 
-void opening::agree(connected& c, bool spare, const std::function<void()>& first) {
-  std::vector<node_id> lost;
-  {
-    std::optional<surveyor> answering;
-    if (c.needs_care() != nullptr)
-      answering.emplace(*c.needs_care(), job_.node, job_.capacity, std::vector<node_id>{},
-                        survey::limits{}, surveyor::connections::spare);
-    first();
-    closed_ = line_.share_closed(found_closed_);
-    if (answering) {
-      (void)answering->end();
-      lost = answering->lost();
+void opening::agree(std::vector<connected>& all, which w, const std::function<void()>& first) {
+  first();
+  closed_ = line_.share_closed(found_closed_);
+  found_closed_.clear();
+  const auto& networks = w == which::first ? first_networks_ : spare_networks_;
+  const auto is_closed_to = [&](node_id n) {
+    const auto [lower, higher] = std::minmax(job_.node, n);
+    return std::any_of(closed_.begin(), closed_.end(), [&](const launch::closed_link& l) {
+      return l.lower == lower && l.higher == higher && networks[n] == l.network;
+    });
+  };
+  for (connected& c : all) {
+    c.leave_alone();
+    // Over UDP and UCX that is heard once. A spare connection may be missing. A first one that was
+    // found closed by its other end has ended here for that; of another nobody has told.
+    for (const ended_connection& e : c.ended()) {
+      if (w == which::first && !is_closed_to(e.node))
+        throw error("node " + std::to_string(e.node) + " is lost: " + e.why);
+      c.drop(e.node);
     }
   }
-  // Who has said so over UDP says it once. Of a first connection all will have been told.
-  if (spare) {
-    for (const node_id n : lost) c.drop(n);
-  }
-  found_closed_.clear();
-  const auto& networks = spare ? spare_networks_ : first_networks_;
   for (const launch::closed_link& l : closed_) {
     if (l.lower != job_.node && l.higher != job_.node) continue;
     const node_id other = l.lower == job_.node ? l.higher : l.lower;
-    if (other < job_.capacity && networks[other] == l.network) c.drop(other);
+    if (other >= job_.capacity || networks[other] != l.network) continue;
+    for (connected& c : all) c.drop(other);
   }
 }
 
 // What the nodes that begin the job measure together: their networks, and then those of the spare
-// connections, which are returned, if there are any.
-std::unique_ptr<net::transport> opening::measure(net::transport& over, own_sockets& own,
-                                                 const connecting& how,
-                                                 const net::tcp::options& o) {
+// connections, which are returned.
+opening::of_parts opening::measure(const of_parts& first, const connecting& how) {
   reach& who = *opened_.who;
   std::vector<launch::measured_link> mine;
   const std::vector<node_id> others = who.measured_by(job_.node);
-  const auto reached_by = [&](const net::transport& t) {
-    std::vector<node_id> reached = others;
-    std::erase_if(reached, [&](node_id n) { return !t.reaches(n); });
-    return reached;
+  const auto begin_to_measure = [&](const of_parts& over, surveyor::connections kind_of) {
+    std::vector<std::unique_ptr<surveyor>> by;
+    for (const auto& t : over) {
+      std::vector<node_id> reached = others;
+      std::erase_if(reached, [&](node_id n) { return !t->reaches(n); });
+      by.push_back(std::make_unique<surveyor>(*t, job_.node, job_.capacity, reached,
+                                              survey::limits{}, kind_of));
+    }
+    return by;
   };
-  surveyor by(over, job_.node, job_.capacity, reached_by(over), {});
-  // It answers while others wait in vain for theirs.
-  connected second = connect(own, which::spare, directory(true), how);
-  find_closed(second, true);
-  agree(second, true, [&] {
-    for (const survey::result& r : by.results()) mine.push_back(r.over(*first_networks_[r.node]));
+  const auto by_first = begin_to_measure(first, surveyor::connections::needed);
+  // They answer while others wait in vain for theirs.
+  std::vector<connected> second = connect(parts_, which::spare, directories(which::spare), how);
+  find_closed(second, which::spare);
+  agree(second, which::spare, [&] {
+    for (const auto& by : by_first) {
+      for (const survey::result& r : by->results())
+        mine.push_back(r.over(*first_networks_[r.node]));
+    }
   });
   for (const launch::closed_link& c : closed_) who.close(c);
-  std::unique_ptr<net::transport> spare;
-  bool reaches_some = false;
-  for (unsigned n = 0; n < job_.capacity; ++n)
-    reaches_some = reaches_some || second.reaches(static_cast<node_id>(n));
-  if (reaches_some && second.needs_care() != nullptr)
-    spare = std::move(second).udp();
-  else if (reaches_some)
-    spare = std::move(second).tcp(job_.node, o);
-  std::optional<surveyor> by_spare;
-  if (spare != nullptr) {
-    by_spare.emplace(*spare, job_.node, job_.capacity, reached_by(*spare), survey::limits{},
-                     surveyor::connections::spare);
-    for (const survey::result& r : by_spare->results())
-      mine.push_back(r.over(*spare_networks_[r.node]));
+  entrance::transports by_none;
+  of_parts spares = begin(std::move(second), by_none);
+  std::erase_if(spares, [this](const auto& t) { return !reaches_somebody(*t); });
+  const auto by_spares = begin_to_measure(spares, surveyor::connections::spare);
+  for (const auto& by : by_spares) {
+    for (const survey::result& r : by->results()) mine.push_back(r.over(*spare_networks_[r.node]));
   }
   opened_.told = line_.share_measurements(mine);
-  opened_.early = by.end();
-  if (by_spare) {
-    // A connection may have ended already, and have been replaced.
-    const std::vector<early_message> more = by_spare->end();
+  const auto take_early = [this](surveyor& by) {
+    const std::vector<early_message> more = by.end();
     opened_.early.insert(opened_.early.end(), more.begin(), more.end());
-    opened_.lost_spares = by_spare->lost();
+  };
+  for (const auto& by : by_first) take_early(*by);
+  // A connection may have ended already, and have been replaced.
+  for (std::size_t i = 0; i < spares.size(); ++i) {
+    take_early(*by_spares[i]);
+    for (const ended_connection& e : by_spares[i]->lost())
+      opened_.lost_spares.push_back({e.node, spares[i].get()});
   }
   who.set_costs(costs_by(job_, opened_.told, *opened_.plan));
   for (unsigned n = 0; n < job_.capacity; ++n) {
@@ -366,7 +369,7 @@ std::unique_ptr<net::transport> opening::measure(net::transport& over, own_socke
   }
   opened_.ways = ways_of(job_, who, *opened_.plan);
   complain();
-  return spare;
+  return spares;
 }
 
 // Of networks that were named and do not join whom they should.
@@ -376,7 +379,7 @@ void opening::complain() const {
     for (std::size_t i = 0; i < std::min(closed_.size(), closed_named_max); ++i)
       closed += (i == 0 ? ": nodes " : "; nodes ") + std::to_string(closed_[i].lower) + " and " +
                 std::to_string(closed_[i].higher) + " could not connect over " +
-                networks_.at(closed_[i].network);
+                networks_.at(closed_[i].network).words;
     if (closed_.size() > closed_named_max)
       closed += "; and " + std::to_string(closed_.size() - closed_named_max) + " more";
     throw error("no way leads from node " + std::to_string(job_.node) + " to node " +
@@ -394,27 +397,21 @@ void opening::complain() const {
     std::fprintf(stderr,
                  "strata: node %u cannot connect to node%s %s over %s%s; messages go other ways\n",
                  unsigned{job_.node}, others.size() == 1 ? "" : "s", os::to_ranges(others).c_str(),
-                 networks_.at(network).c_str(), why.c_str());
+                 networks_.at(network).words.c_str(), why.c_str());
   }
 }
 
 connections opening::all() {
-  if (over_ == network_kind::ucx && several_ && !networks_.empty())
-    throw user_error("networks: UCX chooses its networks itself; see UCX_NET_DEVICES");
   net::shm::shm_transport* const shm = by_memory() ? open_memory() : nullptr;
-  opened_.who = std::make_unique<reach>(job_, shm != nullptr, !networks_.empty());
-  if (!by_network()) {
-    learn(line_.exchange({}, build_));
-    if (job_.elastic)
-      opened_.door =
-          std::make_unique<entrance>(job_, build_, *opened_.who, std::vector<net::tcp::listener>{},
-                                     shm, nullptr, net::tcp::mesh_options{});
-  } else if (over_ == network_kind::ucx) {
-    open_addressed(make_ucx(job_, settings_, on_this_host_.size() == job_.nodes), shm);
-  } else if (over_ == network_kind::udp && networks_.empty()) {
-    open_addressed(make_udp(job_, {job_.bind_address}), shm);
+  opened_.who = std::make_unique<reach>(job_, shm != nullptr, kinds_of(networks_));
+  if (by_network()) {
+    open_parts(shm);
   } else {
-    open_over_networks(shm);
+    learn(line_.exchange({}, build_));
+    entrance::transports by;
+    by.shm = shm;
+    if (job_.elastic)
+      opened_.door = std::make_unique<entrance>(job_, build_, *opened_.who, std::move(by));
   }
   return std::move(opened_);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which transports a node uses: shared memory to the nodes of its own host, and TCP, UCX or UDP to
-// all others; or one of them to all. Where the user names several networks, TCP or UDP goes over
-// those that two nodes share.
+// all others; or one of them to all. Where the user names networks, each has a kind of its own, and
+// two nodes talk over one that they share by the transport of that kind: one for all networks of
+// TCP, one for those of UDP, one for each of UCX; and the same again for spare connections.
 #pragma once
 #include <memory>
 #include <optional>
@@ -18,17 +19,22 @@
 namespace strata::cluster {
 
 struct connections {
-  std::vector<std::unique_ptr<net::transport>> transports;  // the fastest first
-  std::unique_ptr<reach> who;                               // is where
+  // Memory first, spare connections last.
+  std::vector<std::unique_ptr<net::transport>> transports;
+  std::unique_ptr<reach> who;  // is where
   routes ways;
   // From what all compute their ways; none: they never change.
   std::optional<way_plan> plan;
   // By node: what was measured when the job began.
   std::vector<std::vector<launch::measured_link>> told;
-  // Whose spare connection, of the last transport, has ended already; and whose was measured, and
-  // is so much better that it takes the other's place. Both may be true of one: the other end,
-  // which may not know of the end yet, changes their places too.
-  std::vector<node_id> lost_spares;
+  // Whose spare connection has ended already; and whose was measured, and is so much better that it
+  // takes the other's place. Both may be true of one: the other end, which may not know of the end
+  // yet, changes their places too.
+  struct lost_spare {
+    node_id node;
+    const net::transport* over;  // one of the transports
+  };
+  std::vector<lost_spare> lost_spares;
   std::vector<node_id> better_by_spare;
   std::unique_ptr<entrance> door;  // of an elastic job; else null
   // What nodes that began before this one have said to it: comes before all else.

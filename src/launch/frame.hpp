@@ -14,7 +14,7 @@
 namespace strata::launch {
 
 // Changes with every change of a frame's layout. Launcher and program must agree.
-inline constexpr std::uint8_t line_version = 9;
+inline constexpr std::uint8_t line_version = 10;
 // A command line and an environment fit; so do the addresses of 4,096 nodes.
 inline constexpr std::size_t frame_bytes_max = std::size_t{8} << 20;
 

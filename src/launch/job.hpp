@@ -84,16 +84,17 @@ struct address {
   std::string host{};  // numeric
   std::uint16_t port = 0;
   std::string worker{};  // what UCX calls an address, or the nonce of UDP sockets; may be empty
-  // Where it listens on each of the networks that the user has named, in their order; port 0: it is
-  // not on that one. Empty: at `host`.
+  // Where it is reached on each of the networks that the user has named, in their order; neither
+  // port nor worker: it is not on that one. Empty: at `host`.
   struct door {
     std::string host{};
     std::uint16_t port = 0;
     std::uint32_t megabits = 0;    // a second, of the interface; 0: unknown
-    std::uint16_t spare_port = 0;  // where it listens for spare connections; 0: nowhere
+    std::uint16_t spare_port = 0;  // the same for spare connections; may be none
+    std::string worker{};
+    std::string spare_worker{};
   };
   std::vector<door> doors{};
-  std::string spare_worker{};  // of the UDP sockets for spare connections; may be empty
 };
 
 // What a node has found of a network that it shares with a node on another host. Numbers travel as

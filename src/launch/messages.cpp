@@ -14,14 +14,16 @@ constexpr std::size_t worker_bytes_max = 4096;
 constexpr std::size_t build_id_bytes_max = 256;
 constexpr std::size_t why_bytes_max = 4096;
 
-constexpr std::size_t address_bytes_min = 4 + 2 + 4 + 4 + 4;
-constexpr std::size_t door_bytes_min = 4 + 2 + 4 + 2;
+constexpr std::size_t address_bytes_min = 4 + 2 + 4 + 4;
+constexpr std::size_t door_bytes_min = 4 + 2 + 4 + 2 + 4 + 4;
 
 void write_address(payload_writer& out, const address& where) {
-  out.text(where.host).u16(where.port).text(where.worker).text(where.spare_worker);
+  out.text(where.host).u16(where.port).text(where.worker);
   out.u32(static_cast<std::uint32_t>(where.doors.size()));
-  for (const address::door& d : where.doors)
+  for (const address::door& d : where.doors) {
     out.text(d.host).u16(d.port).u32(d.megabits).u16(d.spare_port);
+    out.text(d.worker).text(d.spare_worker);
+  }
 }
 
 address read_address(payload_reader& in) {
@@ -29,13 +31,14 @@ address read_address(payload_reader& in) {
   where.host = in.text(host_bytes_max);
   where.port = in.u16();
   where.worker = in.text(worker_bytes_max);
-  where.spare_worker = in.text(worker_bytes_max);
   where.doors.resize(in.count(door_bytes_min));
   for (address::door& d : where.doors) {
     d.host = in.text(host_bytes_max);
     d.port = in.u16();
     d.megabits = in.u32();
     d.spare_port = in.u16();
+    d.worker = in.text(worker_bytes_max);
+    d.spare_worker = in.text(worker_bytes_max);
   }
   return where;
 }

@@ -148,7 +148,8 @@ std::optional<network_address> address_within(const std::vector<network_address>
   const auto slash = network.find('/');
   const auto wanted = bits_of(network.substr(0, slash));
   if (!wanted || slash == std::string::npos)
-    throw user_error("networks: '" + network + "' is no network such as 10.1.0.0/16");
+    throw user_error("networks: '" + network +
+                     "' is no network such as 10.1.0.0/16 or ucx:10.1.0.0/16");
   try {
     const auto count =
         static_cast<unsigned>(parse_whole(network.substr(slash + 1), 1, 8 * wanted->size()));
@@ -159,14 +160,26 @@ std::optional<network_address> address_within(const std::vector<network_address>
   }
 }
 
-std::vector<std::string> networks_in(const std::string& list) {
-  std::vector<std::string> all;
+std::vector<named_network> networks_in(const std::string& list, network_kind usual) {
+  std::vector<named_network> all;
   std::stringstream text(list);
   for (std::string one; std::getline(text, one, ',');) {
-    (void)address_within({}, one);
-    all.push_back(one);
+    named_network n{one, usual == network_kind::none ? network_kind::tcp : usual, one};
+    // An address of the newer kind has colons too, but none of these words before one.
+    const auto colon = one.find(':');
+    for (const named_network_kind& k : named_network_kinds) {
+      if (colon == k.name.size() && one.starts_with(k.name))
+        n = {one.substr(colon + 1), k.kind, one};
+    }
+    (void)address_within({}, n.range);
+    all.push_back(std::move(n));
   }
   return all;
+}
+
+bool has_kind(const std::vector<named_network>& networks, network_kind kind) noexcept {
+  return std::any_of(networks.begin(), networks.end(),
+                     [kind](const named_network& n) { return n.kind == kind; });
 }
 
 std::string reachable_address(const std::vector<network_address>& all,

@@ -103,9 +103,12 @@ void messenger::fetch_from_node(const arrival::offered& offer, request& receive,
 // What is under way is counted as a message of this node to itself: nobody handles one meanwhile,
 // but the computation is not over.
 void messenger::fetch_in_one(std::uint64_t number, fetch& f, net::transfers& way) {
-  // Not for long if it is lost: see on_lost().
-  if (!way.expect(f.from, number, f.into)) return;
-  f.moves = true;
+  // That connection has ended. If the node has not, it is reached in another way.
+  if (!way.expect(f.from, number, f.into)) {
+    paths_.pulled.fetch_add(1, memory_order_relaxed);
+    return ask_for_more(number, f);
+  }
+  f.moves = &way;
   paths_.moved.fetch_add(1, memory_order_relaxed);
   counts_->sent.fetch_add(1, std::memory_order_seq_cst);
   post(f.from, kind::pull, pull_head{f.offer, number, 0, f.into.size(), 1});
@@ -116,13 +119,19 @@ void messenger::on_arrived(net::node_id from, std::uint64_t number, bool whole) 
   {
     const std::lock_guard lock(transfers_mutex_);
     const auto found = fetches_.find(number);
-    STRATA_CHECK(found != fetches_.end() && found->second.moves, number, from);
-    found->second.moves = false;
+    STRATA_CHECK(found != fetches_.end() && found->second.moves != nullptr, number, from);
+    found->second.moves = nullptr;
     if (whole || is_settled(from)) {
       f = found->second;
       fetches_.erase(found);
+    } else {
+      // The connection has ended, and perhaps the node has not.
+      ask_for_more(number, found->second);
     }
   }
+  // Who gave it cannot know: its connection may have ended after the last byte, or before.
+  if (whole && !broken_.load(std::memory_order_acquire))
+    post(from, kind::fetched, fetched_head{f.offer});
   if (f.receive != nullptr) f.receive->finish(whole ? outcome::done : end_without(from));
   counts_->received.fetch_add(1, std::memory_order_seq_cst);
 }
@@ -134,7 +143,8 @@ void messenger::on_given(net::node_id to, std::uint64_t own_number, bool whole) 
     const auto found = offers_.find(own_number);
     STRATA_CHECK(found != offers_.end() && found->second.moves, own_number, to);
     found->second.moves = false;
-    if (whole || is_settled(to)) {
+    whole = whole || found->second.fetched;
+    if (found->second.fetched || is_settled(to)) {
       send = found->second.send;
       offers_.erase(found);
     }
@@ -169,9 +179,9 @@ void messenger::on_pull(net::node_id from, cluster::reader& r) {
   {
     const std::lock_guard lock(transfers_mutex_);
     const auto found = offers_.find(head.offer);
-    if (found == offers_.end() || found->second.moves ||
-        found->second.send->info.target.node() != from)
+    if (found == offers_.end() || found->second.send->info.target.node() != from)
       throw cluster::malformed("a request for a message that was not offered");
+    // In pieces even if it moves: of a connection that has ended the other end may hear first.
     bytes = found->second.send->from;
     if (head.in_one != 0) return give_in_one(from, head, found->second);
   }
@@ -189,10 +199,13 @@ void messenger::on_pull(net::node_id from, cluster::reader& r) {
 // With transfers_mutex_.
 void messenger::give_in_one(net::node_id to, const pull_head& head, open_offer& o) {
   net::transfers* const way = mail_->transfers_with(to);
-  if (way == nullptr || head.in_one != 1 || head.offset != 0 || head.bytes == 0 ||
+  const bool could_be = way != nullptr || !mail_->all_transfers().empty();
+  if (!could_be || o.moves || head.in_one != 1 || head.offset != 0 || head.bytes == 0 ||
       head.bytes != o.send->from.size())
     throw cluster::malformed("a request for a transfer that there cannot be");
-  if (!way->give(to, head.pull, o.send->from, head.offer)) return;  // as in fetch_in_one()
+  // The connection has ended, or another one has taken its place: as the other end hears of that it
+  // asks for pieces.
+  if (way == nullptr || !way->give(to, head.pull, o.send->from, head.offer)) return;
   o.moves = true;
   counts_->sent.fetch_add(1, std::memory_order_seq_cst);
 }
@@ -207,7 +220,7 @@ void messenger::on_piece(net::node_id from, cluster::reader& r) {
     if (found == fetches_.end() || found->second.from != from)
       throw cluster::malformed("a piece of a message that is not awaited");
     fetch& f = found->second;
-    if (f.moves || head.offset != f.arrived || bytes.size() > f.asked - f.arrived)
+    if (f.moves != nullptr || head.offset != f.arrived || bytes.size() > f.asked - f.arrived)
       throw cluster::malformed("a piece that does not fit its message");
     std::memcpy(f.into.data() + head.offset, bytes.data(), bytes.size());
     f.arrived += bytes.size();
@@ -224,6 +237,15 @@ void messenger::on_piece(net::node_id from, cluster::reader& r) {
 void messenger::on_fetched(net::node_id from, cluster::reader& r) {
   const auto head = r.take<fetched_head>();
   r.end();
+  {
+    const std::lock_guard lock(transfers_mutex_);
+    const auto found = offers_.find(head.offer);
+    if (found != offers_.end() && found->second.moves &&
+        found->second.send->info.target.node() == from) {
+      found->second.fetched = true;  // on_given() ends it
+      return;
+    }
+  }
   take_offer(head.offer, from)->finish(outcome::done);
 }
 

@@ -456,7 +456,7 @@ void messenger::on_lost(const std::exception_ptr& error) {
     std::erase_if(fetches_, [&](const auto& one) {
       const fetch& f = one.second;
       // Who was asked may not hear it any more.
-      const bool ends = !f.moves || mail_->transfers_with(f.from)->withdraw(f.from, one.first);
+      const bool ends = f.moves == nullptr || f.moves->withdraw(f.from, one.first);
       if (ends) ended.push_back(f.receive);
       return ends;
     });

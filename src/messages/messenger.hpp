@@ -129,13 +129,14 @@ class messenger final : public cluster::visiting_protocol {
     std::uint64_t offer = 0;
     std::span<std::byte> into{};
     std::size_t asked = 0, arrived = 0;
-    // It is the network's, which alone knows when nobody writes there any more.
-    bool moves = false;
+    // It is the network's, which alone knows when nobody writes there any more; null: nobody does.
+    net::transfers* moves = nullptr;
   };
   struct open_offer {
     request* send = nullptr;
-    bool moves = false;   // as above: when nobody reads there any more
-    bool helped = false;  // help_to_copy() may read there, until it is `fetched`
+    bool moves = false;    // as above: when nobody reads there any more
+    bool helped = false;   // help_to_copy() may read there, until it is `fetched`
+    bool fetched = false;  // while it still moves
     [[nodiscard]] bool is_in_use() const noexcept { return moves || helped; }
   };
   static constexpr unsigned lane_shards = 16;

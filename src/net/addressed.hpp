@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "launch/job.hpp"
@@ -19,17 +20,37 @@ struct job_part {
   std::uint64_t job = 0;
 };
 
+// What a node may hear of while it waits for others. Readable: look() has something to do, which
+// may throw what ends the waiting. -1: never.
+struct tidings {
+  int readable = -1;
+  std::function<void()> look = {};
+};
+
 class addressed_transport : public transport {
  public:
   // What the others need to reach this node.
   [[nodiscard]] virtual launch::address address() const = 0;
   // Index: node; where there is neither port nor worker there is nobody. Blocks until all have been
   // heard of, which proves that they know the key. Throws strata::error when one has not by then
-  // (os::now_ns()). Before every other call.
-  virtual void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns) = 0;
+  // (os::now_ns()), and what `meanwhile` throws. Before every other call.
+  void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns,
+               const tidings& meanwhile = {}) {
+    join(directory, deadline_ns, meanwhile, absence::is_an_error);
+  }
+  // The same, but who has not been heard of by then, or is not to be reached, is dropped.
+  void connect_where_possible(const std::vector<launch::address>& directory,
+                              std::int64_t deadline_ns, const tidings& meanwhile = {}) {
+    join(directory, deadline_ns, meanwhile, absence::is_accepted);
+  }
   // A node that was not there will connect. One call at a time, with any others. Throws
   // strata::error when that is no address.
   virtual void admit(node_id node, const launch::address& where) = 0;
+
+ protected:
+  enum class absence { is_an_error, is_accepted };
+  virtual void join(const std::vector<launch::address>& directory, std::int64_t deadline_ns,
+                    const tidings& meanwhile, absence of_others) = 0;
 };
 
 [[nodiscard]] inline bool is_somebody(const launch::address& a) noexcept {

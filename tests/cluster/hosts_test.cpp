@@ -68,7 +68,7 @@ TEST_P(two_on_two, send_by_memory_within_a_host_alone) {
   EXPECT_EQ(c.wait(), 0) << c.err();
   EXPECT_EQ(c.out(), "ok\n");
   const std::string err = c.err();
-  const unsigned each = strata::test::scaled(20'000U, 5'000U);
+  const unsigned each = strata::test::scaled(20'000U, 2'000U);
   for (unsigned node = 0; node < 4; ++node) {
     const std::string line =
         "strata: node " + std::to_string(node) + " of 4, 1 by shm, 2 by " + name() + "\n";
@@ -166,6 +166,78 @@ TEST_P(chain_by, names_a_node_that_no_way_leads_to) {
   EXPECT_NE(c.wait(), 0);
   // The first that notices says so, and the job ends with it.
   EXPECT_NE(c.out().find("no way leads from node "), std::string::npos) << c.out();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+// A chain whose networks are of different kinds.
+class chain_of_kinds : public chain_of_hosts,
+                       public testing::WithParamInterface<launch_test::three_kinds> {
+ protected:
+  void SetUp() override {
+    chain_of_hosts::SetUp();
+    if (!IsSkipped()) wait_until_cables_run(4);
+  }
+  static std::string networks() {
+    return networks_of_kinds(GetParam().first, GetParam().second, GetParam().third);
+  }
+  static launch_test::words job(const std::string& nodes, const launch_test::words& actions) {
+    launch_test::words all{networks()};
+    all.insert(all.end(), actions.begin(), actions.end());
+    return launch_test::run({"-n", nodes, "--host", all_hosts()}, all);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(networks, chain_of_kinds, launch_test::different_kinds,
+                         launch_test::name_of_kinds);
+
+TEST_P(chain_of_kinds, spreads_tokens_calls_and_blocks) {
+  for (const char* const what : {"tokens", "blocks", "calls", "fiber-exceptions", "mailboxes"})
+    launch_test::expect_ok(job("4", {what}), from_hub());
+  // Every second hop is through memory.
+  launch_test::expect_ok(job("8", {"flood"}), from_hub());
+}
+
+TEST_P(chain_of_kinds, counts_what_goes_by_each) {
+  command c(job("4", {"--strata-stats", "blocks"}), from_hub());
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  const auto said_of = [&](unsigned node) {
+    const std::string err = c.err();
+    const std::size_t at = err.find("strata: node " + std::to_string(node) + " of 4, ");
+    if (at == std::string::npos) return std::string();
+    return err.substr(at, err.find("strata: node ", at + 1) - at);
+  };
+  const std::string at_first = said_of(1), at_second = said_of(2);
+  for (const auto& [text, kinds] :
+       {std::pair{at_first, std::pair{GetParam().first, GetParam().second}},
+        std::pair{at_second, std::pair{GetParam().second, GetParam().third}}}) {
+    for (const char* const k : {kinds.first, kinds.second}) {
+      EXPECT_TRUE(launch_test::contains(text, std::string(", 1 by ") + k)) << text;
+      EXPECT_TRUE(launch_test::contains(text, std::string("  by ") + k + ": sent ")) << text;
+    }
+    EXPECT_TRUE(launch_test::contains(text, ", 1 by other nodes")) << text;
+  }
+  EXPECT_TRUE(launch_test::contains(c.err(), "; forwarded ")) << c.err();
+}
+
+TEST_P(chain_of_kinds, shows_the_kind_of_each_link) {
+  command c({"info", "--routes", "-n", "4", "--host", all_hosts(), "--networks",
+             networks().substr(sizeof "--strata-networks=" - 1)},
+            from_hub());
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  const launch_test::three_kinds k = GetParam();
+  for (const std::string& row : {"   0     1     1     1  " + std::string(k.first),
+                                 "   0     3     1     3  " + std::string(k.first),
+                                 "   1     2     2     1  " + std::string(k.second),
+                                 "   2     1     1     1  " + std::string(k.second),
+                                 "   2     3     3     1  " + std::string(k.third),
+                                 "   3     0     2     3  " + std::string(k.third)})
+    EXPECT_TRUE(launch_test::contains(c.out(), row + " ")) << row << "\n" << c.out();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_P(chain_of_kinds, hears_of_a_lost_gateway) {
+  command c(job("4", {"kill"}), from_hub());
+  EXPECT_NE(c.wait(), 0);
+  EXPECT_NE(c.out().find("caught: node 1 is lost"), std::string::npos) << c.out() << c.err();
   EXPECT_EQ(c.processes_left(), 0);
 }
 

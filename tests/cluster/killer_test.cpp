@@ -77,8 +77,12 @@ bool has_named_memory() {
 }
 
 class killer : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(transports, killer, testing::Values("shm", "tcp"),
+INSTANTIATE_TEST_SUITE_P(transports, killer, testing::Values("shm", "tcp", "udp"),
                          [](const auto& p) { return std::string(p.param); });
+#if defined(STRATA_HAS_UCX)
+INSTANTIATE_TEST_SUITE_P(ucx, killer, testing::Values("ucx"),
+                         [](const auto& p) { return std::string(p.param); });
+#endif
 
 TEST_P(killer, of_any_node_at_any_moment_leaves_one_line_and_nothing_else) {
   for (const std::uint64_t seed : seeds_to_kill_by()) {

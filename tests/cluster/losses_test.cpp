@@ -58,6 +58,19 @@ TEST_P(losses, of_a_victim_too) {
   EXPECT_EQ(c.processes_left(), 0);
 }
 
+// The launcher sees its end, and those who wait for it need not.
+TEST(loss, of_a_node_that_never_connects_ends_the_joining_of_the_others) {
+  command c(launch_test::run({"-n", "3", "--transport", "udp"}, {"dies-before-it-connects"}));
+  EXPECT_NE(c.wait(), 0);
+  // By themselves, and not because the launcher has stopped them.
+  EXPECT_TRUE(
+      launch_test::contains(c.out(), "not ok: node 1 is lost: was killed by signal 9 (SIGKILL)\n"))
+      << c.out() << c.err();
+  EXPECT_TRUE(launch_test::contains(c.err(), "strata run: node 1 was killed by signal 9"))
+      << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
 // Through shared memory, because a connection would be closed when the launcher kills the node.
 TEST(loss, of_a_silent_node_is_noticed) {
   command c(launch_test::run({"-n", "2"}, {"--strata-lost-after-ms=1000", "stop"}));

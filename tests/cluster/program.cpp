@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <stdexcept>
@@ -16,6 +17,9 @@
 #include <vector>
 
 #include "program_stalls.hpp"
+#include "src/launch/build_id.hpp"
+#include "src/launch/job.hpp"
+#include "src/net/udp/seal.hpp"
 #include "src/os/topology.hpp"
 #include "strata/call.hpp"
 #include "strata/fiber.hpp"
@@ -273,7 +277,7 @@ void flood(runtime& rt) {
     const unsigned n = num_nodes();
     completion done(n);
     for (unsigned i = 0; i < n; ++i)
-      invoke<flooder>(static_cast<node_id_t>(i), test::scaled(20'000U, 5'000U), done.sptr());
+      invoke<flooder>(static_cast<node_id_t>(i), test::scaled(20'000U, 2'000U), done.sptr());
     done.wait();
   });
 }
@@ -587,6 +591,15 @@ void misuse(runtime& rt) {
 
 // ---- cores ----
 
+// Node 1, of a job over UDP: the others know where it is, and never hear of it.
+void die_before_it_connects() {
+  const char* const number = std::getenv("STRATA_NODE");
+  if (number == nullptr || number != std::string_view("1")) return;
+  const auto line = launch::control_line::open();
+  (void)line->exchange({line->job().bind_address, 9, net::udp::fresh_nonce()}, launch::build_id());
+  ::kill(::getpid(), SIGKILL);
+}
+
 // Where the thread may run that makes the runtime, before it does so.
 std::vector<int> cpus_at_first;
 
@@ -633,8 +646,9 @@ constexpr action actions[] = {
 
 int main(int argc, char** argv) try {
   cpus_at_first = os::allowed_cpus();
-  runtime rt(options::parse(argc, argv));
   const std::string_view what = argc > 1 ? argv[argc - 1] : "";
+  if (what == "dies-before-it-connects") die_before_it_connects();
+  runtime rt(options::parse(argc, argv));
   for (const action& a : actions) {
     if (what != a.name) continue;
     a.run(rt);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace strata::cluster {
@@ -29,7 +30,7 @@ class three_networks : public testing::Test {
     j.capacity = 3;
     return j;
   }
-  reach who{job(), false, true};
+  reach who{job(), false, {network_kind::tcp, network_kind::tcp, network_kind::tcp}};
 };
 
 TEST_F(three_networks, two_nodes_use_the_fastest_and_spare_the_next) {
@@ -61,6 +62,64 @@ TEST_F(three_networks, what_was_measured_does_not_open_what_is_closed) {
   who.close({0, 1, 2});
   who.set_costs({{{{1, 2, 20, 60}}, {}, {}}, {0, 1, 2}});  // between their hosts, by others
   EXPECT_EQ(who.network(0, 1), its_number(0));
+}
+
+// Two nodes that share three equally fast networks: over UDP, UCX and TCP.
+class three_kinds : public testing::Test {
+ protected:
+  three_kinds() {
+    for (node_id n = 0; n < 3; ++n) {
+      const std::string own = std::to_string(n);
+      launch::address where;
+      where.doors.push_back({"u", 1, 10'000, 4, "nonce" + own, "spare nonce" + own});
+      where.doors.push_back({"", 0, 10'000, 0, "ucx" + own, "spare ucx" + own});
+      where.doors.push_back({"t", 3, 10'000, 6, "", ""});
+      if (n == 2) where.doors[1] = {};  // this one is not on it
+      who.set(n, n, where);
+    }
+  }
+  static launch::job_description job() {
+    launch::job_description j;
+    j.capacity = 3;
+    return j;
+  }
+  reach who{job(), false, {network_kind::udp, network_kind::ucx, network_kind::tcp}};
+};
+
+TEST_F(three_kinds, of_equal_networks_that_of_the_nearest_kind_is_used) {
+  EXPECT_EQ(who.network(0, 1), its_number(1));
+  EXPECT_EQ(who.spare_network(0, 1), its_number(2));
+  EXPECT_EQ(who.network(0, 2), its_number(2));
+  EXPECT_EQ(who.spare_network(0, 2), its_number(0));
+}
+
+TEST_F(three_kinds, each_is_found_as_its_kind_finds) {
+  EXPECT_EQ(who.towards(0, 1).worker, "ucx1");
+  EXPECT_EQ(who.towards(0, 1).port, 0);
+  EXPECT_EQ(who.spare_towards(0, 1).port, 6);
+  EXPECT_TRUE(who.spare_towards(0, 1).worker.empty());
+  EXPECT_EQ(who.spare_towards(0, 2).port, 4);
+  EXPECT_EQ(who.spare_towards(0, 2).worker, "spare nonce2");
+  who.close({0, 1, 2});
+  EXPECT_EQ(who.towards(0, 1).worker, "ucx1");
+  who.close({0, 2, 2});
+  EXPECT_EQ(who.towards(0, 2).worker, "nonce2");
+}
+
+TEST_F(three_kinds, cost_what_is_nominal_for_them_until_they_are_measured) {
+  const auto by_ucx = who.cost(0, 1), by_tcp = who.cost(0, 2);
+  EXPECT_EQ(by_ucx->latency_ns, nominal_of(network_kind::ucx).latency_ns);
+  EXPECT_EQ(by_tcp->latency_ns, nominal_of(network_kind::tcp).latency_ns);
+  EXPECT_EQ(by_ucx->bytes_per_s, 0);
+  EXPECT_EQ(by_tcp->cost_ns - by_ucx->cost_ns, by_tcp->latency_ns - by_ucx->latency_ns);
+}
+
+// UCX much slower than UDP, between their hosts.
+TEST_F(three_kinds, what_is_measured_counts_more_than_the_kind) {
+  who.set_costs({{{{1, 1, 60, 30}, {1, 0, 20, 60}}, {}, {}}, {0, 1, 2}});
+  EXPECT_EQ(who.network(0, 1), its_number(0));
+  EXPECT_EQ(who.spare_network(0, 1), its_number(1));
+  EXPECT_EQ(who.towards(0, 1).worker, "nonce1");
 }
 
 }  // namespace

@@ -63,6 +63,17 @@ TEST(told_route, divides_a_cost_that_nobody_measured) {
   EXPECT_GT(part.bytes_per_s, 0);
 }
 
+// Of UCX and then TCP: what is not latency is bandwidth.
+TEST(told_route, divides_the_cost_of_a_way_over_two_kinds_by_their_latencies) {
+  const std::int64_t latency_ns =
+      nominal_of(network_kind::ucx).latency_ns + nominal_of(network_kind::tcp).latency_ns;
+  const route r = told_route(way_of(2, latency_ns + 2 * typical_bytes * 8, latency_ns),
+                             first_hop::network, "ucx");
+  EXPECT_FALSE(r.is_measured);
+  EXPECT_EQ(r.latency_ns, latency_ns);
+  EXPECT_EQ(r.bytes_per_s, 125'000'000);
+}
+
 TEST(told_route, through_memory_alone_is_nominal_beside_what_was_measured) {
   const route r =
       told_route(way_of(1, nominal_memory.cost_ns(), 0, link::unlimited), first_hop::memory, "shm");

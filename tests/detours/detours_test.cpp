@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "chain_of_hosts.hpp"
 
@@ -38,9 +39,14 @@ class several_networks : public launch_test::circle_of_hosts {
     ASSERT_TRUE(shell("ip -n " + address(1) + " route add unreachable 192.168." + cable.substr(5) +
                       ".3/32"));
   }
-  static void expect_told(const command& c, const std::string& cable) {
-    const std::string words =
-        "strata: node 2 cannot connect to node 0 over 192.168." + cable.substr(5) + ".0/24";
+  static void open(const std::string& cable) {
+    ASSERT_TRUE(shell("ip -n " + address(1) + " route del unreachable 192.168." + cable.substr(5) +
+                      ".3/32"));
+  }
+  static void expect_told(const command& c, const std::string& cable,
+                          const std::string& kind = "") {
+    const std::string words = "strata: node 2 cannot connect to node 0 over " + kind + "192.168." +
+                              cable.substr(5) + ".0/24";
     EXPECT_TRUE(launch_test::contains(c.err(), words)) << c.err();
     EXPECT_TRUE(launch_test::contains(c.err(), "; messages go other ways\n")) << c.err();
   }
@@ -146,5 +152,89 @@ TEST_P(two_cables, join_nobody_when_both_are_closed) {
 }
 
 TEST_P(two_cables, carry_nothing_to_a_node_that_is_killed) { expect_node_2_lost(job("kill")); }
+
+// The same over networks of different kinds: that of the first two, and those of the two cables
+// between the first and the last.
+class cables_that_differ : public several_networks {
+ protected:
+  void SetUp() override {
+    several_networks::SetUp();
+    if (!IsSkipped()) lay(1, 3, "cable6");
+    if (!IsSkipped()) wait_until_cables_run(3);
+  }
+  static launch_test::words job(const launch_test::three_kinds& k, const std::string& what,
+                                const launch_test::words& more = {}) {
+    launch_test::words all{std::string("--strata-networks=") + k.first + ":192.168.1.0/24," +
+                               k.second + ":192.168.4.0/24," + k.third + ":192.168.6.0/24",
+                           "--strata-lost-after-ms=6000"};
+    all.insert(all.end(), more.begin(), more.end());
+    all.push_back(what);
+    return launch_test::run({"-n", "3", "--host", hosts()}, all);
+  }
+};
+
+class cables_of_kinds : public cables_that_differ,
+                        public testing::WithParamInterface<launch_test::three_kinds> {
+ protected:
+  static launch_test::words job(const std::string& what) {
+    return cables_that_differ::job(GetParam(), what);
+  }
+};
+#if defined(STRATA_HAS_UCX)
+INSTANTIATE_TEST_SUITE_P(networks, cables_of_kinds,
+                         testing::Values(launch_test::three_kinds{"tcp", "ucx", "tcp"},
+                                         launch_test::three_kinds{"ucx", "tcp", "udp"}),
+                         launch_test::name_of_kinds);
+#else
+INSTANTIATE_TEST_SUITE_P(networks, cables_of_kinds,
+                         testing::Values(launch_test::three_kinds{"udp", "tcp", "udp"}),
+                         launch_test::name_of_kinds);
+#endif
+
+// One is measured to be no worse than the other, and either may be used: the job says.
+TEST_P(cables_of_kinds, one_goes_on_when_the_other_falls_silent) {
+  command c(job("one-falls-silent"), from_hub());
+  expect_goes_on_without_its_cable(c, "cable6");
+}
+
+#if defined(STRATA_HAS_UCX)
+// Blocks that UCX moves from memory to memory end in the middle, and go on in pieces: the program
+// sees to it that one to node 0 did. By then that takes seconds, and the end meets one, of which a
+// quarter has gone.
+TEST_F(cables_that_differ, one_goes_on_with_transfers_that_the_other_has_begun) {
+  make_slow(1, 3, "cable6");
+  if (IsSkipped()) return;
+  command c(job({"tcp", "ucx", "tcp"}, "ends-transfers", {"--strata-rendezvous=always"}),
+            from_hub());
+  ASSERT_TRUE(c.wait_for_output("talks by cable4")) << c.out() << c.err();
+  make_fast(1, 3, "cable6");
+  make_slow_from(3, "cable4");
+  ASSERT_TRUE(shell("ip netns exec " + address(3) +
+                    " sh -c 'at=/sys/class/net/cable4/statistics/tx_bytes; begin=$(cat $at) && "
+                    "while [ $(($(cat $at) - begin)) -lt 200000 ]; do sleep 0.02; done'"));
+  shell("ip -n " + address(1) + " link set cable4 down");
+  expect_goes_on(c);
+}
+#endif
+
+TEST_P(cables_of_kinds, that_which_is_much_better_is_used) {
+  make_slow(1, 3, "cable4");
+  if (IsSkipped()) return;
+  command c(job("uses-the-better-one"), from_hub());
+  expect_goes_on(c);
+}
+
+TEST_P(cables_of_kinds, one_is_enough_when_the_other_is_closed) {
+  for (const auto& [cable, kind] :
+       {std::pair{"cable4", GetParam().second}, std::pair{"cable6", GetParam().third}}) {
+    close(cable);
+    command c(job("talks"), from_hub());
+    expect_goes_on(c);
+    expect_told(c, cable, std::string(kind) + ":");
+    open(cable);
+  }
+}
+
+TEST_P(cables_of_kinds, carry_nothing_to_a_node_that_is_killed) { expect_node_2_lost(job("kill")); }
 
 }  // namespace

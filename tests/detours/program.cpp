@@ -26,6 +26,7 @@
 #include "strata/remote_thread.hpp"
 #include "strata/route.hpp"
 #include "strata/runtime.hpp"
+#include "strata/stats.hpp"
 #include "strata/thread.hpp"
 #include "tests/common/count_to_node.hpp"
 #include "tests/common/require.hpp"
@@ -170,6 +171,21 @@ void reset_by(const std::string& cable) {
 }
 void say_cable(const std::string& cable) { say(("talks by cable" + cable).c_str()); }
 
+// Large messages to this node whose transfer has ended in the middle, so that they came in pieces:
+// copied, though they were not asked for in pieces. What else is copied is small.
+std::uint64_t ended_transfers(const runtime& rt) {
+  const message_statistics m = rt.stats().messages;
+  require(m.moved > 0, "transfers");
+  const std::uint64_t each = pattern(0).size() * sizeof(std::uint64_t);
+  return m.bytes_copied / each - m.pulled;
+}
+
+void end_transfers(runtime& rt) {
+  talk_over(
+      rt, [] { say_cable(used_cable()); }, &goes_on);
+  require(ended_transfers(rt) > 0, "a transfer that has ended in the middle");
+}
+
 struct ender : threaded {
   int signal_number;
   void start() { ::kill(::getpid(), signal_number); }
@@ -233,6 +249,8 @@ int main(int argc, char** argv) try {
   else if (what == "one-falls-silent")
     talk_over(
         rt, [] { say_cable(used_cable()); }, &goes_on);
+  else if (what == "ends-transfers")
+    end_transfers(rt);
   else if (what == "stop-for-a-while")
     stop_node_2_for_a_while(rt);
   else if (what == "kill")

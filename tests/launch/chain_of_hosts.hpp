@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "four_hosts.hpp"
+#include "strata/detail/cpu.hpp"
 
 namespace launch_test {
 
@@ -22,6 +23,17 @@ class chain_of_hosts : public four_hosts {
         !put_on(host, cable) || !put_on(other, cable))
       GTEST_SKIP() << "this system does not let us lay cables between namespaces";
   }
+  // UCX takes what runs, as the system says, which it may find out a second after that is so. Of
+  // some interfaces it never says more than that it does not know.
+  static void wait_until_cables_run(int hosts) {
+    for (int h = 1; h <= hosts; ++h) {
+      if (!shell("ip netns exec " + address(h) +
+                 " sh -c 'ls /sys/class/net/cable*/operstate && "
+                 "while grep -qvE \"^(up|unknown)$\" /sys/class/net/cable*/operstate; "
+                 "do sleep 0.02; done'"))
+        GTEST_SKIP() << "this system does not show the cables of a namespace in /sys";
+    }
+  }
   static bool shell(const std::string& line) { return launch_test::shell(line); }
   static bool put_on(int host, const std::string& cable) {
     return shell("ip -n " + address(host) + " addr add 192.168." + cable.substr(5) + "." +
@@ -30,6 +42,12 @@ class chain_of_hosts : public four_hosts {
   }
   static constexpr const char* all_networks =
       "--strata-networks=192.168.1.0/24,192.168.2.0/24,192.168.3.0/24";
+
+  // The same over networks of different kinds.
+  static std::string networks_of_kinds(const char* first, const char* second, const char* third) {
+    return std::string("--strata-networks=") + first + ":192.168.1.0/24," + second +
+           ":192.168.2.0/24," + third + ":192.168.3.0/24";
+  }
 
   static void run(const std::string& nodes, const std::string& what,
                   const std::string& transport = "auto") {
@@ -49,11 +67,12 @@ class circle_of_hosts : public chain_of_hosts {
   }
   // A fraction of what the others reach under ThreadSanitizer on a busy machine, over UDP too.
   static void make_slow(int host, int other, const std::string& cable) {
-    for (const int h : {host, other}) {
-      if (!shell("ip netns exec " + address(h) + " tc qdisc add dev " + cable +
-                 " root tbf rate 2mbit burst 16kb latency 200ms"))
-        GTEST_SKIP() << "this system does not let us slow a cable down (tc, tbf)";
-    }
+    for (const int h : {host, other}) make_slow_from(h, cable);
+  }
+  static void make_slow_from(int host, const std::string& cable) {
+    if (!shell("ip netns exec " + address(host) + " tc qdisc add dev " + cable +
+               " root tbf rate 2mbit burst 16kb latency 200ms"))
+      GTEST_SKIP() << "this system does not let us slow a cable down (tc, tbf)";
   }
   static constexpr const char* circle = "192.168.1.0/24,192.168.2.0/24,192.168.4.0/24";
   static std::string hosts() { return address(1) + "," + address(2) + "," + address(3); }
@@ -91,7 +110,31 @@ class by_transport : public Hosts, public testing::WithParamInterface<const char
                actions);
   }
 };
+// What three networks may be, one after the other.
+struct three_kinds {
+  const char* first;
+  const char* second;
+  const char* third;
+};
+inline std::string name_of_kinds(const testing::TestParamInfo<three_kinds>& info) {
+  return std::string(info.param.first) + "_" + info.param.second + "_" + info.param.third;
+}
+// Sockets, and UCX where it is built in, which every test of kinds is about.
+#if defined(STRATA_HAS_UCX)
+inline const auto different_kinds =
+    testing::Values(three_kinds{"ucx", "tcp", "udp"}, three_kinds{"tcp", "udp", "ucx"});
+#else
+inline const auto different_kinds = testing::Values(three_kinds{"udp", "tcp", "udp"});
+#endif
+// Each sanitizer sees the ways between the networks over one of the two; the transports themselves
+// are seen by both elsewhere.
+#if defined(STRATA_ASAN)
+inline const auto transports_over_networks = testing::Values("udp");
+#elif defined(STRATA_TSAN)
+inline const auto transports_over_networks = testing::Values("auto");
+#else
 inline const auto transports_over_networks = testing::Values("auto", "udp");
+#endif
 inline std::string name_of_transport(const testing::TestParamInfo<const char*>& info) {
   return info.param;
 }

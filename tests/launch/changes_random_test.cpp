@@ -7,6 +7,7 @@
 #include <deque>
 #include <set>
 
+#include "../common/sampled.hpp"
 #include "course.hpp"
 #include "random.hpp"
 
@@ -106,7 +107,7 @@ struct random_course : launch_test::course {
 
 TEST_F(random_course, everybody_gets_an_answer_and_the_job_ends_well) {
   random = launch_test::seeded_random();
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < strata::test::sampled(3000, 1000); ++round) {
     actors.clear();
     dying.clear();
     admitted.clear();

@@ -114,9 +114,9 @@ TEST(frames, the_other_messages_come_out_as_they_went_in) {
   EXPECT_EQ(unpack_node(word.payload), 7);
   EXPECT_EQ(only_frame(pack_order(frame_kind::go)).kind, frame_kind::go);
   const auto directory = unpack_directory(
-      only_frame(
-          pack_directory(
-              {{"a", 1}, {"::1", 2, std::string("\0w", 2), {{"", 0, 0}, {"b", 3, 100, 4}}, "s"}}))
+      only_frame(pack_directory(
+                     {{"a", 1},
+                      {"::1", 2, std::string("\0w", 2), {{"", 0, 0}, {"b", 3, 100, 4, "v", "s"}}}}))
           .payload);
   ASSERT_EQ(directory.size(), 2U);
   EXPECT_TRUE(directory[0].doors.empty());
@@ -126,7 +126,9 @@ TEST(frames, the_other_messages_come_out_as_they_went_in) {
   EXPECT_EQ(directory[1].doors[1].port, 3);
   EXPECT_EQ(directory[1].doors[1].megabits, 100U);
   EXPECT_EQ(directory[1].doors[1].spare_port, 4);
-  EXPECT_EQ(directory[1].spare_worker, "s");
+  EXPECT_EQ(directory[1].doors[1].worker, "v");
+  EXPECT_EQ(directory[1].doors[1].spare_worker, "s");
+  EXPECT_EQ(directory[1].doors[0].worker, "");
   EXPECT_EQ(directory[1].host, "::1");
   EXPECT_EQ(directory[1].port, 2);
   EXPECT_EQ(directory[1].worker, std::string("\0w", 2));

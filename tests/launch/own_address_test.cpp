@@ -39,6 +39,40 @@ TEST(own_address, a_network_that_this_host_is_not_on_is_none) {
     EXPECT_THROW((void)address_within(host, words), strata::user_error) << words;
 }
 
+TEST(own_address, a_list_of_networks_says_of_each_by_what_nodes_talk_on_it) {
+  using strata::network_kind;
+  const auto all =
+      networks_in("10.1.0.0/16,udp:10.2.0.0/16,ucx:fd00:1::/32,tcp:fd00:2::/32", network_kind::tcp);
+  const std::vector<named_network> expected{{"10.1.0.0/16", network_kind::tcp, "10.1.0.0/16"},
+                                            {"10.2.0.0/16", network_kind::udp, "udp:10.2.0.0/16"},
+                                            {"fd00:1::/32", network_kind::ucx, "ucx:fd00:1::/32"},
+                                            {"fd00:2::/32", network_kind::tcp, "tcp:fd00:2::/32"}};
+  ASSERT_EQ(all.size(), expected.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].range, expected[i].range);
+    EXPECT_EQ(all[i].kind, expected[i].kind) << all[i].range;
+    EXPECT_EQ(all[i].words, expected[i].words);
+  }
+  EXPECT_TRUE(has_kind(all, network_kind::ucx));
+  EXPECT_FALSE(has_kind({expected[0], expected[1]}, network_kind::ucx));
+}
+
+TEST(own_address, of_which_no_kind_is_said_is_of_the_usual_one) {
+  using strata::network_kind;
+  EXPECT_TRUE(networks_in("", network_kind::udp).empty());
+  EXPECT_EQ(networks_in("fd00::/8", network_kind::udp).at(0).kind, network_kind::udp);
+  EXPECT_EQ(networks_in("fd00::/8", network_kind::udp).at(0).range, "fd00::/8");
+  EXPECT_EQ(networks_in("tcp:10.1.0.0/16", network_kind::udp).at(0).kind, network_kind::tcp);
+  // A job that has none between nodes.
+  EXPECT_EQ(networks_in("10.1.0.0/16", network_kind::none).at(0).kind, network_kind::tcp);
+}
+
+TEST(own_address, a_network_of_no_kind_that_there_is_is_refused) {
+  for (const char* const words : {"shm:10.1.0.0/16", "UDP:10.1.0.0/16", ":10.1.0.0/16",
+                                  "udp:", "ucx", "udp:udp:10.1.0.0/16", "10.1.0.0/16,tcp:10.2"})
+    EXPECT_THROW((void)networks_in(words, strata::network_kind::tcp), strata::user_error) << words;
+}
+
 TEST(own_address, others_reach_what_the_name_stands_for_unless_that_is_loopback) {
   EXPECT_EQ(reachable_address(host, {"10.1.2.3"}), "10.1.2.3");
   EXPECT_EQ(reachable_address(host, {"127.0.1.1"}), "192.168.7.9");

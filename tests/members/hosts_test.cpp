@@ -61,6 +61,45 @@ TEST_P(comers_by, a_comer_that_no_way_leads_to_is_refused) {
   job.expect_ok();
 }
 
+// The same where each network is of another kind.
+class comers_over_kinds : public chain_of_hosts,
+                          public testing::WithParamInterface<launch_test::three_kinds> {
+ protected:
+  void SetUp() override {
+    chain_of_hosts::SetUp();
+    if (!IsSkipped()) wait_until_cables_run(4);
+  }
+  static elastic_job begin(const std::string& nodes, const std::string& what,
+                           const std::string& hosts) {
+    const launch_test::three_kinds k = GetParam();
+    return {nodes, what,      {"--host", hosts}, {networks_of_kinds(k.first, k.second, k.third)},
+            {},    from_hub()};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(networks, comers_over_kinds, launch_test::different_kinds,
+                         launch_test::name_of_kinds);
+
+TEST_P(comers_over_kinds, are_reached_by_gateways_of_two_kinds) {
+  elastic_job job = begin("2", "farther", address(1) + "," + address(2));
+  job.wait_for("listens");
+  job.join({"--host", address(3)});
+  job.join({"--host", address(4)});
+  job.wait_for("heard");
+  for (const char* const node : {"3", "2", "1"}) job.leave(node);
+  job.expect_ok();
+}
+
+TEST_P(comers_over_kinds, to_whom_no_way_leads_are_refused) {
+  elastic_job job = begin("1", "greetings", address(1));
+  job.wait_for("listens");
+  const std::string why = job.join_in_vain({"--host", address(3)});
+  EXPECT_NE(why.find("node 1"), std::string::npos) << why;
+  job.join({"--host", address(2)});
+  job.wait_for("heard");
+  job.leave("2");
+  job.expect_ok();
+}
+
 class ring_of_hosts : public launch_test::by_transport<chain_of_hosts> {
  protected:
   void SetUp() override {

@@ -5,9 +5,12 @@
 //   INSTANTIATE_TEST_SUITE_P(udp, addressed_suite, testing::Values(addressed_maker{...}));
 #pragma once
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "net/addressed.hpp"
+#include "os/descriptor.hpp"
 #include "strata/error.hpp"
 #include "transport_support.hpp"
 
@@ -192,6 +196,72 @@ TEST_P(addressed_suite, who_is_lost_while_others_are_waited_for_came_all_the_sam
   send_patiently(*all_[late], late, waits, content(late, 0, 64));
   flush_patiently(*all_[late], waits);
   r.receive(*all_[waits], 1);
+}
+
+// As a launcher tells of a node whose process has ended.
+TEST_P(addressed_suite, what_is_heard_while_others_are_waited_for_ends_the_waiting) {
+  constexpr node_id waits = 1, silent = 4;
+  for (const node_id n : {waits, silent}) open(n);
+  std::vector<launch::address> some(numbers);
+  some[silent] = directory_[silent];
+  const os::descriptor word(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  std::atomic<bool> has_looked{false};
+  std::thread tells([&] {
+    while (!has_looked.load()) std::this_thread::yield();
+    const std::uint64_t one = 1;
+    EXPECT_EQ(::write(word.get(), &one, sizeof one), ssize_t{sizeof one});
+  });
+  const tidings hears{word.get(), [&] {
+                        has_looked.store(true);
+                        std::uint64_t count = 0;
+                        if (::read(word.get(), &count, sizeof count) == ssize_t{sizeof count})
+                          throw node_lost_error(silent, "it has ended");
+                      }};
+  EXPECT_THROW(all_[waits]->connect(some, os::now_ns() + too_long_ns, hears), node_lost_error);
+  tells.join();
+}
+
+TEST_P(addressed_suite, who_does_not_come_is_dropped_where_the_job_can_do_without) {
+  constexpr node_id one = 1, silent = 3, other = 4;
+  // All of it is waited for in vain. A machine that needs longer for the others gets longer.
+  for (std::int64_t patience_ns = 250'000'000;; patience_ns *= 2) {
+    for (const node_id n : {one, silent, other}) open(n);
+    std::vector<launch::address> some(numbers);
+    for (const node_id n : {one, silent, other}) some[n] = directory_[n];
+    const std::int64_t deadline_ns = os::now_ns() + patience_ns;
+    std::thread there([&] { all_[other]->connect_where_possible(some, deadline_ns); });
+    all_[one]->connect_where_possible(some, deadline_ns);
+    there.join();
+    if (all_[one]->reaches(other) && all_[other]->reaches(one)) break;
+    ASSERT_LT(patience_ns, too_long_ns);
+  }
+  for (const node_id n : {one, other}) {
+    EXPECT_FALSE(all_[n]->reaches(silent));
+    EXPECT_EQ(all_[n]->try_send(silent, header_of(n, silent), {}, {}), send_outcome::lost);
+    EXPECT_FALSE(all_[n]->reaches(0));
+  }
+  send_patiently(*all_[one], one, other, content(one, 0, 64));
+  flush_patiently(*all_[one], other);
+  checking_receiver r(other, small_size);
+  r.receive(*all_[other], 1);
+  EXPECT_TRUE(r.lost.empty());
+}
+
+// Afterwards nobody looks at what comes, and the other one must have got what it waits for.
+TEST_P(addressed_suite, who_has_joined_where_possible_has_been_heard) {
+  constexpr node_id one = 1, other = 4;
+  for (int round = 0; round < 10; ++round) {
+    for (const node_id n : {one, other}) open(n);
+    std::vector<launch::address> both(numbers);
+    for (const node_id n : {one, other}) both[n] = directory_[n];
+    const std::int64_t deadline_ns = os::now_ns() + too_long_ns;
+    std::thread there([&] { all_[other]->connect_where_possible(both, deadline_ns); });
+    all_[one]->connect_where_possible(both, deadline_ns);
+    there.join();
+    ASSERT_TRUE(all_[one]->reaches(other));
+    ASSERT_TRUE(all_[other]->reaches(one));
+    ASSERT_LT(os::now_ns(), deadline_ns);
+  }
 }
 
 TEST_P(addressed_suite, what_is_no_address_is_refused) {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "../common/slow_builds.hpp"
+#include "../common/sampled.hpp"
 #include "net/shm/shm_transport.hpp"
 
 namespace {
@@ -156,7 +156,7 @@ TEST_F(shelf, that_holds_nonsense_is_not_believed) {
 
 // Under ThreadSanitizer as well: what is copied while it may be overwritten are atomics.
 TEST_F(shelf, loses_and_doubles_nothing_under_load) {
-  constexpr std::uint64_t things = strata::test::thread_sanitizer ? 50'000 : 200'000;
+  constexpr std::uint64_t things = strata::test::sampled(200'000U, 50'000U);
   const auto owner = node(0);
   std::vector<std::atomic<int>> taken(things);
   std::atomic<std::uint64_t> left{things};

@@ -27,6 +27,8 @@ class over {
  public:
   explicit over(const char* tls) {
     ::setenv("UCX_LOG_LEVEL", "fatal", 1);  // lost peers are what is tested
+    // How soon UCX notices that a peer has let go of its connection; 20 s unless it is told so.
+    ::setenv("UCX_KEEPALIVE_INTERVAL", "1s", 1);
 #if defined(STRATA_TSAN)
     // UCX patches madvise(), which a thread calls when ThreadSanitizer has taken leave of it.
     ::setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 1);

@@ -179,19 +179,6 @@ class without_one : public testing::Test {
   std::vector<launch::address> directory{here.address(), silent.address(), there.address()};
 };
 
-TEST_F(without_one, the_others_may_do) {
-  const std::int64_t deadline_ns = os::now_ns() + 300'000'000;
-  std::thread other([&] { there.connect_where_possible(directory, deadline_ns); });
-  here.connect_where_possible(directory, deadline_ns);
-  other.join();
-  for (const udp_transport* const t : {&here, &there}) EXPECT_FALSE(t->reaches(1));
-  EXPECT_TRUE(here.reaches(2));
-  EXPECT_TRUE(there.reaches(0));
-  send_patiently(here, 0, 2, content(0, 0, 64));
-  checking_receiver r(2, small_size);
-  r.receive(there, 1);
-}
-
 TEST_F(without_one, it_is_named) {
   const std::int64_t deadline_ns = os::now_ns() + 500'000'000;
   std::thread other([&] { EXPECT_THROW(there.connect(directory, deadline_ns), strata::error); });

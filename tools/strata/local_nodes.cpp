@@ -25,10 +25,11 @@ constexpr std::array streams{output_stream::out, output_stream::err};
 
 std::size_t index_of(output_stream stream) { return stream == output_stream::out ? 0 : 1; }
 
-// What libraries below a transport should do unless the user has said otherwise.
+// What libraries below a transport should do unless the user has said otherwise. Which networks of
+// UCX a job has may be said on the program's command line, in a variable or in a file.
 std::vector<std::string> defaults_for(transport_choice transport) {
   std::vector<std::string> all;
-  if (network_of(transport) != network_kind::ucx) return all;
+  if (network_of(transport) == network_kind::none) return all;
   for (const auto& [name, value] : ucx_variables) {
     if (std::getenv(name) == nullptr) all.push_back(std::string(name) + "=" + value);
   }

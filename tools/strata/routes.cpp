@@ -110,7 +110,7 @@ run_request routes_request(int argc, char** argv) {
       words.emplace_back(word);
     }
   }
-  (void)networks_in(networks);
+  (void)networks_in(networks, network_kind::tcp);
   words.push_back(own_path());
   words.emplace_back("report-routes");
   if (!networks.empty()) words.push_back("--strata-networks=" + networks);

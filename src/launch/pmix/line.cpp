@@ -74,7 +74,10 @@ class pmix_line final : public control_line {
     share_memory_of_host(seats);
     const bool one_host = here_.size() == everybody_.size();
     job_.bind_address = listening_address(settings.bind_address, one_host);
-    if (network_of(job_.transport) == network_kind::ucx) set_ucx_variables();
+    const network_kind usual = network_of(job_.transport);
+    if (usual == network_kind::ucx ||
+        has_kind(networks_in(settings.networks, usual), network_kind::ucx))
+      set_ucx_variables();
   }
 
   [[nodiscard]] const job_description& job() const noexcept override { return job_; }

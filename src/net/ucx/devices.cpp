@@ -5,9 +5,14 @@
 #include <net/if.h>
 #include <netdb.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <system_error>
+#include <vector>
 
 #include "base/errno_error.hpp"
 
@@ -33,6 +38,22 @@ std::string device_of(const std::string& address) {
     }
   }
   throw error("no network device of this machine has the address " + address);
+}
+
+std::string devices_behind(const std::string& interface, const std::string& interfaces) {
+  // A second address of one may be called as if it had another ("eth0:1").
+  const std::string name = interface.substr(0, interface.find(':'));
+  const std::filesystem::path at = std::filesystem::path(interfaces) / name;
+  unsigned port = 0;
+  std::ifstream(at / "dev_port") >> port;
+  std::vector<std::string> ports;
+  std::error_code none;
+  for (const auto& device : std::filesystem::directory_iterator(at / "device/infiniband", none))
+    ports.push_back(device.path().filename().string() + ":" + std::to_string(port + 1));
+  std::sort(ports.begin(), ports.end());
+  std::string all;
+  for (const std::string& p : ports) all += p + ",";
+  return all + name;
 }
 
 }  // namespace strata::net::ucx

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a node joins the others over UCX, and leaves them.
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -52,43 +53,85 @@ void ucx_transport::state::admit(node_id n, const launch::address& where) {
   if (p.pending == 0) unsettle(p);
 }
 
+template <class F>
+std::vector<ucx_transport::state::peer*> ucx_transport::state::greet(
+    std::unique_lock<turn_lock>& held, std::int64_t deadline_ns, const tidings& meanwhile,
+    wanted who, F is_over) {
+  os::descriptor with_news;
+  if (meanwhile.readable >= 0) with_news = epoll_on({receiver_sleeps.get(), meanwhile.readable});
+  const int sleeps_on = with_news ? with_news.get() : receiver_sleeps.get();
+  for (;;) {
+    if (meanwhile.look) {
+      held.unlock();
+      meanwhile.look();
+      held.lock();
+    }
+    while (w.progress()) {
+    }
+    std::vector<peer*> absent;
+    for (const auto& p : peers.all()) {
+      // Of who has come and is lost while others are waited for, poll() tells. What is pending is
+      // this node's own hello: nothing else goes out before it has joined.
+      if (p->greeted && (who == wanted::all || p->pending == 0)) continue;
+      absent.push_back(&*p);
+    }
+    const std::int64_t left_ns = deadline_ns - os::now_ns();
+    if (is_over(absent) || left_ns <= 0) return absent;
+    if (!may_sleep()) continue;
+    held.unlock();
+    epoll_event event;
+    wait_for_events(sleeps_on, &event, 1, left_ns);
+    held.lock();
+  }
+}
+
 void ucx_transport::state::connect(const std::vector<launch::address>& directory,
-                                   std::int64_t deadline_ns) {
+                                   std::int64_t deadline_ns, const tidings& meanwhile) {
   STRATA_CHECK(directory.size() <= peers.numbers(), directory.size(), peers.numbers());
   std::unique_lock held(lock);
   for (std::size_t n = 0; n < directory.size(); ++n) {
     if (n != s.self && is_somebody(directory[n])) admit(static_cast<node_id>(n), directory[n]);
   }
-  for (;;) {
-    while (w.progress()) {
+  const auto is_lost = [](const peer* p) { return p->lost.load(std::memory_order_relaxed); };
+  const std::vector<peer*> absent =
+      greet(held, deadline_ns, meanwhile, wanted::all, [&](const std::vector<peer*>& some) {
+        return some.empty() || std::any_of(some.begin(), some.end(), is_lost);
+      });
+  std::string missing;
+  for (std::size_t i = 0; i < absent.size(); ++i) {
+    const peer& p = *absent[i];
+    if (is_lost(&p))
+      throw error("cannot join node " + std::to_string(p.id) + " over UCX: " + p.why);
+    if (i < missing_named_max) missing += (i == 0 ? "node " : ", node ") + std::to_string(p.id);
+  }
+  if (absent.empty()) return;
+  if (absent.size() > missing_named_max)
+    missing += " and " + std::to_string(absent.size() - missing_named_max) + " more";
+  throw error("node " + std::to_string(s.self) + " waited in vain for " + missing +
+              ": not heard of over UCX within the time limit (UCX_TLS, UCX_NET_DEVICES?)");
+}
+
+void ucx_transport::state::connect_where_possible(const std::vector<launch::address>& directory,
+                                                  std::int64_t deadline_ns,
+                                                  const tidings& meanwhile) {
+  STRATA_CHECK(directory.size() <= peers.numbers(), directory.size(), peers.numbers());
+  std::unique_lock held(lock);
+  for (std::size_t n = 0; n < directory.size(); ++n) {
+    if (n == s.self || !is_somebody(directory[n])) continue;
+    try {
+      admit(static_cast<node_id>(n), directory[n]);
+    } catch (const error&) {
+      // UCX knows no way there, and it is no peer.
     }
-    std::string missing;
-    std::size_t named = 0;
-    bool all = true;
-    for (const auto& p : peers.all()) {
-      // Of who has come and is lost while others are waited for, poll() tells.
-      if (p->greeted) continue;
-      if (p->lost.load(std::memory_order_relaxed)) {
-        throw error("cannot join node " + std::to_string(p->id) + " over UCX: " + p->why);
-      }
-      all = false;
-      if (++named > missing_named_max) continue;
-      missing += (missing.empty() ? "node " : ", node ") + std::to_string(p->id);
-    }
-    if (all) return;
-    const std::int64_t left_ns = deadline_ns - os::now_ns();
-    if (left_ns <= 0) {
-      if (named > missing_named_max) {
-        missing += " and " + std::to_string(named - missing_named_max) + " more";
-      }
-      throw error("node " + std::to_string(s.self) + " waited in vain for " + missing +
-                  ": not heard of over UCX within the time limit (UCX_TLS, UCX_NET_DEVICES?)");
-    }
-    if (!may_sleep()) continue;
-    held.unlock();
-    epoll_event event;
-    wait_for_events(receiver_sleeps.get(), &event, 1, left_ns);
-    held.lock();
+  }
+  const std::vector<peer*> absent =
+      greet(held, deadline_ns, meanwhile, wanted::who_hears, [](const std::vector<peer*>& some) {
+        return std::all_of(some.begin(), some.end(),
+                           [](const peer* p) { return p->lost.load(std::memory_order_relaxed); });
+      });
+  for (peer* const p : absent) {
+    p->dropped.store(true, std::memory_order_relaxed);
+    lose(*p, "was not heard of");
   }
 }
 

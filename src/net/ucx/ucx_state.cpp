@@ -12,7 +12,7 @@ ucx_transport::state::state(const settings& given)
     : s(given),
       ucp(ucp_library::get()),
       peers(given.nodes),
-      w(given.devices),
+      w(given.devices, given.some_unreachable),
       receiver_sleeps(epoll_on({receiver_bell.get(), w.event_descriptor()})),
       attendants(receiver_sleeps.get(), w.event_descriptor()),
       sender_sleeps(epoll_on({sender_bell.get()})),

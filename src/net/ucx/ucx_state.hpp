@@ -108,7 +108,16 @@ struct ucx_transport::state final : transfers {
 
   // ---- joining.cpp ----
 
-  void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns);
+  void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns,
+               const tidings& meanwhile);
+  void connect_where_possible(const std::vector<launch::address>& directory,
+                              std::int64_t deadline_ns, const tidings& meanwhile);
+  // Until then, or until `is_over` says so of those who have not been heard of, lost or not.
+  // Returns them. With who_hears those only count as heard of to whom this node's hello has gone.
+  enum class wanted { all, who_hears };
+  template <class F>
+  std::vector<peer*> greet(std::unique_lock<turn_lock>& held, std::int64_t deadline_ns,
+                           const tidings& meanwhile, wanted who, F is_over);
   void admit(node_id n, const launch::address& where);
   void open(peer& p, const std::string& address);
   void leave() noexcept;

@@ -13,9 +13,11 @@ ucx_transport::~ucx_transport() = default;
 
 launch::address ucx_transport::address() const { return {{}, 0, state_->w.address(), {}}; }
 
-void ucx_transport::connect(const std::vector<launch::address>& directory,
-                            std::int64_t deadline_ns) {
-  state_->connect(directory, deadline_ns);
+void ucx_transport::join(const std::vector<launch::address>& directory, std::int64_t deadline_ns,
+                         const tidings& meanwhile, absence of_others) {
+  if (of_others == absence::is_accepted)
+    return state_->connect_where_possible(directory, deadline_ns, meanwhile);
+  state_->connect(directory, deadline_ns, meanwhile);
 }
 
 void ucx_transport::admit(node_id n, const launch::address& where) {
@@ -23,7 +25,10 @@ void ucx_transport::admit(node_id n, const launch::address& where) {
   state_->admit(n, where);
 }
 
-bool ucx_transport::reaches(node_id n) const noexcept { return state_->peers.find(n) != nullptr; }
+bool ucx_transport::reaches(node_id n) const noexcept {
+  const state::peer* const p = state_->peers.find(n);
+  return p != nullptr && !p->dropped.load(std::memory_order_relaxed);
+}
 
 send_outcome ucx_transport::try_send(node_id n, header h, std::span<const std::byte> head,
                                      std::span<const std::byte> body) {

@@ -31,6 +31,9 @@ enum class rendezvous {
 
 struct settings : job_part {
   std::string devices{};  // as in UCX_NET_DEVICES, which goes before; empty: what UCX chooses
+  // Some peers may be behind something that lets nothing through: connect_where_possible() and
+  // admit() do not wait for the system to give up then.
+  bool some_unreachable = false;
   // What may be on its way in UCX to one peer; more has to wait.
   std::size_t in_flight_bytes_max = std::size_t{1} << 20;
   rendezvous transfers = rendezvous::automatic;
@@ -48,10 +51,11 @@ class ucx_transport final : public addressed_transport {
   ~ucx_transport() override;
 
   [[nodiscard]] launch::address address() const override;
-  void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns) override;
   void admit(node_id node, const launch::address& where) override;
 
-  [[nodiscard]] capabilities about() const noexcept override { return {true, "ucx"}; }
+  [[nodiscard]] capabilities about() const noexcept override {
+    return {.reliable = true, .name = "ucx", .may_break = true};
+  }
   [[nodiscard]] bool reaches(node_id peer) const noexcept override;
   [[nodiscard]] send_outcome try_send(node_id peer, header h, std::span<const std::byte> head,
                                       std::span<const std::byte> body) override;
@@ -71,6 +75,9 @@ class ucx_transport final : public addressed_transport {
   [[nodiscard]] std::size_t blocks_mapped() const noexcept;
 
  private:
+  void join(const std::vector<launch::address>& directory, std::int64_t deadline_ns,
+            const tidings& meanwhile, absence of_others) override;
+
   struct state;
   const std::unique_ptr<state> state_;
 };

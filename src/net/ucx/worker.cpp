@@ -17,6 +17,7 @@ struct preference {
   const char* name;
   const char* value;
 };
+constexpr preference impatient{"UCX_TCP_CONN_NB", "CONN_NB", "y"};
 constexpr std::array<preference, 2> preferences{{
     // UCX 1.13 ends the process when a peer is lost of which a socket has not taken all that UCX
     // reads where it is: it tells the end of that twice. So it copies; devices that read memory by
@@ -29,17 +30,19 @@ constexpr std::array<preference, 2> preferences{{
 
 }  // namespace
 
-worker::worker(const std::string& devices) : ucp_(ucp_library::get()) {
+worker::worker(const std::string& devices, bool some_unreachable) : ucp_(ucp_library::get()) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_.ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) fail("cannot read UCX's configuration", status);
   if (!devices.empty() && std::getenv("UCX_NET_DEVICES") == nullptr) {
     status = ucp_.ucp_config_modify(config, "NET_DEVICES", devices.c_str());
   }
-  for (const preference& p : preferences) {
+  const auto prefer = [&](const preference& p) {
     // An UCX that does not know one has no such sockets.
     if (std::getenv(p.variable) == nullptr) (void)ucp_.ucp_config_modify(config, p.name, p.value);
-  }
+  };
+  for (const preference& p : preferences) prefer(p);
+  if (some_unreachable) prefer(impatient);
   if (status == UCS_OK) {
     ucp_params_t wanted{};
     wanted.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;

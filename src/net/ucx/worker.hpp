@@ -11,8 +11,9 @@ namespace strata::net::ucx {
 class worker {
  public:
   // Opened on these devices, unless the user has named others in UCX_NET_DEVICES; empty: on those
-  // that UCX chooses. Throws strata::error.
-  explicit worker(const std::string& devices);
+  // that UCX chooses. Connecting blocks for as long as the system tries, minutes perhaps, unless
+  // `some_unreachable`. Throws strata::error.
+  explicit worker(const std::string& devices, bool some_unreachable = false);
   ~worker();
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;

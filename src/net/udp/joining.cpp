@@ -6,7 +6,9 @@
 
 #include "net/udp/peer.hpp"
 #include "net/udp/udp_transport.hpp"
+#include "net/wait_for_events.hpp"
 #include "os/clock.hpp"
+#include "os/descriptor.hpp"
 #include "strata/detail/check.hpp"
 #include "strata/error.hpp"
 
@@ -66,7 +68,8 @@ void udp_transport::admit(node_id n, const launch::address& where) {
 }
 
 udp_transport::absent udp_transport::greet(const std::vector<launch::address>& directory,
-                                           std::int64_t deadline_ns, wanted who) {
+                                           std::int64_t deadline_ns, const tidings& meanwhile,
+                                           wanted who) {
   STRATA_CHECK(directory.size() <= peers_.numbers(), directory.size(), peers_.numbers());
   for (std::size_t n = 0; n < directory.size(); ++n) {
     if (n != settings_.self && is_somebody(directory[n]))
@@ -77,7 +80,11 @@ udp_transport::absent udp_transport::greet(const std::vector<launch::address>& d
     p->c.ping();
     pump(*p, os::now_ns());
   }
+  os::descriptor with_news;
+  if (meanwhile.readable >= 0) with_news = epoll_on({receiver_.epoll.get(), meanwhile.readable});
+  const int sleeps_on = with_news ? with_news.get() : receiver_.epoll.get();
   for (;;) {
+    if (meanwhile.look) meanwhile.look();
     const std::int64_t now_ns = os::now_ns();
     look(now_ns);
     absent found;
@@ -89,13 +96,21 @@ udp_transport::absent udp_transport::greet(const std::vector<launch::address>& d
     }
     const bool in_vain = who == wanted::all && !found.lost.empty();
     if (found.silent.empty() || in_vain || now_ns >= deadline_ns) return found;
-    (void)sleep(receiver_, receiver_.epoll.get(), deadline_ns);
+    (void)sleep(receiver_, sleeps_on, deadline_ns);
   }
 }
 
-void udp_transport::connect(const std::vector<launch::address>& directory,
-                            std::int64_t deadline_ns) {
-  const absent found = greet(directory, deadline_ns, wanted::all);
+void udp_transport::join(const std::vector<launch::address>& directory, std::int64_t deadline_ns,
+                         const tidings& meanwhile, absence of_others) {
+  const bool is_accepted = of_others == absence::is_accepted;
+  const absent found =
+      greet(directory, deadline_ns, meanwhile, is_accepted ? wanted::who_hears : wanted::all);
+  if (is_accepted) {
+    for (const auto& some : {found.lost, found.silent}) {
+      for (const peer* const p : some) drop(p->id);
+    }
+    return;
+  }
   if (!found.lost.empty()) {
     const peer& p = *found.lost.front();
     throw error("cannot join node " + std::to_string(p.id) + " over UDP: it " + p.why);
@@ -109,14 +124,6 @@ void udp_transport::connect(const std::vector<launch::address>& directory,
   throw error(
       "node " + std::to_string(settings_.self) + " waited in vain for " + names +
       ": not heard of over UDP within the time limit (does a packet filter stand between?)");
-}
-
-void udp_transport::connect_where_possible(const std::vector<launch::address>& directory,
-                                           std::int64_t deadline_ns) {
-  const absent found = greet(directory, deadline_ns, wanted::who_hears);
-  for (const auto& some : {found.lost, found.silent}) {
-    for (const peer* const p : some) drop(p->id);
-  }
 }
 
 // As long as nobody polls yet, or any more.

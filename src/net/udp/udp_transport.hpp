@@ -61,10 +61,6 @@ class udp_transport final : public addressed_transport {
   [[nodiscard]] launch::address address() const override;
   // The same for each of its addresses, in their order.
   [[nodiscard]] std::vector<launch::address> addresses() const;
-  void connect(const std::vector<launch::address>& directory, std::int64_t deadline_ns) override;
-  // The same, but who has not been heard of by then, or has not heard this node, is dropped.
-  void connect_where_possible(const std::vector<launch::address>& directory,
-                              std::int64_t deadline_ns);
   void admit(node_id node, const launch::address& where) override;
 
   [[nodiscard]] capabilities about() const noexcept override {
@@ -143,10 +139,14 @@ class udp_transport final : public addressed_transport {
   struct absent {
     std::vector<peer*> silent{}, lost{};
   };
+  // Where the absence of others is accepted, who has not heard this node is dropped too.
+  void join(const std::vector<launch::address>& directory, std::int64_t deadline_ns,
+            const tidings& meanwhile, absence of_others) override;
   // Until then, or until one of them all is lost, or nobody is silent. With who_hears those only
   // count as heard of who have heard this node.
   enum class wanted { all, who_hears };
-  absent greet(const std::vector<launch::address>& directory, std::int64_t deadline_ns, wanted who);
+  absent greet(const std::vector<launch::address>& directory, std::int64_t deadline_ns,
+               const tidings& meanwhile, wanted who);
   void leave();
   // Says that nothing follows. With p.lock, or when nobody else is left.
   void say_end(peer& p);

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node that listens on networks of different kinds connects over all of them at once.
+#include "cluster/connected.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cluster/kinds.hpp"
+#include "cluster/own_sockets.hpp"
+#include "os/clock.hpp"
+#include "strata/error.hpp"
+
+namespace strata::cluster {
+namespace {
+
+constexpr node_id all_nodes = 3;
+constexpr std::int64_t far_ns = 3'600'000'000'000;
+
+// Each node is on two networks of this machine, the first for TCP, the second for UDP.
+class two_networks : public testing::Test {
+ protected:
+  static launch::job_description job(node_id self) {
+    launch::job_description j;
+    j.job = 7;
+    j.key.fill(3);
+    j.node = self;
+    j.nodes = j.founders = j.capacity = all_nodes;
+    j.host_of = {0, 1, 2};
+    j.start_limit_ns = far_ns;
+    return j;
+  }
+  static const std::vector<launch::named_network>& networks() {
+    static const auto all = launch::networks_in("127.0.0.0/8,udp:127.0.0.0/8", network_kind::tcp);
+    return all;
+  }
+  void open(node_id n) { all_[n] = open_sockets(job(n), networks(), options{}); }
+  // Over network 0 to some, over network 1 to others.
+  [[nodiscard]] std::vector<std::vector<launch::address>> directories(
+      const std::vector<node_id>& by_tcp, const std::vector<node_id>& by_udp) const {
+    std::vector<std::vector<launch::address>> both(2, std::vector<launch::address>(all_nodes));
+    for (const node_id n : by_tcp) both[0][n] = at(n, 0);
+    for (const node_id n : by_udp) both[1][n] = at(n, 1);
+    return both;
+  }
+  [[nodiscard]] launch::address at(node_id n, std::size_t network) const {
+    const launch::address::door& d = all_[n].where.doors.at(network);
+    return {d.host, d.port, d.worker};
+  }
+  std::vector<connected> connect_as(node_id self,
+                                    const std::vector<std::vector<launch::address>>& to,
+                                    const net::tidings& meanwhile = {}, bool partly = false) {
+    const connecting how{
+        net::tcp::identity_in(job(self), "build"), os::now_ns(), far_ns, 0, meanwhile, partly};
+    return connect(all_[self].parts, which::first, to, how);
+  }
+  std::array<own_sockets, all_nodes> all_;
+};
+
+TEST_F(two_networks, are_two_parts_of_a_kind_each) {
+  open(0);
+  ASSERT_EQ(all_[0].parts.size(), 2U);
+  EXPECT_EQ(all_[0].parts[0].kind, network_kind::tcp);
+  EXPECT_TRUE(all_[0].parts[0].serves(0));
+  EXPECT_FALSE(all_[0].parts[0].serves(1));
+  EXPECT_FALSE(all_[0].parts[0].serves({}));
+  EXPECT_EQ(all_[0].parts[1].kind, network_kind::udp);
+  EXPECT_TRUE(all_[0].parts[1].serves(1));
+  EXPECT_TRUE(at(0, 0).worker.empty());
+  EXPECT_FALSE(at(0, 1).worker.empty());
+}
+
+TEST_F(two_networks, join_each_those_who_use_it) {
+  for (node_id n = 0; n < all_nodes; ++n) open(n);
+  std::thread first([&] { (void)connect_as(1, directories({0}, {})); });
+  std::vector<connected> by_udp;
+  std::thread second([&] { by_udp = connect_as(2, directories({}, {0})); });
+  std::vector<connected> mine = connect_as(0, directories({1}, {2}));
+  first.join();
+  second.join();
+  ASSERT_EQ(mine.size(), 2U);
+  EXPECT_TRUE(mine[0].reaches(1));
+  EXPECT_FALSE(mine[0].reaches(2));
+  EXPECT_FALSE(mine[1].reaches(1));
+  EXPECT_TRUE(mine[1].reaches(2));
+  EXPECT_NE(std::move(mine[0]).begin(0, {}).tcp, nullptr);
+  EXPECT_NE(std::move(mine[1]).begin(0, {}).addressed, nullptr);
+}
+
+// Who says something over one network, until it is answered.
+class asker final : net::receiver {
+ public:
+  explicit asker(net::transport& over) : over_(over) {}
+  void ask_until_answered(node_id self, node_id other) {
+    const std::uint32_t number = 1;
+    while (over_.try_send(other, header_of(self, other, kind::ping),
+                          std::as_bytes(std::span(&number, 1)),
+                          {}) == net::send_outcome::would_block)
+      over_.wait_for_room(net::wait_forever_ns);
+    while (!over_.flush(other)) over_.wait_for_room(net::wait_forever_ns);
+    while (!is_answered_) {
+      if (over_.poll(*this, 1) == 0) over_.wait_for_messages(net::wait_forever_ns);
+    }
+  }
+
+ private:
+  void on_message(const net::header& h, std::span<const std::byte>) override {
+    is_answered_ = static_cast<kind>(h.kind) == kind::pong;
+  }
+  void on_lost(node_id, const std::string& why) override { throw error(why); }
+
+  net::transport& over_;
+  bool is_answered_ = false;
+};
+
+// Whose last word to a finished part was lost says it again.
+TEST_F(two_networks, are_looked_after_by_who_waits_for_one_of_them) {
+  for (node_id n = 0; n < all_nodes; ++n) open(n);
+  std::thread others([&] {
+    std::vector<connected> by_udp = connect_as(2, directories({}, {0}));
+    connected::transport t = std::move(by_udp[1]).begin(2, {});
+    asker(*t.over).ask_until_answered(2, 0);
+    // Only now is node 0 done with the other network.
+    (void)connect_as(1, directories({0}, {}));
+  });
+  std::vector<connected> mine = connect_as(0, directories({1}, {2}), {}, true);
+  others.join();
+  mine[1].leave_alone();
+  EXPECT_TRUE(mine[0].reaches(1));
+  EXPECT_TRUE(mine[1].reaches(2));
+}
+
+TEST_F(two_networks, tell_who_has_gone_while_one_of_them_is_waited_for) {
+  for (node_id n = 0; n < all_nodes; ++n) open(n);
+  std::thread others([&] {
+    // Comes, and goes at once.
+    (void)connect_as(2, directories({}, {0}));
+    (void)connect_as(1, directories({0}, {}));
+  });
+  std::vector<connected> mine = connect_as(0, directories({1}, {2}), {}, true);
+  others.join();
+  EXPECT_TRUE(mine[1].ended().empty());
+  mine[1].leave_alone();
+  for (const ended_connection& e : mine[1].ended()) {
+    EXPECT_EQ(e.node, 2);
+    EXPECT_FALSE(e.why.empty());
+  }
+  EXPECT_TRUE(mine[0].ended().empty());
+}
+
+TEST_F(two_networks, are_not_waited_for_when_one_has_failed) {
+  for (node_id n = 0; n < all_nodes; ++n) open(n);
+  auto to = directories({1}, {2});  // who say nothing
+  to[1][2].host = "no address";
+  EXPECT_THROW((void)connect_as(0, to), user_error);
+}
+
+TEST_F(two_networks, are_not_waited_for_when_a_node_is_lost) {
+  for (node_id n = 0; n < all_nodes; ++n) open(n);
+  const os::descriptor word(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  unsigned looks = 0;
+  const net::tidings hears{word.get(), [&] {
+                             const std::uint64_t one = 1;
+                             // Both look before they wait; then it comes.
+                             if (++looks == 2 && ::write(word.get(), &one, sizeof one) < 0)
+                               throw error("cannot write");
+                             if (looks > 2) throw node_lost_error(1, "it has ended");
+                           }};
+  EXPECT_THROW((void)connect_as(0, directories({1}, {2}), hears), node_lost_error);
+}
+
+}  // namespace
+}  // namespace strata::cluster
