@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <type_traits>
 #include <vector>
@@ -13,17 +14,24 @@
 namespace strata {
 
 namespace detail {
+class held_items;
 class mailbox_access;
-}
+}  // namespace detail
 
 /// Items of any size, dropped in from anywhere, retrieved on the node where the mailbox lives. One
 /// signal is sent for each item, after the item is there. Any number of fibers may use it at the
 /// same time. It must outlive its use, so it usually is a frame variable.
+///
+/// Nothing bounds what it holds but the program: whoever drops an item in does not wait for whoever
+/// retrieves one, who may wait for all of them together (the slot's count says for how many).
+/// `--strata-stats` prints how much the mailboxes of each node of a job hold, and held at most.
+/// Senders that are to wait send messages between endpoints (strata/message.hpp), which have room.
 class mailbox {
  public:
   /// A mailbox on the calling node that signals `arrived` for each item (EARTH's INIT_MAILBOX). The
   /// slot usually has count 1 and reset 1. Throws misuse_error outside a runtime.
-  explicit mailbox(slot_ptr arrived) : home_(strata::node_id()), arrived_(arrived) {}
+  explicit mailbox(slot_ptr arrived);
+  ~mailbox();
   mailbox(const mailbox&) = delete;
   mailbox& operator=(const mailbox&) = delete;
 
@@ -39,7 +47,8 @@ class mailbox {
 
   const node_id_t home_;
   const slot_ptr arrived_;
-  mutable std::mutex mutex_;  // held for a copy only
+  const std::shared_ptr<detail::held_items> account_;  // of its runtime
+  mutable std::mutex mutex_;                           // held for a copy only
   std::deque<std::vector<std::byte>> items_;
 };
 

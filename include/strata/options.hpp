@@ -82,14 +82,15 @@ struct options {
   /// ends or whose connection closes is lost at once.
   unsigned lost_after_ms = 30'000;
   /// Seconds without progress on any node, while tasks or threads wait for each other, after which
-  /// every node prints who waits for what; 0 to 86,400, 0: never. They also print it when one of
-  /// them, or the launcher, gets the signal SIGQUIT.
+  /// node 0 prints who waits for what on every node; 0 to 86,400, 0: never. When one of them, or
+  /// the launcher, gets the signal SIGQUIT, every node prints its own.
   unsigned stall_s = 60;
-  /// Networks that the nodes of a job use for sockets, as prefixes separated by commas
+  /// Networks that the nodes of a job use between hosts, as prefixes separated by commas
   /// ("10.1.0.0/16,10.2.0.0/16"): each node listens on its interface of each that it is on, two
-  /// nodes talk over the cheapest that they share by the interfaces' speeds (the first of equal
-  /// ones), and nodes that share none by others. Empty: the one on which the launcher reaches them.
-  /// The same on all nodes.
+  /// nodes talk over the cheapest that they share by their kinds and the interfaces' speeds (the
+  /// first of equal ones), and nodes that share none by others. "tcp:", "udp:" or "ucx:" before one
+  /// is its kind; else it is what the job has between hosts. Empty: the one on which the launcher
+  /// reaches them. The same on all nodes.
   std::string networks{};
   /// Where these are several: seconds from one measuring of what they cost to the next, and so
   /// until messages may take other ways; 0 to 86,400, 0: only once, when the job begins. That of

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <string_view>
+#include <utility>
 
 #include "cluster/transports.hpp"
 #include "os/clock.hpp"
@@ -21,6 +23,13 @@ constexpr auto goodbye_limit = std::chrono::seconds(2);
 constexpr auto linger_limit = std::chrono::seconds(1);
 
 std::uint64_t seed_of(const launch::job_description& job) { return job.job ^ (job.node + 1U); }
+
+reception reception_of(const options& settings) {
+  return settings.reception == "polling"    ? reception::polling
+         : settings.reception == "watchdog" ? reception::watchdog
+         : settings.reception == "blocking" ? reception::blocking
+                                            : reception::adaptive;
+}
 
 std::vector<node_id> others_of_host(const launch::job_description& job) {
   std::vector<node_id> near;
@@ -42,10 +51,6 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
                const options& settings, visiting_protocol& visitor)
     : workers_(workers),
       settings_(settings),
-      reception_(settings.reception == "polling"    ? reception::polling
-                 : settings.reception == "watchdog" ? reception::watchdog
-                 : settings.reception == "blocking" ? reception::blocking
-                                                    : reception::adaptive),
       line_(std::move(line)),
       self_(line_->job().node),
       nodes_(line_->job().capacity),
@@ -53,7 +58,7 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
       ways_(self_, nodes_),
       visitor_(visitor),
       outsider_(workers.depot),
-      workers_always_look_(reception_ == reception::polling || reception_ == reception::watchdog),
+      rules_(reception_of(settings), std::int64_t{settings.watchdog_us} * 1000),
       gone_(nodes_) {
   const launch::job_description& job = line_->job();
   connections joined = open_transports(*line_, settings_);
@@ -102,9 +107,11 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   outsider_.node = self_;
   outsider_.nodes = static_cast<node_id>(members_.begun());
   hungry = &protocols_->wanted.reasons();
-  workers_look =
-      reception_ == reception::adaptive ? &attention_.workers_look() : &workers_always_look_;
-  progress_at_ = now_ns();
+  workers_look = &rules_.workers_look();
+  stalls_ = std::make_unique<stall_watch>(
+      *this, *this, protocols_->counts, protocols_->quiet, *this,
+      stall_watch::settings{.after_ns = std::int64_t{settings.stall_s} * 1'000'000'000,
+                            .deaf_while_busy = rules_.how() == reception::polling});
   {
     const std::lock_guard handling(inbox_);
     if (nodes_ > 1)
@@ -159,12 +166,18 @@ engine::~engine() {
 std::string engine::describe() const {
   const std::vector<node_id> all = members_.all();
   std::string text = "node " + std::to_string(self_) + " of " + std::to_string(all.size());
+  std::vector<std::pair<std::string_view, unsigned>> reached;  // by name: several may have one
   for (const auto& t : transports_) {
-    const auto reached = std::count_if(all.begin(), all.end(), [&](node_id n) {
+    const std::string_view name = t->about().name;
+    auto found = std::find_if(reached.begin(), reached.end(),
+                              [&](const auto& one) { return one.first == name; });
+    if (found == reached.end()) found = reached.insert(found, {name, 0U});
+    found->second += static_cast<unsigned>(std::count_if(all.begin(), all.end(), [&](node_id n) {
       return n != self_ && find_way(n).hops == 1 && links_->way_to(n) == t.get();
-    });
-    if (reached == 0) continue;
-    text += ", " + std::to_string(reached) + " by " + t->about().name;
+    }));
+  }
+  for (const auto& [name, count] : reached) {
+    if (count != 0) text += ", " + std::to_string(count) + " by " + std::string(name);
   }
   const auto far = std::count_if(all.begin(), all.end(),
                                  [&](node_id n) { return n != self_ && find_way(n).hops != 1; });
@@ -176,13 +189,20 @@ std::vector<transport_statistics> engine::traffic() const {
   std::vector<transport_statistics> each;
   for (const auto& t : transports_) {
     const net::transport::traffic one = t->counted();
-    each.push_back({.name = t->about().name,
-                    .messages_out = one.messages_out,
-                    .bytes_out = one.bytes_out,
-                    .messages_in = one.messages_in,
-                    .bytes_in = one.bytes_in,
-                    .writes = one.writes,
-                    .wakes = one.wakes});
+    const std::string_view name = t->about().name;
+    // Spare connections have transports of their own, and so has each network of UCX.
+    auto found = std::find_if(each.begin(), each.end(),
+                              [&](const transport_statistics& of) { return of.name == name; });
+    if (found == each.end()) {
+      found = each.insert(found, transport_statistics{});
+      found->name = name;
+    }
+    found->messages_out += one.messages_out;
+    found->bytes_out += one.bytes_out;
+    found->messages_in += one.messages_in;
+    found->bytes_in += one.bytes_in;
+    found->writes += one.writes;
+    found->wakes += one.wakes;
   }
   return each;
 }
@@ -201,12 +221,17 @@ std::string engine::statistics_text() const {
   const auto number = [](std::uint64_t n) { return std::to_string(n); };
   const stealing::statistics s = protocols_->balance.counted();
   const shelving::statistics shelf = protocols_->shelf.counted();
+  const auto tokens = workers_.count_injected_tokens();
+  const auto mail = workers_.in_mailboxes->now();
   return "strata: " + describe() + "\n  tokens from other nodes " + number(s.taken) +
          ", to other nodes " + number(s.given) + "; asked " + number(s.asked) + ", ahead " +
          number(s.ahead) + ", refused " + number(s.refused) + ", lifelines " + number(s.lifelines) +
          "\n  shelf: offered " + number(shelf.offered) + ", taken back " +
          number(shelf.taken_back) + ", passed on " + number(shelf.passed_on) +
-         "; taken from others' " + number(shelf.taken) + "\n";
+         "; taken from others' " + number(shelf.taken) + "\n  held: tokens that came and wait " +
+         number(tokens.now) + ", at most " + number(tokens.most) + "; in mailboxes " +
+         number(mail.items) + " items of " + number(mail.bytes) + " bytes, at most " +
+         number(mail.most_bytes) + " bytes\n";
 }
 
 // ---- the end ----

@@ -12,15 +12,16 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/attention.hpp"
 #include "cluster/detours.hpp"
 #include "cluster/entrance.hpp"
 #include "cluster/links.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/reach.hpp"
+#include "cluster/reception_rules.hpp"
 #include "cluster/remeasuring.hpp"
 #include "cluster/rerouting.hpp"
 #include "cluster/roster.hpp"
+#include "cluster/stall_watch.hpp"
 #include "launch/job.hpp"
 #include "net/transport.hpp"
 #include "os/futex.hpp"
@@ -41,7 +42,8 @@ class engine final : public mailer,
                      public roster::hands,
                      public rerouting::hands,
                      public remeasuring::hands,
-                     public detours::hands {
+                     public detours::hands,
+                     public stall_watch::hands {
  public:
   // Joins the job that `line` leads to; blocks until every node has. Throws strata::error.
   engine(detail::scheduler& workers, std::unique_ptr<launch::control_line> line,
@@ -76,6 +78,7 @@ class engine final : public mailer,
   void post(node_id to, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body) override;
   void wait_for_room(node_id to) override;
+  void posted_for(node_id source, node_id to) override { links_->posted_for(source, to); }
   sight look_for_message(node_id from) noexcept override;
   [[nodiscard]] net::corked cork(node_id to) override { return links_->cork(to); }
   [[nodiscard]] net::transfers* transfers_with(node_id peer) noexcept override {
@@ -148,6 +151,13 @@ class engine final : public mailer,
   void on_stay() override;
   void on_parted() override;
 
+  // ---- stall_watch::hands (engine_health.cpp) ----
+  [[nodiscard]] stall_watch::observation observe() override;
+  [[nodiscard]] stall_watch::waits who_waits_here() override;
+  [[nodiscard]] std::string describe_waits_here() override;
+  void answer_soon() override;
+  void tell_of_stall(const std::string& report) override;
+
   // ---- rerouting::hands (engine_ways.cpp) ----
   [[nodiscard]] routes ways_by(const way_plan& p) override;
   [[nodiscard]] bool has_connections_for(const routes& ways) override;
@@ -201,7 +211,6 @@ class engine final : public mailer,
   void lose(node_id peer, const std::string& why) override;
 
  private:
-  enum class reception { adaptive, blocking, polling, watchdog };
   enum class ending { none, stopped, left, lost };
 
   void stop_threads();
@@ -264,8 +273,7 @@ class engine final : public mailer,
     const auto* const t = nearby();
     return t != nullptr || transports_.empty() ? t : &transports_.front();
   }
-  // Of adaptive reception, with the inbox: of a look by an idle worker, and by any.
-  void looked_idly(bool found) noexcept;
+  // Of adaptive reception, with the inbox: of a look by a worker.
   void tell_of_look(bool found) noexcept;
   // Away from their sockets.
   void call_receivers() noexcept;
@@ -285,13 +293,9 @@ class engine final : public mailer,
   void broadcast(kind k, std::span<const std::byte> payload);
   void report_everywhere();
   void print_report_once();
-  void print_report();
-  bool somebody_is_stuck();
-  void look_for_stall();
 
   detail::scheduler& workers_;
   const options settings_;
-  const reception reception_;
   std::unique_ptr<launch::control_line> line_;
   const node_id self_;
   const node_id nodes_;  // numbers that a node can have
@@ -314,6 +318,7 @@ class engine final : public mailer,
   std::atomic<bool> is_gateway_{false};  // messages between others may come by here
   std::unique_ptr<protocols> protocols_;
   std::unique_ptr<roster> roster_;
+  std::unique_ptr<stall_watch> stalls_;
   visiting_protocol& visitor_;
 
   // One thread at a time handles messages: a receiver, or a worker that has nothing else to do.
@@ -323,17 +328,13 @@ class engine final : public mailer,
   bool came_by_socket_ = false;                  // something, in an idle worker's look
   std::atomic<std::size_t> worker_messages_{1};  // what a worker takes in at once, as they are now
   detail::worker outsider_;
-  std::atomic<std::int64_t> polled_at_{0};
   // For nodes that left just when it was said: whoever has the inbox deals with it.
   std::mutex strays_mutex_;
   std::vector<std::pair<node_id, links::kept_message>> strays_;
   std::atomic<bool> has_strays_{false};
-  attention attention_;
-  std::atomic<std::uint64_t> next_look_{0};     // in ticks; with adaptive reception
-  bool found_untold_ = false;                   // something, of which attention_ does not know yet
+  reception_rules rules_;
   std::atomic<unsigned> asleep_on_sockets_{0};  // receivers
   std::atomic<unsigned> pollers_{0};            // idle workers that look now
-  const std::atomic<bool> workers_always_look_;
 
   std::atomic<bool> stopping_{false};
   std::atomic<bool> broken_{false};  // a node is lost: nothing of the program arrives any more
@@ -354,14 +355,9 @@ class engine final : public mailer,
   std::exception_ptr loss_;
   std::atomic<bool> settle_wanted_{false};
   std::atomic<bool> report_wanted_{false};
+  std::atomic<bool> answer_wanted_{false};
   std::atomic<std::int64_t> reported_at_{INT64_MIN / 2};
   std::atomic<bool> polled_since_beat_{false};  // with polling: some worker has looked
-
-  // Of node 0's clock-keeping receiver.
-  std::uint64_t progress_seen_ = 0;
-  std::int64_t progress_at_ = 0;
-  enum class stall { none, suspected, told };
-  std::atomic<stall> stall_{stall::none};
 };
 
 }  // namespace strata::cluster

@@ -32,6 +32,7 @@ void engine::break_job(node_id peer, const std::string& why) {
     }
   }
   protocols_->failed.keep_silent();
+  stalls_->stop();
   if (broken_.exchange(true, std::memory_order_seq_cst)) return;
   links_->stop_holding();
   if (rerouting_ != nullptr) {
@@ -73,64 +74,43 @@ void engine::print_report_once() {
   const std::int64_t now = os::now_ns();
   if (now - before >= once_ns &&
       reported_at_.compare_exchange_strong(before, now, std::memory_order_relaxed)) {
-    print_report();
+    // One write, so that the reports of several nodes are not mixed.
+    std::fputs(describe_waits_here().c_str(), stderr);
   }
 }
 
-void engine::print_report() {
-  const std::string text = "strata: " + describe() + "\n" + workers_.describe_waits() +
-                           protocols_->data.describe_waits() +
-                           protocols_->visitor->describe_waits() + links_->describe_waits();
-  // One write, so that the reports of several nodes are not mixed.
-  std::fputs(text.c_str(), stderr);
+std::string engine::describe_waits_here() {
+  return "strata: " + describe() + "\n" + workers_.describe_waits() +
+         protocols_->data.describe_waits() + protocols_->visitor->describe_waits() +
+         links_->describe_waits();
 }
 
-// Whether what is here waits for work that nobody does. Not for the world outside, and not in a job
-// to which nodes may come: those may bring what threads wait for.
-bool engine::somebody_is_stuck() {
-  if (workers_.somebody_waits()) return true;
-  if (members_.is_elastic()) return false;
-  const detail::waiting_stacks found = workers_.who_waits();
-  return found.for_others != 0 && found.for_the_world == 0;
-}
-
-// On node 0: nothing moves anywhere, and yet somebody waits.
-void engine::look_for_stall() {
-  if (self_ != 0 || settings_.stall_s == 0) return;
+stall_watch::observation engine::observe() {
   const worker_statistics done = workers_.read_statistics().total();
-  const std::uint64_t progress =
-      done.fibers + done.resumptions + protocols_->counts.received.load(std::memory_order_relaxed);
-  const std::int64_t now = os::now_ns();
-  stall seen = stall::told;
-  if (progress != progress_seen_) stall_.compare_exchange_strong(seen, stall::none);
-  if (progress != progress_seen_ || !workers_.is_idle()) {
-    progress_seen_ = progress;
-    progress_at_ = now;
-    return;
-  }
-  if (now - progress_at_ < std::int64_t{settings_.stall_s} * 1'000'000'000 ||
-      stall_.load(std::memory_order_relaxed) != stall::none) {
-    return;
-  }
-  if (!somebody_is_stuck()) {
-    progress_at_ = now;
-    return;
-  }
-  if (!stall_.compare_exchange_strong(seen = stall::none, stall::suspected)) return;
-  // Others may be working. When they are not, this is called.
-  protocols_->quiet.detect([this] {
-    if (!somebody_is_stuck() || stopping_.load(std::memory_order_acquire)) {
-      stall_.store(stall::none);
-      return;
-    }
-    stall_.store(stall::told);  // once, and again only after progress
-    std::fputs(
-        "strata: nothing moves on any node any more, and something waits, for ever unless what it "
-        "waits for comes from outside the job:\n",
-        stderr);
-    print_report();
-    broadcast(kind::report, {});
-  });
+  return {.is_idle = workers_.is_idle(),
+          .progress = done.activations + done.fibers + done.dispatched + done.resumptions +
+                      protocols_->counts.received.load(std::memory_order_relaxed)};
+}
+
+// Not who waits in a job to which nodes may come: those may bring what threads wait for.
+stall_watch::waits engine::who_waits_here() {
+  if (is_over()) return stall_watch::waits::for_nothing;
+  if (workers_.somebody_waits()) return stall_watch::waits::for_fibers;
+  const detail::waiting_stacks found = workers_.who_waits();
+  if (found.for_the_world != 0) return stall_watch::waits::for_the_world;
+  return found.for_others != 0 && !members_.is_elastic() ? stall_watch::waits::for_others
+                                                         : stall_watch::waits::for_nothing;
+}
+
+// The handler holds the inbox.
+void engine::answer_soon() {
+  answer_wanted_.store(true, std::memory_order_release);
+  wake_timekeeper();
+}
+
+void engine::tell_of_stall(const std::string& report) {
+  // One write, so that the reports of several jobs are not mixed.
+  std::fputs(report.c_str(), stderr);
 }
 
 void engine::keep_in_touch() {
@@ -138,7 +118,7 @@ void engine::keep_in_touch() {
   const std::lock_guard handling(inbox_);
   // With polling a worker that computes hears nobody, so only who has looked can say who is silent.
   const bool polled = polled_since_beat_.exchange(false, std::memory_order_relaxed);
-  const bool listening = reception_ != reception::polling || polled || workers_.all_sleep();
+  const bool listening = rules_.how() != reception::polling || polled || workers_.all_sleep();
   protocols_->life.beat(listening);
   if (detours_ != nullptr && !is_over()) look_after_connections(listening);
 }

@@ -105,9 +105,9 @@ void engine::on_standing(node_id n) {
     }
     for (const links::kept_message& m : links_->retire(n)) give_up(n, m);
     door_->forget(n);
+    links_->forget_words_of(n);
     if (rerouting_ != nullptr) {
       // Where it was stays known: what others have said to it last may still have to go by here.
-      links_->forget_words_of(n);
       rerouting_->on_left(n);
     } else {
       who_->forget(n);
@@ -116,6 +116,7 @@ void engine::on_standing(node_id n) {
   }
   if (remeasuring_ != nullptr) remeasuring_->members_have_changed(now_ns());
   protocols_->life.members_have_changed();
+  stalls_->members_have_changed();
   protocols_->balance.members_have_changed();
   protocols_->quiet.node_is_idle();  // if it still is: what was given up counts
 }

@@ -75,6 +75,7 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
     return;
   if (protocols_->on_message(from, k, payload)) return;
   reader r(payload);
+  if (stalls_->on_message(from, k, r)) return;
   if (members_.is_elastic() && roster_->on_message(from, k, r)) return;
   if (rerouting_ != nullptr && rerouting_->on_message(from, k, r)) return;
   if (detours_ != nullptr && detours_->on_message(from, k, r)) return;
@@ -89,8 +90,7 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
     }
     case kind::hold: {
       const auto head = r.take<held_head>();
-      if (head.destination >= nodes_ || head.destination == self_)
-        throw malformed("a word about a way that nobody goes");
+      if (head.destination >= nodes_) throw malformed("a word about a way that nobody goes");
       if (!broken_.load()) links_->hold(from, head);
       return;
     }
@@ -134,8 +134,7 @@ void engine::pass_on(std::span<const std::byte> payload) {
 }
 
 std::size_t engine::poll_all(std::size_t messages_max) {
-  // Reading the clock costs as much as finding nothing.
-  if (reception_ == reception::watchdog) polled_at_.store(os::now_ns(), std::memory_order_relaxed);
+  if (rules_.counts_looks()) rules_.begins_to_look(os::now_ns());
   return poll_these(transports_, messages_max);
 }
 
@@ -164,8 +163,8 @@ void engine::hear(const connections& joined) {
   is_handling = true;
   for (const early_message& m : joined.early) on_message(m.head, m.payload);
   // The other end may have begun with it, and have said already that it goes on by the other one.
-  if (!transports_.empty()) polled_ = transports_.back().get();
-  for (const node_id n : joined.lost_spares) {
+  for (const auto& [n, over] : joined.lost_spares) {
+    polled_ = over;
     // It may be the only one.
     if (links_->has_spare(n) || links_->way_to(n) == polled_) on_lost(n, "closed the connection");
   }
@@ -195,33 +194,23 @@ bool engine::poll() noexcept {
   refused = 0;
   came_by_socket_ = false;
   const bool found = poll_all(worker_messages_.load(std::memory_order_relaxed)) != 0;
-  if (reception_ == reception::polling && !polled_since_beat_.load(std::memory_order_relaxed))
+  if (rules_.how() == reception::polling && !polled_since_beat_.load(std::memory_order_relaxed))
     polled_since_beat_.store(true, std::memory_order_relaxed);
-  if (reception_ == reception::adaptive) {
-    looked_idly(found);
-  } else if (reception_ != reception::blocking && came_by_socket_ &&
-             asleep_on_sockets_.load(std::memory_order_relaxed) != 0) {
-    call_receivers();  // since this node was idle; they sleep elsewhere while it is not
+  if (rules_.has_handed_over()) {
+    tell_of_look(found);
+  } else if (came_by_socket_ &&
+             rules_.calls_receivers(asleep_on_sockets_.load(std::memory_order_relaxed) != 0,
+                                    &os::now_ns)) {
+    call_receivers();
   }
   return found;
 }
 
-// With the inbox, as it has been looked into.
-void engine::looked_idly(bool found) noexcept {
-  if (!workers_look->load(std::memory_order_relaxed)) {
-    if (came_by_socket_ && attention_.heard_by_idle_worker(os::now_ns())) call_receivers();
-    return;
-  }
-  tell_of_look(found);
-}
-
-// Said once in a while, of all looks since: the first one after a pause often finds nothing.
+// Said once in a while, of all looks since.
 void engine::tell_of_look(bool found) noexcept {
-  found_untold_ |= found;
-  const std::uint64_t now = os::ticks();
-  if (now < next_look_.load(std::memory_order_relaxed)) return;
-  next_look_.store(now + look_ticks(), std::memory_order_relaxed);
-  attention_.looked(os::now_ns(), std::exchange(found_untold_, false));
+  rules_.remember(found);
+  if (rules_.is_time_to_look(os::ticks(), look_ticks()))
+    rules_.looked(os::now_ns(), rules_.take_remembered());
 }
 
 void engine::call_receivers() noexcept {
@@ -231,15 +220,12 @@ void engine::call_receivers() noexcept {
 }
 
 void engine::look() noexcept {
-  if (reception_ != reception::adaptive) {
+  if (!rules_.has_to_tell()) {
     take_in();
-    return;
+  } else if (rules_.is_time_to_look(os::ticks(), look_ticks())) {
+    const bool found = take_in();
+    rules_.looked(os::now_ns(), found);
   }
-  const std::uint64_t now = os::ticks();
-  if (now < next_look_.load(std::memory_order_relaxed)) return;
-  next_look_.store(now + look_ticks(), std::memory_order_relaxed);
-  const bool found = take_in();
-  attention_.looked(os::now_ns(), found);
 }
 
 mailer::sight engine::look_for_message(node_id from) noexcept {
@@ -252,7 +238,7 @@ mailer::sight engine::look_for_message(node_id from) noexcept {
   const std::unique_lock lock(inbox_, std::try_to_lock);
   if (!lock.owns_lock()) return sight::nothing;
   const bool found = poll_these({t, 1}, 1) != 0;
-  if (reception_ == reception::adaptive) tell_of_look(found);
+  if (rules_.has_to_tell()) tell_of_look(found);
   return found ? sight::found : sight::nothing;
 }
 
@@ -268,12 +254,11 @@ void engine::wake_timekeeper() noexcept {
 }
 
 void engine::worker_sleeps() noexcept {
-  if (reception_ != reception::adaptive || pollers_.load(std::memory_order_relaxed) != 0) return;
-  if (attention_.idle_worker_sleeps()) rouse_receivers();
+  if (rules_.is_to_rouse(pollers_.load(std::memory_order_relaxed))) rouse_receivers();
 }
 
 void engine::all_sleep() noexcept {
-  if (reception_ != reception::blocking) rouse_receivers();
+  if (rules_.last_is_to_rouse()) rouse_receivers();
 }
 
 void engine::begin_polling() noexcept {
@@ -316,8 +301,7 @@ bool engine::stand_in(os::futex_word& own, std::uint32_t expected) noexcept {
     for (unsigned turn = 0; turn < stand_in_turns && n == messages_max && is_free(); ++turn) {
       const std::lock_guard lock(inbox_);
       n = poll_these({t, 1}, messages_max);
-      if (reception_ == reception::adaptive && workers_look->load(std::memory_order_relaxed))
-        tell_of_look(n != 0);
+      if (rules_.has_handed_over()) tell_of_look(n != 0);
     }
     if (n == messages_max || !is_free()) {
       stop_attending(*t, messages_max);
@@ -347,45 +331,24 @@ bool engine::leave_it_to_workers(std::int64_t beat_ns) {
   if (!workers_look->load(std::memory_order_relaxed)) return false;
   const std::uint32_t epoch = idle_epoch_.load(std::memory_order_acquire);
   if (report_wanted_.load(std::memory_order_relaxed) ||
+      answer_wanted_.load(std::memory_order_relaxed) ||
       settle_wanted_.load(std::memory_order_relaxed))
     return true;  // since this receiver saw to that last; partner: wake_timekeeper()
   // They look themselves while there is one awake.
   const bool asleep = workers_.all_sleep() || leaves_.load(std::memory_order_relaxed) ||
                       stopping_.load(std::memory_order_acquire);
-  const auto wait = [&](std::int64_t ns) { os::blocking_futex_wait(idle_epoch_, epoch, ns); };
-  switch (reception_) {
-    case reception::adaptive:
-      if (asleep) attention_.receivers_look();
-      if (!attention_.workers_go_on(os::now_ns())) return false;
-      wait(attention_.watch_ns());
-      return true;
-    case reception::watchdog: {
-      if (asleep) return false;
-      const std::int64_t watch_ns = std::int64_t{settings_.watchdog_us} * 1000;
-      wait(std::min(watch_ns, beat_ns));
-      if (os::now_ns() - polled_at_.load(std::memory_order_relaxed) >= watch_ns)
-        take_in_patiently();
-      return true;
-    }
-    case reception::polling:
-      if (asleep) return false;
-      wait(beat_ns);
-      return true;
-    case reception::blocking:
-      break;
-  }
-  return false;
+  const reception_rules::turn turn = rules_.begin_turn(os::now_ns(), asleep, beat_ns);
+  if (turn.looks) return false;
+  os::blocking_futex_wait(idle_epoch_, epoch, turn.elsewhere_ns);
+  if (rules_.counts_looks() && rules_.is_overlooked(os::now_ns())) take_in_patiently();
+  return true;
 }
 
 void engine::run_receiver(net::transport& t) {
   const std::int64_t beat_ns = protocols_->life.beat_ns();
   const std::int64_t spin_ns = std::int64_t{settings_.receiver_spin_us} * 1000;
   const bool keeps_time = &t == transports_.front().get();
-  // Half a stall's time, so that a stall is noticed in time.
-  const std::int64_t look_ns =
-      settings_.stall_s == 0 || self_ != 0
-          ? beat_ns
-          : std::min(beat_ns, std::int64_t{settings_.stall_s} * 500'000'000);
+  const std::int64_t look_ns = std::min(beat_ns, stalls_->look_ns());
   std::int64_t beat_at = os::now_ns() + beat_ns;
   std::int64_t measure_ns = INT64_MAX;
   while (!stopping_.load(std::memory_order_acquire) || !everybody_is_gone()) {
@@ -395,16 +358,15 @@ void engine::run_receiver(net::transport& t) {
       bool found = false;
       while (take_in_patiently() ? (found = true) : os::now_ns() - began < spin_ns)
         os::spin_pause();
-      if (found && !workers_.all_sleep()) attention_.heard_by_receiver(os::now_ns());
+      if (found && !workers_.all_sleep()) rules_.heard_by_receiver(os::now_ns());
     }
     if (settle_wanted_.exchange(false, std::memory_order_acq_rel)) {
       protocols_->failed.settle();
       continue;
     }
     if (report_wanted_.exchange(false, std::memory_order_acq_rel)) report_everywhere();
-    const bool handed_over =
-        reception_ == reception::adaptive && workers_look->load(std::memory_order_relaxed);
-    if (looks && !handed_over) {
+    if (answer_wanted_.exchange(false, std::memory_order_acq_rel)) stalls_->send_answer();
+    if (looks && !rules_.has_handed_over()) {
       const bool hurries =
           stopping_.load(std::memory_order_acquire) || leaves_.load(std::memory_order_relaxed);
       const std::int64_t until_ns = hurries ? leave_every_ns : look_ns;
@@ -415,7 +377,7 @@ void engine::run_receiver(net::transport& t) {
       if (on_socket) asleep_on_sockets_.fetch_sub(1, std::memory_order_relaxed);
     }
     if (keeps_time) measure_ns = measure_again();
-    if (keeps_time) look_for_stall();
+    if (keeps_time) stalls_->on_time();
     if (keeps_time && leaves_.load(std::memory_order_relaxed)) try_to_leave();
     if (keeps_time && os::now_ns() >= beat_at) {
       beat_at = os::now_ns() + beat_ns;
@@ -426,7 +388,7 @@ void engine::run_receiver(net::transport& t) {
 
 void engine::wait_for_room(node_id to) {
   if (is_handling || !links_->is_congested(to)) return;
-  if (reception_ == reception::blocking || reception_ == reception::adaptive)
+  if (rules_.how() == reception::blocking || rules_.how() == reception::adaptive)
     return links_->wait_for_room(to);
   // Nobody else may be receiving.
   while (links_->is_congested(to)) {

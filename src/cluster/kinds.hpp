@@ -91,6 +91,10 @@ enum class kind : net::message_kind {
   measure_again = 74,   // number
   measured_again = 75,  // number, what was measured
   saw_leave = 76,       // to node 0: who has left (rerouting.cpp)
+
+  // A stall (stall_watch.cpp).
+  who_waits = 80,   // number of the round, whether to say it in words
+  waits_here = 81,  // of the round; what this node has done, and who waits here for what
 };
 
 // What is counted for quiescence.

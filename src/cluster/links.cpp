@@ -562,7 +562,7 @@ void links::stop_holding() noexcept {
   for (std::size_t n = 0; n < peers_.size(); ++n) {
     peer& there = peers_[n];
     back_room* const b = there.back_if_any();
-    if (n == self_ || b == nullptr) continue;
+    if (b == nullptr) continue;
     back_room& next = peers_[there.next].back();
     const std::lock_guard lock(next.mutex);
     b->words.clear();

@@ -136,6 +136,9 @@ class links {
   // By one thread at a time. Of what waits too long here, its source hears. Throws malformed when
   // no way leads there.
   void forward(const forwarded_head& what, std::span<const std::byte> payload);
+  // A handler has posted something to `to` because of what `source` has sent, which hears of it if
+  // too much waits here: as of what is forwarded from there to `to`, which may be `source` itself.
+  void posted_for(node_id source, node_id to) { tell_if_too_much(peers_[to].next, {source, to}); }
   [[nodiscard]] bool knows(std::uint32_t ways) const noexcept {
     return tables_[ways % tables_.size()].number == ways;
   }

@@ -78,6 +78,11 @@ void quiescence::inherit(std::uint64_t sent, std::uint64_t received) {
   inherited_.received += received;
 }
 
+work_sums quiescence::inherited() const {
+  const std::lock_guard lock(mutex_);
+  return inherited_;
+}
+
 bool quiescence::is_idle_with(sums& mine) const {
   for (;;) {
     // Received first and last: a message that was being dealt with meanwhile may have brought work

@@ -19,6 +19,12 @@
 
 namespace strata::cluster {
 
+// Of work_counts, at some time, of some nodes.
+struct work_sums {
+  std::uint64_t sent = 0, received = 0;
+  friend bool operator==(const work_sums&, const work_sums&) = default;
+};
+
 class quiescence {
  public:
   quiescence(mailer& mail, local_node& here, work_counts& counts);
@@ -33,6 +39,8 @@ class quiescence {
   // received. On other nodes: nothing.
   void members_have_changed();
   void inherit(std::uint64_t sent, std::uint64_t received);
+  // Of all who have left.
+  [[nodiscard]] work_sums inherited() const;
 
   bool on_message(node_id from, kind k, reader r);
 
@@ -40,10 +48,7 @@ class quiescence {
   [[nodiscard]] std::uint32_t waves() const;
 
  private:
-  struct sums {
-    std::uint64_t sent = 0, received = 0;
-    friend bool operator==(const sums&, const sums&) = default;
-  };
+  using sums = work_sums;
   using callbacks = std::vector<std::function<void()>>;
   // With the lock. What try_to_answer() returns is called without it.
   void begin_wave(std::uint32_t wave);

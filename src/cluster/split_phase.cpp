@@ -25,6 +25,12 @@ constexpr std::size_t at_once_max = 8 * piece_bytes_max;
 struct put_head {
   std::uint64_t to, slot;
 };
+// What the answer to a request is, and may wait for room as: small ones are heads above all.
+constexpr std::size_t answer_head_bytes = sizeof(net::header) + sizeof(put_head);
+constexpr std::size_t answer_bytes(std::size_t asked) noexcept {
+  const std::size_t pieces = asked <= piece_bytes_max ? 1 : (asked - 1) / piece_bytes_max + 1;
+  return asked + pieces * answer_head_bytes;
+}
 struct drop_in_head {
   std::uint64_t box, offset, bytes;
 };
@@ -158,9 +164,14 @@ void split_phase::send_pieces(node_id to, kind k, std::span<const std::byte> all
   }
 }
 
+void split_phase::wait_for_room_of(global_address slot) {
+  if (slot.address() != nullptr && slot.node() < mail_.nodes()) mail_.wait_for_room(slot.node());
+}
+
 void split_phase::put(global_address to, const void* value, std::size_t bytes,
                       global_address slot) {
   refuse_nowhere("the global_ptr to put to", to.address(), bytes);
+  if (slot.node() != to.node()) wait_for_room_of(slot);
   if (bytes <= piece_bytes_max) {
     const put_head head{to.bits(), slot.bits()};
     return send(to.node(), kind::put, bytes_of(head), bytes_at(value, bytes));
@@ -187,11 +198,12 @@ void split_phase::request(node_id node, const wanted& w) {
   requests& r = requests_to(node);
   {
     const std::lock_guard lock(r.mutex);
-    if (!r.waiting.empty() || (r.in_flight != 0 && r.in_flight + w.bytes > window_bytes)) {
+    const std::size_t bytes = answer_bytes(w.bytes);
+    if (!r.waiting.empty() || (r.in_flight != 0 && r.in_flight + bytes > window_bytes)) {
       r.waiting.push_back(w);
       return;
     }
-    r.in_flight += w.bytes;
+    r.in_flight += bytes;
   }
   // Outside the lock, because it may wait. The pieces of one get still go out in order:
   // this thread posts one before it looks at the next, and on_put() posts those that waited before
@@ -360,7 +372,7 @@ bool split_phase::on_message(node_id from, kind k, reader r) {
     case kind::signal: {
       const auto slot = global_address::from_bits(r.take<std::uint64_t>());
       r.end();
-      deliver_signal(slot);
+      deliver_signal(slot, from);
       break;
     }
     case kind::increment: {
@@ -400,11 +412,12 @@ bool split_phase::on_message(node_id from, kind k, reader r) {
   return true;
 }
 
-void split_phase::deliver_signal(global_address slot) {
+void split_phase::deliver_signal(global_address slot, node_id from) {
   if (slot.address() == nullptr) return;
   if (slot.node() != mail_.self()) {
     check_is_known(slot.node());
-    return post(slot.node(), kind::signal, bytes_of(slot.bits()));
+    post(slot.node(), kind::signal, bytes_of(slot.bits()));
+    return mail_.posted_for(from, slot.node());
   }
   if (detail::task* const enabled = detail::slot_access::signal(slot.address()))
     here_.run_soon(enabled);
@@ -419,16 +432,17 @@ void split_phase::on_put(reader& r, bool answers, node_id from) {
     if (to.address() == nullptr) throw malformed("data for no address");
     std::memcpy(to.address(), data.data(), data.size());
   }
-  deliver_signal(global_address::from_bits(head.slot));
+  deliver_signal(global_address::from_bits(head.slot), from);
   if (!answers) return;
   requests& q = requests_to(from);
   const std::lock_guard lock(q.mutex);
-  q.in_flight -= std::min(q.in_flight, data.size());
-  while (!q.waiting.empty() &&
-         (q.in_flight == 0 || q.in_flight + q.waiting.front().bytes <= window_bytes)) {
+  q.in_flight -= std::min(q.in_flight, data.size() + answer_head_bytes);
+  while (!q.waiting.empty()) {
     const wanted next = q.waiting.front();
+    const std::size_t bytes = answer_bytes(next.bytes);
+    if (q.in_flight != 0 && q.in_flight + bytes > window_bytes) break;
     q.waiting.pop_front();
-    q.in_flight += next.bytes;
+    q.in_flight += bytes;
     post(from, kind::get, bytes_of(next));
   }
 }
@@ -453,8 +467,8 @@ void split_phase::on_drop_in(reader& r, node_id from) {
   if (box.node() != mail_.self()) throw malformed("an item for a mailbox of another node");
   if (box.address() == nullptr) throw malformed("an item for no mailbox");
   if (head.offset == 0 && data.size() == head.bytes) {
-    deliver_signal(
-        detail::mailbox_access::take_in(box.address(), data.data(), data.size()).where());
+    deliver_signal(detail::mailbox_access::take_in(box.address(), data.data(), data.size()).where(),
+                   from);
     return;
   }
   std::vector<std::byte>& whole = large_item_of(from).arriving;
@@ -467,8 +481,8 @@ void split_phase::on_drop_in(reader& r, node_id from) {
   if (whole.size() == head.bytes) {
     const std::vector<std::byte> item = std::move(whole);
     whole.clear();
-    deliver_signal(
-        detail::mailbox_access::take_in(box.address(), item.data(), item.size()).where());
+    deliver_signal(detail::mailbox_access::take_in(box.address(), item.data(), item.size()).where(),
+                   from);
   }
 }
 

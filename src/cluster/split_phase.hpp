@@ -64,7 +64,8 @@ class split_phase final : public detail::remote_nodes {
   detail::task* unpack(detail::worker& w, reader& in);
 
  private:
-  // Bytes asked of one node and not yet here: what it must have room for when it answers.
+  // What was asked of one node and is not yet here, with its heads: what that one must have room
+  // for when it answers.
   static constexpr std::size_t window_bytes = std::size_t{4} << 20;
   struct wanted {
     std::uint64_t from, into, slot;
@@ -99,7 +100,10 @@ class split_phase final : public detail::remote_nodes {
   void check_is_known(node_id node) const;
   requests& requests_to(node_id node);
   large_item& large_item_of(node_id node);
-  void deliver_signal(detail::global_address slot);
+  // Because of something that `from` has sent.
+  void deliver_signal(detail::global_address slot, node_id from);
+  // For the program: what it is about to send makes another node signal this one.
+  void wait_for_room_of(detail::global_address slot);
   void request(node_id node, const wanted& w);
   void on_put(reader& r, bool answers, node_id from);
   void on_get(reader& r, node_id from);

@@ -37,6 +37,11 @@ class mailer {
   // receive. For the program's own threads; messages are handled meanwhile.
   virtual void wait_for_room(node_id to) = 0;
 
+  // What `source` has sent here has made this node's handler post something to `to`. If too much
+  // waits for room there, `source` hears of it, whose program is_congested() on its way to `to`
+  // then, and waits (see links). Never blocks.
+  virtual void posted_for(node_id /*source*/, node_id /*to*/) {}
+
   // For a loop that posts large messages there: see post_in_pieces().
   [[nodiscard]] virtual net::corked cork(node_id /*to*/) { return {}; }
 

@@ -6,8 +6,33 @@
 #include <string>
 
 #include "fibers/mailbox_access.hpp"
+#include "sched/held_items.hpp"
+#include "sched/scheduler.hpp"
 
 namespace strata {
+
+namespace {
+
+// With a guard: who counts stays the same meanwhile.
+unsigned who_counts_items() noexcept {
+  const detail::worker& w = detail::this_worker();
+  return w.owner != nullptr ? detail::held_items::of_worker(w.id) : detail::held_items::nobody;
+}
+
+}  // namespace
+
+mailbox::mailbox(slot_ptr arrived)
+    : home_(strata::node_id()),
+      arrived_(arrived),
+      account_(detail::this_worker().owner->in_mailboxes) {}
+
+mailbox::~mailbox() {
+  if (items_.empty()) return;
+  std::size_t bytes = 0;
+  for (const auto& item : items_) bytes += item.size();
+  const detail::uninterrupted guard;
+  account_->go(items_.size(), bytes, who_counts_items());
+}
 
 std::size_t mailbox::size() const {
   const detail::uninterrupted guard;
@@ -35,6 +60,7 @@ slot_ptr mailbox::take_in(const void* item, std::size_t bytes) {
   const detail::uninterrupted guard;
   const std::lock_guard lock(mutex_);
   items_.push_back(std::move(copy));
+  account_->come(bytes, who_counts_items());
   return arrived;
 }
 
@@ -54,6 +80,7 @@ std::size_t retrieve_item(mailbox& box, void* item, std::size_t room) {
   }
   if (bytes != 0) std::memcpy(item, first.data(), bytes);
   box.items_.pop_front();
+  box.account_->go(1, bytes, who_counts_items());
   return bytes;
 }
 

@@ -8,6 +8,7 @@
 // turn with what is ready here: somebody waits for it. Tokens may wait longer, so that a worker
 // first finishes what it has begun.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <mutex>
@@ -26,6 +27,7 @@ class injected_work {
     if (ready ? !has_ready() && first_.put(t) : nothing_queues() && first_token_.put(t)) return;
     const std::lock_guard lock(mutex_);
     (ready ? ready_ : tokens_).push_back(t);
+    most_tokens_ = std::max(most_tokens_, tokens_.size());
     if (ready) ready_count_.fetch_add(1, std::memory_order_relaxed);
     // Seq_cst: published before the caller looks for sleepers. Partner: has_any().
     count_.fetch_add(1, std::memory_order_seq_cst);
@@ -56,6 +58,15 @@ class injected_work {
   [[nodiscard]] std::size_t size() const noexcept {
     return count_.load(std::memory_order_seq_cst) + (first_.holds_something() ? 1 : 0) +
            (first_token_.holds_something() ? 1 : 0);
+  }
+  // Tokens that wait for a worker with nothing else to do: how many, and how many at most so far.
+  struct waiting_tokens {
+    std::size_t now, most;
+  };
+  [[nodiscard]] waiting_tokens count_tokens() {
+    const std::lock_guard lock(mutex_);
+    const std::size_t handed = first_token_.holds_something() ? 1 : 0;
+    return {tokens_.size() + handed, std::max(most_tokens_, tokens_.size()) + handed};
   }
   // A hint.
   [[nodiscard]] bool has_ready() const noexcept {
@@ -102,6 +113,7 @@ class injected_work {
 
   alignas(destructive_bytes) std::mutex mutex_;
   std::deque<task*> ready_, tokens_;
+  std::size_t most_tokens_ = 0;  // that have been there at the same time
   // Who searches reads these all the time, which must not take the rest from who brings something.
   alignas(destructive_bytes) handover<task> first_;
   handover<task> first_token_;

@@ -11,6 +11,7 @@ namespace strata::sim {
 // ---- its turns ----
 
 std::int64_t simulated_node::departs_ns() {
+  if (job_.model.answers_while_busy) return job_.in.now_ns() + job_.model.message_ns;
   return std::max(job_.in.now_ns(), local_now_) + job_.model.message_ns;
 }
 
@@ -73,8 +74,7 @@ bool simulated_node::on_word_to_links(node_id from, cluster::kind k, cluster::re
   }
   if (k != cluster::kind::hold) return false;
   const auto head = r.take<cluster::held_head>();
-  if (head.destination >= nodes() || head.destination == self_)
-    throw cluster::malformed("a word about a way that nobody goes");
+  if (head.destination >= nodes()) throw cluster::malformed("a word about a way that nobody goes");
   if (!broken_) links_->hold(from, head);
   return true;
 }

@@ -81,6 +81,8 @@ simulated_node::simulated_node(job& j, node_id self)
           j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,
           [this](node_id node, const std::string& why) { lose(node, why); }, {}, &messenger),
       roster(*this, members_, protocols.counts, protocols.quiet, *this),
+      stalls(*this, *this, protocols.counts, protocols.quiet, j.in,
+             {.after_ns = j.model.stalls_after_ns, .deaf_while_busy = !j.model.answers_while_busy}),
       worker_(std::make_unique<detail::place>(j.frames_->depot, *j.frames_, 0)) {
   for (unsigned n = 0; n < members_.begun(); ++n)
     known_[n] = members_.of(static_cast<node_id>(n)) != cluster::standing::left;
@@ -102,6 +104,7 @@ void simulated_node::make_links() {
                  by_networks ? ways_of(self_, job_.plan_) : cluster::routes(self_, nodes()),
                  cluster::links::traits{job_.model.founders != 0, by_networks});
   if (job_.model.lost_after_ns != 0) beat();
+  if (stalls.look_ns() != INT64_MAX) look_for_stall();
 }
 
 simulated_node::~simulated_node() {
@@ -149,7 +152,9 @@ void simulated_node::step() {
   busy_ns_ += cost;
   // What it sends leaves when it ends.
   local_now_ = job_.in.now_ns() + cost;
+  runs_task_ = true;
   as_worker([&] { t->type->run(*t, *worker_); });
+  runs_task_ = false;
   if (protocols.balance.hungry() && !tokens_.empty()) protocols.balance.feed(*worker_);
   job_.in.at(local_now_, [this] { step(); });
 }
@@ -193,6 +198,12 @@ void simulated_node::settle(bool forget) {
 
 void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte> head,
                           std::span<const std::byte> body) {
+  if (runs_task_ && job_.model.answers_while_busy) {
+    const auto when_it_ends = [this, to, m = cluster::copy_of(k, head, body)] {
+      if (!crashed_) post(to, m.k, m.payload, {});
+    };
+    return job_.in.at(local_now_, when_it_ends);
+  }
   if (!links_->is_lost(to) && links_->post(to, k, head, body)) return;
   if (job_.model.founders == 0 || !can_be_kept_back(k)) return;
   job_.in.at(job_.in.now_ns(), [this, m = cluster::copy_of(k, head, body)] {
@@ -223,6 +234,7 @@ void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::
   if (broken_ && k < cluster::kind::failed && k != cluster::kind::hold) return;
   cluster::reader r(payload);
   (void)((hears && hears(from, k, payload)) || protocols.on_message(from, k, payload) ||
+         stalls.on_message(from, k, r) ||
          (members_.is_elastic() && roster.on_message(from, k, r)) ||
          (rerouting && rerouting->on_message(from, k, r)) ||
          (detours && detours->on_message(from, k, r)) || on_word_to_links(from, k, r) ||
@@ -367,10 +379,56 @@ void simulated_node::beat() {
   job_.in.at(job_.in.now_ns() + protocols.life.beat_ns(), [this] { beat(); });
 }
 
+// ---- stalls ----
+
+void simulated_node::look_for_stall() {
+  if (crashed_ || parted_) return;
+  stalls.on_time();
+  // As the engine's receiver, which has other things to do as well.
+  const auto late_ns = static_cast<std::int64_t>(
+      job_.in.random.below(static_cast<std::uint64_t>(stalls.look_ns() / 4 + 1)));
+  job_.in.at(job_.in.now_ns() + stalls.look_ns() / 4 + late_ns, [this] { look_for_stall(); });
+}
+
+cluster::stall_watch::observation simulated_node::observe() {
+  return {is_idle(), tasks_ + protocols.counts.received.load(std::memory_order_relaxed)};
+}
+
+cluster::stall_watch::waits simulated_node::who_waits_here() {
+  using waits = cluster::stall_watch::waits;
+  bool for_others = protocols.data.awaits_something() || !messenger.describe_waits().empty();
+  for (const auto& [what, for_the_world] : waiting) {
+    if (for_the_world) return waits::for_the_world;
+    for_others = true;
+  }
+  return for_others ? waits::for_others : waits::for_nothing;
+}
+
+std::string simulated_node::describe_waits_here() {
+  std::string text = "strata: node " + std::to_string(self_) + "\n";
+  for (const auto& [what, for_the_world] : waiting) text += "  a thread waits for " + what + "\n";
+  return text + protocols.data.describe_waits() + messenger.describe_waits() +
+         links_->describe_waits();
+}
+
+// As the engine's receiver, when it has dealt with what has come.
+void simulated_node::answer_soon() {
+  const auto late_ns = static_cast<std::int64_t>(
+      job_.in.random.below(static_cast<std::uint64_t>(job_.model.stalls_after_ns / 32 + 1)));
+  job_.in.at(job_.in.now_ns() + late_ns, [this] {
+    if (!crashed_ && !parted_) stalls.send_answer();
+  });
+}
+
+void simulated_node::tell_of_stall(const std::string& report) {
+  if (job_.when_stalled) job_.when_stalled(report);
+}
+
 void simulated_node::lose(node_id node, const std::string& why) {
   links_->on_lost(node);
   if (members_.of(node) == cluster::standing::left || !losses_.emplace(node, why).second) return;
   links_->stop_holding();
+  stalls.stop();
   protocols.balance.on_lost(node);
   protocols.life.tell(node, why);
   transfers.lose(node);
@@ -473,15 +531,14 @@ void simulated_node::on_standing(node_id n) {
   const cluster::standing s = members_.of(n);
   if (s == cluster::standing::left) {
     for (const cluster::message_copy& m : links_->retire(n)) give_up(m);
-    if (rerouting) {
-      links_->forget_words_of(n);
-      rerouting->on_left(n);
-    }
+    links_->forget_words_of(n);
+    if (rerouting) rerouting->on_left(n);
     protocols.data.on_left(n);
     messenger.on_left(n);
   }
   if (remeasuring) remeasuring->members_have_changed(job_.in.now_ns());
   protocols.life.members_have_changed();
+  stalls.members_have_changed();
   protocols.balance.members_have_changed();
 }
 

@@ -21,6 +21,7 @@
 #include "cluster/rerouting.hpp"
 #include "cluster/roster.hpp"
 #include "cluster/routes.hpp"
+#include "cluster/stall_watch.hpp"
 #include "cluster/survey.hpp"
 #include "messages/messenger.hpp"
 #include "net/reliable.hpp"
@@ -57,6 +58,10 @@ struct job_model {
   bool measures = false;
   std::int64_t measures_again_ns = 0;  // and then from time to time; 0: never
   std::int64_t lost_after_ns = 0;      // 0: nobody watches anybody
+  std::int64_t stalls_after_ns = 0;    // without progress; 0: never
+  // What a node says because of a message leaves at once, as where receivers do that; else when the
+  // task ends that runs there.
+  bool answers_while_busy = false;
   // From so many bytes on messages between neighbours are transferred.
   std::size_t transfer_bytes_min = net::transfers::never;
 };
@@ -69,6 +74,7 @@ class simulated_node final : public cluster::mailer,
                              public cluster::rerouting::hands,
                              public cluster::remeasuring::hands,
                              public cluster::detours::hands,
+                             public cluster::stall_watch::hands,
                              public cluster::survey::line,
                              public net::receiver,
                              public simulated_transport::hands {
@@ -94,6 +100,7 @@ class simulated_node final : public cluster::mailer,
   void post(node_id to, cluster::kind k, std::span<const std::byte> head,
             std::span<const std::byte> body) override;
   void wait_for_room(node_id) override {}
+  void posted_for(node_id source, node_id to) override { links_->posted_for(source, to); }
   [[nodiscard]] net::transfers* transfers_with(node_id peer) noexcept override {
     return !rerouting || rerouting->to(peer).next == peer ? &transfers : nullptr;
   }
@@ -169,6 +176,12 @@ class simulated_node final : public cluster::mailer,
   void go_on(node_id n, std::uint64_t come) override { links_->go_on(n, come); }
   void lose(node_id node, const std::string& why) override;
 
+  [[nodiscard]] cluster::stall_watch::observation observe() override;
+  [[nodiscard]] cluster::stall_watch::waits who_waits_here() override;
+  [[nodiscard]] std::string describe_waits_here() override;
+  void answer_soon() override;
+  void tell_of_stall(const std::string& report) override;
+
   void on_message(const net::header& h, std::span<const std::byte> payload) override;
   void on_lost(node_id peer, const std::string& why) override;
 
@@ -213,12 +226,16 @@ class simulated_node final : public cluster::mailer,
   simulated_transfers transfers;
   cluster::protocols protocols;
   cluster::roster roster;
+  cluster::stall_watch stalls;
   // With job_model::links, when the job has begun.
   std::optional<cluster::rerouting> rerouting;
   std::optional<cluster::remeasuring> remeasuring;
   std::optional<cluster::detours> detours;
   // For tests: what others have said to this node. True: it is for the test.
   std::function<bool(node_id from, cluster::kind k, std::span<const std::byte> payload)> hears;
+  // As threads of the program would: by whatever they wait for, whether that may come from outside
+  // the job.
+  std::map<std::string, bool> waiting;
 
  private:
   friend class job;
@@ -239,6 +256,7 @@ class simulated_node final : public cluster::mailer,
   void step();
   void take_what_was_pushed();
   void beat();
+  void look_for_stall();
   void make_links();
   [[nodiscard]] bool comes_by_spare(node_id peer) const;
   [[nodiscard]] bool lives_on(node_id peer);
@@ -262,6 +280,7 @@ class simulated_node final : public cluster::mailer,
   bool has_asked_to_go_ = false, parted_ = false;
   std::atomic<bool> failing_{false};  // tokens and fibers are given up
   bool busy_ = false;
+  bool runs_task_ = false;  // now, and not only as far as the clock goes
   bool crashed_ = false;
   bool broken_ = false;
   std::int64_t local_now_ = 0;  // ahead of the world's while a task runs
@@ -291,6 +310,8 @@ class job {
   void silence(node_id a, node_id b, unsigned which = 0) { wires_[which]->silence(a, b); }
   // All nodes have; until then their workers have to be left alone.
   [[nodiscard]] bool has_begun() const noexcept { return beginnings_ == 0; }
+  // Called with what node 0 would print.
+  std::function<void(const std::string& report)> when_stalled;
   // Called when a failed computation is over and node 0 may begin the next one.
   std::function<void()> when_settled;
   // A node that comes is there, and has said and heard nothing yet.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -311,6 +312,68 @@ TEST(simulated_floods, go_on_when_their_connection_ends) {
       EXPECT_EQ(f.job.node(1).way_to(2).hops, spares ? 1 : 2);
       for (node_id n = 0; n < 3; ++n) EXPECT_TRUE(f.job.node(n).losses().empty());
     }
+  }
+}
+
+// ---- what handlers say because of what has come ----
+
+struct signals_awaited : threaded {
+  unsigned count;
+  slot_ptr* where;
+  bool* all_there;
+  void start() { *where = to_sptr(ALL); }
+  void all() {
+    *all_there = true;
+    terminate();
+  }
+  fiber<&signals_awaited::all> ALL{this, count};
+};
+
+// 0 puts to 1, whose handler signals slots of 2 for that, over a network that is slow: nobody sends
+// 2 anything but that handler, who must not wait. So it is 0 who does.
+TEST(simulated_floods, of_what_handlers_say_are_held_at_who_makes_them_say_it) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    constexpr unsigned puts = 200'000;
+    sim::world world({.jitter_ns = 5'000}, seed);
+    sim::job_model m;
+    m.nodes = 3;
+    m.credits_bytes = flood_credits;
+    m.staged_ns = 2'000;
+    m.message_ns = 0;
+    sim::job job(world, m);
+    world.lay(1, 2, {.latency_ns = 5'000, .bytes_per_ns = 0.01});
+    slot_ptr signalled;
+    bool all_there = false;
+    job.node(2).as_worker([&] { invoke<signals_awaited>(2, puts, &signalled, &all_there); });
+    world.run([&] { return signalled != slot_ptr(); });
+    std::uint64_t word = 0;
+    unsigned sent = 0;
+    std::size_t most_queued = 0;
+    bool was_held = false;
+    std::function<void()> put_some = [&] {
+      for (unsigned i = 0; i < 20 && sent < puts; ++i) {
+        if (job.node(0).is_congested(1)) break;
+        if (job.node(0).is_congested(2)) {
+          was_held = true;
+          break;
+        }
+        ++sent;
+        job.node(0).as_worker(
+            [&] { put_sync<std::uint64_t>(sent, global_ptr<std::uint64_t>(1, &word), signalled); });
+      }
+      most_queued = std::max(most_queued, job.node(1).queued_bytes(2));
+      if (sent < puts) world.at(world.now_ns() + 2'000, put_some);
+    };
+    put_some();
+    EXPECT_TRUE(world.run([&] { return all_there; }, 600'000'000'000)) << "something is lost";
+    EXPECT_EQ(sent, puts);
+    EXPECT_TRUE(was_held);
+    EXPECT_GT(most_queued, flood_queue_bytes) << "nothing waited";
+    // And what 0 had queued when it heard of it.
+    EXPECT_LE(most_queued, 2 * flood_queue_bytes + (std::size_t{64} << 10));
+    EXPECT_FALSE(job.node(0).is_congested(2));
+    EXPECT_EQ(job.failure(), nullptr);
   }
 }
 

@@ -82,6 +82,7 @@ class hearing_job {
     sim::job_model m;
     m.nodes = capacity;
     m.cost = [](const detail::task&) { return 2'000; };
+    m.stalls_after_ns = 4'000'000;
     if (f == flavour::fixed) {
       m.nodes = founders;
     } else {

@@ -61,18 +61,19 @@ void hear_everywhere(hearing_job& j, kind k, const payload_bytes& payload) {
 // ---- what the corpus has to have ----
 
 TEST(nonsense, is_made_of_every_kind_that_nodes_say_to_each_other) {
-  for (const kind k : {kind::signal,        kind::increment,      kind::put,      kind::get,
-                       kind::got,           kind::invoke,         kind::drop_in,  kind::returned,
-                       kind::message,       kind::offer,          kind::pull,     kind::piece,
-                       kind::fetched,       kind::room,           kind::closed,   kind::steal,
-                       kind::tokens,        kind::nothing,        kind::probe,    kind::passive,
-                       kind::ping,          kind::pong,           kind::failed,   kind::settled,
-                       kind::heartbeat,     kind::arrive,         kind::known,    kind::leaving,
-                       kind::farewell,      kind::kept_back,      kind::left,     kind::parted,
-                       kind::next_ways,     kind::ways_ready,     kind::use_ways, kind::way_ends,
-                       kind::ways_done,     kind::ways_over,      kind::spare_me, kind::spared,
-                       kind::forwards,      kind::cut_off,        kind::resume,   kind::confirmed,
-                       kind::measure_again, kind::measured_again, kind::saw_leave}) {
+  for (const kind k : {kind::signal,        kind::increment,      kind::put,       kind::get,
+                       kind::got,           kind::invoke,         kind::drop_in,   kind::returned,
+                       kind::message,       kind::offer,          kind::pull,      kind::piece,
+                       kind::fetched,       kind::room,           kind::closed,    kind::steal,
+                       kind::tokens,        kind::nothing,        kind::probe,     kind::passive,
+                       kind::ping,          kind::pong,           kind::failed,    kind::settled,
+                       kind::heartbeat,     kind::arrive,         kind::known,     kind::leaving,
+                       kind::farewell,      kind::kept_back,      kind::left,      kind::parted,
+                       kind::next_ways,     kind::ways_ready,     kind::use_ways,  kind::way_ends,
+                       kind::ways_done,     kind::ways_over,      kind::spare_me,  kind::spared,
+                       kind::forwards,      kind::cut_off,        kind::resume,    kind::confirmed,
+                       kind::measure_again, kind::measured_again, kind::saw_leave, kind::who_waits,
+                       kind::waits_here}) {
     EXPECT_TRUE(recorded().contains(k)) << "kind " << static_cast<unsigned>(k);
   }
 }

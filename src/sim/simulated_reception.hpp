@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who looks for messages on one node, under a simulated clock: its receiver and its workers as
+// threads that take their steps one after the other, each some random time later, so that they come
+// between each other's steps in any order that a seed makes. What they decide is
+// cluster/reception_rules.hpp, as in the engine; the order of their steps is that of
+// cluster/engine_reception.cpp and sched/search.cpp, which it has to follow. That nobody sleeps
+// over a message within a transport is proved elsewhere (tests/model/sleepers_test.cpp); here a
+// transport keeps what net/transport.hpp promises.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "cluster/reception_rules.hpp"
+#include "sim/world.hpp"
+
+namespace strata::sim {
+
+class simulated_reception {
+ public:
+  enum class mutation { none, nobody_rouses, no_last_look };
+  struct settings {
+    cluster::reception how = cluster::reception::blocking;
+    unsigned workers = 1;
+    bool by_socket = false;  // or by shared memory, where looking is cheap
+    std::int64_t watchdog_ns = 1'000'000;
+    // For so long a receiver sleeps at most: what it would notice only then has been slept over.
+    std::int64_t beat_ns = 3'600'000'000'000;
+    std::int64_t spin_ns = 50'000;       // a worker looks before it sleeps
+    std::int64_t look_every_ns = 1'000;  // adaptive, between tasks, at least
+    std::int64_t wake_ns = 5'000;        // until a thread that is woken runs
+    std::int64_t look_ns = 200;          // for all that is there
+    std::int64_t step_ns_max = 100;      // each other step
+    mutation left_out = mutation::none;  // for tests of tests
+  };
+  simulated_reception(world& w, const settings& s);
+  simulated_reception(const simulated_reception&) = delete;
+  simulated_reception& operator=(const simulated_reception&) = delete;
+
+  // A task of that length, by whichever worker comes first.
+  void run(std::int64_t length_ns);
+  // A message comes; it has been handled: `handled`, which may call run(), is called.
+  using handler = std::function<void()>;
+  void arrive(handler handled);
+
+  // Nothing is left to do: all threads sleep.
+  [[nodiscard]] bool is_asleep() const;
+  // Messages that have come and that nobody has looked at.
+  [[nodiscard]] std::size_t unattended() const noexcept { return inbox_.size(); }
+  [[nodiscard]] std::uint64_t handled_by_receiver() const noexcept { return by_receiver_; }
+  [[nodiscard]] std::uint64_t handled_by_workers() const noexcept { return by_workers_; }
+  // How often a thread was woken where messages come in.
+  [[nodiscard]] std::uint64_t wakes() const noexcept { return wakes_; }
+
+ private:
+  struct worker {
+    bool sleeps = false;
+    bool is_called = false;  // somebody has seen that it sleeps, and wakes it
+    bool polls = false;      // is counted in attendants_
+    std::int64_t idle_since = 0;
+  };
+  enum class place { awake, at_transport, elsewhere };
+
+  void after(std::int64_t ns, std::function<void()> step);
+  void soon(std::function<void()> step);
+  // As whoever has the inbox, which others wait for, or pass by.
+  void look(bool patiently, std::uint64_t& count, std::function<void(bool found)> then);
+  void look_now(std::uint64_t& count, std::function<void(bool found)> then);
+
+  void work(unsigned i);
+  void search(unsigned i);
+  void fall_asleep(unsigned i);
+  void announce(unsigned i);
+  void wake_somebody();
+
+  void receive();
+  void take_in(bool has_found);
+  void sleep_at_transport();
+  void sleep_elsewhere(std::uint32_t epoch, std::int64_t ns);
+  void wake_receiver_at(place p);
+  void rouse();
+  [[nodiscard]] bool all_sleep() const;
+
+  world& in_;
+  const settings how_;
+  cluster::reception_rules rules_;
+  std::vector<worker> workers_;
+  std::deque<std::int64_t> tasks_;
+  std::deque<handler> inbox_;
+  std::int64_t inbox_free_at_ = 0;
+  unsigned attendants_ = 0;  // idle workers that poll
+  place receiver_ = place::awake;
+  std::uint64_t receiver_sleep_ = 0;  // which of its sleeps this is
+  std::uint32_t epoch_ = 0;           // of rousing
+  std::uint64_t by_receiver_ = 0, by_workers_ = 0, wakes_ = 0;
+};
+
+}  // namespace strata::sim
