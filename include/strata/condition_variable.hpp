@@ -10,10 +10,12 @@
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <type_traits>
 
 #include "strata/detail/use_check.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/mutex.hpp"
+#include "strata/stop_token.hpp"
 
 namespace strata {
 
@@ -21,16 +23,25 @@ using std::cv_status;
 
 namespace detail {
 
+// A stop token of whatever kind.
+struct stop_question {
+  template <class Token>
+  explicit stop_question(const Token& t) noexcept
+      : token(&t), requested([](const void* one) noexcept {
+          return static_cast<const Token*>(one)->stop_requested();
+        }) {}
+  const void* token;
+  bool (*requested)(const void* token) noexcept;
+};
+
 // The queue of those who wait; `unlock(lock)` is done once the caller can be notified.
 class condition_queue {
  public:
-  // Returns at once if `stop` has been requested by the time the caller is queued.
-  unparked wait(void (*unlock)(void*), void* lock, std::int64_t deadline_ns,
-                std::stop_token* stop = nullptr);
+  unparked wait(void (*unlock)(void*), void* lock, std::int64_t deadline_ns);
   void notify(unsigned count) noexcept;
   // Wakes who waits with a stop token, and never suspends the caller: std::stop_callback tells
-  // threads apart by OS thread, so a callback must end on the one that it began on. Reads nothing
-  // of the queue but its address.
+  // threads apart by OS thread, so its callbacks must end on the one that they began on. Reads
+  // nothing of the queue but its address.
   void notify_stopped() noexcept { unpark(this, UINT32_MAX); }
 
  protected:
@@ -48,7 +59,7 @@ class counted_condition_queue : public condition_queue {
   [[nodiscard]] std::uint64_t begin_wait();
   // Returns at once after a notification or, with a token, if a stop has been requested. Throws
   // what park() throws for want of memory, or of a thread for a deadline.
-  void wait_since(std::uint64_t begun, std::int64_t deadline_ns, std::stop_token* stop);
+  void wait_since(std::uint64_t begun, std::int64_t deadline_ns, const stop_question* stop);
   void notify(unsigned count) noexcept;
 
  private:
@@ -56,36 +67,48 @@ class counted_condition_queue : public condition_queue {
   std::atomic<std::uint64_t> notifications_{0};
 };
 
-// While it lives, a request of `stop` wakes who waits in `queue` with that token.
+struct stop_notifier {
+  explicit stop_notifier(condition_queue& q) noexcept : queue(&q) {}
+  condition_queue* queue;
+  void operator()() const noexcept { queue->notify_stopped(); }
+};
+
+// While it lives, a request of `stop` wakes who waits in `queue` with that token, which is one of
+// the C++ library.
 //
-// The C++ library's stop state has a spin lock, which its stop_callback takes to come and to go. A
-// preemptible thread that a timer stopped with that lock in its hands goes on on the same worker
-// only, where whoever wants the lock spins and lets nobody in. So no timer may come in between.
-class wakes_when_stopped {
+// Its stop state has a spin lock, which its stop_callback takes to come and to go. A preemptible
+// thread that a timer stopped with that lock in its hands goes on on the same worker only, where
+// whoever wants the lock spins and lets nobody in. So no timer may come in between.
+class wakes_when_standard_stopped {
  public:
-  wakes_when_stopped(const std::stop_token& stop, condition_queue& queue) {
+  wakes_when_standard_stopped(const std::stop_token& stop, condition_queue& queue) {
     const uninterrupted guard;
-    std::construct_at(&callback_, stop, notifier{&queue});
+    std::construct_at(&callback_, stop, stop_notifier(queue));
   }
   // Afterwards nobody is in the callback, nor touches what the C++ library keeps of it here: it
   // waits for a request on another OS thread, and on this one nobody can be in the middle of a
-  // request, which never suspends. Partners: notify_stopped(), jthread::request_stop().
-  ~wakes_when_stopped() {
+  // request, which never suspends. Partners: notify_stopped(), stop_state::request().
+  ~wakes_when_standard_stopped() {
     const uninterrupted guard;
     std::destroy_at(&callback_);
   }
-  wakes_when_stopped(const wakes_when_stopped&) = delete;
-  wakes_when_stopped& operator=(const wakes_when_stopped&) = delete;
+  wakes_when_standard_stopped(const wakes_when_standard_stopped&) = delete;
+  wakes_when_standard_stopped& operator=(const wakes_when_standard_stopped&) = delete;
 
  private:
-  struct notifier {
-    condition_queue* queue;
-    void operator()() const noexcept { queue->notify_stopped(); }
-  };
   union {  // so that it comes and goes while the guards are there
-    std::stop_callback<notifier> callback_;
+    std::stop_callback<stop_notifier> callback_;
   };
 };
+
+template <class Token>
+using wakes_when_stopped =
+    std::conditional_t<std::is_same_v<Token, stop_token>, stop_callback<stop_notifier>,
+                       wakes_when_standard_stopped>;
+
+template <class Token>
+concept any_stop_token =
+    std::is_same_v<Token, stop_token> || std::is_same_v<Token, std::stop_token>;
 
 }  // namespace detail
 
@@ -219,34 +242,37 @@ class condition_variable_any {
     return true;
   }
 
-  /// Also returns when `stop` is requested.
-  template <class Lock, class Predicate>
-  bool wait(Lock& lock, std::stop_token stop, Predicate holds) {
-    const detail::wakes_when_stopped wakes(stop, *queue_);
+  /// Also returns when `stop`, a strata::stop_token or a std::stop_token, is requested.
+  template <class Lock, detail::any_stop_token Token, class Predicate>
+  bool wait(Lock& lock, Token stop, Predicate holds) {
+    const detail::wakes_when_stopped<Token> wakes(stop, *queue_);
+    const detail::stop_question question(stop);
     while (!holds()) {
       if (stop.stop_requested()) return false;
-      wait_until_ns(lock, detail::parking::never, &stop);
+      wait_until_ns(lock, detail::parking::never, &question);
     }
     return true;
   }
-  template <class Lock, class Clock, class Duration, class Predicate>
-  bool wait_until(Lock& lock, std::stop_token stop,
-                  const std::chrono::time_point<Clock, Duration>& time, Predicate holds) {
-    const detail::wakes_when_stopped wakes(stop, *queue_);
+  template <class Lock, detail::any_stop_token Token, class Clock, class Duration, class Predicate>
+  bool wait_until(Lock& lock, Token stop, const std::chrono::time_point<Clock, Duration>& time,
+                  Predicate holds) {
+    const detail::wakes_when_stopped<Token> wakes(stop, *queue_);
+    const detail::stop_question question(stop);
     while (!holds()) {
       if (stop.stop_requested() || Clock::now() >= time) return holds();
-      wait_until_ns(lock, detail::deadline_at(time), &stop);
+      wait_until_ns(lock, detail::deadline_at(time), &question);
     }
     return true;
   }
-  template <class Lock, class Rep, class Period, class Predicate>
-  bool wait_for(Lock& lock, std::stop_token stop, const std::chrono::duration<Rep, Period>& time,
+  template <class Lock, detail::any_stop_token Token, class Rep, class Period, class Predicate>
+  bool wait_for(Lock& lock, Token stop, const std::chrono::duration<Rep, Period>& time,
                 Predicate holds) {
     const std::int64_t deadline_ns = detail::deadline_after(time);
-    const detail::wakes_when_stopped wakes(stop, *queue_);
+    const detail::wakes_when_stopped<Token> wakes(stop, *queue_);
+    const detail::stop_question question(stop);
     while (!holds()) {
       if (stop.stop_requested() || detail::deadline_now() >= deadline_ns) return holds();
-      wait_until_ns(lock, deadline_ns, &stop);
+      wait_until_ns(lock, deadline_ns, &question);
     }
     return true;
   }
@@ -259,7 +285,8 @@ class condition_variable_any {
   }
   void notify(unsigned count) noexcept { queue_->notify(count); }
   template <class Lock>
-  void wait_until_ns(Lock& lock, std::int64_t deadline_ns, std::stop_token* stop = nullptr) {
+  void wait_until_ns(Lock& lock, std::int64_t deadline_ns,
+                     const detail::stop_question* stop = nullptr) {
     const std::shared_ptr<detail::counted_condition_queue> q = queue_;
     const std::uint64_t begun = q->begin_wait();
     lock.unlock();

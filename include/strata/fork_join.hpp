@@ -225,7 +225,8 @@ template <class F, class G>
 /// Visibility: f and g see everything before the call; the caller sees everything f and g did.
 /// Exceptions: f's exception is rethrown after g has ended, and g is dropped if nobody had begun
 /// it; otherwise g's exception is rethrown. Throws misuse_error outside a runtime and in a fiber.
-/// May suspend. Nesting is bounded by memory only: a fork deep in a stack continues on another one.
+/// May suspend. Nesting is bounded by memory only: a fork deep in a stack continues on another one;
+/// std::system_error (resource_unavailable_try_again) where all of those are in use.
 /// Source: child stealing as in Cilk (doi:10.1145/277650.277725); the deque is described in
 /// strata/detail/split_deque.hpp.
 template <class F, class G>

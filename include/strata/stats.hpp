@@ -103,7 +103,7 @@ struct statistics {
   std::vector<worker_statistics> workers;
   /// Frames, tokens and spawned tasks alive now; exact while the runtime is idle.
   std::int64_t live_frames = 0;
-  /// Stacks ever in use at the same time.
+  /// Stacks of the usual size ever in use at the same time.
   std::size_t stacks_max = 0;
   /// With options::stats: bytes that the deepest stack of the usual size needed, to a page, and the
   /// memory that all stacks of that size hold now. Asking costs a system call for each; 0

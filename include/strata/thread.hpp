@@ -32,5 +32,6 @@
 #include "strata/future.hpp"
 #include "strata/mutex.hpp"
 #include "strata/semaphore.hpp"
+#include "strata/stop_token.hpp"
 #include "strata/thread_specific.hpp"
 // IWYU pragma: end_exports

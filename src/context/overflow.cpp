@@ -15,7 +15,7 @@
 
 namespace strata::detail {
 
-constinit std::array<std::atomic<const stack_pool*>, 64> watched_pools{};
+constinit std::array<std::atomic<const stack_pool*>, watched_pools_max> watched_pools{};
 
 namespace {
 

@@ -16,8 +16,10 @@ struct stack;
 [[noreturn]] void report_overflow(const stack& s, std::size_t stack_bytes, bool caught) noexcept;
 
 // Signal handlers can take no lock: a fixed table of atomics. A pool more than this many in one
-// process is simply not watched. Debuggers find all pools here, too.
-extern constinit std::array<std::atomic<const stack_pool*>, 64> watched_pools;
+// process is simply not watched. Debuggers find all pools here, too. Enough for 16 runtimes at the
+// same time with as many pools of the usual size as each can have (sched/stacks.cpp).
+inline constexpr std::size_t watched_pools_max = 256;
+extern constinit std::array<std::atomic<const stack_pool*>, watched_pools_max> watched_pools;
 
 // Begins and ends watching the guard pages of `pool`. The first call installs a SIGSEGV handler;
 // faults that are not ours go to whatever was installed before.

@@ -106,15 +106,43 @@ stack* stack_pool::header(std::size_t i) const noexcept {
   return reinterpret_cast<stack*>(top - header_bytes - i % colours * colour_bytes);
 }
 
+void stack_pool::keep(std::size_t count) noexcept { kept_ = std::min(count, capacity_ - 1); }
+
 stack* stack_pool::take() {
   std::unique_lock lock(mutex_);
-  return free_.empty() ? take_fresh(lock) : take_free();
+  return take_leaving(kept_, lock);
 }
 
 stack* stack_pool::take_ready() {
   std::unique_lock lock(mutex_);
+  if (only_kept_are_left()) return nullptr;
   if (!free_.empty()) return take_free();
   return ready_.empty() ? nullptr : take_fresh(lock);
+}
+
+stack* stack_pool::take_kept() noexcept {
+  std::unique_lock lock(mutex_);
+  try {
+    return take_leaving(0, lock);
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+error stack_pool::exhausted() const {
+  return error("out of stacks: " + std::to_string(capacity_) + " stacks of " +
+               std::to_string(stack_bytes_) +
+               " bytes are in use; fork less deeply or use --strata-stack-bytes with less");
+}
+
+stack* stack_pool::take_leaving(std::size_t least, std::unique_lock<std::mutex>& lock) {
+  // All of it again after each time that the lock was released: others take and give meanwhile.
+  for (;;) {
+    if (left() <= least) throw exhausted();
+    if (!free_.empty()) return take_free();
+    if (!ready_.empty()) return take_fresh(lock);
+    make_another_ready(lock);
+  }
 }
 
 stack* stack_pool::take_free() {
@@ -198,34 +226,35 @@ stack_pool::use stack_pool::measure() const noexcept {
   return all;
 }
 
-stack* stack_pool::take_fresh(std::unique_lock<std::mutex>& lock) {
-  while (ready_.empty()) {
-    if (cut() == capacity_ && preparing_ != 0) {
-      // The last ones: somebody makes more of them ready than it needs itself.
-      lock.unlock();
-      std::this_thread::yield();
-      lock.lock();
-      continue;
-    }
-    const batch b = cut_batch();
-    std::size_t guarded = 0;
-    if (b.end - b.first > 1) {
-      // Others go on with batches of their own.
-      ++preparing_;
-      lock.unlock();
-      guarded = make_ready(b);
-      lock.lock();
-      --preparing_;
-    } else if (guards_) {
-      guarded = guard_each(b, 0);
-    }
-    if (guarded < b.end - b.first) {
-      guards_ = false;  // nor will there be room for the next
-      if (b.first + guarded < first_unguarded_.load(std::memory_order_relaxed))
-        first_unguarded_.store(b.first + guarded, std::memory_order_relaxed);
-    }
-    ready_.push_back(b);
+void stack_pool::make_another_ready(std::unique_lock<std::mutex>& lock) {
+  if (cut() == capacity_ && preparing_ != 0) {
+    // The last ones: somebody makes more of them ready than it needs itself.
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+    return;
   }
+  const batch b = cut_batch();
+  std::size_t guarded = 0;
+  if (b.end - b.first > 1) {
+    // Others go on with batches of their own.
+    ++preparing_;
+    lock.unlock();
+    guarded = make_ready(b);
+    lock.lock();
+    --preparing_;
+  } else if (guards_) {
+    guarded = guard_each(b, 0);
+  }
+  if (guarded < b.end - b.first) {
+    guards_ = false;  // nor will there be room for the next
+    if (b.first + guarded < first_unguarded_.load(std::memory_order_relaxed))
+      first_unguarded_.store(b.first + guarded, std::memory_order_relaxed);
+  }
+  ready_.push_back(b);
+}
+
+stack* stack_pool::take_fresh(std::unique_lock<std::mutex>& lock) {
   batch& some = ready_.back();
   const std::size_t i = some.first++;
   if (some.first == some.end) ready_.pop_back();
@@ -240,11 +269,7 @@ stack_pool::batch stack_pool::cut_batch() {
   // many. Each of a few threads may have one that it does not use up.
   constexpr std::size_t part = 8;
   const std::size_t first = cut();
-  if (first == capacity_) {
-    throw error("out of stacks: " + std::to_string(first) + " stacks of " +
-                std::to_string(stack_bytes_) +
-                " bytes are in use; fork less deeply or use --strata-stack-bytes with less");
-  }
+  if (first == capacity_) throw exhausted();
   const bool together = guards_ && in_batches_.load(std::memory_order_relaxed);
   const std::size_t most = together ? std::clamp<std::size_t>(first / part, 1, batch_max) : 1;
   const std::size_t end = first + std::min(most, capacity_ - first);

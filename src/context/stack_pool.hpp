@@ -12,6 +12,7 @@
 
 #include "context/stack.hpp"
 #include "os/pages.hpp"
+#include "strata/error.hpp"
 
 namespace strata::detail {
 
@@ -24,12 +25,18 @@ class stack_pool {
   stack_pool(const stack_pool&) = delete;
   stack_pool& operator=(const stack_pool&) = delete;
 
+  // The last so many are for take_kept() alone. Before any is taken.
+  void keep(std::size_t count) noexcept;
   // A stack that nobody uses. Throws strata::error when address space or mappings are exhausted.
   stack* take();
   // The same without making one ready, for those whom others wait for; null: there is none.
   stack* take_ready();
+  // One of those that take() leaves; null: there is none, or no memory for what is kept of it.
+  stack* take_kept() noexcept;
+  // What take() throws.
+  [[nodiscard]] error exhausted() const;
   void give(stack* s) noexcept;
-  // About how many more can be taken.
+  // About how many more can be taken, the kept ones included.
   [[nodiscard]] std::size_t left() const noexcept {
     return capacity_ - taken_max() + free_count_.load(std::memory_order_relaxed);
   }
@@ -82,9 +89,14 @@ class stack_pool {
     std::size_t first, end;
   };
   // With the lock:
+  [[nodiscard]] bool only_kept_are_left() const noexcept { return left() <= kept_; }
+  // One that leaves at least so many. Throws as take() does. The lock is released when it returns.
+  stack* take_leaving(std::size_t least, std::unique_lock<std::mutex>& lock);
   stack* take_free();
-  // It is released when it returns.
+  // One of ready_. The lock is released when it returns.
   stack* take_fresh(std::unique_lock<std::mutex>& lock);
+  // Puts another batch into ready_, or lets others do that; the lock is released meanwhile.
+  void make_another_ready(std::unique_lock<std::mutex>& lock);
   batch cut_batch();
   // Both return how many have a guard, from the first on; `done` of them had one before.
   std::size_t make_ready(const batch& b) noexcept;
@@ -114,6 +126,7 @@ class stack_pool {
   std::atomic<std::size_t> taken_{0};
   std::atomic<std::size_t> first_unguarded_{SIZE_MAX};
   const std::size_t capacity_;
+  std::size_t kept_ = 0;
   // Taken from the back, so those in front are the ones that nobody needs. The first trimmed_ of
   // them have given their memory back, and the first untouched_ were there all the time since
   // period_began_ns_.

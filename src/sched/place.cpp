@@ -3,8 +3,7 @@
 
 #include <alloca.h>
 
-#include <cstdio>
-#include <cstdlib>
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -12,7 +11,6 @@
 #include "context/switch.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/profile.hpp"
-#include "strata/error.hpp"
 
 #if defined(STRATA_ASAN)
 #include <sanitizer/common_interface_defs.h>
@@ -202,6 +200,8 @@ void place::end_stack(stack& s) noexcept {
     } else if (t->type->run == &run_on_stack) {
       if (s.pool == &owner->stacks) return begin_on(s, *t);
       next = prepare_stack(*t);
+      if (next == nullptr) [[unlikely]]
+        ready.push_front(t);
     } else {
       ready.push_front(t);
     }
@@ -321,13 +321,18 @@ bool place::leave_stack_at_once(void (*action)(place&, void*), void* argument, c
 bool place::leave_stack_for(task& t, void (*commit)(stack&, void*), void* argument) noexcept {
   if (t.type->run != &run_on_stack || !ready.is_front(&t) || !may_go_on() || !ready.take_front(&t))
     return false;
+  stack* const next = prepare_stack(t);
+  if (next == nullptr) [[unlikely]] {
+    ready.push_front(&t);
+    return false;
+  }
   stack& here = *current;
   events.suspensions.add();
   strand* const measured = current_strand;
   if (measured != nullptr) [[unlikely]]
     strand_pause();
   commit(here, argument);
-  switch_with_all(prepare_stack(t), nullptr, nullptr);
+  switch_with_all(next, nullptr, nullptr);
   here.waits_for = nullptr;
   if (measured != nullptr) [[unlikely]]
     strand_resume(*measured);
@@ -378,14 +383,12 @@ stack* place::stack_at_hand() noexcept {
   return s != nullptr ? make_ours(s) : nullptr;
 }
 
-stack* place::take_stack() noexcept {
-  if (stack* const s = stack_at_hand()) return s;
+stack* place::usual_stack() noexcept {
+  if (stack* const s = take_spare()) return s;
   try {
     return fresh_stack(owner->stacks);
-  } catch (const error& e) {
-    // Nobody is there to catch: the task was taken from a queue.
-    std::fprintf(stderr, "strata: %s\n", e.what());
-    std::_Exit(1);
+  } catch (const std::exception&) {
+    return nullptr;
   }
 }
 
@@ -466,14 +469,21 @@ inline void place::begin_on(stack& s, task& t) noexcept {
 stack* place::prepare_stack(task& t) noexcept {
   stack* s = take_spare();
   if (s == nullptr) [[unlikely]]
-    s = take_stack();
-  begin_on(*s, t);
+    s = usual_stack();
+  if (s != nullptr) [[likely]]
+    begin_on(*s, t);
   return s;
 }
 
-void run_on_stack(task& t, worker& w) {
-  auto& p = static_cast<place&>(w);
-  p.continue_stack(*p.prepare_stack(t));
+inline void place::begin(task& t) noexcept {
+  stack* s = prepare_stack(t);
+  if (s == nullptr) [[unlikely]] {
+    s = take_stack();
+    begin_on(*s, t);
+  }
+  continue_stack(*s);
 }
+
+void run_on_stack(task& t, worker& w) { static_cast<place&>(w).begin(t); }
 
 }  // namespace strata::detail

@@ -96,9 +96,11 @@ class place : public worker {
     bound_.push_back(t);
     bound_count_.store(bound_.size(), std::memory_order_relaxed);
   }
+  [[nodiscard]] bool has_delivered() const noexcept {
+    return delivered_.load(std::memory_order_seq_cst) != nullptr;
+  }
   [[nodiscard]] bool has_bound() const noexcept {
-    return bound_count_.load(std::memory_order_relaxed) != 0 ||
-           delivered_.load(std::memory_order_seq_cst) != nullptr;
+    return bound_count_.load(std::memory_order_relaxed) != 0 || has_delivered();
   }
   // On the interrupted stack of a preemptible thread, which for now is marked as none: gives it up
   // as yield() would, and unmarks it when it goes on.
@@ -118,12 +120,17 @@ class place : public worker {
   // none.
   bool take_batches(place& taker);
 
-  // A stack on which t begins when it is continued.
+  // A stack on which t begins when it is continued; null: there is none of the usual ones.
   stack* prepare_stack(task& t) noexcept;
-  // Ends the program when there is none left.
-  stack* take_stack() noexcept;
+  // On the worker's own stack, as task_type::run: t begins on a stack of the usual size. Where
+  // there is none it waits until one comes back, and lets those go on meanwhile that have one.
+  void begin(task& t) noexcept;
+  // Null: there is none.
+  stack* usual_stack() noexcept;
   // Null: one has to be made ready first, which takes the system some time.
   stack* stack_at_hand() noexcept;
+  // The next task that needs one will have it. Throws std::system_error when there is none.
+  void require_spare();
   void give_stack(stack* s) noexcept;
   stack* take_spare() noexcept;
   [[nodiscard]] bool has_spare() const noexcept {
@@ -163,6 +170,9 @@ class place : public worker {
   [[nodiscard]] bool others_made_ready() const noexcept;
   bool may_go_on() noexcept;
   task* next_bound();
+  task* next_of_those_with_stacks();
+  // As begin() needs it.
+  stack* take_stack() noexcept;
   stack* next_stack() noexcept;
   stack* next_in_turn() noexcept;
   void yield_at_length() noexcept;

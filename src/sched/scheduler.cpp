@@ -78,6 +78,8 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given)
   // Reading the topology takes milliseconds that no worker spent.
   started_ = os::ticks();
   for (auto& p : places_) p->time.start(started_);
+  in_mailboxes = std::make_shared<held_items>(count);
+  stacks.keep(count);
   watch_for_overflow(stacks);
   try {
     for (auto& p : places_) threads_.emplace_back([this, &p] { thread_main(*p); });
@@ -103,6 +105,7 @@ stack_pool& scheduler::stacks_of(std::size_t bytes) {
   if (const auto there = pools_.find(bytes); there != pools_.end()) return *there->second;
   auto made = std::make_unique<stack_pool>(bytes, &stack_main);
   stack_pool& pool = *pools_.emplace(bytes, std::move(made)).first->second;
+  other_pools_.fetch_add(1, std::memory_order_relaxed);
   watch_for_overflow(pool);
   return pool;
 }
@@ -111,6 +114,7 @@ std::vector<stack_pool*> scheduler::all_stacks() {
   std::vector<stack_pool*> all{&stacks};
   const std::lock_guard lock(pools_mutex_);
   for (const auto& [bytes, pool] : pools_) all.push_back(pool.get());
+  for (const auto& pool : further_) all.push_back(pool.get());
   return all;
 }
 
@@ -121,6 +125,7 @@ void scheduler::stop() {
   for (std::thread& t : threads_) t.join();
   forget_overflow(stacks);
   for (const auto& [bytes, pool] : pools_) forget_overflow(*pool);
+  for (const auto& pool : further_) forget_overflow(*pool);
 }
 
 void scheduler::thread_main(place& p) {

@@ -15,6 +15,7 @@
 #include "os/futex.hpp"
 #include "sched/failure.hpp"
 #include "sched/frame_depot.hpp"
+#include "sched/held_items.hpp"
 #include "sched/injected.hpp"
 #include "sched/neighbourhood.hpp"
 #include "sched/place.hpp"
@@ -109,6 +110,10 @@ class scheduler {
   void ask_everybody_soon() noexcept;
   // About how many tasks wait.
   [[nodiscard]] std::uint32_t load() const noexcept;
+  // Of those that other threads have brought.
+  [[nodiscard]] injected_work::waiting_tokens count_injected_tokens() {
+    return injected_.count_tokens();
+  }
   // No worker looks for anything. Something may be ready, or due later.
   [[nodiscard]] bool all_sleep() const noexcept;
   // Nobody has anything to do, and nothing waits for a time to come.
@@ -175,6 +180,24 @@ class scheduler {
   // after all.
   [[nodiscard]] bool try_room_from_outside() noexcept;
   void give_up_room_from_outside() noexcept;
+  // For a task that somebody has handed in already, and that needs one of the usual size: also
+  // where all those are in use that threads may have. Null: there is neither one nor address space.
+  [[nodiscard]] stack* take_stack() noexcept;
+  // One beyond those that threads may have, as far as there are: makes room for no more. Null: all
+  // are in use.
+  [[nodiscard]] stack* returned_stack() noexcept;
+  // By a worker that waits for a stack to come back: nobody else runs anything either, and nobody
+  // waits for what comes from elsewhere.
+  [[nodiscard]] bool nobody_will_return_a_stack() noexcept;
+  // Workers that pause because they wait for one. Seq_cst with the idle set's count of sleepers:
+  // who is in neither of them runs something. Partner: nobody_will_return_a_stack().
+  std::atomic<unsigned> out_of_stacks{0};
+  std::atomic<bool> told_of_no_stacks{false};  // of no partner: who says it, says it once
+  // How often the workers have begun or continued something: while it stays the same nothing has
+  // made progress but what runs all the time.
+  [[nodiscard]] std::uint64_t steps() const noexcept;
+  // Gives back the memory of some stacks that nobody has taken for a second.
+  void tidy_stacks() noexcept;
   // All pools, the usual one first, for people. They exist as long as this.
   [[nodiscard]] std::vector<stack_pool*> all_stacks();
   [[nodiscard]] const place& place_at(unsigned i) const noexcept { return *places_[i]; }
@@ -183,6 +206,8 @@ class scheduler {
   timers deadlines;
   ticker preemption;
   frame_depot depot;
+  // Shared: a mailbox may end after its runtime.
+  std::shared_ptr<held_items> in_mailboxes;
   const options settings;
   const policy rule;
   std::atomic<bool> failed{false};
@@ -306,8 +331,12 @@ class scheduler {
 #endif
   std::vector<failure_listener*> listeners_;
 
-  std::mutex pools_mutex_;
+  mutable std::mutex pools_mutex_;
   std::map<std::size_t, std::unique_ptr<stack_pool>> pools_;  // by bytes
+  std::vector<std::unique_ptr<stack_pool>> further_;          // of the usual size: stacks.cpp
+  // Of both together. Relaxed: most of the time there is none, and nobody needs the lock for that.
+  // Who misses one that is just being made comes again.
+  std::atomic<std::size_t> other_pools_{0};
 };
 
 }  // namespace strata::detail

@@ -259,7 +259,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   const bool stands_in = !oversubscribed_ && p.patience.is_alone();
   const context mine = p.native;
   exceptions_in_flight* const exceptions = p.exceptions;
-  stacks.tidy(os::now_ns());
+  tidy_stacks();
   p.time.enter(bucket::idle);
   // From now on every owner answers at its next push. Announce, fence, look again: a push that
   // missed the request is one that we see now. Partners: split_deque::push() and tend(), inject(),

@@ -32,6 +32,7 @@ class spin_window {
   }
   // Somebody else has run on this core when we let it. Until we ask again, which is not every time.
   void others_wait() noexcept {
+    ++times_lost_;
     now_ = least();
     kept_short_ = 64;
     not_alone_ = 16;
@@ -42,6 +43,8 @@ class spin_window {
     --not_alone_;
     return false;
   }
+  // How often others have had the core.
+  [[nodiscard]] std::uint64_t times_lost() const noexcept { return times_lost_; }
 
  private:
   [[nodiscard]] std::uint64_t least() const noexcept { return usual_ / 8; }
@@ -49,6 +52,7 @@ class spin_window {
   std::uint64_t usual_, now_;
   unsigned kept_short_ = 0;  // for so many times
   unsigned not_alone_ = 0;   // the same
+  std::uint64_t times_lost_ = 0;
 };
 
 }  // namespace strata::detail

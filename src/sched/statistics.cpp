@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdio>
 
 #include "sched/scheduler.hpp"
@@ -172,11 +173,19 @@ statistics scheduler::read_statistics() const {
     all.live_frames += p->frames.live();
     all.workers.push_back(w);
   }
-  all.stacks_max = stacks.taken_max();
-  if (settings.stats) {
-    const stack_pool::use use = stacks.measure();
-    all.stack_bytes_deepest = use.deepest;
-    all.stack_bytes_resident = use.resident;
+  const auto add = [&](const stack_pool& pool) {
+    all.stacks_max += pool.taken_max();
+    if (!settings.stats) return;
+    const stack_pool::use use = pool.measure();
+    all.stack_bytes_deepest = std::max(all.stack_bytes_deepest, use.deepest);
+    all.stack_bytes_resident += use.resident;
+  };
+  add(stacks);
+  // Those beyond are taken while all the usual ones are in use.
+  if (other_pools_.load(std::memory_order_relaxed) != 0) {
+    const uninterrupted guard;
+    const std::lock_guard lock(pools_mutex_);
+    for (const auto& pool : further_) add(*pool);
   }
   all.work_ns = static_cast<double>(work_ticks.load(std::memory_order_relaxed)) * ns;
   all.span_ns = static_cast<double>(span_ticks.load(std::memory_order_relaxed)) * ns;

@@ -106,7 +106,9 @@ bool fork_needs_stack() {
 
 void call_on_fresh_stack(task& t, join_point& join) {
   const uninterrupted guard;
-  this_worker().ready.push_front(&t);
+  place& p = this_place();
+  p.require_spare();
+  p.ready.push_front(&t);
   join.wait();
 }
 

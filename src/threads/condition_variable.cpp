@@ -8,21 +8,14 @@
 
 namespace strata::detail {
 
-namespace {
-bool is_not_stopped(void* token) { return !static_cast<std::stop_token*>(token)->stop_requested(); }
-}  // namespace
-
-unparked condition_queue::wait(void (*unlock)(void*), void* lock, std::int64_t deadline_ns,
-                               std::stop_token* stop) {
+unparked condition_queue::wait(void (*unlock)(void*), void* lock, std::int64_t deadline_ns) {
   // Marked with the lock held, so whoever changes under it what we wait for sees the mark, and
   // finds us in the queue. It stays marked, and who reads a mark need not leave another, which
   // would cost as much as a lock. Partner: notify().
   if (!used_.load(std::memory_order_seq_cst)) used_.store(true, std::memory_order_seq_cst);
   return park({.what = "condition variable",
                .address = this,
-               .still = stop != nullptr ? &is_not_stopped : nullptr,
                .then = unlock,
-               .argument = stop,
                .then_argument = lock,
                .deadline_ns = deadline_ns});
 }
@@ -37,7 +30,7 @@ namespace {
 struct counted_wait {
   const std::atomic<std::uint64_t>* notifications;
   std::uint64_t begun;
-  std::stop_token* stop;
+  const stop_question* stop;
 };
 }  // namespace
 
@@ -53,11 +46,11 @@ std::uint64_t counted_condition_queue::begin_wait() {
 bool counted_condition_queue::is_awaited(void* request) {
   const auto& r = *static_cast<counted_wait*>(request);
   return r.notifications->load(std::memory_order_relaxed) == r.begun &&
-         (r.stop == nullptr || is_not_stopped(r.stop));
+         (r.stop == nullptr || !r.stop->requested(r.stop->token));
 }
 
 void counted_condition_queue::wait_since(std::uint64_t begun, std::int64_t deadline_ns,
-                                         std::stop_token* stop) {
+                                         const stop_question* stop) {
   counted_wait request{&notifications_, begun, stop};
   park({.what = "condition variable",
         .address = this,

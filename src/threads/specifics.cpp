@@ -21,22 +21,22 @@ struct own_specifics {
   std::map<const void*, specific_value> values;
   std::vector<exit_call> calls;
 };
-thread_local own_specifics* mine = nullptr;
+thread_local own_specifics* own_here = nullptr;
 struct at_end_of_outside_thread {
   ~at_end_of_outside_thread() {
-    if (mine == nullptr) return;
-    end_specifics(mine->values, mine->calls);
-    delete std::exchange(mine, nullptr);
+    if (own_here == nullptr) return;
+    end_specifics(own_here->values, own_here->calls);
+    delete std::exchange(own_here, nullptr);
   }
 };
 
 specifics of_outside_thread() {
-  if (mine == nullptr) {
+  if (own_here == nullptr) {
     static thread_local const at_end_of_outside_thread reaper;
     (void)&reaper;
-    mine = new own_specifics;
+    own_here = new own_specifics;
   }
-  return {mine->values, mine->calls};
+  return {own_here->values, own_here->calls};
 }
 
 specifics of_caller() {
@@ -47,7 +47,7 @@ specifics of_caller() {
 
 // Null when the caller has no values; makes nothing.
 std::map<const void*, specific_value>* values_of_caller() noexcept {
-  if (this_worker().owner == nullptr) return mine != nullptr ? &mine->values : nullptr;
+  if (this_worker().owner == nullptr) return own_here != nullptr ? &own_here->values : nullptr;
   const thread_block* const b = current_block_if_any();
   return b != nullptr && b->extras != nullptr ? &b->extras->specifics : nullptr;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../common/require.hpp"
-#include "../common/slow_builds.hpp"
+#include "../common/sampled.hpp"
 #include "group_data.hpp"
 #include "strata/group.hpp"
 
@@ -107,7 +107,7 @@ void group_operations(runtime& rt) {
       for (unsigned r = g.rank() % 2; r < list.size(); r += 2) some.push_back(list[r]);
       const std::vector<endpoint_id> turned(list.rbegin(), list.rend());
       group back(mine, turned), half(mine, some);
-      for (unsigned i = 0; i < test::scaled(300U, 100U); ++i) {
+      for (unsigned i = 0; i < test::sampled(test::scaled(300U, 100U), 50U); ++i) {
         require(back.broadcast(g.rank(), 1) == g.size() - 2, "a turned group");
         require(half.all_reduce(1U, std::plus<>()) == some.size(), "half a group");
         require(g.scan(1U, std::plus<>()) == g.rank() + 1, "all of them");
@@ -115,7 +115,7 @@ void group_operations(runtime& rt) {
       }
       one_size(half, 1000);
       // Nobody waits for anybody for many messages.
-      for (unsigned i = 0; i < test::scaled(3000U, 1000U); ++i)
+      for (unsigned i = 0; i < test::sampled(test::scaled(3000U, 1000U), 500U); ++i)
         require(g.broadcast(i * (g.rank() == 0 ? 1 : 0), 0) == i, "many broadcasts");
     });
     run_group(1, [](group& g) {

@@ -6,7 +6,6 @@
 #include <compare>
 #include <functional>
 #include <memory>
-#include <stop_token>
 #include <thread>
 #include <tuple>
 #include <type_traits>
@@ -17,6 +16,7 @@
 #include "strata/detail/parking.hpp"
 #include "strata/detail/thread_block.hpp"
 #include "strata/detail/thread_exit.hpp"
+#include "strata/stop_token.hpp"
 
 namespace strata {
 
@@ -203,8 +203,9 @@ class jthread {
   using id = thread::id;
   using native_handle_type = thread::native_handle_type;
 
-  jthread() noexcept : stop_(std::nostopstate) {}
-  /// As thread's; f is called with a stop token before the arguments if it takes one.
+  jthread() noexcept : stop_(nostopstate) {}
+  /// As thread's; f is called with a stop_token before the arguments if it takes one, or a
+  /// std::stop_token.
   template <class F, class... Args>
   requires(
       !std::is_same_v<std::remove_cvref_t<F>, jthread> &&
@@ -236,22 +237,18 @@ class jthread {
   [[nodiscard]] native_handle_type native_handle() const noexcept {
     return thread_.native_handle();
   }
-  [[nodiscard]] std::stop_source get_stop_source() noexcept { return stop_; }
-  [[nodiscard]] std::stop_token get_stop_token() const noexcept { return stop_.get_token(); }
-  bool request_stop() noexcept {
-    // No timer may take the OS thread away: std::stop_callback remembers us by it.
-    const detail::uninterrupted guard;
-    return stop_.request_stop();
-  }
+  [[nodiscard]] stop_source get_stop_source() noexcept { return stop_; }
+  [[nodiscard]] stop_token get_stop_token() const noexcept { return stop_.get_token(); }
+  bool request_stop() noexcept { return stop_.request_stop(); }
   [[nodiscard]] static unsigned hardware_concurrency() noexcept {
     return thread::hardware_concurrency();
   }
 
  private:
   template <class F, class... Args>
-  static thread start(const thread_attributes* a, std::stop_source& stop, F&& f, Args&&... args) {
+  static thread start(const thread_attributes* a, stop_source& stop, F&& f, Args&&... args) {
     thread made;
-    if constexpr (std::is_invocable_v<std::decay_t<F>, std::stop_token, std::decay_t<Args>...>) {
+    if constexpr (std::is_invocable_v<std::decay_t<F>, stop_token, std::decay_t<Args>...>) {
       made.block_ =
           thread::begin(a, std::forward<F>(f), stop.get_token(), std::forward<Args>(args)...);
     } else {
@@ -265,17 +262,11 @@ class jthread {
     join();
   }
 
-  std::stop_source stop_;
+  stop_source stop_;
   thread thread_;
 };
 
 inline void swap(jthread& a, jthread& b) noexcept { a.swap(b); }
-
-using std::nostopstate;
-using std::nostopstate_t;
-using std::stop_callback;
-using std::stop_source;
-using std::stop_token;
 
 }  // namespace strata
 

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of tasks where stacks run out. Who asks for a thread, or forks at the end of its
+// stack, is refused. But a task that has been taken from a queue is nobody's to refuse: it was
+// stolen, came from another node, or its parent waits for it already. It begins on a stack beyond
+// those that threads can have. Where the address space is exhausted, too, it waits for one to come
+// back, and the worker lets those go on that have one; if none can, one of those begins that are
+// kept for that, a stack for each worker: what is next in a deque is a task that all below it wait
+// for, and can run to its end.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <system_error>
+
+#include "context/overflow.hpp"
+#include "os/futex.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/stall.hpp"
+#include "strata/error.hpp"
+
+namespace strata::detail {
+
+void stack_main(void* argument);
+
+stack* scheduler::take_stack() noexcept {
+  // As much address space as so many pools of the usual size have at most, which is 1 TiB.
+  constexpr std::size_t further_max = 15;
+  try {
+    if (stacks.left() > workers()) return stacks.take();
+  } catch (const std::exception&) {
+    // Another was faster.
+  }
+  if (stack* const s = returned_stack()) return s;
+  try {
+    const std::lock_guard lock(pools_mutex_);
+    if (further_.size() == further_max) return nullptr;
+    further_.push_back(std::make_unique<stack_pool>(stacks.stack_bytes(), &stack_main));
+    other_pools_.fetch_add(1, std::memory_order_relaxed);
+    watch_for_overflow(*further_.back());
+    return further_.back()->take_kept();
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+stack* scheduler::returned_stack() noexcept {
+  if (other_pools_.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::lock_guard lock(pools_mutex_);
+  for (const auto& pool : further_) {
+    if (pool->left() == 0) continue;
+    if (stack* const s = pool->take_kept()) return s;
+  }
+  return nullptr;
+}
+
+void scheduler::tidy_stacks() noexcept {
+  const std::int64_t now_ns = os::now_ns();
+  stacks.tidy(now_ns);
+  if (other_pools_.load(std::memory_order_relaxed) == 0) return;
+  const std::unique_lock lock(pools_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  for (const auto& [bytes, pool] : pools_) pool->tidy(now_ns);
+  for (const auto& pool : further_) pool->tidy(now_ns);
+}
+
+std::uint64_t scheduler::steps() const noexcept {
+  std::uint64_t sum = 0;
+  for (const auto& p : places_) {
+    const event_counters& e = p->events;
+    sum += e.dispatched.read() + e.resumptions.read() + e.fibers.read() + e.activations.read();
+  }
+  return sum;
+}
+
+bool scheduler::nobody_will_return_a_stack() noexcept {
+  if (out_of_stacks.load(std::memory_order_seq_cst) + idle_.sleepers() < places_.size())
+    return false;
+  if (!deadlines.empty() || injected_.has_any() ||
+      around_.load(std::memory_order_relaxed) != nullptr)
+    return false;
+  for (const auto& p : places_) {
+    if (p->has_batches() || p->has_delivered()) return false;
+  }
+  try {
+    return who_waits().for_the_world == 0;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+void place::require_spare() {
+  if (has_spare()) return;
+  stack* const s = usual_stack();
+  if (s == nullptr) {
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                            owner->stacks.exhausted().what());
+  }
+  spare_.store(s, std::memory_order_relaxed);
+}
+
+// Something that needs no new stack: null, there is nothing here.
+task* place::next_of_those_with_stacks() {
+  const auto can_go_on = [](const task& t) { return t.type->run != &run_on_stack; };
+  if (has_batches()) take_batches(*this);
+  if (distributes) owner->take_waived(*this);
+  if (task* const t = has_bound() ? next_bound() : nullptr) {
+    if (can_go_on(*t)) return t;
+    put_bound(t);
+  }
+  for (std::size_t n = ready.size(); n > 0; --n) {
+    task* const t = ready.pop();
+    if (t == nullptr) break;
+    if (can_go_on(*t)) return t;
+    ready.push(t);
+  }
+  if (task* const t = owner->take_injected()) {
+    if (can_go_on(*t)) return t;
+    push(t);
+  }
+  if (task* const t = pop()) {
+    if (can_go_on(*t)) return t;
+    push(t);
+  }
+  return nullptr;
+}
+
+namespace {
+
+// A worker that waits for a stack, and how long nothing has happened meanwhile, here or on others.
+class want_of_stacks {
+ public:
+  explicit want_of_stacks(scheduler& s) noexcept : s_(s) { something_ran(); }
+  want_of_stacks(const want_of_stacks&) = delete;
+  want_of_stacks& operator=(const want_of_stacks&) = delete;
+
+  void something_ran() noexcept {
+    quiet_since_ns_ = os::now_ns();
+    steps_ = s_.steps();
+  }
+  // Whoever waits here runs what it finds, so it counts as one that waits only meanwhile.
+  void pause() noexcept {
+    constexpr std::int64_t pause_ns = 100'000;
+    static os::futex_word nobody_wakes{0};
+    s_.out_of_stacks.fetch_add(1, std::memory_order_seq_cst);
+    os::blocking_futex_wait(nobody_wakes, 0, pause_ns);
+    if (os::now_ns() - quiet_since_ns_ >= quiet_ns_max) look_for_progress();
+    s_.out_of_stacks.fetch_sub(1, std::memory_order_seq_cst);
+  }
+
+ private:
+  void look_for_progress() noexcept {
+    const bool for_good = s_.nobody_will_return_a_stack();
+    // After that: what ran before the others were seen to wait has been counted.
+    if (s_.steps() != steps_) return something_ran();
+    if (for_good) {
+      // Every stack waits for a task that would need another one.
+      say("");
+      std::_Exit(1);
+    }
+    // What it waits for may come from elsewhere, or never.
+    if (!s_.told_of_no_stacks.exchange(true, std::memory_order_relaxed))
+      say("; a task waits for one to come back");
+  }
+  void say(const char* more) const noexcept {
+    try {
+      std::fprintf(stderr, "strata: %s%s\n", s_.stacks.exhausted().what(), more);
+    } catch (const std::exception&) {
+      std::fputs("strata: out of stacks, and of memory to say more\n", stderr);
+    }
+  }
+
+  // Threads from outside may hold what is waited for.
+  static constexpr std::int64_t quiet_ns_max = 3'000'000'000;
+  scheduler& s_;
+  std::int64_t quiet_since_ns_ = 0;
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace
+
+stack* place::take_stack() noexcept {
+  const auto adopted = [this](stack* s) {
+    adopt(*s);
+    return s;
+  };
+  if (stack* const s = owner->take_stack()) return adopted(s);
+  // Those who go on may wait for our task while they look for it all the time.
+  constexpr unsigned others_first = 256;
+  want_of_stacks want(*owner);
+  for (unsigned rounds = 1;; ++rounds) {
+    look_around_for(*leave_);
+    if (looks_for_messages()) {
+      if (const scheduler::visit n(*owner); n) n->look();
+    }
+    task* const t = next_of_those_with_stacks();
+    if (t != nullptr) {
+      t->type->run(*t, *this);
+      want.something_ran();
+    }
+    if (stack* const s = stack_at_hand()) return s;
+    if (stack* const s = owner->returned_stack()) return adopted(s);
+    if (t != nullptr && rounds % others_first != 0) continue;
+    if (stack* const s = owner->stacks.take_kept()) return adopted(s);
+    if (t == nullptr) want.pause();
+  }
+}
+
+}  // namespace strata::detail
