@@ -36,6 +36,21 @@ function(strata_compile_quickly target)
   set_target_properties(${target} PROPERTIES STRATA_QUICK ON)
 endfunction()
 
+# strata_precompile_std(<target> [EXCEPT <files>]): with STRATA_UNITY, the standard headers that most files of the target include. EXCEPT:
+# files that are compiled otherwise.
+function(strata_precompile_std target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EXCEPT")
+  if(STRATA_UNITY AND STRATA_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <cstdint> <cstdio> <cstdlib> <cstring>
+      <deque> <exception> <functional> <map> <memory> <mutex> <optional> <set> <span> <string> <string_view> <system_error>
+      <thread> <unordered_map> <utility> <vector>)
+    foreach(file IN LISTS arg_EXCEPT)
+      get_filename_component(file ${file} ABSOLUTE)
+      set_source_files_properties(${file} TARGET_DIRECTORY ${target} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endforeach()
+  endif()
+endfunction()
+
 # strata_unite(<target> [ALWAYS] [BATCH <n>] [EXCEPT <files>]): with STRATA_UNITY, or ALWAYS, n sources (10) at a time are compiled as one.
 # ./check does so: it looks for what happens at run time, not for what a single file lacks. EXCEPT: files that give a name of their own
 # to something else than their neighbours do.

@@ -4,6 +4,8 @@
 # A GoogleTest executable linked with the library. Every TEST in it becomes a CTest named <name>.<suite>.<test>, with the
 # given label (one of unit, stress, model, apps: CMake 3.25 loses the second of a list). It may include headers of src/. TIMEOUT holds for each TEST (default
 # 120 s) and is twice as long in sanitizer builds.
+# A sanitizer's process takes longer to begin and to end than most TESTs: in its builds a CTest is a suite, <name>.<suite>, but for
+# whole jobs (label multi), whose TESTs wait for others and would wait one after the other.
 # COMPUTES: its own sources compute for so long that they are always optimised.
 # INLINES: what it tests is inline code (joins, switches of stacks), which a release compiles into its sources as into a program's; a
 # sanitizer compiles them quickly.
@@ -42,6 +44,15 @@ function(strata_add_test name)
   set(alone FALSE)
   if(arg_ALONE)
     set(alone TRUE)
+  endif()
+  if(STRATA_SANITIZED AND NOT arg_LABELS STREQUAL "multi")
+    math(EXPR timeout "${arg_TIMEOUT} * 5")
+    set(suites ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites)
+    file(GENERATE OUTPUT ${suites}.cmake CONTENT "include(\"${PROJECT_SOURCE_DIR}/cmake/StrataSuites.cmake\")
+strata_add_suites(${name} \"$<TARGET_FILE:${name}>\" \"${suites}.txt\"
+  WORKING_DIRECTORY \"${CMAKE_CURRENT_BINARY_DIR}\" TIMEOUT ${timeout} RUN_SERIAL ${alone} LABELS ${arg_LABELS})\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites}.cmake)
+    return()
   endif()
   gtest_discover_tests(${name}
     TEST_PREFIX ${name}.

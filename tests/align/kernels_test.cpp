@@ -7,6 +7,7 @@
 
 #include "apps/align/driver.hpp"
 #include "tests/align/reference.hpp"
+#include "tests/common/sampled.hpp"
 
 namespace align_test {
 namespace {
@@ -44,7 +45,7 @@ class kernels : public testing::TestWithParam<const char*> {
 
 TEST_P(kernels, random_pairs_and_parameters) {
   std::mt19937 random(20261120);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < strata::test::sampled(150, 50); ++round) {
     const sequence a =
         make_sequence(seeded_letters(random(), 1 + random() % (round % 3 ? 300 : 1200)));
     const std::string base = round % 2 ? a.letters : seeded_letters(random(), 1 + random() % 1500);
@@ -133,7 +134,7 @@ TEST_P(kernels, scores_beyond_65535) {
 // Within a band: fewer tiles, the same score, and nowhere a score that is too high.
 TEST_P(kernels, bands) {
   std::mt19937 random(20261122);
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < strata::test::sampled(40, 15); ++round) {
     SCOPED_TRACE(testing::Message() << "round " << round);
     const std::size_t length = 1 + random() % (round % 4 ? 3000 : 300);
     const sequence a = make_sequence(seeded_letters(random(), length));

@@ -18,6 +18,7 @@
 #include "apps/mapview/viewer.hpp"
 #include "mapview_fixture.hpp"
 #include "mapview_views.hpp"
+#include "tests/common/sampled.hpp"
 
 namespace {
 
@@ -99,7 +100,7 @@ double overlap(double begin, double length, std::uint32_t s) {
 TEST(map_pictures, scale_any_part_by_the_definition) {
   std::mt19937 random(7);
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < strata::test::sampled(200, 60); ++round) {
     picture from(1 + below(40), 1 + below(30));
     for (std::uint8_t& b : from.rgb) b = static_cast<std::uint8_t>(random());
     const bool whole_pixels = round % 2 == 0;
@@ -200,8 +201,9 @@ TEST_F(maps, look_the_same_from_one_node_and_from_three) {
 // leave to the other, and that may be more than there is room for in messages. And whichever node
 // answers for a folder that lies with the other.
 TEST_F(maps, are_whole_where_nodes_see_no_folders_but_their_own) {
-  const outcome made = run_line("mapview make " + path("map") +
-                                " --size 1200x900 --tile 16x16 --folders 3 --levels 0");
+  const outcome made = run_line("mapview make " + path("map") + " --size " +
+                                strata::test::sampled("1200x900", "480x360") +
+                                " --tile 16x16 --folders 3 --levels 0");
   ASSERT_EQ(made.exit_code, 0) << made.err;
   const outcome one = run_line("mapview view " + path("map") + " --out " + path("one.png"));
   ASSERT_EQ(one.exit_code, 0) << one.err;

@@ -9,13 +9,58 @@
 #include <atomic>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../sched/support.hpp"
+#include "sched/held_items.hpp"
 #include "strata/fiber.hpp"
 
 namespace strata::test {
 namespace {
+
+using detail::held_items;
+
+TEST(held_items, are_counted_whoever_takes_them_out) {
+  held_items all(2);
+  constexpr auto a = held_items::of_worker(0), b = held_items::of_worker(1);
+  all.come(100, a);
+  all.come(50, a);
+  all.go(1, 100, a);
+  EXPECT_EQ(all.now().items, 1u);
+  EXPECT_EQ(all.now().bytes, 50u);
+  EXPECT_EQ(all.now().most_bytes, 150u);
+  all.go(1, 50, b);
+  EXPECT_EQ(all.now().items, 0u);
+  EXPECT_EQ(all.now().bytes, 0u);
+  // Large ones are known to all at once.
+  constexpr auto large = static_cast<std::size_t>(held_items::part_max);
+  for (int i = 0; i < 10; ++i) all.come(large, i % 2 == 0 ? a : held_items::nobody);
+  EXPECT_EQ(all.now().bytes, 10 * large);
+  for (int i = 0; i < 10; ++i) all.go(1, large, b);
+  EXPECT_EQ(all.now().items, 0u);
+  EXPECT_EQ(all.now().bytes, 0u);
+  EXPECT_GE(all.now().most_bytes, 10 * large - 50);
+  EXPECT_LE(all.now().most_bytes, 10 * large + large);
+}
+
+TEST(held_items, are_none_in_the_end) {
+  constexpr unsigned workers = 4;
+  constexpr std::size_t items = 10'000;
+  held_items all(workers);
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned w = 0; w < workers; ++w) {
+      threads.emplace_back([&all, w] {
+        // Even ones bring what odd ones take: the numbers of one alone are below 0.
+        const unsigned who = held_items::of_worker(w);
+        for (std::size_t i = 0; i < items; ++i) w % 2 == 0 ? all.come(i, who) : all.go(1, i, who);
+      });
+    }
+  }
+  EXPECT_EQ(all.now().items, 0u);
+  EXPECT_EQ(all.now().bytes, 0u);
+}
 
 // Items of many sizes that say who they are.
 std::vector<std::uint32_t> item_of(std::uint32_t sender, std::uint32_t number) {

@@ -34,16 +34,21 @@ constexpr int cannot_be_done_here = 77;
 TEST(slurm, ranks_are_nodes) {
   const result r = on_cluster(
       "srun -n 4 -N 2 --mpi=pmix $program count || exit\n"
-      "sbatch -W -n 3 -N 2 -o $TWO_NODES/out --wrap \"srun --mpi=pmix $program count\" >&2 || "
-      "exit\n"
+      // Not sbatch -W, which looks every few seconds whether the job is over.
+      "sbatch -n 3 -N 2 -o $TWO_NODES/out --wrap \"srun --mpi=pmix $program count; echo status "
+      "\\$?\" >&2 || exit\n"
+      // Until it has said its last, or Slurm knows of none: whoever is not answered asks again.
+      "until grep -qs ^status $TWO_NODES/out || { left=$(squeue -h) && [ -z \"$left\" ]; }; do "
+      "sleep 0.05; done\n"
       "cat $TWO_NODES/out\n"
       "srun -n 2 -N 1 --mpi=pmix $program --strata-transport=tcp exit-3");
   STRATA_SKIP_WITHOUT_SLURM(r);
   EXPECT_EQ(r.status, 3) << r.err;
-  EXPECT_EQ(count_lines(r.out), 3U) << r.out;
+  EXPECT_EQ(count_lines(r.out), 4U) << r.out;
   // Two on each host: shared memory within, sockets between.
   EXPECT_EQ(r.out.rfind("4 nodes, node 0: node 0 of 4, 1 by shm, 2 by tcp", 0), 0U) << r.out;
   EXPECT_TRUE(contains(r.out, "\n3 nodes, node 0: ")) << r.out;
+  EXPECT_TRUE(contains(r.out, "\nstatus 0\n")) << r.out;
   EXPECT_TRUE(contains(r.out, "\n2 nodes, node 0: node 0 of 2, 1 by tcp")) << r.out;
 }
 
