@@ -293,9 +293,9 @@ void opening::agree(std::vector<connected>& all, which w, const std::function<vo
   found_closed_.clear();
   const auto& networks = w == which::first ? first_networks_ : spare_networks_;
   const auto is_closed_to = [&](node_id n) {
-    const auto [lower, higher] = std::minmax(job_.node, n);
+    const std::pair<node_id, node_id> ends = std::minmax(job_.node, n);
     return std::any_of(closed_.begin(), closed_.end(), [&](const launch::closed_link& l) {
-      return l.lower == lower && l.higher == higher && networks[n] == l.network;
+      return std::pair(l.lower, l.higher) == ends && networks[n] == l.network;
     });
   };
   for (connected& c : all) {
