@@ -31,6 +31,10 @@ struct blocking_call {
   int error = 0;  // errno, going there and coming back
   std::uint32_t done = 0;
   bool takes_no_signals = false;  // all are blocked; otherwise as where the thread was made
+  // By the caller, when its wait for the end of the call is ended by a signal of pthread.h, or, if
+  // `interruptible`, by an interruption: true if it wants to be asked again soon.
+  bool (*disturbed)(blocking_call&, unparked why) = nullptr;
+  bool interruptible = false;
 };
 // Runs it on an OS thread that does nothing else, and suspends the caller until then.
 void call_blocking(blocking_call& call);

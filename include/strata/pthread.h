@@ -60,7 +60,7 @@ int strata_pthread_getconcurrency(void);
 int strata_pthread_getcpuclockid(pthread_t thread, clockid_t* clock);
 
 /* ---- cancellation: deferred ---- */
-/* Cancellation points: joins, waits on condition variables and semaphores, sleeping, sigwait, testcancel. */
+/* Cancellation points: joins, waits on condition variables and semaphores, sleeping, waits for signals, testcancel. */
 int strata_pthread_cancel(pthread_t thread);
 int strata_pthread_setcancelstate(int state, int* before);
 /* PTHREAD_CANCEL_ASYNCHRONOUS: acts at once when it is set, and ends waits for locks, too; a thread that computes is reached at
@@ -69,8 +69,9 @@ int strata_pthread_setcanceltype(int type, int* before);
 void strata_pthread_testcancel(void);
 
 /* ---- signals ---- */
-/* What strata_pthread_kill() and strata_sigwait() know of the thread. Signals for the process whose handlers no thread from
-   outside takes are handled by an OS thread of their own, for as long as a thread here has unblocked them. */
+/* What strata_pthread_kill() and strata_sigwait() know of the thread. Signals for the process that no thread from
+   outside takes are given to a thread here that has unblocked them: its wait ends, and it runs the handler; one that does not
+   come to it within some milliseconds is represented by an OS thread. */
 int strata_pthread_sigmask(int how, const sigset_t* set, sigset_t* before);
 int strata_sigprocmask(int how, const sigset_t* set, sigset_t* before);
 /* What the calling thread has been sent and has blocked, and what waits for the process. */
@@ -81,6 +82,12 @@ int strata_pthread_kill(pthread_t thread, int number);
 int strata_pthread_sigqueue(pthread_t thread, int number, union sigval value);
 int strata_raise(int number);
 int strata_sigwait(const sigset_t* set, int* number);
+/* EINTR when a handler has run meanwhile. */
+int strata_sigwaitinfo(const sigset_t* set, siginfo_t* info);
+int strata_sigtimedwait(const sigset_t* set, siginfo_t* info, const struct timespec* timeout);
+/* Until a handler has run. */
+int strata_sigsuspend(const sigset_t* mask);
+int strata_pause(void);
 
 /* ---- mutexes: normal, errorcheck, recursive; ENOTSUP: robust, with a priority protocol ---- */
 int strata_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes);

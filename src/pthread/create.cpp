@@ -14,6 +14,7 @@
 #include "pthread/fork.hpp"
 #include "pthread/process_runtime.hpp"
 #include "pthread/record.hpp"
+#include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/join.hpp"
@@ -242,7 +243,9 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
       if (parent != nullptr) {
         inherit_signals(*r, *parent);
       } else {
-        pthread_sigmask(SIG_SETMASK, nullptr, &r->blocked);
+        sigset_t mask;
+        pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+        begin_mask(*r, mask, false);
       }
       this_worker().owner == &home ? start_thread(*r) : home.inject(r);
     } catch (...) {

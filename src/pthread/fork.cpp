@@ -11,6 +11,7 @@
 
 #include "pthread/process_runtime.hpp"
 #include "pthread/record.hpp"
+#include "pthread/signal_taker.hpp"
 #include "sched/registry.hpp"
 #include "strata/detail/worker.hpp"
 #include "threads/after_fork.hpp"
@@ -62,7 +63,7 @@ void in_child() {
   forget_descriptor_waits();
   forget_blocking_threads();
   forget_dump_signal();
-  forget_other_threads();
+  forget_other_threads(mine);
   forget_running_once();
   forget_signal_taker();
   if (this_worker().owner != nullptr) become_outside(mine);

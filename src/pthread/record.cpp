@@ -7,6 +7,7 @@
 
 #include "pthread/holding.hpp"
 #include "pthread/process_runtime.hpp"
+#include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/specifics.hpp"
@@ -113,10 +114,11 @@ struct outside_reaper {
 [[gnu::noinline]] record& make_outside() {
   record* const r = take_record();
   if (r == nullptr) throw std::bad_alloc();
-  r->is_os_thread = true;
   r->os_thread = pthread_self();
   r->type = &adopted_record;
-  pthread_sigmask(SIG_SETMASK, nullptr, &r->blocked);
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  begin_mask(*r, mask, true);
   static thread_local const outside_reaper reaper;
   (void)&reaper;
   outside_record = r;
@@ -148,25 +150,31 @@ record* take_record() noexcept {
     r = free_records;
     free_records = r->next_free;
   }
-  r->life.store(0, std::memory_order_relaxed);
   r->result = nullptr;
   r->asked_bytes = 0;
   r->policy.store(SCHED_OTHER, std::memory_order_relaxed);
   r->priority.store(0, std::memory_order_relaxed);
   r->body = r;
   r->counted = false;
-  r->is_os_thread = false;
   r->may_be_cancelled.store(true, std::memory_order_relaxed);
   r->cancel_type = PTHREAD_CANCEL_DEFERRED;
   r->leaving = false;
   r->base = nullptr;
   r->handlers = nullptr;
   r->unwind_buffer = nullptr;
-  sigemptyset(&r->pending);
-  r->pending_values.clear();
   r->is_main = false;
-  r->waits_for_signal = false;
   set_title(*r, record_name());
+  const holding lock(r->more.lock);
+  forget_pending(*r);
+  // Nothing is offered to it until begin_mask().
+  sigfillset(&r->blocked);
+  sigfillset(&r->blocked_by_program);
+  sigemptyset(&r->added_by_handlers);
+  r->offer = nullptr;
+  r->ends_by_elsewhere = false;
+  r->waits_for_signal = false;
+  r->is_os_thread = false;
+  r->life.store(0, std::memory_order_relaxed);
   return r;
 }
 
@@ -226,11 +234,9 @@ record& self() {
   if (r == nullptr) throw std::bad_alloc();
   r->type = &adopted_record;
   // Workers block all signals, which says nothing of what runs on them.
-  if (is_process_thread()) {
-    pthread_sigmask(SIG_SETMASK, nullptr, &r->blocked);
-  } else {
-    r->blocked = mask_at_start();
-  }
+  sigset_t mask = mask_at_start();
+  if (is_process_thread()) pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  begin_mask(*r, mask, false);
   if (b == nullptr) {
     stack& s = *this_place().current;
     s.thread = r;
@@ -241,6 +247,19 @@ record& self() {
     exchange_specific(&key_of_attached, {r, &end_attached, nullptr});
   }
   return *r;
+}
+
+record* first_record(bool (*wants)(record&, void*), void* argument) noexcept {
+  std::uint32_t count = 0;
+  {
+    const holding lock(pool_lock);
+    count = made;
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    record& r = parts[i / part_size].load(std::memory_order_acquire)[i % part_size];
+    if (wants(r, argument)) return &r;
+  }
+  return nullptr;
 }
 
 void end_record(record& r) noexcept {
@@ -273,12 +292,27 @@ void free_record_locks() noexcept {
   const auto let_go = [](spin_lock& lock) {
     if (lock.is_held()) lock.unlock();  // pages that are not written to stay the parent's, too
   };
+  let_go(kept_signals_lock);
   for (std::uint32_t i = 0; i < made; ++i)
     let_go(parts[i / part_size].load(std::memory_order_relaxed)[i % part_size].more.lock);
   if (const record* const mine = self_if_any()) let_go(mine->body->extras->lock);
 }
 
-void forget_other_threads() noexcept { living.store(0, std::memory_order_relaxed); }
+void forget_other_threads(record& mine) noexcept {
+  living.store(0, std::memory_order_relaxed);
+  // Nothing is offered to those that are not here.
+  main_record.store(nullptr, std::memory_order_relaxed);
+  mine.offer = nullptr;
+  mine.handled_elsewhere.store(false, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < made; ++i) {
+    record& r = parts[i / part_size].load(std::memory_order_relaxed)[i % part_size];
+    // Pages that are not written to stay the parent's, too.
+    if (&r == &mine || (r.life.load(std::memory_order_relaxed) & record::ended) != 0) continue;
+    r.more.parked = nullptr;
+    r.offer = nullptr;
+    r.life.fetch_or(record::ended, std::memory_order_relaxed);
+  }
+}
 
 void become_outside(record& r) noexcept {
   keep_identity();

@@ -4,6 +4,7 @@
 // lives, and a late call touches nothing that is not ours.
 #pragma once
 #include <pthread.h>
+#include <signal.h>
 #include <unwind.h>
 
 #include <array>
@@ -13,8 +14,6 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "strata/pthread.h"
 #include "threads/thread_block.hpp"
@@ -28,6 +27,17 @@ struct key_value {
 inline constexpr std::size_t keys_per_part = 32;
 using key_part = std::array<key_value, keys_per_part>;
 
+// What a thread has been sent, in memory that no handler's malloc() is asked for.
+struct kept_signal {
+  siginfo_t info;
+  kept_signal* next;
+};
+// The taker of signals waits for somebody to take one.
+struct signal_offer {
+  int number;
+  bool taken;
+};
+
 struct record : thread_block {
   record(std::uint32_t number) noexcept;
 
@@ -35,7 +45,7 @@ struct record : thread_block {
   static constexpr std::uint32_t ended = 1;
   static constexpr std::uint32_t detached = 2;
   static constexpr std::uint32_t joining = 4;
-  std::atomic<std::uint32_t> life{0};
+  std::atomic<std::uint32_t> life{ended};
   const std::uint32_t index;
   std::atomic<std::uint32_t> use{1};  // changed with more.lock
   record* next_free = nullptr;
@@ -70,10 +80,23 @@ struct record : thread_block {
 
   // ---- signals; with more.lock ----
   sigset_t blocked{};
+  // The same but for what is blocked, or not, only as long as a handler or a wait with a mask
+  // lasts: what the kernel's masks and `opened` are made from.
+  sigset_t blocked_by_program{};
   sigset_t pending{};
-  std::vector<std::pair<int, sigval>> pending_values;  // of pthread_sigqueue()
-  sigset_t opened{};  // counted by the taker of signals, see signals.cpp
+  kept_signal* pending_infos = nullptr;  // in order of arrival, as far as there is more to say
+  sigset_t opened{};                     // counted by the taker of signals, see signal_taker.cpp
   bool opened_any = false;
+  signal_offer* offer = nullptr;  // one of `pending`
+  // What the kernel has blocked for the handlers that have interrupted main(); by main() itself.
+  // Not taken back where a handler has left by siglongjmp(): the kernel's mask has the last word.
+  sigset_t added_by_handlers{};
+  // A handler runs for it on the taker's OS thread; changed with more.lock. Partner:
+  // deliver_signals().
+  std::atomic<bool> handled_elsewhere{false};
+  bool ends_by_elsewhere = false;  // one has run there that had no SA_RESTART
+  // Handlers that have run for it. Relaxed: who waits in its place looks whether there is another.
+  std::atomic<std::uint32_t> handlers_run{0};
   bool is_main = false;           // runs main(), under the command
   bool restarts = false;          // the handlers that ran last had SA_RESTART; by the thread itself
   bool waits_for_signal = false;  // for one of `awaited`, in sigwait()
@@ -101,6 +124,8 @@ void give_record(record& r) noexcept;
 [[nodiscard]] bool is_ours(pthread_t t) noexcept;
 // Null when there is no such thread any more.
 [[nodiscard]] record* find_record(pthread_t t) noexcept;
+// The first for which wants(r, argument) is true, of all that there have been; null: none.
+[[nodiscard]] record* first_record(bool (*wants)(record&, void*), void* argument) noexcept;
 // With r.more.lock: it still is the thread that t was.
 [[nodiscard]] bool is_still(const record& r, pthread_t t) noexcept;
 
@@ -117,18 +142,6 @@ void end_keys(record& r);
 // there after the last round is forgotten, as in POSIX.
 void end_values(record& r);
 
-// Runs the handlers of the signals that it has been sent and has not blocked. By the thread itself.
-void deliver_signals(record& r);
-// The same for those that `mask` lets in, as if it were the thread's; and whether there are any.
-void deliver_signals_with(record& r, const sigset_t& mask);
-[[nodiscard]] bool has_signals_beyond(record& r, const sigset_t& mask) noexcept;
-// The calling thread has written to where nobody reads any more, and the kernel has told its worker
-// so by SIGPIPE: it is the thread's. errno stays as it is.
-void take_broken_pipe();
-// Of a thread that has not begun: what it inherits as unblocked, the process's signals reach.
-void inherit_signals(record& r, const record& parent);
-// It ends, and takes no more signals.
-void end_signals(record& r) noexcept;
 // Whether a cancellation that is allowed now comes at once; tells who may interrupt its waits.
 void update_asynchronous(record& r) noexcept;
 
@@ -141,9 +154,8 @@ void release_keys() noexcept;
 // In the child.
 // Other threads held them when they ceased to be.
 void free_record_locks() noexcept;
-void forget_other_threads() noexcept;
+void forget_other_threads(record& mine) noexcept;
 void forget_running_once() noexcept;
-void forget_signal_taker() noexcept;
 // The caller has no worker any more: it is a thread from outside, with all that it had.
 void become_outside(record& r) noexcept;
 

@@ -1,231 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals belong to OS threads. A lightweight thread has the set that it has blocked, and what was
-// sent to it: handlers run on its own stack, when it waits, comes back from a wait, or asks for
-// cancellation. What is sent to the process goes to an OS thread that has not blocked it. Workers
-// block all; for what one of our threads has unblocked there is the taker, which does nothing else,
-// so that handlers interrupt nothing of the runtime and may post semaphores.
+#include "pthread/signals.hpp"
+
 #include <pthread.h>
-#include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
-#include <atomic>
 #include <cerrno>
-#include <mutex>
+#include <cstddef>
+#include <new>
 #include <optional>
-#include <thread>
 #include <utility>
 
-#include "os/futex.hpp"
 #include "pthread/holding.hpp"
-#include "pthread/record.hpp"
+#include "pthread/signal_taker.hpp"
 #include "pthread/wait.hpp"
-#include "strata/blocking.hpp"
 
 namespace strata::detail::posix {
 namespace {
 
-bool has(const sigset_t& set, int number) noexcept { return sigismember(&set, number) == 1; }
-
 using sent_value = std::optional<sigval>;
 
-// With r.more.lock, as all that follows.
-void add_pending(record& r, int number, const sent_value& value) {
-  if (value && !has(r.pending, number)) r.pending_values.emplace_back(number, *value);
-  sigaddset(&r.pending, number);
+#if defined(STRATA_CARRIES_PROGRAM_LOCALS)
+#define STRATA_IN_HANDLERS __attribute__((tls_model("initial-exec")))
+#else
+#define STRATA_IN_HANDLERS
+#endif
+thread_local constinit int sent_here STRATA_IN_HANDLERS = 0;
+#undef STRATA_IN_HANDLERS
+
+// What was noted before: a handler may have come between.
+[[gnu::noinline]] int note_sent_here(int number) noexcept {
+  return std::exchange(sent_here, number);
 }
 
-// 0: none.
-int take_pending(record& r, const sigset_t& set, sent_value& value) {
-  for (int number = 1; number < NSIG; ++number) {
-    if (has(r.pending, number) && has(set, number)) {
-      sigdelset(&r.pending, number);
-      std::erase_if(r.pending_values, [&](const auto& p) {
-        if (p.first == number) value = p.second;
-        return p.first == number;
-      });
-      return number;
-    }
-  }
-  return 0;
+bool is_real_time(int number) noexcept { return number >= SIGRTMIN; }
+
+constinit kept_signal* free_kept = nullptr;
+
+// From the kernel itself: malloc() may be what a handler has interrupted.
+kept_signal* more_kept() noexcept {
+  constexpr std::size_t bytes = 16 * 1024;
+  void* const raw =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  auto* const all = static_cast<kept_signal*>(raw);
+  kept_signal* list = nullptr;
+  for (std::size_t i = 0; i < bytes / sizeof(kept_signal); ++i)
+    list = ::new (all + i) kept_signal{{}, list};
+  return list;
 }
 
-sigset_t unblocked(const record& r) noexcept {
-  sigset_t set;
-  sigfillset(&set);
-  for (int number = 1; number < NSIG; ++number) {
-    if (has(r.blocked, number)) sigdelset(&set, number);
-  }
-  return set;
+kept_signal* take_kept() noexcept {
+  const holding lock(kept_signals_lock);
+  if (free_kept == nullptr) free_kept = more_kept();
+  return free_kept != nullptr ? std::exchange(free_kept, free_kept->next) : nullptr;
 }
 
-void let_in(int number) {
-  sigset_t one;
-  sigset_t before;
-  sigemptyset(&one);
-  sigaddset(&one, number);
-  pthread_sigmask(SIG_UNBLOCK, &one, &before);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+void give_kept(kept_signal& k) noexcept {
+  const holding lock(kept_signals_lock);
+  k.next = free_kept;
+  free_kept = &k;
 }
 
-// The worker that runs us may have blocked it, as workers do, though we have not.
-int raise_here(int number, const sent_value& value) {
-  if (value) {
-    if (const int error = pthread_sigqueue(pthread_self(), number, *value)) return error;
-  } else if (raise(number) != 0) {
-    return EINVAL;
-  }
-  let_in(number);
-  return 0;
+// Where it hangs, or would.
+kept_signal** find_kept(record& r, int number) noexcept {
+  kept_signal** at = &r.pending_infos;
+  while (*at != nullptr && (*at)->info.si_signo != number) at = &(*at)->next;
+  return at;
 }
 
-class taker {
- public:
-  explicit taker(taker* forgotten = nullptr) : forgotten_(forgotten) {}
-
-  // A thread has unblocked `more`, and blocked `less` of what it had unblocked itself.
-  void change(const sigset_t& more, const sigset_t& less) {
-    const uninterrupted guard;
-    const std::lock_guard lock(mutex_);
-    bool closes = false;
-    for (int number = 1; number < NSIG; ++number) {
-      auto& n = count_[static_cast<std::size_t>(number)];
-      if (has(more, number)) n.fetch_add(1, std::memory_order_relaxed);
-      if (has(less, number)) {
-        n.fetch_sub(1, std::memory_order_relaxed);
-        closes = true;
-      }
-    }
-    const std::uint32_t now = changes_.fetch_add(1, std::memory_order_release) + 1;
-    if (!begun_) std::thread([this] { run(); }).detach();
-    begun_ = true;
-    tell();
-    if (!closes) return;
-    // What had been sent by now is handled, and nothing afterwards. Not for ever: a handler may
-    // wait for what the caller holds.
-    for (int ms = 0; ms < 100; ++ms) {
-      const std::uint32_t seen = seen_.load(std::memory_order_acquire);
-      if (seen == now) return;
-      os::blocking_futex_wait(seen_, seen, 1'000'000);
-    }
-  }
-
- private:
-  // Whose default is to be ignored, so one too many does no harm.
-  static constexpr int news = SIGURG;
-
-  void tell() const noexcept {
-    const pid_t it = os_thread_.load(std::memory_order_acquire);
-    if (it != 0) syscall(SYS_tgkill, getpid(), it, news);
-  }
-
-  // Partner of the acquire: change(), which tells us once we can be told.
-  sigset_t wanted() {
-    const std::uint32_t now = changes_.load(std::memory_order_acquire);
-    sigset_t set;
-    sigemptyset(&set);
-    for (int number = 1; number < NSIG; ++number) {
-      if (count_[static_cast<std::size_t>(number)].load(std::memory_order_relaxed) != 0)
-        sigaddset(&set, number);
-    }
-    seen_.store(now, std::memory_order_release);
-    os::futex_wake(seen_, 1);
-    return set;
-  }
-
-  // Once more for us alone, with all that the sender has said.
-  void handle(int number, siginfo_t& info) {
-    syscall(SYS_rt_tgsigqueueinfo, getpid(), os_thread_.load(std::memory_order_relaxed), number,
-            &info);
-    let_in(number);
-  }
-
-  [[noreturn]] void run() {
-    pthread_setname_np(pthread_self(), "strata-signals");
-    sigset_t set;
-    sigfillset(&set);
-    pthread_sigmask(SIG_SETMASK, &set, nullptr);
-    os_thread_.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_release);
-    set = wanted();
-    for (;;) {
-      // One handler after the other: none interrupts us or another one, but where we let it.
-      sigset_t all = set;
-      sigaddset(&all, news);
-      siginfo_t info;
-      const int number = sigwaitinfo(&all, &info);
-      if (number > 0 && has(set, number)) handle(number, info);
-      if (number != news) continue;
-      const timespec at_once{0, 0};
-      for (int n = 0; (n = sigtimedwait(&set, &info, &at_once)) > 0;) handle(n, info);
-      set = wanted();
-    }
-  }
-
-  std::mutex mutex_;
-  std::array<std::atomic<unsigned>, NSIG> count_{};
-  os::futex_word changes_{0};
-  os::futex_word seen_{0};
-  std::atomic<pid_t> os_thread_{0};
-  bool begun_ = false;
-  [[maybe_unused]] taker* const forgotten_;  // what was before a fork, for those who look for leaks
-};
-
-// Never destroyed: it runs until the process ends.
-std::atomic<taker*>& current_taker() {
-  static std::atomic<taker*> t{new taker};
-  return t;
-}
-
-// What r has unblocked beyond what it was made with, counted.
-void count_opened(record& r, const sigset_t& more, const sigset_t& less) {
-  current_taker().load(std::memory_order_acquire)->change(more, less);
-  for (int number = 1; number < NSIG; ++number) {
-    if (has(more, number)) sigaddset(&r.opened, number);
-    if (has(less, number)) sigdelset(&r.opened, number);
-  }
-  r.opened_any = true;
-}
-
-void forward(record& r, int number) {
-  sigaddset(&r.forwarded, number);
-  pthread_kill(r.signal_waiter, number);
-}
-
-// What sigwait() does, until the thread that it is for is cancelled: the kernel knows nothing of
-// that. 0: it was.
-int await_signal(const record& r, const sigset_t& wanted) {
-  constexpr timespec look_again{0, 20'000'000};
-  const bool may_end = !r.leaving && r.may_be_cancelled.load(std::memory_order_relaxed);
-  for (;;) {
-    siginfo_t info;
-    const int number = sigtimedwait(&wanted, &info, may_end ? &look_again : nullptr);
-    if (number > 0) return number;
-    if (may_end && has_to_leave(r)) return 0;
-  }
-}
-
-// On the OS thread that has waited for r: what has been forwarded to it since is r's again. With
-// r.more.lock.
-void take_back(record& r) {
-  constexpr timespec at_once{0, 0};
-  for (int number = 1; number < NSIG; ++number) {
-    if (!has(r.forwarded, number)) continue;
-    sigset_t one;
-    sigemptyset(&one);
-    sigaddset(&one, number);
-    siginfo_t info;
-    // Those for the OS thread come before those for the process. The C library does not tell which.
-    while (syscall(SYS_rt_sigtimedwait, &one, &info, &at_once, (NSIG - 1) / 8) == number) {
-      if (info.si_code != SI_TKILL) {
-        // With all that the sender has said, if the kernel lets us.
-        if (syscall(SYS_rt_sigqueueinfo, getpid(), number, &info) != 0) kill(getpid(), number);
-        break;
-      }
-      sigaddset(&r.pending, number);
-      if (!has(r.blocked, number)) r.more.signalled.store(true, std::memory_order_relaxed);
-    }
-  }
+// All that can be said of it is its number.
+bool is_plain(const siginfo_t& info) noexcept {
+  return info.si_code == SI_TKILL && info.si_pid == getpid() && !is_real_time(info.si_signo);
 }
 
 int send_to_os_thread(const record& r, int number, const sent_value& value) {
@@ -238,6 +85,7 @@ int send(pthread_t thread, int number, const sent_value& value) {
   if (r == nullptr) return ESRCH;
   const kept_errno keep;
   const bool own = r == self_if_any();
+  siginfo_t info = about_signal(number, value ? &*value : nullptr);
   bool for_process = false;
   {
     const holding lock(r->more.lock);
@@ -245,19 +93,17 @@ int send(pthread_t thread, int number, const sent_value& value) {
     if ((r->life.load(std::memory_order_relaxed) & record::ended) != 0) return 0;
     if (number == 0) return 0;
     if (r->is_os_thread && !own) return send_to_os_thread(*r, number, value);
-    if (r->waits_for_signal && has(r->awaited, number)) {
-      forward(*r, number);
+    if (r->waits_for_signal && has_signal(r->awaited, number)) {
+      forward_to_waiter(*r, info);
       return 0;
     }
-    if (has(r->blocked, number) && !r->is_os_thread) {
-      add_pending(*r, number, value);
-      return 0;
-    }
+    if (has_signal(r->blocked, number) && !r->is_os_thread)
+      return add_pending(*r, info) ? 0 : EAGAIN;
     struct sigaction how {};
     if (sigaction(number, nullptr, &how) != 0) return EINVAL;
     const bool handled = how.sa_handler != SIG_DFL && how.sa_handler != SIG_IGN;
     if (handled && !own && r->body == r) {
-      add_pending(*r, number, value);
+      if (!add_pending(*r, info)) return EAGAIN;
       r->more.signalled.store(true, std::memory_order_relaxed);
       if (r->more.parked != nullptr) wake(*r->more.parked, unparked::signalled);
       return 0;
@@ -268,26 +114,190 @@ int send(pthread_t thread, int number, const sent_value& value) {
   if (for_process) return kill(getpid(), number) == 0 ? 0 : EINVAL;
   if (own && r->is_os_thread) return send_to_os_thread(*r, number, value);
   // Its own; or what concerns the process, whoever gets it.
-  return raise_here(number, value);
+  if (!own) return raise_here(info);
+  const kept_mask mask = keep_mask(*r);
+  const int error = raise_here(info);
+  restore_mask(*r, mask);
+  return error;
+}
+
+// What the kernel adds while a handler runs.
+sigset_t blocked_in_handler(const record& r, int number, const struct sigaction& how) noexcept {
+  sigset_t all = r.blocked;
+  for (int other = 1; other < NSIG; ++other) {
+    if (has_signal(how.sa_mask, other)) sigaddset(&all, other);
+  }
+  if ((how.sa_flags & SA_NODEFER) == 0) sigaddset(&all, number);
+  return all;
+}
+
+void set_mask(record& r, const sigset_t& set) noexcept {
+  const holding lock(r.more.lock);
+  r.blocked = set;
+}
+
+// What a handler that has interrupted main(), and in which we are, is not to be interrupted by.
+sigset_t masked_by_handlers(const record& r) noexcept {
+  sigset_t masked;
+  sigemptyset(&masked);
+  if (!r.is_main || !runs_on_process_thread()) return masked;
+  sigset_t now;
+  pthread_sigmask(SIG_SETMASK, nullptr, &now);
+  for (int number = 1; number < NSIG; ++number) {
+    if (has_signal(now, number) && has_signal(r.added_by_handlers, number))
+      sigaddset(&masked, number);
+  }
+  return masked;
 }
 
 }  // namespace
 
+constinit std::atomic<record*> main_record{nullptr};
+
+constinit spin_lock kept_signals_lock;
+
+[[gnu::noinline]] bool take_sent_here(int number) noexcept {
+  if (sent_here != number) return false;
+  sent_here = 0;
+  return true;
+}
+
+siginfo_t about_signal(int number, const sigval* value) noexcept {
+  siginfo_t info{};
+  info.si_signo = number;
+  info.si_code = value != nullptr ? SI_QUEUE : SI_TKILL;
+  info.si_pid = getpid();
+  info.si_uid = getuid();
+  if (value != nullptr) info.si_value = *value;
+  return info;
+}
+
+bool add_pending(record& r, const siginfo_t& info) noexcept {
+  const int number = info.si_signo;
+  if (has_signal(r.pending, number) && !is_real_time(number)) return true;
+  kept_signal* const k = is_plain(info) ? nullptr : take_kept();
+  if (k == nullptr && is_real_time(number)) return false;
+  sigaddset(&r.pending, number);
+  if (k == nullptr) return true;  // the number is known
+  k->info = info;
+  k->next = nullptr;
+  *find_kept(r, 0) = k;
+  return true;
+}
+
+void forget_pending(record& r) noexcept {
+  sigemptyset(&r.pending);
+  while (r.pending_infos != nullptr)
+    give_kept(*std::exchange(r.pending_infos, r.pending_infos->next));
+}
+
+void forward_to_waiter(record& r, const siginfo_t& info) noexcept {
+  sigaddset(&r.forwarded, info.si_signo);
+  (void)(info.si_code == SI_QUEUE ? pthread_sigqueue(r.signal_waiter, info.si_signo, info.si_value)
+                                  : pthread_kill(r.signal_waiter, info.si_signo));
+}
+
+int take_pending(record& r, const sigset_t& set, siginfo_t& info) {
+  for (int number = 1; number < NSIG; ++number) {
+    if (!has_signal(r.pending, number) || !has_signal(set, number)) continue;
+    info = about_signal(number, nullptr);
+    kept_signal** const at = find_kept(r, number);
+    if (kept_signal* const k = *at) {
+      info = k->info;
+      *at = k->next;
+      give_kept(*k);
+    }
+    if (*find_kept(r, number) == nullptr) sigdelset(&r.pending, number);
+    tell_taken(r, number);
+    return number;
+  }
+  return 0;
+}
+
+bool has_to_handle(const record& r) noexcept {
+  for (int number = 1; number < NSIG; ++number) {
+    if (has_signal(r.pending, number) && !has_signal(r.blocked, number)) return true;
+  }
+  return false;
+}
+
+sigset_t unblocked(const record& r) noexcept {
+  sigset_t set;
+  sigfillset(&set);
+  for (int number = 1; number < NSIG; ++number) {
+    if (has_signal(r.blocked, number)) sigdelset(&set, number);
+  }
+  return set;
+}
+
+bool is_handled(int number, struct sigaction& how) noexcept {
+  return sigaction(number, nullptr, &how) == 0 && how.sa_handler != SIG_DFL &&
+         how.sa_handler != SIG_IGN;
+}
+
+void let_in(int number) {
+  sigset_t one;
+  sigset_t before;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  pthread_sigmask(SIG_UNBLOCK, &one, &before);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// The worker that runs us may have blocked it, as workers do, though we have not.
+int raise_here(siginfo_t& info) {
+  const int number = info.si_signo;
+  const int before = note_sent_here(number);
+  const bool sent =
+      syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), number, &info) == 0;
+  if (!sent && raise(number) != 0) {
+    (void)note_sent_here(before);
+    return EINVAL;
+  }
+  let_in(number);
+  (void)note_sent_here(before);  // also where there was no handler
+  return 0;
+}
+
 void deliver_signals(record& r) {
   r.restarts = true;
+  // Not for ever: a handler may wait for what the caller holds.
+  constexpr int moments_max = 1000;
+  int moments = 0;
   for (;;) {
     int number = 0;
-    sent_value value;
+    siginfo_t info;
+    const sigset_t masked = masked_by_handlers(r);
     {
       const holding lock(r.more.lock);
       r.more.signalled.store(false, std::memory_order_relaxed);
-      number = take_pending(r, unblocked(r), value);
+      if (std::exchange(r.ends_by_elsewhere, false)) r.restarts = false;
+      sigset_t wanted = unblocked(r);
+      for (int other = 1; other < NSIG; ++other) {
+        if (has_signal(masked, other)) sigdelset(&wanted, other);
+      }
+      number = take_pending(r, wanted, info);
     }
-    if (number == 0) return;
+    if (number == 0) {
+      // Acquire: what the handler did. Partner: signal_taker.cpp.
+      if (r.handled_elsewhere.load(std::memory_order_acquire)) {
+        (void)give_way(parking::never);
+        continue;
+      }
+      // What has interrupted somebody else here, and was meant for main().
+      if (!r.is_main || ++moments > moments_max || !await_signal_taker()) return;
+      continue;
+    }
     struct sigaction how {};
-    if (sigaction(number, nullptr, &how) == 0 && (how.sa_flags & SA_RESTART) == 0)
-      r.restarts = false;
-    (void)raise_here(number, value);
+    const bool handled = is_handled(number, how);
+    if (handled && (how.sa_flags & SA_RESTART) == 0) r.restarts = false;
+    const bool restarts = r.restarts;
+    const kept_mask own = keep_mask(r);
+    set_mask(r, blocked_in_handler(r, number, how));
+    (void)raise_here(info);
+    restore_mask(r, own);
+    r.restarts = restarts;  // the handler may have waited
+    if (handled) r.handlers_run.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
@@ -296,36 +306,71 @@ void take_broken_pipe() {
   const kept_errno keep;
   record* const r = self_if_any();
   // Without the lock, since it is its own: a handler may write wherever it interrupts.
-  if (r == nullptr || !has(r->blocked, SIGPIPE)) return let_in(SIGPIPE);
+  if (r == nullptr || !has_signal(r->blocked, SIGPIPE)) return let_in(SIGPIPE);
   constexpr timespec at_once{0, 0};
   sigset_t one;
   sigemptyset(&one);
   sigaddset(&one, SIGPIPE);
-  if (sigtimedwait(&one, nullptr, &at_once) != SIGPIPE) return;
+  (void)sigtimedwait(&one, nullptr, &at_once);
   const holding lock(r->more.lock);
-  add_pending(*r, SIGPIPE, {});
+  (void)add_pending(*r, about_signal(SIGPIPE, nullptr));
 }
 
 void deliver_signals_with(record& r, const sigset_t& mask) {
-  const auto exchange = [&](const sigset_t& set) {
-    const holding lock(r.more.lock);
-    return std::exchange(r.blocked, set);
-  };
-  const sigset_t own = exchange(mask);
+  const kept_mask own = keep_mask(r);
+  set_mask(r, mask);
   deliver_signals(r);
-  exchange(own);
+  restore_mask(r, own);
 }
 
 bool has_signals_beyond(record& r, const sigset_t& mask) noexcept {
   const holding lock(r.more.lock);
   for (int number = 1; number < NSIG; ++number) {
-    if (has(r.pending, number) && !has(mask, number)) return true;
+    if (has_signal(r.pending, number) && !has_signal(mask, number)) return true;
   }
   return false;
 }
 
+void begin_mask(record& r, const sigset_t& mask, bool is_os_thread) noexcept {
+  const holding lock(r.more.lock);
+  r.blocked = mask;
+  r.blocked_by_program = mask;
+  r.is_os_thread = is_os_thread;
+}
+
+kept_mask keep_mask(record& r) noexcept {
+  const holding lock(r.more.lock);
+  return {r.blocked, r.blocked_by_program, r.opened};
+}
+
+void restore_mask(record& r, const kept_mask& before) {
+  sigset_t more;
+  sigset_t less;
+  sigemptyset(&more);
+  sigemptyset(&less);
+  bool changes_opened = false;
+  {
+    const holding lock(r.more.lock);
+    for (int number = 1; number < NSIG; ++number) {
+      const bool was = has_signal(before.blocked_by_program, number);
+      if (was == has_signal(r.blocked_by_program, number)) continue;
+      const bool is_opened = has_signal(r.opened, number);
+      // On the process's thread the kernel restores its own mask.
+      const bool has_to_be =
+          !was && (has_signal(before.opened, number) || !(r.is_main && is_process_thread()));
+      if (is_opened && was) sigaddset(&less, number);
+      if (!is_opened && has_to_be) sigaddset(&more, number);
+      changes_opened = true;
+    }
+    r.blocked = before.blocked;
+    r.blocked_by_program = before.blocked_by_program;
+    if (has_to_handle(r)) r.more.signalled.store(true, std::memory_order_relaxed);
+  }
+  if (changes_opened) count_opened(r, more, less);
+}
+
 void inherit_signals(record& r, const record& parent) {
-  r.blocked = parent.blocked;
+  begin_mask(r, parent.blocked, false);
   if (!parent.opened_any) return;
   sigset_t none;
   sigemptyset(&none);
@@ -341,10 +386,43 @@ void end_signals(record& r) noexcept {
   r.opened_any = false;
 }
 
-void forget_signal_taker() noexcept {
-  // Its thread is no more; what was unblocked is counted anew by those who unblock.
-  current_taker().store(new taker(current_taker().load(std::memory_order_relaxed)),
-                        std::memory_order_release);
+void change_mask(record& r, int how, const sigset_t* set, sigset_t* before) {
+  sigset_t more;
+  sigset_t less;
+  sigemptyset(&more);
+  sigemptyset(&less);
+  bool changes_opened = false;
+  // What interrupts main() in a call of the kernel is what comes to the thread that the process
+  // began with.
+  const bool has_os_thread = r.is_main && is_process_thread();
+  {
+    const holding lock(r.more.lock);
+    const sigset_t was = r.blocked;
+    for (int number = 1; set != nullptr && number < NSIG; ++number) {
+      const bool listed = has_signal(*set, number);
+      if (how == SIG_SETMASK ? listed : listed && how == SIG_BLOCK) {
+        if (number == SIGKILL || number == SIGSTOP) continue;
+        // What a handler has blocked as long as it lasts stays so: it ends with it.
+        if (has_signal(r.blocked, number)) continue;
+        sigaddset(&r.blocked, number);
+        sigaddset(&r.blocked_by_program, number);
+        if (!has_signal(r.opened, number)) continue;
+        sigaddset(&less, number);
+        changes_opened = true;
+      } else if ((how == SIG_SETMASK || listed) && has_signal(r.blocked, number)) {
+        sigdelset(&r.blocked, number);
+        sigdelset(&r.blocked_by_program, number);
+        if (has_signal(r.opened, number) || has_os_thread) continue;
+        sigaddset(&more, number);
+        changes_opened = true;
+      }
+    }
+    if (before != nullptr) *before = was;
+    if (set != nullptr) r.more.signalled.store(has_to_handle(r), std::memory_order_relaxed);
+  }
+  // In a handler that the kernel has called it knows more than we do.
+  if (has_os_thread) pthread_sigmask(how, set, before);
+  if (changes_opened) count_opened(r, more, less);
 }
 
 }  // namespace strata::detail::posix
@@ -359,44 +437,19 @@ int strata_pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
     const int error = pthread_sigmask(how, set, before);
     if (error != 0 || set == nullptr) return error;
     record& r = self();
-    const holding lock(r.more.lock);
-    pthread_sigmask(SIG_SETMASK, nullptr, &r.blocked);
+    sigset_t now;
+    pthread_sigmask(SIG_SETMASK, nullptr, &now);
+    begin_mask(r, now, true);
     return 0;
   }
   if (set != nullptr && how != SIG_BLOCK && how != SIG_UNBLOCK && how != SIG_SETMASK) return EINVAL;
   const kept_errno keep;
   record& r = self();
-  sigset_t more;
-  sigset_t less;
-  sigemptyset(&more);
-  sigemptyset(&less);
-  bool changes_opened = false;
-  {
-    const holding lock(r.more.lock);
-    const sigset_t was = r.blocked;
-    for (int number = 1; set != nullptr && number < NSIG; ++number) {
-      const bool listed = has(*set, number);
-      if (how == SIG_SETMASK ? listed : listed && how == SIG_BLOCK) {
-        if (number == SIGKILL || number == SIGSTOP) continue;
-        sigaddset(&r.blocked, number);
-        if (!has(r.opened, number)) continue;
-        sigaddset(&less, number);
-        changes_opened = true;
-      } else if ((how == SIG_SETMASK || listed) && has(r.blocked, number)) {
-        sigdelset(&r.blocked, number);
-        if (has(r.opened, number)) continue;
-        sigaddset(&more, number);
-        changes_opened = true;
-      }
-    }
-    if (before != nullptr) *before = was;
-  }
-  if (set == nullptr) return 0;
-  // What interrupts main() in a call of the kernel is what comes to the thread that the process
-  // began with.
-  if (r.is_main && is_process_thread()) pthread_sigmask(how, set, nullptr);
-  if (changes_opened) count_opened(r, more, less);
-  deliver_signals(r);
+  // What is on its way comes before.
+  if (set != nullptr && r.is_main) settle_signals(r);
+  const sigset_t wanted = set != nullptr ? *set : sigset_t{};  // `before` may lie there, too
+  change_mask(r, how, set != nullptr ? &wanted : nullptr, before);
+  if (r.more.signalled.load(std::memory_order_relaxed)) deliver_signals(r);
   return 0;
 }
 
@@ -414,8 +467,8 @@ int strata_sigpending(sigset_t* set) {
   const holding lock(r.more.lock);
   for (int number = 1; number < NSIG; ++number) {
     // What waits for the process at large is pending for those who have blocked it.
-    if (!has(r.blocked, number)) sigdelset(set, number);
-    if (has(r.pending, number)) sigaddset(set, number);
+    if (!has_signal(r.blocked, number)) sigdelset(set, number);
+    if (has_signal(r.pending, number)) sigaddset(set, number);
   }
   return 0;
 }
@@ -434,51 +487,5 @@ int strata_raise(int number) {
   if (error == 0) return 0;
   set_errno_here(error);
   return -1;
-}
-
-int strata_sigwait(const sigset_t* set, int* number) {
-  act_on_cancellation();
-  const kept_errno keep;
-  record& r = self();
-  const sigset_t wanted = *set;
-  int found = 0;
-  if (r.is_os_thread) {
-    found = await_signal(r, wanted);
-  } else {
-    const holding lock(r.more.lock);
-    sent_value untold;
-    found = take_pending(r, wanted, untold);
-  }
-  // On an OS thread that waits for nothing else; meanwhile our worker goes on.
-  if (found == 0 && !r.is_os_thread) {
-    strata::blocking([&] {
-      sigset_t all;
-      sigset_t before;
-      sigfillset(&all);
-      pthread_sigmask(SIG_BLOCK, &all, &before);
-      {
-        const holding lock(r.more.lock);
-        r.waits_for_signal = true;
-        r.signal_waiter = pthread_self();
-        r.awaited = wanted;
-        sigemptyset(&r.forwarded);
-        // Sent to us since we looked.
-        sent_value untold;
-        while (const int early = take_pending(r, wanted, untold)) forward(r, early);
-      }
-      found = await_signal(r, wanted);
-      {
-        const holding lock(r.more.lock);
-        r.waits_for_signal = false;
-        take_back(r);
-      }
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    });
-  }
-  // A signal that has been taken is not lost to a cancellation that comes at the same time.
-  if (found == 0) act_on_cancellation();
-  if (r.more.signalled.load(std::memory_order_relaxed)) deliver_signals(r);
-  *number = found;
-  return 0;
 }
 }

@@ -11,6 +11,7 @@
 #include "os/clock.hpp"
 #include "pthread/exit.hpp"
 #include "pthread/record.hpp"
+#include "pthread/signals.hpp"
 #include "sched/place.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/pthread.h"
@@ -106,6 +107,13 @@ const void* me_anywhere() noexcept {
 
 bool is_process_thread() noexcept { return getpid() == static_cast<pid_t>(syscall(SYS_gettid)); }
 
+[[gnu::noinline]] bool runs_on_process_thread() noexcept {
+  enum class answer : unsigned char { unknown, yes, no };
+  static thread_local constinit answer known = answer::unknown;
+  if (known == answer::unknown) known = is_process_thread() ? answer::yes : answer::no;
+  return known == answer::yes;
+}
+
 unparked give_way(std::int64_t deadline_ns) {
   if (deadline_ns <= os::now_ns()) return unparked::timed_out;
   if (this_worker().owner == nullptr || nothing_else_is_ready()) {
@@ -130,7 +138,8 @@ bool stops_others() noexcept {
   const worker& w = this_worker();
   if (w.owner == nullptr || static_cast<const place&>(w).current == nullptr) return false;
   const record* const r = self_if_any();
-  return r == nullptr || !r->is_main || living.load(std::memory_order_relaxed) != 0;
+  if (r == nullptr || !r->is_main || living.load(std::memory_order_relaxed) != 0) return true;
+  return !runs_on_process_thread();
 }
 
 unparked patience::pause(const deadline& until, bool interruptible) {

@@ -59,6 +59,8 @@ void act_on_cancellation();
 void keep_identity() noexcept;
 // The caller runs on the OS thread with which the process began.
 [[nodiscard]] bool is_process_thread() noexcept;
+// The same of a worker, without asking the kernel each time.
+[[nodiscard]] bool runs_on_process_thread() noexcept;
 
 // What others get instead of a wait that could not be: their turn. `timed_out` when that time has
 // come, else `woken`.
@@ -101,8 +103,9 @@ class presence {
   std::atomic<std::uint32_t>& inside_;
 };
 
-// Whether a call that waits in the kernel would keep others from the caller's worker. Not for a
-// main() without threads: it waits as ever, and signals end its waits.
+// Whether a call that waits in the kernel would keep others from the caller's worker, or signals
+// from the caller. Not for a main() without threads on the process's first OS thread: it waits as
+// ever, and signals end its waits.
 [[nodiscard]] bool stops_others() noexcept;
 
 // For what lies in memory that processes share: a thread of ours can be woken only by its own

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <thread>
 
+#include "os/clock.hpp"
 #include "os/no_signals.hpp"
 #include "sched/stall.hpp"
 #include "strata/detail/worker.hpp"
@@ -129,10 +130,31 @@ void forget_blocking_threads() {
 void call_blocking(blocking_call& call) {
   if (this_worker().owner == nullptr) return call.run(call);
   call.error = errno_here();
-  // Handed over once we can be woken.
-  park({.what = wait_for_call, .address = &call.done, .then = &hand_over, .then_argument = &call});
+  // Handed over once we can be woken. An interruption that has come before lets nobody wait: then
+  // the call begins all the same.
+  unparked why = park({.what = wait_for_call,
+                       .address = &call.done,
+                       .then = &hand_over,
+                       .then_argument = &call,
+                       .interruptible = call.interruptible});
   while (is_running(&call)) {
-    park({.what = wait_for_call, .address = &call.done, .still = &is_running, .argument = &call});
+    constexpr std::int64_t soon_ns = 1'000'000;
+    const bool by_others = why == unparked::signalled || why == unparked::interrupted;
+    const bool again = (by_others || why == unparked::timed_out) && call.disturbed != nullptr &&
+                       call.disturbed(call, why);
+    parking rest{.what = wait_for_call,
+                 .address = &call.done,
+                 .still = &is_running,
+                 .argument = &call,
+                 .deadline_ns = again ? os::now_ns() + soon_ns : parking::never,
+                 .interruptible = call.interruptible && !again};
+    try {
+      why = park(rest);
+    } catch (const std::exception&) {
+      // No memory or no thread for a deadline: then not again. The caller has to wait.
+      rest.deadline_ns = parking::never;
+      why = park(rest);
+    }
   }
   set_errno_here(call.error);
   // Better late than not at all: it stops its worker.

@@ -62,6 +62,9 @@
 #define pthread_sigmask strata_pthread_sigmask
 #define sigprocmask strata_sigprocmask
 #define sigpending strata_sigpending
+#define sigwaitinfo strata_sigwaitinfo
+#define sigtimedwait strata_sigtimedwait
+#define sigsuspend strata_sigsuspend
 #define pthread_mutex_destroy strata_pthread_mutex_destroy
 #define pthread_mutex_lock strata_pthread_mutex_lock
 #define pthread_mutex_trylock strata_pthread_mutex_trylock
@@ -120,7 +123,7 @@
 #define execve strata_execve
 #define execvp strata_execvp
 #define execvpe strata_execvpe
-/* `sleep`, `system` and `popen` are too common words for macros: C++ programs call strata_sleep(), ... . */
+/* `sleep`, `pause`, `system` and `popen` are too common words for macros: C++ programs call strata_sleep(), ... . */
 #else
 #pragma redefine_extname pthread_mutex_init strata_pthread_mutex_init
 #pragma redefine_extname pthread_create strata_pthread_create
@@ -154,6 +157,10 @@
 #pragma redefine_extname raise strata_raise
 #pragma redefine_extname sigprocmask strata_sigprocmask
 #pragma redefine_extname sigpending strata_sigpending
+#pragma redefine_extname sigwaitinfo strata_sigwaitinfo
+#pragma redefine_extname sigtimedwait strata_sigtimedwait
+#pragma redefine_extname sigsuspend strata_sigsuspend
+#pragma redefine_extname pause strata_pause
 #pragma redefine_extname pthread_mutex_destroy strata_pthread_mutex_destroy
 #pragma redefine_extname pthread_mutex_lock strata_pthread_mutex_lock
 #pragma redefine_extname pthread_mutex_trylock strata_pthread_mutex_trylock

@@ -5,6 +5,7 @@
 #include <pwd.h>
 
 #include "pthread/preload/descriptor_wait.hpp"
+#include "pthread/preload/handlers.hpp"
 #include "pthread/preload/kernel_waits.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/polls.hpp"

@@ -49,7 +49,7 @@ int lock_file(int fd, int operation) {
   // Who changes the kind of a lock gives it up first, whether or not he waits.
   const int now = flock(fd, operation | LOCK_NB);
   if (now == 0 || detail::errno_here() != EWOULDBLOCK) return now;
-  return elsewhere([&] { return flock(fd, operation); });
+  return elsewhere([&] { return flock(fd, operation); }, ended_by::handlers_not_restart, false);
 }
 
 }  // namespace strata::preload

@@ -17,8 +17,9 @@
 
 namespace strata::preload {
 
-// Something has come for the calling thread itself that ends such a wait: its cancellation, or a
-// signal of pthread_kill() that `mask` lets in. Asked by who waits in its place.
+// Something has come for the calling thread itself that ends such a wait: its cancellation, a
+// signal of pthread_kill() that `mask` lets in, or one that it has handled since this was made.
+// Asked by who waits in its place.
 class thread_news {
  public:
   thread_news();
@@ -28,6 +29,7 @@ class thread_news {
 
  private:
   void* const thread_;
+  const std::uint32_t handlers_before_;
 };
 
 // Calls look(timeout, mask) until it does not say 0 or the time is over. The kernel does not know
@@ -37,17 +39,20 @@ int wait_with_mask(const sigset_t& mask, std::int64_t deadline_ns, const Look& l
   constexpr std::int64_t look_again_ns = 20'000'000;
   const thread_news news;
   bool are_there = false;
-  const int answer = elsewhere([&] {
-    for (;;) {
-      are_there = news.are_there(mask);
-      if (are_there) return 0;
-      const std::int64_t left_ns = deadline_ns - os::now_ns();
-      const timespec t{0, static_cast<long>(std::clamp<std::int64_t>(left_ns, 0, look_again_ns))};
-      const int n = look(&t, &mask);
-      if (n != 0 || left_ns <= look_again_ns) return n;
-    }
-  });
-  if (!are_there) return answer;
+  const int answer = elsewhere(
+      [&] {
+        for (;;) {
+          are_there = news.are_there(mask);
+          if (are_there) return 0;
+          const std::int64_t left_ns = deadline_ns - os::now_ns();
+          const timespec t{0,
+                           static_cast<long>(std::clamp<std::int64_t>(left_ns, 0, look_again_ns))};
+          const int n = look(&t, &mask);
+          if (n != 0 || left_ns <= look_again_ns) return n;
+        }
+      },
+      ended_by::handlers);
+  if (!are_there && (answer >= 0 || detail::errno_here() != EINTR)) return answer;
   news.heed(mask);
   return refuse(EINTR);
 }

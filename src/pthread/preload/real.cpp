@@ -13,6 +13,7 @@
 #include <cstdlib>
 
 #include "os/system_call.hpp"
+#include "pthread/preload/handlers.hpp"
 #include "pthread/preload/kernel_waits.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/polls.hpp"

@@ -3,13 +3,17 @@
 
 #include <poll.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 
 #include "os/clock.hpp"
+#include "pthread/preload/broken_pipes.hpp"
 #include "pthread/preload/buffers.hpp"
 #include "pthread/preload/descriptor_wait.hpp"
 #include "pthread/preload/elsewhere.hpp"
-#include "pthread/record.hpp"
+#include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
 
 extern "C" {
@@ -40,7 +44,7 @@ bool has_error(int fd) noexcept {
 // the end, or a handler, is told.
 template <class Once, class InKernel>
 ssize_t move_all(const wait_for& what, const msghdr& given, const Once& once,
-                 const InKernel& in_kernel) {
+                 const InKernel& in_kernel, std::size_t enough = SIZE_MAX) {
   const int error_before = detail::errno_here();
   buffers left(given.msg_iov, given.msg_iovlen);
   const auto move = [&](int fd) -> ssize_t {
@@ -57,7 +61,7 @@ ssize_t move_all(const wait_for& what, const msghdr& given, const Once& once,
     const ssize_t n = once(fd, message, is_first);
     if (n <= 0) return n;
     left.advance(static_cast<std::size_t>(n));
-    return left.left() == 0 ? 0 : refuse(more_to_do);
+    return left.left() == 0 || left.moved() >= enough ? 0 : refuse(more_to_do);
   };
   const ssize_t end =
       call_when_ready(what, move, [&](int fd) { return left.moved() == 0 ? in_kernel(fd) : 0; });
@@ -74,12 +78,57 @@ bool waits_for_all(int fd, int flags) noexcept {
   return (flags & MSG_WAITALL) != 0 && is_of(fd, SOCK_STREAM);
 }
 
+// Since a socket has been told to wait for more than a byte (SO_RCVLOWAT) each is asked. Relaxed:
+// who tells and who receives have heard of each other.
+constinit std::atomic<bool> some_wait_for_more{false};
+
+// How many bytes a call with that much room waits for.
+std::size_t least_of(int fd, std::size_t room) noexcept {
+  if (!some_wait_for_more.load(std::memory_order_relaxed) || !is_of(fd, SOCK_STREAM)) return 1;
+  int least = 1;
+  socklen_t size = sizeof least;
+  const int error = detail::errno_here();
+  if (getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &least, &size) != 0 || least < 1) least = 1;
+  detail::set_errno_here(error);
+  return std::min(static_cast<std::size_t>(least), room);
+}
+
+bool is_local(int fd) noexcept {
+  int domain = 0;
+  socklen_t size = sizeof domain;
+  return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+}
+
+// The kernel tells when there is as much, or nothing will be any more. After the time for it, or a
+// handler, what there is by then counts.
+template <class Plain>
+ssize_t receive_enough(const wait_for& what, msghdr& message, int flags, const Plain& plain) {
+  const auto now = [&](int from) { return recvmsg(from, &message, flags | MSG_DONTWAIT); };
+  const auto attempt = [&](int from) -> ssize_t {
+    return is_ready({from, POLLIN}) ? now(from) : refuse(EAGAIN);
+  };
+  const ssize_t n = call_when_ready(what, attempt, plain);
+  const int error = detail::errno_here();
+  if (n >= 0 || (error != EAGAIN && error != EINTR)) return n;
+  const ssize_t some = now(what.fd);
+  return some > 0 || error == EAGAIN ? some : refuse(error);
+}
+
 template <class Plain>
 ssize_t receive_with(int fd, msghdr& message, int flags, const Plain& plain) {
   const wait_for what{fd, POLLIN, SO_RCVTIMEO};
-  if (!waits_for_all(fd, flags))
-    return call_when_ready(
-        what, [&](int from) { return recvmsg(from, &message, flags | MSG_DONTWAIT); }, plain);
+  const bool all = waits_for_all(fd, flags);
+  std::size_t enough = SIZE_MAX;
+  if (!all) {
+    std::size_t room = 0;
+    for (std::size_t i = 0; i < message.msg_iovlen; ++i) room += message.msg_iov[i].iov_len;
+    enough = least_of(fd, room);
+    if (enough <= 1)
+      return call_when_ready(
+          what, [&](int from) { return recvmsg(from, &message, flags | MSG_DONTWAIT); }, plain);
+    // Local ones are ready with less, and what has come can be taken as it comes.
+    if (!is_local(fd)) return receive_enough(what, message, flags, plain);
+  }
   // The kernel alone can wait for bytes and leave them there.
   if ((flags & MSG_PEEK) != 0) return elsewhere([&] { return plain(fd); });
   const msghdr given = message;
@@ -93,7 +142,7 @@ ssize_t receive_with(int fd, msghdr& message, int flags, const Plain& plain) {
     message.msg_iovlen = given.msg_iovlen;
     return n;
   };
-  return move_all(what, given, once, plain);
+  return move_all(what, given, once, plain, enough);
 }
 
 // ---- send ----
@@ -141,7 +190,7 @@ ssize_t receive_from(int fd, void* to, std::size_t bytes, int flags, sockaddr* p
                      socklen_t* peer_bytes) {
   const auto plain = [=](int from) { return recvfrom(from, to, bytes, flags, peer, peer_bytes); };
   if (!can_be_suspended() || (flags & never_wait_in) != 0) return plain(fd);
-  if ((flags & MSG_WAITALL) == 0)
+  if ((flags & MSG_WAITALL) == 0 && least_of(fd, bytes) <= 1)
     return call_when_ready(
         {fd, POLLIN, SO_RCVTIMEO},
         [=](int from) { return recvfrom(from, to, bytes, flags | MSG_DONTWAIT, peer, peer_bytes); },
@@ -217,33 +266,35 @@ int receive_messages(int fd, mmsghdr* messages, unsigned count, int flags, times
   return static_cast<int>(done);
 }
 
-ssize_t send_to(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer,
+ssize_t send_to(int fd, const void* from, std::size_t bytes, int wanted, const sockaddr* peer,
                 socklen_t peer_bytes) {
+  const int flags = flags_of_sender(wanted);
   const auto plain = [=](int to) { return sendto(to, from, bytes, flags, peer, peer_bytes); };
-  if (!can_be_suspended() || (flags & MSG_DONTWAIT) != 0) return sent(plain(fd), flags);
+  if (!can_be_suspended() || (flags & MSG_DONTWAIT) != 0) return sent(plain(fd), wanted);
   iovec all{const_cast<void*>(from), bytes};
   msghdr message{};
   message.msg_iov = &all;
   message.msg_iovlen = 1;
   message.msg_name = const_cast<sockaddr*>(peer);
   message.msg_namelen = peer_bytes;
-  return sent(send_with(fd, message, flags, plain), flags);
+  return sent(send_with(fd, message, flags, plain), wanted);
 }
 
 ssize_t send_bytes(int fd, const void* from, std::size_t bytes, int flags) {
   return send_to(fd, from, bytes, flags, nullptr, 0);
 }
 
-ssize_t send_message(int fd, const msghdr* message, int flags) {
+ssize_t send_message(int fd, const msghdr* message, int wanted) {
+  const int flags = flags_of_sender(wanted);
   const auto plain = [=](int to) { return sendmsg(to, message, flags); };
-  if (!can_be_suspended() || (flags & MSG_DONTWAIT) != 0) return sent(plain(fd), flags);
-  return sent(send_with(fd, *message, flags, plain), flags);
+  if (!can_be_suspended() || (flags & MSG_DONTWAIT) != 0) return sent(plain(fd), wanted);
+  return sent(send_with(fd, *message, flags, plain), wanted);
 }
 
 // One after the other: a part of the last is not an answer here.
 int send_messages(int fd, mmsghdr* messages, unsigned count, int flags) {
   if (!can_be_suspended() || (flags & MSG_DONTWAIT) != 0 || never_waits(fd))
-    return sent(sendmmsg(fd, messages, count, flags), flags);
+    return sent(sendmmsg(fd, messages, count, flags_of_sender(flags)), flags);
   unsigned done = 0;
   while (done < count) {
     const ssize_t n = send_message(fd, &messages[done].msg_hdr, flags);
@@ -273,6 +324,13 @@ int accept_one(int fd, sockaddr* peer, socklen_t* peer_bytes) {
 
 int accept_one_with(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags) {
   return accept_with(fd, [=](int from) { return accept4(from, peer, peer_bytes, flags); });
+}
+
+int set_option(int fd, int level, int option, const void* value, socklen_t bytes) {
+  const int answer = setsockopt(fd, level, option, value, bytes);
+  if (answer == 0 && level == SOL_SOCKET && option == SO_RCVLOWAT)
+    some_wait_for_more.store(true, std::memory_order_relaxed);
+  return answer;
 }
 
 int connect_to(int fd, const sockaddr* peer, socklen_t peer_bytes) {

@@ -31,6 +31,8 @@ ssize_t send_parts(int fd, const iovec* from, std::size_t count);
 
 int accept_one(int fd, sockaddr* peer, socklen_t* peer_bytes);
 int accept_one_with(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags);
+// setsockopt(), with a note of what recv() has to heed.
+int set_option(int fd, int level, int option, const void* value, socklen_t bytes);
 // A kernel thread waits: there is no way to ask a socket that waits to begin only.
 int connect_to(int fd, const sockaddr* peer, socklen_t peer_bytes);
 

@@ -12,8 +12,10 @@
 #include "context/program_locals.hpp"
 #include "pthread/exit.hpp"
 #include "pthread/fork.hpp"
+#include "pthread/preload/handlers.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/process_runtime.hpp"
+#include "pthread/signals.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/root_task.hpp"
 
@@ -52,6 +54,7 @@ void forget_preload() {
 }
 
 void* call_main(void*) {
+  strata::preload::let_handlers_interrupt_main();
   const int status = the_program.main(the_program.argc, the_program.argv, the_program.environment);
   std::exit(status);
 }
@@ -64,10 +67,13 @@ void run_main() noexcept {
   record& r = self();
   r.start = &call_main;
   r.is_main = true;
+  main_record.store(&r, std::memory_order_release);
+  strata::preload::heed_handlers_set_before();
   // Constructors have run already, maybe on another OS thread.
   load_program_locals(the_program.locals.get());
   if (program_locals_bytes() != 0) this_place().current->pinned_to = &this_place();
   run_to_exit(r);
+  this_worker().preemptible.store(false, std::memory_order_relaxed);
   // Only by pthread_exit().
   end_process_with(r);
 }

@@ -8,11 +8,12 @@
 #include <climits>
 #include <optional>
 
+#include "pthread/preload/broken_pipes.hpp"
 #include "pthread/preload/buffers.hpp"
 #include "pthread/preload/descriptor_wait.hpp"
 #include "pthread/preload/kinds.hpp"
 #include "pthread/preload/sockets.hpp"
-#include "pthread/record.hpp"
+#include "pthread/signals.hpp"
 
 extern "C" ssize_t __read_chk(int fd, void* to, std::size_t bytes, std::size_t room);
 
@@ -106,12 +107,14 @@ ssize_t write_any(int fd, const iovec* all, std::size_t count, const Plain& plai
   if (asks) {
     const auto attempt = [&](int to) -> ssize_t {
       const buffers::part rest = from.next();
+      const pipe_signal_kept_off here;
       const ssize_t n = pwritev2(to, rest.first, static_cast<int>(rest.count), -1, RWF_NOWAIT);
       if (n < 0 && cannot_be_asked()) asks = false;
       return count_in(n);
     };
     const auto in_kernel = [&](int to) -> ssize_t {
       const buffers::part rest = from.next();
+      const pipe_signal_kept_off here;
       return count_in(writev(to, rest.first, static_cast<int>(rest.count)));
     };
     const ssize_t n = call_when_ready({fd, POLLOUT}, attempt, in_kernel);
@@ -127,6 +130,7 @@ ssize_t write_any(int fd, const iovec* all, std::size_t count, const Plain& plai
   for (;;) {
     const auto some = [&](int to) -> ssize_t {
       const buffers::part rest = from.next(PIPE_BUF);
+      const pipe_signal_kept_off here;
       return count_in(writev(to, rest.first, static_cast<int>(rest.count)));
     };
     const wait_for what{.fd = pipe, .events = POLLOUT, .after_part = from.moved() != 0};

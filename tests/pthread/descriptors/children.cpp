@@ -73,6 +73,24 @@ void broken_pipes() {
          }),
          0);
   }
+  // Blocked by a thread alone, whatever it runs on: it is not ended.
+  std::thread([&] {
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGPIPE);
+    SAME(pthread_sigmask(SIG_BLOCK, &one, nullptr), 0);
+    for (const int fd : {p.out, s.out}) {
+      is_refused(write(fd, "x", 1));
+      sigset_t now;
+      SAME(sigpending(&now), 0);
+      SAME(sigismember(&now, SIGPIPE), 1);
+      int number = 0;
+      SAME(sigwait(&one, &number), 0);
+      SAME(number, SIGPIPE);
+      SAME(sigpending(&now), 0);
+      SAME(sigismember(&now, SIGPIPE), 0);
+    }
+  }).join();
 }
 
 // A child has no descriptors that it would not have natively, and may close all that it has.

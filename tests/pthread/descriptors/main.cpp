@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
       part{"not_to_wait", &not_to_wait},
       part{"all_of_it", &all_of_it},
       part{"with_control", &with_control},
+      part{"low_water", &low_water},
       part{"datagrams", &datagrams},
       part{"several_messages", &several_messages},
       part{"echo_local", &echo_local},

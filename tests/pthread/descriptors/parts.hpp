@@ -12,6 +12,7 @@ void many_readers();
 void not_to_wait();
 void all_of_it();
 void with_control();
+void low_water();
 void datagrams();
 void several_messages();
 void timeouts();

@@ -82,6 +82,45 @@ void with_control() {
   SAME(get(p.in), 'p');
 }
 
+// A call waits for as much as the socket says (SO_RCVLOWAT), or has room for.
+static void low_water(int family) {
+  a_listener server(family, 1);
+  const int out = socket(family, SOCK_STREAM, 0);
+  SAME(connect(out, server.at(), server.bytes), 0);
+  const int in = accept(server.fd, nullptr, nullptr);
+  const int least = 3;
+  SAME(setsockopt(in, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least), 0);
+  std::array<char, 8> got{};
+  const auto one_by_one = [&] {
+    for (const char c : {'a', 'b', 'c'}) {
+      put(out, c);
+      let_others_wait();
+    }
+  };
+  beside(
+      [&] {
+        SAME(recv(in, got.data(), got.size(), 0), 3);
+        SAME(std::string(got.data(), 3) == "abc", true);
+      },
+      one_by_one);
+  beside([&] { SAME(read(in, got.data(), got.size()), 3); }, one_by_one);
+  beside([&] { SAME(recv(in, got.data(), 2, 0), 2); }, one_by_one);
+  SAME(recv(in, got.data(), got.size(), MSG_DONTWAIT), 1);
+  const timeval little{0, 20'000};
+  SAME(setsockopt(in, SOL_SOCKET, SO_RCVTIMEO, &little, sizeof little), 0);
+  put(out, 'd');
+  takes_its_time(
+      [&] { std::thread([&] { SAME(recv(in, got.data(), got.size(), 0), 1); }).join(); });
+  close(out);
+  SAME(recv(in, got.data(), got.size(), 0), 0);
+  close(in);
+}
+
+void low_water() {
+  low_water(AF_UNIX);
+  low_water(AF_INET);
+}
+
 void datagrams() {
   a_socketpair s(SOCK_DGRAM);
   constexpr int count = 300;  // more than the queue takes

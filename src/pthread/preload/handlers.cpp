@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pthread/preload/handlers.hpp"
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "os/no_signals.hpp"
+#include "pthread/signal_taker.hpp"
+#include "pthread/signals.hpp"
+#include "pthread/wait.hpp"
+#include "sched/place.hpp"
+
+// This library's own code, by the linker.
+extern "C" {
+extern char own_code_begin[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+extern char own_code_end[] __asm__("etext") __attribute__((visibility("hidden")));
+}
+
+namespace strata::preload {
+namespace {
+
+namespace posix = detail::posix;
+
+// Unsigned, where flags are not.
+constexpr int once = static_cast<int>(SA_RESETHAND);
+
+using three_arguments = void (*)(int, siginfo_t*, void*);
+
+// What the program has asked for. The kernel has the rest: the mask, and the other flags.
+struct asked {
+  // Written before the kernel is told to call us. Partner: call_handler().
+  std::atomic<three_arguments> handler{nullptr};
+  std::atomic<int> flags{0};
+};
+constinit std::array<asked, NSIG> asked_for{};
+constinit std::atomic<bool> any_asked{false};
+// For those of signal() alone, which begin calls again unless siginterrupt() has said otherwise.
+constinit std::array<std::atomic<bool>, NSIG> interrupts_calls{};
+
+// Faults and what comes to the calling thread itself are handled where they happen, and a profiler
+// wants to see what runs.
+bool is_left_alone(int number) noexcept {
+  switch (number) {
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGTRAP:
+    case SIGABRT:
+    case SIGSYS:
+    case SIGPIPE:
+    case SIGPROF:
+    case SIGKILL:
+    case SIGSTOP:
+      return true;
+    default:
+      return number <= 0 || number >= NSIG;
+  }
+}
+
+bool is_function(const struct sigaction& a) noexcept {
+  return a.sa_handler != SIG_DFL && a.sa_handler != SIG_IGN;
+}
+
+std::uintptr_t interrupted_at(const void* machine) noexcept {
+  const auto& m = static_cast<const ucontext_t*>(machine)->uc_mcontext;
+#if defined(__x86_64__)
+  return static_cast<std::uintptr_t>(m.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return m.pc;
+#endif
+}
+
+bool is_own_code(std::uintptr_t at) noexcept {
+  return at >= reinterpret_cast<std::uintptr_t>(own_code_begin) &&
+         at < reinterpret_cast<std::uintptr_t>(own_code_end);
+}
+
+enum class place_for_it : std::uint8_t { here, the_taker, whom_it_concerns };
+
+[[gnu::noinline]] place_for_it where(int number, const siginfo_t& info,
+                                     const void* machine) noexcept {
+  if (posix::take_sent_here(number)) return place_for_it::here;
+  // To this very OS thread: by who knows it.
+  if (info.si_code == SI_TKILL && info.si_pid == getpid()) return place_for_it::here;
+  posix::record* const main = posix::main_record.load(std::memory_order_acquire);
+  if (main == nullptr || main->is_os_thread) return place_for_it::here;
+  const detail::worker& w = detail::this_worker();
+  if (w.owner == nullptr)
+    return posix::is_process_thread() ? place_for_it::the_taker : place_for_it::here;
+  const detail::stack* const runs = static_cast<const detail::place&>(w).current;
+  const bool is_main = runs != nullptr && runs->thread == static_cast<detail::thread_block*>(main);
+  // It has blocked it when it ran on another OS thread, and not for a handler alone.
+  if (!is_main && posix::has_signal(main->blocked_by_program, number))
+    return place_for_it::whom_it_concerns;
+  // Only main() is marked, see start.cpp.
+  const bool can_be_interrupted = is_main && w.preemptible.load(std::memory_order_relaxed) &&
+                                  !is_own_code(interrupted_at(machine));
+  if (can_be_interrupted) return place_for_it::here;
+  // It begins no wait until the taker has offered it. Partner: deliver_signals().
+  main->more.signalled.store(true, std::memory_order_relaxed);
+  return place_for_it::the_taker;
+}
+
+// Of the process's signals what has come by now is handled, as natively when a system call of
+// main() returns.
+void settle() {
+  if (detail::this_worker().owner == nullptr) return;
+  posix::record* const r = posix::self_if_any();
+  if (r == nullptr || !r->is_main) return;
+  const posix::kept_errno keep;
+  posix::settle_signals(*r);
+}
+
+template <class Answer>
+Answer settled(Answer answer) {
+  settle();
+  return answer;
+}
+
+// Handlers with one argument do not look at the others: those of all lie in registers.
+void call_handler(int number, siginfo_t* info, void* machine) {
+  asked& a = asked_for[static_cast<std::size_t>(number)];
+  const three_arguments handler = a.handler.load(std::memory_order_acquire);
+  if ((a.flags.load(std::memory_order_relaxed) & once) != 0) {
+    struct sigaction usual {};
+    usual.sa_handler = SIG_DFL;
+    sigaction(number, &usual, nullptr);
+  }
+  if (handler != nullptr) handler(number, info, machine);
+}
+
+// As sigreturn does: what the handler of main() changes of the mask, and what the kernel has added
+// to it, ends with the handler.
+void call_on_main(posix::record& main, int number, siginfo_t* info, void* machine) {
+  const posix::kept_mask mask = posix::keep_mask(main);
+  const sigset_t added = main.added_by_handlers;
+  sigset_t now;
+  pthread_sigmask(SIG_SETMASK, nullptr, &now);
+  const sigset_t& interrupted = static_cast<const ucontext_t*>(machine)->uc_sigmask;
+  for (int other = 1; other < NSIG; ++other) {
+    if (posix::has_signal(now, other) && !posix::has_signal(interrupted, other))
+      sigaddset(&main.added_by_handlers, other);
+  }
+  call_handler(number, info, machine);
+  main.added_by_handlers = added;
+  posix::restore_mask(main, mask);
+}
+
+[[gnu::noinline]] posix::record* main_that_runs_here() noexcept {
+  const detail::worker& w = detail::this_worker();
+  if (w.owner == nullptr) return nullptr;
+  posix::record* const main = posix::main_record.load(std::memory_order_acquire);
+  const detail::stack* const runs = static_cast<const detail::place&>(w).current;
+  return main != nullptr && runs != nullptr &&
+                 runs->thread == static_cast<detail::thread_block*>(main) &&
+                 posix::runs_on_process_thread()
+             ? main
+             : nullptr;
+}
+
+// From now on the OS thread has it blocked as well, and the process has it.
+void give_back(int number, siginfo_t* info, void* machine) noexcept {
+  sigaddset(&static_cast<ucontext_t*>(machine)->uc_sigmask, number);
+  (void)syscall(SYS_rt_sigqueueinfo, getpid(), number, info);
+}
+
+[[gnu::noinline]] int read_errno_here() noexcept { return errno; }
+[[gnu::noinline]] void write_errno_here(int error) noexcept { errno = error; }
+
+void on_signal_of_program(int number, siginfo_t* info, void* machine) {
+  const int error = read_errno_here();
+  const place_for_it place = where(number, *info, machine);
+  if (place == place_for_it::whom_it_concerns) {
+    give_back(number, info, machine);
+  } else if (place == place_for_it::here || !posix::leave_to_taker(*info)) {
+    posix::record* const main = main_that_runs_here();
+    write_errno_here(error);
+    return main != nullptr ? call_on_main(*main, number, info, machine)
+                           : call_handler(number, info, machine);
+  }
+  write_errno_here(error);
+}
+
+// As the program would have been told.
+void tell_before(const struct sigaction& kernels, const asked& own, struct sigaction& told) {
+  told = kernels;
+  if (!is_function(kernels) || kernels.sa_sigaction != &on_signal_of_program) return;
+  told.sa_flags = own.flags.load(std::memory_order_relaxed);
+  told.sa_sigaction = own.handler.load(std::memory_order_relaxed);
+}
+
+struct sigaction simple_action(sighandler_t handler, int flags) noexcept {
+  struct sigaction a {};
+  a.sa_handler = handler;
+  a.sa_flags = flags;
+  sigemptyset(&a.sa_mask);
+  return a;
+}
+
+int change_one(int how, int number) {
+  sigset_t one;
+  sigemptyset(&one);
+  return sigaddset(&one, number) != 0 ? -1 : strata_sigprocmask(how, &one, nullptr);
+}
+
+sighandler_t set_simple(int number, const struct sigaction& a) {
+  if (a.sa_handler == SIG_ERR || number <= 0 || number >= NSIG) {
+    errno = EINVAL;
+    return SIG_ERR;
+  }
+  struct sigaction before {};
+  return set_action(number, &a, &before) == 0 ? before.sa_handler : SIG_ERR;
+}
+
+}  // namespace
+
+int set_action(int number, const struct sigaction* action, struct sigaction* before) {
+  if (is_left_alone(number)) return sigaction(number, action, before);
+  asked& own = asked_for[static_cast<std::size_t>(number)];
+  struct sigaction kernels {};
+  struct sigaction told {};
+  int error = 0;
+  // What came before is the former handler's.
+  if (action != nullptr) settle();
+  {
+    // Handlers come in whole: none of this thread sees a half of this.
+    const os::no_signals here;
+    if (sigaction(number, nullptr, &kernels) != 0) return -1;
+    tell_before(kernels, own, told);
+    if (action != nullptr) {
+      struct sigaction ours = *action;
+      if (is_function(*action)) {
+        any_asked.store(true, std::memory_order_relaxed);
+        own.flags.store(action->sa_flags, std::memory_order_relaxed);
+        // Release: with it the flags. Partner: call_handler().
+        own.handler.store(reinterpret_cast<three_arguments>(action->sa_sigaction),
+                          std::memory_order_release);
+        ours.sa_sigaction = &on_signal_of_program;
+        ours.sa_flags = (action->sa_flags & ~once) | SA_SIGINFO;
+      }
+      error = sigaction(number, &ours, nullptr);
+    }
+  }
+  if (error != 0) return error;
+  if (before != nullptr) *before = told;
+  if (action != nullptr && is_function(*action)) {
+    heed_handlers_set_before();
+    let_handlers_interrupt_main();
+  }
+  return 0;
+}
+
+void heed_handlers_set_before() {
+  const detail::worker& w = detail::this_worker();
+  if (w.owner == nullptr || !any_asked.load(std::memory_order_relaxed)) return;
+  const posix::kept_errno keep;
+  posix::begin_signal_taker();
+}
+
+void let_handlers_interrupt_main() {
+  if (!any_asked.load(std::memory_order_relaxed) || detail::this_worker().owner == nullptr) return;
+  const posix::record* const r = posix::self_if_any();
+  // What tells handlers where it runs from where the runtime does: only the latter's sections are
+  // uninterrupted. Nobody's ticks ask for it.
+  if (r != nullptr && r->is_main)
+    detail::this_worker().preemptible.store(true, std::memory_order_relaxed);
+}
+
+sighandler_t set_handler(int number, sighandler_t handler) {
+  const bool interrupts =
+      number > 0 && number < NSIG &&
+      interrupts_calls[static_cast<std::size_t>(number)].load(std::memory_order_relaxed);
+  struct sigaction a = simple_action(handler, interrupts ? 0 : SA_RESTART);
+  sigaddset(&a.sa_mask, number);
+  return set_simple(number, a);
+}
+
+sighandler_t set_handler_once(int number, sighandler_t handler) {
+  return set_simple(number, simple_action(handler, once | SA_NODEFER | SA_INTERRUPT));
+}
+
+sighandler_t set_disposition(int number, sighandler_t disposition) {
+  if (number <= 0 || number >= NSIG) {
+    errno = EINVAL;
+    return SIG_ERR;
+  }
+  sigset_t it;
+  sigset_t before;
+  sigemptyset(&it);
+  sigaddset(&it, number);
+  struct sigaction was {};
+  const bool holds = disposition == SIG_HOLD;
+  const struct sigaction a = simple_action(disposition, 0);
+  // Before it is let in.
+  if (set_action(number, holds ? nullptr : &a, &was) != 0) return SIG_ERR;
+  if (strata_sigprocmask(holds ? SIG_BLOCK : SIG_UNBLOCK, &it, &before) != 0) return SIG_ERR;
+  return sigismember(&before, number) == 1 ? SIG_HOLD : was.sa_handler;
+}
+
+int ignore_signal(int number) {
+  const struct sigaction a = simple_action(SIG_IGN, 0);
+  return set_action(number, &a, nullptr);
+}
+
+int hold_signal(int number) { return change_one(SIG_BLOCK, number); }
+int release_signal(int number) { return change_one(SIG_UNBLOCK, number); }
+
+int await_signal(int number) {
+  sigset_t mask;
+  if (strata_sigprocmask(SIG_BLOCK, nullptr, &mask) != 0 || sigdelset(&mask, number) != 0)
+    return -1;
+  return strata_sigsuspend(&mask);
+}
+
+unsigned set_alarm(unsigned seconds) { return settled(alarm(seconds)); }
+
+int set_interval_timer(__itimer_which_t which, const itimerval* time, itimerval* before) {
+  return settled(setitimer(which, time, before));
+}
+
+int set_timer(timer_t timer, int flags, const itimerspec* time, itimerspec* before) {
+  return settled(timer_settime(timer, flags, time, before));
+}
+
+int delete_timer(timer_t timer) { return settled(timer_delete(timer)); }
+
+int set_interrupts(int number, int interrupts) {
+  struct sigaction a {};
+  if (set_action(number, nullptr, &a) != 0) return -1;
+  interrupts_calls[static_cast<std::size_t>(number)].store(interrupts != 0,
+                                                           std::memory_order_relaxed);
+  a.sa_flags = interrupts != 0 ? a.sa_flags & ~SA_RESTART : a.sa_flags | SA_RESTART;
+  return set_action(number, &a, nullptr);
+}
+
+}  // namespace strata::preload

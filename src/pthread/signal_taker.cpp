@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pthread/signal_taker.hpp"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "os/clock.hpp"
+#include "os/futex.hpp"
+#include "os/no_signals.hpp"
+#include "pthread/holding.hpp"
+#include "pthread/signals.hpp"
+#include "pthread/wait.hpp"
+
+namespace strata::detail::posix {
+namespace {
+
+// Real-time signals on their way from handlers to the taker, in order. Source: D. Vyukov, "Bounded
+// MPMC queue", 2010. A handler that is interrupted in the middle of put() by one that puts keeps
+// the later one from being seen until it goes on, and no longer.
+class queued_signals {
+ public:
+  queued_signals() noexcept {
+    for (std::uint32_t i = 0; i < room; ++i) slots_[i].turn.store(i, std::memory_order_relaxed);
+  }
+
+  bool put(const siginfo_t& info) noexcept {
+    std::uint32_t at = last_.load(std::memory_order_relaxed);
+    for (;;) {
+      slot& s = slots_[at % room];
+      // Acquire: the taker has read what was here. Partner: take().
+      const std::uint32_t turn = s.turn.load(std::memory_order_acquire);
+      if (static_cast<std::int32_t>(turn - at) < 0) return false;
+      if (turn != at) {
+        at = last_.load(std::memory_order_relaxed);
+      } else if (last_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
+        s.info = info;
+        s.turn.store(at + 1, std::memory_order_release);
+        return true;
+      }
+    }
+  }
+
+  // By the taker alone.
+  bool take(siginfo_t& info) noexcept {
+    slot& s = slots_[first_ % room];
+    // Partner of the release: put().
+    if (s.turn.load(std::memory_order_acquire) != first_ + 1) return false;
+    info = s.info;
+    s.turn.store(first_ + room, std::memory_order_release);
+    ++first_;
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t room = 256;
+  struct slot {
+    std::atomic<std::uint32_t> turn{0};
+    siginfo_t info;
+  };
+  std::array<slot, room> slots_;
+  std::atomic<std::uint32_t> last_{0};
+  std::uint32_t first_ = 0;
+};
+
+// Those of the other signals: one of a number is kept, and further ones are the same, as the kernel
+// has it.
+class merged_signals {
+ public:
+  // False: there is one.
+  bool put(const siginfo_t& info) noexcept {
+    slot& s = slots_[static_cast<std::size_t>(info.si_signo)];
+    state free = state::free;
+    // Acquire: the taker has read what was here. Partner: take().
+    if (!s.is.compare_exchange_strong(free, state::being_put, std::memory_order_acquire,
+                                      std::memory_order_relaxed))
+      return false;
+    s.info = info;
+    s.is.store(state::there, std::memory_order_release);
+    return true;
+  }
+
+  // By the taker alone.
+  bool take(siginfo_t& info) noexcept {
+    for (slot& s : slots_) {
+      // Partner of the release: put().
+      if (s.is.load(std::memory_order_acquire) != state::there) continue;
+      info = s.info;
+      s.is.store(state::free, std::memory_order_release);
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  enum class state : std::uint8_t { free, being_put, there };
+  struct slot {
+    std::atomic<state> is{state::free};
+    siginfo_t info;
+  };
+  static constexpr std::size_t first_real_time = 32;
+  std::array<slot, first_real_time> slots_;
+};
+
+sigset_t only(int number) noexcept {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  return one;
+}
+
+class taker {
+ public:
+  explicit taker(taker* forgotten = nullptr) : forgotten_(forgotten) {}
+
+  void change(const sigset_t& more, const sigset_t& less) {
+    const uninterrupted guard;
+    bool closes = false;
+    std::uint32_t now = 0;
+    {
+      // A handler that came now might want the lock.
+      const os::no_signals here;
+      const std::lock_guard lock(mutex_);
+      for (int number = 1; number < NSIG; ++number) {
+        auto& n = count_[static_cast<std::size_t>(number)];
+        if (has_signal(more, number)) n.fetch_add(1, std::memory_order_relaxed);
+        if (has_signal(less, number)) {
+          n.fetch_sub(1, std::memory_order_relaxed);
+          closes = true;
+        }
+      }
+      now = changes_.fetch_add(1, std::memory_order_release) + 1;
+      begin_with_lock();
+    }
+    tell();
+    if (!closes) return;
+    // What had been sent by now is handled, and nothing afterwards. Not for ever: a handler may
+    // wait for what the caller holds.
+    for (int ms = 0; ms < 100; ++ms) {
+      const std::uint32_t seen = seen_.load(std::memory_order_acquire);
+      if (static_cast<std::int32_t>(seen - now) >= 0) return;
+      os::blocking_futex_wait(seen_, seen, 1'000'000);
+    }
+  }
+
+  // Also in a handler, which may have interrupted the first call.
+  void begin() noexcept {
+    if (os_thread_.load(std::memory_order_acquire) != 0) return;
+    const uninterrupted guard;
+    const os::no_signals here;
+    const std::lock_guard lock(mutex_);
+    begin_with_lock();
+  }
+
+  bool leave(const siginfo_t& info) noexcept {
+    if (os_thread_.load(std::memory_order_acquire) == 0) return false;
+    left_.fetch_add(1, std::memory_order_relaxed);
+    if (info.si_signo >= SIGRTMIN ? queued_.put(info) : merged_.put(info)) {
+      tell();
+    } else if (left_.fetch_sub(1, std::memory_order_release) == 1) {
+      os::futex_wake(left_, INT32_MAX);
+    }
+    return true;
+  }
+
+  void settle(record& r) {
+    constexpr int often = 1000;
+    for (int i = 0; i < often; ++i) {
+      if (r.more.signalled.load(std::memory_order_relaxed)) deliver_signals(r);
+      if (!await()) return;
+    }
+  }
+
+  // Offers, and what is handled, are told by taken_ and left_; not both can be waited for.
+  bool await() noexcept {
+    constexpr std::int64_t moment_ns = 100'000;
+    const std::uint32_t left = left_.load(std::memory_order_acquire);
+    if (left == 0) return false;
+    const uninterrupted guard;
+    os::blocking_futex_wait(left_, left, moment_ns);
+    return true;
+  }
+
+  // With r.more.lock: what the taker waits for has been taken.
+  void tell_taken() noexcept {
+    taken_.fetch_add(1, std::memory_order_release);
+    os::futex_wake(taken_, 1);
+  }
+
+ private:
+  // Whose default is to be ignored, so one too many does no harm.
+  static constexpr int news = SIGURG;
+  // As long as a thread that can come at once has for it.
+  static constexpr std::int64_t in_time_ns = 5'000'000;
+
+  void begin_with_lock() noexcept {
+    if (begun_) return;
+    try {
+      std::thread([this] { run(); }).detach();
+      begun_ = true;
+    } catch (const std::exception&) {  // refused; there may be room for it later
+      return;
+    }
+    // Until it can be told of something.
+    while (os_thread_.load(std::memory_order_acquire) == 0)
+      os::blocking_futex_wait(seen_, 0, 1'000'000);
+  }
+
+  void tell() const noexcept {
+    const pid_t it = os_thread_.load(std::memory_order_acquire);
+    if (it != 0) syscall(SYS_tgkill, getpid(), it, news);
+  }
+
+  // Partner of the acquire: change(), which tells us once we can be told.
+  sigset_t wanted() {
+    const std::uint32_t now = changes_.load(std::memory_order_acquire);
+    sigset_t set;
+    sigemptyset(&set);
+    for (int number = 1; number < NSIG; ++number) {
+      if (count_[static_cast<std::size_t>(number)].load(std::memory_order_relaxed) != 0)
+        sigaddset(&set, number);
+    }
+    seen_.store(now, std::memory_order_release);
+    os::futex_wake(seen_, 1);
+    return set;
+  }
+
+  // Once more for us alone, with all that the sender has said.
+  void handle_here(siginfo_t& info) {
+    syscall(SYS_rt_tgsigqueueinfo, getpid(), os_thread_.load(std::memory_order_relaxed),
+            info.si_signo, &info);
+    let_in(info.si_signo);
+  }
+
+  // News has the same number: none must be taken for it, nor it for news.
+  void handle(siginfo_t& info) {
+    if (info.si_signo != news) return handle_here(info);
+    const sigset_t it = only(news);
+    const timespec at_once{0, 0};
+    while (sigtimedwait(&it, nullptr, &at_once) > 0) {
+    }
+    handle_here(info);
+    tell();
+  }
+
+  // ---- to whom it goes ----
+
+  struct offer : signal_offer {
+    explicit offer(const siginfo_t& what) noexcept
+        : signal_offer{what.si_signo, false}, info(what) {}
+    const siginfo_t& info;
+    bool to_who_waits = false;  // and to nobody else
+    bool has_woken = false;
+    pthread_t thread{};
+  };
+
+  static bool accepts(record& r, void* argument) {
+    auto& o = *static_cast<offer*>(argument);
+    const holding lock(r.more.lock);
+    if ((r.life.load(std::memory_order_relaxed) & record::ended) != 0 || r.is_os_thread ||
+        r.body != &r || has_signal(r.blocked, o.info.si_signo) ||
+        (o.to_who_waits && r.more.parked == nullptr))
+      return false;
+    if (!add_pending(r, o.info)) return false;
+    o.thread = handle_of(r);
+    r.offer = &o;
+    r.more.signalled.store(true, std::memory_order_relaxed);
+    if (r.more.parked != nullptr) o.has_woken = wake(*r.more.parked, unparked::signalled);
+    return true;
+  }
+
+  static record* find_thread(offer& o) {
+    record* const main = main_record.load(std::memory_order_acquire);
+    if (main != nullptr && accepts(*main, &o)) return main;
+    o.to_who_waits = true;
+    if (record* const r = first_record(&accepts, &o)) return r;
+    o.to_who_waits = false;
+    return first_record(&accepts, &o);
+  }
+
+  enum class fate : std::uint8_t { taken, to_be_offered, ours };
+
+  // Records are used again, and signals come again: then r has one more, which its thread will
+  // find.
+  fate await(record& r, offer& o, siginfo_t& info) {
+    const std::int64_t end_ns = os::now_ns() + in_time_ns;
+    const sigset_t it = only(o.number);
+    for (;;) {
+      const std::uint32_t seen = taken_.load(std::memory_order_acquire);
+      const std::int64_t left_ns = end_ns - os::now_ns();
+      {
+        const holding lock(r.more.lock);
+        if (o.taken) return fate::taken;
+        const bool has_ended =
+            !is_still(r, o.thread) || (r.life.load(std::memory_order_relaxed) & record::ended) != 0;
+        if (has_ended || left_ns <= 0) {
+          if (r.offer == &o) r.offer = nullptr;
+          if (has_ended) return fate::to_be_offered;
+          const bool is_blocked = has_signal(r.blocked, o.number);  // since then
+          (void)take_pending(r, it, info);
+          // Who was not woken has nothing that ends its next wait.
+          if (!o.has_woken) r.more.signalled.store(has_to_handle(r), std::memory_order_relaxed);
+          if (is_blocked) return fate::to_be_offered;
+          r.handled_elsewhere.store(true, std::memory_order_relaxed);
+          return fate::ours;
+        }
+      }
+      os::blocking_futex_wait(taken_, seen, left_ns);
+    }
+  }
+
+  // All have blocked it, or main() for as long as one of its handlers lasts: it is main()'s when it
+  // is unblocked, which natively the process's would be.
+  static fate keep_for_main(const siginfo_t& info) {
+    record* const main = main_record.load(std::memory_order_acquire);
+    if (main == nullptr) return fate::ours;
+    const holding lock(main->more.lock);
+    if (main->is_os_thread || (main->life.load(std::memory_order_relaxed) & record::ended) != 0)
+      return fate::ours;
+    if (main->waits_for_signal && has_signal(main->awaited, info.si_signo)) {
+      forward_to_waiter(*main, info);
+      return fate::taken;
+    }
+    if (!has_signal(main->blocked, info.si_signo)) return fate::to_be_offered;
+    (void)add_pending(*main, info);
+    return fate::taken;
+  }
+
+  void handle_for(record& r, const offer& o, siginfo_t& info, const struct sigaction& how) {
+    handle(info);
+    const holding lock(r.more.lock);
+    r.handlers_run.fetch_add(1, std::memory_order_relaxed);
+    if (o.has_woken && is_still(r, o.thread) && (how.sa_flags & SA_RESTART) == 0)
+      r.ends_by_elsewhere = true;
+    // Release: it sees what the handler did. Partner: deliver_signals().
+    r.handled_elsewhere.store(false, std::memory_order_release);
+  }
+
+  void pass_on(siginfo_t& info, bool had_handler) {
+    for (;;) {
+      struct sigaction how {};
+      if (!is_handled(info.si_signo, how)) {
+        // What comes too late for its handler does not end the process.
+        if (!had_handler) handle(info);
+        return;
+      }
+      offer o(info);
+      record* const r = find_thread(o);
+      const fate what = r != nullptr ? await(*r, o, info) : keep_for_main(info);
+      if (what == fate::to_be_offered) continue;
+      if (what == fate::ours) r != nullptr ? handle_for(*r, o, info, how) : handle(info);
+      return;
+    }
+  }
+
+  void pass_on_what_was_left() {
+    siginfo_t info;
+    while (merged_.take(info) || queued_.take(info)) {
+      pass_on(info, true);
+      if (left_.fetch_sub(1, std::memory_order_release) == 1) os::futex_wake(left_, INT32_MAX);
+    }
+  }
+
+  [[noreturn]] void run() {
+    pthread_setname_np(pthread_self(), "strata-signals");
+    os_thread_.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_release);
+    sigset_t set = wanted();
+    for (;;) {
+      // One handler after the other: none interrupts us or another one, but where we let it.
+      sigset_t all = set;
+      sigaddset(&all, news);
+      siginfo_t info;
+      const int number = sigwaitinfo(&all, &info);
+      if (number > 0 && has_signal(set, number) && !is_news(info)) pass_on(info, false);
+      if (number != news) continue;
+      pass_on_what_was_left();
+      const timespec at_once{0, 0};
+      while (sigtimedwait(&set, &info, &at_once) > 0) {
+        is_news(info) ? pass_on_what_was_left() : pass_on(info, false);
+      }
+      set = wanted();
+    }
+  }
+
+  static bool is_news(const siginfo_t& info) noexcept {
+    return info.si_signo == news && info.si_code == SI_TKILL && info.si_pid == getpid();
+  }
+
+  std::mutex mutex_;
+  std::array<std::atomic<unsigned>, NSIG> count_{};
+  os::futex_word changes_{0};
+  os::futex_word seen_{0};
+  os::futex_word taken_{0};
+  os::futex_word left_{0};  // to us, and not passed on yet
+  merged_signals merged_;
+  queued_signals queued_;
+  std::atomic<pid_t> os_thread_{0};
+  bool begun_ = false;
+  [[maybe_unused]] taker* const forgotten_;  // what was before a fork, for those who look for leaks
+};
+
+// Never destroyed: it runs until the process ends. There before the first handler is.
+constinit std::atomic<taker*> the_taker{nullptr};
+
+taker& current_taker() {
+  taker* t = the_taker.load(std::memory_order_acquire);
+  if (t != nullptr) return *t;
+  auto* const fresh = new taker;
+  // Release: who finds it finds it whole. Partners: the loads of the_taker.
+  if (the_taker.compare_exchange_strong(t, fresh, std::memory_order_acq_rel,
+                                        std::memory_order_acquire))
+    return *fresh;
+  delete fresh;
+  return *t;
+}
+
+}  // namespace
+
+void count_opened(record& r, const sigset_t& more, const sigset_t& less) {
+  current_taker().change(more, less);
+  for (int number = 1; number < NSIG; ++number) {
+    if (has_signal(more, number)) sigaddset(&r.opened, number);
+    if (has_signal(less, number)) sigdelset(&r.opened, number);
+  }
+  r.opened_any = true;
+}
+
+void begin_signal_taker() noexcept { current_taker().begin(); }
+
+bool leave_to_taker(const siginfo_t& info) noexcept {
+  taker* const t = the_taker.load(std::memory_order_acquire);
+  return t != nullptr && t->leave(info);
+}
+
+bool await_signal_taker() noexcept {
+  taker* const t = the_taker.load(std::memory_order_acquire);
+  return t != nullptr && t->await();
+}
+
+void settle_signals(record& r) {
+  if (taker* const t = the_taker.load(std::memory_order_acquire)) t->settle(r);
+}
+
+void tell_taken(record& r, int number) noexcept {
+  if (r.offer == nullptr || r.offer->number != number) return;
+  r.offer->taken = true;
+  r.offer = nullptr;
+  the_taker.load(std::memory_order_acquire)->tell_taken();
+}
+
+void forget_signal_taker() noexcept {
+  // What was unblocked is counted anew by those who unblock.
+  taker* const parents = the_taker.load(std::memory_order_relaxed);
+  if (parents != nullptr) the_taker.store(new taker(parents), std::memory_order_release);
+}
+
+}  // namespace strata::detail::posix

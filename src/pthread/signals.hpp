@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals belong to OS threads. A lightweight thread has the set that it has blocked, and what was
+// sent to it: handlers run on its own stack, when it waits, comes back from a wait, or asks for
+// cancellation. What is sent to the process goes to the OS thread that runs the program's main(),
+// or to the taker (signal_taker.hpp).
+#pragma once
+#include <signal.h>
+
+#include <atomic>
+
+#include "pthread/record.hpp"
+#include "sync/spin_lock.hpp"
+
+namespace strata::detail::posix {
+
+// Runs the handlers of the signals that it has been sent and has not blocked. By the thread itself.
+void deliver_signals(record& r);
+// The same for those that `mask` lets in, as if it were the thread's; and whether there are any.
+void deliver_signals_with(record& r, const sigset_t& mask);
+[[nodiscard]] bool has_signals_beyond(record& r, const sigset_t& mask) noexcept;
+// The calling thread has written to where nobody reads any more, and the kernel has told its worker
+// so by SIGPIPE, unless it was asked not to: it is the thread's. errno stays as it is.
+void take_broken_pipe();
+// Of a record that has just been taken: from now on its thread can be offered signals.
+void begin_mask(record& r, const sigset_t& mask, bool is_os_thread) noexcept;
+// Of a thread that has not begun: what it inherits as unblocked, the process's signals reach.
+void inherit_signals(record& r, const record& parent);
+// It ends, and takes no more signals.
+void end_signals(record& r) noexcept;
+
+// The thread that runs main() under the command, where one does; null in all other programs.
+extern constinit std::atomic<record*> main_record;
+
+// As pthread_sigmask(), but for the handlers of what is unblocked by it. By the thread itself, in a
+// runtime, with arguments that are right.
+void change_mask(record& r, int how, const sigset_t* set, sigset_t* before);
+
+// A handler's changes of the mask end with it. By the thread itself.
+struct kept_mask {
+  sigset_t blocked;
+  sigset_t blocked_by_program;
+  sigset_t opened;
+};
+[[nodiscard]] kept_mask keep_mask(record& r) noexcept;
+void restore_mask(record& r, const kept_mask& before);
+
+// ---- for signals*.cpp ----
+[[nodiscard]] inline bool has_signal(const sigset_t& set, int number) noexcept {
+  return sigismember(&set, number) == 1;
+}
+// What the kernel would say of one that this process sends to one of its threads.
+[[nodiscard]] siginfo_t about_signal(int number, const sigval* value) noexcept;
+// With r.more.lock, as the next five. Also in handlers: none asks for memory of malloc(). False: of
+// a real-time signal that has not been kept, as there is no memory.
+bool add_pending(record& r, const siginfo_t& info) noexcept;
+void forget_pending(record& r) noexcept;
+extern constinit spin_lock kept_signals_lock;  // of the memory for it
+// The lowest number of those in `set`; 0: none.
+int take_pending(record& r, const sigset_t& set, siginfo_t& info);
+[[nodiscard]] bool has_to_handle(const record& r) noexcept;
+// That one has been taken, for which the taker may wait.
+void tell_taken(record& r, int number) noexcept;
+// It waits for this one on an OS thread: that gets it.
+void forward_to_waiter(record& r, const siginfo_t& info) noexcept;
+[[nodiscard]] sigset_t unblocked(const record& r) noexcept;
+// There is a handler, and what it asks for.
+[[nodiscard]] bool is_handled(int number, struct sigaction& how) noexcept;
+// Unblocks it for a moment: what is pending for the calling OS thread is handled.
+void let_in(int number);
+// Its handler, or what is done without one, here and now. 0 or the error.
+int raise_here(siginfo_t& info);
+// It is what raise_here() has sent to the calling OS thread, once: that is not left to others,
+// whatever runs here.
+[[nodiscard]] bool take_sent_here(int number) noexcept;
+
+}  // namespace strata::detail::posix
