@@ -209,9 +209,11 @@ TEST_F(cables_that_differ, one_goes_on_with_transfers_that_the_other_has_begun) 
   ASSERT_TRUE(c.wait_for_output("talks by cable4")) << c.out() << c.err();
   make_fast(1, 3, "cable6");
   make_slow_from(3, "cable4");
-  ASSERT_TRUE(shell("ip netns exec " + address(3) +
-                    " sh -c 'at=/sys/class/net/cable4/statistics/tx_bytes; begin=$(cat $at) && "
-                    "while [ $(($(cat $at) - begin)) -lt 200000 ]; do sleep 0.02; done'"));
+  ASSERT_TRUE(
+      shell("ip netns exec " + address(3) +
+            " sh -c 'n=0; at=/sys/class/net/cable4/statistics/tx_bytes; begin=$(cat $at) && "
+            "while [ $(($(cat $at) - begin)) -lt 200000 ]; do sleep 0.02; n=$((n + 1)); "
+            "[ $n -lt 3000 ] || exit 1; done'"));
   shell("ip -n " + address(1) + " link set cable4 down");
   expect_goes_on(c);
 }
