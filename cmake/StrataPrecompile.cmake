@@ -36,6 +36,14 @@ function(strata_compile_quickly target)
   set_target_properties(${target} PROPERTIES STRATA_QUICK ON)
 endfunction()
 
+# strata_mark_sources(<target> <property> [<file>...]): turns the property on for these sources of the target, wherever that was made.
+function(strata_mark_sources target property)
+  foreach(file IN LISTS ARGN)
+    get_filename_component(file ${file} ABSOLUTE)
+    set_source_files_properties(${file} TARGET_DIRECTORY ${target} PROPERTIES ${property} ON)
+  endforeach()
+endfunction()
+
 # strata_precompile_std(<target> [EXCEPT <files>]): with STRATA_UNITY, the standard headers that most files of the target include. EXCEPT:
 # files that are compiled otherwise.
 function(strata_precompile_std target)
@@ -44,10 +52,7 @@ function(strata_precompile_std target)
     target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <cstdint> <cstdio> <cstdlib> <cstring>
       <deque> <exception> <functional> <map> <memory> <mutex> <optional> <set> <span> <string> <string_view> <system_error>
       <thread> <unordered_map> <utility> <vector>)
-    foreach(file IN LISTS arg_EXCEPT)
-      get_filename_component(file ${file} ABSOLUTE)
-      set_source_files_properties(${file} TARGET_DIRECTORY ${target} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-    endforeach()
+    strata_mark_sources(${target} SKIP_PRECOMPILE_HEADERS ${arg_EXCEPT})
   endif()
 endfunction()
 
@@ -61,9 +66,6 @@ function(strata_unite target)
   endif()
   if(arg_ALWAYS OR STRATA_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_BATCH})
-    foreach(file IN LISTS arg_EXCEPT)
-      get_filename_component(file ${file} ABSOLUTE)
-      set_source_files_properties(${file} TARGET_DIRECTORY ${target} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endforeach()
+    strata_mark_sources(${target} SKIP_UNITY_BUILD_INCLUSION ${arg_EXCEPT})
   endif()
 endfunction()

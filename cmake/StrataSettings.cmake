@@ -87,9 +87,6 @@ if(STRATA_SANITIZE)
   add_link_options(-fsanitize=${sanitize_flag})
   if("undefined" IN_LIST sanitizers)
     add_compile_options(-fno-sanitize-recover=undefined)  # a report is a failure, not a line in a log
-    if("address" IN_LIST sanitizers)
-      add_compile_options(-fno-sanitize=null)  # an eighth of the compiler's time; who uses a null pointer is stopped and named anyway
-    endif()
   endif()
 endif()
 

@@ -16,98 +16,12 @@
 #include "os/futex.hpp"
 #include "os/no_signals.hpp"
 #include "pthread/holding.hpp"
+#include "pthread/left_signals.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
 
 namespace strata::detail::posix {
 namespace {
-
-// Real-time signals on their way from handlers to the taker, in order. Source: D. Vyukov, "Bounded
-// MPMC queue", 2010. A handler that is interrupted in the middle of put() by one that puts keeps
-// the later one from being seen until it goes on, and no longer.
-class queued_signals {
- public:
-  queued_signals() noexcept {
-    for (std::uint32_t i = 0; i < room; ++i) slots_[i].turn.store(i, std::memory_order_relaxed);
-  }
-
-  bool put(const siginfo_t& info) noexcept {
-    std::uint32_t at = last_.load(std::memory_order_relaxed);
-    for (;;) {
-      slot& s = slots_[at % room];
-      // Acquire: the taker has read what was here. Partner: take().
-      const std::uint32_t turn = s.turn.load(std::memory_order_acquire);
-      if (static_cast<std::int32_t>(turn - at) < 0) return false;
-      if (turn != at) {
-        at = last_.load(std::memory_order_relaxed);
-      } else if (last_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
-        s.info = info;
-        s.turn.store(at + 1, std::memory_order_release);
-        return true;
-      }
-    }
-  }
-
-  // By the taker alone.
-  bool take(siginfo_t& info) noexcept {
-    slot& s = slots_[first_ % room];
-    // Partner of the release: put().
-    if (s.turn.load(std::memory_order_acquire) != first_ + 1) return false;
-    info = s.info;
-    s.turn.store(first_ + room, std::memory_order_release);
-    ++first_;
-    return true;
-  }
-
- private:
-  static constexpr std::uint32_t room = 256;
-  struct slot {
-    std::atomic<std::uint32_t> turn{0};
-    siginfo_t info;
-  };
-  std::array<slot, room> slots_;
-  std::atomic<std::uint32_t> last_{0};
-  std::uint32_t first_ = 0;
-};
-
-// Those of the other signals: one of a number is kept, and further ones are the same, as the kernel
-// has it.
-class merged_signals {
- public:
-  // False: there is one.
-  bool put(const siginfo_t& info) noexcept {
-    slot& s = slots_[static_cast<std::size_t>(info.si_signo)];
-    state free = state::free;
-    // Acquire: the taker has read what was here. Partner: take().
-    if (!s.is.compare_exchange_strong(free, state::being_put, std::memory_order_acquire,
-                                      std::memory_order_relaxed))
-      return false;
-    s.info = info;
-    s.is.store(state::there, std::memory_order_release);
-    return true;
-  }
-
-  // By the taker alone.
-  bool take(siginfo_t& info) noexcept {
-    for (slot& s : slots_) {
-      // Partner of the release: put().
-      if (s.is.load(std::memory_order_acquire) != state::there) continue;
-      info = s.info;
-      s.is.store(state::free, std::memory_order_release);
-      return true;
-    }
-    return false;
-  }
-
- private:
-  enum class state : std::uint8_t { free, being_put, there };
-  struct slot {
-    std::atomic<state> is{state::free};
-    siginfo_t info;
-  };
-  static constexpr std::size_t first_real_time = 32;
-  std::array<slot, first_real_time> slots_;
-};
 
 sigset_t only(int number) noexcept {
   sigset_t one;
@@ -136,6 +50,7 @@ class taker {
           closes = true;
         }
       }
+      // Release: with the counts. Partner: wanted().
       now = changes_.fetch_add(1, std::memory_order_release) + 1;
       begin_with_lock();
     }
@@ -144,6 +59,7 @@ class taker {
     // What had been sent by now is handled, and nothing afterwards. Not for ever: a handler may
     // wait for what the caller holds.
     for (int ms = 0; ms < 100; ++ms) {
+      // Acquire: what the handlers did that ran until then. Partner: wanted().
       const std::uint32_t seen = seen_.load(std::memory_order_acquire);
       if (static_cast<std::int32_t>(seen - now) >= 0) return;
       os::blocking_futex_wait(seen_, seen, 1'000'000);
@@ -161,9 +77,13 @@ class taker {
 
   bool leave(const siginfo_t& info) noexcept {
     if (os_thread_.load(std::memory_order_acquire) == 0) return false;
+    // Relaxed: who must not miss it runs on this OS thread, or was told by one that has since.
     left_.fetch_add(1, std::memory_order_relaxed);
-    if (info.si_signo >= SIGRTMIN ? queued_.put(info) : merged_.put(info)) {
+    // The slots pass on what we did before, see left_signals.hpp.
+    if (info.si_signo >= SIGRTMIN ? queued_.put(info)
+                                  : merged_.put(static_cast<std::size_t>(info.si_signo), info)) {
       tell();
+      // Release: as in pass_on_what_was_left(). Partner: await().
     } else if (left_.fetch_sub(1, std::memory_order_release) == 1) {
       os::futex_wake(left_, INT32_MAX);
     }
@@ -173,6 +93,7 @@ class taker {
   void settle(record& r) {
     constexpr int often = 1000;
     for (int i = 0; i < often; ++i) {
+      // Relaxed: what it tells of is behind the record's lock.
       if (r.more.signalled.load(std::memory_order_relaxed)) deliver_signals(r);
       if (!await()) return;
     }
@@ -181,6 +102,7 @@ class taker {
   // Offers, and what is handled, are told by taken_ and left_; not both can be waited for.
   bool await() noexcept {
     constexpr std::int64_t moment_ns = 100'000;
+    // Acquire: what the handlers did. Partners: the subtractions from left_.
     const std::uint32_t left = left_.load(std::memory_order_acquire);
     if (left == 0) return false;
     const uninterrupted guard;
@@ -190,6 +112,7 @@ class taker {
 
   // With r.more.lock: what the taker waits for has been taken.
   void tell_taken() noexcept {
+    // Release: who sees the count finds the lock's word of it. Partner: await(record&, ...).
     taken_.fetch_add(1, std::memory_order_release);
     os::futex_wake(taken_, 1);
   }
@@ -218,8 +141,8 @@ class taker {
     if (it != 0) syscall(SYS_tgkill, getpid(), it, news);
   }
 
-  // Partner of the acquire: change(), which tells us once we can be told.
   sigset_t wanted() {
+    // Acquire: with the counts. Partner: change(), which tells us once we can be told.
     const std::uint32_t now = changes_.load(std::memory_order_acquire);
     sigset_t set;
     sigemptyset(&set);
@@ -227,6 +150,7 @@ class taker {
       if (count_[static_cast<std::size_t>(number)].load(std::memory_order_relaxed) != 0)
         sigaddset(&set, number);
     }
+    // Release: what came before that change has been handled. Partner: change().
     seen_.store(now, std::memory_order_release);
     os::futex_wake(seen_, 1);
     return set;
@@ -277,6 +201,7 @@ class taker {
   }
 
   static record* find_thread(offer& o) {
+    // Acquire: the record as run_main() has prepared it, see preload/start.cpp.
     record* const main = main_record.load(std::memory_order_acquire);
     if (main != nullptr && accepts(*main, &o)) return main;
     o.to_who_waits = true;
@@ -293,6 +218,7 @@ class taker {
     const std::int64_t end_ns = os::now_ns() + in_time_ns;
     const sigset_t it = only(o.number);
     for (;;) {
+      // Acquire, and before the look: a change since wakes us. Partner: tell_taken().
       const std::uint32_t seen = taken_.load(std::memory_order_acquire);
       const std::int64_t left_ns = end_ns - os::now_ns();
       {
@@ -364,12 +290,14 @@ class taker {
     siginfo_t info;
     while (merged_.take(info) || queued_.take(info)) {
       pass_on(info, true);
+      // Release: with what its handler did. Partner: await().
       if (left_.fetch_sub(1, std::memory_order_release) == 1) os::futex_wake(left_, INT32_MAX);
     }
   }
 
   [[noreturn]] void run() {
     pthread_setname_np(pthread_self(), "strata-signals");
+    // Release: from now on we can be told, and have our name. Partners: the loads of os_thread_.
     os_thread_.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_release);
     sigset_t set = wanted();
     for (;;) {
@@ -395,18 +323,19 @@ class taker {
 
   std::mutex mutex_;
   std::array<std::atomic<unsigned>, NSIG> count_{};
-  os::futex_word changes_{0};
-  os::futex_word seen_{0};
-  os::futex_word taken_{0};
-  os::futex_word left_{0};  // to us, and not passed on yet
-  merged_signals merged_;
-  queued_signals queued_;
-  std::atomic<pid_t> os_thread_{0};
+  os::futex_word changes_{0};  // of the counts
+  os::futex_word seen_{0};     // of these changes, by the taker
+  os::futex_word taken_{0};    // offers
+  os::futex_word left_{0};     // to us, and not passed on yet
+  merged_signals<siginfo_t> merged_;
+  queued_signals<siginfo_t> queued_;
+  std::atomic<pid_t> os_thread_{0};  // 0: none that can be told. Stored by run(), once
   bool begun_ = false;
   [[maybe_unused]] taker* const forgotten_;  // what was before a fork, for those who look for leaks
 };
 
-// Never destroyed: it runs until the process ends. There before the first handler is.
+// Never destroyed: it runs until the process ends. There before the first handler is. Loaded with
+// acquire everywhere: partners are the two who store it, current_taker() and forget_signal_taker().
 constinit std::atomic<taker*> the_taker{nullptr};
 
 taker& current_taker() {
@@ -458,6 +387,7 @@ void tell_taken(record& r, int number) noexcept {
 void forget_signal_taker() noexcept {
   // What was unblocked is counted anew by those who unblock.
   taker* const parents = the_taker.load(std::memory_order_relaxed);
+  // Release: who finds it finds it whole. Partners: the loads of the_taker.
   if (parents != nullptr) the_taker.store(new taker(parents), std::memory_order_release);
 }
 

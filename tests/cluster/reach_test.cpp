@@ -13,6 +13,12 @@ namespace {
 
 using its_number = std::optional<std::uint16_t>;
 
+launch::job_description three_nodes() {
+  launch::job_description j;
+  j.capacity = 3;
+  return j;
+}
+
 // Three nodes on hosts of their own; all are on all three networks, of which the last is the
 // fastest and the first the next.
 class three_networks : public testing::Test {
@@ -25,12 +31,7 @@ class three_networks : public testing::Test {
       who.set(n, n, where);
     }
   }
-  static launch::job_description job() {
-    launch::job_description j;
-    j.capacity = 3;
-    return j;
-  }
-  reach who{job(), false, {network_kind::tcp, network_kind::tcp, network_kind::tcp}};
+  reach who{three_nodes(), false, {network_kind::tcp, network_kind::tcp, network_kind::tcp}};
 };
 
 TEST_F(three_networks, two_nodes_use_the_fastest_and_spare_the_next) {
@@ -78,12 +79,7 @@ class three_kinds : public testing::Test {
       who.set(n, n, where);
     }
   }
-  static launch::job_description job() {
-    launch::job_description j;
-    j.capacity = 3;
-    return j;
-  }
-  reach who{job(), false, {network_kind::udp, network_kind::ucx, network_kind::tcp}};
+  reach who{three_nodes(), false, {network_kind::udp, network_kind::ucx, network_kind::tcp}};
 };
 
 TEST_F(three_kinds, of_equal_networks_that_of_the_nearest_kind_is_used) {

@@ -11,6 +11,18 @@ using launch_test::chain_of_hosts;
 using launch_test::circle_of_hosts;
 using launch_test::elastic_job;
 
+// Node 0 is alone: one host has no network with it, the other one does.
+void expect_refused_without_a_way(elastic_job job, const std::string& far,
+                                  const std::string& near) {
+  job.wait_for("listens");
+  const std::string why = job.join_in_vain({"--host", far});
+  EXPECT_NE(why.find("node 1"), std::string::npos) << why;
+  job.join({"--host", near});
+  job.wait_for("heard");
+  job.leave("2");
+  job.expect_ok();
+}
+
 class comers_by : public launch_test::by_transport<chain_of_hosts> {
  protected:
   static elastic_job begin(const std::string& nodes, const std::string& what,
@@ -51,14 +63,7 @@ TEST_P(comers_by, a_comer_forwards_to_who_comes_after_it) {
 }
 
 TEST_P(comers_by, a_comer_that_no_way_leads_to_is_refused) {
-  elastic_job job = begin("1", "greetings", address(1));
-  job.wait_for("listens");
-  const std::string why = job.join_in_vain({"--host", address(3)});
-  EXPECT_NE(why.find("node 1"), std::string::npos) << why;
-  job.join({"--host", address(2)});
-  job.wait_for("heard");
-  job.leave("2");
-  job.expect_ok();
+  expect_refused_without_a_way(begin("1", "greetings", address(1)), address(3), address(2));
 }
 
 // The same where each network is of another kind.
@@ -90,14 +95,7 @@ TEST_P(comers_over_kinds, are_reached_by_gateways_of_two_kinds) {
 }
 
 TEST_P(comers_over_kinds, to_whom_no_way_leads_are_refused) {
-  elastic_job job = begin("1", "greetings", address(1));
-  job.wait_for("listens");
-  const std::string why = job.join_in_vain({"--host", address(3)});
-  EXPECT_NE(why.find("node 1"), std::string::npos) << why;
-  job.join({"--host", address(2)});
-  job.wait_for("heard");
-  job.leave("2");
-  job.expect_ok();
+  expect_refused_without_a_way(begin("1", "greetings", address(1)), address(3), address(2));
 }
 
 class ring_of_hosts : public launch_test::by_transport<chain_of_hosts> {

@@ -36,6 +36,36 @@ class divided_atomic : public model_atomic<T> {
   }
 };
 
+// An exchange is a store alone.
+template <class T>
+class storing_atomic : public model_atomic<T> {
+ public:
+  using model_atomic<T>::model_atomic;
+
+  void exchange(T value, std::memory_order, const code_place& at = {}) {
+    this->store(value, std::memory_order_release, at);
+  }
+};
+
+// A compare-exchange that would leave the value as it is only reads it.
+template <class T>
+class changing_atomic : public model_atomic<T> {
+  using order = std::memory_order;
+
+ public:
+  using model_atomic<T>::model_atomic;
+
+  bool compare_exchange_weak(T& expected, T value, order success, order failure,
+                             const code_place& at = {}) {
+    if (expected != value)
+      return model_atomic<T>::compare_exchange_weak(expected, value, success, failure, at);
+    const T now = this->load(order::acquire, at);
+    if (now == expected) return true;
+    expected = now;
+    return false;
+  }
+};
+
 // The owner of a deque does not see that its split is provisional, and believes the old one valid.
 template <class T>
 class unsuspecting_atomic : public model_atomic<T> {

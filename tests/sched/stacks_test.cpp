@@ -72,6 +72,13 @@ TEST(stack_pool, keeps_them_whoever_is_faster) {
   }
 }
 
+// So large that few of them have room.
+options with_large_stacks(unsigned workers) {
+  options o = with_workers(workers);
+  o.stack_bytes = std::size_t{1} << 30;
+  return o;
+}
+
 class few_stacks : public ::testing::TestWithParam<unsigned> {
  protected:
   void SetUp() override {
@@ -79,11 +86,7 @@ class few_stacks : public ::testing::TestWithParam<unsigned> {
     GTEST_SKIP() << "of each stack the sanitizer writes an eighth, here more than there is memory";
 #endif
   }
-  static options settings() {
-    options o = with_workers(GetParam());
-    o.stack_bytes = std::size_t{1} << 30;
-    return o;
-  }
+  static options settings() { return with_large_stacks(GetParam()); }
 };
 
 // Each holds a stack until all have come.
@@ -222,8 +225,7 @@ TEST_P(few_stacks, are_refused_to_who_forks_without_end) {
 // Those that are waited for may come back to another pool than the usual one.
 TEST(stacks, are_noticed_wherever_they_come_back) {
   const auto program = [] {
-    options o = with_workers(1);
-    o.stack_bytes = std::size_t{1} << 30;
+    const options o = with_large_stacks(1);
     runtime rt(o);
     counting_semaphore<> go(0);
     std::atomic<detail::scheduler*> workers{nullptr};
@@ -261,9 +263,7 @@ TEST(stacks, are_noticed_wherever_they_come_back) {
 // It takes three seconds until that is said.
 TEST(stacks, are_asked_for_where_they_may_still_come_back) {
   const auto program = [] {
-    options o = with_workers(2);
-    o.stack_bytes = std::size_t{1} << 30;
-    runtime rt(o);
+    runtime rt(with_large_stacks(2));
     counting_semaphore<> go(0);
     constexpr int tasks = 300;
     int ends[2];
@@ -300,9 +300,7 @@ TEST(stacks, are_asked_for_where_they_may_still_come_back) {
 // It takes three seconds until that is clear.
 TEST(stacks, end_the_program_where_nothing_can_go_on) {
   const auto program = [] {
-    options o = with_workers(2);
-    o.stack_bytes = std::size_t{1} << 30;
-    runtime rt(o);
+    runtime rt(with_large_stacks(2));
     refuse_address_space();
     rt.run([] {
       constexpr int tasks = 300;

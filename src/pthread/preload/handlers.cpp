@@ -35,13 +35,16 @@ using three_arguments = void (*)(int, siginfo_t*, void*);
 
 // What the program has asked for. The kernel has the rest: the mask, and the other flags.
 struct asked {
-  // Written before the kernel is told to call us. Partner: call_handler().
+  // Written before the kernel is told to call us, with release. Partner: call_handler().
   std::atomic<three_arguments> handler{nullptr};
   std::atomic<int> flags{0};
 };
 constinit std::array<asked, NSIG> asked_for{};
+// Stored before the kernel is told, too, and looked at by whoever sets a handler or begins main():
+// it says no more than that there may be work, and orders nothing.
 constinit std::atomic<bool> any_asked{false};
 // For those of signal() alone, which begin calls again unless siginterrupt() has said otherwise.
+// Relaxed: between threads the program has to order siginterrupt() and signal() itself.
 constinit std::array<std::atomic<bool>, NSIG> interrupts_calls{};
 
 // Faults and what comes to the calling thread itself are handled where they happen, and a profiler
@@ -90,6 +93,7 @@ enum class place_for_it : std::uint8_t { here, the_taker, whom_it_concerns };
   if (posix::take_sent_here(number)) return place_for_it::here;
   // To this very OS thread: by who knows it.
   if (info.si_code == SI_TKILL && info.si_pid == getpid()) return place_for_it::here;
+  // Acquire: the record as it was when it became main()'s. Partner: run_main() in start.cpp.
   posix::record* const main = posix::main_record.load(std::memory_order_acquire);
   if (main == nullptr || main->is_os_thread) return place_for_it::here;
   const detail::worker& w = detail::this_worker();
@@ -100,7 +104,7 @@ enum class place_for_it : std::uint8_t { here, the_taker, whom_it_concerns };
   // It has blocked it when it ran on another OS thread, and not for a handler alone.
   if (!is_main && posix::has_signal(main->blocked_by_program, number))
     return place_for_it::whom_it_concerns;
-  // Only main() is marked, see start.cpp.
+  // Only main() is marked, see start.cpp. Relaxed: by the OS thread that it runs on, which is this.
   const bool can_be_interrupted = is_main && w.preemptible.load(std::memory_order_relaxed) &&
                                   !is_own_code(interrupted_at(machine));
   if (can_be_interrupted) return place_for_it::here;
@@ -128,6 +132,7 @@ Answer settled(Answer answer) {
 // Handlers with one argument do not look at the others: those of all lie in registers.
 void call_handler(int number, siginfo_t* info, void* machine) {
   asked& a = asked_for[static_cast<std::size_t>(number)];
+  // Acquire: with the flags. Partner: set_action().
   const three_arguments handler = a.handler.load(std::memory_order_acquire);
   if ((a.flags.load(std::memory_order_relaxed) & once) != 0) {
     struct sigaction usual {};
@@ -157,6 +162,7 @@ void call_on_main(posix::record& main, int number, siginfo_t* info, void* machin
 [[gnu::noinline]] posix::record* main_that_runs_here() noexcept {
   const detail::worker& w = detail::this_worker();
   if (w.owner == nullptr) return nullptr;
+  // Acquire: as in where().
   posix::record* const main = posix::main_record.load(std::memory_order_acquire);
   const detail::stack* const runs = static_cast<const detail::place&>(w).current;
   return main != nullptr && runs != nullptr &&

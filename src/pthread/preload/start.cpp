@@ -67,6 +67,7 @@ void run_main() noexcept {
   record& r = self();
   r.start = &call_main;
   r.is_main = true;
+  // Release: with what was said of it just above. Partners: the loads of main_record.
   main_record.store(&r, std::memory_order_release);
   strata::preload::heed_handlers_set_before();
   // Constructors have run already, maybe on another OS thread.

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_losses.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+#include "program_support.hpp"
+#include "strata/call.hpp"
+#include "strata/error.hpp"
+#include "strata/fiber.hpp"
+#include "strata/fork_join.hpp"
+#include "tests/common/require.hpp"
+
+namespace {
+
+using namespace strata;
+using test::lone;
+using test::require;
+using test::slow_here;
+
+struct killer : threaded {
+  int number;
+  void start() {
+    ::kill(::getpid(), number);
+    for (;;) ::pause();
+  }
+};
+
+// Ends the node that runs it, unless that is its home.
+struct far_killer : threaded {
+  node_id_t home;
+  slot_ptr done;
+  void start() {
+    if (node_id() != home) ::kill(::getpid(), SIGKILL);
+    sync(done);
+    terminate();
+  }
+};
+
+// Ends its own node while some of its tokens are on their way to others, and some wait there.
+struct generous_killer : threaded {
+  static constexpr std::uint64_t tokens = 20'000;
+  global_ptr<std::uint64_t> ran;
+  slot_ptr done;
+  void start() {
+    for (std::uint64_t i = 0; i < tokens; ++i) token<lone>(ran + i, done, i);
+    ::kill(::getpid(), SIGKILL);
+  }
+};
+
+struct leaver : threaded {
+  void start() { ::_exit(0); }
+};
+
+template <class F, class... A>
+void lose(runtime& rt, A... arguments) {
+  const auto wait_in_vain = [&] {
+    rt.run([&] {
+      completion never;
+      invoke<F>(1, arguments...);
+      never.wait();
+    });
+    require(false, "waited for nothing");
+  };
+  try {
+    wait_in_vain();
+  } catch (const node_lost_error& e) {
+    require(e.node() == 1, "names the node");
+    std::printf("caught: %s\n", e.what());
+  }
+  // Whatever needs the others fails at once from now on.
+  try {
+    wait_in_vain();
+  } catch (const node_lost_error&) {
+  }
+}
+
+int dies_elsewhere(int) {
+  slow_here(0);
+  if (node_id() != 0) ::kill(::getpid(), SIGKILL);
+  return 1;
+}
+
+}  // namespace
+
+void lose_killed(runtime& rt) { lose<killer>(rt, SIGKILL); }
+void lose_stopped(runtime& rt) { lose<killer>(rt, SIGSTOP); }
+void lose_leaver(runtime& rt) { lose<leaver>(rt); }
+
+// A thief dies with what it has just taken in its hands.
+void kill_thief(runtime& rt) {
+  try {
+    rt.run([] {
+      for (;;) {
+        completion done(200);
+        for (int i = 0; i < 200; ++i) token<far_killer>(node_id(), done.sptr());
+        done.wait();
+      }
+    });
+  } catch (const node_lost_error& e) {
+    require(e.node() == 1, "names the node");
+    std::printf("caught: %s\n", e.what());
+  }
+}
+
+// The same with calls, whose home waits for their results.
+void kill_caller(runtime& rt) {
+  try {
+    for (;;) rt.run([] { fork2join([] { return slow_here(0); }, call<dies_elsewhere>(1)); });
+  } catch (const node_lost_error& e) {
+    require(e.node() == 1, "names the node");
+    std::printf("caught: %s\n", e.what());
+  }
+}
+
+// A victim dies with tokens on its shelf.
+void kill_victim(runtime& rt) {
+  try {
+    rt.run([] {
+      std::vector<std::uint64_t> ran(generous_killer::tokens);
+      completion never(generous_killer::tokens + 1);
+      invoke<generous_killer>(1, to_global(ran.data()), never.sptr());
+      never.wait();
+    });
+    require(false, "waited for nothing");
+  } catch (const node_lost_error& e) {
+    require(e.node() == 1, "names the node");
+    std::printf("caught: %s\n", e.what());
+  }
+}

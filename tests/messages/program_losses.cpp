@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_losses.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../common/require.hpp"
+#include "program_support.hpp"
+#include "strata/directory.hpp"
+#include "strata/error.hpp"
+#include "strata/message.hpp"
+#include "strata/remote_thread.hpp"
+#include "strata/resource.hpp"
+#include "strata/thread.hpp"
+
+using namespace strata;
+using test::counter;
+using test::die;
+using test::last_node;
+using test::require;
+
+void lost(runtime& rt) {
+  try {
+    rt.run([] {
+      endpoint mine;
+      std::array<std::byte, 8> buffer, more;
+      transfer receives = mine.start_receive(buffer);
+      transfer of_that_node = mine.start_receive(more, any_endpoint_on(last_node()));
+      remote_thread(on_node{last_node()}, call<die>()).detach();
+      try {
+        receives.wait();
+        require(false, "nobody sends");
+      } catch (const node_lost_error& e) {
+        require(e.node() == last_node(), "who is lost");
+        for (const bool begins : {false, true}) {
+          try {
+            (begins ? mine.start_receive(buffer, any_endpoint_on(last_node()))
+                    : std::move(of_that_node))
+                .wait();
+            require(false, "nobody of that node sends");
+          } catch (const node_lost_error& again) {
+            require(again.node() == last_node(), "who is lost, again");
+          }
+        }
+        std::puts("told");
+        throw;
+      }
+    });
+  } catch (const node_lost_error&) {
+  }
+}
+
+// Those who wait for each other within this node, and for names at home here and elsewhere, are
+// told as well; an object that has a name ends as others do.
+void lost_within(runtime& rt) {
+  try {
+    rt.run([] {
+      endpoint mine;
+      const named<counter> known("known", 0);
+      std::atomic<unsigned> told{0};
+      const auto await_loss = [&told](const auto& waits) {
+        try {
+          waits();
+          require(false, "there is nothing");
+        } catch (const node_lost_error&) {
+          ++told;
+        }
+      };
+      const std::vector<std::byte> large(std::size_t{1} << 20);
+      thread sender([&] { await_loss([&] { endpoint().send(mine.id(), 1, large); }); });
+      while (!mine.probe()) this_thread::yield();
+      // Enough for each node to be the home of some.
+      constexpr int names_awaited = 16;
+      std::vector<thread> waiting;
+      for (int i = 0; i < names_awaited; ++i) {
+        waiting.emplace_back([&await_loss, name = "none " + std::to_string(i)] {
+          await_loss([&] { (void)await_name<int>(name); });
+        });
+      }
+      remote_thread(on_node{last_node()}, call<die>()).detach();
+      sender.join();
+      for (thread& t : waiting) t.join();
+      require(told == 1 + names_awaited, "all are told");
+      std::puts("told");
+      await_loss([&] { (void)mine.receive_message(mine.id()); });
+      throw misuse_error("leaves by an exception");
+    });
+  } catch (const misuse_error&) {
+  }
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program of whole jobs does with messages that wait for room.
+#pragma once
+#include "strata/runtime.hpp"
+
+void slow_receiver(strata::runtime& rt);
+void cancelled_send(strata::runtime& rt);

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program whose main() and threads wait while signals come for the process: natively, and as it
+// is under `strata pthread`. Status 0 if all is right.
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include "parts.hpp"
+#include "support.hpp"
+
+int main(int argc, char** argv) {
+  using namespace process_signals;
+  struct part {
+    const char* name;
+    void (*run)();
+  };
+  constexpr std::array parts{
+      part{"all_waits", &all_waits}, part{"restarts", &restarts},
+      part{"server", &server},       part{"goes_on", &goes_on},
+      part{"computes", &computes},   part{"told", &told},
+      part{"queued", &queued},       part{"setting", &setting},
+      part{"blocked", &blocked},     part{"another_thread", &another_thread},
+      part{"posting", &posting},     part{"in_a_child", &in_a_child},
+      part{"storm", &storm},         part{"masks_in_handlers", &masks_in_handlers},
+      part{"old_ways", &old_ways},   part{"child_of_a_thread", &child_of_a_thread},
+  };
+  SAME(sem_init(&one_handled, 0, 0), 0);
+  // Without threads, and with one that waits.
+  for (const bool alone : {true, false}) {
+    sem_t end;
+    sem_init(&end, 0, 0);
+    std::thread company;
+    if (!alone)
+      company = std::thread([&] {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, nullptr);
+        while (sem_wait(&end) != 0) {
+        }
+      });
+    for (const part& one : parts) {
+      if (argc > 1 && std::strcmp(argv[1], one.name) != 0) continue;
+      const int before = wrong;
+      one.run();
+      std::printf("%s %s%s\n", wrong == before ? "ok" : "not ok", one.name,
+                  alone ? "" : ", with another thread");
+      std::fflush(stdout);
+    }
+    if (alone) continue;
+    sem_post(&end);
+    company.join();
+  }
+  std::printf("%d wrong\n", wrong.load());
+  return wrong == 0 ? 0 : 1;
+}

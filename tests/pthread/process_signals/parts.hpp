@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of this program, each of which is right or counts what is wrong (support.hpp).
+#pragma once
+
+namespace process_signals {
+
+// ends.cpp
+void all_waits();
+void server();
+// lasts.cpp
+void restarts();
+void goes_on();
+void computes();
+// told.cpp
+void told();
+void queued();
+// setting.cpp
+void setting();
+void old_ways();
+// blocked.cpp
+void blocked();
+void masks_in_handlers();
+// threads.cpp
+void another_thread();
+void posting();
+void storm();
+// children.cpp
+void in_a_child();
+void child_of_a_thread();
+
+}  // namespace process_signals
