@@ -65,6 +65,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   add_compile_options(-Wno-restrict)  # sees overlaps in operator+(const char*, string&&): gcc.gnu.org/PR105651
 endif()
 add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)  # checks print paths as the repository knows them
+if(STRATA_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=600000>)  # KiB: many sources as one are read without a collection in between
+endif()
 if(STRATA_WERROR)
   add_compile_options(-Werror)
 endif()

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <strata/error.hpp>
 #include <utility>
@@ -42,7 +42,39 @@ int open_unnamed(const std::string& folder) {
   ::close(fd);
   return -1;
 }
+
+// What name_to_be() takes off again.
+std::string end_before_commit(unsigned i) {
+  return "." + std::to_string(::getpid()) + "-" + std::to_string(i);
+}
+bool takes_number(std::string_view& text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  text.remove_prefix(digits);
+  return digits != 0;
+}
 }  // namespace
+
+std::string_view name_to_be(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return name;
+  std::string_view end = name.substr(dot + 1);
+  if (!takes_number(end) || end.substr(0, 1) != "-") return name;
+  end.remove_prefix(1);
+  return takes_number(end) && end.empty() ? name.substr(0, dot) : name;
+}
+
+// Others may have the name: threads, processes of other hosts, and some that were killed.
+template <class Take>
+bool output_file::take_name(const Take& take) {
+  for (unsigned i = 0;; ++i) {
+    std::string name = path_ + end_before_commit(i);
+    if (take(name.c_str())) {
+      temporary_ = std::move(name);
+      return true;
+    }
+    if (errno != EEXIST) return false;
+  }
+}
 
 output_file::output_file(std::string path) : path_(std::move(path)) {
   if (path_.empty()) throw strata::user_error("an output file without a name: choose a path");
@@ -59,16 +91,13 @@ output_file::output_file(std::string path) : path_(std::move(path)) {
   }
   fd_ = open_unnamed(folder_of(path_));
   if (fd_ >= 0) return;
-  temporary_ = path_ + ".XXXXXX";
-  fd_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
-  if (fd_ < 0) {
-    temporary_.clear();
-    fail("create");
-  }
-  // mkostemp makes the file private; an output gets what the umask allows, as if created by open().
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(fd_, 0666 & ~mask);
+  // Not mkostemp(), which makes the file private: the umask of the process, which it should have,
+  // cannot be read without being changed for a moment, for all threads.
+  const bool created = take_name([this](const char* name) {
+    fd_ = ::open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    return fd_ >= 0;
+  });
+  if (!created) fail("create");
 }
 
 output_file::~output_file() {
@@ -102,14 +131,10 @@ void output_file::commit() {
 // A link cannot replace an older file; a rename can.
 void output_file::name_it() {
   const std::string unnamed = link_to(fd_);
-  for (unsigned i = 0;; ++i) {
-    const std::string name = path_ + "." + std::to_string(::getpid()) + "-" + std::to_string(i);
-    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
-      temporary_ = name;
-      return;
-    }
-    if (errno != EEXIST) fail("name");
-  }
+  const bool named = take_name([&](const char* name) {
+    return ::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+  });
+  if (!named) fail("name");
 }
 
 }  // namespace apps

@@ -6,6 +6,10 @@
 
 namespace apps {
 
+// The name that a file is to get, where `name` is one that an output_file gives it for the time
+// before: a program that was killed may leave it behind. Otherwise `name` itself.
+[[nodiscard]] std::string_view name_to_be(std::string_view name);
+
 // A file that appears whole or not at all: it is written without a name, or where the file system
 // has no such files under a temporary one in the same folder, and gets its name by commit().
 // Without commit() nothing is left of it, so an error half-way leaves no partial output and an
@@ -29,10 +33,11 @@ class output_file {
 
  private:
   [[noreturn]] void fail(const char* doing);
-
-  std::string path_;
+  template <class Take>
+  [[nodiscard]] bool take_name(const Take& take);
   void name_it();
 
+  std::string path_;
   std::string temporary_;  // empty: no such name yet
   bool in_place_ = false;  // a device
   int fd_ = -1;

@@ -73,6 +73,16 @@ void program::offer_styles(std::initializer_list<style> styles) {
       .type_name("STYLE");
 }
 
+bool program::has_runtime_flag(std::string_view flag) const {
+  for (int i = 1; i < argc_; ++i) {
+    const std::string_view given = argv_[i];
+    if (given == "--") return false;
+    if (given.starts_with(flag) && (given.size() == flag.size() || given[flag.size()] == '='))
+      return true;
+  }
+  return false;
+}
+
 void program::parse() {
   runtime_options_ = strata::options::parse(argc_, argv_);
   cli_.parse(argc_, argv_);

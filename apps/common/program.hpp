@@ -67,6 +67,9 @@ class program {
   style how() const { return how_; }
   bool json() const { return json_; }
   strata::options& runtime_options() { return runtime_options_; }
+  // Whether the command line has this flag of the runtime ("--strata-policy"). Before parse(),
+  // which takes it out.
+  bool has_runtime_flag(std::string_view flag) const;
 
   // Runs work() where the style says, in this thread for serial, else inside a runtime made for it,
   // and returns its result. Starting and stopping the runtime is not part of seconds(). In a job of

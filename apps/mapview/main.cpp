@@ -7,8 +7,9 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #if defined(__GLIBC__)
@@ -48,7 +49,7 @@ struct request {
   std::string root, from, out, csv, svg;
   std::string size = "9600x9600", tile = "640x480", region, window = "600x600";
   std::string loader, levels = "auto";
-  bool full_size = false;
+  bool full_size = false, replace = false;
   unsigned folders = 4, repeat = 5;
   std::uint16_t port = 0;
   int quality = 85;
@@ -61,8 +62,9 @@ map_info map_wanted(const request& r) {
   std::tie(m.tile_width, m.tile_height) =
       std::tuple_cat(numbers_in<2>("--tile", r.tile, 'x', "WIDTHxHEIGHT"));
   m.folders = r.folders;
-  if (m.width == 0 || m.height == 0 || m.width > 10'000'000 || m.height > 10'000'000)
-    throw strata::user_error("--size: a map has 1 to 10000000 pixels each way");
+  if (m.width == 0 || m.height == 0 || m.width > map_side_max || m.height > map_side_max)
+    throw strata::user_error("--size: a map has 1 to " + std::to_string(map_side_max) +
+                             " pixels each way");
   if (m.tile_width < 16 || m.tile_height < 16 || m.tile_width > 16'384 || m.tile_height > 16'384)
     throw strata::user_error("--tile: a tile has 16 to 16384 pixels each way");
   return m;
@@ -91,7 +93,7 @@ std::unique_ptr<loader> loader_for(const request& r, const map_info& m) {
 }
 
 constexpr const char* tiles_are_missing =
-    "tiles are missing, and drawn as a hatch; make the map again with mapview make";
+    "tiles are missing, and drawn as a hatch; make the map again with mapview make --replace";
 
 // Says which tiles could not be read; true if that made no hole.
 bool report_missing(const std::string& root, const map_info& m, const viewer::shown& s) {
@@ -108,11 +110,14 @@ bool report_missing(const std::string& root, const map_info& m, const viewer::sh
 int make(apps::program& p, const request& r) {
   p.timed([&] {
     map_info m = map_wanted(r);
-    std::optional<picture> from;
+    std::unique_ptr<picture_rows> from;
     if (!r.from.empty()) {
-      from = read_picture(r.from);
-      m.width = from->width;
-      m.height = from->height;
+      from = open_rows(r.from);
+      std::tie(m.width, m.height) = std::pair(from->dimensions().width, from->dimensions().height);
+      if (m.width > map_side_max || m.height > map_side_max)
+        throw strata::user_error(r.from + ": has " + std::to_string(m.width) + "x" +
+                                 std::to_string(m.height) + " pixels; a map has at most " +
+                                 std::to_string(map_side_max) + " each way");
     }
     if (m.tiles() > tiles_max)
       throw strata::user_error(
@@ -120,7 +125,7 @@ int make(apps::program& p, const request& r) {
           std::to_string(m.tiles()) + " tiles of that size; a map has at most " +
           std::to_string(tiles_max));
     m.levels = levels_wanted(r, m);
-    make_map(r.root, m, from ? &*from : nullptr, r.quality);
+    make_map(r.root, m, from.get(), {.quality = r.quality, .replace = r.replace});
   });
   const map_info m = read_map(r.root);
   std::uint64_t smaller = 0;
@@ -131,7 +136,8 @@ int make(apps::program& p, const request& r) {
     std::printf(", %llu more of %u smaller levels", static_cast<unsigned long long>(smaller),
                 m.levels);
   std::printf("\n");
-  return p.finish({{"map", r.root}, {"size", r.size}, {"tile", r.tile}, {"from", r.from}},
+  const std::string size = std::to_string(m.width) + "x" + std::to_string(m.height);
+  return p.finish({{"map", r.root}, {"size", size}, {"tile", r.tile}, {"from", r.from}},
                   {{"width", m.width},
                    {"height", m.height},
                    {"tiles", m.tiles()},
@@ -258,7 +264,7 @@ int body(apps::program& p) {
   for (apps::command_line* const c : {&maker, &shower, &server, &timer})
     c->add("MAP", r.root, "the map's folder").required();
   maker.add("--from", r.from, "a picture (.jpg, .png); without it, a terrain");
-  maker.add("--size", r.size, "of the terrain, WIDTHxHEIGHT [9600x9600]");
+  maker.add("--size", r.size, "of the terrain, WIDTHxHEIGHT; not with --from [9600x9600]");
   maker.add("--tile", r.tile, "of a tile, WIDTHxHEIGHT [640x480]");
   maker.add("--folders", r.folders, "spread the tiles over so many folders [4]")
       .check(apps::whole_number(1, 65'536, "of a map"));
@@ -267,6 +273,9 @@ int body(apps::program& p) {
   maker.add("--levels", r.levels,
             "N: with so many copies, each half the size of the one before; auto: for maps of more "
             "than 1000 tiles, down to a single tile [auto]");
+  maker.add_flag("--replace", r.replace,
+                 "remove the map that lies in the folder; without it, a folder in which anything "
+                 "lies is refused");
   shower.add("--region", r.region, "X,Y,WIDTH,HEIGHT in pixels of the map [all of it]");
   shower.add("--window", r.window, "WIDTHxHEIGHT in pixels [600x600]");
   shower.add("--out", r.out, "the picture to write (.jpg, .png)").required();
@@ -282,7 +291,13 @@ int body(apps::program& p) {
   for (apps::command_line* const c : {&shower, &timer})
     c->add_flag("--full-size", r.full_size, "decode the full size alone, no smaller copies");
   p.parse();
-  if (maker.chosen()) return make(p, r);
+  if (maker.chosen()) {
+    if (!r.from.empty() && maker.given("--size"))
+      throw strata::user_error(
+          "--size is of a terrain; with --from the map has the picture's size: leave one of them "
+          "out");
+    return make(p, r);
+  }
   if (server.chosen())
     return serve(
         p, r.root, r.port, [&](const map_info& m) { return loader_for(r, m); }, tiles_are_missing);

@@ -2,60 +2,33 @@
 #include "apps/mapview/make.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <strata/error.hpp>
 #include <strata/fork_join.hpp>
 #include <strata/parallel.hpp>
-#include <vector>
 
-#include "apps/common/output_file.hpp"
 #include "apps/mapview/fragment.hpp"
+#include "apps/mapview/map_folder.hpp"
 #include "apps/mapview/scaling.hpp"
+#include "apps/mapview/strips.hpp"
 #include "apps/mapview/terrain.hpp"
+#include "apps/mapview/tiling.hpp"
 
 namespace mapview {
 namespace {
 
-picture cut(const picture& from, const rectangle& area) {
-  picture p(area.width, area.height);
-  for (std::uint32_t y = 0; y < area.height; ++y)
-    std::memcpy(p.at(0, y), from.at(area.x, area.y + y), std::size_t{3} * area.width);
-  return p;
-}
-
-void paste(const picture& p, picture& into, std::uint32_t x, std::uint32_t y) {
-  for (std::uint32_t j = 0; j < p.height; ++j)
-    std::memcpy(into.at(x, y + j), p.at(0, j), std::size_t{3} * p.width);
-}
-
-class map_maker {
+// A smaller level from the pixels of the larger one while those are at hand.
+class terrain_maker {
  public:
-  map_maker(const std::string& root, const map_info& map, const picture* from, int quality)
-      : root_(root), map_(map), from_(from), quality_(quality) {}
+  terrain_maker(const map_info& map, const tile_writer& write) : map_(map), write_(write) {}
 
   // Writes the tile, and before it those of which it is made.
   picture make(tile_place tile) const {
-    picture p = tile.level == 0 ? source(map_.area_of(tile)) : halves_below(tile);
-    const std::vector<unsigned char> bytes = encode_jpeg(p, quality_);
-    apps::output_file out(tile_path(root_, map_, tile));
-    out.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    out.commit();
+    picture p = tile.level == 0 ? draw_terrain(map_.width, map_.height, map_.area_of(tile))
+                                : halves_below(tile);
+    write_(tile, p);
     return p;
   }
 
  private:
-  [[nodiscard]] picture source(const rectangle& area) const {
-    return from_ != nullptr ? cut(*from_, area) : draw_terrain(map_.width, map_.height, area);
-  }
-
-  // How much of the last pixel lies in the map, where `length` pixels of that are shown.
-  static double last_of(std::uint32_t length, std::uint32_t level) {
-    const std::uint32_t rest = length % (std::uint32_t{1} << level);
-    return rest == 0 ? 1 : std::ldexp(rest, -static_cast<int>(level));
-  }
-
   [[nodiscard]] picture halves_below(tile_place tile) const {
     const std::uint32_t level = tile.level - 1;
     const rectangle area = map_.area_of(tile), in_level = map_.area_in_level(tile);
@@ -65,8 +38,7 @@ class map_maker {
       draw_halved(from, last_of(shown.width, level), last_of(shown.height, level), p, x, y);
     };
     const tile_grid below = grid_of(map_, area, level);
-    // Tiles of odd sizes end within a pixel of this level: they are put together first.
-    if (map_.tile_width % 2 == 0 && map_.tile_height % 2 == 0) {
+    if (halve_alone(map_)) {
       each(below, [&](tile_place t) {
         const rectangle to = map_.area_in_level(t);
         halve(make(t), map_.area_of(t), to.x / 2 - in_level.x, to.y / 2 - in_level.y);
@@ -98,10 +70,8 @@ class map_maker {
     strata::fork2join([&] { row(0); }, [&] { row(tiles.columns); });
   }
 
-  const std::string& root_;
   const map_info& map_;
-  const picture* const from_;
-  const int quality_;
+  const tile_writer& write_;
 };
 
 }  // namespace
@@ -110,23 +80,21 @@ std::uint32_t usual_levels(const map_info& map) {
   return map.tiles() > tiles_without_levels_max ? last_level(map) : 0;
 }
 
-void make_map(const std::string& root, const map_info& map, const picture* from, int quality) {
-  namespace fs = std::filesystem;
-  std::error_code problem;
-  fs::remove(root + "/map.json", problem);
-  if (problem)
-    throw strata::user_error(root + "/map.json: cannot be removed: " + problem.message() +
-                             "; choose another folder");
-  for (std::uint32_t f = 0; f < map.folders; ++f) {
-    fs::create_directories(folder_path(root, f), problem);
-    if (problem)
-      throw strata::user_error(folder_path(root, f) + ": cannot be made: " + problem.message());
+void make_map(const std::string& root, const map_info& map, picture_rows* from,
+              const map_making& how) {
+  map_folder folder(root);
+  folder.prepare(map.folders, how.replace);
+  const tile_writer write{root, map, how.quality};
+  if (from != nullptr) {
+    write_strips(map, *from, write);
+  } else {
+    const terrain_maker maker(map, write);
+    const tile_grid top{{0, 0, map.levels}, map.columns(map.levels), map.rows(map.levels)};
+    strata::parallel_for(std::uint32_t{0}, top.size(),
+                         [&](std::uint32_t i) { (void)maker.make(top.at(i)); });
   }
-  const map_maker maker(root, map, from, quality);
-  const tile_grid top{{0, 0, map.levels}, map.columns(map.levels), map.rows(map.levels)};
-  strata::parallel_for(std::uint32_t{0}, top.size(),
-                       [&](std::uint32_t i) { (void)maker.make(top.at(i)); });
   write_map(root, map);
+  folder.keep();
 }
 
 }  // namespace mapview

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "apps/mapview/map.hpp"
-#include "apps/mapview/picture.hpp"
+#include "apps/mapview/picture_rows.hpp"
 
 namespace mapview {
 
@@ -14,10 +14,17 @@ namespace mapview {
 inline constexpr std::uint64_t tiles_without_levels_max = 1000;
 [[nodiscard]] std::uint32_t usual_levels(const map_info& map);
 
+struct map_making {
+  int quality = 85;      // of the tiles
+  bool replace = false;  // the map that lies there; see map_folder
+};
+
 // Writes all tiles of all levels, each by a task, and at the end map.json: without it there is no
-// map. A smaller level is made from the pixels of the larger one while those are at hand: a worker
-// holds a few tiles for each level, however large the map is. `from`: null for a terrain. Within
-// the runtime. Throws strata::user_error.
-void make_map(const std::string& root, const map_info& map, const picture* from, int quality);
+// map. A smaller level is made from the pixels of the larger one while those are at hand. Of a
+// terrain (`from` is null) a worker holds a few tiles for each level, of a picture, which has the
+// size of the map, rows of tiles are held: see write_strips(). However large the map is. Within the
+// runtime. Throws strata::user_error; what was written by then is removed.
+void make_map(const std::string& root, const map_info& map, picture_rows* from,
+              const map_making& how);
 
 }  // namespace mapview

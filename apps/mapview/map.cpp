@@ -44,6 +44,17 @@ std::string tile_path(const std::string& root, const map_info& map, tile_place t
          std::to_string(tile.row) + "_" + std::to_string(tile.column) + ".jpg";
 }
 
+namespace {
+bool tells_of_a_map(const nlohmann::json& j) {
+  return j.is_object() && j.contains("tile_width") && j.contains("folders");
+}
+}  // namespace
+
+bool is_of_a_map(const std::string& map_json) {
+  std::ifstream in(map_json);
+  return tells_of_a_map(nlohmann::json::parse(in, nullptr, false));
+}
+
 map_info read_map(const std::string& root) {
   const std::string path = root + "/map.json";
   std::ifstream in(path);
@@ -52,10 +63,13 @@ map_info read_map(const std::string& root) {
                              "; make one with mapview make");
   std::ostringstream text;
   text << in.rdbuf();
-  const auto bad = [&](const std::string& why) {
-    return strata::user_error(path + ": " + why + "; make the map again with mapview make");
-  };
   const nlohmann::json j = nlohmann::json::parse(text.str(), nullptr, false);
+  const auto bad = [&](const std::string& why) {
+    // Make refuses to remove what may be of another program.
+    return strata::user_error(path + ": " + why + "; " +
+                              (tells_of_a_map(j) ? "" : "remove it and ") +
+                              "make the map again with mapview make --replace");
+  };
   if (!j.is_object()) throw bad("not a JSON object");
   map_info m;
   const auto take = [&](const char* name, std::uint32_t& value, std::uint32_t last) {
@@ -65,8 +79,8 @@ map_info read_map(const std::string& root) {
     if (n == 0 || n > last) throw bad(std::string("'") + name + "' is out of range");
     value = static_cast<std::uint32_t>(n);
   };
-  take("width", m.width, 10'000'000);
-  take("height", m.height, 10'000'000);
+  take("width", m.width, map_side_max);
+  take("height", m.height, map_side_max);
   take("tile_width", m.tile_width, 16'384);
   take("tile_height", m.tile_height, 16'384);
   take("folders", m.folders, 65'536);

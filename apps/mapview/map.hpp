@@ -61,11 +61,18 @@ struct map_info {
 // of them.
 inline constexpr std::uint64_t tiles_max = 10'000'000;
 
+// And at most so many pixels each way.
+inline constexpr std::uint32_t map_side_max = 10'000'000;
+
 [[nodiscard]] std::string folder_path(const std::string& root, std::uint32_t folder);
 [[nodiscard]] std::string tile_path(const std::string& root, const map_info& map, tile_place tile);
 
 // Throws strata::user_error: no such map, or not one that this program made.
 [[nodiscard]] map_info read_map(const std::string& root);
 void write_map(const std::string& root, const map_info& map);
+
+// Whether such a file is of this program, even if read_map() refuses its numbers: other programs
+// have files of that name, too. One that is cut short cannot be told from theirs.
+[[nodiscard]] bool is_of_a_map(const std::string& map_json);
 
 }  // namespace mapview

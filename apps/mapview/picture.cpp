@@ -11,12 +11,10 @@
 #include <utility>
 
 #include "apps/common/output_file.hpp"
-#include "apps/mapview/file.hpp"
+#include "apps/mapview/picture_rows.hpp"
 
 namespace mapview {
 namespace {
-
-constexpr std::uint64_t pixels_max = std::uint64_t{1} << 30;
 
 struct closes {
   void operator()(void* handle) const { tjDestroy(handle); }
@@ -62,7 +60,7 @@ picture decode_jpeg(std::span<const unsigned char> file, double scale, size expe
   if (tjDecompressHeader3(decoder.get(), file.data(), file.size(), &width, &height, &subsampling,
                           &colours) != 0)
     throw picture_error(tjGetErrorStr2(decoder.get()));
-  if (std::uint64_t{static_cast<unsigned>(width)} * static_cast<unsigned>(height) > pixels_max)
+  if (std::uint64_t{static_cast<unsigned>(width)} * static_cast<unsigned>(height) > held_pixels_max)
     throw picture_error("more than 2^30 pixels");
   if (expected.width != 0 && (static_cast<std::uint32_t>(width) != expected.width ||
                               static_cast<std::uint32_t>(height) != expected.height))
@@ -96,22 +94,6 @@ std::vector<unsigned char> encode_jpeg(const picture& p, int quality) {
   return {bytes, bytes + size};
 }
 
-picture decode_png(std::span<const unsigned char> file) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  if (png_image_begin_read_from_memory(&image, file.data(), file.size()) == 0)
-    throw picture_error(image.message);
-  image.format = PNG_FORMAT_RGB;
-  if (std::uint64_t{image.width} * image.height > pixels_max) {
-    png_image_free(&image);
-    throw picture_error("more than 2^30 pixels");
-  }
-  picture p(image.width, image.height);
-  if (png_image_finish_read(&image, nullptr, p.rgb.data(), 0, nullptr) == 0)
-    throw picture_error(image.message);
-  return p;
-}
-
 std::vector<unsigned char> encode_png(const picture& p) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
@@ -130,27 +112,19 @@ namespace {
 bool ends_with(const std::string& path, std::string_view end) {
   return path.size() >= end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0;
 }
-[[noreturn]] void refuse_name(const std::string& path) {
-  throw strata::user_error("'" + path + "': a picture's name must end in .jpg or .png");
-}
 }  // namespace
 
-picture read_picture(const std::string& path) {
-  const bool jpeg = ends_with(path, ".jpg") || ends_with(path, ".jpeg");
-  if (!jpeg && !ends_with(path, ".png")) refuse_name(path);
-  const std::vector<unsigned char> bytes = read_file(path);
-  try {
-    return jpeg ? decode_jpeg(bytes) : decode_png(bytes);
-  } catch (const picture_error& e) {
-    throw strata::user_error(path + ": not a picture that can be read (" + e.what() + ")");
-  }
+picture_format format_of(const std::string& path) {
+  if (ends_with(path, ".jpg") || ends_with(path, ".jpeg")) return picture_format::jpeg;
+  if (ends_with(path, ".png")) return picture_format::png;
+  throw strata::user_error("'" + path + "': a picture's name must end in .jpg or .png");
 }
 
 void write_picture(const std::string& path, const picture& p) {
-  const bool jpeg = ends_with(path, ".jpg") || ends_with(path, ".jpeg");
-  if (!jpeg && !ends_with(path, ".png")) refuse_name(path);
+  const picture_format format = format_of(path);
   apps::output_file out(path);
-  const std::vector<unsigned char> bytes = jpeg ? encode_jpeg(p, 90) : encode_png(p);
+  const std::vector<unsigned char> bytes =
+      format == picture_format::jpeg ? encode_jpeg(p, 90) : encode_png(p);
   out.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   out.commit();
 }

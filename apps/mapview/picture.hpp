@@ -38,11 +38,13 @@ struct size {
 [[nodiscard]] picture decode_jpeg(std::span<const unsigned char> file, double scale = 1,
                                   size expected = {});
 [[nodiscard]] std::vector<unsigned char> encode_jpeg(const picture& p, int quality);
-[[nodiscard]] picture decode_png(std::span<const unsigned char> file);
 [[nodiscard]] std::vector<unsigned char> encode_png(const picture& p);
 
-// Throws strata::user_error: cannot be read or written, or neither .jpg nor .png.
-[[nodiscard]] picture read_picture(const std::string& path);
+// By the name's end. Throws strata::user_error where it is neither .jpg (or .jpeg) nor .png.
+enum class picture_format { jpeg, png };
+[[nodiscard]] picture_format format_of(const std::string& path);
+
+// Throws strata::user_error: cannot be written, or neither .jpg nor .png.
 void write_picture(const std::string& path, const picture& p);
 
 }  // namespace mapview

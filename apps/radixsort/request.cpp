@@ -55,11 +55,16 @@ void add_words(apps::command_line& cli, const std::string& flag,
 }
 
 // A policy that this version knows by name only is the user's to change, not a bug.
-void set_policy(const std::string& policy, const request& r, strata::options& options) {
+void set_policy(const std::string& policy, bool has_runtimes_flag, const request& r,
+                strata::options& options) {
   if (policy.empty()) return;
   if (r.engine != "strata") {
     throw strata::user_error(
         "--policy: threads of the kernel have none; leave it out, or take --engine strata");
+  }
+  if (has_runtimes_flag) {
+    throw strata::user_error(
+        "--policy and --strata-policy say the same thing; leave one of them out");
   }
   options.policy = policy;
   try {
@@ -67,6 +72,15 @@ void set_policy(const std::string& policy, const request& r, strata::options& op
   } catch (const strata::misuse_error& e) {
     throw strata::user_error(std::string("--policy: ") + e.what());
   }
+}
+
+// Nothing is counted without a runtime. In a job there is one in any case.
+void refuse_statistics_of_the_kernel(const request& r, const strata::options& options) {
+  if (r.engine == "strata" || !options.stats || apps::program::in_job()) return;
+  throw strata::user_error(
+      "--strata-stats (or STRATA_STATS): threads of the kernel have no statistics; leave it out, "
+      "or "
+      "take --engine strata");
 }
 
 }  // namespace
@@ -93,8 +107,10 @@ request parse_request(apps::program& p) {
   cli.add("--repeat", r.repetitions, "sort so often; the median counts [1]")
       .type_name("R")
       .check(apps::whole_number(1, repetitions_max, "repetitions are limited"));
+  const bool has_runtimes_policy = p.has_runtime_flag("--strata-policy");
   p.parse();
-  set_policy(policy, r, p.runtime_options());
+  set_policy(policy, has_runtimes_policy, r, p.runtime_options());
+  refuse_statistics_of_the_kernel(r, p.runtime_options());
   return r;
 }
 

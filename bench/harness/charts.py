@@ -235,6 +235,41 @@ def lines(title, x_title, panels, logarithmic=False):
     return _svg(width, height, body, title)
 
 
+def bars(title, unit, groups):
+    """One group of horizontal bars for each (title, [(name, value)]), from one decade to the next on a logarithmic axis;
+    all values above 0. A name has the same colour in every group."""
+    palette = list(dict.fromkeys(colours.values()))[2:]
+    names = list(dict.fromkeys(name for _, drawn in groups for name, _ in drawn))
+    values = [v for _, drawn in groups for _, v in drawn]
+    low = math.floor(math.log10(min(values)))
+    if 10**low == min(values):
+        low -= 1  # no bar without a length
+    high = max(math.ceil(math.log10(max(values))), low + 1)
+    width, left, right, bar, top = 640, 110, 90, 16, 66
+
+    def x(v):
+        return left + (width - left - right) * (math.log10(v) - low) / (high - low)
+
+    height = top + sum(26 + (bar + 4) * len(drawn) for _, drawn in groups) + 34
+    bottom = height - 30
+    body = [_text(16, 26, title, "title"), _text(16, 45, "%s; logarithmic axis" % unit, "small")]
+    for k in range(low, high + 1):
+        body.append(_line(x(10.0**k), top - 8, x(10.0**k), bottom, "axis" if k == low else "grid"))
+        body.append(_text(x(10.0**k), bottom + 16, "%g" % 10.0**k, "small", "middle"))
+    y = top
+    for group, drawn in groups:
+        body.append(_text(16, y + 12, group, "panel"))
+        y += 20
+        for name, v in drawn:
+            body.append(_text(left - 8, y + bar - 4, name, "", "end"))
+            body.append('<rect x="%.1f" y="%.1f" width="%.1f" height="%d" rx="2" fill="%s"/>'
+                        % (left, y, x(v) - left, bar, palette[names.index(name) % len(palette)]))
+            body.append(_text(x(v) + 6, y + bar - 4, "%.4g" % v if v < 1000 else "%.0f" % v))
+            y += bar + 4
+        y += 6
+    return _svg(width, height, body, title)
+
+
 def write(folder, results):
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in (("bench_overhead", overhead), ("bench_speedup", speedup)):

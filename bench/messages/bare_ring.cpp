@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The least that a message through shared memory can cost: a ring of fixed slots, one flag each, no
-// header, no lock, no choice of peer; a receiver that sleeps is woken by a futex.
+// header, no lock, no choice of peer; who sleeps, until a message has come or a slot is free, is
+// woken by a futex.
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -13,58 +14,76 @@
 
 namespace {
 
-constexpr std::size_t ring_bytes = std::size_t{1} << 20;
+using bench::waiting;
 
-// One direction, in shared memory. Positions only grow.
-struct channel {
-  alignas(64) std::atomic<std::uint64_t> tail{0};
-  alignas(64) std::atomic<std::uint64_t> head{0};
-  alignas(64) std::atomic<std::uint32_t> asleep{0};
-  alignas(64) std::byte data[2 * ring_bytes];
-};
+constexpr std::size_t usual_bytes = std::size_t{2} << 20;
 
 void futex(std::atomic<std::uint32_t>& word, int what, std::uint32_t value) {
   ::syscall(SYS_futex, &word, what, value, nullptr, nullptr, 0);
 }
+
+// How far one side is. Only grows; the other side waits until it does.
+class position {
+ public:
+  void move(std::uint64_t to, waiting how) {
+    if (how == waiting::looks) return at_.store(to, std::memory_order_release);
+    // We move, then look for a sleeper; wait() tells that it sleeps, then looks whether we have
+    // moved. Unless both are seq_cst each can miss the other.
+    at_.store(to, std::memory_order_seq_cst);
+    if (asleep_.load(std::memory_order_seq_cst) != 0 &&
+        asleep_.exchange(0, std::memory_order_seq_cst) != 0) {
+      futex(asleep_, FUTEX_WAKE, 1);
+    }
+  }
+  // Where it is once that is no longer `before`.
+  std::uint64_t wait(std::uint64_t before, waiting how) {
+    for (bench::patience left(how);;) {
+      // Pairs with move(): what was written, or read, before it moved is done.
+      const std::uint64_t now = at_.load(std::memory_order_acquire);
+      if (now != before) return now;
+      if (left.lasts()) continue;
+      asleep_.store(1, std::memory_order_seq_cst);  // partner: move()
+      if (at_.load(std::memory_order_seq_cst) == before) futex(asleep_, FUTEX_WAIT, 1);
+      asleep_.store(0, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  alignas(64) std::atomic<std::uint64_t> at_{0};
+  alignas(64) std::atomic<std::uint32_t> asleep_{0};
+};
+
+// One direction, in shared memory.
+struct channel {
+  position tail, head;
+  alignas(64) std::byte data[2 * bench::message_bytes_max];
+};
 
 class way {
  public:
   way(channel& out, channel& in) : out_(out), in_(in) {}
   void begin(const bench::exchange& e) {
     bytes_ = e.bytes;
-    if (bytes_ > 2 * ring_bytes) bench::arguments::refuse("the ring has room for 2 MiB");
     slot_ = (bytes_ + 63) & ~std::size_t{63};
-    slots_ = 2 * ring_bytes / slot_;
-    sleeps_ = e.sleeps();
+    // No larger than it must be, so that it stays in the caches.
+    slots_ = std::max<std::size_t>(usual_bytes / slot_, 2);
+    waits_ = e.waits;
     message_.resize(bytes_);
     into_.resize(bytes_);
   }
   void send() {
-    while (sent_ - out_head_ == slots_) out_head_ = out_.head.load(std::memory_order_acquire);
+    if (sent_ - out_head_ == slots_) out_head_ = out_.head.wait(out_head_, waits_);
     std::memcpy(out_.data + sent_ % slots_ * slot_, message_.data(), bytes_);
-    ++sent_;
-    if (!sleeps_) return out_.tail.store(sent_, std::memory_order_release);
-    out_.tail.store(sent_, std::memory_order_seq_cst);
-    if (out_.asleep.load(std::memory_order_seq_cst) != 0 &&
-        out_.asleep.exchange(0, std::memory_order_seq_cst) != 0) {
-      futex(out_.asleep, FUTEX_WAKE, 1);
-    }
+    out_.tail.move(++sent_, waits_);
   }
   void receive() {
-    while (in_tail_ == received_) {
-      in_tail_ = in_.tail.load(std::memory_order_acquire);
-      if (!sleeps_ || in_tail_ != received_) continue;
-      in_.asleep.store(1, std::memory_order_seq_cst);
-      in_tail_ = in_.tail.load(std::memory_order_seq_cst);
-      if (in_tail_ == received_) futex(in_.asleep, FUTEX_WAIT, 1);
-      in_.asleep.store(0, std::memory_order_relaxed);
-    }
+    if (in_tail_ == received_) in_tail_ = in_.tail.wait(received_, waits_);
     std::memcpy(into_.data(), in_.data + received_ % slots_ * slot_, bytes_);
     ++received_;
     // Room is given back in quarters; a ring of few slots at once.
     if (received_ - released_ >= std::max<std::uint64_t>(slots_ / 4, 1)) {
       released_ = received_;
-      in_.head.store(released_, std::memory_order_release);
+      in_.head.move(released_, waits_);
     }
   }
   void end() {}
@@ -73,7 +92,7 @@ class way {
   channel& out_;
   channel& in_;
   std::size_t bytes_ = 0, slot_ = 0, slots_ = 0;
-  bool sleeps_ = false;
+  waiting waits_ = waiting::looks;
   std::uint64_t sent_ = 0, out_head_ = 0, received_ = 0, released_ = 0, in_tail_ = 0;
   std::vector<std::byte> message_, into_;
 };

@@ -22,6 +22,7 @@ void receive(std::vector<std::byte>& m, int from) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const bench::exchange e(bench::arguments(argc, argv).rest);
+  if (e.waits != bench::waiting::looks) bench::arguments::refuse("ranks of MPI spin");
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   bench::pin(static_cast<unsigned>(rank));

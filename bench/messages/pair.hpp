@@ -12,27 +12,51 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/common/measure.hpp"
 
 namespace bench {
 
+constexpr std::size_t message_bytes_max = std::size_t{4} << 20;
+
+// What who waits does until something has come, or until there is room.
+enum class waiting { looks, sleeps, looks_first };
+
 // MODE [BYTES [COUNT]]:
 //   latency   half round trips; both sides spin
+//   adaptive  the same; whoever has looked for patience::most_s, sleeps
 //   sleeping  round trips; whoever waits, sleeps
 //   one-core  the same with both processes on one core
-//   stream    messages one way, as fast as they go
+//   stream, adaptive-stream, sleeping-stream
+//             messages one way, as fast as they go; whoever waits does as above
 struct exchange {
   std::string mode;
+  waiting waits = waiting::looks;
   std::size_t bytes = 64;
   std::size_t count = 0;  // of messages, or of round trips
 
   explicit exchange(const std::vector<std::string>& given) {
     mode = given.empty() ? "latency" : given[0];
-    if (mode != "latency" && mode != "sleeping" && mode != "one-core" && mode != "stream")
-      arguments::refuse("the mode is latency, sleeping, one-core or stream, not " + mode);
+    static constexpr std::pair<std::string_view, waiting> modes[] = {
+        {"latency", waiting::looks},          {"adaptive", waiting::looks_first},
+        {"sleeping", waiting::sleeps},        {"one-core", waiting::sleeps},
+        {"stream", waiting::looks},           {"adaptive-stream", waiting::looks_first},
+        {"sleeping-stream", waiting::sleeps},
+    };
+    const auto* const known =
+        std::find_if(std::begin(modes), std::end(modes), [&](auto& m) { return m.first == mode; });
+    if (known == std::end(modes)) {
+      arguments::refuse(
+          "the mode is latency, adaptive, sleeping, one-core, stream, adaptive-stream or "
+          "sleeping-stream, not " +
+          mode);
+    }
+    waits = known->second;
     const auto number = [&](std::size_t i, std::size_t otherwise) -> std::size_t {
       if (given.size() <= i) return otherwise;
       char* end = nullptr;
@@ -42,15 +66,39 @@ struct exchange {
       return n;
     };
     bytes = number(1, 64);
-    if (bytes > std::size_t{4} << 20) arguments::refuse("a message has 1 to 4194304 bytes");
-    const std::size_t usual = sleeps()            ? 10'000
-                              : mode == "latency" ? 200'000
-                                                  : std::max<std::size_t>((1U << 31) / bytes, 1000);
+    if (bytes > message_bytes_max)
+      arguments::refuse("a message has 1 to " + std::to_string(message_bytes_max) + " bytes");
+    const std::size_t usual = streams() ? std::max<std::size_t>((1U << 31) / bytes, 1000)
+                              : waits == waiting::looks ? 200'000
+                                                        : 10'000;
     count = number(2, std::min<std::size_t>(usual, 4'000'000));
   }
 
-  bool sleeps() const { return mode == "sleeping" || mode == "one-core"; }
-  bool streams() const { return mode == "stream"; }
+  bool streams() const { return mode.ends_with("stream"); }
+  bool tells_half_round_trips() const { return mode == "latency" || mode == "adaptive"; }
+};
+
+// One wait. Who looks first does so for about as long as a sleeper takes to wake: then it never
+// takes more than twice as long as the better of the two.
+class patience {
+ public:
+  static constexpr double most_s = 50e-6;
+
+  explicit patience(waiting how) : how_(how) {}
+  // Before each look: whether it may come back with nothing, for another look. Otherwise it sleeps.
+  bool lasts() {
+    if (how_ != waiting::looks_first) return how_ == waiting::looks;
+    // The clock takes as long as a look into memory, or longer.
+    if (looks_++ % 16 != 0) return true;
+    const double now = seconds_now();
+    if (looks_ == 1) ends_ = now + most_s;
+    return now < ends_;
+  }
+
+ private:
+  const waiting how_;
+  unsigned looks_ = 0;
+  double ends_ = 0;
 };
 
 inline void pin(unsigned core) {
@@ -134,7 +182,7 @@ double measure_pair(const exchange& e, Way& first, Way& second) {
         }
         second.end();
       });
-  return e.mode == "latency" ? seconds / 2 : seconds;
+  return e.tells_half_round_trips() ? seconds / 2 : seconds;
 }
 
 inline int print_exchange(const char* implementation, const exchange& e, double seconds) {

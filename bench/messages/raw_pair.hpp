@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection over loopback, Nagle off, with nothing of Strata in it.
+// Two connected sockets over loopback, with nothing of Strata in it.
 #pragma once
 
 #include <arpa/inet.h>
@@ -11,6 +11,7 @@
 
 namespace bench {
 
+// TCP, Nagle off.
 inline void connect_pair(int fds[2]) {
   const int door = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in at{};
@@ -26,6 +27,24 @@ inline void connect_pair(int fds[2]) {
   }
   const int on = 1;
   for (int i = 0; i < 2; ++i) ::setsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+// UDP. Each has a receive buffer of so many bytes, or of as many as the system allows.
+inline void connect_datagram_pair(int fds[2], int buffer_bytes) {
+  sockaddr_in at[2]{};
+  const auto where = [&](int i) { return reinterpret_cast<sockaddr*>(&at[i]); };
+  bool good = true;
+  for (int i = 0; i < 2; ++i) {
+    at[i].sin_family = AF_INET;
+    at[i].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at[i];
+    fds[i] = ::socket(AF_INET, SOCK_DGRAM, 0);
+    good = good && fds[i] >= 0 && ::bind(fds[i], where(i), size) == 0 &&
+           ::getsockname(fds[i], where(i), &size) == 0 &&
+           ::setsockopt(fds[i], SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof buffer_bytes) == 0;
+  }
+  for (int i = 0; i < 2; ++i) good = good && ::connect(fds[i], where(1 - i), sizeof at[1 - i]) == 0;
+  if (!good) arguments::refuse("cannot connect datagrams over loopback");
 }
 
 }  // namespace bench

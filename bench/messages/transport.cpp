@@ -29,7 +29,7 @@ class way final : net::receiver {
  public:
   way(net::node_id self, net::transport& t) : self_(self), peer_(1 - self), transport_(t) {}
   void begin(const bench::exchange& e) {
-    sleeps_ = e.sleeps();
+    waits_ = e.waits;
     message_.resize(e.bytes);
     into_.resize(e.bytes);
   }
@@ -45,8 +45,8 @@ class way final : net::receiver {
   }
   void receive() {
     end();  // there is no sender thread to do it
-    while (arrived_ < message_.size()) {
-      if (transport_.poll(*this, 256) == 0 && sleeps_)
+    for (bench::patience left(waits_); arrived_ < message_.size();) {
+      if (transport_.poll(*this, 256) == 0 && !left.lasts())
         transport_.wait_for_messages(net::wait_forever_ns);
     }
     arrived_ -= message_.size();
@@ -80,7 +80,7 @@ class way final : net::receiver {
 
   const net::node_id self_, peer_;
   net::transport& transport_;
-  bool sleeps_ = false;
+  bench::waiting waits_ = bench::waiting::looks;
   std::size_t arrived_ = 0, at_ = 0;
   std::vector<std::byte> message_, into_;
 };

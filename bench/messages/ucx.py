@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What UCX's messages cost with its thread-safe worker, by ucx_perftest (Debian: ucx-utils).
 
-ucx.py shm|tcp latency|stream BYTES [tags]: one line of JSON, as the other programs here print it. Latency is the median
-of half round trips. Active messages are left where they arrived; those with tags are matched, and copied into a buffer,
-as MPI's are and ours."""
+ucx.py shm|tcp latency|stream BYTES [tags] [sleeping]: one line of JSON, as the other programs here print it. Latency is
+the median of half round trips. Active messages are left where they arrived; those with tags are matched, and copied into a
+buffer, as MPI's are and ours. Who waits spins, or sleeps on the event descriptor of its worker."""
 
 import json
 import os
@@ -23,7 +23,10 @@ def free_port():
 
 def main():
     transport, mode, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    kind = "tag" if sys.argv[4:] == ["tags"] else "ucp_am"
+    words = set(sys.argv[4:])
+    if words - {"tags", "sleeping"}:
+        sys.exit("ucx.py: what is %s? tags and sleeping are known" % " ".join(sorted(words - {"tags", "sleeping"})))
+    kind = "tag" if "tags" in words else "ucp_am"
     cores = sorted(os.sched_getaffinity(0))
     where = {"shm": "posix,sysv,cma", "tcp": "tcp"}[transport]
     env = dict(os.environ, UCX_TLS=where, UCX_LOG_LEVEL="error")
@@ -34,13 +37,16 @@ def main():
     count = max(min((1 << 30) // size, most), 500)
     if transport == "tcp":
         count = max(count // 10, 200)
+    if "sleeping" in words and mode == "latency":
+        count = min(count, 5_000)
+    how = ["-E", "sleep" if "sleeping" in words else "poll"]
     port = str(free_port())
-    server = subprocess.Popen([program, "-p", port, "-c", str(cores[-1])], env=env, stdout=subprocess.DEVNULL,
+    server = subprocess.Popen([program, "-p", port, "-c", str(cores[-1]), *how], env=env, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL)
     try:
         command = [program, "-p", port, "127.0.0.1", "-c", str(cores[0]), "-t",
                    kind + ("_lat" if mode == "latency" else "_bw"), "-s", str(size), "-n", str(count), "-w",
-                   str(count // 10), "-M", "multi", "-v"]
+                   str(count // 10), "-M", "multi", "-v", *how]
         for _ in range(50):  # until the server listens
             done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                   timeout=60)

@@ -5,6 +5,7 @@
 //   const ssize_t n = strata::io::read(socket, buffer, size);       // other threads run meanwhile
 //   strata::blocking([&] { system("sort big > sorted"); });         // any other call that blocks
 #pragma once
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -30,11 +31,12 @@ struct blocking_call {
   blocking_call* next = nullptr;
   int error = 0;  // errno, going there and coming back
   std::uint32_t done = 0;
-  bool takes_no_signals = false;  // all are blocked; otherwise as where the thread was made
+  bool takes_no_signals = false;  // all are blocked meanwhile; otherwise `mask`
   // By the caller, when its wait for the end of the call is ended by a signal of pthread.h, or, if
   // `interruptible`, by an interruption: true if it wants to be asked again soon.
   bool (*disturbed)(blocking_call&, unparked why) = nullptr;
   bool interruptible = false;
+  sigset_t mask{};  // what the caller's worker has blocked
 };
 // Runs it on an OS thread that does nothing else, and suspends the caller until then.
 void call_blocking(blocking_call& call);
@@ -55,7 +57,8 @@ struct blocking_function : blocking_call {
 /// Calls f, which may block in the kernel, on an OS thread kept for such calls; the calling thread
 /// is suspended and its worker goes on. Returns what f returns, rethrows its exception; errno goes
 /// there and comes back. f must not use fork-join, threads or fibers of the runtime, and sees other
-/// thread_local variables than the caller. Outside a runtime f is simply called. About 5 us when a
+/// thread_local variables than the caller; it has blocked the signals that the caller's worker has,
+/// and so have programs that it starts. Outside a runtime f is simply called. About 5 us when a
 /// thread is at hand; those threads end when they are idle for a second. There are at most 256 at
 /// once; further calls wait for one.
 template <class F>

@@ -12,6 +12,7 @@
 // Arguments and results that are addresses (pointers, std::reference_wrapper, std::span,
 // std::string_view) do not compile.
 #pragma once
+#include <concepts>
 #include <cstddef>
 #include <cstring>
 #include <exception>
@@ -59,6 +60,21 @@ struct value_list<First, Rest...> {
   }
 };
 
+// What may stand for the number of a node: integers, but not what happens to be one in C++.
+template <class T>
+concept node_number = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> &&
+                      !std::same_as<T, char8_t> && !std::same_as<T, char16_t> &&
+                      !std::same_as<T, char32_t> && !std::same_as<T, wchar_t>;
+
+// Whether the first argument of a call names its node: Function cannot be called with it, but with
+// the others.
+template <auto Function, class... Arguments>
+inline constexpr bool begins_with_node = false;
+template <auto Function, node_number First, class... Rest>
+inline constexpr bool begins_with_node<Function, First, Rest...> =
+    !std::is_invocable_v<decltype(Function), const First&, const Rest&...> &&
+    std::is_invocable_v<decltype(Function), const Rest&...>;
+
 // How a finished call gets home. error: null if it returned.
 void give_back_result(global_address home, const std::exception_ptr& error, const void* value,
                       std::size_t bytes);
@@ -75,6 +91,9 @@ class travelling_call {
                 "use a lambda for a call that stays");
   static_assert((std::size_t{0} + ... + sizeof(Arguments)) <= detail::travelling_bytes_max,
                 "a call carries at most 16 KiB of arguments");
+  static_assert(std::is_invocable_v<decltype(Function), const Arguments&...>,
+                "call<f>(arguments...): f cannot be called with these arguments; a number in front "
+                "of them names a node where f can be called with the others");
   using result = std::invoke_result_t<decltype(Function), const Arguments&...>;
   static_assert(std::is_void_v<result> || std::is_trivially_copyable_v<result>,
                 "a call may travel to another node, so its result must be trivially copyable");
@@ -105,9 +124,11 @@ class travelling_call {
   values arguments_;
 };
 
-/// See travelling_call.
+/// See travelling_call. A number that Function cannot be called with names a node, which makes the
+/// call at once: see strata/remote_thread.hpp.
 template <auto Function, class... Arguments>
-constexpr auto call(const Arguments&... arguments) noexcept {
+requires(!detail::begins_with_node<Function, Arguments...>) constexpr auto call(
+    const Arguments&... arguments) noexcept {
   return travelling_call<Function, Arguments...>(arguments...);
 }
 

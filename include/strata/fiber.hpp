@@ -32,6 +32,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "strata/detail/address.hpp"
 #include "strata/detail/frame.hpp"
 #include "strata/global_ptr.hpp"
 #include "strata/slot.hpp"
@@ -166,8 +167,9 @@ class exclusive_fiber final : public slot {
 
 /// Activates F(arguments...) asynchronously on a worker, and later on a node, of the runtime's
 /// choice (EARTH's TOKEN): idle ones take tokens from busy ones. The arguments are copied; they
-/// must be trivially copyable, because a token may travel. Never blocks. About 10 ns. Throws
-/// misuse_error outside a runtime.
+/// must be trivially copyable, because a token may travel. An address among them compiles, because
+/// a token may stay: it means nothing where the token runs on another node. Never blocks. About
+/// 10 ns. Throws misuse_error outside a runtime.
 template <class F, class... Arguments>
 void token(const Arguments&... arguments) {
   detail::worker& w = detail::this_worker();
@@ -176,9 +178,13 @@ void token(const Arguments&... arguments) {
 }
 
 /// Activates F(arguments...) on node `where` (EARTH's INVOKE), as soon as possible, ahead of
-/// tokens. Throws misuse_error when there is no such node, and outside a runtime.
+/// tokens. Arguments as for token(), but addresses, which may stay with a token and mean nothing on
+/// the node that is named here, do not compile: pass a global_ptr, or a local_address where `where`
+/// is known to be the calling node. Throws misuse_error when there is no such node, and outside a
+/// runtime.
 template <class F, class... Arguments>
 void invoke(node_id_t where, const Arguments&... arguments) {
+  static_assert(detail::refuse_addresses<Arguments...>());
   detail::worker& w = detail::this_worker();
   detail::check_inside(w);
   detail::task* const t = detail::make_token<F>(w, arguments...);
@@ -188,10 +194,12 @@ void invoke(node_id_t where, const Arguments&... arguments) {
 }
 
 /// Stores value at `to`, then signals `done` (EARTH's PUT_SYNC, DATA_SYNC): who is enabled by the
-/// signal sees the value. Never blocks.
+/// signal sees the value. Never blocks. Here and below an address as T does not compile
+/// (local_address).
 template <class T>
 void put_sync(const std::type_identity_t<T>& value, global_ptr<T> to, slot_ptr done) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
+  static_assert(detail::refuse_addresses<T>());
   detail::worker& w = detail::this_worker();
   if (to.node() != w.node || w.owner == nullptr) [[unlikely]]
     return detail::remote_put(w, to.where(), &value, sizeof(T), done.where());
@@ -204,6 +212,7 @@ void put_sync(const std::type_identity_t<T>& value, global_ptr<T> to, slot_ptr d
 template <class T>
 void get_sync(global_ptr<const std::type_identity_t<T>> from, T* into, slot_ptr done) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
+  static_assert(detail::refuse_addresses<T>());
   detail::worker& w = detail::this_worker();
   if (from.node() != w.node || w.owner == nullptr) [[unlikely]]
     return detail::remote_get(w, from.where(), into, sizeof(T), done.where());
@@ -222,6 +231,7 @@ template <class T>
 void block_move_sync(global_ptr<const std::type_identity_t<T>> from, global_ptr<T> to,
                      std::size_t count, slot_ptr done) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
+  static_assert(detail::refuse_addresses<T>());
   detail::worker& w = detail::this_worker();
   if (from.node() == w.node && to.node() == w.node && w.owner != nullptr) [[likely]] {
     if (count != 0) std::memcpy(to.where().address(), from.where().address(), count * sizeof(T));

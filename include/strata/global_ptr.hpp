@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses in a job of several nodes (EARTH's GLOBAL pointers, requirement E5).
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 
@@ -126,5 +127,28 @@ template <class T>
 node_id_t owner_of(global_ptr<T> p) noexcept {
   return p.node();
 }
+
+/// An address (a pointer, std::span and the like) that is sent as it is, where addresses do not
+/// compile: for who knows that it is used in the process that it is from. Instead of a reference
+/// send a pointer.
+///
+///   strata::invoke<search>(strata::node_id(), strata::local_address(&table), done);
+///
+/// Becomes a T where one is wanted, such as the parameter `table_type* table` of search. Nobody
+/// looks where that is: on another node it is an address of something else, or of nothing. A
+/// global_ptr travels as well, and its local() throws there.
+template <class T>
+class local_address {
+ public:
+  /// No address: T's own initial value.
+  constexpr local_address() requires std::default_initializable<T>
+  = default;
+  constexpr explicit local_address(T address) noexcept : address_(address) {}
+  constexpr operator T() const noexcept { return address_; }
+  [[nodiscard]] constexpr T get() const noexcept { return address_; }
+
+ private:
+  T address_{};
+};
 
 }  // namespace strata

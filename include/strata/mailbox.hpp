@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "strata/detail/address.hpp"
 #include "strata/global_ptr.hpp"
 #include "strata/slot.hpp"
 
@@ -56,10 +57,11 @@ class mailbox {
 /// Throws misuse_error when the slot refuses the signal.
 void drop_in(global_ptr<mailbox> box, const void* item, std::size_t bytes);
 
-/// The same for a value.
+/// The same for a value. An address does not compile (local_address).
 template <class T>
 void drop_in(global_ptr<mailbox> box, const T& item) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
+  static_assert(detail::refuse_addresses<T>());
   drop_in(box, &item, sizeof(T));
 }
 
@@ -73,6 +75,7 @@ std::size_t retrieve_item(mailbox& box, void* item, std::size_t room);
 template <class T>
 T retrieve_item(mailbox& box) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
+  static_assert(detail::refuse_addresses<T>());
   T item;
   if (retrieve_item(box, &item, sizeof(T)) != sizeof(T)) {
     throw misuse_error("mailbox: the item is smaller than the type it is retrieved as");

@@ -29,8 +29,9 @@ extern "C" {
 #endif
 
 /* ---- threads ---- */
-/* EAGAIN: no memory, or no room for another stack; threads that end make some. EINVAL: the attributes. The stack is the runtime's usual one unless the
-   attributes ask for another size; a stack given with pthread_attr_setstack() is used for its size only. */
+/* EAGAIN: no memory, or no room for another stack; threads that end make some. EINVAL: the attributes. The stack is the runtime's usual one (outside run():
+   as large as kernel threads have, by `ulimit -s`; see docs/pthread.md) unless the attributes, or the defaults below, ask for another size; a stack given
+   with pthread_attr_setstack() is used for its size only. */
 int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument);
 int strata_pthread_join(pthread_t thread, void** result);
 int strata_pthread_tryjoin_np(pthread_t thread, void** result);
@@ -47,6 +48,10 @@ int strata_pthread_setname_np(pthread_t thread, const char* name);
 int strata_pthread_getname_np(pthread_t thread, char* name, size_t bytes);
 /* Stack and detach state of the calling thread or of one that runs. */
 int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes);
+/* What threads have that are made without attributes, from now on; those of the C library take over the sizes alone. EINVAL: the attributes have a stack,
+   or what the C library does not have. A size of stack that the runtime's usual one has is that one. Processors are not kept. */
+int strata_pthread_setattr_default_np(const pthread_attr_t* attributes);
+int strata_pthread_getattr_default_np(pthread_attr_t* attributes);
 /* Threads run on any worker: set does nothing and succeeds, get tells where workers may run. */
 int strata_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t* cpus);
 int strata_pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t* cpus);

@@ -2,8 +2,13 @@
 // Calls and threads on a node that the program names (pCoR: requirement P2).
 //
 //   double near = strata::call<distance>(strata::on_node{2}, a, b);   // made on node 2
-//   strata::remote_thread t(strata::on_node{3}, [](int seed) { search(seed); }, 42);
+//   strata::remote_thread t(3, [](int seed) { search(seed); }, 42);   // on_node{3}
 //   t.join();
+//
+// A plain number names a node as on_node does: to remote_thread always, to call<f> where f cannot
+// be called with it and the other arguments, but with those alone. call<f>(2, a, b) is on node 2
+// for the above `double distance(point, point)`; with `double sum(int, point, point)`, or a lambda
+// that takes anything, it is a call with three arguments that has not been made (strata/call.hpp).
 //
 // What travels is the function's identity and its arguments, so the function is known at compile
 // time (a function, or a lambda that captures nothing) and the arguments are trivially copyable.
@@ -11,6 +16,7 @@
 // Where it does not matter which node makes a call, leave that to the runtime: strata/call.hpp.
 #pragma once
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -21,9 +27,25 @@
 
 namespace strata {
 
+namespace detail {
+template <class>
+inline constexpr bool always_false = false;
+
+// Throws misuse_error: no node has this number.
+[[noreturn, gnu::cold]] void refuse_node_number(const std::string& number);
+}  // namespace detail
+
 /// The node that is to make a call.
 struct on_node {
-  node_id_t number;
+  constexpr on_node() noexcept = default;
+  /// Of any integer type but bool and those of characters. Throws misuse_error for a number that no
+  /// node can have: a negative one, or one above 65,535.
+  template <detail::node_number Number>
+  constexpr on_node(Number n) : number(static_cast<node_id_t>(n)) {
+    if (!std::in_range<node_id_t>(n)) [[unlikely]]
+      detail::refuse_node_number(std::to_string(n));
+  }
+  node_id_t number = 0;
 };
 
 namespace detail {
@@ -73,13 +95,14 @@ struct remote_thread_of final : remote_thread_state {
 
 }  // namespace detail
 
-/// f(arguments...) on that node: `auto r = call<f>(on_node{2}, x, y)`. Suspends the caller until
-/// the result is back. On the caller's own node it is a plain call. Rethrows: what f threw, as
-/// remote_error if it was on another node. Throws misuse_error for a node that does not exist,
-/// node_lost_error when it is lost.
+/// f(arguments...) on that node: `auto r = call<f>(on_node{2}, x, y)`, or call<f>(2, x, y) where f
+/// cannot be called with (2, x, y), but with (x, y). Suspends the caller until the result is back.
+/// On the caller's own node it is a plain call. Rethrows: what f threw, as remote_error if it was
+/// on another node. Throws misuse_error for a node that does not exist, node_lost_error when it is
+/// lost.
 template <auto Function, class... Arguments>
-auto call(on_node where, const Arguments&... arguments) ->
-    typename travelling_call<Function, Arguments...>::result {
+requires(std::is_invocable_v<decltype(Function), const Arguments&...>) auto call(
+    on_node where, const Arguments&... arguments) {
   const travelling_call<Function, Arguments...> c(arguments...);
   if (where.number == node_id()) return c();
   detail::require_stack();
@@ -109,6 +132,14 @@ class remote_thread {
   requires(std::is_empty_v<F>&& std::is_default_constructible_v<F>)
       remote_thread(on_node where, F, const Arguments&... arguments)
       : remote_thread(where, travelling_call<F{}, Arguments...>(arguments...)) {}
+  /// Does not compile: where a function is differs from node to node.
+  template <class Result, class... Parameters, class... Arguments>
+  remote_thread(on_node, Result (*)(Parameters...), const Arguments&...) {
+    static_assert(detail::always_false<Result>,
+                  "a function's address means nothing on another node; name the function when the "
+                  "program is compiled: remote_thread(node, call<f>(arguments...)), or a lambda "
+                  "that captures nothing");
+  }
   remote_thread(remote_thread&&) noexcept = default;
   /// std::terminate() if *this is joinable().
   remote_thread& operator=(remote_thread&& other) noexcept {

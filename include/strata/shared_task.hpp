@@ -25,9 +25,9 @@ namespace strata {
 /// node at any time.
 class shared_task {
  public:
-  /// Begins the call on that node; what it returns is dropped. Never blocks. Throws misuse_error
-  /// for a number that no node has had, and outside a runtime; std::system_error if there is no
-  /// room for one more thread on this node.
+  /// Begins the call on that node, on_node{2} or 2; what it returns is dropped. Never blocks.
+  /// Throws misuse_error for a number that no node has had, and outside a runtime;
+  /// std::system_error if there is no room for one more thread on this node.
   template <auto Function, class... Arguments>
   shared_task(on_node where, const travelling_call<Function, Arguments...>& c)
       : ended_(begin(checked(where), c)) {}

@@ -19,10 +19,16 @@
 // does not.
 //
 // A program needs no runtime of its own for threads. Those that are made outside any (from a plain
-// main(), also by jthread and async) run in one that the process has for them and for those of
-// strata/pthread.h. The first of them starts it, with the settings in STRATA_* variables, and
-// stacks of 8 MiB unless those say otherwise; it lives as long as the process. Wrong settings end
-// the program with status 2, and workers that cannot be started with status 1.
+// main(), also by jthread and async) run in one that the process has for them. The first of them
+// starts it, with the settings in STRATA_* variables, and stacks as large as `ulimit -s` says (8
+// MiB where that sets no limit) unless those say otherwise; it lives as long as the process. Wrong
+// settings end the program with status 2, and workers that cannot be started with status 1.
+//
+// Signals belong to OS threads. A thread has blocked what its worker has, and so have programs that
+// it starts: what the OS thread had that made the runtime or, without one, the first thread. Block
+// before that what no thread may get; pthread_sigmask() in a thread changes its worker's mask, not
+// the thread's. A handler may interrupt a worker anywhere, in the middle of a call of this library
+// too: from handlers, call nothing of it.
 //
 // This header has all of it; each part can also be had alone.
 #pragma once

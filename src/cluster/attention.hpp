@@ -10,9 +10,10 @@
 // after that they keep it for more messages each time, unless the workers had found many: then it
 // was the odd long task, or another program on the core.
 //
-// An idle worker looks all the time. For what it finds on a socket no receiver is woken; but while
-// one sleeps there, that costs two system calls each time (net::attendance). So receivers hand over
-// to idle workers, too, and take over again when the last of those falls asleep. Only in quick
+// An idle worker looks all the time. For what it finds no receiver is woken; but while one sleeps
+// where that comes in, a worker that has something to do must say so and look once more, which
+// costs two system calls each time on a socket (net::attendance). So receivers hand over to idle
+// workers, too, and take over again when the last of those falls asleep. Only in quick
 // conversations: a worker that has found something may go deep into a task.
 //
 // Everything here is a guess about what is cheaper: whatever it says, no message waits for longer
@@ -79,7 +80,7 @@ class attention {
 
   // ---- workers ----
 
-  // One that is idle has found something on a socket. True: the receivers hand over, and are to be
+  // One that is idle has found something. True: the receivers hand over, and are to be
   // woken for that.
   [[nodiscard]] bool heard_by_idle_worker(std::int64_t now_ns) noexcept {
     const bool quick =

@@ -276,7 +276,6 @@ class engine final : public mailer,
   // Of adaptive reception, with the inbox: of a look by a worker.
   void tell_of_look(bool found) noexcept;
   // Away from their sockets.
-  void call_receivers() noexcept;
   // Those that leave it to workers.
   void rouse_receivers() noexcept;
   // The receiver that looks after all else, wherever it sleeps.
@@ -325,7 +324,6 @@ class engine final : public mailer,
   std::timed_mutex inbox_;
   std::size_t bytes_taken_ = 0;                  // since the last poll_all()
   const net::transport* polled_ = nullptr;       // now
-  bool came_by_socket_ = false;                  // something, in an idle worker's look
   std::atomic<std::size_t> worker_messages_{1};  // what a worker takes in at once, as they are now
   detail::worker outsider_;
   // For nodes that left just when it was said: whoever has the inbox deals with it.
@@ -333,8 +331,8 @@ class engine final : public mailer,
   std::vector<std::pair<node_id, links::kept_message>> strays_;
   std::atomic<bool> has_strays_{false};
   reception_rules rules_;
-  std::atomic<unsigned> asleep_on_sockets_{0};  // receivers
-  std::atomic<unsigned> pollers_{0};            // idle workers that look now
+  std::atomic<unsigned> receivers_asleep_{0};  // where messages come in
+  std::atomic<unsigned> pollers_{0};           // idle workers that look now
 
   std::atomic<bool> stopping_{false};
   std::atomic<bool> broken_{false};  // a node is lost: nothing of the program arrives any more

@@ -144,9 +144,7 @@ std::size_t engine::poll_these(std::span<const std::unique_ptr<net::transport>> 
   std::size_t n = 0;
   for (const auto& t : some) {
     polled_ = t.get();
-    const std::size_t of_this = t->poll(*this, messages_max);
-    if (of_this != 0 && !t->about().looks_cheaply) came_by_socket_ = true;
-    n += of_this;
+    n += t->poll(*this, messages_max);
   }
   if (n != 0) {
     const std::size_t each = std::exchange(bytes_taken_, 0) / n;
@@ -192,16 +190,14 @@ bool engine::poll() noexcept {
     if (!lock.try_lock_until(std::chrono::system_clock::now() + pause)) return false;
   }
   refused = 0;
-  came_by_socket_ = false;
   const bool found = poll_all(worker_messages_.load(std::memory_order_relaxed)) != 0;
   if (rules_.how() == reception::polling && !polled_since_beat_.load(std::memory_order_relaxed))
     polled_since_beat_.store(true, std::memory_order_relaxed);
   if (rules_.has_handed_over()) {
     tell_of_look(found);
-  } else if (came_by_socket_ &&
-             rules_.calls_receivers(asleep_on_sockets_.load(std::memory_order_relaxed) != 0,
-                                    &os::now_ns)) {
-    call_receivers();
+  } else if (found && rules_.calls_receivers(receivers_asleep_.load(std::memory_order_relaxed) != 0,
+                                             &os::now_ns)) {
+    for (const auto& t : transports_) t->wake_receiver();
   }
   return found;
 }
@@ -211,12 +207,6 @@ void engine::tell_of_look(bool found) noexcept {
   rules_.remember(found);
   if (rules_.is_time_to_look(os::ticks(), look_ticks()))
     rules_.looked(os::now_ns(), rules_.take_remembered());
-}
-
-void engine::call_receivers() noexcept {
-  for (const auto& t : transports_) {
-    if (!t->about().looks_cheaply) t->wake_receiver();
-  }
 }
 
 void engine::look() noexcept {
@@ -371,10 +361,9 @@ void engine::run_receiver(net::transport& t) {
           stopping_.load(std::memory_order_acquire) || leaves_.load(std::memory_order_relaxed);
       const std::int64_t until_ns = hurries ? leave_every_ns : look_ns;
       const std::int64_t beat_in_ns = std::max<std::int64_t>(beat_at - os::now_ns(), 0);
-      const bool on_socket = !t.about().looks_cheaply;
-      if (on_socket) asleep_on_sockets_.fetch_add(1, std::memory_order_relaxed);
+      receivers_asleep_.fetch_add(1, std::memory_order_relaxed);
       t.wait_for_messages(keeps_time ? std::min({until_ns, measure_ns, beat_in_ns}) : until_ns);
-      if (on_socket) asleep_on_sockets_.fetch_sub(1, std::memory_order_relaxed);
+      receivers_asleep_.fetch_sub(1, std::memory_order_relaxed);
     }
     if (keeps_time) measure_ns = measure_again();
     if (keeps_time) stalls_->on_time();

@@ -9,8 +9,14 @@
 #include "net/udp/udp_transport.hpp"
 #include "strata/error.hpp"
 #if defined(STRATA_HAS_UCX)
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "net/cannot_listen.hpp"
 #include "net/ucx/devices.hpp"
 #include "net/ucx/ucx_transport.hpp"
+#include "os/descriptor.hpp"
 #endif
 
 namespace strata::cluster {
@@ -46,8 +52,28 @@ std::unique_ptr<net::udp::udp_transport> make_udp(const launch::job_description&
 }
 
 #if defined(STRATA_HAS_UCX)
+// UCX would look for a free port without end, and never say so. Nothing else counts: UCX chooses
+// its interfaces itself, and `address` need not be one of this host (behind a translator of
+// addresses, say).
+void expect_free_port(const std::string& address) {
+  sockaddr_storage any{};  // all zero: every interface, any port
+  any.ss_family = address.find(':') == std::string::npos ? AF_INET : AF_INET6;
+  const os::descriptor s(::socket(any.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!s) return;
+  const int yes = 1;
+  ::setsockopt(s.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if ((::bind(s.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0 ||
+       ::listen(s.get(), 1) != 0) &&
+      errno == EADDRINUSE) {
+    throw net::cannot_listen(address, 0, EADDRINUSE);
+  }
+}
+
 std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description& job,
-                                                   const options& settings, std::string devices) {
+                                                   const options& settings,
+                                                   const std::string& address,
+                                                   std::string devices) {
+  if (net::ucx::listens_on_any_port()) expect_free_port(address);
   net::ucx::settings s;
   // Who comes late is admitted while this node receives, or may itself be the one who cannot be
   // reached, and where networks are named the job goes on without one.
@@ -74,7 +100,7 @@ std::string devices_on(const launch::network_address& own) {
 }
 #else
 std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description&, const options&,
-                                                   const std::string&) {
+                                                   const std::string&, const std::string&) {
   throw error(net::ucx::how_to_get());
 }
 std::string devices_for_all(const launch::job_description&) { return {}; }
@@ -86,7 +112,7 @@ own_sockets open_on_own_address(const launch::job_description& job, const option
   part& all = e.parts.emplace_back();
   all.kind = network_of(job.transport);
   if (all.kind == network_kind::ucx) {
-    all.first.addressed = make_ucx(job, settings, devices_for_all(job));
+    all.first.addressed = make_ucx(job, settings, job.bind_address, devices_for_all(job));
   } else if (all.kind == network_kind::udp) {
     all.first.addressed = make_udp(job, {job.bind_address});
   } else {
@@ -150,10 +176,10 @@ part ucx_part(const own_network& own, const launch::job_description& job, const 
   p.kind = network_kind::ucx;
   p.networks = {own.number};
   const std::string devices = devices_on(own.mine);
-  p.first.addressed = make_ucx(job, settings, devices);
+  p.first.addressed = make_ucx(job, settings, own.mine.numeric, devices);
   d.worker = p.first.addressed->address().worker;
   if (!has_spare) return p;
-  p.spare.addressed = make_ucx(job, settings, devices);
+  p.spare.addressed = make_ucx(job, settings, own.mine.numeric, devices);
   d.spare_worker = p.spare.addressed->address().worker;
   return p;
 }

@@ -96,8 +96,8 @@ class reception_rules {
   // nothing.
   void remember(bool found) noexcept { found_untold_ |= found; }
   [[nodiscard]] bool take_remembered() noexcept { return std::exchange(found_untold_, false); }
-  // It has found something on a socket. True: receivers are to be called away from there.
-  // `asleep_there`: one sleeps where that came in. now_ns(): the time, if it is needed.
+  // It has found something. True: receivers are to be called away from where messages come in.
+  // `asleep_there`: one sleeps there. now_ns(): the time, if it is needed.
   template <class Now>
   [[nodiscard]] bool calls_receivers(bool asleep_there, Now&& now_ns) noexcept {
     if (how_ == reception::adaptive)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/transports.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -26,6 +28,8 @@ namespace {
 
 // In one line.
 constexpr std::size_t closed_named_max = 4;
+// Longer than the launcher waits for more nodes to fail once the first has.
+constexpr int said_by_first_ms = 5000;
 
 net::tcp::options socket_options(const options& settings) {
   using net::tcp::poll_mechanism;
@@ -93,6 +97,7 @@ class opening {
 
   // Each adds to opened_ what there is to know afterwards.
   net::shm::shm_transport* open_memory();
+  [[nodiscard]] own_sockets listen() const;
   void open_parts(net::shm::shm_transport* shm);
   void learn(const std::vector<launch::address>& directory);
   void find_ways();
@@ -185,9 +190,24 @@ void opening::find_ways() {
                      ": name a network that both are on, or one that joins theirs");
 }
 
+// What keeps one node of a host from listening keeps the others from it too. The first of them says
+// so, and the launcher ends those that have not joined by then, so that it is said once.
+own_sockets opening::listen() const {
+  try {
+    return open_sockets(job_, networks_, settings_);
+  } catch (const error&) {
+    const bool is_first = on_this_host_.empty() || on_this_host_.front() >= job_.node;
+    if (!is_first && !job_.late && line_.news_fd() >= 0) {
+      pollfd news{line_.news_fd(), POLLIN, 0};
+      (void)::poll(&news, 1, said_by_first_ms);
+    }
+    throw;
+  }
+}
+
 // To all who are not reached by memory, wherever they are.
 void opening::open_parts(net::shm::shm_transport* shm) {
-  own_sockets own = open_sockets(job_, networks_, settings_);
+  own_sockets own = listen();
   parts_ = std::move(own.parts);
   learn(line_.exchange(own.where, build_));
   if (!networks_.empty()) find_ways();

@@ -4,7 +4,8 @@
 //
 // MXCSR and the x87 control word are left alone on purpose: reloading MXCSR costs about 70 ns
 // whenever its sticky flags differ, and a program that changes rounding modes inside a task can
-// restore them itself. (Boost.Context's fcontext reloads both.)
+// restore them itself. (Boost.Context's fcontext reloads both.) Of programs that cannot be asked
+// to, floating_point.hpp takes them along.
 #pragma once
 #include <cstddef>
 

@@ -3,6 +3,7 @@
 #include "strata/detail/remote.hpp"
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -57,6 +58,11 @@ void refuse_node(node_id_t node, const worker& w) {
   throw misuse_error("no node " + std::to_string(node) + ": this job has " +
                      (nodes == 1 ? "one node, number " + std::to_string(w.node)
                                  : std::to_string(nodes) + " nodes, numbers from 0"));
+}
+
+void refuse_node_number(const std::string& number) {
+  throw misuse_error("no node " + number + ": nodes have numbers from 0 to " +
+                     std::to_string(std::numeric_limits<node_id_t>::max()));
 }
 
 // All of these take locks that whoever else runs here may want: a preemptible thread is not

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -17,7 +18,9 @@
 #include "base/errno_error.hpp"
 #include "base/values.hpp"
 #include "launch/job.hpp"
+#include "launch/job_glance.hpp"
 #include "launch/messages.hpp"
+#include "os/clock.hpp"
 #include "os/descriptor.hpp"
 
 namespace strata::launch {
@@ -27,7 +30,7 @@ namespace {
 constexpr const char* gone = "the launcher is gone";
 
 // The socket that the variable names, if it is one.
-os::descriptor inherited_socket(const std::string& text) {
+int socket_named(const std::string& text) {
   const auto refuse = [&] {
     return error(std::string(job_fd_variable) + "=" + text +
                  " is not a line to a launcher; unset it, or start the program with strata run");
@@ -43,6 +46,11 @@ os::descriptor inherited_socket(const std::string& text) {
   if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 || type != SOCK_STREAM) {
     throw refuse();
   }
+  return fd;
+}
+
+os::descriptor inherited_socket(const std::string& text) {
+  const int fd = socket_named(text);
   // Children of the node have no part in the job.
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   return os::descriptor(fd);
@@ -255,6 +263,41 @@ std::unique_ptr<control_line> control_line::open() {
   const std::string text = variable;
   ::unsetenv(job_fd_variable);
   return std::make_unique<launcher_line>(inherited_socket(text));
+}
+
+std::optional<job_description> glance_at_job(std::int64_t limit_ns) {
+  const char* const variable = std::getenv(job_fd_variable);
+  if (variable == nullptr) return std::nullopt;
+  const int fd = socket_named(variable);
+  const std::int64_t until_ns = os::now_ns() + limit_ns;
+  std::string bytes(std::size_t{16} << 10, '\0');
+  while (true) {
+    const ssize_t seen = ::recv(fd, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+    if (seen == 0 || (seen < 0 && errno != EAGAIN && errno != EINTR)) return std::nullopt;
+    if (seen > 0) {
+      frame_reader there;
+      there.add({bytes.data(), static_cast<std::size_t>(seen)});
+      try {
+        if (const auto first = there.next()) {
+          if (first->kind != frame_kind::welcome) return std::nullopt;
+          return unpack_welcome(first->payload);
+        }
+      } catch (const error&) {
+        // The rest of a frame that somebody else is reading.
+        return std::nullopt;
+      }
+      if (static_cast<std::size_t>(seen) == bytes.size()) {
+        bytes.resize(2 * bytes.size());
+        continue;
+      }
+    }
+    const std::int64_t left_ms = (until_ns - os::now_ns()) / 1'000'000;
+    if (left_ms <= 0) return std::nullopt;
+    // A part of a frame makes the line readable: the rest is to be waited for without it.
+    constexpr std::int64_t pause_ms = 1;
+    pollfd more{seen > 0 ? -1 : fd, POLLIN, 0};
+    ::poll(&more, 1, static_cast<int>(seen > 0 ? pause_ms : std::min<std::int64_t>(left_ms, 1000)));
+  }
 }
 
 }  // namespace strata::launch

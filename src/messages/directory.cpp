@@ -51,7 +51,9 @@ void directory::wake_all() noexcept {
   for (auto& [name, a] : awaited_) a.entered.notify(UINT32_MAX);
 }
 
-directory::directory() : publications_(static_cast<std::uint64_t>(os::now_ns())) {}
+directory::directory()
+    : wait_for_news([] { strata::this_thread::sleep_for(std::chrono::milliseconds(5)); }),
+      publications_(static_cast<std::uint64_t>(os::now_ns())) {}
 
 std::uint64_t directory::new_publication(net::node_id self) noexcept {
   return std::uint64_t{self} << 48 |
@@ -268,7 +270,7 @@ bool is_of_the_job(std::uint64_t publication) {
   return office_here().has(messages::directory::publisher_of(publication));
 }
 
-void wait_for_news() { strata::this_thread::sleep_for(std::chrono::milliseconds(5)); }
+void wait_for_news() { office_here().names.wait_for_news(); }
 
 }  // namespace
 

@@ -73,6 +73,10 @@ class directory {
   void remember(const std::string& name, const detail::published_value& v, std::uint64_t epoch);
   void forget(const std::string& name);
 
+  // Suspends the calling thread until it is worth asking again. Set before the first thread asks;
+  // in a simulation, where time is another one.
+  std::function<void()> wait_for_news;
+
  private:
   struct entry {
     detail::published_value value;

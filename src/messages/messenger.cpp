@@ -160,6 +160,11 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
 
 // With the port's lock.
 void messenger::keep(port& p, delivery& d) {
+  // Besides the arrival what the allocator adds to it and to its bytes where they are apart, and
+  // its part of the indexes, whose lists hold two entries or more each when they are made.
+  constexpr std::size_t allocator_adds = 16 + 24;
+  constexpr std::size_t indexes = (pattern_shapes - 1) * sizeof(match_list<arrival, 0>) / 2;
+  static_assert(sizeof(arrival) + allocator_adds + indexes <= kept_for_message);
   auto a = std::make_unique_for_overwrite<arrival>();
   a->info = *d.info;
   a->charge = d.charge;

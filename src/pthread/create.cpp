@@ -9,7 +9,10 @@
 #include <exception>
 #include <utility>
 
+#include "context/floating_point.hpp"
 #include "context/program_locals.hpp"
+#include "pthread/affinity.hpp"
+#include "pthread/default_attributes.hpp"
 #include "pthread/exit.hpp"
 #include "pthread/fork.hpp"
 #include "pthread/process_runtime.hpp"
@@ -37,12 +40,18 @@ void begin_with_own_locals() noexcept {
   }
 }
 
+// That of who has made it.
+void begin_with_floating_point(const record& r) noexcept {
+  if constexpr (carries_program_locals) r.floating_point_of_maker.put();
+}
+
 // An exception that leaves the thread ends the program: see context/last_frame.cpp.
 void body(task& t) {
   auto& r = static_cast<record&>(static_cast<thread_block&>(t));
   this_place().current->thread = &r;
   this_place().current->title = r.title.data();
   begin_with_own_locals();
+  begin_with_floating_point(r);
   run_to_exit(r);
   r.leaving = true;
   if (r.is_os_thread) end_process_with(r);  // the child of a fork
@@ -68,21 +77,19 @@ void run_on_own_size(task& t, worker& w) {
   p.continue_stack(*s);
 }
 
-const char* name_of_type() { return "pthread"; }
-constexpr task_type usual{&run_on_stack, &body, nullptr, &name_of_type};
-constexpr task_type sized{&run_on_own_size, &body, nullptr, &name_of_type};
+constexpr task_type usual{&run_on_stack, &body, nullptr, &kind_pthread};
+constexpr task_type sized{&run_on_own_size, &body, nullptr, &kind_pthread};
 
 struct wanted_thread {
   bool detached = false;
-  std::size_t stack_bytes = 0;  // 0: the runtime's usual
-  std::size_t asked_bytes = 0;
+  std::size_t asked_bytes = 0;  // of stack; 0: the runtime's usual
+  bool accepts_more = false;    // the usual will do if it is as large
   bool inherits = true;
   int policy = SCHED_OTHER;
   int priority = 0;
 };
 
 int read_attributes(const pthread_attr_t* a, wanted_thread& r) {
-  if (a == nullptr) return 0;
   int state = 0;
   if (const int error = pthread_attr_getdetachstate(a, &state)) return error;
   r.detached = state == PTHREAD_CREATE_DETACHED;
@@ -98,19 +105,32 @@ int read_attributes(const pthread_attr_t* a, wanted_thread& r) {
   }
   std::size_t bytes = 0;
   if (const int error = pthread_attr_getstacksize(a, &bytes)) return error;
-  pthread_attr_t usual_attributes;
-  std::size_t usual_bytes = 0;
-  if (const int error = pthread_attr_init(&usual_attributes)) return error;
-  pthread_attr_getstacksize(&usual_attributes, &usual_bytes);
-  pthread_attr_destroy(&usual_attributes);
-  if (bytes == usual_bytes) return 0;
+  // What the C library has begun with is in the size of the process's runtime already.
+  r.accepts_more = bytes == default_stack_bytes();
+  if (r.accepts_more && !defaults_have_changed()) return 0;
   constexpr std::size_t largest = std::size_t{1} << 30;
   if (bytes > largest) return EAGAIN;
+  r.asked_bytes = bytes;
+  return 0;
+}
+
+int read_wanted(const pthread_attr_t* a, wanted_thread& r) {
+  if (a != nullptr) return read_attributes(a, r);
+  if (!defaults_have_changed()) return 0;
+  pthread_attr_t defaults;
+  if (const int error = strata_pthread_getattr_default_np(&defaults)) return error;
+  const int error = read_attributes(&defaults, r);
+  pthread_attr_destroy(&defaults);
+  return error;
+}
+
+// Of its own; 0: the usual one.
+std::size_t bytes_of_stack(const wanted_thread& wanted, const scheduler& home) noexcept {
+  if (wanted.asked_bytes == 0) return 0;
+  if (wanted.accepts_more && wanted.asked_bytes <= home.stacks.stack_bytes()) return 0;
   // Ours has its header in there, and calls into the runtime below the program's own.
   constexpr std::size_t for_us = 16 * 1024;
-  r.asked_bytes = bytes;
-  r.stack_bytes = std::bit_ceil(bytes + for_us);
-  return 0;
+  return std::bit_ceil(wanted.asked_bytes + for_us);
 }
 
 // What a new thread will run on: one more stack of the usual size that is spoken for, or a stack of
@@ -124,7 +144,8 @@ class room {
     }
     has_usual_ = is_inside() ? home.try_room(this_place()) : home.try_room_from_outside();
     // Who asked for no size gets a smaller one when all of the usual size are in use.
-    for (const std::size_t bytes : {std::size_t{1} << 20, std::size_t{256} << 10}) {
+    for (const std::size_t bytes :
+         {std::size_t{8} << 20, std::size_t{1} << 20, std::size_t{256} << 10}) {
       if (!*this && bytes < home.stacks.stack_bytes()) take(bytes);
     }
   }
@@ -171,6 +192,7 @@ void set_scheduling(record& r, const wanted_thread& wanted, record* parent) noex
   }
   r.policy.store(policy, std::memory_order_relaxed);
   r.priority.store(priority, std::memory_order_relaxed);
+  if (parent != nullptr) inherit_affinity(r, *parent);
 }
 
 bool has_not_ended(void* r) {
@@ -219,12 +241,12 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                           void* (*start)(void*), void* argument) {
   const kept_errno keep;
   wanted_thread wanted;
-  if (const int error = read_attributes(attributes, wanted)) return error;
+  if (const int error = read_wanted(attributes, wanted)) return error;
   try {
     scheduler& home = runtime_for_new_thread();
     const uninterrupted guard;
     record* const parent = self_if_any();
-    room there(home, wanted.stack_bytes);
+    room there(home, bytes_of_stack(wanted, home));
     if (!there) return EAGAIN;
     record* const r = take_record();
     if (r == nullptr) return EAGAIN;
@@ -232,6 +254,7 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
     r->more.own_stack = there.own();
     r->asked_bytes = wanted.asked_bytes;
     set_scheduling(*r, wanted, parent);
+    if constexpr (carries_program_locals) r->floating_point_of_maker = floating_point::here();
     r->start = start;
     r->argument = argument;
     r->counted = true;

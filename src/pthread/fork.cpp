@@ -2,13 +2,16 @@
 #include "pthread/fork.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <new>
 
+#include "pthread/default_attributes.hpp"
 #include "pthread/process_runtime.hpp"
 #include "pthread/record.hpp"
 #include "pthread/signal_taker.hpp"
@@ -23,11 +26,11 @@ namespace {
 // or go on without waiting.
 bool is_in_other_runtime() noexcept {
   const scheduler* const here = this_worker().owner;
-  return here != nullptr && here != process_runtime_if_any();
+  return here != nullptr && !is_process_runtime(here);
 }
 
 bool concerns_us() noexcept {
-  const bool has_begun = process_runtime_if_any() != nullptr || are_there_records();
+  const bool has_begun = has_process_runtime() || are_there_records();
   return has_begun && !is_in_other_runtime();
 }
 
@@ -35,17 +38,22 @@ bool concerns_us() noexcept {
 alignas(
     uninterrupted) thread_local constinit std::array<std::byte, sizeof(uninterrupted)> section{};
 
+// Kept by those who know that they are one of their own. Relaxed: set before there are threads.
+constinit std::atomic<pid_t> own_process{0};
+
 void before_fork() {
   if (concerns_us()) (void)self();  // it cannot be made any more when its place is gone
   ::new (section.data()) uninterrupted;
   hold_runtime_start();
   hold_records();
   hold_keys();
+  hold_default_attributes();
   hold_lock_graph();
 }
 
 void in_parent() {
   release_lock_graph();
+  release_default_attributes();
   release_keys();
   release_records();
   release_runtime_start();
@@ -53,11 +61,12 @@ void in_parent() {
 }
 
 void in_child() {
+  own_process.store(getpid(), std::memory_order_relaxed);
   in_parent();
   free_record_locks();
   if (!concerns_us()) return;
   record& mine = self();
-  forget_process_runtime();
+  forget_process_runtimes();
   forget_runtimes();
   forget_parked();
   forget_descriptor_waits();
@@ -72,10 +81,15 @@ void in_child() {
 // Before the program can register handlers of its own. So ours come last before a fork and first
 // behind it: the program's may wait for what other threads hold, which may be in here.
 [[gnu::constructor(101)]] void watch_forks() {
+  own_process.store(getpid(), std::memory_order_relaxed);
   pthread_atfork(&before_fork, &in_parent, &in_child);
 }
 
 }  // namespace
+
+bool is_in_child_of_vfork() noexcept {
+  return own_process.load(std::memory_order_relaxed) != getpid();
+}
 
 void end_process_with(record& r) {
   end_keys(r);

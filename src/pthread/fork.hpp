@@ -8,6 +8,9 @@ namespace strata::detail::posix {
 
 struct record;
 
+// The child of a vfork(), which has our memory, and a kernel thread of its own.
+[[nodiscard]] bool is_in_child_of_vfork() noexcept;
+
 // The end of main(), by pthread_exit(), and of a thread that a fork has left alone: the process
 // ends with status 0 after the last other thread.
 [[noreturn]] void end_process_with(record& r);

@@ -18,6 +18,8 @@ class queued_signals {
   static_assert(Room >= 2 && (Room & (Room - 1)) == 0);
 
  public:
+  static constexpr std::uint32_t room = Room;
+
   queued_signals() noexcept {
     for (std::uint32_t i = 0; i < Room; ++i) slots_[i].turn.store(i, std::memory_order_relaxed);
   }
@@ -92,7 +94,14 @@ class merged_signals {
 
   // By the taker alone. False: there is none.
   bool take(Info& info) noexcept {
-    for (slot& s : slots_) {
+    std::size_t number = 0;
+    return take_from(number, info);
+  }
+  // The same of those from `number` on, which becomes the next one's: whoever begins with 0 and
+  // goes on with it takes each once at most.
+  bool take_from(std::size_t& number, Info& info) noexcept {
+    while (number < Numbers) {
+      slot& s = slots_[number++];
       // Acquire: with what was put. Partner: the exchange in put().
       if (s.is.load(std::memory_order_acquire) != there) continue;
       info = s.info;

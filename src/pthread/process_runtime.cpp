@@ -3,15 +3,19 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "pthread/default_attributes.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/error.hpp"
 #include "threads/outside.hpp"
@@ -20,7 +24,21 @@
 namespace strata::detail::posix {
 namespace {
 
-constexpr std::size_t usual_stack_bytes = std::size_t{8} << 20;
+// At least as large as kernel threads' are by default, as a power of two; small ones have room for
+// our header and calls, too. Where `ulimit -s` sets no limit the C library takes 2 MiB for threads:
+// main(), which has ours under the command, would find that little.
+std::size_t usual_stack_bytes() noexcept {
+  constexpr std::size_t without_limit = std::size_t{8} << 20;
+  // Of these as many as 256 fit into what a pool has of addresses; see room in create.cpp.
+  constexpr std::size_t largest = std::size_t{256} << 20;
+  constexpr std::size_t for_us = std::size_t{16} << 10;
+  rlimit limit{};
+  if (!defaults_have_changed() &&
+      (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY))
+    return without_limit;
+  const std::size_t bytes = std::min(default_stack_bytes(), largest);
+  return std::bit_ceil(bytes < std::size_t{1} << 20 ? bytes + for_us : bytes);
+}
 
 options settings() {
   std::array<char, 7> name{"strata"};
@@ -28,7 +46,7 @@ options settings() {
   int argc = 1;
   options o = options::parse(argc, argv.data());
   if (o.stack_bytes == options().stack_bytes && std::getenv("STRATA_STACK_BYTES") == nullptr)
-    o.stack_bytes = usual_stack_bytes;
+    o.stack_bytes = usual_stack_bytes();
   return o;
 }
 
@@ -39,29 +57,27 @@ struct started {
   const seeing seen;
 };
 
-void print_statistics();
-
-constinit std::atomic<scheduler*> current{nullptr};
+// Acquire and release everywhere: who finds one finds it whole.
+constinit std::atomic<scheduler*> of_pthreads{nullptr};
+constinit std::atomic<scheduler*> of_threads{nullptr};
 constinit std::mutex starting;
 sigset_t mask_before{};
 
-scheduler* start() {
-  // Signals go to the program's own threads, which know of them; faults stay where they happen.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
-    sigdelset(&all, fault);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  mask_before = before;
+// Once for each.
+template <std::atomic<scheduler*>& Which>
+void print_statistics() {
+  const scheduler* const s = Which.load(std::memory_order_acquire);
+  if (s != nullptr) std::fputs(s->read_statistics().to_text().c_str(), stderr);
+}
+
+scheduler* start(void (*at_end)()) {
   try {
     const options o = settings();
     o.validate();
     auto* const one = new started(o);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     scheduler& s = one->workers;
     if (o.print_binding) std::fprintf(stderr, "strata: %s\n", s.binding().c_str());
-    if (o.stats) std::atexit(&print_statistics);
+    if (o.stats) std::atexit(at_end);
     return &s;
   } catch (const user_error& problem) {
     std::fprintf(stderr, "strata: %s\n", problem.what());
@@ -72,33 +88,57 @@ scheduler* start() {
   }
 }
 
-void print_statistics() {
-  std::fputs(process_runtime().read_statistics().to_text().c_str(), stderr);
+// Signals go to the program's own threads, which know of them; faults stay where they happen.
+scheduler* start_without_signals() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+    sigdelset(&all, fault);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  mask_before = before;
+  scheduler* const s = start(&print_statistics<of_pthreads>);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return s;
 }
 
-}  // namespace
+scheduler* start_with_signals() { return start(&print_statistics<of_threads>); }
 
-scheduler& process_runtime() {
-  // Never destroyed: threads may run until the process ends.
-  scheduler* s = current.load(std::memory_order_acquire);
+// Never destroyed: threads may run until the process ends.
+scheduler& one_of(std::atomic<scheduler*>& which, scheduler* (*start_it)()) {
+  scheduler* s = which.load(std::memory_order_acquire);
   if (s == nullptr) {
     const std::lock_guard lock(starting);
-    s = current.load(std::memory_order_relaxed);
+    s = which.load(std::memory_order_relaxed);
     if (s == nullptr) {
-      s = start();
-      current.store(s, std::memory_order_release);
+      s = start_it();
+      which.store(s, std::memory_order_release);
     }
   }
   return *s;
 }
 
-scheduler* process_runtime_if_any() noexcept { return current.load(std::memory_order_acquire); }
+}  // namespace
+
+scheduler& process_runtime() { return one_of(of_pthreads, &start_without_signals); }
+
+bool has_process_runtime() noexcept {
+  return of_pthreads.load(std::memory_order_acquire) != nullptr ||
+         of_threads.load(std::memory_order_acquire) != nullptr;
+}
 void hold_runtime_start() { starting.lock(); }
 void release_runtime_start() noexcept { starting.unlock(); }
-void forget_process_runtime() noexcept {
+void forget_process_runtimes() noexcept {
   // Kept for those who look for leaks.
   static std::vector<scheduler*>& forgotten = *new std::vector<scheduler*>;
-  forgotten.push_back(current.exchange(nullptr, std::memory_order_acq_rel));
+  for (auto* const which : {&of_pthreads, &of_threads})
+    forgotten.push_back(which->exchange(nullptr, std::memory_order_acq_rel));
+}
+bool blocks_signals(const scheduler* s) noexcept {
+  return s != nullptr && s == of_pthreads.load(std::memory_order_acquire);
+}
+bool is_process_runtime(const scheduler* s) noexcept {
+  return blocks_signals(s) || (s != nullptr && s == of_threads.load(std::memory_order_acquire));
 }
 const sigset_t& mask_at_start() noexcept { return mask_before; }
 
@@ -111,6 +151,8 @@ scheduler& runtime_for_new_thread() {
 
 namespace strata::detail {
 
-scheduler& runtime_of_process() { return posix::process_runtime(); }
+scheduler& runtime_of_process() {
+  return posix::one_of(posix::of_threads, &posix::start_with_signals);
+}
 
 }  // namespace strata::detail

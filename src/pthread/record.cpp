@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "pthread/affinity.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/process_runtime.hpp"
 #include "pthread/signals.hpp"
@@ -39,8 +40,7 @@ void at_wake(thread_block& b, unparked why) {
 }
 
 void mark_as_record(thread_block&) noexcept {}
-const char* record_name() { return "pthread"; }
-constexpr task_type adopted_record{nullptr, nullptr, nullptr, &record_name};
+constexpr task_type adopted_record{nullptr, nullptr, nullptr, &kind_pthread};
 
 bool is_record(const thread_block* b) noexcept {
   return b != nullptr && b->destroy == &mark_as_record;
@@ -130,6 +130,8 @@ struct outside_reaper {
 
 std::atomic<std::uint32_t> living{0};
 
+const char* kind_pthread() { return "pthread"; }
+
 record::record(std::uint32_t number) noexcept : thread_block(adopted_record, 0), index(number) {
   destroy = &mark_as_record;
   extras = &more;
@@ -163,13 +165,14 @@ record* take_record() noexcept {
   r->handlers = nullptr;
   r->unwind_buffer = nullptr;
   r->is_main = false;
-  set_title(*r, record_name());
+  forget_affinity(*r);
+  set_title(*r, kind_pthread());
   const holding lock(r->more.lock);
   forget_pending(*r);
   // Nothing is offered to it until begin_mask().
   sigfillset(&r->blocked);
   sigfillset(&r->blocked_by_program);
-  sigemptyset(&r->added_by_handlers);
+  r->added_by_handlers.store(0, std::memory_order_relaxed);
   r->offer = nullptr;
   r->ends_by_elsewhere = false;
   r->waits_for_signal = false;
@@ -233,9 +236,10 @@ record& self() {
   record* const r = take_record();
   if (r == nullptr) throw std::bad_alloc();
   r->type = &adopted_record;
-  // Workers block all signals, which says nothing of what runs on them.
+  // Workers that block all signals say nothing by that of what runs on them.
   sigset_t mask = mask_at_start();
-  if (is_process_thread()) pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  if (!blocks_signals(this_worker().owner) || is_process_thread())
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
   begin_mask(*r, mask, false);
   if (b == nullptr) {
     stack& s = *this_place().current;
@@ -325,6 +329,7 @@ void become_outside(record& r) noexcept {
   outside_record = &r;
   outside_block = r.body;
   pthread_sigmask(SIG_SETMASK, &r.blocked, nullptr);
+  bind_for_good(r);
 }
 
 void wait_until_alone() {

@@ -14,7 +14,9 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
+#include "context/floating_point.hpp"
 #include "strata/pthread.h"
 #include "threads/thread_block.hpp"
 
@@ -38,6 +40,8 @@ struct signal_offer {
   bool taken;
 };
 
+using processors = std::vector<std::byte>;  // as cpu_set_t has them
+
 struct record : thread_block {
   record(std::uint32_t number) noexcept;
 
@@ -55,9 +59,15 @@ struct record : thread_block {
   void* argument = nullptr;
   void* result = nullptr;
   std::size_t asked_bytes = 0;  // of stack, as the attributes had it
+  floating_point floating_point_of_maker{};
   // Told to who asks, and without effect.
   std::atomic<int> policy{SCHED_OTHER};
   std::atomic<int> priority{0};
+  // The processors that it has asked for, and null; changed with more.lock, see affinity.cpp.
+  std::shared_ptr<const processors> affinity;
+  // Relaxed, both: of what the thread itself or its maker has written before.
+  std::atomic<bool> has_affinity{false};
+  std::atomic<pid_t> affinity_ignored_in{0};  // the child of its vfork() that has set another
   // Whose interruption ends its waits: itself, or the thread of strata/thread.hpp that it is about.
   thread_block* body = this;
   bool counted = false;          // made by pthread_create
@@ -88,12 +98,16 @@ struct record : thread_block {
   sigset_t opened{};                     // counted by the taker of signals, see signal_taker.cpp
   bool opened_any = false;
   signal_offer* offer = nullptr;  // one of `pending`
-  // What the kernel has blocked for the handlers that have interrupted main(); by main() itself.
-  // Not taken back where a handler has left by siglongjmp(): the kernel's mask has the last word.
-  sigset_t added_by_handlers{};
+  // What the kernel has blocked for the handlers that have interrupted main(), as bits; changed by
+  // main() itself. Not taken back where a handler has left by siglongjmp(): the kernel's mask has
+  // the last word. Relaxed: the taker sends a reminder where it finds one, which the kernel holds
+  // back as long as it is so.
+  std::atomic<std::uint64_t> added_by_handlers{0};
   // A handler runs for it on the taker's OS thread; changed with more.lock. Partner:
   // deliver_signals().
   std::atomic<bool> handled_elsewhere{false};
+  // What that handler blocks, as bits; stored before.
+  std::atomic<std::uint64_t> blocked_elsewhere{0};
   bool ends_by_elsewhere = false;  // one has run there that had no SA_RESTART
   // Handlers that have run for it. Relaxed: who waits in its place looks whether there is another.
   std::atomic<std::uint32_t> handlers_run{0};
@@ -111,6 +125,10 @@ struct record : thread_block {
 
   thread_extras more;
 };
+
+// What one without a name is called. For debuggers, which cannot call it, the symbol says the same:
+// see tools/gdb/strata-gdb.py.
+const char* kind_pthread();
 
 // By who has made it, or with r.more.lock.
 void set_title(record& r, std::string_view title) noexcept;

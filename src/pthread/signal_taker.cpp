@@ -30,6 +30,8 @@ sigset_t only(int number) noexcept {
   return one;
 }
 
+const char mark_of_reminders = 0;
+
 class taker {
  public:
   explicit taker(taker* forgotten = nullptr) : forgotten_(forgotten) {}
@@ -83,30 +85,39 @@ class taker {
     if (info.si_signo >= SIGRTMIN ? queued_.put(info)
                                   : merged_.put(static_cast<std::size_t>(info.si_signo), info)) {
       tell();
-      // Release: as in pass_on_what_was_left(). Partner: await().
-    } else if (left_.fetch_sub(1, std::memory_order_release) == 1) {
-      os::futex_wake(left_, INT32_MAX);
+    } else {
+      is_passed_on();
     }
     return true;
   }
 
   void settle(record& r) {
     constexpr int often = 1000;
+    const std::uint32_t left = left_by_now();
     for (int i = 0; i < often; ++i) {
       // Relaxed: what it tells of is behind the record's lock.
       if (r.more.signalled.load(std::memory_order_relaxed)) deliver_signals(r);
-      if (!await()) return;
+      if (!await(left)) return;
     }
   }
 
-  // Offers, and what is handled, are told by taken_ and left_; not both can be waited for.
-  bool await() noexcept {
+  // The next round passes on whatever has been put by now. Release, and a change of the word though
+  // it stays what it is: that round's, which comes after it, sees what was put. Partner:
+  // pass_on_what_was_left().
+  std::uint32_t left_by_now() noexcept {
+    return rounds_begun_.fetch_add(0, std::memory_order_release) + 1;
+  }
+
+  bool await(std::uint32_t left) noexcept {
     constexpr std::int64_t moment_ns = 100'000;
-    // Acquire: what the handlers did. Partners: the subtractions from left_.
-    const std::uint32_t left = left_.load(std::memory_order_acquire);
-    if (left == 0) return false;
+    // Acquire, and before the looks: what happens since wakes us. Partner: tell_waiters().
+    const std::uint32_t seen = events_.load(std::memory_order_acquire);
+    // Acquire, both: what the handlers did. Partners: is_passed_on(), pass_on_what_was_left().
+    if (left_.load(std::memory_order_acquire) == 0) return false;
+    if (static_cast<std::int32_t>(rounds_ended_.load(std::memory_order_acquire) - left) >= 0)
+      return false;
     const uninterrupted guard;
-    os::blocking_futex_wait(left_, left, moment_ns);
+    os::blocking_futex_wait(events_, seen, moment_ns);
     return true;
   }
 
@@ -139,6 +150,18 @@ class taker {
   void tell() const noexcept {
     const pid_t it = os_thread_.load(std::memory_order_acquire);
     if (it != 0) syscall(SYS_tgkill, getpid(), it, news);
+  }
+
+  // Of what concerns those in await(): something is offered, or passed on.
+  void tell_waiters() noexcept {
+    // Release: who sees the count sees what is new. Partner: await().
+    events_.fetch_add(1, std::memory_order_release);
+    os::futex_wake(events_, INT32_MAX);
+  }
+
+  void is_passed_on() noexcept {
+    // Release: with what its handler did. Partner: await().
+    if (left_.fetch_sub(1, std::memory_order_release) == 1) tell_waiters();
   }
 
   sigset_t wanted() {
@@ -181,6 +204,10 @@ class taker {
         : signal_offer{what.si_signo, false}, info(what) {}
     const siginfo_t& info;
     bool to_who_waits = false;  // and to nobody else
+    // Whether main() can be reminded: while the kernel has called a handler there that blocks this
+    // one, it is as good as blocked; where nobody else takes it, main() comes to it afterwards.
+    bool heeds_handlers = false;
+    bool reminds = false;
     bool has_woken = false;
     pthread_t thread{};
   };
@@ -192,12 +219,20 @@ class taker {
         r.body != &r || has_signal(r.blocked, o.info.si_signo) ||
         (o.to_who_waits && r.more.parked == nullptr))
       return false;
+    if (o.heeds_handlers && !o.reminds && is_in_handler(r, o.number)) return false;
     if (!add_pending(r, o.info)) return false;
+    if (o.reminds) return true;
     o.thread = handle_of(r);
     r.offer = &o;
     r.more.signalled.store(true, std::memory_order_relaxed);
     if (r.more.parked != nullptr) o.has_woken = wake(*r.more.parked, unparked::signalled);
     return true;
+  }
+
+  static bool is_in_handler(const record& r, int number) noexcept {
+    // Seq_cst: see will_handle().
+    return r.is_main &&
+           (r.added_by_handlers.load(std::memory_order_seq_cst) & signal_bit(number)) != 0;
   }
 
   static record* find_thread(offer& o) {
@@ -207,14 +242,16 @@ class taker {
     o.to_who_waits = true;
     if (record* const r = first_record(&accepts, &o)) return r;
     o.to_who_waits = false;
-    return first_record(&accepts, &o);
+    if (record* const r = first_record(&accepts, &o)) return r;
+    o.reminds = main != nullptr && is_in_handler(*main, o.number);
+    return o.reminds && accepts(*main, &o) ? main : nullptr;
   }
 
   enum class fate : std::uint8_t { taken, to_be_offered, ours };
 
   // Records are used again, and signals come again: then r has one more, which its thread will
   // find.
-  fate await(record& r, offer& o, siginfo_t& info) {
+  fate await(record& r, offer& o, siginfo_t& info, const struct sigaction& how) {
     const std::int64_t end_ns = os::now_ns() + in_time_ns;
     const sigset_t it = only(o.number);
     for (;;) {
@@ -234,12 +271,24 @@ class taker {
           // Who was not woken has nothing that ends its next wait.
           if (!o.has_woken) r.more.signalled.store(has_to_handle(r), std::memory_order_relaxed);
           if (is_blocked) return fate::to_be_offered;
-          r.handled_elsewhere.store(true, std::memory_order_relaxed);
-          return fate::ours;
+          return will_handle(r, o, how) ? fate::ours : fate::to_be_offered;
         }
       }
       os::blocking_futex_wait(taken_, seen, left_ns);
     }
+  }
+
+  // With r.more.lock. False: the kernel has called a handler for main() meanwhile that blocks it.
+  // We say that we begin, and look whether one runs there; call_on_main() says that one does, and
+  // looks whether we have begun.
+  static bool will_handle(record& r, const offer& o, const struct sigaction& how) noexcept {
+    r.blocked_elsewhere.store(blocked_by(o.number, how), std::memory_order_relaxed);
+    // Seq_cst, before the look, and with what it blocks: else each could miss the other. Partner:
+    // call_on_main() in preload/handlers.cpp.
+    r.handled_elsewhere.store(true, std::memory_order_seq_cst);
+    if (!o.heeds_handlers || !is_in_handler(r, o.number)) return true;
+    r.handled_elsewhere.store(false, std::memory_order_release);
+    return false;
   }
 
   // All have blocked it, or main() for as long as one of its handlers lasts: it is main()'s when it
@@ -269,7 +318,27 @@ class taker {
     r.handled_elsewhere.store(false, std::memory_order_release);
   }
 
+  // It is pending for main() already.
+  [[nodiscard]] static bool remind(int number) noexcept {
+    siginfo_t info{};
+    info.si_signo = number;
+    info.si_code = SI_QUEUE;
+    info.si_value.sival_ptr = const_cast<char*>(&mark_of_reminders);
+    return syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), number, &info) == 0;
+  }
+
+  // The handler has ended, and main() is not where this one's could run: what is pending for it is
+  // the process's once more. False: it has been handled.
+  [[nodiscard]] static bool take_back(siginfo_t& info) {
+    record* const main = main_record.load(std::memory_order_acquire);
+    if (main == nullptr) return false;
+    const holding lock(main->more.lock);
+    return take_pending(*main, only(info.si_signo), info) != 0;
+  }
+
   void pass_on(siginfo_t& info, bool had_handler) {
+    if (is_reminder(info) && !take_back(info)) return;
+    bool can_remind = true;
     for (;;) {
       struct sigaction how {};
       if (!is_handled(info.si_signo, how)) {
@@ -278,21 +347,38 @@ class taker {
         return;
       }
       offer o(info);
+      // Relaxed: a pointer to code, compared and not used.
+      o.heeds_handlers =
+          can_remind && how.sa_sigaction == handler_of_reminders.load(std::memory_order_relaxed);
       record* const r = find_thread(o);
-      const fate what = r != nullptr ? await(*r, o, info) : keep_for_main(info);
+      if (r != nullptr && o.reminds) {
+        can_remind = remind(o.number);  // the kernel may have no room for one of its kind
+        if (can_remind || !take_back(info)) return;
+        continue;
+      }
+      if (r != nullptr && !o.has_woken) tell_waiters();
+      const fate what = r != nullptr ? await(*r, o, info, how) : keep_for_main(info);
       if (what == fate::to_be_offered) continue;
       if (what == fate::ours) r != nullptr ? handle_for(*r, o, info, how) : handle(info);
       return;
     }
   }
 
+  // A round: what had been left when it began has been passed on when it ends. It ends however fast
+  // more is left: that is followed by news.
   void pass_on_what_was_left() {
+    // Acquire: with what was put before. Partner: left_by_now().
+    const std::uint32_t round = rounds_begun_.fetch_add(1, std::memory_order_acquire) + 1;
     siginfo_t info;
-    while (merged_.take(info) || queued_.take(info)) {
+    const auto pass = [&] {
       pass_on(info, true);
-      // Release: with what its handler did. Partner: await().
-      if (left_.fetch_sub(1, std::memory_order_release) == 1) os::futex_wake(left_, INT32_MAX);
-    }
+      is_passed_on();
+    };
+    for (std::size_t number = 0; merged_.take_from(number, info);) pass();
+    for (std::uint32_t i = 0; i < decltype(queued_)::room && queued_.take(info); ++i) pass();
+    // Release: with what the handlers did. Partner: await().
+    rounds_ended_.store(round, std::memory_order_release);
+    tell_waiters();
   }
 
   [[noreturn]] void run() {
@@ -323,10 +409,13 @@ class taker {
 
   std::mutex mutex_;
   std::array<std::atomic<unsigned>, NSIG> count_{};
-  os::futex_word changes_{0};  // of the counts
-  os::futex_word seen_{0};     // of these changes, by the taker
-  os::futex_word taken_{0};    // offers
-  os::futex_word left_{0};     // to us, and not passed on yet
+  os::futex_word changes_{0};           // of the counts
+  os::futex_word seen_{0};              // of these changes, by the taker
+  os::futex_word taken_{0};             // offers
+  os::futex_word events_{0};            // see tell_waiters()
+  std::atomic<std::uint32_t> left_{0};  // to us, and not passed on yet
+  std::atomic<std::uint32_t> rounds_begun_{0};
+  std::atomic<std::uint32_t> rounds_ended_{0};
   merged_signals<siginfo_t> merged_;
   queued_signals<siginfo_t> queued_;
   std::atomic<pid_t> os_thread_{0};  // 0: none that can be told. Stored by run(), once
@@ -352,6 +441,8 @@ taker& current_taker() {
 
 }  // namespace
 
+constinit std::atomic<void (*)(int, siginfo_t*, void*)> handler_of_reminders{nullptr};
+
 void count_opened(record& r, const sigset_t& more, const sigset_t& less) {
   current_taker().change(more, less);
   for (int number = 1; number < NSIG; ++number) {
@@ -368,9 +459,18 @@ bool leave_to_taker(const siginfo_t& info) noexcept {
   return t != nullptr && t->leave(info);
 }
 
-bool await_signal_taker() noexcept {
+std::uint32_t left_by_now() noexcept {
   taker* const t = the_taker.load(std::memory_order_acquire);
-  return t != nullptr && t->await();
+  return t != nullptr ? t->left_by_now() : 0;
+}
+
+bool await_signal_taker(std::uint32_t left) noexcept {
+  taker* const t = the_taker.load(std::memory_order_acquire);
+  return t != nullptr && t->await(left);
+}
+
+bool is_reminder(const siginfo_t& info) noexcept {
+  return info.si_code == SI_QUEUE && info.si_value.sival_ptr == &mark_of_reminders;
 }
 
 void settle_signals(record& r) {

@@ -8,6 +8,9 @@
 #pragma once
 #include <signal.h>
 
+#include <atomic>
+#include <cstdint>
+
 namespace strata::detail::posix {
 
 struct record;
@@ -24,8 +27,18 @@ void begin_signal_taker() noexcept;
 // What has been left to it is handled when it returns; not for ever, as a handler may wait for what
 // the caller holds. By r, which runs those that are its own meanwhile.
 void settle_signals(record& r);
-// Whether something has been left to it that it has not passed on; then some time has passed.
-[[nodiscard]] bool await_signal_taker() noexcept;
+// What has been left to it by now by the calling OS thread, and by those who have told of it.
+[[nodiscard]] std::uint32_t left_by_now() noexcept;
+// Whether something of that has not been passed on yet; then some time has passed, or something has
+// been offered to a thread. What is left to it later is not waited for: it might never end.
+[[nodiscard]] bool await_signal_taker(std::uint32_t left) noexcept;
+
+// What the process's first OS thread is sent for a handler of main()'s that it has to come after:
+// the kernel delivers it when that handler has ended, and the signal itself is pending for main().
+[[nodiscard]] bool is_reminder(const siginfo_t& info) noexcept;
+// The handler that knows reminders, and is called by the kernel for those of the program; null
+// before there is one.
+extern constinit std::atomic<void (*)(int, siginfo_t*, void*)> handler_of_reminders;
 
 // In the child of a fork, where its thread is not.
 void forget_signal_taker() noexcept;

@@ -124,10 +124,10 @@ int send(pthread_t thread, int number, const sent_value& value) {
 // What the kernel adds while a handler runs.
 sigset_t blocked_in_handler(const record& r, int number, const struct sigaction& how) noexcept {
   sigset_t all = r.blocked;
+  const std::uint64_t added = blocked_by(number, how);
   for (int other = 1; other < NSIG; ++other) {
-    if (has_signal(how.sa_mask, other)) sigaddset(&all, other);
+    if ((added & signal_bit(other)) != 0) sigaddset(&all, other);
   }
-  if ((how.sa_flags & SA_NODEFER) == 0) sigaddset(&all, number);
   return all;
 }
 
@@ -141,11 +141,12 @@ sigset_t masked_by_handlers(const record& r) noexcept {
   sigset_t masked;
   sigemptyset(&masked);
   if (!r.is_main || !runs_on_process_thread()) return masked;
+  const std::uint64_t added = r.added_by_handlers.load(std::memory_order_relaxed);
+  if (added == 0) return masked;
   sigset_t now;
   pthread_sigmask(SIG_SETMASK, nullptr, &now);
   for (int number = 1; number < NSIG; ++number) {
-    if (has_signal(now, number) && has_signal(r.added_by_handlers, number))
-      sigaddset(&masked, number);
+    if (has_signal(now, number) && (added & signal_bit(number)) != 0) sigaddset(&masked, number);
   }
   return masked;
 }
@@ -160,6 +161,14 @@ constinit spin_lock kept_signals_lock;
   if (sent_here != number) return false;
   sent_here = 0;
   return true;
+}
+
+std::uint64_t blocked_by(int number, const struct sigaction& how) noexcept {
+  std::uint64_t all = (how.sa_flags & SA_NODEFER) == 0 ? signal_bit(number) : 0;
+  for (int other = 1; other < NSIG; ++other) {
+    if (has_signal(how.sa_mask, other)) all |= signal_bit(other);
+  }
+  return all;
 }
 
 siginfo_t about_signal(int number, const sigval* value) noexcept {
@@ -264,6 +273,7 @@ void deliver_signals(record& r) {
   // Not for ever: a handler may wait for what the caller holds.
   constexpr int moments_max = 1000;
   int moments = 0;
+  const std::uint32_t left = r.is_main ? left_by_now() : 0;
   for (;;) {
     int number = 0;
     siginfo_t info;
@@ -273,8 +283,12 @@ void deliver_signals(record& r) {
       r.more.signalled.store(false, std::memory_order_relaxed);
       if (std::exchange(r.ends_by_elsewhere, false)) r.restarts = false;
       sigset_t wanted = unblocked(r);
+      const std::uint64_t elsewhere = r.handled_elsewhere.load(std::memory_order_relaxed)
+                                          ? r.blocked_elsewhere.load(std::memory_order_relaxed)
+                                          : 0;
       for (int other = 1; other < NSIG; ++other) {
-        if (has_signal(masked, other)) sigdelset(&wanted, other);
+        if (has_signal(masked, other) || (elsewhere & signal_bit(other)) != 0)
+          sigdelset(&wanted, other);
       }
       number = take_pending(r, wanted, info);
     }
@@ -285,7 +299,7 @@ void deliver_signals(record& r) {
         continue;
       }
       // What has interrupted somebody else here, and was meant for main().
-      if (!r.is_main || ++moments > moments_max || !await_signal_taker()) return;
+      if (!r.is_main || ++moments > moments_max || !await_signal_taker(left)) return;
       continue;
     }
     struct sigaction how {};

@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <cstdint>
 
 #include "pthread/record.hpp"
 #include "sync/spin_lock.hpp"
@@ -48,6 +49,13 @@ void restore_mask(record& r, const kept_mask& before);
 [[nodiscard]] inline bool has_signal(const sigset_t& set, int number) noexcept {
   return sigismember(&set, number) == 1;
 }
+// The same as bits.
+[[nodiscard]] constexpr std::uint64_t signal_bit(int number) noexcept {
+  return std::uint64_t{1} << (number - 1);
+}
+static_assert(NSIG - 1 <= 64);
+// What `how` has blocked while the handler of `number` runs.
+[[nodiscard]] std::uint64_t blocked_by(int number, const struct sigaction& how) noexcept;
 // What the kernel would say of one that this process sends to one of its threads.
 [[nodiscard]] siginfo_t about_signal(int number, const sigval* value) noexcept;
 // With r.more.lock, as the next five. Also in handlers: none asks for memory of malloc(). False: of

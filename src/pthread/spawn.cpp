@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other programs inherit what the calling OS thread has blocked. A worker blocks all signals, which
-// says nothing of the thread that it runs: while a program is started it has blocked what that has.
+// Other programs inherit what the calling OS thread has blocked, and its affinity. A worker of
+// pthreads made outside any runtime blocks all signals, which says nothing of the thread that it
+// runs: while a program is started it has blocked what that has. And it has the affinity that the
+// thread has asked for.
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -9,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "pthread/affinity.hpp"
 #include "pthread/process_runtime.hpp"
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
@@ -19,9 +22,7 @@
 namespace strata::detail::posix {
 namespace {
 
-bool has_mask_of_its_own() noexcept {
-  return this_worker().owner != nullptr && this_worker().owner == process_runtime_if_any();
-}
+bool has_mask_of_its_own() noexcept { return blocks_signals(this_worker().owner); }
 
 const sigset_t& own_mask_now() noexcept {
   const record* const r = self_if_any();
@@ -37,25 +38,26 @@ sigset_t mask_of_caller() noexcept {
 
 // Also in the child of a vfork(), which has the parent's memory and a mask of its own: nothing is
 // written there that only its end would take back.
-class own_mask {
+class own_state {
  public:
-  own_mask() noexcept : changed_(has_mask_of_its_own()) {
+  own_state() noexcept : changed_(has_mask_of_its_own()) {
     if (changed_) pthread_sigmask(SIG_SETMASK, &own_mask_now(), &before_);
   }
-  ~own_mask() {
+  ~own_state() {
     if (changed_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
-  own_mask(const own_mask&) = delete;
-  own_mask& operator=(const own_mask&) = delete;
+  own_state(const own_state&) = delete;
+  own_state& operator=(const own_state&) = delete;
 
  private:
   const bool changed_;
   sigset_t before_{};
+  const own_affinity affinity_{self_if_any()};
 };
 
 template <class F, class... A>
-auto with_own_mask(F function, A... arguments) {
-  const own_mask mask;
+auto with_own_state(F function, A... arguments) {
+  const own_state mine;
   return function(arguments...);
 }
 
@@ -71,23 +73,25 @@ int strata_posix_spawn(pid_t* process, const char* path, const posix_spawn_file_
                        const posix_spawnattr_t* attributes, char* const arguments[],
                        char* const environment[]) {
   const uninterrupted guard;
-  return with_own_mask(&posix_spawn, process, path, actions, attributes, arguments, environment);
+  return with_own_state(&posix_spawn, process, path, actions, attributes, arguments, environment);
 }
 
 int strata_posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
                         const posix_spawnattr_t* attributes, char* const arguments[],
                         char* const environment[]) {
   const uninterrupted guard;
-  return with_own_mask(&posix_spawnp, process, file, actions, attributes, arguments, environment);
+  return with_own_state(&posix_spawnp, process, file, actions, attributes, arguments, environment);
 }
 
 int strata_system(const char* command) {
   if (command == nullptr || !stops_others()) {
     const uninterrupted guard;
-    return with_own_mask(&system, command);
+    return with_own_state(&system, command);
   }
   const sigset_t mask = mask_of_caller();
+  record* const caller = self_if_any();
   return strata::blocking([&] {
+    const own_affinity affinity(caller);
     sigset_t before;
     pthread_sigmask(SIG_SETMASK, &mask, &before);
     const int status = system(command);
@@ -98,22 +102,22 @@ int strata_system(const char* command) {
 
 FILE* strata_popen(const char* command, const char* mode) {
   const uninterrupted guard;
-  return with_own_mask(&popen, command, mode);
+  return with_own_state(&popen, command, mode);
 }
 
 int strata_execv(const char* path, char* const arguments[]) {
-  return with_own_mask(&execv, path, arguments);
+  return with_own_state(&execv, path, arguments);
 }
 
 int strata_execve(const char* path, char* const arguments[], char* const environment[]) {
-  return with_own_mask(&execve, path, arguments, environment);
+  return with_own_state(&execve, path, arguments, environment);
 }
 
 int strata_execvp(const char* file, char* const arguments[]) {
-  return with_own_mask(&execvp, file, arguments);
+  return with_own_state(&execvp, file, arguments);
 }
 
 int strata_execvpe(const char* file, char* const arguments[], char* const environment[]) {
-  return with_own_mask(&execvpe, file, arguments, environment);
+  return with_own_state(&execvpe, file, arguments, environment);
 }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be asked and told about a thread: name, stack, processors, scheduling.
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "pthread/affinity.hpp"
 #include "pthread/create.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/record.hpp"
@@ -23,6 +25,8 @@ namespace strata::detail::posix {
 namespace {
 
 std::atomic<int> concurrency{0};
+
+constexpr const char* process_name_file = "/proc/self/comm";
 
 stack* own_stack() noexcept {
   const worker& w = this_worker();
@@ -38,6 +42,29 @@ bool may_be_real_time(int priority) noexcept {
   std::array<__user_cap_data_struct, 2> data{};
   return syscall(SYS_capget, &header, data.data()) == 0 &&
          (data[0].effective & (1U << CAP_SYS_NICE)) != 0;
+}
+
+// Which is the name of the kernel thread that the process began with. Where that is refused it
+// keeps the one it has.
+void name_process(const char* name) noexcept {
+  const int before = errno;
+  if (const int fd = open(process_name_file, O_WRONLY | O_CLOEXEC); fd >= 0) {
+    (void)!write(fd, name, std::strlen(name));
+    close(fd);
+  }
+  errno = before;
+}
+
+// Into name_bytes_max bytes.
+int read_process_name(char* name) noexcept {
+  const int before = errno;
+  const int fd = open(process_name_file, O_RDONLY | O_CLOEXEC);
+  const ssize_t got = fd >= 0 ? read(fd, name, record::name_bytes_max) : -1;
+  if (fd >= 0) close(fd);
+  errno = before;
+  if (got <= 0) return pthread_getname_np(pthread_self(), name, record::name_bytes_max);
+  name[got - 1] = '\0';  // where the line ends
+  return 0;
 }
 
 // For those functions that a thread from outside leaves to the C library.
@@ -71,9 +98,12 @@ int strata_pthread_setname_np(pthread_t thread, const char* name) {
   stack* const here = own_stack();
   if (here != nullptr && here->thread == static_cast<thread_block*>(r))
     here->title = r->title.data();
-  const holding lock(r->more.lock);
-  r->more.name = name;  // too short to need memory
-  set_title(*r, name);
+  {
+    const holding lock(r->more.lock);
+    r->more.name = name;  // too short to need memory
+    set_title(*r, name);
+  }
+  if (r->is_main) name_process(name);
   return r->is_os_thread ? pthread_setname_np(os_thread_of(*r), name) : 0;
 }
 
@@ -83,11 +113,12 @@ int strata_pthread_getname_np(pthread_t thread, char* name, size_t bytes) {
   record* const r = find_record(thread);
   if (r == nullptr) return ESRCH;
   if (r->is_os_thread) return pthread_getname_np(os_thread_of(*r), name, bytes);
-  const holding lock(r->more.lock);
+  {
+    const holding lock(r->more.lock);
+    std::memcpy(name, r->more.name.c_str(), r->more.name.size() + 1);
+  }
   // Until it has one of its own it shares the process's, as kernel threads do.
-  if (r->more.name.empty()) return pthread_getname_np(pthread_self(), name, bytes);
-  std::memcpy(name, r->more.name.c_str(), r->more.name.size() + 1);
-  return 0;
+  return *name != '\0' ? 0 : read_process_name(name);
 }
 
 int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes) {
@@ -118,8 +149,8 @@ int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes) {
 
 int strata_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t* cpus) {
   if (!is_ours(thread)) return pthread_setaffinity_np(thread, bytes, cpus);
-  if (find_record(thread) == nullptr) return ESRCH;
-  return CPU_COUNT_S(bytes, cpus) == 0 ? EINVAL : 0;
+  record* const r = find_record(thread);
+  return r != nullptr ? set_affinity(*r, bytes, cpus) : ESRCH;
 }
 
 int strata_pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t* cpus) {

@@ -24,13 +24,17 @@ class frame_depot {
   chain take(std::size_t c);
 
  private:
+  // Blocks of whole lines begin with one: nobody waits for two where one would hold a frame.
+  struct alignas(line_bytes) line {
+    std::byte bytes[line_bytes];
+  };
   static constexpr std::size_t chunk_bytes = 64 * 1024;
   chain carve(std::size_t c);
 
   // A lock is enough: a pool comes here once in `batch` operations.
   std::mutex mutex_;
   std::array<std::vector<chain>, frame_pool::classes> chains_;
-  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  std::vector<std::unique_ptr<line[]>> chunks_;
   std::byte* fresh_ = nullptr;
   std::size_t fresh_bytes_ = 0;
 };

@@ -23,10 +23,11 @@ frame_depot::chain frame_depot::take(std::size_t c) {
 frame_depot::chain frame_depot::carve(std::size_t c) {
   const std::size_t bytes = (c + 1) * frame_pool::granule_bytes;
   // Few at a time for a start: a program that needs ten frames should touch ten.
-  const std::uint32_t wanted = 32;
+  constexpr std::uint32_t wanted = 32;
+  static_assert(wanted * frame_pool::granule_bytes % line_bytes == 0, "the next begins a line");
   if (fresh_bytes_ < bytes * wanted) {
-    chunks_.push_back(std::make_unique_for_overwrite<std::byte[]>(chunk_bytes));
-    fresh_ = chunks_.back().get();
+    chunks_.push_back(std::make_unique_for_overwrite<line[]>(chunk_bytes / line_bytes));
+    fresh_ = chunks_.back()[0].bytes;
     fresh_bytes_ = chunk_bytes;
   }
   chain blocks;

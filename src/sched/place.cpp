@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "context/floating_point.hpp"
 #include "context/program_locals.hpp"
 #include "context/switch.hpp"
 #include "sched/scheduler.hpp"
@@ -26,7 +27,10 @@ void run_resumed(task& t, worker& w) {
 const char* resumed_name() { return "suspended task"; }
 constexpr task_type resumed_stack{&run_resumed, nullptr, nullptr, &resumed_name};
 
-void go_behind(place& p, void* s) { p.put_stack(*static_cast<stack*>(s)); }
+void go_behind(place& p, void* s) {
+  p.put_stack(*static_cast<stack*>(s));
+  p.offer_what_was_left();
+}
 void go_behind_here(place& p, void* s) { p.put_bound(static_cast<stack*>(s)); }
 
 void recycle(place& p, void* ended) {
@@ -119,7 +123,14 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
 void place::continue_stack(stack& s) {
   current = &s;
   stack_limit = profiling ? UINTPTR_MAX : s.limit;
-  change_to(native, s);
+  if constexpr (carries_program_locals) {
+    // What has occurred is nobody's business here, and mostly the same for who is next.
+    const floating_point ours = floating_point::here();
+    change_to(native, s);
+    ours.put_modes();
+  } else {
+    change_to(native, s);
+  }
   current = nullptr;
   stack_limit = UINTPTR_MAX;
   arrive();
@@ -178,6 +189,10 @@ inline stack* place::next_stack() noexcept {
   return nullptr;
 }
 
+void place::offer_what_was_left() noexcept {
+  if (current != nullptr || has_bound()) owner->ready_appeared(*this);
+}
+
 void place::end_in(stack& waiter) noexcept {
   // Not before the others: who joins many does not want to be woken by each. And only where it may
   // go on without being put anywhere.
@@ -210,6 +225,7 @@ void place::end_stack(stack& s) noexcept {
 }
 
 inline void place::switch_to(stack* next, void (*action)(place&, void*), void* argument) noexcept {
+  [[maybe_unused]] const own_floating_point<carries_program_locals> kept;
   stack& from = *current;
   action_ = action;
   argument_ = argument;
@@ -436,7 +452,11 @@ bool place::take_batches(place& taker) {
   taker.events.read_modify_writes.add();
   if (b == nullptr) return false;
   while (b != nullptr) {
-    for (stack* s : b->stacks) taker.put(s);
+    if (taker.distributes) {
+      for (stack* s : b->stacks) taker.put(s);
+    } else {
+      taker.ready.push_all(b->stacks.data(), b->stacks.size());
+    }
     delete std::exchange(b, b->next);
   }
   return true;

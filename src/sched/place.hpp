@@ -79,6 +79,9 @@ class place : public worker {
     put_by_policy(t);
   }
   void put_by_policy(task* t);
+  // A stack has been left, and is ready all the same: another worker may take it, for what goes on
+  // here instead may never give way. After it has been put into `ready`.
+  void offer_what_was_left() noexcept;
   waived waive;
   bool distributes = false;  // by another policy than `steal`, to somebody
   // Relaxed: a hint for those who could waive something.
@@ -102,6 +105,8 @@ class place : public worker {
   [[nodiscard]] bool has_bound() const noexcept {
     return bound_count_.load(std::memory_order_relaxed) != 0 || has_delivered();
   }
+  // Of those in their turn with the ready queue, by whoever runs here. Null: it is not theirs.
+  task* next_bound();
   // On the interrupted stack of a preemptible thread, which for now is marked as none: gives it up
   // as yield() would, and unmarks it when it goes on.
   void preempt() noexcept;
@@ -169,7 +174,6 @@ class place : public worker {
 
   [[nodiscard]] bool others_made_ready() const noexcept;
   bool may_go_on() noexcept;
-  task* next_bound();
   task* next_of_those_with_stacks();
   // As begin() needs it.
   stack* take_stack() noexcept;

@@ -23,11 +23,9 @@ void commit_request(place& p, void* argument) {
   // A copy: once committed, the stack that holds the original may run elsewhere.
   const request r = *static_cast<request*>(argument);
   if (r.commit(*r.waiter, r.argument)) return;
-  if (r.waiter->pinned_to == nullptr) {
-    p.ready.push_front(r.waiter);
-  } else {
-    p.put_stack(*r.waiter);
-  }
+  if (r.waiter->pinned_to != nullptr) return p.put_stack(*r.waiter);
+  p.ready.push_front(r.waiter);
+  p.offer_what_was_left();
 }
 
 [[noreturn]] void refuse_to_block(const worker& w) {

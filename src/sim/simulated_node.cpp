@@ -15,6 +15,8 @@ options one_quiet_worker() {
   options o;
   o.workers = 1;
   o.bind = false;
+  // Its worker is not woken by what becomes ready on simulated ones.
+  o.policy = "locked";
   return o;
 }
 
@@ -40,6 +42,7 @@ std::unique_ptr<wires> wires_of(world& w, const job_model& m) {
 }
 
 constexpr std::int64_t leave_every_ns = 50'000;
+constexpr std::int64_t news_every_ns = 5'000'000;
 
 }  // namespace
 
@@ -90,6 +93,9 @@ simulated_node::simulated_node(job& j, node_id self)
   worker_->nodes.store(static_cast<node_id>(members_.begun()), std::memory_order_relaxed);
   worker_->others = &protocols.data;
   worker_->failed = &failing_;
+  worker_->exceptions = detail::exceptions_here();
+  worker_->native = j.outside_;
+  messenger.names.wait_for_news = [this] { pause(news_every_ns); };
   // As if each were on a host of its own.
   messenger.join(*this, *this, protocols.counts, std::vector<bool>(j.model.nodes));
   if (j.model.spares) second_.emplace(*j.wires_[1], self, *this);
@@ -125,13 +131,13 @@ void simulated_node::run_soon(detail::task* t) {
 }
 
 void simulated_node::wake() {
-  if (busy_ || crashed_) return;
+  if (busy_ || (crashed_ && !ends_threads_)) return;
   busy_ = true;
   job_.in.at(job_.in.now_ns(), [this] { step(); });
 }
 
 void simulated_node::step() {
-  if (crashed_) return;
+  if (crashed_ && !ends_threads_) return;
   detail::task* t = nullptr;
   if (!ready_.empty()) {
     t = ready_.front();
@@ -142,6 +148,7 @@ void simulated_node::step() {
   }
   if (t == nullptr) {
     busy_ = false;
+    if (crashed_) return;
     protocols.balance.want_work();
     protocols.quiet.node_is_idle();
     return;
@@ -153,22 +160,22 @@ void simulated_node::step() {
   // What it sends leaves when it ends.
   local_now_ = job_.in.now_ns() + cost;
   runs_task_ = true;
-  as_worker([&] { t->type->run(*t, *worker_); });
+  as_worker([&] { run(*t); });
   runs_task_ = false;
   if (protocols.balance.hungry() && !tokens_.empty()) protocols.balance.feed(*worker_);
   job_.in.at(local_now_, [this] { step(); });
 }
 
 void simulated_node::as_worker(const std::function<void()>& f) {
-  detail::worker* const outer = std::exchange(detail::strata_current_worker, worker_.get());
+  const as_its_worker here(*this);
   f();
-  take_what_was_pushed();
-  detail::strata_current_worker = outer;
-  if (!ready_.empty() || !tokens_.empty()) wake();
 }
 
 void simulated_node::take_what_was_pushed() {
   while (detail::task* const t = worker_->ready.pop()) ready_.push_back(t);
+  while (worker_->has_bound()) {
+    if (detail::task* const t = worker_->next_bound()) ready_.push_back(t);
+  }
   // Popped newest first.
   std::vector<detail::task*> pushed;
   while (detail::task* const t = worker_->pop()) pushed.push_back(t);
@@ -198,6 +205,7 @@ void simulated_node::settle(bool forget) {
 
 void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte> head,
                           std::span<const std::byte> body) {
+  if (crashed_) return;
   if (runs_task_ && job_.model.answers_while_busy) {
     const auto when_it_ends = [this, to, m = cluster::copy_of(k, head, body)] {
       if (!crashed_) post(to, m.k, m.payload, {});
@@ -232,6 +240,7 @@ void simulated_node::receive(node_id from, cluster::kind k, std::span<const std:
 void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::byte> payload) {
   if (k == cluster::kind::forward) return pass_on(payload);
   if (broken_ && k < cluster::kind::failed && k != cluster::kind::hold) return;
+  const as_its_worker here(*this);
   cluster::reader r(payload);
   (void)((hears && hears(from, k, payload)) || protocols.on_message(from, k, payload) ||
          stalls.on_message(from, k, r) ||
@@ -370,6 +379,9 @@ void simulated_node::crash() {
   crashed_ = true;
   first_.crash();
   if (second_) second_->crash();
+  if (threads_ == 0 && stacks_.empty()) return;
+  ends_threads_ = true;
+  break_off(std::make_exception_ptr(node_lost_error(self_, "has crashed")));
 }
 
 void simulated_node::beat() {
@@ -432,10 +444,13 @@ void simulated_node::lose(node_id node, const std::string& why) {
   protocols.balance.on_lost(node);
   protocols.life.tell(node, why);
   transfers.lose(node);
+  if (job_.model.breaks_off) break_off(std::make_exception_ptr(node_lost_error(node, why)));
 }
 
 void simulated_node::break_off(const std::exception_ptr& loss) {
+  const as_its_worker here(*this);
   broken_ = true;
+  protocols.data.lose_calls(loss);
   messenger.on_lost(loss);
 }
 
@@ -528,6 +543,7 @@ void simulated_node::on_entered() {
 }
 
 void simulated_node::on_standing(node_id n) {
+  const as_its_worker here(*this);
   const cluster::standing s = members_.of(n);
   if (s == cluster::standing::left) {
     for (const cluster::message_copy& m : links_->retire(n)) give_up(m);
@@ -543,6 +559,7 @@ void simulated_node::on_standing(node_id n) {
 }
 
 void simulated_node::begin_to_leave() {
+  const as_its_worker here(*this);
   roster.begin_to_leave();
   messenger.on_leaving();
   try_to_leave();
@@ -561,8 +578,9 @@ void simulated_node::try_to_leave() {
 }
 
 bool simulated_node::nothing_holds() {
-  return is_idle() && worker_->frames.live() == 0 && !protocols.balance.is_asking() &&
-         !protocols.data.awaits_something();
+  return is_idle() && worker_->frames.live() == 0 && threads_ == 0 && stacks_.empty() &&
+         !protocols.balance.is_asking() && !protocols.data.awaits_something() &&
+         !messenger.holds_something();
 }
 
 void simulated_node::on_stay() {

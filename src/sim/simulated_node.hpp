@@ -64,6 +64,8 @@ struct job_model {
   bool answers_while_busy = false;
   // From so many bytes on messages between neighbours are transferred.
   std::size_t transfer_bytes_min = net::transfers::never;
+  // Who hears of a node's loss breaks off, as a runtime does: see simulated_node::break_off().
+  bool breaks_off = false;
 };
 
 class job;
@@ -123,7 +125,7 @@ class simulated_node final : public cluster::mailer,
   void keep_back(node_id n, bool kept) override { links_->keep_back(n, kept); }
   void on_entered() override;
   [[nodiscard]] bool nothing_holds() override;
-  void last_words() override {}
+  void last_words() override { messenger.hand_over(); }
   void on_stay() override;
   void on_parted() override;
 
@@ -193,7 +195,18 @@ class simulated_node final : public cluster::mailer,
   // Makes something of this node's worker: sends the first token, for instance.
   void as_worker(const std::function<void()>& f);
 
-  // Nothing happens here any more, and nothing that it sent arrives. The others are not told.
+  // A thread of the program, here: on a stack of its own, with all that a program can call but what
+  // takes a time of the real clock. Waiting gives the stack up, and the node does other things.
+  // Until all have ended the node does not leave.
+  void begin_thread(std::function<void()> body);
+  // Those that have not ended.
+  [[nodiscard]] unsigned threads() const noexcept { return threads_; }
+  // Suspends the calling thread of this node.
+  void pause(std::int64_t ns);
+
+  // Nothing happens here any more, and nothing that it sent arrives. The others are not told. But
+  // its threads run to their ends, and whatever they wait for throws node_lost_error: what is on
+  // their stacks has to be destroyed.
   void crash();
   [[nodiscard]] bool has_crashed() const noexcept { return crashed_; }
   // Whom this node knows to be lost, and why.
@@ -219,10 +232,11 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] bool has_left() const noexcept { return parted_; }
   // What has come from another node, as in engine::handle(). Throws malformed, misuse_error.
   void handle(node_id from, cluster::kind k, std::span<const std::byte> payload);
-  // What a runtime does when a node is lost: nothing of the program arrives here any more.
+  // What a runtime does when a node is lost: nothing of the program arrives here any more, and who
+  // waits for something of another node throws that.
   void break_off(const std::exception_ptr& loss);
 
-  messages::messenger messenger;  // nobody waits in it: whoever uses it asks request::is_done()
+  messages::messenger messenger;  // outside threads: ask request::is_done()
   simulated_transfers transfers;
   cluster::protocols protocols;
   cluster::roster roster;
@@ -239,6 +253,22 @@ class simulated_node final : public cluster::mailer,
 
  private:
   friend class job;
+  friend class simulated_transfers;
+  // While it exists the calling OS thread is this node's worker. What becomes ready meanwhile runs
+  // later.
+  class as_its_worker {
+   public:
+    explicit as_its_worker(simulated_node& n) noexcept;
+    ~as_its_worker();
+    as_its_worker(const as_its_worker&) = delete;
+    as_its_worker& operator=(const as_its_worker&) = delete;
+
+   private:
+    simulated_node& node_;
+    detail::worker* const outer_;
+    messages::messenger* const outer_messenger_;
+  };
+  void run(detail::task& t);
   // Before the job begins.
   void measure();
   void go_on_measuring();
@@ -282,7 +312,11 @@ class simulated_node final : public cluster::mailer,
   bool busy_ = false;
   bool runs_task_ = false;  // now, and not only as far as the clock goes
   bool crashed_ = false;
+  bool ends_threads_ = false;  // it has crashed, and they run on nevertheless
   bool broken_ = false;
+  unsigned threads_ = 0;
+  // Those on which something has begun that has not ended.
+  std::set<const detail::task*> stacks_;
   std::int64_t local_now_ = 0;  // ahead of the world's while a task runs
   std::int64_t busy_ns_ = 0;
   std::uint64_t tasks_ = 0;
@@ -338,8 +372,10 @@ class job {
   void refuse(node_id n);
   std::map<node_id, std::function<void()>> when_done_, when_refused_;
   std::vector<node_id> left_;
-  // Gives the simulated workers their frames; none of its own workers ever gets anything to do.
+  // Gives the simulated workers their frames and stacks; none of its own workers ever gets anything
+  // to do.
   std::unique_ptr<detail::scheduler> frames_;
+  const detail::context outside_ = detail::context_of_this_thread();
   std::vector<std::unique_ptr<simulated_node>> nodes_;
   std::exception_ptr failure_;
 };

@@ -125,9 +125,8 @@ void simulated_reception::search(unsigned i) {
       if (rules_.is_time_to_look(static_cast<std::uint64_t>(in_.now_ns()),
                                  static_cast<std::uint64_t>(how_.look_every_ns)))
         rules_.looked(in_.now_ns(), rules_.take_remembered());
-    } else if (found && how_.by_socket &&
-               rules_.calls_receivers(receiver_ == place::at_transport,
-                                      [this] { return in_.now_ns(); })) {
+    } else if (found && rules_.calls_receivers(receiver_ == place::at_transport,
+                                               [this] { return in_.now_ns(); })) {
       wake_receiver_at(place::at_transport);
     }
     if (!tasks_.empty()) return soon([this, i] { work(i); });

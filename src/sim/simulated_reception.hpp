@@ -23,7 +23,6 @@ class simulated_reception {
   struct settings {
     cluster::reception how = cluster::reception::blocking;
     unsigned workers = 1;
-    bool by_socket = false;  // or by shared memory, where looking is cheap
     std::int64_t watchdog_ns = 1'000'000;
     // For so long a receiver sleeps at most: what it would notice only then has been slept over.
     std::int64_t beat_ns = 3'600'000'000'000;

@@ -83,6 +83,7 @@ void simulated_transfers::go_on(const shared& m, std::size_t done) {
 void simulated_transfers::arrive(const shared& m, bool whole) {
   if (std::exchange(m->taker_knows, true)) return;
   std::erase(under_way_, m);
+  const simulated_node::as_its_worker here(job_.node(self_));
   job_.node(self_).messenger.on_arrived(m->giver, m->number, whole);
 }
 
@@ -92,6 +93,7 @@ void simulated_transfers::tell_giver(const shared& m, bool whole) {
     simulated_node& giver = job_.node(m->giver);
     if (giver.has_crashed() || std::exchange(m->giver_knows, true)) return;
     std::erase(giver.transfers.under_way_, m);
+    const simulated_node::as_its_worker there(giver);
     giver.messenger.on_given(m->taker, m->own_number, whole);
   });
 }
@@ -106,6 +108,7 @@ void simulated_transfers::lose(node_id peer) {
   for (const std::uint64_t number : awaited) {
     expected_.erase({peer, number});
     job_.in.at(later(word_ns_max), [this, peer, number] {
+      const simulated_node::as_its_worker here(job_.node(self_));
       job_.node(self_).messenger.on_arrived(peer, number, false);
     });
   }

@@ -70,6 +70,8 @@ void barrier_core::end_phase() noexcept {
     all.reserve(lists_->of_worker.size());
     for (auto& l : lists_->of_worker) {
       all.push_back(std::exchange(l.waiting, {}));
+      // Of the next phase, probably as many.
+      l.waiting.reserve(all.back().size());
       pinned.insert(pinned.end(), l.pinned.begin(), l.pinned.end());
       l.pinned.clear();
     }

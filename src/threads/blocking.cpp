@@ -53,7 +53,7 @@ class pool {
   bool begin_thread() {
     const os::no_signals there;
     try {
-      std::thread([this, mask = there.before()] { run(mask); }).detach();
+      std::thread([this] { run(); }).detach();
     } catch (const std::exception&) {
       return false;
     }
@@ -69,8 +69,9 @@ class pool {
     unpark(address, 1);
   }
 
-  // Between calls it takes no signals.
-  void run(const sigset_t& mask_in_calls) {
+  // Between calls it takes no signals. In a call it has blocked what the caller's worker has: that
+  // is what the call would find there, and so do programs that it starts.
+  void run() {
     sigset_t all;
     sigfillset(&all);
     pthread_setname_np(pthread_self(), "strata-blocking");
@@ -85,7 +86,7 @@ class pool {
       if (first_ == nullptr) last_ = nullptr;
       --waiting_;
       lock.unlock();
-      if (!call.takes_no_signals) pthread_sigmask(SIG_SETMASK, &mask_in_calls, nullptr);
+      if (!call.takes_no_signals) pthread_sigmask(SIG_SETMASK, &call.mask, nullptr);
       errno = call.error;
       call.run(call);
       call.error = errno;
@@ -130,6 +131,7 @@ void forget_blocking_threads() {
 void call_blocking(blocking_call& call) {
   if (this_worker().owner == nullptr) return call.run(call);
   call.error = errno_here();
+  if (!call.takes_no_signals) pthread_sigmask(SIG_SETMASK, nullptr, &call.mask);
   // Handed over once we can be woken. An interruption that has come before lets nobody wait: then
   // the call begins all the same.
   unparked why = park({.what = wait_for_call,

@@ -19,9 +19,13 @@ namespace {
   throw std::system_error(std::make_error_code(code), what);
 }
 
+// What threads without a name are called. For debuggers, which cannot call these, their symbols say
+// the same: see tools/gdb/strata-gdb.py.
+const char* kind_task() { return "task"; }
+const char* kind_thread() { return "thread"; }
+
 // Adopted: the block of a task that was not made as a thread. Nobody joins it.
-const char* adopted_name() { return "task"; }
-constexpr task_type adopted{nullptr, nullptr, nullptr, &adopted_name};
+constexpr task_type adopted{nullptr, nullptr, nullptr, &kind_task};
 
 void destroy_specifics(thread_block& b) {
   if (b.extras != nullptr) end_specifics(b.extras->specifics, b.extras->at_exit);
@@ -30,7 +34,7 @@ void destroy_specifics(thread_block& b) {
 void deallocate_block(task& t, worker& w) {
   w.frames.deallocate(&t, static_cast<thread_block&>(t).bytes);
 }
-constexpr task_type block_to_free{&deallocate_block, nullptr, nullptr, &adopted_name};
+constexpr task_type block_to_free{&deallocate_block, nullptr, nullptr, &kind_task};
 
 void destroy_call(thread_block& b) noexcept {
   if (b.destroy != nullptr) b.destroy(b);
@@ -119,11 +123,10 @@ void run_on_sized_stack(task& t, worker& w) {
   p.continue_stack(*s);
 }
 void sized_body(task& t) { static_cast<thread_block&>(t).extras->body(t); }
-const char* sized_name() { return "thread"; }
 
 }  // namespace
 
-constexpr task_type sized_thread{&run_on_sized_stack, &sized_body, nullptr, &sized_name};
+constexpr task_type sized_thread{&run_on_sized_stack, &sized_body, nullptr, &kind_thread};
 
 void refuse_join() { refuse(std::errc::invalid_argument, "strata::thread: not joinable"); }
 

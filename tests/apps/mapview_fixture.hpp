@@ -11,6 +11,14 @@
 
 namespace apps_test {
 
+// Each of many tiles is written through to the disk, which takes longer than making it. Where there
+// is a folder in memory it will do for these.
+inline std::filesystem::path quick_folder() {
+  const std::filesystem::path memory = "/dev/shm";
+  return ::access(memory.c_str(), W_OK | X_OK) == 0 ? memory
+                                                    : std::filesystem::temp_directory_path();
+}
+
 // A folder for maps, which goes with the test.
 class maps : public testing::Test {
  protected:

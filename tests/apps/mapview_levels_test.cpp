@@ -28,6 +28,7 @@
 #include "http_client.hpp"
 #include "mapview_fixture.hpp"
 #include "mapview_views.hpp"
+#include "picture_files.hpp"
 #include "running_program.hpp"
 #include "tests/common/sampled.hpp"
 
@@ -37,6 +38,7 @@ using namespace mapview;
 using apps_test::any_view;
 using apps_test::get;
 using apps_test::outcome;
+using apps_test::read_picture;
 using apps_test::reply;
 using apps_test::run_line;
 using apps_test::running;
@@ -200,16 +202,9 @@ difference between(const picture& a, const picture& b) {
   return d;
 }
 
-// Each of many tiles is written through to the disk, which takes longer than making it. Where there
-// is a folder in memory it will do for these.
-fs::path quick_folder() {
-  const fs::path memory = "/dev/shm";
-  return ::access(memory.c_str(), W_OK | X_OK) == 0 ? memory : fs::temp_directory_path();
-}
-
 class maps_with_levels : public apps_test::maps {
  protected:
-  maps_with_levels() : maps(quick_folder()) {}
+  maps_with_levels() : maps(apps_test::quick_folder()) {}
   // Of the map as it is and of its full size alone.
   struct both {
     viewer::shown quick, full;
@@ -257,8 +252,8 @@ TEST_F(maps_with_levels, look_as_those_without) {
   // Tiles of odd sizes end within the pixels of smaller levels.
   for (const std::string size : {"64x48", "61x47"}) {
     if (strata::test::sampled(false, size == "64x48")) continue;
-    const outcome made = run_line("mapview make " + path("map") + " --from " + path("in.png") +
-                                  " --tile " + size + " --quality 100 --levels 9");
+    const outcome made = run_line("mapview make " + path("map") + " --replace --from " +
+                                  path("in.png") + " --tile " + size + " --quality 100 --levels 9");
     ASSERT_EQ(made.exit_code, 0) << made.err;
     const map_info map = read_map(path("map"));
     ASSERT_EQ(map.levels, 5U);
@@ -327,12 +322,12 @@ TEST_F(maps_with_levels, are_the_larger_ones_that_get_them) {
   EXPECT_EQ(text.find("levels"), std::string::npos) << "as before there were any";
   EXPECT_EQ(read_map(path("map")).levels, 0U);
   EXPECT_EQ(fs::exists(path("map") + "/part0/level1_0_0.jpg"), false);
-  const outcome small =
-      run_line("mapview make " + path("map") + " --size 700x500 --tile 64x48 --levels auto");
+  const outcome small = run_line("mapview make " + path("map") +
+                                 " --replace --size 700x500 --tile 64x48 --levels auto");
   EXPECT_EQ(small.exit_code, 0) << small.err;
   EXPECT_EQ(read_map(path("map")).levels, 0U);
   const outcome large =
-      run_line("mapview make " + path("map") + " --size 1024x272 --tile 16x16 --json");
+      run_line("mapview make " + path("map") + " --replace --size 1024x272 --tile 16x16 --json");
   EXPECT_EQ(large.exit_code, 0) << large.err;
   EXPECT_EQ(read_map(path("map")).levels, 6U);
   const json result = json::parse(large.last_line()).at("result");
@@ -467,8 +462,8 @@ TEST_F(maps_with_levels, come_from_two_nodes_that_see_no_folders_but_their_own) 
 }
 
 TEST_F(maps_with_levels, are_none_before_all_is_written) {
-  const std::string command =
-      "mapview make " + path("map") + " --size 600x450 --tile 150x114 --quality 100 --levels 2";
+  const std::string command = "mapview make " + path("map") +
+                              " --replace --size 600x450 --tile 150x114 --quality 100 --levels 2";
   ASSERT_EQ(run_line(command).exit_code, 0);
   ASSERT_TRUE(fs::exists(path("map") + "/map.json"));
   const std::string pipe = tile({0, 0, 1});

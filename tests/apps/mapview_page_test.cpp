@@ -18,6 +18,7 @@
 #include "apps/mapview/picture.hpp"
 #include "browser.hpp"
 #include "mapview_fixture.hpp"
+#include "picture_files.hpp"
 #include "running_program.hpp"
 
 namespace {
@@ -25,6 +26,7 @@ namespace {
 using namespace mapview;
 using apps_test::browser;
 using apps_test::outcome;
+using apps_test::read_picture;
 using apps_test::running;
 
 constexpr int width = 1000, height = 700;

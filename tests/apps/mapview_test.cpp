@@ -18,6 +18,7 @@
 #include "apps/mapview/viewer.hpp"
 #include "mapview_fixture.hpp"
 #include "mapview_views.hpp"
+#include "picture_files.hpp"
 #include "tests/common/sampled.hpp"
 
 namespace {
@@ -25,6 +26,7 @@ namespace {
 using namespace mapview;
 using apps_test::maps;
 using apps_test::outcome;
+using apps_test::read_picture;
 using apps_test::run_line;
 using nlohmann::json;
 namespace fs = std::filesystem;
@@ -146,9 +148,10 @@ TEST(map_pictures, scale_any_part_by_the_definition) {
   }
 }
 
-TEST(map_pictures, survive_png_and_roughly_jpeg) {
+TEST_F(maps, survive_png_and_roughly_jpeg) {
   const picture p = draw_terrain(900, 700, {200, 100, 321, 123});
-  EXPECT_EQ(decode_png(encode_png(p)).rgb, p.rgb);
+  write_picture(path("p.png"), p);
+  EXPECT_EQ(read_picture(path("p.png")).rgb, p.rgb);
   const picture q = decode_jpeg(encode_jpeg(p, 95));
   ASSERT_EQ(q.width, p.width);
   EXPECT_GT(likeness(p, q), 28);
@@ -156,7 +159,6 @@ TEST(map_pictures, survive_png_and_roughly_jpeg) {
   bytes.resize(bytes.size() / 3);
   EXPECT_THROW((void)decode_jpeg(bytes), picture_error);
   EXPECT_THROW((void)decode_jpeg({}), picture_error);
-  EXPECT_THROW((void)decode_png(bytes), picture_error);
 }
 
 TEST_F(maps, are_shown_as_they_were_drawn) {

@@ -69,6 +69,13 @@ TEST(predictions, of_one_seed_are_the_same) {
   EXPECT_NE(other, once);
 }
 
+// Without it the time of a task is measured, and never quite the same.
+TEST(predictions, of_one_seed_are_promised_for_one_time_of_a_task) {
+  const outcome o = apps_test::run_line("strata-predict --help");
+  EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_NE(o.out.find("with --task-ns the same one"), std::string::npos) << o.out;
+}
+
 TEST(predictions, for_people_begin_with_what_they_are_about) {
   const outcome o = apps_test::run_line("strata-predict fib 10 --task-ns 50 --nodes-max 4");
   ASSERT_EQ(o.exit_code, 0) << o.err;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,11 +71,13 @@ outcome run(std::vector<std::string> arguments, const char* stdout_path) {
   if (error != 0) throw std::runtime_error("cannot start " + path);
 
   int status = 0;
-  if (::waitpid(pid, &status, 0) != pid) throw std::runtime_error("waitpid failed");
+  rusage used{};
+  if (::wait4(pid, &status, 0, &used) != pid) throw std::runtime_error("wait4 failed");
   outcome o;
   o.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   o.out = out.text();
   o.err = err.text();
+  o.peak_kib = used.ru_maxrss;
   return o;
 }
 

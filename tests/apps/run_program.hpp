@@ -11,6 +11,7 @@ struct outcome {
   int exit_code = -1;  // 128 + signal if one ended it
   std::string out;
   std::string err;
+  long peak_kib = 0;  // the most memory it had; not less than what this program had before
 
   long err_lines() const { return std::count(err.begin(), err.end(), '\n'); }
   std::string last_line() const;

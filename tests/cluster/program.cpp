@@ -50,6 +50,8 @@ constexpr action actions[] = {
     {"stall-in-semaphore", &stall_in_semaphore},
     {"stall-elsewhere", &stall_elsewhere},
     {"flood-stopped", &flood_stopped},
+    {"pause-0", &pause_0},
+    {"pause-1", &pause_1},
     {"kill", &lose_killed},
     {"stop", &lose_stopped},
     {"kill-thief", &kill_thief},

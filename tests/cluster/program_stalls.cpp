@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program_stalls.hpp"
 
+#include <unistd.h>
+
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
 
 #include "strata/call.hpp"
 #include "strata/error.hpp"
@@ -12,6 +17,7 @@
 #include "strata/remote_thread.hpp"
 #include "strata/semaphore.hpp"
 #include "strata/thread.hpp"
+#include "tests/cluster/program_support.hpp"
 #include "tests/common/require.hpp"
 
 using namespace strata;
@@ -33,7 +39,44 @@ struct sink : threaded {
   void start() {}
 };
 
+// Stops its whole process, and somebody lets that go on ten seconds later.
+struct pauser : threaded {
+  slot_ptr over;
+  void start() {
+    const std::string me = std::to_string(::getpid());
+    require(std::system(("(sleep 10; kill -CONT " + me + ") > /dev/null 2>&1 &").c_str()) == 0,
+            "will go on");
+    ::kill(::getpid(), SIGSTOP);
+    sync(over);
+    terminate();
+  }
+};
+
+int same(int i) { return i; }
+
+// Tokens and calls before, while and after it stands still.
+void pause_node(runtime& rt, node_id_t who) {
+  rt.run([who] {
+    constexpr int rounds = 30;
+    completion over;
+    const auto begun = std::chrono::steady_clock::now();
+    for (int i = 0; i < rounds; ++i) {
+      if (i == rounds / 3) invoke<pauser>(who, over.sptr());
+      require(test::fib_by_tokens(15) == 610, "adds up");
+      require(call<same>(on_node{1}, i) == i, "answers");
+    }
+    over.wait();
+    const auto passed = std::chrono::steady_clock::now() - begun;
+    require(passed >= std::chrono::seconds(9), "has stood still");
+    require(test::fib_by_tokens(15) == 610, "adds up afterwards");
+  });
+  std::puts("has paused");
+}
+
 }  // namespace
+
+void pause_0(runtime& rt) { pause_node(rt, 0); }
+void pause_1(runtime& rt) { pause_node(rt, 1); }
 
 void stall(runtime& rt) {
   rt.run([] {

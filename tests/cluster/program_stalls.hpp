@@ -9,3 +9,5 @@ void stall_in_receive(strata::runtime& rt);
 void stall_in_semaphore(strata::runtime& rt);
 void stall_elsewhere(strata::runtime& rt);
 void flood_stopped(strata::runtime& rt);
+void pause_0(strata::runtime& rt);
+void pause_1(strata::runtime& rt);

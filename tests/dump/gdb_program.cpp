@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two threads that wait, seen from gdb, which stops here: see gdb_test.sh.
+// Threads of all kinds that wait, seen from gdb, which stops here: see gdb_test.sh.
 #include <cstdlib>
 
+#include "strata/pthread.h"
 #include "strata/runtime.hpp"
 #include "strata/semaphore.hpp"
 #include "strata/thread.hpp"
@@ -13,7 +14,18 @@
 
 extern "C" [[gnu::noinline]] void stop_here() { asm volatile(""); }
 
-int main() {
+pthread_t begin_pthread(strata::counting_semaphore<>& s) {
+  pthread_t made{};
+  const auto wait = [](void* it) -> void* {
+    static_cast<strata::counting_semaphore<>*>(it)->acquire();
+    return nullptr;
+  };
+  if (strata_pthread_create(&made, nullptr, wait, &s) != 0) std::abort();
+  return made;
+}
+
+// A name like those that the script knows the library's own threads by.
+void kind_of_work() {
   strata::options o;
   o.workers = 1;
   strata::runtime rt(o);
@@ -22,11 +34,22 @@ int main() {
     strata::thread a({.name = "alpha"}, [&] { wait_in_the_depths(s); });
     strata::thread b({.name = "a name that is too long for the string itself"},
                      [&] { s.acquire(); });
+    strata::thread sized({.stack_bytes = 1 << 20}, [&] { s.acquire(); });
+    const pthread_t unnamed = begin_pthread(s);
+    const pthread_t named = begin_pthread(s);
+    strata_pthread_setname_np(named, "gamma");
     strata::this_thread::yield();
     stop_here();
-    s.release(2);
+    s.release(5);
     a.join();
     b.join();
+    sized.join();
+    strata_pthread_join(unnamed, nullptr);
+    strata_pthread_join(named, nullptr);
   });
+}
+
+int main() {
+  kind_of_work();
   return EXIT_SUCCESS;
 }

@@ -16,8 +16,11 @@ fail() { echo "missing: $1"; echo "$out"; exit 1; }
 expect() { grep -qE -- "$1" <<<"$out" || fail "$1"; }
 expect '^thread [0-9]+ "alpha": waits for semaphore at 0x'
 expect '^thread [0-9]+ "a name that is too long for the string itself": waits for semaphore at 0x'
-expect '^thread [0-9]+ "main::.*": running on OS thread [0-9]+'
-[[ $(grep -c 'in strata_context_begin' <<<"$out") -ge 3 ]] || fail "three suspended stacks to their end"
+expect '^thread [0-9]+ "thread": waits for semaphore at 0x'
+expect '^thread [0-9]+ "pthread": waits for semaphore at 0x'
+expect '^thread [0-9]+ "gamma": waits for semaphore at 0x'
+expect '^thread [0-9]+ "kind_of_work\(\)::.*": running on OS thread [0-9]+'
+[[ $(grep -c 'in strata_context_begin' <<<"$out") -ge 6 ]] || fail "six suspended stacks to their end"
 look=$(sed -n '/^LOOK/,/^BACK/p' <<<"$out")
 grep -q 'wait_in_the_depths' <<<"$look" || fail "wait_in_the_depths, in the stack of alpha"
 back=$(sed -n '/^BACK/,$p' <<<"$out")

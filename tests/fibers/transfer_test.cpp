@@ -7,6 +7,7 @@
 #include <atomic>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -71,6 +72,34 @@ TEST(global_pointers, know_their_node_and_address) {
     done.wait();
   });
   EXPECT_EQ(num_nodes(), 1u);
+}
+
+TEST(invoke, takes_an_address_that_says_that_it_is_meant) {
+  struct stays : threaded {
+    int* where;
+    slot_ptr done;
+    void start() {
+      *where += 1;
+      sync(done);
+      terminate();
+    }
+  };
+  static_assert(std::is_trivially_copyable_v<local_address<int*>>);
+  static_assert(!std::is_default_constructible_v<local_address<std::reference_wrapper<int>>>);
+  runtime rt(with_workers(1));
+  rt.run([] {
+    int here = 7;
+    completion raised, put;
+    invoke<stays>(node_id(), local_address(&here), raised.sptr());
+    raised.wait();
+    EXPECT_EQ(here, 8);
+    local_address<int*> place;
+    EXPECT_EQ(place.get(), nullptr);
+    put_sync(local_address(&here), to_global(&place), put.sptr());
+    put.wait();
+    EXPECT_EQ(place.get(), &here);
+  });
+  EXPECT_EQ(rt.stats().live_frames, 0);
 }
 
 TEST(invoke, names_the_node_that_it_cannot_find) {

@@ -309,7 +309,7 @@ TEST_F(elastic, nodes_of_another_host_have_memory_of_their_own) {
 }
 
 TEST_F(elastic, a_newcomer_on_another_host_that_fails_costs_the_job_nothing) {
-  open({"-n", "1"}, {"@1:exit:3", "@3:exit:3", "@4:parent:9", "@4:sleep", "join", "enter"});
+  open({"-n", "1"}, {"@1:exit:3", "@3:exit:3", "@4:grandparent:9", "@4:sleep", "join", "enter"});
   expect({"join", job, "--host", "127.0.0.2"}, 1, "",
          "strata join: node 1 on 127.0.0.2 ended with status 3 before it had joined\n");
   expect({"join", job, "--host", "127.0.0.2", "-n", "2"}, 1, "node 2 has joined job " + job + "\n",

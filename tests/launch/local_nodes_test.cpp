@@ -34,7 +34,7 @@ struct noted final : strata::launch::node_listener {
 std::vector<std::string> said_without_memory(transport_choice transport) {
   const strata::launch::inherited_state inherited;
   strata::launch::event_loop loop;
-  strata::launch::children processes(inherited);
+  strata::launch::children processes(loop, inherited);
   noted said;
   strata::launch::local_nodes nodes(loop, processes, said, -1, [] {
     errno = ENOMEM;

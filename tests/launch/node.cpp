@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -129,6 +130,13 @@ struct node {
     if (gone) std::_Exit(8);
   }
 
+  // Until the launcher is gone, and goes on.
+  void outlast() {
+    const bool gone = line->wait({[](strata::launch::node_id, const std::string&) {}});
+    std::printf("line %s\n", gone ? "ended" : "closed");
+    std::fflush(stdout);
+  }
+
   // Signals are waited for, not handled: the thread sanitizer may keep a handler back for ever.
   void await(int signal, bool ends) {
     sigaddset(&awaited, signal);
@@ -165,6 +173,14 @@ struct node {
   sigset_t awaited, ending;
 };
 
+pid_t parent_of(pid_t process) {
+  std::ifstream in("/proc/" + std::to_string(process) + "/status");
+  for (std::string word; in >> word;) {
+    if (word == "PPid:" && in >> word) return std::atoi(word.c_str());
+  }
+  std::abort();
+}
+
 void act(node& self, const std::string& action, const std::string& value) {
   if (action == "join") {
     self.join();
@@ -178,6 +194,8 @@ void act(node& self, const std::string& action, const std::string& value) {
     self.build = value;
   } else if (action == "wait") {
     self.wait();
+  } else if (action == "outlast") {
+    self.outlast();
   } else if (action == "describe") {
     self.describe();
   } else if (action == "finish") {
@@ -193,6 +211,14 @@ void act(node& self, const std::string& action, const std::string& value) {
     ::raise(std::atoi(value.c_str()));
   } else if (action == "parent") {
     ::kill(::getppid(), std::atoi(value.c_str()));
+  } else if (action == "grandparent") {  // the launcher, or the agent of a host
+    ::kill(parent_of(::getppid()), std::atoi(value.c_str()));
+  } else if (action == "group") {
+    std::printf("group %d\n", static_cast<int>(::getpgrp()));
+    std::fflush(stdout);
+  } else if (action == "pid") {
+    std::printf("pid %d\n", static_cast<int>(::getpid()));
+    std::fflush(stdout);
   } else if (action == "ignore") {
     std::signal(std::atoi(value.c_str()), SIG_IGN);
   } else if (action == "catch") {  // and end, like a program that tidies up

@@ -63,6 +63,21 @@ class remote : public testing::Test {
   fs::path folder;
 };
 
+TEST_F(remote, a_killed_launcher_leaves_nothing_that_nodes_have_started) {
+  command c(two_hosts({}, {"orphan", "join", "@3:print:ready", "sleep"}), over("ssh"));
+  ASSERT_TRUE(c.wait_for_output("ready\n")) << c.err();
+  c.signal(SIGKILL);
+  EXPECT_EQ(c.wait(), 137);
+  c.wait_for_no_process();
+}
+
+TEST_F(remote, a_killed_agent_leaves_nothing_that_nodes_have_started) {
+  command c(two_hosts({}, {"orphan", "join", "@2:grandparent:9", "sleep"}), over("ssh"));
+  EXPECT_EQ(c.wait(), 1);
+  EXPECT_EQ(lines_of(c), "strata run: host 127.0.0.3: the connection ended; the job is stopped\n");
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
 TEST_F(remote, nodes_of_two_hosts_meet) {
   command c(two_hosts({}, {"meet", "describe", "finish"}), over("ssh"));
   EXPECT_EQ(c.wait(), 0) << c.err();
@@ -131,7 +146,7 @@ TEST_F(remote, a_node_that_dies_is_named_with_its_host) {
 }
 
 TEST_F(remote, a_host_that_is_lost_is_named) {
-  command c(two_hosts({}, {"join", "@3:parent:9", "wait"}), over("ssh"));
+  command c(two_hosts({}, {"join", "@3:grandparent:9", "wait"}), over("ssh"));
   EXPECT_EQ(c.wait(), 1);
   EXPECT_EQ(lines_of(c), "strata run: host 127.0.0.3: the connection ended; the job is stopped\n");
   EXPECT_NE(c.out().find("node 0: node 2 host 127.0.0.3: the connection ended\n"),

@@ -278,7 +278,8 @@ INSTANTIATE_TEST_SUITE_P(
         words{"run", "-n", "3", "--host", "localhost:2", "true"},
         words{"run", "-n", "2", "--host", "localhost", "--hostfile", "x", "true"},
         words{"run", "--bind-address", "no-such-host.invalid", "true"}, words{"info", "-n", "0"},
-        words{"info", "more"}, words{"info", "--routes"}, words{"info", "--routes", "--no-such"},
+        words{"info", "more"}, words{"info", "--routes", "-n", "1"},
+        words{"info", "--routes", "--no-such"},
         words{"info", "--routes", "-n", "2", "--networks", "somewhere"}));
 
 TEST(run, names_the_transports_that_go_together) {
@@ -308,8 +309,44 @@ TEST(info, says_what_a_job_would_get) {
   }
 }
 
-TEST(info, measures_the_ways_between_nodes) {
-  const result r = run_to_end({"info", "--routes", "-n", "2", "--transport", "tcp"});
+TEST(info, says_as_what_node_of_a_job_it_runs) {
+  for (const words& flags : {words{"-n", "2"}, {"-n", "2", "--elastic"}}) {
+    words line{"run"};
+    line.insert(line.end(), flags.begin(), flags.end());
+    line.insert(line.end(), {STRATA_COMMAND, "info"});
+    const result r = run_to_end(line);
+    EXPECT_EQ(r.status, 0) << r.err;
+    for (const char* const node : {"0", "1"}) {
+      EXPECT_TRUE(launch_test::contains(r.out, "launch: strata run, node " + std::string(node) +
+                                                   " of 2, 2 of them on this host\n"))
+          << r.out;
+    }
+    EXPECT_FALSE(launch_test::contains(r.err, "a Strata program?")) << r.err;
+  }
+}
+
+TEST(info, in_a_script_leaves_the_node_to_the_program_that_comes_after) {
+  for (const char* const nodes : {"1", "2"}) {
+    const result r =
+        run_to_end({"run", "-n", nodes, "sh", "-c", "\"$0\" info && exec \"$@\"", STRATA_COMMAND,
+                    launch_test::node_program(), "join", "finish", "@0:print:joined"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    for (const std::string& line :
+         {"launch: strata run, node 0 of " + std::string(nodes) + ", ", std::string("joined\n")})
+      EXPECT_TRUE(launch_test::contains(r.out, line)) << r.out;
+  }
+}
+
+TEST(info, of_one_node_has_no_routes) {
+  const std::string why =
+      "strata info: a job of one node has no routes; give it two or more with strata info --routes "
+      "-n N\n";
+  EXPECT_EQ(run_to_end({"info", "--routes", "-n", "1"}).err, why);
+  EXPECT_EQ(run_to_end({"report-routes"}).err, why);
+}
+
+TEST(info, measures_the_ways_between_two_nodes_unless_told_otherwise) {
+  const result r = run_to_end({"info", "--routes", "--transport", "tcp"});
   EXPECT_EQ(r.status, 0) << r.err;
   std::istringstream lines(r.out);
   std::string heading;
@@ -352,7 +389,7 @@ TEST(run, what_cannot_be_printed_is_an_error) {
                             {"run", "--help"},
                             {"info", "--help"},
                             {"pthread", "--help"},
-                            {"info", "--routes", "-n", "2"}}) {
+                            {"info", "--routes"}}) {
     const result r = run_to_end(
         line, {.variables = {}, .input = {}, .around = {"sh", "-c", "\"$0\" \"$@\" > /dev/full"}});
     EXPECT_EQ(r.status, 2) << line.front() << line.back();

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What signals do to a job, and a launcher that dies.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 
 #include <csignal>
+#include <fstream>
+#include <stdexcept>
 #include <string>
 
 #include "command.hpp"
@@ -91,12 +94,128 @@ TEST(signals, a_killed_launcher_leaves_nothing) {
   c.wait_for_no_process();
 }
 
+// What a node has started, in its own session or not, and what that has.
+const char* const with_offspring =
+    "setsid sh -c 'sleep 1000 & sleep 1000' \"$2\" & sh -c 'sleep 1000; :' \"$2\" & exec \"$@\"";
+
+TEST(signals, a_killed_launcher_leaves_nothing_that_its_nodes_have_started) {
+  command c({"run", "-n", "2", "sh", "-c", with_offspring, "sh", launch_test::node_program(), "%m",
+             "orphan", "join", "@0:print:ready 0", "@1:print:ready 1", "sleep"});
+  wait_for_both(c);
+  c.signal(SIGKILL);
+  EXPECT_EQ(c.wait(), 137);
+  c.wait_for_no_process();
+}
+
+TEST(signals, nor_does_one_that_is_killed_with_its_group) {
+  command c({"run", "-n", "2", "sh", "-c", with_offspring, "sh", launch_test::node_program(), "%m",
+             "orphan", "join", "@0:print:ready 0", "@1:print:ready 1", "sleep"});
+  wait_for_both(c);
+  ::kill(-c.pid(), SIGKILL);
+  EXPECT_EQ(c.wait(), 137);
+  c.wait_for_no_process();
+}
+
+TEST(signals, nor_does_one_that_is_stopped) {
+  command c(run(two, ready_then({"orphan"}, {"sleep"})));
+  wait_for_both(c);
+  c.signal(SIGTSTP);
+  int status = 0;
+  ASSERT_EQ(::waitpid(c.pid(), &status, WUNTRACED), c.pid());
+  c.signal(SIGKILL);
+  EXPECT_EQ(c.wait(), 137);
+  c.wait_for_no_process();
+}
+
+// The letter in /proc; 0: there is none such.
+char state_of(pid_t process) {
+  std::ifstream in("/proc/" + std::to_string(process) + "/status");
+  for (std::string word; in >> word;) {
+    if (word == "State:" && in >> word) return word.front();
+  }
+  return 0;
+}
+
+// What follows the word, of a line that has come.
+pid_t number_after(const command& c, const std::string& word) {
+  const std::size_t at = c.out().find(word);
+  if (at == std::string::npos) throw std::runtime_error("there is no line " + word);
+  return std::stoi(c.out().substr(at + word.size()));
+}
+
+TEST(signals, nor_does_one_that_is_stopped_when_its_shell_is_killed) {
+  // In a script of its own, which is stopped with it: nobody is left who could continue the two.
+  const char* const shell =
+      "set -m; sh -c '\"$0\" \"$@\" & echo launcher $! there; kill -STOP $$' \"$0\" \"$@\" & "
+      "exec sleep 1000";
+  command c(run({"-n", "1"}, {"orphan", "pid", "join", "print:ready", "sleep"}),
+            {.variables = {}, .input = {}, .around = {"bash", "-c", shell}});
+  ASSERT_TRUE(c.wait_for_output("ready\n"));
+  ASSERT_TRUE(c.wait_for_output(" there\n"));
+  const pid_t launcher = number_after(c, "launcher ");
+  const pid_t node = number_after(c, "pid ");
+  ::kill(launcher, SIGTSTP);
+  for (const pid_t stopped : {launcher, node}) {
+    while (state_of(stopped) != 'T') ::sched_yield();
+  }
+  c.signal(SIGKILL);
+  EXPECT_EQ(c.wait(), 137);
+  c.wait_for_no_process();
+}
+
+TEST(signals, a_killed_guard_leaves_nothing) {
+  command c(run(two, ready_then({"orphan"}, {"@0:parent:9", "sleep"})));
+  EXPECT_EQ(c.wait(), 137) << c.err();
+  EXPECT_NE(c.err().find("was killed by signal 9 (SIGKILL)"), std::string::npos) << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST(signals, of_a_terminal_reach_the_nodes_themselves) {
+  command c(run(two, {"group", "join", "finish"}));
+  const std::string line = "group " + std::to_string(c.pid()) + "\n";
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_EQ(c.out(), line + line);
+}
+
+TEST(signals, reach_the_nodes_where_the_launchers_group_is_not_known) {
+  // That of unshare itself, which is outside.
+  const launch_test::words apart{"unshare", "-pf", "--mount-proc"};
+  command probe({"true"}, {.variables = {}, .input = {}, .around = apart, .other = true});
+  if (probe.wait() != 0) GTEST_SKIP() << "needs the right to make namespaces: " << probe.err();
+  command c(run(two, ready_then({"group", "@0:catch:2"}, {"sleep"})),
+            {.variables = {}, .input = {}, .around = apart});
+  wait_for_both(c);
+  EXPECT_EQ(c.out().find("group 0\n"), 0U) << c.out();
+  // As a terminal's: it reaches launcher, guard and nodes.
+  ::kill(-c.pid(), SIGINT);
+  EXPECT_EQ(c.wait(), 40) << c.err();
+  c.wait_for_no_process();
+}
+
+TEST(signals, a_launcher_reaps_children_that_it_has_not_started) {
+  // As the first process of a container gets them.
+  command c(run(two, ready_then({}, {"sleep"})),
+            {.variables = {},
+             .input = {},
+             .around = {"sh", "-c",
+                        "true & echo early $!; sleep 1000 & echo late $!; exec \"$0\" \"$@\""}});
+  wait_for_both(c);
+  const pid_t early = number_after(c, "early "), late = number_after(c, "late ");
+  ::kill(late, SIGKILL);
+  for (const pid_t ended : {early, late}) {
+    while (::kill(ended, 0) == 0) ::sched_yield();
+  }
+  c.signal(SIGTERM);
+  EXPECT_EQ(c.wait(), 143);
+}
+
 TEST(signals, a_killed_launcher_ends_the_lines) {
-  // The script in between takes the kernel's signal; the node itself sees its line end.
-  command c({"run", "-n", "1", "sh", "-c", "\"$@\"; exit $?", "sh", launch_test::node_program(),
-             "%m", "join", "print:ready", "wait"});
+  // The guard, the node's parent, is stopped until the node has seen its line end.
+  command c(run({"-n", "1"}, {"join", "parent:" + std::to_string(SIGSTOP), "print:ready", "outlast",
+                              "parent:" + std::to_string(SIGCONT), "sleep"}));
   ASSERT_TRUE(c.wait_for_output("ready\n"));
   c.signal(SIGKILL);
+  ASSERT_TRUE(c.wait_for_output("line ended\n"));
   EXPECT_EQ(c.wait(), 137);
   c.wait_for_no_process();
 }

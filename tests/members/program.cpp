@@ -114,7 +114,7 @@ void rounds(runtime& rt) {
   long of_comers = 0;
   for (int round = 0;; ++round) {
     long answer = 0;
-    rt.run([&] { invoke<ask>(node_id(), &answer); });
+    rt.run([&] { invoke<ask>(node_id(), local_address(&answer)); });
     rt.wait_idle();
     require(answer == 10946, "a round of tokens");
     const bool over = rt.run([&] {

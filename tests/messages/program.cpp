@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between the nodes of a job; its last argument says what it does. Prints "ok" on node 0
-// when all was as it should be, else what was not.
+// Messages between the nodes of a job; its last argument says what it does: with "unreadable-"
+// before it, where the kernel lets nobody read another process. Prints "ok" on node 0 when all was
+// as it should be, else what was not.
+#include <sys/syscall.h>
+
 #include <cstdio>
 #include <exception>
 #include <map>
 #include <string_view>
 
+#include "../common/denied_calls.hpp"
+#include "../common/require.hpp"
 #include "program_asleep.hpp"
 #include "program_by_node.hpp"
 #include "program_calls.hpp"
@@ -13,6 +18,7 @@
 #include "program_echoes.hpp"
 #include "program_groups.hpp"
 #include "program_huge.hpp"
+#include "program_kept.hpp"
 #include "program_large.hpp"
 #include "program_losses.hpp"
 #include "program_names.hpp"
@@ -40,6 +46,8 @@ int main(int argc, char** argv) {
       {"groups", group_operations},
       {"guests-come-and-go", guests_come_and_go},
       {"huge", huge},
+      {"kept-apart", kept_apart},
+      {"kept-memory", kept_memory},
       {"killed-while-it-helps", killed_while_it_helps},
       {"large", large},
       {"lost", lost},
@@ -60,9 +68,16 @@ int main(int argc, char** argv) {
       {"waits-with-a-deadline", waits_with_a_deadline},
       {"wakes-one", wakes_one}};
   try {
+    std::string_view what = argv[argc - 1];
+    constexpr std::string_view unreadable = "unreadable-";
+    if (what.starts_with(unreadable)) {
+      test::require(test::deny_calls({SYS_process_vm_readv, SYS_process_vm_writev}),
+                    "a kernel that refuses calls");
+      what.remove_prefix(unreadable.size());
+    }
     const options settings = options::parse(argc, argv);
     runtime rt(settings);
-    actions.at(argv[argc - 1])(rt);
+    actions.at(what)(rt);
     std::puts("ok");
     return 0;
   } catch (const std::exception& e) {

@@ -44,6 +44,7 @@ void expect_nearest() {
 int squared(int x) { return x * x; }
 void throws(int x) { throw std::out_of_range("number " + std::to_string(x)); }
 node_id_t where() { return node_id(); }
+void note(global_ptr<std::atomic<unsigned>> place, node_id_t n) { *place.local() = n; }
 void asks(node_id_t whom, int x) { call<throws>(on_node{whom}, x); }
 std::atomic<int> calls_here{0};
 
@@ -74,6 +75,17 @@ void calls(runtime& rt) {
       const on_node there{static_cast<node_id_t>(n)};
       require(call<squared>(there, 7) == 49, "a result");
       require(call<where>(there) == n, "where a call is made");
+      // A number is the node where the function cannot be called with it.
+      require(call<where>(n) == n && call<squared>(n, 7) == 49, "where a number sends it");
+      std::atomic<unsigned> ran_on{~0U};
+      remote_thread(
+          n,
+          [](global_ptr<std::atomic<unsigned>> answer, node_id_t home) {
+            call<note>(home, answer, node_id());
+          },
+          to_global(&ran_on), node_id())
+          .join();
+      require(ran_on == n, "where a number sends a thread");
     }
     try {
       call<throws>(on_node{last_node()}, 5);

@@ -336,11 +336,13 @@ TEST(tcp_listener, tells_its_port) {
 
 TEST(tcp_listener, a_port_that_is_taken) {
   const tcp::listener at("127.0.0.1", 0, 0);
+  const std::uint16_t port = at.address().port;
   try {
-    const tcp::listener second("127.0.0.1", at.address().port, 0);
+    const tcp::listener second("127.0.0.1", port, 0);
     FAIL();
   } catch (const user_error& e) {
-    EXPECT_NE(std::string(e.what()).find(tcp::text_of(at.address())), std::string::npos);
+    EXPECT_NE(std::string(e.what()).find("127.0.0.1, port " + std::to_string(port)),
+              std::string::npos);
   }
 }
 

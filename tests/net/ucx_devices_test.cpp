@@ -52,5 +52,28 @@ TEST(device_of, loopback_is_the_interface_that_has_it) {
   EXPECT_EQ(device_of("127.0.0.1"), device_of("127.0.0.2"));
 }
 
+// As told by these values of its variables; null: not set.
+bool listens(const char* kinds, const char* ports = nullptr) {
+  const auto set = [](const char* name, const char* value) {
+    value != nullptr ? ::setenv(name, value, 1) : ::unsetenv(name);
+  };
+  set("UCX_TLS", kinds);
+  set("UCX_TCP_PORT_RANGE", ports);
+  const bool result = listens_on_any_port();
+  set("UCX_TLS", nullptr);
+  set("UCX_TCP_PORT_RANGE", nullptr);
+  return result;
+}
+
+TEST(ucx_listens_on_any_port, unless_its_variables_say_otherwise) {
+  for (const char* const with : {"tcp", "rc,tcp", "all", "^rc", "^tcpx"})
+    EXPECT_TRUE(listens(with)) << with;
+  for (const char* const without : {"rc", "rc,ud", "^tcp", "^ud,tcp", "tcpx"})
+    EXPECT_FALSE(listens(without)) << without;
+  EXPECT_TRUE(listens(nullptr));
+  EXPECT_TRUE(listens(nullptr, "0"));
+  EXPECT_FALSE(listens(nullptr, "30000-30100"));
+}
+
 }  // namespace
 }  // namespace strata::net::ucx

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # programs.sh STRATA: programs of the system compress with their threads on our workers; what they wrote must decompress, by
-# the same program without us, to what there was. sysbench, where it is installed, counts in variables of each thread.
+# the same program without us, to what there was. sysbench counts in variables of each thread.
 set -euo pipefail
 strata=$1
 folder=$(mktemp -d)
@@ -47,9 +47,12 @@ for workers in 1 2; do
     timeout 120 "$strata" pthread sysbench memory --threads=6 --memory-total-size=30M run | grep -q '^Total operations: 30720 ' ||
       { echo "FAILED: sysbench memory, $workers worker(s): another number of operations"; exit 1; }
     echo "ok: sysbench, $workers worker(s)"
+  else
+    missing+=(sysbench)
   fi
 done
 if ((${#missing[@]})); then
+  missing=($(printf '%s\n' "${missing[@]}" | sort -u))
   echo "SKIPPED for lack of: ${missing[*]} (cmake/debian-packages.txt names the packages)"
   exit 77
 fi

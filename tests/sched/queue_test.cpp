@@ -40,7 +40,7 @@ TEST(ready_queue, behaves_like_a_deque) {
     for (int step = 0; step < 2000; ++step) {
       task* const t = &tasks[random.below(tasks.size())];
       const bool growing = step / 300 % 2 == 0;
-      switch (random.below(growing ? 5 : 9)) {
+      switch (random.below(growing ? 6 : 10)) {
         case 0:
         case 1:
           queue.push(t);
@@ -51,6 +51,13 @@ TEST(ready_queue, behaves_like_a_deque) {
           model.push_front(t);
           break;
         case 3: {
+          std::vector<task*> some(random.below(step % 100 == 0 ? 200 : 3));
+          for (task*& one : some) one = &tasks[random.below(tasks.size())];
+          queue.push_all(some.data(), some.size());
+          model.insert(model.end(), some.begin(), some.end());
+          break;
+        }
+        case 4: {
           // Every other task is one that is not wanted.
           const auto wanted = [&](const task& first) { return (&first - tasks.data()) % 2 == 0; };
           task* const expected = model.empty() || !wanted(*model.front()) ? nullptr : model.front();
@@ -111,7 +118,8 @@ TEST(frame_pool, gives_each_block_to_one_owner) {
       const std::size_t size = 1 + random.below(1500);  // some are too large for the pool
       block b{static_cast<unsigned char*>(pool.allocate(size)), size,
               static_cast<unsigned char>(random.below(256))};
-      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(b.bytes) % 16, 0u);
+      const bool whole_lines = (size + 31) / 32 % 2 == 0 && size <= frame_pool::pooled_bytes_max;
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(b.bytes) % (whole_lines ? 64 : 16), 0u);
       std::memset(b.bytes, b.content, b.size);
       living.push_back(b);
     } else {

@@ -1,16 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting work reaches idle workers, whatever its owner does.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <fstream>
+#include <string>
 #include <thread>
 
+#include "strata/detail/join.hpp"
 #include "strata/fork_join.hpp"
 #include "strata/task_scope.hpp"
+#include "strata/thread.hpp"
 #include "support.hpp"
 
 namespace strata::test {
 namespace {
+
+bool sleeps(pid_t thread) {
+  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string line;
+  std::getline(stat, line);
+  const std::size_t name_ends = line.rfind(')');
+  return name_ends != std::string::npos && line.compare(name_ends, 3, ") S") == 0;
+}
 
 class steal : public ::testing::Test {
  protected:
@@ -98,6 +111,42 @@ TEST_F(steal, each_of_many_waiting_branches_finds_a_worker) {
     rt.run([&] { meet::all(workers, arrived); });
     EXPECT_EQ(arrived.load(), workers);
   }
+}
+
+// A thread is about to wait, and what it waits for happens while it leaves its worker, which has
+// begun another one that never gives way: the other worker, asleep by then, is called.
+TEST_F(steal, a_thread_that_need_not_wait_after_all_goes_on_elsewhere) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    struct {
+      std::atomic<pid_t> other{0};
+      std::atomic<bool> left{false}, begun{false}, ended{false};
+    } s;
+    thread([] {}).join();  // leaves a stack at hand, so that the next begins at once
+    thread elsewhere([&s] {
+      s.other = ::gettid();
+      spin_until(s.left);
+    });
+    // The other worker takes it, if this one does not begin it: then it is the other one's turn.
+    const pid_t here = ::gettid();
+    spin_until([&] { return s.other != 0; });
+    ASSERT_NE(s.other, here);
+    thread computes([&s] {
+      s.begun = true;
+      spin_until(s.ended);
+    });
+    detail::suspend(
+        [](detail::stack&, void* argument) {
+          auto& all = *static_cast<decltype(s)*>(argument);
+          all.left = true;
+          spin_until([&] { return all.begun || sleeps(all.other); });
+          return false;
+        },
+        &s);
+    s.ended = true;
+    computes.join();
+    elsewhere.join();
+  });
 }
 
 TEST_F(steal, sleepers_are_woken_for_work_that_appears_late) {

@@ -57,7 +57,7 @@ class turns {
     answer_ = 0;
     job_.node(0).as_worker([&] {
       for (net::node_id i = 1; i <= culprits_; ++i)
-        invoke<failing>(static_cast<node_id_t>(job_.size() - i), &job_);
+        invoke<failing>(static_cast<node_id_t>(job_.size() - i), local_address(&job_));
       token<fib_of>(16, &given_up_);
     });
   }

@@ -345,7 +345,9 @@ TEST(simulated_floods, of_what_handlers_say_are_held_at_who_makes_them_say_it) {
     world.lay(1, 2, {.latency_ns = 5'000, .bytes_per_ns = 0.01});
     slot_ptr signalled;
     bool all_there = false;
-    job.node(2).as_worker([&] { invoke<signals_awaited>(2, puts, &signalled, &all_there); });
+    job.node(2).as_worker([&] {
+      invoke<signals_awaited>(2, puts, local_address(&signalled), local_address(&all_there));
+    });
     world.run([&] { return signalled != slot_ptr(); });
     std::uint64_t word = 0;
     unsigned sent = 0;

@@ -264,7 +264,8 @@ class hearing_job {
 
   void begin(flavour f) {
     for (net::node_id n = 0; n < founders; ++n) {
-      job_->node(n).as_worker([&] { invoke<patient>(n, &patients_[n], &boxes_[n]); });
+      job_->node(n).as_worker(
+          [&] { invoke<patient>(n, local_address(&patients_[n]), local_address(&boxes_[n])); });
     }
     world_.run([&] {
       return std::all_of(patients_.begin(), patients_.end(), [](auto* p) { return p != nullptr; });
@@ -289,7 +290,8 @@ class hearing_job {
     const auto other = static_cast<net::node_id>((n + 1 + random_.below(founders - 1)) % founders);
     const std::size_t bytes = random_.below(3) == 0 ? 400'000 : 1 + random_.below(3'000);
     job_->node(n).as_worker([&] {
-      invoke<caller>(other, to_global(arena_.data()), arena_.data() + block_bytes * (1U + n), bytes,
+      invoke<caller>(other, to_global(arena_.data()),
+                     local_address(arena_.data() + block_bytes * (1U + n)), bytes,
                      to_global(boxes_[n].get()), to_sptr(p.SIGNALLED));
       for (int i = 0; i < 8; ++i) {
         job_->node(n).run_soon(token_errand::unpack(detail::this_worker(), nullptr));

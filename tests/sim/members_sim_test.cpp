@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "sim/simulated_node.hpp"
+#include "strata/detail/parking.hpp"
 #include "strata/fiber.hpp"
+#include "strata/remote_thread.hpp"
 #include "support.hpp"
 #include "tests/common/fib_tokens.hpp"
 
@@ -151,7 +153,7 @@ TEST(simulated_members, who_takes_long_to_leave_is_not_lost_nor_thinks_so_of_oth
   model.lost_after_ns = 1'000'000;
   sim::job job(world, model);
   slot_ptr let_go;
-  job.node(2).as_worker([&] { invoke<guest>(node_id(), &let_go); });
+  job.node(2).as_worker([&] { invoke<guest>(node_id(), local_address(&let_go)); });
   bool left = false, waited = false, came = false;
   world.at(200'000, [&] { job.leave(2, [&] { left = true; }); });
   world.at(300'000, [&] { job.come([&](net::node_id) { came = true; }); });
@@ -165,6 +167,39 @@ TEST(simulated_members, who_takes_long_to_leave_is_not_lost_nor_thinks_so_of_oth
   EXPECT_TRUE(waited);
   for (net::node_id n = 0; n < job.size(); ++n)
     EXPECT_TRUE(job.node(n).losses().empty()) << "node " << n;
+}
+
+struct waiting_call {
+  bool waits = false, has_ended = false;
+};
+
+void give_way_and_wait(waiting_call* mine) {
+  // Who is alone goes on at once but for a few times.
+  for (int i = 0; i < 300; ++i) detail::yield_stack();
+  mine->waits = true;
+  (void)detail::park({.what = "the test", .address = mine});
+  mine->has_ended = true;
+}
+
+// However often it has given way before.
+TEST(simulated_members, stay_for_a_call_that_waits_there_and_leave_after_it) {
+  sim::world world({}, 1);
+  sim::job_model model;
+  model.nodes = model.founders = 2;
+  sim::job job(world, model);
+  waiting_call there;
+  bool left = false, returned = false;
+  job.node(0).begin_thread([&] {
+    call<give_way_and_wait>(on_node{1}, local_address(&there));
+    returned = true;
+  });
+  EXPECT_TRUE(world.run([&] { return there.waits; }, 100'000'000));
+  job.leave(1, [&] { left = true; });
+  EXPECT_FALSE(world.run([&] { return left; }, world.now_ns() + 20'000'000));
+  EXPECT_FALSE(there.has_ended);
+  job.node(1).as_worker([&] { detail::unpark(&there, 1); });
+  EXPECT_TRUE(world.run([&] { return left && returned; }, world.now_ns() + 100'000'000));
+  EXPECT_TRUE(there.has_ended);
 }
 
 }  // namespace

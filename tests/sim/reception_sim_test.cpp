@@ -103,8 +103,8 @@ class receiving_node {
 
 // ---- a GET from a node that runs one fiber for a second ----
 
-std::int64_t wait_under_a_long_fiber(reception how, bool by_socket, std::uint64_t seed) {
-  receiving_node n({.how = how, .by_socket = by_socket}, seed);
+std::int64_t wait_under_a_long_fiber(reception how, std::uint64_t seed) {
+  receiving_node n({.how = how}, seed);
   n.run_at(node_ms, node_s);
   n.send_at(300 * node_ms + static_cast<std::int64_t>(n.world.random.below(node_ms)));
   n.run_until(2 * node_s);
@@ -115,16 +115,10 @@ std::int64_t wait_under_a_long_fiber(reception how, bool by_socket, std::uint64_
 TEST(simulated_reception, under_a_long_fiber_is_as_quick_as_who_looks) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    for (const bool by_socket : {false, true}) {
-      const std::int64_t blocking = wait_under_a_long_fiber(reception::blocking, by_socket, seed);
-      const std::int64_t adaptive = wait_under_a_long_fiber(reception::adaptive, by_socket, seed);
-      const std::int64_t watchdog = wait_under_a_long_fiber(reception::watchdog, by_socket, seed);
-      const std::int64_t polling = wait_under_a_long_fiber(reception::polling, by_socket, seed);
-      EXPECT_LE(blocking, 10 * node_us);
-      EXPECT_LE(adaptive, 10 * node_us);
-      EXPECT_LE(watchdog, node_ms + 20 * node_us);
-      EXPECT_GE(polling, 690 * node_ms);
-    }
+    EXPECT_LE(wait_under_a_long_fiber(reception::blocking, seed), 10 * node_us);
+    EXPECT_LE(wait_under_a_long_fiber(reception::adaptive, seed), 10 * node_us);
+    EXPECT_LE(wait_under_a_long_fiber(reception::watchdog, seed), node_ms + 20 * node_us);
+    EXPECT_GE(wait_under_a_long_fiber(reception::polling, seed), 690 * node_ms);
   }
 }
 
@@ -133,30 +127,28 @@ TEST(simulated_reception, under_a_long_fiber_is_as_quick_as_who_looks) {
 TEST(simulated_reception, of_a_node_at_work_waits_for_its_fiber_its_watchdog_or_nobody) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    for (const bool by_socket : {false, true}) {
-      std::vector<std::int64_t> waited;
-      for (const reception how : all_receptions) {
-        SCOPED_TRACE(name_of_reception(how));
-        receiving_node n({.how = how, .by_socket = by_socket, .watchdog_ns = 10 * node_ms}, seed);
-        // A message, which wakes all, and then the fiber; work before, so that workers are awake.
-        for (int i = 0; i < 20; ++i) n.run_at(i * 20 * node_us, 15 * node_us);
-        n.send_at(100 * node_us);
-        n.run_at(500 * node_us, node_s);
-        n.run_until(500 * node_us + 1);
-        n.send_at(200 * node_ms + static_cast<std::int64_t>(n.world.random.below(node_ms)));
-        n.run_until(2 * node_s);
-        n.expect_all_in_time();
-        waited.push_back(n.waits.back());
-      }
-      ASSERT_EQ(waited.size(), 4U);
-      const auto [blocking, polling, watchdog, adaptive] =
-          std::array{waited[0], waited[1], waited[2], waited[3]};
-      EXPECT_LE(blocking, 10 * node_us);
-      EXPECT_GE(polling, 790 * node_ms);
-      EXPECT_LE(watchdog, 20 * node_ms + 10 * node_us);
-      EXPECT_LE(adaptive, node_ms + 10 * node_us);
-      EXPECT_GT(watchdog, blocking);
+    std::vector<std::int64_t> waited;
+    for (const reception how : all_receptions) {
+      SCOPED_TRACE(name_of_reception(how));
+      receiving_node n({.how = how, .watchdog_ns = 10 * node_ms}, seed);
+      // A message, which wakes all, and then the fiber; work before, so that workers are awake.
+      for (int i = 0; i < 20; ++i) n.run_at(i * 20 * node_us, 15 * node_us);
+      n.send_at(100 * node_us);
+      n.run_at(500 * node_us, node_s);
+      n.run_until(500 * node_us + 1);
+      n.send_at(200 * node_ms + static_cast<std::int64_t>(n.world.random.below(node_ms)));
+      n.run_until(2 * node_s);
+      n.expect_all_in_time();
+      waited.push_back(n.waits.back());
     }
+    ASSERT_EQ(waited.size(), 4U);
+    const auto [blocking, polling, watchdog, adaptive] =
+        std::array{waited[0], waited[1], waited[2], waited[3]};
+    EXPECT_LE(blocking, 10 * node_us);
+    EXPECT_GE(polling, 790 * node_ms);
+    EXPECT_LE(watchdog, 20 * node_ms + 10 * node_us);
+    EXPECT_LE(adaptive, node_ms + 10 * node_us);
+    EXPECT_GT(watchdog, blocking);
   }
 }
 
@@ -201,7 +193,6 @@ TEST(simulated_reception, sleeps_over_nothing_whatever_comes_when) {
       simulated_reception::settings s;
       s.how = all_receptions[random.below(all_receptions.size())];
       s.workers = 1 + static_cast<unsigned>(random.below(3));
-      s.by_socket = random.below(2) == 0;
       s.spin_ns = random.below(2) == 0 ? 50 * node_us : 0;
       s.step_ns_max = random.below(2) == 0 ? 100 : 3'000;
       SCOPED_TRACE(std::string(name_of_reception(s.how)) + ", run " + std::to_string(run));

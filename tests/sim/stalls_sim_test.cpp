@@ -269,8 +269,8 @@ struct wandering : threaded {
     if (left == 0) {
       *is_over = true;
     } else {
-      invoke<wandering>(static_cast<node_id_t>(random->below(nodes)), random, nodes, left - 1,
-                        is_over);
+      invoke<wandering>(static_cast<node_id_t>(random->below(nodes)), local_address(random), nodes,
+                        left - 1, local_address(is_over));
     }
     terminate();
   }
@@ -295,7 +295,8 @@ TEST(simulated_stalls, are_not_told_of_while_anything_moves) {
     stalling_job j(m, seed, slow);
     wait_in_a_circle(j);
     bool is_over = false;
-    j.job->node(0).as_worker([&] { invoke<wandering>(1, &random, nodes, 60U, &is_over); });
+    j.job->node(0).as_worker(
+        [&] { invoke<wandering>(1, local_address(&random), nodes, 60U, local_address(&is_over)); });
     ASSERT_TRUE(j.world.run([&] { return is_over; }, 1'000 * stall_ns));
     EXPECT_TRUE(j.told.empty()) << j.told[0].text;
     EXPECT_GT(j.world.now_ns(), 5 * stall_ns);

@@ -82,6 +82,19 @@ TEST(thread_outside, has_a_runtime_of_the_process) {
   EXPECT_FALSE(is_inside());
 }
 
+TEST(thread_outside, arguments_are_copied_by_the_caller) {
+  struct copied {
+    std::thread::id by{};
+    copied() = default;
+    copied(const copied&) : by(std::this_thread::get_id()) {}
+    copied(copied&&) = default;
+  };
+  const copied original;
+  std::thread::id by;
+  thread([&by](const copied& c) { by = c.by; }, original).join();
+  EXPECT_EQ(by, std::this_thread::get_id());
+}
+
 TEST(thread_outside, what_cannot_be_moved_is_told) {
   for (int moves = 0;; ++moves) {
     try {

@@ -237,6 +237,24 @@ TEST_P(threads_on, functions_and_arguments_are_aligned_as_they_ask) {
   });
 }
 
+TEST_P(threads_on, copying_an_argument_may_wait) {
+  rt.run([] {
+    struct waits_for_others {
+      int others = 0;
+      waits_for_others() = default;
+      waits_for_others(const waits_for_others&) : others(1) {
+        thread([this] { ++others; }).join();
+      }
+      waits_for_others(waits_for_others&&) = default;
+    };
+    const waits_for_others original;
+    std::vector<thread> threads;
+    for (int i = 0; i < 20; ++i)
+      threads.emplace_back([](const waits_for_others& w) { EXPECT_EQ(w.others, 2); }, original);
+    for (thread& t : threads) t.join();
+  });
+}
+
 TEST_P(threads_on, functions_end_with_their_thread) {
   rt.run([] {
     std::vector<thread> threads;

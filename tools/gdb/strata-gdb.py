@@ -10,6 +10,8 @@ The library carries this script, and gdb loads it from there if it trusts the pl
   gdb -iex 'add-auto-load-safe-path /path/of/program' ...
 Otherwise: (gdb) source .../share/strata/gdb/strata-gdb.py
 """
+import re
+
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
@@ -62,10 +64,11 @@ def layout():
 
 
 def function_name(address):
-    """'main()::<lambda()>' for the address of type_name<main()::<lambda()>>()."""
+    """'main()::<lambda()>' for the address of type_name<main()::<lambda()>>(), 'pthread' for that of kind_pthread()."""
     symbol = gdb.execute("info symbol 0x%x" % address, to_string=True).strip().split(" in section")[0]
     if "type_name<" not in symbol:
-        return symbol.replace("strata::detail::", "")
+        kind = re.search(r"\bkind_(\w+)\(\)", symbol)
+        return kind.group(1).replace("_", " ") if kind else symbol.replace("strata::detail::", "")
     inner = symbol[symbol.index("type_name<") + len("type_name<"):]
     return inner[: inner.rindex(">(")] if ">(" in inner else inner
 

@@ -175,7 +175,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 4096));
   cli.add_option("--task-ns", r.token_ns, "what a task takes (default: measured here)")
       ->check(within(0.1, 1e12));
-  cli.add_option("--seed", r.seed, "of what is random: the same one gives the same table")
+  cli.add_option("--seed", r.seed,
+                 "of what is random: with --task-ns the same one gives the same table")
       ->capture_default_str();
   cli.add_option("--balancing", r.balancing, "random, sender or informed, as --strata-balancing")
       ->capture_default_str()

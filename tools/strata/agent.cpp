@@ -17,7 +17,6 @@
 #include "tools/strata/input.hpp"
 #include "tools/strata/local_nodes.hpp"
 #include "tools/strata/program_path.hpp"
-#include "tools/strata/signals.hpp"
 
 namespace strata::launch {
 
@@ -40,8 +39,7 @@ class agent final : public node_listener {
  public:
   explicit agent(inherited_state& inherited)
       : inherited_(inherited),
-        processes_(inherited),
-        signals_(loop_, {SIGCHLD}, [this](const signalfd_siginfo&) { processes_.reap(); }),
+        processes_(loop_, inherited),
         line_(loop_, take_over(0), take_over(1),
               {[this](const frame& f) { on_message(f); },
                [this](const std::string&) { on_launcher_gone(); }}),
@@ -137,7 +135,6 @@ class agent final : public node_listener {
   inherited_state& inherited_;
   event_loop loop_;
   children processes_;
-  signal_events signals_;
   frame_channel line_;
   pipe_ends input_pipe_;
   input_sink input_;

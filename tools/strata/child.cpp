@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/strata/child.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/prctl.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
-#include <fstream>
-#include <memory>
+#include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/errno_error.hpp"
 #include "os/clock.hpp"
-#include "os/descriptor.hpp"
+#include "tools/strata/guard.hpp"
+#include "tools/strata/guard_messages.hpp"
+#include "tools/strata/process_tree.hpp"
 
 extern char** environ;
 
@@ -68,48 +68,6 @@ void inherited_state::make_room(std::size_t count) {
   if (setrlimit(RLIMIT_NOFILE, &raised) != 0) throw errno_error("cannot open more files", errno);
 }
 
-namespace {
-
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
-
-// What failed in the child before it became the program.
-struct child_failure {
-  int code;
-  bool in_directory;
-};
-
-[[noreturn]] void fail(int report, bool in_directory) {
-  const child_failure failure{errno, in_directory};
-  (void)!::write(report, &failure, sizeof failure);
-  ::_exit(127);
-}
-
-[[noreturn]] void become(const child_request& what, const inherited_state& inherited, pid_t parent,
-                         int report, char* const* argv, char* const* envp) {
-  if (what.own_session) ::setsid();
-  // Our parent may have ended before the kernel knew that we want to follow it.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);
-  // All of the three are above 2, so that none is overwritten before its turn.
-  if (what.in >= 0 && ::dup2(what.in, 0) < 0) fail(report, false);
-  if (what.out >= 0 && ::dup2(what.out, 1) < 0) fail(report, false);
-  if (what.err >= 0 && ::dup2(what.err, 2) < 0) fail(report, false);
-  for (const int fd : what.keep) {
-    if (::fcntl(fd, F_SETFD, 0) != 0) fail(report, false);
-  }
-  if (!what.directory.empty() && ::chdir(what.directory.c_str()) != 0) fail(report, true);
-  inherited.restore();
-  ::execve(what.program.c_str(), argv, envp);
-  fail(report, false);
-}
-
-}  // namespace
-
 std::vector<std::string> environment_with(const std::vector<std::string>& more,
                                           const std::vector<std::string>& names) {
   const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
@@ -128,88 +86,112 @@ std::vector<std::string> environment_with(const std::vector<std::string>& more,
 
 namespace {
 
-// The parent of a process, 0 when it is gone: the second number after the name's last bracket.
-pid_t parent_of(const std::string& pid) {
-  std::ifstream in("/proc/" + pid + "/stat");
-  std::string text;
-  std::getline(in, text);
-  const auto name_end = text.rfind(") ");
-  if (name_end == std::string::npos || text.size() < name_end + 4) return 0;
-  return static_cast<pid_t>(std::strtol(text.c_str() + name_end + 4, nullptr, 10));
-}
-
-std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> result;
-  const std::unique_ptr<DIR, int (*)(DIR*)> processes(::opendir("/proc"), &::closedir);
-  if (processes == nullptr) return result;
-  while (const dirent* entry = ::readdir(processes.get())) {
-    const std::string name = entry->d_name;
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (parent_of(name) == parent) result.push_back(static_cast<pid_t>(std::stol(name)));
-  }
-  return result;
-}
+// For the guard to end all that is below it.
+constexpr std::int64_t end_limit_ns = 5'000'000'000;
 
 node_end to_end(int wait_status) {
   if (WIFSIGNALED(wait_status)) return {true, WTERMSIG(wait_status)};
   return {false, WEXITSTATUS(wait_status)};
 }
 
+// Whether the guard has ended in time: nothing else closes its pipe.
+bool has_ended(int reports) {
+  const std::int64_t limit_ns = os::now_ns() + end_limit_ns;
+  std::array<char, 512> block;
+  while (true) {
+    const ssize_t bytes = ::read(reports, block.data(), block.size());
+    if (bytes > 0 || (bytes < 0 && errno == EINTR)) continue;
+    const std::int64_t left_ms = (limit_ns - os::now_ns()) / 1'000'000;
+    if (bytes == 0 || left_ms <= 0) return bytes == 0;
+    pollfd more{reports, POLLIN, 0};
+    ::poll(&more, 1, static_cast<int>(left_ms));
+  }
+}
+
+error without_guard() {
+  return error(
+      "the process job-guard, which keeps watch over the nodes, has ended; start the job "
+      "again");
+}
+
+// Nobody asks how they ended: of the nodes the guard tells, and of the guard its pipe.
+void reap_all() {
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
 }  // namespace
 
-children::children(const inherited_state& inherited) : inherited_(inherited) {
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+children::children(event_loop& loop, const inherited_state& inherited) : loop_(loop) {
+  guard_ends guard = start_guard(inherited);
+  requests_ = std::move(guard.requests);
+  reports_ = std::move(guard.reports);
+  guard_ = guard.pid;
+  // What is below the guard is ours if that is killed.
+  adopt_orphans();
+  loop_.watch_reads(reports_.get(), [this] { on_reports(); });
+  ends_ = std::make_unique<signal_events>(loop_, std::initializer_list<int>{SIGCHLD},
+                                          [](const signalfd_siginfo&) { reap_all(); });
+  reap_all();  // what has ended before the signal was looked for
 }
 
 children::~children() {
   on_end_.clear();
-  kill_orphans();
+  if (!reports_) return;
+  loop_.forget(reports_.get());
+  requests_.reset();
+  if (has_ended(reports_.get())) ::waitpid(guard_, nullptr, 0);
 }
 
-pid_t children::start(const child_request& what, end_callback on_end) {
-  const std::vector<char*> argv = pointers(what.arguments);
-  const std::vector<char*> envp = pointers(what.environment);
-  std::array<int, 2> ends;
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw errno_error("cannot start a process", errno);
-  const os::descriptor reading(ends[0]);
-  os::descriptor writing(ends[1]);
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid < 0) throw errno_error("cannot start a process", errno);
-  if (pid == 0) become(what, inherited_, parent, writing.get(), argv.data(), envp.data());
-  writing.reset();
-  // The pipe closes when the program has taken over.
-  child_failure failure{};
-  ssize_t bytes = 0;
-  do {
-    bytes = ::read(reading.get(), &failure, sizeof failure);
-  } while (bytes < 0 && errno == EINTR);
-  if (bytes != sizeof failure) {
-    on_end_.emplace(pid, std::move(on_end));
-    return pid;
+child_id children::start(const child_request& what, end_callback on_end) {
+  const guard_request request{.word = guard_word::start, .id = ++last_, .what = what};
+  std::optional<guard_answer> answer;
+  if (send_request(requests_.get(), request)) answer = receive_answer(requests_.get());
+  if (!answer) throw without_guard();
+  if (answer->code != 0) {
+    throw errno_error(answer->in_directory != 0 ? "cannot go to the folder " + what.directory
+                                                : "cannot run " + what.program,
+                      answer->code);
   }
-  ::waitpid(pid, nullptr, 0);
-  throw errno_error(failure.in_directory ? "cannot go to the folder " + what.directory
-                                         : "cannot run " + what.program,
-                    failure.code);
+  on_end_.emplace(request.id, std::move(on_end));
+  return request.id;
 }
 
-void children::signal(pid_t child, int number) {
-  // Not one that has been reaped: its number may be somebody else's.
-  if (on_end_.contains(child)) ::kill(child, number);
+void children::signal(child_id child, int number) {
+  if (!on_end_.contains(child)) return;
+  // Without a guard they have ended, or will in a moment: on_reports() will tell.
+  (void)send_request(requests_.get(), {.word = guard_word::signal, .id = child, .number = number});
 }
 
-void children::reap() {
+void children::kill_orphans() {
+  if (send_request(requests_.get(), {.word = guard_word::kill_orphans}))
+    (void)receive_answer(requests_.get());
+}
+
+void children::on_reports() {
   struct ended {
     end_callback tell;
     node_end how;
   };
   std::vector<ended> all;
-  int wait_status = 0;
-  for (pid_t pid = 0; (pid = ::waitpid(-1, &wait_status, WNOHANG)) > 0;) {
-    if (auto known = on_end_.extract(pid)) {
-      all.push_back({std::move(known.mapped()), to_end(wait_status)});
-    }
+  std::array<char, 4096> block;
+  ssize_t bytes = 0;
+  while ((bytes = ::read(reports_.get(), block.data(), block.size())) > 0 ||
+         (bytes < 0 && errno == EINTR)) {
+    if (bytes > 0) unread_.append(block.data(), static_cast<std::size_t>(bytes));
+  }
+  const bool guarded = bytes != 0;
+  std::size_t at = 0;
+  for (guard_report report; unread_.size() - at >= sizeof report; at += sizeof report) {
+    std::memcpy(&report, unread_.data() + at, sizeof report);
+    if (auto known = on_end_.extract(report.id))
+      all.push_back({std::move(known.mapped()), to_end(report.wait_status)});
+  }
+  unread_.erase(0, at);
+  if (!guarded) {
+    lose_guard();
+    for (auto& [id, tell] : std::exchange(on_end_, {}))
+      all.push_back({std::move(tell), {true, SIGKILL}});
   }
   std::stable_sort(all.begin(), all.end(), [](const ended& a, const ended& b) {
     return a.how.signalled && !b.how.signalled;
@@ -217,22 +199,12 @@ void children::reap() {
   for (const ended& one : all) one.tell(one.how);
 }
 
-void children::kill_orphans() {
-  const std::int64_t limit_ns = os::now_ns() + 5'000'000'000;
-  while (os::now_ns() < limit_ns) {
-    // Without any child, which is the rule, there is nothing to look for.
-    siginfo_t none;
-    if (::waitid(P_ALL, 0, &none, WEXITED | WNOHANG | WNOWAIT) != 0) return;
-    bool any = false;
-    for (const pid_t pid : children_of(::getpid())) {
-      if (on_end_.contains(pid)) continue;
-      any = true;
-      ::kill(pid, SIGKILL);
-      // Its own children are ours as soon as it has ended: look again.
-      ::waitpid(pid, nullptr, 0);
-    }
-    if (!any) return;
-  }
+// The kernel kills the guard's own children with it, and all others are ours now.
+void children::lose_guard() {
+  loop_.forget(reports_.get());
+  reports_.reset();
+  requests_.reset();
+  kill_children([](pid_t) { return false; }, os::now_ns() + end_limit_ns);
 }
 
 }  // namespace strata::launch

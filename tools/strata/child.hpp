@@ -5,12 +5,17 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "os/descriptor.hpp"
+#include "tools/strata/event_loop.hpp"
 #include "tools/strata/host_nodes.hpp"
+#include "tools/strata/signals.hpp"
 
 namespace strata::launch {
 
@@ -42,30 +47,41 @@ struct child_request {
   bool own_session = false;              // out of reach of the terminal and its Ctrl-C
 };
 
-// All processes below this one. One thread.
+// A child, as long as we live: never given twice, unlike the kernel's numbers.
+using child_id = std::int32_t;
+
+// All processes below this one. They are children of a guard (guard.hpp), so that none of them, nor
+// of those that they start, outlives us, however we end. One thread.
 class children {
  public:
   using end_callback = std::function<void(node_end)>;
 
-  // From now on orphans of our children become ours, so that none is lost.
-  explicit children(const inherited_state& inherited);
+  // Starts the guard. Orphans below it become its own, so that none is lost. Reaps every child of
+  // this process, also those that it has not started: the first process of a container gets some.
+  children(event_loop& loop, const inherited_state& inherited);
   ~children();  // kills what is left, all of it
   children(const children&) = delete;
   children& operator=(const children&) = delete;
 
-  // Returns when the program runs. The child is killed when this thread ends, however it does.
+  // Returns when the program runs. The loop calls on_end: of those that end at about the same time
+  // first for those that died of a signal, since of two nodes they are the cause.
   // Throws strata::error with the reason of the operating system.
-  pid_t start(const child_request& what, end_callback on_end);
-  void signal(pid_t child, int number);
-  // After SIGCHLD: tells of those that have ended, those that died of a signal first: of two nodes
-  // that ended at about the same time they are the cause.
-  void reap();
+  child_id start(const child_request& what, end_callback on_end);
+  void signal(child_id child, int number);
   // Kills and reaps the processes that our children have left behind, for a limited time.
   void kill_orphans();
 
  private:
-  const inherited_state& inherited_;
-  std::map<pid_t, end_callback> on_end_;
+  void on_reports();
+  void lose_guard();
+
+  event_loop& loop_;
+  std::unique_ptr<signal_events> ends_;
+  os::descriptor requests_, reports_;
+  pid_t guard_;
+  std::string unread_;  // less than a report
+  child_id last_ = 0;
+  std::map<child_id, end_callback> on_end_;
 };
 
 // Our environment without `names`, and then `more` (NAME=VALUE, each replaces an older one).

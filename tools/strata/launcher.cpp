@@ -62,14 +62,14 @@ class launcher final : public node_listener, public job_hands {
   launcher(const run_request& what, inherited_state& inherited, const job_description& job,
            const std::vector<placed_host>& hosts)
       : what_(what),
-        processes_(inherited),
+        processes_(loop_, inherited),
         session_(describe(what, job.host_of, hosts), *this, os::now_ns()),
         out_(loop_, STDOUT_FILENO),
         err_(loop_, STDERR_FILENO),
         signals_(std::make_unique<signal_events>(
             loop_,
-            std::initializer_list<int>{SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT,
-                                       SIGUSR1, SIGUSR2},
+            std::initializer_list<int>{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1,
+                                       SIGUSR2},
             [this](const signalfd_siginfo& info) { on_signal(info); })),
         name_(job_name(job.job)),
         hosts_(loop_, processes_, *this, what, job, hosts) {
@@ -208,14 +208,7 @@ class launcher final : public node_listener, public job_hands {
 
   void on_signal(const signalfd_siginfo& info) {
     const int number = static_cast<int>(info.ssi_signo);
-    switch (number) {
-      case SIGCHLD:
-        return processes_.reap();
-      case SIGTSTP:
-        return pause_job();
-      default:
-        break;
-    }
+    if (number == SIGTSTP) return pause_job();
     // The terminal signals every process of its group: the nodes here have it already.
     if (info.ssi_code == SI_KERNEL) {
       hosts_.signal_others(number);

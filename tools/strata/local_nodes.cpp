@@ -81,7 +81,7 @@ core_plan local_nodes::share(const start_request& what) const {
   if (!what.job.late) return share_cores(wanted);
   std::vector<core_share> present;
   for (const auto& n : nodes_) {
-    if (n->pid >= 0) present.push_back(n->share);
+    if (n->process >= 0) present.push_back(n->share);
   }
   core_plan plan;
   plan.nodes.push_back(share_rest(present, wanted));
@@ -172,7 +172,7 @@ void local_nodes::start_one(const start_request& what, const job_description& jo
     child.err = writing[1].get();
   }
   const node_id id = n.id;
-  n.pid = processes_.start(child, [this, id](node_end how) { on_ended(id, how); });
+  n.process = processes_.start(child, [this, id](node_end how) { on_ended(id, how); });
   ++running_;
   nodes_.push_back(std::move(started));
   n.line = std::make_unique<frame_channel>(
@@ -186,18 +186,18 @@ void local_nodes::start_one(const start_request& what, const job_description& jo
 
 void local_nodes::send(node_id node, const std::string& frame_bytes) {
   one* const n = find(node);
-  if (n != nullptr && n->pid >= 0) n->line->send(frame_bytes);
+  if (n != nullptr && n->process >= 0) n->line->send(frame_bytes);
 }
 
 void local_nodes::signal(int number) {
   for (const auto& n : nodes_) {
-    if (n->pid >= 0) processes_.signal(n->pid, number);
+    if (n->process >= 0) processes_.signal(n->process, number);
   }
 }
 
 void local_nodes::end(node_id node) {
   const one* const n = find(node);
-  if (n != nullptr && n->pid >= 0) processes_.signal(n->pid, SIGKILL);
+  if (n != nullptr && n->process >= 0) processes_.signal(n->process, SIGKILL);
 }
 
 void local_nodes::abandon() { signal(SIGKILL); }
@@ -246,7 +246,7 @@ void local_nodes::on_ended(node_id node, node_end how) {
   one& n = *find(node);
   // What it said last comes before its end.
   n.line->drain();
-  n.pid = -1;
+  n.process = -1;
   --running_;
   drain_output(n);
   if (running_ == 0) {

@@ -39,7 +39,7 @@ class local_nodes final : public host_nodes {
  private:
   struct one {
     node_id id;
-    pid_t pid = -1;
+    child_id process = -1;
     std::unique_ptr<frame_channel> line;
     std::array<os::descriptor, 2> output;  // out, err: what the node writes, if captured
     core_share share;

@@ -85,7 +85,8 @@ int main(int argc, char** argv) {
     strata::launch::inherited_state inherited;
     if (argc < 2) throw strata::user_error("which command? strata --help lists them");
     const std::string command = argv[1];
-    if (!command.starts_with('-')) name += " " + command;
+    // What the nodes of `strata info --routes` run is no command of the user's.
+    if (!command.starts_with('-')) name += " " + (command == "report-routes" ? "info" : command);
     return after_output(name, dispatch(command, argc - 1, argv + 1, inherited));
   } catch (const strata::launch::help_given&) {
     return after_output(name, 0);

@@ -48,7 +48,7 @@ class remote_nodes final : public host_nodes {
   std::string host_;
   std::vector<std::string> command_;
   std::set<node_id> running_;
-  pid_t ssh_ = -1;
+  child_id ssh_ = -1;
   std::unique_ptr<frame_channel> line_;
   os::descriptor complaints_;  // ssh's standard error
   std::string last_words_;

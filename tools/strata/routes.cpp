@@ -21,6 +21,9 @@ namespace strata::launch {
 
 namespace {
 
+constexpr const char* one_has_no_routes =
+    "a job of one node has no routes; give it two or more with strata info --routes -n N";
+
 constexpr int calls = 201;
 constexpr int blocks = 16;
 constexpr std::size_t block_bytes = std::size_t{1} << 20;
@@ -97,7 +100,8 @@ measured measure(node_id_t to) {
 }  // namespace
 
 run_request routes_request(int argc, char** argv) {
-  std::vector<std::string> words{"run"};
+  // The last -n counts.
+  std::vector<std::string> words{"run", "-n", "2"};
   std::string networks;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -117,13 +121,15 @@ run_request routes_request(int argc, char** argv) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  return parse_run(static_cast<int>(words.size()), pointers.data());
+  run_request request = parse_run(static_cast<int>(words.size()), pointers.data());
+  if (request.nodes < 2) throw user_error(one_has_no_routes);
+  return request;
 }
 
 int report_routes(int argc, char** argv) {
   runtime rt(options::parse(argc, argv));
   rt.run([] {
-    if (num_nodes() < 2) throw user_error("a job of one node has no routes; say -n N");
+    if (num_nodes() < 2) throw user_error(one_has_no_routes);
     std::printf(
         "                               now                            at the start\n"
         "from    to  next  hops  by    half a round trip, us   MB/s  latency, us   MB/s  cost, "

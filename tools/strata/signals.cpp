@@ -18,7 +18,7 @@ signal_events::signal_events(event_loop& loop, std::initializer_list<int> signal
     // Blocked, an ignored signal would arrive nevertheless: nohup and background jobs mean it.
     struct sigaction action {};
     sigaction(number, nullptr, &action);
-    if (action.sa_handler != SIG_IGN || number == SIGCHLD) sigaddset(&set, number);
+    if (action.sa_handler != SIG_IGN) sigaddset(&set, number);
   }
   sigprocmask(SIG_BLOCK, &set, &before_);
   fd_ = os::descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));

@@ -6,8 +6,12 @@
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <ranges>
+#include <tuple>
 #include <type_traits>
+#include <utility>
+#include <variant>
 
 namespace strata::detail {
 
@@ -16,9 +20,8 @@ template <class T>
 concept view_of_memory = std::ranges::contiguous_range<T> && std::ranges::borrowed_range<T>;
 
 template <class T>
-struct is_memory_address
-    : std::bool_constant<std::is_pointer_v<T> || std::is_member_pointer_v<T> || view_of_memory<T>> {
-};
+struct is_memory_address : std::bool_constant<std::is_pointer_v<T> || std::is_member_pointer_v<T> ||
+                                              std::is_reference_v<T> || view_of_memory<T>> {};
 template <class T>
 struct is_memory_address<std::reference_wrapper<T>> : std::true_type {};
 template <class T>
@@ -27,9 +30,21 @@ template <class T, std::size_t N>
 struct is_memory_address<T[N]> : is_memory_address<std::remove_cv_t<T>> {};
 template <class T, std::size_t N>
 struct is_memory_address<std::array<T, N>> : is_memory_address<std::remove_cv_t<T>> {};
+template <class... T>
+struct holds_memory_address
+    : std::bool_constant<(is_memory_address<std::remove_cv_t<T>>::value || ...)> {};
+template <class First, class Second>
+struct is_memory_address<std::pair<First, Second>> : holds_memory_address<First, Second> {};
+template <class... T>
+struct is_memory_address<std::tuple<T...>> : holds_memory_address<T...> {};
+template <class T>
+struct is_memory_address<std::optional<T>> : holds_memory_address<T> {};
+template <class... T>
+struct is_memory_address<std::variant<T...>> : holds_memory_address<T...> {};
 
 // T as a whole is a pointer to data, a function or a member, a reference or a view in disguise, or
-// an array of such. What the members of a class are nobody sees.
+// an array, pair, tuple, optional or variant with such. What the members of other classes are
+// nobody sees.
 template <class T>
 concept memory_address = is_memory_address<std::remove_cv_t<T>>::value;
 
@@ -39,7 +54,9 @@ constexpr bool refuse_addresses() noexcept {
   static_assert(!(memory_address<Values> || ...),
                 "a pointer, reference_wrapper, span or string_view means nothing on another node; "
                 "send what it refers to: the elements (endpoint::send), an object as packed<T> "
-                "(strata/serialize.hpp), or where it is as global_ptr (to_global)");
+                "(strata/serialize.hpp), or where it is as global_ptr (to_global); where it is "
+                "known to mean something, send it, or a pointer instead of a reference, as "
+                "local_address (strata/global_ptr.hpp)");
   return true;
 }
 

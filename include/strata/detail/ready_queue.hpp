@@ -30,6 +30,15 @@ class ready_queue {
     ring_[tail_.load(std::memory_order_relaxed) & mask_] = t;
     tail_.store(tail_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
+  // In that order, entered once for all.
+  template <class Task>
+  void push_all(Task* const* some, std::size_t n) {
+    const inside guard(*this);
+    while (size() + n > mask_ + 1) grow();
+    const std::size_t end = tail_.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < n; ++i) ring_[(end + i) & mask_] = some[i];
+    tail_.store(end + n, std::memory_order_release);
+  }
   // To be run before all others.
   void push_front(task* t) {
     const inside guard(*this);

@@ -30,7 +30,11 @@ inline constexpr std::size_t thread_alignment = 16;
 // Function: the program's, by which the thread is called where it has no name.
 template <class Call, class Function>
 struct thread_call : thread_block {
-  explicit thread_call(Call&& c) : thread_block(type_of, sizeof(thread_call)), call(std::move(c)) {
+  // What make() returns is made here: a copy that was just put together somewhere else would have
+  // to be waited for before it could be moved on as a whole.
+  template <class Make>
+  thread_call(std::in_place_t, Make& make)
+      : thread_block(type_of, sizeof(thread_call)), call(make()) {
     if constexpr (!std::is_trivially_destructible_v<Call>) destroy = &destroy_call;
   }
   static void destroy_call(thread_block& b) noexcept { static_cast<thread_call&>(b).call.~Call(); }
@@ -113,33 +117,42 @@ class thread {
   friend class jthread;
   template <class F, class... Args>
   static detail::thread_block* begin(const thread_attributes* a, F&& f, Args&&... args) {
-    auto call = [function = std::decay_t<F>(std::forward<F>(f)),
-                 values =
-                     std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)]() mutable {
-      std::apply([&](auto&... v) { std::invoke(std::move(function), std::move(v)...); }, values);
+    auto make = [&] {
+      return [function = std::decay_t<F>(std::forward<F>(f)),
+              values = std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)]() mutable {
+        std::apply([&](auto&... v) { std::invoke(std::move(function), std::move(v)...); }, values);
+      };
     };
-    using whole = decltype(call);
-    if constexpr (alignof(whole) <= detail::thread_alignment) {
-      return begin_call<std::decay_t<F>>(a, std::move(call));
+    using whole = decltype(make());
+    if constexpr (alignof(whole) > detail::thread_alignment) {
+      auto make_apart = [kept = std::unique_ptr<whole>(new whole(make()))]() mutable {
+        return [kept = std::move(kept)] { (*kept)(); };
+      };
+      return begin_call<std::decay_t<F>>(a, make_apart);
+    } else if constexpr (std::is_trivially_copy_constructible_v<whole> &&
+                         std::is_trivially_move_constructible_v<whole>) {
+      return begin_call<std::decay_t<F>>(a, make);
     } else {
-      return begin_call<std::decay_t<F>>(
-          a, [kept = std::make_unique<whole>(std::move(call))] { (*kept)(); });
+      whole made = make();
+      auto move = [&] { return std::move(made); };
+      return begin_call<std::decay_t<F>>(a, move);
     }
   }
-  // Function: the program's, for its name.
-  template <class Function, class Call>
-  static detail::thread_block* begin_call(const thread_attributes* a, Call&& call) {
+  // Function: the program's, for its name. make() returns what the thread calls, and runs nothing
+  // of the program but a move.
+  template <class Function, class Make>
+  static detail::thread_block* begin_call(const thread_attributes* a, Make& make) {
     const detail::uninterrupted guard;
-    using block = detail::thread_call<Call, Function>;
+    using block = detail::thread_call<decltype(make()), Function>;
     static_assert(alignof(block) <= detail::thread_alignment);
     detail::worker* const w = detail::worker_for_new_thread();
     if (w == nullptr) [[unlikely]]
-      return begin_from_outside<Function>(a, call);
+      return begin_from_outside<Function>(a, make());
     void* memory = nullptr;
     block* b = nullptr;
     try {
       memory = w->frames.allocate(sizeof(block));
-      b = ::new (memory) block(std::move(call));
+      b = ::new (memory) block(std::in_place, make);
     } catch (...) {
       detail::give_up_thread(memory, sizeof(block));
       throw;
@@ -155,8 +168,9 @@ class thread {
     detail::start_thread(*b);
     return b;
   }
+  // The caller has made the call, as std::thread's does.
   template <class Function, class Call>
-  static detail::thread_block* begin_from_outside(const thread_attributes* a, Call& call) {
+  static detail::thread_block* begin_from_outside(const thread_attributes* a, Call call) {
     struct request {
       const thread_attributes* a;
       Call& call;
@@ -165,7 +179,8 @@ class thread {
     detail::call_in_process_runtime(
         [](void* asked) {
           auto& it = *static_cast<request*>(asked);
-          it.made = begin_call<Function>(it.a, std::move(it.call));
+          auto move = [&] { return std::move(it.call); };
+          it.made = begin_call<Function>(it.a, move);
         },
         &r);
     return r.made;

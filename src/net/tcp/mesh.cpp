@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/errno_error.hpp"
-#include "os/clock.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::net::tcp {
@@ -82,7 +81,7 @@ class mesh {
     // What has come while this process had no processor counts after the deadline too.
     unsigned late_looks = 0;
     while (missing_ > 0) {
-      now_ns_ = os::now_ns();
+      now_ns_ = options_.ground->now_ns();
       if (now_ns_ >= deadline_ns_ && ++late_looks > late_looks_max) {
         if (!options_.partial || listen_again_ns_ != 0) give_up();
         break;
@@ -116,7 +115,7 @@ class mesh {
       if (!expects(n) || sockets_[n] || o.ours || now_ns_ < o.next_ns) continue;
       os::descriptor s;
       try {
-        s = connect_to(directory_[n], options_.socket_buffer_bytes);
+        s = options_.ground->connect(directory_[n], options_.socket_buffer_bytes);
       } catch (const user_error&) {
         throw;
       } catch (const error& e) {
@@ -155,12 +154,13 @@ class mesh {
     }
 
     const std::int64_t pause_ns = std::max<std::int64_t>(until_ns - now_ns_, 0);
-    const timespec pause{pause_ns / 1'000'000'000, pause_ns % 1'000'000'000};
-    if (::ppoll(polled_.data(), polled_.size(), &pause, nullptr) < 0) {
+    if (options_.ground->wait(polled_, pause_ns) < 0) {
       if (errno == EINTR) return;
       throw errno_error("cannot wait for the other nodes", errno);
     }
 
+    // It may have been long: who is accepted now has all of its time before it.
+    now_ns_ = options_.ground->now_ns();
     if (polled_[0].revents != 0) throw error("nobody waits for the connection any more");
     if (polled_[1].revents != 0) options_.on_news();
     hear_strangers(first_stranger);
@@ -227,7 +227,7 @@ class mesh {
     const std::size_t at_once = std::max<std::size_t>(options_.strangers_max / 16, 1);
     for (std::size_t i = 0; i < at_once; ++i) {
       std::string from;
-      os::descriptor s = accept_from(door.get(), from);
+      os::descriptor s = options_.ground->accept(door.get(), from);
       if (!s) {
         if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
         // Make room and look again soon; the listening socket would report it without end.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "net/tcp/handshake.hpp"
+#include "net/tcp/mesh_ground.hpp"
 #include "net/tcp/socket.hpp"
 
 namespace strata::net::tcp {
@@ -35,6 +36,7 @@ struct mesh_options {
   std::function<void(node_id n, const std::string& why)> on_left_out = {};
   // Told of everybody who is refused: where from, why ("does not know this job's key").
   std::function<void(const std::string& from, refusal why, const std::string& words)> on_refused;
+  mesh_ground* ground = solid_ground();  // outlives the call
 };
 
 // What a node says of itself when it joins `job`.
@@ -42,8 +44,8 @@ identity identity_in(const launch::job_description& job, const std::string& buil
 
 // The connections, by node; empty for this node and for those with port 0 in the directory (they
 // are reached in another way; both sides must agree on that). Blocks until all have joined. Throws
-//  - strata::error when the deadline (os::now_ns()) has passed, naming who is missing and why, or
-//    when it was cancelled;
+//  - strata::error when the deadline (by the ground's clock) has passed, naming who is missing and
+//    why, or when it was cancelled;
 //  - what on_news() throws;
 //  - strata::user_error when another node says that this one runs another build or version.
 // `at` may be closed afterwards: one for each address at which others look for this node.

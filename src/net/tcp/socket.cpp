@@ -8,9 +8,9 @@
 
 #include <cerrno>
 #include <memory>
-#include <system_error>
 
 #include "base/errno_error.hpp"
+#include "net/cannot_listen.hpp"
 
 namespace strata::net::tcp {
 
@@ -101,9 +101,7 @@ listener::listener(const std::string& host, std::uint16_t port, std::size_t buff
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (::bind(socket_.get(), list->ai_addr, list->ai_addrlen) != 0 ||
       ::listen(socket_.get(), SOMAXCONN) != 0) {
-    throw user_error("cannot listen on " + text_of(at) + ": " +
-                     std::generic_category().message(errno) +
-                     "; choose another address or port for this node");
+    throw cannot_listen(host, port, errno);
   }
 }
 

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -54,6 +56,21 @@ std::string devices_behind(const std::string& interface, const std::string& inte
   std::string all;
   for (const std::string& p : ports) all += p + ",";
   return all + name;
+}
+
+bool listens_on_any_port() {
+  const char* const range = std::getenv("UCX_TCP_PORT_RANGE");
+  if (range != nullptr && std::string_view(range) != "0") return false;
+  const char* const kinds = std::getenv("UCX_TLS");
+  if (kinds == nullptr) return true;
+  // A list of those that it may use, or after ^ of those that it may not.
+  std::string list = kinds;
+  const bool without = list.starts_with('^');
+  if (without) list.erase(0, 1);
+  list = "," + list + ",";
+  const bool named = list.find(",tcp,") != std::string::npos ||
+                     (!without && list.find(",all,") != std::string::npos);
+  return named != without;
 }
 
 }  // namespace strata::net::ucx

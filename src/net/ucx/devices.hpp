@@ -14,4 +14,8 @@ namespace strata::net::ucx {
 [[nodiscard]] std::string devices_behind(const std::string& interface,
                                          const std::string& interfaces = "/sys/class/net");
 
+// Whether UCX listens on TCP ports that the system chooses, as its variables say (UCX_TLS,
+// UCX_TCP_PORT_RANGE). It then looks for a free one until there is one, however long that takes.
+[[nodiscard]] bool listens_on_any_port();
+
 }  // namespace strata::net::ucx

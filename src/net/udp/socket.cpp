@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <system_error>
 
 #include "base/errno_error.hpp"
+#include "net/cannot_listen.hpp"
 
 namespace strata::net::udp {
 
@@ -88,8 +88,7 @@ datagram_socket::datagram_socket(const std::string& host) {
   const int yes = 1;
   ::setsockopt(socket_.get(), SOL_UDP, UDP_GRO, &yes, sizeof yes);
   if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&t.where), t.size) != 0) {
-    throw user_error("cannot listen on " + host + ": " + std::generic_category().message(errno) +
-                     "; choose another address for this node");
+    throw cannot_listen(host, 0, errno);
   }
 }
 

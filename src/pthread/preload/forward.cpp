@@ -6,6 +6,7 @@
 
 #include "pthread/preload/descriptor_wait.hpp"
 #include "pthread/preload/handlers.hpp"
+#include "pthread/preload/kernel_thread.hpp"
 #include "pthread/preload/kernel_waits.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/polls.hpp"

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "os/no_signals.hpp"
+#include "pthread/holding.hpp"
 #include "pthread/signal_taker.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
@@ -86,11 +87,21 @@ bool is_own_code(std::uintptr_t at) noexcept {
          at < reinterpret_cast<std::uintptr_t>(own_code_end);
 }
 
-enum class place_for_it : std::uint8_t { here, the_taker, whom_it_concerns };
+enum class place_for_it : std::uint8_t { here, main_here, the_taker, whom_it_concerns };
 
-[[gnu::noinline]] place_for_it where(int number, const siginfo_t& info,
-                                     const void* machine) noexcept {
-  if (posix::take_sent_here(number)) return place_for_it::here;
+// A handler that runs for main() on the taker's OS thread has blocked it.
+bool is_blocked_elsewhere(const posix::record& main, int number) noexcept {
+  // Seq_cst: see call_on_main(). Partner: will_handle() in signal_taker.cpp.
+  return main.handled_elsewhere.load(std::memory_order_seq_cst) &&
+         (main.blocked_elsewhere.load(std::memory_order_relaxed) & posix::signal_bit(number)) != 0;
+}
+
+[[gnu::noinline]] place_for_it where(int number, siginfo_t& info, const void* machine) noexcept {
+  if (posix::take_sent_here(number)) {
+    // The kernel keeps one of a number, and a reminder may have come before.
+    if (posix::is_reminder(info)) info = posix::about_signal(number, nullptr);
+    return place_for_it::here;
+  }
   // To this very OS thread: by who knows it.
   if (info.si_code == SI_TKILL && info.si_pid == getpid()) return place_for_it::here;
   // Acquire: the record as it was when it became main()'s. Partner: run_main() in start.cpp.
@@ -99,6 +110,8 @@ enum class place_for_it : std::uint8_t { here, the_taker, whom_it_concerns };
   const detail::worker& w = detail::this_worker();
   if (w.owner == nullptr)
     return posix::is_process_thread() ? place_for_it::the_taker : place_for_it::here;
+  // The kernel delivers it: no handler that has blocked it runs here any more.
+  main->added_by_handlers.fetch_and(~posix::signal_bit(number), std::memory_order_relaxed);
   const detail::stack* const runs = static_cast<const detail::place&>(w).current;
   const bool is_main = runs != nullptr && runs->thread == static_cast<detail::thread_block*>(main);
   // It has blocked it when it ran on another OS thread, and not for a handler alone.
@@ -107,7 +120,7 @@ enum class place_for_it : std::uint8_t { here, the_taker, whom_it_concerns };
   // Only main() is marked, see start.cpp. Relaxed: by the OS thread that it runs on, which is this.
   const bool can_be_interrupted = is_main && w.preemptible.load(std::memory_order_relaxed) &&
                                   !is_own_code(interrupted_at(machine));
-  if (can_be_interrupted) return place_for_it::here;
+  if (can_be_interrupted && !is_blocked_elsewhere(*main, number)) return place_for_it::main_here;
   // It begins no wait until the taker has offered it. Partner: deliver_signals().
   main->more.signalled.store(true, std::memory_order_relaxed);
   return place_for_it::the_taker;
@@ -143,19 +156,28 @@ void call_handler(int number, siginfo_t* info, void* machine) {
 }
 
 // As sigreturn does: what the handler of main() changes of the mask, and what the kernel has added
-// to it, ends with the handler.
-void call_on_main(posix::record& main, int number, siginfo_t* info, void* machine) {
+// to it, ends with the handler. Left to the taker, if it may be, where that has begun with a
+// handler that has blocked this one: we say what is blocked here, and look whether it has begun; it
+// says that it begins, and looks what is blocked here.
+void call_on_main(posix::record& main, int number, siginfo_t* info, void* machine, bool may_leave) {
   const posix::kept_mask mask = posix::keep_mask(main);
-  const sigset_t added = main.added_by_handlers;
+  const std::uint64_t before = main.added_by_handlers.load(std::memory_order_relaxed);
+  std::uint64_t added = before;
   sigset_t now;
   pthread_sigmask(SIG_SETMASK, nullptr, &now);
   const sigset_t& interrupted = static_cast<const ucontext_t*>(machine)->uc_sigmask;
   for (int other = 1; other < NSIG; ++other) {
     if (posix::has_signal(now, other) && !posix::has_signal(interrupted, other))
-      sigaddset(&main.added_by_handlers, other);
+      added |= posix::signal_bit(other);
   }
-  call_handler(number, info, machine);
-  main.added_by_handlers = added;
+  // Seq_cst, before the look: else each could miss the other. Partner: will_handle() in
+  // signal_taker.cpp.
+  main.added_by_handlers.store(added, std::memory_order_seq_cst);
+  if (may_leave && is_blocked_elsewhere(main, number) && posix::leave_to_taker(*info))
+    main.more.signalled.store(true, std::memory_order_relaxed);
+  else
+    call_handler(number, info, machine);
+  main.added_by_handlers.store(before, std::memory_order_relaxed);
   posix::restore_mask(main, mask);
 }
 
@@ -181,16 +203,32 @@ void give_back(int number, siginfo_t* info, void* machine) noexcept {
 [[gnu::noinline]] int read_errno_here() noexcept { return errno; }
 [[gnu::noinline]] void write_errno_here(int error) noexcept { errno = error; }
 
+// A handler of main() has ended here that another one has had to wait for: what that is told is
+// pending. False: it has been handled since, or main() runs elsewhere, where it comes to it.
+bool take_reminded(siginfo_t& info) {
+  posix::record* const main = main_that_runs_here();
+  if (main == nullptr) return false;
+  sigset_t it;
+  sigemptyset(&it);
+  sigaddset(&it, info.si_signo);
+  const posix::holding lock(main->more.lock);
+  return posix::take_pending(*main, it, info) != 0;
+}
+
 void on_signal_of_program(int number, siginfo_t* info, void* machine) {
   const int error = read_errno_here();
   const place_for_it place = where(number, *info, machine);
+  const bool is_late = posix::is_reminder(*info) && place != place_for_it::the_taker;
+  if (is_late && (place == place_for_it::whom_it_concerns || !take_reminded(*info)))
+    return write_errno_here(error);
   if (place == place_for_it::whom_it_concerns) {
     give_back(number, info, machine);
-  } else if (place == place_for_it::here || !posix::leave_to_taker(*info)) {
+  } else if (place != place_for_it::the_taker || !posix::leave_to_taker(*info)) {
     posix::record* const main = main_that_runs_here();
     write_errno_here(error);
-    return main != nullptr ? call_on_main(*main, number, info, machine)
-                           : call_handler(number, info, machine);
+    return main != nullptr
+               ? call_on_main(*main, number, info, machine, place == place_for_it::main_here)
+               : call_handler(number, info, machine);
   }
   write_errno_here(error);
 }
@@ -234,8 +272,12 @@ int set_action(int number, const struct sigaction* action, struct sigaction* bef
   struct sigaction kernels {};
   struct sigaction told {};
   int error = 0;
-  // What came before is the former handler's.
-  if (action != nullptr) settle();
+  // What came before is the former handler's. So are reminders, which the kernel delivers when it
+  // returns from a call.
+  if (action != nullptr) {
+    settle();
+    (void)syscall(SYS_gettid);
+  }
   {
     // Handlers come in whole: none of this thread sees a half of this.
     const os::no_signals here;
@@ -245,6 +287,7 @@ int set_action(int number, const struct sigaction* action, struct sigaction* bef
       struct sigaction ours = *action;
       if (is_function(*action)) {
         any_asked.store(true, std::memory_order_relaxed);
+        posix::handler_of_reminders.store(&on_signal_of_program, std::memory_order_relaxed);
         own.flags.store(action->sa_flags, std::memory_order_relaxed);
         // Release: with it the flags. Partner: call_handler().
         own.handler.store(reinterpret_cast<three_arguments>(action->sa_sigaction),

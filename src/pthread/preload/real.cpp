@@ -14,6 +14,7 @@
 
 #include "os/system_call.hpp"
 #include "pthread/preload/handlers.hpp"
+#include "pthread/preload/kernel_thread.hpp"
 #include "pthread/preload/kernel_waits.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/polls.hpp"

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "context/floating_point.hpp"
 #include "context/program_locals.hpp"
 #include "pthread/exit.hpp"
 #include "pthread/fork.hpp"
@@ -28,7 +29,9 @@ struct program {
   int argc;
   char** argv;
   char** environment;
-  std::unique_ptr<std::byte[]> locals;  // as its constructors left them
+  // As its constructors left them.
+  std::unique_ptr<std::byte[]> locals;
+  strata::detail::floating_point floating_point;
 } the_program;
 
 // Programs that this one starts are not ours.
@@ -72,6 +75,7 @@ void run_main() noexcept {
   strata::preload::heed_handlers_set_before();
   // Constructors have run already, maybe on another OS thread.
   load_program_locals(the_program.locals.get());
+  the_program.floating_point.put();
   if (program_locals_bytes() != 0) this_place().current->pinned_to = &this_place();
   run_to_exit(r);
   this_worker().preemptible.store(false, std::memory_order_relaxed);
@@ -87,6 +91,7 @@ int main_in_runtime(int argc, char** argv, char** environment) {
   strata::detail::find_program_locals();
   the_program.locals.reset(new std::byte[strata::detail::program_locals_bytes()]);
   strata::detail::save_program_locals(the_program.locals.get());
+  the_program.floating_point = strata::detail::floating_point::here();
   auto function = [] { run_main(); };
   strata::detail::root_call<decltype(function)> root(function);
   (void)strata::detail::posix::process_runtime().enter(root);

@@ -5,14 +5,19 @@
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <strata/detail/address.hpp>
 #include <strata/fiber.hpp>
 #include <strata/group.hpp>
+#include <strata/mailbox.hpp>
 #include <strata/message.hpp>
 #include <strata/remote_thread.hpp>
 #include <strata/resource.hpp>
 #include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
 #include <vector>
 
 struct pair_of_numbers {
@@ -30,10 +35,16 @@ static_assert(
                       std::string_view, std::u16string_view, std::initializer_list<int>>);
 static_assert(all_are_addresses<int* [3], int* [2][2], std::array<const char*, 2>,
                                 std::array<std::array<std::string_view, 1>, 2>>);
+static_assert(all_are_addresses<int&, std::pair<int, int*>, const std::pair<const char* const, int>,
+                                std::tuple<int, std::array<int*, 2>>, std::tuple<int&>,
+                                std::optional<int*>, std::variant<int, std::span<int>>>);
 static_assert(none_is_an_address<void, int, double, std::byte, std::nullptr_t, pair_of_numbers,
                                  std::array<int, 3>, int[3], std::vector<int>>);
 static_assert(none_is_an_address<strata::global_ptr<int>, strata::slot_ptr, strata::endpoint_id,
                                  strata::resource<int>, strata::grid>);
+static_assert(none_is_an_address<std::pair<int, double>, std::tuple<>, std::tuple<int, char[2]>,
+                                 std::optional<strata::slot_ptr>, std::variant<int, double>,
+                                 std::pair<strata::global_ptr<int*>, strata::local_address<int*>>>);
 
 int number_of(strata::global_ptr<int> where) { return where.node(); }
 int through(int* where) { return *where; }
@@ -47,7 +58,22 @@ struct stays : strata::threaded {
   void start() { terminate(); }
 };
 
-void refused(strata::endpoint& mine, strata::endpoint_id to, strata::group& all) {
+struct finds : strata::threaded {
+  strata::global_ptr<int> where;
+  void start() { terminate(); }
+};
+struct looks : strata::threaded {
+  std::array<const char*, 2> where;
+  void start() { terminate(); }
+};
+struct guesses : strata::threaded {
+  std::optional<int*> where;
+  void start() { terminate(); }
+};
+
+void refused(strata::endpoint& mine, strata::endpoint_id to, strata::group& all,
+             strata::global_ptr<int*> place, strata::global_ptr<strata::mailbox> box,
+             strata::mailbox& own_box, strata::slot_ptr done) {
   int local = 0;
   const std::vector<int> numbers(3);
   const std::vector<int*> places(3);
@@ -62,6 +88,15 @@ void refused(strata::endpoint& mine, strata::endpoint_id to, strata::group& all)
   strata::publish("local", strata::to_global(&local));
   static_cast<void>(all.broadcast(local, 0));
   strata::token<stays>(&local);
+  // Where a node or a place on one is named, only an address that says that it is meant.
+  strata::invoke<finds>(1, strata::to_global(&local));
+  strata::invoke<stays>(strata::node_id(), strata::local_address(&local));
+  strata::invoke<stays>(strata::node_id(), nullptr);
+  strata::call<through>(strata::on_node{0}, strata::local_address(&local));
+  const strata::global_ptr<strata::local_address<int*>> meant;
+  strata::put_sync(strata::local_address(&local), meant, done);
+  strata::drop_in(box, strata::local_address(&local));
+  int* fetched = nullptr;
   const auto known = strata::resource<int>::find("local");
   known.call<[](int& value, int more) { value += more; }>(1);
 #if REJECTED == 1
@@ -95,5 +130,24 @@ void refused(strata::endpoint& mine, strata::endpoint_id to, strata::group& all)
   static_cast<void>(all.broadcast(&local, 0));
 #elif REJECTED == 14  // it ends with the call, and the transfer goes on
   static_cast<void>(mine.start_send(to, 1, std::vector<int>(3)));
+#elif REJECTED == 15
+  strata::invoke<stays>(1, &local);
+#elif REJECTED == 16
+  strata::invoke<looks>(1, std::array<const char*, 2>{"one", "two"});
+#elif REJECTED == 17
+  strata::invoke<guesses>(1, std::optional<int*>(&local));
+#elif REJECTED == 18
+  strata::put_sync(&local, place, done);
+#elif REJECTED == 19
+  strata::get_sync(place, &fetched, done);
+#elif REJECTED == 20
+  strata::block_move_sync(place, strata::to_global(&fetched), 1, done);
+#elif REJECTED == 21
+  strata::drop_in(box, &local);
+#elif REJECTED == 22
+  static_cast<void>(strata::retrieve_item<std::string_view>(own_box));
 #endif
+  static_cast<void>(fetched);
+  static_cast<void>(place);
+  static_cast<void>(own_box);
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <strata/detail/address.hpp>
 #include <strata/fiber.hpp>
@@ -14,7 +15,11 @@
 #include <strata/message.hpp>
 #include <strata/remote_thread.hpp>
 #include <strata/resource.hpp>
+#include <strata/shared_task.hpp>
 #include <strata/task_scope.hpp>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
 #include <vector>

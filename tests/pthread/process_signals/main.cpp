@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
       part{"posting", &posting},     part{"in_a_child", &in_a_child},
       part{"storm", &storm},         part{"masks_in_handlers", &masks_in_handlers},
       part{"old_ways", &old_ways},   part{"child_of_a_thread", &child_of_a_thread},
+      part{"alone", &alone},
   };
   SAME(sem_init(&one_handled, 0, 0), 0);
   // Without threads, and with one that waits.
@@ -35,14 +36,17 @@ int main(int argc, char** argv) {
     sem_t end;
     sem_init(&end, 0, 0);
     std::thread company;
+    // It has all blocked from the beginning.
+    sigset_t all;
+    sigset_t before_it;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_it);
     if (!alone)
       company = std::thread([&] {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_BLOCK, &all, nullptr);
         while (sem_wait(&end) != 0) {
         }
       });
+    pthread_sigmask(SIG_SETMASK, &before_it, nullptr);
     for (const part& one : parts) {
       if (argc > 1 && std::strcmp(argv[1], one.name) != 0) continue;
       const int before = wrong;

@@ -24,6 +24,8 @@ void masks_in_handlers();
 void another_thread();
 void posting();
 void storm();
+// alone.cpp
+void alone();
 // children.cpp
 void in_a_child();
 void child_of_a_thread();

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// libjpeg-turbo by lines, which its TurboJPEG interface does not offer. It reports errors by a
+// function that must not return: ours leaves by longjmp, past frames without destructors.
+#include <array>
+#include <csetjmp>
+#include <cstddef>
+#include <cstdio>
+// They need what is above.
+#include <jpeglib.h>
+
+#include <utility>
+
+#include "apps/mapview/file.hpp"
+#include "apps/mapview/rows_of_file.hpp"
+
+namespace mapview {
+namespace {
+
+class jpeg_rows final : public picture_rows {
+ public:
+  jpeg_rows(std::string path, open_file in) : path_(std::move(path)), in_(std::move(in)) {
+    jpeg_.err = ::jpeg_std_error(&errors_);
+    errors_.error_exit = &jpeg_rows::fail;
+    errors_.emit_message = &jpeg_rows::hear;
+    jpeg_.client_data = this;
+    attempt([this] { jpeg_create_decompress(&jpeg_); });
+  }
+  ~jpeg_rows() override { ::jpeg_destroy_decompress(&jpeg_); }
+
+  void read_head() {
+    attempt([this] {
+      ::jpeg_stdio_src(&jpeg_, in_.get());
+      ::jpeg_read_header(&jpeg_, TRUE);
+      jpeg_.out_color_space = JCS_RGB;
+    });
+  }
+  [[nodiscard]] bool has_several_scans() { return ::jpeg_has_multiple_scans(&jpeg_) != FALSE; }
+
+  size dimensions() const override { return {jpeg_.image_width, jpeg_.image_height}; }
+
+  void read(std::uint8_t* rgb, std::uint32_t rows) override {
+    if (rows == 0) return;  // after the last row libjpeg may not be called again
+    attempt([this, rgb, rows] {
+      if (!started_) ::jpeg_start_decompress(&jpeg_);
+      started_ = true;
+      const std::size_t row_bytes = std::size_t{3} * jpeg_.output_width;
+      for (std::uint32_t y = 0; y < rows; ++y) {
+        JSAMPROW row = rgb + y * row_bytes;
+        ::jpeg_read_scanlines(&jpeg_, &row, 1);
+      }
+      if (jpeg_.output_scanline == jpeg_.output_height) ::jpeg_finish_decompress(&jpeg_);
+    });
+  }
+
+ private:
+  template <class Step>
+  void attempt(Step step) {
+    if (!completes(step)) refuse_picture(path_, why_.data());
+  }
+  template <class Step>
+  bool completes(const Step& step) {
+    if (setjmp(leave_) != 0) return false;
+    step();
+    return true;
+  }
+
+  [[noreturn]] static void fail(j_common_ptr jpeg) {
+    auto* const self = static_cast<jpeg_rows*>(jpeg->client_data);
+    self->errors_.format_message(jpeg, self->why_.data());
+    std::longjmp(self->leave_, 1);
+  }
+  // A warning (-1) says that pixels are made up, as where the file ends too early.
+  static void hear(j_common_ptr jpeg, int level) {
+    if (level < 0) fail(jpeg);
+  }
+
+  const std::string path_;
+  const open_file in_;
+  jpeg_error_mgr errors_{};
+  jpeg_decompress_struct jpeg_{};
+  bool started_ = false;
+  std::jmp_buf leave_{};
+  std::array<char, JMSG_LENGTH_MAX> why_{};
+};
+
+}  // namespace
+
+std::unique_ptr<picture_rows> open_jpeg_rows(const std::string& path, open_file in) {
+  auto rows = std::make_unique<jpeg_rows>(path, std::move(in));
+  rows->read_head();
+  if (!rows->has_several_scans()) return rows;
+  const auto [width, height] = rows->dimensions();
+  if (std::uint64_t{width} * height > held_pixels_max)
+    refuse_held(path, "a JPEG of several scans (a progressive one)", "as baseline JPEG");
+  rows = nullptr;
+  try {
+    return rows_of(decode_jpeg(read_file(path)));
+  } catch (const picture_error& e) {
+    refuse_picture(path, e.what());
+  }
+}
+
+}  // namespace mapview

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/mapview/map_folder.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <strata/error.hpp>
+#include <string_view>
+#include <system_error>
+
+#include "apps/common/output_file.hpp"
+#include "apps/mapview/map.hpp"
+
+namespace mapview {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Takes a number from the front, and before it `word`.
+bool take(std::string_view& name, std::string_view word, bool with_number) {
+  if (name.substr(0, word.size()) != word) return false;
+  name.remove_prefix(word.size());
+  if (!with_number) return true;
+  const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  name.remove_prefix(digits);
+  return digits != 0;
+}
+
+// As folder_path() and tile_path() name them. Of a tile, and of map.json, a make that was killed
+// may have left one that is not finished.
+bool is_part(std::string_view name) { return take(name, "part", true) && name.empty(); }
+bool is_tile(std::string_view name) {
+  name = apps::name_to_be(name);
+  if (name.substr(0, 5) == "level" && !(take(name, "level", true) && take(name, "_", false)))
+    return false;
+  return take(name, "", true) && take(name, "_", true) && take(name, ".jpg", false) && name.empty();
+}
+
+bool is_unfinished_about(std::string_view name) {
+  return name != "map.json" && apps::name_to_be(name) == "map.json";
+}
+
+strata::user_error problem_at(const fs::path& path, const char* what, std::error_code problem) {
+  return strata::user_error(path.string() + ": " + what + ": " + problem.message() +
+                            "; choose another folder");
+}
+
+// What is in it, one name after the other; nothing where there is no such folder.
+template <class Visit>
+void each_in(const fs::path& folder, const Visit& visit) {
+  std::error_code problem;
+  fs::directory_iterator at(folder, problem);
+  if (problem == std::errc::no_such_file_or_directory) return;
+  for (; !problem && at != fs::directory_iterator(); at.increment(problem)) visit(*at);
+  if (problem) throw problem_at(folder, "cannot be read", problem);
+}
+
+template <class Visit>
+void each_part(const fs::path& root, const Visit& visit) {
+  each_in(root, [&](const fs::directory_entry& e) {
+    std::error_code none;
+    if (is_part(e.path().filename().string()) && e.is_directory(none)) visit(e.path());
+  });
+}
+
+void remove_file(const fs::path& file) {
+  std::error_code problem;
+  fs::remove(file, problem);
+  if (problem) throw problem_at(file, "cannot be removed", problem);
+}
+
+}  // namespace
+
+void map_folder::prepare(std::uint32_t parts, bool replace) {
+  const fs::path root(root_), about = root / "map.json";
+  std::error_code problem;
+  const bool has_map = fs::exists(about, problem);
+  if (has_map && !is_of_a_map(about.string()))
+    throw strata::user_error(about.string() +
+                             ": is there, and of no map; choose another folder, or remove it");
+  if (replace) {
+    remove_map(parts);
+  } else if (has_map) {
+    throw strata::user_error("'" + root_ + "' holds a map; choose another folder, or --replace it");
+  } else {
+    refuse_if_used();
+  }
+  ours_ = true;
+  make(root);
+  for (std::uint32_t part = 0; part < parts; ++part) make(folder_path(root_, part));
+}
+
+map_folder::~map_folder() {
+  if (kept_) return;
+  try {
+    if (ours_) remove_tiles();
+  } catch (const strata::user_error&) {  // there is another error to be reported
+  }
+  std::error_code none;
+  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) fs::remove(*folder, none);
+}
+
+void map_folder::refuse_if_used() const {
+  each_in(root_, [&](const fs::directory_entry& e) {
+    std::error_code none;
+    const auto refuse = [](const fs::path& what) {
+      throw strata::user_error(what.string() +
+                               ": is in the way; choose an empty folder, or with --replace make "
+                               "the map beside it");
+    };
+    const auto unfinished = [&] {
+      return strata::user_error("'" + root_ +
+                                "' holds what is left of a map that was not finished; choose "
+                                "another folder, or --replace it");
+    };
+    if (is_unfinished_about(e.path().filename().string())) throw unfinished();
+    if (!is_part(e.path().filename().string()) || !e.is_directory(none)) refuse(e.path());
+    each_in(e.path(), [&](const fs::directory_entry& inner) {
+      if (!is_tile(inner.path().filename().string())) refuse(inner.path());
+      throw unfinished();
+    });
+  });
+}
+
+void map_folder::remove_map(std::uint32_t parts) {
+  remove_file(fs::path(root_) / "map.json");
+  remove_tiles();
+  each_in(root_, [](const fs::directory_entry& e) {
+    std::error_code none;
+    if (is_unfinished_about(e.path().filename().string()) && e.is_regular_file(none))
+      remove_file(e.path());
+  });
+  std::vector<fs::path> needless;
+  each_part(root_, [&](const fs::path& part) {
+    const std::string name = part.filename().string();
+    std::uint32_t number = 0;
+    const auto read = std::from_chars(name.data() + 4, name.data() + name.size(), number);
+    if (read.ec != std::errc() || number >= parts) needless.push_back(part);
+  });
+  // Those in which other files lie stay, and so do links to other disks.
+  std::error_code problem;
+  for (const fs::path& part : needless) {
+    if (!fs::is_symlink(part, problem)) fs::remove(part, problem);
+  }
+}
+
+void map_folder::remove_tiles() const {
+  each_part(root_, [&](const fs::path& part) {
+    each_in(part, [&](const fs::directory_entry& e) {
+      std::error_code none;
+      if (is_tile(e.path().filename().string()) && e.is_regular_file(none)) remove_file(e.path());
+    });
+  });
+}
+
+void map_folder::make(const fs::path& folder) {
+  std::error_code problem;
+  if (fs::is_directory(folder, problem)) return;
+  if (const fs::path parent = folder.parent_path(); !parent.empty() && parent != folder)
+    make(parent);
+  problem.clear();
+  if (fs::create_directory(folder, problem)) made_.push_back(folder);
+  if (problem) throw problem_at(folder, "cannot be made", problem);
+}
+
+}  // namespace mapview

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole pictures in files, and kinds of PNG and JPEG that mapview reads and never writes.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "apps/mapview/picture.hpp"
+
+namespace apps_test {
+
+// As mapview reads it. Throws strata::user_error.
+[[nodiscard]] mapview::picture read_picture(const std::string& path);
+
+struct png_kind {
+  std::uint32_t width = 0, height = 0;
+  int bit_depth = 8;
+  int colour_type = 0;  // PNG_COLOR_TYPE_*: that of RGB is 2
+  bool interlaced = false;
+};
+// Writes row after row as libpng takes it from `row`, so that nobody holds the picture.
+void write_png(const std::string& path, const png_kind& kind,
+               const std::function<const std::uint8_t*(std::uint32_t y)>& row);
+// Only what says so, and the beginning of pixels.
+void write_png_head(const std::string& path, const png_kind& kind);
+
+void write_interlaced(const std::string& path, const mapview::picture& p);
+void write_progressive(const std::string& path, const mapview::picture& p);
+
+}  // namespace apps_test

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures that are read row by row.
+#include "apps/mapview/picture_rows.hpp"
+
+#include <gtest/gtest.h>
+#include <png.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <strata/error.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/mapview/file.hpp"
+#include "apps/mapview/terrain.hpp"
+#include "mapview_fixture.hpp"
+#include "picture_files.hpp"
+
+namespace {
+
+using namespace mapview;
+using apps_test::png_kind;
+using apps_test::read_picture;
+namespace fs = std::filesystem;
+using rows_of_pictures = apps_test::maps;
+
+picture some_terrain() { return draw_terrain(301, 203, {0, 0, 301, 203}); }
+
+TEST_F(rows_of_pictures, are_those_of_the_whole) {
+  const picture p = some_terrain();
+  write_picture(path("plain.png"), p);
+  apps_test::write_interlaced(path("interlaced.png"), p);
+  write_picture(path("plain.jpg"), p);
+  apps_test::write_progressive(path("progressive.jpeg"), p);
+  for (const std::string name : {"plain.png", "interlaced.png", "plain.jpg", "progressive.jpeg"}) {
+    const picture whole =
+        name.find("png") != std::string::npos ? p : decode_jpeg(read_file(path(name)));
+    const std::unique_ptr<picture_rows> rows = open_rows(path(name));
+    ASSERT_EQ(rows->dimensions().width, p.width) << name;
+    ASSERT_EQ(rows->dimensions().height, p.height) << name;
+    picture q(p.width, p.height);
+    std::uint32_t y = 0;
+    for (const std::uint32_t some : {1U, 0U, 15U, 96U, 91U, 0U}) {
+      rows->read(y < p.height ? q.at(0, y) : nullptr, some);
+      y += some;
+    }
+    ASSERT_EQ(y, p.height);
+    EXPECT_TRUE(q.rgb == whole.rgb) << name;
+  }
+}
+
+TEST_F(rows_of_pictures, of_every_kind_of_png_have_eight_bits_of_three_colours) {
+  using pixels = std::vector<std::uint8_t>;
+  const auto read = [&](int bit_depth, int colour_type, const pixels& row) {
+    apps_test::write_png(
+        path("k.png"),
+        {.width = 2, .height = 1, .bit_depth = bit_depth, .colour_type = colour_type},
+        [&](std::uint32_t) { return row.data(); });
+    return read_picture(path("k.png")).rgb;
+  };
+  EXPECT_EQ(read(1, PNG_COLOR_TYPE_GRAY, {0x40}), (pixels{0, 0, 0, 255, 255, 255}));
+  EXPECT_EQ(read(8, PNG_COLOR_TYPE_GRAY, {7, 200}), (pixels{7, 7, 7, 200, 200, 200}));
+  EXPECT_EQ(read(16, PNG_COLOR_TYPE_GRAY, {9, 9, 70, 70}), (pixels{9, 9, 9, 70, 70, 70}));
+  EXPECT_EQ(read(16, PNG_COLOR_TYPE_RGB, {1, 1, 2, 2, 3, 3, 128, 128, 0, 0, 255, 255}),
+            (pixels{1, 2, 3, 128, 0, 255}));
+  EXPECT_EQ(read(8, PNG_COLOR_TYPE_RGBA, {10, 20, 30, 255, 40, 50, 60, 0}),
+            (pixels{10, 20, 30, 0, 0, 0}))
+      << "on black";
+  EXPECT_EQ(read(8, PNG_COLOR_TYPE_GRAY_ALPHA, {10, 255, 99, 0}), (pixels{10, 10, 10, 0, 0, 0}));
+}
+
+// The error of opening such a file, or of reading all of it.
+std::string refusal(const std::string& path) {
+  try {
+    (void)read_picture(path);
+  } catch (const strata::user_error& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+TEST_F(rows_of_pictures, that_must_be_held_whole_are_refused_where_they_are_too_large) {
+  apps_test::write_png_head(
+      path("large.png"),
+      {.width = 40'000, .height = 30'000, .colour_type = PNG_COLOR_TYPE_RGB, .interlaced = true});
+  EXPECT_NE(refusal(path("large.png")).find("without interlacing"), std::string::npos)
+      << refusal(path("large.png"));
+  apps_test::write_progressive(path("large.jpg"), some_terrain());
+  std::vector<unsigned char> bytes = read_file(path("large.jpg"));
+  const std::array<unsigned char, 2> begins{0xFF, 0xC2};  // of a frame of several scans
+  const auto frame = std::search(bytes.begin(), bytes.end(), begins.begin(), begins.end());
+  ASSERT_LT(frame + 8, bytes.end());
+  frame[5] = 30'000 / 256, frame[6] = 30'000 % 256, frame[7] = 40'000 / 256,
+  frame[8] = 40'000 % 256;
+  std::ofstream(path("large.jpg"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  EXPECT_NE(refusal(path("large.jpg")).find("as baseline JPEG"), std::string::npos)
+      << refusal(path("large.jpg"));
+}
+
+TEST_F(rows_of_pictures, that_are_none_say_why_in_one_line) {
+  std::ofstream(path("text.png")) << "no picture";
+  std::ofstream(path("text.jpg")) << "no picture";
+  std::ofstream(path("empty.png"));
+  std::ofstream(path("empty.jpg"));
+  fs::create_directory(path("folder.png"));
+  apps_test::write_png_head(path("wide.png"), {.width = 20'000'000, .height = 1});
+  for (const std::string name : {"text.png", "text.jpg", "empty.png", "empty.jpg", "folder.png",
+                                 "wide.png", "none.png", "a.bmp"}) {
+    const std::string why = refusal(path(name));
+    EXPECT_NE(why.find(path(name)), std::string::npos) << why;
+    EXPECT_EQ(why.find('\n'), std::string::npos) << why;
+  }
+}
+
+}  // namespace

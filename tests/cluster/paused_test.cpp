@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node that the system does not let run for ten seconds, as a debugger or a machine without
+// memory does: nobody takes it for lost, and nothing that was under way is.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <deque>
+#include <string>
+
+#include "command.hpp"
+
+namespace {
+
+using launch_test::command;
+
+// All at once, so that they wait together.
+TEST(a_paused_node, goes_on_and_so_does_its_job) {
+  std::deque<command> jobs;
+  for (const char* const transport : {"shm", "tcp", "udp"}) {
+    for (const char* const node : {"pause-0", "pause-1"}) {
+      jobs.emplace_back(launch_test::run(
+          {"-n", "2", "--workers", "1", "--bind", "none", "--transport", transport}, {node}));
+    }
+  }
+  for (command& c : jobs) {
+    EXPECT_EQ(c.wait(), 0) << c.err();
+    EXPECT_EQ(c.out(), "has paused\nok\n") << c.err();
+    EXPECT_EQ(c.processes_left(), 0);
+  }
+}
+
+}  // namespace

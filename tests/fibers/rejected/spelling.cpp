@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a number as the first argument of a call means, and what it cannot, one for each value of
+// REJECTED; with 0 all is well. As rejected.cpp: compiled by the tests only, never run.
+#include <concepts>
+#include <strata/call.hpp>
+#include <strata/remote_thread.hpp>
+#include <strata/shared_task.hpp>
+
+double distance(double from, double to) { return to - from; }
+int squared(int x) { return x * x; }
+void nothing() {}
+inline constexpr auto sum = [](auto... all) { return (0 + ... + all); };
+inline constexpr auto shifted = [](int x, int by = 1) { return x + by; };
+
+template <class Made, auto Function, class... Arguments>
+constexpr bool stays_to_be_made =
+    std::same_as<Made, strata::travelling_call<Function, Arguments...>>;
+
+void refused(unsigned there) {
+  // Which node: what the function cannot be called with.
+  static_assert(std::same_as<decltype(strata::call<&distance>(2, 1.0, 2.0)), double>);
+  static_assert(std::same_as<decltype(strata::call<squared>(there, 3)), int>);
+  static_assert(std::same_as<decltype(strata::call<nothing>(strata::node_id_t{1})), void>);
+  static_assert(std::same_as<decltype(strata::call<squared>(strata::on_node{1}, 3)), int>);
+  // An argument: what it can be called with, whatever else it could be called with.
+  static_assert(stays_to_be_made<decltype(strata::call<squared>(2)), squared, int>);
+  static_assert(stays_to_be_made<decltype(strata::call<distance>(2, 1.0)), distance, int, double>);
+  static_assert(stays_to_be_made<decltype(strata::call<sum>(2, 3)), sum, int, int>);
+  static_assert(stays_to_be_made<decltype(strata::call<shifted>(2, 3)), shifted, int, int>);
+  static_assert(std::same_as<decltype(strata::call<sum>(strata::on_node{2}, 3)), int>);
+  strata::remote_thread(there, strata::call<squared>(3)).detach();
+  strata::remote_thread(
+      2, [](int) {}, 3)
+      .detach();
+  strata::shared_task(2, strata::call<squared>(3)).join();
+#if REJECTED == 1  // it is one argument too many
+  strata::call<squared>(true, 3);
+#elif REJECTED == 2
+  strata::call<squared>('a', 3);
+#elif REJECTED == 3
+  strata::call<squared>(1, 2, 3);
+#elif REJECTED == 4  // a function known at run time
+  strata::remote_thread(1, squared, 3).detach();
+#elif REJECTED == 5
+  strata::remote_thread(1.0, [] {}).detach();
+#endif
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which numbers name a node, and what a call does with one that its function could not take. What
+// does not compile: tests/fibers/rejected/spelling.cpp; between nodes: program_calls.cpp.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "../sched/support.hpp"
+#include "strata/call.hpp"
+#include "strata/error.hpp"
+#include "strata/global_ptr.hpp"
+#include "strata/remote_thread.hpp"
+#include "strata/runtime.hpp"
+#include "strata/shared_task.hpp"
+
+namespace strata::test {
+namespace {
+
+int difference(int from, int to) { return to - from; }
+int& through(int* place) { return *place; }
+void add(int* place, int more) { through(place) += more; }
+
+TEST(on_node, takes_a_number_of_any_type_that_a_node_can_have) {
+  EXPECT_EQ(on_node(0).number, 0);
+  EXPECT_EQ(on_node(65'535L).number, 65'535);
+  EXPECT_EQ(on_node(std::uint8_t{200}).number, 200);
+  EXPECT_EQ(on_node(node_id_t{7}).number, 7);
+  EXPECT_EQ(on_node().number, 0);
+}
+
+TEST(on_node, refuses_a_number_that_no_node_can_have) {
+  const auto words_for = [](auto number) -> std::string {
+    try {
+      return "node " + std::to_string(on_node(number).number);
+    } catch (const misuse_error& e) {
+      return e.what();
+    }
+  };
+  EXPECT_EQ(words_for(-1), "no node -1: nodes have numbers from 0 to 65535");
+  EXPECT_EQ(words_for(65'536U), "no node 65536: nodes have numbers from 0 to 65535");
+  EXPECT_EQ(words_for(std::uint64_t{1} << 63),
+            "no node 9223372036854775808: nodes have numbers from 0 to 65535");
+  EXPECT_EQ(words_for(std::int8_t{-128}), "no node -128: nodes have numbers from 0 to 65535");
+}
+
+TEST(on_node, is_what_a_number_means_that_a_function_cannot_take) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    EXPECT_EQ(call<difference>(0, 3, 10), 7);
+    EXPECT_EQ(call<&difference>(node_id(), 3, 10), 7);
+    EXPECT_EQ(call<difference>(3, 10)(), 7) << "a call that is still to be made";
+    EXPECT_THROW(call<difference>(1, 3, 10), misuse_error);
+    EXPECT_THROW(call<difference>(-1, 3, 10), misuse_error);
+    EXPECT_THROW(call<difference>(65'536, 3, 10), misuse_error) << "not node 0";
+  });
+}
+
+TEST(on_node, is_what_a_number_means_to_threads_and_tasks) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    int number = 1;
+    remote_thread(
+        0, [](int* place, int more) { add(place, more); }, local_address(&number), 2)
+        .join();
+    EXPECT_EQ(number, 3);
+    remote_thread(node_id(), call<add>(local_address(&number), 4)).join();
+    EXPECT_EQ(number, 7);
+    shared_task(0, call<add>(local_address(&number), 5)).join();
+    EXPECT_EQ(number, 12);
+    EXPECT_THROW(remote_thread(-1, [] {}), misuse_error);
+    EXPECT_THROW(remote_thread(65'536, [] {}), misuse_error);
+    EXPECT_THROW(shared_task(1, [] {}), misuse_error);
+  });
+}
+
+}  // namespace
+}  // namespace strata::test

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A simulated job whose nodes run threads of a program: what a program can call is called as it is,
+// over a network that misbehaves.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "sim/simulated_node.hpp"
+#include "strata/remote_thread.hpp"
+#include "support.hpp"
+
+namespace strata::test {
+
+class program_job {
+ public:
+  static constexpr sim::network_model misbehaving{
+      .jitter_ns = 20'000, .loss = 0.02, .duplication = 0.02};
+  // Where silence is taken for the loss of a node.
+  static constexpr sim::network_model disorderly{.jitter_ns = 20'000, .duplication = 0.02};
+  static constexpr std::int64_t ms = 1'000'000;
+
+  explicit program_job(std::uint64_t seed, const sim::job_model& model,
+                       const sim::network_model& network = misbehaving)
+      : world(network, seed), random_(seed) {
+    job.emplace(world, model);
+  }
+
+  void begin(net::node_id n, std::function<void()> body) {
+    job->node(n).begin_thread(std::move(body));
+  }
+  // A test's threads of one node share its draws with all others: there is one order of everything.
+  [[nodiscard]] std::uint64_t below(std::uint64_t n) { return random_.below(n); }
+  [[nodiscard]] std::int64_t now_ns() const { return world.now_ns(); }
+  // By a thread of the program.
+  void pause(std::uint64_t ns_max) {
+    job->node(node_id()).pause(1 + static_cast<std::int64_t>(below(ns_max)));
+  }
+
+  [[nodiscard]] unsigned threads() {
+    unsigned all = 0;
+    for (unsigned n = 0; n < job->size(); ++n)
+      all += job->node(static_cast<net::node_id>(n)).threads();
+    return all;
+  }
+  // Until all threads have ended, and whatever else is said.
+  void run(const std::function<bool()>& and_then = [] { return true; }) {
+    EXPECT_TRUE(world.run([&] { return threads() == 0 && and_then(); }, 600'000 * ms))
+        << threads() << " threads wait for ever";
+    try {
+      if (const std::exception_ptr error = job->failure()) std::rethrow_exception(error);
+    } catch (const std::exception& e) {
+      ADD_FAILURE() << "a thread ended with " << e.what();
+    }
+  }
+  // What a replay has to repeat.
+  [[nodiscard]] auto outcome() const {
+    return std::tuple(world.now_ns(), world.packets(), world.happenings());
+  }
+
+  sim::world world;
+  std::optional<sim::job> job;
+
+ private:
+  prng random_;
+};
+
+}  // namespace strata::test
