@@ -7,9 +7,10 @@
 
 namespace strata::launch {
 
-// UCX would write its log between the program's results, and take over the signals by which we
-// notice that a stack has overflowed.
+// UCX would write its log between the program's results, say itself, in many lines, that a node is
+// lost, and take over the signals by which we notice that a stack has overflowed.
 inline constexpr std::array ucx_variables{std::pair{"UCX_LOG_FILE", "stderr"},
+                                          std::pair{"UCX_LOG_LEVEL", "fatal"},
                                           std::pair{"UCX_HANDLE_ERRORS", "none"}};
 
 // For this process, before it loads UCX.
