@@ -233,12 +233,12 @@ TEST(simulated_reception, sleeps_over_messages_where_a_step_is_left_out) {
     STRATA_WITH_SEED(seed);
     for (const mutation left_out : {mutation::nobody_rouses, mutation::no_last_look}) {
       bool was_late = false;
-      for (unsigned run = 0; run < 200 && !was_late; ++run) {
+      for (unsigned run = 0; run < 5'000 && !was_late; ++run) {
         const bool rouses = left_out != mutation::nobody_rouses;
         receiving_node n({.how = rouses ? reception::blocking : reception::polling,
                           .step_ns_max = 3'000,
                           .left_out = left_out},
-                         seed * 1'000 + run);
+                         seed * 10'000 + run);
         // Work, so that the receiver is called away; then a message at any time.
         for (int i = 0; i < 20; ++i) n.run_at(i * 20 * node_us, 15 * node_us);
         n.send_at(100 * node_us);
