@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How large stacks are that nobody has asked for: as `ulimit -s` says, or pthread_setattr_default_np(). To be run with several limits. */
+/* How large stacks are that nobody has asked for: as `ulimit -s` says, or
+ * pthread_setattr_default_np(). To be run with several limits. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "check.h"
 
-static size_t size_of_fresh_attributes(void) {
+static size_t size_of(int (*get)(pthread_attr_t*)) {
   pthread_attr_t a;
   size_t bytes = 0;
-  SAME(pthread_attr_init(&a), 0);
+  SAME(get(&a), 0);
   SAME(pthread_attr_getstacksize(&a, &bytes), 0);
   pthread_attr_destroy(&a);
   return bytes;
 }
-static size_t size_of_default(void) {
-  pthread_attr_t a;
-  size_t bytes = 0;
-  SAME(pthread_getattr_default_np(&a), 0);
-  SAME(pthread_attr_getstacksize(&a, &bytes), 0);
-  pthread_attr_destroy(&a);
-  return bytes;
-}
+static size_t size_of_fresh_attributes(void) { return size_of(&pthread_attr_init); }
+static size_t size_of_default(void) { return size_of(&pthread_getattr_default_np); }
 static void set_default_size(size_t bytes) {
   pthread_attr_t a;
   SAME(pthread_attr_init(&a), 0);

@@ -27,6 +27,8 @@
 #include <thread>
 #include <vector>
 
+#include "checks.hpp"
+
 namespace {
 
 using word = std::atomic<std::uint32_t>;
@@ -34,14 +36,6 @@ static_assert(sizeof(word) == 4);
 
 constexpr int threads = 12;
 constexpr long far_s = 3600;
-
-std::atomic<int> wrong{0};
-
-void same_(long got, long wanted, const char* what, int line) {
-  if (got != wanted && wrong.fetch_add(1) < 10)
-    std::printf("wrong: line %d: %s is %ld, not %ld\n", line, what, got, wanted);
-}
-#define SAME(a, b) same_((a), (b), #a, __LINE__)
 
 // What the kernel answers, or the error's number, negative.
 template <class... A>
@@ -481,6 +475,5 @@ int main() {
   signals();
   others();
   std::thread(others).join();
-  std::printf("%d wrong\n", wrong.load());
-  return wrong == 0 ? 0 : 1;
+  return pthread_programs::status_of_all();
 }

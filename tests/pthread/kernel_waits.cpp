@@ -19,15 +19,9 @@
 #include <thread>
 #include <vector>
 
+#include "checks.hpp"
+
 namespace {
-
-std::atomic<int> wrong{0};
-
-void same_(long got, long wanted, const char* what, int line) {
-  if (got != wanted && wrong.fetch_add(1) < 10)
-    std::printf("wrong: line %d: %s is %ld, not %ld\n", line, what, got, wanted);
-}
-#define SAME(a, b) same_((a), (b), #a, __LINE__)
 
 constexpr int status_of_child = 7;
 
@@ -229,6 +223,5 @@ int main() {
   many();
   files();
   commands();
-  std::printf("%d wrong\n", wrong.load());
-  return wrong == 0 ? 0 : 1;
+  return pthread_programs::status_of_all();
 }

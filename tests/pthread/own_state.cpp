@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that knows nothing of strata, and whose threads have a floating-point environment, a
 // name and an affinity each, that of the programs that they start: run natively, and as it is under
-// `strata pthread`. Status 0 if all are right. It has no thread-local variables, so its threads may
-// go on on other workers.
+// `strata pthread`. Status 0 if all are right. It has no thread-local variables: its threads may go
+// on on other workers where no library has any either.
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>

@@ -132,23 +132,12 @@ void nobody_elses() {
 
 int main(int argc, char** argv) {
   using namespace process_signals;
-  struct part {
-    const char* name;
-    void (*run)();
-  };
   constexpr std::array parts{
       part{"in_its_handler", &in_its_handler},
       part{"at_the_beginning", &at_the_beginning},
       part{"nobody_elses", &nobody_elses},
   };
   SAME(sem_init(&one_handled, 0, 0), 0);
-  for (const part& one : parts) {
-    if (argc > 1 && std::strcmp(argv[1], one.name) != 0) continue;
-    const int before = wrong;
-    one.run();
-    std::printf("%s %s\n", wrong == before ? "ok" : "not ok", one.name);
-    std::fflush(stdout);
-  }
-  std::printf("%d wrong\n", wrong.load());
-  return wrong == 0 ? 0 : 1;
+  run_parts(parts, argc, argv);
+  return status_of_all();
 }

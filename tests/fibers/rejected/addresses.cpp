@@ -128,24 +128,24 @@ void refused(strata::endpoint& mine, strata::endpoint_id to, strata::group& all,
   known.call<[](int& value, const int* from) { value = *from; }>(&local);
 #elif REJECTED == 13
   static_cast<void>(all.broadcast(&local, 0));
-#elif REJECTED == 14  // it ends with the call, and the transfer goes on
-  static_cast<void>(mine.start_send(to, 1, std::vector<int>(3)));
-#elif REJECTED == 15
+#elif REJECTED == 14
   strata::invoke<stays>(1, &local);
-#elif REJECTED == 16
+#elif REJECTED == 15
   strata::invoke<looks>(1, std::array<const char*, 2>{"one", "two"});
-#elif REJECTED == 17
+#elif REJECTED == 16
   strata::invoke<guesses>(1, std::optional<int*>(&local));
-#elif REJECTED == 18
+#elif REJECTED == 17
   strata::put_sync(&local, place, done);
-#elif REJECTED == 19
+#elif REJECTED == 18
   strata::get_sync(place, &fetched, done);
-#elif REJECTED == 20
+#elif REJECTED == 19
   strata::block_move_sync(place, strata::to_global(&fetched), 1, done);
-#elif REJECTED == 21
+#elif REJECTED == 20
   strata::drop_in(box, &local);
-#elif REJECTED == 22
+#elif REJECTED == 21
   static_cast<void>(strata::retrieve_item<std::string_view>(own_box));
+#elif REJECTED == 22  // it ends with the call, and the transfer goes on
+  static_cast<void>(mine.start_send(to, 1, std::vector<int>(3)));
 #endif
   static_cast<void>(fetched);
   static_cast<void>(place);

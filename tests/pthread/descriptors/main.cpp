@@ -14,10 +14,6 @@
 
 int main(int argc, char** argv) {
   using namespace descriptors;
-  struct part {
-    const char* name;
-    void (*run)();
-  };
   constexpr std::array parts_of_it{
       part{"ring", &ring},
       part{"large_writes", &large_writes},
@@ -59,13 +55,6 @@ int main(int argc, char** argv) {
   sigaddset(&usr2, SIGUSR2);
   pthread_sigmask(SIG_BLOCK, &usr2, nullptr);
   // Arguments: the one to run.
-  for (const part& one : parts_of_it) {
-    if (argc > 1 && std::strcmp(argv[1], one.name) != 0) continue;
-    const int before = wrong;
-    one.run();
-    std::printf("%s %s\n", wrong == before ? "ok" : "not ok", one.name);
-    std::fflush(stdout);
-  }
-  std::printf("%d wrong\n", wrong.load());
-  return wrong == 0 ? 0 : 1;
+  run_parts(parts_of_it, argc, argv);
+  return status_of_all();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of this program share: checks that count, pairs of descriptors, and threads that
+// What the parts of this program share: pairs of descriptors, and threads that
 // wait for them.
 #pragma once
 #include <fcntl.h>
@@ -18,15 +18,11 @@
 #include <thread>
 #include <vector>
 
+#include "../checks.hpp"
+
 namespace descriptors {
 
-inline std::atomic<int> wrong{0};
-
-inline void same_(long got, long wanted, const char* what, int line) {
-  if (got != wanted && wrong.fetch_add(1) < 10)
-    std::printf("wrong: line %d: %s is %ld, not %ld (errno %d)\n", line, what, got, wanted, errno);
-}
-#define SAME(a, b) same_(static_cast<long>(a), static_cast<long>(b), #a, __LINE__)
+using namespace pthread_programs;
 
 // Two descriptors that belong together.
 struct ends {

@@ -15,10 +15,6 @@
 
 int main(int argc, char** argv) {
   using namespace process_signals;
-  struct part {
-    const char* name;
-    void (*run)();
-  };
   constexpr std::array parts{
       part{"all_waits", &all_waits}, part{"restarts", &restarts},
       part{"server", &server},       part{"goes_on", &goes_on},
@@ -47,18 +43,10 @@ int main(int argc, char** argv) {
         }
       });
     pthread_sigmask(SIG_SETMASK, &before_it, nullptr);
-    for (const part& one : parts) {
-      if (argc > 1 && std::strcmp(argv[1], one.name) != 0) continue;
-      const int before = wrong;
-      one.run();
-      std::printf("%s %s%s\n", wrong == before ? "ok" : "not ok", one.name,
-                  alone ? "" : ", with another thread");
-      std::fflush(stdout);
-    }
+    run_parts(parts, argc, argv, alone ? "" : ", with another thread");
     if (alone) continue;
     sem_post(&end);
     company.join();
   }
-  std::printf("%d wrong\n", wrong.load());
-  return wrong == 0 ? 0 : 1;
+  return status_of_all();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of this program share: checks that count, handlers that count, a signal that comes
+// What the parts of this program share: handlers that count, a signal that comes
 // again and again, and masks.
 #pragma once
 #include <pthread.h>
@@ -16,15 +16,11 @@
 #include <ctime>
 #include <initializer_list>
 
+#include "../checks.hpp"
+
 namespace process_signals {
 
-inline std::atomic<int> wrong{0};
-
-inline void same_(long got, long wanted, const char* what, int line) {
-  if (got != wanted && wrong.fetch_add(1) < 20)
-    std::printf("wrong: line %d: %s is %ld, not %ld (errno %d)\n", line, what, got, wanted, errno);
-}
-#define SAME(a, b) same_(static_cast<long>(a), static_cast<long>(b), #a, __LINE__)
+using namespace pthread_programs;
 
 // A handler counts, then posts: who waits for a count and finds it too small has a post to come.
 // main() makes it before there are handlers.
