@@ -12,6 +12,8 @@ namespace detail {
 
 // How often a waiter is woken in vain before it insists.
 constexpr int patience = 4;
+// In pauses of the processor; it doubles up to this, so that they are 31 in all.
+constexpr int longest_pause = 16;
 
 bool word_lock::is_contended(void* self) {
   return static_cast<word_lock*>(self)->state_.load(std::memory_order_relaxed) >= contended;
@@ -33,10 +35,11 @@ bool word_lock::take_or_mark(std::uint32_t mark) noexcept {
 }
 
 bool word_lock::lock_slowly(std::int64_t deadline_ns) {
-  // Its holder may be running on another core, and about to leave.
+  // Its holder may be running on another core, and about to leave. Each look takes the line away
+  // from it, so looks become rarer: meanwhile it may lock and unlock many times.
   if (const worker& w = this_worker(); w.owner == nullptr || w.has_neighbours) {
-    for (int i = 0; i < 40; ++i) {
-      os::spin_pause();
+    for (int pauses = 1; pauses <= longest_pause; pauses *= 2) {
+      for (int i = 0; i < pauses; ++i) os::spin_pause();
       if (state_.load(std::memory_order_relaxed) == free && try_lock()) return true;
     }
   }
