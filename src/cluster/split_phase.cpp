@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/spelling.hpp"
 #include "cluster/pieces.hpp"
@@ -262,7 +263,8 @@ void split_phase::goes_away(detail::task& t, node_id to, detail::worker& frames)
   {
     const std::lock_guard lock(tables_mutex_);
     if (lost_ == nullptr) {
-      away_.emplace(&t, to);
+      constexpr std::uint64_t order_max = (std::uint64_t{1} << 48) - 1;
+      away_.emplace(&t, away{.to = to, .order = next_away_++ & order_max});
       return;
     }
     lost = lost_;
@@ -272,7 +274,7 @@ void split_phase::goes_away(detail::task& t, node_id to, detail::worker& frames)
 
 void split_phase::goes_on(detail::task& t, node_id to) {
   const std::lock_guard lock(tables_mutex_);
-  if (const auto at = away_.find(&t); at != away_.end()) at->second = to;
+  if (const auto at = away_.find(&t); at != away_.end()) at->second.to = to;
 }
 
 bool split_phase::comes_back(detail::task& t) {
@@ -293,8 +295,9 @@ std::string split_phase::describe_waits() {
   std::string text;
   std::size_t shown = 0;
   const std::lock_guard lock(tables_mutex_);
-  for (const auto& [task, node] : away_) {
+  for (const auto& [task, a] : away_) {
     if (++shown > shown_max) break;
+    const node_id node = a.to;
     text += (node == mail_.self() ? "  a call waits on the shelf, or is awaited from who took it"
                                   : "  a call is awaited from node " + std::to_string(node)) +
             ": " + std::string(plain_name(task->type->name())) + "\n";
@@ -309,14 +312,28 @@ std::string split_phase::describe_waits() {
   return text;
 }
 
+std::vector<detail::task*> split_phase::take_those_away(std::optional<node_id> to) {
+  std::vector<std::pair<std::uint64_t, detail::task*>> found;
+  for (const auto& [t, a] : away_) {
+    if (!to || a.to == *to) found.push_back({a.order, t});
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<detail::task*> tasks;
+  for (const auto& [order, t] : found) {
+    away_.erase(t);
+    tasks.push_back(t);
+  }
+  return tasks;
+}
+
 void split_phase::lose_calls(const std::exception_ptr& error) {
-  std::unordered_map<detail::task*, node_id> lost;
+  std::vector<detail::task*> lost;
   {
     const std::lock_guard lock(tables_mutex_);
     lost_ = error;
-    lost.swap(away_);
+    lost = take_those_away(std::nullopt);
   }
-  for (const auto& [t, node] : lost) t->type->wire->accept(*t, error, nullptr);
+  for (detail::task* const t : lost) t->type->wire->accept(*t, error, nullptr);
 }
 
 std::exception_ptr split_phase::keep(std::exception_ptr error) {
@@ -331,10 +348,7 @@ void split_phase::on_left(node_id node) {
   std::vector<detail::task*> lost;
   {
     const std::lock_guard lock(tables_mutex_);
-    for (const auto& [t, where] : away_) {
-      if (where == node) lost.push_back(t);
-    }
-    for (detail::task* const t : lost) away_.erase(t);
+    lost = take_those_away(node);
     // What was asked of it and is not here will not come.
     if (const auto at = requests_.find(node); at != requests_.end()) {
       const std::lock_guard one(at->second.mutex);

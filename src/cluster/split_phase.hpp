@@ -3,8 +3,10 @@
 // DROP_IN. Data is visible before the signal that announces it, because a node handles the messages
 // of another one after the other. (Requirements E5-E7, E10.)
 #pragma once
+#include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -115,7 +117,17 @@ class split_phase final : public detail::remote_nodes {
   work_counts& counts_;
   // Of each node that was ever asked, or sent a large item: in a large job, few.
   std::mutex tables_mutex_;
-  std::unordered_map<detail::task*, node_id> away_;
+  // A call that is made elsewhere.
+  struct away {
+    std::uint64_t to : 16;
+    std::uint64_t order : 48;  // in which they went
+  };
+  // With the lock: takes out those to that node, or all, oldest first: the order in which they hear
+  // of a loss does not depend on where they lie in memory, so that a simulation is replayed
+  // exactly.
+  [[nodiscard]] std::vector<detail::task*> take_those_away(std::optional<node_id> to);
+  std::unordered_map<detail::task*, away> away_;
+  std::uint64_t next_away_ = 0;
   std::exception_ptr lost_;  // what calls throw now
 #if defined(STRATA_TSAN)
   // As in the scheduler: ThreadSanitizer does not see the C++ library count references to an

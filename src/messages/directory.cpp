@@ -5,8 +5,8 @@
 
 #include "cluster/codec.hpp"
 #include "messages/messenger.hpp"
-#include "os/clock.hpp"
 #include "sched/scheduler.hpp"
+#include "strata/detail/deadline.hpp"
 #include "strata/remote_thread.hpp"
 
 namespace strata::messages {
@@ -51,11 +51,12 @@ void directory::wake_all() noexcept {
   for (auto& [name, a] : awaited_) a.entered.notify(UINT32_MAX);
 }
 
-directory::directory()
-    : wait_for_news([] { strata::this_thread::sleep_for(std::chrono::milliseconds(5)); }),
-      publications_(static_cast<std::uint64_t>(os::now_ns())) {}
-
 std::uint64_t directory::new_publication(net::node_id self) noexcept {
+  std::uint64_t none = 0;
+  if (publications_.load(std::memory_order_relaxed) == none)
+    publications_.compare_exchange_strong(
+        none, static_cast<std::uint64_t>(strata::detail::deadline_now()) + 1,
+        std::memory_order_relaxed);
   return std::uint64_t{self} << 48 |
          (publications_.fetch_add(1, std::memory_order_relaxed) & 0xFFFF'FFFF'FFFFU);
 }
@@ -270,7 +271,8 @@ bool is_of_the_job(std::uint64_t publication) {
   return office_here().has(messages::directory::publisher_of(publication));
 }
 
-void wait_for_news() { office_here().names.wait_for_news(); }
+// Suspends the calling thread until it is worth asking again.
+void wait_for_news() { this_thread::sleep_for(std::chrono::milliseconds(5)); }
 
 }  // namespace
 

@@ -30,8 +30,6 @@ class messenger;
 
 class directory {
  public:
-  directory();
-
   // ---- on a name's home ----
   // The publication that has the name now: v's, or another one that has taken it.
   std::uint64_t enter(const std::string& name, const detail::published_value& v);
@@ -73,10 +71,6 @@ class directory {
   void remember(const std::string& name, const detail::published_value& v, std::uint64_t epoch);
   void forget(const std::string& name);
 
-  // Suspends the calling thread until it is worth asking again. Set before the first thread asks;
-  // in a simulation, where time is another one.
-  std::function<void()> wait_for_news;
-
  private:
   struct entry {
     detail::published_value value;
@@ -101,8 +95,9 @@ class directory {
   std::exception_ptr loss_;
   std::unordered_map<std::string, entry> home_;
 
-  // From when this node began, because a later process may have its number. Relaxed: a number only.
-  std::atomic<std::uint64_t> publications_;
+  // From the time of the first one on, because a later process may have its number; 0: there was
+  // none. Relaxed: a number only.
+  std::atomic<std::uint64_t> publications_{0};
 
   std::mutex cache_mutex_;
   std::unordered_map<std::string, detail::published_value> cache_;

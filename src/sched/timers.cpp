@@ -24,7 +24,7 @@ void timers::add(entry& e, std::int64_t deadline_ns) {
   bool first = false;
   {
     const std::lock_guard lock(mutex_);
-    if (!thread_.joinable()) {
+    if (clock_ == nullptr && !thread_.joinable()) {
       const os::no_signals there;
       thread_ = std::thread([this] { run(); });
     }
@@ -32,9 +32,13 @@ void timers::add(entry& e, std::int64_t deadline_ns) {
     e.armed = true;
     count_.fetch_add(1, std::memory_order_seq_cst);
     first = e.where == entries_.begin();
-    if (first) changes_.fetch_add(1, std::memory_order_release);
+    if (first && clock_ == nullptr) changes_.fetch_add(1, std::memory_order_release);
   }
-  if (first) os::futex_wake(changes_, 1);
+  if (!first) return;
+  if (clock_ == nullptr)
+    os::futex_wake(changes_, 1);
+  else
+    clock_->alarm_at(deadline_ns);
 }
 
 void timers::remove(entry& e) {
@@ -45,19 +49,37 @@ void timers::remove(entry& e) {
   count_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
+std::int64_t timers::now_ns() const noexcept {
+  return clock_ != nullptr ? clock_->now_ns() : os::now_ns();
+}
+
+void timers::fire_until(std::int64_t now_ns) noexcept {
+  while (!entries_.empty() && entries_.begin()->first <= now_ns) {
+    entry& e = *entries_.begin()->second;
+    entries_.erase(entries_.begin());
+    e.armed = false;
+    e.fire(e);
+    // Not before what it continues can be seen: a runtime must not look idle in between.
+    count_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+void timers::fire_due() {
+  std::int64_t next_ns = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    fire_until(now_ns());
+    if (entries_.empty()) return;
+    next_ns = entries_.begin()->first;
+  }
+  clock_->alarm_at(next_ns);
+}
+
 void timers::run() {
   pthread_setname_np(pthread_self(), "strata-timers");
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    const std::int64_t now = os::now_ns();
-    while (!entries_.empty() && entries_.begin()->first <= now) {
-      entry& e = *entries_.begin()->second;
-      entries_.erase(entries_.begin());
-      e.armed = false;
-      e.fire(e);
-      // Not before what it continues can be seen: a runtime must not look idle in between.
-      count_.fetch_sub(1, std::memory_order_seq_cst);
-    }
+    fire_until(os::now_ns());
     const std::uint32_t seen = changes_.load(std::memory_order_acquire);
     const std::int64_t sleep_ns =
         entries_.empty() ? os::futex_forever_ns

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deadlines of those who wait in one runtime. A thread of its own sleeps until the first of them;
-// it is started by the first deadline there is, so a program without any has no such thread.
+// it is started by the first deadline there is, so a program without any has no such thread. In a
+// simulation there is none at all: time passes there as the simulation says.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,17 +16,36 @@ namespace strata::detail {
 class timers {
  public:
   struct entry {
-    // Called once on the timers' thread, with their lock: must be short and must not come back
-    // here.
+    // Called once on the timers' thread, or by whoever calls fire_due(), with the timers' lock:
+    // must be short and must not come back here.
     void (*fire)(entry&) noexcept = nullptr;
     bool armed = false;
     std::multimap<std::int64_t, entry*>::iterator where{};
+  };
+
+  // A time in place of the monotonic clock's.
+  class clock {
+   public:
+    [[nodiscard]] virtual std::int64_t now_ns() const noexcept = 0;
+    // Calls fire_due() when it is that time, not before alarm_at() has returned. Calling it more
+    // often is harmless.
+    virtual void alarm_at(std::int64_t time_ns) = 0;
+
+   protected:
+    ~clock() = default;
   };
 
   timers() = default;
   ~timers();
   timers(const timers&) = delete;
   timers& operator=(const timers&) = delete;
+
+  // Before anybody else uses them: deadlines are on that clock, which exists as long as these.
+  void go_by(clock& c) noexcept { clock_ = &c; }
+  // On the clock that deadlines are on. Any thread.
+  [[nodiscard]] std::int64_t now_ns() const noexcept;
+  // By who keeps such a clock.
+  void fire_due();
 
   // Fires e at `deadline_ns` on the monotonic clock, or soon if that has passed. Any thread.
   void add(entry& e, std::int64_t deadline_ns);
@@ -36,7 +56,10 @@ class timers {
 
  private:
   void run();
+  // With the lock.
+  void fire_until(std::int64_t now_ns) noexcept;
 
+  clock* clock_ = nullptr;  // null: the monotonic one
   std::mutex mutex_;
   std::multimap<std::int64_t, entry*> entries_;
   std::atomic<std::size_t> count_{0};

@@ -42,7 +42,6 @@ std::unique_ptr<wires> wires_of(world& w, const job_model& m) {
 }
 
 constexpr std::int64_t leave_every_ns = 50'000;
-constexpr std::int64_t news_every_ns = 5'000'000;
 
 }  // namespace
 
@@ -53,6 +52,7 @@ job::job(world& w, const job_model& m)
       host_of_(m.nodes),
       plan_(cluster::first_plan(m.founders != 0 ? m.founders : m.nodes)),
       frames_(std::make_unique<detail::scheduler>(one_quiet_worker())) {
+  frames_->deadlines.go_by(*this);
   std::iota(host_of_.begin(), host_of_.end(), std::uint16_t{0});
   for (unsigned n = 0; n < plan_.members.size(); ++n)
     nodes_.push_back(std::make_unique<simulated_node>(*this, static_cast<node_id>(n)));
@@ -95,7 +95,6 @@ simulated_node::simulated_node(job& j, node_id self)
   worker_->failed = &failing_;
   worker_->exceptions = detail::exceptions_here();
   worker_->native = j.outside_;
-  messenger.names.wait_for_news = [this] { pause(news_every_ns); };
   // As if each were on a host of its own.
   messenger.join(*this, *this, protocols.counts, std::vector<bool>(j.model.nodes));
   if (j.model.spares) second_.emplace(*j.wires_[1], self, *this);

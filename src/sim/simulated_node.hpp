@@ -27,6 +27,7 @@
 #include "net/reliable.hpp"
 #include "net/transport.hpp"
 #include "sched/place.hpp"
+#include "sched/timers.hpp"
 #include "sim/simulated_transfers.hpp"
 #include "sim/simulated_transport.hpp"
 #include "sim/world.hpp"
@@ -195,9 +196,9 @@ class simulated_node final : public cluster::mailer,
   // Makes something of this node's worker: sends the first token, for instance.
   void as_worker(const std::function<void()>& f);
 
-  // A thread of the program, here: on a stack of its own, with all that a program can call but what
-  // takes a time of the real clock. Waiting gives the stack up, and the node does other things.
-  // Until all have ended the node does not leave.
+  // A thread of the program, here: on a stack of its own, with all that a program can call. Waiting
+  // gives the stack up, and the node does other things; waits with a time limit, as a duration, end
+  // by the world's clock. Until all have ended the node does not leave.
   void begin_thread(std::function<void()> body);
   // Those that have not ended.
   [[nodiscard]] unsigned threads() const noexcept { return threads_; }
@@ -323,7 +324,7 @@ class simulated_node final : public cluster::mailer,
 };
 
 // All nodes of a job, and what they share only because they live in one process.
-class job {
+class job final : private detail::timers::clock {
  public:
   job(world& w, const job_model& model);
   ~job();
@@ -356,6 +357,11 @@ class job {
 
  private:
   friend class simulated_node;
+  // Deadlines of all nodes' threads.
+  [[nodiscard]] std::int64_t now_ns() const noexcept override { return in.now_ns(); }
+  void alarm_at(std::int64_t time_ns) override;
+  std::int64_t next_alarm_ns_ = INT64_MAX;  // what is planned for other times is out of date
+
   // The launcher: a change that waits for its turn, and the end of one.
   void change(std::function<void()> begin);
   void changed();

@@ -58,6 +58,20 @@ void simulated_node::begin_thread(std::function<void()> body) {
   run_soon(new detail::detached_call<decltype(whole)>(std::move(whole)));
 }
 
+// Whoever it continues is bound to its node's worker, who knows nothing of that yet.
+void job::alarm_at(std::int64_t time_ns) {
+  if (time_ns >= next_alarm_ns_) return;
+  next_alarm_ns_ = time_ns;
+  in.at(time_ns, [this, time_ns] {
+    if (next_alarm_ns_ != time_ns) return;
+    next_alarm_ns_ = INT64_MAX;
+    frames_->deadlines.fire_due();
+    for (const auto& n : nodes_) {
+      if (n->worker_->has_bound()) const simulated_node::as_its_worker here(*n);
+    }
+  });
+}
+
 void simulated_node::pause(std::int64_t ns) {
   const char mine = 0;
   job_.in.at(job_.in.now_ns() + ns, [this, &mine] {

@@ -8,6 +8,7 @@
 
 #include "os/clock.hpp"
 #include "sched/scheduler.hpp"
+#include "strata/detail/deadline.hpp"
 #include "strata/detail/join.hpp"
 #include "sync/spin_lock.hpp"
 #include "threads/after_fork.hpp"
@@ -160,6 +161,11 @@ void go_on(waiter& w, stack* who) noexcept {
 }
 
 }  // namespace
+
+std::int64_t deadline_now() noexcept {
+  const worker& w = this_worker();
+  return w.owner != nullptr ? w.owner->deadlines.now_ns() : os::now_ns();
+}
 
 void forget_parked() noexcept {
   for (bucket& b : table) {

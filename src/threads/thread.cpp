@@ -4,7 +4,6 @@
 #include <bit>
 #include <system_error>
 
-#include "os/clock.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/root_task.hpp"
@@ -62,7 +61,7 @@ void end_adopted(stack& s) {
 
 // The last thing: b may be gone afterwards.
 void complete(thread_block& b) noexcept {
-  this_place().threads_ended.add();
+  if (b.type != &sized_thread) this_place().threads_ended.add();
   // Release: the joiner sees what the thread did. Acquire: we see what the joiner saved of itself.
   // Partner: join_thread(), detach_thread().
   std::uintptr_t before = b.ending.load(std::memory_order_acquire);
@@ -177,6 +176,7 @@ void set_attributes(thread_block& b, const thread_attributes& a) {
   } catch (const error& problem) {
     refuse(std::errc::resource_unavailable_try_again, problem.what());
   }
+  p.threads_ended.add();  // it is none of those that are counted: see room.cpp
 }
 
 void drop_thread(thread_block& b) noexcept {
@@ -372,7 +372,7 @@ thread::id get_id() noexcept { return this_thread_id(); }
 
 void detail_sleep_until(std::int64_t deadline_ns) {
   const char nobody_wakes = 0;
-  if (deadline_ns <= os::now_ns()) return yield();
+  if (deadline_ns <= detail::deadline_now()) return yield();
   while (detail::park(
              {.what = "time to pass", .address = &nobody_wakes, .deadline_ns = deadline_ns}) !=
          detail::unparked::timed_out) {

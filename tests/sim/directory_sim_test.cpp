@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -255,6 +257,73 @@ TEST(simulated_directory, gives_a_thousand_names_at_once_and_remembers_them) {
     p.run();
     EXPECT_EQ(right, 2 * nodes * names);
     EXPECT_EQ(sent(), before);
+  }
+}
+
+// Many threads of many nodes ask for all of them at the same time, each in another order. Withdrawn
+// ones are found by nobody afterwards, whoever remembered them. leaves_out_a_step: their home tells
+// nobody.
+unsigned found_though_withdrawn(std::uint64_t seed, bool leaves_out_a_step) {
+  constexpr node_id nodes = 16;
+  constexpr unsigned threads = 10;
+  const unsigned names = address_sanitizer ? 200 : 1000;
+  sim::job_model model;
+  model.nodes = nodes;
+  program_job p(seed, model);
+  p.cut_now_and_then(nodes);
+  const auto name_of = [](unsigned i) { return "one of many " + std::to_string(i); };
+  for (node_id n = 0; n < nodes; ++n) {
+    p.begin(n, [&, n] {
+      for (unsigned i = n; i < names; i += nodes) publish(name_of(i), published_number{i});
+    });
+  }
+  p.run();
+
+  unsigned right = 0;
+  for (unsigned t = 0; t < threads * nodes; ++t) {
+    p.begin(static_cast<node_id>(t % nodes), [&, t] {
+      // All of a node's threads together ask for each.
+      const auto begin = static_cast<unsigned>(p.below(names));
+      for (unsigned i = t / nodes; i < names; i += threads) {
+        const unsigned name = (begin / threads * threads + i) % names;
+        const auto found = find_name<published_number>(name_of(name));
+        right += found && found->number == name ? 1 : 0;
+      }
+    });
+  }
+  p.run();
+  EXPECT_EQ(right, names * nodes);
+
+  std::vector<unsigned> withdrawn;
+  for (unsigned i = 0; i < names; i += 1 + static_cast<unsigned>(p.below(20)))
+    withdrawn.push_back(i);
+  for (const unsigned i : withdrawn) {
+    const auto by = static_cast<node_id>(p.below(nodes));
+    if (!leaves_out_a_step) {
+      p.begin(by, [&, i] { EXPECT_TRUE(withdraw(name_of(i))); });
+      continue;
+    }
+    const auto home = p.job->node(by).messenger.home_of(std::hash<std::string>()(name_of(i)));
+    std::set<node_id> remembered_by;
+    EXPECT_TRUE(p.job->node(home).messenger.names.remove(name_of(i), 0, remembered_by));
+  }
+  p.run();
+  unsigned still_found = 0;
+  for (node_id n = 0; n < nodes; ++n) {
+    p.begin(n, [&] {
+      for (const unsigned i : withdrawn)
+        still_found += find_name<published_number>(name_of(i)).has_value() ? 1 : 0;
+    });
+  }
+  p.run();
+  return still_found;
+}
+
+TEST(simulated_directory, forgets_on_many_nodes_what_all_have_asked_for_at_once) {
+  for (const std::uint64_t seed : {std::uint64_t{1}, seeds().back()}) {
+    STRATA_WITH_SEED(seed);
+    EXPECT_EQ(found_though_withdrawn(seed, false), 0U);
+    EXPECT_GT(found_though_withdrawn(seed, true), 0U) << "nobody would notice";
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "program_job.hpp"
 #include "strata/message.hpp"
+#include "used_handle.hpp"
 
 namespace strata::test {
 namespace {
@@ -21,16 +22,6 @@ struct stamp {
 
 std::byte filling(const stamp& s, std::size_t i) {
   return static_cast<std::byte>(s.number * 31 + s.sender * 7 + i * 13 + (i >> 9));
-}
-
-// It is over, whatever it was: nothing can be asked of it any more.
-void expect_used(transfer& t) {
-  EXPECT_FALSE(t.valid());
-  EXPECT_THROW((void)t.test(), misuse_error);
-  EXPECT_THROW((void)t.wait(), misuse_error);
-  EXPECT_THROW((void)t.cancel(), misuse_error);
-  EXPECT_THROW((void)wait_any(std::span(&t, 1)), misuse_error);
-  EXPECT_NO_THROW(wait_all(std::span(&t, 1)));  // passes over it
 }
 
 class cramped {

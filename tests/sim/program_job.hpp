@@ -42,6 +42,18 @@ class program_job {
     job->node(node_id()).pause(1 + static_cast<std::int64_t>(below(ns_max)));
   }
 
+  // For nodes below `nodes`: nothing passes between some of them, now and then, for a while.
+  void cut_now_and_then(net::node_id nodes, int times = 8) {
+    for (; times > 0; --times) {
+      const auto a = static_cast<net::node_id>(below(nodes));
+      const auto b = static_cast<net::node_id>(below(nodes));
+      const auto from_ns = static_cast<std::int64_t>(below(30 * ms));
+      const auto lasts_ns = static_cast<std::int64_t>(below(10 * ms));
+      world.at(from_ns, [this, a, b] { world.cut(a, b); });
+      world.at(from_ns + lasts_ns, [this, a, b] { world.join(a, b); });
+    }
+  }
+
   [[nodiscard]] unsigned threads() {
     unsigned all = 0;
     for (unsigned n = 0; n < job->size(); ++n)

@@ -6,12 +6,8 @@
 
 namespace strata::detail {
 
-// Now on the clock that deadlines are on.
-inline std::int64_t deadline_now() noexcept {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
+// Now on the clock that deadlines are on: the monotonic one, or in a simulation its own.
+std::int64_t deadline_now() noexcept;
 
 // Rounded up; a time beyond 292 years is none.
 template <class Rep, class Period>
