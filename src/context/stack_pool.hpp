@@ -41,6 +41,8 @@ class stack_pool {
     return capacity_ - taken_max() + free_count_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  // None but the kept ones, as far as others do not take or give any meanwhile.
+  [[nodiscard]] bool only_kept_are_left() const noexcept { return left() <= kept_; }
 
   // Gives back the memory of some of those that nobody has taken for a second; give() does it now
   // and then. Any thread that has nothing better to do.
@@ -89,7 +91,6 @@ class stack_pool {
     std::size_t first, end;
   };
   // With the lock:
-  [[nodiscard]] bool only_kept_are_left() const noexcept { return left() <= kept_; }
   // One that leaves at least so many. Throws as take() does. The lock is released when it returns.
   stack* take_leaving(std::size_t least, std::unique_lock<std::mutex>& lock);
   stack* take_free();

@@ -62,7 +62,7 @@ void body(task& t) {
   s.thread = nullptr;
   s.title = nullptr;
   s.pinned_to = nullptr;
-  if (s.pool == &p.owner->stacks) p.threads_ended.add();
+  if (t.type->run == &run_on_stack) p.threads_ended.add();  // it was counted: see sched/room.cpp
   end_record(r);
 }
 

@@ -82,7 +82,12 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
   // from there.
   constexpr int outside_every = 61;
   int until_outside = outside_every;
+  // Tasks of our own deque have their turn when nothing is ready. Where there is always something
+  // the oldest has it after so many rounds of what is ready: each of those that begin so may do
+  // nothing but wait for the next, and takes a stack.
+  constexpr std::size_t rounds_before_oldest = 8;
   bool deque_had_a_turn = false;
+  std::size_t ran_before_oldest = 0;
   // Acquire: a root task's results are visible to the thread that leaves because of it.
   while (leave.load(std::memory_order_acquire) == root_task::running) {
     look_around_for(leave);
@@ -111,13 +116,30 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
     if (until_outside <= 0) [[unlikely]] {
       until_outside = outside_every;
       if (task* outside = owner->take_injected()) outside->type->run(*outside, *this);
-      // Nor may the oldest task of our own wait for ever behind stacks that only yield to each
-      // other. Only then: whoever begins the oldest out of its turn leaves thieves crumbs to steal.
-      task* const oldest =
-          std::exchange(deque_had_a_turn, false) ? nullptr : unmarked(deque.take_oldest());
-      if (oldest != nullptr) oldest->type->run(*oldest, *this);
+      if (owner->out_of_stacks.load(std::memory_order_relaxed) != 0) give_up_spare();
+      if (std::exchange(deque_had_a_turn, false)) {
+        ran_before_oldest = 0;
+      } else if ((ran_before_oldest += std::size_t{outside_every}) >=
+                 rounds_before_oldest * (ready.size() + bound_.size())) {
+        ran_before_oldest = 0;
+        begin_oldest();
+      }
     }
   }
+}
+
+// Nothing of our own may wait for ever behind stacks that only yield to each other. Only behind
+// those: whoever begins the oldest out of its turn leaves thieves crumbs to steal. And only where a
+// stack is to be had without waiting for one, because whoever is in its turn may need it to end.
+void place::begin_oldest() {
+  if ((!deque.maybe_work() && overflow.empty()) || !has_stack_for_another()) return;
+  // Where thieves have not asked, the oldest is not shared yet.
+  if (!deque.has_shared()) (void)deque.share();
+  task* t = deque.take_oldest();
+  if (t == nullptr && !deque.maybe_work() && !overflow.empty()) t = pop_overflow();
+  if (t == nullptr) return;  // a thief was faster
+  t = unmarked(t);
+  t->type->run(*t, *this);
 }
 
 void place::continue_stack(stack& s) {
@@ -368,7 +390,7 @@ bool suspend_at_once(void (*then)(place&, void*), void* argument, const char* wh
 stack& calling_stack() noexcept { return *this_place().current; }
 
 bool place::nothing_waits() const noexcept {
-  return has_nothing_else() && !has_bound() && !owner->injected_.has_any();
+  return has_nothing_else() && overflow.empty() && !has_bound() && !owner->injected_.has_any();
 }
 
 bool nothing_else_is_ready() noexcept { return this_place().nothing_waits(); }
@@ -384,13 +406,6 @@ void yield_stack() noexcept {
   if (measured != nullptr) strand_pause();
   p.yield();
   if (measured != nullptr) strand_resume(*measured);
-}
-
-inline stack* place::take_spare() noexcept {
-  stack* const s = spare_.load(std::memory_order_relaxed);
-  if (s != nullptr) [[likely]]
-    spare_.store(nullptr, std::memory_order_relaxed);
-  return s;
 }
 
 stack* place::stack_at_hand() noexcept {
@@ -478,6 +493,10 @@ void place::give_stack(stack* s) noexcept {
   } else {
     s->pool->give(s);
   }
+}
+
+void place::give_up_spare() noexcept {
+  if (stack* const s = take_spare()) s->pool->give(s);
 }
 
 inline void place::begin_on(stack& s, task& t) noexcept {

@@ -136,8 +136,18 @@ class place : public worker {
   stack* stack_at_hand() noexcept;
   // The next task that needs one will have it. Throws std::system_error when there is none.
   void require_spare();
+  // The same by the dispatcher, for a task that may begin but need not. False: there is none.
+  bool has_stack_for_another() noexcept;
   void give_stack(stack* s) noexcept;
-  stack* take_spare() noexcept;
+  // By whoever runs here, or has taken the place from a sleeper.
+  stack* take_spare() noexcept {
+    stack* const s = spare_.load(std::memory_order_relaxed);
+    if (s != nullptr) [[likely]]
+      spare_.store(nullptr, std::memory_order_relaxed);
+    return s;
+  }
+  // Others want it more.
+  void give_up_spare() noexcept;
   [[nodiscard]] bool has_spare() const noexcept {
     return spare_.load(std::memory_order_relaxed) != nullptr;
   }
@@ -179,6 +189,7 @@ class place : public worker {
   stack* take_stack() noexcept;
   stack* next_stack() noexcept;
   stack* next_in_turn() noexcept;
+  void begin_oldest();
   void yield_at_length() noexcept;
   bool next_at_once(stack*& next) noexcept;
   void begin_on(stack& s, task& t) noexcept;

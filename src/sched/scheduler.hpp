@@ -186,11 +186,14 @@ class scheduler {
   // One beyond those that threads may have, as far as there are: makes room for no more. Null: all
   // are in use.
   [[nodiscard]] stack* returned_stack() noexcept;
+  // One that a worker has at hand which sleeps, and is woken by that. Null: there is none.
+  [[nodiscard]] stack* stack_of_a_sleeper() noexcept;
   // By a worker that waits for a stack to come back: nobody else runs anything either, and nobody
   // waits for what comes from elsewhere.
   [[nodiscard]] bool nobody_will_return_a_stack() noexcept;
   // Workers that pause because they wait for one. Seq_cst with the idle set's count of sleepers:
-  // who is in neither of them runs something. Partner: nobody_will_return_a_stack().
+  // who is in neither of them runs something. Partner: nobody_will_return_a_stack(). Relaxed as a
+  // hint: who has one at hand is asked for it.
   std::atomic<unsigned> out_of_stacks{0};
   std::atomic<bool> told_of_no_stacks{false};  // of no partner: who says it, says it once
   // How often the workers have begun or continued something: while it stays the same nothing has

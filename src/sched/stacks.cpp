@@ -25,21 +25,34 @@ stack* scheduler::take_stack() noexcept {
   // As much address space as so many pools of the usual size have at most, which is 1 TiB.
   constexpr std::size_t further_max = 15;
   try {
-    if (stacks.left() > workers()) return stacks.take();
+    if (!stacks.only_kept_are_left()) return stacks.take();
   } catch (const std::exception&) {
     // Another was faster.
   }
   if (stack* const s = returned_stack()) return s;
   try {
     const std::lock_guard lock(pools_mutex_);
-    if (further_.size() == further_max) return nullptr;
-    further_.push_back(std::make_unique<stack_pool>(stacks.stack_bytes(), &stack_main));
-    other_pools_.fetch_add(1, std::memory_order_relaxed);
-    watch_for_overflow(*further_.back());
-    return further_.back()->take_kept();
+    if (further_.size() < further_max) {
+      further_.push_back(std::make_unique<stack_pool>(stacks.stack_bytes(), &stack_main));
+      other_pools_.fetch_add(1, std::memory_order_relaxed);
+      watch_for_overflow(*further_.back());
+      return further_.back()->take_kept();
+    }
   } catch (const std::exception&) {
-    return nullptr;
+    // No address space, or no memory.
   }
+  return stack_of_a_sleeper();
+}
+
+// Who runs needs it as soon as we do, and gives it up where somebody waits (place::dispatch()).
+stack* scheduler::stack_of_a_sleeper() noexcept {
+  for (const auto& p : places_) {
+    if (!p->has_spare()) continue;
+    stack* s = nullptr;
+    idle_.wake(p->id, [&] { s = p->take_spare(); });
+    if (s != nullptr) return s;
+  }
+  return nullptr;
 }
 
 stack* scheduler::returned_stack() noexcept {
@@ -89,12 +102,22 @@ bool scheduler::nobody_will_return_a_stack() noexcept {
 
 void place::require_spare() {
   if (has_spare()) return;
-  stack* const s = usual_stack();
+  stack* s = usual_stack();
+  if (s == nullptr) s = owner->stack_of_a_sleeper();
   if (s == nullptr) {
     throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
                             owner->stacks.exhausted().what());
   }
   spare_.store(s, std::memory_order_relaxed);
+}
+
+bool place::has_stack_for_another() noexcept {
+  if (has_spare()) return true;
+  stack* const s = owner->take_stack();
+  if (s == nullptr) return false;
+  adopt(*s);
+  spare_.store(s, std::memory_order_relaxed);
+  return true;
 }
 
 // Something that needs no new stack: null, there is nothing here.
@@ -198,6 +221,7 @@ stack* place::take_stack() noexcept {
     }
     if (stack* const s = stack_at_hand()) return s;
     if (stack* const s = owner->returned_stack()) return adopted(s);
+    if (stack* const s = owner->stack_of_a_sleeper()) return adopted(s);
     if (t != nullptr && rounds % others_first != 0) continue;
     if (stack* const s = owner->stacks.take_kept()) return adopted(s);
     if (t == nullptr) want.pause();

@@ -160,12 +160,18 @@ class idle_set {
 
   // Wakes the sleeper of place i, if it sleeps.
   bool wake(unsigned i) noexcept {
+    return wake(i, [] {});
+  }
+  // The same; before that, while nobody runs the place or can take it, calls meanwhile().
+  template <class Do>
+  bool wake(unsigned i, Do&& meanwhile) noexcept {
     for (const bool guest : {false, true}) {
       word expected = guest ? leased_parked : parked;
       if (state_[i].value.compare_exchange_strong(expected, guest ? leased_waking : waking,
                                                   std::memory_order_seq_cst,
                                                   std::memory_order_relaxed)) {
         tally_.fetch_add(one_leaves, std::memory_order_seq_cst);
+        meanwhile();
         // Seq_cst: what we wrote before is visible to the sleeper. Partner: wait().
         state_[i].value.store(guest ? leased_woken : woken, std::memory_order_seq_cst);
         futex_.wake(state_[i].value, guest ? sleeper::guest : sleeper::own_thread);

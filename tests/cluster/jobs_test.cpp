@@ -79,17 +79,29 @@ TEST(job, takes_a_token_from_under_a_busy_worker) {
   for (const char* const transport : transports)
     expect_ok({"-n", "2", "--workers", "1", "--transport", transport}, {"lone-tokens"});
 }
-// Without the victim's help, where the nodes share memory.
-TEST(job, takes_tokens_from_a_shelf) {
-  command c(launch_test::run({"-n", "2", "--workers", "1", "--transport", "shm"},
-                             {"--strata-stats", "lone-tokens"}));
-  EXPECT_EQ(c.wait(), 0) << c.err();
-  EXPECT_EQ(c.out(), "ok\n") << c.err();
+
+// Of all nodes of a job that prints its statistics.
+std::size_t taken_from_shelves(const std::string& statistics) {
   const std::string before = "taken from others' ";
   std::size_t taken = 0;
-  for (std::size_t at = 0; (at = c.err().find(before, at)) != std::string::npos; ++at)
-    taken += std::stoul(c.err().substr(at + before.size()));
-  EXPECT_GT(taken, 0U) << c.err();
+  for (std::size_t at = 0; (at = statistics.find(before, at)) != std::string::npos; ++at)
+    taken += std::stoul(statistics.substr(at + before.size()));
+  return taken;
+}
+
+// Without the victim's help, where the nodes share memory. Who asks may be served before it looks
+// at a shelf again, all through a short job: then the next job shows it.
+TEST(job, takes_tokens_from_a_shelf) {
+  constexpr int jobs_max = 200;
+  std::size_t taken = 0;
+  for (int i = 0; taken == 0 && i < jobs_max; ++i) {
+    command c(launch_test::run({"-n", "2", "--workers", "1", "--transport", "shm"},
+                               {"--strata-stats", "lone-tokens"}));
+    ASSERT_EQ(c.wait(), 0) << c.err();
+    ASSERT_EQ(c.out(), "ok\n") << c.err();
+    taken = taken_from_shelves(c.err());
+  }
+  EXPECT_GT(taken, 0U) << "in none of " << jobs_max << " jobs";
 }
 TEST(job, takes_back_what_nobody_wants) {
   for (const char* const nodes : {"1", "2", "4"}) {

@@ -146,6 +146,51 @@ struct idle_lease : rl::test_suite<idle_lease<Parting, Atomic>, 3> {
   void after() { RL_ASSERT(pool.idle.sleepers() == 0); }
 };
 
+// When a waker takes something out of a sleeper's place, and a mutation.
+enum class taking { before_it_goes_on, when_it_is_awake };
+
+// What is in the place is touched by one at a time: the worker, a thread that borrows it, and one
+// that takes the worker out of its sleep for that. The steps of the last are those of
+// scheduler::stack_of_a_sleeper().
+template <taking Taking>
+struct idle_taken_from : rl::test_suite<idle_taken_from<Taking>, 3> {
+  idle_workers<futex_atomic, model_futex, before_sleep::announce_then_look> pool{1};
+  rl::var<int> in_the_place{0};
+
+  void touch() { in_the_place(RL_INFO) = in_the_place(RL_INFO) + 1; }
+
+  void work() {
+    for (touch(); !pool.take(); touch())
+      pool.sleep(0, false, [&] { return pool.work_is_visible(); });
+  }
+  void visit() {
+    if (pool.idle.lease() == 0) {
+      touch();
+      pool.idle.hand_back(0);
+    }
+    pool.inject();
+  }
+  void take() {
+    if (Taking == taking::before_it_goes_on) {
+      pool.idle.wake(0, [&] { touch(); });
+    } else if (pool.idle.wake(0)) {
+      touch();
+    }
+  }
+
+  void thread(unsigned self) {
+    switch (self) {
+      case 0:
+        return work();
+      case 1:
+        return visit();
+      case 2:
+        return take();
+    }
+  }
+  void after() { RL_ASSERT(pool.idle.sleepers() == 0); }
+};
+
 // A guest that sleeps in the borrowed place until a third thread completes what it waits for.
 template <template <class> class Atomic = futex_atomic, class Futex = model_futex>
 struct idle_guest : rl::test_suite<idle_guest<Atomic, Futex>, 3> {

@@ -26,6 +26,10 @@ TEST(idle, a_place_is_lent_and_given_back) {
   expect_correct_at_random<idle_lease<give_back>>(100);
 }
 
+TEST(idle, something_is_taken_out_of_a_sleepers_place) {
+  expect_correct_at_random<idle_taken_from<taking::before_it_goes_on>>(100);
+}
+
 TEST(idle, a_guest_sleeps_in_its_place) { expect_correct_at_random<idle_guest<>>(100); }
 
 TEST(idle, what_is_left_for_a_place_is_neither_forgotten_nor_overlooked) {
@@ -53,6 +57,10 @@ TEST(idle_mutation, looking_before_announcing_loses_a_wake_up) {
 
 TEST(idle_mutation, forgetting_to_look_after_a_visit_loses_a_wake_up) {
   expect_failure<idle_lease<give_back_and_forget>>(rl::test_result_deadlock);
+}
+
+TEST(idle_mutation, taking_out_of_the_place_of_one_that_is_awake) {
+  expect_failure<idle_taken_from<taking::when_it_is_awake>>(rl::test_result_data_race);
 }
 
 TEST(idle_mutation, acquire_and_release_alone_lose_a_wake_up) {

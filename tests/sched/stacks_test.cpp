@@ -113,7 +113,8 @@ TEST_P(few_stacks, are_given_to_threads_until_they_are_refused) {
       } catch (const std::system_error& e) {
         EXPECT_EQ(e.code(), std::make_error_code(std::errc::resource_unavailable_try_again));
       }
-      EXPECT_FALSE(threads.empty());
+      // However many workers there are.
+      EXPECT_GE(threads.size(), detail::this_worker().owner->stacks.capacity() / 2);
       // What needs no thread goes on: tasks that wait, too.
       latch all_came(100);
       task_scope scope;
@@ -123,6 +124,28 @@ TEST_P(few_stacks, are_given_to_threads_until_they_are_refused) {
       for (thread& t : threads) t.join();
     });
   }
+}
+
+// Those are of other pools.
+TEST_P(few_stacks, are_not_counted_for_threads_with_a_size_of_their_own) {
+  runtime rt(settings());
+  rt.run([] {
+    const std::size_t all = detail::this_worker().owner->stacks.capacity();
+    thread_attributes small;
+    small.stack_bytes = 64 * 1024;
+    std::vector<thread> threads;
+    latch go(1);
+    for (std::size_t i = 0; i < all; ++i) threads.emplace_back(small, [&] { go.wait(); });
+    for (std::size_t i = 0; i < all / 2; ++i) threads.emplace_back([&] { go.wait(); });
+    go.count_down();
+    for (thread& t : threads) t.join();
+    // Nor are they afterwards.
+    threads.clear();
+    latch again(1);
+    for (std::size_t i = 0; i < all / 2; ++i) threads.emplace_back([&] { again.wait(); });
+    again.count_down();
+    for (thread& t : threads) t.join();
+  });
 }
 
 // Half of a tree of forks, each leaf of which lets others run.
@@ -201,9 +224,7 @@ TEST_P(few_stacks, are_refused_to_who_forks_without_end) {
   const auto program = [] {
     options o = settings();
     o.stack_bytes = std::size_t{1} << 20;
-    // So few stacks fit.
-    const rlimit limit{std::size_t{1} << 29, std::size_t{1} << 29};
-    if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(3);
+    refuse_address_space(std::size_t{1} << 29);  // so few stacks fit
     runtime rt(o);
     bool right = true;
     for (int round = 0; round < 3; ++round) {
@@ -256,6 +277,162 @@ TEST(stacks, are_noticed_wherever_they_come_back) {
     });
     watches.join();
     std::_Exit(say(further > 1 && pools == 2));
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(0), "right");
+}
+
+// Nobody else takes such a thread.
+thread_attributes pinned_here() {
+  thread_attributes here;
+  here.pinned = true;
+  return here;
+}
+
+// Those that other workers keep at hand, which run nothing.
+unsigned at_hand_elsewhere() {
+  const detail::place& here = detail::this_place();
+  unsigned n = 0;
+  for (unsigned i = 0; i < here.owner->workers(); ++i)
+    n += i != here.id && here.owner->place_at(i).has_spare() ? 1 : 0;
+  return n;
+}
+
+// f() on a worker, and nothing elsewhere, while others sleep and have stacks at hand.
+template <class F>
+void run_among_sleepers(runtime& rt, const F& f) {
+  struct meet {
+    static void all(unsigned n, std::atomic<unsigned>& missing) {
+      if (n == 1) {
+        --missing;
+        return spin_until([&] { return missing == 0; });
+      }
+      fork2join([&, n] { all(n / 2, missing); }, [&, n] { all(n - n / 2, missing); });
+    }
+  };
+  bool done = false;
+  while (!done) {
+    // All of them run something; who ends it last has a stack at hand.
+    std::atomic<unsigned> missing{rt.workers()};
+    rt.run([&] { meet::all(rt.workers(), missing); });
+    rt.wait_idle();
+    rt.run([&] {
+      thread(pinned_here(), [&] {
+        done = at_hand_elsewhere() != 0;
+        if (done) f();
+      }).join();
+    });
+  }
+}
+
+// By a worker: until it gives them back, nobody finds one in the pool.
+class all_stacks_of_the_pool {
+ public:
+  all_stacks_of_the_pool() {
+    while (detail::stack* const s = pool_.take_kept()) taken_.push_back(s);
+    while (detail::stack* const s = detail::this_place().take_spare()) taken_.push_back(s);
+  }
+  ~all_stacks_of_the_pool() {
+    for (detail::stack* const s : taken_) pool_.give(s);
+  }
+  all_stacks_of_the_pool(const all_stacks_of_the_pool&) = delete;
+  all_stacks_of_the_pool& operator=(const all_stacks_of_the_pool&) = delete;
+
+ private:
+  detail::stack_pool& pool_ = detail::this_worker().owner->stacks;
+  std::vector<detail::stack*> taken_;
+};
+
+bool has_one_for_a_fork() {
+  try {
+    detail::this_place().require_spare();
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
+TEST(stacks, are_taken_from_workers_that_sleep) {
+  STRATA_SKIP_UNLESS_STEALING_IS_CERTAIN();
+  const auto program = [] {
+    runtime rt(with_large_stacks(4));
+    refuse_address_space();
+    bool right = true;
+    run_among_sleepers(rt, [&] {
+      const all_stacks_of_the_pool none_is_left;
+      const unsigned others = at_hand_elsewhere();
+      latch all_came(others);
+      std::vector<thread> threads;
+      for (unsigned i = 0; i < others; ++i)
+        threads.emplace_back(pinned_here(), [&] { all_came.arrive_and_wait(); });
+      for (thread& t : threads) t.join();
+      const all_stacks_of_the_pool nor_are_these;
+      right = right && at_hand_elsewhere() == 0 && !has_one_for_a_fork();
+    });
+    run_among_sleepers(rt, [&] {
+      const all_stacks_of_the_pool none_is_left;
+      right = right && has_one_for_a_fork();
+    });
+    std::_Exit(say(right));
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(0), "right");
+}
+
+// Forks whose leaves take long enough that others come.
+int busy_tree(int depth) {
+  if (depth == 0) {
+    volatile int busy = 0;
+    for (int i = 0; i < 20'000; ++i) busy = busy + 1;
+    return 1;
+  }
+  const auto [a, b] =
+      fork2join([=] { return busy_tree(depth - 1); }, [=] { return busy_tree(depth - 1); });
+  return a + b;
+}
+
+// Who has none leaves a branch to its owner, who needs none for it.
+TEST(stacks, are_had_before_a_branch_is_taken) {
+  STRATA_SKIP_UNLESS_STEALING_IS_CERTAIN();
+  const auto program = [] {
+    runtime rt(with_large_stacks(4));
+    refuse_address_space();
+    bool right = true;
+    run_among_sleepers(rt, [&] {
+      const all_stacks_of_the_pool none_is_left;
+      detail::scheduler& s = *detail::this_worker().owner;
+      std::vector<detail::stack*> taken;
+      while (at_hand_elsewhere() != 0) {
+        if (detail::stack* const one = s.stack_of_a_sleeper()) taken.push_back(one);
+      }
+      const std::uint64_t before = s.read_statistics().total().steals;
+      right = busy_tree(10) == 1024 && s.read_statistics().total().steals == before;
+      for (detail::stack* const one : taken) one->pool->give(one);
+    });
+    std::_Exit(say(right));
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(0), "right");
+}
+
+// A worker that has one at hand and runs what needs none.
+TEST(stacks, are_given_up_by_workers_that_run) {
+  STRATA_SKIP_UNLESS_STEALING_IS_CERTAIN();
+  const auto program = [] {
+    runtime rt(with_large_stacks(2));
+    refuse_address_space();
+    rt.run([] {
+      std::atomic<bool> has_one{false}, ran{false};
+      fork_stolen(
+          [&] {
+            while (!has_one) this_thread::yield();
+            const all_stacks_of_the_pool none_is_left;
+            thread(pinned_here(), [&] { ran = true; }).join();
+          },
+          [&] {
+            while (!detail::this_place().has_spare()) thread([] {}).join();
+            has_one = true;
+            while (!ran) this_thread::yield();
+          });
+    });
+    std::_Exit(say(true));
   };
   EXPECT_EXIT(program(), testing::ExitedWithCode(0), "right");
 }
@@ -315,7 +492,7 @@ TEST(stacks, end_the_program_where_nothing_can_go_on) {
 
 #endif
 
-INSTANTIATE_TEST_SUITE_P(workers, few_stacks, testing::Values(1U, 2U, 4U));
+INSTANTIATE_TEST_SUITE_P(workers, few_stacks, testing::Values(1U, 2U, 4U, 16U));
 
 }  // namespace
 }  // namespace strata::test

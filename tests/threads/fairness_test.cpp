@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nobody waits for a mutex for ever because another takes it again and again.
+// Nobody waits for a mutex for ever because another takes it again and again, nor for a worker
+// because those that have one only yield to each other.
 #include <atomic>
 #include <vector>
 
 #include "../sched/support.hpp"
+#include "strata/fiber.hpp"
+#include "strata/task_scope.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -109,6 +112,143 @@ TEST_P(woken_from_outside, takes_its_turn_among_threads_that_yield) {
     }
   });
 }
+
+// Whoever waits for something that has not begun lets it begin by yielding, wherever it waits.
+class yielding : public testing::TestWithParam<unsigned> {
+ protected:
+  runtime rt{with_workers(GetParam())};
+};
+
+template <class Done>
+void yield_until(const Done& done) {
+  while (!done()) this_thread::yield();
+}
+
+TEST_P(yielding, lets_the_other_branch_of_a_fork_begin) {
+  rt.run([] {
+    for (int round = 0; round < 100; ++round) {
+      std::atomic<bool> begun{false};
+      fork2join([&] { yield_until([&] { return begun.load(); }); }, [&] { begun = true; });
+    }
+  });
+}
+
+TEST_P(yielding, lets_all_branches_of_a_tree_meet) {
+  struct meet {
+    static void all(int n, std::atomic<int>& missing) {
+      if (n > 1) {
+        fork2join([&, n] { all(n / 2, missing); }, [&, n] { all(n - n / 2, missing); });
+      } else {
+        --missing;
+        yield_until([&] { return missing == 0; });
+      }
+    }
+  };
+  for (int round = 0; round < 3; ++round) {
+    constexpr int branches = scaled(200, 50);
+    std::atomic<int> missing{branches};
+    rt.run([&] { meet::all(branches, missing); });
+    EXPECT_EQ(missing, 0);
+  }
+}
+
+// More of them than the deque has room for.
+TEST_P(yielding, lets_the_children_of_a_scope_begin) {
+  constexpr int children = scaled(20'000, 2'000);
+  rt.run([] {
+    std::atomic<int> ran{0};
+    task_scope scope;
+    for (int i = 0; i < children; ++i) scope.spawn([&] { ++ran; });
+    yield_until([&] { return ran == children; });
+    scope.sync();
+  });
+}
+
+struct counted : threaded {
+  std::atomic<int>* ran;
+  slot_ptr done;
+  void start() {
+    ++*ran;
+    sync(done);
+    terminate();
+  }
+};
+
+TEST_P(yielding, lets_tokens_begin) {
+  constexpr int tokens = scaled(20'000, 2'000);
+  rt.run([] {
+    std::atomic<int> ran{0};
+    completion done(tokens);
+    for (int i = 0; i < tokens; ++i) token<counted>(&ran, done.sptr());
+    yield_until([&] { return ran == tokens; });
+    done.wait();
+  });
+}
+
+// Two that are enabled together, so that one of them lies in the deque, and one after both.
+struct enabled : threaded {
+  std::atomic<int>* ran;
+  slot_ptr done;
+  void start() {
+    sync(to_sptr(LEFT));
+    sync(to_sptr(RIGHT));
+  }
+  void branch() {
+    ++*ran;
+    sync(to_sptr(LAST));
+  }
+  void last() {
+    ++*ran;
+    sync(done);
+    terminate();
+  }
+  fiber<&enabled::branch> LEFT{this, 1}, RIGHT{this, 1};
+  fiber<&enabled::last> LAST{this, 2};
+};
+
+TEST_P(yielding, lets_fibers_begin) {
+  rt.run([] {
+    std::atomic<int> ran{0};
+    constexpr int frames = 100;
+    completion done(frames);
+    for (int i = 0; i < frames; ++i) token<enabled>(&ran, done.sptr());
+    yield_until([&] { return ran == 3 * frames; });
+    done.wait();
+  });
+}
+
+// Others are always ready, and none of them has anything to do with it.
+TEST_P(yielding, lets_a_branch_begin_behind_many_threads_that_yield) {
+  rt.run([] {
+    std::atomic<bool> begun{false};
+    std::vector<thread> others;
+    for (int i = 0; i < 50; ++i)
+      others.emplace_back([&] { yield_until([&] { return begun.load(); }); });
+    fork2join([&] { yield_until([&] { return begun.load(); }); }, [&] { begun = true; });
+    for (thread& t : others) t.join();
+  });
+}
+
+// Each branch that begins out of its turn has a stack of its own: where leaves let others run and
+// wait for nobody, few do.
+TEST_P(yielding, takes_few_stacks_where_nobody_waits) {
+  struct tree {
+    static int leaves(int depth) {
+      if (depth == 0) {
+        for (int i = 0; i < 4; ++i) this_thread::yield();
+        return 1;
+      }
+      const auto [a, b] =
+          fork2join([=] { return leaves(depth - 1); }, [=] { return leaves(depth - 1); });
+      return a + b;
+    }
+  };
+  constexpr int depth = scaled(15, 10);
+  EXPECT_EQ(rt.run([] { return tree::leaves(depth); }), 1 << depth);
+  EXPECT_LE(rt.stats().stacks_max, 500U * GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(workers, yielding, testing::Values(1U, 2U, 4U));
 
 INSTANTIATE_TEST_SUITE_P(threads, woken_from_outside, testing::Values(1, 2, 10));
 
