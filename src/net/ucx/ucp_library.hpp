@@ -4,6 +4,8 @@
 #pragma once
 #include <ucp/api/ucp.h>
 
+#include "net/ucx/preferences.hpp"
+
 namespace strata::net::ucx {
 
 #define STRATA_UCP_FUNCTIONS(X)     \
@@ -17,6 +19,7 @@ namespace strata::net::ucx {
   X(ucp_ep_close_nbx)               \
   X(ucp_ep_create)                  \
   X(ucp_ep_print_info)              \
+  X(ucp_get_version)                \
   X(ucp_init_version)               \
   X(ucp_mem_map)                    \
   X(ucp_mem_unmap)                  \
@@ -36,6 +39,14 @@ struct ucp_library {
 #define STRATA_UCP_MEMBER(name) decltype(&::name) name = nullptr;
   STRATA_UCP_FUNCTIONS(STRATA_UCP_MEMBER)
 #undef STRATA_UCP_MEMBER
+
+  // Of the library, not of the headers that this was compiled with.
+  [[nodiscard]] version loaded_version() const noexcept {
+    version v{};
+    unsigned release = 0;
+    ucp_get_version(&v.generation, &v.series, &release);
+    return v;
+  }
 
   // Loads it once; it stays until the process ends, since its threads and handlers do. Throws
   // strata::error.

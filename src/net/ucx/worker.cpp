@@ -1,34 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/ucx/worker.hpp"
 
-#include <array>
 #include <cstdlib>
 
+#include "net/ucx/preferences.hpp"
 #include "strata/detail/check.hpp"
 #include "strata/error.hpp"
 
 namespace strata::net::ucx {
-
-namespace {
-
-// What UCX gets unless the user says otherwise.
-struct preference {
-  const char* variable;
-  const char* name;
-  const char* value;
-};
-constexpr preference impatient{"UCX_TCP_CONN_NB", "CONN_NB", "y"};
-constexpr std::array<preference, 2> preferences{{
-    // UCX 1.13 ends the process when a peer is lost of which a socket has not taken all that UCX
-    // reads where it is: it tells the end of that twice. So it copies; devices that read memory by
-    // themselves do that for rendezvous all the same.
-    {"UCX_ZCOPY_THRESH", "ZCOPY_THRESH", "inf"},
-    // And a message into one buffer (cluster::part_bytes_max), not into eight. TCP's: its name
-    // has no prefix here.
-    {"UCX_TCP_TX_SEG_SIZE", "TX_SEG_SIZE", "64K"},
-}};
-
-}  // namespace
 
 worker::worker(const std::string& devices, bool some_unreachable) : ucp_(ucp_library::get()) {
   ucp_config_t* config = nullptr;
@@ -37,12 +16,10 @@ worker::worker(const std::string& devices, bool some_unreachable) : ucp_(ucp_lib
   if (!devices.empty() && std::getenv("UCX_NET_DEVICES") == nullptr) {
     status = ucp_.ucp_config_modify(config, "NET_DEVICES", devices.c_str());
   }
-  const auto prefer = [&](const preference& p) {
+  for (const preference& p : preferences_for(ucp_.loaded_version(), some_unreachable)) {
     // An UCX that does not know one has no such sockets.
     if (std::getenv(p.variable) == nullptr) (void)ucp_.ucp_config_modify(config, p.name, p.value);
-  };
-  for (const preference& p : preferences) prefer(p);
-  if (some_unreachable) prefer(impatient);
+  }
   if (status == UCS_OK) {
     ucp_params_t wanted{};
     wanted.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
