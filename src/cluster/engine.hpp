@@ -273,8 +273,6 @@ class engine final : public mailer,
     const auto* const t = nearby();
     return t != nullptr || transports_.empty() ? t : &transports_.front();
   }
-  // Of adaptive reception, with the inbox: of a look by a worker.
-  void tell_of_look(bool found) noexcept;
   // Away from their sockets.
   // Those that leave it to workers.
   void rouse_receivers() noexcept;

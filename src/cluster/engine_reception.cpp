@@ -194,19 +194,12 @@ bool engine::poll() noexcept {
   if (rules_.how() == reception::polling && !polled_since_beat_.load(std::memory_order_relaxed))
     polled_since_beat_.store(true, std::memory_order_relaxed);
   if (rules_.has_handed_over()) {
-    tell_of_look(found);
+    rules_.looked_idly(found, &os::now_ns);
   } else if (found && rules_.calls_receivers(receivers_asleep_.load(std::memory_order_relaxed) != 0,
                                              &os::now_ns)) {
     for (const auto& t : transports_) t->wake_receiver();
   }
   return found;
-}
-
-// Said once in a while, of all looks since.
-void engine::tell_of_look(bool found) noexcept {
-  rules_.remember(found);
-  if (rules_.is_time_to_look(os::ticks(), look_ticks()))
-    rules_.looked(os::now_ns(), rules_.take_remembered());
 }
 
 void engine::look() noexcept {
@@ -228,7 +221,7 @@ mailer::sight engine::look_for_message(node_id from) noexcept {
   const std::unique_lock lock(inbox_, std::try_to_lock);
   if (!lock.owns_lock()) return sight::nothing;
   const bool found = poll_these({t, 1}, 1) != 0;
-  if (rules_.has_to_tell()) tell_of_look(found);
+  if (rules_.has_to_tell()) rules_.looked_often(found, &os::now_ns);
   return found ? sight::found : sight::nothing;
 }
 
@@ -291,7 +284,7 @@ bool engine::stand_in(os::futex_word& own, std::uint32_t expected) noexcept {
     for (unsigned turn = 0; turn < stand_in_turns && n == messages_max && is_free(); ++turn) {
       const std::lock_guard lock(inbox_);
       n = poll_these({t, 1}, messages_max);
-      if (rules_.has_handed_over()) tell_of_look(n != 0);
+      if (rules_.has_handed_over()) rules_.looked_idly(n != 0, &os::now_ns);
     }
     if (n == messages_max || !is_free()) {
       stop_attending(*t, messages_max);
@@ -327,7 +320,8 @@ bool engine::leave_it_to_workers(std::int64_t beat_ns) {
   // They look themselves while there is one awake.
   const bool asleep = workers_.all_sleep() || leaves_.load(std::memory_order_relaxed) ||
                       stopping_.load(std::memory_order_acquire);
-  const reception_rules::turn turn = rules_.begin_turn(os::now_ns(), asleep, beat_ns);
+  const reception_rules::turn turn =
+      rules_.begin_turn(os::now_ns(), asleep, pollers_.load(std::memory_order_relaxed), beat_ns);
   if (turn.looks) return false;
   os::blocking_futex_wait(idle_epoch_, epoch, turn.elsewhere_ns);
   if (rules_.counts_looks() && rules_.is_overlooked(os::now_ns())) take_in_patiently();

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <utility>
 
 #include "cluster/attention.hpp"
 
@@ -44,15 +43,16 @@ class reception_rules {
     bool looks;
     std::int64_t elsewhere_ns = 0;
   };
-  // `asleep`: all workers are, or the node ends, and nobody else will look. `most_ns`: for how long
-  // it may sleep.
-  [[nodiscard]] turn begin_turn(std::int64_t now_ns, bool asleep, std::int64_t most_ns) noexcept {
+  // `asleep`: all workers are, or the node ends, and nobody else will look. `pollers`: idle workers
+  // that look now. `most_ns`: for how long it may sleep.
+  [[nodiscard]] turn begin_turn(std::int64_t now_ns, bool asleep, unsigned pollers,
+                                std::int64_t most_ns) noexcept {
     constexpr turn look{.looks = true};
     if (!workers_look().load(std::memory_order_relaxed)) return look;
     if (how_ == reception::adaptive) {
       if (asleep) attention_.receivers_look();
-      if (!attention_.workers_go_on(now_ns)) return look;
-      return {.looks = false, .elsewhere_ns = attention_.watch_ns()};
+      if (!attention_.workers_go_on(now_ns, pollers != 0)) return look;
+      return {.looks = false, .elsewhere_ns = attention_.watch_ns(now_ns)};
     }
     if (asleep) return look;
     const bool is_watchdog = how_ == reception::watchdog;
@@ -92,10 +92,19 @@ class reception_rules {
 
   // ---- an idle worker, with the inbox, when it has looked ----
 
-  // What looks have found since somebody was told last: the first one after a pause often finds
-  // nothing.
-  void remember(bool found) noexcept { found_untold_ |= found; }
-  [[nodiscard]] bool take_remembered() noexcept { return std::exchange(found_untold_, false); }
+  // While has_handed_over(). now_ns(): the time, if it is needed; beside what has been found it
+  // costs little, and that took some time.
+  template <class Now>
+  void looked_idly(bool found, Now&& now_ns) noexcept {
+    found ? attention_.looked(now_ns(), true) : looked_often(false, now_ns);
+  }
+  // The same for a worker that takes in one message at a time.
+  template <class Now>
+  void looked_often(bool found, Now&& now_ns) noexcept {
+    if (++looks_untold_ < attention::told_every) return attention_.looked(found);
+    looks_untold_ = 0;
+    attention_.looked(now_ns(), found);
+  }
   // It has found something. True: receivers are to be called away from where messages come in.
   // `asleep_there`: one sleeps there. now_ns(): the time, if it is needed.
   template <class Now>
@@ -124,7 +133,7 @@ class reception_rules {
   attention attention_;
   std::atomic<std::int64_t> looked_at_{0};   // by whomever; of the watchdog
   std::atomic<std::uint64_t> next_look_{0};  // by workers
-  bool found_untold_ = false;                // with the inbox
+  std::uint32_t looks_untold_ = 0;           // with the inbox
 };
 
 }  // namespace strata::cluster

@@ -121,10 +121,7 @@ void simulated_reception::search(unsigned i) {
   if (!std::exchange(w.polls, true)) ++attendants_;
   look(false, by_workers_, [this, i](bool found) {
     if (rules_.has_handed_over()) {
-      rules_.remember(found);
-      if (rules_.is_time_to_look(static_cast<std::uint64_t>(in_.now_ns()),
-                                 static_cast<std::uint64_t>(how_.look_every_ns)))
-        rules_.looked(in_.now_ns(), rules_.take_remembered());
+      rules_.looked_idly(found, [this] { return in_.now_ns(); });
     } else if (found && rules_.calls_receivers(receiver_ == place::at_transport,
                                                [this] { return in_.now_ns(); })) {
       wake_receiver_at(place::at_transport);
@@ -168,7 +165,7 @@ void simulated_reception::receive() {
   const std::uint32_t epoch = epoch_;
   soon([this, epoch] {
     const cluster::reception_rules::turn turn =
-        rules_.begin_turn(in_.now_ns(), all_sleep(), how_.beat_ns);
+        rules_.begin_turn(in_.now_ns(), all_sleep(), attendants_, how_.beat_ns);
     if (!turn.looks)
       return soon([this, epoch, turn] { sleep_elsewhere(epoch, turn.elsewhere_ns); });
     take_in(false);

@@ -92,10 +92,13 @@ TEST(attention, is_seen_to_the_less_often_the_longer_somebody_looks) {
   attention a;
   std::int64_t t = begin_conversation(a, 1'000'000'000);
   for (int time = 0; time < 2; ++time) {
-    std::int64_t slept = 0;
     for (std::int64_t ns = attention::watch_min_ns; ns < 4 * attention::watch_max_ns; ns *= 2) {
-      slept = a.watch_ns();
-      EXPECT_EQ(slept, std::min(ns, attention::watch_max_ns));
+      // Until a multiple of it, as all receivers of the host.
+      const std::int64_t most = std::min(ns, attention::watch_max_ns);
+      const std::int64_t slept = a.watch_ns(t);
+      EXPECT_LE(slept, most);
+      EXPECT_GT(slept, 0);
+      EXPECT_EQ((t + slept) % most, 0);
     }
     t = begin_conversation(a, find_late(a, t));
     for (std::uint32_t i = 0; !a.workers_look(); ++i) {
@@ -103,6 +106,77 @@ TEST(attention, is_seen_to_the_less_often_the_longer_somebody_looks) {
       ASSERT_LT(i, 2 * attention::keep_min);
     }
   }
+}
+
+// Most looks are counted and do not say when they were: who watches comes back soon, so that a
+// message waits no longer for a worker that has gone deep into a task than for others.
+TEST(attention, sees_that_somebody_looked_without_being_told_when) {
+  attention a;
+  std::int64_t t = begin_conversation(a, 1'000'000'000);
+  for (int i = 0; i < 1000; ++i) {
+    a.looked(true);
+    t += a.watch_ns(t);
+    ASSERT_TRUE(a.workers_go_on(t)) << i;
+    const bool was_told = t - 1'000'010'000 <= attention::late_ns;
+    if (!was_told) {
+      ASSERT_EQ(a.watch_ns(t), attention::late_ns) << i;
+    }
+  }
+  // One has said so for long, and looks once more just after somebody came to see.
+  for (int i = 0; i < 10; ++i) {
+    t += a.watch_ns(t);
+    a.looked(t, true);
+    ASSERT_TRUE(a.workers_go_on(t));
+  }
+  a.looked(true);
+  const std::int64_t last = t;
+  do {
+    t += a.watch_ns(t) + us;
+    ASSERT_LE(t, last + attention::late_ns + attention::watch_max_ns + 10 * us);
+  } while (a.workers_go_on(t));
+  EXPECT_FALSE(a.workers_look());
+}
+
+TEST(attention, ends_with_the_conversation_where_looks_are_counted) {
+  attention a;
+  std::int64_t t = begin_conversation(a, 1'000'000'000);
+  a.looked(true);
+  EXPECT_TRUE(a.workers_go_on(t += 100 * us));
+  const std::int64_t last = t;
+  do {
+    a.looked(false);
+    ASSERT_LT(t, last + 2 * attention::over_ns);
+  } while (a.workers_go_on(t += 20 * us));
+  EXPECT_FALSE(a.workers_look());
+  // Nobody was at fault.
+  begin_conversation(a, t + 20 * us);
+  EXPECT_TRUE(a.workers_look());
+}
+
+// It looks all the time while it runs at all.
+TEST(attention, blames_no_idle_worker_that_has_lost_its_core) {
+  for (const bool idle : {true, false}) {
+    attention a;
+    std::int64_t t = begin_conversation(a, 1'000'000'000) + attention::late_ns + us;
+    EXPECT_FALSE(a.workers_go_on(t, idle));
+    EXPECT_FALSE(a.workers_look());
+    a.heard_by_receiver(t += 10 * us);
+    EXPECT_EQ(a.workers_look(), idle);
+  }
+}
+
+// Workers that have looked in time all along are taken at their word.
+TEST(attention, is_seen_to_no_more_often_after_a_pause) {
+  attention a;
+  std::int64_t t = begin_conversation(a, 1'000'000'000);
+  for (int i = 0; i < 10; ++i) {
+    t += a.watch_ns(t);
+    a.looked(t, true);
+    ASSERT_TRUE(a.workers_go_on(t));
+  }
+  a.receivers_look();
+  t = begin_conversation(a, t + us);
+  EXPECT_EQ((t + a.watch_ns(t)) % attention::watch_max_ns, 0);
 }
 
 // Finds so far apart, until the receivers hand over or there have been `most`. Returns how many.
