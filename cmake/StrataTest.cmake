@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# strata_add_test(<name> SOURCES <files> LABELS <label> [LIBS <targets>] [TIMEOUT <seconds>] [COMPUTES] [INLINES] [ALONE])
+# strata_add_test(<name> SOURCES <files> [ONE_THREAD <files>] LABELS <label> [LIBS <targets>] [TIMEOUT <seconds>] [COMPUTES] [INLINES] [ALONE])
 #
 # A GoogleTest executable linked with the library. Every TEST in it becomes a CTest named <name>.<suite>.<test>, with the
 # given label (one of unit, stress, model, apps: CMake 3.25 loses the second of a list). It may include headers of src/. TIMEOUT holds for each TEST (default
@@ -10,15 +10,23 @@
 # INLINES: what it tests is inline code (joins, switches of stacks), which a release compiles into its sources as into a program's; a
 # sanitizer compiles them quickly.
 # ALONE: no other test runs at the same time; for what is only so while nobody else wants the cores.
+# ONE_THREAD: sources whose TESTs have one thread, and start no process that has more. ThreadSanitizer looks at what threads share: in its
+# build they are left out, and the whole executable where there are no others.
 # The other tests' sources look on, and are compiled quickly (StrataPrecompile.cmake).
 #
 # With STRATA_UNITY five sources at a time are compiled as one, so names in their anonymous namespaces have to differ.
 include(GoogleTest)
 
 function(strata_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;INLINES;ALONE" "TIMEOUT" "SOURCES;LABELS;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES;INLINES;ALONE" "TIMEOUT" "SOURCES;ONE_THREAD;LABELS;LIBS")
+  if(arg_ONE_THREAD AND NOT STRATA_SANITIZE MATCHES "thread")
+    list(APPEND arg_SOURCES ${arg_ONE_THREAD})
+    list(SORT arg_SOURCES)
+  elseif(arg_ONE_THREAD AND NOT arg_SOURCES)
+    return()
+  endif()
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES OR NOT arg_LABELS)
-    message(FATAL_ERROR "strata_add_test(${name}): SOURCES and LABELS are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
+    message(FATAL_ERROR "strata_add_test(${name}): SOURCES or ONE_THREAD, and LABELS, are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
   list(LENGTH arg_LABELS label_count)
   if(label_count GREATER 1)

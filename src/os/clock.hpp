@@ -6,10 +6,6 @@
 #include <cstdint>
 #include <ctime>
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
-
 namespace strata::os {
 
 /// Nanoseconds since some fixed moment of the past; monotonic, the same on every core. About 20 ns;
@@ -25,7 +21,8 @@ inline std::int64_t now_ns() noexcept {
 /// (x86-64 "invariant TSC", every AArch64).
 inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
-  return __rdtsc();
+  // As __rdtsc(), without <x86intrin.h>: many files would read it, for 0.4 s each.
+  return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
   std::uint64_t value;
   asm volatile("mrs %0, cntvct_el0" : "=r"(value));
@@ -49,7 +46,7 @@ inline std::uint64_t to_ticks(std::int64_t ns) {
 /// every bounded spin.
 inline void spin_pause() noexcept {
 #if defined(__x86_64__)
-  _mm_pause();
+  __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("isb");  // "yield" is a no-op on most cores
 #endif

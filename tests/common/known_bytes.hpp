@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contents of messages that follow from a number.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,25 +14,35 @@
 
 namespace strata::test {
 
+// Bytes that look random, for not much more than a copy of them: sanitizers count accesses, and
+// each process that sends wants some. All after the first ones is copied from what is there, each
+// time from another odd place on, so that no chunk of a transfer is as the one before it.
+inline std::unique_ptr<std::byte[]> random_looking(std::size_t size) {
+  static constexpr std::size_t made_first = std::size_t{64} << 10, skipped = 7919;
+  auto bytes = std::make_unique_for_overwrite<std::byte[]>(std::max(size, made_first));
+  prng random(1);
+  for (std::size_t i = 0; i < made_first; i += sizeof(std::uint64_t)) {
+    const std::uint64_t word = random.next();
+    std::memcpy(&bytes[i], &word, sizeof word);
+  }
+  std::size_t there = made_first;
+  for (std::size_t from = skipped; there < size; from = (from + skipped) % made_first) {
+    const std::size_t more = std::min(size - there, there - from);
+    std::memcpy(&bytes[there], &bytes[from], more);
+    there += more;
+  }
+  return bytes;
+}
+
 // At most Most bytes. A window of one sequence: copied, since computing each anew takes sanitizers
 // longer than what is tested, and a copy is something that they see.
 template <std::size_t Most>
 std::vector<std::byte> known_bytes(std::size_t number, std::size_t size) {
   static constexpr std::size_t windows = 1U << 16;
   require(size <= Most, "known bytes of so many");
-  static const std::vector<std::byte> sequence = [] {
-    std::vector<std::byte> bytes((windows + Most + sizeof(std::uint64_t)) / sizeof(std::uint64_t) *
-                                 sizeof(std::uint64_t));
-    // Word by word: sanitizers count accesses.
-    prng random(1);
-    for (std::size_t i = 0; i < bytes.size(); i += sizeof(std::uint64_t)) {
-      const std::uint64_t word = random.next();
-      std::memcpy(&bytes[i], &word, sizeof word);
-    }
-    return bytes;
-  }();
-  const auto begin = sequence.begin() + static_cast<std::ptrdiff_t>(number % windows);
-  return {begin, begin + static_cast<std::ptrdiff_t>(size)};
+  static const std::unique_ptr<std::byte[]> sequence = random_looking(windows + Most);
+  const std::byte* const begin = &sequence[number % windows];
+  return {begin, begin + size};
 }
 
 // In one look, as operator== of vectors of std::byte is not.

@@ -28,8 +28,10 @@ void await(sem_t& word) {
 }
 
 constexpr std::size_t block_bytes = std::size_t{3} << 20;
-const std::string at_first(block_bytes, 'a'), written_once(block_bytes, 'b'),
-    written_twice(block_bytes, 'c');
+// A function of its own: clang would try for seconds to make such a string when it compiles.
+std::string block_of(char letter) { return std::string(block_bytes, letter); }
+const std::string at_first = block_of('a'), written_once = block_of('b'),
+                  written_twice = block_of('c');
 
 // The process that is read and written. Its exit status says what went wrong.
 int owner(board& b) {

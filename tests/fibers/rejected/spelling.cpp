@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a number as the first argument of a call means, and what it cannot, one for each value of
-// REJECTED; with 0 all is well. As rejected.cpp: compiled by the tests only, never run.
+// REJECTED; with 0 all is well. As addresses.cpp: compiled by the tests only, never run.
 #include <concepts>
 #include <strata/call.hpp>
 #include <strata/remote_thread.hpp>
@@ -16,7 +16,8 @@ template <class Made, auto Function, class... Arguments>
 constexpr bool stays_to_be_made =
     std::same_as<Made, strata::travelling_call<Function, Arguments...>>;
 
-void refused(unsigned there) {
+void refused([[maybe_unused]] unsigned there) {
+#if REJECTED == 0
   // Which node: what the function cannot be called with.
   static_assert(std::same_as<decltype(strata::call<&distance>(2, 1.0, 2.0)), double>);
   static_assert(std::same_as<decltype(strata::call<squared>(there, 3)), int>);
@@ -33,7 +34,7 @@ void refused(unsigned there) {
       2, [](int) {}, 3)
       .detach();
   strata::shared_task(2, strata::call<squared>(3)).join();
-#if REJECTED == 1  // it is one argument too many
+#elif REJECTED == 1  // it is one argument too many
   strata::call<squared>(true, 3);
 #elif REJECTED == 2
   strata::call<squared>('a', 3);
