@@ -14,8 +14,8 @@ constexpr preference copies{"UCX_ZCOPY_THRESH", "ZCOPY_THRESH", "inf"};
 
 // UCX has two sets of protocols. The new one, the default from 1.16 on, ends the process when a
 // peer is lost in the middle of a rendezvous that copies: who gives it up still has the memory
-// registered, which an assertion forbids (openucx/ucx#9528). 1.18 gives the memory back first. The
-// old set, the default until then, does so in all of them.
+// registered, which an assertion forbids. 1.18 gives the memory back first. The old set, the
+// default until then, does so in 1.13 and 1.18.
 constexpr preference old_protocols{"UCX_PROTO_ENABLE", "PROTO_ENABLE", "n"};
 // The new set heeds no threshold in a rendezvous: 1.23 reads where it is what goes out by sockets,
 // and tells the end of that twice, as 1.13 does.
@@ -24,7 +24,8 @@ constexpr version first_of_the_new{1, 16};
 constexpr version first_that_gives_back{1, 18};
 
 // ucp_config_modify() knows what is of TCP alone without its prefix in 1.13, and only with it in
-// 1.18. Between, it is told both: it passes over the one that it does not know.
+// 1.18. Between, it is told both, since a name that UCX does not know has no effect: up to 1.20.0
+// it takes the name, and its workers warn of it where UCX_LOG_LEVEL lets them.
 constexpr version last_of_short_names{1, 17};
 constexpr version last_without_whole_names{1, 13};
 

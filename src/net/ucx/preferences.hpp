@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What UCX is told unless the user says otherwise, and which of its versions need it. A build runs
-// with every libucp.so.0 from 1.13 on, so it asks the one that is loaded.
+// What UCX is told unless the user says otherwise (in the environment, not in a ucx.conf), and
+// which of its versions need it. A build runs with every libucp.so.0 from 1.13 on, so it asks the
+// one that is loaded.
 #pragma once
 #include <compare>
 #include <vector>

@@ -2,6 +2,7 @@
 #include "net/ucx/worker.hpp"
 
 #include <cstdlib>
+#include <vector>
 
 #include "net/ucx/preferences.hpp"
 #include "strata/detail/check.hpp"
@@ -10,14 +11,18 @@
 namespace strata::net::ucx {
 
 worker::worker(const std::string& devices, bool some_unreachable) : ucp_(ucp_library::get()) {
+  // It may throw, and there is nothing to release yet.
+  const std::vector<preference> preferences =
+      preferences_for(ucp_.loaded_version(), some_unreachable);
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_.ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) fail("cannot read UCX's configuration", status);
   if (!devices.empty() && std::getenv("UCX_NET_DEVICES") == nullptr) {
     status = ucp_.ucp_config_modify(config, "NET_DEVICES", devices.c_str());
   }
-  for (const preference& p : preferences_for(ucp_.loaded_version(), some_unreachable)) {
-    // An UCX that does not know one has no such sockets.
+  for (const preference& p : preferences) {
+    // From 1.20.1 on a name that UCX does not know is UCS_ERR_INVALID_PARAM (openucx/ucx#11003): it
+    // has no such sockets then.
     if (std::getenv(p.variable) == nullptr) (void)ucp_.ucp_config_modify(config, p.name, p.value);
   }
   if (status == UCS_OK) {
