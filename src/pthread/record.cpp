@@ -168,11 +168,12 @@ record* take_record() noexcept {
   forget_affinity(*r);
   set_title(*r, kind_pthread());
   const holding lock(r->more.lock);
-  forget_pending(*r);
+  r->pending.forget();
   // Nothing is offered to it until begin_mask().
   sigfillset(&r->blocked);
   sigfillset(&r->blocked_by_program);
   r->added_by_handlers.store(0, std::memory_order_relaxed);
+  r->running_handlers.store(0, std::memory_order_relaxed);
   r->offer = nullptr;
   r->ends_by_elsewhere = false;
   r->waits_for_signal = false;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "context/floating_point.hpp"
+#include "pthread/pending_signals.hpp"
 #include "strata/pthread.h"
 #include "threads/thread_block.hpp"
 
@@ -29,15 +30,11 @@ struct key_value {
 inline constexpr std::size_t keys_per_part = 32;
 using key_part = std::array<key_value, keys_per_part>;
 
-// What a thread has been sent, in memory that no handler's malloc() is asked for.
-struct kept_signal {
-  siginfo_t info;
-  kept_signal* next;
-};
 // The taker of signals waits for somebody to take one.
 struct signal_offer {
   int number;
   bool taken;
+  bool declined;  // it is to go to another thread
 };
 
 using processors = std::vector<std::byte>;  // as cpu_set_t has them
@@ -93,9 +90,8 @@ struct record : thread_block {
   // The same but for what is blocked, or not, only as long as a handler or a wait with a mask
   // lasts: what the kernel's masks and `opened` are made from.
   sigset_t blocked_by_program{};
-  sigset_t pending{};
-  kept_signal* pending_infos = nullptr;  // in order of arrival, as far as there is more to say
-  sigset_t opened{};                     // counted by the taker of signals, see signal_taker.cpp
+  pending_signals pending;
+  sigset_t opened{};  // counted by the taker of signals, see signal_taker.cpp
   bool opened_any = false;
   signal_offer* offer = nullptr;  // one of `pending`
   // What the kernel has blocked for the handlers that have interrupted main(), as bits; changed by
@@ -103,10 +99,16 @@ struct record : thread_block {
   // the last word. Relaxed: the taker sends a reminder where it finds one, which the kernel holds
   // back as long as it is so.
   std::atomic<std::uint64_t> added_by_handlers{0};
+  // The signals whose handlers it runs, as bits: those that end its waits, and those for which the
+  // kernel has interrupted main(). The same of siglongjmp(): then main() is reminded of what it
+  // could have been offered. Changed by the thread itself, and set with more.lock where the kernel
+  // has not called it. Partners: will_handle() in signal_taker.cpp, call_on_main() in
+  // preload/handlers.cpp.
+  std::atomic<std::uint64_t> running_handlers{0};
   // A handler runs for it on the taker's OS thread; changed with more.lock. Partner:
   // deliver_signals().
   std::atomic<bool> handled_elsewhere{false};
-  // What that handler blocks, as bits; stored before.
+  // What that handler blocks, and its own signal, as bits; stored before.
   std::atomic<std::uint64_t> blocked_elsewhere{0};
   bool ends_by_elsewhere = false;  // one has run there that had no SA_RESTART
   // Handlers that have run for it. Relaxed: who waits in its place looks whether there is another.

@@ -15,6 +15,8 @@
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/no_signals.hpp"
+#include "pthread/bell.hpp"
+#include "pthread/held_signals.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/left_signals.hpp"
 #include "pthread/signals.hpp"
@@ -31,6 +33,14 @@ sigset_t only(int number) noexcept {
 }
 
 const char mark_of_reminders = 0;
+
+siginfo_t reminder_of(int number) noexcept {
+  siginfo_t info{};
+  info.si_signo = number;
+  info.si_code = SI_QUEUE;
+  info.si_value.sival_ptr = const_cast<char*>(&mark_of_reminders);
+  return info;
+}
 
 class taker {
  public:
@@ -56,7 +66,7 @@ class taker {
       now = changes_.fetch_add(1, std::memory_order_release) + 1;
       begin_with_lock();
     }
-    tell();
+    bell_.ring();
     if (!closes) return;
     // What had been sent by now is handled, and nothing afterwards. Not for ever: a handler may
     // wait for what the caller holds.
@@ -64,13 +74,14 @@ class taker {
       // Acquire: what the handlers did that ran until then. Partner: wanted().
       const std::uint32_t seen = seen_.load(std::memory_order_acquire);
       if (static_cast<std::int32_t>(seen - now) >= 0) return;
-      os::blocking_futex_wait(seen_, seen, 1'000'000);
+      if (os::blocking_futex_wait(seen_, seen, 1'000'000) == os::futex_outcome::timed_out)
+        bell_.ring_again();
     }
   }
 
   // Also in a handler, which may have interrupted the first call.
   void begin() noexcept {
-    if (os_thread_.load(std::memory_order_acquire) != 0) return;
+    if (bell_.sleeper() != 0) return;
     const uninterrupted guard;
     const os::no_signals here;
     const std::lock_guard lock(mutex_);
@@ -78,13 +89,11 @@ class taker {
   }
 
   bool leave(const siginfo_t& info) noexcept {
-    if (os_thread_.load(std::memory_order_acquire) == 0) return false;
+    if (bell_.sleeper() == 0) return false;
     // Relaxed: who must not miss it runs on this OS thread, or was told by one that has since.
     left_.fetch_add(1, std::memory_order_relaxed);
-    // The slots pass on what we did before, see left_signals.hpp.
-    if (info.si_signo >= SIGRTMIN ? queued_.put(info)
-                                  : merged_.put(static_cast<std::size_t>(info.si_signo), info)) {
-      tell();
+    if (put(info)) {
+      bell_.ring();
     } else {
       is_passed_on();
     }
@@ -121,7 +130,9 @@ class taker {
     return true;
   }
 
-  // With r.more.lock: what the taker waits for has been taken.
+  void ring() noexcept { bell_.ring_again(); }
+
+  // With r.more.lock: what the taker waits for has been taken, or declined.
   void tell_taken() noexcept {
     // Release: who sees the count finds the lock's word of it. Partner: await(record&, ...).
     taken_.fetch_add(1, std::memory_order_release);
@@ -129,8 +140,6 @@ class taker {
   }
 
  private:
-  // Whose default is to be ignored, so one too many does no harm.
-  static constexpr int news = SIGURG;
   // As long as a thread that can come at once has for it.
   static constexpr std::int64_t in_time_ns = 5'000'000;
 
@@ -143,13 +152,20 @@ class taker {
       return;
     }
     // Until it can be told of something.
-    while (os_thread_.load(std::memory_order_acquire) == 0)
-      os::blocking_futex_wait(seen_, 0, 1'000'000);
+    while (bell_.sleeper() == 0) os::blocking_futex_wait(seen_, 0, 1'000'000);
   }
 
-  void tell() const noexcept {
-    const pid_t it = os_thread_.load(std::memory_order_acquire);
-    if (it != 0) syscall(SYS_tgkill, getpid(), it, news);
+  // False: what is there already stands for it, or there is no room. Passes on what we did before,
+  // see left_signals.hpp.
+  bool put(const siginfo_t& info) noexcept {
+    const int number = info.si_signo;
+    if (number >= SIGRTMIN) return queued_.put(info);
+    if (!is_reminder(info)) return merged_.put(static_cast<std::size_t>(number), info);
+    // Apart from the signal itself, which it must not stand for: what it reminds of may have been
+    // handled when we come to it. Acq_rel: what was done before, also by those who are refused.
+    // Partner: pass_on_what_was_left().
+    return (reminded_.fetch_or(signal_bit(number), std::memory_order_acq_rel) &
+            signal_bit(number)) == 0;
   }
 
   // Of what concerns those in await(): something is offered, or passed on.
@@ -165,7 +181,7 @@ class taker {
   }
 
   sigset_t wanted() {
-    // Acquire: with the counts. Partner: change(), which tells us once we can be told.
+    // Acquire: with the counts. Partner: change(), which rings once we can be told.
     const std::uint32_t now = changes_.load(std::memory_order_acquire);
     sigset_t set;
     sigemptyset(&set);
@@ -180,30 +196,21 @@ class taker {
   }
 
   // Once more for us alone, with all that the sender has said.
-  void handle_here(siginfo_t& info) {
-    syscall(SYS_rt_tgsigqueueinfo, getpid(), os_thread_.load(std::memory_order_relaxed),
-            info.si_signo, &info);
-    let_in(info.si_signo);
-  }
-
-  // News has the same number: none must be taken for it, nor it for news.
   void handle(siginfo_t& info) {
-    if (info.si_signo != news) return handle_here(info);
-    const sigset_t it = only(news);
-    const timespec at_once{0, 0};
-    while (sigtimedwait(&it, nullptr, &at_once) > 0) {
-    }
-    handle_here(info);
-    tell();
+    if (info.si_signo == bell::number) bell_.quieten();
+    (void)raise_here(info);
   }
 
   // ---- to whom it goes ----
 
   struct offer : signal_offer {
     explicit offer(const siginfo_t& what) noexcept
-        : signal_offer{what.si_signo, false}, info(what) {}
+        : signal_offer{what.si_signo, false, false}, info(what) {}
     const siginfo_t& info;
     bool to_who_waits = false;  // and to nobody else
+    // Only to who runs its handler, which it interrupts, or comes after: we do not run it beside.
+    bool nests = false;
+    bool is_run_by_some = false;  // who could take it otherwise
     // Whether main() can be reminded: while the kernel has called a handler there that blocks this
     // one, it is as good as blocked; where nobody else takes it, main() comes to it afterwards.
     bool heeds_handlers = false;
@@ -212,18 +219,25 @@ class taker {
     pthread_t thread{};
   };
 
+  // With r.more.lock.
+  static bool could_take(const record& r, int number) noexcept {
+    return (r.life.load(std::memory_order_relaxed) & record::ended) == 0 && !r.is_os_thread &&
+           r.body == &r && !has_signal(r.blocked, number);
+  }
+
   static bool accepts(record& r, void* argument) {
     auto& o = *static_cast<offer*>(argument);
     const holding lock(r.more.lock);
-    if ((r.life.load(std::memory_order_relaxed) & record::ended) != 0 || r.is_os_thread ||
-        r.body != &r || has_signal(r.blocked, o.info.si_signo) ||
-        (o.to_who_waits && r.more.parked == nullptr))
-      return false;
-    if (o.heeds_handlers && !o.reminds && is_in_handler(r, o.number)) return false;
+    if (!could_take(r, o.number) || (o.to_who_waits && r.more.parked == nullptr)) return false;
+    if (!o.reminds) {
+      const bool runs = runs_beside(r, o);
+      o.is_run_by_some = o.is_run_by_some || runs;
+      if (runs != o.nests || (o.heeds_handlers && is_in_handler(r, o.number))) return false;
+    }
     if (!add_pending(r, o.info)) return false;
     if (o.reminds) return true;
     o.thread = handle_of(r);
-    r.offer = &o;
+    if (!o.nests) r.offer = &o;
     r.more.signalled.store(true, std::memory_order_relaxed);
     if (r.more.parked != nullptr) o.has_woken = wake(*r.more.parked, unparked::signalled);
     return true;
@@ -235,14 +249,24 @@ class taker {
            (r.added_by_handlers.load(std::memory_order_seq_cst) & signal_bit(number)) != 0;
   }
 
+  // We would run a handler beside itself in place of r; not where main() would have to be reminded
+  // for that, and cannot be.
+  static bool runs_beside(const record& r, const offer& o) noexcept {
+    return (!r.is_main || o.heeds_handlers) && runs_handler_of(r, o.number);
+  }
+
   static record* find_thread(offer& o) {
     // Acquire: the record as run_main() has prepared it, see preload/start.cpp.
     record* const main = main_record.load(std::memory_order_acquire);
-    if (main != nullptr && accepts(*main, &o)) return main;
-    o.to_who_waits = true;
-    if (record* const r = first_record(&accepts, &o)) return r;
-    o.to_who_waits = false;
-    if (record* const r = first_record(&accepts, &o)) return r;
+    for (const bool nests : {false, true}) {
+      if (nests && !o.is_run_by_some) break;
+      o.nests = nests;
+      if (main != nullptr && accepts(*main, &o)) return main;
+      for (const bool to_who_waits : {true, false}) {
+        o.to_who_waits = to_who_waits;
+        if (record* const r = first_record(&accepts, &o)) return r;
+      }
+    }
     o.reminds = main != nullptr && is_in_handler(*main, o.number);
     return o.reminds && accepts(*main, &o) ? main : nullptr;
   }
@@ -261,12 +285,13 @@ class taker {
       {
         const holding lock(r.more.lock);
         if (o.taken) return fate::taken;
+        if (o.declined) return fate::to_be_offered;
         const bool has_ended =
             !is_still(r, o.thread) || (r.life.load(std::memory_order_relaxed) & record::ended) != 0;
         if (has_ended || left_ns <= 0) {
           if (r.offer == &o) r.offer = nullptr;
           if (has_ended) return fate::to_be_offered;
-          const bool is_blocked = has_signal(r.blocked, o.number);  // since then
+          const bool is_blocked = has_signal(r.blocked, o.number) || runs_beside(r, o);  // by now
           (void)take_pending(r, it, info);
           // Who was not woken has nothing that ends its next wait.
           if (!o.has_woken) r.more.signalled.store(has_to_handle(r), std::memory_order_relaxed);
@@ -278,35 +303,91 @@ class taker {
     }
   }
 
-  // With r.more.lock. False: the kernel has called a handler for main() meanwhile that blocks it.
-  // We say that we begin, and look whether one runs there; call_on_main() says that one does, and
-  // looks whether we have begun.
+  // With r.more.lock. False: the kernel has called a handler for main() meanwhile that blocks it,
+  // or this very one. We say that we begin, and look whether one runs there; call_on_main() says
+  // that one does, and looks whether we have begun.
   static bool will_handle(record& r, const offer& o, const struct sigaction& how) noexcept {
-    r.blocked_elsewhere.store(blocked_by(o.number, how), std::memory_order_relaxed);
+    // Its own, too, where it does not block it: it may be interrupted by another, but in the thread
+    // that it runs in.
+    r.blocked_elsewhere.store(blocked_by(o.number, how) | signal_bit(o.number),
+                              std::memory_order_relaxed);
     // Seq_cst, before the look, and with what it blocks: else each could miss the other. Partner:
     // call_on_main() in preload/handlers.cpp.
     r.handled_elsewhere.store(true, std::memory_order_seq_cst);
-    if (!o.heeds_handlers || !is_in_handler(r, o.number)) return true;
+    if (!o.heeds_handlers || (!is_in_handler(r, o.number) && !runs_beside(r, o))) return true;
     r.handled_elsewhere.store(false, std::memory_order_release);
     return false;
   }
 
-  // All have blocked it, or main() for as long as one of its handlers lasts: it is main()'s when it
-  // is unblocked, which natively the process's would be.
-  static fate keep_for_main(const siginfo_t& info) {
-    record* const main = main_record.load(std::memory_order_acquire);
-    if (main == nullptr) return fate::ours;
-    const holding lock(main->more.lock);
-    if (main->is_os_thread || (main->life.load(std::memory_order_relaxed) & record::ended) != 0)
-      return fate::ours;
-    if (main->waits_for_signal && has_signal(main->awaited, info.si_signo)) {
-      forward_to_waiter(*main, info);
+  // ---- what nobody takes ----
+
+  static bool would_take(record& r, void* argument) {
+    const holding lock(r.more.lock);
+    return could_take(r, *static_cast<const int*>(argument));
+  }
+
+  // To a thread that waits for such a one: what is held.
+  static bool gets_what_it_awaits(record& r, void* argument) {
+    auto& info = *static_cast<siginfo_t*>(argument);
+    const int number = info.si_signo;
+    const holding lock(r.more.lock);
+    if (!r.waits_for_signal || !has_signal(r.awaited, number)) return false;
+    if (take_held(only(number), info) != 0) forward_to_waiter(r, info);
+    return true;
+  }
+
+  // It stays pending for the process.
+  fate hold(siginfo_t& info) {
+    int number = info.si_signo;
+    if (is_others(number)) {
+      return_to_process(info);
       return fate::taken;
     }
-    if (!has_signal(main->blocked, info.si_signo)) return fate::to_be_offered;
-    (void)add_pending(*main, info);
-    return fate::taken;
+    hold_signal(info);
+    // Whoever stopped blocking it, or began to wait for it, before it was there has not seen it.
+    if (first_record(&gets_what_it_awaits, &info) != nullptr) return fate::taken;
+    if (first_record(&would_take, &number) == nullptr) return fate::taken;
+    return take_held(only(number), info) != 0 ? fate::to_be_offered : fate::taken;
   }
+
+  void offer_what_is_held() {
+    const std::uint64_t held = held_signals();
+    for (int number = 1; held != 0 && number < NSIG; ++number) {
+      siginfo_t info;
+      while ((held & signal_bit(number)) != 0 && first_record(&would_take, &number) != nullptr &&
+             take_held(only(number), info) != 0)
+        pass_on(info, false);
+    }
+  }
+
+  // Where main() is an OS thread like others, whose masks we do not know, and no thread of ours has
+  // it unblocked any more. The bell's would come back to us at once.
+  bool is_others(int number) const noexcept {
+    // Relaxed: a change of the count is followed by a ring.
+    return number != bell::number && main_record.load(std::memory_order_acquire) == nullptr &&
+           count_[static_cast<std::size_t>(number)].load(std::memory_order_relaxed) == 0;
+  }
+
+  // The kernel lets us say again what senders have said only as far as it does not vouch for it.
+  void return_to_process(const siginfo_t& info) noexcept {
+    const int number = info.si_signo;
+    sigdelset(&set_, number);
+    const bool may_be_said = info.si_code < 0 && info.si_code != SI_TKILL;
+    if (!may_be_said || syscall(SYS_rt_sigqueueinfo, getpid(), number, &info) != 0)
+      kill(getpid(), number);
+  }
+
+  void return_what_is_held() noexcept {
+    const std::uint64_t held = held_signals();
+    for (int number = 1; held != 0 && number < NSIG; ++number) {
+      siginfo_t info;
+      while ((held & signal_bit(number)) != 0 && is_others(number) &&
+             take_held(only(number), info) != 0)
+        return_to_process(info);
+    }
+  }
+
+  // ---- for a thread that does not come to it ----
 
   void handle_for(record& r, const offer& o, siginfo_t& info, const struct sigaction& how) {
     handle(info);
@@ -320,10 +401,7 @@ class taker {
 
   // It is pending for main() already.
   [[nodiscard]] static bool remind(int number) noexcept {
-    siginfo_t info{};
-    info.si_signo = number;
-    info.si_code = SI_QUEUE;
-    info.si_value.sival_ptr = const_cast<char*>(&mark_of_reminders);
+    siginfo_t info = reminder_of(number);
     return syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), number, &info) == 0;
   }
 
@@ -351,21 +429,30 @@ class taker {
       o.heeds_handlers =
           can_remind && how.sa_sigaction == handler_of_reminders.load(std::memory_order_relaxed);
       record* const r = find_thread(o);
-      if (r != nullptr && o.reminds) {
+      if (r != nullptr && (o.reminds || (o.nests && r->is_main && !o.has_woken))) {
         can_remind = remind(o.number);  // the kernel may have no room for one of its kind
         if (can_remind || !take_back(info)) return;
         continue;
       }
+      if (r != nullptr && o.nests) return;
       if (r != nullptr && !o.has_woken) tell_waiters();
-      const fate what = r != nullptr ? await(*r, o, info, how) : keep_for_main(info);
+      const fate what = r != nullptr ? await(*r, o, info, how) : hold(info);
       if (what == fate::to_be_offered) continue;
-      if (what == fate::ours) r != nullptr ? handle_for(*r, o, info, how) : handle(info);
+      if (what == fate::ours) handle_for(*r, o, info, how);
       return;
     }
   }
 
+  // What comes by the bell's number we may have not asked for: all may have blocked it.
+  void take_up(siginfo_t& info) {
+    int number = info.si_signo;
+    if (has_signal(set_, number) || first_record(&would_take, &number) != nullptr ||
+        hold(info) == fate::to_be_offered)
+      pass_on(info, false);
+  }
+
   // A round: what had been left when it began has been passed on when it ends. It ends however fast
-  // more is left: that is followed by news.
+  // more is left: that is followed by a ring.
   void pass_on_what_was_left() {
     // Acquire: with what was put before. Partner: left_by_now().
     const std::uint32_t round = rounds_begun_.fetch_add(1, std::memory_order_acquire) + 1;
@@ -374,6 +461,13 @@ class taker {
       pass_on(info, true);
       is_passed_on();
     };
+    // Acq_rel: see put().
+    const std::uint64_t reminded = reminded_.exchange(0, std::memory_order_acq_rel);
+    for (int number = 1; reminded != 0 && number < SIGRTMIN; ++number) {
+      if ((reminded & signal_bit(number)) == 0) continue;
+      info = reminder_of(number);
+      pass();
+    }
     for (std::size_t number = 0; merged_.take_from(number, info);) pass();
     for (std::uint32_t i = 0; i < decltype(queued_)::room && queued_.take(info); ++i) pass();
     // Release: with what the handlers did. Partner: await().
@@ -383,28 +477,24 @@ class taker {
 
   [[noreturn]] void run() {
     pthread_setname_np(pthread_self(), "strata-signals");
-    // Release: from now on we can be told, and have our name. Partners: the loads of os_thread_.
-    os_thread_.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_release);
-    sigset_t set = wanted();
+    bell_.begin();
+    set_ = wanted();
     for (;;) {
       // One handler after the other: none interrupts us or another one, but where we let it.
-      sigset_t all = set;
-      sigaddset(&all, news);
       siginfo_t info;
-      const int number = sigwaitinfo(&all, &info);
-      if (number > 0 && has_signal(set, number) && !is_news(info)) pass_on(info, false);
-      if (number != news) continue;
-      pass_on_what_was_left();
-      const timespec at_once{0, 0};
-      while (sigtimedwait(&set, &info, &at_once) > 0) {
-        is_news(info) ? pass_on_what_was_left() : pass_on(info, false);
+      if (bell_.sleep(set_, info) != 0) {
+        take_up(info);
+        continue;
       }
-      set = wanted();
+      pass_on_what_was_left();
+      while (bell_.look(set_, info) != 0) {
+        take_up(info);
+        if (bell_.has_rung()) pass_on_what_was_left();
+      }
+      set_ = wanted();
+      offer_what_is_held();
+      return_what_is_held();
     }
-  }
-
-  static bool is_news(const siginfo_t& info) noexcept {
-    return info.si_signo == news && info.si_code == SI_TKILL && info.si_pid == getpid();
   }
 
   std::mutex mutex_;
@@ -416,9 +506,11 @@ class taker {
   std::atomic<std::uint32_t> left_{0};  // to us, and not passed on yet
   std::atomic<std::uint32_t> rounds_begun_{0};
   std::atomic<std::uint32_t> rounds_ended_{0};
+  std::atomic<std::uint64_t> reminded_{0};  // of those that are merged, as bits
   merged_signals<siginfo_t> merged_;
   queued_signals<siginfo_t> queued_;
-  std::atomic<pid_t> os_thread_{0};  // 0: none that can be told. Stored by run(), once
+  bell bell_;       // by which run() is woken
+  sigset_t set_{};  // what it waits for; by itself
   bool begun_ = false;
   [[maybe_unused]] taker* const forgotten_;  // what was before a fork, for those who look for leaks
 };
@@ -473,6 +565,12 @@ bool is_reminder(const siginfo_t& info) noexcept {
   return info.si_code == SI_QUEUE && info.si_value.sival_ptr == &mark_of_reminders;
 }
 
+bool is_for_taker(const siginfo_t& info) noexcept { return bell::is_marked(info); }
+
+void ring_signal_taker() noexcept {
+  if (taker* const t = the_taker.load(std::memory_order_acquire)) t->ring();
+}
+
 void settle_signals(record& r) {
   if (taker* const t = the_taker.load(std::memory_order_acquire)) t->settle(r);
 }
@@ -484,7 +582,15 @@ void tell_taken(record& r, int number) noexcept {
   the_taker.load(std::memory_order_acquire)->tell_taken();
 }
 
+void decline_offer(record& r) noexcept {
+  if (r.offer == nullptr) return;
+  r.offer->declined = true;
+  r.offer = nullptr;
+  the_taker.load(std::memory_order_acquire)->tell_taken();
+}
+
 void forget_signal_taker() noexcept {
+  forget_held_signals();
   // What was unblocked is counted anew by those who unblock.
   taker* const parents = the_taker.load(std::memory_order_relaxed);
   // Release: who finds it finds it whole. Partners: the loads of the_taker.

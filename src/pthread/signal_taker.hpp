@@ -4,7 +4,9 @@
 // thread that does nothing else. It gives each signal to a thread that has not blocked it, main()
 // before others, and ends its wait; the thread runs the handler, on its own stack. One that does
 // not come to it in time, because it computes or has to wait for its turn, is not waited for: the
-// taker runs the handler itself, and the thread's wait ends all the same.
+// taker runs the handler itself, and the thread's wait ends all the same. Only not beside the same
+// handler, which it interrupts, or comes after, in its own thread. What nobody takes now is held
+// for the process (held_signals.hpp).
 #pragma once
 #include <signal.h>
 
@@ -39,6 +41,13 @@ void settle_signals(record& r);
 // The handler that knows reminders, and is called by the kernel for those of the program; null
 // before there is one.
 extern constinit std::atomic<void (*)(int, siginfo_t*, void*)> handler_of_reminders;
+
+// Masks of main() have changed, and it runs on without a call of ours that would look what is held
+// for the process (held_signals.hpp); or the program may have thrown away what the taker was told
+// by, which is a signal too.
+void ring_signal_taker() noexcept;
+// Of one that a handler has been called for: it was for the taker's sleep, and is nobody's.
+[[nodiscard]] bool is_for_taker(const siginfo_t& info) noexcept;
 
 // In the child of a fork, where its thread is not.
 void forget_signal_taker() noexcept;

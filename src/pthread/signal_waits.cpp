@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "os/clock.hpp"
+#include "pthread/held_signals.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
@@ -88,6 +89,7 @@ int await_elsewhere(signal_wait& w) {
       // Sent to us since we looked.
       siginfo_t early;
       while (take_pending(r, w.wanted, early) != 0) forward_to_waiter(r, early);
+      while (take_held(w.wanted, early) != 0) forward_to_waiter(r, early);
     }
     const int found = await_in_kernel(w);
     {
@@ -109,12 +111,14 @@ int await(signal_wait& w) {
   record& r = w.who;
   int found = 0;
   if (r.is_os_thread) {
-    found = await_in_kernel(w);
+    found = take_held(w.wanted, w.info);
+    if (found == 0) found = await_in_kernel(w);
   } else {
     {
       const holding lock(r.more.lock);
       found = take_pending(r, w.wanted, w.info);
     }
+    if (found == 0) found = take_held(w.wanted, w.info);
     const timespec at_once{0, 0};
     if (found == 0 && w.deadline_ns <= os::now_ns()) {
       found = std::max(sigtimedwait(&w.wanted, &w.info, &at_once), 0);

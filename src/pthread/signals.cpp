@@ -2,16 +2,14 @@
 #include "pthread/signals.hpp"
 
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
-#include <new>
 #include <optional>
 #include <utility>
 
+#include "pthread/held_signals.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/signal_taker.hpp"
 #include "pthread/wait.hpp"
@@ -32,47 +30,6 @@ thread_local constinit int sent_here STRATA_IN_HANDLERS = 0;
 // What was noted before: a handler may have come between.
 [[gnu::noinline]] int note_sent_here(int number) noexcept {
   return std::exchange(sent_here, number);
-}
-
-bool is_real_time(int number) noexcept { return number >= SIGRTMIN; }
-
-constinit kept_signal* free_kept = nullptr;
-
-// From the kernel itself: malloc() may be what a handler has interrupted.
-kept_signal* more_kept() noexcept {
-  constexpr std::size_t bytes = 16 * 1024;
-  void* const raw =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (raw == MAP_FAILED) return nullptr;
-  auto* const all = static_cast<kept_signal*>(raw);
-  kept_signal* list = nullptr;
-  for (std::size_t i = 0; i < bytes / sizeof(kept_signal); ++i)
-    list = ::new (all + i) kept_signal{{}, list};
-  return list;
-}
-
-kept_signal* take_kept() noexcept {
-  const holding lock(kept_signals_lock);
-  if (free_kept == nullptr) free_kept = more_kept();
-  return free_kept != nullptr ? std::exchange(free_kept, free_kept->next) : nullptr;
-}
-
-void give_kept(kept_signal& k) noexcept {
-  const holding lock(kept_signals_lock);
-  k.next = free_kept;
-  free_kept = &k;
-}
-
-// Where it hangs, or would.
-kept_signal** find_kept(record& r, int number) noexcept {
-  kept_signal** at = &r.pending_infos;
-  while (*at != nullptr && (*at)->info.si_signo != number) at = &(*at)->next;
-  return at;
-}
-
-// All that can be said of it is its number.
-bool is_plain(const siginfo_t& info) noexcept {
-  return info.si_code == SI_TKILL && info.si_pid == getpid() && !is_real_time(info.si_signo);
 }
 
 int send_to_os_thread(const record& r, int number, const sent_value& value) {
@@ -115,6 +72,11 @@ int send(pthread_t thread, int number, const sent_value& value) {
   if (own && r->is_os_thread) return send_to_os_thread(*r, number, value);
   // Its own; or what concerns the process, whoever gets it.
   if (!own) return raise_here(info);
+  // As natively what has interrupted the thread ends first. Acquire: with what that handler did.
+  // Partner: handle_for() in signal_taker.cpp.
+  while (r->handled_elsewhere.load(std::memory_order_acquire) &&
+         (r->blocked_elsewhere.load(std::memory_order_relaxed) & signal_bit(number)) != 0)
+    (void)give_way(parking::never);
   const kept_mask mask = keep_mask(*r);
   const int error = raise_here(info);
   restore_mask(*r, mask);
@@ -129,6 +91,23 @@ sigset_t blocked_in_handler(const record& r, int number, const struct sigaction&
     if ((added & signal_bit(other)) != 0) sigaddset(&all, other);
   }
   return all;
+}
+
+// What is pending for the process when the caller unblocks it is its own, as natively: it may be
+// the last that does.
+void take_from_process(record& r, const sigset_t& unblocked_now) noexcept {
+  constexpr timespec at_once{0, 0};
+  // What comes all the time the taker sees to.
+  constexpr int many = 1000;
+  siginfo_t info;
+  // The C library's call does not tell all that the sender has said.
+  for (int i = 0; i < many &&
+                  syscall(SYS_rt_sigtimedwait, &unblocked_now, &info, &at_once, (NSIG - 1) / 8) > 0;
+       ++i) {
+    const holding lock(r.more.lock);
+    (void)add_pending(r, info);
+    r.more.signalled.store(true, std::memory_order_relaxed);
+  }
 }
 
 void set_mask(record& r, const sigset_t& set) noexcept {
@@ -155,8 +134,6 @@ sigset_t masked_by_handlers(const record& r) noexcept {
 
 constinit std::atomic<record*> main_record{nullptr};
 
-constinit spin_lock kept_signals_lock;
-
 [[gnu::noinline]] bool take_sent_here(int number) noexcept {
   if (sent_here != number) return false;
   sent_here = 0;
@@ -181,24 +158,7 @@ siginfo_t about_signal(int number, const sigval* value) noexcept {
   return info;
 }
 
-bool add_pending(record& r, const siginfo_t& info) noexcept {
-  const int number = info.si_signo;
-  if (has_signal(r.pending, number) && !is_real_time(number)) return true;
-  kept_signal* const k = is_plain(info) ? nullptr : take_kept();
-  if (k == nullptr && is_real_time(number)) return false;
-  sigaddset(&r.pending, number);
-  if (k == nullptr) return true;  // the number is known
-  k->info = info;
-  k->next = nullptr;
-  *find_kept(r, 0) = k;
-  return true;
-}
-
-void forget_pending(record& r) noexcept {
-  sigemptyset(&r.pending);
-  while (r.pending_infos != nullptr)
-    give_kept(*std::exchange(r.pending_infos, r.pending_infos->next));
-}
+bool add_pending(record& r, const siginfo_t& info) noexcept { return r.pending.add(info); }
 
 void forward_to_waiter(record& r, const siginfo_t& info) noexcept {
   sigaddset(&r.forwarded, info.si_signo);
@@ -207,25 +167,16 @@ void forward_to_waiter(record& r, const siginfo_t& info) noexcept {
 }
 
 int take_pending(record& r, const sigset_t& set, siginfo_t& info) {
-  for (int number = 1; number < NSIG; ++number) {
-    if (!has_signal(r.pending, number) || !has_signal(set, number)) continue;
-    info = about_signal(number, nullptr);
-    kept_signal** const at = find_kept(r, number);
-    if (kept_signal* const k = *at) {
-      info = k->info;
-      *at = k->next;
-      give_kept(*k);
-    }
-    if (*find_kept(r, number) == nullptr) sigdelset(&r.pending, number);
-    tell_taken(r, number);
-    return number;
-  }
-  return 0;
+  const int number = r.pending.take(set, info);
+  if (number != 0) tell_taken(r, number);
+  return number;
 }
 
 bool has_to_handle(const record& r) noexcept {
+  const std::uint64_t held = held_signals();
   for (int number = 1; number < NSIG; ++number) {
-    if (has_signal(r.pending, number) && !has_signal(r.blocked, number)) return true;
+    const bool is_there = has_signal(r.pending.numbers, number) || (held & signal_bit(number)) != 0;
+    if (is_there && !has_signal(r.blocked, number)) return true;
   }
   return false;
 }
@@ -277,6 +228,8 @@ void deliver_signals(record& r) {
   for (;;) {
     int number = 0;
     siginfo_t info;
+    // Relaxed: changed by this thread alone.
+    const std::uint64_t running = r.running_handlers.load(std::memory_order_relaxed);
     const sigset_t masked = masked_by_handlers(r);
     {
       const holding lock(r.more.lock);
@@ -291,6 +244,10 @@ void deliver_signals(record& r) {
           sigdelset(&wanted, other);
       }
       number = take_pending(r, wanted, info);
+      if (number == 0) number = take_held(wanted, info);
+      // Relaxed: with the lock, as the taker looks.
+      if (number != 0)
+        r.running_handlers.store(running | signal_bit(number), std::memory_order_relaxed);
     }
     if (number == 0) {
       // Acquire: what the handler did. Partner: signal_taker.cpp.
@@ -309,6 +266,8 @@ void deliver_signals(record& r) {
     const kept_mask own = keep_mask(r);
     set_mask(r, blocked_in_handler(r, number, how));
     (void)raise_here(info);
+    // Relaxed: whoever still saw it has left us what we look for next, with the lock.
+    r.running_handlers.store(running, std::memory_order_relaxed);
     restore_mask(r, own);
     r.restarts = restarts;  // the handler may have waited
     if (handled) r.handlers_run.fetch_add(1, std::memory_order_relaxed);
@@ -338,9 +297,11 @@ void deliver_signals_with(record& r, const sigset_t& mask) {
 }
 
 bool has_signals_beyond(record& r, const sigset_t& mask) noexcept {
+  const std::uint64_t held = held_signals();
   const holding lock(r.more.lock);
   for (int number = 1; number < NSIG; ++number) {
-    if (has_signal(r.pending, number) && !has_signal(mask, number)) return true;
+    const bool is_there = has_signal(r.pending.numbers, number) || (held & signal_bit(number)) != 0;
+    if (is_there && !has_signal(mask, number)) return true;
   }
   return false;
 }
@@ -398,6 +359,11 @@ void end_signals(record& r) noexcept {
   sigemptyset(&none);
   count_opened(r, none, all);
   r.opened_any = false;
+  // Others may have them unblocked, too: nothing is offered to us any more, for which the taker
+  // would wait.
+  const holding lock(r.more.lock);
+  sigfillset(&r.blocked);
+  decline_offer(r);
 }
 
 void change_mask(record& r, int how, const sigset_t* set, sigset_t* before) {
@@ -436,7 +402,10 @@ void change_mask(record& r, int how, const sigset_t* set, sigset_t* before) {
   }
   // In a handler that the kernel has called it knows more than we do.
   if (has_os_thread) pthread_sigmask(how, set, before);
-  if (changes_opened) count_opened(r, more, less);
+  if (!changes_opened) return;
+  // Before the taker is told, which would be late for who asks what has come.
+  take_from_process(r, more);
+  count_opened(r, more, less);
 }
 
 }  // namespace strata::detail::posix
@@ -454,6 +423,8 @@ int strata_pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
     sigset_t now;
     pthread_sigmask(SIG_SETMASK, nullptr, &now);
     begin_mask(r, now, true);
+    siginfo_t info;
+    while (take_held(unblocked(r), info) != 0) (void)raise_here(info);
     return 0;
   }
   if (set != nullptr && how != SIG_BLOCK && how != SIG_UNBLOCK && how != SIG_SETMASK) return EINVAL;
@@ -478,11 +449,14 @@ int strata_sigpending(sigset_t* set) {
   if (this_worker().owner == nullptr) return sigpending(set);
   if (sigpending(set) != 0) return -1;
   record& r = self();
+  const std::uint64_t held = held_signals();
   const holding lock(r.more.lock);
   for (int number = 1; number < NSIG; ++number) {
     // What waits for the process at large is pending for those who have blocked it.
-    if (!has_signal(r.blocked, number)) sigdelset(set, number);
-    if (has_signal(r.pending, number)) sigaddset(set, number);
+    const bool is_blocked = has_signal(r.blocked, number);
+    if (!is_blocked) sigdelset(set, number);
+    const bool is_held = (held & signal_bit(number)) != 0;
+    if (has_signal(r.pending.numbers, number) || (is_held && is_blocked)) sigaddset(set, number);
   }
   return 0;
 }

@@ -10,7 +10,6 @@
 #include <cstdint>
 
 #include "pthread/record.hpp"
-#include "sync/spin_lock.hpp"
 
 namespace strata::detail::posix {
 
@@ -58,16 +57,22 @@ static_assert(NSIG - 1 <= 64);
 [[nodiscard]] std::uint64_t blocked_by(int number, const struct sigaction& how) noexcept;
 // What the kernel would say of one that this process sends to one of its threads.
 [[nodiscard]] siginfo_t about_signal(int number, const sigval* value) noexcept;
-// With r.more.lock, as the next five. Also in handlers: none asks for memory of malloc(). False: of
+// With r.more.lock, as the next four. Also in handlers: none asks for memory of malloc(). False: of
 // a real-time signal that has not been kept, as there is no memory.
 bool add_pending(record& r, const siginfo_t& info) noexcept;
-void forget_pending(record& r) noexcept;
-extern constinit spin_lock kept_signals_lock;  // of the memory for it
 // The lowest number of those in `set`; 0: none.
 int take_pending(record& r, const sigset_t& set, siginfo_t& info);
+// Also of what is held for the process (held_signals.hpp).
 [[nodiscard]] bool has_to_handle(const record& r) noexcept;
+// It runs the handler of that one, which may be interrupted by another. Also without the lock.
+[[nodiscard]] inline bool runs_handler_of(const record& r, int number) noexcept {
+  // Seq_cst: see will_handle() in signal_taker.cpp.
+  return (r.running_handlers.load(std::memory_order_seq_cst) & signal_bit(number)) != 0;
+}
 // That one has been taken, for which the taker may wait.
 void tell_taken(record& r, int number) noexcept;
+// That it does not take what it has been offered.
+void decline_offer(record& r) noexcept;
 // It waits for this one on an OS thread: that gets it.
 void forward_to_waiter(record& r, const siginfo_t& info) noexcept;
 [[nodiscard]] sigset_t unblocked(const record& r) noexcept;

@@ -12,6 +12,8 @@
 #include <cstring>
 
 #include "os/no_signals.hpp"
+#include "pthread/bell.hpp"
+#include "pthread/held_signals.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/signal_taker.hpp"
 #include "pthread/signals.hpp"
@@ -87,7 +89,7 @@ bool is_own_code(std::uintptr_t at) noexcept {
          at < reinterpret_cast<std::uintptr_t>(own_code_end);
 }
 
-enum class place_for_it : std::uint8_t { here, main_here, the_taker, whom_it_concerns };
+enum class place_for_it : std::uint8_t { here, main_here, the_taker, whom_it_concerns, nowhere };
 
 // A handler that runs for main() on the taker's OS thread has blocked it.
 bool is_blocked_elsewhere(const posix::record& main, int number) noexcept {
@@ -98,10 +100,12 @@ bool is_blocked_elsewhere(const posix::record& main, int number) noexcept {
 
 [[gnu::noinline]] place_for_it where(int number, siginfo_t& info, const void* machine) noexcept {
   if (posix::take_sent_here(number)) {
-    // The kernel keeps one of a number, and a reminder may have come before.
-    if (posix::is_reminder(info)) info = posix::about_signal(number, nullptr);
+    // The kernel keeps one of a number, and one of ours may have come before.
+    if (posix::is_reminder(info) || posix::is_for_taker(info))
+      info = posix::about_signal(number, nullptr);
     return place_for_it::here;
   }
+  if (posix::is_for_taker(info)) return place_for_it::nowhere;
   // To this very OS thread: by who knows it.
   if (info.si_code == SI_TKILL && info.si_pid == getpid()) return place_for_it::here;
   // Acquire: the record as it was when it became main()'s. Partner: run_main() in start.cpp.
@@ -110,17 +114,25 @@ bool is_blocked_elsewhere(const posix::record& main, int number) noexcept {
   const detail::worker& w = detail::this_worker();
   if (w.owner == nullptr)
     return posix::is_process_thread() ? place_for_it::the_taker : place_for_it::here;
-  // The kernel delivers it: no handler that has blocked it runs here any more.
-  main->added_by_handlers.fetch_and(~posix::signal_bit(number), std::memory_order_relaxed);
+  // The kernel delivers it: no handler that has blocked it runs here any more, where those of
+  // main() do. Other workers let in what is for somebody else.
+  if (posix::runs_on_process_thread())
+    main->added_by_handlers.fetch_and(~posix::signal_bit(number), std::memory_order_relaxed);
   const detail::stack* const runs = static_cast<const detail::place&>(w).current;
   const bool is_main = runs != nullptr && runs->thread == static_cast<detail::thread_block*>(main);
-  // It has blocked it when it ran on another OS thread, and not for a handler alone.
+  // It has blocked it, not for a handler alone: when it ran on another OS thread than this one, or
+  // this is a worker that has let one in for somebody else. Only the process's own thread may give
+  // it back, with what the kernel has said of it.
   if (!is_main && posix::has_signal(main->blocked_by_program, number))
-    return place_for_it::whom_it_concerns;
+    return posix::runs_on_process_thread() ? place_for_it::whom_it_concerns
+                                           : place_for_it::the_taker;
   // Only main() is marked, see start.cpp. Relaxed: by the OS thread that it runs on, which is this.
   const bool can_be_interrupted = is_main && w.preemptible.load(std::memory_order_relaxed) &&
                                   !is_own_code(interrupted_at(machine));
   if (can_be_interrupted && !is_blocked_elsewhere(*main, number)) return place_for_it::main_here;
+  // It has left that handler by siglongjmp(), or runs it elsewhere and comes to this one there.
+  if (!is_main && posix::is_reminder(info))
+    main->running_handlers.fetch_and(~posix::signal_bit(number), std::memory_order_relaxed);
   // It begins no wait until the taker has offered it. Partner: deliver_signals().
   main->more.signalled.store(true, std::memory_order_relaxed);
   return place_for_it::the_taker;
@@ -170,15 +182,19 @@ void call_on_main(posix::record& main, int number, siginfo_t* info, void* machin
     if (posix::has_signal(now, other) && !posix::has_signal(interrupted, other))
       added |= posix::signal_bit(other);
   }
-  // Seq_cst, before the look: else each could miss the other. Partner: will_handle() in
+  const std::uint64_t running = main.running_handlers.load(std::memory_order_relaxed);
+  // Seq_cst, both, before the look: else each could miss the other. Partner: will_handle() in
   // signal_taker.cpp.
+  main.running_handlers.store(running | posix::signal_bit(number), std::memory_order_seq_cst);
   main.added_by_handlers.store(added, std::memory_order_seq_cst);
   if (may_leave && is_blocked_elsewhere(main, number) && posix::leave_to_taker(*info))
     main.more.signalled.store(true, std::memory_order_relaxed);
   else
     call_handler(number, info, machine);
+  main.running_handlers.store(running, std::memory_order_relaxed);
   main.added_by_handlers.store(before, std::memory_order_relaxed);
   posix::restore_mask(main, mask);
+  if (posix::held_signals() != 0) posix::ring_signal_taker();
 }
 
 [[gnu::noinline]] posix::record* main_that_runs_here() noexcept {
@@ -194,8 +210,13 @@ void call_on_main(posix::record& main, int number, siginfo_t* info, void* machin
              : nullptr;
 }
 
-// From now on the OS thread has it blocked as well, and the process has it.
+// From now on the OS thread has it blocked as well, and the process has it. Blocked before: with
+// SA_NODEFER it would come back here at once.
 void give_back(int number, siginfo_t* info, void* machine) noexcept {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  pthread_sigmask(SIG_BLOCK, &one, nullptr);
   sigaddset(&static_cast<ucontext_t*>(machine)->uc_sigmask, number);
   (void)syscall(SYS_rt_sigqueueinfo, getpid(), number, info);
 }
@@ -218,6 +239,7 @@ bool take_reminded(siginfo_t& info) {
 void on_signal_of_program(int number, siginfo_t* info, void* machine) {
   const int error = read_errno_here();
   const place_for_it place = where(number, *info, machine);
+  if (place == place_for_it::nowhere) return write_errno_here(error);
   const bool is_late = posix::is_reminder(*info) && place != place_for_it::the_taker;
   if (is_late && (place == place_for_it::whom_it_concerns || !take_reminded(*info)))
     return write_errno_here(error);
@@ -298,6 +320,8 @@ int set_action(int number, const struct sigaction* action, struct sigaction* bef
       error = sigaction(number, &ours, nullptr);
     }
   }
+  // The kernel throws away what is pending of an ignored one.
+  if (action != nullptr && number == posix::bell::number) posix::ring_signal_taker();
   if (error != 0) return error;
   if (before != nullptr) *before = told;
   if (action != nullptr && is_function(*action)) {

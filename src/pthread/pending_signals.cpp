@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pthread/pending_signals.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include "pthread/holding.hpp"
+#include "pthread/signals.hpp"
+
+namespace strata::detail::posix {
+namespace {
+
+bool is_real_time(int number) noexcept { return number >= SIGRTMIN; }
+
+constinit kept_signal* free_kept = nullptr;
+
+// From the kernel itself: malloc() may be what a handler has interrupted.
+kept_signal* more_kept() noexcept {
+  constexpr std::size_t bytes = 16 * 1024;
+  void* const raw =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  auto* const all = static_cast<kept_signal*>(raw);
+  kept_signal* list = nullptr;
+  for (std::size_t i = 0; i < bytes / sizeof(kept_signal); ++i)
+    list = ::new (all + i) kept_signal{{}, list};
+  return list;
+}
+
+kept_signal* take_kept() noexcept {
+  const holding lock(kept_signals_lock);
+  if (free_kept == nullptr) free_kept = more_kept();
+  return free_kept != nullptr ? std::exchange(free_kept, free_kept->next) : nullptr;
+}
+
+void give_kept(kept_signal& k) noexcept {
+  const holding lock(kept_signals_lock);
+  k.next = free_kept;
+  free_kept = &k;
+}
+
+// Where it hangs, or would; of number 0: the end.
+kept_signal** find_kept(pending_signals& p, int number) noexcept {
+  kept_signal** at = &p.infos;
+  while (*at != nullptr && (*at)->info.si_signo != number) at = &(*at)->next;
+  return at;
+}
+
+// All that can be said of it is its number.
+bool is_plain(const siginfo_t& info) noexcept {
+  return info.si_code == SI_TKILL && info.si_pid == getpid() && !is_real_time(info.si_signo);
+}
+
+}  // namespace
+
+constinit spin_lock kept_signals_lock;
+
+bool pending_signals::add(const siginfo_t& info) noexcept {
+  const int number = info.si_signo;
+  if (has_signal(numbers, number) && !is_real_time(number)) return true;
+  kept_signal* const k = is_plain(info) ? nullptr : take_kept();
+  if (k == nullptr && is_real_time(number)) return false;
+  sigaddset(&numbers, number);
+  if (k == nullptr) return true;  // the number is known
+  k->info = info;
+  k->next = nullptr;
+  *find_kept(*this, 0) = k;
+  return true;
+}
+
+int pending_signals::take(const sigset_t& set, siginfo_t& info) noexcept {
+  for (int number = 1; number < NSIG; ++number) {
+    if (!has_signal(numbers, number) || !has_signal(set, number)) continue;
+    info = about_signal(number, nullptr);
+    kept_signal** const at = find_kept(*this, number);
+    if (kept_signal* const k = *at) {
+      info = k->info;
+      *at = k->next;
+      give_kept(*k);
+    }
+    if (*find_kept(*this, number) == nullptr) sigdelset(&numbers, number);
+    return number;
+  }
+  return 0;
+}
+
+void pending_signals::forget() noexcept {
+  sigemptyset(&numbers);
+  while (infos != nullptr) give_kept(*std::exchange(infos, infos->next));
+}
+
+}  // namespace strata::detail::posix
