@@ -146,8 +146,10 @@ class resource {
   /// F(object, arguments...) on its node, F a function or a member function known at compile time;
   /// it may suspend, and the object does not end meanwhile. Suspends the caller until the result is
   /// back, which it returns; what was done there is visible. Throws as strata::call() does, that is
-  /// node_lost_error if the object's node has left the job; resource_ended_error, and nothing has
-  /// been called, once the end of its named<T> has begun; misuse_error for a reference to none.
+  /// node_lost_error if the object's node has left the job, and from another node, whichever node
+  /// is lost; resource_ended_error, and nothing has been called, once the end of its named<T> has
+  /// begun; misuse_error for a reference to none. On the object's own node the function is called
+  /// as any other: the loss of a node ends no wait within it (node_lost_error).
   template <auto Function, class... Arguments>
   auto call(const Arguments&... arguments) const {
     if (!where_) detail::refuse_no_resource();
@@ -213,6 +215,10 @@ class named {
 };
 
 // ---- synchronizers ----
+//
+// Threads of the synchronizer's own node wait there for each other, and are not told when a node is
+// lost; what that held never comes back. Let them wait with a limit, on the object itself, or use
+// the synchronizer from other nodes: those are told.
 
 /// A semaphore for the whole job: `named<counting_semaphore<>> s("slots", 4)`, and elsewhere
 /// semaphore_handle::await("slots"). Each operation is a call to its node, and throws as that does.
@@ -223,7 +229,8 @@ class semaphore_handle {
   static semaphore_handle await(std::string_view name) {
     return semaphore_handle(resource<counting_semaphore<>>::await(name));
   }
-  /// Suspends until there is a unit. What was done before the release of it is visible.
+  /// Suspends until there is a unit. What was done before the release of it is visible. Throws
+  /// node_lost_error when a node is lost, but on the semaphore's own node waits on.
   void acquire() { s_.call<&take>(); }
   /// Suspends for the call alone. False: there is none.
   [[nodiscard]] bool try_acquire() { return s_.call<&try_take>(); }
@@ -242,7 +249,7 @@ class semaphore_handle {
 class lock_handle {
  public:
   explicit lock_handle(semaphore_handle s) noexcept : s_(s) {}
-  /// As those of semaphore_handle.
+  /// As those of semaphore_handle. Who is lost with its node leaves the lock held.
   static lock_handle await(std::string_view name) {
     return lock_handle(semaphore_handle::await(name));
   }
@@ -263,7 +270,8 @@ class barrier_handle {
   static barrier_handle await(std::string_view name) {
     return barrier_handle(resource<barrier<>>::await(name));
   }
-  /// Suspends until all have arrived, whose work before it is visible then.
+  /// Suspends until all have arrived, whose work before it is visible then. Throws node_lost_error
+  /// when a node is lost, but on the barrier's own node waits on.
   void arrive_and_wait() { b_.call<&meet>(); }
 
  private:
@@ -285,7 +293,8 @@ class domain {
   /// True if it was a member.
   bool leave(endpoint_id who);
   [[nodiscard]] std::uint32_t size();
-  /// Suspends until it has at least n members.
+  /// Suspends until it has at least n members. The loss of a node does not end that; whoever waits
+  /// on another node, by a domain_handle, is told.
   void await_size(std::uint32_t n);
 
   /// A part of the members, by rank; none where a rank is free.

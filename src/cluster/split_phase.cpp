@@ -2,6 +2,8 @@
 #include "cluster/split_phase.hpp"
 
 #include <algorithm>
+#include <array>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -312,28 +314,47 @@ std::string split_phase::describe_waits() {
   return text;
 }
 
-std::vector<detail::task*> split_phase::take_those_away(std::optional<node_id> to) {
-  std::vector<std::pair<std::uint64_t, detail::task*>> found;
+void split_phase::tell_all(const calls_away& gone, const std::exception_ptr& error) {
+  std::vector<gone_call> in_order;
+  try {
+    in_order.reserve(gone.size());
+  } catch (const std::bad_alloc&) {
+    for (const auto& [t, a] : gone) t->type->wire->accept(*t, error, nullptr);
+    return;
+  }
+  for (const auto& [t, a] : gone) in_order.push_back({a.order, t});
+  std::sort(in_order.begin(), in_order.end());
+  for (const gone_call& c : in_order) c.task->type->wire->accept(*c.task, error, nullptr);
+}
+
+std::size_t split_phase::take_oldest_to(node_id node, std::span<gone_call> room) {
+  const std::lock_guard lock(tables_mutex_);
+  std::size_t n = 0;
+  // A heap, the youngest in front.
+  const auto taken = [&] { return room.first(n); };
   for (const auto& [t, a] : away_) {
-    if (!to || a.to == *to) found.push_back({a.order, t});
+    if (a.to != node) continue;
+    if (n == room.size()) {
+      if (a.order > room.front().order) continue;
+      std::pop_heap(taken().begin(), taken().end());
+      --n;
+    }
+    room[n++] = {a.order, t};
+    std::push_heap(taken().begin(), taken().end());
   }
-  std::sort(found.begin(), found.end());
-  std::vector<detail::task*> tasks;
-  for (const auto& [order, t] : found) {
-    away_.erase(t);
-    tasks.push_back(t);
-  }
-  return tasks;
+  std::sort_heap(taken().begin(), taken().end());
+  for (const gone_call& c : taken()) away_.erase(c.task);
+  return n;
 }
 
 void split_phase::lose_calls(const std::exception_ptr& error) {
-  std::vector<detail::task*> lost;
+  calls_away gone;
   {
     const std::lock_guard lock(tables_mutex_);
     lost_ = error;
-    lost = take_those_away(std::nullopt);
+    gone.swap(away_);
   }
-  for (detail::task* const t : lost) t->type->wire->accept(*t, error, nullptr);
+  tell_all(gone, error);
 }
 
 std::exception_ptr split_phase::keep(std::exception_ptr error) {
@@ -345,10 +366,8 @@ std::exception_ptr split_phase::keep(std::exception_ptr error) {
 }
 
 void split_phase::on_left(node_id node) {
-  std::vector<detail::task*> lost;
   {
     const std::lock_guard lock(tables_mutex_);
-    lost = take_those_away(node);
     // What was asked of it and is not here will not come.
     if (const auto at = requests_.find(node); at != requests_.end()) {
       const std::lock_guard one(at->second.mutex);
@@ -357,7 +376,14 @@ void split_phase::on_left(node_id node) {
     }
   }
   const std::exception_ptr error = keep(std::make_exception_ptr(has_left(node)));
-  for (detail::task* const t : lost) t->type->wire->accept(*t, error, nullptr);
+  // A node leaves when it holds nothing: few are on their way there.
+  std::array<gone_call, 128> oldest;
+  std::size_t n = 0;
+  do {
+    n = take_oldest_to(node, oldest);
+    for (const gone_call& c : std::span(oldest).first(n))
+      c.task->type->wire->accept(*c.task, error, nullptr);
+  } while (n == oldest.size());
 }
 
 bool split_phase::awaits_something() {

@@ -5,8 +5,9 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <mutex>
-#include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -122,11 +123,19 @@ class split_phase final : public detail::remote_nodes {
     std::uint64_t to : 16;
     std::uint64_t order : 48;  // in which they went
   };
-  // With the lock: takes out those to that node, or all, oldest first: the order in which they hear
-  // of a loss does not depend on where they lie in memory, so that a simulation is replayed
-  // exactly.
-  [[nodiscard]] std::vector<detail::task*> take_those_away(std::optional<node_id> to);
-  std::unordered_map<detail::task*, away> away_;
+  using calls_away = std::unordered_map<detail::task*, away>;
+  struct gone_call {
+    std::uint64_t order;
+    detail::task* task;
+    bool operator<(const gone_call& other) const noexcept { return order < other.order; }
+  };
+  // Oldest first: the order in which they hear of a loss does not depend on where they lie in
+  // memory, so that a simulation is replayed exactly. Without memory for that they hear of it in
+  // some order.
+  static void tell_all(const calls_away& gone, const std::exception_ptr& error);
+  // Takes out as many of those to that node as there is room for, oldest first: how many.
+  [[nodiscard]] std::size_t take_oldest_to(node_id node, std::span<gone_call> room);
+  calls_away away_;
   std::uint64_t next_away_ = 0;
   std::exception_ptr lost_;  // what calls throw now
 #if defined(STRATA_TSAN)

@@ -47,7 +47,7 @@ class timers {
   // By who keeps such a clock.
   void fire_due();
 
-  // Fires e at `deadline_ns` on the monotonic clock, or soon if that has passed. Any thread.
+  // Fires e when it is `deadline_ns` for now_ns(), or soon if that has passed. Any thread.
   void add(entry& e, std::int64_t deadline_ns);
   // Afterwards e has fired or never will.
   void remove(entry& e);
@@ -60,7 +60,8 @@ class timers {
   void fire_until(std::int64_t now_ns) noexcept;
 
   clock* clock_ = nullptr;  // null: the monotonic one
-  std::mutex mutex_;
+  // What is written, apart from what whoever asks for the time reads.
+  alignas(64) std::mutex mutex_;
   std::multimap<std::int64_t, entry*> entries_;
   std::atomic<std::size_t> count_{0};
   os::futex_word changes_{0};

@@ -196,18 +196,23 @@ class simulated_node final : public cluster::mailer,
   // Makes something of this node's worker: sends the first token, for instance.
   void as_worker(const std::function<void()>& f);
 
-  // A thread of the program, here: on a stack of its own, with all that a program can call. Waiting
-  // gives the stack up, and the node does other things; waits with a time limit, as a duration, end
-  // by the world's clock. Until all have ended the node does not leave.
+  // A thread of the program, here: on a stack of its own. It calls what a program calls, but for
+  // what asks the machine or needs a worker of a runtime: blocking(), descriptors, time points and
+  // thread_attributes. Waiting gives the stack up, and the node does other things; waits with a
+  // time limit, as a duration, end by the world's clock. Until all have ended the node does not
+  // leave.
   void begin_thread(std::function<void()> body);
-  // Those that have not ended.
+  // Those that have not ended. All have to before the job is destroyed.
   [[nodiscard]] unsigned threads() const noexcept { return threads_; }
+  // On which something has begun that has not ended: threads, and calls that others have made here.
+  [[nodiscard]] std::size_t stacks() const noexcept { return stacks_.size(); }
   // Suspends the calling thread of this node.
   void pause(std::int64_t ns);
 
   // Nothing happens here any more, and nothing that it sent arrives. The others are not told. But
-  // its threads run to their ends, and whatever they wait for throws node_lost_error: what is on
-  // their stacks has to be destroyed.
+  // its threads run on, as what is on their stacks has to be destroyed: waits for other nodes throw
+  // node_lost_error; sleeps, and waits for each other, last as they would, so it is for the test to
+  // let those end.
   void crash();
   [[nodiscard]] bool has_crashed() const noexcept { return crashed_; }
   // Whom this node knows to be lost, and why.

@@ -187,11 +187,13 @@ struct awaited_number : detail::task {
   int times_accepted = 0;
   std::exception_ptr error;
   std::uint32_t number = 0;
+  std::vector<const awaited_number*>* in_order = nullptr;  // of which it is one, when it has ended
 
   static void accept(detail::task& t, const std::exception_ptr& e, const std::byte* value) {
     auto& self = static_cast<awaited_number&>(t);
     ++self.times_accepted;
     self.error = e;
+    if (self.in_order != nullptr) self.in_order->push_back(&self);
     if (e == nullptr) std::memcpy(&self.number, value, sizeof(self.number));
   }
   static constexpr detail::wire_type wire{
@@ -266,6 +268,39 @@ TEST_F(answers, to_nobody_are_refused) {
   EXPECT_THROW(answer({1, &call}, false, number), malformed) << "of another node";
   EXPECT_EQ(other.times_accepted, 0);
   expect_lost_with_its_node();
+}
+
+// Far more than are told at a time; they do not lie in memory as they went.
+class many_calls : public testing::Test {
+ protected:
+  many_calls() {
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      awaited_number& c = calls[i * 7 % calls.size()];
+      c.in_order = &told;
+      here.data.goes_away(c, 1, here.outsider());
+      went.push_back(&c);
+    }
+  }
+  caller_of_node_1 here;
+  std::vector<awaited_number> calls{1'000};
+  std::vector<const awaited_number*> went, told;
+};
+
+TEST_F(many_calls, hear_of_a_loss_in_the_order_in_which_they_went) {
+  here.data.lose_calls(std::make_exception_ptr(node_lost_error(1, "node 1 is lost")));
+  EXPECT_EQ(told, went);
+  EXPECT_FALSE(here.data.awaits_something());
+}
+
+TEST_F(many_calls, hear_in_that_order_that_their_node_has_left) {
+  awaited_number elsewhere;
+  here.data.goes_away(elsewhere, 0, here.outsider());
+  here.data.on_left(1);
+  EXPECT_EQ(told, went);
+  EXPECT_THROW(std::rethrow_exception(calls.front().error), node_lost_error);
+  EXPECT_EQ(elsewhere.times_accepted, 0);
+  EXPECT_TRUE(here.data.awaits_something());
+  EXPECT_TRUE(here.data.comes_back(elsewhere));
 }
 
 }  // namespace

@@ -128,6 +128,17 @@ TEST(simulated_deadlines, let_an_hour_pass_at_once) {
   EXPECT_LT(p.world.happenings(), 1'000U);
 }
 
+// Of the tests themselves: whoever is left over keeps its timer, for which its scheduler waits.
+TEST(simulated_deadlines, of_threads_that_are_left_over_end_the_process) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto leave_one_over = [] {
+    program_job p(1, sim::job_model{});
+    p.begin(1, [] { this_thread::sleep_for(std::chrono::hours(1)); });
+    p.world.run([] { return false; }, program_job::ms);
+  };
+  EXPECT_EXIT(leave_one_over(), testing::ExitedWithCode(1), "1 threads and 1 stacks are left over");
+}
+
 // ---- messages ----
 
 class impatient_receivers {

@@ -195,15 +195,15 @@ constexpr std::array waits_for_others{
     wait_for_others{"task", [] { awaited_task("task").join(); }, false},
     wait_for_others{"name", &await_what_never_is, false}};
 
-// Whichever node is lost, in whatever moment, whoever waits hears of it, on every node; ending an
-// object does not wait for calls that nobody will let in. by_cut: it lives, but all others are out
-// of its reach, and it is out of theirs.
 struct told_threads {
   std::size_t wanted = 0;
   std::vector<std::pair<node_id, std::string>> in_order;  // of the nodes that live on
   std::tuple<std::int64_t, std::uint64_t, std::uint64_t> outcome;
   friend bool operator==(const told_threads&, const told_threads&) = default;
 };
+// Whichever node is lost, in whatever moment, whoever waits hears of it, on every node; ending an
+// object does not wait for calls that nobody will let in. by_cut: it lives, but all others are out
+// of its reach, and it is out of theirs.
 told_threads told_of_a_loss(std::uint64_t seed, bool by_cut) {
   constexpr node_id nodes = 4;
   sim::job_model model;

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -30,6 +32,25 @@ class program_job {
       : world(network, seed), random_(seed) {
     job.emplace(world, model);
   }
+  // A thread that is left over may have a timer, for which its scheduler's end would wait for ever;
+  // and its stack would go while the table of all waiters still leads to it. Nothing that followed
+  // would mean anything.
+  ~program_job() {
+    if (!job) return;
+    const unsigned left = threads();
+    const std::size_t on_stacks = stacks();
+    if (left == 0 && on_stacks == 0) return;
+    std::fflush(nullptr);
+    std::fprintf(
+        stderr,
+        "program_job: %u threads and %zu stacks are left over, this process ends: see which "
+        "with the STRATA_TEST_SEED above\n",
+        left, on_stacks);
+    std::fflush(nullptr);
+    std::_Exit(1);
+  }
+  program_job(const program_job&) = delete;
+  program_job& operator=(const program_job&) = delete;
 
   void begin(net::node_id n, std::function<void()> body) {
     job->node(n).begin_thread(std::move(body));
@@ -60,9 +81,18 @@ class program_job {
       all += job->node(static_cast<net::node_id>(n)).threads();
     return all;
   }
-  // Until all threads have ended, and whatever else is said.
-  void run(const std::function<bool()>& and_then = [] { return true; }) {
-    EXPECT_TRUE(world.run([&] { return threads() == 0 && and_then(); }, 600'000 * ms))
+  [[nodiscard]] std::size_t stacks() {
+    std::size_t all = 0;
+    for (unsigned n = 0; n < job->size(); ++n)
+      all += job->node(static_cast<net::node_id>(n)).stacks();
+    return all;
+  }
+  // Until all threads have ended, and whatever else is said. The limit, from now on, is far more
+  // than a test takes, and soon reached by threads that look again and again.
+  void run(
+      const std::function<bool()>& and_then = [] { return true; },
+      std::int64_t limit_ns = 20'000 * ms) {
+    EXPECT_TRUE(world.run([&] { return threads() == 0 && and_then(); }, now_ns() + limit_ns))
         << threads() << " threads wait for ever";
     try {
       if (const std::exception_ptr error = job->failure()) std::rethrow_exception(error);

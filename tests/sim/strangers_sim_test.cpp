@@ -143,7 +143,8 @@ class town {
   }
 
   void run() {
-    p.run([&] { return processes_ == 0; });
+    // Who cannot join says so after 60 s, and may have begun late.
+    p.run([&] { return processes_ == 0; }, 100 * second_ns);
   }
 
   // Nobody is heard longer than a stranger may be, nor once the node has joined all others.
