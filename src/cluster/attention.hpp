@@ -8,8 +8,9 @@
 // succession, wake up now and then to see that somebody looks, the less often the longer somebody
 // did, and take over again when the messages become few, or when a worker did not look in time;
 // after that they keep it for more messages each time, unless the workers had found many: then it
-// was the odd long task, or another program on the core. So it was where a worker had nothing to do
-// but to look.
+// was the odd long task, or another program on the core. Where a worker is late that has nothing to
+// do but to look, somebody else has its core, and the receivers would sleep where it still says
+// that it looks: they look in its place each time that they wake up, and go on watching.
 //
 // An idle worker looks all the time. For what it finds no receiver is woken; but while one sleeps
 // where that comes in, a worker that has something to do must say so and look once more, which
@@ -18,7 +19,8 @@
 // conversations: a worker that has found something may go deep into a task.
 //
 // Everything here is a guess about what is cheaper: whatever it says, no message waits for longer
-// than about late_ns and watch_max_ns together, a millisecond.
+// than about late_ns and watch_max_ns together, a millisecond. Of several transports a look at one
+// is none: who does that often looks at all now and then.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -48,9 +50,10 @@ class attention {
   static constexpr std::int64_t quick_ns = 50'000;
   // Workers that have found something so many times as often as the receivers would keep it.
   static constexpr std::uint32_t long_ago = 10;
-  // Of so many looks one at least says when it was: a clock costs a tenth of what a message within
-  // a host does. The others are counted, so who watches sees that there was one, but not when.
-  static constexpr std::uint32_t told_every = 16;
+  // Of so many looks one says when it was: a clock costs a tenth of what a message within a host
+  // does. The others are counted, so who watches sees that there was one, but not when. Each says
+  // so where half of late_ns may pass without one that does: the receivers would come that often.
+  static constexpr std::uint32_t told_every_max = 16;
 
   // ---- receivers ----
 
@@ -59,29 +62,36 @@ class attention {
     const bool again = now_ns - heard_at_.exchange(now_ns, std::memory_order_relaxed) < close_ns;
     if (!is_kept() && again) hand_over(now_ns, false);
   }
-  // False: the receivers look again, from now on. True: they sleep for watch_ns(). `idle`: a worker
-  // looks for work, and for messages; where it is late all the same, somebody else has its core.
+  // False: the receivers look again, from now on. True: they sleep for watch_ns(), and look before
+  // that where is_late(). `idle`: a worker looks for work, and for messages.
   bool workers_go_on(std::int64_t now_ns, bool idle = false) noexcept {
     if (!workers_look_.load(std::memory_order_relaxed)) return false;
     notice(now_ns);
-    const bool late = now_ns - std::max(looked_at_.load(std::memory_order_relaxed),
-                                        noticed_at_.load(std::memory_order_relaxed)) >
-                      late_ns;
-    if (late && !idle) {
+    if (is_late(now_ns) && !idle) {
       std::uint32_t keep = keep_.load(std::memory_order_relaxed);
-      if (found_.load(std::memory_order_relaxed) > long_ago * keep)
+      if (finds() - found_before_.load(std::memory_order_relaxed) > long_ago * keep)
         keep = keep_min;
       else
         watch_ns_.store(watch_min_ns, std::memory_order_relaxed);
       kept_.store(keep, std::memory_order_relaxed);
       keep_.store(std::min(2 * keep, keep_max), std::memory_order_relaxed);
-    } else if (late || now_ns - heard_at_.load(std::memory_order_relaxed) > over_ns) {
+    } else if (now_ns - heard_at_.load(std::memory_order_relaxed) > over_ns) {
       keep_.store(keep_min, std::memory_order_relaxed);
     } else {
       return true;
     }
     receivers_look();
     return false;
+  }
+  // No worker has looked in time, as far as workers_go_on() has seen.
+  [[nodiscard]] bool is_late(std::int64_t now_ns) const noexcept {
+    return now_ns - std::max(looked_at_.load(std::memory_order_relaxed),
+                             noticed_at_.load(std::memory_order_relaxed)) >
+           late_ns;
+  }
+  // A receiver has found something in the place of a worker that is late: the conversation goes on.
+  void heard_by_watcher(std::int64_t now_ns) noexcept {
+    heard_at_.store(now_ns, std::memory_order_relaxed);
   }
   // How long to sleep now; longer the next time. Until a multiple of that, so that all receivers of
   // a host wake at the same times: each of them takes a core from somebody, and in a conversation
@@ -118,50 +128,98 @@ class attention {
   }
 
   [[nodiscard]] const std::atomic<bool>& workers_look() const noexcept { return workers_look_; }
+  // Of so many looks, told_every_max or one, the next one is to say when it was.
+  [[nodiscard]] std::uint32_t told_every() const noexcept {
+    return told_every_.load(std::memory_order_relaxed);
+  }
   void looked(std::int64_t now_ns, bool found) noexcept {
     looked_at_.store(now_ns, std::memory_order_relaxed);
-    if (found) heard_at_.store(now_ns, std::memory_order_relaxed);
-    looked(found);
+    add_one(looks_else_);
+    if (!found) return;
+    heard_at_.store(now_ns, std::memory_order_relaxed);
+    add_one(found_told_);
   }
-  // Just now, or up to told_every - 1 looks ago.
+  // Just now, or up to told_every_max - 1 looks ago.
   void looked(bool found) noexcept {
-    looks_.store(looks_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (found) found_.store(found_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    add_one(looks_untold_);
+    if (found) add_one(found_untold_);
+  }
+  // At one transport of several.
+  void looked_nearby(bool found) noexcept {
+    add_one(looks_else_);
+    if (found) add_one(found_untold_);
   }
 
  private:
+  // Several may do so at a time, and one is lost: it is about how many.
+  static void add_one(std::atomic<std::uint32_t>& n) noexcept {
+    n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint32_t finds() const noexcept {
+    return found_told_.load(std::memory_order_relaxed) +
+           found_untold_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint32_t looks() const noexcept {
+    return looks_untold_.load(std::memory_order_relaxed) +
+           looks_else_.load(std::memory_order_relaxed);
+  }
   // Counts what is found until the receivers may hand over again.
   bool is_kept() noexcept {
     const std::uint32_t left = kept_.load(std::memory_order_relaxed);
     if (left > 0) kept_.store(left - 1, std::memory_order_relaxed);
     return left > 0;
   }
-  // A receiver: what workers have counted since the last time.
+  // A receiver: what workers have counted, and not told, since the last time.
   void notice(std::int64_t now_ns) noexcept {
-    const std::uint32_t looks = looks_.load(std::memory_order_relaxed);
-    if (looks_noticed_.exchange(looks, std::memory_order_relaxed) != looks)
+    const std::uint32_t untold = looks_untold_.load(std::memory_order_relaxed);
+    if (looks_noticed_.exchange(untold, std::memory_order_relaxed) != untold)
       noticed_at_.store(now_ns, std::memory_order_relaxed);
-    const std::uint32_t found = found_.load(std::memory_order_relaxed);
+    const std::uint32_t found = found_untold_.load(std::memory_order_relaxed);
     if (found_noticed_.exchange(found, std::memory_order_relaxed) != found)
       heard_at_.store(now_ns, std::memory_order_relaxed);
+    rate(now_ns);
+  }
+  // How often workers look says how many of the looks have to be told.
+  void rate(std::int64_t now_ns) noexcept {
+    const std::int64_t passed = now_ns - rated_at_.load(std::memory_order_relaxed);
+    if (passed < watch_min_ns / 2) return;  // another receiver was here just now
+    rated_at_.store(now_ns, std::memory_order_relaxed);
+    const std::uint32_t seen = looks();
+    const std::uint32_t more = seen - looks_rated_.exchange(seen, std::memory_order_relaxed);
+    const bool often = more * (late_ns / 2) >= told_every_max * passed;
+    const std::uint32_t every = often ? told_every_max : 1;
+    if (told_every() != every) told_every_.store(every, std::memory_order_relaxed);
   }
   void hand_over(std::int64_t now_ns, bool to_idle) noexcept {
     to_idle_.store(to_idle, std::memory_order_relaxed);
     heard_at_.store(now_ns, std::memory_order_relaxed);
     looked_at_.store(now_ns, std::memory_order_relaxed);
-    found_.store(0, std::memory_order_relaxed);
-    found_noticed_.store(0, std::memory_order_relaxed);
-    looks_noticed_.store(looks_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    found_before_.store(finds(), std::memory_order_relaxed);
+    found_noticed_.store(found_untold_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    looks_noticed_.store(looks_untold_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    looks_rated_.store(looks(), std::memory_order_relaxed);
+    rated_at_.store(now_ns, std::memory_order_relaxed);
     workers_look_.store(true, std::memory_order_relaxed);
   }
 
-  std::atomic<bool> workers_look_{false};
-  std::atomic<std::int64_t> looked_at_{0}, heard_at_{-close_ns}, watch_ns_{watch_min_ns};
-  std::atomic<std::uint32_t> looks_{0};  // by workers; where several do, about
-  std::atomic<std::uint32_t> found_{0};  // the same, since they look
+  // All atomics are relaxed: each is a guess of its own, and publishes nothing. Three lines: what
+  // all workers read between any two tasks, and receivers change now and then;
+  alignas(64) std::atomic<bool> workers_look_{false};
+  std::atomic<std::uint32_t> told_every_{told_every_max};
+  // what workers write at each look (receivers read it: workers_go_on(); and write the times);
+  alignas(64) std::atomic<std::int64_t> looked_at_{0};
+  std::atomic<std::int64_t> heard_at_{-close_ns};
+  std::atomic<std::uint32_t> looks_untold_{0};
+  std::atomic<std::uint32_t> looks_else_{0};  // told, or nearby
+  std::atomic<std::uint32_t> found_told_{0}, found_untold_{0};
+  // and what receivers keep, or idle workers that hand over.
+  alignas(64) std::atomic<std::int64_t> watch_ns_{watch_min_ns};
   // As the receivers have seen them last; and when they last saw another number of looks.
   std::atomic<std::uint32_t> looks_noticed_{0}, found_noticed_{0};
   std::atomic<std::int64_t> noticed_at_{0};
+  std::atomic<std::uint32_t> looks_rated_{0};  // looks() then
+  std::atomic<std::int64_t> rated_at_{0};
+  std::atomic<std::uint32_t> found_before_{0};  // finds() when they handed over
   std::atomic<std::uint32_t> kept_{0}, keep_{keep_min};
   std::atomic<std::uint32_t> quick_{0};  // finds of idle workers, one soon after the other
   std::atomic<std::int64_t> found_idly_at_{-quick_ns};

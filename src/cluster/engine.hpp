@@ -263,6 +263,9 @@ class engine final : public mailer,
   // True: something had arrived.
   bool take_in() noexcept;
   bool take_in_patiently() noexcept;
+  // What has arrived by one of them, or now and then by all (reception_rules::look_nearby()), of
+  // each at most so many; the caller holds inbox_.
+  std::size_t look_nearby(const std::unique_ptr<net::transport>& t, std::size_t messages_max);
   // Of one of them, by somebody for whom nobody was woken and who stops polling now.
   void stop_attending(const std::unique_ptr<net::transport>& t, std::size_t messages_max) noexcept;
   // That between processes of this host, if there is one; else null.

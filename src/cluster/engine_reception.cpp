@@ -169,6 +169,13 @@ void engine::hear(const connections& joined) {
   is_handling = false;
 }
 
+std::size_t engine::look_nearby(const std::unique_ptr<net::transport>& t,
+                                std::size_t messages_max) {
+  const auto there = [&] { return poll_these({&t, 1}, messages_max); };
+  const auto everywhere = [&] { return poll_all(messages_max); };
+  return rules_.look_nearby(transports_.size(), there, everywhere, &os::now_ns);
+}
+
 bool engine::take_in() noexcept {
   const std::unique_lock lock(inbox_, std::try_to_lock);
   return lock.owns_lock() && poll_all(worker_messages_.load(std::memory_order_relaxed)) != 0;
@@ -206,7 +213,10 @@ void engine::look() noexcept {
   if (!rules_.has_to_tell()) {
     take_in();
   } else if (rules_.is_time_to_look(os::ticks(), look_ticks())) {
-    const bool found = take_in();
+    std::unique_lock lock(inbox_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    const bool found = poll_all(worker_messages_.load(std::memory_order_relaxed)) != 0;
+    lock.unlock();
     rules_.looked(os::now_ns(), found);
   }
 }
@@ -220,9 +230,7 @@ mailer::sight engine::look_for_message(node_id from) noexcept {
   if (from != self_ && links_->way_to(from) != t->get()) return sight::useless;
   const std::unique_lock lock(inbox_, std::try_to_lock);
   if (!lock.owns_lock()) return sight::nothing;
-  const bool found = poll_these({t, 1}, 1) != 0;
-  if (rules_.has_to_tell()) rules_.looked_often(found, &os::now_ns);
-  return found ? sight::found : sight::nothing;
+  return look_nearby(*t, 1) != 0 ? sight::found : sight::nothing;
 }
 
 void engine::rouse_receivers() noexcept {
@@ -281,12 +289,11 @@ bool engine::stand_in(os::futex_word& own, std::uint32_t expected) noexcept {
     // As a worker takes them in: what they bring may be for us.
     const std::size_t messages_max = worker_messages_.load(std::memory_order_relaxed);
     std::size_t n = messages_max;
-    for (unsigned turn = 0; turn < stand_in_turns && n == messages_max && is_free(); ++turn) {
+    for (unsigned turn = 0; turn < stand_in_turns && n >= messages_max && is_free(); ++turn) {
       const std::lock_guard lock(inbox_);
-      n = poll_these({t, 1}, messages_max);
-      if (rules_.has_handed_over()) rules_.looked_idly(n != 0, &os::now_ns);
+      n = look_nearby(*t, messages_max);
     }
-    if (n == messages_max || !is_free()) {
+    if (n >= messages_max || !is_free()) {
       stop_attending(*t, messages_max);
       return !is_free();  // if it is, a stream: the receiver's, who looks at all transports alike
     }
@@ -323,6 +330,7 @@ bool engine::leave_it_to_workers(std::int64_t beat_ns) {
   const reception_rules::turn turn =
       rules_.begin_turn(os::now_ns(), asleep, pollers_.load(std::memory_order_relaxed), beat_ns);
   if (turn.looks) return false;
+  if (turn.is_held_up && take_in_patiently()) rules_.heard_by_watcher(os::now_ns());
   os::blocking_futex_wait(idle_epoch_, epoch, turn.elsewhere_ns);
   if (rules_.counts_looks() && rules_.is_overlooked(os::now_ns())) take_in_patiently();
   return true;

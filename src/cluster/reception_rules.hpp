@@ -13,6 +13,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "cluster/attention.hpp"
@@ -38,10 +39,12 @@ class reception_rules {
 
   // What it does next: it looks, and then sleeps where messages come in, unless has_handed_over();
   // or it leaves that to workers, sleeps for so long where only rouse() reaches it, and looks then
-  // if is_overlooked().
+  // if is_overlooked(). Before that it looks once in place of a worker that `is_held_up`, and
+  // heard_by_watcher() follows if it finds something.
   struct turn {
     bool looks;
     std::int64_t elsewhere_ns = 0;
+    bool is_held_up = false;
   };
   // `asleep`: all workers are, or the node ends, and nobody else will look. `pollers`: idle workers
   // that look now. `most_ns`: for how long it may sleep.
@@ -52,7 +55,9 @@ class reception_rules {
     if (how_ == reception::adaptive) {
       if (asleep) attention_.receivers_look();
       if (!attention_.workers_go_on(now_ns, pollers != 0)) return look;
-      return {.looks = false, .elsewhere_ns = attention_.watch_ns(now_ns)};
+      return {.looks = false,
+              .elsewhere_ns = attention_.watch_ns(now_ns),
+              .is_held_up = attention_.is_late(now_ns)};
     }
     if (asleep) return look;
     const bool is_watchdog = how_ == reception::watchdog;
@@ -65,6 +70,7 @@ class reception_rules {
   }
   // It has found something while workers were busy.
   void heard_by_receiver(std::int64_t now_ns) noexcept { attention_.heard_by_receiver(now_ns); }
+  void heard_by_watcher(std::int64_t now_ns) noexcept { attention_.heard_by_watcher(now_ns); }
   [[nodiscard]] bool has_handed_over() const noexcept {
     return how_ == reception::adaptive && workers_look().load(std::memory_order_relaxed);
   }
@@ -81,7 +87,7 @@ class reception_rules {
   // ---- a worker between two tasks, while *workers_look ----
 
   // Ticks are the caller's, `every` as many as lie between two looks at least. After a look has
-  // ended, looked() follows where has_to_tell().
+  // ended, looked() follows where has_to_tell(), unless the inbox was somebody else's.
   [[nodiscard]] bool is_time_to_look(std::uint64_t ticks, std::uint64_t every) noexcept {
     if (ticks < next_look_.load(std::memory_order_relaxed)) return false;
     next_look_.store(ticks + every, std::memory_order_relaxed);
@@ -96,15 +102,30 @@ class reception_rules {
   // costs little, and that took some time.
   template <class Now>
   void looked_idly(bool found, Now&& now_ns) noexcept {
-    found ? attention_.looked(now_ns(), true) : looked_often(false, now_ns);
+    found || is_to_tell() ? attention_.looked(now_ns(), found) : attention_.looked(false);
   }
-  // The same for a worker that takes in one message at a time.
-  template <class Now>
-  void looked_often(bool found, Now&& now_ns) noexcept {
-    if (++looks_untold_ < attention::told_every) return attention_.looked(found);
-    looks_untold_ = 0;
-    attention_.looked(now_ns(), found);
+
+  // ---- with the inbox, somebody who wants what comes by the nearest of so many transports ----
+
+  // Looks there with nearby(), or now and then at all of them with everywhere(): who finds each
+  // answer at once never does anything else. Each returns how many it has found, as this does.
+  template <class Nearby, class Everywhere, class Now>
+  std::size_t look_nearby(std::size_t transports, Nearby&& nearby, Everywhere&& everywhere,
+                          Now&& now_ns) {
+    const bool tells = is_to_tell();
+    const std::size_t found = tells && transports > 1 ? everywhere() : nearby();
+    if (!has_handed_over()) return found;
+    if (tells)
+      attention_.looked(now_ns(), found != 0);
+    else if (transports == 1)
+      attention_.looked(found != 0);
+    else
+      attention_.looked_nearby(found != 0);
+    return found;
   }
+
+  // ---- an idle worker ----
+
   // It has found something. True: receivers are to be called away from where messages come in.
   // `asleep_there`: one sleeps there. now_ns(): the time, if it is needed.
   template <class Now>
@@ -127,13 +148,20 @@ class reception_rules {
   [[nodiscard]] bool last_is_to_rouse() const noexcept { return how_ != reception::blocking; }
 
  private:
+  [[nodiscard]] bool is_to_tell() noexcept {
+    if (++looks_untold_ < attention_.told_every()) return false;
+    looks_untold_ = 0;
+    return true;
+  }
+
   const reception how_;
   const std::int64_t watchdog_ns_;
   const std::atomic<bool> always_;
   attention attention_;
-  std::atomic<std::int64_t> looked_at_{0};   // by whomever; of the watchdog
-  std::atomic<std::uint64_t> next_look_{0};  // by workers
-  std::uint32_t looks_untold_ = 0;           // with the inbox
+  alignas(64) std::atomic<std::uint64_t> next_look_{0};  // by any worker, between two tasks
+  // With the inbox, of whoever looks; apart from that line, which others want meanwhile.
+  alignas(64) std::atomic<std::int64_t> looked_at_{0};  // of the watchdog
+  std::uint32_t looks_untold_ = 0;
 };
 
 }  // namespace strata::cluster

@@ -2,6 +2,7 @@
 #include "sim/simulated_reception.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace strata::sim {
@@ -32,9 +33,19 @@ bool simulated_reception::is_asleep() const {
 
 // ---- what comes ----
 
-void simulated_reception::run(std::int64_t length_ns) {
-  tasks_.push_back(length_ns);
+void simulated_reception::run(std::int64_t length_ns) { add({.length_ns = length_ns}); }
+
+void simulated_reception::converse(std::int64_t length_ns) {
+  add({.length_ns = length_ns, .converses = true});
+}
+
+void simulated_reception::add(task t) {
+  tasks_.push_back(t);
   wake_somebody();
+}
+
+void simulated_reception::hold_up(unsigned i, std::int64_t length_ns) {
+  workers_[i].held_up_until = in_.now_ns() + length_ns;
 }
 
 // Who brings work wakes nobody while another is awake and will look.
@@ -57,27 +68,38 @@ void simulated_reception::arrive(handler handled) {
   if (attendants_ == 0) wake_receiver_at(place::at_transport);
 }
 
+void simulated_reception::arrive_from_afar(handler handled) {
+  afar_.push_back(std::move(handled));
+  if (attendants_ == 0) wake_receiver_at(place::at_transport);
+}
+
 // ---- the inbox ----
 
-void simulated_reception::look(bool patiently, std::uint64_t& count,
-                               std::function<void(bool)> then) {
+void simulated_reception::look(bool patiently, std::uint64_t& count, looker then) {
   if (in_.now_ns() >= inbox_free_at_) return look_now(count, std::move(then));
-  if (!patiently) return then(false);
+  if (!patiently) return then(sight::passed_by);
   after(inbox_free_at_ - in_.now_ns(),
         [this, &count, then = std::move(then)]() mutable { look(true, count, std::move(then)); });
 }
 
-void simulated_reception::look_now(std::uint64_t& count, std::function<void(bool)> then) {
+// What is there now: what comes while it is handled is for the next look.
+std::deque<simulated_reception::handler> simulated_reception::all_that_came() {
   if (rules_.counts_looks()) rules_.begins_to_look(in_.now_ns());
-  // What is there now: what comes while it is handled is for the next look.
   std::deque<handler> taken = std::exchange(inbox_, {});
+  std::move(afar_.begin(), afar_.end(), std::back_inserter(taken));
+  afar_.clear();
+  return taken;
+}
+
+void simulated_reception::look_now(std::uint64_t& count, looker then) {
+  std::deque<handler> taken = all_that_came();
   inbox_free_at_ = in_.now_ns() + how_.look_ns;
   after(how_.look_ns, [&count, taken = std::move(taken), then = std::move(then)] {
     for (const handler& h : taken) {
       ++count;
       h();
     }
-    then(!taken.empty());
+    then(taken.empty() ? sight::nothing : sight::found);
   });
 }
 
@@ -88,39 +110,66 @@ void simulated_reception::work(unsigned i) {
     workers_[i].idle_since = in_.now_ns();
     return search(i);
   }
-  const std::int64_t length_ns = tasks_.front();
+  const task t = tasks_.front();
   tasks_.pop_front();
   worker& w = workers_[i];
   const bool polled = std::exchange(w.polls, false);
   if (polled) --attendants_;
-  const auto run = [this, i, length_ns] {
-    after(length_ns, [this, i] {
-      // Between two tasks: engine::look().
-      if (!rules_.workers_look().load(std::memory_order_relaxed))
-        return soon([this, i] { work(i); });
-      if (!rules_.has_to_tell())
-        return look(false, by_workers_, [this, i](bool) { soon([this, i] { work(i); }); });
-      if (!rules_.is_time_to_look(static_cast<std::uint64_t>(in_.now_ns()),
-                                  static_cast<std::uint64_t>(how_.look_every_ns)))
-        return soon([this, i] { work(i); });
-      look(false, by_workers_, [this, i](bool found) {
-        rules_.looked(in_.now_ns(), found);
-        soon([this, i] { work(i); });
-      });
-    });
-  };
   // engine::end_polling(): what came while nobody was woken for it.
-  if (polled && attendants_ == 0) return look(true, by_workers_, [run](bool) { run(); });
-  run();
+  if (polled && attendants_ == 0)
+    return look(true, by_workers_, [this, i, t](sight) { run_task(i, t); });
+  run_task(i, t);
+}
+
+void simulated_reception::run_task(unsigned i, task t) {
+  if (t.converses) return converse_until(i, in_.now_ns() + t.length_ns);
+  after(t.length_ns, [this, i] { end_task(i); });
+}
+
+// messenger::look_for() and engine::look_for_message(), again and again.
+void simulated_reception::converse_until(unsigned i, std::int64_t end_ns) {
+  if (in_.now_ns() >= end_ns) return end_task(i);
+  after(how_.look_ns, [this, i, end_ns] { converse_until(i, end_ns); });
+  if (!rules_.workers_look().load(std::memory_order_relaxed) || in_.now_ns() < inbox_free_at_)
+    return;
+  inbox_free_at_ = in_.now_ns() + how_.look_ns;
+  const bool is_enough = how_.left_out == mutation::a_look_nearby_is_enough;
+  std::deque<handler> taken;
+  rules_.look_nearby(
+      is_enough ? 1 : 2, [&] { return (taken = std::exchange(inbox_, {})).size(); },
+      [&] { return (taken = all_that_came()).size(); }, [this] { return in_.now_ns(); });
+  for (const handler& h : taken) {
+    ++by_workers_;
+    h();
+  }
+}
+
+// Between two tasks: engine::look().
+void simulated_reception::end_task(unsigned i) {
+  const auto go_on = [this, i] { soon([this, i] { work(i); }); };
+  if (!rules_.workers_look().load(std::memory_order_relaxed)) return go_on();
+  if (!rules_.has_to_tell()) return look(false, by_workers_, [go_on](sight) { go_on(); });
+  if (!rules_.is_time_to_look(static_cast<std::uint64_t>(in_.now_ns()),
+                              static_cast<std::uint64_t>(how_.look_every_ns)))
+    return go_on();
+  look(false, by_workers_, [this, go_on](sight s) {
+    if (s != sight::passed_by) rules_.looked(in_.now_ns(), s == sight::found);
+    go_on();
+  });
 }
 
 // One turn of scheduler::search_or_sleep(), with engine::poll().
 void simulated_reception::search(unsigned i) {
   worker& w = workers_[i];
+  if (in_.now_ns() < w.held_up_until)
+    return after(w.held_up_until - in_.now_ns(), [this, i] { search(i); });
   if (!tasks_.empty()) return soon([this, i] { work(i); });
   if (!std::exchange(w.polls, true)) ++attendants_;
-  look(false, by_workers_, [this, i](bool found) {
-    if (rules_.has_handed_over()) {
+  look(false, by_workers_, [this, i](sight s) {
+    const bool found = s == sight::found;
+    if (s == sight::passed_by) {
+      // Who has the inbox looks.
+    } else if (rules_.has_handed_over()) {
       rules_.looked_idly(found, [this] { return in_.now_ns(); });
     } else if (found && rules_.calls_receivers(receiver_ == place::at_transport,
                                                [this] { return in_.now_ns(); })) {
@@ -135,7 +184,7 @@ void simulated_reception::search(unsigned i) {
 void simulated_reception::fall_asleep(unsigned i) {
   workers_[i].polls = false;
   --attendants_;
-  const auto go_on = [this, i](bool) {
+  const auto go_on = [this, i](sight) {
     soon([this, i] {
       if (rules_.is_to_rouse(attendants_)) rouse();
       soon([this, i] { announce(i); });
@@ -143,7 +192,7 @@ void simulated_reception::fall_asleep(unsigned i) {
   };
   if (attendants_ == 0 && how_.left_out != mutation::no_last_look)
     return look(true, by_workers_, go_on);
-  go_on(false);
+  go_on(sight::passed_by);
 }
 
 // It says that it sleeps, and then looks for work once more.
@@ -166,16 +215,22 @@ void simulated_reception::receive() {
   soon([this, epoch] {
     const cluster::reception_rules::turn turn =
         rules_.begin_turn(in_.now_ns(), all_sleep(), attendants_, how_.beat_ns);
-    if (!turn.looks)
-      return soon([this, epoch, turn] { sleep_elsewhere(epoch, turn.elsewhere_ns); });
-    take_in(false);
+    if (turn.looks) return take_in(false);
+    const auto sleep = [this, epoch, turn] {
+      soon([this, epoch, turn] { sleep_elsewhere(epoch, turn.elsewhere_ns); });
+    };
+    if (!turn.is_held_up || how_.left_out == mutation::nobody_looks_for_others) return sleep();
+    look(true, by_receiver_, [this, sleep](sight s) {
+      if (s == sight::found) rules_.heard_by_watcher(in_.now_ns());
+      sleep();
+    });
   });
 }
 
 // Until nothing has come meanwhile.
 void simulated_reception::take_in(bool has_found) {
-  look(true, by_receiver_, [this, has_found](bool found) {
-    if (found) return soon([this] { take_in(true); });
+  look(true, by_receiver_, [this, has_found](sight s) {
+    if (s == sight::found) return soon([this] { take_in(true); });
     if (has_found && !all_sleep()) rules_.heard_by_receiver(in_.now_ns());
     soon([this] { rules_.has_handed_over() ? receive() : sleep_at_transport(); });
   });
@@ -183,7 +238,7 @@ void simulated_reception::take_in(bool has_found) {
 
 // What arrived before is not slept over; while somebody else polls it is that one's.
 void simulated_reception::sleep_at_transport() {
-  if (!inbox_.empty() && attendants_ == 0) return soon([this] { receive(); });
+  if (unattended() != 0 && attendants_ == 0) return soon([this] { receive(); });
   receiver_ = place::at_transport;
   const std::uint64_t which = ++receiver_sleep_;
   after(how_.beat_ns, [this, which] {
@@ -207,7 +262,7 @@ void simulated_reception::wake_receiver_at(place p) {
   if (p == place::at_transport) ++wakes_;
   after(how_.wake_ns, [this, p] {
     if (p == place::elsewhere && rules_.counts_looks() && rules_.is_overlooked(in_.now_ns()))
-      return look(true, by_receiver_, [this](bool) { receive(); });
+      return look(true, by_receiver_, [this](sight) { receive(); });
     receive();
   });
 }

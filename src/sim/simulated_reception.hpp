@@ -19,7 +19,13 @@ namespace strata::sim {
 
 class simulated_reception {
  public:
-  enum class mutation { none, nobody_rouses, no_last_look };
+  enum class mutation {
+    none,
+    nobody_rouses,
+    no_last_look,
+    nobody_looks_for_others,  // who is held up
+    a_look_nearby_is_enough
+  };
   struct settings {
     cluster::reception how = cluster::reception::blocking;
     unsigned workers = 1;
@@ -39,14 +45,21 @@ class simulated_reception {
 
   // A task of that length, by whichever worker comes first.
   void run(std::int64_t length_ns);
+  // A task of that length that waits for messages by the nearest of two transports and looks there
+  // itself, without an end: a thread whose answers come at once.
+  void converse(std::int64_t length_ns);
+  // The idle worker takes no step for so long: another program has its core.
+  void hold_up(unsigned i, std::int64_t length_ns);
   // A message comes; it has been handled: `handled`, which may call run(), is called.
   using handler = std::function<void()>;
   void arrive(handler handled);
+  // The same by the farther transport, where all look but who converses.
+  void arrive_from_afar(handler handled);
 
   // Nothing is left to do: all threads sleep.
   [[nodiscard]] bool is_asleep() const;
   // Messages that have come and that nobody has looked at.
-  [[nodiscard]] std::size_t unattended() const noexcept { return inbox_.size(); }
+  [[nodiscard]] std::size_t unattended() const noexcept { return inbox_.size() + afar_.size(); }
   [[nodiscard]] std::uint64_t handled_by_receiver() const noexcept { return by_receiver_; }
   [[nodiscard]] std::uint64_t handled_by_workers() const noexcept { return by_workers_; }
   // How often a thread was woken where messages come in.
@@ -58,16 +71,28 @@ class simulated_reception {
     bool is_called = false;  // somebody has seen that it sleeps, and wakes it
     bool polls = false;      // is counted in attendants_
     std::int64_t idle_since = 0;
+    std::int64_t held_up_until = 0;
+  };
+  struct task {
+    std::int64_t length_ns;
+    bool converses = false;
   };
   enum class place { awake, at_transport, elsewhere };
 
   void after(std::int64_t ns, std::function<void()> step);
   void soon(std::function<void()> step);
   // As whoever has the inbox, which others wait for, or pass by.
-  void look(bool patiently, std::uint64_t& count, std::function<void(bool found)> then);
-  void look_now(std::uint64_t& count, std::function<void(bool found)> then);
+  enum class sight { passed_by, nothing, found };
+  using looker = std::function<void(sight)>;
+  void look(bool patiently, std::uint64_t& count, looker then);
+  void look_now(std::uint64_t& count, looker then);
+  [[nodiscard]] std::deque<handler> all_that_came();
 
   void work(unsigned i);
+  void run_task(unsigned i, task t);
+  void converse_until(unsigned i, std::int64_t end_ns);
+  void end_task(unsigned i);
+  void add(task t);
   void search(unsigned i);
   void fall_asleep(unsigned i);
   void announce(unsigned i);
@@ -85,8 +110,8 @@ class simulated_reception {
   const settings how_;
   cluster::reception_rules rules_;
   std::vector<worker> workers_;
-  std::deque<std::int64_t> tasks_;
-  std::deque<handler> inbox_;
+  std::deque<task> tasks_;
+  std::deque<handler> inbox_, afar_;
   std::int64_t inbox_free_at_ = 0;
   unsigned attendants_ = 0;  // idle workers that poll
   place receiver_ = place::awake;

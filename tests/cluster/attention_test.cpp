@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+
+#include "cluster/reception_rules.hpp"
 
 namespace strata::cluster {
 namespace {
@@ -153,16 +156,55 @@ TEST(attention, ends_with_the_conversation_where_looks_are_counted) {
   EXPECT_TRUE(a.workers_look());
 }
 
-// It looks all the time while it runs at all.
-TEST(attention, blames_no_idle_worker_that_has_lost_its_core) {
-  for (const bool idle : {true, false}) {
-    attention a;
-    std::int64_t t = begin_conversation(a, 1'000'000'000) + attention::late_ns + us;
-    EXPECT_FALSE(a.workers_go_on(t, idle));
-    EXPECT_FALSE(a.workers_look());
-    a.heard_by_receiver(t += 10 * us);
-    EXPECT_EQ(a.workers_look(), idle);
+// It looks all the time while it runs at all. Meanwhile it still says so, and nobody would be woken
+// for what comes: the receivers go on watching, and look in its place.
+TEST(attention, watches_in_place_of_an_idle_worker_that_has_lost_its_core) {
+  attention a;
+  std::int64_t t = begin_conversation(a, 1'000'000'000);
+  const std::int64_t began = t;
+  EXPECT_TRUE(a.workers_go_on(t += attention::late_ns));
+  EXPECT_FALSE(a.is_late(t));
+  for (int i = 0; i < 10; ++i) {
+    t += i == 0 ? us : a.watch_ns(t);
+    ASSERT_TRUE(a.workers_go_on(t, true)) << i;
+    ASSERT_TRUE(a.is_late(t)) << i;
+    ASSERT_EQ(a.watch_ns(t), attention::late_ns) << i;
+    a.heard_by_watcher(t);
   }
+  EXPECT_GT(t - began, 2 * attention::over_ns);
+  // Not for longer than there is a conversation.
+  EXPECT_TRUE(a.workers_go_on(t + attention::over_ns, true));
+  EXPECT_FALSE(a.workers_go_on(t += attention::over_ns + us, true));
+  EXPECT_FALSE(a.workers_look());
+}
+
+// What a busy worker has to make good, no idle one does by losing its core.
+TEST(attention, keeps_for_as_long_after_an_idle_worker_was_late) {
+  attention a;
+  std::int64_t t = find_late(a, begin_conversation(a, 1'000'000'000));
+  for (std::uint32_t i = 0; i <= attention::keep_min; ++i) a.heard_by_receiver(t += us);
+  ASSERT_TRUE(a.workers_look());
+  EXPECT_TRUE(a.workers_go_on(t += attention::late_ns + us, true));
+  EXPECT_FALSE(a.workers_go_on(t, false));
+  for (std::uint32_t i = 0; i < 2 * attention::keep_min; ++i) {
+    a.heard_by_receiver(t += us);
+    ASSERT_FALSE(a.workers_look()) << i;
+  }
+  a.heard_by_receiver(t += us);
+  EXPECT_TRUE(a.workers_look());
+}
+
+// A find that says when it was is not taken for one of the moment in which somebody came to see.
+TEST(attention, ends_as_soon_as_the_last_find_that_was_told_is_over) {
+  attention a;
+  std::int64_t t = begin_conversation(a, 1'000'000'000);
+  a.looked(t += 10 * us, true);
+  const std::int64_t last = t;
+  while (a.workers_go_on(t += 100 * us)) {
+    ASSERT_LE(t, last + attention::over_ns);
+    a.looked(false);
+  }
+  EXPECT_LE(t, last + attention::over_ns + 100 * us);
 }
 
 // Workers that have looked in time all along are taken at their word.
@@ -177,6 +219,19 @@ TEST(attention, is_seen_to_no_more_often_after_a_pause) {
   a.receivers_look();
   t = begin_conversation(a, t + us);
   EXPECT_EQ((t + a.watch_ns(t)) % attention::watch_max_ns, 0);
+}
+
+// Nobody looks at the others, and somebody may have gone deep into a task.
+TEST(attention, is_taken_from_workers_that_look_at_one_of_several_transports_alone) {
+  attention a;
+  std::int64_t t = begin_conversation(a, 1'000'000'000);
+  const std::int64_t began = t;
+  while (a.workers_go_on(t)) {
+    ASSERT_LE(t, began + attention::late_ns);
+    a.looked_nearby(true);
+    t += 10 * us;
+  }
+  EXPECT_FALSE(a.workers_look());
 }
 
 // Finds so far apart, until the receivers hand over or there have been `most`. Returns how many.
@@ -229,6 +284,120 @@ TEST(attention, stays_with_the_receivers_while_idle_workers_find_something_now_a
     talk_idly(a, t, 5 * us, attention::quick_min - 1);
   }
   EXPECT_FALSE(a.workers_look());
+}
+
+// ---- the rules of who looks, with a clock that counts how often it is read ----
+
+class watched_workers {
+ public:
+  watched_workers() {
+    rules.heard_by_receiver(t);
+    rules.heard_by_receiver(t += 10 * us);
+    watch();
+  }
+  // A worker looks, so long after the last time.
+  void look_nearby(std::int64_t pause, bool finds, std::size_t transports = 1) {
+    pass(pause);
+    const auto look = [&](unsigned& looks) {
+      return [&, finds] {
+        ++looks;
+        return std::size_t{finds};
+      };
+    };
+    EXPECT_EQ(
+        rules.look_nearby(transports, look(near), look(everywhere), [this] { return read(); }),
+        std::size_t{finds});
+  }
+  void look_idly(std::int64_t pause, bool finds) {
+    pass(pause);
+    rules.looked_idly(finds, [this] { return read(); });
+  }
+
+  reception_rules rules{reception::adaptive, 0};
+  std::int64_t t = 1'000'000'000;
+  unsigned near = 0, everywhere = 0, clock_reads = 0, watches = 0;
+
+ private:
+  std::int64_t read() {
+    ++clock_reads;
+    return t;
+  }
+  // The receiver comes to see whenever it said that it would, while the workers go on.
+  void pass(std::int64_t pause) {
+    const std::int64_t end = t + pause;
+    for (; watch_at <= end && rules.has_handed_over(); watch()) t = watch_at;
+    t = end;
+  }
+  void watch() {
+    ++watches;
+    const reception_rules::turn turn = rules.begin_turn(t, false, 0, attention::close_ns);
+    if (!turn.looks) watch_at = t + turn.elsewhere_ns;
+  }
+  std::int64_t watch_at = 0;
+};
+
+TEST(reception_rules, read_the_clock_at_one_look_of_many_and_at_what_idle_workers_find) {
+  constexpr unsigned looks = 100 * attention::told_every_max;
+  for (const bool finds : {false, true}) {
+    watched_workers w;
+    for (unsigned i = 0; i < looks; ++i) w.look_nearby(us / 10, finds);
+    EXPECT_EQ(w.clock_reads, looks / attention::told_every_max);
+    EXPECT_EQ(w.near, looks);
+    w.clock_reads = 0;
+    for (unsigned i = 0; i < looks; ++i) w.look_idly(us / 10, finds);
+    EXPECT_EQ(w.clock_reads, finds ? looks : looks / attention::told_every_max);
+    EXPECT_TRUE(w.rules.has_handed_over());
+  }
+}
+
+// However often they look: who watches believes what it is told, and comes as seldom as it may. A
+// worker that never said when it looked would have it come every late_ns.
+TEST(reception_rules, are_watched_no_more_often_where_looks_are_rare) {
+  constexpr std::int64_t most = 80'000 * us;
+  for (const bool idly : {false, true}) {
+    for (const std::int64_t pause : {us / 5, us, 5 * us, 20 * us, 50 * us, 150 * us}) {
+      watched_workers w;
+      const auto run = [&] {
+        for (std::int64_t passed = 0; passed < most; passed += pause)
+          idly ? w.look_idly(pause, passed % (2 * pause) == 0)
+               : w.look_nearby(pause, passed % (2 * pause) == 0);
+      };
+      run();  // the period grows
+      const unsigned before = w.watches;
+      run();
+      EXPECT_LE(w.watches - before, most / attention::watch_max_ns + 2) << pause;
+      EXPECT_TRUE(w.rules.has_handed_over()) << pause;
+      EXPECT_EQ(w.everywhere, 0U);
+    }
+  }
+}
+
+// Who looks at one of several transports, and finds each answer at once, looks at the others, too.
+TEST(reception_rules, have_all_transports_looked_at_by_who_looks_at_one) {
+  for (const reception how : {reception::adaptive, reception::polling, reception::watchdog}) {
+    reception_rules rules(how, 0);
+    unsigned near = 0, everywhere = 0;
+    for (unsigned i = 0; i < 10 * attention::told_every_max; ++i) {
+      rules.look_nearby(
+          2, [&] { return std::size_t{++near != 0}; },
+          [&] { return std::size_t{++everywhere != 0}; }, [] { return std::int64_t{0}; });
+    }
+    EXPECT_EQ(everywhere, 10U);
+    EXPECT_EQ(near, 10U * (attention::told_every_max - 1));
+  }
+  watched_workers w;
+  for (unsigned i = 0; i < 10'000; ++i) w.look_nearby(us, true, 2);
+  EXPECT_GE(w.everywhere, 10'000 / attention::told_every_max);
+  EXPECT_TRUE(w.rules.has_handed_over());
+}
+
+// Where that is all that anybody does, and seldom, each of its looks is one at all.
+TEST(reception_rules, have_all_transports_looked_at_each_time_where_looks_are_rare) {
+  constexpr unsigned looks = 100;
+  watched_workers w;
+  for (unsigned i = 0; i < looks; ++i) w.look_nearby(attention::late_ns / 2, true, 2);
+  EXPECT_GE(w.everywhere, looks - 2);
+  EXPECT_TRUE(w.rules.has_handed_over());
 }
 
 }  // namespace

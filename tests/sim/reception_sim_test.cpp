@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -68,14 +69,11 @@ class receiving_node {
   // A message then, that makes a task of so many ns (0: none).
   void send_at(std::int64_t at_ns, std::int64_t task_ns = 0) {
     ++sent;
-    world.at(at_ns, [this, task_ns] {
-      const std::int64_t came_ns = world.now_ns();
-      node.arrive([this, came_ns, task_ns] {
-        ++handled;
-        waits.push_back(world.now_ns() - came_ns);
-        if (task_ns != 0) node.run(task_ns);
-      });
-    });
+    world.at(at_ns, [this, task_ns] { node.arrive(handle(task_ns)); });
+  }
+  void send_from_afar_at(std::int64_t at_ns) {
+    ++sent;
+    world.at(at_ns, [this] { node.arrive_from_afar(handle(0)); });
   }
   void run_at(std::int64_t at_ns, std::int64_t length_ns) {
     longest_task_ns = std::max(longest_task_ns, length_ns);
@@ -91,6 +89,14 @@ class receiving_node {
     EXPECT_EQ(handled, sent) << node.unattended() << " messages are slept over";
     if (handled == 0) return;
     EXPECT_LE(longest_wait(), longest_wait_ns(how, longest_task_ns));
+  }
+
+  simulated_reception::handler handle(std::int64_t task_ns) {
+    return [this, task_ns, came_ns = world.now_ns()] {
+      ++handled;
+      waits.push_back(world.now_ns() - came_ns);
+      if (task_ns != 0) node.run(task_ns);
+    };
   }
 
   sim::world world;
@@ -175,6 +181,74 @@ TEST(simulated_reception, of_many_messages_under_short_tasks_wakes_nobody_where_
       EXPECT_LT(wakes[other], 50U) << name_of_reception(all_receptions[other]);
       EXPECT_GT(handled_by_workers[other], 1'900U) << name_of_reception(all_receptions[other]);
     }
+  }
+}
+
+// ---- conversations ----
+
+// How long a message waits that comes by the other transport of a node whose only worker has a
+// thread for 8 ms that finds each answer at once.
+std::int64_t wait_beside_a_conversation(const simulated_reception::settings& s,
+                                        std::uint64_t seed) {
+  receiving_node n(s, seed);
+  n.world.at(node_ms, [&] { n.node.converse(8 * node_ms); });
+  for (std::int64_t at = 2 * node_ms; at < 8 * node_ms; at += node_us) n.send_at(at);
+  n.run_until(4 * node_ms);
+  EXPECT_GT(n.node.handled_by_workers(), 1'500U);
+  std::int64_t handled_ns = 0;
+  const std::int64_t at = n.world.now_ns() + static_cast<std::int64_t>(n.world.random.below(1'000));
+  n.world.at(at, [&] { n.node.arrive_from_afar([&] { handled_ns = n.world.now_ns(); }); });
+  n.run_until(node_s);
+  EXPECT_EQ(n.handled, n.sent);
+  EXPECT_GE(handled_ns, at);
+  return handled_ns - at;
+}
+
+TEST(simulated_reception, by_one_transport_looks_at_the_other_too) {
+  using mutation = simulated_reception::mutation;
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const reception how : {reception::adaptive, reception::polling, reception::watchdog}) {
+      SCOPED_TRACE(name_of_reception(how));
+      EXPECT_LE(wait_beside_a_conversation({.how = how}, seed), 20 * node_us);
+    }
+    for (const reception how : {reception::adaptive, reception::polling}) {
+      EXPECT_GE(wait_beside_a_conversation(
+                    {.how = how, .left_out = mutation::a_look_nearby_is_enough}, seed),
+                4 * node_ms)
+          << name_of_reception(how);
+    }
+  }
+}
+
+// How many of 20 messages, for more than 6 ms, wait for longer than a receiver that looks each time
+// that a worker is late, while the idle worker that looks for them has lost its core.
+std::ptrdiff_t late_without_a_core(const simulated_reception::settings& s, std::uint64_t seed) {
+  receiving_node n(s, seed);
+  n.run_at(node_ms, 100 * node_us);  // so that it is awake
+  for (int i = 0; i < 400; ++i) n.send_at(node_ms + i * 5 * node_us);
+  n.run_until(3 * node_ms);
+  EXPECT_GT(n.node.handled_by_workers(), 300U);
+  n.node.hold_up(0, 10 * node_ms);
+  for (int i = 0; i < 20; ++i)
+    n.send_at(3 * node_ms + i * 310 * node_us +
+              static_cast<std::int64_t>(n.world.random.below(100'000)));
+  n.run_until(node_s);
+  EXPECT_EQ(n.handled, n.sent);
+  EXPECT_LE(n.longest_wait(), longest_wait_ns(s, 0));
+  return std::count_if(n.waits.begin(), n.waits.end(), [&](std::int64_t wait) {
+    return wait > attention::late_ns + overhead_ns(s);
+  });
+}
+
+TEST(simulated_reception, goes_on_where_an_idle_worker_has_lost_its_core) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    simulated_reception::settings s{.how = reception::adaptive, .spin_ns = 20 * node_ms};
+    // Until the receiver sees that the worker is late.
+    EXPECT_LE(late_without_a_core(s, seed), 3);
+    s.left_out = simulated_reception::mutation::nobody_looks_for_others;
+    EXPECT_GE(late_without_a_core(s, seed), 8);
   }
 }
 
