@@ -58,6 +58,12 @@ class stack_pool {
 
   // The stack whose guard page holds `address`, null when none does. Safe in a signal handler.
   [[nodiscard]] const stack* guarding(const void* address) const noexcept;
+  // Whether `address` lies on any of them. Any thread.
+  [[nodiscard]] bool holds(const void* address) const noexcept {
+    const auto a = reinterpret_cast<std::uintptr_t>(address);
+    const auto first = reinterpret_cast<std::uintptr_t>(pieces.first);
+    return a >= first && a - first < capacity_ * stride_bytes_;
+  }
   [[nodiscard]] std::size_t stack_bytes() const noexcept { return stack_bytes_; }
   // How many were ever taken.
   [[nodiscard]] std::size_t taken_max() const noexcept {

@@ -115,6 +115,8 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
     until_outside -= static_cast<int>(1 + switches_max - switches_left_);
     if (until_outside <= 0) [[unlikely]] {
       until_outside = outside_every;
+      // Only once: a thief may have taken the fork.
+      if (std::exchange(spare_is_promised_, false)) continue;
       if (task* outside = owner->take_injected()) outside->type->run(*outside, *this);
       if (owner->out_of_stacks.load(std::memory_order_relaxed) != 0) give_up_spare();
       if (std::exchange(deque_had_a_turn, false)) {
@@ -129,15 +131,22 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
 }
 
 // Nothing of our own may wait for ever behind stacks that only yield to each other. Only behind
-// those: whoever begins the oldest out of its turn leaves thieves crumbs to steal. And only where a
-// stack is to be had without waiting for one, because whoever is in its turn may need it to end.
+// those: whoever begins the oldest out of its turn leaves thieves crumbs to steal. And what needs a
+// stack only where one is to be had without waiting for it, because whoever is in its turn may need
+// it to end.
 void place::begin_oldest() {
-  if ((!deque.maybe_work() && overflow.empty()) || !has_stack_for_another()) return;
+  if (!deque.maybe_work() && overflow.empty()) {
+    refused_to_oldest_ = 0;
+    return;
+  }
+  if (!deque.maybe_work()) {
+    if (task* const t = pop_overflow()) push(t);
+  }
   // Where thieves have not asked, the oldest is not shared yet.
   if (!deque.has_shared()) (void)deque.share();
-  task* t = deque.take_oldest();
-  if (t == nullptr && !deque.maybe_work() && !overflow.empty()) t = pop_overflow();
-  if (t == nullptr) return;  // a thief was faster
+  task* t = oldest_without_stack();
+  if (t == nullptr) t = has_stack_for_oldest() ? deque.take_oldest() : newest_without_stack();
+  if (t == nullptr) return;  // a thief was faster, or there is no stack
   t = unmarked(t);
   t->type->run(*t, *this);
 }

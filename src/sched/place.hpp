@@ -136,14 +136,13 @@ class place : public worker {
   stack* stack_at_hand() noexcept;
   // The next task that needs one will have it. Throws std::system_error when there is none.
   void require_spare();
-  // The same by the dispatcher, for a task that may begin but need not. False: there is none.
-  bool has_stack_for_another() noexcept;
   void give_stack(stack* s) noexcept;
   // By whoever runs here, or has taken the place from a sleeper.
   stack* take_spare() noexcept {
     stack* const s = spare_.load(std::memory_order_relaxed);
     if (s != nullptr) [[likely]]
       spare_.store(nullptr, std::memory_order_relaxed);
+    spare_is_promised_ = false;
     return s;
   }
   // Others want it more.
@@ -184,7 +183,12 @@ class place : public worker {
 
   [[nodiscard]] bool others_made_ready() const noexcept;
   bool may_go_on() noexcept;
+  // Need no new stack. Null: there is none, or what is there needs one.
   task* next_of_those_with_stacks();
+  task* newest_without_stack();
+  task* oldest_without_stack();
+  // For a task that may begin but need not. False: not yet, and nothing has been waited for.
+  bool has_stack_for_oldest() noexcept;
   // As begin() needs it.
   stack* take_stack() noexcept;
   stack* next_stack() noexcept;
@@ -201,7 +205,10 @@ class place : public worker {
   // One is kept at hand: the next task is likely to want it. Relaxed: others only look whether
   // there is one.
   std::atomic<stack*> spare_{nullptr};
-  stack* handed_over_ = nullptr;  // to go on when the task that runs here has ended
+  // To a fork at the end of its stack, which is next: who may begin but need not leaves it alone.
+  bool spare_is_promised_ = false;
+  unsigned refused_to_oldest_ = 0;  // in a row: see has_stack_for_oldest()
+  stack* handed_over_ = nullptr;    // to go on when the task that runs here has ended
   void (*action_)(place&, void*) = nullptr;
   void* argument_ = nullptr;
   const std::atomic<std::uint32_t>* leave_ = nullptr;  // not 0: the OS thread wants to leave

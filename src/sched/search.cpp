@@ -18,28 +18,8 @@ struct scheduler::search {
   place& p;
   bool raced = false;
 
-  // A thief has a stack before it takes a task, which may need one. Else it would hold the task
-  // until one comes back, perhaps from whoever waits for this very task; left where it is, it is
-  // called by who joins it, on the stack that there is.
-  static bool has_stack(place& p) {
-    const scheduler& s = *p.owner;
-    // Those that are kept, and one for each of the others that look as we do: then there is time.
-    const std::size_t few = 2 * s.places_.size();
-    return p.has_spare() || s.stacks.left() > few || p.has_stack_for_another();
-  }
-  // At a glance, by who touches nothing of p: it may be asleep.
-  static bool may_have_stack(const place& p) {
-    scheduler& s = *p.owner;
-    if (p.has_spare() || !s.stacks.only_kept_are_left()) return true;
-    if (s.other_pools_.load(std::memory_order_relaxed) == 0) return false;
-    const std::lock_guard lock(s.pools_mutex_);
-    return std::any_of(s.further_.begin(), s.further_.end(),
-                       [](const auto& pool) { return pool->left() != 0; });
-  }
-
   task* everywhere() {
     raced = false;
-    if (!has_stack(p)) return nullptr;
     for (place* victim : p.victims) {
       task* t = nullptr;
       switch (victim->deque.steal(t)) {
@@ -70,9 +50,7 @@ struct scheduler::search {
   bool force_somebody() {
     for (place* victim : p.victims) {
       if (p.owner->rule == policy::steal && take_ready(*victim)) return true;
-      if (victim->deque.maybe_work() && !victim->deque.has_shared() && has_stack(p) &&
-          force(*victim))
-        return true;
+      if (victim->deque.maybe_work() && !victim->deque.has_shared() && force(*victim)) return true;
     }
     return false;
   }
@@ -242,9 +220,8 @@ bool scheduler::work_is_visible(const place& p) noexcept {
 bool scheduler::others_have_work(const place& p) noexcept {
   if (holds_something()) return true;
   if (injected_.has_any()) return true;
-  const bool steals = search::may_have_stack(p);
   for (const place* victim : p.victims) {
-    if (steals && victim->deque.maybe_work()) return true;
+    if (victim->deque.maybe_work()) return true;
     if (rule == policy::steal && (!victim->ready.empty() || victim->has_batches())) return true;
   }
   return false;

@@ -21,6 +21,10 @@ namespace strata::detail {
 
 void stack_main(void* argument);
 
+// So often whoever wants a stack lets those go on that have one before it takes one of the kept
+// ones: those who go on may wait for our task while they look for it all the time.
+static constexpr unsigned others_first = 256;
+
 stack* scheduler::take_stack() noexcept {
   // As much address space as so many pools of the usual size have at most, which is 1 TiB.
   constexpr std::size_t further_max = 15;
@@ -109,41 +113,69 @@ void place::require_spare() {
                             owner->stacks.exhausted().what());
   }
   spare_.store(s, std::memory_order_relaxed);
+  spare_is_promised_ = true;
 }
 
-bool place::has_stack_for_another() noexcept {
-  if (has_spare()) return true;
-  stack* const s = owner->take_stack();
+bool place::has_stack_for_oldest() noexcept {
+  stack* s = take_spare();
+  if (s == nullptr && !owner->stacks.only_kept_are_left()) s = usual_stack();
+  if (s == nullptr) s = owner->returned_stack();
+  if (s == nullptr) s = owner->stack_of_a_sleeper();
+  if (s == nullptr && ++refused_to_oldest_ >= others_first) s = owner->stacks.take_kept();
   if (s == nullptr) return false;
+  refused_to_oldest_ = 0;
   adopt(*s);
   spare_.store(s, std::memory_order_relaxed);
   return true;
 }
 
-// Something that needs no new stack: null, there is nothing here.
+static bool needs_no_stack(const task& t) noexcept { return t.type->run != &run_on_stack; }
+
+// A token. Nothing else can travel but branches, which lie on their parent's stack; that they are
+// looked for there is because a thief may run the task meanwhile, and free it.
+task* place::oldest_without_stack() {
+  const auto is_token = [this](const task* marked) {
+    if (!can_travel(marked)) return false;
+    const auto holds = [marked](const auto& pool) { return pool->holds(marked); };
+    if (owner->stacks.holds(marked)) return false;
+    if (owner->other_pools_.load(std::memory_order_relaxed) == 0) return true;
+    const std::lock_guard lock(owner->pools_mutex_);
+    for (const auto& [bytes, pool] : owner->pools_) {
+      if (holds(pool)) return false;
+    }
+    return std::none_of(owner->further_.begin(), owner->further_.end(), holds);
+  };
+  task* t = nullptr;
+  return deque.steal_if(t, is_token) == steal_outcome::taken ? t : nullptr;
+}
+
+task* place::newest_without_stack() {
+  // Put back as it was: its owner looks for it there, with its mark.
+  task* t = deque.pop();
+  if (t == nullptr && !overflow.empty()) t = pop_overflow();
+  if (t == nullptr || needs_no_stack(*unmarked(t))) return t;
+  push(t);
+  return nullptr;
+}
+
 task* place::next_of_those_with_stacks() {
-  const auto can_go_on = [](const task& t) { return t.type->run != &run_on_stack; };
   if (has_batches()) take_batches(*this);
   if (distributes) owner->take_waived(*this);
   if (task* const t = has_bound() ? next_bound() : nullptr) {
-    if (can_go_on(*t)) return t;
+    if (needs_no_stack(*t)) return t;
     put_bound(t);
   }
   for (std::size_t n = ready.size(); n > 0; --n) {
     task* const t = ready.pop();
     if (t == nullptr) break;
-    if (can_go_on(*t)) return t;
+    if (needs_no_stack(*t)) return t;
     ready.push(t);
   }
   if (task* const t = owner->take_injected()) {
-    if (can_go_on(*t)) return t;
+    if (needs_no_stack(*t)) return t;
     push(t);
   }
-  if (task* const t = pop()) {
-    if (can_go_on(*t)) return t;
-    push(t);
-  }
-  return nullptr;
+  return unmarked(newest_without_stack());
 }
 
 namespace {
@@ -206,8 +238,6 @@ stack* place::take_stack() noexcept {
     return s;
   };
   if (stack* const s = owner->take_stack()) return adopted(s);
-  // Those who go on may wait for our task while they look for it all the time.
-  constexpr unsigned others_first = 256;
   want_of_stacks want(*owner);
   for (unsigned rounds = 1;; ++rounds) {
     look_around_for(*leave_);

@@ -16,6 +16,7 @@
 
 #include "context/stack_pool.hpp"
 #include "sched/scheduler.hpp"
+#include "strata/fiber.hpp"
 #include "strata/semaphore.hpp"
 #include "strata/task_scope.hpp"
 #include "strata/thread.hpp"
@@ -142,7 +143,13 @@ TEST_P(few_stacks, are_not_counted_for_threads_with_a_size_of_their_own) {
     // Nor are they afterwards.
     threads.clear();
     latch again(1);
-    for (std::size_t i = 0; i < all / 2; ++i) threads.emplace_back([&] { again.wait(); });
+    EXPECT_THROW(
+        {
+          for (;;) threads.emplace_back([&] { again.wait(); });
+        },
+        std::system_error);
+    EXPECT_GE(threads.size(), all / 2);
+    EXPECT_LE(threads.size(), all) << "some have ended twice";
     again.count_down();
     for (thread& t : threads) t.join();
   });
@@ -324,23 +331,29 @@ void run_among_sleepers(runtime& rt, const F& f) {
   }
 }
 
-// By a worker: until it gives them back, nobody finds one in the pool.
-class all_stacks_of_the_pool {
+// By a worker: until it gives them back, nobody finds one in the pool, or only the kept ones.
+template <bool ButKept>
+class all_stacks_taken {
  public:
-  all_stacks_of_the_pool() {
-    while (detail::stack* const s = pool_.take_kept()) taken_.push_back(s);
+  all_stacks_taken() {
+    while (detail::stack* const s = another()) taken_.push_back(s);
     while (detail::stack* const s = detail::this_place().take_spare()) taken_.push_back(s);
   }
-  ~all_stacks_of_the_pool() {
+  ~all_stacks_taken() {
     for (detail::stack* const s : taken_) pool_.give(s);
   }
-  all_stacks_of_the_pool(const all_stacks_of_the_pool&) = delete;
-  all_stacks_of_the_pool& operator=(const all_stacks_of_the_pool&) = delete;
+  all_stacks_taken(const all_stacks_taken&) = delete;
+  all_stacks_taken& operator=(const all_stacks_taken&) = delete;
 
  private:
+  detail::stack* another() noexcept {
+    return ButKept && pool_.only_kept_are_left() ? nullptr : pool_.take_kept();
+  }
   detail::stack_pool& pool_ = detail::this_worker().owner->stacks;
   std::vector<detail::stack*> taken_;
 };
+using all_stacks_of_the_pool = all_stacks_taken<false>;
+using all_stacks_but_the_kept_ones = all_stacks_taken<true>;
 
 bool has_one_for_a_fork() {
   try {
@@ -377,35 +390,83 @@ TEST(stacks, are_taken_from_workers_that_sleep) {
   EXPECT_EXIT(program(), testing::ExitedWithCode(0), "right");
 }
 
-// Forks whose leaves take long enough that others come.
-int busy_tree(int depth) {
-  if (depth == 0) {
-    volatile int busy = 0;
-    for (int i = 0; i < 20'000; ++i) busy = busy + 1;
-    return 1;
+struct counted : threaded {
+  int* ran;
+  slot_ptr done;
+  void start() {
+    ++*ran;
+    sync(done);
+    terminate();
   }
-  const auto [a, b] =
-      fork2join([=] { return busy_tree(depth - 1); }, [=] { return busy_tree(depth - 1); });
-  return a + b;
+};
+
+// Two that are enabled together: one of them lies in the deque.
+struct enabled : threaded {
+  int* ran;
+  slot_ptr done;
+  void start() {
+    sync(to_sptr(LEFT));
+    sync(to_sptr(RIGHT));
+  }
+  void branch() {
+    ++*ran;
+    sync(to_sptr(LAST));
+  }
+  void last() {
+    ++*ran;
+    sync(done);
+    terminate();
+  }
+  fiber<&enabled::branch> LEFT{this, 1}, RIGHT{this, 1};
+  fiber<&enabled::last> LAST{this, 2};
+};
+
+// All of them are in use, and whoever uses one waits by yielding.
+TEST(stacks, are_not_asked_for_by_what_needs_none) {
+  const auto program = [] {
+    runtime rt(with_large_stacks(1));
+    refuse_address_space();
+    rt.run([] {
+      const all_stacks_of_the_pool none_is_left;
+      constexpr int tokens = 10;
+      int ran = 0;
+      completion done(2 * tokens);
+      for (int i = 0; i < tokens; ++i) token<counted>(&ran, done.sptr());
+      while (ran != tokens) this_thread::yield();
+      for (int i = 0; i < tokens; ++i) token<enabled>(&ran, done.sptr());
+      while (ran != 4 * tokens) this_thread::yield();
+      done.wait();
+    });
+    std::_Exit(say(true));
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(0), "right");
 }
 
-// Who has none leaves a branch to its owner, who needs none for it.
-TEST(stacks, are_had_before_a_branch_is_taken) {
-  STRATA_SKIP_UNLESS_STEALING_IS_CERTAIN();
+// Whoever yields again and again until its own branch has run has one of those in the end.
+TEST(stacks, that_are_kept_are_for_branches_that_are_waited_for) {
   const auto program = [] {
-    runtime rt(with_large_stacks(4));
+    runtime rt(with_large_stacks(1));
     refuse_address_space();
     bool right = true;
-    run_among_sleepers(rt, [&] {
-      const all_stacks_of_the_pool none_is_left;
-      detail::scheduler& s = *detail::this_worker().owner;
-      std::vector<detail::stack*> taken;
-      while (at_hand_elsewhere() != 0) {
-        if (detail::stack* const one = s.stack_of_a_sleeper()) taken.push_back(one);
+    rt.run([&] {
+      detail::stack_pool& pool = detail::this_worker().owner->stacks;
+      const all_stacks_but_the_kept_ones others;
+      const std::size_t kept = pool.left();
+      for (int round = 0; round < 2; ++round) {
+        std::atomic<bool> begun{false};
+        unsigned yields = 0;
+        fork2join(
+            [&] {
+              for (; !begun; ++yields) {
+                // Not at once: who is in its turn may need it.
+                right = right && (yields > 256 || pool.left() == kept);
+                this_thread::yield();
+              }
+            },
+            [&] { begun = true; });
+        if (detail::stack* const s = detail::this_place().take_spare()) s->pool->give(s);
+        right = right && kept != 0 && pool.left() == kept;
       }
-      const std::uint64_t before = s.read_statistics().total().steals;
-      right = busy_tree(10) == 1024 && s.read_statistics().total().steals == before;
-      for (detail::stack* const one : taken) one->pool->give(one);
     });
     std::_Exit(say(right));
   };
