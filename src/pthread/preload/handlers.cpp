@@ -32,7 +32,7 @@ namespace {
 namespace posix = detail::posix;
 
 // Unsigned, where flags are not.
-constexpr int once = static_cast<int>(SA_RESETHAND);
+constexpr int reset_once = static_cast<int>(SA_RESETHAND);
 
 using three_arguments = void (*)(int, siginfo_t*, void*);
 
@@ -159,7 +159,7 @@ void call_handler(int number, siginfo_t* info, void* machine) {
   asked& a = asked_for[static_cast<std::size_t>(number)];
   // Acquire: with the flags. Partner: set_action().
   const three_arguments handler = a.handler.load(std::memory_order_acquire);
-  if ((a.flags.load(std::memory_order_relaxed) & once) != 0) {
+  if ((a.flags.load(std::memory_order_relaxed) & reset_once) != 0) {
     struct sigaction usual {};
     usual.sa_handler = SIG_DFL;
     sigaction(number, &usual, nullptr);
@@ -315,7 +315,7 @@ int set_action(int number, const struct sigaction* action, struct sigaction* bef
         own.handler.store(reinterpret_cast<three_arguments>(action->sa_sigaction),
                           std::memory_order_release);
         ours.sa_sigaction = &on_signal_of_program;
-        ours.sa_flags = (action->sa_flags & ~once) | SA_SIGINFO;
+        ours.sa_flags = (action->sa_flags & ~reset_once) | SA_SIGINFO;
       }
       error = sigaction(number, &ours, nullptr);
     }
@@ -357,7 +357,7 @@ sighandler_t set_handler(int number, sighandler_t handler) {
 }
 
 sighandler_t set_handler_once(int number, sighandler_t handler) {
-  return set_simple(number, simple_action(handler, once | SA_NODEFER | SA_INTERRUPT));
+  return set_simple(number, simple_action(handler, reset_once | SA_NODEFER | SA_INTERRUPT));
 }
 
 sighandler_t set_disposition(int number, sighandler_t disposition) {
