@@ -137,7 +137,7 @@ TEST(simulated_objects, that_are_semaphores_keep_their_units) {
 // By how many phases somebody was ahead of another who had not arrived yet.
 unsigned lead_over_a_barrier(std::uint64_t seed, left_out what) {
   users_of_an_object job(seed);
-  constexpr unsigned users = users_of_an_object::users;
+  static constexpr unsigned users = users_of_an_object::users;
   constexpr unsigned arrivals = 12;
   std::vector<unsigned> arrived(users);
   unsigned lead = 0;
