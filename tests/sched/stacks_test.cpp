@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // More tasks than stacks: who asks for one too many is told, all others get theirs.
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -231,6 +232,9 @@ TEST_P(few_stacks, are_refused_to_who_forks_without_end) {
   const auto program = [] {
     options o = settings();
     o.stack_bytes = std::size_t{1} << 20;
+    // Workers need a stack of the system's each, and malloc would take 64 MiB for each of them,
+    // too.
+    mallopt(M_ARENA_MAX, 1);
     refuse_address_space(std::size_t{1} << 29);  // so few stacks fit
     runtime rt(o);
     bool right = true;
