@@ -48,12 +48,12 @@ struct job_model {
   // So long after each other a node takes in messages; 0: as they come.
   std::int64_t receive_ns = 0;
   // Of its connections: see wires::settings.
-  net::reliable_channel::settings channel;
+  net::reliable_channel::settings channel{};
   std::size_t credits_bytes = wires::settings{}.credits_bytes;
   std::int64_t staged_ns = 0;
   // Which nodes share a network, and what that costs; not set: all do. No packet goes between
   // others.
-  cluster::routes::link_cost links;
+  cluster::routes::link_cost links{};
   bool spares = false;  // with `links`: each pair that shares a network shares another one
   // With `links`: what they cost is measured first, and the job begins then: job::has_begun().
   bool measures = false;

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "../common/enabled_together.hpp"
 #include "context/stack_pool.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/fiber.hpp"
@@ -395,34 +396,13 @@ TEST(stacks, are_taken_from_workers_that_sleep) {
 }
 
 struct counted : threaded {
-  int* ran;
+  std::atomic<int>* ran;
   slot_ptr done;
   void start() {
     ++*ran;
     sync(done);
     terminate();
   }
-};
-
-// Two that are enabled together: one of them lies in the deque.
-struct enabled : threaded {
-  int* ran;
-  slot_ptr done;
-  void start() {
-    sync(to_sptr(LEFT));
-    sync(to_sptr(RIGHT));
-  }
-  void branch() {
-    ++*ran;
-    sync(to_sptr(LAST));
-  }
-  void last() {
-    ++*ran;
-    sync(done);
-    terminate();
-  }
-  fiber<&enabled::branch> LEFT{this, 1}, RIGHT{this, 1};
-  fiber<&enabled::last> LAST{this, 2};
 };
 
 // All of them are in use, and whoever uses one waits by yielding.
@@ -433,11 +413,11 @@ TEST(stacks, are_not_asked_for_by_what_needs_none) {
     rt.run([] {
       const all_stacks_of_the_pool none_is_left;
       constexpr int tokens = 10;
-      int ran = 0;
+      std::atomic<int> ran = 0;
       completion done(2 * tokens);
       for (int i = 0; i < tokens; ++i) token<counted>(&ran, done.sptr());
       while (ran != tokens) this_thread::yield();
-      for (int i = 0; i < tokens; ++i) token<enabled>(&ran, done.sptr());
+      for (int i = 0; i < tokens; ++i) token<enabled_together>(&ran, done.sptr());
       while (ran != 4 * tokens) this_thread::yield();
       done.wait();
     });

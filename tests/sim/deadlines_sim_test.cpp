@@ -263,9 +263,7 @@ template <auto Take>
 unsigned most_users_of_units(std::uint64_t seed) {
   constexpr node_id nodes = 4;
   constexpr bool is_mutated = Take != &take_within;
-  sim::job_model model;
-  model.nodes = nodes;
-  program_job p(seed, model);
+  program_job p(seed, {.nodes = nodes});
   p.cut_now_and_then(nodes);
   unsigned users = 3 * nodes, inside = 0, most = 0, refused = 0;
   p.begin(static_cast<node_id>(p.below(nodes)), [&] {
@@ -326,9 +324,7 @@ TEST(simulated_deadlines, of_calls_leave_them_to_be_made_once) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     constexpr node_id nodes = 4;
-    sim::job_model model;
-    model.nodes = nodes;
-    program_job p(seed, model);
+    program_job p(seed, {.nodes = nodes});
     p.cut_now_and_then(nodes);
     std::map<std::uint32_t, unsigned> made;
     calls_made = &made;
@@ -381,9 +377,7 @@ TEST(simulated_deadlines, of_look_ups_find_what_is_published_before) {
     STRATA_WITH_SEED(seed);
     constexpr node_id nodes = 4;
     constexpr std::uint32_t names = 20;
-    sim::job_model model;
-    model.nodes = nodes;
-    program_job p(seed, model);
+    program_job p(seed, {.nodes = nodes});
     p.cut_now_and_then(nodes);
     struct times {
       std::int64_t begun_ns = INT64_MAX, ended_ns = INT64_MAX;

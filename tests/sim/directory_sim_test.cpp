@@ -222,9 +222,7 @@ TEST(simulated_directory, gives_a_thousand_names_at_once_and_remembers_them) {
   constexpr node_id nodes = 3;
   for (const std::uint64_t seed : {std::uint64_t{1}, seeds().back()}) {
     STRATA_WITH_SEED(seed);
-    sim::job_model model;
-    model.nodes = nodes;
-    program_job p(seed, model);
+    program_job p(seed, {.nodes = nodes});
     const auto name_of = [](unsigned i) { return "name " + std::to_string(i); };
     unsigned right = 0;
     for (node_id n = 0; n < nodes; ++n) {
@@ -267,9 +265,7 @@ unsigned found_though_withdrawn(std::uint64_t seed, bool leaves_out_a_step) {
   constexpr node_id nodes = 16;
   constexpr unsigned threads = 10;
   const unsigned names = address_sanitizer ? 200 : 1000;
-  sim::job_model model;
-  model.nodes = nodes;
-  program_job p(seed, model);
+  program_job p(seed, {.nodes = nodes});
   p.cut_now_and_then(nodes);
   const auto name_of = [](unsigned i) { return "one of many " + std::to_string(i); };
   for (node_id n = 0; n < nodes; ++n) {

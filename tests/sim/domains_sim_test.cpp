@@ -26,7 +26,8 @@ class members_of_a_domain {
  public:
   static constexpr node_id founders = 3, capacity = 6;
 
-  explicit members_of_a_domain(std::uint64_t seed) : p(seed, model()) {
+  explicit members_of_a_domain(std::uint64_t seed)
+      : p(seed, {.nodes = capacity, .founders = founders}) {
     p.begin(0, [this] {
       named<domain> workers("workers");
       while (joining_ != 0 || changes_left_ != 0) p.pause(program_job::ms);
@@ -52,12 +53,6 @@ class members_of_a_domain {
   unsigned joined = 0, members_that_left = 0, largest = 0;
 
  private:
-  static sim::job_model model() {
-    sim::job_model m;
-    m.nodes = capacity;
-    m.founders = founders;
-    return m;
-  }
   std::int64_t drawn() { return static_cast<std::int64_t>(p.below(30 * program_job::ms)); }
 
   void leave_at(node_id n, std::int64_t when_ns) {
@@ -153,9 +148,7 @@ TEST(simulated_domains, tell_all_their_members) {
     constexpr node_id nodes = 3;
     constexpr std::uint32_t each = 100;
     static_assert(nodes * each > 2 * domain::page::length);
-    sim::job_model model;
-    model.nodes = nodes;
-    program_job p(seed, model);
+    program_job p(seed, {.nodes = nodes});
     unsigned seen_all = 0;
     p.begin(0, [&] {
       named<domain> crowd("crowd");
@@ -189,7 +182,7 @@ class rounds_of_work {
   static constexpr node_id founders = 3, capacity = 6;
   static constexpr unsigned rounds = 6, on_each = 2;
 
-  explicit rounds_of_work(std::uint64_t seed) : p(seed, model()) {
+  explicit rounds_of_work(std::uint64_t seed) : p(seed, {.nodes = capacity, .founders = founders}) {
     for (node_id n = 1; n < capacity; ++n) {
       const auto a = static_cast<unsigned>(p.below(rounds));
       const auto b = static_cast<unsigned>(p.below(rounds));
@@ -215,12 +208,6 @@ class rounds_of_work {
   program_job p;
 
  private:
-  static sim::job_model model() {
-    sim::job_model m;
-    m.nodes = capacity;
-    m.founders = founders;
-    return m;
-  }
   [[nodiscard]] std::uint32_t members_in(unsigned k) const {
     std::uint32_t n = 0;
     for (node_id i = 0; i < capacity; ++i) n += first_[i] <= k && k <= last_[i] ? on_each : 0;

@@ -132,9 +132,7 @@ TEST(simulated_endings, of_named_objects_are_said_to_who_calls_them) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     constexpr node_id nodes = 4;
-    sim::job_model model;
-    model.nodes = nodes;
-    program_job p(seed, model);
+    program_job p(seed, {.nodes = nodes});
     p.cut_now_and_then(nodes);
     const auto home = static_cast<node_id>(p.below(nodes));
     unsigned have_found = 0, told = 0;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <vector>
 
+#include "../common/enabled_together.hpp"
 #include "../sched/support.hpp"
 #include "strata/fiber.hpp"
 #include "strata/task_scope.hpp"
@@ -185,33 +186,12 @@ TEST_P(yielding, lets_tokens_begin) {
   });
 }
 
-// Two that are enabled together, so that one of them lies in the deque, and one after both.
-struct enabled : threaded {
-  std::atomic<int>* ran;
-  slot_ptr done;
-  void start() {
-    sync(to_sptr(LEFT));
-    sync(to_sptr(RIGHT));
-  }
-  void branch() {
-    ++*ran;
-    sync(to_sptr(LAST));
-  }
-  void last() {
-    ++*ran;
-    sync(done);
-    terminate();
-  }
-  fiber<&enabled::branch> LEFT{this, 1}, RIGHT{this, 1};
-  fiber<&enabled::last> LAST{this, 2};
-};
-
 TEST_P(yielding, lets_fibers_begin) {
   rt.run([] {
     std::atomic<int> ran{0};
     constexpr int frames = 100;
     completion done(frames);
-    for (int i = 0; i < frames; ++i) token<enabled>(&ran, done.sptr());
+    for (int i = 0; i < frames; ++i) token<enabled_together>(&ran, done.sptr());
     yield_until([&] { return ran == 3 * frames; });
     done.wait();
   });
