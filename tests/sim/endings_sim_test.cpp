@@ -141,7 +141,7 @@ TEST(simulated_endings, of_named_objects_are_said_to_who_calls_them) {
       {
         const named<counted> object("object");
         const named<counting_semaphore<>> units("units", 1);
-        const named<barrier<>> phase("phase", 1);
+        const named<barrier<>> phase("phase", nodes);
         const named_task task("task", static_cast<node_id>((home + 1) % nodes), [] {});
         const named<domain> members("members");
         publish("number", std::uint32_t{7});
