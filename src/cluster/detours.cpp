@@ -14,6 +14,45 @@ namespace {
 constexpr std::size_t hops_max = 24;
 constexpr unsigned depth_max = 8;
 
+// What a word about a connection is made of.
+struct word {
+  node_id lower, higher;
+  std::uint32_t number;
+};
+
+// So many messages have come over that connection.
+struct count_word {
+  std::uint64_t come;
+  std::uint32_t number;
+};
+
+writer packed(const word& w) {
+  writer out;
+  out.add(w.lower).add(w.higher).add(w.number);
+  return out;
+}
+writer packed(const count_word& c) {
+  writer out;
+  out.add(c.come).add(c.number);
+  return out;
+}
+word take_word(reader& r, node_id nodes) {
+  word w{};
+  w.lower = r.take<node_id>();
+  w.higher = r.take<node_id>();
+  w.number = r.take<std::uint32_t>();
+  if (w.lower >= w.higher || w.higher >= nodes || w.number == 0 || !r.empty())
+    throw malformed("a word about no connection");
+  return w;
+}
+count_word take_count(reader& r) {
+  count_word c{};
+  c.come = r.take<std::uint64_t>();
+  c.number = r.take<std::uint32_t>();
+  if (c.number % 2 != 0 || !r.empty()) throw malformed("a longer word about a connection");
+  return c;
+}
+
 struct head {
   node_id source;
   net::message_kind k;
@@ -43,6 +82,18 @@ std::vector<std::byte> detour_head(node_id source, kind k, const detours::path& 
       {source, static_cast<net::message_kind>(k), 0, static_cast<std::uint16_t>(way.size())}, way);
 }
 
+detours::detours(node_id self, node_id nodes, const words& known, hands& h)
+    : self_(self), nodes_(nodes), hands_(h), about_connections_(known) {
+  for (const auto& [ends, number] : known) {
+    if (number % 2 != 0) cuts_.insert(ends);
+  }
+}
+
+std::uint32_t detours::number_of(const pair& ends) const {
+  const auto found = about_connections_.find(ends);
+  return found == about_connections_.end() ? 0 : found->second;
+}
+
 bool detours::on_message(node_id from, kind k, reader r) {
   if (k == kind::detour) {
     pass_on(r);
@@ -57,18 +108,28 @@ bool detours::on_message(node_id from, kind k, reader r) {
     return true;
   }
   if (k != kind::cut_off) return false;
-  const auto a = r.take<node_id>();
-  const auto b = r.take<node_id>();
-  if (a >= b || b >= nodes_ || !r.empty()) throw malformed("the end of no connection");
-  // The other end knows it first.
-  if (a != self_ && b != self_) {
-    add_cut({a, b}, from);
+  const word w = take_word(r, nodes_);
+  if (w.lower != self_ && w.higher != self_) {
+    hear({w.lower, w.higher}, w.number, from);
     return true;
   }
-  const node_id other = a == self_ ? b : a;
+  // The other end knows of the end first; of a new connection each of the two knows by itself.
+  const node_id other = w.lower == self_ ? w.higher : w.lower;
+  if (w.number % 2 == 0 || w.number <= number_of(with(other))) return true;
+  const auto found = broken_.find(other);
+  if (found != broken_.end() && w.number > found->second.number + 1) {
+    found->second.ended_again = true;
+    return true;
+  }
   on_spare_broken(other);
   on_broken(other, "gave up the connection");
   return true;
+}
+
+void detours::learn(const words& about_connections) {
+  for (const auto& [ends, number] : about_connections) {
+    if (ends.first != self_ && ends.second != self_) hear(ends, number, self_);
+  }
 }
 
 void detours::on_broken(node_id n, const std::string& why) {
@@ -76,9 +137,11 @@ void detours::on_broken(node_id n, const std::string& why) {
   complaints_.erase(n);
   neighbour& there = broken_[n];
   there.why = why;
+  there.number = number_of(with(n));
   there.come = hands_.close(n);
-  there.by_spare = hands_.say_by_spare(n, kind::resume, std::as_bytes(std::span(&there.come, 1)));
-  if (!there.by_spare) add_cut(std::minmax(self_, n), self_);
+  there.by_spare =
+      hands_.say_by_spare(n, kind::resume, packed(count_word{there.come, there.number}).bytes());
+  if (!there.by_spare) cut(n);
 }
 
 void detours::on_spare_broken(node_id n) {
@@ -86,7 +149,7 @@ void detours::on_spare_broken(node_id n) {
   const auto found = broken_.find(n);
   if (found == broken_.end() || !found->second.by_spare) return;
   found->second.by_spare = false;
-  add_cut(std::minmax(self_, n), self_);
+  cut(n);
 }
 
 void detours::beat() {
@@ -108,18 +171,25 @@ void detours::beat() {
   for (const node_id n : hopeless) on_broken(n, "is not heard");
 }
 
-void detours::add_cut(const pair& ends, node_id heard_from) {
-  if (!cuts_.insert(ends).second) return;
-  const std::array word{ends.first, ends.second};
+void detours::hear(const pair& ends, std::uint32_t number, node_id heard_from) {
+  if (number <= number_of(ends)) return;
+  about_connections_[ends] = number;
+  const bool has_ended = number % 2 != 0;
+  if (has_ended)
+    cuts_.insert(ends);
+  else
+    cuts_.erase(ends);
+  const writer said = packed(word{ends.first, ends.second, number});
   for (unsigned i = 0; i < nodes_; ++i) {
     const auto n = static_cast<node_id>(i);
     if (n == self_ || n == heard_from || !hands_.is_connected(n)) continue;
     // Who goes on by a spare connection hears it then; who is reached by a detour, from others.
     const auto broken = broken_.find(n);
     if (broken == broken_.end() || broken->second.by_spare)
-      hands_.say(n, kind::cut_off, std::as_bytes(std::span(word)), {});
+      hands_.say(n, kind::cut_off, said.bytes(), {});
   }
-  hands_.on_cut(ends);
+  hands_.on_word(ends, number);
+  if (!has_ended) return;
   for (auto& [n, there] : broken_) {
     if (!there.resumed && !there.by_spare && (there.way.empty() || uses(there.way, self_, ends)))
       look_for_way(n, there);
@@ -131,7 +201,7 @@ void detours::look_for_way(node_id n, neighbour& there) {
   there.way = way_to(n, cuts_);
   if (there.way.empty()) return hands_.lose(n, there.why);
   hands_.say(there.way.front(), kind::detour, detour_head(self_, kind::resume, there.way),
-             std::as_bytes(std::span(&there.come, 1)));
+             packed(count_word{there.come, there.number}).bytes());
 }
 
 detours::path detours::way_to(node_id n, const std::set<pair>& cuts) const {
@@ -184,8 +254,16 @@ void detours::pass_on(reader r) {
 void detours::on_arrival(node_id from, kind k, reader r) {
   if (depth_ > depth_max) throw malformed("detours within detours");
   if (k == kind::unheard) return on_unheard(from, r);
-  if (k == kind::resume) return on_resume(from, r);
+  if (k == kind::resume) {
+    const auto [come, number] = take_count(r);
+    return on_resume(from, come, number);
+  }
   if (!broken_.contains(from)) throw malformed("a detour around a connection that is there");
+  if (k == kind::cut_off) {
+    reader look = r;
+    const word w = take_word(look, nodes_);
+    if (pair(w.lower, w.higher) == with(from)) return on_word_of(from, w.number);
+  }
   hands_.on_detoured(from, k, r.take_rest());
 }
 
@@ -197,20 +275,73 @@ void detours::on_unheard(node_id from, reader r) {
   c.is_new = true;
 }
 
-void detours::on_resume(node_id from, reader r) {
-  const auto come = r.take<std::uint64_t>();
-  if (!r.empty()) throw malformed("a longer word about a connection");
+// What it has said of the new connection itself comes late by a detour around that.
+void detours::on_word_of(node_id from, std::uint32_t number) {
+  neighbour& there = broken_.at(from);
+  if (number <= there.number) return;
+  if (number > there.number + 2) throw malformed("a word about a connection that there is not yet");
+  (number % 2 != 0 ? there.other_has_new : there.heard_last) = true;
+  try_to_begin_anew(from);
+}
+
+void detours::on_connected(node_id n) {
+  broken_.at(n).has_new = true;
+  try_to_begin_anew(n);
+}
+
+bool detours::try_to_begin_anew() {
+  std::vector<node_id> ending;
+  for (const auto& [n, there] : broken_) {
+    if (there.said_last && there.heard_last) ending.push_back(n);
+  }
+  for (const node_id n : ending) try_to_begin_anew(n);
+  return std::any_of(ending.begin(), ending.end(), [this](node_id n) { return is_undecided(n); });
+}
+
+void detours::try_to_begin_anew(node_id n) {
+  const auto found = broken_.find(n);
+  neighbour& there = found->second;
+  if (!there.resumed || !there.has_new) return;
+  const auto [lower, higher] = with(n);
+  if (!std::exchange(there.said_new, true))
+    hands_.say(n, kind::cut_off, packed(word{lower, higher, there.number + 1}).bytes(), {});
+  if (!there.other_has_new) return;
+  if (!std::exchange(there.said_last, true))
+    hands_.end_detour(n, kind::cut_off, packed(word{lower, higher, there.number + 2}).bytes());
+  if (!there.heard_last || !hands_.has_ended_detour(n)) return;
+  const neighbour was = std::move(there);
+  broken_.erase(found);
+  complaints_.erase(n);
+  const bool has_ended = !hands_.begin_anew(n);
+  hear(with(n), was.number + 2, self_);
+  if (has_ended || was.ended_again) on_broken(n, "gave up the connection");
+  if (was.come_again) on_resume(n, *was.come_again, was.number + 2);
+}
+
+void detours::on_resume(node_id from, std::uint64_t come, std::uint32_t number) {
+  const auto found = broken_.find(from);
+  const std::uint32_t current =
+      found != broken_.end() ? found->second.number : number_of(with(from));
+  if (number < current) return;  // of an earlier connection
+  if (number > current) {
+    if (found == broken_.end() || number > current + 2)
+      throw malformed("a word about a connection that there is not yet");
+    found->second.ended_again = true;
+    found->second.come_again = come;
+    return;
+  }
   on_spare_broken(from);
   on_broken(from, "gave up the connection");
   neighbour& there = broken_.at(from);
   if (there.resumed || there.way.empty()) return;  // heard already, or lost
   there.resumed = true;
   hands_.go_by(from, come, there.way);
+  try_to_begin_anew(from);
 }
 
 void detours::on_resume_by_spare(node_id from, reader r) {
-  const auto come = r.take<std::uint64_t>();
-  if (!r.empty()) throw malformed("a longer word about a connection");
+  const auto [come, number] = take_count(r);
+  if (number != number_of(with(from))) return;  // another word about that is on its way
   on_broken(from, "gave up the connection");
   // It may have been given up here, of which the other end is about to hear.
   const auto found = broken_.find(from);

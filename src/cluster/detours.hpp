@@ -3,13 +3,27 @@
 // other as neighbours goes by others, from the message on that the connection has not carried any
 // more. Above, nothing has happened; other ways come later (rerouting.hpp). (Requirement P12.)
 //
-//   all -> neighbours      cut_off   these two reach each other no more; passed on by all
+//   all -> neighbours      cut_off   these two reach each other no more, or again; passed on by all
 //   one end -> the other   resume    so many messages have come over the connection that has ended
 //   one end -> the other   detour    what goes around, and by whom: the sender names the whole way,
 //                                    so it goes in no circle, whatever the others know
 //   one end -> the other   unheard   so many messages were given to the connection, and you confirm
 //                                    nothing; said at every beat. If they do not come, though you
 //                                    live, or I never hear you say so, give the connection up
+//
+// When the network returns (mending.hpp) the two go back to a new connection, in the same order:
+//
+//   one end -> the other   cut_off   by the detour, with the number of the end: I have a new
+//                                    connection; and when both have said so, with the next number:
+//                                    this is the last by the detour, what follows goes by the new
+//                                    one
+//
+// Neither takes anything from that before it has heard the other's last word, nor gives it anything
+// before it has said its own. Nobody waits for a network that has gone again: who has said the
+// first word has a connection, be it dead by then, of whose end it hears as of any other.
+//
+// Of each pair the ends and the beginnings are counted, so that nobody takes for news what it hears
+// late: odd numbers are ends.
 //
 // `unheard` and `resume` go by detours too. Before all that the two try a spare connection, where
 // they share another network: `resume` goes over it from both ends, and when it has come they go on
@@ -23,6 +37,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -40,6 +55,7 @@ class detours {
   using pair = std::pair<node_id, node_id>;  // the lower number first
   using path = std::vector<node_id>;         // all nodes after this one, the destination last
   using pair_in_order = std::pair<node_id, node_id>;  // source and destination
+  using words = std::map<pair, std::uint32_t>;        // see way_plan
 
   // Who acts on it.
   class hands {
@@ -74,7 +90,14 @@ class detours {
     virtual void on_detoured(node_id n, kind k, std::span<const std::byte> payload) = 0;
     // The ways of node n, over what is left.
     [[nodiscard]] virtual routes ways_without(node_id n, const std::set<pair>& cuts) = 0;
-    virtual void on_cut(const pair& ends) = 0;
+    // That is the last that goes to n by the detour; what follows waits.
+    virtual void end_detour(node_id n, kind k, std::span<const std::byte> payload) = 0;
+    [[nodiscard]] virtual bool has_ended_detour(node_id n) = 0;
+    // What waits for n, and all that follows, goes by the connection of which on_connected() has
+    // told last, and nothing has been given to it or has come by it. False: it has ended already.
+    [[nodiscard]] virtual bool begin_anew(node_id n) = 0;
+    // These two reach each other no more (odd), or again.
+    virtual void on_word(const pair& ends, std::uint32_t number) = 0;
     virtual void lose(node_id n, const std::string& why) = 0;
 
    protected:
@@ -82,8 +105,7 @@ class detours {
   };
 
   // `known`: what had ended before this node came.
-  detours(node_id self, node_id nodes, const std::vector<pair>& known, hands& h)
-      : self_(self), nodes_(nodes), hands_(h), cuts_(known.begin(), known.end()) {}
+  detours(node_id self, node_id nodes, const words& known, hands& h);
 
   // Throws malformed.
   bool on_message(node_id from, kind k, reader r);
@@ -94,9 +116,23 @@ class detours {
   // At every beat at which the connection to n is silent, or n is. By whatever other way there is n
   // hears of it; a node that was merely stopped for a while keeps its connections.
   void on_silent(node_id n);
+  // There is a connection to n again, which is_broken().
+  void on_connected(node_id n);
+  // What others have heard.
+  void learn(const words& about_connections);
+  // Whoever has heard the last by a detour may have to wait until its own has room there. True:
+  // somebody still does, and this is to be called again soon.
+  bool try_to_begin_anew();
   // At every beat. Nobody waits for an answer by a spare connection for longer than two.
   void beat();
 
+  // Its connection has ended, and the two do not go on by another one.
+  [[nodiscard]] bool is_broken(node_id n) const { return broken_.contains(n); }
+  // But they may still do so, or are about to: no other connection is of use now.
+  [[nodiscard]] bool is_undecided(node_id n) const {
+    const auto found = broken_.find(n);
+    return found != broken_.end() && (found->second.by_spare || found->second.said_last);
+  }
   [[nodiscard]] bool is_cut(node_id n) const { return cuts_.contains(std::minmax(self_, n)); }
   [[nodiscard]] const std::set<pair>& cuts() const noexcept { return cuts_; }
 
@@ -104,16 +140,28 @@ class detours {
   // A neighbour to which the connection has ended.
   struct neighbour {
     std::string why;
+    std::uint32_t number = 0;  // of the connection: even
     std::uint64_t come = 0;
     bool by_spare = false;  // it is asked to go on by that
     unsigned beats = 0;     // since then
     path way{};             // else; empty: none was found yet
     bool resumed = false;   // what follows goes by it
+    // On the way to a new one: see above.
+    bool has_new = false, said_new = false, other_has_new = false;
+    bool said_last = false, heard_last = false;
+    // The other end has begun with it and lost it already; and what it has said of that.
+    bool ended_again = false;
+    std::optional<std::uint64_t> come_again{};
   };
-  void add_cut(const pair& ends, node_id heard_from);
+  [[nodiscard]] std::uint32_t number_of(const pair& ends) const;
+  [[nodiscard]] pair with(node_id n) const { return std::minmax(self_, n); }
+  void hear(const pair& ends, std::uint32_t number, node_id heard_from);
+  void cut(node_id n) { hear(with(n), broken_.at(n).number + 1, self_); }
+  void on_word_of(node_id from, std::uint32_t number);
+  void try_to_begin_anew(node_id n);
   void look_for_way(node_id n, neighbour& there);
   [[nodiscard]] path way_to(node_id n, const std::set<pair>& cuts) const;
-  void on_resume(node_id from, reader r);
+  void on_resume(node_id from, std::uint64_t come, std::uint32_t number);
   void on_resume_by_spare(node_id from, reader r);
   void pass_on(reader r);
   // By a detour.
@@ -132,7 +180,8 @@ class detours {
   std::map<node_id, complaint> complaints_;
   unsigned depth_ = 0;  // of the detour within detours that is being handled
   std::map<node_id, neighbour> broken_;
-  std::set<pair> cuts_;
+  words about_connections_;
+  std::set<pair> cuts_;  // of these
 };
 
 // What goes before a neighbour's message that takes a detour.

@@ -76,6 +76,7 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
     told_ = std::move(joined.told);
     told_since_ = joined.plan->measured;
     begin_to_reroute(*joined.plan);
+    begin_to_mend(std::move(joined.again));
   }
   for (const node_id n : job.left) never_came(n);
   for (const node_id n : members_.all()) {
@@ -131,7 +132,9 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
     });
   }
   line_thread_ = std::thread([this] { watch_line(); });
+  if (reopening_ != nullptr) reopening_->begin(*this);
   take_own_cores();
+  workers_.count_frames_of(&outsider_);
   if (job.late) {
     const std::lock_guard handling(inbox_);
     roster_->come();
@@ -160,6 +163,7 @@ void engine::give_cores_back() {
 }
 
 engine::~engine() {
+  workers_.count_frames_of(nullptr);
   if (line_thread_.joinable()) stop_threads();
 }
 
@@ -325,6 +329,7 @@ void engine::end(ending how) noexcept {
 
 void engine::stop_threads() {
   stopping_.store(true, std::memory_order_seq_cst);
+  if (reopening_ != nullptr) reopening_->stop();
   links_->stop();
   line_->close();
   rouse_receivers();

@@ -3,6 +3,7 @@
 // between them and the scheduler. (Requirements E12-E16.)
 #pragma once
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -15,10 +16,12 @@
 #include "cluster/detours.hpp"
 #include "cluster/entrance.hpp"
 #include "cluster/links.hpp"
+#include "cluster/mending.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/reach.hpp"
 #include "cluster/reception_rules.hpp"
 #include "cluster/remeasuring.hpp"
+#include "cluster/reopening.hpp"
 #include "cluster/rerouting.hpp"
 #include "cluster/roster.hpp"
 #include "cluster/stall_watch.hpp"
@@ -43,6 +46,8 @@ class engine final : public mailer,
                      public rerouting::hands,
                      public remeasuring::hands,
                      public detours::hands,
+                     public mending::hands,
+                     public reopening::hands,
                      public stall_watch::hands {
  public:
   // Joins the job that `line` leads to; blocks until every node has. Throws strata::error.
@@ -58,13 +63,12 @@ class engine final : public mailer,
   // All other nodes: works for the job until it is over. Returns the status to end with.
   [[nodiscard]] int serve();
 
-  // Every node prints who waits for what, soon. May be called by a signal handler.
+  // Every node prints who waits for what, soon. May be called by a signal handler, where there are
+  // or may be others.
   void request_report() noexcept;
 
   // For people: node, peers and the transports between them.
   [[nodiscard]] std::string describe() const;
-  // Frames that messages brought, less those that they took away.
-  [[nodiscard]] std::int64_t live_frames() const noexcept { return outsider_.frames.live(); }
   // For people: what was stolen, from whom.
   [[nodiscard]] std::string statistics_text() const;
   // What crossed the network, by transport; and what only passed by here.
@@ -80,7 +84,9 @@ class engine final : public mailer,
   void wait_for_room(node_id to) override;
   void posted_for(node_id source, node_id to) override { links_->posted_for(source, to); }
   sight look_for_message(node_id from) noexcept override;
-  [[nodiscard]] net::corked cork(node_id to) override { return links_->cork(to); }
+  [[nodiscard]] net::corked cork(node_id to, std::span<const std::byte> lasting) override {
+    return links_->cork(to, lasting);
+  }
   [[nodiscard]] net::transfers* transfers_with(node_id peer) noexcept override {
     net::transport* const way = links_->way_to(peer);
     return way == nullptr ? nullptr : way->transfers_of_peers();
@@ -161,6 +167,9 @@ class engine final : public mailer,
   // ---- rerouting::hands (engine_ways.cpp) ----
   [[nodiscard]] routes ways_by(const way_plan& p) override;
   [[nodiscard]] bool has_connections_for(const routes& ways) override;
+  void learn(const way_plan::words& about_connections) override {
+    detours_->learn(about_connections);
+  }
   void set_table(std::uint32_t number, const routes& ways) override {
     links_->set_table(number, ways);
   }
@@ -182,7 +191,7 @@ class engine final : public mailer,
 
   // ---- detours::hands (engine_detours.cpp) ----
   [[nodiscard]] bool is_connected(node_id n) override;
-  std::uint64_t close(node_id n) override { return links_->close(n); }
+  std::uint64_t close(node_id n) override;
   void say(node_id n, kind k, std::span<const std::byte> head,
            std::span<const std::byte> body) override {
     links_->say(n, k, head, body);
@@ -200,15 +209,28 @@ class engine final : public mailer,
   void heard_of(node_id n) override { protocols_->life.heard_of(n); }
   void on_detoured(node_id n, kind k, std::span<const std::byte> payload) override;
   [[nodiscard]] routes ways_without(node_id n, const std::set<detours::pair>& cuts) override;
-  void on_cut(const detours::pair& ends) override;
+  void end_detour(node_id n, kind k, std::span<const std::byte> payload) override {
+    links_->end_detour(n, k, payload);
+  }
+  [[nodiscard]] bool has_ended_detour(node_id n) override { return links_->has_ended_detour(n); }
+  [[nodiscard]] bool begin_anew(node_id n) override;
+  void on_word(const detours::pair& ends, std::uint32_t number) override;
   [[nodiscard]] std::uint64_t given(node_id n) override { return links_->given(n); }
   [[nodiscard]] std::uint64_t come(node_id n) override { return links_->come(n); }
   bool say_by_spare(node_id n, kind k, std::span<const std::byte> payload) override {
     return links_->say_by_spare(n, k, payload);
   }
-  void drop_spare(node_id n) override { links_->drop_spare(n); }
+  void drop_spare(node_id n) override;
   void go_on(node_id n, std::uint64_t come) override { links_->go_on(n, come); }
   void lose(node_id peer, const std::string& why) override;
+
+  // ---- mending::hands and reopening::hands (engine_mending.cpp) ----
+  bool connect_again(node_id n, mending::network over) override;
+  [[nodiscard]] std::vector<node_id> spares() override;
+  void speak_by_spare(node_id n) override { links_->confirm_by_spare(n); }
+  void give_up_spare(node_id n) override { detours_->on_spare_broken(n); }
+  void on_reopened(node_id n, mending::network over, os::descriptor socket) override;
+  void on_not_reopened(node_id n, mending::network over) override;
 
  private:
   enum class ending { none, stopped, left, lost };
@@ -236,8 +258,10 @@ class engine final : public mailer,
   [[nodiscard]] bool lives_on(node_id peer);
   void look_after_connections(bool listening);
   void wait_for_ways();
-  // Measures what is due. Returns for how long nothing else is.
-  std::int64_t measure_again();
+  void begin_to_mend(std::unique_ptr<reopening> by);
+  void has_lost(node_id n, const net::transport* over);
+  // Measures, and connects again, what is due. Returns for how long nothing else is.
+  std::int64_t look_after_networks();
   void ask_to_leave();
   void begin_to_leave();
   void try_to_leave();
@@ -314,8 +338,16 @@ class engine final : public mailer,
   std::unique_ptr<remeasuring> remeasuring_;              // the same
   std::vector<std::vector<launch::measured_link>> told_;  // see connections
   std::unique_ptr<detours> detours_;                      // the same; with the inbox
-  std::vector<way_plan::measurement> told_since_;         // in who_'s costs, too
-  std::atomic<bool> is_gateway_{false};  // messages between others may come by here
+  std::unique_ptr<reopening> reopening_;  // where connections are made again; else null
+  std::unique_ptr<mending> mending_;      // the same; with the inbox
+  // A connection to a node that is reached by a detour so far; with the inbox.
+  struct reopened {
+    mending::network over;
+    os::descriptor socket;
+  };
+  std::map<node_id, reopened> reopened_;
+  std::vector<way_plan::measurement> told_since_;  // in who_'s costs, too
+  std::atomic<bool> is_gateway_{false};            // messages between others may come by here
   std::unique_ptr<protocols> protocols_;
   std::unique_ptr<roster> roster_;
   std::unique_ptr<stall_watch> stalls_;

@@ -42,15 +42,14 @@ void engine::on_detoured(node_id n, kind k, std::span<const std::byte> payload) 
 
 routes engine::ways_without(node_id n, const std::set<detours::pair>& cuts) {
   way_plan p = rerouting_->plan();
-  // Who has come lately has heard of some with the plan only.
-  std::set<detours::pair> all(p.cuts.begin(), p.cuts.end());
-  all.insert(cuts.begin(), cuts.end());
-  p.cuts = {all.begin(), all.end()};
+  // What is known of connections may be newer than the plan.
+  p.about_connections.clear();
+  for (const detours::pair& ends : cuts) p.about_connections[ends] = 1;
   return p.ways(n, nodes_, [this](node_id a, node_id b) { return who_->cost(a, b); });
 }
 
-void engine::on_cut(const detours::pair& ends) {
-  if (self_ == 0) rerouting_->on_cut(ends);
+void engine::on_word(const detours::pair& ends, std::uint32_t number) {
+  if (self_ == 0) rerouting_->on_word(ends, number);
 }
 
 void engine::look_after_connections(bool listening) {

@@ -57,7 +57,7 @@ void engine::break_job(node_id peer, const std::string& why) {
 
 void engine::request_report() noexcept {
   report_wanted_.store(true, std::memory_order_release);
-  if (!transports_.empty()) wake_timekeeper();
+  wake_timekeeper();
 }
 
 // By whoever keeps the time: a signal has asked for it.

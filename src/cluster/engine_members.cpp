@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cluster/engine.hpp"
+#include "cluster/packed_token.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
@@ -104,6 +105,7 @@ void engine::on_standing(node_id n) {
       ended_.notify_all();
     }
     for (const links::kept_message& m : links_->retire(n)) give_up(n, m);
+    if (mending_ != nullptr) mending_->forget(n);
     door_->forget(n);
     links_->forget_words_of(n);
     if (rerouting_ != nullptr) {

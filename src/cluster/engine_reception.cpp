@@ -86,6 +86,7 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
     case kind::confirmed: {
       const auto come = r.take<std::uint64_t>();
       if (detours_ == nullptr || !r.empty()) throw malformed("a word about no connection");
+      if (mending_ != nullptr && comes_by_spare(from)) mending_->heard_by_spare(from);
       return links_->on_confirmed(from, come);
     }
     case kind::hold: {
@@ -367,7 +368,7 @@ void engine::run_receiver(net::transport& t) {
       t.wait_for_messages(keeps_time ? std::min({until_ns, measure_ns, beat_in_ns}) : until_ns);
       receivers_asleep_.fetch_sub(1, std::memory_order_relaxed);
     }
-    if (keeps_time) measure_ns = measure_again();
+    if (keeps_time) measure_ns = look_after_networks();
     if (keeps_time) stalls_->on_time();
     if (keeps_time && leaves_.load(std::memory_order_relaxed)) try_to_leave();
     if (keeps_time && os::now_ns() >= beat_at) {

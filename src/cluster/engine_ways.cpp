@@ -14,6 +14,8 @@ namespace strata::cluster {
 namespace {
 
 constexpr auto change_limit = std::chrono::seconds(2);
+// While the last that goes by a detour has no room there.
+constexpr std::int64_t begin_anew_every_ns = 5'000'000;
 
 }  // namespace
 
@@ -28,7 +30,7 @@ void engine::begin_to_reroute(const way_plan& p) {
     const auto node = static_cast<node_id>(n);
     if (node != self_) links_->change_way(node, find_way(node).next, p.number, {});
   }
-  detours_ = std::make_unique<detours>(self_, nodes_, p.cuts, *this);
+  detours_ = std::make_unique<detours>(self_, nodes_, p.about_connections, *this);
   believed_costs costs([this](node_id n) { return who_->host(n); });
   for (std::size_t n = 0; n < told_.size(); ++n) {
     for (const launch::measured_link& m : told_[n]) costs.begin_with({static_cast<node_id>(n), m});
@@ -165,11 +167,15 @@ void engine::on_costs(std::vector<way_plan::measurement> changed) {
   rerouting_->set_costs(std::move(changed));
 }
 
-std::int64_t engine::measure_again() {
+std::int64_t engine::look_after_networks() {
   if (remeasuring_ == nullptr) return INT64_MAX;
   const std::lock_guard handling(inbox_);
   const std::int64_t now = now_ns();
-  const std::int64_t next = remeasuring_->on_time(now);
+  std::int64_t next = remeasuring_->on_time(now);
+  if (mending_ != nullptr && !is_over()) {
+    next = std::min(next, mending_->on_time(now));
+    if (detours_->try_to_begin_anew()) next = std::min(next, now + begin_anew_every_ns);
+  }
   return next == INT64_MAX ? next : std::max<std::int64_t>(next - now, 0);
 }
 

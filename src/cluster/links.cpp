@@ -164,10 +164,10 @@ inline bool links::dispatch(peer& p, node_id to, kind k, std::span<const std::by
   return send(next, kind::forward, forwarding_head(k, self_, to, b.table, head), body);
 }
 
-net::corked links::cork(node_id to) const noexcept {
+net::corked links::cork(node_id to, std::span<const std::byte> lasting) const noexcept {
   const node_id next = peers_[to].next.load(std::memory_order_relaxed);
   net::transport* const way = way_to(next);
-  return way == nullptr ? net::corked() : net::corked(*way, next);
+  return way == nullptr ? net::corked() : net::corked(*way, next, lasting);
 }
 
 bool links::post_directly(node_id to, kind k, std::span<const std::byte> head,
@@ -474,6 +474,41 @@ void links::go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> wa
   way_to(neighbour)->wake_sender();
 }
 
+void links::end_detour(node_id neighbour, kind k, std::span<const std::byte> payload) {
+  back_room& b = peers_[neighbour].back();
+  {
+    const std::lock_guard lock(b.mutex);
+    b.queue.push_back(copy_of(k, payload, {}));
+    b.queued_bytes.fetch_add(payload.size() + sizeof(net::header), std::memory_order_relaxed);
+    b.last_by_detour = b.queue.size();
+    b.stands = back_room::connection::ending;
+  }
+  way_to(neighbour)->wake_sender();
+}
+
+bool links::has_ended_detour(node_id neighbour) const {
+  back_room* const b = peers_[neighbour].back_if_any();
+  if (b == nullptr) return false;
+  const std::lock_guard lock(b->mutex);
+  return b->stands == back_room::connection::ending && b->last_by_detour == 0;
+}
+
+void links::begin_anew(node_id neighbour, net::transport& way) {
+  if (is_lost(neighbour)) return;
+  peer& p = peers_[neighbour];
+  back_room& b = p.back();
+  {
+    const std::lock_guard lock(b.mutex);
+    b.given = {};
+    b.given_bytes.store(0, std::memory_order_relaxed);
+    b.come = {};
+    b.detour.clear();
+    p.way.store(&way, std::memory_order_release);
+    b.stands = back_room::connection::open;
+  }
+  way.wake_sender();
+}
+
 links::released_flows links::release(back_room& b) {
   released_flows all;
   for (auto& [f, last] : b.told) {
@@ -492,7 +527,7 @@ bool links::send_around(back_room& b) {
     {
       std::unique_lock lock(b.mutex);
       // As long as nobody knows how to go on nothing can be sent.
-      if (b.stands != back_room::connection::replaced) return true;
+      if (!goes_around(b)) return true;
       if (b.queue.empty()) {
         b.room.notify_all();
         const released_flows released = release(b);
@@ -508,6 +543,7 @@ bool links::send_around(back_room& b) {
         return false;
       q = std::move(b.queue.front());
       b.queue.pop_front();
+      if (b.stands == back_room::connection::ending) --b.last_by_detour;
       b.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
       head = detour_head(self_, q.k, b.detour);
       if (head.size() + q.payload.size() > net::payload_bytes_max) b.is_too_far = true;
@@ -525,7 +561,7 @@ void links::wake_who_go_around() {
     bool waits = false;
     {
       const std::lock_guard lock(b.mutex);
-      waits = b.stands == back_room::connection::replaced && !b.queue.empty();
+      waits = goes_around(b) && !b.queue.empty();
     }
     if (waits) way_to(static_cast<node_id>(n))->wake_sender();
   }

@@ -95,9 +95,22 @@ class links {
   }
   // Where two nodes share several networks there is a spare connection, until it takes the place of
   // the other one, or is dropped.
-  [[nodiscard]] bool has_spare(node_id neighbour) const noexcept {
+  // Null: there is none.
+  [[nodiscard]] net::transport* spare_to(node_id neighbour) const noexcept {
     const back_room* const b = peers_[neighbour].back_if_any();
-    return b != nullptr && b->spare != nullptr;
+    return b != nullptr ? b->spare : nullptr;
+  }
+  [[nodiscard]] bool has_spare(node_id neighbour) const noexcept {
+    return spare_to(neighbour) != nullptr;
+  }
+  // There was none, and is one again: over another transport than the one in use.
+  void add_spare(node_id neighbour, net::transport& spare) {
+    peers_[neighbour].back().spare = &spare;
+  }
+  // By the spare connection, which changes nothing, but shows whether the other end still has it.
+  void confirm_by_spare(node_id neighbour) {
+    const std::uint64_t count = come(neighbour);
+    (void)say_by_spare(neighbour, kind::confirmed, std::as_bytes(std::span(&count, 1)));
   }
   // Before anybody sends there.
   void begin_with_spare(node_id neighbour) noexcept {
@@ -113,6 +126,11 @@ class links {
   void go_on(node_id neighbour, std::uint64_t come);
   // So many have come there; the rest and all that follows goes by `way`. Throws malformed.
   void go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> way);
+  // That is the last by that way; what follows waits, until it begin_anew().
+  void end_detour(node_id neighbour, kind k, std::span<const std::byte> payload);
+  [[nodiscard]] bool has_ended_detour(node_id neighbour) const;
+  // All that waits and follows goes by another connection, over which nothing has gone or come.
+  void begin_anew(node_id neighbour, net::transport& way);
   // What goes by here around a connection from the first to the second; as forward().
   using flow = std::pair<node_id, node_id>;  // source and destination
   void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
@@ -126,7 +144,7 @@ class links {
   // False: the node has left, and this kind would be of no use; nothing has happened.
   bool post(node_id to, kind k, std::span<const std::byte> head, std::span<const std::byte> body);
   // The connection over which messages for that node leave at present: see net::corked.
-  [[nodiscard]] net::corked cork(node_id to) const noexcept;
+  [[nodiscard]] net::corked cork(node_id to, std::span<const std::byte> lasting) const noexcept;
   // Over this node's own connection, whatever way messages take. False: there is none, or no room
   // now; nothing has happened.
   bool post_directly(node_id to, kind k, std::span<const std::byte> head,
@@ -196,9 +214,10 @@ class links {
     std::deque<queued> queue;
     std::atomic<std::size_t> queued_bytes{0};
     // With the mutex; where ways change. See close() and go_by().
-    enum class connection { open, closed, replaced };
+    enum class connection { open, closed, replaced, ending };
     connection stands = connection::open;
     std::vector<node_id> detour;      // once it is replaced
+    std::size_t last_by_detour = 0;   // while that is ending: so many of the queue still go by it
     bool is_too_far = false;          // by that
     net::transport* spare = nullptr;  // of who handles messages
     unconfirmed given;                // while it is open
@@ -249,6 +268,12 @@ class links {
   // True when nothing is left that could be sent now.
   bool send_queued(node_id to, peer& p);
   bool send_around(back_room& b);
+  // With the mutex.
+  static bool goes_around(const back_room& b) noexcept {
+    using connection = back_room::connection;
+    return b.stands == connection::replaced ||
+           (b.stands == connection::ending && b.last_by_detour != 0);
+  }
   // The transport has it. With the mutex.
   static void keep_copy(back_room& b, message_copy m);
   void confirm(node_id neighbour, back_room& b);

@@ -213,7 +213,8 @@ own_sockets open_sockets(const launch::job_description& job,
   };
   // First: a worker may stand in for the receiver of the first transport, over TCP.
   if (const auto some = of_kind(network_kind::tcp); !some.empty())
-    e.parts.push_back(tcp_part(some, settings.socket_bytes, spares, doors));
+    // There connections are made again, too.
+    e.parts.push_back(tcp_part(some, settings.socket_bytes, has_spares(job, networks), doors));
   for (const own_network& n : of_kind(network_kind::ucx))
     e.parts.push_back(ucx_part(n, job, settings, spares, doors[n.number]));
   if (const auto some = of_kind(network_kind::udp); !some.empty())

@@ -3,21 +3,22 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include "cluster/surroundings.hpp"
 #include "net/corked.hpp"
 
 namespace strata::cluster {
 
-// post_piece(offset, bytes) for each, in order; it posts to that node, and does nothing else.
+// post_piece(offset, piece) for each, in order; it posts to that node, and does nothing else.
 template <class PostPiece>
-void post_in_pieces(mailer& mail, node_id to, std::size_t bytes, std::size_t piece_bytes_max,
-                    PostPiece&& post_piece) {
-  if (bytes <= piece_bytes_max) return post_piece(0, bytes);  // straight from where it is
-  const net::corked together = mail.cork(to);
-  for (std::size_t done = 0; done != bytes;) {
-    const std::size_t n = std::min(bytes - done, piece_bytes_max);
-    post_piece(done, n);
+void post_in_pieces(mailer& mail, node_id to, std::span<const std::byte> what,
+                    std::size_t piece_bytes_max, PostPiece&& post_piece) {
+  if (what.size() <= piece_bytes_max) return post_piece(0, what);
+  const net::corked together = mail.cork(to, what);
+  for (std::size_t done = 0; done != what.size();) {
+    const std::size_t n = std::min(what.size() - done, piece_bytes_max);
+    post_piece(done, what.subspan(done, n));
     done += n;
   }
 }

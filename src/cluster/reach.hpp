@@ -41,6 +41,11 @@ class reach {
   [[nodiscard]] launch::address towards(node_id from, node_id to) const;
   // The same for a spare connection, over the next best network.
   [[nodiscard]] launch::address spare_towards(node_id from, node_id to) const;
+  // Where `to` is found over that network, on which it is, when a connection is made again.
+  [[nodiscard]] launch::address reopened_at(node_id to, std::uint16_t network) const {
+    const launch::address::door& d = places_[to].where.doors.at(network);
+    return {d.host, d.spare_port, {}};
+  }
   // The network that they use, by its place in the user's list; none: memory, or they share none.
   [[nodiscard]] std::optional<std::uint16_t> network(node_id a, node_id b) const;
   [[nodiscard]] std::optional<std::uint16_t> spare_network(node_id a, node_id b) const;

@@ -134,6 +134,7 @@ void rerouting::on_plan(way_plan p) {
   };
   if (p.number != plan_.number + 1 || !takes_part(mail_.self()))
     throw malformed("ways out of turn");
+  hands_.learn(p.about_connections);
   other_ways_ = compute(p);
   next_ = std::move(p);
   step_ = step::preparing;
@@ -267,8 +268,9 @@ void rerouting::try_to_begin() {
     return;
   const way_plan p = plan_next();
   // Somebody is lost, and whoever was its neighbour last is about to say so.
-  if (p.cuts != plan_.cuts && !reaches_all(p)) return;
-  if (p.forwarders != plan_.forwarders || p.measured != plan_.measured || p.cuts != plan_.cuts)
+  const bool connects_otherwise = p.about_connections != plan_.about_connections;
+  if (connects_otherwise && !reaches_all(p)) return;
+  if (p.forwarders != plan_.forwarders || p.measured != plan_.measured || connects_otherwise)
     return begin(p);
   for (const node_id n : std::exchange(granted_, {})) tell_whether_spared(n, true);
   if (at_door_.empty()) return;
@@ -290,9 +292,10 @@ void rerouting::on_saw_leave(node_id from, node_id gone) {
   try_to_begin();
 }
 
-void rerouting::on_cut(const way_plan::pair& ends) {
+void rerouting::on_word(const way_plan::pair& ends, std::uint32_t number) {
   // What others are told to say over one that is left out goes around it.
-  if (cuts_.size() < way_plan::cuts_max) cuts_.insert(ends);
+  if (about_connections_.size() == way_plan::cuts_max && !about_connections_.contains(ends)) return;
+  about_connections_[ends] = number;
   try_to_begin();
 }
 
@@ -302,10 +305,10 @@ way_plan rerouting::plan_next() {
   ++p.number;
   p.members = mail_.members().all();
   p.measured = measured_;
-  std::erase_if(cuts_, [&](const way_plan::pair& c) {
-    return !mail_.members().has(c.first) || !mail_.members().has(c.second);
+  std::erase_if(about_connections_, [&](const auto& c) {
+    return !mail_.members().has(c.first.first) || !mail_.members().has(c.first.second);
   });
-  p.cuts = {cuts_.begin(), cuts_.end()};
+  p.about_connections = about_connections_;
   for (const node_id n : std::exchange(offers_, {})) {
     if (!p.forwards(n))
       p.forwarders.insert(std::upper_bound(p.forwarders.begin(), p.forwarders.end(), n), n);

@@ -22,7 +22,7 @@
 //   member -> 0       saw_leave   somebody has said its last word here: until all have heard that
 //                                 of one that leaves nothing changes, as it takes no part any more
 //
-// Connections end, too (detours.hpp), and node 0 hears of it as all do.
+// Connections end, too, and are made again (detours.hpp), and node 0 hears of it as all do.
 //
 // Node 0 lets nobody come while ways change, nor changes them while somebody comes: so a comer
 // begins with the ways that all others have. All of it is called with the inbox, but for ways().
@@ -60,6 +60,8 @@ class rerouting {
     // What this node has for n goes to `next` first, by the table of that number. `says_so`: the
     // last that goes by the old way is kind::way_ends.
     virtual void change_way(node_id n, node_id next, std::uint32_t table, bool says_so) = 0;
+    // What node 0 has heard of connections that have ended, or are there again.
+    virtual void learn(const way_plan::words& about_connections) = 0;
     // What n has said: its turn has come.
     virtual void on_kept(node_id n, kind k, std::span<const std::byte> payload) = 0;
     // This node forwards nothing any more; or it must.
@@ -111,8 +113,8 @@ class rerouting {
   void offer_to_forward();
   // It wants to leave: hands::on_spared() tells whether it may.
   void ask_to_be_spared();
-  // On node 0: the connection between these two has ended.
-  void on_cut(const way_plan::pair& ends);
+  // On node 0: the connection between these two has ended, or is there again.
+  void on_word(const way_plan::pair& ends, std::uint32_t number);
   // On node 0: these costs count, instead of those of the beginning.
   void set_costs(std::vector<way_plan::measurement> measured);
   // The job ends: no change begins any more.
@@ -180,7 +182,7 @@ class rerouting {
   std::deque<node_id> wishes_;    // who wants to be spared
   std::vector<node_id> granted_;  // of them, by the change that is under way
   std::vector<way_plan::measurement> measured_;
-  std::set<way_plan::pair> cuts_;
+  way_plan::words about_connections_;
 };
 
 }  // namespace strata::cluster

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster/packed_token.hpp"
+
 namespace strata::cluster {
 namespace {
 

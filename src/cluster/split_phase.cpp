@@ -2,12 +2,9 @@
 #include "cluster/split_phase.hpp"
 
 #include <algorithm>
-#include <array>
-#include <new>
-#include <optional>
 #include <utility>
 
-#include "base/spelling.hpp"
+#include "cluster/packed_token.hpp"
 #include "cluster/pieces.hpp"
 #include "cluster/thrown.hpp"
 #include "fibers/mailbox_access.hpp"
@@ -58,30 +55,6 @@ std::uint64_t advanced(std::uint64_t address, std::uint64_t by) {
 void refuse_nowhere(const char* what, const void* address, std::size_t bytes) {
   if (address != nullptr || bytes == 0) return;
   throw misuse_error(std::string(what) + " points nowhere: give it the address of something first");
-}
-
-struct packed_token {
-  const detail::wire_type* type;
-  std::span<const std::byte> arguments;
-};
-
-packed_token take_token(reader& in) {
-  const detail::wire_type* const type =
-      detail::travelling_code::find(in.take<detail::code_identity>());
-  if (type == nullptr) throw malformed("a token of code that this program does not have");
-  return {type, in.take_bytes(type->argument_bytes)};
-}
-
-reader skip_token(reader in) {
-  (void)take_token(in);
-  return in;
-}
-
-// Of a call, which begins with where it waits (strata/call.hpp); none: nobody waits for a token.
-std::optional<global_address> home_of_packed(reader in) {
-  const packed_token p = take_token(in);
-  if (p.type->accept == nullptr) return std::nullopt;
-  return global_address::from_bits(reader(p.arguments).take<std::uint64_t>());
 }
 
 // Where pieces go; the last of them signals the slot.
@@ -148,9 +121,10 @@ void split_phase::increment(global_address slot, std::uint32_t more) {
 template <class HeadOf>
 void split_phase::post_pieces(node_id to, kind k, std::span<const std::byte> part,
                               HeadOf&& head_of) {
-  post_in_pieces(mail_, to, part.size(), piece_bytes_max, [&](std::size_t done, std::size_t n) {
-    post(to, k, bytes_of(head_of(done, n)), part.subspan(done, n));
-  });
+  post_in_pieces(mail_, to, part, piece_bytes_max,
+                 [&](std::size_t done, std::span<const std::byte> piece) {
+                   post(to, k, bytes_of(head_of(done, piece.size())), piece);
+                 });
 }
 
 template <class HeadOf>
@@ -261,27 +235,7 @@ void split_phase::give_back(global_address home, const std::exception_ptr& error
 
 void split_phase::goes_away(detail::task& t, node_id to, detail::worker& frames) {
   if (t.type->wire->accept == nullptr) return t.type->abandon(t, frames);
-  std::exception_ptr lost;
-  {
-    const std::lock_guard lock(tables_mutex_);
-    if (lost_ == nullptr) {
-      constexpr std::uint64_t order_max = (std::uint64_t{1} << 48) - 1;
-      away_.emplace(&t, away{.to = to, .order = next_away_++ & order_max});
-      return;
-    }
-    lost = lost_;
-  }
-  t.type->wire->accept(t, lost, nullptr);
-}
-
-void split_phase::goes_on(detail::task& t, node_id to) {
-  const std::lock_guard lock(tables_mutex_);
-  if (const auto at = away_.find(&t); at != away_.end()) at->second.to = to;
-}
-
-bool split_phase::comes_back(detail::task& t) {
-  const std::lock_guard lock(tables_mutex_);
-  return away_.erase(&t) != 0;
+  away_.goes(t, to);
 }
 
 detail::task* split_phase::come_back(detail::worker& w, reader& in) {
@@ -293,17 +247,8 @@ detail::task* split_phase::come_back(detail::worker& w, reader& in) {
 }
 
 std::string split_phase::describe_waits() {
-  constexpr std::size_t shown_max = 20;
-  std::string text;
-  std::size_t shown = 0;
+  std::string text = away_.describe(mail_.self());
   const std::lock_guard lock(tables_mutex_);
-  for (const auto& [task, a] : away_) {
-    if (++shown > shown_max) break;
-    const node_id node = a.to;
-    text += (node == mail_.self() ? "  a call waits on the shelf, or is awaited from who took it"
-                                  : "  a call is awaited from node " + std::to_string(node)) +
-            ": " + std::string(plain_name(task->type->name())) + "\n";
-  }
   for (auto& [node, r] : requests_) {
     const std::lock_guard one(r.mutex);
     if (r.in_flight == 0) continue;
@@ -312,57 +257,6 @@ std::string split_phase::describe_waits() {
             " more requests wait for them\n";
   }
   return text;
-}
-
-void split_phase::tell_all(const calls_away& gone, const std::exception_ptr& error) {
-  std::vector<gone_call> in_order;
-  try {
-    in_order.reserve(gone.size());
-  } catch (const std::bad_alloc&) {
-    for (const auto& [t, a] : gone) t->type->wire->accept(*t, error, nullptr);
-    return;
-  }
-  for (const auto& [t, a] : gone) in_order.push_back({a.order, t});
-  std::sort(in_order.begin(), in_order.end());
-  for (const gone_call& c : in_order) c.task->type->wire->accept(*c.task, error, nullptr);
-}
-
-std::size_t split_phase::take_oldest_to(node_id node, std::span<gone_call> room) {
-  const std::lock_guard lock(tables_mutex_);
-  std::size_t n = 0;
-  // A heap, the youngest in front.
-  const auto taken = [&] { return room.first(n); };
-  for (const auto& [t, a] : away_) {
-    if (a.to != node) continue;
-    if (n == room.size()) {
-      if (a.order > room.front().order) continue;
-      std::pop_heap(taken().begin(), taken().end());
-      --n;
-    }
-    room[n++] = {a.order, t};
-    std::push_heap(taken().begin(), taken().end());
-  }
-  std::sort_heap(taken().begin(), taken().end());
-  for (const gone_call& c : taken()) away_.erase(c.task);
-  return n;
-}
-
-void split_phase::lose_calls(const std::exception_ptr& error) {
-  calls_away gone;
-  {
-    const std::lock_guard lock(tables_mutex_);
-    lost_ = error;
-    gone.swap(away_);
-  }
-  tell_all(gone, error);
-}
-
-std::exception_ptr split_phase::keep(std::exception_ptr error) {
-#if defined(STRATA_TSAN)
-  const std::lock_guard lock(tables_mutex_);
-  thrown_elsewhere_.push_back(error);
-#endif
-  return error;
 }
 
 void split_phase::on_left(node_id node) {
@@ -375,20 +269,12 @@ void split_phase::on_left(node_id node) {
       at->second.waiting.clear();
     }
   }
-  const std::exception_ptr error = keep(std::make_exception_ptr(has_left(node)));
-  // A node leaves when it holds nothing: few are on their way there.
-  std::array<gone_call, 128> oldest;
-  std::size_t n = 0;
-  do {
-    n = take_oldest_to(node, oldest);
-    for (const gone_call& c : std::span(oldest).first(n))
-      c.task->type->wire->accept(*c.task, error, nullptr);
-  } while (n == oldest.size());
+  away_.on_left(node, away_.keep(std::make_exception_ptr(has_left(node))));
 }
 
 bool split_phase::awaits_something() {
+  if (away_.any()) return true;
   const std::lock_guard lock(tables_mutex_);
-  if (!away_.empty()) return true;
   return std::any_of(requests_.begin(), requests_.end(), [](auto& one) {
     const std::lock_guard requests_lock(one.second.mutex);
     return one.second.in_flight != 0;
@@ -532,45 +418,8 @@ void split_phase::on_returned(reader& r) {
   if (home.node() != mail_.self()) throw malformed("the result of a call of another node");
   auto* const t = static_cast<detail::task*>(home.address());
   std::exception_ptr error;
-  if (threw) error = keep(std::make_exception_ptr(unpack_thrown(r, mail_.nodes())));
-  std::span<const std::byte> value;
-  {
-    const std::lock_guard lock(tables_mutex_);
-    const auto at = away_.find(t);
-    if (at == away_.end()) throw malformed("the result of a call that is not awaited");
-    if (!threw) value = r.take_bytes(t->type->wire->result_bytes);
-    if (!r.empty()) throw malformed("a result with something behind it");
-    // Not before all of it is as it should be: a call whose answer is refused is still away, and
-    // hears from lose_calls() that the node is lost.
-    away_.erase(at);
-  }
-  t->type->wire->accept(*t, error, value.data());
-}
-
-std::size_t packed_bytes(const detail::task& token) noexcept {
-  return sizeof(detail::code_identity) + token.type->wire->argument_bytes;
-}
-
-void pack_token(std::byte* out, const detail::task& token, node_id here) {
-  const detail::wire_type& type = *token.type->wire;
-  const detail::code_identity identity = type.code->identity();
-  std::memcpy(out, &identity, sizeof(identity));
-  type.pack(token, here, out + sizeof(identity));
-}
-
-void pack_token(writer& out, const detail::task& token, node_id here) {
-  pack_token(out.grow(packed_bytes(token)), token, here);
-}
-
-detail::task* unpack_token(detail::worker& w, reader& in) {
-  const packed_token p = take_token(in);
-  return p.type->unpack(w, p.arguments.data());
-}
-
-bool is_call_packed(std::span<const std::byte> token) {
-  const detail::wire_type* const type =
-      detail::travelling_code::find(reader(token).take<detail::code_identity>());
-  return type != nullptr && type->accept != nullptr;
+  if (threw) error = away_.keep(std::make_exception_ptr(unpack_thrown(r, mail_.nodes())));
+  away_.returns(t, error, r);
 }
 
 }  // namespace strata::cluster

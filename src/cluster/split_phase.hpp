@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cluster/calls_away.hpp"
 #include "cluster/codec.hpp"
 #include "cluster/surroundings.hpp"
 #include "strata/detail/remote.hpp"
@@ -43,12 +44,12 @@ class split_phase final : public detail::remote_nodes {
   void goes_away(detail::task& t, node_id to, detail::worker& frames);
   // A call that was said to go to this node itself, because nobody knew where: it is taken to `to`;
   // or nobody took it, and it is made here unless it has been lost meanwhile (false).
-  void goes_on(detail::task& t, node_id to);
-  [[nodiscard]] bool comes_back(detail::task& t);
+  void goes_on(detail::task& t, node_id to) { away_.goes_on(t, to); }
+  [[nodiscard]] bool comes_back(detail::task& t) { return away_.comes_back(t); }
   // Unpacks one of this node's own that nobody has got; null: a call that has been lost meanwhile.
   [[nodiscard]] detail::task* come_back(detail::worker& w, reader& in);
   // Nothing will come back any more: every call that is away, or goes away later, throws this.
-  void lose_calls(const std::exception_ptr& error);
+  void lose_calls(const std::exception_ptr& error) { away_.lose(error); }
 
   // The node has left the job: what was called there at the last moment throws, and what was asked
   // of it is awaited no more.
@@ -96,8 +97,6 @@ class split_phase final : public detail::remote_nodes {
   void post_pieces(node_id to, kind k, std::span<const std::byte> part, HeadOf&& head_of);
   template <class HeadOf>
   void send_pieces(node_id to, kind k, std::span<const std::byte> all, HeadOf&& head_of);
-  // What others will throw.
-  std::exception_ptr keep(std::exception_ptr error);
   void check_is_there(node_id node) const;
   // What another node has named a node of the job: there is one, or was. Throws malformed.
   void check_is_known(node_id node) const;
@@ -116,44 +115,11 @@ class split_phase final : public detail::remote_nodes {
   mailer& mail_;
   local_node& here_;
   work_counts& counts_;
+  calls_away away_;
   // Of each node that was ever asked, or sent a large item: in a large job, few.
   std::mutex tables_mutex_;
-  // A call that is made elsewhere.
-  struct away {
-    std::uint64_t to : 16;
-    std::uint64_t order : 48;  // in which they went
-  };
-  using calls_away = std::unordered_map<detail::task*, away>;
-  struct gone_call {
-    std::uint64_t order;
-    detail::task* task;
-    bool operator<(const gone_call& other) const noexcept { return order < other.order; }
-  };
-  // Oldest first: the order in which they hear of a loss does not depend on where they lie in
-  // memory, so that a simulation is replayed exactly. Without memory for that they hear of it in
-  // some order.
-  static void tell_all(const calls_away& gone, const std::exception_ptr& error);
-  // Takes out as many of those to that node as there is room for, oldest first: how many.
-  [[nodiscard]] std::size_t take_oldest_to(node_id node, std::span<gone_call> room);
-  calls_away away_;
-  std::uint64_t next_away_ = 0;
-  std::exception_ptr lost_;  // what calls throw now
-#if defined(STRATA_TSAN)
-  // As in the scheduler: ThreadSanitizer does not see the C++ library count references to an
-  // exception, so the last to let go of one is us, at the end.
-  std::vector<std::exception_ptr> thrown_elsewhere_;
-#endif
   std::unordered_map<node_id, requests> requests_;
   std::unordered_map<node_id, large_item> large_items_;
 };
-
-// A token as bytes: its code's identity and its arguments.
-[[nodiscard]] std::size_t packed_bytes(const detail::task& token) noexcept;
-void pack_token(std::byte* out, const detail::task& token, node_id here);
-void pack_token(writer& out, const detail::task& token, node_id here);
-// Throws malformed. A call's home may be anywhere: see split_phase::unpack().
-detail::task* unpack_token(detail::worker& w, reader& in);
-// Whether somebody waits for its result. Throws malformed.
-[[nodiscard]] bool is_call_packed(std::span<const std::byte> token);
 
 }  // namespace strata::cluster

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "cluster/packed_token.hpp"
+
 namespace strata::cluster {
 namespace {
 

@@ -43,7 +43,9 @@ class mailer {
   virtual void posted_for(node_id /*source*/, node_id /*to*/) {}
 
   // For a loop that posts large messages there: see post_in_pieces().
-  [[nodiscard]] virtual net::corked cork(node_id /*to*/) { return {}; }
+  [[nodiscard]] virtual net::corked cork(node_id /*to*/, std::span<const std::byte> /*lasting*/) {
+    return {};
+  }
 
   // How large blocks of `peer`'s memory come here otherwise than in messages; null: they do not.
   [[nodiscard]] virtual net::transfers* transfers_with(node_id /*peer*/) noexcept {

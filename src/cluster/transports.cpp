@@ -116,6 +116,8 @@ class opening {
   void agree(std::vector<connected>& all, which w, const std::function<void()>& first);
   void complain() const;
   [[nodiscard]] of_parts measure(const of_parts& first, const connecting& how);
+  // Once all transports are there.
+  void keep_doors_open(net::tcp::tcp_transport* first, const connecting& how);
 
   launch::control_line& line_;
   const launch::job_description& job_;
@@ -132,6 +134,7 @@ class opening {
   std::vector<std::optional<std::uint16_t>> first_networks_{}, spare_networks_{};  // by node
   std::vector<launch::closed_link> found_closed_{}, closed_{};
   std::map<std::uint16_t, std::string> why_closed_{};  // by network: what was heard first
+  net::tcp::tcp_transport* spare_tcp_ = nullptr;       // of spare connections
 };
 
 opening::opening(launch::control_line& line, const options& settings)
@@ -140,7 +143,7 @@ opening::opening(launch::control_line& line, const options& settings)
       settings_(settings),
       networks_(launch::networks_in(settings.networks, network_of(job_.transport))),
       several_(job_.nodes > 1 || job_.elastic),
-      opened_{{}, {}, routes(job_.node, job_.capacity), {}, {}, {}, {}, nullptr, {}} {
+      opened_{{}, {}, routes(job_.node, job_.capacity), {}, {}, {}, {}, nullptr, nullptr, {}} {
   for (unsigned n = 0; n < job_.nodes; ++n) {
     if (is_here(n)) on_this_host_.push_back(static_cast<net::node_id>(n));
   }
@@ -232,6 +235,7 @@ void opening::open_parts(net::shm::shm_transport* shm) {
   entrance::transports by;
   by.shm = shm;
   of_parts first = begin(std::move(all), by);
+  net::tcp::tcp_transport* const tcp = by.tcp;
   of_parts spares;
   if (partly) spares = measure(first, how);
   if (job_.elastic) {
@@ -248,6 +252,28 @@ void opening::open_parts(net::shm::shm_transport* shm) {
   for (auto& t : spares) {
     if (reaches_somebody(*t)) opened_.transports.push_back(std::move(t));
   }
+  if (partly) keep_doors_open(tcp, how);
+}
+
+// Those of spare connections: nobody else looks for this node there any more.
+void opening::keep_doors_open(net::tcp::tcp_transport* first, const connecting& how) {
+  const auto is_there = [&](const net::transport* t) {
+    return std::any_of(opened_.transports.begin(), opened_.transports.end(),
+                       [&](const auto& one) { return one.get() == t; });
+  };
+  std::vector<reopening::line> lines;
+  if (is_there(first)) lines.push_back({first, first_networks_});
+  if (is_there(spare_tcp_)) lines.push_back({spare_tcp_, spare_networks_});
+  reopening::doors doors;
+  for (part& p : parts_) {
+    for (std::size_t i = 0; i < p.spare.listeners.size(); ++i) {
+      doors.where.push_back(std::move(p.spare.listeners[i]));
+      doors.networks.push_back(p.networks[i]);
+    }
+  }
+  if (lines.empty() || doors.where.empty()) return;
+  opened_.again = std::make_unique<reopening>(how.me, std::move(doors), how.socket_buffer_bytes,
+                                              std::move(lines));
 }
 
 opening::of_parts opening::begin(std::vector<connected> all, entrance::transports& by) const {
@@ -365,6 +391,7 @@ opening::of_parts opening::measure(const of_parts& first, const connecting& how)
   for (const launch::closed_link& c : closed_) who.close(c);
   entrance::transports by_none;
   of_parts spares = begin(std::move(second), by_none);
+  spare_tcp_ = by_none.tcp;
   std::erase_if(spares, [this](const auto& t) { return !reaches_somebody(*t); });
   const auto by_spares = begin_to_measure(spares, surveyor::connections::spare);
   for (const auto& by : by_spares) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cluster/entrance.hpp"
+#include "cluster/reopening.hpp"
 #include "cluster/routes.hpp"
 #include "cluster/surveyor.hpp"
 #include "cluster/way_plan.hpp"
@@ -37,6 +38,8 @@ struct connections {
   std::vector<lost_spare> lost_spares;
   std::vector<node_id> better_by_spare;
   std::unique_ptr<entrance> door;  // of an elastic job; else null
+  // Where connections that end are made again; null: nowhere.
+  std::unique_ptr<reopening> again;
   // What nodes that began before this one have said to it: comes before all else.
   std::vector<early_message> early;
 };

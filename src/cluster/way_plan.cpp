@@ -35,13 +35,14 @@ bool way_plan::forwards(node_id n) const {
 
 bool way_plan::is_cut(node_id a, node_id b) const {
   const auto [lower, higher] = std::minmax(a, b);
-  return std::binary_search(cuts.begin(), cuts.end(), pair(lower, higher));
+  const auto found = about_connections.find({lower, higher});
+  return found != about_connections.end() && found->second % 2 != 0;
 }
 
 routes way_plan::ways(node_id self, node_id nodes, const routes::link_cost& cost) const {
   std::vector<bool> forward(nodes);
   for (const node_id n : forwarders) forward.at(n) = true;
-  if (cuts.empty()) return {self, nodes, std::move(forward), cost};
+  if (about_connections.empty()) return {self, nodes, std::move(forward), cost};
   return {self, nodes, std::move(forward), [&](node_id a, node_id b) -> std::optional<link> {
             return is_cut(a, b) ? std::nullopt : cost(a, b);
           }};
@@ -107,8 +108,9 @@ writer pack(const way_plan& p) {
   out.add(p.number);
   add_nodes(out, p.members);
   add_nodes(out, p.forwarders);
-  out.add(static_cast<std::uint16_t>(p.cuts.size()));
-  for (const auto& [a, b] : p.cuts) out.add(a).add(b);
+  out.add(static_cast<std::uint16_t>(p.about_connections.size()));
+  for (const auto& [ends, number] : p.about_connections)
+    out.add(ends.first).add(ends.second).add(number);
   add_measured(out, p.measured);
   return out;
 }
@@ -121,10 +123,12 @@ way_plan unpack_plan(reader r, node_id nodes) {
   for (auto left = r.take<std::uint16_t>(); left != 0; --left) {
     const auto a = r.take<node_id>();
     const auto b = r.take<node_id>();
-    const bool is_next = p.cuts.empty() || p.cuts.back() < way_plan::pair(a, b);
-    if (a >= b || b >= nodes || !is_next || p.cuts.size() == way_plan::cuts_max)
+    const auto number = r.take<std::uint32_t>();
+    way_plan::words& all = p.about_connections;
+    const bool is_next = all.empty() || all.rbegin()->first < way_plan::pair(a, b);
+    if (a >= b || b >= nodes || number == 0 || !is_next || all.size() == way_plan::cuts_max)
       throw malformed("ways over networks that there cannot be");
-    p.cuts.emplace_back(a, b);
+    all.emplace_hint(all.end(), way_plan::pair(a, b), number);
   }
   p.measured = take_measured(r, nodes);
   return p;

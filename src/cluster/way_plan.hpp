@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -20,15 +21,17 @@ struct way_plan {
 
     friend bool operator==(const measurement&, const measurement&) = default;
   };
-  using pair = std::pair<node_id, node_id>;
+  using pair = std::pair<node_id, node_id>;  // the lower number first
+  // How often the connection between two has ended, or was made again after that. Odd: there is
+  // none. Whoever hears less than it knows hears of the past.
+  using words = std::map<pair, std::uint32_t>;
   // As many fit into a message beside all nodes that there can be.
   static constexpr std::size_t measured_max = 3072, cuts_max = 1024;
 
   std::uint32_t number = 0;
   std::vector<node_id> members{};     // who takes part in the change, in the order of their numbers
   std::vector<node_id> forwarders{};  // the same; node 0 is always one
-  // Whose connections have ended, the lower number first; in order.
-  std::vector<pair> cuts{};
+  words about_connections{};          // of those that have ever ended
   std::vector<measurement> measured{};  // instead of what was measured when the job began
 
   [[nodiscard]] bool forwards(node_id n) const;

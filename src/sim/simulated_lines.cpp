@@ -69,6 +69,7 @@ bool simulated_node::on_word_to_links(node_id from, cluster::kind k, cluster::re
   if (k == cluster::kind::confirmed) {
     const auto come = r.take<std::uint64_t>();
     if (!detours || !r.empty()) throw cluster::malformed("a word about no connection");
+    if (mending && comes_by_spare(from)) mending->heard_by_spare(from);
     links_->on_confirmed(from, come);
     return true;
   }
@@ -117,15 +118,13 @@ void simulated_node::on_detoured(node_id n, cluster::kind k, std::span<const std
 cluster::routes simulated_node::ways_without(node_id n,
                                              const std::set<cluster::detours::pair>& cuts) {
   cluster::way_plan p = rerouting->plan();
-  // Who has come lately has heard of some with the plan only.
-  std::set<cluster::detours::pair> all(p.cuts.begin(), p.cuts.end());
-  all.insert(cuts.begin(), cuts.end());
-  p.cuts = {all.begin(), all.end()};
+  p.about_connections.clear();
+  for (const cluster::detours::pair& ends : cuts) p.about_connections[ends] = 1;
   return ways_of(n, p);
 }
 
-void simulated_node::on_cut(const cluster::detours::pair& ends) {
-  if (self_ == 0) rerouting->on_cut(ends);
+void simulated_node::on_word(const cluster::detours::pair& ends, std::uint32_t number) {
+  if (self_ == 0) rerouting->on_word(ends, number);
 }
 
 void simulated_node::look_after_connections() {
@@ -133,6 +132,91 @@ void simulated_node::look_after_connections() {
   const cluster::links::trouble found = links_->confirm_all(true);
   for (const node_id n : found.silent) detours->on_silent(n);
   for (const node_id n : found.too_far) lose(n, "is reached by detours within detours only");
+}
+
+// ---- connections that are made again ----
+
+std::uint64_t simulated_node::close(node_id n) {
+  has_lost(n, links_->way_to(n));
+  return links_->close(n);
+}
+
+void simulated_node::drop_spare(node_id n) {
+  if (const net::transport* const spare = links_->spare_to(n)) has_lost(n, spare);
+  links_->drop_spare(n);
+}
+
+void simulated_node::has_lost(node_id n, const net::transport* over) {
+  if (mending) mending->lost(n, over == &first_ ? 0 : 1, job_.in.now_ns());
+}
+
+// Each end has it in its own time; or one of them, if the cable is cut just then.
+bool simulated_node::connect_again(node_id n, std::uint16_t which) {
+  if (!members_.has(n) || detours->is_undecided(n)) return false;
+  world& in = job_.in;
+  const std::uint32_t connection = ++job_.connections_tried_;
+  const auto later = [&in] {
+    return in.now_ns() + static_cast<std::int64_t>(5'000 + in.random.below(300'000));
+  };
+  const auto passes = [this, n, which] {
+    const simulated_node& there = job_.node(n);
+    return !there.crashed_ && !there.parted_ && !job_.wires_[which]->is_silent(self_, n);
+  };
+  const auto fails = [this, n, which, &in] {
+    in.at(in.now_ns() + job_.model.mends_after_ns, [this, n, which] {
+      if (!crashed_ && !parted_) mending->failed(n, which, job_.in.now_ns());
+    });
+  };
+  in.at(later(), [=, this, &in] {
+    if (!passes()) return fails();
+    job_.node(n).on_reopened(self_, which, connection);
+    in.at(later(), [=, this] {
+      if (!passes()) return fails();
+      if (!crashed_ && !parted_) on_reopened(n, which, connection);
+    });
+  });
+  return true;
+}
+
+// As engine::on_reopened(). What is not taken is closed, of which the other end hears when it uses
+// it.
+void simulated_node::on_reopened(node_id n, std::uint16_t which, std::uint32_t connection) {
+  mending->failed(n, which, job_.in.now_ns());
+  simulated_transport& wire = connections(which);
+  if (!members_.has(n) || links_->is_lost(n) || detours->is_undecided(n))
+    return wire.refuse(n, connection);
+  if (detours->is_broken(n)) {
+    reopened_.insert_or_assign(n, reopened{which, connection});
+    return detours->on_connected(n);
+  }
+  if (&wire == links_->way_to(n)) return wire.refuse(n, connection);
+  if (links_->spare_to(n) != nullptr) detours->on_spare_broken(n);
+  wire.restart(n, connection);
+  links_->add_spare(n, wire);
+  mending->made(n, which, job_.in.now_ns());
+}
+
+bool simulated_node::begin_anew(node_id n) {
+  const reopened made = reopened_.at(n);
+  reopened_.erase(n);
+  simulated_transport& wire = connections(made.which);
+  wire.restart(n, made.connection);
+  links_->begin_anew(n, wire);
+  mending->made(n, made.which, job_.in.now_ns());
+  return true;
+}
+
+std::vector<node_id> simulated_node::spares() {
+  std::vector<node_id> all = members_.all();
+  std::erase_if(all, [this](node_id n) { return n == self_ || !links_->has_spare(n); });
+  return all;
+}
+
+void simulated_node::mend() {
+  if (crashed_ || parted_) return;
+  (void)mending->on_time(job_.in.now_ns());
+  (void)detours->try_to_begin_anew();
+  job_.in.at(job_.in.now_ns() + job_.model.mends_after_ns / 4, [this] { mend(); });
 }
 
 }  // namespace strata::sim

@@ -16,6 +16,7 @@
 #include "cluster/detours.hpp"
 #include "cluster/link_costs.hpp"
 #include "cluster/links.hpp"
+#include "cluster/mending.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/remeasuring.hpp"
 #include "cluster/rerouting.hpp"
@@ -55,6 +56,9 @@ struct job_model {
   // others.
   cluster::routes::link_cost links{};
   bool spares = false;  // with `links`: each pair that shares a network shares another one
+  // With `links`: so long after its end a connection is tried again first, and at most so long
+  // after it was; 0: never.
+  std::int64_t mends_after_ns = 0, mends_every_ns = 0;
   // With `links`: what they cost is measured first, and the job begins then: job::has_begun().
   bool measures = false;
   std::int64_t measures_again_ns = 0;  // and then from time to time; 0: never
@@ -77,6 +81,7 @@ class simulated_node final : public cluster::mailer,
                              public cluster::rerouting::hands,
                              public cluster::remeasuring::hands,
                              public cluster::detours::hands,
+                             public cluster::mending::hands,
                              public cluster::stall_watch::hands,
                              public cluster::survey::line,
                              public net::receiver,
@@ -132,6 +137,9 @@ class simulated_node final : public cluster::mailer,
 
   [[nodiscard]] cluster::routes ways_by(const cluster::way_plan& p) override;
   [[nodiscard]] bool has_connections_for(const cluster::routes&) override { return true; }
+  void learn(const cluster::way_plan::words& about_connections) override {
+    detours->learn(about_connections);
+  }
   void set_table(std::uint32_t number, const cluster::routes& ways) override {
     links_->set_table(number, ways);
   }
@@ -153,7 +161,7 @@ class simulated_node final : public cluster::mailer,
   }
 
   [[nodiscard]] bool is_connected(node_id n) override;
-  std::uint64_t close(node_id n) override { return links_->close(n); }
+  std::uint64_t close(node_id n) override;
   void say(node_id n, cluster::kind k, std::span<const std::byte> head,
            std::span<const std::byte> body) override {
     links_->say(n, k, head, body);
@@ -169,15 +177,25 @@ class simulated_node final : public cluster::mailer,
   void on_detoured(node_id n, cluster::kind k, std::span<const std::byte> payload) override;
   [[nodiscard]] cluster::routes ways_without(node_id n,
                                              const std::set<cluster::detours::pair>& cuts) override;
-  void on_cut(const cluster::detours::pair& ends) override;
+  void end_detour(node_id n, cluster::kind k, std::span<const std::byte> payload) override {
+    links_->end_detour(n, k, payload);
+  }
+  [[nodiscard]] bool has_ended_detour(node_id n) override { return links_->has_ended_detour(n); }
+  [[nodiscard]] bool begin_anew(node_id n) override;
+  void on_word(const cluster::detours::pair& ends, std::uint32_t number) override;
   [[nodiscard]] std::uint64_t given(node_id n) override { return links_->given(n); }
   [[nodiscard]] std::uint64_t come(node_id n) override { return links_->come(n); }
   bool say_by_spare(node_id n, cluster::kind k, std::span<const std::byte> payload) override {
     return links_->say_by_spare(n, k, payload);
   }
-  void drop_spare(node_id n) override { links_->drop_spare(n); }
+  void drop_spare(node_id n) override;
   void go_on(node_id n, std::uint64_t come) override { links_->go_on(n, come); }
   void lose(node_id node, const std::string& why) override;
+
+  bool connect_again(node_id n, std::uint16_t which) override;
+  [[nodiscard]] std::vector<node_id> spares() override;
+  void speak_by_spare(node_id n) override { links_->confirm_by_spare(n); }
+  void give_up_spare(node_id n) override { detours->on_spare_broken(n); }
 
   [[nodiscard]] cluster::stall_watch::observation observe() override;
   [[nodiscard]] cluster::stall_watch::waits who_waits_here() override;
@@ -230,6 +248,8 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] std::size_t queued_bytes(node_id neighbour) const noexcept {
     return links_->queued_bytes(neighbour);
   }
+  // There is a second connection to it, which nothing goes by.
+  [[nodiscard]] bool has_spare(node_id n) const noexcept { return links_->has_spare(n); }
   // The first connection of each pair, or the spare one.
   [[nodiscard]] simulated_transport& connections(unsigned which = 0) {
     return which == 0 ? first_ : *second_;
@@ -251,6 +271,7 @@ class simulated_node final : public cluster::mailer,
   std::optional<cluster::rerouting> rerouting;
   std::optional<cluster::remeasuring> remeasuring;
   std::optional<cluster::detours> detours;
+  std::optional<cluster::mending> mending;  // with job_model::mends_after_ns
   // For tests: what others have said to this node. True: it is for the test.
   std::function<bool(node_id from, cluster::kind k, std::span<const std::byte> payload)> hears;
   // As threads of the program would: by whatever they wait for, whether that may come from outside
@@ -298,6 +319,9 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] bool lives_on(node_id peer);
   void take_in(simulated_transport& t);
   void look_after_connections();
+  void has_lost(node_id n, const net::transport* over);
+  void on_reopened(node_id n, std::uint16_t which, std::uint32_t connection);
+  void mend();
   bool on_word_to_links(node_id from, cluster::kind k, cluster::reader r);
   void pass_on(std::span<const std::byte> payload);
   void give_up(const cluster::message_copy& m);
@@ -312,7 +336,12 @@ class simulated_node final : public cluster::mailer,
   bool has_measured_ = false;
   std::vector<std::pair<net::header, std::vector<std::byte>>> early_;
   const net::transport* polled_ = nullptr;  // what comes comes over it
-  std::array<bool, 2> takes_in_{};          // of each: it is planned
+  struct reopened {
+    std::uint16_t which;
+    std::uint32_t connection;
+  };
+  std::map<node_id, reopened> reopened_;  // see engine
+  std::array<bool, 2> takes_in_{};        // of each: it is planned
   bool has_asked_to_go_ = false, parted_ = false;
   std::atomic<bool> failing_{false};  // tokens and fibers are given up
   bool busy_ = false;
@@ -348,6 +377,11 @@ class job final : private detail::timers::clock {
   void tear(node_id a, node_id b, unsigned which = 0);
   // Nothing passes by it any more, and nobody hears of it.
   void silence(node_id a, node_id b, unsigned which = 0) { wires_[which]->silence(a, b); }
+  // The cable is whole again. A connection that has ended stays ended until the nodes make another
+  // one.
+  void restore(node_id a, node_id b, unsigned which = 0) { wires_[which]->restore(a, b); }
+  // How often nodes have tried to make a connection again.
+  [[nodiscard]] std::uint32_t attempts() const noexcept { return connections_tried_; }
   // All nodes have; until then their workers have to be left alone.
   [[nodiscard]] bool has_begun() const noexcept { return beginnings_ == 0; }
   // Called with what node 0 would print.
@@ -376,6 +410,7 @@ class job final : private detail::timers::clock {
   std::size_t measuring_ = 0, beginnings_ = 0;  // nodes that have not yet
 
   std::array<std::unique_ptr<wires>, 2> wires_;  // the second with job_model::spares
+  std::uint32_t connections_tried_ = 0;          // since the job has begun
   std::deque<std::function<void()>> changes_;
   void let_in(node_id n);
   std::vector<std::uint16_t> host_of_;  // by node: each is on one of its own

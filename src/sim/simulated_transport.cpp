@@ -104,14 +104,15 @@ void simulated_transport::transmit(node_id peer, const net::reliable_channel::pa
   const std::size_t bytes = channel_bytes + copy.size();
   in_.carry(
       self_, peer, bytes, hands_.departs_ns(),
-      [&all = wires_, self = self_, peer, p, copy = std::move(copy)] {
+      [&all = wires_, self = self_, peer, p, number = line_to(peer).number,
+       copy = std::move(copy)] {
         const simulated_transport* const here = all.find(self);
         simulated_transport* const there = all.find(peer);
         if (here == nullptr || here->has_crashed_ || there == nullptr || all.is_silent(self, peer))
           return;
         net::reliable_channel::packet arrived = p;
         arrived.payload = copy;
-        there->on_packet(self, arrived);
+        there->on_packet(self, number, arrived);
       });
 }
 
@@ -131,10 +132,18 @@ void simulated_transport::watch(node_id peer) {
 
 // ---- receiving ----
 
-void simulated_transport::on_packet(node_id from, const net::reliable_channel::packet& p) {
+void simulated_transport::on_packet(node_id from, std::uint32_t connection,
+                                    const net::reliable_channel::packet& p) {
   if (has_crashed_) return;
   line& l = line_to(from);
-  if (l.has_ended) return;
+  // Repeated until this end has it, too.
+  if (std::max(l.number, l.refused) < connection) return;
+  if (l.number != connection || l.has_ended) {
+    simulated_transport* const other = wires_.find(from);
+    if (wires_.how.tells_of_ends && other->line_to(self_).number == connection)
+      other->lose(self_, "closed the connection");
+    return;
+  }
   l.channel->on_packet(p, in_.now_ns());
   watch(from);
   if (!inbox_.empty()) hands_.on_arrival(*this);
@@ -153,7 +162,7 @@ void simulated_transport::take_packet(node_id from, std::span<const std::byte> p
     wake_sender();
   }
   if (packet.size() > sizeof taken_in)
-    inbox_.push_back({from, {packet.begin(), packet.end()}, sizeof taken_in, {}});
+    inbox_.push_back({from, l.number, {packet.begin(), packet.end()}, sizeof taken_in, {}});
 }
 
 std::size_t simulated_transport::poll(net::receiver& r, std::size_t messages_max) {
@@ -169,9 +178,10 @@ std::size_t simulated_transport::poll(net::receiver& r, std::size_t messages_max
 // False: it was no message. The arrival has been read then.
 bool simulated_transport::hand_over_next(net::receiver& r, arrival& a) {
   line& l = line_to(a.from);
-  if (l.is_dropped || !a.ended_by.empty()) {
+  const bool is_past = l.is_dropped || a.connection != l.number;
+  if (is_past || !a.ended_by.empty()) {
     a.read = a.packet.size();
-    if (!l.is_dropped) r.on_lost(a.from, a.ended_by);
+    if (!is_past) r.on_lost(a.from, a.ended_by);
     return false;
   }
   const std::span<const std::byte> rest = std::span(a.packet).subspan(a.read);
@@ -239,11 +249,18 @@ void simulated_transport::drop(node_id peer) noexcept {
   if (std::exchange(l.refuses, false)) wake_sender();
 }
 
+void simulated_transport::restart(node_id peer, std::uint32_t connection) {
+  line& l = line_to(peer);
+  STRATA_CHECK(l.is_dropped && connection > l.number, peer, connection);
+  l = line{};
+  l.number = connection;
+}
+
 void simulated_transport::lose(node_id peer, const std::string& why) {
   line& l = line_to(peer);
   if (std::exchange(l.has_ended, true)) return;
   l.staged.clear();
-  inbox_.push_back({peer, {}, 0, why});
+  inbox_.push_back({peer, l.number, {}, 0, why});
   if (std::exchange(l.refuses, false)) wake_sender();
   wake_receiver();
 }

@@ -38,11 +38,15 @@ class wires {
     std::size_t credits_bytes = std::size_t{256} << 10;  // from one node to another
     std::int64_t staged_ns = 0;  // for so long a message waits for others; 0: not at all
     bool may_break = false;      // a connection may end though both its nodes live
+    // Who sends by a connection that the other end has given up hears of its end, as over TCP.
+    bool tells_of_ends = false;
   };
   wires(world& w, const settings& s) : in(w), how(s) {}
 
   // Nothing passes between the two any more, and nobody hears of it.
   void silence(node_id a, node_id b) { silent_.insert(std::minmax(a, b)); }
+  // Until then. Connections that nobody has given up go on.
+  void restore(node_id a, node_id b) { silent_.erase(std::minmax(a, b)); }
   [[nodiscard]] bool is_silent(node_id a, node_id b) const {
     return !silent_.empty() && silent_.contains(std::minmax(a, b));
   }
@@ -105,6 +109,11 @@ class simulated_transport final : public net::transport {
 
   // The connection to that one has ended: poll() says so, behind all that has come.
   void lose(node_id peer, const std::string& why);
+  // A new connection to that one, in place of one that was dropped; the other end begins with the
+  // same number, which is greater than those before, earlier or later.
+  void restart(node_id peer, std::uint32_t connection);
+  // This end does not want that connection, of which the other one hears when it uses it.
+  void refuse(node_id peer, std::uint32_t connection) { line_to(peer).refused = connection; }
   // This node does and hears nothing any more, and what it has sent does not arrive.
   void crash() noexcept { has_crashed_ = true; }
   // The connection to that one has neither been dropped nor ended.
@@ -115,6 +124,7 @@ class simulated_transport final : public net::transport {
  private:
   struct line {
     std::unique_ptr<net::reliable_channel> channel;
+    std::uint32_t number = 0, refused = 0;  // of the connection: see restart() and refuse()
     std::int64_t timer_at = INT64_MAX;
     std::uint32_t next_out = 0, next_in = 0;  // sequence numbers
     std::size_t under_way = 0;  // bytes given to the peer and not known to be taken in there
@@ -127,6 +137,7 @@ class simulated_transport final : public net::transport {
   };
   struct arrival {
     node_id from;
+    std::uint32_t connection;
     std::vector<std::byte> packet{};
     std::size_t read = 0;    // of it
     std::string ended_by{};  // not empty: the connection has
@@ -134,7 +145,7 @@ class simulated_transport final : public net::transport {
   [[nodiscard]] line& line_to(node_id peer);
   void transmit(node_id peer, const net::reliable_channel::packet& p);
   void send_staged(node_id peer, line& l);
-  void on_packet(node_id from, const net::reliable_channel::packet& p);
+  void on_packet(node_id from, std::uint32_t connection, const net::reliable_channel::packet& p);
   void take_packet(node_id from, std::span<const std::byte> packet);
   [[nodiscard]] bool hand_over_next(net::receiver& r, arrival& a);
   void have_taken_in(node_id from, line& l, std::size_t bytes);

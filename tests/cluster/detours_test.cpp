@@ -60,13 +60,25 @@ class recorder final : public detours::hands {
               return link(1);
             }};
   }
-  void on_cut(const detours::pair& ends) override { cuts.insert(ends); }
+  void end_detour(node_id n, kind k, std::span<const std::byte> payload) override {
+    last.push_back({n, k, {payload.begin(), payload.end()}});
+  }
+  bool has_ended_detour(node_id) override { return has_room; }
+  bool begin_anew(node_id n) override {
+    begun.push_back(n);
+    return true;
+  }
+  void on_word(const detours::pair& ends, std::uint32_t number) override {
+    (number % 2 != 0) ? (void)cuts.insert(ends) : (void)cuts.erase(ends);
+  }
   void lose(node_id n, const std::string& why) override { lost[n] = why; }
 
   bool spare = false;
   std::uint64_t come_so_far = 20;
   std::vector<node_id> closed;
-  std::vector<said> all, by_spare, heard;
+  bool has_room = true;  // for what goes last by a detour
+  std::vector<node_id> begun;
+  std::vector<said> all, by_spare, heard, last;
   std::map<node_id, std::uint64_t> goes_on;
   std::map<node_id, std::pair<std::uint64_t, detours::path>> goes_by;
   std::set<detours::pair> cuts;
@@ -82,6 +94,7 @@ std::vector<std::byte> packed(T... values) {
   return bytes;
 }
 constexpr auto u16 = [](unsigned n) { return static_cast<std::uint16_t>(n); };
+constexpr auto u32 = [](unsigned n) { return static_cast<std::uint32_t>(n); };
 
 class around : public testing::Test {
  protected:
@@ -111,9 +124,10 @@ TEST_F(around, a_connection_that_ends_is_replaced_by_the_way_that_is_left) {
   EXPECT_EQ(h.all[0].k, kind::cut_off);
   EXPECT_EQ(h.all[1].to, 3);
   EXPECT_EQ(h.all[1].k, kind::detour);
-  EXPECT_EQ(h.all[1].payload, by_detour(0, kind::resume, {3, 2, 1}, 0, packed(std::uint64_t{7})));
+  EXPECT_EQ(h.all[1].payload,
+            by_detour(0, kind::resume, {3, 2, 1}, 0, packed(std::uint64_t{7}, u32(0))));
   EXPECT_TRUE(h.goes_by.empty()) << "nobody knows yet what has come there";
-  hear(3, kind::detour, by_detour(1, kind::resume, {2, 3, 0}, 2, packed(std::uint64_t{5})));
+  hear(3, kind::detour, by_detour(1, kind::resume, {2, 3, 0}, 2, packed(std::uint64_t{5}, u32(0))));
   EXPECT_EQ(h.goes_by[1], std::pair(std::uint64_t{5}, detours::path{3, 2, 1}));
   hear(3, kind::detour, by_detour(1, kind::put, {2, 3, 0}, 2, packed(u16(9))));
   ASSERT_EQ(h.heard.size(), 1U);
@@ -123,7 +137,7 @@ TEST_F(around, a_connection_that_ends_is_replaced_by_the_way_that_is_left) {
 }
 
 TEST_F(around, the_other_end_may_notice_it_first) {
-  hear(3, kind::detour, by_detour(1, kind::resume, {2, 3, 0}, 2, packed(std::uint64_t{5})));
+  hear(3, kind::detour, by_detour(1, kind::resume, {2, 3, 0}, 2, packed(std::uint64_t{5}, u32(0))));
   EXPECT_EQ(h.closed, std::vector<node_id>{1});
   EXPECT_EQ(h.goes_by.at(1).first, 5U);
 }
@@ -136,17 +150,17 @@ TEST_F(around, what_goes_by_here_is_passed_on) {
 }
 
 TEST_F(around, everybody_is_told_once) {
-  hear(3, kind::cut_off, packed(u16(1), u16(2)));
-  hear(1, kind::cut_off, packed(u16(1), u16(2)));
+  hear(3, kind::cut_off, packed(u16(1), u16(2), u32(1)));
+  hear(1, kind::cut_off, packed(u16(1), u16(2), u32(1)));
   ASSERT_EQ(h.all.size(), 1U);
   EXPECT_EQ(h.all[0].to, 1);
-  EXPECT_EQ(h.all[0].payload, packed(u16(1), u16(2)));
+  EXPECT_EQ(h.all[0].payload, packed(u16(1), u16(2), u32(1)));
 }
 
 TEST_F(around, who_is_reached_by_nobody_is_lost) {
   d.on_broken(1, "ended");
   EXPECT_TRUE(h.lost.empty());
-  hear(3, kind::cut_off, packed(u16(1), u16(2)));
+  hear(3, kind::cut_off, packed(u16(1), u16(2), u32(1)));
   EXPECT_EQ(h.lost, (std::map<node_id, std::string>{{1, "ended"}}));
 }
 
@@ -155,8 +169,8 @@ TEST_F(around, a_spare_connection_takes_the_place_and_nobody_hears_of_it) {
   d.on_broken(1, "ended");
   ASSERT_EQ(h.by_spare.size(), 1U);
   EXPECT_EQ(h.by_spare[0].k, kind::resume);
-  EXPECT_EQ(h.by_spare[0].payload, packed(std::uint64_t{7}));
-  hear(1, kind::resume, packed(std::uint64_t{6}));
+  EXPECT_EQ(h.by_spare[0].payload, packed(std::uint64_t{7}, u32(0)));
+  hear(1, kind::resume, packed(std::uint64_t{6}, u32(0)));
   EXPECT_EQ(h.goes_on.at(1), 6U);
   EXPECT_TRUE(h.all.empty());
   EXPECT_TRUE(h.cuts.empty());
@@ -169,6 +183,111 @@ TEST_F(around, a_spare_connection_that_answers_nothing_is_given_up) {
   EXPECT_FALSE(h.spare);
   EXPECT_EQ(h.cuts, (std::set<detours::pair>{{0, 1}}));
   EXPECT_EQ(h.all.back().k, kind::detour);
+}
+
+// Of the past, and of what is there again.
+TEST_F(around, what_is_heard_late_is_no_news) {
+  const auto hears = [&](unsigned number) {
+    hear(3, kind::cut_off, packed(u16(1), u16(2), u32(number)));
+    return h.cuts.contains({1, 2});
+  };
+  EXPECT_TRUE(hears(1));
+  EXPECT_FALSE(hears(2));
+  EXPECT_FALSE(hears(1));
+  EXPECT_TRUE(hears(5));
+  EXPECT_TRUE(hears(4));
+  EXPECT_EQ(h.all.size(), 3U);
+  d.learn({{{1, 2}, 6}, {{0, 1}, 1}});
+  EXPECT_FALSE(d.cuts().contains({1, 2}));
+  EXPECT_FALSE(d.is_cut(1)) << "of its own connections it knows more";
+  hear(3, kind::cut_off, packed(u16(0), u16(1), u32(2)));
+  EXPECT_TRUE(h.closed.empty());
+}
+
+class around_until_it_returns : public around {
+ protected:
+  void SetUp() override {
+    d.on_broken(1, "ended");
+    say_by_detour(kind::resume, packed(std::uint64_t{5}, u32(0)));
+    h.all.clear();
+  }
+  void say_by_detour(kind k, const std::vector<std::byte>& payload) {
+    hear(3, kind::detour, by_detour(1, k, {2, 3, 0}, 2, payload));
+  }
+  void say_number(unsigned number) {
+    say_by_detour(kind::cut_off, packed(u16(0), u16(1), u32(number)));
+  }
+};
+
+TEST_F(around_until_it_returns, each_says_its_last_by_the_detour_before_both_begin_anew) {
+  d.on_connected(1);
+  ASSERT_EQ(h.all.size(), 1U);
+  EXPECT_EQ(h.all[0].to, 1);
+  EXPECT_EQ(h.all[0].payload, packed(u16(0), u16(1), u32(1)));
+  EXPECT_TRUE(h.last.empty()) << "the other end may never have a connection";
+  EXPECT_FALSE(d.is_undecided(1));
+  say_number(1);
+  ASSERT_EQ(h.last.size(), 1U);
+  EXPECT_EQ(h.last[0].payload, packed(u16(0), u16(1), u32(2)));
+  EXPECT_TRUE(d.is_undecided(1));
+  EXPECT_TRUE(h.begun.empty()) << "something may still come by the detour";
+  h.has_room = false;
+  say_number(2);
+  EXPECT_TRUE(h.begun.empty()) << "its own last is still here";
+  EXPECT_TRUE(d.try_to_begin_anew());
+  h.has_room = true;
+  EXPECT_FALSE(d.try_to_begin_anew());
+  EXPECT_EQ(h.begun, std::vector<node_id>{1});
+  EXPECT_FALSE(d.is_broken(1));
+  EXPECT_TRUE(h.cuts.empty());
+  EXPECT_FALSE(d.is_cut(1));
+  // All are told, the other end among them.
+  ASSERT_EQ(h.all.size(), 3U);
+  for (const said& s : {h.all[1], h.all[2]}) EXPECT_EQ(s.payload, packed(u16(0), u16(1), u32(2)));
+}
+
+TEST_F(around_until_it_returns, the_other_end_may_be_first) {
+  say_number(1);
+  EXPECT_TRUE(h.last.empty());
+  d.on_connected(1);
+  EXPECT_EQ(h.last.size(), 1U);
+  say_number(2);
+  EXPECT_EQ(h.begun, std::vector<node_id>{1});
+  // It ends as any other one, and what is said of it has its number.
+  h.all.clear();
+  d.on_broken(1, "ended");
+  EXPECT_EQ(h.closed, (std::vector<node_id>{1, 1}));
+  EXPECT_EQ(h.all.back().payload,
+            by_detour(0, kind::resume, {3, 2, 1}, 0, packed(std::uint64_t{7}, u32(2))));
+  h.goes_by.clear();
+  say_by_detour(kind::resume, packed(std::uint64_t{5}, u32(0)));
+  EXPECT_TRUE(h.goes_by.empty()) << "that was of the first one";
+  say_by_detour(kind::resume, packed(std::uint64_t{3}, u32(2)));
+  EXPECT_EQ(h.goes_by.at(1).first, 3U);
+}
+
+// It has heard everything before this node has.
+TEST_F(around_until_it_returns, the_other_end_may_have_begun_and_ended_it_again) {
+  d.on_connected(1);
+  say_number(1);
+  h.goes_by.clear();
+  hear(3, kind::cut_off, packed(u16(0), u16(1), u32(3)));
+  say_by_detour(kind::resume, packed(std::uint64_t{0}, u32(2)));
+  EXPECT_TRUE(h.begun.empty());
+  EXPECT_EQ(h.closed, std::vector<node_id>{1});
+  say_number(2);
+  EXPECT_EQ(h.begun, std::vector<node_id>{1});
+  EXPECT_EQ(h.closed, (std::vector<node_id>{1, 1}));
+  EXPECT_TRUE(d.is_cut(1));
+  EXPECT_EQ(h.goes_by.at(1).first, 0U);
+}
+
+TEST_F(around_until_it_returns, nonsense_about_it_is_refused) {
+  say_number(3);
+  EXPECT_TRUE(h.lost.contains(1));
+  h.lost.clear();
+  say_by_detour(kind::resume, packed(std::uint64_t{0}, u32(4)));
+  EXPECT_TRUE(h.lost.contains(1));
 }
 
 TEST_F(around, who_is_silent_is_asked_by_others) {
@@ -216,11 +335,14 @@ TEST_F(around, nonsense_is_refused) {
   const auto refuses = [&](kind k, const std::vector<std::byte>& payload) {
     EXPECT_THROW(hear(3, k, payload), malformed);
   };
-  refuses(kind::cut_off, packed(u16(2), u16(1)));
-  refuses(kind::cut_off, packed(u16(1), u16(4)));
+  refuses(kind::cut_off, packed(u16(2), u16(1), u32(1)));
+  refuses(kind::cut_off, packed(u16(1), u16(4), u32(1)));
   refuses(kind::cut_off, packed(u16(1)));
-  refuses(kind::cut_off, packed(u16(1), u16(2), u16(0)));
+  refuses(kind::cut_off, packed(u16(1), u16(2)));
+  refuses(kind::cut_off, packed(u16(1), u16(2), u32(0)));
+  refuses(kind::cut_off, packed(u16(1), u16(2), u32(1), u16(0)));
   refuses(kind::resume, packed(u16(1)));
+  refuses(kind::resume, packed(std::uint64_t{1}, u32(1)));
   refuses(kind::unheard, packed(std::uint64_t{1}, u16(1)));
   const std::vector<std::byte> none;
   refuses(kind::detour, none);

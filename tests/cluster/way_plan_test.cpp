@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "cluster/succession.hpp"
@@ -20,7 +21,7 @@ way_plan some_plan() {
   way_plan p = first_plan(4);
   p.number = 7;
   p.forwarders = {0, 2};
-  p.cuts = {{0, 3}, {1, 2}};
+  p.about_connections = {{{0, 3}, 1}, {{1, 2}, 2}};
   p.measured = {{1, {3, 0, 20, 60}}, {2, {0, 5, 80, launch::measured_link::unknown}}};
   return p;
 }
@@ -31,7 +32,7 @@ TEST(way_plan, is_the_same_on_the_other_side) {
   EXPECT_TRUE(some_plan().forwards(2));
   EXPECT_FALSE(some_plan().forwards(1));
   way_plan largest = first_plan(4096);
-  for (node_id n = 1; n <= way_plan::cuts_max; ++n) largest.cuts.emplace_back(0, n);
+  for (node_id n = 1; n <= way_plan::cuts_max; ++n) largest.about_connections[{0, n}] = 3;
   largest.measured.assign(way_plan::measured_max, {1, {2, 0, 1, 1}});
   EXPECT_LE(pack(largest).size(), message_bytes_max);
   EXPECT_LE(pack(largest).size(), launch::plan_bytes_max);
@@ -50,10 +51,10 @@ TEST(way_plan, refuses_what_node_0_cannot_have_said) {
   refused([](way_plan& p) { p.members = {0, 2, 1}; });
   refused([](way_plan& p) { p.forwarders = {0, 2, 2}; });
   refused([](way_plan& p) { p.forwarders = {2}; });
-  refused([](way_plan& p) { p.cuts = {{1, 1}}; });
-  refused([](way_plan& p) { p.cuts = {{2, 1}}; });
-  refused([](way_plan& p) { p.cuts = {{1, 4}}; });
-  refused([](way_plan& p) { p.cuts = {{1, 2}, {0, 3}}; });
+  refused([](way_plan& p) { p.about_connections = {{{1, 1}, 1}}; });
+  refused([](way_plan& p) { p.about_connections = {{{2, 1}, 1}}; });
+  refused([](way_plan& p) { p.about_connections = {{{1, 4}, 1}}; });
+  refused([](way_plan& p) { p.about_connections = {{{1, 2}, 0}}; });
   refused([](way_plan& p) { p.measured[0].by = 4; });
   refused([](way_plan& p) { p.measured[0].what.other = 4; });
   refused([](way_plan& p) { p.measured[0].what.other = 1; });
@@ -61,6 +62,14 @@ TEST(way_plan, refuses_what_node_0_cannot_have_said) {
   refused([](way_plan& p) { p.measured[0].what.latency = 81; });
   refused([](way_plan& p) { p.measured[0].what.bandwidth = 81; });
   refused([](way_plan& p) { p.measured.assign(way_plan::measured_max + 1, {1, {2, 0, 1, 1}}); });
+  // Two pairs in the wrong order: what belongs to each is as long as the other's.
+  const auto swapped = [](way_plan p) {
+    p.measured.clear();
+    auto bytes = bytes_of(p);
+    std::swap_ranges(bytes.end() - 8, bytes.end(), bytes.end() - 16);
+    return bytes;
+  };
+  EXPECT_THROW((void)unpack_plan(reader(swapped(some_plan())), 4), malformed);
   const auto whole = bytes_of(some_plan());
   for (std::size_t n = 0; n < whole.size(); ++n) {
     try {
@@ -85,10 +94,13 @@ TEST(way_plan, goes_by_no_network_that_has_ended) {
   way_plan p = first_plan(3);
   const auto all = [](node_id, node_id) { return std::optional<link>(1); };
   EXPECT_EQ(p.ways(0, 3, all).to(2).hops, 1);
-  p.cuts = {{0, 2}};
+  p.about_connections = {{{0, 2}, 1}};
   EXPECT_TRUE(p.is_cut(2, 0));
   EXPECT_EQ(p.ways(0, 3, all).to(2).next, 1);
   EXPECT_EQ(p.ways(2, 3, all).to(0).next, 1);
+  p.about_connections = {{{0, 2}, 2}};
+  EXPECT_FALSE(p.is_cut(2, 0));
+  EXPECT_EQ(p.ways(0, 3, all).to(2).hops, 1);
 }
 
 TEST(way_plan, takes_the_newer_of_two_measurements) {

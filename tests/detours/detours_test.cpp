@@ -71,6 +71,43 @@ TEST_F(several_networks, carry_on_when_one_of_two_connections_is_reset) {
   expect_goes_on(c);
 }
 
+// Each of the two cables is cut in turn, after the other one has been put back: what is not made
+// again is missing the second time.
+TEST_F(several_networks, take_back_connections_over_cables_that_return) {
+  lay(1, 3, "cable6");
+  if (IsSkipped()) return;
+  command c(job("cables-return", both), from_hub());
+  for (int round = 0; round < 4; ++round) {
+    const std::string now = " round " + std::to_string(round) + "\n";
+    ASSERT_TRUE(c.wait_for_output(" carries" + now)) << c.out() << c.err();
+    const std::string cable =
+        launch_test::contains(c.out(), "cable4 carries" + now) ? "cable4" : "cable6";
+    const std::string link = "ip -n " + address(1) + " link set " + cable;
+    ASSERT_TRUE(shell(link + " down"));
+    ASSERT_TRUE(c.wait_for_output("the other one carries" + now)) << c.out() << c.err();
+    ASSERT_TRUE(shell(link + " up"));
+    ASSERT_TRUE(c.wait_for_output("both are there in" + now)) << c.out() << c.err();
+  }
+  expect_goes_on(c);
+}
+
+// The same where two nodes share one network, and a third one joins them.
+TEST_F(several_networks, take_back_ways_over_a_cable_that_returns) {
+  command c(job("ways-return", circle), from_hub());
+  const auto set = [](const std::string& cable, const std::string& how) {
+    return shell("ip -n " + address(1) + " link set " + cable + " " + how);
+  };
+  ASSERT_TRUE(c.wait_for_output(" carries round 0\n")) << c.out() << c.err();
+  const bool is_4 = launch_test::contains(c.out(), "cable4 carries");
+  const std::string first = is_4 ? "cable4" : "cable1", second = is_4 ? "cable1" : "cable4";
+  ASSERT_TRUE(set(first, "down"));
+  ASSERT_TRUE(c.wait_for_output("the other one carries round 0")) << c.out() << c.err();
+  ASSERT_TRUE(set(first, "up"));
+  ASSERT_TRUE(c.wait_for_output("both are there in round 0")) << c.out() << c.err();
+  ASSERT_TRUE(set(second, "down"));
+  expect_goes_on(c);
+}
+
 class detours_of_hosts : public launch_test::by_transport<several_networks> {
  protected:
   static launch_test::words job(const std::string& what) {

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "strata/call.hpp"
@@ -39,11 +41,10 @@ using namespace strata;
 using test::require;
 using test::say;
 
-// As a broken network ends them: with what they hold. Those of this process to addresses that begin
-// so. Returns how many.
-int reset_connections(std::string_view to) {
+// Those of this process to addresses that begin so.
+template <class F>
+void for_each_connection(std::string_view to, F f) {
   const std::unique_ptr<DIR, int (*)(DIR*)> all(::opendir("/proc/self/fd"), &::closedir);
-  int count = 0;
   while (const dirent* const entry = ::readdir(all.get())) {
     const int fd = std::atoi(entry->d_name);
     sockaddr_in peer{};
@@ -53,14 +54,21 @@ int reset_connections(std::string_view to) {
       continue;
     char text[INET_ADDRSTRLEN] = {};
     ::inet_ntop(AF_INET, &peer.sin_addr, text, sizeof text);
-    if (!std::string_view(text).starts_with(to)) continue;
+    if (std::string_view(text).starts_with(to)) f(fd);
+  }
+}
+
+// As a broken network ends them: with what they hold. Returns how many.
+int reset_connections(std::string_view to) {
+  int count = 0;
+  for_each_connection(to, [&](int fd) {
     sockaddr nobody{};
     nobody.sa_family = AF_UNSPEC;
     // Past what ThreadSanitizer looks at: to it a second thread at the descriptor is a mistake, and
     // here that is what happens.
     require(::syscall(SYS_connect, fd, &nobody, sizeof nobody) == 0, "resets a connection");
     ++count;
-  }
+  });
   return count;
 }
 
@@ -117,6 +125,8 @@ void talk_while(F happens, G is_over) {
   test::count_to_node_2([] { return true; });
 }
 
+int same(int i) { return i; }
+
 // In a circle of three: the neighbour to whom goes what is for node 2, and the cable there. Noise
 // decides, when the job begins.
 std::atomic<node_id_t> first_next{0};
@@ -166,6 +176,67 @@ std::string used_cable() {
   return bytes_sent_by("cable4") - by_4 > bytes_sent_by("cable6") - by_6 ? "4" : "6";
 }
 
+// Connections of this process to addresses that begin so, and stand.
+int count_connections(std::string_view to) {
+  int count = 0;
+  for_each_connection(to, [&](int fd) {
+    tcp_info info{};
+    socklen_t bytes = sizeof info;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 &&
+        info.tcpi_state == TCP_ESTABLISHED)
+      ++count;
+  });
+  return count;
+}
+
+// The cable in use is cut and mended by the test, again and again; and each time the other one is
+// all that the two nodes have.
+void talk_over_cables_that_return(runtime& rt) {
+  rt.run([] {
+    std::atomic<bool> is_over{false};
+    thread counting([&] { test::count_to_node_2([&] { return is_over.load(); }); });
+    std::string cable = used_cable();
+    for (int round = 0; round < 4; ++round) {
+      const std::string now = " round " + std::to_string(round);
+      say(("cable" + cable + " carries" + now).c_str());
+      const std::string before = std::exchange(cable, cable == "4" ? "6" : "4");
+      while (used_cable() != cable) {
+      }
+      say(("the other one carries" + now).c_str());
+      // That of the handshake counts, too, which is over when so much more has been said.
+      while (count_connections("192.168." + before + ".") == 0) (void)used_cable();
+      (void)used_cable();
+      say(("both are there in" + now).c_str());
+    }
+    is_over = true;
+    counting.join();
+    say("goes on");
+  });
+}
+
+// In a circle of three: what goes by the one of this node's cables that is cut first goes around;
+// and when that has been put back, what went by the other one.
+void talk_while_ways_return(runtime& rt) {
+  rt.run([] {
+    std::atomic<bool> is_over{false};
+    thread counting([&] { test::count_to_node_2([&] { return is_over.load(); }); });
+    const auto wait_until = [](auto is_so) {
+      while (!is_so()) require(call<same>(on_node{1}, 1) == 1, "answers");
+    };
+    const std::string first = direction_cable();
+    const node_id_t there = first_next, other_one = there == 2 ? 1 : 2;
+    say(("cable" + first + " carries round 0").c_str());
+    wait_until([&] { return route_to(there).hops == 2; });
+    say("the other one carries round 0");
+    wait_until([&] { return route_to(there).hops == 1; });
+    say("both are there in round 0");
+    wait_until([&] { return route_to(other_one).hops == 2; });
+    is_over = true;
+    counting.join();
+    say("goes on");
+  });
+}
+
 void reset_by(const std::string& cable) {
   require(reset_connections("192.168." + cable + ".") == 1, "one connection");
 }
@@ -193,8 +264,6 @@ struct ender : threaded {
   int signal_number;
   void start() { ::kill(::getpid(), signal_number); }
 };
-
-int same(int i) { return i; }
 
 // Node 2, by this signal, while it is called.
 void end_node_2(runtime& rt, int signal_number) {
@@ -252,6 +321,10 @@ int main(int argc, char** argv) try {
   else if (what == "one-falls-silent")
     talk_over(
         rt, [] { say_cable(used_cable()); }, &goes_on);
+  else if (what == "cables-return")
+    talk_over_cables_that_return(rt);
+  else if (what == "ways-return")
+    talk_while_ways_return(rt);
   else if (what == "ends-transfers")
     end_transfers(rt);
   else if (what == "stop-for-a-while")

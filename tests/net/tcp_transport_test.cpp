@@ -66,6 +66,43 @@ TEST(tcp_transport, a_lone_message_is_written_by_its_sender) {
   EXPECT_EQ(all[0]->counted().wakes, 0u);
 }
 
+// Both ends, in each configuration: nothing of the old connection arrives, and the numbers of the
+// messages begin anew.
+TEST(tcp_transport, a_connection_takes_the_place_of_one_that_has_ended) {
+  tcp::options polls, blocks;
+  polls.mechanism = tcp::poll_mechanism::poll;
+  blocks.io = tcp::io_mode::blocking;
+  for (const tcp::options& o : {tcp::options{}, polls, blocks}) {
+    auto all = make_tcp(3, o);
+    const auto at = [&](node_id n) -> tcp_transport& {
+      return static_cast<tcp_transport&>(*all[n]);
+    };
+    for (int round = 0; round < 3; ++round) {
+      checking_receiver r(1, small_size);
+      for (std::size_t i = 0; i < 10; ++i) send_patiently(at(0), 0, 1, content(0, i, 64));
+      flush_patiently(at(0), 1);
+      r.receive(at(1), 10);
+      // What is under way when it ends is gone.
+      send_patiently(at(0), 0, 1, content(0, 99, 64));
+      at(0).drop(1);
+      EXPECT_EQ(at(0).try_send(1, header_of(0, 1), content(0, 0, 64), {}), send_outcome::lost);
+      at(1).drop(0);
+      // Whoever looks at once, or never did.
+      if (round != 0) at(1).poll(r, 100);
+      auto [first, second] = tcp_pair(o.socket_buffer_bytes);
+      EXPECT_TRUE(at(0).restart(1, std::move(first)));
+      EXPECT_TRUE(at(1).restart(0, std::move(second)));
+      EXPECT_EQ(r.total, 10U);
+      EXPECT_TRUE(r.lost.empty());
+    }
+    // The others have noticed nothing.
+    checking_receiver r(2, small_size);
+    send_patiently(at(0), 0, 2, content(0, 0, 64));
+    flush_patiently(at(0), 2);
+    r.receive(at(2), 1);
+  }
+}
+
 TEST(tcp_transport, a_burst_costs_few_writes_and_hardly_a_wake) {
   tcp::options o;
   o.burst_gap_ns = 1'000'000'000;  // a slow machine sends slowly
@@ -104,13 +141,13 @@ TEST(tcp_transport, pieces_leave_together_while_their_peer_is_corked) {
     return all[0]->try_send(1, header_of(0, 1), bytes, {});
   };
   {
-    const corked together(*all[0], 1);
+    const corked together(*all[0], 1, {});
     for (int i = 0; i < 3; ++i) EXPECT_EQ(send(piece), send_outcome::staged);
     EXPECT_EQ(all[0]->counted().writes, 0u);
   }
   EXPECT_EQ(all[0]->counted().writes, 1u);
   // What is small goes at once, and takes along what is there.
-  const corked again(*all[0], 1);
+  const corked again(*all[0], 1, {});
   EXPECT_EQ(send(piece), send_outcome::staged);
   EXPECT_EQ(send(content(0, 0, 64)), send_outcome::sent);
   EXPECT_EQ(all[0]->counted().writes, 2u);
@@ -124,42 +161,79 @@ TEST(tcp_transport, without_aggregation_a_cork_keeps_nothing_back) {
   tcp::options o;
   o.aggregate = false;
   auto all = make_tcp(2, o);
-  const corked together(*all[0], 1);
+  const corked together(*all[0], 1, {});
   EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), content(0, 0, 20'000), {}), send_outcome::sent);
 }
 
 TEST(tcp_transport, a_peer_may_be_dropped_while_it_is_corked) {
   auto all = make_tcp(2, {});
   const std::vector<std::byte> piece(20'000);
-  const corked together(*all[0], 1);
+  const corked together(*all[0], 1, {});
   EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), piece, {}), send_outcome::staged);
   all[0]->drop(1);
   EXPECT_EQ(all[0]->try_send(1, header_of(0, 1), piece, {}), send_outcome::lost);
   EXPECT_TRUE(all[0]->flush(1));
 }
 
-// One thread sends small messages, others pieces between them, with and without a cork; each
-// thread's come in order, and the last of them come although nobody sends behind them.
+TEST(tcp_transport, pieces_of_what_lasts_are_not_copied_before_they_leave) {
+  auto all = make_tcp(2, {});
+  std::vector<std::byte> whole(100'000);
+  const auto piece = std::span(whole).first(20'000);
+  const auto send = [&](std::span<const std::byte> bytes) {
+    return all[0]->try_send(1, header_of(0, 1), {}, bytes);
+  };
+  {
+    const corked together(*all[0], 1, whole);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(send(piece), send_outcome::staged);
+    // Nobody can write before them, and there is nothing that a sender thread could do.
+    std::thread([&] { EXPECT_EQ(send(content(0, 0, 64)), send_outcome::staged); }).join();
+    EXPECT_TRUE(all[0]->flush(1));
+    EXPECT_EQ(all[0]->counted().writes, 0u);
+    std::fill(whole.begin(), whole.end(), std::byte{7});
+  }
+  EXPECT_EQ(all[0]->counted().writes, 2u);  // theirs, and what came behind them
+  struct : receiver {
+    void on_message(const header&, std::span<const std::byte> payload) override {
+      if (payload.size() == 20'000) sevens += std::ranges::count(payload, std::byte{7});
+      ++total;
+    }
+    void on_lost(node_id, const std::string& why) override { FAIL() << why; }
+    std::ptrdiff_t sevens = 0;
+    int total = 0;
+  } r;
+  while (r.total < 4) {
+    if (all[1]->poll(r, 64) == 0) sleep_for_messages(*all[1]);
+  }
+  EXPECT_EQ(r.sevens, 60'000);
+}
+
+// One thread sends small messages, others pieces between them, with and without a cork, some of
+// what lasts; each thread's come in order, and the last of them come although nobody sends behind
+// them.
 void send_from_threads(const tcp::options& o) {
   static constexpr std::uint32_t threads = 3, rounds = 200;
   static constexpr std::size_t large = 64'000;
   auto all = make_tcp(2, o);
   const sender_thread flusher(*all[0], 2);
   std::atomic<bool> failed{false};
-  const auto send = [&](std::uint32_t t, std::uint32_t i) {
-    std::vector<std::byte> bytes(t == 0 ? 64 : large);
+  const auto send = [&](std::uint32_t t, std::uint32_t i, std::span<std::byte> bytes) {
     std::memcpy(bytes.data(), &t, sizeof t);
     std::memcpy(bytes.data() + sizeof t, &i, sizeof i);
-    while (all[0]->try_send(1, header_of(0, 1), bytes, {}) == send_outcome::would_block && !failed)
+    while (all[0]->try_send(1, header_of(0, 1), {}, bytes) == send_outcome::would_block && !failed)
       std::this_thread::yield();
   };
   std::vector<std::thread> senders;
   for (std::uint32_t t = 0; t < threads; ++t) {
     senders.emplace_back([&, t] {
+      const std::size_t bytes = t == 0 ? 64 : large;
+      std::vector<std::byte> whole(5 * bytes);
       for (std::uint32_t i = 0; i < rounds; i += 5) {
+        const bool lasts = i % 2 != 0;
         std::optional<corked> together;
-        if (t != 0 && i % 3 != 0) together.emplace(*all[0], 1);
-        for (std::uint32_t n = 0; n < 5; ++n) send(t, i + n);
+        if (t != 0 && i % 3 != 0)
+          together.emplace(*all[0], 1, std::span(whole).first(lasts ? whole.size() : 0));
+        for (std::uint32_t n = 0; n < 5; ++n)
+          send(t, i + n, std::span(whole).subspan(lasts ? n * bytes : 0, bytes));
       }
     });
   }

@@ -173,8 +173,8 @@ struct asker : threaded {
   std::vector<int>* target;
   bool* finished;
   void start() {
-    invoke<reader>(1, global_ptr<const int>(node_id(), source->data()), to_global(target->data()),
-                   static_cast<unsigned>(source->size()), to_sptr(DONE));
+    invoke<reader>(1, global_ptr<const int>(strata::node_id(), source->data()),
+                   to_global(target->data()), static_cast<unsigned>(source->size()), to_sptr(DONE));
   }
   void done() {
     *finished = true;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "expected_error.hpp"
 #include "program_job.hpp"
 #include "strata/directory.hpp"
 #include "strata/remote_thread.hpp"
@@ -25,24 +26,6 @@ using std::chrono::nanoseconds;
 
 // For a question and its answer, however often they are lost.
 constexpr std::int64_t answered_within_ns = 100 * program_job::ms;
-
-// f() throws an Error, for which `fits`, by then.
-template <class Error>
-void expect_error(
-    const program_job& p, const char* what, std::int64_t within_ns, const std::function<void()>& f,
-    const std::function<bool(const Error&)>& fits = [](const Error&) { return true; }) {
-  const std::int64_t begun_ns = p.now_ns();
-  try {
-    f();
-    ADD_FAILURE() << what << ": nobody has said that it has ended";
-  } catch (const Error& e) {
-    EXPECT_TRUE(fits(e)) << what << ": " << e.what();
-    EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
-  } catch (const std::exception& e) {
-    ADD_FAILURE() << what << ": another error: " << e.what();
-  }
-  EXPECT_LE(p.now_ns() - begun_ns, within_ns) << what;
-}
 
 std::uint64_t sent_by(program_job& p, node_id n) { return p.job->node(n).protocols.counts.sent; }
 

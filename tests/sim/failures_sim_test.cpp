@@ -15,7 +15,7 @@ namespace {
 struct failing : threaded {
   sim::job* job;
   void start() {
-    job->node(node_id()).fail(std::make_exception_ptr(std::domain_error("no such place")));
+    job->node(strata::node_id()).fail(std::make_exception_ptr(std::domain_error("no such place")));
     terminate();
   }
 };

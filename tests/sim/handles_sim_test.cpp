@@ -16,11 +16,11 @@ namespace {
 
 using net::node_id;
 
-struct stamp {
+struct label {
   std::uint32_t sender, receiver, number;
 };
 
-std::byte filling(const stamp& s, std::size_t i) {
+std::byte byte_behind(const label& s, std::size_t i) {
   return static_cast<std::byte>(s.number * 31 + s.sender * 7 + i * 13 + (i >> 9));
 }
 
@@ -70,11 +70,11 @@ class cramped {
     await_all_endpoints();
     std::deque<std::pair<std::vector<std::byte>, transfer>> begun;
     for (std::uint32_t i = 0; i < each * nodes; ++i) {
-      const stamp s{self, i % nodes, i / nodes};
+      const label s{self, i % nodes, i / nodes};
       auto& [bytes, handle] = begun.emplace_back();
       bytes.resize(sizeof s + drawn_size());
       std::memcpy(bytes.data(), &s, sizeof s);
-      for (std::size_t at = sizeof s; at < bytes.size(); ++at) bytes[at] = filling(s, at);
+      for (std::size_t at = sizeof s; at < bytes.size(); ++at) bytes[at] = byte_behind(s, at);
       const auto tag = static_cast<message_tag>(p.below(3));
       const endpoint_id to = receivers_[s.receiver];
       switch (p.below(3)) {
@@ -125,7 +125,7 @@ class cramped {
 
   // 1, as all that count what they have received.
   std::uint32_t take(node_id self, std::span<const std::byte> bytes) {
-    stamp s{};
+    label s{};
     EXPECT_GE(bytes.size(), sizeof s);
     std::memcpy(&s, bytes.data(), std::min(bytes.size(), sizeof s));
     EXPECT_EQ(s.receiver, self);
@@ -133,7 +133,7 @@ class cramped {
       EXPECT_EQ(s.number, next_[self][s.sender]++) << "from node " << s.sender;
     }
     for (std::size_t at = sizeof s; at < bytes.size(); ++at) {
-      if (bytes[at] != filling(s, at)) {
+      if (bytes[at] != byte_behind(s, at)) {
         ADD_FAILURE() << "byte " << at << " of message " << s.number;
         break;
       }
@@ -167,7 +167,7 @@ class cramped {
 
   // The first may have too little room for what comes, which the second takes then.
   std::uint32_t receive_two(node_id self, endpoint& mine) {
-    std::vector<std::byte> little(drawn_size()), much(sizeof(stamp) + 400'000);
+    std::vector<std::byte> little(drawn_size()), much(sizeof(label) + 400'000);
     transfer first = mine.start_receive(little);
     transfer second = mine.start_receive(much);
     std::uint32_t received = 0;

@@ -19,7 +19,7 @@ namespace {
 using net::tcp::handshake;
 using net::tcp::identity;
 using net::tcp::refusal;
-using bytes = std::vector<std::byte>;
+using octets = std::vector<std::byte>;
 
 // One connection, seen from one side: bytes in, bytes out.
 class side {
@@ -27,7 +27,7 @@ class side {
   virtual ~side() = default;
   virtual void received(std::span<const std::byte> b) = 0;
   virtual void begin() {}
-  std::function<void(bytes)> say;
+  std::function<void(octets)> say;
 };
 
 class honest : public side {
@@ -49,24 +49,24 @@ class honest : public side {
  private:
   void speak() {
     for (auto out = talk_.outgoing(); !out.empty(); out = talk_.outgoing()) {
-      const bytes copy(out.begin(), out.end());
+      const octets copy(out.begin(), out.end());
       talk_.sent(copy.size());
       say(copy);
     }
   }
   handshake talk_;
-  bytes pending_;
+  octets pending_;
 };
 
 // Says what somebody else once said, or nonsense, or half of something.
-class stranger : public side {
+class strange_side : public side {
  public:
-  explicit stranger(bytes words) : words_(std::move(words)) {}
+  explicit strange_side(octets words) : words_(std::move(words)) {}
   void begin() override { say(words_); }
   void received(std::span<const std::byte>) override {}
 
  private:
-  bytes words_;
+  octets words_;
 };
 
 // Two sides and what lies between them: bytes cut into messages of any length.
@@ -84,12 +84,12 @@ class connection {
                 ends_[i].spoken.insert(ends_[i].spoken.end(), b.begin(), b.end());
                 ends_[i].who->received(b);
               }});
-      ends_[i].who->say = [this, i](const bytes& b) {
+      ends_[i].who->say = [this, i](const octets& b) {
         // In pieces, as a stream may arrive.
         for (std::size_t at = 0; at < b.size();) {
           const std::size_t n = std::min<std::size_t>(b.size() - at, 1 + in_.random.next() % 60);
-          ends_[i].channel->send(bytes(b.begin() + static_cast<std::ptrdiff_t>(at),
-                                       b.begin() + static_cast<std::ptrdiff_t>(at + n)),
+          ends_[i].channel->send(octets(b.begin() + static_cast<std::ptrdiff_t>(at),
+                                        b.begin() + static_cast<std::ptrdiff_t>(at + n)),
                                  in_.now_ns());
           at += n;
         }
@@ -103,7 +103,7 @@ class connection {
     return dynamic_cast<const honest&>(*ends_[i].who).talk();
   }
   // Everything that the caller has said, as it arrived.
-  const bytes& said_by_caller() const { return ends_[1].spoken; }
+  const octets& said_by_caller() const { return ends_[1].spoken; }
 
  private:
   struct end {
@@ -111,10 +111,10 @@ class connection {
     std::unique_ptr<side> who;
     std::unique_ptr<net::reliable_channel> channel{};
     std::int64_t timer_at = INT64_MAX;
-    bytes spoken{};
+    octets spoken{};
   };
   void carry(unsigned i, const net::reliable_channel::packet& p) {
-    bytes copy(p.payload.begin(), p.payload.end());
+    octets copy(p.payload.begin(), p.payload.end());
     in_.carry(ends_[i].node, ends_[1 - i].node, copy.size() + 24, in_.now_ns(),
               [this, i, p, copy = std::move(copy)] {
                 net::reliable_channel::packet arrived = p;
@@ -172,9 +172,9 @@ struct joining {
         acceptor(to)));
     return *connections.back();
   }
-  connection& intrude(net::node_id as, net::node_id to, bytes words) {
+  connection& intrude(net::node_id as, net::node_id to, octets words) {
     connections.push_back(std::make_unique<connection>(
-        world, as, to, std::make_unique<stranger>(std::move(words)), acceptor(to)));
+        world, as, to, std::make_unique<strange_side>(std::move(words)), acceptor(to)));
     return *connections.back();
   }
   const identity& changed(net::node_id who, const std::function<void(identity&)>& change) {
@@ -212,7 +212,7 @@ TEST(simulated_joining, every_pair_makes_sure_of_each_other) {
 TEST(simulated_joining, strangers_stay_outside_and_disturb_nobody) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    bytes overheard;
+    octets overheard;
     {
       joining before(2, {}, seed);
       const connection& c = before.connect(before.members[1], 0);
@@ -238,13 +238,13 @@ TEST(simulated_joining, strangers_stay_outside_and_disturb_nobody) {
     claim(3, refusal::bad_node, [](identity& i) { i.node = 9; });
     std::vector<const connection*> noise;
     for (int i = 0; i < 10; ++i) {
-      bytes words(j.world.random.next() % 400);
+      octets words(j.world.random.next() % 400);
       for (std::byte& b : words) b = static_cast<std::byte>(j.world.random.next());
       noise.push_back(&j.intrude(3, 0, std::move(words)));
       // The beginning of something real, and all of it.
       const std::size_t part = i == 0 ? overheard.size() : j.world.random.next() % overheard.size();
       noise.push_back(&j.intrude(
-          1, 0, bytes(overheard.begin(), overheard.begin() + static_cast<std::ptrdiff_t>(part))));
+          1, 0, octets(overheard.begin(), overheard.begin() + static_cast<std::ptrdiff_t>(part))));
     }
     std::vector<connection*> pairs;
     for (net::node_id a = 1; a < j.nodes; ++a) {

@@ -153,7 +153,7 @@ TEST(simulated_members, who_takes_long_to_leave_is_not_lost_nor_thinks_so_of_oth
   model.lost_after_ns = 1'000'000;
   sim::job job(world, model);
   slot_ptr let_go;
-  job.node(2).as_worker([&] { invoke<guest>(node_id(), local_address(&let_go)); });
+  job.node(2).as_worker([&] { invoke<guest>(strata::node_id(), local_address(&let_go)); });
   bool left = false, waited = false, came = false;
   world.at(200'000, [&] { job.leave(2, [&] { left = true; }); });
   world.at(300'000, [&] { job.come([&](net::node_id) { came = true; }); });

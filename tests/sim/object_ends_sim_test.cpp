@@ -168,13 +168,14 @@ TEST(simulated_objects, are_replayed_exactly_by_their_seed) {
 
 // ---- lost nodes ----
 
-// Calls to it wait at its home until somebody lets them in.
+// Calls to it wait at its home until somebody lets them in: pass() whatever becomes of the job.
 struct gate {
   explicit gate(bool& ended) : has_ended(&ended) {}
   ~gate() { *has_ended = true; }
   gate(const gate&) = delete;
   gate& operator=(const gate&) = delete;
   void pass() { opened.acquire(); }
+  void pass_in_job() { semaphore_handle(resource(to_global(&opened))).acquire(); }
   counting_semaphore<> opened{0};
   bool* has_ended;
 };
@@ -184,16 +185,19 @@ void await_what_never_is() { (void)await_name<std::uint32_t>("never"); }
 struct wait_for_others {
   const char* what;
   void (*wait)();
-  bool by_call = true;  // on the object's node it is a wait for threads of that one
+  bool by_itself = false;  // on the object's node it is a wait for threads of that one
 };
 constexpr std::array waits_for_others{
-    wait_for_others{"object", [] { resource<gate>::await("gate").call<&gate::pass>(); }},
+    wait_for_others{"object", [] { resource<gate>::await("gate").call<&gate::pass>(); }, true},
+    wait_for_others{"object, by a handle",
+                    [] { resource<gate>::await("door").call<&gate::pass_in_job>(); }},
     wait_for_others{"semaphore", [] { semaphore_handle::await("units").acquire(); }},
     wait_for_others{"lock", [] { lock_handle::await("units").lock(); }},
     wait_for_others{"barrier", [] { barrier_handle::await("phase").arrive_and_wait(); }},
     wait_for_others{"domain", [] { domain_handle::await("members").await_size(4); }},
-    wait_for_others{"task", [] { awaited_task("task").join(); }, false},
-    wait_for_others{"name", &await_what_never_is, false}};
+    wait_for_others{"task", [] { awaited_task("task").join(); }},
+    wait_for_others{"task of its node", [] { awaited_task("lasting").join(); }},
+    wait_for_others{"name", &await_what_never_is}};
 
 struct told_threads {
   std::size_t wanted = 0;
@@ -218,15 +222,21 @@ told_threads told_of_a_loss(std::uint64_t seed, bool by_cut) {
       2 * program_job::ms + static_cast<std::int64_t>(p.below(5 * program_job::ms));
   unsigned left = 0;
   told_threads told;
-  bool gate_has_ended = false;
+  bool gate_has_ended = false, door_has_ended = false;
   p.begin(home, [&] {
     auto gates = std::make_unique<named<gate>>("gate", gate_has_ended);
-    named<counting_semaphore<>> units("units", 0);
+    auto doors = std::make_unique<named<gate>>("door", door_has_ended);
+    const named<counting_semaphore<>> units("units", 0);
     constexpr std::ptrdiff_t too_many = 1'000;
-    named<barrier<>> phase("phase", too_many);
-    named<domain> members("members");
-    named_task task("task", static_cast<node_id>((home + 1) % nodes), &await_what_never_is);
+    const named<barrier<>> phase("phase", too_many);
+    const named<domain> members("members");
+    const named_task task("task", static_cast<node_id>((home + 1) % nodes), &await_what_never_is);
+    counting_semaphore<> may_end(0);
+    const named_task lasting("lasting", home, [&] { may_end.acquire(); });
     while (left != 0) this_thread::sleep_for(nanoseconds(program_job::ms));
+    may_end.release();
+    doors.reset();
+    EXPECT_TRUE(door_has_ended) << "somebody is still inside";
     // Those whose callers are told wait on here.
     gate* const there = &**gates;
     gates.reset();
@@ -236,17 +246,10 @@ told_threads told_of_a_loss(std::uint64_t seed, bool by_cut) {
       this_thread::sleep_for(nanoseconds(program_job::ms));
       delete there;
     }
-    units->release(1'000);
-    const auto begun = phase->arrive();
-    while (phase->arrive() == begun) {
-    }
-    for (std::uint64_t i = 1; i <= 4; ++i)
-      members->join(endpoint_id::from_bits(std::uint64_t{home} << 48 | i));
-    this_thread::sleep_for(nanoseconds(program_job::ms));
   });
   for (node_id n = 0; n < nodes; ++n) {
     for (const wait_for_others& w : waits_for_others) {
-      if (n == home && w.by_call) continue;
+      if (n == home && w.by_itself) continue;
       ++left;
       if (n != victim) ++told.wanted;
       p.begin(n, [&, n] {

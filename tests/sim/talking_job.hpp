@@ -44,7 +44,7 @@ class talking_job {
  public:
   talking_job(const cables& networks, node_id founders, node_id capacity, std::uint64_t seed,
               const sim::network_model& network, std::int64_t measures_again_ns = 0,
-              std::int64_t lost_after_ns = 0, bool spares = false)
+              std::int64_t lost_after_ns = 0, bool spares = false, std::int64_t mends_after_ns = 0)
       : world(network, seed), networks_(networks), random_(seed) {
     networks.lay_in(world);
     sim::job_model m;
@@ -56,6 +56,10 @@ class talking_job {
     m.measures_again_ns = measures_again_ns;
     m.lost_after_ns = lost_after_ns;
     m.spares = spares;
+    m.mends_after_ns = mends_after_ns;
+    m.mends_every_ns = 8 * mends_after_ns;
+    // What is repeated when a cable is back comes before anybody gives the connection up for that.
+    if (mends_after_ns != 0) m.channel.most_timeout_ns = mends_after_ns;
     job.emplace(world, m);
     EXPECT_TRUE(world.run([&] { return job->has_begun(); })) << "it never begins";
     until_ns += world.now_ns();

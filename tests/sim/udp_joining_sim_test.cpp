@@ -22,9 +22,9 @@ using udp::channel;
 
 constexpr std::size_t datagram_bytes = 1'400;
 
-class joining {
+class joining_over_udp {
  public:
-  joining(std::uint64_t seed, node_id nodes, double loss)
+  joining_over_udp(std::uint64_t seed, node_id nodes, double loss)
       : world({.jitter_ns = 200'000, .loss = loss, .duplication = 0.1}, seed), nodes_(nodes) {
     key_.fill(9);
     for (node_id n = 0; n < nodes; ++n) {
@@ -170,7 +170,7 @@ TEST(simulated_udp_joining, hears_everybody_whatever_the_network_loses) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     for (const double loss : {0.0, 0.2, 0.5}) {
-      joining j(seed, 5, loss);
+      joining_over_udp j(seed, 5, loss);
       EXPECT_TRUE(j.world.run([&] { return j.all_have(false); }, 300 * second_ns));
       EXPECT_GT(j.unheard, 0U);
       EXPECT_TRUE(j.world.run([&] { return j.all_have(true); }, 600 * second_ns));
@@ -182,7 +182,7 @@ TEST(simulated_udp_joining, hears_everybody_whatever_the_network_loses) {
 
 // Once all have heard each other there is nothing to say.
 TEST(simulated_udp_joining, is_quiet_afterwards) {
-  joining j(1, 5, 0.2);
+  joining_over_udp j(1, 5, 0.2);
   EXPECT_TRUE(j.world.run([&] { return j.all_have(true); }, 600 * second_ns));
   EXPECT_FALSE(j.world.run([] { return false; }, j.world.now_ns() + 600 * second_ns));
   const std::uint64_t packets = j.world.packets();
@@ -193,7 +193,7 @@ TEST(simulated_udp_joining, is_quiet_afterwards) {
 
 TEST(simulated_udp_joining, is_replayed_exactly_by_its_seed) {
   const auto outcome = [] {
-    joining j(7, 5, 0.3);
+    joining_over_udp j(7, 5, 0.3);
     EXPECT_TRUE(j.world.run([&] { return j.all_have(true); }, 600 * second_ns));
     return std::tuple(j.world.now_ns(), j.world.packets(), j.world.happenings());
   };

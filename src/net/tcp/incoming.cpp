@@ -60,6 +60,12 @@ incoming::outcome incoming::next(header& h, std::span<const std::byte>& payload)
   return outcome::ok;
 }
 
+void incoming::restart() noexcept {
+  ring_.consume(ring_.used());
+  next_sequence_ = 0;
+  why_.clear();
+}
+
 bool incoming::is_wrong(const header& h) {
   if (h.length > payload_bytes_max) {
     why_ = "sent a header with a length of " + std::to_string(h.length);

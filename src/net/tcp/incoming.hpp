@@ -35,6 +35,8 @@ class incoming {
   [[nodiscard]] bool has_next() const noexcept;
 
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
+  // What comes next comes over a new connection.
+  void restart() noexcept;
 
   void add_to(transport::traffic& t) const noexcept;
 

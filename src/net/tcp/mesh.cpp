@@ -2,17 +2,16 @@
 #include "net/tcp/mesh.hpp"
 
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <deque>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "base/errno_error.hpp"
+#include "net/tcp/conversation.hpp"
+#include "net/tcp/strangers.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::net::tcp {
@@ -26,41 +25,7 @@ constexpr std::int64_t first_pause_ns = 10'000'000;
 constexpr std::size_t missing_named_max = 8;
 constexpr unsigned late_looks_max = 16;  // a handshake takes some
 
-enum class progress { waiting, joined, refused, broken };
-
-// A connection and how far its handshake has come.
-struct conversation {
-  os::descriptor socket;
-  handshake talk;
-  std::string with;  // address, for people
-  std::int64_t limit_ns;
-  int error = 0;  // why it broke; 0: the other side closed it
-
-  [[nodiscard]] short events() const noexcept { return talk.outgoing().empty() ? POLLIN : POLLOUT; }
-
-  // Sends and receives what is possible now.
-  progress advance() {
-    while (talk.now() == handshake::state::talking) {
-      ssize_t n;
-      if (const auto out = talk.outgoing(); !out.empty()) {
-        n = ::send(socket.get(), out.data(), out.size(), MSG_NOSIGNAL);
-        if (n > 0) talk.sent(static_cast<std::size_t>(n));
-      } else {
-        std::array<std::byte, 256> bytes;
-        n = ::recv(socket.get(), bytes.data(), std::min(bytes.size(), talk.wanted()), 0);
-        if (n > 0) talk.received(std::span(bytes).first(static_cast<std::size_t>(n)));
-        if (n == 0) return progress::broken;
-      }
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return progress::waiting;
-      if (n < 0) {
-        error = errno;
-        return progress::broken;
-      }
-    }
-    return talk.now() == handshake::state::joined ? progress::joined : progress::refused;
-  }
-};
+using progress = conversation::progress;
 
 class mesh {
  public:
@@ -68,12 +33,13 @@ class mesh {
        const std::vector<launch::address>& directory, std::int64_t deadline_ns,
        const mesh_options& options)
       : me_(me),
-        at_(at),
         directory_(directory),
         deadline_ns_(deadline_ns),
         options_(options),
         sockets_(directory.size()),
-        nodes_(directory.size()) {}
+        nodes_(directory.size()),
+        strangers_(me, at, {options.strangers_max, options.stranger_limit_ns}, *options.ground,
+                   [this](node_id n) { return !expects(n) || bool{sockets_[n]}; }) {}
 
   std::vector<os::descriptor> form() {
     if (options_.on_news) options_.on_news();
@@ -83,10 +49,10 @@ class mesh {
     while (missing_ > 0) {
       now_ns_ = options_.ground->now_ns();
       if (now_ns_ >= deadline_ns_ && ++late_looks > late_looks_max) {
-        if (!options_.partial || listen_again_ns_ != 0) give_up();
+        if (!options_.partial || strangers_.has_run_out()) give_up();
         break;
       }
-      drop_late_strangers();
+      strangers_.drop_late(now_ns_);
       begin_connecting();
       wait();
     }
@@ -132,13 +98,8 @@ class mesh {
     polled_.clear();
     polled_.push_back({options_.cancelled, POLLIN, 0});  // -1 is passed over
     polled_.push_back({options_.news, POLLIN, 0});
-    const std::size_t first_door = polled_.size();
-    if (now_ns_ >= listen_again_ns_) {
-      for (const listener& door : at_) polled_.push_back({door.get(), POLLIN, 0});
-    }
     const std::size_t first_ours = polled_.size();
     std::int64_t until_ns = deadline_ns_;
-    if (first_ours == first_door) until_ns = std::min(until_ns, listen_again_ns_);
     for (node_id n = 0; n < me_.node; ++n) {
       const other& o = nodes_[n];
       if (o.ours) {
@@ -147,11 +108,7 @@ class mesh {
         until_ns = std::min(until_ns, o.next_ns);
       }
     }
-    const std::size_t first_stranger = polled_.size();
-    for (const conversation& s : strangers_) {
-      polled_.push_back({s.socket.get(), s.events(), 0});
-      until_ns = std::min(until_ns, s.limit_ns);
-    }
+    strangers_.add_to(polled_, now_ns_, until_ns);
 
     const std::int64_t pause_ns = std::max<std::int64_t>(until_ns - now_ns_, 0);
     if (options_.ground->wait(polled_, pause_ns) < 0) {
@@ -163,14 +120,13 @@ class mesh {
     now_ns_ = options_.ground->now_ns();
     if (polled_[0].revents != 0) throw error("nobody waits for the connection any more");
     if (polled_[1].revents != 0) options_.on_news();
-    hear_strangers(first_stranger);
     std::size_t i = first_ours;
     for (node_id n = 0; n < me_.node; ++n) {
       if (nodes_[n].ours && polled_[i++].revents != 0) advance_ours(n);
     }
-    for (std::size_t i_door = first_door; i_door < first_ours; ++i_door) {
-      if (polled_[i_door].revents != 0) accept_all(at_[i_door - first_door]);
-    }
+    strangers_.look(
+        polled_, now_ns_, [this](conversation& c, std::size_t) { welcome(c); },
+        [this](const conversation& c) { refuse(c); });
   }
 
   void advance_ours(node_id n) {
@@ -222,46 +178,6 @@ class mesh {
     o.next_ns = now_ns_ + (first_pause_ns << (o.attempts - 1));
   }
 
-  void accept_all(const listener& door) {
-    // Few at a time: who connects faster than we accept must not push out those who are talking.
-    const std::size_t at_once = std::max<std::size_t>(options_.strangers_max / 16, 1);
-    for (std::size_t i = 0; i < at_once; ++i) {
-      std::string from;
-      os::descriptor s = options_.ground->accept(door.get(), from);
-      if (!s) {
-        if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
-        // Make room and look again soon; the listening socket would report it without end.
-        if (!strangers_.empty()) strangers_.pop_front();
-        listen_again_ns_ = now_ns_ + first_pause_ns;
-        return;
-      }
-      if (strangers_.size() >= options_.strangers_max) strangers_.pop_front();
-      const auto has_joined = [this](node_id n) { return !expects(n) || bool{sockets_[n]}; };
-      strangers_.push_back({std::move(s), handshake::acceptor(me_, has_joined, fresh_nonce()),
-                            std::move(from), now_ns_ + options_.stranger_limit_ns});
-    }
-  }
-
-  void hear_strangers(std::size_t first_polled) {
-    std::size_t i = first_polled;
-    std::erase_if(strangers_, [&](conversation& s) {
-      if (polled_[i++].revents == 0) return false;
-      switch (s.advance()) {
-        case progress::waiting:
-          return false;
-        case progress::joined:
-          welcome(s);
-          return true;
-        case progress::refused:
-          refuse(s);
-          return true;
-        case progress::broken:
-          return true;
-      }
-      return true;
-    });
-  }
-
   void welcome(conversation& s) {
     const node_id n = s.talk.peer();
     if (sockets_[n]) return;  // a second one got its verdict at the same time
@@ -274,10 +190,6 @@ class mesh {
       nodes_[s.talk.peer()].trouble = s.with + " " + s.talk.explanation();
     }
     if (options_.on_refused) options_.on_refused(s.with, s.talk.reason(), s.talk.explanation());
-  }
-
-  void drop_late_strangers() {
-    while (!strangers_.empty() && strangers_.front().limit_ns <= now_ns_) strangers_.pop_front();
   }
 
   // Empty: nothing was heard of it.
@@ -300,21 +212,19 @@ class mesh {
     throw error(
         "node " + std::to_string(me_.node) + " waited in vain for " + who +
         ": not joined within the time limit" +
-        (listen_again_ns_ == 0 ? "" : "; this node ran out of descriptors: raise ulimit -n"));
+        (!strangers_.has_run_out() ? "" : "; this node ran out of descriptors: raise ulimit -n"));
   }
 
   const identity& me_;
-  const std::span<const listener> at_;
   const std::vector<launch::address>& directory_;
   const std::int64_t deadline_ns_;
   const mesh_options& options_;
 
   std::vector<os::descriptor> sockets_;
   std::vector<other> nodes_;
-  std::deque<conversation> strangers_;  // oldest first, so the first limit is the first's
+  strangers strangers_;
   std::size_t missing_ = 0;
   std::int64_t now_ns_ = 0;
-  std::int64_t listen_again_ns_ = 0;
   std::vector<pollfd> polled_;
 };
 

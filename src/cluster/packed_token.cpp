@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/packed_token.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+namespace strata::cluster {
+namespace {
+
+struct packed_token {
+  const detail::wire_type* type;
+  std::span<const std::byte> arguments;
+};
+
+packed_token take_token(reader& in) {
+  const detail::wire_type* const type =
+      detail::travelling_code::find(in.take<detail::code_identity>());
+  if (type == nullptr) throw malformed("a token of code that this program does not have");
+  return {type, in.take_bytes(type->argument_bytes)};
+}
+
+}  // namespace
+
+std::size_t packed_bytes(const detail::task& token) noexcept {
+  return sizeof(detail::code_identity) + token.type->wire->argument_bytes;
+}
+
+void pack_token(std::byte* out, const detail::task& token, node_id here) {
+  const detail::wire_type& type = *token.type->wire;
+  const detail::code_identity identity = type.code->identity();
+  std::memcpy(out, &identity, sizeof(identity));
+  type.pack(token, here, out + sizeof(identity));
+}
+
+void pack_token(writer& out, const detail::task& token, node_id here) {
+  pack_token(out.grow(packed_bytes(token)), token, here);
+}
+
+detail::task* unpack_token(detail::worker& w, reader& in) {
+  const packed_token p = take_token(in);
+  return p.type->unpack(w, p.arguments.data());
+}
+
+reader skip_token(reader in) {
+  (void)take_token(in);
+  return in;
+}
+
+std::optional<detail::global_address> home_of_packed(reader in) {
+  const packed_token p = take_token(in);
+  if (p.type->accept == nullptr) return std::nullopt;
+  return detail::global_address::from_bits(reader(p.arguments).take<std::uint64_t>());
+}
+
+bool is_call_packed(std::span<const std::byte> token) {
+  const detail::wire_type* const type =
+      detail::travelling_code::find(reader(token).take<detail::code_identity>());
+  return type != nullptr && type->accept != nullptr;
+}
+
+}  // namespace strata::cluster

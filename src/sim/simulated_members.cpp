@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// A simulated node when nodes come and go, and when it does: as engine_members.cpp.
+#include <utility>
+
+#include "sim/simulated_node.hpp"
+
+namespace strata::sim {
+namespace {
+
+constexpr std::int64_t leave_every_ns = 50'000;
+
+}  // namespace
+
+void simulated_node::expect(node_id n) {
+  members_.expect(n, false);
+  // Others may know it before, and say so; there is no scheduler that could be asked.
+  worker_->nodes.store(static_cast<node_id>(n + 1), std::memory_order_relaxed);
+  known_[n] = true;
+  links_->expect(n, n);
+  if (rerouting) rerouting->expect(n);
+  if (first_.reaches(n)) links_->admit(n, first_);
+}
+
+void simulated_node::never_comes(node_id n) {
+  members_.set(n, cluster::standing::left);
+  on_standing(n);
+}
+
+void simulated_node::on_spared(bool is) {
+  is ? begin_to_leave() : std::exchange(job_.when_refused_[self_], nullptr)();
+}
+
+void simulated_node::on_entered() {
+  std::exchange(job_.when_done_[self_], nullptr)();
+  if (rerouting) rerouting->offer_to_forward();
+  protocols.balance.want_work();
+}
+
+void simulated_node::on_standing(node_id n) {
+  const as_its_worker here(*this);
+  const cluster::standing s = members_.of(n);
+  if (s == cluster::standing::left) {
+    for (const cluster::message_copy& m : links_->retire(n)) give_up(m);
+    links_->forget_words_of(n);
+    if (rerouting) rerouting->on_left(n);
+    protocols.data.on_left(n);
+    messenger.on_left(n);
+  }
+  if (remeasuring) remeasuring->members_have_changed(job_.in.now_ns());
+  protocols.life.members_have_changed();
+  stalls.members_have_changed();
+  protocols.balance.members_have_changed();
+}
+
+void simulated_node::begin_to_leave() {
+  const as_its_worker here(*this);
+  roster.begin_to_leave();
+  messenger.on_leaving();
+  try_to_leave();
+}
+
+void simulated_node::try_to_leave() {
+  if (parted_ || crashed_) return;
+  if (!has_asked_to_go_) {
+    protocols.balance.hand_over();
+    if (nothing_holds()) {
+      has_asked_to_go_ = true;
+      job_.change([this] { roster.part(); });
+    }
+  }
+  job_.in.at(job_.in.now_ns() + leave_every_ns, [this] { try_to_leave(); });
+}
+
+bool simulated_node::nothing_holds() {
+  return is_idle() && worker_->frames.live() == 0 && threads_ == 0 && stacks_.empty() &&
+         !protocols.balance.is_asking() && !protocols.data.awaits_something() &&
+         !messenger.holds_something();
+}
+
+void simulated_node::on_stay() {
+  has_asked_to_go_ = false;
+  job_.changed();
+}
+
+void simulated_node::on_parted() {
+  parted_ = true;
+  job_.left_.push_back(self_);
+  std::exchange(job_.when_done_[self_], nullptr)();
+}
+
+}  // namespace strata::sim

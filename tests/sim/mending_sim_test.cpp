@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cables that are cut and come back, while everybody talks: what was sent arrives once and in
+// order, and connections are made again, so that the next cut finds one that is left.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "talking_job.hpp"
+
+namespace strata::test {
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+// Beats are a tenth of the first; the second is short beside them.
+constexpr std::int64_t lost_after_ns = 2'000 * ms, mends_after_ns = 50 * ms;
+
+cables pair_of_nodes() {
+  cables c;
+  c.lay(0, 1, 5'000);
+  return c;
+}
+
+// The two cables between two nodes, one after the other: the next one is cut when both nodes have
+// the connection over the last one again.
+class flapping {
+ public:
+  flapping(talking_job& t, node_id a, node_id b, std::uint64_t seed, unsigned times)
+      : t_(t), a_(a), b_(b), random_(seed), left_(times), which_(below(2)) {
+    later(300 * ms, [this] { cut(); });
+  }
+  [[nodiscard]] bool is_over() const { return left_ == 0; }
+
+ private:
+  unsigned below(unsigned n) { return static_cast<unsigned>(random_.below(n)); }
+  void later(std::int64_t at_most_ns, std::function<void()> what) {
+    const auto in_ns =
+        static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(at_most_ns)));
+    t_.world.at(t_.world.now_ns() + in_ns, std::move(what));
+  }
+  [[nodiscard]] bool both_are_there() const {
+    const auto has_both = [this](node_id x, node_id y) {
+      return !t_.job->node(x).detours->is_broken(y) && t_.job->node(x).has_spare(y);
+    };
+    return has_both(a_, b_) && has_both(b_, a_);
+  }
+  void cut() {
+    if (below(2) == 0)
+      t_.job->tear(a_, b_, which_);
+    else
+      t_.job->silence(a_, b_, which_);
+    later(1'500 * ms, [this] { restore(); });
+  }
+  void restore() {
+    t_.job->restore(a_, b_, which_);
+    // Whoever is about to give up what was silent does so first; nobody bears two cuts at a time.
+    t_.world.at(t_.world.now_ns() + 1'500 * ms, [this] { look(); });
+  }
+  void look() {
+    if (!both_are_there()) return later(100 * ms, [this] { look(); });
+    if (--left_ == 0) return;
+    // The other one, or once more the same.
+    if (below(4) != 0) which_ = 1 - which_;
+    later(300 * ms, [this] { cut(); });
+  }
+
+  talking_job& t_;
+  const node_id a_, b_;
+  prng random_;
+  unsigned left_;
+  unsigned which_;
+};
+
+void expect_no_losses(talking_job& t) {
+  for (node_id n = 0; n < t.job->size(); ++n)
+    EXPECT_EQ(t.job->node(n).losses(), (std::map<node_id, std::string>()));
+}
+
+// No other way joins the two: what is not made again is missing the second time.
+TEST(simulated_mending, either_cable_may_be_cut_again_once_both_are_back) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    talking_job t(pair_of_nodes(), 2, 2, seed, misbehaving, 0, lost_after_ns, true, mends_after_ns);
+    t.until_ns = t.world.now_ns() + 15'000 * ms;
+    t.pause_ns = 10 * ms;
+    flapping f(t, 0, 1, seed, 8);
+    t.end([&] { return f.is_over(); });
+    expect_no_losses(t);
+  }
+}
+
+// Without that the second cut ends the job: so the test above would fail.
+TEST(simulated_mending, is_needed_for_the_second_cut) {
+  for (const std::int64_t mends_ns : {std::int64_t{0}, mends_after_ns}) {
+    talking_job t(pair_of_nodes(), 2, 2, 1, {}, 0, lost_after_ns, true, mends_ns);
+    const std::int64_t began = t.world.now_ns();
+    t.until_ns = began + 2'000 * ms;
+    t.pause_ns = 10 * ms;
+    t.world.at(began + 100 * ms, [&] { t.job->tear(0, 1, 0); });
+    t.world.at(began + 200 * ms, [&] { t.job->restore(0, 1, 0); });
+    t.world.at(began + 1'000 * ms, [&] { t.job->tear(0, 1, 1); });
+    (void)t.world.run([&] { return t.world.now_ns() > began + 3'000 * ms; });
+    const bool mends = mends_ns != 0;
+    EXPECT_EQ(t.job->node(0).losses().empty(), mends);
+    if (mends) t.end();
+  }
+}
+
+// All pairs at once, each in its own time, in a ring whose nodes go on by others meanwhile.
+TEST(simulated_mending, cables_come_and_go_everywhere) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    prng random(seed);
+    const auto nodes = static_cast<node_id>(3 + random.below(3));
+    cables c;
+    for (node_id n = 0; n < nodes; ++n)
+      c.lay(n, static_cast<node_id>((n + 1) % nodes),
+            static_cast<std::int64_t>(5'000 + random.below(100'000)));
+    talking_job t(c, nodes, nodes, seed, misbehaving, 0, lost_after_ns, true, mends_after_ns);
+    t.until_ns = t.world.now_ns() + 10'000 * ms;
+    t.pause_ns = 10 * ms;
+    std::vector<std::unique_ptr<flapping>> all;
+    for (node_id n = 0; n < nodes; ++n)
+      all.push_back(std::make_unique<flapping>(t, n, static_cast<node_id>((n + 1) % nodes),
+                                               random.next(), 4));
+    t.end([&] {
+      return std::all_of(all.begin(), all.end(), [](const auto& f) { return f->is_over(); });
+    });
+    expect_no_losses(t);
+  }
+}
+
+// Two nodes share one network, or two; its cables are cut and put back at any time, however near to
+// each other. Others join the two.
+TEST(simulated_mending, who_is_gone_around_is_reached_directly_again) {
+  for (const bool spares : {false, true}) {
+    for (const std::uint64_t seed : seeds()) {
+      STRATA_WITH_SEED(seed);
+      prng random(seed);
+      const auto nodes = static_cast<node_id>(3 + random.below(3));
+      cables c;
+      // All the same: the direct way is the best one.
+      for (node_id n = 0; n < nodes; ++n) c.lay(n, static_cast<node_id>((n + 1) % nodes), 20'000);
+      talking_job t(c, nodes, nodes, seed, misbehaving, 0, lost_after_ns, spares, mends_after_ns);
+      const std::int64_t began = t.world.now_ns();
+      t.until_ns = began + 12'000 * ms;
+      t.pause_ns = 10 * ms;
+      const auto a = static_cast<node_id>(random.below(nodes));
+      const auto b = static_cast<node_id>((a + 1) % nodes);
+      for (unsigned which = 0; which < (spares ? 2U : 1U); ++which) {
+        std::int64_t when = began;
+        const auto later = [&](std::uint64_t at_most_ms) {
+          return when += static_cast<std::int64_t>(random.below(at_most_ms * ms));
+        };
+        while (when < began + 8'000 * ms) {
+          const bool in_silence = random.below(3) == 0;
+          t.world.at(later(random.below(2) == 0 ? 300 : 1'500), [&t, a, b, which, in_silence] {
+            in_silence ? t.job->silence(a, b, which) : t.job->tear(a, b, which);
+          });
+          t.world.at(later(random.below(2) == 0 ? 10 : 1'500),
+                     [&t, a, b, which] { t.job->restore(a, b, which); });
+        }
+      }
+      t.end([&] {
+        return t.job->node(a).way_to(b).hops == 1 && t.job->node(b).way_to(a).hops == 1 &&
+               !t.job->node(a).detours->is_broken(b) && !t.job->node(b).detours->is_broken(a);
+      });
+      expect_no_losses(t);
+      EXPECT_GT(t.job->attempts(), 0U);
+    }
+  }
+}
+
+// In a circle of three, one after the other: each time the two that are left are needed, so each
+// has to be there again before the next is cut, and all have to know it.
+TEST(simulated_mending, ways_come_back) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    prng random(seed);
+    talking_job t(triangle(), 3, 3, seed, misbehaving, 0, lost_after_ns, false, mends_after_ns);
+    t.pause_ns = 10 * ms;
+    t.until_ns = INT64_MAX;
+    const auto all_is_direct = [&] {
+      for (node_id n = 0; n < 3; ++n) {
+        if (!t.job->node(n).detours->cuts().empty()) return false;
+        for (node_id m = 0; m < 3; ++m) {
+          if (n != m && t.job->node(n).way_to(m).hops != 1) return false;
+        }
+      }
+      return !t.job->node(0).rerouting->is_changing();
+    };
+    for (int round = 0; round < 6; ++round) {
+      const auto a = static_cast<node_id>(random.below(3)), b = static_cast<node_id>((a + 1) % 3);
+      const bool in_silence = random.below(2) == 0;
+      in_silence ? t.job->silence(a, b) : t.job->tear(a, b);
+      ASSERT_TRUE(t.world.run([&] { return t.job->node(a).way_to(b).hops == 2; },
+                              t.world.now_ns() + 5'000 * ms));
+      t.job->restore(a, b);
+      ASSERT_TRUE(t.world.run(all_is_direct, t.world.now_ns() + 5'000 * ms));
+    }
+    t.until_ns = t.world.now_ns() + 10 * ms;
+    t.end();
+    expect_no_losses(t);
+  }
+}
+
+// A connection over a cable that is cut again and again as soon as it is made is tried less and
+// less often.
+TEST(simulated_mending, attempts_become_rare_where_nothing_returns) {
+  talking_job t(pair_of_nodes(), 2, 2, 1, {}, 0, lost_after_ns, true, mends_after_ns);
+  const std::int64_t began = t.world.now_ns();
+  t.until_ns = began + 20'000 * ms;
+  t.pause_ns = 100 * ms;
+  t.world.at(began + 100 * ms, [&] { t.job->tear(0, 1, 0); });
+  t.end();
+  expect_no_losses(t);
+  // 50, 100, 200 and then each 400 ms at most, and the limit of each attempt.
+  EXPECT_GT(t.job->attempts(), 20U);
+  EXPECT_LT(t.job->attempts(), 55U);
+}
+
+}  // namespace
+}  // namespace strata::test
