@@ -36,7 +36,7 @@ class way final : net::receiver {
   void send() {
     // Larger messages are cut up, as by the operations of fibers.
     if (message_.size() <= piece_bytes) return send_piece(message_);
-    const net::corked together(transport_, peer_);
+    const net::corked together(transport_, peer_, message_);
     for (std::size_t done = 0; done < message_.size();) {
       const std::size_t n = std::min(message_.size() - done, piece_bytes);
       send_piece(std::span(message_).subspan(done, n));

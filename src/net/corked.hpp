@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Corks a peer for as long as it lives. Its thread does nothing but send to that peer meanwhile: a
-// wait could be for what is kept back.
+// Corks a peer for as long as it lives. Its thread does nothing but send to that peer meanwhile (a
+// wait could be for what is kept back), and `lasting`, what is sent in pieces, stays as it is.
 #pragma once
+#include <cstddef>
+#include <span>
+
 #include "net/transport.hpp"
 
 namespace strata::net {
@@ -9,7 +12,10 @@ namespace strata::net {
 class corked {
  public:
   corked() = default;  // nothing
-  corked(transport& over, node_id peer) noexcept : over_(&over), peer_(peer) { over.cork(peer); }
+  corked(transport& over, node_id peer, std::span<const std::byte> lasting) noexcept
+      : over_(&over), peer_(peer) {
+    over.cork(peer, lasting);
+  }
   ~corked() {
     if (over_ != nullptr) over_->uncork(peer_);
   }

@@ -70,8 +70,9 @@ class transport {
                                               std::span<const std::byte> body) = 0;
 
   // While a thread has corked a peer its large messages for it may be collected, to leave in fewer
-  // and larger writes: see net::corked, for a loop that sends the pieces of something.
-  virtual void cork(node_id) noexcept {}
+  // and larger writes: see net::corked, for a loop that sends the pieces of something. Bodies that
+  // are part of `lasting` stay as they are until uncork(), so they need no copy until then.
+  virtual void cork(node_id, std::span<const std::byte> /*lasting*/) noexcept {}
   virtual void uncork(node_id) noexcept {}
 
   // Pushes staged messages for `peer` on their way as far as possible without blocking. False: some

@@ -58,7 +58,7 @@ inline constexpr std::size_t batch_bytes = std::size_t{64} << 10;
 inline constexpr std::size_t gather_bytes_min = std::size_t{4} << 10;
 
 // Large messages for a peer that is corked are written once there are so many bytes, or the staging
-// buffer holds no more: copied into it, but for the last of them.
+// buffer holds no more; copied into it only if their memory may change meanwhile.
 inline constexpr std::size_t corked_bytes = std::size_t{384} << 10;
 
 inline constexpr std::size_t message_bytes_max = sizeof(header) + payload_bytes_max;

@@ -5,8 +5,8 @@
 #include <sys/uio.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <functional>
 #include <system_error>
 
 #include "os/clock.hpp"
@@ -26,10 +26,19 @@ void add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
 
-// The one that this thread has corked last.
-thread_local const outgoing* corked_here = nullptr;
+// What this thread has corked.
+struct cork_of_thread {
+  const outgoing* at = nullptr;
+  std::span<const std::byte> lasting;
+  bool holds = false;  // messages there, and with them the role of the writer
+};
+thread_local cork_of_thread corked_here;
 
-iovec part(const void* from, std::size_t bytes) { return {const_cast<void*>(from), bytes}; }
+bool is_within(std::span<const std::byte> part, std::span<const std::byte> whole) noexcept {
+  const std::less_equal<> not_after;
+  return not_after(whole.data(), part.data()) &&
+         not_after(part.data() + part.size(), whole.data() + whole.size());
+}
 
 }  // namespace
 
@@ -52,9 +61,13 @@ send_outcome outgoing::try_send(header h, std::span<const std::byte> head,
   h.length = static_cast<std::uint32_t>(payload);
 
   std::unique_lock lock(lock_);
-  if (bytes > ring_.room() && may_write()) {
-    writing_ = true;
-    write_staged(lock);
+  const bool is_held = can_be_held(bytes, head, body);
+  if (!is_held) {
+    if (holds_here()) (void)let_go(lock);
+    if (bytes > ring_.room() && may_write()) {
+      writing_ = true;
+      write_staged(lock);
+    }
   }
   if (lost_.load(std::memory_order_relaxed)) return send_outcome::lost;
   // While the socket is full, a large message waits outside rather than being copied twice.
@@ -69,6 +82,14 @@ send_outcome outgoing::try_send(header h, std::span<const std::byte> head,
 
   const std::uint64_t now_ticks = os::ticks();
   if (ring_.used() == 0) staged_ticks_ = now_ticks;
+  if (is_held) {
+    writing_ = corked_here.holds = true;
+    due_ns_.store(never_ns);
+    held_.add(h, head, body, ring_);
+    burst_.sent(now_ticks);
+    if (ring_.used() < corked_bytes && !held_.is_full()) return send_outcome::staged;
+    return let_go(lock);
+  }
   if (stays_corked(bytes)) {
     stage(h, head, body);
     burst_.sent(now_ticks);
@@ -85,7 +106,8 @@ send_outcome outgoing::try_send(header h, std::span<const std::byte> head,
 
   writing_ = true;
   if (bytes >= gather_bytes_min) {
-    write_gathered(lock, h, head, body);
+    held_.add(h, head, body, ring_);
+    write_held(lock);
   } else {
     stage(h, head, body);
   }
@@ -105,15 +127,30 @@ bool outgoing::should_write(std::size_t bytes, std::uint64_t now_ticks) {
 }
 
 bool outgoing::stays_corked(std::size_t bytes) const noexcept {
-  return corked_here == this && aggregate_ && may_write() && bytes >= gather_bytes_min &&
+  return corked_here.at == this && aggregate_ && may_write() && bytes >= gather_bytes_min &&
          ring_.used() + bytes < corked_bytes && ring_.room() >= bytes + message_bytes_max;
 }
 
-void outgoing::cork() noexcept { corked_here = this; }
+// Others' messages may only come behind those that are held.
+bool outgoing::can_be_held(std::size_t bytes, std::span<const std::byte> head,
+                           std::span<const std::byte> body) const noexcept {
+  return corked_here.at == this && aggregate_ && !lost_.load(std::memory_order_relaxed) &&
+         bytes >= gather_bytes_min && head.size() <= held_messages::head_bytes_max &&
+         is_within(body, corked_here.lasting) && ring_.room() >= bytes + message_bytes_max &&
+         (holds_here() ? ring_.end() == held_.end() : may_write());
+}
+
+bool outgoing::holds_here() const noexcept { return corked_here.at == this && corked_here.holds; }
+
+void outgoing::cork(std::span<const std::byte> lasting) noexcept {
+  STRATA_CHECK(!corked_here.holds, number_);
+  corked_here = {.at = this, .lasting = lasting};
+}
 
 void outgoing::uncork() noexcept {
-  corked_here = nullptr;
   std::unique_lock lock(lock_);
+  if (holds_here()) (void)let_go(lock);
+  corked_here.at = nullptr;
   if (ring_.used() == 0 || !may_write() || lost_.load(std::memory_order_relaxed)) return;
   writing_ = true;
   write_staged(lock);
@@ -127,20 +164,27 @@ void outgoing::stage(const header& h, std::span<const std::byte> head,
   pending_.store(true, std::memory_order_relaxed);
 }
 
-// The writer's: writes what is staged and this message behind it, straight from where it is. Its
-// place in the ring is taken first, so what others stage meanwhile comes after it; what the socket
-// does not take is then copied to that place.
-void outgoing::write_gathered(std::unique_lock<std::mutex>& lock, const header& h,
-                              std::span<const std::byte> head, std::span<const std::byte> body) {
-  const std::span<const std::byte> before = ring_.data();
-  std::uint64_t place = ring_.end();
-  const std::size_t bytes = sizeof h + head.size() + body.size();
-  ring_.append(bytes);
+// The end of holding messages back, and of the role of the writer that came with it.
+send_outcome outgoing::let_go(std::unique_lock<std::mutex>& lock) {
+  corked_here.holds = false;
+  const std::uint64_t end = held_.end();
+  write_held(lock);
+  write_staged(lock);
+  if (lost_.load(std::memory_order_relaxed)) return send_outcome::lost;
+  return ring_.begin() >= end ? send_outcome::sent : send_outcome::staged;
+}
+
+// The writer's: writes what is staged before the messages that are held, and them. Others stage
+// behind them meanwhile.
+void outgoing::write_held(std::unique_lock<std::mutex>& lock) {
+  const std::span<const std::byte> before =
+      ring_.data().first(static_cast<std::size_t>(held_.begin() - ring_.begin()));
+  const std::size_t bytes = before.size() + static_cast<std::size_t>(held_.end() - held_.begin());
   pending_.store(true, std::memory_order_relaxed);
   due_ns_.store(never_ns);
   lock.unlock();
-  std::array<iovec, 4> parts = {part(before.data(), before.size()), part(&h, sizeof h),
-                                part(head.data(), head.size()), part(body.data(), body.size())};
+  held_messages::parts space;
+  const std::span<iovec> parts = held_.gather(before, space);
   msghdr message{};
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
@@ -148,15 +192,10 @@ void outgoing::write_gathered(std::unique_lock<std::mutex>& lock, const header& 
   const int code = errno;
   lock.lock();
 
-  std::size_t gone = n > 0 ? static_cast<std::size_t>(n) : 0;
-  gone -= std::min(gone, before.size());
-  for (const iovec& p : std::span(parts).subspan(1)) {
-    const std::size_t skip = std::min(gone, p.iov_len);
-    gone -= skip;
-    ring_.fill(place + skip, static_cast<const std::byte*>(p.iov_base) + skip, p.iov_len - skip);
-    place += p.iov_len;
-  }
-  (void)wrote(n, before.size() + bytes, code);
+  const std::size_t gone = n > 0 ? static_cast<std::size_t>(n) : 0;
+  held_.fill(ring_, gone - std::min(gone, before.size()));
+  held_.clear();
+  (void)wrote(n, bytes, code);
 }
 
 // The writer's, who is the writer no more afterwards: writes until nothing is left, or leaves what
@@ -250,6 +289,20 @@ void outgoing::lose_locked(const std::string& why) {
     pending_.store(false, std::memory_order_relaxed);
   }
   sender_.end_wait();
+}
+
+bool outgoing::restart(int fd) {
+  const std::lock_guard lock(lock_);
+  STRATA_CHECK(lost_.load(std::memory_order_relaxed), number_);
+  if (writing_) return false;
+  ring_.consume(ring_.used());
+  fd_ = fd;
+  next_sequence_ = 0;
+  full_ = refused_ = false;
+  trouble_.clear();
+  pending_.store(false, std::memory_order_relaxed);
+  lost_.store(false, std::memory_order_relaxed);
+  return true;
 }
 
 std::string outgoing::trouble() const {

@@ -8,7 +8,8 @@
 // Invariants, whenever the lock is free:
 //  - the messages in the ring and those in the socket are the numbered sequence without a gap;
 //  - a ring with content has somebody who will empty it: the writer, or the sender thread, which
-//    was told a deadline (due_ns) or waits for the full socket, or whoever has corked.
+//    was told a deadline (due_ns) or waits for the full socket, or whoever has corked;
+//  - who holds messages back uncopied, their places in the ring still empty, is the writer.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -18,6 +19,7 @@
 #include <string>
 
 #include "net/byte_ring.hpp"
+#include "net/tcp/held_messages.hpp"
 #include "net/tcp/options.hpp"
 #include "net/tcp/sender_wait.hpp"
 #include "net/transport.hpp"
@@ -26,13 +28,15 @@ namespace strata::net::tcp {
 
 class outgoing {
  public:
-  // The socket stays open for as long as this lives. `number` is what writable() is called for.
+  // The socket stays open for as long as this lives, or until restart(). `number` is what
+  // writable() is called for.
   outgoing(int fd, std::uint32_t number, const options& o, sender_wait& sender);
 
   send_outcome try_send(header h, std::span<const std::byte> head, std::span<const std::byte> body);
 
-  // In between a large message of this thread may stay in the ring until others are behind it.
-  void cork() noexcept;
+  // In between a large message of this thread may stay here until others are behind it: where its
+  // body is part of `lasting`, which stays as it is until then, it is not even copied.
+  void cork(std::span<const std::byte> lasting) noexcept;
   void uncork() noexcept;
 
   // The sender thread's. False: the socket is full.
@@ -44,6 +48,9 @@ class outgoing {
 
   // Nothing goes out any more, and nobody waits for room. Any thread. `why` is kept if it is first.
   void lose(const std::string& why);
+  // It has been lost; from now on messages go into another socket, as over a new connection. False:
+  // a thread is just writing into the old one, and nothing has happened.
+  [[nodiscard]] bool restart(int fd);
   // Why sending failed; empty: it has not.
   [[nodiscard]] std::string trouble() const;
 
@@ -53,18 +60,23 @@ class outgoing {
   enum class written : std::uint8_t { all, some, failed };
 
   // Whether a thread that sends can become the writer.
-  [[nodiscard]] bool may_write() const noexcept { return !blocking_ && !writing_ && !full_; }
+  [[nodiscard]] bool may_write() const noexcept {
+    return !blocking_ && !writing_ && !full_ && !lost_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] bool stays_corked(std::size_t bytes) const noexcept;
+  [[nodiscard]] bool can_be_held(std::size_t bytes, std::span<const std::byte> head,
+                                 std::span<const std::byte> body) const noexcept;
   [[nodiscard]] bool should_write(std::size_t bytes, std::uint64_t now_ticks);
   void stage(const header& h, std::span<const std::byte> head, std::span<const std::byte> body);
-  void write_gathered(std::unique_lock<std::mutex>& lock, const header& h,
-                      std::span<const std::byte> head, std::span<const std::byte> body);
+  [[nodiscard]] bool holds_here() const noexcept;
+  send_outcome let_go(std::unique_lock<std::mutex>& lock);
+  void write_held(std::unique_lock<std::mutex>& lock);
   void write_staged(std::unique_lock<std::mutex>& lock);
   written wrote(ssize_t n, std::size_t wanted, int code);
   void leave_to_sender(std::int64_t due_ns);
   void lose_locked(const std::string& why);
 
-  const int fd_;
+  int fd_;  // with the lock, or the role of the writer
   const std::uint32_t number_;
   const bool blocking_;
   const bool aggregate_;
@@ -74,6 +86,7 @@ class outgoing {
 
   mutable std::mutex lock_;
   byte_ring ring_;
+  held_messages held_;  // the writer's
   std::uint32_t next_sequence_ = 0;
   bool writing_ = false;  // somebody holds the role of the writer
   bool full_ = false;     // the socket refused bytes; the sender is told when it takes some again

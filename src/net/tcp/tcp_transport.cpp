@@ -18,7 +18,9 @@ struct tcp_transport::peer {
       : id(id_), socket(std::move(s)), out(socket.get(), id_, o, sender), in(id_, self) {}
 
   const node_id id;
-  os::descriptor socket;  // open until the end, since any thread may be about to write into it
+  // Open until the end, or until outgoing::restart(), since any thread may be about to write into
+  // it.
+  os::descriptor socket;
   outgoing out;
   incoming in;
   bool lost = false;                 // reported
@@ -63,6 +65,20 @@ void tcp_transport::admit(node_id n, os::descriptor socket) {
   readiness_.add({owned_.back()->socket.get(), n});
 }
 
+bool tcp_transport::restart(node_id n, os::descriptor socket) {
+  peer& p = at(n);
+  if (options_.io == io_mode::blocking) make_blocking(socket.get());
+  // Nobody may have looked since it was dropped.
+  if (!p.lost) forget(p, "was replaced");
+  if (!p.out.restart(socket.get())) return false;
+  p.in.restart();
+  p.socket = std::move(socket);
+  p.lost = false;
+  p.dropped.store(false, std::memory_order_relaxed);
+  readiness_.add({p.socket.get(), n});
+  return true;
+}
+
 tcp_transport::peer& tcp_transport::at(node_id n) const {
   STRATA_CHECK(reaches(n), n, peers_.size());
   return *peers_[n].load(std::memory_order_acquire);
@@ -79,7 +95,9 @@ send_outcome tcp_transport::try_send(node_id n, header h, std::span<const std::b
   return at(n).out.try_send(h, head, body);
 }
 
-void tcp_transport::cork(node_id n) noexcept { at(n).out.cork(); }
+void tcp_transport::cork(node_id n, std::span<const std::byte> lasting) noexcept {
+  at(n).out.cork(lasting);
+}
 
 void tcp_transport::uncork(node_id n) noexcept { at(n).out.uncork(); }
 
@@ -121,7 +139,7 @@ void tcp_transport::add_turns() {
 std::size_t tcp_transport::serve(peer& p, receiver& r, std::size_t messages_max) {
   using outcome = incoming::outcome;
   if (p.dropped.load(std::memory_order_relaxed)) {
-    lose(p, r, {});
+    if (!p.lost) forget(p, {});
     return 0;
   }
   if (!p.in.has_next()) {
@@ -142,10 +160,15 @@ std::size_t tcp_transport::serve(peer& p, receiver& r, std::size_t messages_max)
   return handed;
 }
 
-void tcp_transport::lose(peer& p, receiver& r, const std::string& why) {
+// It is sent nothing any more, and nothing of it is looked for.
+void tcp_transport::forget(peer& p, const std::string& why) {
   p.lost = true;
   readiness_.remove(p.id);
   p.out.lose(why);
+}
+
+void tcp_transport::lose(peer& p, receiver& r, const std::string& why) {
+  forget(p, why);
   if (p.dropped.load(std::memory_order_relaxed)) return;
   r.on_lost(p.id, p.out.trouble());  // a failed write may have been first, and knows more
 }

@@ -33,6 +33,10 @@ class tcp_transport final : public transport {
 
   // A connection to a node that had none; authenticated. By who may poll. Throws strata::error.
   void admit(node_id node, os::descriptor socket);
+  // Another connection to a node to which there was one, which has ended or was dropped;
+  // authenticated. By who may poll. False: a thread is just writing into the old one, and nothing
+  // has happened. Throws strata::error.
+  [[nodiscard]] bool restart(node_id node, os::descriptor socket);
 
   [[nodiscard]] capabilities about() const noexcept override {
     return {.reliable = true, .name = "tcp", .may_break = true};
@@ -40,7 +44,7 @@ class tcp_transport final : public transport {
   [[nodiscard]] bool reaches(node_id peer) const noexcept override;
   [[nodiscard]] send_outcome try_send(node_id peer, header h, std::span<const std::byte> head,
                                       std::span<const std::byte> body) override;
-  void cork(node_id peer) noexcept override;
+  void cork(node_id peer, std::span<const std::byte> lasting) noexcept override;
   void uncork(node_id peer) noexcept override;
   [[nodiscard]] bool flush(node_id peer) override;
   std::size_t poll(receiver& r, std::size_t messages_max) override;
@@ -67,6 +71,7 @@ class tcp_transport final : public transport {
   [[nodiscard]] peer& at(node_id n) const;
   void add_turns();
   std::size_t serve(peer& p, receiver& r, std::size_t messages_max);
+  void forget(peer& p, const std::string& why);
   void lose(peer& p, receiver& r, const std::string& why);
 
   const node_id self_;

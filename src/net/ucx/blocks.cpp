@@ -80,6 +80,13 @@ void ucx_transport::state::end(block* done, ucs_status_t status) {
   }
 }
 
+void ucx_transport::state::ended(void* request, ucs_status_t status, void* what) {
+  block* const done = static_cast<block*>(what);
+  state& of = done->with->of;
+  of.ucp.ucp_request_free(request);
+  of.end(done, status);
+}
+
 bool ucx_transport::state::give(node_id n, std::uint64_t number, std::span<const std::byte> bytes,
                                 std::uint64_t own_number) {
   peer* const p = peers.find(n);
@@ -95,12 +102,7 @@ bool ucx_transport::state::give(node_id n, std::uint64_t number, std::span<const
   how.op_attr_mask =
       UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   how.flags = UCP_AM_SEND_FLAG_RNDV;
-  how.cb.send = [](void* request, ucs_status_t status, void* user) {
-    block* const done = static_cast<block*>(user);
-    state& of = done->with->of;
-    of.ucp.ucp_request_free(request);
-    of.end(done, status);
-  };
+  how.cb.send = &ended;
   how.user_data = b;
   use_registration(*b, bytes, how);
   const ucs_status_ptr_t request = ucp.ucp_am_send_nbx(
@@ -143,10 +145,7 @@ ucs_status_t ucx_transport::state::block_comes(const void* head, std::size_t hea
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   how.cb.recv_am = [](void* request, ucs_status_t status, std::size_t, void* user) {
-    block* const done = static_cast<block*>(user);
-    state& of = done->with->of;
-    of.ucp.ucp_request_free(request);
-    of.end(done, status);
+    ended(request, status, user);
   };
   how.user_data = b;
   use_registration(*b, into, how);

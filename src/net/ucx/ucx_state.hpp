@@ -182,6 +182,8 @@ struct ucx_transport::state final : transfers {
   [[nodiscard]] block* begin(peer& p, std::uint64_t number, news word, std::size_t bytes);
   // UCX has no more use for its memory.
   void end(block* done, ucs_status_t status);
+  // UCX says so, of a request whose block this is.
+  static void ended(void* request, ucs_status_t status, void* what);
   // One of a peer's has come, or stays there until it is fetched.
   ucs_status_t block_comes(const void* head, std::size_t head_bytes, void* data, std::size_t bytes,
                            std::uint64_t attributes);
