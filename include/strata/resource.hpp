@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named objects that the threads of a job share (pCoR's resources: requirement P1). An object lives
+// Named objects that the threads of a job share (pCoR's resources). An object lives
 // on the node that made it; whoever knows its name calls functions on it from anywhere.
 //
 //   strata::named<counter> c("hits");                              // on one node
@@ -15,6 +15,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -27,8 +28,8 @@
 #include <utility>
 #include <vector>
 
-#include "strata/condition_variable.hpp"
 #include "strata/detail/address.hpp"
+#include "strata/detail/parking.hpp"
 #include "strata/directory.hpp"
 #include "strata/error.hpp"
 #include "strata/global_ptr.hpp"
@@ -115,6 +116,12 @@ auto apply_to_resource(global_ptr<T> where, std::uint64_t number, const Argument
   }
 }
 
+// park(), for what threads of other nodes may have to do: the loss of a node ends it as unpark()
+// does, and from then on this throws node_lost_error instead of waiting.
+unparked park_in_job(const parking& how);
+// Throws node_lost_error if the job has lost a node.
+void require_whole_job();
+
 [[noreturn, gnu::cold]] void refuse_ended_resource(node_id_t node);
 [[noreturn, gnu::cold]] void refuse_no_resource();
 
@@ -149,7 +156,9 @@ class resource {
   /// node_lost_error if the object's node has left the job, and from another node, whichever node
   /// is lost; resource_ended_error, and nothing has been called, once the end of its named<T> has
   /// begun; misuse_error for a reference to none. On the object's own node the function is called
-  /// as any other: the loss of a node ends no wait within it (node_lost_error).
+  /// as any other: the loss of a node ends its waits by handles, for tasks and for domains, and no
+  /// others. (A handle may be one of a part of the object:
+  /// semaphore_handle(resource(to_global(&s))).)
   template <auto Function, class... Arguments>
   auto call(const Arguments&... arguments) const {
     if (!where_) detail::refuse_no_resource();
@@ -216,21 +225,25 @@ class named {
 
 // ---- synchronizers ----
 //
-// Threads of the synchronizer's own node wait there for each other, and are not told when a node is
-// lost; what that held never comes back. Let them wait with a limit, on the object itself, or use
-// the synchronizer from other nodes: those are told.
+// When the job loses a node, whoever waits by a handle, on whichever node, throws node_lost_error,
+// which names it. What threads of that node held never comes back: a lock stays locked, and whoever
+// has to wait for it from then on is told at once; the job is about to end. On the synchronizer's
+// own node all that need not wait is done as ever, so what is held there can be given back; on
+// other nodes nothing is, as every call throws. Who uses the object itself, and not a handle, waits
+// for threads of its own node, and is not told.
 
 /// A semaphore for the whole job: `named<counting_semaphore<>> s("slots", 4)`, and elsewhere
 /// semaphore_handle::await("slots"). Each operation is a call to its node, and throws as that does.
 class semaphore_handle {
  public:
+  /// Of a semaphore that is known already.
   explicit semaphore_handle(resource<counting_semaphore<>> s) noexcept : s_(s) {}
   /// Suspends until there is one with this name.
   static semaphore_handle await(std::string_view name) {
     return semaphore_handle(resource<counting_semaphore<>>::await(name));
   }
   /// Suspends until there is a unit. What was done before the release of it is visible. Throws
-  /// node_lost_error when a node is lost, but on the semaphore's own node waits on.
+  /// node_lost_error, without one, when a node is lost.
   void acquire() { s_.call<&take>(); }
   /// Suspends for the call alone. False: there is none.
   [[nodiscard]] bool try_acquire() { return s_.call<&try_take>(); }
@@ -238,7 +251,7 @@ class semaphore_handle {
   void release(std::ptrdiff_t n = 1) { s_.call<&put_back>(n); }
 
  private:
-  static void take(counting_semaphore<>& s) { s.acquire(); }
+  static void take(counting_semaphore<>& s) { s.core_.acquire_by(&detail::park_in_job); }
   static bool try_take(counting_semaphore<>& s) { return s.try_acquire(); }
   static void put_back(counting_semaphore<>& s, std::ptrdiff_t n) { s.release(n); }
   resource<counting_semaphore<>> s_;
@@ -248,11 +261,15 @@ class semaphore_handle {
 /// `named<counting_semaphore<>> l("lock", 1)`.
 class lock_handle {
  public:
+  /// Of a semaphore of one unit.
   explicit lock_handle(semaphore_handle s) noexcept : s_(s) {}
-  /// As those of semaphore_handle. Who is lost with its node leaves the lock held.
+  /// Suspends until there is one with this name.
   static lock_handle await(std::string_view name) {
     return lock_handle(semaphore_handle::await(name));
   }
+  /// As acquire(), try_acquire() and release() of semaphore_handle. Who is lost with its node
+  /// leaves the lock held: lock() throws node_lost_error in all who wait for it then or later,
+  /// try_lock() has it never again.
   void lock() { s_.acquire(); }
   [[nodiscard]] bool try_lock() { return s_.try_acquire(); }
   void unlock() { s_.release(); }
@@ -265,17 +282,21 @@ class lock_handle {
 /// arrival; where many threads of many nodes meet often, a group's barrier costs less.
 class barrier_handle {
  public:
+  /// Of a barrier that is known already.
   explicit barrier_handle(resource<barrier<>> b) noexcept : b_(b) {}
   /// Suspends until there is one with this name.
   static barrier_handle await(std::string_view name) {
     return barrier_handle(resource<barrier<>>::await(name));
   }
   /// Suspends until all have arrived, whose work before it is visible then. Throws node_lost_error
-  /// when a node is lost, but on the barrier's own node waits on.
+  /// when a node is lost: having arrived, if it has waited; if that is known already, it has not.
   void arrive_and_wait() { b_.call<&meet>(); }
 
  private:
-  static void meet(barrier<>& b) { b.arrive_and_wait(); }
+  static void meet(barrier<>& b) {
+    detail::require_whole_job();
+    b.core_.wait(b.core_.arrive(1), &detail::park_in_job);
+  }
   resource<barrier<>> b_;
 };
 
@@ -292,9 +313,9 @@ class domain {
   std::uint32_t join(endpoint_id who);
   /// True if it was a member.
   bool leave(endpoint_id who);
+  /// Its members now.
   [[nodiscard]] std::uint32_t size();
-  /// Suspends until it has at least n members. The loss of a node does not end that; whoever waits
-  /// on another node, by a domain_handle, is told.
+  /// Suspends until it has at least n members. Throws node_lost_error when a node is lost.
   void await_size(std::uint32_t n);
 
   /// A part of the members, by rank; none where a rank is free.
@@ -303,6 +324,7 @@ class domain {
     std::uint32_t ranks = 0;  // of the whole domain
     std::array<endpoint_id, length> members{};
   };
+  /// From this rank on; empty beyond the last one.
   [[nodiscard]] page members_from(std::uint32_t rank);
 
  private:
@@ -311,7 +333,8 @@ class domain {
   void drop(endpoint_id& member);
 
   mutex mutex_;
-  condition_variable changed_;
+  // How often somebody has joined, changed with the mutex; those who wait for members wait here.
+  std::atomic<std::uint32_t> joins_{0};
   std::vector<endpoint_id> by_rank_;
   std::uint32_t members_ = 0;
 };
@@ -320,11 +343,13 @@ class domain {
 /// that does; members() is one for every 128 ranks.
 class domain_handle {
  public:
+  /// Of a domain that is known already.
   explicit domain_handle(resource<domain> d) noexcept : d_(d) {}
   /// Suspends until there is one with this name.
   static domain_handle await(std::string_view name) {
     return domain_handle(resource<domain>::await(name));
   }
+  /// As those of domain.
   std::uint32_t join(endpoint_id who) { return d_.call<&domain::join>(who); }
   bool leave(endpoint_id who) { return d_.call<&domain::leave>(who); }
   [[nodiscard]] std::uint32_t size() { return d_.call<&domain::size>(); }
@@ -342,10 +367,14 @@ struct grid {
   std::array<std::uint32_t, 4> extent{};
   std::array<bool, 4> wraps{};  // the ends of this dimension are neighbours
 
+  /// How many dimensions are used.
   [[nodiscard]] unsigned dimensions() const noexcept;
+  /// How many ranks there are: the product of the used dimensions.
   [[nodiscard]] std::uint32_t size() const noexcept;
   /// Throws misuse_error for a rank beyond size().
   [[nodiscard]] std::array<std::uint32_t, 4> coordinates(std::uint32_t rank) const;
+  /// The rank at these coordinates. Throws misuse_error for fewer than dimensions(), or for one
+  /// beyond its extent.
   [[nodiscard]] std::uint32_t rank(std::span<const std::uint32_t> at) const;
   /// The ranks one step away, in each dimension first down, then up; ends that do not wrap have
   /// none.

@@ -41,6 +41,8 @@ class semaphore_core {
   unparked acquire(std::int64_t deadline_ns) {
     return try_acquire() ? unparked::woken : wait(deadline_ns);
   }
+  // The same without a deadline; waits once by wait_once(), which may throw.
+  void acquire_by(unparked (*wait_once)(const parking&));
   // Waits once, until there may be something to acquire; see `parking` for what else ends it.
   unparked park_here(std::int64_t deadline_ns, bool interruptible, bool ends_by_signal);
   void release(std::uint64_t n) noexcept { (void)release_and_count(n); }
@@ -84,6 +86,7 @@ class counting_semaphore {
 #if defined(STRATA_DEBUG_CHECKS)
   ~counting_semaphore() { detail::check_end("semaphore", this, false, &core_); }
 #endif
+  /// The largest count.
   static constexpr std::ptrdiff_t max() noexcept { return Most; }
   /// Never blocks. n >= 0, and the count stays within max(). Whoever gets through sees what was
   /// done before, and may end the semaphore.
@@ -105,6 +108,7 @@ class counting_semaphore {
   bool try_acquire_for(const std::chrono::duration<Rep, Period>& time) {
     return core_.acquire(detail::deadline_after(time)) == detail::unparked::woken;
   }
+  /// The same until `time` at the latest.
   template <class Clock, class Duration>
   bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& time) {
     return detail::attempt_until(
@@ -112,6 +116,7 @@ class counting_semaphore {
   }
 
  private:
+  friend class semaphore_handle;
   detail::semaphore_core core_;
 };
 using binary_semaphore = counting_semaphore<1>;
@@ -129,6 +134,7 @@ class latch {
 #if defined(STRATA_DEBUG_CHECKS)
   ~latch() { detail::check_end("latch", this, false, this); }
 #endif
+  /// The largest count.
   static constexpr std::ptrdiff_t max() noexcept { return PTRDIFF_MAX; }
   /// Never blocks. n is between 0 and what is left.
   void count_down(std::ptrdiff_t n = 1) noexcept;
@@ -140,6 +146,7 @@ class latch {
   /// Suspends the caller until it is open; what was done before counting down is visible then.
   /// Throws misuse_error in a fiber if it would have to wait.
   void wait() const;
+  /// Both.
   void arrive_and_wait(std::ptrdiff_t n = 1) {
     count_down(n);
     wait();
@@ -163,6 +170,7 @@ class barrier {
       : at_end_(std::move(at_end)), core_(count, &complete, this) {}
   barrier(const barrier&) = delete;
   barrier& operator=(const barrier&) = delete;
+  /// The largest count.
   static constexpr std::ptrdiff_t max() noexcept { return detail::barrier_core::count_max; }
   /// Never blocks, but for at_end(). n is between 1 and what is missing in this phase.
   [[nodiscard]] arrival_token arrive(std::ptrdiff_t n = 1) { return core_.arrive(n); }
@@ -175,6 +183,7 @@ class barrier {
   void arrive_and_drop() { core_.arrive_and_drop(); }
 
  private:
+  friend class barrier_handle;
   static void complete(void* self) noexcept { static_cast<barrier*>(self)->at_end_(); }
   Completion at_end_;
   mutable detail::barrier_core core_;

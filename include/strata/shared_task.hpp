@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks with names (pCoR's tasks as resources: requirement P1): a call on a node of the program's
+// Tasks with names (pCoR's tasks as resources): a call on a node of the program's
 // choice, which any thread of the job can look up and join.
 //
 //   strata::named<strata::shared_task> index("index", strata::on_node{2}, strata::call<build>(7));
@@ -17,6 +17,7 @@
 #include "strata/future.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
+#include "strata/semaphore.hpp"
 
 namespace strata {
 
@@ -42,8 +43,18 @@ class shared_task {
   shared_task& operator=(const shared_task&) = delete;
 
   /// Suspends until the call has ended; what it did on its node is done. Rethrows what it threw, as
-  /// remote_error if that was on another node; node_lost_error if that node is lost or had left.
-  void join() { ended_.get(); }
+  /// remote_error if that was on another node. Throws node_lost_error if that node had left, and
+  /// when any is lost while the call lasts.
+  void join() {
+    while (!over_.try_wait()) {
+      (void)detail::park_in_job(
+          {.what = "task to end",
+           .address = &over_,
+           .still = [](void* over) { return !static_cast<latch*>(over)->try_wait(); },
+           .argument = &over_});
+    }
+    ended_.get();
+  }
   /// Never blocks.
   [[nodiscard]] bool has_ended() {
     return ended_.wait_for(std::chrono::seconds(0)) == future_status::ready;
@@ -58,9 +69,13 @@ class shared_task {
     return where;
   }
   template <class Call>
-  static shared_future<void> begin(on_node where, const Call& c) {
+  shared_future<void> begin(on_node where, const Call& c) {
     return strata::async(launch::async,
-                         [where, c] {
+                         [this, where, c] {
+                           const struct at_its_end {
+                             ~at_its_end() { over->count_down(); }
+                             latch* over;
+                           } counts_down{&over_};
                            if (where.number == node_id()) {
                              (void)c();
                            } else {
@@ -70,6 +85,7 @@ class shared_task {
         .share();
   }
 
+  latch over_{1};              // who joins waits for it: the result is there in a moment
   shared_future<void> ended_;  // the only one, whose end awaits the thread
 };
 
@@ -77,6 +93,7 @@ class shared_task {
 /// throws as resource<T>::call() does too.
 class task_handle {
  public:
+  /// Of a task that is known already.
   explicit task_handle(resource<shared_task> t) noexcept : t_(t) {}
   /// The one with this name. Suspends as find_name() does. Throws misuse_error if there is none.
   static task_handle find(std::string_view name) {

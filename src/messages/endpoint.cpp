@@ -46,6 +46,16 @@ void prepare_send(request& r, action what, messages::port& from, endpoint_id sou
   r.info = {source, to, tag, bytes.size()};
 }
 
+request* begin_send(action what, messages::port& from, endpoint_id source, endpoint_id to,
+                    message_tag tag, std::span<const std::byte> bytes) {
+  const detail::uninterrupted guard;
+  auto r = std::make_unique<request>();
+  check_send(to, tag);
+  prepare_send(*r, what, from, source, to, tag, bytes);
+  r->office->send(*r);
+  return r.release();
+}
+
 void prepare_receive(request& r, action what, messages::port& at, endpoint_id mine,
                      endpoint_id from, message_tag tag) {
   check_caller();
@@ -236,22 +246,12 @@ void endpoint::send(endpoint_id to, message_tag tag, std::vector<std::byte>&& by
 }
 
 transfer endpoint::start_send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes) {
-  const detail::uninterrupted guard;
-  auto r = std::make_unique<request>();
-  check_send(to, tag);
-  prepare_send(*r, action::send, open_port(), id_, to, tag, bytes);
-  r->office->send(*r);
-  return transfer(r.release());
+  return transfer(begin_send(action::send, open_port(), id_, to, tag, bytes));
 }
 
 transfer endpoint::start_synchronous_send(endpoint_id to, message_tag tag,
                                           std::span<const std::byte> bytes) {
-  const detail::uninterrupted guard;
-  auto r = std::make_unique<request>();
-  check_send(to, tag);
-  prepare_send(*r, action::send_synchronously, open_port(), id_, to, tag, bytes);
-  r->office->send(*r);
-  return transfer(r.release());
+  return transfer(begin_send(action::send_synchronously, open_port(), id_, to, tag, bytes));
 }
 
 message_info endpoint::receive(std::span<std::byte> buffer, endpoint_id from, message_tag tag) {

@@ -189,11 +189,11 @@ void messenger::on_pull(net::node_id from, cluster::reader& r) {
       head.bytes > pull_bytes)
     throw cluster::malformed("a request for more than a message has");
   // The offer stays: only its receiver, whose messages are handled one after the other, ends it.
-  cluster::post_in_pieces(*mail_, from, head.bytes, piece_bytes_max,
-                          [&](std::size_t done, std::size_t n) {
-                            post(from, kind::piece, piece_head{head.pull, head.offset + done},
-                                 bytes.subspan(head.offset + done, n));
-                          });
+  cluster::post_in_pieces(
+      *mail_, from, bytes.subspan(head.offset, head.bytes), piece_bytes_max,
+      [&](std::size_t done, std::span<const std::byte> piece) {
+        post(from, kind::piece, piece_head{head.pull, head.offset + done}, piece);
+      });
 }
 
 // With transfers_mutex_.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages to other nodes, within the room that their targets have.
+// Messages to other nodes, within the room that their targets have: a lane holds what this node has
+// left of it, and what waits for more. The other end of it is in arrivals.cpp.
 #include <utility>
 
 #include "messages/messenger.hpp"
@@ -23,19 +24,8 @@ template void messenger::post(net::node_id, kind, const fetched_head&, std::span
 template void messenger::post(net::node_id, kind, const pull_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const piece_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const help_head&, std::span<const std::byte>);
-
-void messenger::join(cluster::mailer& mail, cluster::local_node& here, cluster::work_counts& counts,
-                     const std::vector<bool>& same_host) {
-  mail_ = &mail;
-  here_ = &here;
-  counts_ = &counts;
-  self_ = mail.self();
-  nodes_ = mail.nodes();
-  readable_ = std::make_unique<std::atomic<bool>[]>(same_host.size());
-  writes_here_ = std::make_unique<std::atomic<bool>[]>(same_host.size());
-  for (std::size_t n = 0; n < same_host.size(); ++n)
-    on_coming(static_cast<net::node_id>(n), same_host[n]);
-}
+template void messenger::post(net::node_id, kind, const room_head&, std::span<const std::byte>);
+template void messenger::post(net::node_id, kind, const closed_head&, std::span<const std::byte>);
 
 std::shared_ptr<lane> messenger::lane_to(endpoint_id target) {
   shard& s = shards_[std::hash<endpoint_id>()(target) % lane_shards];
@@ -177,136 +167,7 @@ void messenger::close_lane(endpoint_id target, outcome how) {
   waiting.for_each([how](request& r) { r.finish(how); });
 }
 
-// With the port's lock.
-port::account& messenger::account_of(port& p, net::node_id node) {
-  if (p.accounts.empty()) p.accounts.resize(mail_->nodes());
-  port::account& a = p.accounts[node];
-  a.known = true;
-  return a;
-}
-
-void messenger::keeps(port& p, port::account& a, std::uint32_t kept) noexcept {
-  p.full_accounts += kept >= stuck_bytes ? 1U : 0U;
-  p.full_accounts -= a.kept >= stuck_bytes ? 1U : 0U;
-  a.kept = kept;
-}
-
-// After every change of the account, and when somebody begins to wait.
-messenger::room_notice messenger::notice_for(port& p, net::node_id node,
-                                             bool somebody_waits) noexcept {
-  port::account& a = p.accounts[node];
-  const bool stuck = a.kept >= stuck_bytes && (somebody_waits || !p.receives.empty());
-  const std::uint32_t bytes =
-      a.to_give >= give_back_bytes ? std::exchange(a.to_give, 0) : std::uint32_t{0};
-  // That it is no longer stuck can wait until there is room.
-  if (bytes == 0 && (!stuck || a.told_stuck)) return {};
-  a.told_stuck = stuck;
-  return {node, bytes, stuck, ++a.notices};
-}
-
-std::vector<messenger::room_notice> messenger::notices_of_wait(port& p) {
-  std::vector<room_notice> all;
-  if (p.full_accounts == 0) return all;
-  all.reserve(p.accounts.size());  // may throw, before anything has changed
-  for (std::size_t node = 0; node < p.accounts.size(); ++node) {
-    const room_notice n = notice_for(p, static_cast<net::node_id>(node), true);
-    if (n.number != 0) all.push_back(n);
-  }
-  return all;
-}
-
-void messenger::post_notice(endpoint_id target, const room_notice& n) {
-  if (n.number != 0) post(n.to, kind::room, room_head{target.bits(), n.bytes, n.stuck, n.number});
-}
-
-void messenger::refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, outcome how) {
-  post(sender, kind::closed, closed_head{target.bits(), offer, how == outcome::announced});
-}
-
-// ---- from other nodes ----
-
-bool messenger::on_message(net::node_id from, kind k, cluster::reader r) {
-  switch (k) {
-    case kind::message:
-      on_eager(from, r);
-      break;
-    case kind::offer:
-      on_offer(from, r);
-      break;
-    case kind::pull:
-      on_pull(from, r);
-      break;
-    case kind::piece:
-      on_piece(from, r);
-      break;
-    case kind::help:
-      on_help(from, r);
-      break;
-    case kind::fetched:
-      on_fetched(from, r);
-      break;
-    case kind::room:
-      on_room(from, r);
-      break;
-    case kind::closed:
-      on_closed(from, r);
-      break;
-    case kind::names:
-      if (self_ != 0 || mail_->members().of(from) != cluster::standing::leaving)
-        throw cluster::malformed("names of a node that does not leave");
-      // Whoever knows a name has worked here, and told this node that it would.
-      names.inherit(r.take_rest(), static_cast<net::node_id>(mail_->members().begun()),
-                    [this](net::node_id n) { return has(n); });
-      return true;
-    default:
-      return false;
-  }
-  // After what it brought is there for is_idle() to see.
-  counts_->received.fetch_add(1, std::memory_order_seq_cst);
-  return true;
-}
-
-namespace {
-
-// What a process can have of memory. How much of it the sender has, nothing here can tell.
-constexpr std::uint64_t process_bytes_max = std::uint64_t{1} << 47;
-
-void check_ends(net::node_id from, net::node_id here, endpoint_id source, endpoint_id target,
-                message_tag tag) {
-  if (source.node() != from || source.is_any_on_node() || target.node() != here || tag == any_tag)
-    throw cluster::malformed("a message with a wrong address");
-}
-
-}  // namespace
-
-void messenger::on_eager(net::node_id from, cluster::reader& r) {
-  const auto head = r.take<message_head>();
-  const auto bytes = r.take_rest();
-  const message_info info{endpoint_id::from_bits(head.source), endpoint_id::from_bits(head.target),
-                          head.tag, bytes.size()};
-  delivery d{.info = &info,
-             .bytes = bytes,
-             .charge = charge_for_message + static_cast<std::uint32_t>(bytes.size())};
-  check_ends(from, self_, info.source, info.target, head.tag);
-  const outcome how = deliver(info.target, d);
-  if (how != outcome::done) refuse(from, info.target, 0, how);
-}
-
-void messenger::on_offer(net::node_id from, cluster::reader& r) {
-  const auto head = r.take<offer_head>();
-  r.end();
-  const arrival::offered offer{head.offer, head.address, head.mark_address, head.mark,
-                               head.process};
-  const message_info info{endpoint_id::from_bits(head.source), endpoint_id::from_bits(head.target),
-                          head.tag, head.bytes};
-  delivery d{.info = &info, .offer = &offer, .charge = charge_for_message};
-  check_ends(from, self_, info.source, info.target, head.tag);
-  if (head.offer == 0) throw cluster::malformed("an offer without a number");
-  if (head.bytes > process_bytes_max)
-    throw cluster::malformed("an offer of more than there can be");
-  const outcome how = deliver(info.target, d);
-  if (how != outcome::done) refuse(from, info.target, head.offer, how);
-}
+// ---- from the nodes that it sends to ----
 
 void messenger::on_room(net::node_id from, cluster::reader& r) {
   const auto head = r.take<room_head>();
@@ -339,129 +200,6 @@ void messenger::on_closed(net::node_id from, cluster::reader& r) {
   close_lane(target, how);
   if (head.offer == 0) return;
   if (request* const refused = take_offer(head.offer, from)) refused->finish(how);
-}
-
-// ---- nodes that come and go ----
-
-void messenger::on_coming(net::node_id node, bool same_host) {
-  readable_[node].store(same_host, memory_order_relaxed);
-  writes_here_[node].store(same_host, memory_order_relaxed);
-}
-
-void messenger::on_left(net::node_id node) {
-  std::vector<endpoint_id> gone;
-  for (shard& s : shards_) {
-    const std::lock_guard lock(s.lock);
-    for (const auto& [target, l] : s.lanes) {
-      if (target.node() == node) gone.push_back(target);
-    }
-  }
-  for (const endpoint_id target : gone) close_lane(target, outcome::closed);
-  std::vector<request*> ended;
-  // What has come from there is received already, or waits.
-  ports_.for_each([&](port& p) {
-    const std::lock_guard lock(p.lock);
-    p.receives.for_each([&](request& r) {
-      if (!r.wanted.source || r.wanted.source.node() != node) return;
-      p.receives.remove(r);
-      r.at = request::place::nowhere;
-      ended.push_back(&r);
-    });
-  });
-  {
-    const std::lock_guard lock(transfers_mutex_);
-    for (auto at = offers_.begin(); at != offers_.end();) {
-      const bool ends = at->second.send->info.target.node() == node && !at->second.is_in_use();
-      if (ends) ended.push_back(at->second.send);
-      at = ends ? offers_.erase(at) : std::next(at);
-    }
-    for (auto at = fetches_.begin(); at != fetches_.end();) {
-      const bool ends = at->second.from == node && !at->second.moves;
-      if (ends) ended.push_back(at->second.receive);
-      at = ends ? fetches_.erase(at) : std::next(at);
-    }
-  }
-  for (request* const r : ended) r->finish(outcome::left);
-  names.forget_those_of(node);
-  names.members_have_changed();
-}
-
-void messenger::on_leaving() { names.begin_to_leave(); }
-
-bool messenger::holds_something() {
-  bool open = false;
-  ports_.for_each([&](port& p) {
-    const std::lock_guard lock(p.lock);
-    open |= p.id != endpoint_id();
-  });
-  return open;
-}
-
-void messenger::hand_over() {
-  for (const std::vector<std::byte>& piece : names.pack(cluster::part_bytes_max))
-    mail_->post(0, kind::names, piece);
-}
-
-net::node_id messenger::home_of(std::size_t hash) const noexcept {
-  if (mail_ == nullptr) return 0;
-  const cluster::membership& members = mail_->members();
-  const auto home = static_cast<net::node_id>(hash % members.founders());
-  // Node 0 inherits the names of those who leave, and stays to the end.
-  return members.of(home) == cluster::standing::left ? net::node_id{0} : home;
-}
-
-void messenger::on_lost(const std::exception_ptr& error) {
-  loss_ = error;
-  // Release: the loss. Partner: the acquire loads of whoever begins. Under each lock below, so that
-  // nobody waits who has not seen it.
-  broken_.store(true, std::memory_order_seq_cst);
-  std::vector<request*> ended;
-  std::vector<std::unique_ptr<arrival>> gone;
-  names.on_lost(error);
-  objects->on_lost();
-  ports_.for_each([&](port& p) {
-    const std::lock_guard lock(p.lock);
-    p.receives.for_each([&](request& r) {
-      p.receives.remove(r);
-      r.at = request::place::nowhere;
-      ended.push_back(&r);
-    });
-    // Within this process too: who would receive them may be waiting for the node that is lost.
-    p.messages.for_each([&](arrival& a) {
-      request* const sender = a.sender();
-      if (sender == nullptr) return;
-      p.messages.remove(a);
-      sender->at = request::place::nowhere;
-      ended.push_back(sender);
-      gone.emplace_back(&a);
-    });
-  });
-  for (shard& s : shards_) {
-    const std::lock_guard lock(s.lock);
-    for (const auto& [target, l] : s.lanes) {
-      const std::lock_guard one(l->lock);
-      std::exchange(l->waiting, {}).for_each([&](request& r) {
-        r.at = request::place::nowhere;
-        ended.push_back(&r);
-      });
-    }
-  }
-  {
-    const std::lock_guard lock(transfers_mutex_);
-    // The memory of the others is in use: on_given(), help_to_copy() and on_arrived() end them.
-    std::erase_if(offers_, [&](const auto& o) {
-      if (!o.second.is_in_use()) ended.push_back(o.second.send);
-      return !o.second.is_in_use();
-    });
-    std::erase_if(fetches_, [&](const auto& one) {
-      const fetch& f = one.second;
-      // Who was asked may not hear it any more.
-      const bool ends = f.moves == nullptr || f.moves->withdraw(f.from, one.first);
-      if (ends) ended.push_back(f.receive);
-      return ends;
-    });
-  }
-  for (request* const r : ended) r->finish(outcome::lost);
 }
 
 }  // namespace strata::messages

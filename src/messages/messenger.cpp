@@ -425,9 +425,26 @@ std::string messenger::describe_waits() {
   constexpr std::size_t shown_max = 20, patterns_max = 5;
   std::size_t shown = 0;
   std::string text;
+  // Messages and their bytes, of senders who wait until they are received, or may be sent.
+  const auto senders = [](std::size_t messages, std::size_t bytes) {
+    return "  " + std::to_string(messages) +
+           (messages == 1 ? " message of " : " messages of together ") + std::to_string(bytes) +
+           (messages == 1 ? " bytes waits" : " bytes wait");
+  };
   ports_.for_each([&](port& p) {
     const std::lock_guard lock(p.lock);
-    if (p.receives.empty() || ++shown > shown_max) return;
+    std::size_t offers = 0, bytes = 0;
+    p.messages.for_each([&](const arrival& a) {
+      if (!std::holds_alternative<request*>(a.body) &&
+          !std::holds_alternative<arrival::offered>(a.body))
+        return;
+      ++offers;
+      bytes += a.info.bytes;
+    });
+    if ((p.receives.empty() && offers == 0) || ++shown > shown_max) return;
+    if (offers != 0)
+      text += senders(offers, bytes) + " at endpoint " + text_of(p.id) + " for a receive\n";
+    if (p.receives.empty()) return;
     std::size_t receives = 0;
     std::string from;
     p.receives.for_each([&](const request& r) {
@@ -439,17 +456,18 @@ std::string messenger::describe_waits() {
             (receives > patterns_max ? ", ...), " : "), ") + std::to_string(p.messages.size()) +
             " messages for a receive\n";
   });
-  if (shown > shown_max)
-    text += "  and " + std::to_string(shown - shown_max) + " more endpoints with receives\n";
+  if (shown > shown_max) text += "  and " + std::to_string(shown - shown_max) + " more endpoints\n";
   for (shard& s : shards_) {
     const std::lock_guard lock(s.lock);
     for (const auto& [target, l] : s.lanes) {
       const std::lock_guard one(l->lock);
-      std::size_t waiting = 0;
-      l->waiting.for_each([&](request&) { ++waiting; });
+      std::size_t waiting = 0, bytes = 0;
+      l->waiting.for_each([&](const request& r) {
+        ++waiting;
+        bytes += r.info.bytes;
+      });
       if (waiting != 0)
-        text += "  " + std::to_string(waiting) + " messages wait for room at endpoint " +
-                text_of(target) + "\n";
+        text += senders(waiting, bytes) + " for room at endpoint " + text_of(target) + "\n";
     }
   }
   return text;

@@ -22,6 +22,7 @@
 
 #include "cluster/codec.hpp"
 #include "cluster/surroundings.hpp"
+#include "messages/common_waits.hpp"
 #include "messages/directory.hpp"
 #include "messages/match_list.hpp"
 #include "messages/named_objects.hpp"
@@ -53,6 +54,7 @@ class messenger final : public cluster::visiting_protocol {
   messenger& operator=(const messenger&) = delete;
 
   directory names;
+  common_waits waits;
   // Shared: a named object may end after its runtime.
   const std::shared_ptr<named_objects> objects = std::make_shared<named_objects>();
 

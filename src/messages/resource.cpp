@@ -46,6 +46,16 @@ held_object::~held_object() {
   if (number_ != 0 && object_ != nullptr) office_of_objects()->objects->let_go(number_);
 }
 
+unparked park_in_job(const parking& how) {
+  messages::messenger* const office = office_of_objects();
+  return office != nullptr ? office->waits.park(how) : park(how);
+}
+
+void require_whole_job() {
+  if (const messages::messenger* const office = office_of_objects())
+    office->waits.require_all_nodes();
+}
+
 void refuse_ended_resource(node_id_t node) {
   throw resource_ended_error(
       node, "a call on an object of node " + std::to_string(node) +
@@ -95,7 +105,8 @@ std::uint32_t domain::join(endpoint_id who) {
     if (place == by_rank_.end()) place = by_rank_.insert(by_rank_.end(), who);
     *place = who;
     ++members_;
-    changed_.notify_all();
+    joins_.fetch_add(1, std::memory_order_relaxed);
+    detail::unpark(&joins_, UINT32_MAX);
   }
   return static_cast<std::uint32_t>(place - by_rank_.begin());
 }
@@ -117,12 +128,28 @@ std::uint32_t domain::size() {
 }
 
 void domain::await_size(std::uint32_t n) {
-  std::unique_lock lock(mutex_);
-  // Those who leave with their node wake nobody: they make no domain larger.
-  changed_.wait(lock, [&] {
-    drop_those_who_have_left();
-    return members_ >= n;
-  });
+  struct {
+    const std::atomic<std::uint32_t>* joins;
+    std::uint32_t seen;
+  } question{&joins_, 0};
+  // Asked with the address's queue locked: whoever joins afterwards finds who waits there.
+  const auto nobody_has_joined = [](void* q) {
+    const auto& it = *static_cast<const decltype(question)*>(q);
+    return it.joins->load(std::memory_order_relaxed) == it.seen;
+  };
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      drop_those_who_have_left();
+      if (members_ >= n) return;
+      question.seen = joins_.load(std::memory_order_relaxed);
+    }
+    // Those who leave with their node wake nobody: they make no domain larger.
+    (void)detail::park_in_job({.what = "members of a domain",
+                               .address = &joins_,
+                               .still = nobody_has_joined,
+                               .argument = &question});
+  }
 }
 
 domain::page domain::members_from(std::uint32_t rank) {

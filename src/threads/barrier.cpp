@@ -143,10 +143,11 @@ bool barrier_core::is_in_phase(void* argument) {
   return q.phase->load(std::memory_order_acquire) == q.seen;
 }
 
-void barrier_core::wait(phase_token phase) {
+void barrier_core::wait(phase_token phase, unparked (*wait_once)(const parking&)) {
   phase_question question{&phase_, phase};
   while (is_in_phase(&question)) {
-    park({.what = "barrier", .address = &phase_, .still = &is_in_phase, .argument = &question});
+    wait_once(
+        {.what = "barrier", .address = &phase_, .still = &is_in_phase, .argument = &question});
   }
 }
 

@@ -15,6 +15,7 @@
 
 #include "os/clock.hpp"
 #include "os/no_signals.hpp"
+#include "os/unbound.hpp"
 #include "sched/stall.hpp"
 #include "strata/detail/worker.hpp"
 #include "threads/after_fork.hpp"
@@ -52,6 +53,7 @@ class pool {
   // False: refused by the system. Here nothing may be thrown: the caller's stack is given up.
   bool begin_thread() {
     const os::no_signals there;
+    const os::unbound where;  // it is no worker: it runs where the process may, not beside us
     try {
       std::thread([this] { run(); }).detach();
     } catch (const std::exception&) {

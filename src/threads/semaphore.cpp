@@ -29,6 +29,11 @@ unparked semaphore_core::park_here(std::int64_t deadline_ns, bool interruptible,
                .ends_by_signal = ends_by_signal});
 }
 
+void semaphore_core::acquire_by(unparked (*wait_once)(const parking&)) {
+  while (!try_acquire())
+    wait_once({.what = "semaphore", .address = this, .still = &must_wait, .argument = this});
+}
+
 unparked semaphore_core::wait(std::int64_t deadline_ns) {
   while (!try_acquire()) {
     if (park_here(deadline_ns, false, false) == unparked::timed_out) return unparked::timed_out;

@@ -2,7 +2,6 @@
 // Messages and calls between nodes, over every transport.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <regex>
 #include <string>
 #include <utility>
@@ -11,35 +10,17 @@
 #include "command.hpp"
 #include "readable_siblings.hpp"
 #include "several_hosts.hpp"
+#include "ways_of_jobs.hpp"
 
 namespace {
 
-#if defined(STRATA_HAS_UCX)
-constexpr std::array transports = {"shm", "tcp", "udp", "ucx"};
-#else
-constexpr std::array transports = {"shm", "tcp", "udp"};
-#endif
-
 using launch_test::command;
+using launch_test::transports;
+using launch_test::way;
 using launch_test::words;
 using strata::test::several_hosts;
 
-struct way {
-  const char* name;
-  const char* nodes;
-  const char* transport;
-  words settings{};
-};
-
-class message_jobs : public testing::TestWithParam<way> {
- protected:
-  static void run(const std::string& what) {
-    words arguments = GetParam().settings;
-    arguments.push_back(what);
-    launch_test::expect_ok(
-        launch_test::run({"-n", GetParam().nodes, "--transport", GetParam().transport}, arguments));
-  }
-};
+class message_jobs : public launch_test::in_several_ways {};
 
 INSTANTIATE_TEST_SUITE_P(
     ways, message_jobs,
@@ -48,10 +29,10 @@ INSTANTIATE_TEST_SUITE_P(
                     way{"polling", "3", "shm", {"--strata-reception=polling"}},
                     way{"two_workers", "2", "shm", {"--strata-workers=2"}},
                     way{"small_sockets", "2", "tcp", {"--strata-socket-bytes=8K"}}),
-    [](const auto& p) { return std::string(p.param.name); });
+    launch_test::name_of_param);
 #if defined(STRATA_HAS_UCX)
 INSTANTIATE_TEST_SUITE_P(ucx, message_jobs, testing::Values(way{"ucx_2", "2", "ucx"}),
-                         [](const auto& p) { return std::string(p.param.name); });
+                         launch_test::name_of_param);
 #endif
 
 TEST_P(message_jobs, call_on_named_nodes) { run("calls"); }
@@ -165,6 +146,21 @@ TEST(message_job, tells_who_waits_of_a_lost_node) {
   }
 }
 
+// Who waits on its own node, for a lock that the killed node has.
+TEST(message_job, ends_by_itself_when_a_node_is_killed_that_has_a_lock) {
+  for (const char* transport : transports) {
+    command c(launch_test::run({"-n", "3", "--transport", transport}, {"lost-with-locks"}));
+    EXPECT_NE(c.wait(), 0);
+    EXPECT_EQ(c.out().substr(0, 5), "told\n") << c.out() << c.err();
+    // By itself: nobody had to be stopped, which would be another line. (The first one is said
+    // where there are too few cores.)
+    const std::regex one_line(
+        "(.*expect no speed-up.*\n)?strata run: node 2 was killed by signal 9 \\(SIGKILL\\).*\n");
+    EXPECT_TRUE(std::regex_match(c.err(), one_line)) << c.err();
+    EXPECT_EQ(c.processes_left(), 0);
+  }
+}
+
 // A node on each. Which way large messages went the statistics tell.
 struct road {
   const char* name;
@@ -186,7 +182,7 @@ class large_messages : public several_hosts, public testing::WithParamInterface<
 
 INSTANTIATE_TEST_SUITE_P(sockets, large_messages,
                          testing::Values(road{"tcp", "auto"}, road{"udp", "udp"}),
-                         [](const auto& p) { return std::string(p.param.name); });
+                         launch_test::name_of_param);
 #if defined(STRATA_HAS_UCX)
 INSTANTIATE_TEST_SUITE_P(
     ucx, large_messages,
@@ -200,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(
                          "ucx",
                          {"--strata-rendezvous=always", "--strata-reception=polling"},
                          true}),
-    [](const auto& p) { return std::string(p.param.name); });
+    launch_test::name_of_param);
 #endif
 
 TEST_P(large_messages, arrive_between_hosts) {
@@ -254,10 +250,10 @@ class two_by_two : public several_hosts, public testing::WithParamInterface<road
 INSTANTIATE_TEST_SUITE_P(sockets, two_by_two,
                          testing::Values(road{"tcp", "auto"}, road{"udp", "shm+udp"},
                                          road{"tcp_for_all", "tcp"}),
-                         [](const auto& p) { return std::string(p.param.name); });
+                         launch_test::name_of_param);
 #if defined(STRATA_HAS_UCX)
 INSTANTIATE_TEST_SUITE_P(ucx, two_by_two, testing::Values(road{"ucx", "shm+ucx"}),
-                         [](const auto& p) { return std::string(p.param.name); });
+                         launch_test::name_of_param);
 #endif
 
 TEST_P(two_by_two, wake_for_messages_from_both) {

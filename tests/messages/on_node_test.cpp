@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "../sched/support.hpp"
 #include "strata/call.hpp"
@@ -13,6 +15,7 @@
 #include "strata/remote_thread.hpp"
 #include "strata/runtime.hpp"
 #include "strata/shared_task.hpp"
+#include "strata/thread.hpp"
 
 namespace strata::test {
 namespace {
@@ -71,6 +74,47 @@ TEST(on_node, is_what_a_number_means_to_threads_and_tasks) {
     EXPECT_THROW(remote_thread(-1, [] {}), misuse_error);
     EXPECT_THROW(remote_thread(65'536, [] {}), misuse_error);
     EXPECT_THROW(shared_task(1, [] {}), misuse_error);
+  });
+}
+
+// What leaves their scope is not lost to them, nor they to what they were given.
+TEST(remote_threads, are_awaited_by_an_error_that_leaves_their_scope) {
+  runtime rt(with_workers(1));
+  int number = 1;
+  const auto fails = [&] {
+    std::vector<remote_thread> all;
+    all.emplace_back(0, [] { throw std::range_error("disk is full"); });
+    all.emplace_back(0, [] { throw std::range_error("another"); });
+    all.emplace_back(
+        0,
+        [](int* place) {
+          this_thread::yield();
+          add(place, 2);
+        },
+        local_address(&number));
+    for (remote_thread& t : all) t.join();
+  };
+  try {
+    rt.run(fails);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const std::range_error& e) {
+    EXPECT_STREQ(e.what(), "disk is full");
+  }
+  EXPECT_EQ(number, 3);
+}
+
+TEST(remote_threads, are_awaited_where_nobody_joins_them) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    int number = 1;
+    { const remote_thread left(0, call<add>(local_address(&number), 2)); }
+    EXPECT_EQ(number, 3);
+    remote_thread replaced(0, call<add>(local_address(&number), 4));
+    replaced = remote_thread(0, call<add>(local_address(&number), 8));
+    EXPECT_GE(number, 7);
+    replaced.join();
+    EXPECT_EQ(number, 15);
+    EXPECT_FALSE(replaced.joinable());
   });
 }
 

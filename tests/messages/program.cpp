@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
       {"lost", lost},
       {"lost-in-the-middle", lost_in_the_middle},
       {"lost-within", lost_within},
+      {"lost-with-locks", lost_with_locks},
       {"named-objects-end", named_objects_end},
       {"named-tasks", named_tasks},
       {"names", names},

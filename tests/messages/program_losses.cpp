@@ -16,6 +16,7 @@
 #include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
+#include "strata/semaphore.hpp"
 #include "strata/thread.hpp"
 
 using namespace strata;
@@ -88,6 +89,70 @@ void lost_within(runtime& rt) {
       require(told == 1 + names_awaited, "all are told");
       std::puts("told");
       await_loss([&] { (void)mine.receive_message(mine.id()); });
+      throw misuse_error("leaves by an exception");
+    });
+  } catch (const misuse_error&) {
+  }
+}
+
+// ---- locks ----
+
+constexpr unsigned waiters_on_each = 4;
+counting_semaphore<>* about_to_wait = nullptr;
+void note_waiter() { about_to_wait->release(); }
+
+std::string own_lock(node_id_t n) { return "lock of node " + std::to_string(n); }
+// By the last node, which never gives it back.
+void take_lock_of(node_id_t n) { lock_handle::await(own_lock(n)).lock(); }
+
+// Whoever waits on a node for a lock of its own, of which another node has the lock, is told.
+void wait_for_own_lock() {
+  const std::string name = own_lock(node_id());
+  const named<counting_semaphore<>> lock(name, 1);
+  call<take_lock_of>(on_node{last_node()}, node_id());
+  std::atomic<unsigned> told{0};
+  std::vector<thread> waiting;
+  for (unsigned i = 0; i < waiters_on_each; ++i) {
+    waiting.emplace_back([&] {
+      lock_handle mine = lock_handle::await(name);
+      call<note_waiter>(on_node{0});
+      try {
+        mine.lock();
+        require(false, "the last node has it");
+      } catch (const node_lost_error& e) {
+        // Node 0 may have ended before another one hears of either.
+        require(e.node() == last_node() || node_id() != 0, "who is lost");
+        ++told;
+      }
+    });
+  }
+  for (thread& t : waiting) t.join();
+  require(told == waiters_on_each, "all are told");
+}
+
+void lost_with_locks(runtime& rt) {
+  try {
+    rt.run([] {
+      counting_semaphore<> waiters(0);
+      about_to_wait = &waiters;
+      const unsigned nodes_that_wait = last_node();
+      std::vector<remote_thread> others;
+      for (unsigned n = 1; n < nodes_that_wait; ++n)
+        others.emplace_back(on_node{n}, call<wait_for_own_lock>());
+      thread kills([&] {
+        for (unsigned i = 0; i < nodes_that_wait * waiters_on_each; ++i) waiters.acquire();
+        remote_thread(on_node{last_node()}, call<die>()).detach();
+      });
+      wait_for_own_lock();
+      kills.join();
+      for (remote_thread& t : others) {
+        try {
+          t.join();
+          require(false, "its node ends without an answer");
+        } catch (const node_lost_error&) {
+        }
+      }
+      std::puts("told");
       throw misuse_error("leaves by an exception");
     });
   } catch (const misuse_error&) {

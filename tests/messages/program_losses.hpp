@@ -5,3 +5,4 @@
 
 void lost(strata::runtime& rt);
 void lost_within(strata::runtime& rt);
+void lost_with_locks(strata::runtime& rt);

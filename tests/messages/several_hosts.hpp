@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "../common/in_turn.hpp"
 #include "command.hpp"
 
 namespace strata::test {
@@ -25,6 +26,9 @@ class several_hosts : public testing::Test {
     how_.variables = {"STRATA_SSH=" + script.string(), "UCX_NET_DEVICES=lo", "UCX_TLS=tcp"};
   }
   ~several_hosts() override { std::filesystem::remove_all(folder_); }
+  void SetUp() override {
+    if (left_to_the_other_sanitizer()) GTEST_SKIP() << "the other sanitizer's turn";
+  }
 
   std::filesystem::path folder_;
   launch_test::command::setting how_{};

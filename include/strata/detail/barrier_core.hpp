@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "strata/detail/parking.hpp"
+
 namespace strata::detail {
 
 struct no_completion {
@@ -31,7 +33,8 @@ class barrier_core {
 
   // n: at most as many as are still expected.
   phase_token arrive(std::ptrdiff_t n);
-  void wait(phase_token phase);
+  // Waits once by wait_once(), which may throw; the arrivals that the token stands for count on.
+  void wait(phase_token phase, unparked (*wait_once)(const parking&) = &park);
   // True for one of them in each phase.
   bool arrive_and_wait();
   void arrive_and_drop();

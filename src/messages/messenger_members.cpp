@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// A messenger when it joins its job, when nodes come and go, and when one is lost: who waits for
+// what will not come any more hears so.
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "messages/messenger.hpp"
+
+namespace strata::messages {
+
+using cluster::kind;
+using std::memory_order_relaxed;
+
+void messenger::join(cluster::mailer& mail, cluster::local_node& here, cluster::work_counts& counts,
+                     const std::vector<bool>& same_host) {
+  mail_ = &mail;
+  here_ = &here;
+  counts_ = &counts;
+  self_ = mail.self();
+  nodes_ = mail.nodes();
+  readable_ = std::make_unique<std::atomic<bool>[]>(same_host.size());
+  writes_here_ = std::make_unique<std::atomic<bool>[]>(same_host.size());
+  for (std::size_t n = 0; n < same_host.size(); ++n)
+    on_coming(static_cast<net::node_id>(n), same_host[n]);
+}
+
+void messenger::on_coming(net::node_id node, bool same_host) {
+  readable_[node].store(same_host, memory_order_relaxed);
+  writes_here_[node].store(same_host, memory_order_relaxed);
+}
+
+void messenger::on_left(net::node_id node) {
+  std::vector<endpoint_id> gone;
+  for (shard& s : shards_) {
+    const std::lock_guard lock(s.lock);
+    for (const auto& [target, l] : s.lanes) {
+      if (target.node() == node) gone.push_back(target);
+    }
+  }
+  for (const endpoint_id target : gone) close_lane(target, outcome::closed);
+  std::vector<request*> ended;
+  // What has come from there is received already, or waits.
+  ports_.for_each([&](port& p) {
+    const std::lock_guard lock(p.lock);
+    p.receives.for_each([&](request& r) {
+      if (!r.wanted.source || r.wanted.source.node() != node) return;
+      p.receives.remove(r);
+      r.at = request::place::nowhere;
+      ended.push_back(&r);
+    });
+  });
+  {
+    const std::lock_guard lock(transfers_mutex_);
+    for (auto at = offers_.begin(); at != offers_.end();) {
+      const bool ends = at->second.send->info.target.node() == node && !at->second.is_in_use();
+      if (ends) ended.push_back(at->second.send);
+      at = ends ? offers_.erase(at) : std::next(at);
+    }
+    for (auto at = fetches_.begin(); at != fetches_.end();) {
+      const bool ends = at->second.from == node && !at->second.moves;
+      if (ends) ended.push_back(at->second.receive);
+      at = ends ? fetches_.erase(at) : std::next(at);
+    }
+  }
+  for (request* const r : ended) r->finish(outcome::left);
+  names.forget_those_of(node);
+  names.members_have_changed();
+}
+
+void messenger::on_leaving() { names.begin_to_leave(); }
+
+bool messenger::holds_something() {
+  bool open = false;
+  ports_.for_each([&](port& p) {
+    const std::lock_guard lock(p.lock);
+    open |= p.id != endpoint_id();
+  });
+  return open;
+}
+
+void messenger::hand_over() {
+  for (const std::vector<std::byte>& piece : names.pack(cluster::part_bytes_max))
+    mail_->post(0, kind::names, piece);
+}
+
+net::node_id messenger::home_of(std::size_t hash) const noexcept {
+  if (mail_ == nullptr) return 0;
+  const cluster::membership& members = mail_->members();
+  const auto home = static_cast<net::node_id>(hash % members.founders());
+  // Node 0 inherits the names of those who leave, and stays to the end.
+  return members.of(home) == cluster::standing::left ? net::node_id{0} : home;
+}
+
+void messenger::on_lost(const std::exception_ptr& error) {
+  loss_ = error;
+  // Release: the loss. Partner: the acquire loads of whoever begins. Under each lock below, so that
+  // nobody waits who has not seen it.
+  broken_.store(true, std::memory_order_seq_cst);
+  std::vector<request*> ended;
+  std::vector<std::unique_ptr<arrival>> gone;
+  names.on_lost(error);
+  waits.on_lost(error);
+  objects->on_lost();
+  ports_.for_each([&](port& p) {
+    const std::lock_guard lock(p.lock);
+    p.receives.for_each([&](request& r) {
+      p.receives.remove(r);
+      r.at = request::place::nowhere;
+      ended.push_back(&r);
+    });
+    // Within this process too: who would receive them may be waiting for the node that is lost.
+    p.messages.for_each([&](arrival& a) {
+      request* const sender = a.sender();
+      if (sender == nullptr) return;
+      p.messages.remove(a);
+      sender->at = request::place::nowhere;
+      ended.push_back(sender);
+      gone.emplace_back(&a);
+    });
+  });
+  for (shard& s : shards_) {
+    const std::lock_guard lock(s.lock);
+    for (const auto& [target, l] : s.lanes) {
+      const std::lock_guard one(l->lock);
+      std::exchange(l->waiting, {}).for_each([&](request& r) {
+        r.at = request::place::nowhere;
+        ended.push_back(&r);
+      });
+    }
+  }
+  {
+    const std::lock_guard lock(transfers_mutex_);
+    // The memory of the others is in use: on_given(), help_to_copy() and on_arrived() end them.
+    std::erase_if(offers_, [&](const auto& o) {
+      if (!o.second.is_in_use()) ended.push_back(o.second.send);
+      return !o.second.is_in_use();
+    });
+    std::erase_if(fetches_, [&](const auto& one) {
+      const fetch& f = one.second;
+      // Who was asked may not hear it any more.
+      const bool ends = f.moves == nullptr || f.moves->withdraw(f.from, one.first);
+      if (ends) ended.push_back(f.receive);
+      return ends;
+    });
+  }
+  for (request* const r : ended) r->finish(outcome::lost);
+}
+
+}  // namespace strata::messages
