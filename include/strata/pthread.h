@@ -94,14 +94,17 @@ int strata_sigtimedwait(const sigset_t* set, siginfo_t* info, const struct times
 int strata_sigsuspend(const sigset_t* mask);
 int strata_pause(void);
 
-/* ---- mutexes: normal, errorcheck, recursive; ENOTSUP: robust, with a priority protocol ---- */
+/* ---- mutexes: normal, errorcheck, recursive, and each of them robust; ENOTSUP: with a priority protocol ---- */
 int strata_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes);
 int strata_pthread_mutex_destroy(pthread_mutex_t* mutex);
+/* EOWNERDEAD, and locked: its owner has ended with it; the same where a wait on a condition variable locks it again. ENOMEM: no room to note that the
+   caller has this robust one. */
 int strata_pthread_mutex_lock(pthread_mutex_t* mutex);
 int strata_pthread_mutex_trylock(pthread_mutex_t* mutex);
 int strata_pthread_mutex_timedlock(pthread_mutex_t* mutex, const struct timespec* until);
 int strata_pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const struct timespec* until);
 int strata_pthread_mutex_unlock(pthread_mutex_t* mutex);
+/* By the owner after EOWNERDEAD; unlocked without it the mutex gives ENOTRECOVERABLE from then on. EINVAL: it is not inconsistent, or the caller has it not. */
 int strata_pthread_mutex_consistent(pthread_mutex_t* mutex);
 int strata_pthread_mutex_getprioceiling(const pthread_mutex_t* mutex, int* ceiling);
 int strata_pthread_mutex_setprioceiling(pthread_mutex_t* mutex, int ceiling, int* before);

@@ -13,6 +13,7 @@
 #include "base/errno_error.hpp"
 #include "os/quota.hpp"
 #include "os/topology.hpp"
+#include "os/unbound.hpp"
 
 namespace strata::os {
 
@@ -71,6 +72,7 @@ bool bind_current_thread(std::span<const int> cpus) noexcept {
   cpu_mask mask(std::max(1024, *high + 1));
   if (mask.get() == nullptr) return false;
   for (const int cpu : cpus) mask.set(cpu);
+  keep_cpus_before_binding();
   return sched_setaffinity(0, mask.bytes(), mask.get()) == 0;
 }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "os/clock.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::os {
@@ -55,9 +56,12 @@ int futex_wake(futex_word& word, int count) noexcept {
   return wake_on(word, FUTEX_WAKE_PRIVATE, count);
 }
 
-futex_outcome blocking_futex_wait_as(std::uint32_t kind, futex_word& word,
-                                     std::uint32_t expected) noexcept {
-  return wait_on(word, FUTEX_WAIT_BITSET_PRIVATE, expected, futex_forever_ns, kind);
+futex_outcome blocking_futex_wait_as(std::uint32_t kind, futex_word& word, std::uint32_t expected,
+                                     std::int64_t timeout_ns) noexcept {
+  // This operation takes the time when it ends.
+  const std::int64_t end_ns =
+      timeout_ns == futex_forever_ns ? futex_forever_ns : now_ns() + timeout_ns;
+  return wait_on(word, FUTEX_WAIT_BITSET_PRIVATE, expected, end_ns, kind);
 }
 
 int futex_wake_those(std::uint32_t kinds, futex_word& word, int count) noexcept {

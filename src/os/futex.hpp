@@ -31,8 +31,8 @@ int futex_wake(futex_word& word, int count) noexcept;
 
 /// The same where sleepers on one word are of several kinds, a bit each: who sleeps is of `kind`,
 /// and only those of one of `kinds` are woken. blocking_futex_wait() is of all kinds.
-futex_outcome blocking_futex_wait_as(std::uint32_t kind, futex_word& word,
-                                     std::uint32_t expected) noexcept;
+futex_outcome blocking_futex_wait_as(std::uint32_t kind, futex_word& word, std::uint32_t expected,
+                                     std::int64_t timeout_ns = futex_forever_ns) noexcept;
 int futex_wake_those(std::uint32_t kinds, futex_word& word, int count) noexcept;
 
 /// The same for a word in memory that several processes share.

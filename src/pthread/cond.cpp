@@ -7,6 +7,7 @@
 
 #include "pthread/mutex.hpp"
 #include "pthread/record.hpp"
+#include "pthread/robust.hpp"
 #include "pthread/wait.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/worker.hpp"
@@ -30,7 +31,11 @@ condition_state& state_of(pthread_cond_t* c) noexcept {
   return *reinterpret_cast<condition_state*>(c);
 }
 
-void unlock(void* word) { static_cast<word_lock*>(word)->unlock(); }
+void unlock(void* mutex) {
+  auto* const raw = static_cast<pthread_mutex_t*>(mutex);
+  const mutex_view m(raw);
+  m.is_robust() ? robust_mutex(raw).release() : m.word().unlock();
+}
 
 // While one exists the calling thread's cancellation waits, also that of the asynchronous type.
 class held_back {
@@ -58,38 +63,49 @@ class held_back {
 // end the thread. It may even do so while that waits for the mutex.
 class given_away {
  public:
-  explicit given_away(mutex_view m) noexcept : m_(m), depth_(m.depth()) {
-    if (m_.has_owner()) m_.leave();
+  // `robust_answer` becomes what locking a robust one said; 0 otherwise.
+  given_away(pthread_mutex_t* raw, int& robust_answer) noexcept
+      : raw_(raw), m_(raw), depth_(m_.depth()), robust_answer_(robust_answer) {
+    if (m_.is_robust()) {
+      robust_mutex(raw_).retire();
+    } else if (m_.has_owner()) {
+      m_.leave();
+    }
   }
   ~given_away() noexcept(false) {
     const held_back for_now;
     try {
-      (void)m_.lock_word({});
+      relock();
     } catch (...) {
-      (void)m_.lock_word({});
-      restore();
+      relock();
       throw;
     }
-    restore();
   }
   given_away(const given_away&) = delete;
   given_away& operator=(const given_away&) = delete;
 
  private:
-  void restore() noexcept {
+  void relock() {
+    if (m_.is_robust()) {
+      robust_answer_ = robust_mutex(raw_).relock(depth_);
+      return;
+    }
+    (void)m_.lock_word({});
     if (!m_.has_owner()) return;
     m_.take();
     m_.depth() = depth_;
   }
+  pthread_mutex_t* const raw_;
   mutex_view m_;
   const unsigned depth_;
+  int& robust_answer_;
 };
 
 // The mutex is held, and is not when it returns.
-unparked wait_shared(condition_state& c, mutex_view m, const deadline& until) {
+unparked wait_shared(condition_state& c, pthread_mutex_t* mutex, const deadline& until) {
   const std::uint32_t seen = c.notified.load(std::memory_order_relaxed);
   const presence here(c.inside);
-  m.word().unlock();
+  unlock(mutex);
   patience between("condition variable of several processes");
   unparked why = unparked::woken;
   while (c.notified.load(std::memory_order_acquire) == seen) {
@@ -104,7 +120,7 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
   if (const int error = until.check()) return error;
   mutex_view m(mutex);
   if (m.kind() == mutex_view::destroyed) return EINVAL;
-  if (m.has_owner() && !m.is_mine()) return EPERM;
+  if (m.is_robust() ? !robust_mutex(mutex).is_mine() : m.has_owner() && !m.is_mine()) return EPERM;
   if (this_worker().owner != nullptr) require_stack();  // before anything is given up
   act_on_cancellation();
   const kept_errno keep;
@@ -112,18 +128,21 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
   // Set with the mutex held: who changes under it what we wait for sees it, and then finds us
   // queued. Partner: notify().
   c.used.store(1, std::memory_order_seq_cst);
+  int robust_answer = 0;
   const unparked why = [&] {
-    const given_away mutex_for_now(m);
-    return c.shared != 0 ? wait_shared(c, m, until)
+    const given_away mutex_for_now(mutex, robust_answer);
+    return c.shared != 0 ? wait_shared(c, mutex, until)
                          : park_or_give_way({.what = "condition variable",
                                              .address = &c,
                                              .then = &unlock,
-                                             .then_argument = &m.word(),
+                                             .then_argument = mutex,
                                              .deadline_ns = until.to_ns(),
                                              .interruptible = is_cancellable()});
   }();
-  // The condition variable may be gone. The mutex is ours again: handlers may rely on it.
+  // The condition variable may be gone. The mutex is ours again (but for a robust one that is not
+  // recoverable): handlers may rely on it.
   if (why == unparked::interrupted) act_on_cancellation();
+  if (robust_answer != 0) return robust_answer;
   // A clock that was set back meanwhile: a wake-up without a reason is allowed.
   return why == unparked::timed_out && until.has_passed() ? ETIMEDOUT : 0;
 }

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cerrno>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "context/floating_point.hpp"
@@ -87,6 +88,7 @@ struct wanted_thread {
   bool inherits = true;
   int policy = SCHED_OTHER;
   int priority = 0;
+  std::optional<sigset_t> mask;  // none: its maker's
 };
 
 int read_attributes(const pthread_attr_t* a, wanted_thread& r) {
@@ -103,6 +105,8 @@ int read_attributes(const pthread_attr_t* a, wanted_thread& r) {
     r.priority = parameters.sched_priority;
     if (const int error = check_scheduling(r.policy, r.priority)) return error;
   }
+  sigset_t mask;
+  if (pthread_attr_getsigmask_np(a, &mask) == 0) r.mask = mask;
   std::size_t bytes = 0;
   if (const int error = pthread_attr_getstacksize(a, &bytes)) return error;
   // What the C library has begun with is in the size of the process's runtime already.
@@ -270,6 +274,7 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
         pthread_sigmask(SIG_SETMASK, nullptr, &mask);
         begin_mask(*r, mask, false);
       }
+      if (wanted.mask.has_value()) change_mask(*r, SIG_SETMASK, &*wanted.mask, nullptr);
       this_worker().owner == &home ? start_thread(*r) : home.inject(r);
     } catch (...) {
       end_signals(*r);

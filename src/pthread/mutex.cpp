@@ -5,11 +5,15 @@
 #include <climits>
 #include <cstring>
 
+#include "pthread/robust.hpp"
+
 namespace strata::detail::posix {
 namespace {
 
-// 0: go on and lock; everything else is the answer, `again` that of a recursive mutex.
+// 0: go on and lock; everything else is the answer, `again` that of a recursive mutex, but for
+// `other`: robust, or nothing that can be locked.
 constexpr int again = -1;
+constexpr int other = -2;
 int before_lock(mutex_view m) {
   switch (m.kind()) {
     case PTHREAD_MUTEX_NORMAL:
@@ -23,8 +27,12 @@ int before_lock(mutex_view m) {
     case PTHREAD_MUTEX_ERRORCHECK:
       return m.is_mine() ? EDEADLK : 0;
     default:
-      return EINVAL;
+      return other;
   }
+}
+
+int lock_other(mutex_view m, pthread_mutex_t* raw, const deadline& until) {
+  return m.is_robust() ? robust_mutex(raw).lock(until) : EINVAL;
 }
 
 void after_lock(mutex_view m) noexcept {
@@ -35,7 +43,10 @@ void after_lock(mutex_view m) noexcept {
 
 int lock(pthread_mutex_t* raw, const deadline& until) {
   mutex_view m(raw);
-  if (const int answer = before_lock(m)) return answer == again ? 0 : answer;
+  if (const int answer = before_lock(m)) {
+    if (answer == other) return lock_other(m, raw, until);
+    return answer == again ? 0 : answer;
+  }
   if (!m.word().try_lock()) [[unlikely]] {
     if (const int error = until.check()) return error;
     const kept_errno keep;
@@ -57,13 +68,14 @@ int strata_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t*
   int kind = PTHREAD_MUTEX_DEFAULT;
   int shared = PTHREAD_PROCESS_PRIVATE;
   if (attributes != nullptr) {
-    int robust = 0;
-    int protocol = 0;
+    int robust = PTHREAD_MUTEX_STALLED;
+    int protocol = PTHREAD_PRIO_NONE;
     if (const int error = pthread_mutexattr_gettype(attributes, &kind)) return error;
     pthread_mutexattr_getpshared(attributes, &shared);
     pthread_mutexattr_getrobust(attributes, &robust);
     pthread_mutexattr_getprotocol(attributes, &protocol);
-    if (robust != PTHREAD_MUTEX_STALLED || protocol != PTHREAD_PRIO_NONE) return ENOTSUP;
+    if (protocol != PTHREAD_PRIO_NONE) return ENOTSUP;
+    if (robust == PTHREAD_MUTEX_ROBUST) kind |= mutex_view::robust;
   }
   std::memset(mutex, 0, sizeof *mutex);
   mutex_view(mutex).set_kind(shared == PTHREAD_PROCESS_SHARED ? kind | mutex_view::shared : kind);
@@ -73,7 +85,7 @@ int strata_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t*
 int strata_pthread_mutex_destroy(pthread_mutex_t* mutex) {
   mutex_view m(mutex);
   if (m.kind() == mutex_view::destroyed) return EINVAL;
-  if (m.word().is_held()) return EBUSY;
+  if (m.is_robust() ? robust_mutex(mutex).is_held() : m.word().is_held()) return EBUSY;
   m.set_kind(mutex_view::destroyed);
   return 0;
 }
@@ -85,6 +97,7 @@ int strata_pthread_mutex_trylock(pthread_mutex_t* mutex) {
   const int answer = before_lock(m);
   if (answer == again) return 0;
   if (answer == EDEADLK) return EBUSY;
+  if (answer == other) return m.is_robust() ? robust_mutex(mutex).try_lock() : EINVAL;
   if (answer != 0) return answer;
   if (!m.word().try_lock()) return EBUSY;
   after_lock(m);
@@ -102,18 +115,28 @@ int strata_pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, cons
 
 int strata_pthread_mutex_unlock(pthread_mutex_t* mutex) {
   mutex_view m(mutex);
-  if (m.kind() == mutex_view::destroyed) return EINVAL;
-  if (m.has_owner()) {
-    if (!m.is_mine()) return EPERM;
-    if (--m.depth() != 0) return 0;
-    m.leave();
+  switch (m.kind()) {
+    case PTHREAD_MUTEX_NORMAL:
+    case PTHREAD_MUTEX_ADAPTIVE_NP:
+      break;
+    case PTHREAD_MUTEX_RECURSIVE:
+    case PTHREAD_MUTEX_ERRORCHECK:
+      if (!m.is_mine()) return EPERM;
+      if (--m.depth() != 0) return 0;
+      m.leave();
+      break;
+    default:
+      return m.is_robust() ? robust_mutex(mutex).unlock() : EINVAL;
   }
   m.word().unlock();
   return 0;
 }
 
-// There are no robust mutexes, and none with a ceiling.
-int strata_pthread_mutex_consistent(pthread_mutex_t*) { return EINVAL; }
+int strata_pthread_mutex_consistent(pthread_mutex_t* mutex) {
+  return mutex_view(mutex).is_robust() ? robust_mutex(mutex).make_consistent() : EINVAL;
+}
+
+// There are none with a ceiling.
 int strata_pthread_mutex_getprioceiling(const pthread_mutex_t*, int*) { return EINVAL; }
 int strata_pthread_mutex_setprioceiling(pthread_mutex_t*, int, int*) { return EINVAL; }
 }

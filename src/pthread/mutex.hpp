@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our state in the C library's pthread_mutex_t: the lock word in its first word, the owner where it
-// has a list of robust mutexes, the kind where static initialisers put it.
+// has a list of robust mutexes, the kind where static initialisers put it. Robust ones are kinds of
+// their own, see robust.hpp.
 #pragma once
 #include <pthread.h>
 
@@ -16,6 +17,7 @@ class mutex_view {
   explicit mutex_view(pthread_mutex_t* m) noexcept : m_(m) {}
 
   static constexpr int destroyed = -1;
+  static constexpr int robust = 16;   // added to its type, as the C library does
   static constexpr int shared = 128;  // lies in memory that processes share
   [[nodiscard]] int kind() const noexcept {
     const int kind = m_->__data.__kind;
@@ -24,6 +26,9 @@ class mutex_view {
   [[nodiscard]] bool is_shared() const noexcept {
     return m_->__data.__kind != destroyed && (m_->__data.__kind & shared) != 0;
   }
+  [[nodiscard]] bool is_robust() const noexcept { return (kind() & ~types) == robust; }
+  // Of one that is_robust().
+  [[nodiscard]] int type() const noexcept { return kind() & types; }
   void set_kind(int kind) noexcept { m_->__data.__kind = kind; }
   [[nodiscard]] word_lock& word() const noexcept {
     static_assert(sizeof(word_lock) == sizeof m_->__data.__lock);
@@ -63,6 +68,7 @@ class mutex_view {
   }
 
  private:
+  static constexpr int types = 3;
   [[nodiscard]] const void* myself() const noexcept { return is_shared() ? me_anywhere() : me(); }
   [[nodiscard]] std::atomic_ref<void*> owner() const noexcept {
     return std::atomic_ref(reinterpret_cast<void*&>(m_->__data.__list.__prev));

@@ -93,4 +93,12 @@ void pending_signals::forget() noexcept {
   while (infos != nullptr) give_kept(*std::exchange(infos, infos->next));
 }
 
+std::uint64_t pending_signals::bits() const noexcept {
+  std::uint64_t bits = 0;
+  for (int number = 1; number < NSIG; ++number) {
+    if (has_signal(numbers, number)) bits |= signal_bit(number);
+  }
+  return bits;
+}
+
 }  // namespace strata::detail::posix

@@ -4,6 +4,8 @@
 #pragma once
 #include <signal.h>
 
+#include <cstdint>
+
 #include "sync/spin_lock.hpp"
 
 namespace strata::detail::posix {
@@ -25,6 +27,7 @@ struct pending_signals {
   // The lowest number of those in `set`; 0: none.
   int take(const sigset_t& set, siginfo_t& info) noexcept;
   void forget() noexcept;
+  [[nodiscard]] std::uint64_t bits() const noexcept;
 };
 
 }  // namespace strata::detail::posix

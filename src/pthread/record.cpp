@@ -8,6 +8,7 @@
 #include "pthread/affinity.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/process_runtime.hpp"
+#include "pthread/robust.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
 #include "sched/scheduler.hpp"
@@ -22,7 +23,7 @@ static_assert(sizeof(pthread_t) == 8, "a pthread_t holds a number and how often 
 constexpr std::uint32_t use_mask = 0x7FFF'FFFF;
 
 constexpr std::uint32_t part_size = 256;
-constexpr std::uint32_t parts_max = 1U << 14;
+constexpr std::uint32_t parts_max = (1U << record_index_bits) / part_size;
 // Written with the lock; read by anybody who has a pthread_t from in there.
 constinit std::array<std::atomic<record*>, parts_max> parts{};
 constinit spin_lock pool_lock;
@@ -268,6 +269,8 @@ record* first_record(bool (*wants)(record&, void*), void* argument) noexcept {
 }
 
 void end_record(record& r) noexcept {
+  if (!r.robust_held.empty()) [[unlikely]]
+    abandon_robust(r);
   // Release: the joiner sees what the thread did. Partner: strata_pthread_join().
   const bool was_counted = r.counted;
   const void* const address = &r.life;
@@ -305,6 +308,7 @@ void free_record_locks() noexcept {
 
 void forget_other_threads(record& mine) noexcept {
   living.store(0, std::memory_order_relaxed);
+  forget_shared_robust(mine);
   // Nothing is offered to those that are not here.
   main_record.store(nullptr, std::memory_order_relaxed);
   mine.offer = nullptr;

@@ -39,6 +39,8 @@ struct signal_offer {
 
 using processors = std::vector<std::byte>;  // as cpu_set_t has them
 
+inline constexpr unsigned record_index_bits = 22;
+
 struct record : thread_block {
   record(std::uint32_t number) noexcept;
 
@@ -85,13 +87,16 @@ struct record : thread_block {
   std::array<std::unique_ptr<key_part>, PTHREAD_KEYS_MAX / keys_per_part> keys;
   bool has_values = false;
 
+  // ---- the robust mutexes that it has; by the thread itself ----
+  std::vector<pthread_mutex_t*> robust_held;
+
   // ---- signals; with more.lock ----
   sigset_t blocked{};
   // The same but for what is blocked, or not, only as long as a handler or a wait with a mask
   // lasts: what the kernel's masks and `opened` are made from.
   sigset_t blocked_by_program{};
   pending_signals pending;
-  sigset_t opened{};  // counted by the taker of signals, see signal_taker.cpp
+  sigset_t opened{};  // counted for the taker of signals, see opened_counts.hpp
   bool opened_any = false;
   signal_offer* offer = nullptr;  // one of `pending`
   // What the kernel has blocked for the handlers that have interrupted main(), as bits; changed by
@@ -102,7 +107,7 @@ struct record : thread_block {
   // The signals whose handlers it runs, as bits: those that end its waits, and those for which the
   // kernel has interrupted main(). The same of siglongjmp(): then main() is reminded of what it
   // could have been offered. Changed by the thread itself, and set with more.lock where the kernel
-  // has not called it. Partners: will_handle() in signal_taker.cpp, call_on_main() in
+  // has not called it. Partners: will_handle() in signal_offers.cpp, call_on_main() in
   // preload/handlers.cpp.
   std::atomic<std::uint64_t> running_handlers{0};
   // A handler runs for it on the taker's OS thread; changed with more.lock. Partner:

@@ -5,42 +5,27 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <exception>
 #include <mutex>
 #include <thread>
 
-#include "os/clock.hpp"
-#include "os/futex.hpp"
 #include "os/no_signals.hpp"
+#include "os/unbound.hpp"
 #include "pthread/bell.hpp"
 #include "pthread/held_signals.hpp"
 #include "pthread/holding.hpp"
+#include "pthread/left_rounds.hpp"
 #include "pthread/left_signals.hpp"
+#include "pthread/opened_counts.hpp"
+#include "pthread/reminders.hpp"
+#include "pthread/signal_offers.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
 
 namespace strata::detail::posix {
 namespace {
-
-sigset_t only(int number) noexcept {
-  sigset_t one;
-  sigemptyset(&one);
-  sigaddset(&one, number);
-  return one;
-}
-
-const char mark_of_reminders = 0;
-
-siginfo_t reminder_of(int number) noexcept {
-  siginfo_t info{};
-  info.si_signo = number;
-  info.si_code = SI_QUEUE;
-  info.si_value.sival_ptr = const_cast<char*>(&mark_of_reminders);
-  return info;
-}
 
 class taker {
  public:
@@ -48,34 +33,23 @@ class taker {
 
   void change(const sigset_t& more, const sigset_t& less) {
     const uninterrupted guard;
-    bool closes = false;
     std::uint32_t now = 0;
     {
       // A handler that came now might want the lock.
       const os::no_signals here;
       const std::lock_guard lock(mutex_);
-      for (int number = 1; number < NSIG; ++number) {
-        auto& n = count_[static_cast<std::size_t>(number)];
-        if (has_signal(more, number)) n.fetch_add(1, std::memory_order_relaxed);
-        if (has_signal(less, number)) {
-          n.fetch_sub(1, std::memory_order_relaxed);
-          closes = true;
-        }
-      }
-      // Release: with the counts. Partner: wanted().
-      now = changes_.fetch_add(1, std::memory_order_release) + 1;
+      now = opened_.change(more, less);
       begin_with_lock();
     }
     bell_.ring();
-    if (!closes) return;
+    if (sigisemptyset(&less) != 0) return;
     // What had been sent by now is handled, and nothing afterwards. Not for ever: a handler may
     // wait for what the caller holds.
-    for (int ms = 0; ms < 100; ++ms) {
-      // Acquire: what the handlers did that ran until then. Partner: wanted().
-      const std::uint32_t seen = seen_.load(std::memory_order_acquire);
-      if (static_cast<std::int32_t>(seen - now) >= 0) return;
-      if (os::blocking_futex_wait(seen_, seen, 1'000'000) == os::futex_outcome::timed_out)
-        bell_.ring_again();
+    using enum opened_counts::outcome;
+    for (int times = 0; times < 100; ++times) {
+      const opened_counts::outcome what = opened_.await_seen(now);
+      if (what == seen) return;
+      if (what == a_moment_has_passed) bell_.ring_again();
     }
   }
 
@@ -90,12 +64,11 @@ class taker {
 
   bool leave(const siginfo_t& info) noexcept {
     if (bell_.sleeper() == 0) return false;
-    // Relaxed: who must not miss it runs on this OS thread, or was told by one that has since.
-    left_.fetch_add(1, std::memory_order_relaxed);
+    rounds_.one_is_left();
     if (put(info)) {
       bell_.ring();
     } else {
-      is_passed_on();
+      rounds_.one_is_passed_on();
     }
     return true;
   }
@@ -110,49 +83,27 @@ class taker {
     }
   }
 
-  // The next round passes on whatever has been put by now. Release, and a change of the word though
-  // it stays what it is: that round's, which comes after it, sees what was put. Partner:
-  // pass_on_what_was_left().
-  std::uint32_t left_by_now() noexcept {
-    return rounds_begun_.fetch_add(0, std::memory_order_release) + 1;
-  }
+  std::uint32_t left_by_now() noexcept { return rounds_.by_now(); }
 
   bool await(std::uint32_t left) noexcept {
-    constexpr std::int64_t moment_ns = 100'000;
-    // Acquire, and before the looks: what happens since wakes us. Partner: tell_waiters().
-    const std::uint32_t seen = events_.load(std::memory_order_acquire);
-    // Acquire, both: what the handlers did. Partners: is_passed_on(), pass_on_what_was_left().
-    if (left_.load(std::memory_order_acquire) == 0) return false;
-    if (static_cast<std::int32_t>(rounds_ended_.load(std::memory_order_acquire) - left) >= 0)
-      return false;
     const uninterrupted guard;
-    os::blocking_futex_wait(events_, seen, moment_ns);
-    return true;
+    return rounds_.await(left);
   }
 
   void ring() noexcept { bell_.ring_again(); }
 
-  // With r.more.lock: what the taker waits for has been taken, or declined.
-  void tell_taken() noexcept {
-    // Release: who sees the count finds the lock's word of it. Partner: await(record&, ...).
-    taken_.fetch_add(1, std::memory_order_release);
-    os::futex_wake(taken_, 1);
-  }
-
  private:
-  // As long as a thread that can come at once has for it.
-  static constexpr std::int64_t in_time_ns = 5'000'000;
-
   void begin_with_lock() noexcept {
     if (begun_) return;
     try {
+      const os::unbound there;  // handlers run on it
       std::thread([this] { run(); }).detach();
       begun_ = true;
     } catch (const std::exception&) {  // refused; there may be room for it later
       return;
     }
     // Until it can be told of something.
-    while (bell_.sleeper() == 0) os::blocking_futex_wait(seen_, 0, 1'000'000);
+    while (bell_.sleeper() == 0) opened_.await_first();
   }
 
   // False: what is there already stands for it, or there is no room. Passes on what we did before,
@@ -168,163 +119,13 @@ class taker {
             signal_bit(number)) == 0;
   }
 
-  // Of what concerns those in await(): something is offered, or passed on.
-  void tell_waiters() noexcept {
-    // Release: who sees the count sees what is new. Partner: await().
-    events_.fetch_add(1, std::memory_order_release);
-    os::futex_wake(events_, INT32_MAX);
-  }
-
-  void is_passed_on() noexcept {
-    // Release: with what its handler did. Partner: await().
-    if (left_.fetch_sub(1, std::memory_order_release) == 1) tell_waiters();
-  }
-
-  sigset_t wanted() {
-    // Acquire: with the counts. Partner: change(), which rings once we can be told.
-    const std::uint32_t now = changes_.load(std::memory_order_acquire);
-    sigset_t set;
-    sigemptyset(&set);
-    for (int number = 1; number < NSIG; ++number) {
-      if (count_[static_cast<std::size_t>(number)].load(std::memory_order_relaxed) != 0)
-        sigaddset(&set, number);
-    }
-    // Release: what came before that change has been handled. Partner: change().
-    seen_.store(now, std::memory_order_release);
-    os::futex_wake(seen_, 1);
-    return set;
-  }
-
   // Once more for us alone, with all that the sender has said.
   void handle(siginfo_t& info) {
     if (info.si_signo == bell::number) bell_.quieten();
     (void)raise_here(info);
   }
 
-  // ---- to whom it goes ----
-
-  struct offer : signal_offer {
-    explicit offer(const siginfo_t& what) noexcept
-        : signal_offer{what.si_signo, false, false}, info(what) {}
-    const siginfo_t& info;
-    bool to_who_waits = false;  // and to nobody else
-    // Only to who runs its handler, which it interrupts, or comes after: we do not run it beside.
-    bool nests = false;
-    bool is_run_by_some = false;  // who could take it otherwise
-    // Whether main() can be reminded: while the kernel has called a handler there that blocks this
-    // one, it is as good as blocked; where nobody else takes it, main() comes to it afterwards.
-    bool heeds_handlers = false;
-    bool reminds = false;
-    bool has_woken = false;
-    pthread_t thread{};
-  };
-
-  // With r.more.lock.
-  static bool could_take(const record& r, int number) noexcept {
-    return (r.life.load(std::memory_order_relaxed) & record::ended) == 0 && !r.is_os_thread &&
-           r.body == &r && !has_signal(r.blocked, number);
-  }
-
-  static bool accepts(record& r, void* argument) {
-    auto& o = *static_cast<offer*>(argument);
-    const holding lock(r.more.lock);
-    if (!could_take(r, o.number) || (o.to_who_waits && r.more.parked == nullptr)) return false;
-    if (!o.reminds) {
-      const bool runs = runs_beside(r, o);
-      o.is_run_by_some = o.is_run_by_some || runs;
-      if (runs != o.nests || (o.heeds_handlers && is_in_handler(r, o.number))) return false;
-    }
-    if (!add_pending(r, o.info)) return false;
-    if (o.reminds) return true;
-    o.thread = handle_of(r);
-    if (!o.nests) r.offer = &o;
-    r.more.signalled.store(true, std::memory_order_relaxed);
-    if (r.more.parked != nullptr) o.has_woken = wake(*r.more.parked, unparked::signalled);
-    return true;
-  }
-
-  static bool is_in_handler(const record& r, int number) noexcept {
-    // Seq_cst: see will_handle().
-    return r.is_main &&
-           (r.added_by_handlers.load(std::memory_order_seq_cst) & signal_bit(number)) != 0;
-  }
-
-  // We would run a handler beside itself in place of r; not where main() would have to be reminded
-  // for that, and cannot be.
-  static bool runs_beside(const record& r, const offer& o) noexcept {
-    return (!r.is_main || o.heeds_handlers) && runs_handler_of(r, o.number);
-  }
-
-  static record* find_thread(offer& o) {
-    // Acquire: the record as run_main() has prepared it, see preload/start.cpp.
-    record* const main = main_record.load(std::memory_order_acquire);
-    for (const bool nests : {false, true}) {
-      if (nests && !o.is_run_by_some) break;
-      o.nests = nests;
-      if (main != nullptr && accepts(*main, &o)) return main;
-      for (const bool to_who_waits : {true, false}) {
-        o.to_who_waits = to_who_waits;
-        if (record* const r = first_record(&accepts, &o)) return r;
-      }
-    }
-    o.reminds = main != nullptr && is_in_handler(*main, o.number);
-    return o.reminds && accepts(*main, &o) ? main : nullptr;
-  }
-
-  enum class fate : std::uint8_t { taken, to_be_offered, ours };
-
-  // Records are used again, and signals come again: then r has one more, which its thread will
-  // find.
-  fate await(record& r, offer& o, siginfo_t& info, const struct sigaction& how) {
-    const std::int64_t end_ns = os::now_ns() + in_time_ns;
-    const sigset_t it = only(o.number);
-    for (;;) {
-      // Acquire, and before the look: a change since wakes us. Partner: tell_taken().
-      const std::uint32_t seen = taken_.load(std::memory_order_acquire);
-      const std::int64_t left_ns = end_ns - os::now_ns();
-      {
-        const holding lock(r.more.lock);
-        if (o.taken) return fate::taken;
-        if (o.declined) return fate::to_be_offered;
-        const bool has_ended =
-            !is_still(r, o.thread) || (r.life.load(std::memory_order_relaxed) & record::ended) != 0;
-        if (has_ended || left_ns <= 0) {
-          if (r.offer == &o) r.offer = nullptr;
-          if (has_ended) return fate::to_be_offered;
-          const bool is_blocked = has_signal(r.blocked, o.number) || runs_beside(r, o);  // by now
-          (void)take_pending(r, it, info);
-          // Who was not woken has nothing that ends its next wait.
-          if (!o.has_woken) r.more.signalled.store(has_to_handle(r), std::memory_order_relaxed);
-          if (is_blocked) return fate::to_be_offered;
-          return will_handle(r, o, how) ? fate::ours : fate::to_be_offered;
-        }
-      }
-      os::blocking_futex_wait(taken_, seen, left_ns);
-    }
-  }
-
-  // With r.more.lock. False: the kernel has called a handler for main() meanwhile that blocks it,
-  // or this very one. We say that we begin, and look whether one runs there; call_on_main() says
-  // that one does, and looks whether we have begun.
-  static bool will_handle(record& r, const offer& o, const struct sigaction& how) noexcept {
-    // Its own, too, where it does not block it: it may be interrupted by another, but in the thread
-    // that it runs in.
-    r.blocked_elsewhere.store(blocked_by(o.number, how) | signal_bit(o.number),
-                              std::memory_order_relaxed);
-    // Seq_cst, before the look, and with what it blocks: else each could miss the other. Partner:
-    // call_on_main() in preload/handlers.cpp.
-    r.handled_elsewhere.store(true, std::memory_order_seq_cst);
-    if (!o.heeds_handlers || (!is_in_handler(r, o.number) && !runs_beside(r, o))) return true;
-    r.handled_elsewhere.store(false, std::memory_order_release);
-    return false;
-  }
-
   // ---- what nobody takes ----
-
-  static bool would_take(record& r, void* argument) {
-    const holding lock(r.more.lock);
-    return could_take(r, *static_cast<const int*>(argument));
-  }
 
   // To a thread that waits for such a one: what is held.
   static bool gets_what_it_awaits(record& r, void* argument) {
@@ -338,7 +139,7 @@ class taker {
 
   // It stays pending for the process.
   fate hold(siginfo_t& info) {
-    int number = info.si_signo;
+    const int number = info.si_signo;
     if (is_others(number)) {
       return_to_process(info);
       return fate::taken;
@@ -346,15 +147,15 @@ class taker {
     hold_signal(info);
     // Whoever stopped blocking it, or began to wait for it, before it was there has not seen it.
     if (first_record(&gets_what_it_awaits, &info) != nullptr) return fate::taken;
-    if (first_record(&would_take, &number) == nullptr) return fate::taken;
+    if (!is_wanted(number)) return fate::taken;
     return take_held(only(number), info) != 0 ? fate::to_be_offered : fate::taken;
   }
 
   void offer_what_is_held() {
-    const std::uint64_t held = held_signals();
-    for (int number = 1; held != 0 && number < NSIG; ++number) {
+    const std::uint64_t there = held_signals();
+    for (int number = 1; there != 0 && number < NSIG; ++number) {
       siginfo_t info;
-      while ((held & signal_bit(number)) != 0 && first_record(&would_take, &number) != nullptr &&
+      while ((there & signal_bit(number)) != 0 && is_wanted(number) &&
              take_held(only(number), info) != 0)
         pass_on(info, false);
     }
@@ -363,9 +164,8 @@ class taker {
   // Where main() is an OS thread like others, whose masks we do not know, and no thread of ours has
   // it unblocked any more. The bell's would come back to us at once.
   bool is_others(int number) const noexcept {
-    // Relaxed: a change of the count is followed by a ring.
     return number != bell::number && main_record.load(std::memory_order_acquire) == nullptr &&
-           count_[static_cast<std::size_t>(number)].load(std::memory_order_relaxed) == 0;
+           !opened_.is_opened(number);
   }
 
   // The kernel lets us say again what senders have said only as far as it does not vouch for it.
@@ -378,44 +178,19 @@ class taker {
   }
 
   void return_what_is_held() noexcept {
-    const std::uint64_t held = held_signals();
-    for (int number = 1; held != 0 && number < NSIG; ++number) {
+    const std::uint64_t there = held_signals();
+    for (int number = 1; there != 0 && number < NSIG; ++number) {
       siginfo_t info;
-      while ((held & signal_bit(number)) != 0 && is_others(number) &&
+      while ((there & signal_bit(number)) != 0 && is_others(number) &&
              take_held(only(number), info) != 0)
         return_to_process(info);
     }
   }
 
-  // ---- for a thread that does not come to it ----
-
-  void handle_for(record& r, const offer& o, siginfo_t& info, const struct sigaction& how) {
-    handle(info);
-    const holding lock(r.more.lock);
-    r.handlers_run.fetch_add(1, std::memory_order_relaxed);
-    if (o.has_woken && is_still(r, o.thread) && (how.sa_flags & SA_RESTART) == 0)
-      r.ends_by_elsewhere = true;
-    // Release: it sees what the handler did. Partner: deliver_signals().
-    r.handled_elsewhere.store(false, std::memory_order_release);
-  }
-
-  // It is pending for main() already.
-  [[nodiscard]] static bool remind(int number) noexcept {
-    siginfo_t info = reminder_of(number);
-    return syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), number, &info) == 0;
-  }
-
-  // The handler has ended, and main() is not where this one's could run: what is pending for it is
-  // the process's once more. False: it has been handled.
-  [[nodiscard]] static bool take_back(siginfo_t& info) {
-    record* const main = main_record.load(std::memory_order_acquire);
-    if (main == nullptr) return false;
-    const holding lock(main->more.lock);
-    return take_pending(*main, only(info.si_signo), info) != 0;
-  }
+  // ---- what it does with each ----
 
   void pass_on(siginfo_t& info, bool had_handler) {
-    if (is_reminder(info) && !take_back(info)) return;
+    if (is_reminder(info) && !take_back_from_main(info)) return;
     bool can_remind = true;
     for (;;) {
       struct sigaction how {};
@@ -424,42 +199,43 @@ class taker {
         if (!had_handler) handle(info);
         return;
       }
-      offer o(info);
+      process_offer o(info);
       // Relaxed: a pointer to code, compared and not used.
       o.heeds_handlers =
           can_remind && how.sa_sigaction == handler_of_reminders.load(std::memory_order_relaxed);
       record* const r = find_thread(o);
       if (r != nullptr && (o.reminds || (o.nests && r->is_main && !o.has_woken))) {
-        can_remind = remind(o.number);  // the kernel may have no room for one of its kind
-        if (can_remind || !take_back(info)) return;
+        can_remind = remind_main(o.number);  // the kernel may have no room for one of its kind
+        if (can_remind || !take_back_from_main(info)) return;
         continue;
       }
       if (r != nullptr && o.nests) return;
-      if (r != nullptr && !o.has_woken) tell_waiters();
-      const fate what = r != nullptr ? await(*r, o, info, how) : hold(info);
+      if (r != nullptr && !o.has_woken) rounds_.tell();
+      const fate what = r != nullptr ? await_thread(*r, o, info, how) : hold(info);
       if (what == fate::to_be_offered) continue;
-      if (what == fate::ours) handle_for(*r, o, info, how);
+      if (what == fate::ours) {
+        handle(info);
+        has_handled(*r, o, how);
+      }
       return;
     }
   }
 
   // What comes by the bell's number we may have not asked for: all may have blocked it.
   void take_up(siginfo_t& info) {
-    int number = info.si_signo;
-    if (has_signal(set_, number) || first_record(&would_take, &number) != nullptr ||
-        hold(info) == fate::to_be_offered)
+    const int number = info.si_signo;
+    if (has_signal(set_, number) || is_wanted(number) || hold(info) == fate::to_be_offered)
       pass_on(info, false);
   }
 
   // A round: what had been left when it began has been passed on when it ends. It ends however fast
   // more is left: that is followed by a ring.
   void pass_on_what_was_left() {
-    // Acquire: with what was put before. Partner: left_by_now().
-    const std::uint32_t round = rounds_begun_.fetch_add(1, std::memory_order_acquire) + 1;
+    const std::uint32_t round = rounds_.begin();
     siginfo_t info;
     const auto pass = [&] {
       pass_on(info, true);
-      is_passed_on();
+      rounds_.one_is_passed_on();
     };
     // Acq_rel: see put().
     const std::uint64_t reminded = reminded_.exchange(0, std::memory_order_acq_rel);
@@ -470,15 +246,13 @@ class taker {
     }
     for (std::size_t number = 0; merged_.take_from(number, info);) pass();
     for (std::uint32_t i = 0; i < decltype(queued_)::room && queued_.take(info); ++i) pass();
-    // Release: with what the handlers did. Partner: await().
-    rounds_ended_.store(round, std::memory_order_release);
-    tell_waiters();
+    rounds_.end(round);
   }
 
   [[noreturn]] void run() {
     pthread_setname_np(pthread_self(), "strata-signals");
     bell_.begin();
-    set_ = wanted();
+    set_ = opened_.come_round();
     for (;;) {
       // One handler after the other: none interrupts us or another one, but where we let it.
       siginfo_t info;
@@ -491,21 +265,15 @@ class taker {
         take_up(info);
         if (bell_.has_rung()) pass_on_what_was_left();
       }
-      set_ = wanted();
+      set_ = opened_.come_round();
       offer_what_is_held();
       return_what_is_held();
     }
   }
 
   std::mutex mutex_;
-  std::array<std::atomic<unsigned>, NSIG> count_{};
-  os::futex_word changes_{0};           // of the counts
-  os::futex_word seen_{0};              // of these changes, by the taker
-  os::futex_word taken_{0};             // offers
-  os::futex_word events_{0};            // see tell_waiters()
-  std::atomic<std::uint32_t> left_{0};  // to us, and not passed on yet
-  std::atomic<std::uint32_t> rounds_begun_{0};
-  std::atomic<std::uint32_t> rounds_ended_{0};
+  opened_counts opened_;
+  left_rounds<> rounds_;
   std::atomic<std::uint64_t> reminded_{0};  // of those that are merged, as bits
   merged_signals<siginfo_t> merged_;
   queued_signals<siginfo_t> queued_;
@@ -533,8 +301,6 @@ taker& current_taker() {
 
 }  // namespace
 
-constinit std::atomic<void (*)(int, siginfo_t*, void*)> handler_of_reminders{nullptr};
-
 void count_opened(record& r, const sigset_t& more, const sigset_t& less) {
   current_taker().change(more, less);
   for (int number = 1; number < NSIG; ++number) {
@@ -561,10 +327,6 @@ bool await_signal_taker(std::uint32_t left) noexcept {
   return t != nullptr && t->await(left);
 }
 
-bool is_reminder(const siginfo_t& info) noexcept {
-  return info.si_code == SI_QUEUE && info.si_value.sival_ptr == &mark_of_reminders;
-}
-
 bool is_for_taker(const siginfo_t& info) noexcept { return bell::is_marked(info); }
 
 void ring_signal_taker() noexcept {
@@ -573,20 +335,6 @@ void ring_signal_taker() noexcept {
 
 void settle_signals(record& r) {
   if (taker* const t = the_taker.load(std::memory_order_acquire)) t->settle(r);
-}
-
-void tell_taken(record& r, int number) noexcept {
-  if (r.offer == nullptr || r.offer->number != number) return;
-  r.offer->taken = true;
-  r.offer = nullptr;
-  the_taker.load(std::memory_order_acquire)->tell_taken();
-}
-
-void decline_offer(record& r) noexcept {
-  if (r.offer == nullptr) return;
-  r.offer->declined = true;
-  r.offer = nullptr;
-  the_taker.load(std::memory_order_acquire)->tell_taken();
 }
 
 void forget_signal_taker() noexcept {

@@ -10,7 +10,6 @@
 #pragma once
 #include <signal.h>
 
-#include <atomic>
 #include <cstdint>
 
 namespace strata::detail::posix {
@@ -34,13 +33,6 @@ void settle_signals(record& r);
 // Whether something of that has not been passed on yet; then some time has passed, or something has
 // been offered to a thread. What is left to it later is not waited for: it might never end.
 [[nodiscard]] bool await_signal_taker(std::uint32_t left) noexcept;
-
-// What the process's first OS thread is sent for a handler of main()'s that it has to come after:
-// the kernel delivers it when that handler has ended, and the signal itself is pending for main().
-[[nodiscard]] bool is_reminder(const siginfo_t& info) noexcept;
-// The handler that knows reminders, and is called by the kernel for those of the program; null
-// before there is one.
-extern constinit std::atomic<void (*)(int, siginfo_t*, void*)> handler_of_reminders;
 
 // Masks of main() have changed, and it runs on without a call of ours that would look what is held
 // for the process (held_signals.hpp); or the program may have thrown away what the taker was told

@@ -59,9 +59,7 @@ void take_back(record& r) {
   constexpr timespec at_once{0, 0};
   for (int number = 1; number < NSIG; ++number) {
     if (!has_signal(r.forwarded, number)) continue;
-    sigset_t one;
-    sigemptyset(&one);
-    sigaddset(&one, number);
+    const sigset_t one = only(number);
     siginfo_t info;
     // Those for the OS thread come before those for the process. The C library does not tell which.
     while (syscall(SYS_rt_sigtimedwait, &one, &info, &at_once, (NSIG - 1) / 8) == number) {

@@ -48,6 +48,12 @@ void restore_mask(record& r, const kept_mask& before);
 [[nodiscard]] inline bool has_signal(const sigset_t& set, int number) noexcept {
   return sigismember(&set, number) == 1;
 }
+[[nodiscard]] inline sigset_t only(int number) noexcept {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  return one;
+}
 // The same as bits.
 [[nodiscard]] constexpr std::uint64_t signal_bit(int number) noexcept {
   return std::uint64_t{1} << (number - 1);
@@ -66,7 +72,7 @@ int take_pending(record& r, const sigset_t& set, siginfo_t& info);
 [[nodiscard]] bool has_to_handle(const record& r) noexcept;
 // It runs the handler of that one, which may be interrupted by another. Also without the lock.
 [[nodiscard]] inline bool runs_handler_of(const record& r, int number) noexcept {
-  // Seq_cst: see will_handle() in signal_taker.cpp.
+  // Seq_cst: see will_handle() in signal_offers.cpp.
   return (r.running_handlers.load(std::memory_order_seq_cst) & signal_bit(number)) != 0;
 }
 // That one has been taken, for which the taker may wait.

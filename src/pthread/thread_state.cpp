@@ -156,9 +156,8 @@ int strata_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_
 int strata_pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t* cpus) {
   if (!is_ours(thread)) return pthread_getaffinity_np(thread, bytes, cpus);
   if (find_record(thread) == nullptr) return ESRCH;
-  // Of the process's first thread, which no worker binds.
   const int before = errno;
-  if (sched_getaffinity(getpid(), bytes, cpus) == 0) return 0;
+  if (read_affinity_of_process(bytes, cpus) == 0) return 0;
   return std::exchange(errno, before);
 }
 

@@ -92,6 +92,23 @@ struct idle_visibility : rl::test_suite<idle_visibility<Atomic>, 2> {
   }
 };
 
+// A worker's place, in which one of three threads is at a time, who sees what the one before it
+// left: the worker, one that borrows the place, and one that has its share in how they part. All
+// end, and nobody sleeps then.
+template <class Self, template <class> class Atomic = futex_atomic, class Futex = model_futex>
+struct one_place : rl::test_suite<Self, 3> {
+  idle_workers<Atomic, Futex, before_sleep::announce_then_look> pool{1};
+  rl::var<int> in_the_place{0};
+
+  void touch() { in_the_place(RL_INFO) = in_the_place(RL_INFO) + 1; }
+
+  void thread(unsigned self) {
+    auto& all = static_cast<Self&>(*this);
+    self == 0 ? all.work() : self == 1 ? all.visit() : all.interfere();
+  }
+  void after() { RL_ASSERT(pool.idle.sleepers() == 0); }
+};
+
 // How a guest leaves the place.
 enum class parting {
   hand_back,            // it leaves work for the place's own thread
@@ -100,14 +117,11 @@ enum class parting {
 };
 
 // A worker that needs two pieces of work, a thread that borrows its place if it can, and a thread
-// that brings work. What is in the place is touched by one of the two at a time, who sees what the
-// other left.
+// that brings work.
 template <parting Parting, template <class> class Atomic = futex_atomic>
-struct idle_lease : rl::test_suite<idle_lease<Parting, Atomic>, 3> {
-  idle_workers<Atomic, model_futex, before_sleep::announce_then_look> pool{1};
-  rl::var<int> in_the_place{0};
-
-  void touch() { in_the_place(RL_INFO) = in_the_place(RL_INFO) + 1; }
+struct idle_lease : one_place<idle_lease<Parting, Atomic>, Atomic> {
+  using idle_lease::one_place::pool;
+  using idle_lease::one_place::touch;
 
   void work() {
     for (int had = 0; had < 2;) {
@@ -131,33 +145,21 @@ struct idle_lease : rl::test_suite<idle_lease<Parting, Atomic>, 3> {
       if (Parting == parting::give_back && pool.work_is_visible()) pool.idle.wake(0);
     }
   }
-
-  void thread(unsigned self) {
-    switch (self) {
-      case 0:
-        return work();
-      case 1:
-        return visit();
-      case 2:
-        pool.inject();
-        if (Parting != parting::hand_back) pool.inject();
-    }
+  void interfere() {
+    pool.inject();
+    if (Parting != parting::hand_back) pool.inject();
   }
-  void after() { RL_ASSERT(pool.idle.sleepers() == 0); }
 };
 
 // When a waker takes something out of a sleeper's place, and a mutation.
 enum class taking { before_it_goes_on, when_it_is_awake };
 
-// What is in the place is touched by one at a time: the worker, a thread that borrows it, and one
-// that takes the worker out of its sleep for that. The steps of the last are those of
-// scheduler::stack_of_a_sleeper().
+// A third thread wants to be in the place, and takes the worker out of its sleep for that. Its
+// steps are those of scheduler::stack_of_a_sleeper().
 template <taking Taking>
-struct idle_taken_from : rl::test_suite<idle_taken_from<Taking>, 3> {
-  idle_workers<futex_atomic, model_futex, before_sleep::announce_then_look> pool{1};
-  rl::var<int> in_the_place{0};
-
-  void touch() { in_the_place(RL_INFO) = in_the_place(RL_INFO) + 1; }
+struct idle_taken_from : one_place<idle_taken_from<Taking>> {
+  using idle_taken_from::one_place::pool;
+  using idle_taken_from::one_place::touch;
 
   void work() {
     for (touch(); !pool.take(); touch())
@@ -170,35 +172,23 @@ struct idle_taken_from : rl::test_suite<idle_taken_from<Taking>, 3> {
     }
     pool.inject();
   }
-  void take() {
+  void interfere() {
     if (Taking == taking::before_it_goes_on) {
       pool.idle.wake(0, [&] { touch(); });
     } else if (pool.idle.wake(0)) {
       touch();
     }
   }
-
-  void thread(unsigned self) {
-    switch (self) {
-      case 0:
-        return work();
-      case 1:
-        return visit();
-      case 2:
-        return take();
-    }
-  }
-  void after() { RL_ASSERT(pool.idle.sleepers() == 0); }
 };
 
 // A guest that sleeps in the borrowed place until a third thread completes what it waits for.
 template <template <class> class Atomic = futex_atomic, class Futex = model_futex>
-struct idle_guest : rl::test_suite<idle_guest<Atomic, Futex>, 3> {
-  idle_workers<Atomic, Futex, before_sleep::announce_then_look> pool{1};
+struct idle_guest : one_place<idle_guest<Atomic, Futex>, Atomic, Futex> {
+  using idle_guest::one_place::in_the_place;
+  using idle_guest::one_place::pool;
   Atomic<int> guest_is_in{0};
   Atomic<int> completed{0};
   rl::var<int> result{0};
-  rl::var<int> in_the_place{0};
 
   static constexpr auto acquire = std::memory_order_acquire;
   static constexpr auto seq_cst = std::memory_order_seq_cst;
@@ -223,24 +213,12 @@ struct idle_guest : rl::test_suite<idle_guest<Atomic, Futex>, 3> {
     pool.injected.fetch_add(1, seq_cst);
     pool.idle.hand_back(0);
   }
-  void complete() {
+  void interfere() {
     while (guest_is_in.load(acquire) == 0) rl::yield(1, RL_INFO);
     result(RL_INFO) = 1;
     completed.store(1, seq_cst);
     pool.idle.wake(0);
   }
-
-  void thread(unsigned self) {
-    switch (self) {
-      case 0:
-        return work();
-      case 1:
-        return visit();
-      case 2:
-        return complete();
-    }
-  }
-  void after() { RL_ASSERT(pool.idle.sleepers() == 0); }
 };
 
 // What a guest does when it has gone, and a mutation.

@@ -233,13 +233,41 @@ TEST(pthread_header, preemptible_threads_share_the_locks_in_here) {
 TEST(pthread_header, what_is_not_offered_is_refused) {
   pthread_mutexattr_t a;
   pthread_mutex_t m;
+  for (const int protocol : {PTHREAD_PRIO_INHERIT, PTHREAD_PRIO_PROTECT}) {
+    pthread_mutexattr_init(&a);
+    pthread_mutexattr_setprotocol(&a, protocol);
+    EXPECT_EQ(strata_pthread_mutex_init(&m, &a), ENOTSUP);
+  }
+  EXPECT_EQ(strata_pthread_mutex_init(&m, nullptr), 0);
+  int ceiling = 0;
+  EXPECT_EQ(strata_pthread_mutex_getprioceiling(&m, &ceiling), EINVAL);
+  EXPECT_EQ(strata_pthread_mutex_setprioceiling(&m, 1, &ceiling), EINVAL);
+  EXPECT_EQ(strata_pthread_cancel(pthread_t{1} << 63), ESRCH);
+}
+
+// Threads that are none of pthread_create()'s, of a runtime and of the system.
+TEST(pthread_header, a_robust_mutex_is_left_by_threads_of_every_kind) {
+  pthread_mutexattr_t a;
+  pthread_mutex_t m;
   pthread_mutexattr_init(&a);
   pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
-  EXPECT_EQ(strata_pthread_mutex_init(&m, &a), ENOTSUP);
-  pthread_mutexattr_init(&a);
-  pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT);
-  EXPECT_EQ(strata_pthread_mutex_init(&m, &a), ENOTSUP);
-  EXPECT_EQ(strata_pthread_cancel(pthread_t{1} << 63), ESRCH);
+  ASSERT_EQ(strata_pthread_mutex_init(&m, &a), 0);
+  const auto repair = [&m] {
+    EXPECT_EQ(strata_pthread_mutex_lock(&m), EOWNERDEAD);
+    EXPECT_EQ(strata_pthread_mutex_consistent(&m), 0);
+    EXPECT_EQ(strata_pthread_mutex_unlock(&m), 0);
+  };
+  const auto leave_it = [&m] { EXPECT_EQ(strata_pthread_mutex_lock(&m), 0); };
+  std::thread(leave_it).join();
+  repair();
+  strata::runtime rt(workers(2));
+  rt.run([&] {
+    strata::thread(leave_it).join();
+    repair();
+    leave_it();
+  });
+  repair();
+  EXPECT_EQ(strata_pthread_mutex_destroy(&m), 0);
 }
 
 // Runs it as a thread of one worker.

@@ -529,6 +529,33 @@ CASE(a_thread_inherits_what_is_unblocked) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   signal(SIGUSR2, SIG_DFL);
 }
+static void* mask_here(void* a) {
+  SAME(pthread_sigmask(SIG_SETMASK, NULL, a), 0);
+  return a;
+}
+CASE(a_thread_begins_with_the_mask_of_its_attributes) {
+  pthread_attr_t a;
+  sigset_t wanted, got, others;
+  pthread_t t;
+  sigemptyset(&wanted);
+  sigaddset(&wanted, SIGUSR2);
+  sigemptyset(&others);
+  sigaddset(&others, SIGHUP);
+  SAME(pthread_sigmask(SIG_BLOCK, &others, NULL), 0);
+  SAME(pthread_attr_init(&a), 0);
+  SAME(pthread_attr_setsigmask_np(&a, &wanted), 0);
+  SAME(pthread_create(&t, &a, mask_here, &got), 0);
+  end(t);
+  SAME(sigismember(&got, SIGUSR2), 1);
+  SAME(sigismember(&got, SIGHUP), 0);
+  SAME(pthread_attr_setsigmask_np(&a, NULL), 0);
+  SAME(pthread_create(&t, &a, mask_here, &got), 0);
+  end(t);
+  SAME(sigismember(&got, SIGUSR2), 0);
+  SAME(sigismember(&got, SIGHUP), 1);
+  SAME(pthread_attr_destroy(&a), 0);
+  SAME(pthread_sigmask(SIG_UNBLOCK, &others, NULL), 0);
+}
 CASE(a_signal_brings_a_value) {
   struct sigaction act;
   memset(&act, 0, sizeof act);

@@ -8,6 +8,7 @@
 #include <semaphore.h>
 // clang-format on
 
+#include <cerrno>
 #include <cstdio>
 #include <vector>
 
@@ -23,6 +24,20 @@ void* arrive(void* a) {
   pthread_mutex_unlock(&m);
   return a;
 }
+
+// What the C library's header has of its own in C++, or under another name.
+void* defer(void* a) {
+  int before = 0;
+  bool deferred = false;
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr);
+  pthread_cleanup_push_defer_np([](void* done) { *static_cast<bool*>(done) = true; }, a);
+  pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before);
+  deferred = before == PTHREAD_CANCEL_DEFERRED;
+  pthread_cleanup_pop_restore_np(1);
+  pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before);
+  pthread_yield();
+  return deferred && before == PTHREAD_CANCEL_ASYNCHRONOUS ? a : nullptr;
+}
 }  // namespace
 
 int main() {
@@ -36,6 +51,13 @@ int main() {
     void* result = nullptr;
     if (pthread_join(t, &result) != 0 || result != &t) return 2;
   }
+  bool done = false;
+  pthread_t t;
+  void* result = nullptr;
+  if (pthread_create(&t, nullptr, defer, &done) != 0 || pthread_join(t, &result) != 0 ||
+      result != &done || !done)
+    return 4;
+  if (pthread_mutex_consistent_np(&m) != EINVAL) return 5;
   // Ours: the C library has no thread of that number.
   if ((pthread_self() >> 63) != 1) return 3;
   std::puts("ok");

@@ -363,6 +363,24 @@ CASE(cancel_state_and_type_are_checked) {
   SAME(pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before), 0);
   SAME(before, PTHREAD_CANCEL_DEFERRED);
 }
+static void* exit_while_deferred(void* a) {
+  int before = -1;
+  SAME(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL), 0);
+  pthread_cleanup_push_defer_np(note, "1");
+  SAME(pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before), 0);
+  SAME(before, PTHREAD_CANCEL_DEFERRED);
+  pthread_cleanup_pop_restore_np(1);
+  SAME(pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before), 0);
+  SAME(before, PTHREAD_CANCEL_ASYNCHRONOUS);
+  pthread_cleanup_push_defer_np(note, "2");
+  pthread_exit(a);
+  pthread_cleanup_pop_restore_np(0);
+}
+CASE(handlers_that_defer_cancellation) {
+  order[0] = 0;
+  end(begin(exit_while_deferred, NULL));
+  SAME(strcmp(order, "12"), 0);
+}
 static void* cancel_itself(void* a) {
   SAME(pthread_cancel(pthread_self()), 0);
   strcat(order, "1");

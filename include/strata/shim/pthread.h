@@ -31,6 +31,10 @@
 
 #include <strata/pthread.h>
 
+/* Old names, which the C library's header gives to what it calls otherwise. */
+#define pthread_mutex_consistent_np strata_pthread_mutex_consistent
+#define pthread_yield strata_sched_yield
+
 #ifdef __cplusplus
 #define pthread_mutex_init strata_pthread_mutex_init
 #define pthread_create strata_pthread_create
@@ -125,6 +129,16 @@
 #define execve strata_execve
 #define execvp strata_execvp
 #define execvpe strata_execvpe
+/* These two call pthread_setcanceltype() in a class of the C library's header. */
+#undef pthread_cleanup_push_defer_np
+#undef pthread_cleanup_pop_restore_np
+#define pthread_cleanup_push_defer_np(routine, argument) \
+  pthread_cleanup_push(routine, argument);               \
+  int strata_cancel_type_;                               \
+  strata_pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &strata_cancel_type_)
+#define pthread_cleanup_pop_restore_np(execute)                   \
+  strata_pthread_setcanceltype(strata_cancel_type_, __null); \
+  pthread_cleanup_pop(execute)
 /* `sleep`, `pause`, `system` and `popen` are too common words for macros: C++ programs call strata_sleep(), ... . */
 #else
 #pragma redefine_extname pthread_mutex_init strata_pthread_mutex_init

@@ -15,6 +15,7 @@
 #include "pthread/bell.hpp"
 #include "pthread/held_signals.hpp"
 #include "pthread/holding.hpp"
+#include "pthread/reminders.hpp"
 #include "pthread/signal_taker.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
@@ -93,7 +94,7 @@ enum class place_for_it : std::uint8_t { here, main_here, the_taker, whom_it_con
 
 // A handler that runs for main() on the taker's OS thread has blocked it.
 bool is_blocked_elsewhere(const posix::record& main, int number) noexcept {
-  // Seq_cst: see call_on_main(). Partner: will_handle() in signal_taker.cpp.
+  // Seq_cst: see call_on_main(). Partner: will_handle() in signal_offers.cpp.
   return main.handled_elsewhere.load(std::memory_order_seq_cst) &&
          (main.blocked_elsewhere.load(std::memory_order_relaxed) & posix::signal_bit(number)) != 0;
 }
@@ -184,7 +185,7 @@ void call_on_main(posix::record& main, int number, siginfo_t* info, void* machin
   }
   const std::uint64_t running = main.running_handlers.load(std::memory_order_relaxed);
   // Seq_cst, both, before the look: else each could miss the other. Partner: will_handle() in
-  // signal_taker.cpp.
+  // signal_offers.cpp.
   main.running_handlers.store(running | posix::signal_bit(number), std::memory_order_seq_cst);
   main.added_by_handlers.store(added, std::memory_order_seq_cst);
   if (may_leave && is_blocked_elsewhere(main, number) && posix::leave_to_taker(*info))
@@ -213,9 +214,7 @@ void call_on_main(posix::record& main, int number, siginfo_t* info, void* machin
 // From now on the OS thread has it blocked as well, and the process has it. Blocked before: with
 // SA_NODEFER it would come back here at once.
 void give_back(int number, siginfo_t* info, void* machine) noexcept {
-  sigset_t one;
-  sigemptyset(&one);
-  sigaddset(&one, number);
+  const sigset_t one = posix::only(number);
   pthread_sigmask(SIG_BLOCK, &one, nullptr);
   sigaddset(&static_cast<ucontext_t*>(machine)->uc_sigmask, number);
   (void)syscall(SYS_rt_sigqueueinfo, getpid(), number, info);
@@ -229,11 +228,8 @@ void give_back(int number, siginfo_t* info, void* machine) noexcept {
 bool take_reminded(siginfo_t& info) {
   posix::record* const main = main_that_runs_here();
   if (main == nullptr) return false;
-  sigset_t it;
-  sigemptyset(&it);
-  sigaddset(&it, info.si_signo);
   const posix::holding lock(main->more.lock);
-  return posix::take_pending(*main, it, info) != 0;
+  return posix::take_pending(*main, posix::only(info.si_signo), info) != 0;
 }
 
 void on_signal_of_program(int number, siginfo_t* info, void* machine) {
