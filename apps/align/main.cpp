@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -92,6 +94,16 @@ sequence read(const apps::program& p, const std::string& path, const std::string
   return s;
 }
 
+// By whatever name: a picture in its place would be all that is left of it.
+void refuse_to_overwrite(const std::string& input, const std::string& output) {
+  struct stat in {
+  }, out{};
+  if (::stat(input.c_str(), &in) == 0 && ::stat(output.c_str(), &out) == 0 && S_ISREG(in.st_mode) &&
+      in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+    throw strata::user_error("--svg: " + output + " is the input " + input +
+                             "; choose another path for the picture");
+}
+
 comparison_options options_of(apps::program& p, const command& c, const sequence& query,
                               const sequence& ref) {
   comparison_options o;
@@ -138,7 +150,11 @@ int body(apps::program& p) {
   if (!d.kernels)
     throw strata::user_error("--kernels: '" + c.kernels +
                              "' is unknown, or this processor cannot run it");
-  scoring_of(p.cli(), c);  // complain before reading large files
+  // Complain before reading large files.
+  scoring_of(p.cli(), c);
+  if (c.svg) {
+    for (const std::string& input : {c.query, c.ref}) refuse_to_overwrite(input, *c.svg);
+  }
   const sequence query = read(p, c.query, c.query_record);
   const sequence ref = read(p, c.ref, c.ref_record);
   const comparison_options o = options_of(p, c, query, ref);

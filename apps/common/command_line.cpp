@@ -13,6 +13,28 @@
 
 namespace apps {
 
+namespace {
+
+// What CLI11 says, where that is plain.
+std::string words_of(const CLI::ParseError& e, const CLI::App& app) {
+  const std::string said = e.what();
+  const auto name = [&] { return said.substr(0, said.find(": ")); };
+  if (said.find(": At Most 1 required but received ") != std::string::npos)
+    return name() + " is given more than once";
+  if (said.find(" required ") != std::string::npos && said.ends_with(" missing"))
+    return name() + " needs a value";
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  const std::vector<std::string> rest = app.remaining();
+  if (e.get_name() != "RequiredError" || commands.empty() || !app.get_subcommands().empty())
+    return said;
+  std::string all;
+  for (const CLI::App* const one : commands) all += (all.empty() ? "" : ", ") + one->get_name();
+  return rest.empty() ? "which command? One of: " + all
+                      : "'" + rest.front() + "' is none of: " + all;
+}
+
+}  // namespace
+
 option& option::required() {
   option_->required();
   return *this;
@@ -134,17 +156,9 @@ void command_line::parse(int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     throw help_wanted{app_->help()};
   } catch (const CLI::ParseError& e) {
-    throw strata::user_error(one_line(e.what()) + "; '" + app_->get_name() +
+    throw strata::user_error(words_of(e, *app_) + "; '" + app_->get_name() +
                              " --help' lists what it takes");
   }
-}
-
-std::string one_line(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  for (std::size_t at = 0; (at = text.find_first_of("\r\n\t", at)) != std::string::npos;) {
-    text[at] = ' ';
-  }
-  return text;
 }
 
 }  // namespace apps

@@ -83,7 +83,4 @@ class command_line {
   CLI::App* app_;
 };
 
-// Text of several lines as one, for an error message.
-std::string one_line(std::string text);
-
 }  // namespace apps

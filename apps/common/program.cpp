@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/common/program.hpp"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <new>
 #include <strata/error.hpp>
@@ -11,12 +9,15 @@
 #include <system_error>
 #include <utility>
 
+#include "src/base/one_line.hpp"
+#include "src/base/standard_output.hpp"
+
 namespace apps {
 namespace {
 
 int complain(const std::string& name, const std::string& message, int code) {
   std::fflush(stdout);
-  std::fprintf(stderr, "%s: %s\n", name.c_str(), one_line(message).c_str());
+  std::fprintf(stderr, "%s: %s\n", name.c_str(), strata::one_line(message).c_str());
   return code;
 }
 
@@ -104,10 +105,7 @@ int program::finish(const nlohmann::json& parameters, const nlohmann::json& resu
     std::printf("%s\n",
                 object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw strata::user_error(std::string("standard output: ") + std::strerror(errno) +
-                             "; free some space or write elsewhere");
-  }
+  strata::flush_standard_output();
   return ok ? exit_ok : complain(name_, why_not, exit_wrong_result);
 }
 
@@ -121,11 +119,17 @@ int run_program(const std::string& name, const std::string& description, int arg
     return refuse(std::string("internal error: ") + e.what() + "; please report this",
                   exit_wrong_result);
   };
+  const auto run_or_help = [&]() -> int {
+    try {
+      return body(p);
+    } catch (const help_wanted& help) {
+      if (p.speaks()) std::printf("%s", help.text.c_str());
+    }
+    strata::flush_standard_output();
+    return exit_ok;
+  };
   try {
-    return body(p);
-  } catch (const help_wanted& help) {
-    if (p.speaks()) std::printf("%s", help.text.c_str());
-    return std::fflush(stdout) == 0 ? exit_ok : exit_bad_input;
+    return run_or_help();
   } catch (const strata::user_error& e) {
     return refuse(e.what(), exit_bad_input);
   } catch (const strata::node_lost_error& e) {

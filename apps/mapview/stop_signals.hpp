@@ -14,8 +14,8 @@ class stop_signals {
   stop_signals(const stop_signals&) = delete;
   stop_signals& operator=(const stop_signals&) = delete;
 
-  // Suspends until one has come; the next one ends the process. False if it cannot wait. In the
-  // runtime, once.
+  // Suspends until one has come; the next one ends the process, unless it is so soon that it means
+  // the same. False if it cannot wait. In the runtime, once.
   [[nodiscard]] bool wait();
   // For a wait that nobody needs any more: as if one had come.
   static void come();

@@ -13,7 +13,7 @@ namespace bench {
 // like, too.
 template <class F>
 int strata_main(int argc, char** argv, F body) {
-  strata::options options = strata::options::parse(argc, argv);
+  strata::options options = strata::options::parse_or_exit(argc, argv);
   const arguments given(argc, argv);
   options.workers = given.workers;
   strata::runtime runtime(options);

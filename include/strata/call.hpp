@@ -99,11 +99,13 @@ class travelling_call {
                 "a call may travel to another node, so its result must be trivially copyable");
   static_assert(detail::refuse_addresses<Arguments..., result>());
 
+  /// call<f>(arguments...) makes one.
   constexpr travelling_call() noexcept = default;
   constexpr explicit travelling_call(const Arguments&... a) noexcept
       requires(sizeof...(Arguments) > 0)
       : arguments_{pack_of(a...)} {}
 
+  /// Makes the call here and now: f(arguments...).
   result operator()() const { return arguments_.apply(Function); }
 
  private:
@@ -127,8 +129,9 @@ class travelling_call {
 /// See travelling_call. A number that Function cannot be called with names a node, which makes the
 /// call at once: see strata/remote_thread.hpp.
 template <auto Function, class... Arguments>
-requires(!detail::begins_with_node<Function, Arguments...>) constexpr auto call(
-    const Arguments&... arguments) noexcept {
+requires(!detail::begins_with_node<Function, Arguments...>)
+    [[nodiscard("the call has not been made; call<f>(on_node{n}, ...) makes "
+                "it")]] constexpr auto call(const Arguments&... arguments) noexcept {
   return travelling_call<Function, Arguments...>(arguments...);
 }
 

@@ -7,13 +7,16 @@
 
 namespace strata {
 
-/// The settings of one runtime. Fill it in by hand, or let parse() read what the user wrote:
+/// The settings of one runtime. Fill it in by hand, or let it be read from what the user wrote:
 ///
 ///   int main(int argc, char** argv) {
-///     strata::runtime runtime(strata::options::parse(argc, argv));   // --strata-* are gone from
-///     argv now
-///     ...
+///     strata::options settings = strata::options::parse_or_exit(argc, argv);
+///     // --strata-* are gone from argv now
+///     settings.workers = 2;
+///     strata::runtime runtime(settings);
 ///   }
+///
+/// Where nothing comes in between, `strata::runtime runtime(argc, argv);` is all of that.
 ///
 /// Each setting has one name in three spellings: flag `--strata-stack-bytes 1M` (or
 /// `--strata-stack-bytes=1M`), variable `STRATA_STACK_BYTES=1M`, line `stack-bytes = 1M` of a
@@ -82,8 +85,9 @@ struct options {
   /// ends or whose connection closes is lost at once.
   unsigned lost_after_ms = 30'000;
   /// Seconds without progress on any node, while tasks or threads wait for each other, after which
-  /// node 0 prints who waits for what on every node; 0 to 86,400, 0: never. When one of them, or
-  /// the launcher, gets the signal SIGQUIT, every node prints its own.
+  /// node 0, or the one process that there is, prints who waits for what on every node; 0 to
+  /// 86,400, 0: never. When one of them, or the launcher, gets the signal SIGQUIT, every node
+  /// prints its own.
   unsigned stall_s = 60;
   /// Networks that the nodes of a job use between hosts, as prefixes separated by commas
   /// ("10.1.0.0/16,10.2.0.0/16"): each node listens on its interface of each that it is on, two
@@ -125,6 +129,10 @@ struct options {
   /// or key, a bad value or an unreadable file; argv is then unchanged. Not to be called while
   /// another thread changes the environment.
   static options parse(int& argc, char** argv);
+
+  /// The same for main(): what the user has to put right ends the process, by std::exit(2), and one
+  /// line on stderr says it, "program: what, where, what to do"; in a job node 0 alone writes it.
+  static options parse_or_exit(int& argc, char** argv);
 
   /// Throws misuse_error when a program filled in a value outside the ranges above. A runtime calls
   /// it when it starts.

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls and threads on a node that the program names (pCoR: requirement P2).
+// Calls and threads on a node that the program names.
 //
 //   double near = strata::call<distance>(strata::on_node{2}, a, b);   // made on node 2
 //   strata::remote_thread t(3, [](int seed) { search(seed); }, 42);   // on_node{3}
 //   t.join();
+//
+// What a thread throws on its node, join() throws. An error that leaves the scope of further ones
+// waits for them and then goes on, so what they were given may be in that scope:
+//
+//   std::vector<strata::remote_thread> all;
+//   for (strata::node_id_t n : strata::members()) all.emplace_back(n, strata::call<search>(seeds));
+//   for (strata::remote_thread& t : all) t.join();   // the first error is the one that is seen
 //
 // A plain number names a node as on_node does: to remote_thread always, to call<f> where f cannot
 // be called with it and the other arguments, but with those alone. call<f>(2, a, b) is on node 2
@@ -15,6 +22,7 @@
 // Addresses (pointers, std::span and the like) do not compile: send a global_ptr, or a copy.
 // Where it does not matter which node makes a call, leave that to the runtime: strata/call.hpp.
 #pragma once
+#include <exception>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -141,17 +149,26 @@ class remote_thread {
                   "that captures nothing");
   }
   remote_thread(remote_thread&&) noexcept = default;
-  /// std::terminate() if *this is joinable().
+  /// What *this was before ends as in the destructor.
   remote_thread& operator=(remote_thread&& other) noexcept {
-    if (joinable()) std::terminate();
+    if (this == &other) return *this;
+    const remote_thread before(std::move(*this));
     state_ = std::move(other.state_);
     return *this;
   }
-  /// std::terminate() if joinable().
+  /// If joinable(): waits for it, as std::jthread does and join(). What it threw is dropped where
+  /// another exception is on its way past *this; else it ends the program, with its message, by
+  /// std::terminate(): nobody could catch it here.
   ~remote_thread() {
-    if (joinable()) std::terminate();
+    if (!joinable()) return;
+    try {
+      join();
+    } catch (...) {
+      if (std::uncaught_exceptions() == 0) std::terminate();
+    }
   }
 
+  /// Whether it has a thread that nobody has joined or detached.
   [[nodiscard]] bool joinable() const noexcept { return state_ != nullptr; }
   /// Suspends the caller until it has ended; what it did on its node is done. Rethrows what it
   /// threw, as remote_error if it was on another node. Throws misuse_error if not joinable(),

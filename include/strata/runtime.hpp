@@ -2,7 +2,7 @@
 // The runtime: workers that run tasks, fork-join and fibers.
 //
 //   int main(int argc, char** argv) {
-//     strata::runtime runtime(strata::options::parse(argc, argv));
+//     strata::runtime runtime(argc, argv);
 //     long n = runtime.run([] { return fib(40); });
 //   }
 #pragma once
@@ -21,8 +21,9 @@
 namespace strata {
 
 namespace detail {
+class lone_watch;
 class seeing;
-}
+}  // namespace detail
 namespace cluster {
 class engine;
 }
@@ -73,6 +74,11 @@ class runtime {
   /// 0; the other processes end with status 1), error when threads or memory are refused. Blocks
   /// for the start, about 0.1 ms for each worker.
   explicit runtime(const options& settings = {});
+
+  /// For main(): with the settings that its user gives, which are gone from argv then. What the
+  /// user can put right ends the process with status 2 and one line on stderr, as in
+  /// options::parse_or_exit(); whatever else is thrown as above.
+  runtime(int& argc, char** argv);
 
   /// Waits until all work has ended, on every node, then stops the workers. With settings.stats,
   /// prints statistics on stderr. Not to be called from within the runtime.
@@ -137,11 +143,13 @@ class runtime {
   void inject(detail::task& t);
 
   void print_statistics() const;
+  [[nodiscard]] std::string describe_waits() const;
   void refuse_after_service() const;
 
   std::unique_ptr<messages::messenger> messages_;  // outlives whatever may end an endpoint
+  std::unique_ptr<detail::lone_watch> watch_;      // null where there may be other nodes
   std::unique_ptr<detail::scheduler> scheduler_;
-  std::unique_ptr<cluster::engine> engine_;  // null in a job of one node
+  std::unique_ptr<cluster::engine> engine_;  // null in a process of its own
   std::unique_ptr<detail::seeing> seeing_;
   bool has_served_ = false;
 };

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "base/leading_flags.hpp"
+#include "base/networks.hpp"
+#include "base/standard_output.hpp"
 #include "base/transport_choice.hpp"
 #include "base/values.hpp"
 #include "strata/error.hpp"
@@ -146,7 +148,10 @@ constexpr setting settings[] = {
      }},
     {"networks", "LIST",
      "networks between hosts, \"10.1.0.0/16,ucx:10.2.0.0/16\" (default: the launcher's)",
-     [](options& o, std::string_view t) { o.networks = t; }},
+     [](options& o, std::string_view t) {
+       o.networks = t;
+       (void)networks_in(o.networks, network_kind::tcp);
+     }},
     {"remeasure-s", "N", "seconds until several networks are measured again (default 30; 0: never)",
      [](options& o, std::string_view t) {
        o.remeasure_s = static_cast<unsigned>(parse_whole(t, 0, remeasure_s_max));
@@ -356,7 +361,8 @@ void print_help() {
   std::printf("  %-28s %-22s %s\n", "--strata-config FILE", "STRATA_CONFIG",
               "file with lines 'key = value', # comments");
   std::printf("  %-28s %-22s %s\n", "--strata-help", "", "this table");
-  std::puts("Flag beats variable beats file beats default.");
+  std::puts("Flag beats variable beats file beats default; of one given twice the last counts.");
+  flush_standard_output();
 }
 
 }  // namespace
@@ -434,6 +440,11 @@ void options::validate() const {
   refuse_unless("socket_poll", socket_poll, socket_polls);
   refuse_unless("rendezvous", rendezvous, rendezvous_modes);
   refuse_unless("dump_signal", dump_signal, dump_signals);
+  try {
+    (void)networks_in(networks, network_kind::tcp);
+  } catch (const user_error& problem) {
+    refuse(std::string("networks: ") + problem.what());
+  }
   refuse_outside("watchdog_us", watchdog_us, watchdog_us_min, watchdog_us_max);
   refuse_outside("receiver_spin_us", receiver_spin_us, 0, spin_us_max);
   refuse_outside("shelf", shelf, 0, shelf_max);

@@ -55,9 +55,10 @@ std::uint64_t hash_of(std::string_view text) noexcept {
 void refuse_node(node_id_t node, const worker& w) {
   if (w.owner == nullptr) throw misuse_error("a fiber operation outside a runtime");
   const unsigned nodes = w.nodes.load(std::memory_order_relaxed);
-  throw misuse_error("no node " + std::to_string(node) + ": this job has " +
-                     (nodes == 1 ? "one node, number " + std::to_string(w.node)
-                                 : std::to_string(nodes) + " nodes, numbers from 0"));
+  throw misuse_error(
+      "no node " + std::to_string(node) + ": this job has " +
+      (nodes == 1 ? "one node, number " + std::to_string(w.node)
+                  : std::to_string(nodes) + " nodes, numbers 0 to " + std::to_string(nodes - 1)));
 }
 
 void refuse_node_number(const std::string& number) {

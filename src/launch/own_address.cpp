@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/own_address.hpp"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -47,17 +46,6 @@ std::vector<std::string> addresses_of_own_name() {
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next)
     all.push_back(to_numeric(one->ai_addr));
   return all;
-}
-
-// The bits of a numeric address of either kind.
-std::optional<std::vector<std::uint8_t>> bits_of(const std::string& numeric) {
-  std::vector<std::uint8_t> bits(16);
-  if (::inet_pton(AF_INET, numeric.c_str(), bits.data()) == 1) {
-    bits.resize(4);
-    return bits;
-  }
-  if (::inet_pton(AF_INET6, numeric.c_str(), bits.data()) == 1) return bits;
-  return std::nullopt;
 }
 
 bool begins_alike(const std::vector<std::uint8_t>& a, const std::vector<std::uint8_t>& b,
@@ -145,41 +133,9 @@ std::string chosen_address(const std::vector<network_address>& all, const std::s
 
 std::optional<network_address> address_within(const std::vector<network_address>& all,
                                               const std::string& network) {
-  const auto slash = network.find('/');
-  const auto wanted = bits_of(network.substr(0, slash));
-  if (!wanted || slash == std::string::npos)
-    throw user_error("networks: '" + network +
-                     "' is no network such as 10.1.0.0/16 or ucx:10.1.0.0/16");
-  try {
-    const auto count =
-        static_cast<unsigned>(parse_whole(network.substr(slash + 1), 1, 8 * wanted->size()));
-    const network_address* const one = first_alike(all, *wanted, count);
-    return one != nullptr ? std::optional(*one) : std::nullopt;
-  } catch (const user_error& problem) {
-    throw user_error("networks: " + network + ": " + problem.what());
-  }
-}
-
-std::vector<named_network> networks_in(const std::string& list, network_kind usual) {
-  std::vector<named_network> all;
-  std::stringstream text(list);
-  for (std::string one; std::getline(text, one, ',');) {
-    named_network n{one, usual == network_kind::none ? network_kind::tcp : usual, one};
-    // An address of the newer kind has colons too, but none of these words before one.
-    const auto colon = one.find(':');
-    for (const named_network_kind& k : named_network_kinds) {
-      if (colon == k.name.size() && one.starts_with(k.name))
-        n = {one.substr(colon + 1), k.kind, one};
-    }
-    (void)address_within({}, n.range);
-    all.push_back(std::move(n));
-  }
-  return all;
-}
-
-bool has_kind(const std::vector<named_network>& networks, network_kind kind) noexcept {
-  return std::any_of(networks.begin(), networks.end(),
-                     [kind](const named_network& n) { return n.kind == kind; });
+  const network_prefix wanted = prefix_of(network);
+  const network_address* const one = first_alike(all, wanted.bits, wanted.count);
+  return one != nullptr ? std::optional(*one) : std::nullopt;
 }
 
 std::string reachable_address(const std::vector<network_address>& all,

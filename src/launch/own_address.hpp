@@ -6,9 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "base/transport_choice.hpp"
+#include "base/networks.hpp"
 
 namespace strata::launch {
+
+using strata::has_kind;
+using strata::named_network;
+using strata::networks_in;
 
 struct network_address {
   std::string interface;
@@ -27,19 +31,6 @@ std::string chosen_address(const std::vector<network_address>& all, const std::s
 // The first of `all` within a network ("10.1.0.0/16"). Throws user_error when that is none.
 std::optional<network_address> address_within(const std::vector<network_address>& all,
                                               const std::string& network);
-
-// One that the user has named, and by what nodes talk on it.
-struct named_network {
-  std::string range;  // "10.1.0.0/16"
-  network_kind kind = network_kind::tcp;
-  std::string words{};  // as the user has written it: "ucx:10.1.0.0/16"
-};
-
-// The networks of a list ("10.1.0.0/16,udp:10.2.0.0/16"). Of which no kind is said is of the usual
-// one, or TCP where that is none. Throws user_error when one is no network.
-std::vector<named_network> networks_in(const std::string& list, network_kind usual);
-// Whether one of them is reached by this.
-[[nodiscard]] bool has_kind(const std::vector<named_network>& networks, network_kind kind) noexcept;
 
 // Where the nodes of other hosts reach this one if nobody says more: what the host's own name
 // stands for (`by_name`, several or none) if it is one of ours, else our first address; never a

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strata/runtime.hpp"
 
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -10,25 +8,14 @@
 #include "launch/job.hpp"
 #include "launch/join.hpp"
 #include "messages/messenger.hpp"
+#include "runtime/report_signal.hpp"
+#include "sched/lone_watch.hpp"
 #include "sched/scheduler.hpp"
 #include "threads/seeing.hpp"
 
 namespace strata {
 
 namespace {
-
-// For the signal handler alone.
-std::atomic<cluster::engine*> engine_to_ask{nullptr};
-void (*handler_before)(int) = SIG_DFL;
-
-void forget_engine() {
-  std::signal(SIGQUIT, handler_before);
-  engine_to_ask.store(nullptr, std::memory_order_release);
-}
-
-void ask_for_report(int) {
-  if (cluster::engine* const e = engine_to_ask.load(std::memory_order_acquire)) e->request_report();
-}
 
 // What the launcher has decided stands in for what the settings leave open.
 options settled(options settings, const launch::control_line* line) {
@@ -52,37 +39,45 @@ runtime::runtime(const options& wanted) {
   const bool process_goes_on = line != nullptr && line->process_goes_on();
   const std::vector<int> cpus = line != nullptr ? line->job().cpus : std::vector<int>{};
   messages_ = std::make_unique<messages::messenger>();
-  scheduler_ = std::make_unique<detail::scheduler>(settings, cpus);
+  if (line == nullptr || (line->job().nodes == 1 && !line->job().elastic))
+    watch_ = std::make_unique<detail::lone_watch>(std::int64_t{settings.stall_s} * 1'000'000'000,
+                                                  [this] { return describe_waits(); });
+  scheduler_ = std::make_unique<detail::scheduler>(settings, cpus, watch_.get());
   scheduler_->messenger = messages_.get();
+  // Before the others know that this node is there: one of them may be asked at once.
+  // A dump says who waits as well.
+  if (line != nullptr || settings.dump_signal != "QUIT") report_signal::take(this, line != nullptr);
+  report_signal::unless_kept signal(this);
   if (line != nullptr) {
     // A node that is lost while all connect the launcher names. Only node 0 tells the program.
     const bool ends_silently = line->job().node != 0 && line->tells_of_losses();
     bool has_lost = false;
-    // Before the others know that this node is there: one of them may be asked at once.
-    handler_before = std::signal(SIGQUIT, &ask_for_report);
     try {
       engine_ =
           std::make_unique<cluster::engine>(*scheduler_, std::move(line), settings, *messages_);
     } catch (const node_lost_error&) {
-      forget_engine();
       if (!ends_silently) throw;
       has_lost = true;
-    } catch (...) {
-      forget_engine();
-      throw;
     }
     if (has_lost) {
+      report_signal::give_up(this);
       scheduler_.reset();
       std::exit(1);
     }
-    engine_to_ask.store(engine_.get(), std::memory_order_release);
   }
+  if (watch_ != nullptr)
+    report_signal::answer_by(this, *watch_);
+  else
+    report_signal::answer_by(this, *engine_);
   seeing_ = std::make_unique<detail::seeing>(settings);
   if (settings.print_binding) std::fprintf(stderr, "strata: %s\n", describe().c_str());
-  if (engine_ == nullptr || engine_->self() == 0) return;
+  if (engine_ == nullptr || engine_->self() == 0) {
+    signal.keep();
+    return;
+  }
   const int status = engine_->serve();
-  seeing_.reset();  // before forget_engine(): handlers go in the opposite order
-  forget_engine();
+  seeing_.reset();  // handlers go in the opposite order
+  report_signal::give_up(this);
   print_statistics();
   engine_.reset();
   has_served_ = true;
@@ -96,11 +91,10 @@ runtime::runtime(const options& wanted) {
 
 runtime::~runtime() {
   scheduler_->wait_idle();
-  if (engine_ != nullptr) {
-    engine_->finish();
-    seeing_.reset();
-    forget_engine();
-  }
+  if (engine_ != nullptr) engine_->finish();
+  seeing_.reset();
+  report_signal::give_up(this);
+  if (watch_ != nullptr) watch_->stop();
   if (!has_served_) print_statistics();
 }
 
@@ -124,11 +118,16 @@ statistics runtime::stats() const {
   const detail::uninterrupted guard;  // no other thread of this worker waits for these locks
   s.messages = messages_->counted();
   if (engine_ != nullptr) {
-    s.live_frames += engine_->live_frames();
     s.transports = engine_->traffic();
     s.forwarded = engine_->passed_on();
   }
   return s;
+}
+
+std::string runtime::describe_waits() const {
+  if (engine_ != nullptr) return engine_->describe_waits_here();
+  return "strata: " + describe() + "\n" + scheduler_->describe_waits() +
+         messages_->describe_waits();
 }
 
 std::string runtime::describe() const {

@@ -26,9 +26,11 @@ std::exception_ptr scheduler::enter(root_task& root) {
     // for its results.
     if (root.state.compare_exchange_strong(seen, root_task::awaited, std::memory_order_acq_rel,
                                            std::memory_order_acquire)) {
+      waiting_outside_.fetch_add(1, std::memory_order_relaxed);
       while (root.state.load(std::memory_order_acquire) != root_task::ended) {
         os::blocking_futex_wait(root.state, root_task::awaited);
       }
+      waiting_outside_.fetch_sub(1, std::memory_order_relaxed);
     }
   }
   if (settings.profile) {
@@ -42,6 +44,11 @@ std::exception_ptr scheduler::enter(root_task& root) {
     clear_failure();
   }
   return root.failure;
+}
+
+// Of use where nothing moves: relaxed counts are as old as that.
+bool scheduler::is_awaited() const noexcept {
+  return waiting_outside_.load(std::memory_order_relaxed) != 0 || idle_.somebody_is_guest();
 }
 
 // The place of the core that the caller runs on. In any other it would share that core with the

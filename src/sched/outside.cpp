@@ -20,6 +20,11 @@ void scheduler::join(neighbourhood& n, remote_nodes& others, std::uint16_t node,
   around_.store(&n, std::memory_order_release);
 }
 
+void scheduler::count_frames_of(const worker* bringer) {
+  const std::lock_guard lock(bringer_mutex_);
+  bringer_ = bringer;
+}
+
 void scheduler::set_nodes(std::uint16_t nodes) noexcept {
   for (auto& p : places_) p->nodes.store(nodes, std::memory_order_relaxed);
 }

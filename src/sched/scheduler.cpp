@@ -7,6 +7,7 @@
 
 #include "context/overflow.hpp"
 #include "os/topology.hpp"
+#include "sched/lone_watch.hpp"
 #include "sched/registry.hpp"
 
 namespace strata::detail {
@@ -34,7 +35,7 @@ std::uint64_t to_ticks(double us, double ns_per_tick) {
 
 }  // namespace
 
-scheduler::scheduler(const options& wanted, const std::vector<int>& given)
+scheduler::scheduler(const options& wanted, const std::vector<int>& given, lone_watch* watch)
     : stacks(wanted.stack_bytes, &stack_main),
       preemption(*this, std::int64_t{wanted.preempt_us} * 1000),
       settings(wanted),
@@ -48,7 +49,9 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given)
       force_ticks_(to_ticks(force_after_us, ns_per_tick_)),
       look_ticks_(to_ticks(look_every_us, ns_per_tick_)),
       return_ticks_(to_ticks(return_within_us, ns_per_tick_)),
-      started_(os::ticks()) {
+      started_(os::ticks()),
+      watch_(watch) {
+  if (watch_ != nullptr) watch_->begin(*this);
   const std::vector<int> allowed = given.empty() ? os::allowed_cpus() : given;
   const unsigned count = idle_.places();
   const std::vector<int> cpus = os::topology::machine().place(allowed, count);

@@ -32,6 +32,7 @@ class messenger;
 
 namespace strata::detail {
 
+class lone_watch;
 class scheduler;
 struct waiting_stacks;
 
@@ -58,8 +59,10 @@ class scheduler {
   // What the runtime attaches to this node for its messages.
   strata::messages::messenger* messenger = nullptr;
 
-  // Workers on `cpus`; if that is empty, on those that this process may use.
-  explicit scheduler(const options& settings, const std::vector<int>& cpus = {});
+  // Workers on `cpus`; if that is empty, on those that this process may use. `watch` looks while
+  // they sleep, on a node that has no others, and exists longer than they do.
+  explicit scheduler(const options& settings, const std::vector<int>& cpus = {},
+                     lone_watch* watch = nullptr);
   ~scheduler();
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
@@ -90,6 +93,9 @@ class scheduler {
   // ---- other nodes ----
   // Before anything runs: this node is `node` of `nodes`.
   void join(neighbourhood& n, remote_nodes& others, std::uint16_t node, std::uint16_t nodes);
+  // Who brings what they send has frames of its own, which count as this runtime's; null: not any
+  // more.
+  void count_frames_of(const worker* bringer);
   // Nodes have come: so many numbers have been given out.
   void set_nodes(std::uint16_t nodes) noexcept;
   // Frames and suspended stacks, less those frames that others took and we gave back. Of use while
@@ -118,6 +124,12 @@ class scheduler {
   [[nodiscard]] bool all_sleep() const noexcept;
   // Nobody has anything to do, and nothing waits for a time to come.
   [[nodiscard]] bool is_idle() const noexcept;
+
+  // ---- a node that has no others ----
+  // A worker that sleeps falls asleep anew. False: none sleeps. Also by a signal's handler.
+  bool wake_somebody() noexcept { return idle_.wake_one() >= 0; }
+  // Some thread from outside waits for the end of a task.
+  [[nodiscard]] bool is_awaited() const noexcept;
 
   // ---- failure of a computation: an exception that left a fiber ----
   void fail(std::exception_ptr error) noexcept;
@@ -290,6 +302,7 @@ class scheduler {
   [[nodiscard]] bool work_is_visible(const place& p) noexcept;
   [[nodiscard]] bool holds_something() noexcept;
   void sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest);
+  void sleep_and_look(os::futex_word& state, std::uint32_t seen) noexcept;
   friend place_futex;
   void rouse_stand_in() noexcept;
   void end_standing_in(unsigned i) noexcept;
@@ -318,6 +331,9 @@ class scheduler {
   std::atomic<std::uint32_t> strangers_{0};          // in continue_here()
   std::atomic<std::uint64_t> made_outside_{0};       // threads
 
+  lone_watch* const watch_;
+  std::atomic<std::uint32_t> waiting_outside_{0};  // in enter(), without a place
+
   std::atomic<const os::futex_word*> standing_in_{nullptr};  // whose place's state that is
 
   std::atomic<std::uint32_t> idle_waiters_{0};
@@ -333,6 +349,9 @@ class scheduler {
   std::vector<std::exception_ptr> failures_;
 #endif
   std::vector<failure_listener*> listeners_;
+
+  mutable std::mutex bringer_mutex_;
+  const worker* bringer_ = nullptr;
 
   mutable std::mutex pools_mutex_;
   std::map<std::size_t, std::unique_ptr<stack_pool>> pools_;  // by bytes

@@ -7,11 +7,22 @@
 #include <array>
 #include <utility>
 
+#include "sched/lone_watch.hpp"
 #include "sched/scheduler.hpp"
 
 namespace strata::detail {
 
 thread_local place_futex::looker place_futex::looking;
+
+namespace {
+
+// This thread is no worker meanwhile: it has given up its place, or is about to.
+struct without_worker {
+  worker* const here = std::exchange(strata_current_worker, &no_worker);
+  ~without_worker() { strata_current_worker = here; }
+};
+
+}  // namespace
 
 // One look at everybody. A victim that has nothing to share is asked to share at its next push.
 struct scheduler::search {
@@ -220,6 +231,8 @@ bool scheduler::work_is_visible(const place& p) noexcept {
 bool scheduler::others_have_work(const place& p) noexcept {
   if (holds_something()) return true;
   if (injected_.has_any()) return true;
+  // Not work, but to be seen to before anybody sleeps.
+  if (watch_ != nullptr && watch_->is_asked()) return true;
   for (const place* victim : p.victims) {
     if (victim->deque.maybe_work()) return true;
     if (rule == policy::steal && (!victim->ready.empty() || victim->has_batches())) return true;
@@ -257,6 +270,11 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   // From the announcement until we are awake the place may be somebody else's: nothing of it is
   // touched, and what belongs to this thread is put back afterwards.
   const bool stands_in = !oversubscribed_ && p.patience.is_alone();
+  if (watch_ != nullptr && watch_->is_asked()) {
+    const without_worker as_from_outside;
+    watch_->answer();
+  }
+  const bool looks = watch_ != nullptr && p.id == 0 && !guest;
   const context mine = p.native;
   exceptions_in_flight* const exceptions = p.exceptions;
   tidy_stacks();
@@ -279,6 +297,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
       tell || work_is_visible(p) || leave.load(std::memory_order_seq_cst) != root_task::running;
   if (!stay || !idle_.cancel(p.id, guest)) {
     const auto doze = [&](os::futex_word& state, std::uint32_t seen, sleeper who, bool idle) {
+      if (looks) return sleep_and_look(state, seen);
       if (!idle || !stands_in || !stand_in({&state, who, p.id}, state, seen))
         place_futex::wait(state, seen, who);
     };
@@ -289,6 +308,15 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   p.native = mine;
   p.exceptions = exceptions;
   p.look_around_for(leave);
+}
+
+// The place may be lent away meanwhile, or this thread woken: it looks at its state again.
+void scheduler::sleep_and_look(os::futex_word& state, std::uint32_t seen) noexcept {
+  if (os::blocking_futex_wait_as(static_cast<std::uint32_t>(sleeper::own_thread), state, seen,
+                                 watch_->look_ns()) != os::futex_outcome::timed_out)
+    return;
+  const without_worker as_from_outside;
+  watch_->look();
 }
 
 void place_futex::wake(os::futex_word& word, sleeper who) const noexcept {
@@ -324,11 +352,13 @@ bool scheduler::stand_in(const place_futex::looker& me, os::futex_word& state,
                                             std::memory_order_relaxed)) {
     return false;
   }
-  worker* const here = std::exchange(strata_current_worker, &no_worker);
-  place_futex::looking = me;
-  const bool did = n->stand_in(state, seen);
-  place_futex::looking = {};
-  strata_current_worker = here;
+  bool did = false;
+  {
+    const without_worker as_from_outside;
+    place_futex::looking = me;
+    did = n->stand_in(state, seen);
+    place_futex::looking = {};
+  }
   standing_in_.store(nullptr, std::memory_order_release);
   return did;
 }

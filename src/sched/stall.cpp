@@ -55,11 +55,11 @@ std::string scheduler::describe_waits() {
   constexpr std::size_t waits_max = 20;
   const statistics now = read_statistics();
   const std::string asleep = std::to_string(idle_.sleepers());
-  std::string text = "  " + std::to_string(places_.size()) + " workers, " + asleep +
-                     " asleep; tasks queued: about " + std::to_string(load()) +
-                     "; frames and tokens alive: " + std::to_string(now.live_frames) +
-                     "; fibers run so far: " + std::to_string(now.total().fibers) + "\n" +
-                     who_waits().text();
+  std::string text =
+      "  " + std::to_string(places_.size()) + (places_.size() == 1 ? " worker, " : " workers, ") +
+      asleep + " asleep; tasks queued: about " + std::to_string(load()) +
+      "; frames and tokens alive: " + std::to_string(now.live_frames) +
+      "; fibers run so far: " + std::to_string(now.total().fibers) + "\n" + who_waits().text();
   const std::lock_guard lock(failure_mutex_);
   std::size_t shown = 0;
   for (const failure_listener* l : listeners_) {

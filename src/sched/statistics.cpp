@@ -173,6 +173,10 @@ statistics scheduler::read_statistics() const {
     all.live_frames += p->frames.live();
     all.workers.push_back(w);
   }
+  {
+    const std::lock_guard lock(bringer_mutex_);
+    if (bringer_ != nullptr) all.live_frames += bringer_->frames.live();
+  }
   const auto add = [&](const stack_pool& pool) {
     all.stacks_max += pool.taken_max();
     if (!settings.stats) return;

@@ -14,6 +14,7 @@
 #include "apps/align/share.hpp"
 #include "tests/align/reference.hpp"
 #include "tests/apps/run_program.hpp"
+#include "tests/common/in_turn.hpp"
 #include "tests/common/sampled.hpp"
 
 namespace align_test {
@@ -106,6 +107,9 @@ struct way {
 
 class every_way : public several_nodes, public testing::WithParamInterface<way> {
  protected:
+  void SetUp() override {
+    if (strata::test::left_to_the_other_sanitizer()) GTEST_SKIP() << "the other sanitizer's turn";
+  }
   static words flags() {
     return {"-n",          GetParam().nodes,    "--workers", GetParam().workers,
             "--transport", GetParam().transport};

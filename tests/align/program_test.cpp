@@ -204,6 +204,12 @@ TEST_F(program, pictures_are_whole_or_not_there) {
   expect_refused(align({"--svg", path("nowhere/out.svg")}), "nowhere/out.svg");
   expect_refused(align({"--svg", folder_.string()}), "");
   expect_refused(align({"--svg", ""}), "without a name");
+  const std::string sequence = get("r.fa");
+  fs::create_hard_link(path("r.fa"), path("also_r.fa"));
+  for (const std::string input : {"q.fa", "./r.fa", "also_r.fa"})
+    expect_refused(align({"--svg", path(input)}), "is the input");
+  fs::remove(path("also_r.fa"));
+  EXPECT_EQ(get("r.fa"), sequence);
   expect_refused(align({"--svg", path("new.svg")}, "none.fa"), "none.fa");
   EXPECT_EQ(files(), before) << "nothing half-made is left";
   const outcome full = align({"--svg", "/dev/full"});

@@ -31,8 +31,8 @@ INSTANTIATE_TEST_SUITE_P(fib, refused,
                                          "fib 10 --style threads", "fib 10 --style SERIAL",
                                          "fib 10 --strata-no-such-flag=1",
                                          "fib 10 --strata-workers 0", "fib 10 --strata-workers -1",
-                                         "fib 10 --strata-workers many",
-                                         "fib 10 --strata-workers"));
+                                         "fib 10 --strata-workers many", "fib 10 --strata-workers",
+                                         "fib 10 --strata-networks foo"));
 
 INSTANTIATE_TEST_SUITE_P(nqueens, refused,
                          testing::Values("nqueens", "nqueens 0", "nqueens 28", "nqueens 4294967297",
@@ -62,10 +62,30 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(refused_output, full_disk) {
   for (const char* name : {"fib", "nqueens"}) {
-    const outcome o = apps_test::run({name, "8", "--json"}, "/dev/full");
-    EXPECT_EQ(o.exit_code, 2) << o.err;
-    EXPECT_EQ(o.err_lines(), 1) << o.err;
+    for (const std::string flag : {"--json", "--help", "--strata-help"}) {
+      const outcome o = apps_test::run({name, "8", flag}, "/dev/full");
+      EXPECT_EQ(o.exit_code, 2) << flag << o.err;
+      EXPECT_EQ(o.err_lines(), 1) << flag << o.err;
+    }
   }
+}
+
+TEST(refused_words, are_explained_in_plain_ones) {
+  EXPECT_NE(apps_test::run_line("fib 20 --style").err.find("--style needs a value"),
+            std::string::npos);
+  EXPECT_NE(apps_test::run_line("uts T1 --tree T2").err.find("is given more than once"),
+            std::string::npos);
+  EXPECT_NE(
+      apps_test::run_line("fib 20 --strata-networks foo").err.find("--strata-networks: 'foo'"),
+      std::string::npos);
+}
+
+// What is no text would be a command for the terminal.
+TEST(refused_words, are_quoted_as_text) {
+  const outcome o = apps_test::run({"fib", "\x1B[31mred \xFF gr\xC3\xBCn\xC2\x9B\n"});
+  EXPECT_EQ(o.err.find('\x1B'), std::string::npos);
+  EXPECT_NE(o.err.find("\\x1B[31mred \\xFF gr\xC3\xBCn\\xC2\\x9B"), std::string::npos) << o.err;
+  EXPECT_EQ(o.err_lines(), 1);
 }
 
 #if defined(APPS_PREDICT)

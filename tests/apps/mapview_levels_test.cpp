@@ -210,10 +210,10 @@ class maps_with_levels : public apps_test::maps {
     viewer::shown quick, full;
   };
   [[nodiscard]] both show(loader& l, const map_info& map, const view& v) const {
-    map_info plain = map;
-    plain.levels = 0;
-    const auto tiles = make_threaded_loader(path("map"), plain);
-    return {viewer(map, l).show(v), viewer(plain, *tiles).show(v)};
+    map_info without = map;
+    without.levels = 0;
+    const auto tiles = make_threaded_loader(path("map"), without);
+    return {viewer(map, l).show(v), viewer(without, *tiles).show(v)};
   }
   [[nodiscard]] outcome view_whole(const std::string& out, const std::string& how = {}) const {
     return run_line("mapview view " + path("map") + " --json --out " + path(out) +

@@ -119,6 +119,13 @@ TEST_F(made_maps, leave_nothing_of_a_picture_that_ends_too_early) {
   }
 }
 
+TEST(mapview_commands, are_listed_where_there_is_no_such) {
+  const outcome o = run_line("mapview frob");
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_NE(o.err.find("'frob' is none of: make, view, serve, regions"), std::string::npos)
+      << o.err;
+}
+
 TEST_F(made_maps, have_one_size) {
   write_picture(path("in.png"), picture(30, 20));
   expect_refused("--from " + path("in.png") + " --size 10x10", "--size");

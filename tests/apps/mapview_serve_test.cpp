@@ -245,4 +245,13 @@ TEST_F(served_maps, end_when_a_signal_comes) {
   }
 }
 
+// One Ctrl-C that comes by two ways, as it does to a group of processes under the launcher.
+TEST_F(served_maps, take_two_signals_at_once_for_one) {
+  make_small();
+  running server("mapview serve " + path("map"));
+  (void)port_of(server);
+  for (const int signal : {SIGSTOP, SIGINT, SIGTERM, SIGCONT}) server.signal(signal);
+  EXPECT_EQ(server.end().exit_code, 0);
+}
+
 }  // namespace

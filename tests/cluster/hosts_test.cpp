@@ -88,6 +88,15 @@ TEST_P(two_on_two, send_by_memory_within_a_host_alone) {
   EXPECT_EQ(c.processes_left(), 0);
 }
 
+// A thread that finds each message of a conversation at once never does anything else, and keeps
+// the receivers asleep: so it has to look at the other transports, too. If it does not, the job
+// goes on until the time of this test is over.
+TEST_P(two_on_two, hear_the_other_host_during_a_conversation_within_theirs) {
+  launch_test::words one_worker = flags();
+  one_worker.insert(one_worker.end(), {"--workers", "1"});
+  launch_test::expect_ok(launch_test::run(one_worker, {"converse-nearby"}), from_hub());
+}
+
 TEST_P(two_on_two, show_their_routes) {
   launch_test::words all{"info", "--routes"};
   const launch_test::words more = flags();

@@ -3,42 +3,24 @@
 // and work is spread.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <string>
 #include <vector>
 
 #include "command.hpp"
+#include "ways_of_jobs.hpp"
 
 namespace {
 
 using launch_test::command;
+using launch_test::transports;
+using launch_test::way;
 using launch_test::words;
 
 void expect_ok(const words& flags, const words& arguments) {
   launch_test::expect_ok(launch_test::run(flags, arguments));
 }
 
-#if defined(STRATA_HAS_UCX)
-constexpr std::array transports = {"shm", "tcp", "udp", "ucx"};
-#else
-constexpr std::array transports = {"shm", "tcp", "udp"};
-#endif
-
-struct way {
-  const char* name;
-  const char* nodes;
-  const char* transport;
-  words settings{};
-};
-
-class jobs : public testing::TestWithParam<way> {
- protected:
-  static void run(const std::string& what) {
-    words arguments = GetParam().settings;
-    arguments.push_back(what);
-    expect_ok({"-n", GetParam().nodes, "--transport", GetParam().transport}, arguments);
-  }
-};
+class jobs : public launch_test::in_several_ways {};
 
 INSTANTIATE_TEST_SUITE_P(
     ways, jobs,
@@ -55,14 +37,14 @@ INSTANTIATE_TEST_SUITE_P(
                     way{"small_sockets", "3", "tcp", {"--strata-socket-bytes=8K"}},
                     way{"blocking_io", "2", "tcp", {"--strata-socket-io=blocking"}},
                     way{"select", "3", "tcp", {"--strata-socket-poll=select"}}),
-    [](const auto& p) { return std::string(p.param.name); });
+    launch_test::name_of_param);
 #if defined(STRATA_HAS_UCX)
 INSTANTIATE_TEST_SUITE_P(
     ucx, jobs,
     testing::Values(way{"ucx_2", "2", "ucx"}, way{"ucx_4", "4", "ucx"},
                     way{"ucx_polling", "2", "ucx", {"--strata-reception=polling"}},
                     way{"ucx_watchdog", "3", "ucx", {"--strata-reception=watchdog"}}),
-    [](const auto& p) { return std::string(p.param.name); });
+    launch_test::name_of_param);
 #endif
 
 TEST_P(jobs, compute_with_tokens) { run("tokens"); }
@@ -70,6 +52,23 @@ TEST_P(jobs, move_blocks_before_they_signal) { run("blocks"); }
 TEST_P(jobs, survive_floods) { run("flood"); }
 TEST_P(jobs, fill_mailboxes) { run("mailboxes"); }
 TEST_P(jobs, fail_and_go_on) { run("fiber-exceptions"); }
+
+// Of a user of runtime(argc, argv).
+TEST(a_mistyped_flag, ends_in_one_line_with_status_2) {
+  const words arguments = {"--strata-workers=0", "leave-mistakes-to-the-runtime"};
+  words alone = {launch_test::node_program(), "%m"};
+  alone.insert(alone.end(), arguments.begin(), arguments.end());
+  command by_itself(alone, {.other = true});
+  EXPECT_EQ(by_itself.wait(), 2);
+  const std::string line =
+      "cluster_program: --strata-workers: '0' is not a whole number from 1 to 4096\n";
+  EXPECT_EQ(by_itself.err(), line);
+  command job(launch_test::run({"-n", "3"}, arguments));
+  EXPECT_EQ(job.wait(), 2);
+  const std::size_t first = job.err().find(line);
+  EXPECT_NE(first, std::string::npos) << job.err();
+  EXPECT_EQ(job.err().find(line, first + 1), std::string::npos) << job.err();
+}
 
 TEST(job, spreads_its_tokens) {
   for (const char* const transport : transports)

@@ -63,6 +63,18 @@ void exceptions(runtime& rt) {
     }
   }
   require(caught, "an exception came back");
+  caught = false;
+  try {
+    rt.run([] {
+      std::vector<remote_thread> all;
+      for (const node_id_t n : {1, 0, 1})
+        all.emplace_back(n, [] { throw std::range_error("disk is full"); });
+      for (remote_thread& t : all) t.join();
+    });
+  } catch (const remote_error& e) {
+    caught = e.message() == "disk is full";
+  }
+  require(caught, "the error of one thread of several came back");
 }
 
 // From a node to another, and from there to this one. Three nodes.

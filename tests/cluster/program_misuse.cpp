@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program_misuse.hpp"
 
+#include <string>
+
 #include "strata/call.hpp"
 #include "strata/error.hpp"
 #include "strata/fiber.hpp"
@@ -27,7 +29,8 @@ void misuse(runtime& rt) {
   try {
     rt.run([] { invoke<nobodys>(static_cast<node_id_t>(num_nodes())); });
     require(false, "there is no such node");
-  } catch (const misuse_error&) {
+  } catch (const misuse_error& e) {
+    require(std::string(e.what()).find(" nodes, numbers 0 to ") != std::string::npos, e.what());
   }
 }
 

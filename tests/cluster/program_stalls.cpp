@@ -6,9 +6,11 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "strata/call.hpp"
 #include "strata/error.hpp"
@@ -94,6 +96,15 @@ void ask_and_stall(runtime& rt) {
 
 void stall_in_receive(runtime& rt) {
   rt.run([] { (void)this_thread::endpoint().receive_message(); });
+}
+
+// Larger than what is kept until it is received.
+void stall_in_send(runtime& rt) {
+  rt.run([] {
+    const endpoint mine;
+    const std::vector<std::byte> bytes(1 << 20);  // not handed over: its sender waits
+    this_thread::endpoint().send(mine.id(), 0, bytes);
+  });
 }
 
 void stall_in_semaphore(runtime& rt) {

@@ -6,6 +6,7 @@
 void stall(strata::runtime& rt);
 void ask_and_stall(strata::runtime& rt);
 void stall_in_receive(strata::runtime& rt);
+void stall_in_send(strata::runtime& rt);
 void stall_in_semaphore(strata::runtime& rt);
 void stall_elsewhere(strata::runtime& rt);
 void flood_stopped(strata::runtime& rt);

@@ -44,7 +44,7 @@ class side final : public taskless_node, public mailer {
   [[nodiscard]] node_id nodes() const noexcept override { return 2; }
   [[nodiscard]] const membership& members() const noexcept override { return both_; }
   void wait_for_room(node_id) override { ++waits; }
-  [[nodiscard]] net::corked cork(node_id) override {
+  [[nodiscard]] net::corked cork(node_id, std::span<const std::byte>) override {
     ++corks;
     return {};
   }

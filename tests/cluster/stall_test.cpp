@@ -11,6 +11,7 @@ namespace {
 
 using launch_test::command;
 using launch_test::contains;
+using launch_test::words;
 
 struct wait_case {
   const char* action;
@@ -33,6 +34,57 @@ TEST_P(stalls, are_told_after_a_while_with_what_is_waited_for) {
   ASSERT_TRUE(c.wait_for_error_output("strata: node 1 of 2")) << c.err();
   EXPECT_TRUE(contains(c.err(), "nothing moves on any node any more")) << c.err();
   EXPECT_TRUE(contains(c.err(), GetParam().said)) << c.err();
+  // Frames that messages brought count as well as those that they took.
+  EXPECT_FALSE(contains(c.err(), "alive: -")) << c.err();
+}
+
+words alone(const words& arguments) {
+  words all = {launch_test::node_program(), "%m"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return all;
+}
+
+// Where no thread keeps the time.
+class lone_stalls : public testing::TestWithParam<wait_case> {};
+INSTANTIATE_TEST_SUITE_P(
+    waits, lone_stalls,
+    testing::Values(wait_case{"stall", "a task waits for a completion that awaits 3 signals"},
+                    wait_case{"stall-in-receive", "waits for message"},
+                    wait_case{"stall-in-send", "1 message of 1048576 bytes waits at endpoint"},
+                    wait_case{"stall-in-semaphore", "waits for semaphore: \"stuck\""}));
+
+void expect_report(command& c) {
+  ASSERT_TRUE(c.wait_for_error_output(lone_stalls::GetParam().said)) << c.err();
+  EXPECT_TRUE(contains(c.err(), "nothing moves any more")) << c.err();
+}
+
+TEST_P(lone_stalls, are_told_under_the_launcher) {
+  command c(launch_test::run({"-n", "1"}, {"--strata-stall-s=1", GetParam().action}));
+  expect_report(c);
+}
+
+TEST_P(lone_stalls, are_told_without_one) {
+  command c(alone({"--strata-stall-s=1", GetParam().action}), {.other = true});
+  expect_report(c);
+}
+
+void expect_report_on_signal(command& c) {
+  ASSERT_TRUE(c.wait_for_output("waits"));
+  c.signal(SIGQUIT);
+  ASSERT_TRUE(c.wait_for_error_output("a task waits for a completion that awaits 3 signals"));
+  EXPECT_FALSE(contains(c.err(), "nothing moves")) << c.err();
+  c.signal(SIGTERM);
+  EXPECT_EQ(c.wait(), 128 + SIGTERM) << c.err();
+}
+
+TEST(a_signal_to_one_process, makes_it_tell_and_go_on) {
+  for (const char* const workers : {"1", "3"}) {
+    const words arguments = {"--strata-stall-s=0", "--strata-workers", workers, "stall"};
+    command launched(launch_test::run({"-n", "1"}, arguments));
+    expect_report_on_signal(launched);
+    command by_itself(alone(arguments), {.other = true});
+    expect_report_on_signal(by_itself);
+  }
 }
 
 void expect_three_reports(command& c) {

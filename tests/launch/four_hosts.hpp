@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "../common/in_turn.hpp"
 #include "command.hpp"
 
 namespace launch_test {
@@ -22,6 +23,7 @@ inline bool shell(const std::string& line) {
 class four_hosts : public testing::Test {
  protected:
   void SetUp() override {
+    if (strata::test::left_to_the_other_sanitizer()) GTEST_SKIP() << "the other sanitizer's turn";
     if (::geteuid() != 0 || !shell("ip netns add " + hub())) {
       GTEST_SKIP() << "no network namespaces here: this needs root and iproute2";
     }

@@ -45,6 +45,32 @@ TEST(run, four_nodes_meet_and_leave) {
   EXPECT_NE(r.out.find("at 127.0.0.1 memory yes"), std::string::npos) << r.out;
 }
 
+void expect_refused(const words& what, const std::string& why, const command::setting& how = {}) {
+  const result r = run_to_end(what, how);
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_EQ(count_lines(r.err), 1U) << r.err;
+  EXPECT_NE(r.err.find(why), std::string::npos) << r.err;
+}
+
+TEST(run, says_that_its_output_went_nowhere) {
+  const command::setting closed{.around = {"sh", "-c", "exec \"$@\" >&-", "sh"}};
+  expect_refused({"info"}, "standard output: ", closed);
+}
+
+TEST(run, names_what_is_wrong_with_its_words) {
+  expect_refused({"run", "--strata-stats", "prog"},
+                 "--strata-stats is the program's: it goes after");
+  expect_refused({"run", "-n", "2", ""}, "the program's name is empty");
+  expect_refused({"info", "--routes", "--networks", "foo"}, "--networks: 'foo' is no network");
+  expect_refused({"run", "--hostfile", "no\x1B[31m"}, "no\\x1B[31m");
+  const auto script =
+      std::filesystem::temp_directory_path() / ("strata-script-" + std::to_string(::getpid()));
+  std::ofstream(script) << "#! /no/such/sh -e\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  expect_refused({"run", script}, "is a script for /no/such/sh, and there is no such program");
+  std::filesystem::remove(script);
+}
+
 TEST(run, more_nodes_than_cores_work_with_one_warning) {
   const std::string nodes = std::to_string(::sysconf(_SC_NPROCESSORS_ONLN) + 7);
   command c(run({"-n", nodes}, {"join", "@0:describe", "finish"}));
@@ -122,7 +148,9 @@ TEST(run, alone_any_program_runs) {
 TEST(run, another_kind_of_program_on_two_nodes_is_an_error) {
   const result r = run_to_end({"run", "-n", "2", "true"});
   EXPECT_EQ(r.status, 1);
-  EXPECT_NE(r.err.find(" ended before it joined: is true a Strata program?\n"), std::string::npos)
+  EXPECT_NE(r.err.find(" ended before it joined: is true a Strata program, and does it make a "
+                       "strata::runtime with these arguments?\n"),
+            std::string::npos)
       << r.err;
   EXPECT_EQ(count_lines(r.err), 1U);
 }
@@ -321,7 +349,7 @@ TEST(info, says_as_what_node_of_a_job_it_runs) {
                                                    " of 2, 2 of them on this host\n"))
           << r.out;
     }
-    EXPECT_FALSE(launch_test::contains(r.err, "a Strata program?")) << r.err;
+    EXPECT_FALSE(launch_test::contains(r.err, "a Strata program")) << r.err;
   }
 }
 

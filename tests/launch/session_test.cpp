@@ -283,7 +283,9 @@ TEST_F(course, another_kind_of_program_is_recognised) {
   begin(2);
   end(0, 0);
   end(1, 0);
-  EXPECT_EQ(said, lines{"node 0 ended before it joined: is prog a Strata program?"});
+  EXPECT_EQ(said,
+            lines{"node 0 ended before it joined: is prog a Strata program, and does it make a "
+                  "strata::runtime with these arguments?"});
   EXPECT_EQ(job->status(), 1);
 }
 

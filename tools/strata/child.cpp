@@ -25,9 +25,10 @@ extern char** environ;
 namespace strata::launch {
 
 inherited_state::inherited_state() {
-  // A closed standard stream would give its number to a line or a log.
+  // A closed standard stream would give its number to a line or a log. Who writes to it is refused
+  // as if it were closed, and says so.
   while (true) {
-    const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fd < 0) throw errno_error("cannot open /dev/null", errno);
     if (fd > 2) {
       ::close(fd);

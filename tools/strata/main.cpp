@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // strata: the command. Each subcommand parses its own words.
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
 
+#include "base/one_line.hpp"
+#include "base/standard_output.hpp"
 #include "strata/error.hpp"
 #include "strata/version.hpp"
 #include "tools/strata/agent.hpp"
@@ -33,21 +33,19 @@ constexpr const char* usage =
     "           nodes of a job reach each other\n"
     "strata COMMAND --help says more; strata --version prints the version.\n";
 
-int complain(const std::string& command, std::string message, int status) {
-  for (char& c : message) {
-    if (c == '\n' || c == '\r' || c == '\t') c = ' ';
-  }
-  std::fprintf(stderr, "%s: %s\n", command.c_str(), message.c_str());
+int complain(const std::string& command, const std::string& message, int status) {
+  std::fprintf(stderr, "%s\n", strata::one_line(command + ": " + message).c_str());
   return status;
 }
 
-// Nobody has seen what could not be written.
+// What a command has printed has arrived.
 int after_output(const std::string& command, int status) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
-  return complain(command,
-                  std::string("standard output: ") + std::strerror(errno) +
-                      "; free some space or write elsewhere",
-                  exit_bad_input);
+  try {
+    strata::flush_standard_output();
+    return status;
+  } catch (const strata::user_error& problem) {
+    return complain(command, problem.what(), exit_bad_input);
+  }
 }
 
 int dispatch(std::string_view command, int argc, char** argv,

@@ -114,14 +114,23 @@ run_request routes_request(int argc, char** argv) {
       words.emplace_back(word);
     }
   }
-  (void)networks_in(networks, network_kind::tcp);
+  try {
+    (void)networks_in(networks, network_kind::tcp);
+  } catch (const user_error& problem) {
+    throw user_error(std::string("--networks: ") + problem.what());
+  }
+  const std::size_t theirs = words.size();
   words.push_back(own_path());
   words.emplace_back("report-routes");
   if (!networks.empty()) words.push_back("--strata-networks=" + networks);
+  const std::size_t ours = words.size() - theirs;
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   run_request request = parse_run(static_cast<int>(words.size()), pointers.data());
+  if (request.arguments.size() != ours)
+    throw user_error("'" + request.arguments[0] +
+                     "' is one argument too many: strata info --routes runs no program");
   if (request.nodes < 2) throw user_error(one_has_no_routes);
   return request;
 }

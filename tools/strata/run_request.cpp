@@ -152,6 +152,8 @@ run_request parse_run(int argc, char** argv) {
   request.arguments = cli.remaining();
   if (!request.arguments.empty() && request.arguments[0] == "--") {
     request.arguments.erase(request.arguments.begin());
+  } else if (!request.arguments.empty() && request.arguments[0].starts_with("--strata-")) {
+    throw user_error(request.arguments[0] + " is the program's: it goes after PROGRAM");
   } else if (!request.arguments.empty() && request.arguments[0].starts_with('-')) {
     throw user_error("unknown flag " + request.arguments[0] +
                      "; strata run --help lists the flags");

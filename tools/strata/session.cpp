@@ -291,8 +291,8 @@ void session::on_early_end(node_id node, std::int64_t now_ns) {
   } else if (how.failed()) {
     failure_ = nodes_.name(node) + " " + to_text(how) + " before it joined" + job_is_stopped;
   } else {
-    failure_ =
-        nodes_.name(node) + " ended before it joined: is " + what_.program + " a Strata program?";
+    failure_ = nodes_.name(node) + " ended before it joined: is " + what_.program +
+               " a Strata program, and does it make a strata::runtime with these arguments?";
   }
   enter(phase::failing, now_ns + settle_ns);
 }

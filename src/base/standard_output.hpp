@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether what was printed has arrived.
+#pragma once
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "strata/error.hpp"
+
+namespace strata {
+
+// Throws user_error unless standard output has taken all: nobody has seen what it did not take.
+inline void flush_standard_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw user_error(std::string("standard output: ") + std::strerror(errno) +
+                   "; free some space or write elsewhere");
+}
+
+}  // namespace strata
