@@ -14,7 +14,7 @@
 # build they are left out, and the whole executable where there are no others.
 # The other tests' sources look on, and are compiled quickly (StrataPrecompile.cmake).
 #
-# With STRATA_UNITY five sources at a time are compiled as one, so names in their anonymous namespaces have to differ.
+# With STRATA_UNITY fifteen sources at a time are compiled as one, so names in their anonymous namespaces have to differ.
 include(GoogleTest)
 
 function(strata_add_test name)
@@ -48,7 +48,7 @@ function(strata_add_test name)
     strata_compile_quickly(${name})
   endif()
   strata_use_precompiled(${name} strata_test_headers)
-  strata_unite(${name} BATCH 5)
+  strata_unite(${name} BATCH 15)
   set(alone FALSE)
   if(arg_ALONE)
     set(alone TRUE)

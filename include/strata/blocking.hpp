@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting on the world: what would stop a whole worker suspends one thread instead. (Issue L8; for
+// Waiting on the world: what would stop a whole worker suspends one thread instead. (For
 // threads of strata/thread.hpp, fork-join tasks and everything else that owns a stack.)
 //
 //   const ssize_t n = strata::io::read(socket, buffer, size);       // other threads run meanwhile
@@ -91,13 +91,16 @@ auto blocking(F&& f) -> std::invoke_result_t<F&> {
 /// it O_NONBLOCK if it is shared so.
 namespace io {
 
+/// No timeout.
 inline constexpr std::chrono::nanoseconds forever = std::chrono::nanoseconds::max();
 
 /// Waits until one of `events` (POLLIN, POLLOUT) holds for fd; returns those that do, as poll()
 /// would (also POLLERR, POLLHUP), or -1 with errno.
 int wait(int fd, short events, std::chrono::nanoseconds timeout = forever);
 
-/// The descriptor's flags stay as they are in all of these but connect().
+/// As the system's of the same name, with two differences: they suspend where those block, and
+/// after `timeout` return -1 with ETIMEDOUT. The descriptor's flags stay as they are in all of
+/// these but connect().
 ssize_t read(int fd, void* to, std::size_t bytes, std::chrono::nanoseconds timeout = forever);
 ssize_t write(int fd, const void* from, std::size_t bytes,
               std::chrono::nanoseconds timeout = forever);

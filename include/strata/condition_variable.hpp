@@ -129,19 +129,24 @@ class condition_variable {
 
   /// Never blocks, with the lock or without. A load where nobody has ever waited.
   void notify_one() noexcept { queue_.notify(1); }
+  /// The same for all who wait.
   void notify_all() noexcept { queue_.notify(UINT32_MAX); }
 
+  /// Suspends the caller until it is notified, or for no reason: look at what you wait for again.
   void wait(std::unique_lock<mutex>& lock) { wait_until_ns(lock, detail::parking::never); }
+  /// Returns when holds(), which is called with the lock.
   template <class Predicate>
   void wait(std::unique_lock<mutex>& lock, Predicate holds) {
     while (!holds()) wait(lock);
   }
+  /// The same until `time` at the latest; cv_status::timeout if that is over.
   template <class Clock, class Duration>
   cv_status wait_until(std::unique_lock<mutex>& lock,
                        const std::chrono::time_point<Clock, Duration>& time) {
     wait_until_ns(lock, detail::deadline_at(time));
     return Clock::now() < time ? cv_status::no_timeout : cv_status::timeout;
   }
+  /// Returns when holds(), or with what it says at `time`.
   template <class Clock, class Duration, class Predicate>
   bool wait_until(std::unique_lock<mutex>& lock,
                   const std::chrono::time_point<Clock, Duration>& time, Predicate holds) {
@@ -150,11 +155,13 @@ class condition_variable {
     }
     return true;
   }
+  /// As wait_until(), with how long from now on.
   template <class Rep, class Period>
   cv_status wait_for(std::unique_lock<mutex>& lock,
                      const std::chrono::duration<Rep, Period>& time) {
     return timed_wait(lock, detail::deadline_after(time));
   }
+  /// As wait_until(), with how long from now on.
   template <class Rep, class Period, class Predicate>
   bool wait_for(std::unique_lock<mutex>& lock, const std::chrono::duration<Rep, Period>& time,
                 Predicate holds) {
@@ -198,6 +205,7 @@ void notify_all_at_thread_exit(condition_variable& changed, std::unique_lock<mut
 /// wait that throws ends the program, as the standard has it.
 class condition_variable_any {
  public:
+  /// Throws std::bad_alloc.
   condition_variable_any() : queue_(std::make_shared<detail::counted_condition_queue>()) {}
   condition_variable_any(const condition_variable_any&) = delete;
   condition_variable_any& operator=(const condition_variable_any&) = delete;
@@ -205,9 +213,11 @@ class condition_variable_any {
   ~condition_variable_any() { detail::check_end("condition variable", this, false, queue_.get()); }
 #endif
 
+  /// Never block, with the lock or without.
   void notify_one() noexcept { notify(1); }
   void notify_all() noexcept { notify(UINT32_MAX); }
 
+  /// As those of condition_variable, with any lock that has lock() and unlock().
   template <class Lock>
   void wait(Lock& lock) {
     wait_until_ns(lock, detail::parking::never);
@@ -242,7 +252,8 @@ class condition_variable_any {
     return true;
   }
 
-  /// Also returns when `stop`, a strata::stop_token or a std::stop_token, is requested.
+  /// Also returns when `stop`, a strata::stop_token or a std::stop_token, is requested; false if
+  /// it was and holds() does not hold.
   template <class Lock, detail::any_stop_token Token, class Predicate>
   bool wait(Lock& lock, Token stop, Predicate holds) {
     const detail::wakes_when_stopped<Token> wakes(stop, *queue_);
@@ -253,6 +264,7 @@ class condition_variable_any {
     }
     return true;
   }
+  /// The same until `time` at the latest; then what holds() says.
   template <class Lock, detail::any_stop_token Token, class Clock, class Duration, class Predicate>
   bool wait_until(Lock& lock, Token stop, const std::chrono::time_point<Clock, Duration>& time,
                   Predicate holds) {
@@ -264,6 +276,7 @@ class condition_variable_any {
     }
     return true;
   }
+  /// The same, with how long from now on.
   template <class Lock, detail::any_stop_token Token, class Rep, class Period, class Predicate>
   bool wait_for(Lock& lock, Token stop, const std::chrono::duration<Rep, Period>& time,
                 Predicate holds) {

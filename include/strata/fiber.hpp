@@ -3,27 +3,29 @@
 // has arrived. Source: C. Morrone, J. Amaral, G. Tremblay, G. Gao, "A multi-threaded runtime system
 // for a multi-processor/multi-node cluster" (Threaded-C release 2.0). Its Figure 1, line for line:
 //
-//   struct fib : strata::threaded {                                  // THREADED fib( int n, int
-//   *GLOBAL result, SPTR done )
-//     int n; strata::global_ptr<int> result; strata::slot_ptr done;
+// clang-format off
+//   struct fib : strata::threaded {                           // THREADED fib(int n, int *GLOBAL result, SPTR done)
+//     int n;
+//     strata::global_ptr<int> result;
+//     strata::slot_ptr done;
 //     int r1, r2;
-//     void start() {                                                 //   (the initialization
-//     fiber)
+//     void start() {                                          //   (the initialization fiber)
 //       if (n <= 1) {
-//         put_sync(1, result, done);                                 //   PUT_SYNC( 1, result, done
-//         ); terminate();                                               //   TERMINATE;
+//         put_sync(1, result, done);                          //   PUT_SYNC(1, result, done);
+//         terminate();                                        //   TERMINATE;
 //       } else {
-//         token<fib>(n - 1, to_global(&r1), to_sptr(READY));         //   TOKEN(fib, n-1,
-//         TO_GLOBAL(&r1), TO_SPTR(READY)); token<fib>(n - 2, to_global(&r2), to_sptr(READY));
+//         token<fib>(n - 1, to_global(&r1), to_sptr(READY));  //   TOKEN(fib, n-1, TO_GLOBAL(&r1), TO_SPTR(READY));
+//         token<fib>(n - 2, to_global(&r2), to_sptr(READY));
 //       }
 //     }
-//     void ready() {                                                 //   FIBER READY <* 2 *> {
+//     void ready() {                                          //   FIBER READY <* 2 *> {
 //       put_sync(r1 + r2, result, done);
 //       terminate();
 //     }
 //     strata::fiber<&fib::ready> READY{this, 2};
 //   };
 //
+// clang-format on
 // A fiber runs to its end, is never interrupted and never blocks: forking or waiting in one throws
 // misuse_error. Fibers of one frame may run at the same time on different workers, unless they are
 // exclusive.
@@ -219,6 +221,7 @@ void get_sync(global_ptr<const std::type_identity_t<T>> from, T* into, slot_ptr 
   *into = *static_cast<const T*>(from.where().address());
   sync(done);
 }
+/// The same from what may be written, too.
 template <class T>
 void get_sync(global_ptr<T> from, T* into, slot_ptr done) {
   get_sync(global_ptr<const T>(from.where()), into, done);
@@ -243,6 +246,7 @@ void block_move_sync(global_ptr<const std::type_identity_t<T>> from, global_ptr<
     detail::remote_get(w, from.where(), to.local(), count * sizeof(T), done.where());
   }
 }
+/// The same from what may be written, too.
 template <class T>
 void block_move_sync(global_ptr<T> from, global_ptr<T> to, std::size_t count, slot_ptr done) {
   block_move_sync(global_ptr<const T>(from.where()), to, count, done);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fibers synchronize with beyond slots: lock, semaphore, I-structure, channel, reduction box
-// (requirement E11). A fiber never blocks, so every operation that another library would let wait
-// takes the slot that is to be signalled instead.
+// What fibers synchronize with beyond slots: lock, semaphore, I-structure, channel, reduction box.
+// A fiber never blocks, so every operation that another library would let wait takes the slot that
+// is to be signalled instead.
 //
 // All of them live on one node, are used from there, may be used by any number of fibers at the
 // same time, and must outlive their use.

@@ -42,13 +42,18 @@ namespace detail {
 template <class R>
 class future_base {
  public:
+  /// Whether it has a state. All others throw std::future_error (no_state) without one, and
+  /// misuse_error in a fiber if they would have to wait.
   [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
   /// Suspends the caller until the result is there; makes the call if it was deferred.
   void wait() const { checked().wait(); }
+  /// For that long at most: ready, timeout, or deferred, which makes no call. Throws
+  /// std::system_error or std::bad_alloc where there is no thread or memory for a deadline.
   template <class Rep, class Period>
   future_status wait_for(const std::chrono::duration<Rep, Period>& time) const {
     return checked().wait_until(deadline_after(time));
   }
+  /// The same until `time` at the latest.
   template <class Clock, class Duration>
   future_status wait_until(const std::chrono::time_point<Clock, Duration>& time) const {
     future_status s;
@@ -77,14 +82,18 @@ struct future_maker;
 template <class R>
 class future : public detail::future_base<R> {
  public:
+  /// Without a state.
   future() noexcept = default;
   future(future&&) noexcept = default;
+  /// Gives up its own state first, which waits for the thread of an async() that nobody else
+  /// awaits.
   future& operator=(future&& other) noexcept {
     // The old state goes at once, also when the other is us.
     this->state_ = std::exchange(other.state_, nullptr);
     return *this;
   }
-  /// Waits, and takes the result; valid() is false afterwards.
+  /// Suspends until the result is there, and takes it, or throws what it is; valid() is false
+  /// afterwards.
   R get() {
     this->checked().wait();
     const auto s = std::exchange(this->state_, nullptr);
@@ -96,6 +105,7 @@ class future : public detail::future_base<R> {
       return std::move(*s->value);
     }
   }
+  /// Hands the state over; valid() is false afterwards.
   [[nodiscard]] shared_future<R> share() noexcept { return shared_future<R>(std::move(*this)); }
 
  private:
@@ -109,10 +119,13 @@ class future : public detail::future_base<R> {
 template <class R>
 class shared_future : public detail::future_base<R> {
  public:
+  /// Without a state.
   shared_future() noexcept = default;
+  /// Takes the state over.
   shared_future(future<R>&& other) noexcept
       : detail::future_base<R>(std::exchange(other.state_, nullptr)) {}
-  /// A reference into the state, which must not be used once the last shared_future has gone.
+  /// Suspends until the result is there. A reference into the state, which must not be used once
+  /// the last shared_future has gone; or throws what it is, each time.
   decltype(auto) get() const {
     this->checked().wait();
     this->state_->rethrow();
@@ -151,6 +164,7 @@ void publish_at_thread_exit(const std::shared_ptr<result_state<R>>& s) {
 template <class R>
 class result_source {
  public:
+  /// Once for each state: then std::future_error (future_already_retrieved). Never blocks.
   [[nodiscard]] future<R> get_future() {
     checked().hand_out();
     return future_maker::make(state_);
@@ -184,12 +198,17 @@ class promise : public detail::result_source<R> {
   static constexpr bool is_object = !std::is_void_v<R> && !std::is_reference_v<R>;
 
  public:
+  /// With a state of its own. Throw std::bad_alloc. A promise that goes unkept breaks it: get()
+  /// throws std::future_error (broken_promise).
   promise() : promise(std::allocator_arg, std::allocator<char>()) {}
   template <class Allocator>
   promise(std::allocator_arg_t, const Allocator& a)
       : detail::result_source<R>(std::allocate_shared<detail::result_state<R>>(a)) {}
+  /// Exchanges the states.
   void swap(promise& other) noexcept { this->state_.swap(other.state_); }
 
+  /// Makes the result, which whoever waits sees, with all that was done before. Never block. Throw
+  /// std::future_error (promise_already_satisfied, no_state), and what copying the value throws.
   void set_value(const object& v) requires(is_object) { publish(v); }
   void set_value(object&& v) requires(is_object) { publish(std::move(v)); }
   void set_value(object& v) requires(std::is_reference_v<R>) { publish(&v); }
@@ -263,20 +282,25 @@ class packaged_task;
 template <class R, class... Args>
 class packaged_task<R(Args...)> : public detail::result_source<R> {
  public:
+  /// Without a function.
   packaged_task() noexcept = default;
+  /// Keeps f. Throws std::bad_alloc, and what copying or moving f throws.
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, packaged_task>) explicit packaged_task(F&& f)
       : detail::result_source<R>(std::make_shared<detail::result_state<R>>()),
         call_(std::make_unique<call_of<std::decay_t<F>>>(std::forward<F>(f))) {}
   packaged_task(packaged_task&&) noexcept = default;
   packaged_task& operator=(packaged_task&&) noexcept = default;
+  /// Exchanges functions and states.
   void swap(packaged_task& other) noexcept {
     this->state_.swap(other.state_);
     call_.swap(other.call_);
   }
 
+  /// Whether it has a function. Those below throw std::future_error (no_state) without one.
   [[nodiscard]] bool valid() const noexcept { return this->state_ != nullptr; }
-  /// What leaves the function goes to the future.
+  /// Calls the function; what it returns or throws goes to the future. Throws std::future_error
+  /// (promise_already_satisfied) the second time.
   void operator()(Args... args) {
     this->checked().claim();
     // A waiter may end *this as soon as the result is there.
@@ -330,7 +354,8 @@ void swap(packaged_task<S>& a, packaged_task<S>& b) noexcept {
   a.swap(b);
 }
 
-/// std::async. The last future of a thread that was made waits for it when it goes.
+/// std::async: launch::async calls f in a thread of its own, launch::deferred when somebody waits.
+/// The last future of a thread that was made waits for it when it goes.
 template <class F, class... Args>
 [[nodiscard]] auto async(launch how, F&& f, Args&&... args) {
   using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses in a job of several nodes (EARTH's GLOBAL pointers, requirement E5).
+// Addresses in a job of several nodes (EARTH's GLOBAL pointers).
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -108,6 +108,7 @@ class global_ptr {
   /// Node and address as one value, for the runtime.
   [[nodiscard]] detail::global_address where() const noexcept { return where_; }
 
+  /// Whether it is not null.
   explicit operator bool() const noexcept { return where_.address() != nullptr; }
   friend bool operator==(global_ptr, global_ptr) noexcept = default;
 
@@ -143,6 +144,7 @@ class local_address {
   /// No address: T's own initial value.
   constexpr local_address() requires std::default_initializable<T>
   = default;
+  /// The caller vouches that it is used on this node only.
   constexpr explicit local_address(T address) noexcept : address_(address) {}
   constexpr operator T() const noexcept { return address_; }
   [[nodiscard]] constexpr T get() const noexcept { return address_; }

@@ -68,6 +68,7 @@ struct combination {
 /// comes that does not fit; where everybody waits for a message, nobody notices.
 class group_error : public misuse_error {
  public:
+  /// For the runtime.
   group_error(unsigned member, const std::string& what) : misuse_error(what), member_(member) {}
   /// The rank of the other one.
   [[nodiscard]] unsigned member() const noexcept { return member_; }
@@ -80,8 +81,10 @@ class group_error : public misuse_error {
 /// ended its group. which() is its endpoint, as in the list of members.
 class member_left_error : public endpoint_closed_error {
  public:
+  /// For the runtime.
   member_left_error(unsigned member, endpoint_id which, const std::string& what)
       : endpoint_closed_error(which, what), member_(member) {}
+  /// Its rank.
   [[nodiscard]] unsigned member() const noexcept { return member_; }
 
  private:
@@ -154,7 +157,9 @@ class group {
   /// Does not wait for the others. When it is destroyed by an exception, this member leaves.
   ~group();
 
+  /// This member's place in the list, from 0.
   [[nodiscard]] unsigned rank() const noexcept;
+  /// How many members there are.
   [[nodiscard]] unsigned size() const noexcept;
   /// As given.
   [[nodiscard]] std::span<const endpoint_id> members() const noexcept;
@@ -212,6 +217,7 @@ class group {
     all_reduce_bytes(detail::room_of(values),
                      detail::combination_of<std::ranges::range_value_t<R>>(op));
   }
+  /// The same for one value: returns the result.
   template <detail::single_value T, detail::combines<T> Op>
   [[nodiscard]] T all_reduce(const T& value, Op op) {
     T result = value;
@@ -226,6 +232,7 @@ class group {
     scan_bytes(detail::room_of(values), {},
                detail::combination_of<std::ranges::range_value_t<R>>(op));
   }
+  /// The same for one value: returns the result.
   template <detail::single_value T, detail::combines<T> Op>
   [[nodiscard]] T scan(const T& value, Op op) {
     T result = value;
@@ -267,6 +274,7 @@ class group {
   void all_gather(const R& values, S&& all) {
     all_gather_bytes(detail::content_of(values), detail::room_of(all));
   }
+  /// The same for one value of each: returns all of them, by rank.
   template <detail::single_value T>
   [[nodiscard]] std::vector<T> all_gather(const T& value) {
     std::vector<T> all(size(), value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mailboxes: EARTH's non-deterministic merge of messages from many senders (requirement E10).
+// Mailboxes: EARTH's non-deterministic merge of messages from many senders.
 #pragma once
 #include <cstddef>
 #include <deque>
@@ -32,6 +32,7 @@ class mailbox {
   /// A mailbox on the calling node that signals `arrived` for each item (EARTH's INIT_MAILBOX). The
   /// slot usually has count 1 and reset 1. Throws misuse_error outside a runtime.
   explicit mailbox(slot_ptr arrived);
+  /// What it holds is dropped.
   ~mailbox();
   mailbox(const mailbox&) = delete;
   mailbox& operator=(const mailbox&) = delete;

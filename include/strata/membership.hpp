@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes there are, where they come and go while the job runs (`strata run --elastic`,
-// `strata join`, `strata leave`). (pCoR: requirement P2.)
+// `strata join`, `strata leave`).
 //
-//   for (strata::node_id_t n : strata::members()) strata::remote_thread(strata::on_node{n}, work);
+//   strata::on_every_node([] { work(); });   // strata/remote_thread.hpp: on all of them, and waits
+//   const std::size_t nodes = strata::members().size();
 //
 // A node that comes takes part by itself: it asks for tokens, and whoever asks again sees it. One
 // that leaves gets no more of them, finishes or hands over what it has, and goes when none of its

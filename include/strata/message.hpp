@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between any threads of a job, wherever they are (pCoR: requirements P3 to P14).
+// Messages between any threads of a job, wherever they are (after pCoR).
 //
 //   std::vector<double> numbers(100);
 //   strata::endpoint& mine = strata::this_thread::endpoint();
@@ -69,11 +69,13 @@ class endpoint_id {
   [[nodiscard]] constexpr bool is_any_on_node() const noexcept {
     return (bits_ & within_node) == any_on_node;
   }
+  /// Whether it names an endpoint, or all of a node.
   constexpr explicit operator bool() const noexcept { return bits_ != 0; }
   friend constexpr auto operator<=>(endpoint_id, endpoint_id) noexcept = default;
 
   /// Everything as one word, for the runtime and for hashing.
   [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return bits_; }
+  /// The inverse of bits().
   static constexpr endpoint_id from_bits(std::uint64_t bits) noexcept {
     endpoint_id id;
     id.bits_ = bits;
@@ -133,7 +135,9 @@ struct message : message_info {
 /// The endpoint at the other side has ended, or never was.
 class endpoint_closed_error : public error {
  public:
+  /// For the runtime.
   endpoint_closed_error(endpoint_id which, const std::string& what) : error(what), which_(which) {}
+  /// The endpoint that has ended.
   [[nodiscard]] endpoint_id which() const noexcept { return which_; }
 
  private:
@@ -144,8 +148,10 @@ class endpoint_closed_error : public error {
 /// received with more room.
 class message_too_large_error : public error {
  public:
+  /// For the runtime.
   message_too_large_error(const message_info& which, const std::string& what)
       : error(what), which_(which) {}
+  /// The message, with its size.
   [[nodiscard]] const message_info& which() const noexcept { return which_; }
 
  private:
@@ -219,19 +225,24 @@ class endpoint {
  public:
   /// Throws misuse_error outside a runtime, error when the node has 16 million.
   endpoint();
+  /// Keeps its id. Of `other` nothing is left: it may be destroyed or assigned to.
   endpoint(endpoint&& other) noexcept;
+  /// The same; what *this was before ends first, as in the destructor.
   endpoint& operator=(endpoint&& other) noexcept;
   /// Messages that have not been received are dropped; receives in progress, and sends to here,
   /// throw endpoint_closed_error.
   ~endpoint();
 
+  /// Its name, to be told to those who send to it.
   [[nodiscard]] endpoint_id id() const noexcept { return id_; }
 
   // ---- sending ----
-  /// Returns when `bytes` may change: the message has been copied or received. Suspends while the
-  /// target has no room. Throws endpoint_closed_error if the target is known to have ended (with
-  /// certainty if the message had to wait for the target), node_lost_error, misuse_error for
-  /// any_tag, any_endpoint_on(), or no such node.
+  /// Returns when `bytes` may change: the message has been copied or received. Up to 64 KiB it
+  /// suspends only while the target has no room; above 64 KiB it always waits for the receive. So
+  /// in a ring in which each first sends and then receives, nobody receives large messages: begin
+  /// with start_receive(), or send with start_send(). Throws endpoint_closed_error if the target is
+  /// known to have ended (with certainty if the message had to wait for the target),
+  /// node_lost_error, misuse_error for any_tag, any_endpoint_on(), or no such node.
   void send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes);
   /// Hands the bytes over: within a process nothing is copied.
   void send(endpoint_id to, message_tag tag, std::vector<std::byte>&& bytes);

@@ -123,6 +123,7 @@ class timed_mutex : public mutex {
   bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
     return got(word_.lock_until(detail::deadline_after(time)));
   }
+  /// The same until `time` at the latest.
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
     return got(
@@ -187,6 +188,7 @@ class recursive_mutex {
 /// std::recursive_timed_mutex.
 class recursive_timed_mutex : public recursive_mutex {
  public:
+  /// As those of timed_mutex; at once true for the owner, unless it has locked it 2^32 - 1 times.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
     return is_mine() ? deepen() : enter(word_.lock_until(detail::deadline_after(time)));
@@ -211,13 +213,18 @@ class shared_timed_mutex {
   ~shared_timed_mutex();
 #endif
 
+  /// For a writer, as those of mutex: lock() suspends until nobody else has it.
   void lock() { (void)lock_until(detail::parking::never); }
   bool try_lock() noexcept;
   void unlock() noexcept;
+  /// For a reader: lock_shared() suspends while a writer has it or waits for it. What writers did
+  /// before is visible then. Throws misuse_error in a fiber if it would have to wait; the others
+  /// never block.
   void lock_shared() { (void)lock_shared_until(detail::parking::never); }
   bool try_lock_shared() noexcept;
   void unlock_shared() noexcept;
 
+  /// As those of timed_mutex, for a writer and for a reader.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
     return lock_until(detail::deadline_after(time));
@@ -235,7 +242,7 @@ class shared_timed_mutex {
     return detail::attempt_until(time, [this](std::int64_t ns) { return lock_shared_until(ns); });
   }
 
-  /// With a deadline on the monotonic clock, in nanoseconds.
+  /// With a deadline on the monotonic clock, in nanoseconds. Suspend; false: it is over.
   bool lock_until(std::int64_t deadline_ns);
   bool lock_shared_until(std::int64_t deadline_ns);
   /// Whoever holds it: a writer?
@@ -297,6 +304,9 @@ class once_flag {
   std::atomic<std::uint32_t> state_{nothing};
 };
 
+/// Calls f(args...) unless a call with this flag has returned. Suspends the caller while another is
+/// in progress; what the call did is visible afterwards. Rethrows what f throws, and the next
+/// caller tries again. Throws misuse_error in a fiber if it would have to wait.
 template <class F, class... Args>
 void call_once(once_flag& flag, F&& f, Args&&... args) {
   // Acquire: what the call did. Partner: end().

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the nodes of a job reach each other: for placing what talks much close to each other, and for
-// people (`strata info --routes`). (pCoR: requirement P12.)
+// people (`strata info --routes`).
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages of any type that cereal can serialise (https://uscilabs.github.io/cereal/): strings,
 // containers, and types with a serialize() function. For programs that have cereal's headers; the
-// library does not need them.
+// library does not need them. Each container of the standard library needs cereal's header for it,
+// <cereal/types/vector.hpp> for std::vector, <cereal/types/map.hpp> for std::map and so on: without
+// it the compiler says "cereal could not find any output serialization functions for the provided
+// type".
+//
+//   #include <cereal/types/map.hpp>
+//   #include <cereal/types/string.hpp>
 //
 //   strata::send_object(mine, to, 7, std::map<std::string, int>{{"one", 1}});
 //   auto m = strata::receive_object<std::map<std::string, int>>(mine);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sync slots: the counters through which everything waits for everything else (requirement E4).
+// Sync slots: the counters through which everything waits for everything else.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -78,6 +78,7 @@ class slot_ptr {
 
   /// The node that holds the slot.
   [[nodiscard]] node_id_t node() const noexcept { return where_.node(); }
+  /// Whether it names a slot.
   explicit operator bool() const noexcept { return where_.address() != nullptr; }
   friend bool operator==(slot_ptr, slot_ptr) noexcept = default;
 

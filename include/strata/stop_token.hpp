@@ -42,6 +42,7 @@ class stop_token {
   /// No stop can be requested.
   stop_token() noexcept = default;
 
+  /// Never blocks.
   void swap(stop_token& other) noexcept { std::swap(state_, other.state_); }
   /// Never blocks. After true, what the requesting thread did before is visible.
   [[nodiscard]] bool stop_requested() const noexcept {
@@ -76,21 +77,28 @@ class stop_source {
   stop_source() : state_(detail::stop_state::make()) {}
   /// Without a state: no stop is possible.
   explicit stop_source(nostopstate_t) noexcept {}
+  /// One more for the same state.
   stop_source(const stop_source& other) noexcept : state_(other.state_) {
     if (state_.get() != nullptr) state_.get()->add_source();
   }
   stop_source(stop_source&&) noexcept = default;
+  /// Gives up its own state.
   stop_source& operator=(stop_source other) noexcept {
     swap(other);
     return *this;
   }
+  /// Requests nothing. After the last one no stop is possible any more.
   ~stop_source() {
     if (state_.get() != nullptr) state_.get()->drop_source();
   }
 
+  /// Never blocks, as the next three.
   void swap(stop_source& other) noexcept { std::swap(state_, other.state_); }
+  /// A token of the same state; of none if there is none.
   [[nodiscard]] stop_token get_token() const noexcept { return stop_token(state_); }
+  /// Whether it has a state.
   [[nodiscard]] bool stop_possible() const noexcept { return state_.get() != nullptr; }
+  /// After true, what the requesting thread did before is visible.
   [[nodiscard]] bool stop_requested() const noexcept {
     return state_.get() != nullptr && state_.get()->requested();
   }

@@ -100,8 +100,7 @@ class task_scope {
   std::atomic<std::uint64_t> children_span_{0};
 };
 
-// ---- implementation
-// ------------------------------------------------------------------------------------------------------
+// ---- implementation ----
 
 struct task_scope::child : detail::task {
   task_scope* scope;

@@ -61,17 +61,20 @@ class thread_specific_ptr {
  public:
   using element_type = T;
 
+  /// Values are cleaned up by `delete`.
   thread_specific_ptr() : thread_specific_ptr([](T* value) { delete value; }) {}
   /// With null nothing is done for a value.
   explicit thread_specific_ptr(void (*cleanup)(T*))
       : key_(new detail::specific_key_of<T>(cleanup)) {}
   thread_specific_ptr(const thread_specific_ptr&) = delete;
   thread_specific_ptr& operator=(const thread_specific_ptr&) = delete;
+  /// Cleans up the caller's value alone, see above.
   ~thread_specific_ptr() {
     reset();
     key_->drop();
   }
 
+  /// The caller's pointer. The two below must not be used where it is null.
   [[nodiscard]] T* get() const { return static_cast<T*>(key_->get()); }
   T* operator->() const { return get(); }
   T& operator*() const { return *get(); }

@@ -88,6 +88,7 @@ class thread {
   template <class F, class... Args>
   explicit thread(const thread_attributes& a, F&& f, Args&&... args)
       : block_(begin(&a, std::forward<F>(f), std::forward<Args>(args)...)) {}
+  /// `other` is not joinable afterwards.
   thread(thread&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   /// std::terminate() if *this is joinable.
   thread& operator=(thread&& other) noexcept {
@@ -100,14 +101,20 @@ class thread {
     if (joinable()) std::terminate();
   }
 
+  /// Exchanges the threads.
   void swap(thread& other) noexcept { std::swap(block_, other.block_); }
+  /// Whether it has a thread, which may have ended.
   [[nodiscard]] bool joinable() const noexcept { return block_ != nullptr; }
   /// Suspends the caller until the thread has ended; what it did is visible then. Throws
   /// std::system_error: invalid_argument if not joinable, resource_deadlock_would_occur for the
   /// calling thread itself.
   void join();
+  /// Nobody joins it any more. Never blocks. Throws std::system_error (invalid_argument) if not
+  /// joinable.
   void detach();
+  /// That of no thread if not joinable.
   [[nodiscard]] id get_id() const noexcept { return id(block_); }
+  /// For the runtime and debuggers; null if not joinable.
   [[nodiscard]] native_handle_type native_handle() const noexcept { return block_; }
   /// Workers of the calling task's runtime; outside, of the machine.
   [[nodiscard]] static unsigned hardware_concurrency() noexcept;
@@ -189,6 +196,7 @@ class thread {
   detail::thread_block* block_ = nullptr;
 };
 
+/// As this_thread::get_id().
 [[nodiscard]] thread::id this_thread_id() noexcept;
 
 inline void swap(thread& a, thread& b) noexcept { a.swap(b); }
@@ -197,7 +205,9 @@ namespace this_thread {
 
 /// Lets others run that are ready; returns at once if there are none. About 10 ns.
 void yield() noexcept;
+/// The calling thread's or task's.
 [[nodiscard]] thread::id get_id() noexcept;
+/// For the two below.
 void detail_sleep_until(std::int64_t deadline_ns);
 
 /// Suspends the caller at least that long.
@@ -205,6 +215,7 @@ template <class Rep, class Period>
 void sleep_for(const std::chrono::duration<Rep, Period>& time) {
   detail_sleep_until(detail::deadline_after(time));
 }
+/// Suspends the caller until `time` at the earliest.
 template <class Clock, class Duration>
 void sleep_until(const std::chrono::time_point<Clock, Duration>& time) {
   while (Clock::now() < time) detail_sleep_until(detail::deadline_at(time));
@@ -218,6 +229,7 @@ class jthread {
   using id = thread::id;
   using native_handle_type = thread::native_handle_type;
 
+  /// No thread.
   jthread() noexcept : stop_(nostopstate) {}
   /// As thread's; f is called with a stop_token before the arguments if it takes one, or a
   /// std::stop_token.
@@ -231,7 +243,9 @@ class jthread {
   template <class F, class... Args>
   explicit jthread(const thread_attributes& a, F&& f, Args&&... args)
       : stop_(), thread_(start(&a, stop_, std::forward<F>(f), std::forward<Args>(args)...)) {}
+  /// The other is not joinable afterwards.
   jthread(jthread&&) noexcept = default;
+  /// What *this was before ends as in the destructor.
   jthread& operator=(jthread&& other) noexcept {
     if (this == &other) return *this;
     end();
@@ -239,12 +253,15 @@ class jthread {
     thread_ = std::move(other.thread_);
     return *this;
   }
+  /// If joinable: requests a stop, and joins, which suspends the caller.
   ~jthread() { end(); }
 
+  /// Exchanges threads and stop states.
   void swap(jthread& other) noexcept {
     std::swap(stop_, other.stop_);
     thread_.swap(other.thread_);
   }
+  /// These are as thread's.
   [[nodiscard]] bool joinable() const noexcept { return thread_.joinable(); }
   void join() { thread_.join(); }
   void detach() { thread_.detach(); }
@@ -252,9 +269,12 @@ class jthread {
   [[nodiscard]] native_handle_type native_handle() const noexcept {
     return thread_.native_handle();
   }
+  /// The stop state that its function has been given a token of. Never block.
   [[nodiscard]] stop_source get_stop_source() noexcept { return stop_; }
   [[nodiscard]] stop_token get_stop_token() const noexcept { return stop_.get_token(); }
+  /// As stop_source::request_stop().
   bool request_stop() noexcept { return stop_.request_stop(); }
+  /// As thread's.
   [[nodiscard]] static unsigned hardware_concurrency() noexcept {
     return thread::hardware_concurrency();
   }
