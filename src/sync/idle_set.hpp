@@ -140,6 +140,13 @@ class idle_set {
     const word s = state_[i].value.load(std::memory_order_seq_cst);
     return s == parked || s == leased_parked;
   }
+  // Some place is lent away. A hint while places change hands.
+  [[nodiscard]] bool somebody_is_guest() const noexcept {
+    for (unsigned i = 0; i < places_; ++i) {
+      if (state_[i].value.load(std::memory_order_relaxed) >= leased) return true;
+    }
+    return false;
+  }
   // It has been woken and has yet to look around: it will see what the caller published before.
   [[nodiscard]] bool is_coming(unsigned i) const noexcept {
     const word s = state_[i].value.load(std::memory_order_seq_cst);

@@ -85,55 +85,49 @@ class without_os_threads : public ::testing::Test {
   }
 };
 
-TEST_F(without_os_threads, a_blocking_call_is_made_all_the_same) {
+// What f() returns in a runtime of a process of its own.
+template <class F>
+void expect_42(F f) {
   EXPECT_EXIT(
       {
         runtime rt(one_worker());
-        const int result = rt.run([] {
-          refuse_threads();
-          return blocking([] { return 7; }) + blocking([] { return 35; });
-        });
+        const int result = rt.run(f);
         std::_Exit(result);
       },
       ::testing::ExitedWithCode(42), "");
 }
 
+TEST_F(without_os_threads, a_blocking_call_is_made_all_the_same) {
+  expect_42([] {
+    refuse_threads();
+    return blocking([] { return 7; }) + blocking([] { return 35; });
+  });
+}
+
 TEST_F(without_os_threads, waiting_on_a_descriptor_fails) {
-  EXPECT_EXIT(
-      {
-        runtime rt(one_worker());
-        const int result = rt.run([] {
-          int ends[2];
-          if (pipe(ends) != 0) return 3;
-          refuse_threads();
-          char c = 0;
-          if (io::read(ends[0], &c, 1) != -1 || errno != EAGAIN) return 4;
-          if (::write(ends[1], "x", 1) != 1) return 5;
-          return io::read(ends[0], &c, 1) == 1 ? 42 : 6;
-        });
-        std::_Exit(result);
-      },
-      ::testing::ExitedWithCode(42), "");
+  expect_42([] {
+    int ends[2];
+    if (pipe(ends) != 0) return 3;
+    refuse_threads();
+    char c = 0;
+    if (io::read(ends[0], &c, 1) != -1 || errno != EAGAIN) return 4;
+    if (::write(ends[1], "x", 1) != 1) return 5;
+    return io::read(ends[0], &c, 1) == 1 ? 42 : 6;
+  });
 }
 
 // Nor does it until a deadline, for which there is no thread.
 TEST_F(without_os_threads, waiting_for_a_while_fails_too) {
-  EXPECT_EXIT(
-      {
-        runtime rt(one_worker());
-        const int result = rt.run([] {
-          int ends[2];
-          if (pipe(ends) != 0) return 3;
-          refuse_threads();
-          char c = 0;
-          if (io::read(ends[0], &c, 1, std::chrono::hours(1)) != -1 || errno != EAGAIN) return 4;
-          if (io::wait(ends[0], POLLIN, std::chrono::hours(1)) != -1 || errno != EAGAIN) return 5;
-          if (::write(ends[1], "x", 1) != 1) return 6;
-          return io::read(ends[0], &c, 1, std::chrono::hours(1)) == 1 ? 42 : 7;
-        });
-        std::_Exit(result);
-      },
-      ::testing::ExitedWithCode(42), "");
+  expect_42([] {
+    int ends[2];
+    if (pipe(ends) != 0) return 3;
+    refuse_threads();
+    char c = 0;
+    if (io::read(ends[0], &c, 1, std::chrono::hours(1)) != -1 || errno != EAGAIN) return 4;
+    if (io::wait(ends[0], POLLIN, std::chrono::hours(1)) != -1 || errno != EAGAIN) return 5;
+    if (::write(ends[1], "x", 1) != 1) return 6;
+    return io::read(ends[0], &c, 1, std::chrono::hours(1)) == 1 ? 42 : 7;
+  });
 }
 
 }  // namespace

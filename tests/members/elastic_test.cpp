@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../common/in_turn.hpp"
 #include "elastic_job.hpp"
 
 namespace {
@@ -17,6 +18,9 @@ using launch_test::elastic_job;
 
 class elastic : public testing::TestWithParam<const char*> {
  protected:
+  void SetUp() override {
+    if (strata::test::left_to_the_other_sanitizer()) GTEST_SKIP() << "the other sanitizer's turn";
+  }
   static words transport() { return {"--transport", GetParam()}; }
 };
 constexpr auto name_of_way = [](const auto& p) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "../common/enabled_together.hpp"
+#include "../common/yielding_tree.hpp"
 #include "context/stack_pool.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/fiber.hpp"
@@ -155,17 +156,6 @@ TEST_P(few_stacks, are_not_counted_for_threads_with_a_size_of_their_own) {
     again.count_down();
     for (thread& t : threads) t.join();
   });
-}
-
-// Half of a tree of forks, each leaf of which lets others run.
-long yielding_tree(int depth) {
-  if (depth == 0) {
-    for (int i = 0; i < 3; ++i) this_thread::yield();
-    return 1;
-  }
-  const auto [a, b] =
-      fork2join([=] { return yielding_tree(depth - 1); }, [=] { return yielding_tree(depth - 1); });
-  return a + b;
 }
 
 TEST_P(few_stacks, are_enough_for_forks_that_let_others_run) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../common/enabled_together.hpp"
+#include "../common/yielding_tree.hpp"
 #include "../sched/support.hpp"
 #include "strata/fiber.hpp"
 #include "strata/task_scope.hpp"
@@ -212,19 +213,8 @@ TEST_P(yielding, lets_a_branch_begin_behind_many_threads_that_yield) {
 // Each branch that begins out of its turn has a stack of its own: where leaves let others run and
 // wait for nobody, few do.
 TEST_P(yielding, takes_few_stacks_where_nobody_waits) {
-  struct tree {
-    static int leaves(int depth) {
-      if (depth == 0) {
-        for (int i = 0; i < 4; ++i) this_thread::yield();
-        return 1;
-      }
-      const auto [a, b] =
-          fork2join([=] { return leaves(depth - 1); }, [=] { return leaves(depth - 1); });
-      return a + b;
-    }
-  };
   constexpr int depth = scaled(15, 10);
-  EXPECT_EQ(rt.run([] { return tree::leaves(depth); }), 1 << depth);
+  EXPECT_EQ(rt.run([] { return yielding_tree(depth); }), 1 << depth);
   EXPECT_LE(rt.stats().stacks_max, 500U * GetParam());
 }
 

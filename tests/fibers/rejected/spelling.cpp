@@ -42,6 +42,8 @@ void refused([[maybe_unused]] unsigned there) {
   strata::call<squared>(1, 2, 3);
 #elif REJECTED == 4  // a function known at run time
   strata::remote_thread(1, squared, 3).detach();
+#elif REJECTED == 6  // a node's number that is one more argument: nobody makes the call
+  strata::call<sum>(2, 1, 1);
 #elif REJECTED == 5
   strata::remote_thread(1.0, [] {}).detach();
 #endif
