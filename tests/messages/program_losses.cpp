@@ -115,8 +115,8 @@ void wait_for_own_lock() {
   for (unsigned i = 0; i < waiters_on_each; ++i) {
     waiting.emplace_back([&] {
       lock_handle mine = lock_handle::await(name);
-      call<note_waiter>(on_node{0});
       try {
+        call<note_waiter>(on_node{0});  // whose answer may come too late
         mine.lock();
         require(false, "the last node has it");
       } catch (const node_lost_error& e) {
