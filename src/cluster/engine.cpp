@@ -306,14 +306,11 @@ int engine::serve() {
   }
   if (how != ending::left) broadcast(kind::goodbye, {});
   if (how == ending::lost) linger();
-  return how == ending::lost ? 1 : 0;
-}
-
-void engine::stop_serving() {
   stopping_.store(true, std::memory_order_seq_cst);
   // What others still have to say to each other comes by here.
   if (is_gateway_) wait_for_goodbyes();
   stop_threads();
+  return how == ending::lost ? 1 : 0;
 }
 
 // Until node 0 knows of the loss: a connection that is closed with something unread in it may take

@@ -60,11 +60,8 @@ class engine final : public mailer,
   // Node 0, when its program has no more use for the others: waits until nothing moves on any node,
   // then lets all of them end.
   void finish();
-  // All other nodes: works for the job until it is over. Returns the status to end with; if that is
-  // not 0, threads that the loss of a node has woken may still be at work.
+  // All other nodes: works for the job until it is over. Returns the status to end with.
   [[nodiscard]] int serve();
-  // Afterwards: what others still have to say to each other comes by here, and then all ends.
-  void stop_serving();
 
   // Every node prints who waits for what, soon. May be called by a signal handler, where there are
   // or may be others.

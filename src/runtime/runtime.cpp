@@ -76,13 +76,6 @@ runtime::runtime(const options& wanted) {
     return;
   }
   const int status = engine_->serve();
-  if (status != 0 && !process_goes_on) {
-    // Threads that the loss has woken are still on their way: nothing is taken from under them.
-    print_statistics();
-    std::fflush(nullptr);
-    std::_Exit(status);
-  }
-  engine_->stop_serving();
   seeing_.reset();  // handlers go in the opposite order
   report_signal::give_up(this);
   print_statistics();
