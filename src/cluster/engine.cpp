@@ -309,6 +309,8 @@ int engine::serve() {
   stopping_.store(true, std::memory_order_seq_cst);
   // What others still have to say to each other comes by here.
   if (is_gateway_) wait_for_goodbyes();
+  // Who has been told of the loss still uses what ends here.
+  if (how == ending::lost) workers_.wait_idle();
   stop_threads();
   return how == ending::lost ? 1 : 0;
 }

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "../common/slow_builds.hpp"
 #include "command.hpp"
 #include "readable_siblings.hpp"
 #include "several_hosts.hpp"
@@ -149,8 +148,6 @@ TEST(message_job, tells_who_waits_of_a_lost_node) {
 
 // Who waits on its own node, for a lock that the killed node has.
 TEST(message_job, ends_by_itself_when_a_node_is_killed_that_has_a_lock) {
-  // Threads that the loss wakes run on while their node takes its engine down.
-  if (strata::test::thread_sanitizer) GTEST_SKIP() << "see what falls short in docs/status.md";
   for (const char* transport : transports) {
     command c(launch_test::run({"-n", "3", "--transport", transport}, {"lost-with-locks"}));
     EXPECT_NE(c.wait(), 0);

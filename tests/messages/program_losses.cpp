@@ -124,6 +124,17 @@ void wait_for_own_lock() {
         require(e.node() == last_node() || node_id() != 0, "who is lost");
         ++told;
       }
+      // Who is told goes on, and its node is there for as long as that takes, also when node 0 has
+      // ended.
+      for (int left = node_id() == 0 ? 0 : 10'000; left > 0; --left) {
+        try {
+          (void)find_name<int>(name);
+          require(false, "it is of another type");
+        } catch (const node_lost_error&) {
+        } catch (const misuse_error&) {  // it is at home here
+        }
+        this_thread::yield();
+      }
     });
   }
   for (thread& t : waiting) t.join();
