@@ -64,7 +64,7 @@ class way final : net::receiver {
     h.kind = 1;
     h.source = self_;
     h.destination = peer_;
-    while (transport_.try_send(peer_, h, piece, {}) == net::send_outcome::would_block) {
+    while (transport_.try_send(peer_, h, {}, piece) == net::send_outcome::would_block) {
       (void)transport_.flush(peer_);
       transport_.wait_for_room(net::wait_forever_ns);
     }
