@@ -46,8 +46,8 @@ class held_messages {
     m.parts = {part(std::as_bytes(std::span(&m.h, 1))), part(head), part(body)};
   }
 
-  // All that has to be written, behind what is in the ring before them.
-  static constexpr std::size_t messages_max = 8;
+  // All that has to be written, behind what is in the ring before them: a MiB in pieces.
+  static constexpr std::size_t messages_max = 16;
   using parts = std::array<iovec, 1 + 3 * messages_max>;
   [[nodiscard]] std::span<iovec> gather(std::span<const std::byte> before, parts& into) const {
     into[0] = part(before);

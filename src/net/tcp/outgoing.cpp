@@ -135,9 +135,10 @@ bool outgoing::stays_corked(std::size_t bytes) const noexcept {
 bool outgoing::can_be_held(std::size_t bytes, std::span<const std::byte> head,
                            std::span<const std::byte> body) const noexcept {
   return corked_here.at == this && aggregate_ && !lost_.load(std::memory_order_relaxed) &&
-         bytes >= gather_bytes_min && head.size() <= held_messages::head_bytes_max &&
-         is_within(body, corked_here.lasting) && ring_.room() >= bytes + message_bytes_max &&
-         (holds_here() ? ring_.end() == held_.end() : may_write());
+         head.size() <= held_messages::head_bytes_max && is_within(body, corked_here.lasting) &&
+         ring_.room() >= bytes + message_bytes_max &&
+         // The last piece, however small, leaves with those before it.
+         (holds_here() ? ring_.end() == held_.end() : bytes >= gather_bytes_min && may_write());
 }
 
 bool outgoing::holds_here() const noexcept { return corked_here.at == this && corked_here.holds; }
