@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""pages.py ROOT: whether README.md, CHANGELOG.md and what lies under docs/ can be read. Links lead somewhere, each page is found
-from README.md and begins with what it is for, and prose has paragraphs of six lines of 160 columns at most. Pages and sections
-that a benchmark writes, tables and code are as they are; decisions are not measured."""
+"""pages.py ROOT: whether README.md, CHANGELOG.md and what lies under docs/ can be read. Links and names of
+sources lead somewhere, each page is found from README.md and begins with what it is for, and prose has paragraphs of six lines of
+160 columns at most. Pages and sections that a benchmark writes, tables and code are as they are; decisions are not measured."""
 import pathlib
 import re
 import sys
@@ -32,6 +32,15 @@ def links(page, text):
         yield line, (page.parent / file).resolve() if file else page, anchor
 
 
+def sources(root, text):
+    """(line, name) of each source that is named and not there. Names are relative to a folder where readers look for them."""
+    for match in re.finditer(r"`((?:[\w-]+/)+[\w-]+\.(?:cpp|hpp|h|py|cmake))`", without_code(text)):
+        if match[1].startswith("share/"):  # of an installed copy
+            continue
+        if not any((root / folder / match[1]).exists() for folder in (".", "src", "include", "include/strata")):
+            yield without_code(text).count("\n", 0, match.start()) + 1, match[1]
+
+
 def prose(text):
     """(line, lines) of each paragraph and list item."""
     text = re.sub(r"(?s)<!-- \w+:begin.*?<!-- \w+:end -->", lambda part: "\n" * part[0].count("\n"), without_code(text))
@@ -58,6 +67,7 @@ def main(root):
                 wrong.append(f"{name}:{line}: a link to {file.relative_to(root)}, which is not there")
             elif anchor and file in texts and anchor not in anchors(texts[file]):
                 wrong.append(f"{name}:{line}: a link to #{anchor}, which {file.relative_to(root)} has not")
+        wrong += [f"{name}:{line}: {source}, which is not there" for line, source in sources(root, text)]
         if not re.match(r"# \S.*\n\n?[^\s#|`]", text):
             wrong.append(f"{name}:1: does not begin with a heading and what the page is for")
         if "decisions" in page.parts or "\nWritten by `bench/" in text:
