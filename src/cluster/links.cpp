@@ -25,7 +25,7 @@ constexpr std::int64_t leave_every_ns = 10'000'000;
 links::links(node_id self, const std::vector<net::transport*>& transports, const routes& ways,
              traits what)
     : self_(self), elastic_(what.elastic), ways_change_(what.ways_change), peers_(ways.nodes()) {
-  set_table(0, ways);
+  tables_.set(0, ways);
   for (unsigned i = 0; i < ways.nodes(); ++i) {
     const auto node = static_cast<node_id>(i);
     peer& p = peers_[i];
@@ -81,42 +81,31 @@ void links::keep_back(node_id node, bool kept) {
     std::unique_lock lock(b.mutex);
     // Without a way nothing can go on: it has not come, whatever somebody says.
     b.keeps_back = kept || (p.next == node && way_to(node) == nullptr);
-    if (b.keeps_back || b.kept.empty()) return;
-    const std::deque<queued> all = std::exchange(b.kept, {});
+    if (b.keeps_back || !b.waiting.keeps_any()) return;
     if (p.next != node) {
+      const std::deque<message_copy> all = b.waiting.take_kept();
       if (ways_change_) lock.unlock();  // see dispatch()
-      for (const queued& q : all)
+      for (const message_copy& q : all)
         send(p.next, kind::forward, forwarding_head(q.k, self_, node, b.table, {}), q.payload);
       return;
     }
-    b.queue.insert(b.queue.end(), all.begin(), all.end());
+    b.waiting.queue_kept();
     p.queueing.store(true, std::memory_order_release);
   }
   way_to(node)->wake_sender();
 }
 
-std::vector<links::kept_message> links::retire(node_id node) {
+std::deque<message_copy> links::retire(node_id node) {
   peer& p = peers_[node];
   back_room& b = p.back();
   const std::lock_guard lock(b.mutex);
   b.keeps_back = true;
   p.lost.store(true, std::memory_order_release);
-  std::vector<kept_message> all(std::make_move_iterator(b.kept.begin()),
-                                std::make_move_iterator(b.kept.end()));
-  b.kept.clear();
   b.room.notify_all();
-  return all;
+  return b.waiting.take_kept();
 }
 
 // ---- ways ----
-
-void links::set_table(std::uint32_t number, const routes& ways) {
-  table& t = tables_[number % tables_.size()];
-  t.number = number;
-  t.next.clear();
-  for (unsigned n = 0; n < ways.nodes(); ++n)
-    t.next.push_back(ways.to(static_cast<node_id>(n)).next);
-}
 
 void links::change_way(node_id node, node_id next, std::uint32_t number,
                        std::span<const std::byte> last_word) {
@@ -155,7 +144,7 @@ inline bool links::dispatch(peer& p, node_id to, kind k, std::span<const std::by
   if (elastic_) lock.lock();
   if (b.keeps_back && can_be_kept_back(k)) {
     if (p.lost.load(std::memory_order_relaxed)) return false;
-    b.kept.push_back(copy_of(k, head, body));
+    b.waiting.keep(copy_of(k, head, body));
     return true;
   }
   // That neighbour may be reached by this node while ways change; what keeps the order is
@@ -181,10 +170,7 @@ bool links::post_directly(node_id to, kind k, std::span<const std::byte> head,
 }
 
 void links::forward(const forwarded_head& what, std::span<const std::byte> payload) {
-  const table& ways = tables_[what.ways % tables_.size()];
-  if (ways.number != what.ways || ways.next.empty())
-    throw malformed("something to forward by ways that nobody goes");
-  const node_id next = ways.next[what.destination];
+  const node_id next = tables_.next(what.ways, what.destination);
   if (next == self_) throw malformed("something to forward to where no way leads");
   forwarded_.fetch_add(1, std::memory_order_relaxed);
   send(next, kind::forward, std::as_bytes(std::span(&what, 1)), payload);
@@ -200,14 +186,12 @@ void links::pass_on(node_id next, std::span<const std::byte> head,
 void links::tell_if_too_much(node_id next, const flow& f) {
   if (queued_bytes(next) <= queued_bytes_max) return;
   back_room& b = peers_[next].back();
-  std::uint16_t number = 0;
+  std::optional<std::uint16_t> word;
   {
     const std::lock_guard lock(b.mutex);
-    std::uint16_t& last = b.told[f];
-    if (b.queue.empty() || last % 2 != 0) return;
-    number = ++last;
+    if (!b.waiting.empty()) word = b.told.hold(f);
   }
-  tell(f, number);
+  if (word) tell(f, *word);
 }
 
 void links::tell(const flow& f, std::uint16_t number) {
@@ -220,18 +204,9 @@ void links::hold(node_id gateway, const held_head& word) {
   back_room& b = there.back();
   back_room& next = peers_[there.next].back();
   const std::lock_guard lock(next.mutex);
-  std::uint16_t& last = b.words[gateway];
-  // Modulo 2^16: who empties a queue and who fills it speak from different threads.
-  if (static_cast<std::int16_t>(static_cast<std::uint16_t>(word.number - last)) <= 0) return;
-  last = word.number;
-  look_whether_held(there, b);
+  if (!b.heard.hear(gateway, word.number)) return;
+  there.held.store(b.heard.say_wait(), std::memory_order_relaxed);
   next.room.notify_all();
-}
-
-void links::look_whether_held(peer& there, const back_room& b) {
-  there.held.store(
-      std::any_of(b.words.begin(), b.words.end(), [](const auto& w) { return w.second % 2 != 0; }),
-      std::memory_order_relaxed);
 }
 
 void links::forget_words_of(node_id gateway) {
@@ -240,8 +215,8 @@ void links::forget_words_of(node_id gateway) {
     if (b == nullptr) continue;
     back_room& next = peers_[there.next].back();
     const std::lock_guard lock(next.mutex);
-    if (b->words.erase(gateway) == 0) continue;
-    look_whether_held(there, *b);
+    if (!b->heard.forget(gateway)) continue;
+    there.held.store(b->heard.say_wait(), std::memory_order_relaxed);
     next.room.notify_all();
   }
 }
@@ -263,7 +238,7 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
       case net::send_outcome::staged:  // the transport sees to it
       case net::send_outcome::lost:    // whoever depends on it hears of the loss
         if (ways_change_ && way->about().may_break && counts_for_connection(k))
-          keep_copy(p.back(), copy_of(k, head, body));
+          p.back().given.keep(copy_of(k, head, body));
         return true;
       case net::send_outcome::would_block:
         break;
@@ -274,15 +249,14 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
     // One that has left may still have to hear something, until it closes the connection.
     if (!elastic_) return true;
   }
-  queued q = copy_of(k, head, body);
+  message_copy m = copy_of(k, head, body);
   back_room& b = p.back();
   if (!lock.owns_lock()) lock = std::unique_lock(b.mutex);
-  b.queued_bytes.fetch_add(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
   if (kept) {
-    b.kept.push_back(std::move(q));
+    b.waiting.keep(std::move(m));
     return true;
   }
-  b.queue.push_back(std::move(q));
+  b.waiting.push(std::move(m));
   p.queueing.store(true, std::memory_order_release);
   lock.unlock();
   way->wake_sender();
@@ -294,8 +268,7 @@ bool links::is_congested(node_id to) const noexcept {
   const peer& p = peers_[peers_[to].next];
   const back_room* const b = p.back_if_any();
   return b != nullptr &&
-         (b->queued_bytes.load(std::memory_order_relaxed) > queued_bytes_max ||
-          b->given_bytes.load(std::memory_order_relaxed) > given_bytes_max) &&
+         (b->waiting.bytes() > queued_bytes_max || b->given.bytes() > given_bytes_max) &&
          !p.lost.load(std::memory_order_relaxed);
 }
 
@@ -310,7 +283,7 @@ void links::wait_for_room(node_id to) {
 }
 
 bool links::send_queued(node_id to, peer& p) {
-  released_flows released;
+  words_told::words released;
   if (p.queueing.load(std::memory_order_acquire)) {
     back_room& b = p.back();
     std::unique_lock lock(b.mutex);
@@ -321,8 +294,8 @@ bool links::send_queued(node_id to, peer& p) {
     // Not before: another may just have taken its place.
     net::transport& way = *way_to(to);
     bool flushed = false;
-    while (!b.queue.empty()) {
-      queued& q = b.queue.front();
+    while (!b.waiting.empty()) {
+      const message_copy& q = b.waiting.front();
       switch (way.try_send(to, header_of(self_, to, q.k), q.payload, {})) {
         case net::send_outcome::would_block:
           // There may be room once what is staged has gone.
@@ -334,15 +307,14 @@ bool links::send_queued(node_id to, peer& p) {
         case net::send_outcome::lost:
           break;
       }
-      b.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
-      if (ways_change_ && way.about().may_break && counts_for_connection(q.k))
-        keep_copy(b, std::move(q));
-      b.queue.pop_front();
+      message_copy sent = b.waiting.pop();
+      if (ways_change_ && way.about().may_break && counts_for_connection(sent.k))
+        b.given.keep(std::move(sent));
       flushed = false;
     }
     p.queueing.store(false, std::memory_order_release);
     b.room.notify_all();
-    released = release(b);
+    released = b.told.release();
     lock.unlock();
     if (goes_around_.load(std::memory_order_relaxed)) wake_who_go_around();
   }
@@ -370,11 +342,6 @@ void links::run_sender(net::transport& t) {
 
 // ---- connections that end ----
 
-void links::keep_copy(back_room& b, message_copy m) {
-  b.given.keep(std::move(m));
-  b.given_bytes.store(b.given.bytes(), std::memory_order_relaxed);
-}
-
 void links::has_come(node_id neighbour, kind k, std::size_t bytes) {
   back_room& b = peers_[neighbour].back();
   if (counts_for_connection(k) && b.come.add(bytes)) confirm(neighbour, b);
@@ -391,7 +358,6 @@ void links::on_confirmed(node_id neighbour, std::uint64_t come) {
   // Its last word about a connection may come by a detour.
   if (b.stands != back_room::connection::open) return;
   b.given.confirm(come);
-  b.given_bytes.store(b.given.bytes(), std::memory_order_relaxed);
   b.room.notify_all();
 }
 
@@ -426,12 +392,7 @@ std::uint64_t links::close(node_id neighbour) {
 
 void links::queue_rest(back_room& b, std::uint64_t come) {
   b.given.confirm(come);
-  std::deque<message_copy> all = b.given.take();
-  b.given_bytes.store(0, std::memory_order_relaxed);
-  for (const message_copy& m : all)
-    b.queued_bytes.fetch_add(m.payload.size() + sizeof(net::header), std::memory_order_relaxed);
-  std::move(b.queue.begin(), b.queue.end(), std::back_inserter(all));
-  b.queue = std::move(all);
+  b.waiting.put_in_front(b.given.take());
 }
 
 bool links::say_by_spare(node_id neighbour, kind k, std::span<const std::byte> payload) {
@@ -478,9 +439,8 @@ void links::end_detour(node_id neighbour, kind k, std::span<const std::byte> pay
   back_room& b = peers_[neighbour].back();
   {
     const std::lock_guard lock(b.mutex);
-    b.queue.push_back(copy_of(k, payload, {}));
-    b.queued_bytes.fetch_add(payload.size() + sizeof(net::header), std::memory_order_relaxed);
-    b.last_by_detour = b.queue.size();
+    b.waiting.push(copy_of(k, payload, {}));
+    b.last_by_detour = b.waiting.size();
     b.stands = back_room::connection::ending;
   }
   way_to(neighbour)->wake_sender();
@@ -499,8 +459,7 @@ void links::begin_anew(node_id neighbour, net::transport& way) {
   back_room& b = p.back();
   {
     const std::lock_guard lock(b.mutex);
-    b.given = {};
-    b.given_bytes.store(0, std::memory_order_relaxed);
+    b.given.begin_anew();
     b.come = {};
     b.detour.clear();
     p.way.store(&way, std::memory_order_release);
@@ -509,28 +468,20 @@ void links::begin_anew(node_id neighbour, net::transport& way) {
   way.wake_sender();
 }
 
-links::released_flows links::release(back_room& b) {
-  released_flows all;
-  for (auto& [f, last] : b.told) {
-    if (last % 2 != 0) all.emplace_back(f, ++last);
-  }
-  return all;
-}
-
 // By the one thread that empties the queue: so nothing overtakes anything, though the mutex is not
 // held while the next neighbour's is.
 bool links::send_around(back_room& b) {
   for (bool has_sent = false;; has_sent = true) {
-    queued q{};
+    message_copy m{};
     node_id first = 0;
     std::vector<std::byte> head;
     {
       std::unique_lock lock(b.mutex);
       // As long as nobody knows how to go on nothing can be sent.
       if (!goes_around(b)) return true;
-      if (b.queue.empty()) {
+      if (b.waiting.empty()) {
         b.room.notify_all();
-        const released_flows released = release(b);
+        const words_told::words released = b.told.release();
         lock.unlock();
         for (const auto& [f, number] : released) tell(f, number);
         // Others may go by this one.
@@ -541,15 +492,13 @@ bool links::send_around(back_room& b) {
       // When the node ends, nobody may make room any more.
       if (queued_bytes(first) > queued_bytes_max && !stopping_.load(std::memory_order_relaxed))
         return false;
-      q = std::move(b.queue.front());
-      b.queue.pop_front();
+      m = b.waiting.pop();
       if (b.stands == back_room::connection::ending) --b.last_by_detour;
-      b.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
-      head = detour_head(self_, q.k, b.detour);
-      if (head.size() + q.payload.size() > net::payload_bytes_max) b.is_too_far = true;
+      head = detour_head(self_, m.k, b.detour);
+      if (head.size() + m.payload.size() > net::payload_bytes_max) b.is_too_far = true;
     }
-    if (head.size() + q.payload.size() <= net::payload_bytes_max)
-      send(first, kind::detour, head, q.payload);
+    if (head.size() + m.payload.size() <= net::payload_bytes_max)
+      send(first, kind::detour, head, m.payload);
   }
 }
 
@@ -561,7 +510,7 @@ void links::wake_who_go_around() {
     bool waits = false;
     {
       const std::lock_guard lock(b.mutex);
-      waits = goes_around(b) && !b.queue.empty();
+      waits = goes_around(b) && !b.waiting.empty();
     }
     if (waits) way_to(static_cast<node_id>(n))->wake_sender();
   }
@@ -585,11 +534,8 @@ void links::on_lost(node_id node) {
   p.lost.store(true, std::memory_order_release);
   if (net::transport* const way = way_to(node)) way->drop(node);
   const std::lock_guard lock(b.mutex);
-  b.queue.clear();
-  b.kept.clear();
+  b.waiting.clear();
   (void)b.given.take();
-  b.given_bytes.store(0, std::memory_order_relaxed);
-  b.queued_bytes.store(0, std::memory_order_relaxed);
   b.room.notify_all();
   b.told.clear();
 }
@@ -601,7 +547,7 @@ void links::stop_holding() noexcept {
     if (b == nullptr) continue;
     back_room& next = peers_[there.next].back();
     const std::lock_guard lock(next.mutex);
-    b->words.clear();
+    b->heard.clear();
     there.held.store(false, std::memory_order_relaxed);
     next.room.notify_all();
   }
