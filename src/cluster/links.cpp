@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/links.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <memory>
 
-#include "cluster/detours.hpp"
 #include "cluster/forwarding.hpp"
 #include "net/causality.hpp"
 #include "strata/detail/check.hpp"
@@ -13,9 +10,7 @@
 namespace strata::cluster {
 namespace {
 
-// What may be queued for one node before the program has to wait.
-constexpr std::size_t queued_bytes_max = std::size_t{1} << 20;
-// And what may be under way to a neighbour whose connection may break: as much as a fast network
+// What may be under way to a neighbour whose connection may break: as much as a fast network
 // holds.
 constexpr std::size_t given_bytes_max = std::size_t{8} << 20;
 constexpr std::int64_t leave_every_ns = 10'000'000;
@@ -59,53 +54,6 @@ links::back_room& links::peer::make_back() {
     return *made.release();
   return *seen;
 }
-
-void links::expect(node_id node, node_id next) {
-  peer& p = peers_[node];
-  back_room& b = p.back();
-  const std::lock_guard lock(b.mutex);
-  p.next = next;
-  b.keeps_back = true;
-}
-
-void links::admit(node_id node, net::transport& way) {
-  peers_[node].way.store(&way, std::memory_order_release);
-}
-
-void links::keep_back(node_id node, bool kept) {
-  peer& p = peers_[node];
-  back_room& b = p.back();
-  std::unique_lock way_lock(b.way_mutex, std::defer_lock);
-  if (ways_change_) way_lock.lock();
-  {
-    std::unique_lock lock(b.mutex);
-    // Without a way nothing can go on: it has not come, whatever somebody says.
-    b.keeps_back = kept || (p.next == node && way_to(node) == nullptr);
-    if (b.keeps_back || !b.waiting.keeps_any()) return;
-    if (p.next != node) {
-      const std::deque<message_copy> all = b.waiting.take_kept();
-      if (ways_change_) lock.unlock();  // see dispatch()
-      for (const message_copy& q : all)
-        send(p.next, kind::forward, forwarding_head(q.k, self_, node, b.table, {}), q.payload);
-      return;
-    }
-    b.waiting.queue_kept();
-    p.queueing.store(true, std::memory_order_release);
-  }
-  way_to(node)->wake_sender();
-}
-
-std::deque<message_copy> links::retire(node_id node) {
-  peer& p = peers_[node];
-  back_room& b = p.back();
-  const std::lock_guard lock(b.mutex);
-  b.keeps_back = true;
-  p.lost.store(true, std::memory_order_release);
-  b.room.notify_all();
-  return b.waiting.take_kept();
-}
-
-// ---- ways ----
 
 void links::change_way(node_id node, node_id next, std::uint32_t number,
                        std::span<const std::byte> last_word) {
@@ -175,50 +123,6 @@ void links::forward(const forwarded_head& what, std::span<const std::byte> paylo
   forwarded_.fetch_add(1, std::memory_order_relaxed);
   send(next, kind::forward, std::as_bytes(std::span(&what, 1)), payload);
   tell_if_too_much(next, {what.source, what.destination});
-}
-
-void links::pass_on(node_id next, std::span<const std::byte> head,
-                    std::span<const std::byte> payload, const flow& f) {
-  send(next, kind::detour, head, payload);
-  tell_if_too_much(next, f);
-}
-
-void links::tell_if_too_much(node_id next, const flow& f) {
-  if (queued_bytes(next) <= queued_bytes_max) return;
-  back_room& b = peers_[next].back();
-  std::optional<std::uint16_t> word;
-  {
-    const std::lock_guard lock(b.mutex);
-    if (!b.waiting.empty()) word = b.told.hold(f);
-  }
-  if (word) tell(f, *word);
-}
-
-void links::tell(const flow& f, std::uint16_t number) {
-  const held_head head{f.second, number};
-  post(f.first, kind::hold, std::as_bytes(std::span(&head, 1)), {});
-}
-
-void links::hold(node_id gateway, const held_head& word) {
-  peer& there = peers_[word.destination];
-  back_room& b = there.back();
-  back_room& next = peers_[there.next].back();
-  const std::lock_guard lock(next.mutex);
-  if (!b.heard.hear(gateway, word.number)) return;
-  there.held.store(b.heard.say_wait(), std::memory_order_relaxed);
-  next.room.notify_all();
-}
-
-void links::forget_words_of(node_id gateway) {
-  for (peer& there : peers_) {
-    back_room* const b = there.back_if_any();
-    if (b == nullptr) continue;
-    back_room& next = peers_[there.next].back();
-    const std::lock_guard lock(next.mutex);
-    if (!b->heard.forget(gateway)) continue;
-    there.held.store(b->heard.say_wait(), std::memory_order_relaxed);
-    next.room.notify_all();
-  }
 }
 
 bool links::send(node_id to, kind k, std::span<const std::byte> head,
@@ -340,182 +244,6 @@ void links::run_sender(net::transport& t) {
   }
 }
 
-// ---- connections that end ----
-
-void links::has_come(node_id neighbour, kind k, std::size_t bytes) {
-  back_room& b = peers_[neighbour].back();
-  if (counts_for_connection(k) && b.come.add(bytes)) confirm(neighbour, b);
-}
-
-void links::confirm(node_id neighbour, back_room& b) {
-  const std::uint64_t come = b.come.confirm();
-  send(neighbour, kind::confirmed, std::as_bytes(std::span(&come, 1)), {});
-}
-
-void links::on_confirmed(node_id neighbour, std::uint64_t come) {
-  back_room& b = peers_[neighbour].back();
-  const std::lock_guard lock(b.mutex);
-  // Its last word about a connection may come by a detour.
-  if (b.stands != back_room::connection::open) return;
-  b.given.confirm(come);
-  b.room.notify_all();
-}
-
-links::trouble links::confirm_all(bool listening) {
-  trouble found;
-  for (std::size_t i = 0; i < peers_.size(); ++i) {
-    const auto n = static_cast<node_id>(i);
-    if (n == self_ || !outlives_connection(n) || is_lost(n)) continue;
-    back_room* const b = peers_[i].back_if_any();
-    if (b == nullptr) continue;
-    {
-      const std::lock_guard lock(b->mutex);
-      if (b->is_too_far) found.too_far.push_back(n);
-      if (b->stands != back_room::connection::open) continue;
-      if (listening && b->given.is_silent()) found.silent.push_back(n);
-    }
-    if (!b->come.is_confirmed()) confirm(n, *b);
-  }
-  return found;
-}
-
-std::uint64_t links::close(node_id neighbour) {
-  peer& p = peers_[neighbour];
-  back_room& b = p.back();
-  goes_around_.store(true, std::memory_order_relaxed);
-  const std::lock_guard lock(b.mutex);
-  b.stands = back_room::connection::closed;
-  p.queueing.store(true, std::memory_order_release);
-  way_to(neighbour)->drop(neighbour);
-  return b.come.confirm();
-}
-
-void links::queue_rest(back_room& b, std::uint64_t come) {
-  b.given.confirm(come);
-  b.waiting.put_in_front(b.given.take());
-}
-
-bool links::say_by_spare(node_id neighbour, kind k, std::span<const std::byte> payload) {
-  if (!has_spare(neighbour)) return false;
-  net::transport* const spare = peers_[neighbour].back_if_any()->spare;
-  const auto outcome = spare->try_send(neighbour, header_of(self_, neighbour, k), payload, {});
-  // As long as it is the spare no sender looks after it.
-  if (outcome == net::send_outcome::staged) (void)spare->flush(neighbour);
-  return outcome == net::send_outcome::sent || outcome == net::send_outcome::staged;
-}
-
-void links::drop_spare(node_id neighbour) noexcept {
-  if (has_spare(neighbour))
-    std::exchange(peers_[neighbour].back_if_any()->spare, nullptr)->drop(neighbour);
-}
-
-void links::go_on(node_id neighbour, std::uint64_t come) {
-  if (is_lost(neighbour)) return;
-  peer& p = peers_[neighbour];
-  back_room& b = p.back();
-  {
-    const std::lock_guard lock(b.mutex);
-    queue_rest(b, come);
-    p.way.store(std::exchange(b.spare, nullptr), std::memory_order_release);
-    b.stands = back_room::connection::open;
-  }
-  // It finds out whether there is anything in the queue.
-  way_to(neighbour)->wake_sender();
-}
-
-void links::go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> way) {
-  if (is_lost(neighbour)) return;
-  back_room& b = peers_[neighbour].back();
-  {
-    const std::lock_guard lock(b.mutex);
-    queue_rest(b, come);
-    b.detour = std::move(way);
-    b.stands = back_room::connection::replaced;
-  }
-  way_to(neighbour)->wake_sender();
-}
-
-void links::end_detour(node_id neighbour, kind k, std::span<const std::byte> payload) {
-  back_room& b = peers_[neighbour].back();
-  {
-    const std::lock_guard lock(b.mutex);
-    b.waiting.push(copy_of(k, payload, {}));
-    b.last_by_detour = b.waiting.size();
-    b.stands = back_room::connection::ending;
-  }
-  way_to(neighbour)->wake_sender();
-}
-
-bool links::has_ended_detour(node_id neighbour) const {
-  back_room* const b = peers_[neighbour].back_if_any();
-  if (b == nullptr) return false;
-  const std::lock_guard lock(b->mutex);
-  return b->stands == back_room::connection::ending && b->last_by_detour == 0;
-}
-
-void links::begin_anew(node_id neighbour, net::transport& way) {
-  if (is_lost(neighbour)) return;
-  peer& p = peers_[neighbour];
-  back_room& b = p.back();
-  {
-    const std::lock_guard lock(b.mutex);
-    b.given.begin_anew();
-    b.come = {};
-    b.detour.clear();
-    p.way.store(&way, std::memory_order_release);
-    b.stands = back_room::connection::open;
-  }
-  way.wake_sender();
-}
-
-// By the one thread that empties the queue: so nothing overtakes anything, though the mutex is not
-// held while the next neighbour's is.
-bool links::send_around(back_room& b) {
-  for (bool has_sent = false;; has_sent = true) {
-    message_copy m{};
-    node_id first = 0;
-    std::vector<std::byte> head;
-    {
-      std::unique_lock lock(b.mutex);
-      // As long as nobody knows how to go on nothing can be sent.
-      if (!goes_around(b)) return true;
-      if (b.waiting.empty()) {
-        b.room.notify_all();
-        const words_told::words released = b.told.release();
-        lock.unlock();
-        for (const auto& [f, number] : released) tell(f, number);
-        // Others may go by this one.
-        if (has_sent) wake_who_go_around();
-        return true;
-      }
-      first = b.detour.front();
-      // When the node ends, nobody may make room any more.
-      if (queued_bytes(first) > queued_bytes_max && !stopping_.load(std::memory_order_relaxed))
-        return false;
-      m = b.waiting.pop();
-      if (b.stands == back_room::connection::ending) --b.last_by_detour;
-      head = detour_head(self_, m.k, b.detour);
-      if (head.size() + m.payload.size() > net::payload_bytes_max) b.is_too_far = true;
-    }
-    if (head.size() + m.payload.size() <= net::payload_bytes_max)
-      send(first, kind::detour, head, m.payload);
-  }
-}
-
-// The next on a detour has room again.
-void links::wake_who_go_around() {
-  for (std::size_t n = 0; n < peers_.size(); ++n) {
-    if (n == self_ || queued_bytes(static_cast<node_id>(n)) == 0) continue;
-    back_room& b = peers_[n].back();
-    bool waits = false;
-    {
-      const std::lock_guard lock(b.mutex);
-      waits = goes_around(b) && !b.waiting.empty();
-    }
-    if (waits) way_to(static_cast<node_id>(n))->wake_sender();
-  }
-}
-
 void links::stop() noexcept { stopping_.store(true, std::memory_order_release); }
 
 std::string links::describe_waits() const {
@@ -538,19 +266,6 @@ void links::on_lost(node_id node) {
   (void)b.given.take();
   b.room.notify_all();
   b.told.clear();
-}
-
-void links::stop_holding() noexcept {
-  for (std::size_t n = 0; n < peers_.size(); ++n) {
-    peer& there = peers_[n];
-    back_room* const b = there.back_if_any();
-    if (b == nullptr) continue;
-    back_room& next = peers_[there.next].back();
-    const std::lock_guard lock(next.mutex);
-    b->heard.clear();
-    there.held.store(false, std::memory_order_relaxed);
-    next.room.notify_all();
-  }
 }
 
 bool links::is_lost(node_id node) const noexcept {

@@ -5,6 +5,10 @@
 // The thread that has something to say hands it to the transport itself; only what finds no room is
 // queued for the sender thread. Nobody waits while it handles a message, so whatever a node's peers
 // do, it goes on receiving: that is why floods and cycles cannot stop for good.
+//
+// links.cpp: what is posted, and the queue of what finds no room. links_holding.cpp: words that
+// keep that queue short. links_members.cpp: nodes that come and leave. links_connections.cpp:
+// connections that end before their nodes do.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -198,6 +202,9 @@ class links {
   }
 
  private:
+  // What may be queued for one node before the program has to wait.
+  static constexpr std::size_t queued_bytes_max = std::size_t{1} << 20;
+
   // What a node has for a peer beside the way there: made when it is first needed, and then there
   // for good. Of the many nodes of a large job most never need it for each other.
   struct back_room {
@@ -252,7 +259,11 @@ class links {
   void tell(const flow& f, std::uint16_t number);
   bool send(node_id neighbour, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body);
-  void tell_if_too_much(node_id next, const flow& f);
+  void tell_if_too_much(node_id next, const flow& f) {
+    if (queued_bytes(next) > queued_bytes_max) [[unlikely]]
+      tell_of_too_much(next, f);
+  }
+  void tell_of_too_much(node_id next, const flow& f);
   // True when nothing is left that could be sent now.
   bool send_queued(node_id to, peer& p);
   bool send_around(back_room& b);
