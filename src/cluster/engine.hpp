@@ -229,8 +229,8 @@ class engine final : public mailer,
   [[nodiscard]] std::vector<node_id> spares() override;
   void speak_by_spare(node_id n) override { links_->confirm_by_spare(n); }
   void give_up_spare(node_id n) override { detours_->on_spare_broken(n); }
-  void on_reopened(node_id n, mending::network over, os::descriptor socket) override;
-  void on_not_reopened(node_id n, mending::network over) override;
+  void on_met(node_id n, mending::network over, os::descriptor socket) override;
+  void on_not_met(node_id n, mending::network over) override;
 
  private:
   enum class ending { none, stopped, left, lost };
