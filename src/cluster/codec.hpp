@@ -25,8 +25,7 @@ class writer {
  public:
   template <class T>
   requires std::is_trivially_copyable_v<T> writer& add(const T& value) {
-    const auto* const first = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), first, first + sizeof(T));
+    std::memcpy(grow(sizeof(T)), &value, sizeof(T));
     return *this;
   }
   writer& add_bytes(std::span<const std::byte> more) {

@@ -383,11 +383,7 @@ void engine::post(node_id to, kind k, std::span<const std::byte> head,
   // Acquire: the loss. Partner: break_job().
   if (!broken_.load(std::memory_order_acquire) || k >= kind::failed) {
     if (!links_->is_lost(to) && links_->post(to, k, head, body)) return;
-    if (members_.is_elastic() && can_be_kept_back(k)) {
-      links::kept_message m{k, {head.begin(), head.end()}};
-      m.payload.insert(m.payload.end(), body.begin(), body.end());
-      put_aside(to, std::move(m));
-    }
+    if (members_.is_elastic() && can_be_kept_back(k)) put_aside(to, copy_of(k, head, body));
     return;
   }
   // What the program has to say to another node will never be answered. Nobody here waits for what

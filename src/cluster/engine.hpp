@@ -229,8 +229,8 @@ class engine final : public mailer,
   [[nodiscard]] std::vector<node_id> spares() override;
   void speak_by_spare(node_id n) override { links_->confirm_by_spare(n); }
   void give_up_spare(node_id n) override { detours_->on_spare_broken(n); }
-  void on_reopened(node_id n, mending::network over, os::descriptor socket) override;
-  void on_not_reopened(node_id n, mending::network over) override;
+  void on_met(node_id n, mending::network over, os::descriptor socket) override;
+  void on_not_met(node_id n, mending::network over) override;
 
  private:
   enum class ending { none, stopped, left, lost };
@@ -267,8 +267,8 @@ class engine final : public mailer,
   void try_to_leave();
   void never_came(node_id node);
   void refuse_to_leave();
-  void give_up(node_id node, const links::kept_message& m);
-  void put_aside(node_id node, links::kept_message m);
+  void give_up(node_id node, const message_copy& m);
+  void put_aside(node_id node, message_copy m);
   void give_up_strays();
   void tell_who_waits_for(node_id node);
   // Of a loss that concerns the whole job.
@@ -361,7 +361,7 @@ class engine final : public mailer,
   detail::worker outsider_;
   // For nodes that left just when it was said: whoever has the inbox deals with it.
   std::mutex strays_mutex_;
-  std::vector<std::pair<node_id, links::kept_message>> strays_;
+  std::vector<std::pair<node_id, message_copy>> strays_;
   std::atomic<bool> has_strays_{false};
   reception_rules rules_;
   std::atomic<unsigned> receivers_asleep_{0};  // where messages come in

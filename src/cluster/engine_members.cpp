@@ -104,7 +104,7 @@ void engine::on_standing(node_id n) {
       gone_[n] = true;
       ended_.notify_all();
     }
-    for (const links::kept_message& m : links_->retire(n)) give_up(n, m);
+    for (const message_copy& m : links_->retire(n)) give_up(n, m);
     if (mending_ != nullptr) mending_->forget(n);
     door_->forget(n);
     links_->forget_words_of(n);
@@ -129,7 +129,7 @@ void engine::tell_who_waits_for(node_id node) {
 }
 
 // What was meant for a node that has left. For quiescence it has been dealt with here.
-void engine::give_up(node_id node, const links::kept_message& m) {
+void engine::give_up(node_id node, const message_copy& m) {
   // The tasks are as good here.
   if (m.k == kind::tokens) return protocols_->balance.take_back(reader(m.payload));
   if (!carries_work(m.k)) return;
@@ -139,7 +139,7 @@ void engine::give_up(node_id node, const links::kept_message& m) {
   protocols_->counts.received.fetch_add(1, std::memory_order_seq_cst);
 }
 
-void engine::put_aside(node_id node, links::kept_message m) {
+void engine::put_aside(node_id node, message_copy m) {
   {
     const std::lock_guard lock(strays_mutex_);
     strays_.emplace_back(node, std::move(m));
@@ -150,7 +150,7 @@ void engine::put_aside(node_id node, links::kept_message m) {
 
 // With the inbox.
 void engine::give_up_strays() {
-  std::vector<std::pair<node_id, links::kept_message>> all;
+  std::vector<std::pair<node_id, message_copy>> all;
   {
     const std::lock_guard lock(strays_mutex_);
     all.swap(strays_);

@@ -37,7 +37,7 @@ bool engine::connect_again(node_id n, mending::network over) {
 }
 
 // Both ends do, each in its own time. What the other end says by it first waits there until then.
-void engine::on_reopened(node_id n, mending::network over, os::descriptor socket) {
+void engine::on_met(node_id n, mending::network over, os::descriptor socket) {
   const std::lock_guard handling(inbox_);
   mending_->failed(n, over, now_ns());  // so far
   if (is_over() || !members_.has(n) || links_->is_lost(n) || detours_->is_undecided(n)) return;
@@ -78,7 +78,7 @@ bool engine::begin_anew(node_id n) {
   return begins;
 }
 
-void engine::on_not_reopened(node_id n, mending::network over) {
+void engine::on_not_met(node_id n, mending::network over) {
   const std::lock_guard handling(inbox_);
   mending_->failed(n, over, now_ns());
 }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/links.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <memory>
 
-#include "cluster/detours.hpp"
 #include "cluster/forwarding.hpp"
 #include "net/causality.hpp"
 #include "strata/detail/check.hpp"
@@ -13,9 +10,7 @@
 namespace strata::cluster {
 namespace {
 
-// What may be queued for one node before the program has to wait.
-constexpr std::size_t queued_bytes_max = std::size_t{1} << 20;
-// And what may be under way to a neighbour whose connection may break: as much as a fast network
+// What may be under way to a neighbour whose connection may break: as much as a fast network
 // holds.
 constexpr std::size_t given_bytes_max = std::size_t{8} << 20;
 constexpr std::int64_t leave_every_ns = 10'000'000;
@@ -25,7 +20,7 @@ constexpr std::int64_t leave_every_ns = 10'000'000;
 links::links(node_id self, const std::vector<net::transport*>& transports, const routes& ways,
              traits what)
     : self_(self), elastic_(what.elastic), ways_change_(what.ways_change), peers_(ways.nodes()) {
-  set_table(0, ways);
+  tables_.set(0, ways);
   for (unsigned i = 0; i < ways.nodes(); ++i) {
     const auto node = static_cast<node_id>(i);
     peer& p = peers_[i];
@@ -58,64 +53,6 @@ links::back_room& links::peer::make_back() {
                                    std::memory_order_acquire))
     return *made.release();
   return *seen;
-}
-
-void links::expect(node_id node, node_id next) {
-  peer& p = peers_[node];
-  back_room& b = p.back();
-  const std::lock_guard lock(b.mutex);
-  p.next = next;
-  b.keeps_back = true;
-}
-
-void links::admit(node_id node, net::transport& way) {
-  peers_[node].way.store(&way, std::memory_order_release);
-}
-
-void links::keep_back(node_id node, bool kept) {
-  peer& p = peers_[node];
-  back_room& b = p.back();
-  std::unique_lock way_lock(b.way_mutex, std::defer_lock);
-  if (ways_change_) way_lock.lock();
-  {
-    std::unique_lock lock(b.mutex);
-    // Without a way nothing can go on: it has not come, whatever somebody says.
-    b.keeps_back = kept || (p.next == node && way_to(node) == nullptr);
-    if (b.keeps_back || b.kept.empty()) return;
-    const std::deque<queued> all = std::exchange(b.kept, {});
-    if (p.next != node) {
-      if (ways_change_) lock.unlock();  // see dispatch()
-      for (const queued& q : all)
-        send(p.next, kind::forward, forwarding_head(q.k, self_, node, b.table, {}), q.payload);
-      return;
-    }
-    b.queue.insert(b.queue.end(), all.begin(), all.end());
-    p.queueing.store(true, std::memory_order_release);
-  }
-  way_to(node)->wake_sender();
-}
-
-std::vector<links::kept_message> links::retire(node_id node) {
-  peer& p = peers_[node];
-  back_room& b = p.back();
-  const std::lock_guard lock(b.mutex);
-  b.keeps_back = true;
-  p.lost.store(true, std::memory_order_release);
-  std::vector<kept_message> all(std::make_move_iterator(b.kept.begin()),
-                                std::make_move_iterator(b.kept.end()));
-  b.kept.clear();
-  b.room.notify_all();
-  return all;
-}
-
-// ---- ways ----
-
-void links::set_table(std::uint32_t number, const routes& ways) {
-  table& t = tables_[number % tables_.size()];
-  t.number = number;
-  t.next.clear();
-  for (unsigned n = 0; n < ways.nodes(); ++n)
-    t.next.push_back(ways.to(static_cast<node_id>(n)).next);
 }
 
 void links::change_way(node_id node, node_id next, std::uint32_t number,
@@ -155,7 +92,7 @@ inline bool links::dispatch(peer& p, node_id to, kind k, std::span<const std::by
   if (elastic_) lock.lock();
   if (b.keeps_back && can_be_kept_back(k)) {
     if (p.lost.load(std::memory_order_relaxed)) return false;
-    b.kept.push_back(copy_of(k, head, body));
+    b.waiting.keep(copy_of(k, head, body));
     return true;
   }
   // That neighbour may be reached by this node while ways change; what keeps the order is
@@ -181,69 +118,11 @@ bool links::post_directly(node_id to, kind k, std::span<const std::byte> head,
 }
 
 void links::forward(const forwarded_head& what, std::span<const std::byte> payload) {
-  const table& ways = tables_[what.ways % tables_.size()];
-  if (ways.number != what.ways || ways.next.empty())
-    throw malformed("something to forward by ways that nobody goes");
-  const node_id next = ways.next[what.destination];
+  const node_id next = tables_.next(what.ways, what.destination);
   if (next == self_) throw malformed("something to forward to where no way leads");
   forwarded_.fetch_add(1, std::memory_order_relaxed);
   send(next, kind::forward, std::as_bytes(std::span(&what, 1)), payload);
   tell_if_too_much(next, {what.source, what.destination});
-}
-
-void links::pass_on(node_id next, std::span<const std::byte> head,
-                    std::span<const std::byte> payload, const flow& f) {
-  send(next, kind::detour, head, payload);
-  tell_if_too_much(next, f);
-}
-
-void links::tell_if_too_much(node_id next, const flow& f) {
-  if (queued_bytes(next) <= queued_bytes_max) return;
-  back_room& b = peers_[next].back();
-  std::uint16_t number = 0;
-  {
-    const std::lock_guard lock(b.mutex);
-    std::uint16_t& last = b.told[f];
-    if (b.queue.empty() || last % 2 != 0) return;
-    number = ++last;
-  }
-  tell(f, number);
-}
-
-void links::tell(const flow& f, std::uint16_t number) {
-  const held_head head{f.second, number};
-  post(f.first, kind::hold, std::as_bytes(std::span(&head, 1)), {});
-}
-
-void links::hold(node_id gateway, const held_head& word) {
-  peer& there = peers_[word.destination];
-  back_room& b = there.back();
-  back_room& next = peers_[there.next].back();
-  const std::lock_guard lock(next.mutex);
-  std::uint16_t& last = b.words[gateway];
-  // Modulo 2^16: who empties a queue and who fills it speak from different threads.
-  if (static_cast<std::int16_t>(static_cast<std::uint16_t>(word.number - last)) <= 0) return;
-  last = word.number;
-  look_whether_held(there, b);
-  next.room.notify_all();
-}
-
-void links::look_whether_held(peer& there, const back_room& b) {
-  there.held.store(
-      std::any_of(b.words.begin(), b.words.end(), [](const auto& w) { return w.second % 2 != 0; }),
-      std::memory_order_relaxed);
-}
-
-void links::forget_words_of(node_id gateway) {
-  for (peer& there : peers_) {
-    back_room* const b = there.back_if_any();
-    if (b == nullptr) continue;
-    back_room& next = peers_[there.next].back();
-    const std::lock_guard lock(next.mutex);
-    if (b->words.erase(gateway) == 0) continue;
-    look_whether_held(there, *b);
-    next.room.notify_all();
-  }
 }
 
 bool links::send(node_id to, kind k, std::span<const std::byte> head,
@@ -263,7 +142,7 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
       case net::send_outcome::staged:  // the transport sees to it
       case net::send_outcome::lost:    // whoever depends on it hears of the loss
         if (ways_change_ && way->about().may_break && counts_for_connection(k))
-          keep_copy(p.back(), copy_of(k, head, body));
+          p.back().given.keep(copy_of(k, head, body));
         return true;
       case net::send_outcome::would_block:
         break;
@@ -274,15 +153,14 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
     // One that has left may still have to hear something, until it closes the connection.
     if (!elastic_) return true;
   }
-  queued q = copy_of(k, head, body);
+  message_copy m = copy_of(k, head, body);
   back_room& b = p.back();
   if (!lock.owns_lock()) lock = std::unique_lock(b.mutex);
-  b.queued_bytes.fetch_add(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
   if (kept) {
-    b.kept.push_back(std::move(q));
+    b.waiting.keep(std::move(m));
     return true;
   }
-  b.queue.push_back(std::move(q));
+  b.waiting.push(std::move(m));
   p.queueing.store(true, std::memory_order_release);
   lock.unlock();
   way->wake_sender();
@@ -294,8 +172,7 @@ bool links::is_congested(node_id to) const noexcept {
   const peer& p = peers_[peers_[to].next];
   const back_room* const b = p.back_if_any();
   return b != nullptr &&
-         (b->queued_bytes.load(std::memory_order_relaxed) > queued_bytes_max ||
-          b->given_bytes.load(std::memory_order_relaxed) > given_bytes_max) &&
+         (b->waiting.bytes() > queued_bytes_max || b->given.bytes() > given_bytes_max) &&
          !p.lost.load(std::memory_order_relaxed);
 }
 
@@ -310,7 +187,7 @@ void links::wait_for_room(node_id to) {
 }
 
 bool links::send_queued(node_id to, peer& p) {
-  released_flows released;
+  words_told::words released;
   if (p.queueing.load(std::memory_order_acquire)) {
     back_room& b = p.back();
     std::unique_lock lock(b.mutex);
@@ -321,8 +198,8 @@ bool links::send_queued(node_id to, peer& p) {
     // Not before: another may just have taken its place.
     net::transport& way = *way_to(to);
     bool flushed = false;
-    while (!b.queue.empty()) {
-      queued& q = b.queue.front();
+    while (!b.waiting.empty()) {
+      const message_copy& q = b.waiting.front();
       switch (way.try_send(to, header_of(self_, to, q.k), q.payload, {})) {
         case net::send_outcome::would_block:
           // There may be room once what is staged has gone.
@@ -334,15 +211,14 @@ bool links::send_queued(node_id to, peer& p) {
         case net::send_outcome::lost:
           break;
       }
-      b.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
-      if (ways_change_ && way.about().may_break && counts_for_connection(q.k))
-        keep_copy(b, std::move(q));
-      b.queue.pop_front();
+      message_copy sent = b.waiting.pop();
+      if (ways_change_ && way.about().may_break && counts_for_connection(sent.k))
+        b.given.keep(std::move(sent));
       flushed = false;
     }
     p.queueing.store(false, std::memory_order_release);
     b.room.notify_all();
-    released = release(b);
+    released = b.told.release();
     lock.unlock();
     if (goes_around_.load(std::memory_order_relaxed)) wake_who_go_around();
   }
@@ -368,205 +244,6 @@ void links::run_sender(net::transport& t) {
   }
 }
 
-// ---- connections that end ----
-
-void links::keep_copy(back_room& b, message_copy m) {
-  b.given.keep(std::move(m));
-  b.given_bytes.store(b.given.bytes(), std::memory_order_relaxed);
-}
-
-void links::has_come(node_id neighbour, kind k, std::size_t bytes) {
-  back_room& b = peers_[neighbour].back();
-  if (counts_for_connection(k) && b.come.add(bytes)) confirm(neighbour, b);
-}
-
-void links::confirm(node_id neighbour, back_room& b) {
-  const std::uint64_t come = b.come.confirm();
-  send(neighbour, kind::confirmed, std::as_bytes(std::span(&come, 1)), {});
-}
-
-void links::on_confirmed(node_id neighbour, std::uint64_t come) {
-  back_room& b = peers_[neighbour].back();
-  const std::lock_guard lock(b.mutex);
-  // Its last word about a connection may come by a detour.
-  if (b.stands != back_room::connection::open) return;
-  b.given.confirm(come);
-  b.given_bytes.store(b.given.bytes(), std::memory_order_relaxed);
-  b.room.notify_all();
-}
-
-links::trouble links::confirm_all(bool listening) {
-  trouble found;
-  for (std::size_t i = 0; i < peers_.size(); ++i) {
-    const auto n = static_cast<node_id>(i);
-    if (n == self_ || !outlives_connection(n) || is_lost(n)) continue;
-    back_room* const b = peers_[i].back_if_any();
-    if (b == nullptr) continue;
-    {
-      const std::lock_guard lock(b->mutex);
-      if (b->is_too_far) found.too_far.push_back(n);
-      if (b->stands != back_room::connection::open) continue;
-      if (listening && b->given.is_silent()) found.silent.push_back(n);
-    }
-    if (!b->come.is_confirmed()) confirm(n, *b);
-  }
-  return found;
-}
-
-std::uint64_t links::close(node_id neighbour) {
-  peer& p = peers_[neighbour];
-  back_room& b = p.back();
-  goes_around_.store(true, std::memory_order_relaxed);
-  const std::lock_guard lock(b.mutex);
-  b.stands = back_room::connection::closed;
-  p.queueing.store(true, std::memory_order_release);
-  way_to(neighbour)->drop(neighbour);
-  return b.come.confirm();
-}
-
-void links::queue_rest(back_room& b, std::uint64_t come) {
-  b.given.confirm(come);
-  std::deque<message_copy> all = b.given.take();
-  b.given_bytes.store(0, std::memory_order_relaxed);
-  for (const message_copy& m : all)
-    b.queued_bytes.fetch_add(m.payload.size() + sizeof(net::header), std::memory_order_relaxed);
-  std::move(b.queue.begin(), b.queue.end(), std::back_inserter(all));
-  b.queue = std::move(all);
-}
-
-bool links::say_by_spare(node_id neighbour, kind k, std::span<const std::byte> payload) {
-  if (!has_spare(neighbour)) return false;
-  net::transport* const spare = peers_[neighbour].back_if_any()->spare;
-  const auto outcome = spare->try_send(neighbour, header_of(self_, neighbour, k), payload, {});
-  // As long as it is the spare no sender looks after it.
-  if (outcome == net::send_outcome::staged) (void)spare->flush(neighbour);
-  return outcome == net::send_outcome::sent || outcome == net::send_outcome::staged;
-}
-
-void links::drop_spare(node_id neighbour) noexcept {
-  if (has_spare(neighbour))
-    std::exchange(peers_[neighbour].back_if_any()->spare, nullptr)->drop(neighbour);
-}
-
-void links::go_on(node_id neighbour, std::uint64_t come) {
-  if (is_lost(neighbour)) return;
-  peer& p = peers_[neighbour];
-  back_room& b = p.back();
-  {
-    const std::lock_guard lock(b.mutex);
-    queue_rest(b, come);
-    p.way.store(std::exchange(b.spare, nullptr), std::memory_order_release);
-    b.stands = back_room::connection::open;
-  }
-  // It finds out whether there is anything in the queue.
-  way_to(neighbour)->wake_sender();
-}
-
-void links::go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> way) {
-  if (is_lost(neighbour)) return;
-  back_room& b = peers_[neighbour].back();
-  {
-    const std::lock_guard lock(b.mutex);
-    queue_rest(b, come);
-    b.detour = std::move(way);
-    b.stands = back_room::connection::replaced;
-  }
-  way_to(neighbour)->wake_sender();
-}
-
-void links::end_detour(node_id neighbour, kind k, std::span<const std::byte> payload) {
-  back_room& b = peers_[neighbour].back();
-  {
-    const std::lock_guard lock(b.mutex);
-    b.queue.push_back(copy_of(k, payload, {}));
-    b.queued_bytes.fetch_add(payload.size() + sizeof(net::header), std::memory_order_relaxed);
-    b.last_by_detour = b.queue.size();
-    b.stands = back_room::connection::ending;
-  }
-  way_to(neighbour)->wake_sender();
-}
-
-bool links::has_ended_detour(node_id neighbour) const {
-  back_room* const b = peers_[neighbour].back_if_any();
-  if (b == nullptr) return false;
-  const std::lock_guard lock(b->mutex);
-  return b->stands == back_room::connection::ending && b->last_by_detour == 0;
-}
-
-void links::begin_anew(node_id neighbour, net::transport& way) {
-  if (is_lost(neighbour)) return;
-  peer& p = peers_[neighbour];
-  back_room& b = p.back();
-  {
-    const std::lock_guard lock(b.mutex);
-    b.given = {};
-    b.given_bytes.store(0, std::memory_order_relaxed);
-    b.come = {};
-    b.detour.clear();
-    p.way.store(&way, std::memory_order_release);
-    b.stands = back_room::connection::open;
-  }
-  way.wake_sender();
-}
-
-links::released_flows links::release(back_room& b) {
-  released_flows all;
-  for (auto& [f, last] : b.told) {
-    if (last % 2 != 0) all.emplace_back(f, ++last);
-  }
-  return all;
-}
-
-// By the one thread that empties the queue: so nothing overtakes anything, though the mutex is not
-// held while the next neighbour's is.
-bool links::send_around(back_room& b) {
-  for (bool has_sent = false;; has_sent = true) {
-    queued q{};
-    node_id first = 0;
-    std::vector<std::byte> head;
-    {
-      std::unique_lock lock(b.mutex);
-      // As long as nobody knows how to go on nothing can be sent.
-      if (!goes_around(b)) return true;
-      if (b.queue.empty()) {
-        b.room.notify_all();
-        const released_flows released = release(b);
-        lock.unlock();
-        for (const auto& [f, number] : released) tell(f, number);
-        // Others may go by this one.
-        if (has_sent) wake_who_go_around();
-        return true;
-      }
-      first = b.detour.front();
-      // When the node ends, nobody may make room any more.
-      if (queued_bytes(first) > queued_bytes_max && !stopping_.load(std::memory_order_relaxed))
-        return false;
-      q = std::move(b.queue.front());
-      b.queue.pop_front();
-      if (b.stands == back_room::connection::ending) --b.last_by_detour;
-      b.queued_bytes.fetch_sub(q.payload.size() + sizeof(net::header), std::memory_order_relaxed);
-      head = detour_head(self_, q.k, b.detour);
-      if (head.size() + q.payload.size() > net::payload_bytes_max) b.is_too_far = true;
-    }
-    if (head.size() + q.payload.size() <= net::payload_bytes_max)
-      send(first, kind::detour, head, q.payload);
-  }
-}
-
-// The next on a detour has room again.
-void links::wake_who_go_around() {
-  for (std::size_t n = 0; n < peers_.size(); ++n) {
-    if (n == self_ || queued_bytes(static_cast<node_id>(n)) == 0) continue;
-    back_room& b = peers_[n].back();
-    bool waits = false;
-    {
-      const std::lock_guard lock(b.mutex);
-      waits = goes_around(b) && !b.queue.empty();
-    }
-    if (waits) way_to(static_cast<node_id>(n))->wake_sender();
-  }
-}
-
 void links::stop() noexcept { stopping_.store(true, std::memory_order_release); }
 
 std::string links::describe_waits() const {
@@ -585,26 +262,10 @@ void links::on_lost(node_id node) {
   p.lost.store(true, std::memory_order_release);
   if (net::transport* const way = way_to(node)) way->drop(node);
   const std::lock_guard lock(b.mutex);
-  b.queue.clear();
-  b.kept.clear();
+  b.waiting.clear();
   (void)b.given.take();
-  b.given_bytes.store(0, std::memory_order_relaxed);
-  b.queued_bytes.store(0, std::memory_order_relaxed);
   b.room.notify_all();
   b.told.clear();
-}
-
-void links::stop_holding() noexcept {
-  for (std::size_t n = 0; n < peers_.size(); ++n) {
-    peer& there = peers_[n];
-    back_room* const b = there.back_if_any();
-    if (b == nullptr) continue;
-    back_room& next = peers_[there.next].back();
-    const std::lock_guard lock(next.mutex);
-    b->words.clear();
-    there.held.store(false, std::memory_order_relaxed);
-    next.room.notify_all();
-  }
 }
 
 bool links::is_lost(node_id node) const noexcept {

@@ -5,20 +5,25 @@
 // The thread that has something to say hands it to the transport itself; only what finds no room is
 // queued for the sender thread. Nobody waits while it handles a message, so whatever a node's peers
 // do, it goes on receiving: that is why floods and cycles cannot stop for good.
+//
+// links.cpp: what is posted, and the queue of what finds no room. links_holding.cpp: words that
+// keep that queue short. links_members.cpp: nodes that come and leave. links_connections.cpp:
+// connections that end before their nodes do.
 #pragma once
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
-#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cluster/backlog.hpp"
+#include "cluster/hold_words.hpp"
 #include "cluster/routes.hpp"
 #include "cluster/surroundings.hpp"
 #include "cluster/unconfirmed.hpp"
+#include "cluster/way_tables.hpp"
 #include "net/transport.hpp"
 
 namespace strata::cluster {
@@ -48,14 +53,13 @@ class links {
   // From now on what carries work to `node` is kept back here, and everything before has been
   // handed to the transport or waits in front of what is posted next; or it goes on.
   void keep_back(node_id node, bool kept);
-  using kept_message = message_copy;
   // The node has left: it counts as lost, but gets what it was told last, by others too. Returns
   // what was kept back for it.
-  [[nodiscard]] std::vector<kept_message> retire(node_id node);
+  [[nodiscard]] std::deque<message_copy> retire(node_id node);
 
   // What is forwarded with this number goes by these ways, for as long as no other table has taken
   // its place: the next but one. As forward().
-  void set_table(std::uint32_t number, const routes& ways);
+  void set_table(std::uint32_t number, const routes& ways) { tables_.set(number, ways); }
   // What is posted to `node` after this goes to `next` first, by the table of that number; all that
   // was posted before goes the old way, with `last_word`, if that is not empty, behind it.
   void change_way(node_id node, node_id next, std::uint32_t number,
@@ -132,7 +136,6 @@ class links {
   // All that waits and follows goes by another connection, over which nothing has gone or come.
   void begin_anew(node_id neighbour, net::transport& way);
   // What goes by here around a connection from the first to the second; as forward().
-  using flow = std::pair<node_id, node_id>;  // source and destination
   void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
                const flow& f);
   // To a neighbour, whatever way messages take.
@@ -157,9 +160,7 @@ class links {
   // A handler has posted something to `to` because of what `source` has sent, which hears of it if
   // too much waits here: as of what is forwarded from there to `to`, which may be `source` itself.
   void posted_for(node_id source, node_id to) { tell_if_too_much(peers_[to].next, {source, to}); }
-  [[nodiscard]] bool knows(std::uint32_t ways) const noexcept {
-    return tables_[ways % tables_.size()].number == ways;
-  }
+  [[nodiscard]] bool knows(std::uint32_t ways) const noexcept { return tables_.knows(ways); }
   // A gateway's word: whether the program shall send there. Words may overtake each other.
   void hold(node_id gateway, const held_head& word);
 
@@ -180,10 +181,10 @@ class links {
 
   // For people: what waits for room.
   [[nodiscard]] std::string describe_waits() const;
-  // The same, of one neighbour, with headers.
+  // The same, of one neighbour; with headers, and what is kept back.
   [[nodiscard]] std::size_t queued_bytes(node_id neighbour) const noexcept {
     const back_room* const b = peers_[neighbour].back_if_any();
-    return b != nullptr ? b->queued_bytes.load(std::memory_order_relaxed) : 0;
+    return b != nullptr ? b->waiting.bytes() : 0;
   }
 
   void on_lost(node_id node);
@@ -201,7 +202,9 @@ class links {
   }
 
  private:
-  using queued = kept_message;
+  // What may be queued for one node before the program has to wait.
+  static constexpr std::size_t queued_bytes_max = std::size_t{1} << 20;
+
   // What a node has for a peer beside the way there: made when it is first needed, and then there
   // for good. Of the many nodes of a large job most never need it for each other.
   struct back_room {
@@ -211,8 +214,7 @@ class links {
     std::uint32_t table = 0;  // the number of the ways by which it goes; with way_mutex
     std::mutex mutex;
     std::condition_variable room;
-    std::deque<queued> queue;
-    std::atomic<std::size_t> queued_bytes{0};
+    backlog waiting;  // with the mutex
     // With the mutex; where ways change. See close() and go_by().
     enum class connection { open, closed, replaced, ending };
     connection stands = connection::open;
@@ -221,15 +223,13 @@ class links {
     bool is_too_far = false;          // by that
     net::transport* spare = nullptr;  // of who handles messages
     unconfirmed given;                // while it is open
-    std::atomic<std::size_t> given_bytes{0};
-    come_so_far come;  // of who handles messages
+    come_so_far come;                 // of who handles messages
     // With the mutex: see keep_back().
     bool keeps_back = false;
-    std::deque<queued> kept;
-    // The last word of each gateway about the way there. With the mutex of the next node.
-    std::map<node_id, std::uint16_t> words;
-    // What is forwarded by here and was told to wait: the last word about it. With the mutex.
-    std::map<flow, std::uint16_t> told;
+    // About the way there. With the mutex of the next node on it.
+    words_heard heard;
+    // About what is forwarded by here. With the mutex.
+    words_told told;
   };
   // What every message looks at.
   struct peer {
@@ -256,15 +256,14 @@ class links {
   // By the way that it has. With way_mutex, if ways change.
   bool dispatch(peer& p, node_id to, kind k, std::span<const std::byte> head,
                 std::span<const std::byte> body);
-  // A gateway's words about the way to that one. With the mutex of the next node on it.
-  static void look_whether_held(peer& there, const back_room& b);
   void tell(const flow& f, std::uint16_t number);
   bool send(node_id neighbour, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body);
-  void tell_if_too_much(node_id next, const flow& f);
-  // Who was told to wait, and need not any more. With the mutex.
-  using released_flows = std::vector<std::pair<flow, std::uint16_t>>;
-  [[nodiscard]] static released_flows release(back_room& b);
+  void tell_if_too_much(node_id next, const flow& f) {
+    if (queued_bytes(next) > queued_bytes_max) [[unlikely]]
+      tell_of_too_much(next, f);
+  }
+  void tell_of_too_much(node_id next, const flow& f);
   // True when nothing is left that could be sent now.
   bool send_queued(node_id to, peer& p);
   bool send_around(back_room& b);
@@ -274,8 +273,6 @@ class links {
     return b.stands == connection::replaced ||
            (b.stands == connection::ending && b.last_by_detour != 0);
   }
-  // The transport has it. With the mutex.
-  static void keep_copy(back_room& b, message_copy m);
   void confirm(node_id neighbour, back_room& b);
   // So many have come; the rest waits in front of all else. With the mutex.
   static void queue_rest(back_room& b, std::uint64_t come);
@@ -283,12 +280,7 @@ class links {
 
   const node_id self_;
   const bool elastic_, ways_change_;
-  // Next neighbours by destination, of the tables with even and odd numbers. Of forward().
-  struct table {
-    std::uint32_t number = 0;
-    std::vector<node_id> next{};  // empty: there is none
-  };
-  std::array<table, 2> tables_;
+  way_tables tables_;        // of forward()
   std::vector<peer> peers_;  // index: node
   std::atomic<std::uint64_t> forwarded_{0};
   std::atomic<bool> goes_around_{false};  // a connection was closed

@@ -11,7 +11,7 @@ reopening::reopening(net::tcp::identity me, doors d, std::size_t socket_buffer_b
                      std::vector<line> lines)
     : lines_(std::move(lines)),
       meeting_(std::move(me), std::move(d.where), std::move(d.networks),
-               {.socket_buffer_bytes = socket_buffer_bytes}, *this) {}
+               {.socket_buffer_bytes = socket_buffer_bytes}) {}
 
 std::optional<reopening::network> reopening::network_of(node_id n,
                                                         const net::transport* over) const noexcept {
@@ -29,10 +29,9 @@ net::tcp::tcp_transport* reopening::line_to(node_id n, network over) const noexc
 }
 
 void reopening::begin(hands& h) {
-  hands_ = &h;
-  thread_ = std::thread([this] {
+  thread_ = std::thread([this, &h] {
     pthread_setname_np(pthread_self(), "strata-reopen");
-    meeting_.run();
+    meeting_.run(h);
   });
 }
 

@@ -175,7 +175,7 @@ void rerouting::on_end(node_id from) {
 }
 
 void rerouting::release(node_id from) {
-  for (const succession::message& m : arrivals_.ended(from)) hands_.on_kept(from, m.k, m.payload);
+  for (const message_copy& m : arrivals_.ended(from)) hands_.on_kept(from, m.k, m.payload);
 }
 
 void rerouting::look_whether_done() {

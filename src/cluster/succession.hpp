@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/kinds.hpp"
+#include "cluster/message_copy.hpp"
 
 namespace strata::cluster {
 
@@ -37,16 +37,12 @@ class succession {
     source& s = from_[n];
     const bool by_new_way = table ? *table == s.table : !s.old_is_direct;
     if (!by_new_way) return false;
-    s.kept.push_back({k, {payload.begin(), payload.end()}});
+    s.kept.push_back(copy_of(k, payload, {}));
     return true;
   }
 
-  struct message {
-    kind k;
-    std::vector<std::byte> payload;
-  };
   // Its last word has come, or none will. Returns what was kept, whose turn it is now.
-  [[nodiscard]] std::vector<message> ended(node_id n) {
+  [[nodiscard]] std::vector<message_copy> ended(node_id n) {
     if (!from_[n].awaited) return {};
     from_[n].awaited = false;
     --awaited_;
@@ -57,7 +53,7 @@ class succession {
   struct source {
     bool awaited = false, old_is_direct = false;
     std::uint32_t table = 0;
-    std::vector<message> kept{};
+    std::vector<message_copy> kept{};
   };
   std::vector<source> from_;  // by node
   std::size_t awaited_ = 0;   // of them

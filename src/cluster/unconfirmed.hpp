@@ -8,52 +8,43 @@
 // and what it has carried whole when it ends are the first so many. Source: the
 // cumulative acknowledgement of RFC 9293 (TCP), counted in messages.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "cluster/codec.hpp"
-#include "cluster/kinds.hpp"
+#include "cluster/message_copy.hpp"
 
 namespace strata::cluster {
 
-struct message_copy {
-  kind k;
-  std::vector<std::byte> payload;
-};
-
-inline message_copy copy_of(kind k, std::span<const std::byte> head,
-                            std::span<const std::byte> body) {
-  message_copy m{k, {}};
-  m.payload.reserve(head.size() + body.size());
-  m.payload.assign(head.begin(), head.end());
-  m.payload.insert(m.payload.end(), body.begin(), body.end());
-  return m;
-}
-
-// The sender's side of one connection.
+// The sender's side of one connection. By one thread at a time, but bytes().
 class unconfirmed {
  public:
   // It has been given to the connection.
   void keep(message_copy m) {
-    bytes_ += cost_of(m);
+    set_bytes(bytes() + cost_of(m));
     kept_.push_back(std::move(m));
   }
   // `count` have come, of all that were given; more may have been said before. Throws malformed.
   void confirm(std::uint64_t count) {
     if (count > given()) throw malformed("it has got what was never sent");
     for (; confirmed_ < count; ++confirmed_) {
-      bytes_ -= cost_of(kept_.front());
+      set_bytes(bytes() - cost_of(kept_.front()));
       kept_.pop_front();
     }
   }
   // The rest, in the order in which it was given.
   [[nodiscard]] std::deque<message_copy> take() {
-    bytes_ = 0;
+    set_bytes(0);
     return std::exchange(kept_, {});
+  }
+  // For another connection, to which nothing has been given.
+  void begin_anew() noexcept {
+    (void)take();
+    confirmed_ = confirmed_before_ = 0;
+    silent_beats_ = 0;
   }
   // Called at every beat, at which the other end confirms what has come. True: it has not confirmed
   // anything for two whole beats, though there was something to confirm.
@@ -64,14 +55,18 @@ class unconfirmed {
     return silent_beats_ > silent_beats_max;
   }
   [[nodiscard]] std::uint64_t given() const noexcept { return confirmed_ + kept_.size(); }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  // Any thread. A hint to whoever does not change it.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return bytes_.load(std::memory_order_relaxed);
+  }
 
  private:
   static std::size_t cost_of(const message_copy& m) noexcept { return m.payload.size() + sizeof m; }
+  void set_bytes(std::size_t n) noexcept { bytes_.store(n, std::memory_order_relaxed); }
   static constexpr unsigned silent_beats_max = 2;
 
   std::deque<message_copy> kept_;
-  std::size_t bytes_ = 0;
+  std::atomic<std::size_t> bytes_{0};
   std::uint64_t confirmed_ = 0, confirmed_before_ = 0;
   unsigned silent_beats_ = 0;
 };

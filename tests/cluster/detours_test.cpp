@@ -389,6 +389,10 @@ TEST(unconfirmed_messages, are_those_that_nobody_has_confirmed) {
   std::memcpy(&first, rest[0].payload.data(), sizeof first);
   EXPECT_EQ(first, 2);
   EXPECT_EQ(u.bytes(), 0U);
+  u.keep({kind::put, {}});
+  u.begin_anew();
+  EXPECT_EQ(u.given(), 0U);
+  EXPECT_EQ(u.bytes(), 0U);
 }
 
 TEST(unconfirmed_messages, are_silent_after_two_whole_beats) {

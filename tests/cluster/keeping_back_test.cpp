@@ -163,6 +163,22 @@ TEST_P(keeping_back, concerns_what_carries_work) {
   EXPECT_TRUE(l.post(2, kind::parted, {}, {}));
 }
 
+// However it goes on: by others, if it was to go directly, or the other way round.
+TEST_P(keeping_back, counts_what_waits_until_it_has_gone) {
+  moody way;
+  links l(0, {&way}, ways(), links::traits{true, true});
+  l.keep_back(2, true);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(l.post(2, kind::signal, {}, {}));
+  EXPECT_EQ(l.queued_bytes(2), 3 * sizeof(net::header));
+  l.change_way(2, GetParam() ? 2 : 1, 1, {});
+  l.keep_back(2, false);
+  EXPECT_TRUE(l.send_queued(way));
+  ASSERT_EQ(way.sent.size(), 3U);
+  EXPECT_EQ(way.sent[0].k, GetParam() ? kind::signal : kind::forward);
+  EXPECT_EQ(l.queued_bytes(2), 0U);
+  EXPECT_FALSE(l.is_congested(2)) << "the program would wait for ever";
+}
+
 // Node 0 counts a comer before every other node has got hold of its connection.
 TEST(keeping_back_for_a_comer, is_for_everything_until_there_is_a_way) {
   moody here(false);

@@ -37,9 +37,8 @@ class met_member final : public tcp::meeting::hands {
       doors.emplace_back("127.0.0.1", std::uint16_t{0}, std::size_t{0});
       where.push_back(doors.back().address());
     }
-    all_.emplace(std::move(me), std::move(doors), std::vector<tcp::meeting::number>{4, 6}, s,
-                 *this);
-    thread_ = std::thread([this] { all_->run(); });
+    all_.emplace(std::move(me), std::move(doors), std::vector<tcp::meeting::number>{4, 6}, s);
+    thread_ = std::thread([this] { all_->run(*this); });
   }
   ~met_member() {
     all_->stop();

@@ -27,12 +27,7 @@ outcome run_fib(int n, long expected, net::node_id nodes, const sim::network_mod
                 std::uint64_t seed, cluster::balancing how = cluster::balancing::random,
                 const cluster::routes::link_cost& links = {}) {
   sim::world world(network, seed);
-  sim::job_model model;
-  model.nodes = nodes;
-  model.how = how;
-  model.links = links;
-  model.cost = [](const detail::task&) { return 2'000; };
-  sim::job job(world, model);
+  sim::job job(world, {.nodes = nodes, .how = how, .cost = two_microseconds, .links = links});
   answer a;
   job.node(0).as_worker([&] { token<ask_fib>(n, &a); });
   bool quiet = false;
@@ -110,14 +105,12 @@ TEST(simulated_job, hears_of_a_gateway_that_crashes) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     sim::world world({.jitter_ns = 30'000, .loss = 0.02}, seed);
-    sim::job_model model;
-    model.nodes = 5;
-    model.lost_after_ns = 50'000'000;
-    model.cost = [](const detail::task&) { return 2'000; };
-    model.links = [](net::node_id a, net::node_id b) {
+    const auto in_a_row = [](net::node_id a, net::node_id b) {
       return a + 1 == b || b + 1 == a ? std::optional<std::int64_t>(1) : std::nullopt;
     };
-    sim::job job(world, model);
+    sim::job job(
+        world,
+        {.nodes = 5, .cost = two_microseconds, .links = in_a_row, .lost_after_ns = 50'000'000});
     answer a;
     job.node(0).as_worker([&] { token<ask_fib>(20, &a); });
     world.at(5'000'000, [&] { job.node(2).crash(); });
@@ -235,9 +228,7 @@ TEST(simulated_job, fills_mailboxes_from_everywhere) {
   for (const std::size_t bytes : {std::size_t{4}, std::size_t{200'000}, std::size_t{1'200'000}}) {
     const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.05};
     sim::world world(bad, 7);
-    sim::job_model model;
-    model.nodes = 4;
-    sim::job job(world, model);
+    sim::job job(world, {.nodes = 4});
     std::vector<int> got;
     job.node(0).as_worker([&] { token<collector>(3U, bytes, &got); });
     ASSERT_TRUE(world.run([&] { return got.size() == 9; }));
@@ -253,10 +244,7 @@ TEST(simulated_job, hears_of_a_node_that_crashes_and_of_no_other) {
     STRATA_WITH_SEED(seed);
     const sim::network_model bad{.jitter_ns = 100'000, .loss = 0.1, .duplication = 0.1};
     sim::world world(bad, seed);
-    sim::job_model model;
-    model.nodes = 20;
-    model.lost_after_ns = 1'000'000'000;
-    sim::job job(world, model);
+    sim::job job(world, {.nodes = 20, .lost_after_ns = 1'000'000'000});
     const auto victim = static_cast<net::node_id>(world.random.below(20));
     const std::int64_t crash_at = 5'000'000'000;
     world.at(crash_at, [&] { job.node(victim).crash(); });

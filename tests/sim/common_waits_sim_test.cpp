@@ -55,11 +55,7 @@ class home_and_victim {
 
  private:
   static sim::job_model model() {
-    sim::job_model m;
-    m.nodes = nodes;
-    m.lost_after_ns = lost_after_ns;
-    m.breaks_off = true;
-    return m;
+    return {.nodes = nodes, .lost_after_ns = lost_after_ns, .breaks_off = true};
   }
   const bool by_cut_;
 };

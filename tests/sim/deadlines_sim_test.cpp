@@ -92,8 +92,7 @@ constexpr std::array vain_waits{
 TEST(simulated_deadlines, come_when_they_are_due) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    sim::job_model model;
-    model.nodes = 3;
+    const sim::job_model model{.nodes = 3};
     program_job p(seed, model);
     for (unsigned i = 0; i < 30; ++i) {
       p.begin(static_cast<node_id>(i % model.nodes), [&] {
@@ -113,9 +112,7 @@ TEST(simulated_deadlines, come_when_they_are_due) {
 
 // No thread and no clock of the machine is asked.
 TEST(simulated_deadlines, let_an_hour_pass_at_once) {
-  sim::job_model model;
-  model.nodes = 2;
-  program_job p(1, model);
+  program_job p(1, {.nodes = 2});
   p.begin(1, [] { this_thread::sleep_for(std::chrono::hours(1)); });
   p.begin(0, [&] {
     counting_semaphore<> nothing(0);
@@ -146,7 +143,7 @@ class impatient_receivers {
   static constexpr node_id nodes = 3;
   static constexpr std::uint32_t each = 60;
 
-  explicit impatient_receivers(std::uint64_t seed) : p(seed, model()) {
+  explicit impatient_receivers(std::uint64_t seed) : p(seed, {.nodes = nodes}) {
     p.cut_now_and_then(nodes);
     for (node_id n = 0; n < nodes; ++n) {
       p.begin(n, [this, n] {
@@ -171,11 +168,6 @@ class impatient_receivers {
   unsigned in_time = 0, timed_out = 0, cancelled = 0, too_large = 0;
 
  private:
-  static sim::job_model model() {
-    sim::job_model m;
-    m.nodes = nodes;
-    return m;
-  }
   void await_all() {
     while (std::count(inboxes_.begin(), inboxes_.end(), endpoint_id()) != 0) p.pause(10'000);
   }
@@ -441,10 +433,8 @@ TEST(simulated_deadlines, end_early_for_a_lost_node_alone) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     constexpr node_id nodes = 3;
-    sim::job_model model;
-    model.nodes = nodes;
-    model.lost_after_ns = 20 * program_job::ms;
-    model.breaks_off = true;
+    const sim::job_model model{
+        .nodes = nodes, .lost_after_ns = 20 * program_job::ms, .breaks_off = true};
     program_job p(seed, model, program_job::disorderly);
     const auto victim = static_cast<node_id>(p.below(nodes));
     const std::int64_t crash_ns =

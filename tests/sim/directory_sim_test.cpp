@@ -78,10 +78,7 @@ class names_of_many {
 
  private:
   static sim::job_model model_of(bool changes) {
-    sim::job_model m;
-    m.nodes = changes ? capacity : founders;
-    m.founders = changes ? founders : node_id{0};
-    return m;
+    return {.nodes = changes ? capacity : founders, .founders = changes ? founders : node_id{0}};
   }
   moment drawn() { return static_cast<moment>(p.below(60 * program_job::ms)); }
 
@@ -328,10 +325,8 @@ TEST(simulated_directory, lets_nobody_wait_for_a_name_once_a_node_is_lost) {
   constexpr node_id nodes = 4;
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    sim::job_model model;
-    model.nodes = nodes;
-    model.lost_after_ns = 50 * program_job::ms;
-    model.breaks_off = true;
+    const sim::job_model model{
+        .nodes = nodes, .lost_after_ns = 50 * program_job::ms, .breaks_off = true};
     program_job p(seed, model, program_job::disorderly);
     const auto victim = static_cast<node_id>(p.below(nodes));
     unsigned told = 0;

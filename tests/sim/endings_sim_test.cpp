@@ -37,10 +37,7 @@ TEST(simulated_endings, of_endpoints_are_said_to_who_sends_there) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     constexpr node_id nodes = 3;
-    sim::job_model model;
-    model.nodes = nodes;
-    model.transfer_bytes_min = 200'000;
-    program_job p(seed, model);
+    program_job p(seed, {.nodes = nodes, .transfer_bytes_min = 200'000});
     std::array<endpoint_id, nodes> ended{};
     for (node_id n = 0; n < nodes; ++n) {
       p.begin(n, [&, n] {
@@ -223,10 +220,7 @@ TEST(simulated_endings, of_nodes_that_have_left_are_said_to_who_needs_them) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     constexpr node_id founders = 3, capacity = 4;
-    sim::job_model model;
-    model.nodes = capacity;
-    model.founders = founders;
-    program_job p(seed, model);
+    program_job p(seed, {.nodes = capacity, .founders = founders});
     const auto leaver = static_cast<node_id>(1 + p.below(founders - 1));
     bool has_left = false;
     std::array<unsigned, 2> ready{};  // of the others, and of its own
@@ -275,10 +269,8 @@ TEST(simulated_endings, of_nodes_that_are_lost_are_said_to_who_needs_them) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     constexpr node_id nodes = 4;
-    sim::job_model model;
-    model.nodes = nodes;
-    model.lost_after_ns = 30 * program_job::ms;
-    model.breaks_off = true;
+    const sim::job_model model{
+        .nodes = nodes, .lost_after_ns = 30 * program_job::ms, .breaks_off = true};
     for (const bool by_cut : {false, true}) {
       program_job p(seed, model, program_job::disorderly);
       const auto victim = static_cast<node_id>(p.below(nodes));

@@ -72,12 +72,7 @@ class turns {
   long answer_ = 0, given_up_ = 0;
 };
 
-sim::job_model of_nodes(net::node_id n) {
-  sim::job_model m;
-  m.nodes = n;
-  m.cost = [](const detail::task&) { return 2'000; };
-  return m;
-}
+sim::job_model of_nodes(net::node_id n) { return {.nodes = n, .cost = two_microseconds}; }
 
 // What one node says of the failure may come to another one long after what both say to node 0.
 TEST(simulated_failures, are_forgotten_by_all) {

@@ -48,12 +48,8 @@ class flood {
   }
 
   static sim::job_model model(node_id nodes) {
-    sim::job_model m;
-    m.nodes = nodes;
-    m.credits_bytes = flood_credits;
-    m.receive_ns = 3'000;
-    m.staged_ns = 2'000;
-    return m;
+    return {
+        .nodes = nodes, .receive_ns = 3'000, .credits_bytes = flood_credits, .staged_ns = 2'000};
   }
 
   void send(node_id from, node_id to, std::uint32_t messages) {
@@ -336,12 +332,8 @@ TEST(simulated_floods, of_what_handlers_say_are_held_at_who_makes_them_say_it) {
     STRATA_WITH_SEED(seed);
     constexpr unsigned puts = 200'000;
     sim::world world({.jitter_ns = 5'000}, seed);
-    sim::job_model m;
-    m.nodes = 3;
-    m.credits_bytes = flood_credits;
-    m.staged_ns = 2'000;
-    m.message_ns = 0;
-    sim::job job(world, m);
+    sim::job job(world,
+                 {.nodes = 3, .message_ns = 0, .credits_bytes = flood_credits, .staged_ns = 2'000});
     world.lay(1, 2, {.latency_ns = 5'000, .bytes_per_ns = 0.01});
     slot_ptr signalled;
     bool all_there = false;
@@ -399,7 +391,7 @@ TEST(simulated_floods, of_small_credits_leave_all_protocols_right) {
     sim::world world(flooded_network, seed);
     sim::job_model m = circle_of_gateways(5);
     m.credits_bytes = 100;
-    m.cost = [](const detail::task&) { return 2'000; };
+    m.cost = two_microseconds;
     sim::job job(world, m);
     answer a;
     job.node(0).as_worker([&] { token<ask_fib>(15, &a); });

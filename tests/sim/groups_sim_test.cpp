@@ -43,11 +43,6 @@ class crowd {
       });
     }
   }
-  static sim::job_model model_of(node_id nodes) {
-    sim::job_model m;
-    m.nodes = nodes;
-    return m;
-  }
 
   [[nodiscard]] unsigned size() const { return static_cast<unsigned>(ids_.size()); }
 
@@ -194,7 +189,7 @@ TEST(simulated_groups, give_every_member_what_it_should_get) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     for (const auto& [nodes, on_each] : {std::pair<node_id, unsigned>{4, 2}, {3, 1}, {7, 1}}) {
-      crowd c(seed, nodes, on_each, crowd::model_of(nodes));
+      crowd c(seed, nodes, on_each, {.nodes = nodes});
       c.p.run();
       EXPECT_EQ(c.finished, c.size());
     }
@@ -203,7 +198,7 @@ TEST(simulated_groups, give_every_member_what_it_should_get) {
 
 TEST(simulated_groups, are_replayed_exactly_by_their_seed) {
   const auto outcome = [] {
-    crowd c(7, 4, 2, crowd::model_of(4));
+    crowd c(7, 4, 2, {.nodes = 4});
     c.p.run();
     return c.p.outcome();
   };
@@ -216,7 +211,7 @@ TEST(simulated_groups, hear_of_a_member_that_leaves) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     for (const bool by_exception : {false, true}) {
-      crowd c(seed, 4, 2, crowd::model_of(4));
+      crowd c(seed, 4, 2, {.nodes = 4});
       const auto leaver = static_cast<unsigned>(c.p.below(c.size()));
       const auto when = static_cast<unsigned>(c.p.below(c.operations));
       unsigned told = 0;
@@ -255,9 +250,8 @@ TEST(simulated_groups, end_when_a_node_is_lost) {
     STRATA_WITH_SEED(seed);
     constexpr node_id nodes = 4;
     constexpr unsigned on_each = 2;
-    sim::job_model model = crowd::model_of(nodes);
-    model.lost_after_ns = 50 * program_job::ms;
-    model.breaks_off = true;
+    const sim::job_model model{
+        .nodes = nodes, .lost_after_ns = 50 * program_job::ms, .breaks_off = true};
     crowd c(seed, nodes, on_each, model, program_job::disorderly);
     c.operations = 100'000;  // longer than it lives
     const auto victim = static_cast<node_id>(c.p.below(nodes));

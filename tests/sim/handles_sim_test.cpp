@@ -46,10 +46,7 @@ class cramped {
 
  private:
   static sim::job_model model_of(std::size_t transfer_bytes_min) {
-    sim::job_model m;
-    m.nodes = nodes;
-    m.transfer_bytes_min = transfer_bytes_min;
-    return m;
+    return {.nodes = nodes, .transfer_bytes_min = transfer_bytes_min};
   }
 
   std::size_t drawn_size() {
@@ -238,9 +235,7 @@ TEST(simulated_handles, are_replayed_exactly_by_their_seed) {
 TEST(simulated_handles, of_an_endpoint_that_ends_are_ended) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    sim::job_model model;
-    model.nodes = 2;
-    program_job p(seed, model);
+    program_job p(seed, {.nodes = 2});
     endpoint_id there;
     p.begin(1, [&] {
       endpoint mine;

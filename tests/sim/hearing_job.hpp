@@ -21,6 +21,7 @@
 #include "strata/error.hpp"
 #include "strata/fiber.hpp"
 #include "strata/mailbox.hpp"
+#include "support.hpp"
 
 namespace strata::test {
 
@@ -81,7 +82,7 @@ class hearing_job {
     arena_.resize(block_bytes * (1 + founders));
     sim::job_model m;
     m.nodes = capacity;
-    m.cost = [](const detail::task&) { return 2'000; };
+    m.cost = two_microseconds;
     m.stalls_after_ns = 4'000'000;
     if (f == flavour::fixed) {
       m.nodes = founders;

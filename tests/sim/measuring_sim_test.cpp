@@ -26,11 +26,8 @@ class measured_job {
                const cluster::routes::link_cost& links = all_are_on_one)
       : world(network, seed), nodes_(nodes) {
     arrange(world);
-    sim::job_model model;
-    model.nodes = nodes;
-    model.links = links;
-    model.measures = true;
-    model.cost = [](const detail::task&) { return 2'000; };
+    const sim::job_model model{
+        .nodes = nodes, .cost = two_microseconds, .links = links, .measures = true};
     job.emplace(world, model);
     EXPECT_TRUE(world.run([&] { return job->has_begun(); })) << "it never begins";
     began_ns = world.now_ns();

@@ -65,12 +65,7 @@ class coming_and_going {
   static constexpr int computations = 8;
 
   static sim::job_model model(cluster::balancing how) {
-    sim::job_model m;
-    m.nodes = capacity;
-    m.founders = founders;
-    m.how = how;
-    m.cost = [](const detail::task&) { return 2'000; };
-    return m;
+    return {.nodes = capacity, .founders = founders, .how = how, .cost = two_microseconds};
   }
 
   void plan_change() {
@@ -147,11 +142,7 @@ struct guest : threaded {
 // Nobody mistakes the silence between a leaver and those who have nothing for it for a loss.
 TEST(simulated_members, who_takes_long_to_leave_is_not_lost_nor_thinks_so_of_others) {
   sim::world world({}, 1);
-  sim::job_model model;
-  model.nodes = 6;
-  model.founders = 4;
-  model.lost_after_ns = 1'000'000;
-  sim::job job(world, model);
+  sim::job job(world, {.nodes = 6, .founders = 4, .lost_after_ns = 1'000'000});
   slot_ptr let_go;
   job.node(2).as_worker([&] { invoke<guest>(strata::node_id(), local_address(&let_go)); });
   bool left = false, waited = false, came = false;

@@ -60,10 +60,8 @@ class conversation {
                const cluster::routes::link_cost& links = {},
                std::size_t transfer_bytes_min = net::transfers::never)
       : world_(network, seed) {
-    sim::job_model model;
-    model.nodes = nodes;
-    model.links = links;
-    model.transfer_bytes_min = transfer_bytes_min;
+    const sim::job_model model{
+        .nodes = nodes, .links = links, .transfer_bytes_min = transfer_bytes_min};
     job_ = std::make_unique<sim::job>(world_, model);
     for (net::node_id n = 0; n < nodes; ++n) {
       for (int i = 0; i < 3; ++i) {
@@ -329,9 +327,7 @@ TEST(simulated_messages, to_an_end_are_refused) {
 void find_each_in_turn(std::uint64_t seed, bool waits) {
   const sim::network_model network{.jitter_ns = 20'000, .loss = 0.02};
   sim::world world(network, seed);
-  sim::job_model model;
-  model.nodes = 3;
-  sim::job job(world, model);
+  sim::job job(world, {.nodes = 3});
   messages::messenger& there = job.node(2).messenger;
   port& to = there.open();
   const endpoint_id target = to.id;
@@ -415,10 +411,7 @@ TEST(simulated_messages, are_found_behind_more_than_there_is_room_for) {
 void wait_for_a_leaver(std::uint64_t seed) {
   const sim::network_model network{.jitter_ns = 20'000, .loss = 0.02};
   sim::world world(network, seed);
-  sim::job_model model;
-  model.nodes = 4;
-  model.founders = 3;
-  sim::job job(world, model);
+  sim::job job(world, {.nodes = 4, .founders = 3});
   messages::messenger& here = job.node(0).messenger;
   messages::messenger& stays = job.node(1).messenger;
   messages::messenger& leaves = job.node(2).messenger;

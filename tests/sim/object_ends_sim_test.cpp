@@ -58,7 +58,7 @@ class objects_that_end {
 
   // For the test of the test: without holding_calls whoever ends an object waits for none.
   objects_that_end(std::uint64_t seed, bool holding_calls)
-      : p(seed, model()), holding_calls_(holding_calls) {
+      : p(seed, {.nodes = nodes}), holding_calls_(holding_calls) {
     p.cut_now_and_then(nodes);
     for (node_id n = 0; n < 2; ++n) {
       ++makers_;
@@ -78,12 +78,6 @@ class objects_that_end {
   unsigned visits = 0, under_a_call = 0, refused = 0, not_there = 0;
 
  private:
-  static sim::job_model model() {
-    sim::job_model m;
-    m.nodes = nodes;
-    return m;
-  }
-
   void make_one() {
     visited::record& r = records_.emplace_back();
     r.number = static_cast<unsigned>(records_.size());
@@ -210,10 +204,8 @@ struct told_threads {
 // of its reach, and it is out of theirs.
 told_threads told_of_a_loss(std::uint64_t seed, bool by_cut) {
   constexpr node_id nodes = 4;
-  sim::job_model model;
-  model.nodes = nodes;
-  model.lost_after_ns = 30 * program_job::ms;
-  model.breaks_off = true;
+  const sim::job_model model{
+      .nodes = nodes, .lost_after_ns = 30 * program_job::ms, .breaks_off = true};
   program_job p(seed, model, program_job::disorderly);
   const auto victim = static_cast<node_id>(p.below(nodes));
   const auto home = static_cast<node_id>(p.below(nodes));

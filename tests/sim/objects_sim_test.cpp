@@ -30,7 +30,7 @@ class users_of_an_object {
   static constexpr unsigned users = 3 * nodes;
 
   explicit users_of_an_object(std::uint64_t seed)
-      : p(seed, model()), home(static_cast<node_id>(p.below(nodes))) {
+      : p(seed, {.nodes = nodes}), home(static_cast<node_id>(p.below(nodes))) {
     p.cut_now_and_then(nodes);
   }
 
@@ -54,13 +54,6 @@ class users_of_an_object {
 
   program_job p;
   const node_id home;
-
- private:
-  static sim::job_model model() {
-    sim::job_model m;
-    m.nodes = nodes;
-    return m;
-  }
 };
 
 // ---- locks, semaphores, barriers ----

@@ -29,7 +29,7 @@ class two_halves {
   explicit two_halves(std::uint64_t seed) : world_({.jitter_ns = 30'000, .loss = 0.02}, seed) {
     sim::job_model m;
     m.nodes = static_cast<net::node_id>(2 + world_.random.below(8));
-    m.cost = [](const detail::task&) { return 2'000; };
+    m.cost = two_microseconds;
     m.lost_after_ns = silence_ns;
     m.channel.first_timeout_ns = m.channel.most_timeout_ns = 2 * ms;
     job_ = std::make_unique<sim::job>(world_, m);

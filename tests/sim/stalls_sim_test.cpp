@@ -50,11 +50,7 @@ class stalling_job {
   }
 
   static sim::job_model model(net::node_id nodes) {
-    sim::job_model m;
-    m.nodes = nodes;
-    m.cost = [](const detail::task&) { return 2'000; };
-    m.answers_while_busy = true;
-    return m;
+    return {.nodes = nodes, .cost = two_microseconds, .answers_while_busy = true};
   }
 
   // As a thread with a name would.

@@ -65,7 +65,7 @@ struct stranger {
 
 class town {
  public:
-  town(std::uint64_t seed, node_id nodes) : p(seed, model_of(nodes)), roads(p.world) {
+  town(std::uint64_t seed, node_id nodes) : p(seed, {.nodes = nodes}), roads(p.world) {
     for (node_id n = 0; n < nodes; ++n) {
       grounds.push_back(std::make_unique<node_ground>(*this, n));
       directory.push_back({"10.0.0." + std::to_string(n + 1), 4711});
@@ -179,12 +179,6 @@ class town {
 
  private:
   unsigned processes_ = 0;
-
-  static sim::job_model model_of(node_id nodes) {
-    sim::job_model m;
-    m.nodes = nodes;
-    return m;
-  }
 
   // Each connection leads to whom it should.
   void greet_all(node_id self, const std::vector<os::descriptor>& all) {

@@ -2,12 +2,14 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "../common/slow_builds.hpp"
+#include "strata/detail/task.hpp"
 
 namespace strata::test {
 
@@ -22,6 +24,9 @@ inline std::vector<std::uint64_t> seeds() {
   if (address_sanitizer) return {1, 2, std::random_device{}()};
   return {1, 2, 3, 4, 5, std::random_device{}()};
 }
+
+// What a simulated task takes, where that does not matter.
+inline std::int64_t two_microseconds(const detail::task&) { return 2'000; }
 
 // Printed first, so that a crash can be replayed as well.
 #define STRATA_WITH_SEED(seed)                                                   \

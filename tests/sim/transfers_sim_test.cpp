@@ -30,9 +30,7 @@ struct operation {
 class transfers_with_losses {
  public:
   explicit transfers_with_losses(std::uint64_t seed) : world_({.jitter_ns = 20'000}, seed) {
-    sim::job_model model;
-    model.nodes = nodes;
-    model.transfer_bytes_min = 50'000;
+    const sim::job_model model{.nodes = nodes, .transfer_bytes_min = 50'000};
     job_ = std::make_unique<sim::job>(world_, model);
     for (net::node_id n = 0; n < nodes; ++n) {
       ports_.push_back(&job_->node(n).messenger.open());

@@ -20,12 +20,11 @@ constexpr std::int64_t long_sleep_ns = std::int64_t{3600} * 1'000'000'000;
 }  // namespace
 
 meeting::meeting(identity me, std::vector<listener> doors, std::vector<number> networks,
-                 const settings& s, hands& h)
+                 const settings& s)
     : me_(std::move(me)),
       doors_(std::move(doors)),
       networks_(std::move(networks)),
       settings_(s),
-      hands_(h),
       bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       strangers_(me_, doors_, s.stranger_limits, *s.ground, [](node_id) { return false; }) {
   STRATA_CHECK(doors_.size() == networks_.size(), doors_.size(), networks_.size());
@@ -54,7 +53,8 @@ void meeting::stop() noexcept {
   ring();
 }
 
-void meeting::run() {
+void meeting::run(hands& h) {
+  hands_ = &h;
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
@@ -81,7 +81,7 @@ void meeting::begin(const goal& g, const launch::address& where) {
   try {
     s = settings_.ground->connect(where, settings_.socket_buffer_bytes);
   } catch (const error&) {
-    return hands_.on_not_met(g.first, g.second);
+    return hands_->on_not_met(g.first, g.second);
   }
   attempts_.insert_or_assign(
       g, conversation{std::move(s), handshake::connector(me_, g.first, fresh_nonce()),
@@ -90,7 +90,7 @@ void meeting::begin(const goal& g, const launch::address& where) {
 
 void meeting::end(const goal& g) {
   attempts_.erase(g);
-  hands_.on_not_met(g.first, g.second);
+  hands_->on_not_met(g.first, g.second);
 }
 
 void meeting::wait() {
@@ -122,7 +122,7 @@ void meeting::wait() {
       if (how == conversation::progress::joined) {
         os::descriptor socket = std::move(c.socket);
         attempts_.erase(g);
-        hands_.on_met(g.first, g.second, std::move(socket));
+        hands_->on_met(g.first, g.second, std::move(socket));
       } else if (how != conversation::progress::waiting) {
         end(g);
       }
@@ -133,7 +133,7 @@ void meeting::wait() {
   strangers_.look(
       polled_, now_ns_,
       [this](conversation& c, std::size_t door) {
-        hands_.on_met(c.talk.peer(), networks_[door], std::move(c.socket));
+        hands_->on_met(c.talk.peer(), networks_[door], std::move(c.socket));
       },
       [](const conversation&) {});
 }

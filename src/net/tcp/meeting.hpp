@@ -39,14 +39,14 @@ class meeting {
     mesh_ground* ground = solid_ground();
   };
   // doors: where others look for this node, with the network of each.
-  meeting(identity me, std::vector<listener> doors, std::vector<number> networks, const settings& s,
-          hands& h);
+  meeting(identity me, std::vector<listener> doors, std::vector<number> networks,
+          const settings& s);
 
-  // Tries to reach n there; what becomes of it the hands are told, once. One attempt for each node
-  // and network at a time. Any thread.
+  // Tries to reach n there; what becomes of it the hands of who runs are told, once. One attempt
+  // for each node and network at a time. Any thread.
   void connect(node_id n, number network, launch::address where);
   // Until stop().
-  void run();
+  void run(hands& h);
   // Any thread.
   void stop() noexcept;
 
@@ -62,7 +62,6 @@ class meeting {
   const std::vector<listener> doors_;
   const std::vector<number> networks_;
   const settings settings_;
-  hands& hands_;
   const os::descriptor bell_;  // an eventfd
 
   std::mutex mutex_;  // of the next two
@@ -70,6 +69,7 @@ class meeting {
   bool stopped_ = false;
 
   // Of the thread that runs.
+  hands* hands_ = nullptr;
   std::map<goal, conversation> attempts_;
   strangers strangers_;
   std::int64_t now_ns_ = 0;

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which task a worker runs next: what is ready, its own deque, what others have brought, work of
+// others. Each has its turn, however much there is of the rest.
+#include <utility>
+
+#include "sched/place.hpp"
+#include "sched/scheduler.hpp"
+
+namespace strata::detail {
+
+void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
+  // Tokens from outside must not wait until a busy worker runs dry, so one task in so many comes
+  // from there.
+  constexpr int outside_every = 61;
+  int until_outside = outside_every;
+  // Tasks of our own deque have their turn when nothing is ready. Where there is always something
+  // the oldest has it after so many rounds of what is ready: each of those that begin so may do
+  // nothing but wait for the next, and takes a stack.
+  constexpr std::size_t rounds_before_oldest = 8;
+  bool deque_had_a_turn = false;
+  std::size_t ran_before_oldest = 0;
+  // Acquire: a root task's results are visible to the thread that leaves because of it.
+  while (leave.load(std::memory_order_acquire) == root_task::running) {
+    look_around_for(leave);
+    if (has_batches()) [[unlikely]]
+      take_batches(*this);
+    if (distributes) [[unlikely]]
+      owner->take_waived(*this);
+    task* t = has_bound() ? next_bound() : nullptr;
+    if (t == nullptr) t = ready.pop();
+    if (t == nullptr) {
+      deque_had_a_turn = true;
+      t = pop();
+    }
+    if (t == nullptr) {
+      t = owner->find_work(*this, leave, guest);
+      if (t == nullptr) continue;
+    }
+    t->type->run(*t, *this);
+    if (looks_for_messages()) [[unlikely]] {
+      if (const scheduler::visit n(*owner); n) n->look();
+    }
+    if (owner->injected_.has_ready()) [[unlikely]] {
+      if (task* woken = owner->injected_.take_ready()) woken->type->run(*woken, *this);
+    }
+    until_outside -= static_cast<int>(1 + switches_max - switches_left_);
+    if (until_outside <= 0) [[unlikely]] {
+      until_outside = outside_every;
+      // Only once: a thief may have taken the fork.
+      if (std::exchange(spare_is_promised_, false)) continue;
+      if (task* outside = owner->take_injected()) outside->type->run(*outside, *this);
+      if (owner->out_of_stacks.load(std::memory_order_relaxed) != 0) give_up_spare();
+      if (std::exchange(deque_had_a_turn, false)) {
+        ran_before_oldest = 0;
+      } else if ((ran_before_oldest += std::size_t{outside_every}) >=
+                 rounds_before_oldest * (ready.size() + bound_.size())) {
+        ran_before_oldest = 0;
+        begin_oldest();
+      }
+    }
+  }
+}
+
+// Nothing of our own may wait for ever behind stacks that only yield to each other. Only behind
+// those: whoever begins the oldest out of its turn leaves thieves crumbs to steal. And what needs a
+// stack only where one is to be had without waiting for it, because whoever is in its turn may need
+// it to end.
+void place::begin_oldest() {
+  if (!deque.maybe_work() && overflow.empty()) {
+    refused_to_oldest_ = 0;
+    return;
+  }
+  if (!deque.maybe_work()) {
+    if (task* const t = pop_overflow()) push(t);
+  }
+  // Where thieves have not asked, the oldest is not shared yet.
+  if (!deque.has_shared()) (void)deque.share();
+  task* t = oldest_without_stack();
+  if (t == nullptr) t = has_stack_for_oldest() ? deque.take_oldest() : newest_without_stack();
+  if (t == nullptr) return;  // a thief was faster, or there is no stack
+  t = unmarked(t);
+  t->type->run(*t, *this);
+}
+
+void place::deliver(stack& s) noexcept {
+  s.next_free = delivered_.load(std::memory_order_relaxed);
+  // Release: the stack is off its old worker. Seq_cst: before we look whether the worker sleeps.
+  // Partners: next_bound(), has_bound().
+  while (!delivered_.compare_exchange_weak(s.next_free, &s, std::memory_order_seq_cst,
+                                           std::memory_order_relaxed)) {
+  }
+  if (place& here = this_place(); here.owner == owner) here.events.read_modify_writes.add();
+  owner->wake_place(static_cast<int>(id));
+}
+
+// Takes turns with the others. Null: it is theirs.
+task* place::next_bound() {
+  stack* some = nullptr;
+  if (delivered_.load(std::memory_order_relaxed) != nullptr) {
+    some = delivered_.exchange(nullptr, std::memory_order_acquire);
+    events.read_modify_writes.add();
+  }
+  // Newest first.
+  const auto end = bound_.size();
+  for (; some != nullptr; some = some->next_free)
+    bound_.insert(bound_.begin() + static_cast<std::ptrdiff_t>(end), some);
+  task* t = nullptr;
+  bound_had_its_turn_ = !bound_had_its_turn_;
+  if (!bound_.empty() && (bound_had_its_turn_ || ready.empty())) {
+    t = bound_.front();
+    bound_.pop_front();
+  }
+  bound_count_.store(bound_.size(), std::memory_order_relaxed);
+  return t;
+}
+
+bool place::take_batches(place& taker) {
+  // Acquire: what is in them. Partner: scheduler::make_ready().
+  batch* b = batches.exchange(nullptr, std::memory_order_acquire);
+  taker.events.read_modify_writes.add();
+  if (b == nullptr) return false;
+  while (b != nullptr) {
+    if (taker.distributes) {
+      for (stack* s : b->stacks) taker.put(s);
+    } else {
+      taker.ready.push_all(b->stacks.data(), b->stacks.size());
+    }
+    delete std::exchange(b, b->next);
+  }
+  return true;
+}
+
+}  // namespace strata::detail
