@@ -60,6 +60,7 @@ constexpr action actions[] = {
     {"kill-thief", &kill_thief},
     {"kill-caller", &kill_caller},
     {"kill-victim", &kill_victim},
+    {"kill-under-wait-idle", &kill_under_wait_idle},
     {"leave", &lose_leaver},
 };
 
