@@ -134,6 +134,13 @@ TEST(job, makes_calls_on_other_nodes) {
   for (const char* const transport : transports)
     expect_ok({"-n", "2", "--transport", transport}, {"calls"});
 }
+// Each node of a program with random addresses has some of its own.
+TEST(job, makes_calls_on_nodes_whose_code_lies_elsewhere) {
+  command c(launch_test::run({"-n", "2"}, {"code-elsewhere"}));
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  if (c.out() == "addresses are fixed here\nok\n") GTEST_SKIP() << "by the system, or by setarch";
+  EXPECT_EQ(c.out(), "ok\n") << c.err();
+}
 TEST(job, brings_exceptions_of_calls_home) { expect_ok({"-n", "2"}, {"exceptions"}); }
 TEST(job, says_by_which_nodes_an_exception_came) {
   for (const char* const transport : transports)
