@@ -119,7 +119,8 @@ class runtime {
   }
 
   /// Blocks the calling OS thread until no worker, on any node, has anything left to do; suspended
-  /// stacks that nobody will continue do not count. Throws misuse_error within the runtime.
+  /// stacks that nobody will continue do not count. Throws misuse_error within the runtime, and
+  /// node_lost_error if the job has lost a node: what that had left to do is not done.
   void wait_idle();
 
   /// Whether this node has worked for a job that is over by now. run() and submit() throw

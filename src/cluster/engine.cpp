@@ -241,20 +241,29 @@ std::string engine::statistics_text() const {
 // ---- the end ----
 
 void engine::wait_until_quiet() {
-  if (self_ != 0 || broken_.load(std::memory_order_seq_cst)) return;
+  if (becomes_quiet()) return;
+  (void)workers_.take_failure();  // which is told herewith
+  std::rethrow_exception(loss_);
+}
+
+bool engine::becomes_quiet() {
+  if (broken_.load(std::memory_order_seq_cst)) return false;
   // Shared, because a lost node ends the waiting, but not the protocol's hold on what it calls.
   const auto quiet = std::make_shared<bool>(false);
   protocols_->quiet.detect([this, quiet] {
     const std::lock_guard lock(ending_mutex_);
-    *quiet = true;
+    // After a loss nothing moves because it was given up. Partner: break_job(), which says so
+    // first.
+    *quiet = !broken_.load(std::memory_order_seq_cst);
     ended_.notify_all();
   });
   std::unique_lock lock(ending_mutex_);
   ended_.wait(lock, [&] { return *quiet || broken_.load(std::memory_order_seq_cst); });
+  return *quiet;
 }
 
 void engine::finish() {
-  wait_until_quiet();
+  (void)becomes_quiet();
   wait_for_ways();
   {
     // A loss has been dealt with in full, or comes too late to be one. Partner: break_job().

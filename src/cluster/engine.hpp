@@ -55,7 +55,7 @@ class engine final : public mailer,
          const options& settings, visiting_protocol& visitor);
   ~engine();
 
-  // Node 0: blocks until nothing moves on any node, or one is lost.
+  // Node 0: blocks until nothing moves on any node. Throws node_lost_error if one is lost before.
   void wait_until_quiet();
   // Node 0, when its program has no more use for the others: waits until nothing moves on any node,
   // then lets all of them end.
@@ -312,6 +312,8 @@ class engine final : public mailer,
   void pass_on(std::span<const std::byte> payload);
   void wait_for_goodbyes();
   void linger();
+  // False: a node was lost before.
+  [[nodiscard]] bool becomes_quiet();
   void leave_loss_to_launcher();
   void end(ending how) noexcept;
   void broadcast(kind k, std::span<const std::byte> payload);

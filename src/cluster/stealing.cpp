@@ -42,7 +42,11 @@ stealing::stealing(mailer& mail, local_node& here, split_phase& data, shelving& 
       random_(settings.seed),
       giver_(mail.self()),
       loads_(mail.nodes()) {
-  if (settings.how == balancing::sender && mail.nodes() > 1) wanted_.add(hunger::wishes);
+  if (settings.how == balancing::sender && mail.nodes() > 1) {
+    wanted_.add(hunger::wishes);
+    // For the first time; whoever shares asks itself again, and nobody else does. Partner: feed().
+    here.ask_everybody_soon();
+  }
 }
 
 void stealing::want_work() {

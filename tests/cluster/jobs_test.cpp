@@ -74,6 +74,15 @@ TEST(job, spreads_its_tokens) {
   for (const char* const transport : transports)
     expect_ok({"-n", "2", "--transport", transport}, {"spread"});
 }
+// Also where no other worker of the node ever asks for some.
+TEST(job, spreads_its_tokens_with_each_balancer) {
+  for (const char* const balancer : {"random", "sender", "informed"}) {
+    SCOPED_TRACE(balancer);
+    for (const char* const what : {"spread", "calls"})
+      expect_ok({"-n", "2", "--workers", "1"},
+                {std::string("--strata-balancing=") + balancer, what});
+  }
+}
 TEST(job, takes_a_token_from_under_a_busy_worker) {
   for (const char* const transport : transports)
     expect_ok({"-n", "2", "--workers", "1", "--transport", transport}, {"lone-tokens"});
@@ -124,6 +133,13 @@ TEST(job, does_without_a_shelf) {
 TEST(job, makes_calls_on_other_nodes) {
   for (const char* const transport : transports)
     expect_ok({"-n", "2", "--transport", transport}, {"calls"});
+}
+// Each node of a program with random addresses has some of its own.
+TEST(job, makes_calls_on_nodes_whose_code_lies_elsewhere) {
+  command c(launch_test::run({"-n", "2"}, {"code-elsewhere"}));
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  if (c.out() == "addresses are fixed here\nok\n") GTEST_SKIP() << "by the system, or by setarch";
+  EXPECT_EQ(c.out(), "ok\n") << c.err();
 }
 TEST(job, brings_exceptions_of_calls_home) { expect_ok({"-n", "2"}, {"exceptions"}); }
 TEST(job, says_by_which_nodes_an_exception_came) {

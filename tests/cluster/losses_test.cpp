@@ -58,6 +58,17 @@ TEST_P(losses, of_a_victim_too) {
   EXPECT_EQ(c.processes_left(), 0);
 }
 
+TEST_P(losses, of_a_node_end_the_wait_for_quiet_too) {
+  command c(launch_test::run({"-n", "3", "--transport", GetParam()}, {"kill-under-wait-idle"}));
+  EXPECT_EQ(c.wait(), 137);
+  EXPECT_EQ(launch_test::count_lines(c.out()), 3U) << c.out();
+  EXPECT_EQ(c.out().rfind("caught: node 1 is lost", 0), 0U) << c.out();
+  EXPECT_TRUE(launch_test::contains(c.out(), "\nok\n")) << c.out();
+  EXPECT_TRUE(launch_test::contains(c.err(), "strata run: node 1 was killed")) << c.err();
+  EXPECT_FALSE(launch_test::contains(c.err(), "nobody waited")) << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
 // The launcher sees its end, and those who wait for it need not.
 TEST(loss, of_a_node_that_never_connects_ends_the_joining_of_the_others) {
   command c(launch_test::run({"-n", "3", "--transport", "udp"}, {"dies-before-it-connects"}));

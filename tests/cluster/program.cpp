@@ -39,6 +39,7 @@ constexpr action actions[] = {
     {"blocks", &blocks},
     {"flood", &flood},
     {"calls", &calls},
+    {"code-elsewhere", &code_elsewhere},
     {"exceptions", &exceptions},
     {"exceptions-by-way", &exceptions_by_way},
     {"fiber-exceptions", &fiber_exceptions},
@@ -60,6 +61,7 @@ constexpr action actions[] = {
     {"kill-thief", &kill_thief},
     {"kill-caller", &kill_caller},
     {"kill-victim", &kill_victim},
+    {"kill-under-wait-idle", &kill_under_wait_idle},
     {"leave", &lose_leaver},
 };
 

@@ -4,3 +4,4 @@
 #include "strata/runtime.hpp"
 
 void calls(strata::runtime& rt);
+void code_elsewhere(strata::runtime& rt);

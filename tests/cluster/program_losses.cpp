@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program_losses.hpp"
 
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "program_support.hpp"
@@ -48,6 +51,19 @@ struct generous_killer : threaded {
   slot_ptr done;
   void start() {
     for (std::uint64_t i = 0; i < tokens; ++i) token<lone>(ran + i, done, i);
+    ::kill(::getpid(), SIGKILL);
+  }
+};
+
+// Known on all nodes of a host.
+std::string word_to_die(pid_t of) { return "/tmp/strata-word-to-die-" + std::to_string(of); }
+
+// Ends its node when it gets the word.
+struct obedient : threaded {
+  pid_t master;
+  void start() {
+    const std::string word = word_to_die(master);
+    while (::access(word.c_str(), F_OK) != 0) ::sched_yield();
     ::kill(::getpid(), SIGKILL);
   }
 };
@@ -131,4 +147,22 @@ void kill_victim(runtime& rt) {
     require(e.node() == 1, "names the node");
     std::printf("caught: %s\n", e.what());
   }
+}
+
+// When no task waits, but the program does until nothing is left to do. What that node had to do
+// is not done, and never will be.
+void kill_under_wait_idle(runtime& rt) {
+  const std::string word = word_to_die(::getpid());
+  rt.run([] { invoke<obedient>(1, ::getpid()); });
+  std::ofstream(word) << "now\n";
+  for (const char* const when : {"while it waits", "for ever after"}) {
+    try {
+      rt.wait_idle();
+      require(false, when);
+    } catch (const node_lost_error& e) {
+      require(e.node() == 1, "names the node");
+      std::printf("caught: %s\n", e.what());
+    }
+  }
+  ::unlink(word.c_str());
 }

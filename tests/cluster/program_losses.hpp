@@ -10,3 +10,4 @@ void lose_leaver(strata::runtime& rt);
 void kill_thief(strata::runtime& rt);
 void kill_caller(strata::runtime& rt);
 void kill_victim(strata::runtime& rt);
+void kill_under_wait_idle(strata::runtime& rt);

@@ -164,6 +164,14 @@ struct node {
     std::fflush(stdout);
   }
 
+  // In hexadecimal, for a test that looks where else it is.
+  void show_key() const {
+    std::printf("key ");
+    for (const unsigned byte : line->job().key) std::printf("%02x", byte);
+    std::printf(" shown\n");
+    std::fflush(stdout);
+  }
+
   node() {
     sigemptyset(&awaited);
     sigemptyset(&ending);
@@ -198,6 +206,8 @@ void act(node& self, const std::string& action, const std::string& value) {
     self.outlast();
   } else if (action == "describe") {
     self.describe();
+  } else if (action == "show-key") {
+    self.show_key();
   } else if (action == "finish") {
     self.line->close();
   } else if (action == "drop") {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "command.hpp"
@@ -285,6 +286,48 @@ TEST_F(remote, an_agent_alone_believes_nothing) {
   command c({"agent"});
   EXPECT_EQ(c.wait(), 1);
   EXPECT_EQ(c.err(), "strata agent: a line is a pipe or a socket, not a file\n");
+}
+
+// What `ps` shows to all, and the system to the same user.
+std::string words_of_all_processes() {
+  std::ostringstream all;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    for (const char* const file : {"cmdline", "environ"})
+      all << std::ifstream(entry.path() / file).rdbuf();
+    all.clear();  // there was nothing in one of them
+  }
+  return all.str();
+}
+
+std::string bytes_of(const std::string& hexadecimal) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hexadecimal.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(hexadecimal.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+TEST_F(remote, the_key_is_fresh_for_each_job_and_no_word_of_any_process) {
+  std::set<std::string> keys;
+  for (int i = 0; i < 2; ++i) {
+    command c(
+        two_hosts({"-x", "SEEN=seen-by-all"}, {"join", "@0:show-key", "@3:print:ready 3", "sleep"}),
+        over("ssh"));
+    ASSERT_TRUE(c.wait_for_output(" shown"));
+    ASSERT_TRUE(c.wait_for_output("ready 3\n"));
+    const std::string key = c.out().substr(c.out().find("key ") + 4, 64);
+    keys.insert(key);
+    const std::string all = words_of_all_processes();
+    EXPECT_NE(all.find("seen-by-all"), std::string::npos) << "looks in the right places";
+    EXPECT_EQ(all.find(key), std::string::npos);
+    // A word ends at a zero.
+    const std::string first = bytes_of(key).substr(0, bytes_of(key).find('\0'));
+    if (first.size() >= 8) {
+      EXPECT_EQ(all.find(first), std::string::npos);
+    }
+    c.signal(SIGTERM);
+    EXPECT_EQ(c.wait(), 143);
+  }
+  EXPECT_EQ(keys.size(), 2U);
 }
 
 }  // namespace

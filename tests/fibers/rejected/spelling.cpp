@@ -5,10 +5,12 @@
 #include <strata/call.hpp>
 #include <strata/remote_thread.hpp>
 #include <strata/shared_task.hpp>
+#include <string>
 
 double distance(double from, double to) { return to - from; }
 int squared(int x) { return x * x; }
 void nothing() {}
+int length_of_text(std::string text) { return static_cast<int>(text.size()); }
 inline constexpr auto sum = [](auto... all) { return (0 + ... + all); };
 inline constexpr auto shifted = [](int x, int by = 1) { return x + by; };
 
@@ -44,6 +46,8 @@ void refused([[maybe_unused]] unsigned there) {
   strata::remote_thread(1, squared, 3).detach();
 #elif REJECTED == 6  // a node's number that is one more argument: nobody makes the call
   strata::call<sum>(2, 1, 1);
+#elif REJECTED == 7  // an argument that owns memory
+  strata::fork2join([] {}, strata::call<length_of_text>(std::string("text")));
 #elif REJECTED == 5
   strata::remote_thread(1.0, [] {}).detach();
 #endif
