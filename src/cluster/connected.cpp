@@ -88,7 +88,34 @@ class common_tidings {
   std::exception_ptr failure_;  // the first
 };
 
+// Returns when there has been no news that end the joining.
+void hear_why(const net::tidings& meanwhile, std::int64_t deadline_ns) {
+  if (!meanwhile.look || meanwhile.readable < 0) return;
+  const os::descriptor news = net::epoll_on({meanwhile.readable});
+  for (;;) {
+    meanwhile.look();
+    const std::int64_t left_ns = deadline_ns - os::now_ns();
+    if (left_ns <= 0) return;
+    epoll_event event;
+    net::wait_for_events(news.get(), &event, 1, left_ns);
+  }
+}
+
 }  // namespace
+
+void or_hear_why(const connecting& how, const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const user_error&) {
+    throw;
+  } catch (const node_lost_error&) {
+    throw;
+  } catch (const error&) {
+    hear_why(how.meanwhile,
+             std::min(how.began_ns + how.start_limit_ns, os::now_ns() + launch::word_of_loss_ns));
+    throw;
+  }
+}
 
 void connected::tend(node_id self, node_id nodes) {
   if (addressed_ == nullptr) return;

@@ -3,6 +3,7 @@
 // (own_sockets.hpp), before anything is sent.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -78,5 +79,10 @@ enum class which { first, spare };
 std::vector<connected> connect(std::vector<part>& parts, which w,
                                const std::vector<std::vector<launch::address>>& directories,
                                const connecting& how);
+// What f does together with the other nodes. It fails somehow when the process of one of them has
+// ended, and then mostly that of another one has, before: the launcher knows which, and tells all.
+// So what look() throws within a moment goes before what f has thrown, unless that is a user's
+// mistake.
+void or_hear_why(const connecting& how, const std::function<void()>& f);
 
 }  // namespace strata::cluster

@@ -199,7 +199,7 @@ void detours::hear(const pair& ends, std::uint32_t number, node_id heard_from) {
 // The other end may hear of it twice then.
 void detours::look_for_way(node_id n, neighbour& there) {
   there.way = way_to(n, cuts_);
-  if (there.way.empty()) return hands_.lose(n, there.why);
+  if (there.way.empty()) return hands_.cannot_reach(n, there.why);
   hands_.say(there.way.front(), kind::detour, detour_head(self_, kind::resume, there.way),
              packed(count_word{there.come, there.number}).bytes());
 }

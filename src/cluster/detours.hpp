@@ -98,7 +98,9 @@ class detours {
     [[nodiscard]] virtual bool begin_anew(node_id n) = 0;
     // These two reach each other no more (odd), or again.
     virtual void on_word(const pair& ends, std::uint32_t number) = 0;
+    // It has sent nonsense, or no way leads there.
     virtual void lose(node_id n, const std::string& why) = 0;
+    virtual void cannot_reach(node_id n, const std::string& why) = 0;
 
    protected:
     ~hands() = default;

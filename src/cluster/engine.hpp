@@ -25,6 +25,7 @@
 #include "cluster/rerouting.hpp"
 #include "cluster/roster.hpp"
 #include "cluster/stall_watch.hpp"
+#include "cluster/suspicions.hpp"
 #include "launch/job.hpp"
 #include "net/transport.hpp"
 #include "os/futex.hpp"
@@ -223,6 +224,7 @@ class engine final : public mailer,
   void drop_spare(node_id n) override;
   void go_on(node_id n, std::uint64_t come) override { links_->go_on(n, come); }
   void lose(node_id peer, const std::string& why) override;
+  void cannot_reach(node_id peer, const std::string& why) override;  // see suspicions
 
   // ---- mending::hands and reopening::hands (engine_mending.cpp) ----
   bool connect_again(node_id n, mending::network over) override;
@@ -247,6 +249,8 @@ class engine final : public mailer,
   void admit(node_id node, std::uint16_t host, const launch::address& where);
   void let_in(node_id node);
   bool is_no_loss(node_id node);
+  // Returns for how long none is due.
+  std::int64_t look_after_suspicions();
   [[nodiscard]] routes::way find_way(node_id node) const;
   // None: it is not there.
   [[nodiscard]] std::optional<route> find_route(node_id node) const;
@@ -274,6 +278,7 @@ class engine final : public mailer,
   // Of a loss that concerns the whole job.
   void break_job(node_id peer, const std::string& why);
   [[nodiscard]] std::vector<node_id> others() const;
+  [[nodiscard]] bool has_gone(node_id n);
   [[nodiscard]] bool everybody_is_gone();
   [[nodiscard]] bool is_over() const noexcept {
     return broken_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed);
@@ -352,6 +357,7 @@ class engine final : public mailer,
   std::atomic<bool> is_gateway_{false};            // messages between others may come by here
   std::unique_ptr<protocols> protocols_;
   std::unique_ptr<roster> roster_;
+  suspicions suspected_{launch::word_of_loss_ns};  // with the inbox
   std::unique_ptr<stall_watch> stalls_;
   visiting_protocol& visitor_;
 

@@ -17,7 +17,7 @@ void engine::on_lost(node_id peer, const std::string& why) {
   if (lives_on(peer)) return detours_->on_broken(peer, why);
   const bool is_used =
       rerouting_ != nullptr ? rerouting_->goes_directly_to(peer) : ways_.to(peer).next == peer;
-  if (is_used) lose(peer, why);
+  if (is_used) cannot_reach(peer, why);
 }
 
 bool engine::comes_by_spare(node_id peer) const {
@@ -28,8 +28,7 @@ bool engine::lives_on(node_id peer) {
   if (detours_ == nullptr || !links_->outlives_connection(peer) || !members_.has(peer) ||
       is_over() || roster_->has_left())
     return false;
-  const std::lock_guard lock(ending_mutex_);
-  return !gone_[peer];
+  return !has_gone(peer);
 }
 
 bool engine::is_connected(node_id n) {

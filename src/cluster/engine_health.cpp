@@ -17,6 +17,24 @@ void engine::lose(node_id peer, const std::string& why) {
   if (!is_no_loss(peer) && !roster_->on_lost(peer)) break_job(peer, why);
 }
 
+void engine::cannot_reach(node_id peer, const std::string& why) {
+  if (is_no_loss(peer) || roster_->on_lost(peer)) return;
+  if (is_over() || !line_->tells_of_losses() || has_gone(peer)) return break_job(peer, why);
+  links_->on_lost(peer);
+  suspected_.add({peer, why}, now_ns());
+  wake_timekeeper();
+}
+
+std::int64_t engine::look_after_suspicions() {
+  const std::int64_t due_ns = suspected_.due_ns();
+  if (due_ns == INT64_MAX) return due_ns;
+  const std::int64_t left_ns = due_ns - now_ns();
+  if (left_ns > 0 && !is_over()) return left_ns;
+  const std::lock_guard handling(inbox_);
+  for (const suspicions::suspect& s : suspected_.take()) lose(s.node, s.why);
+  return INT64_MAX;
+}
+
 void engine::break_job(node_id peer, const std::string& why) {
   links_->on_lost(peer);
   {
@@ -34,6 +52,8 @@ void engine::break_job(node_id peer, const std::string& why) {
   protocols_->failed.keep_silent();
   stalls_->stop();
   if (broken_.exchange(true, std::memory_order_seq_cst)) return;
+  // Nobody waits for them either.
+  for (const suspicions::suspect& s : suspected_.take()) break_job(s.node, s.why);
   links_->stop_holding();
   if (rerouting_ != nullptr) {
     rerouting_->give_up();
@@ -121,6 +141,11 @@ void engine::keep_in_touch() {
   const bool listening = rules_.how() != reception::polling || polled || workers_.all_sleep();
   protocols_->life.beat(listening);
   if (detours_ != nullptr && !is_over()) look_after_connections(listening);
+}
+
+bool engine::has_gone(node_id n) {
+  const std::lock_guard lock(ending_mutex_);
+  return gone_[n];
 }
 
 bool engine::everybody_is_gone() {

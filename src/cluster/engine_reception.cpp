@@ -343,7 +343,7 @@ void engine::run_receiver(net::transport& t) {
   const bool keeps_time = &t == transports_.front().get();
   const std::int64_t look_ns = std::min(beat_ns, stalls_->look_ns());
   std::int64_t beat_at = os::now_ns() + beat_ns;
-  std::int64_t measure_ns = INT64_MAX;
+  std::int64_t due_ns = INT64_MAX;
   while (!stopping_.load(std::memory_order_acquire) || !everybody_is_gone()) {
     const bool looks = !leave_it_to_workers(beat_ns);
     if (looks) {
@@ -365,10 +365,10 @@ void engine::run_receiver(net::transport& t) {
       const std::int64_t until_ns = hurries ? leave_every_ns : look_ns;
       const std::int64_t beat_in_ns = std::max<std::int64_t>(beat_at - os::now_ns(), 0);
       receivers_asleep_.fetch_add(1, std::memory_order_relaxed);
-      t.wait_for_messages(keeps_time ? std::min({until_ns, measure_ns, beat_in_ns}) : until_ns);
+      t.wait_for_messages(keeps_time ? std::min({until_ns, due_ns, beat_in_ns}) : until_ns);
       receivers_asleep_.fetch_sub(1, std::memory_order_relaxed);
     }
-    if (keeps_time) measure_ns = look_after_networks();
+    if (keeps_time) due_ns = std::min(look_after_networks(), look_after_suspicions());
     if (keeps_time) stalls_->on_time();
     if (keeps_time && leaves_.load(std::memory_order_relaxed)) try_to_leave();
     if (keeps_time && os::now_ns() >= beat_at) {

@@ -95,13 +95,19 @@ class opening {
                         (job_.elastic && network_of(job_.transport) != network_kind::none));
   }
 
+  using of_parts = std::vector<std::unique_ptr<net::transport>>;
   // Each adds to opened_ what there is to know afterwards.
   net::shm::shm_transport* open_memory();
   [[nodiscard]] own_sockets listen() const;
   void open_parts(net::shm::shm_transport* shm);
+  struct joined {
+    of_parts first{}, spares{};
+    entrance::transports by{};
+  };
+  // Connects with all others.
+  [[nodiscard]] joined join(const connecting& how);
   void learn(const std::vector<launch::address>& directory);
   void find_ways();
-  using of_parts = std::vector<std::unique_ptr<net::transport>>;
   [[nodiscard]] of_parts begin(std::vector<connected> all, entrance::transports& by) const;
   [[nodiscard]] bool reaches_somebody(const net::transport& t) const;
   // By part: where all are whom this node is to connect to over that.
@@ -222,8 +228,32 @@ void opening::open_parts(net::shm::shm_transport* shm) {
                        // Who dies meanwhile connects to nobody, and nobody should wait for it.
                        {line_.news_fd(), [this] { line_.look(); }},
                        partly};
+  joined all;
+  or_hear_why(how, [&] { all = join(how); });
+  if (partly) complain();
+  net::tcp::tcp_transport* const tcp = all.by.tcp;
+  all.by.shm = shm;
+  if (job_.elastic) {
+    for (part& p : parts_) {
+      for (net::tcp::listener& door : p.first.listeners) all.by.doors.push_back(std::move(door));
+    }
+    all.by.mesh.socket_buffer_bytes = settings_.socket_bytes;
+    opened_.door = std::make_unique<entrance>(job_, build_, *opened_.who, std::move(all.by));
+  }
+  for (auto& t : all.first) {
+    // A comer may need one that nobody else does.
+    if (job_.elastic || reaches_somebody(*t)) opened_.transports.push_back(std::move(t));
+  }
+  for (auto& t : all.spares) {
+    if (reaches_somebody(*t)) opened_.transports.push_back(std::move(t));
+  }
+  if (partly) keep_doors_open(tcp, how);
+}
+
+opening::joined opening::join(const connecting& how) {
+  joined made;
   std::vector<connected> all = connect(parts_, which::first, directories(which::first), how);
-  if (partly) {
+  if (how.partly) {
     const reach& who = *opened_.who;
     for (unsigned n = 0; n < job_.capacity; ++n) {
       first_networks_.push_back(who.network(job_.node, static_cast<node_id>(n)));
@@ -232,27 +262,9 @@ void opening::open_parts(net::shm::shm_transport* shm) {
     find_closed(all, which::first);
     agree(all, which::first, [] {});
   }
-  entrance::transports by;
-  by.shm = shm;
-  of_parts first = begin(std::move(all), by);
-  net::tcp::tcp_transport* const tcp = by.tcp;
-  of_parts spares;
-  if (partly) spares = measure(first, how);
-  if (job_.elastic) {
-    for (part& p : parts_) {
-      for (net::tcp::listener& door : p.first.listeners) by.doors.push_back(std::move(door));
-    }
-    by.mesh.socket_buffer_bytes = settings_.socket_bytes;
-    opened_.door = std::make_unique<entrance>(job_, build_, *opened_.who, std::move(by));
-  }
-  for (auto& t : first) {
-    // A comer may need one that nobody else does.
-    if (job_.elastic || reaches_somebody(*t)) opened_.transports.push_back(std::move(t));
-  }
-  for (auto& t : spares) {
-    if (reaches_somebody(*t)) opened_.transports.push_back(std::move(t));
-  }
-  if (partly) keep_doors_open(tcp, how);
+  made.first = begin(std::move(all), made.by);
+  if (how.partly) made.spares = measure(made.first, how);
+  return made;
 }
 
 // Those of spare connections: nobody else looks for this node there any more.
@@ -415,7 +427,6 @@ opening::of_parts opening::measure(const of_parts& first, const connecting& how)
       opened_.better_by_spare.push_back(static_cast<node_id>(n));
   }
   opened_.ways = ways_of(job_, who, *opened_.plan);
-  complain();
   return spares;
 }
 

@@ -124,6 +124,10 @@ struct closed_link {
 inline constexpr unsigned closed_rounds = 2;
 inline constexpr std::size_t closed_max = 65'536;
 
+// Our launcher hears that a process has ended as soon as any other node does, and tells all which
+// was first. So long a node waits for its word before it believes what it sees itself.
+inline constexpr std::int64_t word_of_loss_ns = 1'000'000'000;
+
 // What the launcher has to tell while the job runs. None of these may throw.
 struct job_news {
   std::function<void(node_id, const std::string& why)> lost;

@@ -191,6 +191,7 @@ class simulated_node final : public cluster::mailer,
   void drop_spare(node_id n) override;
   void go_on(node_id n, std::uint64_t come) override { links_->go_on(n, come); }
   void lose(node_id node, const std::string& why) override;
+  void cannot_reach(node_id node, const std::string& why) override { lose(node, why); }
 
   bool connect_again(node_id n, std::uint16_t which) override;
   [[nodiscard]] std::vector<node_id> spares() override;

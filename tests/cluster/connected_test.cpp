@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -175,6 +176,70 @@ TEST_F(two_networks, are_not_waited_for_when_a_node_is_lost) {
                            }};
   EXPECT_THROW((void)connect_as(0, directories({1}, {2}), hears), node_lost_error);
 }
+
+// ---- what goes wrong because a process has ended ----
+
+connecting hearing(net::tidings meanwhile, std::int64_t limit_ns = far_ns) {
+  connecting how;
+  how.began_ns = os::now_ns();
+  how.start_limit_ns = limit_ns;
+  how.meanwhile = std::move(meanwhile);
+  return how;
+}
+
+TEST(what_goes_wrong, is_a_loss_if_the_launcher_tells_of_one_then) {
+  const os::descriptor word(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  unsigned looks = 0;
+  const connecting how = hearing({word.get(), [&] {
+                                    if (++looks == 2) throw node_lost_error(1, "it has ended");
+                                    const std::uint64_t one = 1;
+                                    ASSERT_EQ(::write(word.get(), &one, sizeof one), 8);
+                                  }});
+  EXPECT_THROW(or_hear_why(how, [] { throw error("closed the connection"); }), node_lost_error);
+  EXPECT_EQ(looks, 2U);
+}
+
+TEST(what_goes_wrong, is_what_it_is_if_nobody_tells_why) {
+  const os::descriptor word(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  unsigned looks = 0;
+  const connecting how = hearing({word.get(), [&] { ++looks; }}, 0);  // its time is over
+  try {
+    or_hear_why(how, [] { throw error("closed the connection"); });
+    ADD_FAILURE() << "nothing is thrown";
+  } catch (const error& e) {
+    EXPECT_STREQ(e.what(), "closed the connection");
+  }
+  EXPECT_EQ(looks, 1U);
+  or_hear_why(how, [] {});
+  EXPECT_EQ(looks, 1U);
+}
+
+TEST(what_goes_wrong, is_not_asked_for_where_it_is_known) {
+  const connecting how = hearing({0, [] { ADD_FAILURE() << "somebody looks"; }});
+  EXPECT_THROW(or_hear_why(how, [] { throw user_error("another build"); }), user_error);
+  EXPECT_THROW(or_hear_why(how, [] { throw node_lost_error(2, "it has ended"); }), node_lost_error);
+}
+
+#if defined(STRATA_HAS_UCX)
+// UCX refuses to connect at once, before anything has been waited for.
+TEST(what_goes_wrong, is_that_a_process_has_ended_before_others_connect_over_ucx) {
+  const auto job = [](node_id self) {
+    launch::job_description j;
+    j.node = self;
+    j.nodes = j.founders = j.capacity = 2;
+    j.host_of = {0, 0};
+    j.transport = transport_choice::ucx;
+    return j;
+  };
+  std::optional<own_sockets> ended = open_sockets(job(1), {}, options{});
+  own_sockets mine = open_sockets(job(0), {}, options{});
+  const std::vector<std::vector<launch::address>> directory{{{}, ended->where}};
+  ended.reset();
+  connecting how = hearing({});
+  how.me = net::tcp::identity_in(job(0), "build");
+  EXPECT_THROW((void)connect(mine.parts, which::first, directory, how), error);
+}
+#endif
 
 }  // namespace
 }  // namespace strata::cluster

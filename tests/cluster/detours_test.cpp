@@ -72,6 +72,7 @@ class recorder final : public detours::hands {
     (number % 2 != 0) ? (void)cuts.insert(ends) : (void)cuts.erase(ends);
   }
   void lose(node_id n, const std::string& why) override { lost[n] = why; }
+  void cannot_reach(node_id n, const std::string& why) override { lost[n] = why; }
 
   bool spare = false;
   std::uint64_t come_so_far = 20;

@@ -163,7 +163,7 @@ TEST_F(elastic_course, one_whose_line_ends_or_says_nonsense) {
   open(2);
   ask_join();
   job->on_line_ended(2, "", now);
-  pass(second);
+  pass(10 * second);
   EXPECT_EQ(answers, lines{"70: node 2 closed its line to the launcher before it had joined"});
   EXPECT_EQ(killed, std::vector<node_id>{2});
   ask_join();
@@ -303,7 +303,7 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_ended) {
   reach(1);
   admit(0, 1);
   word(0, word_to_launcher::missed, 1);
-  pass(2 * second);
+  pass(10 * second);
   EXPECT_EQ(killed, std::vector<node_id>{1});
   ASSERT_EQ(said.size(), 1U);
   EXPECT_NE(said[0].find("node 1 was lost while it joined"), std::string::npos);
@@ -311,6 +311,25 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_ended) {
   leave(0);
   EXPECT_TRUE(job->over());
   EXPECT_EQ(job->status(), 1);
+}
+
+// Its last words may be read after those of node 0.
+TEST_F(elastic_course, a_newcomer_that_node_0_misses_just_when_it_is_let_in_is_a_loss) {
+  for (const bool ends : {true, false}) {
+    said.clear();
+    open(1);
+    ask_join();
+    reach(1);
+    admit(0, 1);
+    word(0, word_to_launcher::missed, 1);
+    enter(1);
+    if (ends) kill(1, 9);
+    pass(10 * second);
+    ASSERT_EQ(said.size(), 1U);
+    EXPECT_EQ(said[0], ends ? "node 1 was killed by signal 9 (SIGKILL); the job is stopped"
+                            : "node 1 was lost while it joined; the job is stopped");
+    EXPECT_EQ(unpack_lost(sent[0].back().payload).node, 1);
+  }
 }
 
 TEST_F(elastic_course, only_node_0_misses_anybody) {

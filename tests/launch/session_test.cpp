@@ -357,18 +357,29 @@ TEST_F(course, a_line_that_ends_before_its_process) {
   begin(2);
   all_reach(2);
   job->on_line_ended(1, "", now);
-  pass(second / 2);
+  pass(9 * second);
   EXPECT_TRUE(said.empty());
-  pass(second / 2);
+  pass(second);
   EXPECT_EQ(said, lines{"node 1 closed its line to the launcher; the job is stopped"});
   EXPECT_EQ(sent[0].size(), 2U);
+}
+
+// The kernel takes its time for what a killed process leaves.
+TEST_F(course, a_process_that_ends_long_after_its_line_is_told_as_it_ends) {
+  begin(2);
+  all_reach(2);
+  job->on_line_ended(1, "", now);
+  pass(6 * second);
+  kill(1, SIGKILL);
+  EXPECT_EQ(said, lines{"node 1 was killed by signal 9 (SIGKILL); the job is stopped"});
+  EXPECT_EQ(job->status(), 137);
 }
 
 TEST_F(course, a_line_that_ends_while_others_are_awaited) {
   begin(2);
   reach(1);
   job->on_line_ended(1, "", now);
-  pass(second);
+  pass(10 * second);
   EXPECT_EQ(said, lines{"node 1 closed its line to the launcher; the job is stopped"});
   EXPECT_EQ(signals, numbers{SIGTERM});
 }

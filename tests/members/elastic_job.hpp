@@ -32,18 +32,12 @@ class elastic_job {
   }
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  void join(const words& more = {}) const {
-    words all{"join", name_};
-    all.insert(all.end(), more.begin(), more.end());
-    expect_done(all);
-  }
+  void join(const words& more = {}) const { expect_done(to_join(more)); }
   // Whether it comes or not.
-  void try_to_join() const { command({"join", name_}).wait(); }
+  void try_to_join(const words& more = {}) const { command(to_join(more)).wait(); }
   // Why a node does not come, or go.
   [[nodiscard]] std::string join_in_vain(const words& more = {}) const {
-    words all{"join", name_};
-    all.insert(all.end(), more.begin(), more.end());
-    return refusal_of(all);
+    return refusal_of(to_join(more));
   }
   [[nodiscard]] std::string leave_in_vain(const std::string& node) const {
     return refusal_of({"leave", name_, node});
@@ -62,6 +56,11 @@ class elastic_job {
   }
 
  private:
+  [[nodiscard]] words to_join(const words& more) const {
+    words all{"join", name_};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
   static std::string refusal_of(const words& what) {
     command c(what);
     EXPECT_EQ(c.wait(), 1);

@@ -109,8 +109,9 @@ bool has_left(node_id_t n) {
   }
 }
 
-// Nodes 2 and 3 come, 1 and 2 leave; the work of every round is right.
-void rounds(runtime& rt) {
+// Nodes 2 and 3 come, 1 and 2 leave; the work of every round is right. Until so many have come in
+// all.
+void rounds_until(runtime& rt, unsigned come) {
   long of_comers = 0;
   for (int round = 0;; ++round) {
     long answer = 0;
@@ -126,12 +127,14 @@ void rounds(runtime& rt) {
         } catch (const node_lost_error&) {  // it has just left
         }
       }
-      return num_nodes() == 4 && is_there(3) && has_left(1) && has_left(2);
+      return num_nodes() == come && is_there(3) && has_left(1) && has_left(2);
     });
     if (round == 0) say("computes");
     if (over && of_comers > 0) return;
   }
 }
+void rounds(runtime& rt) { rounds_until(rt, 4); }
+void rounds_of_five(runtime& rt) { rounds_until(rt, 5); }
 
 // ---- names whose homes leave ----
 
@@ -395,7 +398,8 @@ int main(int argc, char** argv) {
       {"names", names},
       {"leave-behind", leave_behind},
       {"numbers", numbers},
-      {"rounds", rounds}};
+      {"rounds", rounds},
+      {"rounds-of-five", rounds_of_five}};
   try {
     const char* const node = std::getenv("STRATA_NODE");
     if (std::getenv("DIES_AT_THE_DOOR") != nullptr && node != nullptr &&

@@ -14,10 +14,13 @@ namespace strata::launch {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
-constexpr std::int64_t grace_ns = 2000 * ms;       // from a request to end to the next stronger one
-constexpr std::int64_t own_end_ns = 10'000 * ms;   // for what a program still does about a loss
-constexpr std::int64_t settle_ns = 1000 * ms;      // for the other nodes to fail in the same way
-constexpr std::int64_t line_grace_ns = 1000 * ms;  // from the end of a line to that of its process
+constexpr std::int64_t grace_ns = 2000 * ms;      // from a request to end to the next stronger one
+constexpr std::int64_t own_end_ns = 10'000 * ms;  // for what a program still does about a loss
+constexpr std::int64_t settle_ns = 1000 * ms;     // for the other nodes to fail in the same way
+// From the end of a line to that of its process. A process that is killed closes its line first,
+// and the kernel may take seconds for what else it has: sockets, for example, while namespaces of
+// networks are taken down.
+constexpr std::int64_t line_grace_ns = 10'000 * ms;
 constexpr std::int64_t straggler_limit_ns = 10'000 * ms;
 constexpr std::int64_t give_up_ns = 5000 * ms;  // from SIGKILL on
 // Some tools signal a process and then its whole group; that is one request.
@@ -412,6 +415,8 @@ void session::look_for_ended_lines(std::int64_t now_ns) {
     } else if (n.is == part::coming) {
       changes_.refuse("closed its line to the launcher before it had joined", now_ns);
       if (nodes_.at(node).missed) return lose_newcomer(node, now_ns);
+    } else if (n.missed) {
+      return lose_newcomer(node, now_ns);  // it has told of itself since then
     } else {
       silent.push_back(node);
     }

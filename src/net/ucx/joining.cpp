@@ -20,21 +20,6 @@ constexpr std::int64_t leave_ns_max = 20'000'000;
 // And then for UCX to let go of its connections, which it does by itself.
 constexpr std::int64_t close_ns_max = 1'000'000'000;
 constexpr std::size_t missing_named_max = 8;
-// The launcher hears of the end of a process as soon as UCX does.
-constexpr std::int64_t news_ns_max = 1'000'000'000;
-
-// Returns when there has been no news that ends the joining.
-void hear_why(const tidings& meanwhile, std::int64_t deadline_ns) {
-  if (!meanwhile.look || meanwhile.readable < 0) return;
-  const os::descriptor news = epoll_on({meanwhile.readable});
-  for (;;) {
-    meanwhile.look();
-    const std::int64_t left_ns = deadline_ns - os::now_ns();
-    if (left_ns <= 0) return;
-    epoll_event event;
-    wait_for_events(news.get(), &event, 1, left_ns);
-  }
-}
 
 }  // namespace
 
@@ -112,12 +97,6 @@ void ucx_transport::state::connect(const std::vector<launch::address>& directory
       greet(held, deadline_ns, meanwhile, wanted::all, [&](const std::vector<peer*>& some) {
         return some.empty() || std::any_of(some.begin(), some.end(), is_lost);
       });
-  // Whose process has ended: the launcher says so, and says it to everybody.
-  if (std::any_of(absent.begin(), absent.end(), is_lost)) {
-    held.unlock();
-    hear_why(meanwhile, std::min(deadline_ns, os::now_ns() + news_ns_max));
-    held.lock();
-  }
   std::string missing;
   for (std::size_t i = 0; i < absent.size(); ++i) {
     const peer& p = *absent[i];
