@@ -54,7 +54,11 @@ _Unwind_Reason_Code visit(int, _Unwind_Action actions, _Unwind_Exception_Class, 
     auto* const b = static_cast<__cancel_jmp_buf_tag*>(r.unwind_buffer);
     std::longjmp(reinterpret_cast<__jmp_buf_tag*>(b), 1);
   }
-  if (left(r.base)) std::longjmp(*r.base, 1);
+  if (left(r.base)) {
+    // Here, below its frames: others may use what lies there as long as there are any.
+    if (r.is_main || r.is_os_thread) end_process_with(r);
+    std::longjmp(*r.base, 1);
+  }
   if (end) {
     // Main has ended outside a runtime, and nothing of its stack is left that matters.
     if (is_process_thread()) end_process_with(r);

@@ -92,6 +92,8 @@ bool is_in_child_of_vfork() noexcept {
 }
 
 void end_process_with(record& r) {
+  // Handlers do not interrupt it any more.
+  this_worker().preemptible.store(false, std::memory_order_relaxed);
   end_keys(r);
   end_record(r);
   wait_until_alone();

@@ -175,8 +175,10 @@ record* take_record() noexcept {
   sigfillset(&r->blocked_by_program);
   r->added_by_handlers.store(0, std::memory_order_relaxed);
   r->running_handlers.store(0, std::memory_order_relaxed);
+  r->handles_in_section.store(false, std::memory_order_relaxed);
   r->offer = nullptr;
   r->ends_by_elsewhere = false;
+  r->awaits_handler = false;
   r->waits_for_signal = false;
   r->is_os_thread = false;
   r->life.store(0, std::memory_order_relaxed);

@@ -110,6 +110,10 @@ struct record : thread_block {
   // has not called it. Partners: will_handle() in signal_offers.cpp, call_on_main() in
   // preload/handlers.cpp.
   std::atomic<std::uint64_t> running_handlers{0};
+  // It runs a handler within a section of the runtime, where none interrupts main(), and looks for
+  // what is pending when that ends. Relaxed: by the thread itself, and by what the kernel calls on
+  // top of it.
+  std::atomic<bool> handles_in_section{false};
   // A handler runs for it on the taker's OS thread; changed with more.lock. Partner:
   // deliver_signals().
   std::atomic<bool> handled_elsewhere{false};
@@ -120,6 +124,7 @@ struct record : thread_block {
   std::atomic<std::uint32_t> handlers_run{0};
   bool is_main = false;           // runs main(), under the command
   bool restarts = false;          // the handlers that ran last had SA_RESTART; by the thread itself
+  bool awaits_handler = false;    // in sigsuspend() or pause()
   bool waits_for_signal = false;  // for one of `awaited`, in sigwait()
   pthread_t signal_waiter{};      // the OS thread that does it for us
   sigset_t awaited{};

@@ -135,7 +135,12 @@ void deliver_signals(record& r) {
     const bool restarts = r.restarts;
     const kept_mask own = keep_mask(r);
     set_mask(r, blocked_in_handler(r, number, how));
+    // Relaxed: see record.hpp.
+    const bool was_in_section = r.handles_in_section.load(std::memory_order_relaxed);
+    r.handles_in_section.store(!this_worker().preemptible.load(std::memory_order_relaxed),
+                               std::memory_order_relaxed);
     (void)raise_here(info);
+    r.handles_in_section.store(was_in_section, std::memory_order_relaxed);
     // Relaxed: whoever still saw it has left us what we look for next, with the lock.
     r.running_handlers.store(running, std::memory_order_relaxed);
     restore_mask(r, own);

@@ -139,6 +139,11 @@ void has_handled(record& r, const process_offer& o, const struct sigaction& how)
   r.handlers_run.fetch_add(1, std::memory_order_relaxed);
   if (o.has_woken && is_still(r, o.thread) && (how.sa_flags & SA_RESTART) == 0)
     r.ends_by_elsewhere = true;
+  // It may have seen nothing of this one, and be about to wait for it. Partner: await_handler().
+  if (r.awaits_handler) {
+    r.more.signalled.store(true, std::memory_order_relaxed);
+    if (r.more.parked != nullptr) (void)wake(*r.more.parked, unparked::signalled);
+  }
   // Release: it sees what the handler did. Partner: deliver_signals().
   r.handled_elsewhere.store(false, std::memory_order_release);
 }

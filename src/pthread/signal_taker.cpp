@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -189,8 +190,18 @@ class taker {
 
   // ---- what it does with each ----
 
+  // A reminder has come to main() in a section of the runtime: the next one is to find it behind
+  // that, also where we go before main() on its CPU.
+  static void let_main_go_on() noexcept {
+    constexpr timespec a_little{0, 20'000};
+    nanosleep(&a_little, nullptr);
+  }
+
   void pass_on(siginfo_t& info, bool had_handler) {
-    if (is_reminder(info) && !take_back_from_main(info)) return;
+    if (is_reminder(info)) {
+      if (!take_back_from_main(info)) return;
+      let_main_go_on();
+    }
     bool can_remind = true;
     for (;;) {
       struct sigaction how {};

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <utility>
 
 #include "os/clock.hpp"
 #include "pthread/held_signals.hpp"
@@ -146,7 +147,26 @@ class mask_of_wait {
   sigset_t own_;
 };
 
+// While one exists handlers that run in the thread's place end its wait, also where that has not
+// begun yet. Partner: has_handled() in signal_offers.cpp.
+class handler_awaited {
+ public:
+  explicit handler_awaited(record& r) noexcept : r_(r), was_(set(true)) {}
+  ~handler_awaited() { (void)set(was_); }
+  handler_awaited(const handler_awaited&) = delete;
+  handler_awaited& operator=(const handler_awaited&) = delete;
+
+ private:
+  bool set(bool awaits) noexcept {
+    const holding lock(r_.more.lock);
+    return std::exchange(r_.awaits_handler, awaits);
+  }
+  record& r_;
+  const bool was_;
+};
+
 int await_handler(record& r, std::uint32_t before) {
+  const handler_awaited here(r);
   const char nobody_wakes = 0;
   for (;;) {
     if (r.more.signalled.load(std::memory_order_relaxed)) deliver_signals(r);

@@ -2,11 +2,13 @@
 // Signals for the process that come when it is least convenient: natively, and under `strata
 // pthread`. Each is sent when the one before has been handled, so one that is lost stops the
 // program. Status 0 if all is right.
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <thread>
@@ -280,6 +283,18 @@ void rare_ignored() {
   for (const int number : rarely_used) is_ignored(number);
 }
 
+long now_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+}
+// Longer than anybody waits for a thread to come to its handlers.
+constexpr long long_ms = 8;
+void stay_long() {
+  for (const long end = now_ms() + long_ms; now_ms() < end;) {
+  }
+}
+
 // A handler that does not block its signal is interrupted by the next one, or comes before it: in
 // one thread, as there is only one that takes it. The next is sent when one has begun.
 std::atomic<int> in_there{0};
@@ -293,11 +308,7 @@ void take_long(int) {
     is_beside = true;
   ++begun;
   sem_post(&is_in_handler);
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const auto ms = [&] { return now.tv_sec * 1000 + now.tv_nsec / 1'000'000; };
-  // Longer than anybody waits for a thread to come to its handlers.
-  for (const long end = ms() + 8; ms() < end;) clock_gettime(CLOCK_MONOTONIC, &now);
+  stay_long();
   --in_there;
   count();
 }
@@ -342,6 +353,62 @@ void not_beside_itself(bool by_main) {
 }
 void main_not_beside_itself() { not_beside_itself(true); }
 void thread_not_beside_itself() { not_beside_itself(false); }
+
+// main() is on the CPU of all others, who go before it: what they tell it comes at once. Handlers
+// that do not block their signal end all the same, where the next one comes after them as well as
+// where that interrupts them. Afterwards main() stays like that: nothing comes after this.
+constexpr int in_a_row = 3;
+void send_the_next(int number) {
+  if (++begun < in_a_row) kill(getpid(), number);
+  stay_long();
+  count();
+}
+// Mostly it is interrupted in what it calls.
+void call_until_the_next(int) {
+  const long end = now_ms() + long_ms;
+  const int now = ++begun;
+  while (now < in_a_row && begun == now && now_ms() < end)
+    for (int k = 0; k < 100; ++k) (void)pthread_self();
+  count();
+}
+
+void put_main_last() {
+  cpu_set_t all;
+  SAME(syscall(SYS_sched_getaffinity, 0, sizeof all, &all) > 0, true);
+  int cpu = 0;
+  while (!CPU_ISSET(cpu, &all)) ++cpu;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  DIR* const threads = opendir("/proc/self/task");
+  while (const dirent* const thread = readdir(threads)) {
+    const int number = std::atoi(thread->d_name);
+    if (number > 0) SAME(syscall(SYS_sched_setaffinity, number, sizeof one, &one), 0);
+  }
+  closedir(threads);
+  const sched_param none{};
+  SAME(syscall(SYS_sched_setscheduler, getpid(), SCHED_IDLE, &none), 0);
+}
+
+void when_all_others_go_first() {
+  const sigset_t usr1 = set_of({SIGUSR1});
+  sigset_t none;
+  sigemptyset(&none);
+  begun = 0;
+  handle(SIGUSR1, SA_NODEFER, &send_the_next);
+  SAME(pthread_sigmask(SIG_BLOCK, &usr1, nullptr), 0);
+  put_main_last();
+  SAME(kill(getpid(), SIGUSR1), 0);
+  while (handled < in_a_row) SAME(sigsuspend(&none), -1);
+  SAME(begun, in_a_row);
+  begun = 0;
+  handle(SIGALRM, SA_NODEFER, &call_until_the_next);
+  {
+    const ticks often(200);
+    while (begun < in_a_row) asm volatile("" : : : "memory");
+  }
+  SAME(handled, begun);
+}
 
 // All that there is for signals begins in the child, while they come already.
 void at_the_beginning() {
@@ -432,6 +499,7 @@ int main(int argc, char** argv) {
       part{"thread_not_beside_itself", &thread_not_beside_itself},
       part{"at_the_beginning", &at_the_beginning},
       part{"nobody_elses", &nobody_elses},
+      part{"when_all_others_go_first", &when_all_others_go_first},
   };
   SAME(sem_init(&one_handled, 0, 0), 0);
   run_parts(parts, argc, argv);

@@ -614,3 +614,46 @@ CASE(robust_is_not_that_of_a_forked_child) {
   SAME(pthread_mutex_unlock(&c->m), 0);
   munmap(c, sizeof *c);
 }
+static void* inherit_and_end_the_process(void* a) {
+  struct common* c = a;
+  atomic_store(&c->held, 1);
+  _exit(pthread_mutex_lock(&c->m) == EOWNERDEAD ? 42 : 1);
+}
+static void leave_it_to_an_heir(struct common* c, int type, int shared) {
+  alarm(30);
+  memset(c, 0, sizeof *c);
+  make(&c->m, type, shared);
+  SAME(pthread_mutex_lock(&c->m), 0);
+  begin(inherit_and_end_the_process, c);
+  await(&c->held, 1);
+  pthread_exit(NULL);
+}
+CASE(robust_is_left_by_the_first_thread) {
+  for EACH(types) for EACH(sharings) {
+    const pid_t child = fork();
+    if (child == 0) {
+      struct common c; /* what main() has in its frames stays there: the heir uses it */
+      leave_it_to_an_heir(&c, types[i_types], sharings[i_sharings]);
+    }
+    end_of(child, 42 << 8);
+  }
+}
+struct forking {
+  int type, shared;
+  pid_t child;
+};
+static void* fork_and_leave_it_there(void* a) {
+  static struct common c; /* the C library gives the frames of other threads back */
+  struct forking* f = a;
+  const pid_t child = fork();
+  if (child == 0) leave_it_to_an_heir(&c, f->type, f->shared);
+  f->child = child;
+  return NULL;
+}
+CASE(robust_is_left_by_the_thread_that_forked) {
+  for EACH(types) for EACH(sharings) {
+    struct forking f = {types[i_types], sharings[i_sharings], -1};
+    end(begin(fork_and_leave_it_there, &f));
+    end_of(f.child, 42 << 8);
+  }
+}

@@ -99,6 +99,13 @@ bool is_blocked_elsewhere(const posix::record& main, int number) noexcept {
          (main.blocked_elsewhere.load(std::memory_order_relaxed) & posix::signal_bit(number)) != 0;
 }
 
+// It comes to what is pending as soon as the handler ends that it runs. Relaxed, both: by the OS
+// thread that it runs on, which is this.
+bool looks_after_handler(const posix::record& main, const detail::worker& w) noexcept {
+  return main.handles_in_section.load(std::memory_order_relaxed) &&
+         !w.preemptible.load(std::memory_order_relaxed);
+}
+
 [[gnu::noinline]] place_for_it where(int number, siginfo_t& info, const void* machine) noexcept {
   if (posix::take_sent_here(number)) {
     // The kernel keeps one of a number, and one of ours may have come before.
@@ -131,6 +138,9 @@ bool is_blocked_elsewhere(const posix::record& main, int number) noexcept {
   const bool can_be_interrupted = is_main && w.preemptible.load(std::memory_order_relaxed) &&
                                   !is_own_code(interrupted_at(machine));
   if (can_be_interrupted && !is_blocked_elsewhere(*main, number)) return place_for_it::main_here;
+  // Not to and fro between the taker and us as long as that handler runs.
+  if (is_main && posix::is_reminder(info) && looks_after_handler(*main, w))
+    return place_for_it::nowhere;
   // It has left that handler by siglongjmp(), or runs it elsewhere and comes to this one there.
   if (!is_main && posix::is_reminder(info))
     main->running_handlers.fetch_and(~posix::signal_bit(number), std::memory_order_relaxed);
@@ -168,6 +178,17 @@ void call_handler(int number, siginfo_t* info, void* machine) {
   if (handler != nullptr) handler(number, info, machine);
 }
 
+// From here on blocked until sigreturn, also with SA_NODEFER: what the taker reminds main() of may
+// come at once, and would come on top of us, and again on top of that, up to the stack's end.
+bool leave(int number, const siginfo_t& info) noexcept {
+  const sigset_t one = posix::only(number);
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, &one, &before);
+  if (posix::leave_to_taker(info)) return true;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return false;
+}
+
 // As sigreturn does: what the handler of main() changes of the mask, and what the kernel has added
 // to it, ends with the handler. Left to the taker, if it may be, where that has begun with a
 // handler that has blocked this one: we say what is blocked here, and look whether it has begun; it
@@ -188,7 +209,7 @@ void call_on_main(posix::record& main, int number, siginfo_t* info, void* machin
   // signal_offers.cpp.
   main.running_handlers.store(running | posix::signal_bit(number), std::memory_order_seq_cst);
   main.added_by_handlers.store(added, std::memory_order_seq_cst);
-  if (may_leave && is_blocked_elsewhere(main, number) && posix::leave_to_taker(*info))
+  if (may_leave && is_blocked_elsewhere(main, number) && leave(number, *info))
     main.more.signalled.store(true, std::memory_order_relaxed);
   else
     call_handler(number, info, machine);
@@ -241,7 +262,7 @@ void on_signal_of_program(int number, siginfo_t* info, void* machine) {
     return write_errno_here(error);
   if (place == place_for_it::whom_it_concerns) {
     give_back(number, info, machine);
-  } else if (place != place_for_it::the_taker || !posix::leave_to_taker(*info)) {
+  } else if (place != place_for_it::the_taker || !leave(number, *info)) {
     posix::record* const main = main_that_runs_here();
     write_errno_here(error);
     return main != nullptr

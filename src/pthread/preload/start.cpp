@@ -12,7 +12,6 @@
 #include "context/floating_point.hpp"
 #include "context/program_locals.hpp"
 #include "pthread/exit.hpp"
-#include "pthread/fork.hpp"
 #include "pthread/preload/handlers.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/process_runtime.hpp"
@@ -77,10 +76,7 @@ void run_main() noexcept {
   load_program_locals(the_program.locals.get());
   the_program.floating_point.put();
   if (program_locals_bytes() != 0) this_place().current->pinned_to = &this_place();
-  run_to_exit(r);
-  this_worker().preemptible.store(false, std::memory_order_relaxed);
-  // Only by pthread_exit().
-  end_process_with(r);
+  run_to_exit(r);  // does not return: both ways out end the process
 }
 
 int main_in_runtime(int argc, char** argv, char** environment) {
