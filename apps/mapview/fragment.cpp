@@ -22,6 +22,11 @@ void hatch(picture& p) {
   }
 }
 
+// Of the file of a tile: more than any JPEG of its size takes, with what else such files hold.
+std::size_t tile_bytes_max(const rectangle& tile) {
+  return (std::size_t{16} << 20) + std::size_t{8} * tile.width * tile.height;
+}
+
 // Where map coordinate c of a region's axis lies in a window of `pixels`.
 std::uint32_t window_at(std::uint32_t c, std::uint32_t begin, std::uint32_t length,
                         std::uint32_t pixels) {
@@ -77,7 +82,8 @@ fragment load_fragment(const std::string& root, const map_info& map, const view&
   try {
     const double scale = std::min(1.0, pixel * std::max(1 / across, 1 / down));
     const picture p =
-        decode_jpeg(read_file(tile_path(root, map, tile)), scale, {whole.width, whole.height});
+        decode_jpeg(read_plain_file(tile_path(root, map, tile), tile_bytes_max(whole)), scale,
+                    {whole.width, whole.height});
     const double sx = p.width / (whole.width * pixel), sy = p.height / (whole.height * pixel);
     const part of{(v.region.x + f.pixels.x * across - area.x) * sx,
                   (v.region.y + f.pixels.y * down - area.y) * sy, f.pixels.width * across * sx,

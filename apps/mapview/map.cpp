@@ -2,12 +2,11 @@
 #include "apps/mapview/map.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <strata/error.hpp>
 
 #include "apps/common/output_file.hpp"
+#include "apps/mapview/file.hpp"
 
 namespace mapview {
 
@@ -48,22 +47,31 @@ namespace {
 bool tells_of_a_map(const nlohmann::json& j) {
   return j.is_object() && j.contains("tile_width") && j.contains("folders");
 }
+
+// What is no JSON is discarded(). Throws strata::user_error where there is no such file.
+nlohmann::json json_of(const std::string& map_json) {
+  constexpr std::size_t bytes_max = std::size_t{1} << 20;  // it takes a hundred
+  return nlohmann::json::parse(read_plain_file(map_json, bytes_max), nullptr, false);
+}
 }  // namespace
 
 bool is_of_a_map(const std::string& map_json) {
-  std::ifstream in(map_json);
-  return tells_of_a_map(nlohmann::json::parse(in, nullptr, false));
+  try {
+    return tells_of_a_map(json_of(map_json));
+  } catch (const strata::user_error&) {
+    return false;
+  }
 }
 
 map_info read_map(const std::string& root) {
   const std::string path = root + "/map.json";
-  std::ifstream in(path);
-  if (!in)
-    throw strata::user_error("no map at '" + root + "': cannot read " + path +
+  nlohmann::json j;
+  try {
+    j = json_of(path);
+  } catch (const strata::user_error& e) {
+    throw strata::user_error("no map at '" + root + "': " + e.what() +
                              "; make one with mapview make");
-  std::ostringstream text;
-  text << in.rdbuf();
-  const nlohmann::json j = nlohmann::json::parse(text.str(), nullptr, false);
+  }
   const auto bad = [&](const std::string& why) {
     // Make refuses to remove what may be of another program.
     return strata::user_error(path + ": " + why + "; " +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // mapview from outside and its parts from inside.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -251,6 +252,41 @@ TEST_F(maps, with_holes_say_so) {
   EXPECT_EQ(o.err_lines(), 4) << o.err;
   EXPECT_NE(o.err.find(tile_path(path("map"), map, {2, 1})), std::string::npos) << o.err;
   EXPECT_TRUE(fs::exists(path("o.jpg")));
+}
+
+// Nobody waits for who writes to a pipe, nor reads what has no end.
+TEST_F(maps, take_what_is_no_plain_file_for_a_hole) {
+  make_small();
+  const map_info map = read_map(path("map"));
+  const auto tile = [&](std::uint32_t column) { return tile_path(path("map"), map, {column, 1}); };
+  for (std::uint32_t column = 2; column <= 5; ++column) fs::remove(tile(column));
+  ASSERT_EQ(::mkfifo(tile(2).c_str(), 0600), 0);
+  fs::create_symlink("/dev/zero", tile(3));
+  fs::create_directory(tile(4));
+  std::ofstream(tile(5)).close();
+  fs::resize_file(tile(5), std::uintmax_t{16} << 30);
+  for (const std::string job : {"", "strata run -n 2 --workers 1 " APPS_BIN_DIR "/"}) {
+    const outcome o = run_line(job + "mapview view " + path("map") + " --out " + path("o.jpg"));
+    EXPECT_EQ(o.exit_code, 1) << job << o.err;
+    EXPECT_EQ(o.err_lines(), 5) << o.err;
+    for (std::uint32_t column = 2; column <= 5; ++column)
+      EXPECT_NE(o.err.find(tile(column)), std::string::npos) << o.err;
+  }
+  const std::string about = path("map/map.json");
+  const auto expect_no_map = [&] {
+    for (const std::string& line : {"mapview view " + path("map") + " --out " + path("p.jpg"),
+                                    "mapview make " + path("map")}) {
+      const outcome o = run_line(line);
+      EXPECT_EQ(o.exit_code, 2) << line;
+      EXPECT_EQ(o.err_lines(), 1) << o.err;
+    }
+    fs::remove(about);
+  };
+  fs::remove(about);
+  ASSERT_EQ(::mkfifo(about.c_str(), 0600), 0);
+  expect_no_map();
+  fs::create_symlink("/dev/zero", about);
+  expect_no_map();
 }
 
 TEST_F(maps, refuse_bad_input_with_one_line) {
