@@ -7,24 +7,22 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <strata/error.hpp>
 
 namespace mapview {
 namespace {
 
-using open_file = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
-
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuse_file(const std::string& path, const std::string& why) {
   throw strata::user_error(path + ": " + why);
 }
-[[noreturn]] void refuse_by_errno(const std::string& path) { refuse(path, std::strerror(errno)); }
+[[noreturn]] void refuse_by_errno(const std::string& path) {
+  refuse_file(path, std::strerror(errno));
+}
 
 void require_at_most(std::size_t bytes_max, std::size_t bytes, const std::string& path) {
-  if (bytes > bytes_max) refuse(path, "has more than " + std::to_string(bytes_max) + " bytes");
+  if (bytes > bytes_max) refuse_file(path, "has more than " + std::to_string(bytes_max) + " bytes");
 }
 
 std::vector<unsigned char> all_of(std::FILE& in, const std::string& path, std::size_t bytes_usual,
@@ -67,7 +65,7 @@ std::vector<unsigned char> read_plain_file(const std::string& path, std::size_t 
   }
   struct stat about {};
   if (::fstat(fd, &about) != 0) refuse_by_errno(path);
-  if (!S_ISREG(about.st_mode)) refuse(path, "is no plain file");
+  if (!S_ISREG(about.st_mode)) refuse_file(path, "is no plain file");
   const auto size = static_cast<std::size_t>(about.st_size);
   require_at_most(bytes_max, size, path);
   return all_of(*in, path, size, bytes_max);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstddef>
+#include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace mapview {
+
+using open_file = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 // All of a file, of any kind. Throws strata::user_error, with the file and the reason.
 [[nodiscard]] std::vector<unsigned char> read_file(const std::string& path);

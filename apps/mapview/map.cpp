@@ -49,7 +49,7 @@ bool tells_of_a_map(const nlohmann::json& j) {
 }
 
 // What is no JSON is discarded(). Throws strata::user_error where there is no such file.
-nlohmann::json parsed(const std::string& map_json) {
+nlohmann::json json_of(const std::string& map_json) {
   constexpr std::size_t bytes_max = std::size_t{1} << 20;  // it takes a hundred
   return nlohmann::json::parse(read_plain_file(map_json, bytes_max), nullptr, false);
 }
@@ -57,7 +57,7 @@ nlohmann::json parsed(const std::string& map_json) {
 
 bool is_of_a_map(const std::string& map_json) {
   try {
-    return tells_of_a_map(parsed(map_json));
+    return tells_of_a_map(json_of(map_json));
   } catch (const strata::user_error&) {
     return false;
   }
@@ -67,7 +67,7 @@ map_info read_map(const std::string& root) {
   const std::string path = root + "/map.json";
   nlohmann::json j;
   try {
-    j = parsed(path);
+    j = json_of(path);
   } catch (const strata::user_error& e) {
     throw strata::user_error("no map at '" + root + "': " + e.what() +
                              "; make one with mapview make");

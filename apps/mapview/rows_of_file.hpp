@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the readers of PNG and of JPEG have in common. Private to picture_rows.
 #pragma once
-#include <cstdio>
 #include <memory>
 #include <string>
 
+#include "apps/mapview/file.hpp"
 #include "apps/mapview/picture_rows.hpp"
 
 namespace mapview {
-
-using open_file = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 [[nodiscard]] std::unique_ptr<picture_rows> open_png_rows(const std::string& path, open_file in);
 [[nodiscard]] std::unique_ptr<picture_rows> open_jpeg_rows(const std::string& path, open_file in);
