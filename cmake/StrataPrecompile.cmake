@@ -36,6 +36,14 @@ function(strata_compile_quickly target)
   set_target_properties(${target} PROPERTIES STRATA_QUICK ON)
 endfunction()
 
+# strata_compile_quickly_sanitized(<target>): a sanitizer's checks are the same in code that is not optimised, and of what this target
+# computes little is asked there.
+function(strata_compile_quickly_sanitized target)
+  if(STRATA_SANITIZED)
+    strata_compile_quickly(${target})
+  endif()
+endfunction()
+
 # strata_mark_sources(<target> <property> [<file>...]): turns the property on for these sources of the target, wherever that was made.
 function(strata_mark_sources target property)
   foreach(file IN LISTS ARGN)

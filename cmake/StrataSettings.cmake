@@ -90,6 +90,10 @@ if(STRATA_SANITIZE)
   add_link_options(-fsanitize=${sanitize_flag})
   if("undefined" IN_LIST sanitizers)
     add_compile_options(-fno-sanitize-recover=undefined)  # a report is a failure, not a line in a log
+    if("address" IN_LIST sanitizers)
+      # What the compiler can tell of an object's end, AddressSanitizer sees at run time.
+      add_compile_options(-fno-sanitize=object-size)
+    endif()
   endif()
 endif()
 

@@ -7,7 +7,7 @@ namespace align {
 
 const kernel_set* find_kernels(const char* name) {
   const auto wanted = [&](std::string_view set) { return name == nullptr || set == name; };
-#if defined(__x86_64__)
+#if defined(STRATA_ALIGN_WIDE_KERNELS)
   __builtin_cpu_init();
   if (wanted("avx512") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {

@@ -5,6 +5,7 @@
 // and RL_ASSERT states what must hold. Races on rl::var, deadlocks, endless loops, leaks and use
 // after destruction Relacy finds by itself.
 #pragma once
+#include "any_model.hpp"
 #include "relacy.hpp"
 //
 #include <gtest/gtest.h>
@@ -26,9 +27,8 @@ struct finding {
 
 // As rl::simulate, which compiles each model for every kind of search that there is: three times as
 // much. settings.search_type has to say the same as Search.
-template <class Model, template <rl::thread_id_t> class Search>
+template <rl::thread_id_t Threads, template <rl::thread_id_t> class Search>
 finding explore(rl::test_params& settings) {
-  using search = Search<Model::params::thread_count>;
   // Relacy's own string streams, whose memory does not come from the operator new that it watches.
   rl::ostringstream output;
   rl::ostringstream state;
@@ -36,15 +36,24 @@ finding explore(rl::test_params& settings) {
   settings.output_stream = &output;
   settings.progress_stream = &nowhere;
   settings.test_name = "model";
-  const rl::test_result_e result = rl::run_test<Model, search>(settings, state, false);
+  const rl::test_result_e result =
+      rl::run_test<any_model<Threads>, Search<Threads>>(settings, state, false);
   if (result != rl::test_result_success) {  // once more, and that schedule step by step
     settings.initial_state = settings.final_state = state.str();
     settings.collect_history = true;
     rl::ostringstream again;
-    EXPECT_EQ((rl::run_test<Model, search>(settings, again, true)), result)
+    EXPECT_EQ((rl::run_test<any_model<Threads>, Search<Threads>>(settings, again, true)), result)
         << "the model depends on more than its schedule";
   }
   return {result, settings.stop_iteration, output.str().c_str()};
+}
+
+template <class Model, template <rl::thread_id_t> class Search>
+finding explore(rl::test_params& settings) {
+  constexpr rl::thread_id_t threads = Model::params::thread_count;
+  calls_of<Model> model;
+  any_model<threads>::explored = &model;
+  return explore<threads, Search>(settings);
 }
 
 // STRATA_MODEL_EFFORT=100 tries a hundred times as many random schedules: for a night, or after a

@@ -14,6 +14,7 @@
 #include "cluster/attention.hpp"
 #include "sim/simulated_reception.hpp"
 #include "support.hpp"
+#include "tests/common/sampled.hpp"
 
 namespace strata::test {
 namespace {
@@ -263,7 +264,7 @@ TEST(simulated_reception, sleeps_over_nothing_whatever_comes_when) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     prng random(seed);
-    for (int run = 0; run < 400; ++run) {
+    for (int run = 0; run < sampled(400, 100); ++run) {
       simulated_reception::settings s;
       s.how = all_receptions[random.below(all_receptions.size())];
       s.workers = 1 + static_cast<unsigned>(random.below(3));
