@@ -9,13 +9,14 @@ namespace strata {
 
 /// One paragraph for each thread, task or fork-join branch that has a stack in any runtime of this
 /// process: its number, name and state (running and on which worker, ready, waiting for what and at
-/// which address), and where it is: a backtrace, innermost call first. Threads that have not begun
-/// are counted.
+/// which address), and where it is: a backtrace, innermost call first. Then the threads that have
+/// not begun, by name.
 ///
-/// Any thread may call it, at any time; nobody is stopped for it. A thread that moves while it is
-/// looked at is looked at again, a few times; one that runs on another worker is shown without a
-/// backtrace, and the caller with its own. Some 50 us a thread, less when many are in the same
-/// place.
+/// Any thread may call it, at any time. A thread that moves while it is looked at is looked at
+/// again, a few times. Nobody is stopped for it but a worker that runs a thread, for some 50 us, as
+/// by a debugger; where that is not allowed (a debugger is there already, containers that forbid
+/// ptrace(), ThreadSanitizer), what runs on another worker is shown without a backtrace. Some 50 us
+/// a thread, less when many are in the same place.
 [[nodiscard]] std::string threads_text();
 
 /// Writes threads_text() to `out`.

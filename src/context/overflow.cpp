@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -34,7 +35,9 @@ void say(std::string_view text) noexcept {
 
 }  // namespace
 
-[[noreturn]] void report_overflow(const stack& s, std::size_t stack_bytes, bool caught) noexcept {
+[[noreturn]] void report_overflow(const stack& s, const stack_pool& pool, bool caught) noexcept {
+  constexpr std::size_t largest = std::size_t{1} << 30;
+  const auto larger = std::min(pool.stack_bytes() * 4, largest) / 1024;
   // The name first and apart: it can be longer than a text holds.
   if (s.title != nullptr) {
     say("strata: stack overflow in thread ");
@@ -45,15 +48,28 @@ void say(std::string_view text) noexcept {
   }
   check_text text;
   text.add(std::string_view("\nstrata: its stack has "));
-  text.add(static_cast<unsigned long long>(stack_bytes));
+  text.add(static_cast<unsigned long long>(pool.stack_bytes()));
+  text.add(std::string_view(" bytes"));
   if (!caught)
     text.add(std::string_view(
-        " bytes and no guard page (see sysctl vm.max_map_count), so memory below it is damaged"));
-  text.add(std::string_view(caught ? " bytes; use a larger one, for example --strata-stack-bytes="
-                                   : "; use a larger one, for example --strata-stack-bytes="));
-  text.add(static_cast<unsigned long long>(stack_bytes * 4 / 1024));
-  text.add(std::string_view("K, or keep large arrays off the stack\n"));
+        " and no guard page (see sysctl vm.max_map_count), so memory below it is damaged"));
   say(text.view());
+  check_text advice;
+  if (pool.whose_size() == stack_pool::whose::thread) {
+    advice.add(
+        std::string_view("; make the thread with a larger one (stack_bytes of its attributes, "
+                         "pthread_attr_setstacksize()), for example "));
+    advice.add(static_cast<unsigned long long>(larger));
+    advice.add(std::string_view("K"));
+  } else {
+    advice.add(std::string_view("; use a larger one, for example --strata-stack-bytes="));
+    advice.add(static_cast<unsigned long long>(larger));
+    advice.add(std::string_view("K or STRATA_STACK_BYTES="));
+    advice.add(static_cast<unsigned long long>(larger));
+    advice.add(std::string_view("K"));
+  }
+  advice.add(std::string_view(", or keep large arrays off the stack\n"));
+  say(advice.view());
   _exit(1);
 }
 
@@ -65,8 +81,7 @@ void on_fault(int number, siginfo_t* info, void* machine) {
   for (const auto& slot : watched_pools) {
     const stack_pool* pool = slot.load(std::memory_order_acquire);
     if (pool == nullptr || was_sent) continue;
-    if (const stack* s = pool->guarding(info->si_addr))
-      report_overflow(*s, pool->stack_bytes(), true);
+    if (const stack* s = pool->guarding(info->si_addr)) report_overflow(*s, *pool, true);
   }
   // Not ours.
   if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {

@@ -11,9 +11,9 @@ namespace strata::detail {
 class stack_pool;
 struct stack;
 
-// Names the task of s and ends the program. `caught`: by a guard page, before anything was
-// overwritten. Async-signal-safe.
-[[noreturn]] void report_overflow(const stack& s, std::size_t stack_bytes, bool caught) noexcept;
+// Names the task of s, which is one of `pool`, and what to do, and ends the program. `caught`: by a
+// guard page, before anything was overwritten. Async-signal-safe.
+[[noreturn]] void report_overflow(const stack& s, const stack_pool& pool, bool caught) noexcept;
 
 // Signal handlers can take no lock: a fixed table of atomics. A pool more than this many in one
 // process is simply not watched. Debuggers find all pools here, too. Enough for 16 runtimes at the

@@ -80,9 +80,10 @@ os::page_range reserve(std::size_t stride_bytes) {
 
 }  // namespace
 
-stack_pool::stack_pool(std::size_t stack_bytes, void (*entry)(void*), bool guards)
+stack_pool::stack_pool(std::size_t stack_bytes, void (*entry)(void*), bool guards, whose whose_size)
     : guard_bytes_(os::page_bytes()),
       stack_bytes_(os::round_up_to_pages(stack_bytes)),
+      whose_size_(whose_size),
       piece_bytes_(piece_bytes(stack_bytes)),
       stride_bytes_(piece_bytes_ + guard_bytes_),
       entry_(entry),
@@ -342,7 +343,7 @@ void check_canary(const stack& s) noexcept {
   const auto* const words = static_cast<const std::uint64_t*>(s.bottom);
   if (std::all_of(words, words + canary_words, [](std::uint64_t w) { return w == canary; })) return;
   // What lies below has been overwritten, perhaps another stack: nothing can be trusted now.
-  report_overflow(s, s.pool->stack_bytes(), false);
+  report_overflow(s, *s.pool, false);
 }
 
 }  // namespace strata::detail

@@ -20,7 +20,10 @@ class stack_pool {
  public:
   // `entry(stack)` is what a new stack runs; it never returns. Without guards, or where the kernel
   // has no room for more of them, a canary at a stack's end is looked at when it is given back.
-  stack_pool(std::size_t stack_bytes, void (*entry)(void*), bool guards = true);
+  // `whose_size`: for who has to know what to change.
+  enum class whose { settings, thread };
+  stack_pool(std::size_t stack_bytes, void (*entry)(void*), bool guards = true,
+             whose whose_size = whose::settings);
   ~stack_pool();
   stack_pool(const stack_pool&) = delete;
   stack_pool& operator=(const stack_pool&) = delete;
@@ -65,6 +68,7 @@ class stack_pool {
     return a >= first && a - first < capacity_ * stride_bytes_;
   }
   [[nodiscard]] std::size_t stack_bytes() const noexcept { return stack_bytes_; }
+  [[nodiscard]] whose whose_size() const noexcept { return whose_size_; }
   // How many were ever taken.
   [[nodiscard]] std::size_t taken_max() const noexcept {
     return taken_.load(std::memory_order_relaxed);
@@ -121,6 +125,7 @@ class stack_pool {
 
   const std::size_t guard_bytes_;
   const std::size_t stack_bytes_;  // what was asked for, in whole pages
+  const whose whose_size_;
   const std::size_t piece_bytes_;  // with header and colours, without the guard
   const std::size_t stride_bytes_;
   void (*const entry_)(void*);

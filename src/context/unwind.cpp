@@ -31,27 +31,43 @@ std::optional<frame_registers> saved_at(std::uintptr_t sp, const stack_copy& mem
   return r;
 }
 
+std::uintptr_t return_address_in(const frame_registers& r) noexcept {
+  return without_signature(r.get(frame_registers::return_address).value_or(0));
+}
+
+// From the frame that is at `address`, with `registers`, outwards. `after_call`: it has called
+// somebody, and will go on there.
+std::vector<std::uintptr_t> walk(const loaded_modules& modules, std::uintptr_t address,
+                                 bool after_call, frame_registers registers,
+                                 const stack_copy& memory, std::size_t depth_max) {
+  std::vector<std::uintptr_t> found;
+  while (address != 0 && found.size() < depth_max) {
+    // The call is before the return address, perhaps the last instruction of its function.
+    const std::uintptr_t pc = after_call ? address - 1 : address;
+    const loaded_module* const m = modules.code_at(pc);
+    if (m == nullptr) break;
+    found.push_back(pc + 1);
+    const auto d = find_frame_description(m->image, m->index, pc);
+    if (!d || !step_to_caller(*d, pc, memory, registers)) break;
+    address = return_address_in(registers);
+    after_call = !d->signal;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<std::uintptr_t> backtrace(const loaded_modules& modules, std::uintptr_t sp,
                                       const stack_copy& memory, std::size_t depth_max) {
-  std::vector<std::uintptr_t> found;
-  auto registers = saved_at(sp, memory);
-  bool after_call = true;
-  while (registers && found.size() < depth_max) {
-    const std::uintptr_t address =
-        without_signature(registers->get(frame_registers::return_address).value_or(0));
-    if (address == 0) break;
-    const loaded_module* const m = modules.code_at(address - 1);
-    if (m == nullptr) break;
-    found.push_back(address);
-    // The call is before the return address, perhaps the last instruction of its function.
-    const std::uintptr_t pc = after_call ? address - 1 : address;
-    const auto d = find_frame_description(m->image, m->index, pc);
-    if (!d || !step_to_caller(*d, pc, memory, *registers)) break;
-    after_call = !d->signal;
-  }
-  return found;
+  const auto registers = saved_at(sp, memory);
+  if (!registers) return {};
+  return walk(modules, return_address_in(*registers), true, *registers, memory, depth_max);
+}
+
+std::vector<std::uintptr_t> backtrace(const loaded_modules& modules, std::uintptr_t pc,
+                                      const frame_registers& registers, const stack_copy& memory,
+                                      std::size_t depth_max) {
+  return walk(modules, pc, false, registers, memory, depth_max);
 }
 
 }  // namespace strata::detail

@@ -106,7 +106,7 @@ scheduler::~scheduler() {
 stack_pool& scheduler::stacks_of(std::size_t bytes) {
   const std::lock_guard lock(pools_mutex_);
   if (const auto there = pools_.find(bytes); there != pools_.end()) return *there->second;
-  auto made = std::make_unique<stack_pool>(bytes, &stack_main);
+  auto made = std::make_unique<stack_pool>(bytes, &stack_main, true, stack_pool::whose::thread);
   stack_pool& pool = *pools_.emplace(bytes, std::move(made)).first->second;
   other_pools_.fetch_add(1, std::memory_order_relaxed);
   watch_for_overflow(pool);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing that is shown here is stopped or locked: stacks go on while they are looked at. So all of
-// it is copied by the kernel (os::safe_read), which answers where we would crash; a stack is copied
+// Nothing that is shown here is locked, and stacks go on while they are looked at. So all of it is
+// copied by the kernel (os::safe_read), which answers where we would crash; a stack is copied
 // twice, and what it was doing is believed when both copies are the same and no worker ran it
-// before or after.
+// before or after. Only a worker that runs one is stopped, for as long as that takes to be copied.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/spelling.hpp"
+#include "context/stopped.hpp"
 #include "context/switch.hpp"
 #include "context/unwind.hpp"
 #include "os/safe_read.hpp"
@@ -49,26 +50,34 @@ class dump {
     std::uintptr_t sp = 0;
   };
   enum class look { suspended, running, moving, unused };
+  // One that has a stack only when its turn has come.
+  struct unbegun {
+    const task* which;
+    const task_type* type;
+  };
 
   void show(scheduler& s) {
     std::size_t shown = 0;
     std::string body;
     std::swap(body, out_);
-    const std::size_t waiting = read_queues(s);
+    const std::vector<unbegun> waiting = read_queues(s);
     for (stack_pool* pool : s.all_stacks()) {
       for (std::size_t i = 0; i < pool->cut(); ++i) shown += show(s, *pool->header(i)) ? 1 : 0;
     }
     std::swap(body, out_);
     out_ += "strata: " + std::to_string(shown) + (shown == 1 ? " thread" : " threads") + " on " +
             std::to_string(s.workers()) + (s.workers() == 1 ? " worker" : " workers");
-    if (waiting != 0) out_ += ", about " + std::to_string(waiting) + " more have not begun";
+    if (!waiting.empty())
+      out_ += ", about " + std::to_string(waiting.size()) + " more have not begun";
     out_ += "\n" + body;
+    for (const unbegun& u : waiting)
+      out_ += "thread \"" + name_of(u.type, block_of(s, u.which)) + "\": has not begun\n";
   }
 
-  // Which stacks wait for their turn only; returns how many tasks without a stack do.
-  std::size_t read_queues(scheduler& s) {
+  // Which stacks wait for their turn only; returns what will have one.
+  std::vector<unbegun> read_queues(scheduler& s) {
     ready_.clear();
-    std::size_t others = 0;
+    std::vector<unbegun> others;
     for (unsigned i = 0; i < s.workers(); ++i) {
       copied<ready_queue> queue;
       if (!queue.read(&s.place_at(i).ready)) continue;
@@ -79,8 +88,8 @@ class dump {
         if (!t.read(tasks[j])) continue;
         copied<task_type> type;
         if (!type.read(t.get().type)) continue;
-        if (type.get().run == &run_on_stack) {
-          ++others;
+        if (type.get().run == &run_on_stack || t.get().type == &sized_thread) {
+          others.push_back({tasks[j], t.get().type});
         } else {
           ready_.insert(tasks[j]);
         }
@@ -132,7 +141,8 @@ class dump {
     for (int i = 0; i < looks_max && seen == look::moving; ++i) seen = look_at(s, which, p);
     if (seen == look::unused) return false;
     const stack& header = p.header.get();
-    out_ += "thread " + std::to_string(header.number) + " \"" + name_of(header) + "\": ";
+    out_ += "thread " + std::to_string(header.number) + " \"" +
+            name_of(header.kind, header.thread) + "\": ";
     if (const auto on = runner_of(s, which); &which == mine_) {
       out_ += "running on worker " + std::to_string(on.value_or(0)) + ", asks for this\n";
     } else if (seen == look::running) {
@@ -142,10 +152,36 @@ class dump {
     } else {
       out_ += state_of(which, p) + "\n";
     }
-    if (seen != look::suspended) return true;
-    const stack_copy copy{p.sp, p.memory};
+    if (seen == look::suspended) {
+      show_calls(backtrace(modules_, p.sp, {p.sp, p.memory}, frames_max));
+    } else if (seen == look::running) {
+      show_calls(calls_of_running(s, which));
+    }
+    return true;
+  }
+
+  // Where a worker is with `which`; nothing if it has left it by now.
+  std::vector<std::uintptr_t> calls_of_running(scheduler& s, const stack& which) {
+    const auto top = reinterpret_cast<std::uintptr_t>(&which);
+    const auto bottom = reinterpret_cast<std::uintptr_t>(which.bottom);
+    std::vector<std::byte> memory(copied_max);
+    for (int i = 0; i < looks_max; ++i) {
+      const auto on = runner_of(s, which);
+      if (!on) break;
+      const int os_thread = s.place_at(*on).os_thread.load(std::memory_order_relaxed);
+      const auto frame = stop_and_look(os_thread, top, memory);
+      if (!frame) break;
+      // On another stack, such as the worker's own or that of a handler? Then we look again.
+      const std::uintptr_t sp = frame->registers.get(frame_registers::sp).value_or(0);
+      if (sp < bottom || frame->stack.bytes.empty()) continue;
+      return backtrace(modules_, frame->pc, frame->registers, frame->stack, frames_max);
+    }
+    return {};
+  }
+
+  void show_calls(const std::vector<std::uintptr_t>& calls) {
     std::size_t number = 0;
-    for (const std::uintptr_t at : backtrace(modules_, p.sp, copy, frames_max)) {
+    for (const std::uintptr_t at : calls) {
       const std::string& text = modules_.describe(at);
       // How a stack is left is the same for all.
       if (number == 0 && is_ours(text)) continue;
@@ -153,7 +189,6 @@ class dump {
       std::snprintf(head.data(), head.size(), "  #%-2zu ", number++);
       out_ += head.data() + text + "\n";
     }
-    return true;
   }
 
   static bool is_ours(const std::string& text) {
@@ -162,10 +197,18 @@ class dump {
            text.starts_with("strata::detail::suspend");
   }
 
-  std::string name_of(const stack& header) {
+  // The thread that begins with the task; null: it is none.
+  static const void* block_of(const scheduler& s, const task* which) {
+    const auto* const block = static_cast<const thread_block*>(which);
+    copied<thread_block> read;
+    return read.read(block) && read.get().home == &s ? block : nullptr;
+  }
+
+  // `thread`: a thread_block, or null.
+  std::string name_of(const task_type* kind, const void* thread) {
     copied<thread_block> block;
     copied<thread_extras> extras;
-    if (header.thread != nullptr && block.read(header.thread) && block.get().extras != nullptr &&
+    if (thread != nullptr && block.read(thread) && block.get().extras != nullptr &&
         extras.read(block.get().extras)) {
       const std::string& name = extras.get().name;
       std::string text(std::min<std::size_t>(name.size(), 256), '\0');
@@ -173,7 +216,7 @@ class dump {
         return printable(text);
     }
     copied<task_type> type;
-    if (header.kind == nullptr || !type.read(header.kind)) return "?";
+    if (kind == nullptr || !type.read(kind)) return "?";
     const auto name = type.get().name;
     std::uintptr_t address = 0;
     std::memcpy(&address, &name, sizeof address);

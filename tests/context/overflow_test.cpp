@@ -9,6 +9,7 @@
 #include "../common/recurse_for_ever.hpp"
 #include "../sched/support.hpp"
 #include "strata/task_scope.hpp"
+#include "strata/thread.hpp"
 
 namespace strata::test {
 namespace {
@@ -80,7 +81,21 @@ TEST_F(overflow_death, names_the_size_of_the_stack) {
         runtime rt(o);
         rt.run(hungry_task{});
       },
-      ::testing::ExitedWithCode(1), "65536 bytes(.|\n)*--strata-stack-bytes=256K");
+      ::testing::ExitedWithCode(1),
+      "65536 bytes(.|\n)*--strata-stack-bytes=256K or STRATA_STACK_BYTES=256K");
+}
+
+// A flag would change nothing for it.
+TEST_F(overflow_death, of_a_thread_with_a_stack_of_its_own_tells_where_to_ask_for_more) {
+  EXPECT_EXIT(
+      {
+        runtime rt(with_workers(1));
+        rt.run([] { thread({.name = "small", .stack_bytes = 64 * 1024}, hungry_task{}).join(); });
+      },
+      ::testing::ExitedWithCode(1),
+      "thread small\nstrata: its stack has 65536 bytes; make the thread with a larger one "
+      ".stack_bytes "
+      ".*pthread_attr_setstacksize.*for example 256K, or");
 }
 
 TEST_F(overflow_death, other_faults_are_left_alone) {

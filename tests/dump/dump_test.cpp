@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // dump_threads() says of every thread what it waits for and where, and takes no harm from those
 // that move.
+#include <poll.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <csignal>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "../common/thread_states.hpp"
@@ -22,6 +27,19 @@ namespace strata::test {
     wait_down_here(s, depth - 1);
   } else {
     s.acquire();
+  }
+  asm volatile("");
+}
+
+// What a thread does that never comes to the scheduler.
+[[gnu::noinline]] void turn_round(const std::atomic<bool>& over, std::atomic<bool>& turns) {
+  while (!over.load(std::memory_order_relaxed)) turns.store(true, std::memory_order_relaxed);
+  asm volatile("");
+}
+// And one that the kernel has.
+[[gnu::noinline]] void read_here(int from) {
+  char c = 0;
+  while (read(from, &c, 1) != 1) {
   }
   asm volatile("");
 }
@@ -95,6 +113,85 @@ TEST(dump_threads, shows_the_caller) {
     const std::string text = threads_text();
     EXPECT_GT(count(text, "\n  #"), 2u) << text;
     EXPECT_NE(text.find("strata::threads_text"), std::string::npos) << text;
+  });
+}
+
+// On the only worker; `ask` is called from outside once that has begun. It never waits.
+template <class Body, class Ask>
+void while_one_runs(Body body, Ask ask) {
+  runtime rt(with_workers(1));
+  std::atomic<bool> begun{false};
+  std::thread outside([&] {
+    while (!begun) std::this_thread::yield();
+    ask();
+  });
+  rt.run([&] { thread({.name = "busy"}, [&] { body(begun); }).join(); });
+  outside.join();
+}
+
+TEST(dump_threads, shows_where_a_running_thread_is) {
+  if (thread_sanitizer) GTEST_SKIP() << "shown without";
+  std::atomic<bool> over{false};
+  while_one_runs([&](std::atomic<bool>& begun) { turn_round(over, begun); },
+                 [&] {
+                   const std::string text = paragraph(threads_text(), "busy");
+                   EXPECT_NE(text.find("running on worker 0\n"), std::string::npos) << text;
+                   EXPECT_NE(text.find("strata::test::turn_round("), std::string::npos) << text;
+                   EXPECT_NE(text.find("stack_main(void*)"), std::string::npos) << text;
+                   over = true;
+                 });
+}
+
+TEST(dump_threads, shows_where_a_thread_is_that_the_kernel_has) {
+  if (thread_sanitizer) GTEST_SKIP() << "shown without";
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  while_one_runs(
+      [&](std::atomic<bool>& begun) {
+        begun = true;
+        read_here(ends[0]);
+      },
+      [&] {
+        std::string text;
+        do {
+          text = paragraph(threads_text(), "busy");
+        } while (text.find("strata::test::read_here(int)") == std::string::npos);
+        EXPECT_NE(text.find("stack_main(void*)"), std::string::npos) << text;
+        EXPECT_EQ(write(ends[1], "x", 1), 1);
+      });
+  for (const int fd : ends) close(fd);
+}
+
+// Who is looked at goes on as if nothing had been: no call of it ends early.
+TEST(dump_threads, ends_no_call_of_who_is_stopped) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  while_one_runs(
+      [&](std::atomic<bool>& begun) {
+        pollfd one{ends[0], POLLIN, 0};
+        begun = true;
+        EXPECT_EQ(poll(&one, 1, -1), 1);
+      },
+      [&] {
+        for (int i = 0; i < scaled(100, 10); ++i) (void)threads_text();
+        EXPECT_EQ(write(ends[1], "x", 1), 1);
+      });
+  for (const int fd : ends) close(fd);
+}
+
+TEST(dump_threads, names_those_that_have_not_begun) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    thread first({.name = "first of all"}, [] {});
+    thread second({.name = "second", .stack_bytes = 64 * 1024}, [] {});
+    thread third([] {});
+    const std::string text = threads_text();
+    EXPECT_NE(text.find("\nthread \"first of all\": has not begun\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("\nthread \"second\": has not begun\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("names_those_that_have_not_begun"), std::string::npos) << text;
+    first.join();
+    second.join();
+    third.join();
   });
 }
 
