@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 
 namespace strata::detail {
 namespace {
@@ -41,6 +42,8 @@ loaded_module module_of(const dl_phdr_info& info) {
 }
 
 std::string plain_symbol(const char* name) {
+  // A function of C named f is not the type "float".
+  if (!std::string_view(name).starts_with("_Z")) return name;
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> plain(
       abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);

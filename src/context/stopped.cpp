@@ -23,6 +23,11 @@
 namespace strata::detail {
 namespace {
 
+#if defined(STRATA_TSAN)
+constexpr bool thread_sanitizer_watches = true;  // it would take the child for the thread
+#else
+constexpr bool thread_sanitizer_watches = false;
+#endif
 constexpr std::size_t child_stack_bytes = 64 * 1024;
 constexpr int looks_max = 100;  // a millisecond apart
 constexpr std::size_t red_zone_bytes = 128;
@@ -143,10 +148,7 @@ bool ask(request& r) {
 
 std::optional<stopped_frame> stop_and_look(int os_thread, std::uintptr_t top,
                                            std::span<std::byte> memory) {
-#if defined(STRATA_TSAN)
-  (void)os_thread, (void)top, (void)memory;
-  return std::nullopt;
-#else
+  if (thread_sanitizer_watches) return std::nullopt;
   request r{.thread = os_thread, .top = top, .memory = memory};
   bool seen = ask(r);
   if (!seen && r.error == -EPERM) {
@@ -159,7 +161,6 @@ std::optional<stopped_frame> stop_and_look(int os_thread, std::uintptr_t top,
   stopped_frame f = frame_of(r.machine);
   f.stack = r.stack;
   return f;
-#endif
 }
 
 }  // namespace strata::detail

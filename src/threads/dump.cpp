@@ -155,15 +155,16 @@ class dump {
     if (seen == look::suspended) {
       show_calls(backtrace(modules_, p.sp, {p.sp, p.memory}, frames_max));
     } else if (seen == look::running) {
-      show_calls(calls_of_running(s, which));
+      show_calls(calls_of_running(s, which, header));
     }
     return true;
   }
 
-  // Where a worker is with `which`; nothing if it has left it by now.
-  std::vector<std::uintptr_t> calls_of_running(scheduler& s, const stack& which) {
+  // Where a worker is with `which`, of which `header` is a copy; nothing if it has left it by now.
+  std::vector<std::uintptr_t> calls_of_running(scheduler& s, const stack& which,
+                                               const stack& header) {
     const auto top = reinterpret_cast<std::uintptr_t>(&which);
-    const auto bottom = reinterpret_cast<std::uintptr_t>(which.bottom);
+    const auto bottom = reinterpret_cast<std::uintptr_t>(header.bottom);
     std::vector<std::byte> memory(copied_max);
     for (int i = 0; i < looks_max; ++i) {
       const auto on = runner_of(s, which);

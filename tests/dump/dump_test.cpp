@@ -36,6 +36,11 @@ namespace strata::test {
   while (!over.load(std::memory_order_relaxed)) turns.store(true, std::memory_order_relaxed);
   asm volatile("");
 }
+// And one with a name of C, which as a mangled one would be "float".
+extern "C" [[gnu::noinline]] void f(binary_semaphore* s) {
+  s->acquire();
+  asm volatile("");
+}
 // And one that the kernel has.
 [[gnu::noinline]] void read_here(int from) {
   char c = 0;
@@ -102,6 +107,18 @@ TEST(dump_threads, shows_where_a_waiting_thread_is) {
               0u)
         << text;
     EXPECT_NE(text.find("strata::detail::stack_main(void*)"), std::string::npos) << text;
+    s.release();
+    t.join();
+  });
+}
+
+TEST(dump_threads, calls_functions_of_c_by_their_names) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    binary_semaphore s(0);
+    thread t({.name = "in C"}, [&] { f(&s); });
+    const std::string text = paragraph(text_when("in C", "waiting for semaphore"), "in C");
+    EXPECT_NE(text.find(" f +0x"), std::string::npos) << text;
     s.release();
     t.join();
   });
@@ -179,16 +196,20 @@ TEST(dump_threads, ends_no_call_of_who_is_stopped) {
   for (const int fd : ends) close(fd);
 }
 
+struct does_nothing {
+  void operator()() const {}
+};
+
 TEST(dump_threads, names_those_that_have_not_begun) {
   runtime rt(with_workers(1));
   rt.run([] {
     thread first({.name = "first of all"}, [] {});
     thread second({.name = "second", .stack_bytes = 64 * 1024}, [] {});
-    thread third([] {});
+    thread third{does_nothing()};
     const std::string text = threads_text();
     EXPECT_NE(text.find("\nthread \"first of all\": has not begun\n"), std::string::npos) << text;
     EXPECT_NE(text.find("\nthread \"second\": has not begun\n"), std::string::npos) << text;
-    EXPECT_NE(text.find("names_those_that_have_not_begun"), std::string::npos) << text;
+    EXPECT_NE(text.find("does_nothing\": has not begun\n"), std::string::npos) << text;
     first.join();
     second.join();
     third.join();
