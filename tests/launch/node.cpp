@@ -189,6 +189,18 @@ pid_t parent_of(pid_t process) {
   std::abort();
 }
 
+// The guard, until somebody continues it. The kernel would, when the launcher has ended: so it does
+// with a stopped process of a group in which nobody has a parent outside it, in its session. A
+// child of ours in the guard's group has.
+void stop_parent() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  if (child < 0 || ::setpgid(child, ::getpgid(::getppid())) != 0) std::abort();
+  ::kill(::getppid(), SIGSTOP);
+}
+
 void act(node& self, const std::string& action, const std::string& value) {
   if (action == "join") {
     self.join();
@@ -219,6 +231,8 @@ void act(node& self, const std::string& action, const std::string& value) {
     ::setrlimit(RLIMIT_CORE, &none);
     std::signal(std::atoi(value.c_str()), SIG_DFL);
     ::raise(std::atoi(value.c_str()));
+  } else if (action == "stop-parent") {
+    stop_parent();
   } else if (action == "parent") {
     ::kill(::getppid(), std::atoi(value.c_str()));
   } else if (action == "grandparent") {  // the launcher, or the agent of a host

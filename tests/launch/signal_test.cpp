@@ -211,7 +211,7 @@ TEST(signals, a_launcher_reaps_children_that_it_has_not_started) {
 
 TEST(signals, a_killed_launcher_ends_the_lines) {
   // The guard, the node's parent, is stopped until the node has seen its line end.
-  command c(run({"-n", "1"}, {"join", "parent:" + std::to_string(SIGSTOP), "print:ready", "outlast",
+  command c(run({"-n", "1"}, {"join", "stop-parent", "print:ready", "outlast",
                               "parent:" + std::to_string(SIGCONT), "sleep"}));
   ASSERT_TRUE(c.wait_for_output("ready\n"));
   c.signal(SIGKILL);
