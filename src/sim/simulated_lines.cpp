@@ -178,7 +178,7 @@ bool simulated_node::connect_again(node_id n, std::uint16_t which) {
   return true;
 }
 
-// As engine::on_reopened(). What is not taken is closed, of which the other end hears when it uses
+// As engine::on_met(). What is not taken is closed, of which the other end hears when it uses
 // it.
 void simulated_node::on_reopened(node_id n, std::uint16_t which, std::uint32_t connection) {
   mending->failed(n, which, job_.in.now_ns());

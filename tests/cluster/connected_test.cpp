@@ -17,25 +17,20 @@
 #include "cluster/kinds.hpp"
 #include "cluster/own_sockets.hpp"
 #include "os/clock.hpp"
+#include "small_job.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
 namespace {
 
 constexpr node_id all_nodes = 3;
-constexpr std::int64_t far_ns = 3'600'000'000'000;
 
 // Each node is on two networks of this machine, the first for TCP, the second for UDP.
 class two_networks : public testing::Test {
  protected:
   static launch::job_description job(node_id self) {
-    launch::job_description j;
-    j.job = 7;
-    j.key.fill(3);
-    j.node = self;
-    j.nodes = j.founders = j.capacity = all_nodes;
+    launch::job_description j = small_job(self, all_nodes);
     j.host_of = {0, 1, 2};
-    j.start_limit_ns = far_ns;
     return j;
   }
   static const std::vector<launch::named_network>& networks() {
@@ -59,7 +54,7 @@ class two_networks : public testing::Test {
                                     const std::vector<std::vector<launch::address>>& to,
                                     const net::tidings& meanwhile = {}, bool partly = false) {
     const connecting how{
-        net::tcp::identity_in(job(self), "build"), os::now_ns(), far_ns, 0, meanwhile, partly};
+        net::tcp::identity_in(job(self), "build"), os::now_ns(), no_limit_ns, 0, meanwhile, partly};
     return connect(all_[self].parts, which::first, to, how);
   }
   std::array<own_sockets, all_nodes> all_;
@@ -179,7 +174,7 @@ TEST_F(two_networks, are_not_waited_for_when_a_node_is_lost) {
 
 // ---- what goes wrong because a process has ended ----
 
-connecting hearing(net::tidings meanwhile, std::int64_t limit_ns = far_ns) {
+connecting hearing(net::tidings meanwhile, std::int64_t limit_ns = no_limit_ns) {
   connecting how;
   how.began_ns = os::now_ns();
   how.start_limit_ns = limit_ns;

@@ -20,6 +20,7 @@
 #include "launch/messages.hpp"
 #include "net/tcp/mesh.hpp"
 #include "os/clock.hpp"
+#include "small_job.hpp"
 #include "strata/error.hpp"
 #include "strata/fiber.hpp"
 #include "strata/runtime.hpp"
@@ -31,18 +32,12 @@ using net::node_id;
 using test::require;
 
 constexpr node_id nodes_in_all = 3;
-constexpr std::int64_t no_limit_ns = 3'600'000'000'000;
 
 launch::job_description job_of(node_id n) {
-  launch::job_description j;
-  j.job = 7;
-  j.key.fill(3);
-  j.node = n;
-  j.nodes = j.founders = j.capacity = nodes_in_all;
+  launch::job_description j = small_job(n, nodes_in_all);
   j.host_of = {0, 0, 0};
   j.workers = 1;
   j.transport = transport_choice::tcp;
-  j.start_limit_ns = no_limit_ns;
   return j;
 }
 
