@@ -127,31 +127,61 @@ void move(std::span<const key> keys, unsigned shift, const position* first, key*
 
 // ---- counting ----
 
-// For each digit eight counts, which grow by one where a lane has it.
+// Eight digits have four bits each of a lane. What a key adds to its lane comes out of a table of
+// eight, for which the processor looks only at the lowest three bits of what the key is shifted to.
+// Of sixteen digits those from the ninth on have lanes of their own, and the fourth bit says whose.
+// Before four bits are full they are added to eight, and before these are full to the counts.
 template <unsigned Bits>
 __attribute__((target("avx2"))) void count_by_8(std::span<const key> keys, unsigned shift,
                                                 position* counts) noexcept {
   constexpr std::size_t radix = std::size_t{1} << Bits;
   constexpr std::size_t lanes = 8;
-  __m256i seen[radix];  // no template takes this type with all that it means
-  for (__m256i& s : seen) s = _mm256_setzero_si256();
+  constexpr std::size_t halves = radix > 8 ? 2 : 1;
+  constexpr std::size_t four_bits_hold = 15;
+  constexpr std::size_t eight_bits_hold = 255;
+
+  const auto one = [](unsigned digit) { return static_cast<int>(1U << (4 * (digit % radix))); };
+  const __m256i ones =
+      _mm256_setr_epi32(one(0), one(1), one(2), one(3), one(4), one(5), one(6), one(7));
+  const __m256i low_halves = _mm256_set1_epi8(0x0f);
   const __m128i by = _mm_cvtsi32_si128(static_cast<int>(shift));
-  const __m256i all_bits = _mm256_set1_epi32(radix - 1);
-  std::size_t i = 0;
-  for (; i + lanes <= keys.size(); i += lanes) {
-    const __m256i digits = digits_of_8(&keys[i], by, all_bits);
+  const __m128i fourth_to_sign = _mm_cvtsi32_si128(static_cast<int>(28 - shift));
+
+  std::fill(counts, counts + radix, 0);
+  while (keys.size() >= lanes) {
+    __m256i even[halves];  // no template takes this type with all that it means
+    __m256i odd[halves];
+    for (std::size_t h = 0; h < halves; ++h) even[h] = odd[h] = _mm256_setzero_si256();
+    for (std::size_t r = 0; r < eight_bits_hold / four_bits_hold && keys.size() >= lanes; ++r) {
+      const std::size_t steps = std::min(four_bits_hold, keys.size() / lanes);
+      __m256i seen[halves];
+      for (__m256i& s : seen) s = _mm256_setzero_si256();
+      for (std::size_t i = 0; i < steps * lanes; i += lanes) {
+        const __m256i k = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&keys[i]));
+        const __m256i adds = _mm256_permutevar8x32_epi32(ones, _mm256_srl_epi32(k, by));
+        if constexpr (halves == 1) {
+          seen[0] = _mm256_add_epi32(seen[0], adds);
+        } else {
+          const __m256i upper = _mm256_srai_epi32(_mm256_sll_epi32(k, fourth_to_sign), 31);
+          seen[0] = _mm256_add_epi32(seen[0], _mm256_andnot_si256(upper, adds));
+          seen[1] = _mm256_add_epi32(seen[1], _mm256_and_si256(upper, adds));
+        }
+      }
+      for (std::size_t h = 0; h < halves; ++h) {
+        even[h] = _mm256_add_epi32(even[h], _mm256_and_si256(seen[h], low_halves));
+        odd[h] =
+            _mm256_add_epi32(odd[h], _mm256_and_si256(_mm256_srli_epi32(seen[h], 4), low_halves));
+      }
+      keys = keys.subspan(steps * lanes);
+    }
     for (std::size_t d = 0; d < radix; ++d) {
-      const __m256i has = _mm256_cmpeq_epi32(digits, _mm256_set1_epi32(static_cast<int>(d)));
-      seen[d] = _mm256_sub_epi32(seen[d], has);  // -1 where it is true
+      std::array<std::uint8_t, 4 * lanes> bytes;
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(bytes.data()),
+                          (d % 2 == 0 ? even : odd)[d / 8]);
+      for (std::size_t i = d % 8 / 2; i < bytes.size(); i += 4) counts[d] += bytes[i];
     }
   }
-  for (std::size_t d = 0; d < radix; ++d) {
-    std::array<position, lanes> by_lane;
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(by_lane.data()), seen[d]);
-    counts[d] = 0;
-    for (const position p : by_lane) counts[d] += p;
-  }
-  for (; i < keys.size(); ++i) ++counts[(keys[i] >> shift) & (radix - 1)];
+  for (const key k : keys) ++counts[(k >> shift) & (radix - 1)];
 }
 
 }  // namespace
@@ -160,11 +190,13 @@ digit_loops vector_loops(unsigned radix_bits) noexcept {
   if (!__builtin_cpu_supports("popcnt") || !__builtin_cpu_supports("avx2")) return {};
   switch (radix_bits) {
     case 1:
-      return {nullptr, &move<by_8, 1>};
+      return {&count_by_8<1>, &move<by_8, 1>};
     case 2:
-      return {nullptr, &move<by_8, 2>};
+      return {&count_by_8<2>, &move<by_8, 2>};
     case 3:
       return {&count_by_8<3>, __builtin_cpu_supports("avx512f") ? &move<by_16, 3> : &move<by_8, 3>};
+    case 4:
+      return {&count_by_8<4>, nullptr};
     default:
       return {};
   }
