@@ -39,8 +39,7 @@ stealing::stealing(mailer& mail, local_node& here, split_phase& data, shelving& 
       wanted_(wanted),
       time_(time),
       settings_(settings),
-      victims_(mail.members(), mail.self(), mail.nodes(), settings.how == balancing::informed,
-               settings.seed),
+      victims_(mail.members(), mail.nodes(), settings.how == balancing::informed, settings.seed),
       giver_(mail.self()) {
   if (settings.how == balancing::sender && mail.nodes() > 1) {
     wanted_.add(hunger::wishes);

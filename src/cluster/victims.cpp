@@ -4,6 +4,7 @@
 namespace strata::cluster {
 
 node_id victims::next() {
+  const node_id self = members_.self();
   if (by_loads_) {
     const auto most = std::max_element(loads_.begin(), loads_.end());
     if (*most != 0) {
@@ -19,14 +20,14 @@ node_id victims::next() {
     if (members_.works(near)) return near;
   }
   const unsigned n = members_.begun();
-  if (n < 2) return self_;
+  if (n < 2) return self;
   const auto other = static_cast<unsigned>(random_.below(n - 1));
-  unsigned victim = other >= self_ ? other + 1 : other;
+  unsigned victim = other >= self ? other + 1 : other;
   // Of numbers that nobody has any more the next that somebody has.
-  for (unsigned i = 0; i < n && (victim == self_ || !members_.works(static_cast<node_id>(victim)));
+  for (unsigned i = 0; i < n && (victim == self || !members_.works(static_cast<node_id>(victim)));
        ++i)
     victim = (victim + 1) % n;
-  return members_.works(static_cast<node_id>(victim)) ? static_cast<node_id>(victim) : self_;
+  return members_.works(static_cast<node_id>(victim)) ? static_cast<node_id>(victim) : self;
 }
 
 }  // namespace strata::cluster

@@ -14,8 +14,8 @@ namespace strata::cluster {
 class victims {
  public:
   // `nodes`: numbers that one can have. The members live longer.
-  victims(const membership& members, node_id self, node_id nodes, bool by_loads, std::uint64_t seed)
-      : members_(members), self_(self), by_loads_(by_loads), random_(seed), loads_(nodes) {}
+  victims(const membership& members, node_id nodes, bool by_loads, std::uint64_t seed)
+      : members_(members), by_loads_(by_loads), random_(seed), loads_(nodes) {}
 
   // The next so many choices are of this host, as far as it has other nodes.
   void prefer_near(unsigned choices) noexcept {
@@ -29,7 +29,6 @@ class victims {
 
  private:
   const membership& members_;
-  const node_id self_;
   const bool by_loads_;
   prng random_;
   unsigned near_left_ = 0;
