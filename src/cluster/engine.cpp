@@ -5,22 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <string_view>
 #include <utility>
 
 #include "cluster/transports.hpp"
 #include "os/clock.hpp"
 #include "os/slice.hpp"
-#include "os/topology.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
 namespace {
-
-constexpr auto goodbye_limit = std::chrono::seconds(2);
-constexpr auto linger_limit = std::chrono::seconds(1);
 
 std::uint64_t seed_of(const launch::job_description& job) { return job.job ^ (job.node + 1U); }
 
@@ -59,7 +53,7 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
       visitor_(visitor),
       outsider_(workers.depot),
       rules_(reception_of(settings), std::int64_t{settings.watchdog_us} * 1000),
-      gone_(nodes_) {
+      departures_(nodes_) {
   const launch::job_description& job = line_->job();
   connections joined = open_transports(*line_, settings_);
   transports_ = std::move(joined.transports);
@@ -133,7 +127,10 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   }
   line_thread_ = std::thread([this] { watch_line(); });
   if (reopening_ != nullptr) reopening_->begin(*this);
-  take_own_cores();
+  // Not before the threads above are made, which may run anywhere. Where this host has no other
+  // node, and none can come, the program's thread may go where it likes, as without a launcher.
+  if (!job.cpus.empty() && settings_.bind && (members_.nears() != 0 || members_.is_elastic()))
+    program_cores_.bind(job.cpus);
   workers_.count_frames_of(&outsider_);
   if (job.late) {
     const std::lock_guard handling(inbox_);
@@ -143,72 +140,9 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   want_work();
 }
 
-// The thread that made the runtime does a worker's work while it runs something. On a core of
-// another node it would share that core with the worker that is bound there; where this host has
-// no other node, and none can come, it may go where it likes, as without a launcher. The threads
-// made above may run anywhere.
-void engine::take_own_cores() {
-  const std::vector<int>& mine = line_->job().cpus;
-  if (mine.empty() || !settings_.bind) return;
-  if (members_.nears() == 0 && !members_.is_elastic()) return;
-  std::vector<int> before = os::allowed_cpus();
-  if (!os::bind_current_thread(mine)) return;
-  cores_before_ = std::move(before);
-  program_thread_ = std::this_thread::get_id();
-}
-
-void engine::give_cores_back() {
-  if (!cores_before_.empty() && program_thread_ == std::this_thread::get_id())
-    (void)os::bind_current_thread(cores_before_);
-}
-
 engine::~engine() {
   workers_.count_frames_of(nullptr);
   if (line_thread_.joinable()) stop_threads();
-}
-
-std::string engine::describe() const {
-  const std::vector<node_id> all = members_.all();
-  std::string text = "node " + std::to_string(self_) + " of " + std::to_string(all.size());
-  std::vector<std::pair<std::string_view, unsigned>> reached;  // by name: several may have one
-  for (const auto& t : transports_) {
-    const std::string_view name = t->about().name;
-    auto found = std::find_if(reached.begin(), reached.end(),
-                              [&](const auto& one) { return one.first == name; });
-    if (found == reached.end()) found = reached.insert(found, {name, 0U});
-    found->second += static_cast<unsigned>(std::count_if(all.begin(), all.end(), [&](node_id n) {
-      return n != self_ && find_way(n).hops == 1 && links_->way_to(n) == t.get();
-    }));
-  }
-  for (const auto& [name, count] : reached) {
-    if (count != 0) text += ", " + std::to_string(count) + " by " + std::string(name);
-  }
-  const auto far = std::count_if(all.begin(), all.end(),
-                                 [&](node_id n) { return n != self_ && find_way(n).hops != 1; });
-  if (far != 0) text += ", " + std::to_string(far) + " by other nodes";
-  return text;
-}
-
-std::vector<transport_statistics> engine::traffic() const {
-  std::vector<transport_statistics> each;
-  for (const auto& t : transports_) {
-    const net::transport::traffic one = t->counted();
-    const std::string_view name = t->about().name;
-    // Spare connections have transports of their own, and so has each network of UCX.
-    auto found = std::find_if(each.begin(), each.end(),
-                              [&](const transport_statistics& of) { return of.name == name; });
-    if (found == each.end()) {
-      found = each.insert(found, transport_statistics{});
-      found->name = name;
-    }
-    found->messages_out += one.messages_out;
-    found->bytes_out += one.bytes_out;
-    found->messages_in += one.messages_in;
-    found->bytes_in += one.bytes_in;
-    found->writes += one.writes;
-    found->wakes += one.wakes;
-  }
-  return each;
 }
 
 std::vector<net::transfers*> engine::all_transfers() {
@@ -219,145 +153,6 @@ std::vector<net::transfers*> engine::all_transfers() {
   return all;
 }
 
-std::uint64_t engine::passed_on() const noexcept { return links_->forwarded(); }
-
-std::string engine::statistics_text() const {
-  const auto number = [](std::uint64_t n) { return std::to_string(n); };
-  const stealing::statistics s = protocols_->balance.counted();
-  const shelving::statistics shelf = protocols_->shelf.counted();
-  const auto tokens = workers_.count_injected_tokens();
-  const auto mail = workers_.in_mailboxes->now();
-  return "strata: " + describe() + "\n  tokens from other nodes " + number(s.taken) +
-         ", to other nodes " + number(s.given) + "; asked " + number(s.asked) + ", ahead " +
-         number(s.ahead) + ", refused " + number(s.refused) + ", lifelines " + number(s.lifelines) +
-         "\n  shelf: offered " + number(shelf.offered) + ", taken back " +
-         number(shelf.taken_back) + ", passed on " + number(shelf.passed_on) +
-         "; taken from others' " + number(shelf.taken) + "\n  held: tokens that came and wait " +
-         number(tokens.now) + ", at most " + number(tokens.most) + "; in mailboxes " +
-         number(mail.items) + " items of " + number(mail.bytes) + " bytes, at most " +
-         number(mail.most_bytes) + " bytes\n";
-}
-
-// ---- the end ----
-
-void engine::wait_until_quiet() {
-  if (becomes_quiet()) return;
-  (void)workers_.take_failure();  // which is told herewith
-  std::rethrow_exception(loss_);
-}
-
-bool engine::becomes_quiet() {
-  if (broken_.load(std::memory_order_seq_cst)) return false;
-  // Shared, because a lost node ends the waiting, but not the protocol's hold on what it calls.
-  const auto quiet = std::make_shared<bool>(false);
-  protocols_->quiet.detect([this, quiet] {
-    const std::lock_guard lock(ending_mutex_);
-    // After a loss nothing moves because it was given up. Partner: break_job(), which says so
-    // first.
-    *quiet = !broken_.load(std::memory_order_seq_cst);
-    ended_.notify_all();
-  });
-  std::unique_lock lock(ending_mutex_);
-  ended_.wait(lock, [&] { return *quiet || broken_.load(std::memory_order_seq_cst); });
-  return *quiet;
-}
-
-void engine::finish() {
-  (void)becomes_quiet();
-  wait_for_ways();
-  {
-    // A loss has been dealt with in full, or comes too late to be one. Partner: break_job().
-    const std::lock_guard handling(inbox_);
-    stopping_.store(true, std::memory_order_seq_cst);
-  }
-  broadcast(kind::stop, {});
-  leave_loss_to_launcher();
-  // Whoever closes a connection with something unread in it may destroy what the other has not
-  // read yet, so we are the last to go.
-  wait_for_goodbyes();
-  stop_threads();
-}
-
-// A loss of which the program has not been told, because nothing of it ran or waited, would be
-// reported with the runtime's end. One line is enough; but the launcher knows only of processes
-// that end, not of nodes that are silent.
-void engine::leave_loss_to_launcher() {
-  if (!broken_.load(std::memory_order_seq_cst) || !line_->tells_of_losses() ||
-      !workers_.failure_is_untold())
-    return;
-  bool is_told = false;
-  {
-    std::unique_lock lock(ending_mutex_);
-    is_told =
-        ended_.wait_for(lock, linger_limit, [this] { return told_lost_.contains(broken_by_); });
-  }
-  if (is_told) (void)workers_.take_failure();
-}
-
-// Of all but node 0, which waits for everybody and says none.
-void engine::wait_for_goodbyes() {
-  std::unique_lock lock(ending_mutex_);
-  ended_.wait_for(lock, goodbye_limit, [this] {
-    if (broken_.load(std::memory_order_seq_cst)) return true;  // they go as they can
-    const std::vector<node_id> awaited = others();
-    return std::all_of(awaited.begin(), awaited.end(),
-                       [this](node_id n) { return n == 0 || gone_[n]; });
-  });
-  gave_up_waiting_ = true;
-}
-
-int engine::serve() {
-  ending how;
-  {
-    std::unique_lock lock(ending_mutex_);
-    ended_.wait(lock, [this] { return ending_ != ending::none; });
-    how = ending_;
-  }
-  if (how != ending::left) broadcast(kind::goodbye, {});
-  if (how == ending::lost) linger();
-  stopping_.store(true, std::memory_order_seq_cst);
-  // What others still have to say to each other comes by here.
-  if (is_gateway_) wait_for_goodbyes();
-  // Who has been told of the loss still uses what ends here.
-  if (how == ending::lost) workers_.wait_idle();
-  stop_threads();
-  return how == ending::lost ? 1 : 0;
-}
-
-// Until node 0 knows of the loss: a connection that is closed with something unread in it may take
-// with it what node 0 has not read yet, and node 0 would believe that this node is the lost one.
-void engine::linger() {
-  std::unique_lock lock(ending_mutex_);
-  ended_.wait_for(lock, linger_limit,
-                  [this] { return stopping_.load(std::memory_order_seq_cst) || gone_[0]; });
-}
-
-void engine::end(ending how) noexcept {
-  const std::lock_guard lock(ending_mutex_);
-  if (ending_ == ending::none) ending_ = how;
-  ended_.notify_all();
-}
-
-void engine::stop_threads() {
-  stopping_.store(true, std::memory_order_seq_cst);
-  if (reopening_ != nullptr) reopening_->stop();
-  links_->stop();
-  line_->close();
-  rouse_receivers();
-  for (const auto& t : transports_) {
-    t->wake_sender();
-    t->wake_receiver();
-  }
-  for (std::thread& t : threads_) t.join();
-  threads_.clear();
-  // Before the line's thread, which may wait for the porter.
-  if (door_ != nullptr) door_->cancel();
-  line_thread_.join();
-  if (porter_.joinable()) porter_.join();
-  workers_.leave();
-  give_cores_back();
-}
-
 void engine::watch_line() {
   pthread_setname_np(pthread_self(), "strata-job");
   const auto with_inbox = [this](auto&& what) {
@@ -365,11 +160,7 @@ void engine::watch_line() {
     what();
   };
   launch::job_news news{[&](node_id node, const std::string& why) {
-    {
-      const std::lock_guard lock(ending_mutex_);
-      told_lost_.insert(node);
-      ended_.notify_all();
-    }
+    departures_.launcher_tells_of(node);
     with_inbox([&] { lose(node, why); });
   }};
   if (members_.is_elastic()) {

@@ -2,7 +2,6 @@
 // A node of a running job: its transports, its sender and receiver threads, and the protocols
 // between them and the scheduler. (Requirements E12-E16.)
 #pragma once
-#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,10 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/departures.hpp"
 #include "cluster/detours.hpp"
 #include "cluster/entrance.hpp"
 #include "cluster/links.hpp"
 #include "cluster/mending.hpp"
+#include "cluster/program_cores.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/reach.hpp"
 #include "cluster/reception_rules.hpp"
@@ -25,6 +26,7 @@
 #include "cluster/rerouting.hpp"
 #include "cluster/roster.hpp"
 #include "cluster/stall_watch.hpp"
+#include "cluster/strays.hpp"
 #include "cluster/suspicions.hpp"
 #include "launch/job.hpp"
 #include "net/transport.hpp"
@@ -235,11 +237,7 @@ class engine final : public mailer,
   void on_not_met(node_id n, mending::network over) override;
 
  private:
-  enum class ending { none, stopped, left, lost };
-
   void stop_threads();
-  void take_own_cores();
-  void give_cores_back();
   void run_receiver(net::transport& t);
   // A receiver: true when it has slept, because workers look for messages.
   [[nodiscard]] bool leave_it_to_workers(std::int64_t beat_ns);
@@ -278,7 +276,6 @@ class engine final : public mailer,
   // Of a loss that concerns the whole job.
   void break_job(node_id peer, const std::string& why);
   [[nodiscard]] std::vector<node_id> others() const;
-  [[nodiscard]] bool has_gone(node_id n);
   [[nodiscard]] bool everybody_is_gone();
   [[nodiscard]] bool is_over() const noexcept {
     return broken_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed);
@@ -305,7 +302,6 @@ class engine final : public mailer,
     const auto* const t = nearby();
     return t != nullptr || transports_.empty() ? t : &transports_.front();
   }
-  // Away from their sockets.
   // Those that leave it to workers.
   void rouse_receivers() noexcept;
   // The receiver that looks after all else, wherever it sleeps.
@@ -320,7 +316,6 @@ class engine final : public mailer,
   // False: a node was lost before.
   [[nodiscard]] bool becomes_quiet();
   void leave_loss_to_launcher();
-  void end(ending how) noexcept;
   void broadcast(kind k, std::span<const std::byte> payload);
   void report_everywhere();
   void print_report_once();
@@ -367,10 +362,7 @@ class engine final : public mailer,
   const net::transport* polled_ = nullptr;       // now
   std::atomic<std::size_t> worker_messages_{1};  // what a worker takes in at once, as they are now
   detail::worker outsider_;
-  // For nodes that left just when it was said: whoever has the inbox deals with it.
-  std::mutex strays_mutex_;
-  std::vector<std::pair<node_id, message_copy>> strays_;
-  std::atomic<bool> has_strays_{false};
+  strays strays_;  // taken with the inbox
   reception_rules rules_;
   std::atomic<unsigned> receivers_asleep_{0};  // where messages come in
   std::atomic<unsigned> pollers_{0};           // idle workers that look now
@@ -380,16 +372,10 @@ class engine final : public mailer,
   os::futex_word idle_epoch_{0};     // where a receiver sleeps while workers look for messages
   std::vector<std::thread> threads_;
   std::thread line_thread_;
-  std::vector<int> cores_before_;  // of the program's thread
-  std::thread::id program_thread_;
+  program_cores program_cores_;
 
-  std::mutex ending_mutex_;
-  std::condition_variable ended_;
-  ending ending_ = ending::none;
-  bool gave_up_waiting_ = false;  // for the others to say goodbye
-  std::vector<bool> gone_;        // who has said goodbye, or is lost
-  std::set<node_id> told_lost_;   // by the launcher
-  // Once broken_, for ever: who, and what the program is told.
+  departures departures_;
+  // Once broken_, for ever: who, and what the program is told. Written with the inbox, before that.
   node_id broken_by_ = 0;
   std::exception_ptr loss_;
   std::atomic<bool> settle_wanted_{false};

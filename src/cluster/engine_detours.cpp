@@ -28,7 +28,7 @@ bool engine::lives_on(node_id peer) {
   if (detours_ == nullptr || !links_->outlives_connection(peer) || !members_.has(peer) ||
       is_over() || roster_->has_left())
     return false;
-  return !has_gone(peer);
+  return !departures_.has_gone(peer);
 }
 
 bool engine::is_connected(node_id n) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // When something goes wrong: a node is lost, a computation fails, or nothing moves any more.
-#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -19,7 +18,8 @@ void engine::lose(node_id peer, const std::string& why) {
 
 void engine::cannot_reach(node_id peer, const std::string& why) {
   if (is_no_loss(peer) || roster_->on_lost(peer)) return;
-  if (is_over() || !line_->tells_of_losses() || has_gone(peer)) return break_job(peer, why);
+  if (is_over() || !line_->tells_of_losses() || departures_.has_gone(peer))
+    return break_job(peer, why);
   links_->on_lost(peer);
   suspected_.add({peer, why}, now_ns());
   wake_timekeeper();
@@ -37,17 +37,12 @@ std::int64_t engine::look_after_suspicions() {
 
 void engine::break_job(node_id peer, const std::string& why) {
   links_->on_lost(peer);
-  {
-    const std::lock_guard lock(ending_mutex_);
-    const bool on_purpose = gone_[peer];
-    gone_[peer] = true;
-    ended_.notify_all();
-    if (on_purpose || stopping_.load(std::memory_order_seq_cst)) return;
-    if (!broken_.load(std::memory_order_seq_cst)) {
-      broken_by_ = peer;
-      loss_ = std::make_exception_ptr(
-          node_lost_error(peer, "node " + std::to_string(peer) + " is lost: " + why));
-    }
+  const bool on_purpose = !departures_.add(peer);
+  if (on_purpose || stopping_.load(std::memory_order_seq_cst)) return;
+  if (!broken_.load(std::memory_order_seq_cst)) {
+    broken_by_ = peer;
+    loss_ = std::make_exception_ptr(
+        node_lost_error(peer, "node " + std::to_string(peer) + " is lost: " + why));
   }
   protocols_->failed.keep_silent();
   stalls_->stop();
@@ -67,10 +62,9 @@ void engine::break_job(node_id peer, const std::string& why) {
   // Node 0 tells the program. Here what is left is given up in silence, whoever it was for.
   if (self_ != 0) (void)workers_.take_failure();
   workers_.settle(false);
-  if (self_ != 0) return end(ending::lost);
+  if (self_ != 0) return departures_.end(departures::cause::lost);
   if (members_.is_elastic()) line_->say(launch::word_to_launcher::missed, peer);
-  const std::lock_guard lock(ending_mutex_);
-  ended_.notify_all();
+  departures_.look_again();
 }
 
 // ---- stalls ----
@@ -141,20 +135,6 @@ void engine::keep_in_touch() {
   const bool listening = rules_.how() != reception::polling || polled || workers_.all_sleep();
   protocols_->life.beat(listening);
   if (detours_ != nullptr && !is_over()) look_after_connections(listening);
-}
-
-bool engine::has_gone(node_id n) {
-  const std::lock_guard lock(ending_mutex_);
-  return gone_[n];
-}
-
-bool engine::everybody_is_gone() {
-  const std::lock_guard lock(ending_mutex_);
-  // Only node 0 and gateways wait for the others, who may go as soon as they have said so.
-  if ((self_ != 0 && !is_gateway_) || gave_up_waiting_) return true;
-  const std::vector<node_id> awaited = others();
-  return std::all_of(awaited.begin(), awaited.end(),
-                     [this](node_id n) { return n == 0 || gone_[n]; });
 }
 
 // ---- failed computations ----

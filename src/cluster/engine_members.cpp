@@ -99,11 +99,7 @@ void engine::on_standing(node_id n) {
   outsider_.nodes.store(begun, std::memory_order_relaxed);
   workers_.set_nodes(begun);
   if (s == standing::left) {
-    {
-      const std::lock_guard lock(ending_mutex_);
-      gone_[n] = true;
-      ended_.notify_all();
-    }
+    (void)departures_.add(n);
     for (const message_copy& m : links_->retire(n)) give_up(n, m);
     if (mending_ != nullptr) mending_->forget(n);
     door_->forget(n);
@@ -140,23 +136,13 @@ void engine::give_up(node_id node, const message_copy& m) {
 }
 
 void engine::put_aside(node_id node, message_copy m) {
-  {
-    const std::lock_guard lock(strays_mutex_);
-    strays_.emplace_back(node, std::move(m));
-    has_strays_.store(true, std::memory_order_release);
-  }
+  strays_.add({node, std::move(m)});
   wake_timekeeper();
 }
 
 // With the inbox.
 void engine::give_up_strays() {
-  std::vector<std::pair<node_id, message_copy>> all;
-  {
-    const std::lock_guard lock(strays_mutex_);
-    all.swap(strays_);
-    has_strays_.store(false, std::memory_order_relaxed);
-  }
-  for (const auto& [node, m] : all) {
+  for (const auto& [node, m] : strays_.take()) {
     if (broken_.load(std::memory_order_relaxed) || members_.of(node) != standing::left) continue;
     give_up(node, m);
     // Who looked before it had left may have begun to wait after all who waited were told.
@@ -221,7 +207,7 @@ void engine::on_stay() {
 void engine::on_parted() {
   leaves_.store(false, std::memory_order_relaxed);
   stopping_.store(true, std::memory_order_seq_cst);
-  end(ending::left);
+  departures_.end(departures::cause::left);
 }
 
 }  // namespace strata::cluster

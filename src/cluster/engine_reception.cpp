@@ -97,13 +97,11 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
     }
     case kind::stop:
       stopping_.store(true, std::memory_order_seq_cst);
-      return end(ending::stopped);
+      return departures_.end(departures::cause::stopped);
     case kind::goodbye: {
       (void)roster_->on_lost(from);  // it may have ended before it heard that this one leaves
       if (self_ == 0 && broken_.load(std::memory_order_relaxed)) post(from, kind::stop, {}, {});
-      const std::lock_guard lock(ending_mutex_);
-      gone_[from] = true;
-      ended_.notify_all();
+      (void)departures_.add(from);
       return;
     }
     case kind::report:
@@ -152,7 +150,7 @@ std::size_t engine::poll_these(std::span<const std::unique_ptr<net::transport>> 
     worker_messages_.store(std::clamp<std::size_t>(worker_bytes / (each + 1), 1, messages_at_once),
                            std::memory_order_relaxed);
   }
-  if (has_strays_.load(std::memory_order_acquire)) [[unlikely]]
+  if (strays_.is_any()) [[unlikely]]
     give_up_strays();
   is_handling = false;
   return n;

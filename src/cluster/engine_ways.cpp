@@ -75,8 +75,7 @@ void engine::on_changed(const way_plan& p) {
     const writer packed = pack(p);
     line_->tell_plan({reinterpret_cast<const char*>(packed.bytes().data()), packed.size()});
   }
-  const std::lock_guard lock(ending_mutex_);
-  ended_.notify_all();
+  departures_.look_again();
 }
 
 void engine::let_come(node_id n) { line_->say(launch::word_to_launcher::admitted, n); }
@@ -188,8 +187,7 @@ void engine::wait_for_ways() {
     remeasuring_->stop();
     rerouting_->stop();
   }
-  std::unique_lock lock(ending_mutex_);
-  ended_.wait_for(lock, change_limit, [this] {
+  departures_.wait_for(change_limit, [this](const departures::known&) {
     return broken_.load(std::memory_order_seq_cst) || !rerouting_->is_changing();
   });
 }

@@ -39,9 +39,8 @@ stealing::stealing(mailer& mail, local_node& here, split_phase& data, shelving& 
       wanted_(wanted),
       time_(time),
       settings_(settings),
-      random_(settings.seed),
-      giver_(mail.self()),
-      loads_(mail.nodes()) {
+      victims_(mail.members(), mail.nodes(), settings.how == balancing::informed, settings.seed),
+      giver_(mail.self()) {
   if (settings.how == balancing::sender && mail.nodes() > 1) {
     wanted_.add(hunger::wishes);
     // For the first time; whoever shares asks itself again, and nobody else does. Partner: feed().
@@ -63,7 +62,7 @@ void stealing::want_work() {
     got_at_ = 0;
   }
   attempts_left_ = std::min<unsigned>(attempts_max, mail_.members().begun() - 1U);
-  near_left_ = std::min<unsigned>(attempts_left_, mail_.members().nears());
+  victims_.prefer_near(attempts_left_);
   state_.store(state::asking, std::memory_order_relaxed);
   ask_next();
 }
@@ -83,7 +82,7 @@ void stealing::ask_ahead(std::uint32_t waiting_max) {
 void stealing::ask_next() {
   if (attempts_left_ == 0) return rest();
   --attempts_left_;
-  const node_id victim = choose_victim();
+  const node_id victim = victims_.next();
   if (victim == mail_.self()) return rest();
   asked_ = victim;
   asked_at_ = time_.now_ns();
@@ -94,33 +93,6 @@ void stealing::ask_next() {
 void stealing::ask(node_id node, wish w) {
   const steal_request request{batch_, static_cast<std::uint32_t>(w)};
   mail_.post(node, kind::steal, std::as_bytes(std::span(&request, 1)));
-}
-
-node_id stealing::choose_victim() {
-  const membership& members = mail_.members();
-  if (settings_.how == balancing::informed) {
-    const auto most = std::max_element(loads_.begin(), loads_.end());
-    if (*most != 0) {
-      *most = 0;  // until it is heard of again
-      const auto node = static_cast<node_id>(most - loads_.begin());
-      if (members.works(node)) return node;
-    }
-  }
-  // The same host first.
-  if (near_left_ != 0) {
-    --near_left_;
-    const node_id near = members.near(static_cast<unsigned>(random_.below(members.nears())));
-    if (members.works(near)) return near;
-  }
-  const unsigned n = members.begun();
-  if (n < 2) return mail_.self();
-  const auto other = static_cast<unsigned>(random_.below(n - 1));
-  unsigned victim = other >= mail_.self() ? other + 1 : other;
-  // Of numbers that nobody has any more the next that somebody has.
-  for (unsigned i = 0;
-       i < n && (victim == mail_.self() || !members.works(static_cast<node_id>(victim))); ++i)
-    victim = (victim + 1) % n;
-  return members.works(static_cast<node_id>(victim)) ? static_cast<node_id>(victim) : mail_.self();
 }
 
 void stealing::rest() {
@@ -145,7 +117,7 @@ bool stealing::on_message(node_id from, kind k, reader r) {
     case kind::nothing: {
       r.end();
       const std::lock_guard lock(mutex_);
-      loads_[from] = 0;
+      victims_.heard_of(from, 0);
       ++counts_of_.refused;
       if (state_.load(std::memory_order_relaxed) == state::asking) ask_next();
       return true;
@@ -217,7 +189,7 @@ void stealing::on_tokens(node_id from, reader& r) {
   bool unasked = false;
   {
     const std::lock_guard lock(mutex_);
-    loads_[from] = r.take<std::uint32_t>();
+    victims_.heard_of(from, r.take<std::uint32_t>());
     const std::int64_t now = time_.now_ns();
     // Workers are busy meanwhile.
     unasked = state_.load(std::memory_order_relaxed) == state::content;
@@ -308,7 +280,7 @@ std::optional<node_id> stealing::who_is_fed() {
     const std::int64_t now = time_.now_ns();
     if (!lock.owns_lock() || now - sent_unasked_at_ < unasked_every_ns) return std::nullopt;
     sent_unasked_at_ = now;
-    const node_id to = choose_victim();
+    const node_id to = victims_.next();
     return to != mail_.self() ? std::optional(to) : std::nullopt;
   }
   const std::lock_guard lock(wishes_);
@@ -346,8 +318,8 @@ void stealing::hand_over() {
     node_id to = mail_.self();
     {
       const std::lock_guard lock(mutex_);
-      near_left_ = 0;
-      to = choose_victim();
+      victims_.prefer_near(0);
+      to = victims_.next();
     }
     if (to == mail_.self()) return here_.run_soon(t);
     send_tokens(to, std::span(&t, 1), here_.outsider());

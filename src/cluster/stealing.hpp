@@ -14,10 +14,10 @@
 #include <optional>
 #include <vector>
 
-#include "base/prng.hpp"
 #include "cluster/shelving.hpp"
 #include "cluster/split_phase.hpp"
 #include "cluster/surroundings.hpp"
+#include "cluster/victims.hpp"
 
 namespace strata::cluster {
 
@@ -79,7 +79,6 @@ class stealing {
   // With the lock:
   void ask_next();
   void ask(node_id node, wish w);
-  [[nodiscard]] node_id choose_victim();
   void rest();
 
   // Without it:
@@ -103,10 +102,9 @@ class stealing {
   const stealing_settings settings_;
 
   mutable std::mutex mutex_;
-  prng random_;
+  victims victims_;
   std::atomic<state> state_{state::content};
   unsigned attempts_left_ = 0;
-  unsigned near_left_ = 0;
   node_id asked_ = 0;  // the last
   std::int64_t asked_at_ = 0;
   std::int64_t got_at_ = 0;
@@ -117,7 +115,6 @@ class stealing {
   std::atomic<node_id> giver_;
   std::int64_t came_at_ = 0;  // the last tokens
   bool soon_over_ = false;    // what came before them was
-  std::vector<std::uint32_t> loads_;
 
   // A lock of its own, held for a few instructions: a worker that feeds must get it, because it may
   // never push again.

@@ -4,15 +4,13 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <functional>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/transport_choice.hpp"
+#include "cluster/closed_links.hpp"
 #include "cluster/connected.hpp"
 #include "cluster/own_sockets.hpp"
 #include "launch/build_id.hpp"
@@ -20,14 +18,11 @@
 #include "net/shm/shm_transport.hpp"
 #include "net/tcp/mesh.hpp"
 #include "os/clock.hpp"
-#include "os/topology.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
 namespace {
 
-// In one line.
-constexpr std::size_t closed_named_max = 4;
 // Longer than the launcher waits for more nodes to fail once the first has.
 constexpr int said_by_first_ms = 5000;
 
@@ -112,15 +107,6 @@ class opening {
   [[nodiscard]] bool reaches_somebody(const net::transport& t) const;
   // By part: where all are whom this node is to connect to over that.
   [[nodiscard]] std::vector<std::vector<launch::address>> directories(which w) const;
-  [[nodiscard]] const connected& over(const std::vector<connected>& all,
-                                      std::optional<std::uint16_t> network) const;
-  // Those to whom this node should have connected over its first or its spare networks, and has
-  // not.
-  void find_closed(const std::vector<connected>& all, which w);
-  // Tells them, after `first`, and drops whom others have found closed. What has connected is left
-  // alone from then on.
-  void agree(std::vector<connected>& all, which w, const std::function<void()>& first);
-  void complain() const;
   [[nodiscard]] of_parts measure(const of_parts& first, const connecting& how);
   // Once all transports are there.
   void keep_doors_open(net::tcp::tcp_transport* first, const connecting& how);
@@ -135,12 +121,8 @@ class opening {
   connections opened_;
   std::vector<part> parts_{};  // of what this node listens with
 
-  // Where two nodes share several networks. Closed: those of this node that it has found since it
-  // has told of any; and all that all have told of.
-  std::vector<std::optional<std::uint16_t>> first_networks_{}, spare_networks_{};  // by node
-  std::vector<launch::closed_link> found_closed_{}, closed_{};
-  std::map<std::uint16_t, std::string> why_closed_{};  // by network: what was heard first
-  net::tcp::tcp_transport* spare_tcp_ = nullptr;       // of spare connections
+  closed_links closed_{line_, parts_};            // where two nodes share several networks
+  net::tcp::tcp_transport* spare_tcp_ = nullptr;  // of spare connections
 };
 
 opening::opening(launch::control_line& line, const options& settings)
@@ -230,7 +212,7 @@ void opening::open_parts(net::shm::shm_transport* shm) {
                        partly};
   joined all;
   or_hear_why(how, [&] { all = join(how); });
-  if (partly) complain();
+  if (partly) closed_.complain(opened_.ways, networks_);
   net::tcp::tcp_transport* const tcp = all.by.tcp;
   all.by.shm = shm;
   if (job_.elastic) {
@@ -254,13 +236,9 @@ opening::joined opening::join(const connecting& how) {
   joined made;
   std::vector<connected> all = connect(parts_, which::first, directories(which::first), how);
   if (how.partly) {
-    const reach& who = *opened_.who;
-    for (unsigned n = 0; n < job_.capacity; ++n) {
-      first_networks_.push_back(who.network(job_.node, static_cast<node_id>(n)));
-      spare_networks_.push_back(who.spare_network(job_.node, static_cast<node_id>(n)));
-    }
-    find_closed(all, which::first);
-    agree(all, which::first, [] {});
+    closed_.expect(*opened_.who);
+    closed_.find(all, which::first);
+    closed_.agree(all, which::first);
   }
   made.first = begin(std::move(all), made.by);
   if (how.partly) made.spares = measure(made.first, how);
@@ -274,8 +252,8 @@ void opening::keep_doors_open(net::tcp::tcp_transport* first, const connecting& 
                        [&](const auto& one) { return one.get() == t; });
   };
   std::vector<reopening::line> lines;
-  if (is_there(first)) lines.push_back({first, first_networks_});
-  if (is_there(spare_tcp_)) lines.push_back({spare_tcp_, spare_networks_});
+  if (is_there(first)) lines.push_back({first, closed_.networks(which::first)});
+  if (is_there(spare_tcp_)) lines.push_back({spare_tcp_, closed_.networks(which::spare)});
   reopening::doors doors;
   for (part& p : parts_) {
     for (std::size_t i = 0; i < p.spare.listeners.size(); ++i) {
@@ -325,55 +303,6 @@ std::vector<std::vector<launch::address>> opening::directories(which w) const {
   return all;
 }
 
-const connected& opening::over(const std::vector<connected>& all,
-                               std::optional<std::uint16_t> network) const {
-  const auto found =
-      std::find_if(parts_.begin(), parts_.end(), [&](const part& p) { return p.serves(network); });
-  return all[static_cast<std::size_t>(found - parts_.begin())];
-}
-
-void opening::find_closed(const std::vector<connected>& all, which w) {
-  const auto& networks = w == which::first ? first_networks_ : spare_networks_;
-  for (unsigned n = 0; n < job_.capacity; ++n) {
-    const auto node = static_cast<node_id>(n);
-    if (!networks[n] || n == job_.node) continue;
-    const connected& c = over(all, networks[n]);
-    if (c.reaches(node)) continue;
-    const auto [lower, higher] = std::minmax(job_.node, node);
-    found_closed_.push_back({lower, higher, *networks[n]});
-    if (std::string& why = why_closed_[*networks[n]]; why.empty()) why = c.trouble_with(node);
-  }
-}
-
-void opening::agree(std::vector<connected>& all, which w, const std::function<void()>& first) {
-  first();
-  closed_ = line_.share_closed(found_closed_);
-  found_closed_.clear();
-  const auto& networks = w == which::first ? first_networks_ : spare_networks_;
-  const auto is_closed_to = [&](node_id n) {
-    const std::pair<node_id, node_id> ends = std::minmax(job_.node, n);
-    return std::any_of(closed_.begin(), closed_.end(), [&](const launch::closed_link& l) {
-      return std::pair(l.lower, l.higher) == ends && networks[n] == l.network;
-    });
-  };
-  for (connected& c : all) {
-    c.leave_alone();
-    // Over UDP and UCX that is heard once. A spare connection may be missing. A first one that was
-    // found closed by its other end has ended here for that; of another nobody has told.
-    for (const ended_connection& e : c.ended()) {
-      if (w == which::first && !is_closed_to(e.node))
-        throw error("node " + std::to_string(e.node) + " is lost: " + e.why);
-      c.drop(e.node);
-    }
-  }
-  for (const launch::closed_link& l : closed_) {
-    if (l.lower != job_.node && l.higher != job_.node) continue;
-    const node_id other = l.lower == job_.node ? l.higher : l.lower;
-    if (other >= job_.capacity || networks[other] != l.network) continue;
-    for (connected& c : all) c.drop(other);
-  }
-}
-
 // What the nodes that begin the job measure together: their networks, and then those of the spare
 // connections, which are returned.
 opening::of_parts opening::measure(const of_parts& first, const connecting& how) {
@@ -393,22 +322,20 @@ opening::of_parts opening::measure(const of_parts& first, const connecting& how)
   const auto by_first = begin_to_measure(first, surveyor::connections::needed);
   // They answer while others wait in vain for theirs.
   std::vector<connected> second = connect(parts_, which::spare, directories(which::spare), how);
-  find_closed(second, which::spare);
-  agree(second, which::spare, [&] {
-    for (const auto& by : by_first) {
-      for (const survey::result& r : by->results())
-        mine.push_back(r.over(*first_networks_[r.node]));
-    }
-  });
-  for (const launch::closed_link& c : closed_) who.close(c);
+  closed_.find(second, which::spare);
+  const auto add_results = [&](surveyor& by, which w) {
+    for (const survey::result& r : by.results())
+      mine.push_back(r.over(*closed_.networks(w)[r.node]));
+  };
+  for (const auto& by : by_first) add_results(*by, which::first);
+  closed_.agree(second, which::spare);
+  for (const launch::closed_link& c : closed_.told()) who.close(c);
   entrance::transports by_none;
   of_parts spares = begin(std::move(second), by_none);
   spare_tcp_ = by_none.tcp;
   std::erase_if(spares, [this](const auto& t) { return !reaches_somebody(*t); });
   const auto by_spares = begin_to_measure(spares, surveyor::connections::spare);
-  for (const auto& by : by_spares) {
-    for (const survey::result& r : by->results()) mine.push_back(r.over(*spare_networks_[r.node]));
-  }
+  for (const auto& by : by_spares) add_results(*by, which::spare);
   opened_.told = line_.share_measurements(mine);
   const auto take_early = [this](surveyor& by) {
     const std::vector<early_message> more = by.end();
@@ -423,40 +350,11 @@ opening::of_parts opening::measure(const of_parts& first, const connecting& how)
   }
   who.set_costs(costs_by(job_, opened_.told, *opened_.plan));
   for (unsigned n = 0; n < job_.capacity; ++n) {
-    if (first_networks_[n] != who.network(job_.node, static_cast<node_id>(n)))
+    if (closed_.networks(which::first)[n] != who.network(job_.node, static_cast<node_id>(n)))
       opened_.better_by_spare.push_back(static_cast<node_id>(n));
   }
   opened_.ways = ways_of(job_, who, *opened_.plan);
   return spares;
-}
-
-// Of networks that were named and do not join whom they should.
-void opening::complain() const {
-  if (const auto out = opened_.ways.unreachable(job_.nodes, job_.left)) {
-    std::string closed;
-    for (std::size_t i = 0; i < std::min(closed_.size(), closed_named_max); ++i)
-      closed += (i == 0 ? ": nodes " : "; nodes ") + std::to_string(closed_[i].lower) + " and " +
-                std::to_string(closed_[i].higher) + " could not connect over " +
-                networks_.at(closed_[i].network).words;
-    if (closed_.size() > closed_named_max)
-      closed += "; and " + std::to_string(closed_.size() - closed_named_max) + " more";
-    throw error("no way leads from node " + std::to_string(job_.node) + " to node " +
-                std::to_string(*out) + closed + " (does a packet filter stand between?)");
-  }
-  // One of two is enough.
-  std::map<std::uint16_t, std::vector<int>> nodes;  // by network
-  for (const launch::closed_link& c : closed_) {
-    if (c.higher == job_.node) nodes[c.network].push_back(c.lower);
-  }
-  for (const auto& [network, others] : nodes) {
-    const auto found = why_closed_.find(network);
-    const std::string why =
-        found != why_closed_.end() && !found->second.empty() ? " (" + found->second + ")" : "";
-    std::fprintf(stderr,
-                 "strata: node %u cannot connect to node%s %s over %s%s; messages go other ways\n",
-                 unsigned{job_.node}, others.size() == 1 ? "" : "s", os::to_ranges(others).c_str(),
-                 networks_.at(network).words.c_str(), why.c_str());
-  }
 }
 
 connections opening::all() {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a simulated job has in place of a launcher and of several processes: it makes its nodes, and
 // has one change of them happen at a time.
+#include "sim/simulated_job.hpp"
+
 #include <memory>
 #include <numeric>
 #include <utility>
 
 #include "sched/scheduler.hpp"
-#include "sim/simulated_node.hpp"
 
 namespace strata::sim {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 
 namespace strata::sim {
 

@@ -2,7 +2,7 @@
 // A simulated node when nodes come and go, and when it does: as engine_members.cpp.
 #include <utility>
 
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 
 namespace strata::sim {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "cluster/forwarding.hpp"
 #include "sched/scheduler.hpp"
+#include "sim/simulated_job.hpp"
 
 namespace strata::sim {
 namespace {
@@ -109,7 +110,6 @@ void simulated_node::step() {
   if (t->type->wire != nullptr) protocols.balance.begins_token();
   const std::int64_t cost = job_.model.cost(*t);
   ++tasks_;
-  busy_ns_ += cost;
   // What it sends leaves when it ends.
   local_now_ = job_.in.now_ns() + cost;
   runs_task_ = true;

@@ -25,53 +25,13 @@
 #include "cluster/stall_watch.hpp"
 #include "cluster/survey.hpp"
 #include "messages/messenger.hpp"
-#include "net/reliable.hpp"
 #include "net/transport.hpp"
 #include "sched/place.hpp"
-#include "sched/timers.hpp"
 #include "sim/simulated_transfers.hpp"
 #include "sim/simulated_transport.hpp"
 #include "sim/world.hpp"
 
 namespace strata::sim {
-
-// What a task costs on its worker, in ns.
-using cost_model = std::function<std::int64_t(const detail::task&)>;
-
-struct job_model {
-  node_id nodes = 2;  // numbers that a node can have
-  node_id founders =
-      0;  // those that are there from the beginning; 0: all, and nobody comes or goes
-  cluster::balancing how = cluster::balancing::random;
-  cost_model cost = [](const detail::task&) { return std::int64_t{20}; };
-  // What handling a message costs the worker's core: sending and receiving.
-  std::int64_t message_ns = 1'000;
-  // So long after each other a node takes in messages; 0: as they come.
-  std::int64_t receive_ns = 0;
-  // Of its connections: see wires::settings.
-  net::reliable_channel::settings channel{};
-  std::size_t credits_bytes = wires::settings{}.credits_bytes;
-  std::int64_t staged_ns = 0;
-  // Which nodes share a network, and what that costs; not set: all do. No packet goes between
-  // others.
-  cluster::routes::link_cost links{};
-  bool spares = false;  // with `links`: each pair that shares a network shares another one
-  // With `links`: so long after its end a connection is tried again first, and at most so long
-  // after it was; 0: never.
-  std::int64_t mends_after_ns = 0, mends_every_ns = 0;
-  // With `links`: what they cost is measured first, and the job begins then: job::has_begun().
-  bool measures = false;
-  std::int64_t measures_again_ns = 0;  // and then from time to time; 0: never
-  std::int64_t lost_after_ns = 0;      // 0: nobody watches anybody
-  std::int64_t stalls_after_ns = 0;    // without progress; 0: never
-  // What a node says because of a message leaves at once, as where receivers do that; else when the
-  // task ends that runs there.
-  bool answers_while_busy = false;
-  // From so many bytes on messages between neighbours are transferred.
-  std::size_t transfer_bytes_min = net::transfers::never;
-  // Who hears of a node's loss breaks off, as a runtime does: see simulated_node::break_off().
-  bool breaks_off = false;
-};
 
 class job;
 
@@ -99,9 +59,7 @@ class simulated_node final : public cluster::mailer,
   simulated_node(job& j, node_id self);
   ~simulated_node();
 
-  // Puts a task into the node's queue, as if the program had.
-  void run_soon(detail::task* t) override;
-
+  // ---- cluster::mailer ----
   [[nodiscard]] node_id self() const noexcept override { return self_; }
   [[nodiscard]] node_id nodes() const noexcept override;
   [[nodiscard]] const cluster::membership& members() const noexcept override { return members_; }
@@ -113,6 +71,9 @@ class simulated_node final : public cluster::mailer,
     return !rerouting || rerouting->to(peer).next == peer ? &transfers : nullptr;
   }
 
+  // ---- cluster::local_node ----
+  // Puts a task into the node's queue, as if the program had.
+  void run_soon(detail::task* t) override;
   detail::task* take_travelling() override;
   detail::task* take_travelling_from(detail::worker&) override { return take_travelling(); }
   detail::task* take_shared() override { return take_travelling(); }
@@ -127,6 +88,7 @@ class simulated_node final : public cluster::mailer,
   void settle(bool forget) override;
   detail::worker& outsider() override { return *worker_; }
 
+  // ---- cluster::roster::hands ----
   void on_standing(node_id n) override;
   void keep_back(node_id n, bool kept) override { links_->keep_back(n, kept); }
   void on_entered() override;
@@ -135,6 +97,7 @@ class simulated_node final : public cluster::mailer,
   void on_stay() override;
   void on_parted() override;
 
+  // ---- cluster::rerouting::hands ----
   [[nodiscard]] cluster::routes ways_by(const cluster::way_plan& p) override;
   [[nodiscard]] bool has_connections_for(const cluster::routes&) override { return true; }
   void learn(const cluster::way_plan::words& about_connections) override {
@@ -150,6 +113,7 @@ class simulated_node final : public cluster::mailer,
   void on_changed(const cluster::way_plan& p) override;
   void let_come(node_id n) override;
 
+  // ---- cluster::remeasuring::hands ----
   [[nodiscard]] std::vector<node_id> measured_here() override;
   [[nodiscard]] std::optional<std::uint16_t> network_to(node_id n) override;
   bool post_directly(node_id to, cluster::kind k, std::span<const std::byte> head,
@@ -160,6 +124,7 @@ class simulated_node final : public cluster::mailer,
     rerouting->set_costs(std::move(changed));
   }
 
+  // ---- cluster::detours::hands ----
   [[nodiscard]] bool is_connected(node_id n) override;
   std::uint64_t close(node_id n) override;
   void say(node_id n, cluster::kind k, std::span<const std::byte> head,
@@ -193,25 +158,30 @@ class simulated_node final : public cluster::mailer,
   void lose(node_id node, const std::string& why) override;
   void cannot_reach(node_id node, const std::string& why) override { lose(node, why); }
 
+  // ---- cluster::mending::hands ----
   bool connect_again(node_id n, std::uint16_t which) override;
   [[nodiscard]] std::vector<node_id> spares() override;
   void speak_by_spare(node_id n) override { links_->confirm_by_spare(n); }
   void give_up_spare(node_id n) override { detours->on_spare_broken(n); }
 
+  // ---- cluster::stall_watch::hands ----
   [[nodiscard]] cluster::stall_watch::observation observe() override;
   [[nodiscard]] cluster::stall_watch::waits who_waits_here() override;
   [[nodiscard]] std::string describe_waits_here() override;
   void answer_soon() override;
   void tell_of_stall(const std::string& report) override;
 
+  // ---- net::receiver ----
   void on_message(const net::header& h, std::span<const std::byte> payload) override;
   void on_lost(node_id peer, const std::string& why) override;
 
+  // ---- simulated_transport::hands ----
   [[nodiscard]] std::int64_t departs_ns() override;
   [[nodiscard]] bool shares_network_with(const simulated_transport& t, node_id peer) const override;
   void on_arrival(simulated_transport& t) override;
   void on_room(simulated_transport& t) override;
 
+  // ---- for whoever drives the simulation ----
   // Makes something of this node's worker: sends the first token, for instance.
   void as_worker(const std::function<void()>& f);
 
@@ -237,7 +207,6 @@ class simulated_node final : public cluster::mailer,
   // Whom this node knows to be lost, and why.
   [[nodiscard]] const std::map<node_id, std::string>& losses() const noexcept { return losses_; }
 
-  [[nodiscard]] std::int64_t busy_ns() const noexcept { return busy_ns_; }
   [[nodiscard]] std::uint64_t tasks() const noexcept { return tasks_; }
   [[nodiscard]] cluster::routes::way way_to(node_id n) const {
     return rerouting ? rerouting->to(n) : cluster::routes(self_, nodes()).to(n);
@@ -354,77 +323,7 @@ class simulated_node final : public cluster::mailer,
   // Those on which something has begun that has not ended.
   std::set<const detail::task*> stacks_;
   std::int64_t local_now_ = 0;  // ahead of the world's while a task runs
-  std::int64_t busy_ns_ = 0;
   std::uint64_t tasks_ = 0;
-};
-
-// All nodes of a job, and what they share only because they live in one process.
-class job final : private detail::timers::clock {
- public:
-  job(world& w, const job_model& model);
-  ~job();
-
-  [[nodiscard]] simulated_node& node(node_id n) { return *nodes_[n]; }
-  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
-  // What `strata join` and `strata leave` do: the next number comes; n leaves. One change happens
-  // at a time. done: it has.
-  // refused: no way leads to all others, or by n only.
-  void come(std::function<void(node_id)> done, std::function<void(node_id)> refused = {});
-  void leave(node_id n, std::function<void()> done, std::function<void()> refused = {});
-  // What a fiber of any node threw, first.
-  [[nodiscard]] std::exception_ptr failure() const { return failure_; }
-  // The connection between these two ends, or the spare one, and what is under way is lost; both
-  // hear of it, each in its own time.
-  void tear(node_id a, node_id b, unsigned which = 0);
-  // Nothing passes by it any more, and nobody hears of it.
-  void silence(node_id a, node_id b, unsigned which = 0) { wires_[which]->silence(a, b); }
-  // The cable is whole again. A connection that has ended stays ended until the nodes make another
-  // one.
-  void restore(node_id a, node_id b, unsigned which = 0) { wires_[which]->restore(a, b); }
-  // How often nodes have tried to make a connection again.
-  [[nodiscard]] std::uint32_t attempts() const noexcept { return connections_tried_; }
-  // All nodes have; until then their workers have to be left alone.
-  [[nodiscard]] bool has_begun() const noexcept { return beginnings_ == 0; }
-  // Called with what node 0 would print.
-  std::function<void(const std::string& report)> when_stalled;
-  // Called when a failed computation is over and node 0 may begin the next one.
-  std::function<void()> when_settled;
-  // A node that comes is there, and has said and heard nothing yet.
-  std::function<void(node_id)> when_made;
-
-  world& in;
-  const job_model model;
-
- private:
-  friend class simulated_node;
-  // Deadlines of all nodes' threads.
-  [[nodiscard]] std::int64_t now_ns() const noexcept override { return in.now_ns(); }
-  void alarm_at(std::int64_t time_ns) override;
-  std::int64_t next_alarm_ns_ = INT64_MAX;  // what is planned for other times is out of date
-
-  // The launcher: a change that waits for its turn, and the end of one.
-  void change(std::function<void()> begin);
-  void changed();
-  // Of a node that has measured its networks.
-  void measured(node_id n, std::vector<launch::measured_link> what);
-  std::vector<std::vector<launch::measured_link>> measured_;
-  std::size_t measuring_ = 0, beginnings_ = 0;  // nodes that have not yet
-
-  std::array<std::unique_ptr<wires>, 2> wires_;  // the second with job_model::spares
-  std::uint32_t connections_tried_ = 0;          // since the job has begun
-  std::deque<std::function<void()>> changes_;
-  void let_in(node_id n);
-  std::vector<std::uint16_t> host_of_;  // by node: each is on one of its own
-  cluster::way_plan plan_;              // what comers are told
-  void refuse(node_id n);
-  std::map<node_id, std::function<void()>> when_done_, when_refused_;
-  std::vector<node_id> left_;
-  // Gives the simulated workers their frames and stacks; none of its own workers ever gets anything
-  // to do.
-  std::unique_ptr<detail::scheduler> frames_;
-  const detail::context outside_ = detail::context_of_this_thread();
-  std::vector<std::unique_ptr<simulated_node>> nodes_;
-  std::exception_ptr failure_;
 };
 
 }  // namespace strata::sim

@@ -6,7 +6,7 @@
 
 #include "context/stack.hpp"
 #include "sched/scheduler.hpp"
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "strata/detail/check.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/parking.hpp"

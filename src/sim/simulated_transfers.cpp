@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::sim {

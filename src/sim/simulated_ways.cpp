@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 
 namespace strata::sim {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ask_fib.hpp"
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "strata/fiber.hpp"
 #include "strata/mailbox.hpp"
 #include "support.hpp"

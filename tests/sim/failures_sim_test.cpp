@@ -4,7 +4,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "strata/fiber.hpp"
 #include "support.hpp"
 #include "tests/common/fib_tokens.hpp"

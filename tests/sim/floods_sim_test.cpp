@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ask_fib.hpp"
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "strata/fiber.hpp"
 #include "talking_job.hpp"
 

@@ -17,7 +17,7 @@
 
 #include "errands.hpp"
 #include "mutation.hpp"
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "strata/error.hpp"
 #include "strata/fiber.hpp"
 #include "strata/mailbox.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "strata/detail/parking.hpp"
 #include "strata/fiber.hpp"
 #include "strata/remote_thread.hpp"

@@ -9,7 +9,7 @@
 
 #include "ask_fib.hpp"
 #include "messages/messenger.hpp"
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "strata/error.hpp"
 #include "support.hpp"
 

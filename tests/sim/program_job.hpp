@@ -13,7 +13,7 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "strata/remote_thread.hpp"
 #include "support.hpp"
 

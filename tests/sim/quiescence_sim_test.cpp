@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ask_fib.hpp"
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "support.hpp"
 
 namespace strata::test {

@@ -15,7 +15,7 @@
 
 #include "ask_fib.hpp"
 #include "messages/messenger.hpp"
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "strata/fiber.hpp"
 #include "support.hpp"
 

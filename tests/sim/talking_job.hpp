@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "support.hpp"
 
 namespace strata::test {

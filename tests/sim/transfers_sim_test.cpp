@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "messages/messenger.hpp"
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "strata/error.hpp"
 #include "support.hpp"
 

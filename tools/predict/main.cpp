@@ -14,7 +14,7 @@
 #include <string>
 
 #include "os/clock.hpp"
-#include "sim/simulated_node.hpp"
+#include "sim/simulated_job.hpp"
 #include "strata/error.hpp"
 #include "strata/runtime.hpp"
 #include "tools/predict/programs.hpp"

@@ -76,7 +76,6 @@ class session {
   void tell_all(const std::string& frame_bytes, bool job_begins);
   [[nodiscard]] std::vector<node_id> awaited() const;
   void on_finished(node_id node, std::int64_t now_ns);
-  void on_comer_frame(node_id node, const frame& f, std::int64_t now_ns);
   void on_word(node_id node, const frame& f, std::int64_t now_ns);
   void on_missed(node_id node, node_id about, std::int64_t now_ns);
   void lose_newcomer(node_id node, std::int64_t now_ns);

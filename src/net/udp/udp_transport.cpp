@@ -334,13 +334,4 @@ transport::traffic udp_transport::counted() const noexcept {
   return t;
 }
 
-std::uint64_t udp_transport::lost_packets() const noexcept {
-  std::uint64_t all = 0;
-  for (const auto& p : peers_.all()) {
-    const std::lock_guard held(p->lock);
-    all += p->c.out().packets_lost();
-  }
-  return all;
-}
-
 }  // namespace strata::net::udp

@@ -92,8 +92,6 @@ class udp_transport final : public addressed_transport {
   [[nodiscard]] std::uint64_t refused() const noexcept {
     return refused_.load(std::memory_order_relaxed);
   }
-  // Packets that were sent again, of all peers.
-  [[nodiscard]] std::uint64_t lost_packets() const noexcept;
 
  private:
   struct peer;
