@@ -11,6 +11,7 @@
 #include <semaphore>
 #include <shared_mutex>
 #include <stop_token>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <type_traits>
@@ -21,6 +22,14 @@
 
 namespace strata::test {
 namespace {
+
+// ---- calls without strata:: that find std's functions by their arguments, too ----
+
+std::size_t length_of(const std::string& s) { return s.size(); }
+static_assert(std::is_same_v<decltype(async(strata::launch::deferred, &length_of, std::string())),
+                             strata::future<std::size_t>>);
+static_assert(
+    std::is_same_v<decltype(async(&length_of, std::string())), strata::future<std::size_t>>);
 
 // ---- every name that a program may write with std:: before it ----
 
