@@ -25,11 +25,11 @@ namespace {
 
 // ---- calls without strata:: that find std's functions by their arguments, too ----
 
-std::size_t length_of(const std::string& s) { return s.size(); }
-static_assert(std::is_same_v<decltype(async(strata::launch::deferred, &length_of, std::string())),
+using measure = std::size_t (*)(const std::string&);
+static_assert(std::is_same_v<decltype(async(strata::launch::deferred, measure(), std::string())),
                              strata::future<std::size_t>>);
 static_assert(
-    std::is_same_v<decltype(async(&length_of, std::string())), strata::future<std::size_t>>);
+    std::is_same_v<decltype(async(measure(), std::string())), strata::future<std::size_t>>);
 
 // ---- every name that a program may write with std:: before it ----
 
