@@ -26,6 +26,8 @@ namespace strata {
 
 namespace detail {
 
+struct stack;
+
 struct blocking_call {
   void (*run)(blocking_call&);
   blocking_call* next = nullptr;
@@ -36,7 +38,8 @@ struct blocking_call {
   // `interruptible`, by an interruption: true if it wants to be asked again soon.
   bool (*disturbed)(blocking_call&, unparked why) = nullptr;
   bool interruptible = false;
-  sigset_t mask{};  // what the caller's worker has blocked
+  sigset_t mask{};                // what the caller's worker has blocked
+  const stack* caller = nullptr;  // for people: it stays where it is meanwhile, with its name
 };
 // Runs it on an OS thread that does nothing else, and suspends the caller until then.
 void call_blocking(blocking_call& call);

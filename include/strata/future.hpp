@@ -356,7 +356,11 @@ void swap(packaged_task<S>& a, packaged_task<S>& b) noexcept {
 
 /// std::async: launch::async calls f in a thread of its own, launch::deferred when somebody waits.
 /// The last future of a thread that was made waits for it when it goes.
+///
+/// Where a call without strata:: finds std::async as well, by an argument of the standard's
+/// (launch is one), it means this one, which has constraints.
 template <class F, class... Args>
+requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 [[nodiscard]] auto async(launch how, F&& f, Args&&... args) {
   using result = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
   auto call = [function = std::decay_t<F>(std::forward<F>(f)),

@@ -129,7 +129,7 @@ class stop_callback : private detail::stop_node {
   requires std::constructible_from<Callback, C>
   explicit stop_callback(const stop_token& stop,
                          C&& c) noexcept(std::is_nothrow_constructible_v<Callback, C>)
-      : stop_callback(stop.state_, std::forward<C>(c)) {}
+      : stop_callback(detail::stop_reference(stop.state_), std::forward<C>(c)) {}
   template <class C>
   requires std::constructible_from<Callback, C>
   explicit stop_callback(stop_token&& stop,
@@ -147,7 +147,8 @@ class stop_callback : private detail::stop_node {
 
  private:
   template <class C>
-  stop_callback(detail::stop_reference state,
+  // Takes `state` over where the callback waits for a request, and leaves it alone otherwise.
+  stop_callback(detail::stop_reference&& state,
                 C&& c) noexcept(std::is_nothrow_constructible_v<Callback, C>)
       : stop_node(&call_this), callback_(std::forward<C>(c)) {
     using outcome = detail::stop_state::outcome;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/overflow.hpp"
 
+#include <pthread.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +13,9 @@
 #include <mutex>
 
 #include "base/spelling.hpp"
+#include "context/interrupted.hpp"
 #include "context/stack_pool.hpp"
+#include "os/pages.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::detail {
@@ -23,6 +27,12 @@ namespace {
 constexpr std::size_t signal_stack_bytes = 64 * 1024;
 
 struct sigaction previous;
+// What the kernel writes below a stack pointer to call a handler, at most.
+std::uintptr_t frame_bytes;
+std::uintptr_t guard_page_bytes;
+// Of this OS thread; null: none. Read by the handler there.
+thread_local constinit watched_os_stack* own_stack __attribute__((tls_model("initial-exec"))) =
+    nullptr;
 
 // Async-signal-safe.
 void say(std::string_view text) noexcept {
@@ -33,19 +43,25 @@ void say(std::string_view text) noexcept {
   }
 }
 
+// Of s, after `where`. By itself: it can be longer than a text holds.
+void say_name(std::string_view where, const stack& s) noexcept {
+  say("strata: stack overflow in ");
+  say(where);
+  if (s.title != nullptr) {
+    say("thread ");
+    say(s.title);
+  } else {
+    say("task ");
+    say(s.kind != nullptr ? plain_name(s.kind->name()) : "(none)");
+  }
+}
+
 }  // namespace
 
 [[noreturn]] void report_overflow(const stack& s, const stack_pool& pool, bool caught) noexcept {
   constexpr std::size_t largest = std::size_t{1} << 30;
   const auto larger = std::min(pool.stack_bytes() * 4, largest) / 1024;
-  // The name first and apart: it can be longer than a text holds.
-  if (s.title != nullptr) {
-    say("strata: stack overflow in thread ");
-    say(s.title);
-  } else {
-    say("strata: stack overflow in task ");
-    say(s.kind != nullptr ? plain_name(s.kind->name()) : "(none)");
-  }
+  say_name("", s);
   check_text text;
   text.add(std::string_view("\nstrata: its stack has "));
   text.add(static_cast<unsigned long long>(pool.stack_bytes()));
@@ -73,15 +89,44 @@ void say(std::string_view text) noexcept {
   _exit(1);
 }
 
+void watched_os_stack::report_if_guarding(std::uintptr_t address) const noexcept {
+  const stack* const s = for_whom_.load(std::memory_order_relaxed);
+  if (s == nullptr || address >= bottom_ || bottom_ - address > guard_page_bytes) return;
+  say_name("a call of strata::blocking() by ", *s);
+  check_text text;
+  text.add(std::string_view("\nstrata: such calls have stacks of "));
+  text.add(static_cast<unsigned long long>(bytes_));
+  text.add(
+      std::string_view(" bytes; use larger ones (ulimit -s before the program begins), or keep "
+                       "large arrays off the stack\n"));
+  say(text.view());
+  _exit(1);
+}
+
 namespace {
+
+void report_if_guarded(std::uintptr_t address) noexcept {
+  for (const auto& slot : watched_pools) {
+    const stack_pool* const pool = slot.load(std::memory_order_acquire);
+    if (pool == nullptr) continue;
+    if (const stack* s = pool->guarding(reinterpret_cast<const void*>(address)))
+      report_overflow(*s, *pool, true);
+  }
+  if (own_stack != nullptr) own_stack->report_if_guarding(address);
+}
 
 void on_fault(int number, siginfo_t* info, void* machine) {
   // By kill() and the like: it has no address, and no instruction that could fault again.
   const bool was_sent = info->si_code <= 0;
-  for (const auto& slot : watched_pools) {
-    const stack_pool* pool = slot.load(std::memory_order_acquire);
-    if (pool == nullptr || was_sent) continue;
-    if (const stack* s = pool->guarding(info->si_addr)) report_overflow(*s, *pool, true);
+  if (!was_sent) report_if_guarded(reinterpret_cast<std::uintptr_t>(info->si_addr));
+  // Where another signal has a handler without SA_ONSTACK and its frame does not fit onto the
+  // stack, the kernel forces this one instead, without an address. (Addresses that can be none come
+  // so, too: at the end of a stack one looks like the other.)
+  if (info->si_code == SI_KERNEL) {
+    const std::uintptr_t end = interrupted_by(machine).stack;
+    for (std::uintptr_t below = 0; below < frame_bytes; below += guard_page_bytes)
+      report_if_guarded(end - below);
+    report_if_guarded(end - frame_bytes);
   }
   // Not ours.
   if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {
@@ -103,6 +148,11 @@ void on_fault(int number, siginfo_t* info, void* machine) {
 void watch_for_overflow(const stack_pool& pool) {
   static std::once_flag once;
   std::call_once(once, [] {
+    guard_page_bytes = os::page_bytes();
+    // Below what a function may use without moving the stack pointer. An old kernel does not tell:
+    // then it is that of AVX-512.
+    constexpr std::uintptr_t red_zone = 128, usual_frame = 4096;
+    frame_bytes = red_zone + std::max<std::uintptr_t>(getauxval(AT_MINSIGSTKSZ), usual_frame);
     struct sigaction ours;
     std::memset(&ours, 0, sizeof ours);
     ours.sa_sigaction = &on_fault;
@@ -145,5 +195,18 @@ signal_stack::~signal_stack() {
   off.ss_flags = SS_DISABLE;
   sigaltstack(&off, nullptr);
 }
+
+watched_os_stack::watched_os_stack() noexcept {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    void* bottom = nullptr;
+    if (pthread_attr_getstack(&attributes, &bottom, &bytes_) == 0)
+      bottom_ = reinterpret_cast<std::uintptr_t>(bottom);
+    pthread_attr_destroy(&attributes);
+  }
+  own_stack = this;
+}
+
+watched_os_stack::~watched_os_stack() { own_stack = nullptr; }
 
 }  // namespace strata::detail

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace strata::detail {
@@ -37,6 +38,30 @@ class signal_stack {
 
  private:
   std::unique_ptr<std::byte[]> memory_;  // null: the thread had one already
+};
+
+// On an OS thread that does something for tasks on its own stack, which the C library has made with
+// a guard page. One object on each such thread.
+class watched_os_stack {
+ public:
+  watched_os_stack() noexcept;
+  ~watched_os_stack();
+  watched_os_stack(const watched_os_stack&) = delete;
+  watched_os_stack& operator=(const watched_os_stack&) = delete;
+
+  // What is done from now on is for what runs on s, which waits meanwhile; null: for nobody.
+  // Relaxed: who else reads it is a handler on the same OS thread.
+  void works_for(const stack* s) noexcept { for_whom_.store(s, std::memory_order_relaxed); }
+
+  // Names it and ends the program if `address` is in the guard page and there is somebody to name.
+  // Async-signal-safe.
+  void report_if_guarding(std::uintptr_t address) const noexcept;
+
+ private:
+  const signal_stack for_handler_;
+  std::uintptr_t bottom_ = 0;  // the guard page lies below; 0: unknown
+  std::size_t bytes_ = 0;
+  std::atomic<const stack*> for_whom_{nullptr};
 };
 
 }  // namespace strata::detail

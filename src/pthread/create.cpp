@@ -67,19 +67,8 @@ void body(task& t) {
   end_record(r);
 }
 
-void run_on_own_size(task& t, worker& w) {
-  auto& r = static_cast<record&>(static_cast<thread_block&>(t));
-  auto& p = static_cast<place&>(w);
-  stack* const s = std::exchange(r.more.own_stack, nullptr);
-  p.adopt(*s);
-  s->running = &t;
-  s->kind = t.type;
-  p.events.dispatched.add();
-  p.continue_stack(*s);
-}
-
 constexpr task_type usual{&run_on_stack, &body, nullptr, &kind_pthread};
-constexpr task_type sized{&run_on_own_size, &body, nullptr, &kind_pthread};
+constexpr task_type sized{&run_on_own_stack, &body, nullptr, &kind_pthread};
 
 struct wanted_thread {
   bool detached = false;

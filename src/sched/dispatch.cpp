@@ -100,18 +100,14 @@ task* place::next_bound() {
     some = delivered_.exchange(nullptr, std::memory_order_acquire);
     events.read_modify_writes.add();
   }
-  // Newest first.
-  const auto end = bound_.size();
-  for (; some != nullptr; some = some->next_free)
-    bound_.insert(bound_.begin() + static_cast<std::ptrdiff_t>(end), some);
-  task* t = nullptr;
-  bound_had_its_turn_ = !bound_had_its_turn_;
-  if (!bound_.empty() && (bound_had_its_turn_ || ready.empty())) {
-    t = bound_.front();
-    bound_.pop_front();
+  stack* oldest = nullptr;
+  while (some != nullptr) {
+    stack* const older = std::exchange(some->next_free, oldest);
+    oldest = std::exchange(some, older);
   }
-  bound_count_.store(bound_.size(), std::memory_order_relaxed);
-  return t;
+  for (; oldest != nullptr; oldest = oldest->next_free) bound_.push(oldest);
+  bound_had_its_turn_ = !bound_had_its_turn_;
+  return bound_had_its_turn_ || ready.empty() ? bound_.pop() : nullptr;
 }
 
 bool place::take_batches(place& taker) {

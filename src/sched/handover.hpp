@@ -42,6 +42,12 @@ class handover {
     return seen != nullptr && seen != closed();
   }
 
+  // Null: there is nothing. Somebody may take it at any time.
+  [[nodiscard]] T* glance() const noexcept {
+    T* const seen = place_.load(std::memory_order_relaxed);
+    return seen != closed() ? seen : nullptr;
+  }
+
   // Until open() nothing comes in, and what takers did before they took is visible. False:
   // something is in already, and it stays open. One at a time.
   [[nodiscard]] bool close() noexcept {

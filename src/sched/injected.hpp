@@ -15,6 +15,7 @@
 
 #include "sched/handover.hpp"
 #include "strata/detail/cpu.hpp"
+#include "strata/detail/ready_queue.hpp"
 #include "strata/detail/task.hpp"
 
 namespace strata::detail {
@@ -26,9 +27,13 @@ class injected_work {
     // Not past those that wait already.
     if (ready ? !has_ready() && first_.put(t) : nothing_queues() && first_token_.put(t)) return;
     const std::lock_guard lock(mutex_);
-    (ready ? ready_ : tokens_).push_back(t);
-    most_tokens_ = std::max(most_tokens_, tokens_.size());
-    if (ready) ready_count_.fetch_add(1, std::memory_order_relaxed);
+    if (ready) {
+      ready_.push(t);
+      ready_count_.fetch_add(1, std::memory_order_relaxed);
+    } else {
+      tokens_.push_back(t);
+      most_tokens_ = std::max(most_tokens_, tokens_.size());
+    }
     // Seq_cst: published before the caller looks for sleepers. Partner: has_any().
     count_.fetch_add(1, std::memory_order_seq_cst);
   }
@@ -73,6 +78,11 @@ class injected_work {
     return first_.may_hold_something() || ready_count_.load(std::memory_order_relaxed) != 0;
   }
 
+  // For people: ready work, as ready_queue::peek() finds it, and what lies before it, which may be
+  // somebody's by now.
+  [[nodiscard]] const ready_queue& ready() const noexcept { return ready_; }
+  [[nodiscard]] task* first() const noexcept { return first_.glance(); }
+
   // Nothing comes in while this lives, and who brings something waits. False, and nothing is
   // closed, when something is in.
   class closure {
@@ -103,16 +113,16 @@ class injected_work {
     return count_.load(std::memory_order_relaxed) == 0;
   }
   task* front_of_ready() {
-    if (ready_.empty()) return nullptr;
-    task* const t = ready_.front();
-    ready_.pop_front();
+    task* const t = ready_.pop();
+    if (t == nullptr) return nullptr;
     ready_count_.fetch_sub(1, std::memory_order_relaxed);
     count_.fetch_sub(1, std::memory_order_relaxed);
     return t;
   }
 
   alignas(destructive_bytes) std::mutex mutex_;
-  std::deque<task*> ready_, tokens_;
+  ready_queue ready_;
+  std::deque<task*> tokens_;
   std::size_t most_tokens_ = 0;  // that have been there at the same time
   // Who searches reads these all the time, which must not take the rest from who brings something.
   alignas(destructive_bytes) handover<task> first_;

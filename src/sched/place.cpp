@@ -352,7 +352,7 @@ stack* place::stack_at_hand() noexcept {
 stack* place::usual_stack() noexcept {
   if (stack* const s = take_spare()) return s;
   try {
-    return fresh_stack(owner->stacks);
+    return make_ours(owner->stacks.take());
   } catch (const std::exception&) {
     return nullptr;
   }
@@ -369,8 +369,6 @@ inline stack* place::make_ours(stack* s) noexcept {
   s->home = owner;
   return s;
 }
-
-stack* place::fresh_stack(stack_pool& pool) { return make_ours(pool.take()); }
 
 void place::adopt(stack& s) noexcept { make_ours(&s); }
 

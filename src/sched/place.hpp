@@ -4,7 +4,6 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <utility>
 #include <vector>
 
@@ -95,16 +94,13 @@ class place : public worker {
   }
   // Any thread.
   void deliver(stack& s) noexcept;
-  void put_bound(task* t) {
-    bound_.push_back(t);
-    bound_count_.store(bound_.size(), std::memory_order_relaxed);
-  }
+  void put_bound(task* t) { bound_.push(t); }
   [[nodiscard]] bool has_delivered() const noexcept {
     return delivered_.load(std::memory_order_seq_cst) != nullptr;
   }
-  [[nodiscard]] bool has_bound() const noexcept {
-    return bound_count_.load(std::memory_order_relaxed) != 0 || has_delivered();
-  }
+  [[nodiscard]] bool has_bound() const noexcept { return !bound_.empty() || has_delivered(); }
+  // For people, without those that have been delivered.
+  [[nodiscard]] const ready_queue& bound() const noexcept { return bound_; }
   // Of those in their turn with the ready queue, by whoever runs here. Null: it is not theirs.
   task* next_bound();
   // On the interrupted stack of a preemptible thread, which for now is marked as none: gives it up
@@ -150,8 +146,6 @@ class place : public worker {
   [[nodiscard]] bool has_spare() const noexcept {
     return spare_.load(std::memory_order_relaxed) != nullptr;
   }
-  // One of another size than usual. Throws strata::error when there is none left.
-  stack* fresh_stack(stack_pool& pool);
   stack* make_ours(stack* s) noexcept;
   // One that somebody has taken from a pool of our runtime, on whatever OS thread.
   void adopt(stack& s) noexcept;
@@ -212,8 +206,7 @@ class place : public worker {
   void (*action_)(place&, void*) = nullptr;
   void* argument_ = nullptr;
   const std::atomic<std::uint32_t>* leave_ = nullptr;  // not 0: the OS thread wants to leave
-  std::deque<task*> bound_;
-  std::atomic<std::size_t> bound_count_{0};
+  ready_queue bound_;
   std::atomic<stack*> delivered_{nullptr};  // linked by next_free
   bool bound_had_its_turn_ = false;
   // Under policies other than `steal`: what becomes of the next tasks that are put, and how many.

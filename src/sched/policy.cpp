@@ -120,8 +120,7 @@ void scheduler::waive(place& p, task* t) {
   } else {
     const std::lock_guard lock(p.waive.lock);
     count_lock(p);
-    p.waive.for_anybody.push_back(t);
-    p.waive.count.store(p.waive.for_anybody.size(), std::memory_order_relaxed);
+    p.waive.for_anybody.push(t);
   }
   // Inserted, then looked whether the successor sleeps (L7); it announces that it will, and then
   // looks into our queue. Partner: the heavy fence in sleep().
@@ -148,16 +147,15 @@ void scheduler::take_waived(place& p) {
   if (have >= share) return;
   std::size_t room = share - have;
   const auto take_from = [&](place& from) {
-    if (from.waive.count.load(std::memory_order_relaxed) == 0) return;
+    if (from.waive.for_anybody.empty()) return;
     const std::lock_guard lock(from.waive.lock);
     count_lock(p);
-    auto& q = from.waive.for_anybody;
-    for (; room > 0 && !q.empty(); --room) {
-      p.ready.push(q.front());
-      q.pop_front();
+    for (; room > 0; --room) {
+      task* const t = from.waive.for_anybody.pop();
+      if (t == nullptr) break;
+      p.ready.push(t);
       p.events.hops.add();
     }
-    from.waive.count.store(q.size(), std::memory_order_relaxed);
   };
   take_from(p);
   for (place* const other : p.victims) {
@@ -173,9 +171,8 @@ bool scheduler::waived_for(const place& p) const noexcept {
     case policy::rotator:
       return places_[(p.id + places_.size() - 1) % places_.size()]->waive.to_successor.size() > 0;
     case policy::locked:
-      return std::any_of(places_.begin(), places_.end(), [](const auto& other) {
-        return other->waive.count.load(std::memory_order_relaxed) > 0;
-      });
+      return std::any_of(places_.begin(), places_.end(),
+                         [](const auto& other) { return !other->waive.for_anybody.empty(); });
   }
   return false;
 }

@@ -14,11 +14,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <string_view>
 #include <vector>
 
+#include "strata/detail/ready_queue.hpp"
 #include "strata/detail/task.hpp"
 #include "sync/spsc_queue.hpp"
 
@@ -47,10 +47,9 @@ std::vector<std::size_t> keeps_of(const std::vector<std::size_t>& ran,
 struct waived {
   spsc_queue<task> to_successor;  // rotator
   std::mutex lock;                // locked
-  std::deque<task*> for_anybody;
-  std::atomic<std::size_t> count{0};  // of for_anybody; written with the lock
+  ready_queue for_anybody;        // used with the lock, but for its size
   [[nodiscard]] std::size_t size() const noexcept {
-    return to_successor.size() + count.load(std::memory_order_relaxed);
+    return to_successor.size() + for_anybody.size();
   }
 };
 

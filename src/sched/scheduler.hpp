@@ -216,6 +216,7 @@ class scheduler {
   // All pools, the usual one first, for people. They exist as long as this.
   [[nodiscard]] std::vector<stack_pool*> all_stacks();
   [[nodiscard]] const place& place_at(unsigned i) const noexcept { return *places_[i]; }
+  [[nodiscard]] const injected_work& brought_from_outside() const noexcept { return injected_; }
 
   stack_pool stacks;
   timers deadlines;

@@ -5,13 +5,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
+#include "context/interrupted.hpp"
 #include "os/clock.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/error.hpp"
@@ -56,20 +56,6 @@ const range& code() {
 
 bool is_in_program(std::uintptr_t at) noexcept { return code().begin <= at && at < code().end; }
 
-struct interrupted {
-  std::uintptr_t at;
-  std::uintptr_t stack;
-};
-interrupted look_at(const void* machine) noexcept {
-  const auto& m = static_cast<const ucontext_t*>(machine)->uc_mcontext;
-#if defined(__x86_64__)
-  return {static_cast<std::uintptr_t>(m.gregs[REG_RIP]),
-          static_cast<std::uintptr_t>(m.gregs[REG_RSP])};
-#elif defined(__aarch64__)
-  return {m.pc, m.sp};
-#endif
-}
-
 [[gnu::noinline]] int read_errno() noexcept { return errno; }
 [[gnu::noinline]] void write_errno(int error) noexcept { errno = error; }
 
@@ -83,7 +69,7 @@ void let_ticks_in() noexcept {
 void on_tick(int, siginfo_t*, void* machine) {
   worker& w = this_worker();
   if (w.owner == nullptr || !w.preemptible.load(std::memory_order_relaxed)) return;
-  const interrupted i = look_at(machine);
+  const interrupted i = interrupted_by(machine);
   auto& p = static_cast<place&>(w);
   const auto bottom = reinterpret_cast<std::uintptr_t>(p.current->bottom);
   if (!is_in_program(i.at)) return;

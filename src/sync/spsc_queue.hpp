@@ -5,6 +5,7 @@
 // one-producer queues with loads and stores: L. Lamport, "Specifying concurrent program modules",
 // 1983 (doi:10.1145/69624.357207).
 #pragma once
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -80,6 +81,25 @@ class spsc_queue {
   [[nodiscard]] std::size_t size() const noexcept {
     const std::size_t out = popped_.load(std::memory_order_acquire);
     return pushed_.load(std::memory_order_acquire) - out;
+  }
+
+  // ---- for people ----
+
+  // Out of a copy of a queue that others use, as ready_queue::peek().
+  template <class Read>
+  std::size_t peek(T** to, std::size_t max, Read read) const {
+    const std::size_t begin = popped_.load(std::memory_order_relaxed);
+    const std::size_t n = std::min(size(), max);
+    const block* at = first_;
+    for (std::size_t i = 0; i < n;) {
+      const std::size_t place = (begin + i) % BlockItems;
+      // The consumer leaves a block only when it takes what comes after it.
+      if (place == 0 && begin + i != 0 && !read(&at, &at->next, sizeof at)) return i;
+      const std::size_t here = std::min(BlockItems - place, n - i);
+      if (at == nullptr || !read(to + i, &at->items[place], here * sizeof(T*))) return i;
+      i += here;
+    }
+    return n;
   }
 
  private:

@@ -13,9 +13,11 @@
 #include <mutex>
 #include <thread>
 
+#include "context/overflow.hpp"
 #include "os/clock.hpp"
 #include "os/no_signals.hpp"
 #include "os/unbound.hpp"
+#include "sched/place.hpp"
 #include "sched/stall.hpp"
 #include "strata/detail/worker.hpp"
 #include "threads/after_fork.hpp"
@@ -77,6 +79,7 @@ class pool {
     sigset_t all;
     sigfillset(&all);
     pthread_setname_np(pthread_self(), "strata-blocking");
+    watched_os_stack mine;
     std::unique_lock lock(mutex_);
     for (;;) {
       ++idle_;
@@ -89,9 +92,11 @@ class pool {
       --waiting_;
       lock.unlock();
       if (!call.takes_no_signals) pthread_sigmask(SIG_SETMASK, &call.mask, nullptr);
+      mine.works_for(call.caller);
       errno = call.error;
       call.run(call);
       call.error = errno;
+      mine.works_for(nullptr);
       pthread_sigmask(SIG_SETMASK, &all, nullptr);
       finish(call, is_done);
       lock.lock();
@@ -133,6 +138,7 @@ void forget_blocking_threads() {
 void call_blocking(blocking_call& call) {
   if (this_worker().owner == nullptr) return call.run(call);
   call.error = errno_here();
+  call.caller = this_place().current;
   if (!call.takes_no_signals) pthread_sigmask(SIG_SETMASK, nullptr, &call.mask);
   // Handed over once we can be woken. An interruption that has come before lets nobody wait: then
   // the call begins all the same.

@@ -78,24 +78,34 @@ class dump {
   std::vector<unbegun> read_queues(scheduler& s) {
     ready_.clear();
     std::vector<unbegun> others;
+    const auto look_at = [&](const task* which) {
+      copied<task> t;
+      copied<task_type> type;
+      if (which == nullptr || !t.read(which) || !type.read(t.get().type)) return;
+      // One that is on its way from queue to queue may be seen twice.
+      if (!ready_.insert(which).second) return;
+      if (type.get().run == &run_on_stack || type.get().run == &run_on_own_stack)
+        others.push_back({which, t.get().type});
+    };
     for (unsigned i = 0; i < s.workers(); ++i) {
-      copied<ready_queue> queue;
-      if (!queue.read(&s.place_at(i).ready)) continue;
-      std::vector<task*> tasks(std::min<std::size_t>(queue.get().size(), std::size_t{1} << 20));
-      const std::size_t n = queue.get().peek(tasks.data(), tasks.size(), &os::safe_read);
-      for (std::size_t j = 0; j < n; ++j) {
-        copied<task> t;
-        if (!t.read(tasks[j])) continue;
-        copied<task_type> type;
-        if (!type.read(t.get().type)) continue;
-        if (type.get().run == &run_on_stack || t.get().type == &sized_thread) {
-          others.push_back({tasks[j], t.get().type});
-        } else {
-          ready_.insert(tasks[j]);
-        }
-      }
+      const place& p = s.place_at(i);
+      for (const task* t : tasks_in(p.ready)) look_at(t);
+      for (const task* t : tasks_in(p.bound())) look_at(t);
+      for (const task* t : tasks_in(p.waive.to_successor)) look_at(t);
+      for (const task* t : tasks_in(p.waive.for_anybody)) look_at(t);
     }
+    look_at(s.brought_from_outside().first());
+    for (const task* t : tasks_in(s.brought_from_outside().ready())) look_at(t);
     return others;
+  }
+
+  template <class Queue>
+  static std::vector<task*> tasks_in(const Queue& q) {
+    copied<Queue> queue;
+    if (!queue.read(&q)) return {};
+    std::vector<task*> tasks(std::min<std::size_t>(queue.get().size(), std::size_t{1} << 20));
+    tasks.resize(queue.get().peek(tasks.data(), tasks.size(), &os::safe_read));
+    return tasks;
   }
 
   // The worker that runs s, if any.

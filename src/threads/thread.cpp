@@ -112,20 +112,22 @@ bool has_not_ended(void* argument) {
          thread_block::ended;
 }
 
-void run_on_sized_stack(task& t, worker& w) {
+void sized_body(task& t) { static_cast<thread_block&>(t).extras->body(t); }
+
+}  // namespace
+
+void run_on_own_stack(task& t, worker& w) {
   auto& b = static_cast<thread_block&>(t);
   auto& p = static_cast<place&>(w);
   stack* const s = std::exchange(b.extras->own_stack, nullptr);
+  p.adopt(*s);
   s->running = &t;
   s->kind = t.type;
   p.events.dispatched.add();
   p.continue_stack(*s);
 }
-void sized_body(task& t) { static_cast<thread_block&>(t).extras->body(t); }
 
-}  // namespace
-
-constexpr task_type sized_thread{&run_on_sized_stack, &sized_body, nullptr, &kind_thread};
+constexpr task_type sized_thread{&run_on_own_stack, &sized_body, nullptr, &kind_thread};
 
 void refuse_join() { refuse(std::errc::invalid_argument, "strata::thread: not joinable"); }
 
@@ -134,10 +136,16 @@ thread_extras& extras_of(thread_block& b) {
   return *b.extras;
 }
 
-worker* worker_for_new_thread() {
+worker* worker_for_new_thread(const thread_attributes* a) {
   worker& w = this_worker();
   if (w.owner == nullptr) return nullptr;
-  w.owner->require_room(static_cast<place&>(w));
+  auto& p = static_cast<place&>(w);
+  if (a != nullptr && a->stack_bytes != 0) {
+    // Counted like the others until set_attributes() has its stack.
+    p.threads_made.add();
+  } else {
+    w.owner->require_room(p);
+  }
   return &w;
 }
 
@@ -172,7 +180,7 @@ void set_attributes(thread_block& b, const thread_attributes& a) {
   // It is taken here, where a refusal can be told.
   place& p = this_place();
   try {
-    e.own_stack = p.fresh_stack(p.owner->stacks_of(e.stack_bytes));
+    e.own_stack = p.owner->stacks_of(e.stack_bytes).take();
   } catch (const error& problem) {
     refuse(std::errc::resource_unavailable_try_again, problem.what());
   }

@@ -39,6 +39,9 @@ struct thread_extras {
   std::atomic<bool> heeds_all{false};  // interruption ends waits that are not interruptible, too
 };
 
+// As task_type::run of threads whose stack has a size of its own: it is extras->own_stack.
+void run_on_own_stack(task& t, worker& w);
+
 // With the thread itself as the caller; made when missing.
 thread_extras& extras_of(thread_block& b);
 

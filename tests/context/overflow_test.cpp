@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A task that needs too much stack ends the program with its name and with what to do.
+#include <alloca.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <thread>
 
 #include "../common/recurse_for_ever.hpp"
 #include "../sched/support.hpp"
+#include "sched/place.hpp"
+#include "strata/blocking.hpp"
 #include "strata/task_scope.hpp"
 #include "strata/thread.hpp"
 
@@ -96,6 +101,69 @@ TEST_F(overflow_death, of_a_thread_with_a_stack_of_its_own_tells_where_to_ask_fo
       "thread small\nstrata: its stack has 65536 bytes; make the thread with a larger one "
       ".stack_bytes "
       ".*pthread_attr_setstacksize.*for example 256K, or");
+}
+
+TEST_F(overflow_death, within_blocking_names_who_called) {
+  EXPECT_EXIT(
+      {
+        runtime rt(with_workers(1));
+        rt.run([] { thread({.name = "reader"}, [] { blocking(hungry_task{}); }).join(); });
+      },
+      ::testing::ExitedWithCode(1),
+      "stack overflow in a call of strata::blocking.. by thread reader\nstrata: such calls have "
+      "stacks of [0-9]+ bytes; .*ulimit -s");
+}
+
+TEST_F(overflow_death, within_blocking_names_who_called_last) {
+  EXPECT_EXIT(
+      {
+        runtime rt(with_workers(1));
+        rt.run([] {
+          thread({.name = "first"}, [] { blocking([] {}); }).join();
+          blocking(hungry_task{});
+        });
+      },
+      ::testing::ExitedWithCode(1), "by task .*within_blocking_names_who_called_last");
+}
+
+// Takes all of its stack but so many bytes, and is sent a signal.
+void is_signalled_at_the_end(std::size_t left) {
+  const long process = getpid();
+  const long os_thread = syscall(SYS_gettid);  // nothing has to be looked up for the next one
+  const auto bottom = reinterpret_cast<std::uintptr_t>(detail::this_place().current->bottom);
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  auto* const rest = static_cast<volatile char*>(alloca(here - bottom - left));
+  rest[0] = 1;
+  syscall(SYS_tgkill, process, os_thread, static_cast<long>(SIGUSR1));
+}
+
+// The kernel has no room for what it writes there for a handler, and nothing else needs any.
+TEST_F(overflow_death, where_a_handler_is_called) {
+  EXPECT_EXIT(
+      {
+        std::signal(SIGUSR1, [](int) {});
+        runtime rt(with_workers(1));
+        rt.run([] {
+          thread({.name = "full"}, [] { is_signalled_at_the_end(1024); }).join();
+          std::_Exit(3);
+        });
+      },
+      ::testing::ExitedWithCode(1), "stack overflow in thread full(.|\n)*--strata-stack-bytes");
+}
+
+TEST_F(overflow_death, not_where_there_is_room_for_a_handler) {
+  EXPECT_EXIT(
+      {
+        std::signal(SIGUSR1, [](int) {});
+        runtime rt(with_workers(1));
+        rt.run([] {
+          thread({.name = "not full"}, [] {
+            is_signalled_at_the_end(std::size_t{32} << 10);
+          }).join();
+          std::_Exit(3);
+        });
+      },
+      ::testing::ExitedWithCode(3), "");
 }
 
 TEST_F(overflow_death, other_faults_are_left_alone) {

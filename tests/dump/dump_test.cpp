@@ -12,6 +12,7 @@
 
 #include "../common/thread_states.hpp"
 #include "../sched/support.hpp"
+#include "sched/scheduler.hpp"
 #include "strata/blocking.hpp"
 #include "strata/condition_variable.hpp"
 #include "strata/mutex.hpp"
@@ -206,13 +207,41 @@ TEST(dump_threads, names_those_that_have_not_begun) {
     thread first({.name = "first of all"}, [] {});
     thread second({.name = "second", .stack_bytes = 64 * 1024}, [] {});
     thread third{does_nothing()};
+    thread fourth({.name = "stays here", .pinned = true}, [] {});
     const std::string text = threads_text();
     EXPECT_NE(text.find("\nthread \"first of all\": has not begun\n"), std::string::npos) << text;
     EXPECT_NE(text.find("\nthread \"second\": has not begun\n"), std::string::npos) << text;
     EXPECT_NE(text.find("does_nothing\": has not begun\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("\nthread \"stays here\": has not begun\n"), std::string::npos) << text;
     first.join();
     second.join();
     third.join();
+    fourth.join();
+  });
+}
+
+// Put where other policies, and threads from outside, leave what a worker has yet to take.
+TEST(dump_threads, names_those_that_are_on_their_way) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    detail::place& here = detail::this_place();
+    std::vector<thread> all;
+    const auto new_one = [&](const char* name) {
+      all.emplace_back(thread_attributes{.name = name}, [] {});
+      return here.ready.pop();
+    };
+    here.waive.to_successor.push(new_one("for the next worker"));
+    here.waive.for_anybody.push(new_one("for any worker"));
+    here.owner->inject(new_one("from outside"));
+    here.owner->inject(new_one("also from outside"));
+    const std::string text = threads_text();
+    for (const char* name :
+         {"for the next worker", "for any worker", "from outside", "also from outside"}) {
+      EXPECT_EQ(count(text, std::string("\nthread \"") + name + "\": has not begun\n"), 1u) << text;
+    }
+    here.put(here.waive.to_successor.pop());
+    here.put(here.waive.for_anybody.pop());
+    for (thread& t : all) t.join();
   });
 }
 

@@ -13,6 +13,7 @@
 #include "strata/detail/ready_queue.hpp"
 #include "strata/detail/worker.hpp"
 #include "support.hpp"
+#include "sync/spsc_queue.hpp"
 
 namespace strata::test {
 namespace {
@@ -81,6 +82,25 @@ TEST(ready_queue, behaves_like_a_deque) {
       model.pop_front();
     }
     ASSERT_EQ(queue.pop(), nullptr);
+  }
+}
+
+// Wherever its blocks begin and end.
+TEST(spsc_queue, can_be_looked_into) {
+  detail::spsc_queue<int> q;
+  std::vector<int> items(300);
+  const auto copy = [](void* to, const void* from, std::size_t bytes) {
+    std::memcpy(to, from, bytes);
+    return true;
+  };
+  std::size_t pushed = 0;
+  std::size_t popped = 0;
+  for (const std::size_t first : {0U, 1U, 61U, 62U, 63U, 124U, 200U, 299U, 300U}) {
+    while (pushed < items.size() && pushed < first + 130) q.push(&items[pushed++]);
+    for (; popped < first; ++popped) ASSERT_EQ(q.pop(), &items[popped]);
+    std::vector<int*> seen(q.size() + 1);
+    ASSERT_EQ(q.peek(seen.data(), seen.size(), copy), pushed - popped);
+    for (std::size_t i = popped; i < pushed; ++i) ASSERT_EQ(seen[i - popped], &items[i]);
   }
 }
 

@@ -153,6 +153,26 @@ TEST_P(few_stacks, are_not_counted_for_threads_with_a_size_of_their_own) {
   });
 }
 
+TEST_P(few_stacks, of_a_size_of_their_own_are_had_where_all_others_are_used_up) {
+  runtime rt(settings());
+  rt.run([] {
+    std::vector<thread> threads;
+    latch go(1);
+    const auto one_more = [&] { threads.emplace_back([&] { go.wait(); }); };
+    EXPECT_THROW(
+        {
+          for (;;) one_more();
+        },
+        std::system_error);
+    thread_attributes small;
+    small.stack_bytes = 64 * 1024;
+    for (int i = 0; i < 10; ++i) threads.emplace_back(small, [&] { go.wait(); });
+    EXPECT_THROW(one_more(), std::system_error);
+    go.count_down();
+    for (thread& t : threads) t.join();
+  });
+}
+
 TEST_P(few_stacks, are_enough_for_forks_that_let_others_run) {
   runtime rt(settings());
   for (int round = 0; round < scaled(20, 2); ++round)

@@ -11,6 +11,7 @@
 #include <semaphore>
 #include <shared_mutex>
 #include <stop_token>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <type_traits>
@@ -21,6 +22,14 @@
 
 namespace strata::test {
 namespace {
+
+// ---- calls without strata:: that find std's functions by their arguments, too ----
+
+using measure = std::size_t (*)(const std::string&);
+static_assert(std::is_same_v<decltype(async(strata::launch::deferred, measure(), std::string())),
+                             strata::future<std::size_t>>);
+static_assert(
+    std::is_same_v<decltype(async(measure(), std::string())), strata::future<std::size_t>>);
 
 // ---- every name that a program may write with std:: before it ----
 

@@ -101,6 +101,28 @@ TEST(stop_callbacks, of_a_source_that_is_gone_are_not_called) {
   EXPECT_FALSE(called);
 }
 
+// The standard's and ours alike.
+template <class Source, template <class> class Callback>
+void move_tokens_in() {
+  Source s;
+  auto stop = s.get_token();
+  const Callback waits(std::move(stop), [] {});
+  EXPECT_FALSE(stop.stop_possible());  // NOLINT(bugprone-use-after-move): that is the question
+  s.request_stop();
+  stop = s.get_token();
+  const Callback called(std::move(stop), [] {});
+  EXPECT_EQ(stop, s.get_token());  // NOLINT(bugprone-use-after-move)
+  auto of_nobody = Source().get_token();
+  const auto same = of_nobody;
+  const Callback never(std::move(of_nobody), [] {});
+  EXPECT_EQ(of_nobody, same);  // NOLINT(bugprone-use-after-move)
+}
+
+TEST(stop_callbacks, take_over_a_token_only_while_they_wait_for_it) {
+  move_tokens_in<std::stop_source, std::stop_callback>();
+  move_tokens_in<stop_source, stop_callback>();
+}
+
 TEST(stop_callbacks, may_end_themselves_others_and_the_source) {
   using callback = stop_callback<std::function<void()>>;
   std::optional<stop_source> s(std::in_place);

@@ -73,9 +73,9 @@ void run_thread(thread_block& b, void (*invoke)(thread_block&));
 thread_block* current_block();
 // The same, null where there is none.
 thread_block* current_block_if_any() noexcept;
-// Where its block is allocated; null outside a runtime. Throws std::system_error where there would
-// be no stack for it.
-worker* worker_for_new_thread();
+// Where the block of a thread with these attributes (null: none) is allocated; null outside a
+// runtime. Throws std::system_error where there would be no stack of the usual size for it.
+worker* worker_for_new_thread(const thread_attributes* a);
 // By who is outside: calls f(argument) in the runtime that the process has for its threads, which
 // is started if need be. Blocks the OS thread meanwhile; rethrows what f throws.
 void call_in_process_runtime(void (*f)(void*), void* argument);

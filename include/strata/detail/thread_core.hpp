@@ -152,7 +152,7 @@ class thread {
     const detail::uninterrupted guard;
     using block = detail::thread_call<decltype(make()), Function>;
     static_assert(alignof(block) <= detail::thread_alignment);
-    detail::worker* const w = detail::worker_for_new_thread();
+    detail::worker* const w = detail::worker_for_new_thread(a);
     if (w == nullptr) [[unlikely]]
       return begin_from_outside<Function>(a, make());
     void* memory = nullptr;

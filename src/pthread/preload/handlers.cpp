@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "context/interrupted.hpp"
 #include "os/no_signals.hpp"
 #include "pthread/bell.hpp"
 #include "pthread/held_signals.hpp"
@@ -76,15 +77,6 @@ bool is_function(const struct sigaction& a) noexcept {
   return a.sa_handler != SIG_DFL && a.sa_handler != SIG_IGN;
 }
 
-std::uintptr_t interrupted_at(const void* machine) noexcept {
-  const auto& m = static_cast<const ucontext_t*>(machine)->uc_mcontext;
-#if defined(__x86_64__)
-  return static_cast<std::uintptr_t>(m.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-  return m.pc;
-#endif
-}
-
 bool is_own_code(std::uintptr_t at) noexcept {
   return at >= reinterpret_cast<std::uintptr_t>(own_code_begin) &&
          at < reinterpret_cast<std::uintptr_t>(own_code_end);
@@ -136,7 +128,7 @@ bool looks_after_handler(const posix::record& main, const detail::worker& w) noe
                                            : place_for_it::the_taker;
   // Only main() is marked, see start.cpp. Relaxed: by the OS thread that it runs on, which is this.
   const bool can_be_interrupted = is_main && w.preemptible.load(std::memory_order_relaxed) &&
-                                  !is_own_code(interrupted_at(machine));
+                                  !is_own_code(detail::interrupted_by(machine).at);
   if (can_be_interrupted && !is_blocked_elsewhere(*main, number)) return place_for_it::main_here;
   // Not to and fro between the taker and us as long as that handler runs.
   if (is_main && posix::is_reminder(info) && looks_after_handler(*main, w))
