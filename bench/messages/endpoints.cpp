@@ -7,7 +7,10 @@
 //   busy BYTES N US   as latency, while a thread on each node computes, and yields every US us
 //   beat N US         one way, a message every US us to a thread that waits; also the share of a
 //                     core that the receiving process used
-//   call N            an empty call on node 1 (only on two nodes)
+//   call N [plain | BYTES [back]]
+//                     a call on node 1 (only on two nodes): an empty one, one with 64 plain bytes,
+//                     or with a std::string of so many, which comes back or not (for which cereal
+//                     has to be installed)
 //   crowd M N         M threads on each node send N messages each at random; seconds for each
 //   message
 // Prints one JSON object with the median seconds of one.
@@ -23,8 +26,14 @@
 #include <strata/runtime.hpp>
 #include <strata/semaphore.hpp>
 #include <strata/thread.hpp>
+#include <string>
 #include <string_view>
 #include <vector>
+#if __has_include(<cereal/types/string.hpp>)
+#include <cereal/types/string.hpp>
+#include <strata/serialize.hpp>
+#define STRATA_BENCH_OBJECTS 1
+#endif
 
 #include "bench/common/measure.hpp"
 
@@ -213,16 +222,37 @@ double stream(std::size_t bytes, std::uint64_t n, bool handed) {
 
 void nothing() {}
 
-double calls(std::uint64_t n) {
-  const on_node there{static_cast<node_id_t>(num_nodes() - 1)};
+template <class Call>
+double calls(std::uint64_t n, const Call& make) {
   std::vector<double> times;
   const std::uint64_t each = std::max<std::uint64_t>(n / 200, 1);
   for (std::uint64_t i = 0; i < n; i += each) {
     const double began = seconds_now();
-    for (std::uint64_t k = 0; k < each; ++k) call<nothing>(there);
+    for (std::uint64_t k = 0; k < each; ++k) make();
     times.push_back((seconds_now() - began) / static_cast<double>(each));
   }
   return median(times);
+}
+
+using plain_bytes = std::array<char, 64>;
+std::uint64_t take_plain(const plain_bytes& bytes) { return bytes.size(); }
+#if defined(STRATA_BENCH_OBJECTS)
+std::uint64_t take_text(const std::string& text) { return text.size(); }
+std::string return_text(const std::string& text) { return text; }
+#endif
+
+// argument: nothing, "plain", or how many bytes.
+double calls(std::uint64_t n, std::string_view argument, [[maybe_unused]] std::string_view back) {
+  const on_node there{static_cast<node_id_t>(num_nodes() - 1)};
+  if (argument.empty()) return calls(n, [&] { call<nothing>(there); });
+  if (argument == "plain") return calls(n, [&] { (void)call<take_plain>(there, plain_bytes{}); });
+#if defined(STRATA_BENCH_OBJECTS)
+  const std::string text(std::strtoull(argument.data(), nullptr, 10), 't');
+  if (back == "back") return calls(n, [&] { (void)call<return_text>(there, text); });
+  return calls(n, [&] { (void)call<take_text>(there, text); });
+#else
+  return -1;
+#endif
 }
 
 // Sends n messages at random, once it is told to, and receives until it has been told that all
@@ -311,14 +341,14 @@ int main(int argc, char** argv) {
       return h.delay;
     }
     if (what == "stream") return stream(number(2), number(3), handed);
-    if (what == "call") return calls(number(2));
+    if (what == "call") return calls(number(2), argc > 3 ? argv[3] : "", argc > 4 ? argv[4] : "");
     if (what == "crowd") return crowd(number(2), number(3));
     return -1.0;
   });
   if (seconds < 0) {
     std::fputs(
         "usage: endpoints latency BYTES N [handed] | stream BYTES N [handed] | busy BYTES N US "
-        "| beat N US | call N | crowd M N\n",
+        "| beat N US | call N [plain | BYTES [back]] | crowd M N\n",
         stderr);
     return 2;
   }

@@ -10,7 +10,8 @@
 //
 // A lambda that captures by reference stays on its node: its type says that it cannot travel.
 // Arguments and results that are addresses (pointers, std::reference_wrapper, std::span,
-// std::string_view) do not compile.
+// std::string_view) do not compile. What fork2join takes is trivially copyable; a call on a named
+// node (strata/remote_thread.hpp) takes and returns objects as well.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -75,6 +76,28 @@ inline constexpr bool begins_with_node<Function, First, Rest...> =
     !std::is_invocable_v<decltype(Function), const First&, const Rest&...> &&
     std::is_invocable_v<decltype(Function), const Rest&...>;
 
+template <class Call, bool Returns>
+class object_call;
+
+// How an object becomes bytes, and again one. strata/serialize.hpp knows it of objects.
+template <class T>
+struct object_codec {
+  static constexpr bool is_known = false;
+  static constexpr bool exists = true;  // nobody knows
+};
+template <class T>
+concept plain_value = std::is_void_v<T> || std::is_trivially_copyable_v<T>;
+
+// What travels within a call as it is.
+template <class T>
+inline constexpr std::size_t plain_bytes = sizeof(T);
+template <>
+inline constexpr std::size_t plain_bytes<void> = 0;
+template <class... Values>
+inline constexpr bool fit_a_call = (plain_value<Values> && ...) &&
+                                   (std::size_t{0} + ... +
+                                    plain_bytes<Values>) <= travelling_bytes_max;
+
 // How a finished call gets home. error: null if it returned.
 void give_back_result(global_address home, const std::exception_ptr& error, const void* value,
                       std::size_t bytes);
@@ -82,27 +105,38 @@ void give_back_result(global_address home, const std::exception_ptr& error, cons
 }  // namespace detail
 
 /// A call that has not been made: call<f>(arguments...) holds the arguments, and calling it calls f
-/// with them. As the second function of fork2join it may be made on another node.
+/// with them. As the second function of fork2join it may be made on another node; its arguments and
+/// its result are trivially copyable then, and 16 KiB each at most.
 template <auto Function, class... Arguments>
 class travelling_call {
  public:
-  static_assert((std::is_trivially_copyable_v<Arguments> && ...),
-                "a call may travel to another node, so its arguments must be trivially copyable; "
-                "use a lambda for a call that stays");
-  static_assert((std::size_t{0} + ... + sizeof(Arguments)) <= detail::travelling_bytes_max,
-                "a call carries at most 16 KiB of arguments");
   static_assert(std::is_invocable_v<decltype(Function), const Arguments&...>,
                 "call<f>(arguments...): f cannot be called with these arguments; a number in front "
                 "of them names a node where f can be called with the others");
   using result = std::invoke_result_t<decltype(Function), const Arguments&...>;
-  static_assert(std::is_void_v<result> || std::is_trivially_copyable_v<result>,
-                "a call may travel to another node, so its result must be trivially copyable");
   static_assert(detail::refuse_addresses<Arguments..., result>());
+  static_assert(
+      ((detail::plain_value<Arguments> || detail::object_codec<Arguments>::is_known) && ...) &&
+          (detail::plain_value<result> || detail::object_codec<std::remove_cv_t<result>>::is_known),
+      "a call may travel to another node, so its arguments and its result must be "
+      "trivially copyable, or serialisable: include strata/serialize.hpp and cereal's "
+      "header for their types, such as <cereal/types/string.hpp>; use a lambda for a "
+      "call that stays");
+  static_assert(
+      ((detail::plain_value<Arguments> || detail::object_codec<Arguments>::exists) && ...) &&
+          (detail::plain_value<result> || detail::object_codec<std::remove_cv_t<result>>::exists),
+      "a call may travel to another node, and cereal cannot serialise its arguments or "
+      "its result, or they have no default constructor: include cereal's header for "
+      "their types, such as <cereal/types/vector.hpp> for std::vector, or give your own "
+      "a function serialize()");
+  /// Whether it travels as bytes of any number (strata/remote_thread.hpp).
+  static constexpr bool carries_objects =
+      !detail::fit_a_call<Arguments...> || !detail::fit_a_call<result>;
 
   /// call<f>(arguments...) makes one.
   constexpr travelling_call() noexcept = default;
-  constexpr explicit travelling_call(const Arguments&... a) noexcept
-      requires(sizeof...(Arguments) > 0)
+  constexpr explicit travelling_call(const Arguments&... a) noexcept(
+      (std::is_nothrow_copy_constructible_v<Arguments> && ...)) requires(sizeof...(Arguments) > 0)
       : arguments_{pack_of(a...)} {}
 
   /// Makes the call here and now: f(arguments...).
@@ -111,15 +145,17 @@ class travelling_call {
  private:
   template <class G>
   friend struct detail::travel_of;
+  template <class Call, bool Returns>
+  friend class detail::object_call;
   using values = detail::value_list<Arguments...>;
 
-  static constexpr values pack_of(const Arguments&... a) noexcept { return chain<values>(a...); }
+  static constexpr values pack_of(const Arguments&... a) { return chain<values>(a...); }
   template <class List>
   static constexpr List chain() noexcept {
     return {};
   }
   template <class List, class First, class... Rest>
-  static constexpr List chain(const First& first, const Rest&... rest) noexcept {
+  static constexpr List chain(const First& first, const Rest&... rest) {
     return {first, chain<decltype(List::rest)>(rest...)};
   }
 
@@ -129,9 +165,12 @@ class travelling_call {
 /// See travelling_call. A number that Function cannot be called with names a node, which makes the
 /// call at once: see strata/remote_thread.hpp.
 template <auto Function, class... Arguments>
-requires(!detail::begins_with_node<Function, Arguments...>)
-    [[nodiscard("the call has not been made; call<f>(on_node{n}, ...) makes "
-                "it")]] constexpr auto call(const Arguments&... arguments) noexcept {
+requires(!detail::begins_with_node<Function, Arguments...>) [[nodiscard(
+    "the call has not been made; call<f>(on_node{n}, ...) makes "
+    "it")]] constexpr auto call(const Arguments&... arguments) noexcept((std::
+                                                                             is_nothrow_copy_constructible_v<
+                                                                                 Arguments> &&
+                                                                         ...)) {
   return travelling_call<Function, Arguments...>(arguments...);
 }
 
@@ -140,6 +179,11 @@ requires(!detail::begins_with_node<Function, Arguments...>)
 template <auto Function, class... Arguments>
 struct detail::travel_of<travelling_call<Function, Arguments...>> {
   using call = travelling_call<Function, Arguments...>;
+  static_assert(!call::carries_objects,
+                "fork2join may make a call on another node, so there its arguments must be "
+                "trivially copyable, and so must its result, of at most 16 KiB each; use a lambda "
+                "for a call that stays, packed<T> (strata/serialize.hpp), or "
+                "call<f>(on_node{n}, ...), which takes objects of any size");
   using result = typename call::result;
   using task_at_home = fork_task<call>;
 
@@ -202,8 +246,6 @@ struct detail::travel_of<travelling_call<Function, Arguments...>> {
     else
       return static_cast<std::uint32_t>(sizeof(result));
   }();
-
-  static_assert(result_bytes <= travelling_bytes_max, "a call returns at most 16 KiB");
 
   static const travelling_code code;
   static constexpr wire_type wire{

@@ -34,6 +34,13 @@ class misuse_error : public error {
   using error::error;
 };
 
+/// Bytes that have come do not make an object of the type that was asked for (strata/serialize.hpp,
+/// and calls that take or return objects).
+class serialization_error : public error {
+ public:
+  using error::error;
+};
+
 /// A node of the job is gone, and with it whatever it held: its process ended, its host does not
 /// answer. The job cannot go on; every run(), wait() and wait_idle() that is in progress throws
 /// this, and so does whoever waits for a message or an answer of another node, or for an object by

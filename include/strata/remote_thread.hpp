@@ -18,18 +18,30 @@
 // that takes anything, it is a call with three arguments that has not been made (strata/call.hpp).
 //
 // What travels is the function's identity and its arguments, so the function is known at compile
-// time (a function, or a lambda that captures nothing) and the arguments are trivially copyable.
-// Addresses (pointers, std::span and the like) do not compile: send a global_ptr, or a copy.
+// time (a function, or a lambda that captures nothing). Arguments and results are trivially
+// copyable, or, with strata/serialize.hpp, whatever cereal serialises: strings, containers, types
+// with a function serialize().
+//
+//   std::vector<hit> search(const std::string& query, int k);
+//   auto hits = strata::call<search>(strata::on_node{3}, std::string("ACGT"), 10);
+//
+// They may be of any size. Up to 16 KiB travel with the call and with its answer; more goes as a
+// large message does (strata/message.hpp), and the call begins when its arguments are there. The
+// calling node keeps a copy of them as bytes until they have gone. Addresses (pointers, std::span
+// and the like) do not compile: send a global_ptr, or a copy.
 // Where it does not matter which node makes a call, leave that to the runtime: strata/call.hpp.
 #pragma once
+#include <cstddef>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "strata/call.hpp"
+#include "strata/detail/object_call.hpp"
 #include "strata/detail/thread_core.hpp"
 #include "strata/membership.hpp"
 
@@ -58,14 +70,19 @@ struct on_node {
 
 namespace detail {
 
-// Sends t there; its join is completed when the result, or what was thrown, is back. Throws
-// misuse_error if there is no such node.
-void call_on(node_id_t node, task& t);
-
-// A call on another node, for as long as it is awaited.
+// A call on another node, for as long as it is awaited; object_call is the other kind.
 template <class Call>
 struct remote_call {
   explicit remote_call(const Call& c) : call(c), there(call) {}
+  void begin(node_id_t node) { call_on(node, there); }
+  auto take() {
+    there.join.wait();
+    if constexpr (std::is_void_v<typename Call::result>) {
+      (void)there.out.take();
+    } else {
+      return there.out.take();
+    }
+  }
   Call call;
   fork_task<Call> there;
 };
@@ -75,31 +92,45 @@ struct remote_thread_state {
   virtual void join() = 0;
 };
 
+// On the calling node.
 template <class Call>
-struct remote_thread_of final : remote_thread_state {
-  remote_thread_of(on_node where, const Call& c) : made(c) {
-    if (where.number == node_id()) {
-      here = thread([this] {
-        auto f = [this] { (void)made.call(); };
-        result.capture(f);
-      });
-    } else {
-      call_on(where.number, made.there);
-    }
+struct thread_here final : remote_thread_state {
+  explicit thread_here(const Call& c) : call(c) {
+    here = thread([this] {
+      auto f = [this] { (void)call(); };
+      result.capture(f);
+    });
   }
   void join() override {
-    if (here.joinable()) {
-      here.join();
-      result.take();
-    } else {
-      made.there.join.wait();
-      (void)made.there.out.take();
-    }
+    here.join();
+    result.take();
   }
-  remote_call<Call> made;
-  thread here;  // on the calling node
+  Call call;
+  thread here;
   outcome<void> result;
 };
+
+// On another one. Made: remote_call or object_call.
+template <class Made>
+struct thread_away final : remote_thread_state {
+  template <class Call>
+  thread_away(node_id_t node, const Call& c) : made(c) {
+    made.begin(node);
+  }
+  void join() override { (void)made.take(); }
+  Made made;
+};
+
+template <class Call>
+std::unique_ptr<remote_thread_state> thread_on(on_node where, const Call& c) {
+  if (where.number == node_id()) return std::make_unique<thread_here<Call>>(c);
+  if constexpr (Call::carries_objects) {
+    // What it returns is dropped, so it need not come here.
+    return std::make_unique<thread_away<object_call<Call, false>>>(where.number, c);
+  } else {
+    return std::make_unique<thread_away<remote_call<Call>>>(where.number, c);
+  }
+}
 
 }  // namespace detail
 
@@ -111,16 +142,21 @@ struct remote_thread_of final : remote_thread_state {
 template <auto Function, class... Arguments>
 requires(std::is_invocable_v<decltype(Function), const Arguments&...>) auto call(
     on_node where, const Arguments&... arguments) {
-  const travelling_call<Function, Arguments...> c(arguments...);
-  if (where.number == node_id()) return c();
-  detail::require_stack();
-  detail::remote_call<travelling_call<Function, Arguments...>> away(c);
-  detail::call_on(where.number, away.there);
-  away.there.join.wait();
-  if constexpr (std::is_void_v<typename travelling_call<Function, Arguments...>::result>) {
-    (void)away.there.out.take();
+  using made = travelling_call<Function, Arguments...>;
+  if constexpr (made::carries_objects) {
+    // Nothing is copied.
+    if (where.number == node_id()) return Function(arguments...);
+    detail::require_stack();
+    detail::object_call<made, true> away(arguments...);
+    away.begin(where.number);
+    return away.take();
   } else {
-    return away.there.out.take();
+    const made c(arguments...);
+    if (where.number == node_id()) return c();
+    detail::require_stack();
+    detail::remote_call<made> away(c);
+    away.begin(where.number);
+    return away.take();
   }
 }
 
@@ -133,8 +169,7 @@ class remote_thread {
   /// exist, and outside a runtime.
   template <auto Function, class... Arguments>
   remote_thread(on_node where, const travelling_call<Function, Arguments...>& c)
-      : state_(std::make_unique<detail::remote_thread_of<travelling_call<Function, Arguments...>>>(
-            where, c)) {}
+      : state_(detail::thread_on(where, c)) {}
   /// The same for a lambda that captures nothing, or another function object without state.
   template <class F, class... Arguments>
   requires(std::is_empty_v<F>&& std::is_default_constructible_v<F>)

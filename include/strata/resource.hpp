@@ -95,6 +95,11 @@ template <class R>
 struct object_answer {
   bool exists = false;
   R value{};
+  // Of an object: for cereal (strata/serialize.hpp).
+  template <class Archive>
+  void serialize(Archive& a) {
+    a(exists, value);
+  }
 };
 template <>
 struct object_answer<void> {
@@ -151,7 +156,8 @@ class resource {
   /// Where it is. Never blocks.
   [[nodiscard]] node_id_t node() const noexcept { return where_.node(); }
   /// F(object, arguments...) on its node, F a function or a member function known at compile time;
-  /// it may suspend, and the object does not end meanwhile. Suspends the caller until the result is
+  /// it may suspend, and the object does not end meanwhile. Arguments and results: as for
+  /// strata::call(). Suspends the caller until the result is
   /// back, which it returns; what was done there is visible. Throws as strata::call() does, that is
   /// node_lost_error if the object's node has left the job, and from another node, whichever node
   /// is lost; resource_ended_error, and nothing has been called, once the end of its named<T> has
@@ -162,10 +168,10 @@ class resource {
   template <auto Function, class... Arguments>
   auto call(const Arguments&... arguments) const {
     if (!where_) detail::refuse_no_resource();
-    const auto answer = strata::call<&detail::apply_to_resource<Function, T, Arguments...>>(
+    auto answer = strata::call<&detail::apply_to_resource<Function, T, Arguments...>>(
         on_node{node()}, where_, number_, arguments...);
     if (!answer.exists) detail::refuse_ended_resource(node());
-    if constexpr (requires { answer.value; }) return answer.value;
+    if constexpr (requires { answer.value; }) return std::move(answer.value);
   }
 
  private:

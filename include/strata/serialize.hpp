@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of any type that cereal can serialise (https://uscilabs.github.io/cereal/): strings,
-// containers, and types with a serialize() function. For programs that have cereal's headers; the
+// Messages, and calls on other nodes, with whatever cereal can serialise
+// (https://uscilabs.github.io/cereal/): strings, containers, and types with a serialize() function.
+// For programs that have cereal's headers; the
 // library does not need them. Each container of the standard library needs cereal's header for it,
 // <cereal/types/vector.hpp> for std::vector, <cereal/types/map.hpp> for std::map and so on: without
 // it the compiler says "cereal could not find any output serialization functions for the provided
@@ -11,6 +12,12 @@
 //
 //   strata::send_object(mine, to, 7, std::map<std::string, int>{{"one", 1}});
 //   auto m = strata::receive_object<std::map<std::string, int>>(mine);
+//
+// With this header, calls and threads on a named node take and return such objects as they are
+// (strata/remote_thread.hpp). Their types have a default constructor.
+//
+//   std::vector<hit> search(const std::string& query, int k);
+//   auto hits = strata::call<search>(strata::on_node{3}, std::string("ACGT"), 10);
 #pragma once
 #include <algorithm>
 #include <array>
@@ -18,25 +25,25 @@
 #include <cstdint>
 #include <istream>
 #include <ostream>
+#include <ranges>
 #include <span>
 #include <streambuf>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "strata/call.hpp"
 #include "strata/message.hpp"
 
 namespace strata {
-
-/// The bytes of a message do not make an object of the type that was asked for.
-class serialization_error : public error {
- public:
-  using error::error;
-};
 
 namespace detail {
 
 class byte_sink : public std::streambuf {
  public:
+  byte_sink() = default;
+  explicit byte_sink(std::vector<std::byte>&& before) : bytes(std::move(before)) {}
   std::vector<std::byte> bytes;
 
  protected:
@@ -59,6 +66,55 @@ class byte_source : public std::streambuf {
     setg(first, first, first + from.size());
   }
   [[nodiscard]] bool is_used_up() const noexcept { return gptr() == egptr(); }
+  [[nodiscard]] std::size_t left() const noexcept {
+    return static_cast<std::size_t>(egptr() - gptr());
+  }
+};
+
+// Reads one of `source`. Throws serialization_error.
+template <class T>
+void read_object(byte_source& source, T& object) {
+  std::istream in(&source);
+  try {
+    cereal::BinaryInputArchive archive(in);
+    archive(object);
+  } catch (const std::exception& e) {
+    throw serialization_error(std::string("a message does not hold the object: ") + e.what());
+  }
+}
+
+// Whether cereal finds functions for it; for what a container holds as well, since those for the
+// container itself it finds in any case.
+template <class T>
+constexpr bool can_serialise() {
+  if constexpr (requires { typename T::mapped_type; }) {
+    if constexpr (!can_serialise<typename T::key_type>() ||
+                  !can_serialise<typename T::mapped_type>())
+      return false;
+  } else if constexpr (container_of_others<T>) {
+    if constexpr (!can_serialise<std::remove_cv_t<std::ranges::range_value_t<T>>>()) return false;
+  }
+  return cereal::traits::is_output_serializable<T, cereal::BinaryOutputArchive>::value &&
+         cereal::traits::is_input_serializable<T, cereal::BinaryInputArchive>::value;
+}
+
+template <class T>
+requires(!plain_value<T>) struct object_codec<T> {
+  static constexpr bool is_known = true;
+  static constexpr bool exists = can_serialise<T>() && std::is_default_constructible_v<T>;
+
+  static void append(std::vector<std::byte>& to, const T& object) {
+    byte_sink sink(std::move(to));
+    std::ostream out(&sink);
+    cereal::BinaryOutputArchive archive(out);
+    archive(object);
+    to = std::move(sink.bytes);
+  }
+  static void take(std::span<const std::byte>& from, T& object) {
+    byte_source source(from);
+    read_object(source, object);
+    from = from.last(source.left());
+  }
 };
 
 }  // namespace detail
@@ -77,14 +133,8 @@ std::vector<std::byte> serialized(const T& object) {
 template <class T>
 T deserialized(std::span<const std::byte> bytes) {
   detail::byte_source source(bytes);
-  std::istream in(&source);
   T object;
-  try {
-    cereal::BinaryInputArchive archive(in);
-    archive(object);
-  } catch (const std::exception& e) {
-    throw serialization_error(std::string("a message does not hold the object: ") + e.what());
-  }
+  detail::read_object(source, object);
   if (!source.is_used_up())
     throw serialization_error("a message holds more than the object that was asked for");
   return object;
@@ -102,13 +152,13 @@ T receive_object(endpoint& at, endpoint_id from = any_endpoint, message_tag tag 
   return deserialized<T>(at.receive_message(from, tag).content);
 }
 
-/// An object as a value of at most `Capacity` bytes, so that it can be an argument or a result of a
-/// call, token or thread that goes to another node.
+/// An object as a value of at most `Capacity` bytes, so that it can be an argument or a result of
+/// what has to be trivially copyable: a token, a call within fork2join.
 ///
 ///   std::size_t count(const strata::packed<std::vector<std::string>>& words) {
 ///     return words.get().size();
 ///   }
-///   strata::call<count>(strata::packed(std::vector<std::string>{"one", "two"}));
+///   strata::fork2join(f, strata::call<count>(strata::packed(std::vector<std::string>{"one"})));
 template <class T, std::size_t Capacity = 1000>
 class packed {
  public:

@@ -48,7 +48,12 @@ void calls_away::returns(detail::task* t, const std::exception_ptr& error, reade
     const auto at = away_.find(t);
     if (at == away_.end()) throw malformed("the result of a call that is not awaited");
     if (error == nullptr) value = r.take_bytes(t->type->wire->result_bytes);
-    if (!r.empty()) throw malformed("a result with something behind it");
+    if (!r.empty()) [[unlikely]] {
+      if (error != nullptr || t->type->wire->take_result == nullptr)
+        throw malformed("a result with something behind it");
+      // Nobody else ends the call meanwhile: that would need the lock.
+      t->type->wire->take_result(*t, r.take_rest());
+    }
     // Not before all of it is as it should be: a call whose answer is refused is still away, and
     // hears from lose() that the node is lost.
     away_.erase(at);

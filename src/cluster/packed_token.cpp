@@ -41,6 +41,16 @@ detail::task* unpack_token(detail::worker& w, reader& in) {
   return p.type->unpack(w, p.arguments.data());
 }
 
+detail::task* unpack_whole(detail::worker& w, reader in) {
+  const packed_token p = take_token(in);
+  if (in.empty()) [[likely]]
+    return p.type->unpack(w, p.arguments.data());
+  if (p.type->take_arguments == nullptr) throw malformed("a token with something behind it");
+  detail::task* const t = p.type->unpack(w, p.arguments.data());
+  p.type->take_arguments(*t, in.take_rest());
+  return t;
+}
+
 reader skip_token(reader in) {
   (void)take_token(in);
   return in;

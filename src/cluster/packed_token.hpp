@@ -20,6 +20,8 @@ void pack_token(writer& out, const detail::task& token, node_id here);
 // These throw malformed.
 // A call's home may be anywhere: see split_phase::unpack().
 detail::task* unpack_token(detail::worker& w, reader& in);
+// One that is all of its message: its type may take what is behind its arguments.
+detail::task* unpack_whole(detail::worker& w, reader in);
 [[nodiscard]] reader skip_token(reader in);
 // Of a call; none: nobody waits for a token.
 [[nodiscard]] std::optional<detail::global_address> home_of_packed(reader in);

@@ -195,7 +195,8 @@ void split_phase::invoke(detail::worker& w, node_id node, detail::task* token) {
   send(node, kind::invoke, out.bytes());
 }
 
-void split_phase::call(detail::worker& w, node_id node, detail::task& c) {
+void split_phase::call(detail::worker& w, node_id node, detail::task& c,
+                       std::span<const std::byte> more) {
   check_is_there(node);
   writer out;
   pack_token(out, c, mail_.self());
@@ -203,7 +204,7 @@ void split_phase::call(detail::worker& w, node_id node, detail::task& c) {
   goes_away(c, node, w);
   // If the node leaves meanwhile on_left() says so to c, and nobody else does.
   mail_.wait_for_room(node);
-  post(node, kind::invoke, out.bytes());
+  post(node, kind::invoke, out.bytes(), more);
 }
 
 void split_phase::drop_in(global_address box, const void* item, std::size_t bytes) {
@@ -283,13 +284,17 @@ bool split_phase::awaits_something() {
 
 // ---- from other nodes ----
 
-detail::task* split_phase::unpack(detail::worker& w, reader& in) {
+void split_phase::check_home(reader token) const {
   // Its result goes there, unasked. A call that has begun to travel goes no further, so none comes
   // home.
-  if (const auto home = home_of_packed(in)) {
+  if (const auto home = home_of_packed(token)) {
     if (home->node() == mail_.self()) throw malformed("a call of the node that it has come to");
     check_is_known(home->node());
   }
+}
+
+detail::task* split_phase::unpack(detail::worker& w, reader& in) {
+  check_home(in);
   return unpack_token(w, in);
 }
 
@@ -321,8 +326,7 @@ bool split_phase::on_message(node_id from, kind k, reader r) {
       on_get(r, from);
       break;
     case kind::invoke:
-      skip_token(r).end();
-      here_.run_soon(unpack(here_.outsider(), r));
+      on_invoke(r);
       break;
     case kind::drop_in:
       on_drop_in(r, from);
@@ -384,6 +388,11 @@ void split_phase::on_get(reader& r, node_id from) {
   if (global_address::from_bits(w.into).node() != from)
     throw malformed("a request for data that another node is to get");
   post_pieces(from, kind::got, bytes_at(source.address(), w.bytes), block{w.into, w.bytes, w.slot});
+}
+
+void split_phase::on_invoke(reader& r) {
+  check_home(r);
+  here_.run_soon(unpack_whole(here_.outsider(), r));
 }
 
 void split_phase::on_drop_in(reader& r, node_id from) {

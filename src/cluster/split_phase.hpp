@@ -34,7 +34,8 @@ class split_phase final : public detail::remote_nodes {
   void get(detail::global_address from, void* into, std::size_t bytes,
            detail::global_address slot) override;
   void invoke(detail::worker& w, node_id node, detail::task* token) override;
-  void call(detail::worker& w, node_id node, detail::task& c) override;
+  void call(detail::worker& w, node_id node, detail::task& c,
+            std::span<const std::byte> more) override;
   void drop_in(detail::global_address box, const void* item, std::size_t bytes) override;
   void give_back(detail::global_address home, const std::exception_ptr& error, const void* value,
                  std::size_t bytes) override;
@@ -100,6 +101,8 @@ class split_phase final : public detail::remote_nodes {
   void check_is_there(node_id node) const;
   // What another node has named a node of the job: there is one, or was. Throws malformed.
   void check_is_known(node_id node) const;
+  // What unpack() makes of it can give its result back.
+  void check_home(reader token) const;
   requests& requests_to(node_id node);
   large_item& large_item_of(node_id node);
   // Because of something that `from` has sent.
@@ -109,6 +112,7 @@ class split_phase final : public detail::remote_nodes {
   void request(node_id node, const wanted& w);
   void on_put(reader& r, bool answers, node_id from);
   void on_get(reader& r, node_id from);
+  void on_invoke(reader& r);
   void on_drop_in(reader& r, node_id from);
   void on_returned(reader& r);
 

@@ -99,10 +99,10 @@ void remote_invoke(worker& w, std::uint16_t node, task* token) {
   w.others->invoke(w, node, token);
 }
 
-void call_on(node_id_t node, task& t) {
+void call_on(node_id_t node, task& t, std::span<const std::byte> more) {
   const uninterrupted guard;
   worker& w = this_worker();
-  other_nodes(w, node).call(w, node, t);
+  other_nodes(w, node).call(w, node, t, more);
 }
 
 void remote_drop_in(worker& w, global_address box, const void* item, std::size_t bytes) {

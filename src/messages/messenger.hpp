@@ -26,6 +26,7 @@
 #include "messages/directory.hpp"
 #include "messages/match_list.hpp"
 #include "messages/named_objects.hpp"
+#include "messages/parcels.hpp"
 #include "messages/port.hpp"
 #include "messages/request.hpp"
 #include "messages/wire.hpp"
@@ -57,6 +58,8 @@ class messenger final : public cluster::visiting_protocol {
   common_waits waits;
   // Shared: a named object may end after its runtime.
   const std::shared_ptr<named_objects> objects = std::make_shared<named_objects>();
+  // Shared: so may a call that has been answered.
+  const std::shared_ptr<parcel_table> parcels = std::make_shared<parcel_table>();
 
   // ---- for the program ----
   port& open();

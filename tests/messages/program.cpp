@@ -22,6 +22,7 @@
 #include "program_large.hpp"
 #include "program_losses.hpp"
 #include "program_names.hpp"
+#include "program_objects.hpp"
 #include "program_paths.hpp"
 #include "program_published.hpp"
 #include "program_registered.hpp"
@@ -52,6 +53,7 @@ int main(int argc, char** argv) {
       {"large", large},
       {"lost", lost},
       {"lost-in-the-middle", lost_in_the_middle},
+      {"lost-with-objects", lost_with_objects},
       {"lost-within", lost_within},
       {"lost-with-locks", lost_with_locks},
       {"named-objects-end", named_objects_end},
@@ -61,6 +63,7 @@ int main(int argc, char** argv) {
       {"names-found-often", names_found_often},
       {"names-found-once", names_found_once},
       {"nearest", find_nearest},
+      {"object-calls", object_calls},
       {"others-go-on", others_go_on},
       {"paths", paths},
       {"registered", registered},

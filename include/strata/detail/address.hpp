@@ -3,6 +3,7 @@
 // so that alone does not say whether a value can travel.
 #pragma once
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
@@ -42,9 +43,16 @@ struct is_memory_address<std::optional<T>> : holds_memory_address<T> {};
 template <class... T>
 struct is_memory_address<std::variant<T...>> : holds_memory_address<T...> {};
 
+// Containers own their elements, which may be addresses. (A path is one of paths.)
+template <class T>
+concept container_of_others = std::ranges::range<T> && !std::is_trivially_copyable_v<T> &&
+                              !view_of_memory<T> && !std::same_as<std::ranges::range_value_t<T>, T>;
+template <container_of_others T>
+struct is_memory_address<T> : is_memory_address<std::ranges::range_value_t<T>> {};
+
 // T as a whole is a pointer to data, a function or a member, a reference or a view in disguise, or
-// an array, pair, tuple, optional or variant with such. What the members of other classes are
-// nobody sees.
+// an array, pair, tuple, optional, variant or container with such. What the members of other
+// classes are nobody sees.
 template <class T>
 concept memory_address = is_memory_address<std::remove_cv_t<T>>::value;
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <tuple>
 
 #include "strata/detail/task.hpp"
@@ -29,6 +30,11 @@ struct wire_type {
   // Null for a token, whose home hears of it by signals.
   void (*accept)(task& t, const std::exception_ptr& error, const std::byte* value) = nullptr;
   std::uint32_t result_bytes = 0;
+  // For a call whose arguments or result are of any size (detail/object_call.hpp): takes what comes
+  // behind argument_bytes, for what unpack() has made; and behind result_bytes, before accept().
+  // Null: nothing comes there.
+  void (*take_arguments)(task& t, std::span<const std::byte> more) noexcept = nullptr;
+  void (*take_result)(task& t, std::span<const std::byte> more) noexcept = nullptr;
 };
 
 // The identity of code that travels is the place of its wire_type in the executable, which is the
@@ -89,8 +95,9 @@ class remote_nodes {
   virtual void get(global_address from, void* into, std::size_t bytes, global_address slot) = 0;
   // The token is the callee's now.
   virtual void invoke(worker& w, std::uint16_t node, task* token) = 0;
-  // The call stays where it is, and is completed when its result is back.
-  virtual void call(worker& w, std::uint16_t node, task& c) = 0;
+  // The call stays where it is, and is completed when its result is back. more: what its type's
+  // take_arguments() gets, copied.
+  virtual void call(worker& w, std::uint16_t node, task& c, std::span<const std::byte> more) = 0;
   virtual void drop_in(global_address box, const void* item, std::size_t bytes) = 0;
   // The result of a call that came from `home`; or what it threw.
   virtual void give_back(global_address home, const std::exception_ptr& error, const void* value,

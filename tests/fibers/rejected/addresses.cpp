@@ -40,6 +40,8 @@ static_assert(all_are_addresses<int* [3], int* [2][2], std::array<const char*, 2
 static_assert(all_are_addresses<int&, std::pair<int, int*>, const std::pair<const char* const, int>,
                                 std::tuple<int, std::array<int*, 2>>, std::tuple<int&>,
                                 std::optional<int*>, std::variant<int, std::span<int>>>);
+static_assert(all_are_addresses<std::vector<int*>, std::vector<std::vector<std::string_view>>,
+                                std::array<std::vector<const char*>, 2>>);
 static_assert(none_is_an_address<void, int, double, std::byte, std::nullptr_t, pair_of_numbers,
                                  std::array<int, 3>, int[3], std::vector<int>>);
 static_assert(none_is_an_address<strata::global_ptr<int>, strata::slot_ptr, strata::endpoint_id,

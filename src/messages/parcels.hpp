@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is too large for the calls of this node that are made elsewhere (detail/object_call.hpp):
+// the arguments that wait to be asked for, the room that waits for a result. Other nodes name them
+// by number, as a call may be told that it is lost while they still ask.
+//
+// Invariant: a number leads to its parcel for as long as the call is awaited; who has found it may
+// use it on.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "strata/detail/object_call.hpp"
+#include "strata/message.hpp"
+#include "sync/spin_lock.hpp"
+
+namespace strata::messages {
+
+// Memory for one message from `node`, which it can be sent to from now on. Suspends at its end, if
+// somebody writes there.
+class awaited_bytes {
+ public:
+  // Throws std::bad_alloc, and what endpoint::start_receive() throws.
+  awaited_bytes(std::uint64_t bytes, node_id_t node);
+
+  [[nodiscard]] endpoint_id at() const noexcept { return at_.id(); }
+  // Once: suspends until it is here. Throws as transfer::wait(), and serialization_error if it is
+  // not that large.
+  void wait();
+  [[nodiscard]] strata::detail::received_bytes& bytes() noexcept { return bytes_; }
+
+ private:
+  strata::detail::received_bytes bytes_;
+  endpoint at_;
+  transfer arrives_;
+};
+
+struct parcel {
+  node_id_t node = 0;  // which makes the call
+  std::vector<std::byte> arguments{};
+  // Made by a call of that node, and used when its answer is here.
+  std::optional<awaited_bytes> result{};
+};
+
+// Any thread of the runtime.
+class parcel_table {
+ public:
+  std::uint64_t enter(std::shared_ptr<parcel> p);
+  // Null: nobody awaits that call any more.
+  [[nodiscard]] std::shared_ptr<parcel> find(std::uint64_t number) noexcept;
+  void leave(std::uint64_t number) noexcept;
+  // Calls that are awaited.
+  [[nodiscard]] std::size_t size() noexcept;
+
+ private:
+  strata::detail::spin_lock lock_;  // held briefly, by uninterrupted threads
+  std::unordered_map<std::uint64_t, std::shared_ptr<parcel>> parcels_;
+  std::uint64_t next_ = 1;
+};
+
+// One that is in the table of the caller's node.
+class held_parcel {
+ public:
+  // Throws misuse_error outside a runtime.
+  held_parcel();
+  held_parcel(const held_parcel&) = delete;
+  held_parcel& operator=(const held_parcel&) = delete;
+  ~held_parcel() { table_->leave(number_); }
+
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+  [[nodiscard]] parcel& operator*() const noexcept { return *parcel_; }
+  [[nodiscard]] parcel* operator->() const noexcept { return parcel_.get(); }
+
+ private:
+  std::shared_ptr<parcel_table> table_;
+  std::shared_ptr<parcel> parcel_;
+  std::uint64_t number_;
+};
+
+}  // namespace strata::messages

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program of whole jobs does elsewhere: calls that take and return objects.
+#pragma once
+#include "strata/runtime.hpp"
+
+void object_calls(strata::runtime& rt);
+void lost_with_objects(strata::runtime& rt);
