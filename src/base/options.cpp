@@ -147,7 +147,8 @@ constexpr setting settings[] = {
        o.stall_s = static_cast<unsigned>(parse_whole(t, 0, stall_s_max));
      }},
     {"networks", "LIST",
-     "networks between hosts, \"10.1.0.0/16,ucx:10.2.0.0/16\" (default: the launcher's)",
+     "networks between hosts, \"10.1.0.0/16,ucx:10.2.0.0/16\", or auto: those that the nodes find "
+     "(default: the launcher's)",
      [](options& o, std::string_view t) {
        o.networks = t;
        (void)networks_in(o.networks, network_kind::tcp);

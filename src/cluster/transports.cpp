@@ -14,6 +14,7 @@
 
 #include "base/transport_choice.hpp"
 #include "cluster/connected.hpp"
+#include "cluster/finding.hpp"
 #include "cluster/own_sockets.hpp"
 #include "launch/build_id.hpp"
 #include "launch/own_address.hpp"
@@ -48,6 +49,12 @@ net::tcp::options socket_options(const options& settings) {
 std::vector<network_kind> kinds_of(const std::vector<launch::named_network>& networks) {
   std::vector<network_kind> all;
   for (const launch::named_network& n : networks) all.push_back(n.kind);
+  return all;
+}
+
+std::string words_of(const std::vector<launch::named_network>& networks) {
+  std::string all;
+  for (const launch::named_network& n : networks) all += (all.empty() ? "" : ",") + n.words;
   return all;
 }
 
@@ -107,6 +114,7 @@ class opening {
   // Connects with all others.
   [[nodiscard]] joined join(const connecting& how);
   void learn(const std::vector<launch::address>& directory);
+  void find_networks();
   void find_ways();
   [[nodiscard]] of_parts begin(std::vector<connected> all, entrance::transports& by) const;
   [[nodiscard]] bool reaches_somebody(const net::transport& t) const;
@@ -128,11 +136,12 @@ class opening {
   launch::control_line& line_;
   const launch::job_description& job_;
   const options& settings_;
-  const std::vector<launch::named_network> networks_;
+  std::vector<launch::named_network> networks_;  // that the user has named, or that were found
   const std::string build_ = launch::build_id();
   std::vector<net::node_id> on_this_host_;
   const bool several_;
   connections opened_;
+  joined_hosts joins_{};       // until opened_.who has it
   std::vector<part> parts_{};  // of what this node listens with
 
   // Where two nodes share several networks. Closed: those of this node that it has found since it
@@ -149,7 +158,8 @@ opening::opening(launch::control_line& line, const options& settings)
       settings_(settings),
       networks_(launch::networks_in(settings.networks, network_of(job_.transport))),
       several_(job_.nodes > 1 || job_.elastic),
-      opened_{{}, {}, routes(job_.node, job_.capacity), {}, {}, {}, {}, nullptr, nullptr, {}} {
+      opened_{{}, {}, routes(job_.node, job_.capacity), {}, {}, {}, {}, nullptr, nullptr, {},
+              {}, {}} {
   for (unsigned n = 0; n < job_.nodes; ++n) {
     if (is_here(n)) on_this_host_.push_back(static_cast<net::node_id>(n));
   }
@@ -181,7 +191,14 @@ void opening::learn(const std::vector<launch::address>& directory) {
   }
 }
 
-// Over the networks that the user has named.
+// Of networks of which none was named. What comes of that is a job as if these had been.
+void opening::find_networks() {
+  finding found = cluster::find_networks(line_, settings_);
+  networks_ = std::move(found.networks);
+  joins_ = std::move(found.joins);
+}
+
+// Over networks that were named, or found.
 void opening::find_ways() {
   reach& who = *opened_.who;
   way_plan plan = first_plan(job_.founders);
@@ -195,7 +212,7 @@ void opening::find_ways() {
   opened_.ways = ways_of(job_, who, plan);
   if (const auto out = opened_.ways.unreachable(job_.nodes, job_.left))
     throw user_error("networks: no way leads from node " + std::to_string(job_.node) + " to node " +
-                     std::to_string(*out) + " over " + settings_.networks +
+                     std::to_string(*out) + " over " + words_of(networks_) +
                      ": name a network that both are on, or one that joins theirs");
 }
 
@@ -240,25 +257,30 @@ void opening::open_parts(net::shm::shm_transport* shm) {
     all.by.mesh.socket_buffer_bytes = settings_.socket_bytes;
     opened_.door = std::make_unique<entrance>(job_, build_, *opened_.who, std::move(all.by));
   }
+  const auto keep = [this](std::unique_ptr<net::transport>& t, const auto& networks) {
+    opened_.networks.push_back({t.get(), networks});
+    opened_.transports.push_back(std::move(t));
+  };
   for (auto& t : all.first) {
     // A comer may need one that nobody else does.
-    if (job_.elastic || reaches_somebody(*t)) opened_.transports.push_back(std::move(t));
+    if (job_.elastic || reaches_somebody(*t)) keep(t, first_networks_);
   }
   for (auto& t : all.spares) {
-    if (reaches_somebody(*t)) opened_.transports.push_back(std::move(t));
+    if (reaches_somebody(*t)) keep(t, spare_networks_);
   }
+  for (const launch::named_network& n : networks_) opened_.network_names.push_back(n.words);
   if (partly) keep_doors_open(tcp, how);
 }
 
 opening::joined opening::join(const connecting& how) {
   joined made;
   std::vector<connected> all = connect(parts_, which::first, directories(which::first), how);
+  const reach& who = *opened_.who;
+  for (unsigned n = 0; n < job_.capacity; ++n) {
+    first_networks_.push_back(who.network(job_.node, static_cast<node_id>(n)));
+    spare_networks_.push_back(who.spare_network(job_.node, static_cast<node_id>(n)));
+  }
   if (how.partly) {
-    const reach& who = *opened_.who;
-    for (unsigned n = 0; n < job_.capacity; ++n) {
-      first_networks_.push_back(who.network(job_.node, static_cast<node_id>(n)));
-      spare_networks_.push_back(who.spare_network(job_.node, static_cast<node_id>(n)));
-    }
     find_closed(all, which::first);
     agree(all, which::first, [] {});
   }
@@ -461,7 +483,9 @@ void opening::complain() const {
 
 connections opening::all() {
   net::shm::shm_transport* const shm = by_memory() ? open_memory() : nullptr;
+  if (by_network() && settings_.networks == networks_to_find) find_networks();
   opened_.who = std::make_unique<reach>(job_, shm != nullptr, kinds_of(networks_));
+  opened_.who->set_joined(std::move(joins_));
   if (by_network()) {
     open_parts(shm);
   } else {
