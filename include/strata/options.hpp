@@ -93,8 +93,9 @@ struct options {
   /// ("10.1.0.0/16,10.2.0.0/16"): each node listens on its interface of each that it is on, two
   /// nodes talk over the cheapest that they share by their kinds and the interfaces' speeds (the
   /// first of equal ones), and nodes that share none by others. "tcp:", "udp:" or "ucx:" before one
-  /// is its kind; else it is what the job has between hosts. Empty: the one on which the launcher
-  /// reaches them. The same on all nodes.
+  /// is its kind; else it is what the job has between hosts. "auto": those that the nodes find when
+  /// a job of several hosts begins. Empty: the one on which the launcher reaches them. The same on
+  /// all nodes.
   std::string networks{};
   /// Where these are several: seconds from one measuring of what they cost to the next, and so
   /// until messages may take other ways; 0 to 86,400, 0: only once, when the job begins. That of

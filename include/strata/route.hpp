@@ -15,6 +15,9 @@ struct route {
   node_id_t next = 0;  ///< the neighbour that they go to first; the other node itself if it is one
   unsigned hops = 0;   ///< 1: a neighbour; more: other nodes forward them; 0: the node itself
   std::string transport{};  ///< of the first hop: "shm", "tcp", ...
+  /// Of the first hop: "10.1.0.0/16", as the user has named it or nodes have found it. Empty: none
+  /// was named or found, it is memory, or one of the two has joined later.
+  std::string network{};
   /// Of a message of 4 KiB, in ns, by which ways are chosen: as measured last, rounded,
   /// and where ways differ by no more than noise explains, that of the best; nominal where nothing
   /// was measured. 0 for the node itself.
@@ -25,10 +28,10 @@ struct route {
   /// The least of the networks on the way, in bytes a second, measured and rounded in the same way,
   /// or nominal. 0 for the node itself.
   std::int64_t bytes_per_s = 0;
-  /// Whether all networks on the way were measured (`--strata-networks` with several), memory
-  /// between them left out. What is nominal only says which of two ways should be better: through
-  /// shared memory 0.5 us and 8.2 GB/s; over a network within a host 5 us and 2.5 GB/s; between
-  /// hosts 10 us and 1.25 GB/s, or what the kinds and interfaces of named networks say.
+  /// Whether all networks on the way were measured (several, named or found: `--strata-networks`),
+  /// memory between them left out. What is nominal only says which of two ways should be better:
+  /// through shared memory 0.5 us and 8.2 GB/s; over a network within a host 5 us and 2.5 GB/s;
+  /// between hosts 10 us and 1.25 GB/s, or what the kinds and interfaces of named networks say.
   bool is_measured = false;
 };
 

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 #include <utility>
 
@@ -35,10 +36,29 @@ network_prefix prefix_of(const std::string& range) {
   }
 }
 
+std::string range_of(const std::string& numeric, unsigned count) {
+  auto bits = bits_of(numeric);
+  if (!bits || count > 8 * bits->size())
+    throw user_error("'" + numeric + "' is no address of a network");
+  for (unsigned bit = count; bit < 8 * bits->size(); ++bit)
+    (*bits)[bit / 8] &= static_cast<std::uint8_t>(~(0x80U >> bit % 8));
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  ::inet_ntop(bits->size() == 4 ? AF_INET : AF_INET6, bits->data(), text.data(), text.size());
+  return text.data() + ("/" + std::to_string(count));
+}
+
+std::string range_of(const std::string& numeric) {
+  const auto bits = bits_of(numeric);
+  return range_of(numeric, bits ? static_cast<unsigned>(8 * bits->size()) : 0);
+}
+
 std::vector<named_network> networks_in(const std::string& list, network_kind usual) {
   std::vector<named_network> all;
+  if (list == networks_to_find) return all;
   std::stringstream text(list);
   for (std::string one; std::getline(text, one, ',');) {
+    if (one == networks_to_find)
+      throw user_error("'auto' stands alone, for all networks that the nodes find");
     named_network n{one, usual == network_kind::none ? network_kind::tcp : usual, one};
     // An address of the newer kind has colons too, but none of these words before one.
     const auto colon = one.find(':');

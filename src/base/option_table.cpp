@@ -75,7 +75,8 @@ constexpr option_row rows[] = {
      "seconds without progress until all say who waits for what (default 60; 0: never)",
      whole_number{&options::stall_s, 0, day_s}},
     {"networks", "LIST",
-     "networks between hosts, \"10.1.0.0/16,ucx:10.2.0.0/16\" (default: the launcher's)",
+     "networks between hosts, \"10.1.0.0/16,ucx:10.2.0.0/16\", or auto: those that the nodes find "
+     "(default: the launcher's)",
      free_text{&options::networks, &check_networks}},
     {"remeasure-s", "N", "seconds until several networks are measured again (default 30; 0: never)",
      whole_number{&options::remeasure_s, 0, day_s}},

@@ -155,7 +155,8 @@ std::vector<connected> connect(std::vector<part>& parts, which w,
                                const connecting& how) {
   const std::int64_t deadline_ns = how.began_ns + how.start_limit_ns;
   const std::int64_t patience_ns =
-      how.start_limit_ns / (w == which::first ? first_part : spare_part);
+      how.patience_ns != 0 ? how.patience_ns
+                           : how.start_limit_ns / (w == which::first ? first_part : spare_part);
   const std::int64_t limit_ns =
       how.partly ? std::min(deadline_ns, os::now_ns() + patience_ns) : deadline_ns;
   std::vector<connected> all;

@@ -71,6 +71,7 @@ struct connecting {
   std::size_t socket_buffer_bytes = 0;
   net::tidings meanwhile{};  // look() by one thread at a time
   bool partly = false;
+  std::int64_t patience_ns = 0;  // then; 0: that part of the time
 };
 enum class which { first, spare };
 // Over all parts at once, to all addresses of the directory of each, by node; neither port nor

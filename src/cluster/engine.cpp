@@ -57,6 +57,8 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   const launch::job_description& job = line_->job();
   connections joined = open_transports(*line_, settings_);
   transports_ = std::move(joined.transports);
+  on_networks_ = std::move(joined.networks);
+  network_names_ = std::move(joined.network_names);
   who_ = std::move(joined.who);
   ways_ = std::move(joined.ways);
   door_ = std::move(joined.door);

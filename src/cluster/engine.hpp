@@ -252,6 +252,7 @@ class engine final : public mailer,
   [[nodiscard]] routes::way find_way(node_id node) const;
   // None: it is not there.
   [[nodiscard]] std::optional<route> find_route(node_id node) const;
+  [[nodiscard]] std::string network_over(const net::transport* over, node_id neighbour) const;
   [[nodiscard]] std::vector<std::int64_t> costs_between_others(node_id from);
   void begin_to_reroute(const way_plan& p);
   // Whether what is being looked at now is its second connection.
@@ -328,6 +329,8 @@ class engine final : public mailer,
   membership members_;
 
   std::vector<std::unique_ptr<net::transport>> transports_;
+  std::vector<on_networks> on_networks_;  // of them; not changed any more
+  std::vector<std::string> network_names_;
   std::unique_ptr<reach> who_;       // is where; with the inbox
   std::unique_ptr<entrance> door_;   // of an elastic job
   std::thread porter_;               // waits at the door for one that comes

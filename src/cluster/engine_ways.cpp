@@ -82,6 +82,14 @@ void engine::let_come(node_id n) { line_->say(launch::word_to_launcher::admitted
 
 // ---- what programs are told ----
 
+std::string engine::network_over(const net::transport* over, node_id neighbour) const {
+  for (const on_networks& one : on_networks_) {
+    if (one.over != over || neighbour >= one.by_node.size()) continue;
+    if (const auto network = one.by_node[neighbour]) return network_names_.at(*network);
+  }
+  return {};
+}
+
 std::optional<route> engine::find_route(node_id node) const {
   if (node == self_) return route{.next = node};
   const routes::way w = find_way(node);
@@ -90,11 +98,13 @@ std::optional<route> engine::find_route(node_id node) const {
   bool is_near = false;
   for (unsigned i = 0; i < members_.nears(); ++i) is_near = is_near || members_.near(i) == w.next;
   const auto* const memory = nearby();
-  return told_route(w,
-                    memory != nullptr && memory->get() == first ? first_hop::memory
-                    : is_near                                   ? first_hop::within_host
-                                                                : first_hop::network,
-                    first->about().name);
+  route r = told_route(w,
+                       memory != nullptr && memory->get() == first ? first_hop::memory
+                       : is_near                                   ? first_hop::within_host
+                                                                   : first_hop::network,
+                       first->about().name);
+  r.network = network_over(first, w.next);
+  return r;
 }
 
 route engine::way_to(std::uint16_t node) const {

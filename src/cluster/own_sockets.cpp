@@ -30,11 +30,14 @@ struct own_network {
   network_kind kind;
   launch::network_address mine;
 };
-std::vector<own_network> own_networks(const std::vector<named_network>& networks) {
+std::vector<own_network> own_networks(const launch::job_description& job,
+                                      const std::vector<named_network>& networks) {
   const std::vector<launch::network_address> own = launch::own_addresses();
   std::vector<own_network> all;
   for (std::size_t i = 0; i < networks.size(); ++i) {
-    if (const auto mine = launch::address_within(own, networks[i].range))
+    const std::string& range = networks[i].range;
+    if (const auto mine =
+            launch::address_within(own, range.empty() ? range_of(job.bind_address) : range))
       all.push_back({static_cast<std::uint16_t>(i), networks[i].kind, *mine});
   }
   return all;
@@ -71,13 +74,13 @@ void expect_free_port(const std::string& address) {
 
 std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description& job,
                                                    const options& settings,
-                                                   const std::string& address,
-                                                   std::string devices) {
+                                                   const std::string& address, std::string devices,
+                                                   bool by_networks) {
   if (net::ucx::listens_on_any_port()) expect_free_port(address);
   net::ucx::settings s;
   // Who comes late is admitted while this node receives, or may itself be the one who cannot be
-  // reached, and where networks are named the job goes on without one.
-  s.some_unreachable = job.elastic || job.late || !settings.networks.empty();
+  // reached, and where there are several networks the job goes on without one.
+  s.some_unreachable = job.elastic || job.late || by_networks;
   s.transfers = settings.rendezvous == "always"  ? net::ucx::rendezvous::always
                 : settings.rendezvous == "never" ? net::ucx::rendezvous::never
                                                  : net::ucx::rendezvous::automatic;
@@ -100,7 +103,7 @@ std::string devices_on(const launch::network_address& own) {
 }
 #else
 std::unique_ptr<net::addressed_transport> make_ucx(const launch::job_description&, const options&,
-                                                   const std::string&, const std::string&) {
+                                                   const std::string&, const std::string&, bool) {
   throw error(net::ucx::how_to_get());
 }
 std::string devices_for_all(const launch::job_description&) { return {}; }
@@ -112,7 +115,7 @@ own_sockets open_on_own_address(const launch::job_description& job, const option
   part& all = e.parts.emplace_back();
   all.kind = network_of(job.transport);
   if (all.kind == network_kind::ucx) {
-    all.first.addressed = make_ucx(job, settings, job.bind_address, devices_for_all(job));
+    all.first.addressed = make_ucx(job, settings, job.bind_address, devices_for_all(job), false);
   } else if (all.kind == network_kind::udp) {
     all.first.addressed = make_udp(job, {job.bind_address});
   } else {
@@ -176,10 +179,10 @@ part ucx_part(const own_network& own, const launch::job_description& job, const 
   p.kind = network_kind::ucx;
   p.networks = {own.number};
   const std::string devices = devices_on(own.mine);
-  p.first.addressed = make_ucx(job, settings, own.mine.numeric, devices);
+  p.first.addressed = make_ucx(job, settings, own.mine.numeric, devices, true);
   d.worker = p.first.addressed->address().worker;
   if (!has_spare) return p;
-  p.spare.addressed = make_ucx(job, settings, own.mine.numeric, devices);
+  p.spare.addressed = make_ucx(job, settings, own.mine.numeric, devices, true);
   d.spare_worker = p.spare.addressed->address().worker;
   return p;
 }
@@ -198,7 +201,7 @@ bool has_spares(const launch::job_description& job, const std::vector<named_netw
 own_sockets open_sockets(const launch::job_description& job,
                          const std::vector<named_network>& networks, const options& settings) {
   if (networks.empty()) return open_on_own_address(job, settings);
-  const std::vector<own_network> own = own_networks(networks);
+  const std::vector<own_network> own = own_networks(job, networks);
   // With one network it shares no second one with anybody.
   const bool spares = has_spares(job, networks) && own.size() > 1;
   own_sockets e;

@@ -37,6 +37,7 @@ reach::shared_network reach::cheapest(node_id a, node_id b, F counts) const {
   for (std::size_t i = 0; i < std::min({networks_.size(), ours.size(), theirs.size()}); ++i) {
     const auto number = static_cast<std::uint16_t>(i);
     if (!is_open(ours[i]) || !is_open(theirs[i]) || !counts(number)) continue;
+    if (!joins_.are_joined(places_[a].host, places_[b].host, number)) continue;
     const std::int64_t cost = cost_over(networks_[i], ours[i], theirs[i]);
     if (best.other == nullptr || cost < best.cost_ns) best = {&theirs[i], cost, number};
   }

@@ -12,18 +12,26 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/joined_hosts.hpp"
 #include "cluster/link_costs.hpp"
 #include "launch/job.hpp"
+#include "net/transport.hpp"
 #include "net/wire.hpp"
 
 namespace strata::cluster {
 
 using net::node_id;
 
+// Over which networks a transport reaches the nodes that were there when it was made, by node.
+struct on_networks {
+  const net::transport* over;
+  std::vector<std::optional<std::uint16_t>> by_node;
+};
+
 class reach {
  public:
-  // by_memory: nodes of one host share some. Networks: those that the user has named, of these
-  // kinds; two nodes may have none in common. None: everybody reaches everybody.
+  // by_memory: nodes of one host share some. Networks: those that the user has named, or that were
+  // found, of these kinds; two nodes may have none in common. None: everybody reaches everybody.
   reach(const launch::job_description& job, bool by_memory, std::vector<network_kind> networks);
 
   // Where a node listens, and on which host it is.
@@ -32,6 +40,8 @@ class reach {
   // Two nodes could not connect over a network that they share. They try no more than two, so when
   // both are closed they do not reach each other.
   void close(const launch::closed_link& c) { closed_[{c.lower, c.higher}].push_back(c.network); }
+  // Which hosts they join; before: all whose nodes listen on them.
+  void set_joined(joined_hosts joins) { joins_ = std::move(joins); }
   // What the networks cost. Before: nominal.
   void set_costs(link_costs measured) { measured_ = std::move(measured); }
 
@@ -77,6 +87,7 @@ class reach {
   const bool by_memory_;
   const std::vector<network_kind> networks_;
   std::vector<place> places_;
+  joined_hosts joins_;
   link_costs measured_;
   std::map<std::pair<node_id, node_id>, std::vector<std::uint16_t>> closed_;  // lower number first
 };

@@ -12,6 +12,7 @@
 #include "base/transport_choice.hpp"
 #include "cluster/closed_links.hpp"
 #include "cluster/connected.hpp"
+#include "cluster/finding.hpp"
 #include "cluster/own_sockets.hpp"
 #include "launch/build_id.hpp"
 #include "launch/own_address.hpp"
@@ -43,6 +44,12 @@ net::tcp::options socket_options(const options& settings) {
 std::vector<network_kind> kinds_of(const std::vector<launch::named_network>& networks) {
   std::vector<network_kind> all;
   for (const launch::named_network& n : networks) all.push_back(n.kind);
+  return all;
+}
+
+std::string words_of(const std::vector<launch::named_network>& networks) {
+  std::string all;
+  for (const launch::named_network& n : networks) all += (all.empty() ? "" : ",") + n.words;
   return all;
 }
 
@@ -102,6 +109,7 @@ class opening {
   // Connects with all others.
   [[nodiscard]] joined join(const connecting& how);
   void learn(const std::vector<launch::address>& directory);
+  void find_networks();
   void find_ways();
   [[nodiscard]] of_parts begin(std::vector<connected> all, entrance::transports& by) const;
   [[nodiscard]] bool reaches_somebody(const net::transport& t) const;
@@ -114,11 +122,12 @@ class opening {
   launch::control_line& line_;
   const launch::job_description& job_;
   const options& settings_;
-  const std::vector<launch::named_network> networks_;
+  std::vector<launch::named_network> networks_;  // that the user has named, or that were found
   const std::string build_ = launch::build_id();
   std::vector<net::node_id> on_this_host_;
   const bool several_;
   connections opened_;
+  joined_hosts joins_{};       // until opened_.who has it
   std::vector<part> parts_{};  // of what this node listens with
 
   closed_links closed_{line_, parts_};            // where two nodes share several networks
@@ -131,7 +140,8 @@ opening::opening(launch::control_line& line, const options& settings)
       settings_(settings),
       networks_(launch::networks_in(settings.networks, network_of(job_.transport))),
       several_(job_.nodes > 1 || job_.elastic),
-      opened_{{}, {}, routes(job_.node, job_.capacity), {}, {}, {}, {}, nullptr, nullptr, {}} {
+      opened_{{}, {}, routes(job_.node, job_.capacity), {}, {}, {}, {}, nullptr, nullptr, {},
+              {}, {}} {
   for (unsigned n = 0; n < job_.nodes; ++n) {
     if (is_here(n)) on_this_host_.push_back(static_cast<net::node_id>(n));
   }
@@ -163,7 +173,14 @@ void opening::learn(const std::vector<launch::address>& directory) {
   }
 }
 
-// Over the networks that the user has named.
+// Of networks of which none was named. What comes of that is a job as if these had been.
+void opening::find_networks() {
+  finding found = cluster::find_networks(line_, settings_);
+  networks_ = std::move(found.networks);
+  joins_ = std::move(found.joins);
+}
+
+// Over networks that were named, or found.
 void opening::find_ways() {
   reach& who = *opened_.who;
   way_plan plan = first_plan(job_.founders);
@@ -177,7 +194,7 @@ void opening::find_ways() {
   opened_.ways = ways_of(job_, who, plan);
   if (const auto out = opened_.ways.unreachable(job_.nodes, job_.left))
     throw user_error("networks: no way leads from node " + std::to_string(job_.node) + " to node " +
-                     std::to_string(*out) + " over " + settings_.networks +
+                     std::to_string(*out) + " over " + words_of(networks_) +
                      ": name a network that both are on, or one that joins theirs");
 }
 
@@ -222,21 +239,26 @@ void opening::open_parts(net::shm::shm_transport* shm) {
     all.by.mesh.socket_buffer_bytes = settings_.socket_bytes;
     opened_.door = std::make_unique<entrance>(job_, build_, *opened_.who, std::move(all.by));
   }
+  const auto keep = [this](std::unique_ptr<net::transport>& t, const auto& networks) {
+    opened_.networks.push_back({t.get(), networks});
+    opened_.transports.push_back(std::move(t));
+  };
   for (auto& t : all.first) {
     // A comer may need one that nobody else does.
-    if (job_.elastic || reaches_somebody(*t)) opened_.transports.push_back(std::move(t));
+    if (job_.elastic || reaches_somebody(*t)) keep(t, closed_.networks(which::first));
   }
   for (auto& t : all.spares) {
-    if (reaches_somebody(*t)) opened_.transports.push_back(std::move(t));
+    if (reaches_somebody(*t)) keep(t, closed_.networks(which::spare));
   }
+  for (const launch::named_network& n : networks_) opened_.network_names.push_back(n.words);
   if (partly) keep_doors_open(tcp, how);
 }
 
 opening::joined opening::join(const connecting& how) {
   joined made;
   std::vector<connected> all = connect(parts_, which::first, directories(which::first), how);
+  closed_.expect(*opened_.who);
   if (how.partly) {
-    closed_.expect(*opened_.who);
     closed_.find(all, which::first);
     closed_.agree(all, which::first);
   }
@@ -359,7 +381,9 @@ opening::of_parts opening::measure(const of_parts& first, const connecting& how)
 
 connections opening::all() {
   net::shm::shm_transport* const shm = by_memory() ? open_memory() : nullptr;
+  if (by_network() && settings_.networks == networks_to_find) find_networks();
   opened_.who = std::make_unique<reach>(job_, shm != nullptr, kinds_of(networks_));
+  opened_.who->set_joined(std::move(joins_));
   if (by_network()) {
     open_parts(shm);
   } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which transports a node uses: shared memory to the nodes of its own host, and TCP, UCX or UDP to
-// all others; or one of them to all. Where the user names networks, each has a kind of its own, and
+// all others; or one of them to all. Where the user names networks,
+// or lets the nodes find them, each has a kind of its own, and
 // two nodes talk over one that they share by the transport of that kind: one for all networks of
 // TCP, one for those of UDP, one for each of UCX; and the same again for spare connections.
 #pragma once
@@ -42,6 +43,9 @@ struct connections {
   std::unique_ptr<reopening> again;
   // What nodes that began before this one have said to it: comes before all else.
   std::vector<early_message> early;
+  // Of the transports, and what these networks are called.
+  std::vector<on_networks> networks;
+  std::vector<std::string> network_names;
 };
 
 // Opens them and connects; blocks until every node of the job is there. Where the user names

@@ -83,6 +83,7 @@ class launcher_line final : public control_line {
   }
 
   [[nodiscard]] const job_description& job() const noexcept override { return job_; }
+  std::vector<std::string> share_found(const std::string& mine) override;
   std::vector<address> exchange(const address& mine, const std::string& build_id) override;
   std::vector<closed_link> share_closed(const std::vector<closed_link>& mine) override;
   std::vector<std::vector<measured_link>> share_measurements(
@@ -147,6 +148,13 @@ class launcher_line final : public control_line {
   std::deque<frame> looked_at_;  // by look(), and for others
   job_description job_;
 };
+
+std::vector<std::string> launcher_line::share_found(const std::string& mine) {
+  send(pack_found(mine));
+  auto everybodys = unpack_all_found(blocking_answer(frame_kind::all_found).payload);
+  if (everybodys.size() != job_.founders) refuse_frame("what was found is incomplete");
+  return everybodys;
+}
 
 std::vector<address> launcher_line::exchange(const address& mine, const std::string& build_id) {
   send(pack_reachable({build_id, mine}));

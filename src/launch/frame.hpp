@@ -14,7 +14,7 @@
 namespace strata::launch {
 
 // Changes with every change of a frame's layout. Launcher and program must agree.
-inline constexpr std::uint8_t line_version = 10;
+inline constexpr std::uint8_t line_version = 11;
 // A command line and an environment fit; so do the addresses of 4,096 nodes.
 inline constexpr std::size_t frame_bytes_max = std::size_t{8} << 20;
 
@@ -54,6 +54,8 @@ enum class frame_kind : std::uint8_t {
   ways = 28,
   closed = 29,
   all_closed = 30,
+  found = 31,
+  all_found = 39,
   // launcher and the user's other commands (strata jobs, join, leave)
   ask_status = 32,
   status = 33,

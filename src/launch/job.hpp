@@ -12,6 +12,11 @@
 //   launcher -> node   lost      (node, why: its process ended before the job did)
 //   node -> launcher   finished  (the node leaves on purpose)
 //
+// If its nodes find their networks themselves, before that, twice:
+//
+//   node -> launcher   found     (of the first node of each host: cluster/found_networks.hpp)
+//   launcher -> node   all_found (what all have found; sent when all have told)
+//
 // If one listens on several networks, after the directory, before the job begins:
 //
 //   node -> launcher   closed       (what it could not connect to, twice: share_closed())
@@ -23,6 +28,7 @@
 //
 //   launcher -> member admit     (a node that comes, its host and where it can be reached)
 //   member -> launcher admitted  (it may connect to this member now)
+//   comer -> launcher  found     (nothing: it is told all_found of those who began the job)
 //   launcher -> comer  directory (when all members have admitted it; it connects to all of them),
 //                      all_closed, measurements and ways, where it listens on several networks
 //   comer -> launcher  entered   (it is a member)
@@ -124,6 +130,11 @@ struct closed_link {
 inline constexpr unsigned closed_rounds = 2;
 inline constexpr std::size_t closed_max = 65'536;
 
+// What nodes have found of their networks the launcher does not understand; it keeps it for those
+// who come.
+inline constexpr unsigned found_rounds = 2;
+inline constexpr std::size_t found_bytes_max = std::size_t{32} << 10;
+
 // Our launcher hears that a process has ended as soon as any other node does, and tells all which
 // was first. So long a node waits for its word before it believes what it sees itself.
 inline constexpr std::int64_t word_of_loss_ns = 1'000'000'000;
@@ -140,7 +151,8 @@ struct job_news {
 // What a node of an elastic job answers.
 enum class word_to_launcher : std::uint8_t { admitted, entered, drained, stays, refuses, missed };
 
-// A node's end of the line. One thread calls exchange(), share_closed() and share_measurements();
+// A node's end of the line. One thread calls share_found(), exchange(), share_closed() and
+// share_measurements();
 // after that one thread calls wait().
 class control_line {
  public:
@@ -153,6 +165,12 @@ class control_line {
   control_line& operator=(const control_line&) = delete;
 
   [[nodiscard]] virtual const job_description& job() const noexcept = 0;
+
+  // Where the nodes find their networks themselves, found_rounds times before exchange(): tells
+  // what this node has found, at most found_bytes_max, and returns what all who began the job have
+  // (index: node). Blocks until the last has told; a node that comes late has nothing to tell, and
+  // learns it at once. Throws as exchange().
+  virtual std::vector<std::string> share_found(const std::string& mine) = 0;
 
   // Tells where this node listens and returns where all do (index: node). Blocks until the last has
   // come. When a node does not come, or is of another build, our launcher says so and ends all
@@ -172,7 +190,7 @@ class control_line {
   virtual std::vector<std::vector<measured_link>> share_measurements(
       const std::vector<measured_link>& mine) = 0;
 
-  // While this node connects to the others, after exchange(): readable when look() has something to
+  // While this node connects to the others: readable when look() has something to
   // do; -1: never.
   [[nodiscard]] virtual int news_fd() const noexcept { return -1; }
   // Takes in what has come, without waiting, for the calls below to find; the thread of exchange().

@@ -224,6 +224,28 @@ std::vector<std::vector<measured_link>> unpack_measurements(std::string_view pay
   return everybodys;
 }
 
+std::string pack_found(std::string_view mine) { return pack_frame(frame_kind::found, mine); }
+
+std::string unpack_found(std::string_view payload) {
+  if (payload.size() > found_bytes_max) refuse_frame("a node has found too many networks");
+  return std::string(payload);
+}
+
+std::string pack_all_found(const std::vector<std::string>& everybodys) {
+  payload_writer out;
+  out.u32(static_cast<std::uint32_t>(everybodys.size()));
+  for (const std::string& one : everybodys) out.text(one);
+  return pack_frame(frame_kind::all_found, out.bytes());
+}
+
+std::vector<std::string> unpack_all_found(std::string_view payload) {
+  payload_reader in(payload);
+  std::vector<std::string> everybodys(in.count(4));
+  for (std::string& one : everybodys) one = in.text(found_bytes_max);
+  in.done();
+  return everybodys;
+}
+
 std::string pack_ways(std::string_view plan) { return pack_frame(frame_kind::ways, plan); }
 
 std::string unpack_ways(std::string_view payload) {

@@ -47,6 +47,12 @@ std::vector<closed_link> unpack_closed(std::string_view payload);
 std::string pack_measurements(const std::vector<std::vector<measured_link>>& everybodys);
 std::vector<std::vector<measured_link>> unpack_measurements(std::string_view payload);
 
+// The kind found; and by node, all_found.
+std::string pack_found(std::string_view mine);
+std::string unpack_found(std::string_view payload);
+std::string pack_all_found(const std::vector<std::string>& everybodys);
+std::vector<std::string> unpack_all_found(std::string_view payload);
+
 std::string pack_ways(std::string_view plan);
 std::string unpack_ways(std::string_view payload);
 

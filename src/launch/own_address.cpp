@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <climits>
 #include <cstdint>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <sstream>
 
@@ -46,6 +48,19 @@ std::vector<std::string> addresses_of_own_name() {
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next)
     all.push_back(to_numeric(one->ai_addr));
   return all;
+}
+
+unsigned prefix_bits(const sockaddr* mask) {
+  if (mask == nullptr) return 0;
+  const auto bits_in = [](const void* address, std::size_t bytes) {
+    const auto* const first = static_cast<const std::uint8_t*>(address);
+    return std::accumulate(first, first + bytes, 0U, [](unsigned sum, std::uint8_t byte) {
+      return sum + static_cast<unsigned>(std::popcount(byte));
+    });
+  };
+  if (mask->sa_family == AF_INET)
+    return bits_in(&reinterpret_cast<const sockaddr_in*>(mask)->sin_addr, sizeof(in_addr));
+  return bits_in(&reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr, sizeof(in6_addr));
 }
 
 bool begins_alike(const std::vector<std::uint8_t>& a, const std::vector<std::uint8_t>& b,
@@ -97,8 +112,9 @@ std::vector<network_address> own_addresses() {
     const std::string numeric = to_numeric(one->ifa_addr);
     // One that is good on one link only would have to be told with the link's name.
     if (numeric.empty() || numeric.find('%') != std::string::npos) continue;
-    all.push_back(
-        {one->ifa_name, numeric, (one->ifa_flags & IFF_LOOPBACK) != 0, megabits_of(one->ifa_name)});
+    all.push_back({one->ifa_name, numeric, (one->ifa_flags & IFF_LOOPBACK) != 0,
+                   megabits_of(one->ifa_name), prefix_bits(one->ifa_netmask),
+                   (one->ifa_flags & IFF_RUNNING) != 0});
   }
   // An address of the older kind works everywhere.
   std::stable_partition(all.begin(), all.end(), [](const network_address& one) {
@@ -136,6 +152,22 @@ std::optional<network_address> address_within(const std::vector<network_address>
   const network_prefix wanted = prefix_of(network);
   const network_address* const one = first_alike(all, wanted.bits, wanted.count);
   return one != nullptr ? std::optional(*one) : std::nullopt;
+}
+
+std::vector<own_network> networks_of(const std::vector<network_address>& all) {
+  const network_prefix given_by_itself = prefix_of("169.254.0.0/16");
+  std::vector<own_network> found;
+  for (const network_address& one : all) {
+    const auto bits = bits_of(one.numeric);
+    if (!bits || one.loopback || !one.running || one.prefix == 0 || one.prefix >= 8 * bits->size())
+      continue;
+    if (begins_alike(*bits, given_by_itself.bits, given_by_itself.count)) continue;
+    const std::string range = range_of(one.numeric, one.prefix);
+    if (std::none_of(found.begin(), found.end(),
+                     [&](const own_network& n) { return n.range == range; }))
+      found.push_back({range, one});
+  }
+  return found;
 }
 
 std::string reachable_address(const std::vector<network_address>& all,

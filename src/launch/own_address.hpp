@@ -19,6 +19,8 @@ struct network_address {
   std::string numeric;
   bool loopback = false;
   std::uint32_t megabits = 0;  // a second; 0: the system does not say
+  unsigned prefix = 0;         // bits of it that are the network's
+  bool running = false;        // there is something at the other end, as far as the system knows
 };
 
 // Those of this host's interfaces that are up, in the system's order.
@@ -31,6 +33,15 @@ std::string chosen_address(const std::vector<network_address>& all, const std::s
 // The first of `all` within a network ("10.1.0.0/16"). Throws user_error when that is none.
 std::optional<network_address> address_within(const std::vector<network_address>& all,
                                               const std::string& network);
+
+// A network that somebody else may be on, too.
+struct own_network {
+  std::string range;  // "10.1.0.0/16"
+  network_address mine;
+};
+// Those of `all`, in their order, each once: of interfaces that run, without loopback ones, without
+// addresses that interfaces give themselves (169.254.0.0/16), and without networks of one address.
+std::vector<own_network> networks_of(const std::vector<network_address>& all);
 
 // Where the nodes of other hosts reach this one if nobody says more: what the host's own name
 // stands for (`by_name`, several or none) if it is one of ours, else our first address; never a

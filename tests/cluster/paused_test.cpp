@@ -8,6 +8,7 @@
 #include <string>
 
 #include "command.hpp"
+#include "ways_of_jobs.hpp"
 
 namespace {
 
@@ -16,7 +17,7 @@ using launch_test::command;
 // All at once, so that they wait together.
 TEST(a_paused_node, goes_on_and_so_does_its_job) {
   std::deque<command> jobs;
-  for (const char* const transport : {"shm", "tcp", "udp"}) {
+  for (const char* const transport : launch_test::transports) {
     for (const char* const node : {"pause-0", "pause-1"}) {
       jobs.emplace_back(launch_test::run(
           {"-n", "2", "--workers", "1", "--bind", "none", "--transport", transport}, {node}));

@@ -65,6 +65,18 @@ TEST_F(three_networks, what_was_measured_does_not_open_what_is_closed) {
   EXPECT_EQ(who.network(0, 1), its_number(0));
 }
 
+TEST_F(three_networks, what_does_not_join_their_hosts_is_not_used) {
+  joined_hosts joins;
+  for (const std::uint16_t h : {0, 1}) joins.add(h);
+  joins.join(1, 0, 1);
+  who.set_joined(joins);
+  for (const auto& [a, b] : {std::pair<node_id, node_id>{0, 1}, {1, 0}}) {
+    EXPECT_EQ(who.network(a, b), its_number(1));
+    EXPECT_EQ(who.spare_network(a, b), std::nullopt);
+  }
+  EXPECT_EQ(who.network(0, 2), its_number(2)) << "that host was not tried";
+}
+
 // Two nodes that share three equally fast networks: over UDP, UCX and TCP.
 class three_kinds : public testing::Test {
  protected:

@@ -25,12 +25,11 @@ class chain_of_hosts : public four_hosts {
   }
   // UCX takes what runs, as the system says, which it may find out a second after that is so. Of
   // some interfaces it never says more than that it does not know.
-  static void wait_until_cables_run(int hosts) {
+  static void wait_until_cables_run(int hosts, const std::string& which = "cable*") {
+    const std::string states = "/sys/class/net/" + which + "/operstate";
     for (int h = 1; h <= hosts; ++h) {
-      if (!shell("ip netns exec " + address(h) +
-                 " sh -c 'ls /sys/class/net/cable*/operstate && "
-                 "while grep -qvE \"^(up|unknown)$\" /sys/class/net/cable*/operstate; "
-                 "do sleep 0.02; done'"))
+      if (!shell("ip netns exec " + address(h) + " sh -c 'ls " + states +
+                 " && while grep -qvE \"^(up|unknown)$\" " + states + "; do sleep 0.02; done'"))
         GTEST_SKIP() << "this system does not show the cables of a namespace in /sys";
     }
   }
@@ -55,6 +54,78 @@ class chain_of_hosts : public four_hosts {
         launch_test::run({"-n", nodes, "--transport", transport, "--host", all_hosts()},
                          {all_networks, what}),
         from_hub());
+  }
+};
+
+// Which find their networks themselves: that of the launcher's bridge, whose address each host has,
+// as well as their own.
+class unnamed_networks : public chain_of_hosts {
+ protected:
+  void SetUp() override {
+    chain_of_hosts::SetUp();
+    if (!IsSkipped()) wait_until_all_run();
+  }
+  // What does not is not looked at.
+  static void wait_until_all_run() { wait_until_cables_run(4, "*"); }
+  // Each host is then alone with what it has on the bridge: a network that looks like one.
+  static void part_the_bridge() {
+    for (int h = 1; h <= 4; ++h) {
+      if (!shell("bridge -n " + hub() + " link set dev port" + std::to_string(h) + " isolated on"))
+        GTEST_SKIP() << "this system does not let us part the hosts of a bridge";
+    }
+  }
+  // A network of this host and nobody else, that runs.
+  static void put_aside(int host, const std::string& interface, const std::string& address) {
+    if (!shell("ip -n " + launch_test::four_hosts::address(host) + " link add " + interface +
+               " type veth peer name other-" + interface) ||
+        !shell("ip -n " + launch_test::four_hosts::address(host) + " addr add " + address +
+               " dev " + interface) ||
+        !shell("ip -n " + launch_test::four_hosts::address(host) + " link set " + interface +
+               " up") ||
+        !shell("ip -n " + launch_test::four_hosts::address(host) + " link set other-" + interface +
+               " up"))
+      GTEST_SKIP() << "this system does not let us lay cables within a namespace";
+  }
+  static void make_slow_at(int host, const std::string& interface) {
+    if (!shell("ip netns exec " + address(host) + " tc qdisc add dev " + interface +
+               " root tbf rate 2mbit burst 16kb latency 200ms"))
+      GTEST_SKIP() << "this system does not let us slow a cable down (tc, tbf)";
+  }
+  static std::string of_bridge() {
+    const std::string first = address(1);
+    return first.substr(0, first.size() - 1) + "0/24";
+  }
+  static std::string hosts_up_to(int last) {
+    std::string all = address(1);
+    for (int h = 2; h <= last; ++h) all += "," + address(h);
+    return all;
+  }
+  static words flags(int hosts, const std::string& transport = "auto") {
+    return {"-n", std::to_string(hosts), "--transport", transport, "--host", hosts_up_to(hosts)};
+  }
+  static std::string table(int hosts, const std::string& transport = "auto") {
+    words line{"info", "--routes", "--networks", "auto"};
+    const words more = flags(hosts, transport);
+    line.insert(line.end(), more.begin(), more.end());
+    command c(line, from_hub());
+    EXPECT_EQ(c.wait(), 0) << c.err();
+    EXPECT_EQ(c.err(), "");
+    EXPECT_EQ(c.processes_left(), 0);
+    return c.out();
+  }
+  static void expect_ok(int hosts, const std::string& what, const std::string& transport = "auto") {
+    launch_test::expect_ok(
+        launch_test::run(flags(hosts, transport), {"--strata-networks=auto", what}), from_hub());
+  }
+  // The row of the table for two nodes; empty: there is none.
+  static std::string row(const std::string& all, int from, int to) {
+    std::istringstream rows(all);
+    for (std::string one; std::getline(rows, one);) {
+      std::istringstream columns(one);
+      int a = -1, b = -1;
+      if (columns >> a >> b && a == from && b == to) return one;
+    }
+    return {};
   }
 };
 

@@ -42,6 +42,39 @@ TEST_F(elastic_course, a_node_comes_and_learns_what_was_measured) {
   EXPECT_FALSE(job->is_running());
 }
 
+TEST_F(elastic_course, a_node_comes_and_learns_what_was_found) {
+  begin({.nodes = 2, .program = "prog", .capacity = 4});
+  for (const std::string round : {"first ", "second "}) {
+    for (node_id n = 0; n < 2; ++n) find(n, round + std::to_string(n));
+  }
+  all_reach(2);
+  for (const node_id comer : {2, 3}) {
+    ask_join();
+    for (const std::string round : {"first ", "second "}) {
+      find(comer, "what does not count");
+      EXPECT_EQ(sent[comer].back().kind, frame_kind::all_found);
+      EXPECT_EQ(unpack_all_found(sent[comer].back().payload), (lines{round + "0", round + "1"}));
+    }
+    reach(comer);
+    for (const node_id member : job->members()) admit(member, comer);
+    enter(comer);
+  }
+  EXPECT_TRUE(job->is_running());
+  find(3, "");  // once more
+  EXPECT_FALSE(job->is_running());
+}
+
+TEST_F(elastic_course, a_node_that_asks_for_finds_where_there_are_none_is_refused) {
+  begin({.nodes = 2, .program = "prog", .capacity = 4});
+  all_reach(2);
+  ask_join();
+  answers.clear();
+  find(2, "");
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_NE(answers[0].find("this job has found no networks"), std::string::npos) << answers[0];
+  EXPECT_TRUE(job->is_running());
+}
+
 TEST_F(elastic_course, only_node_0_of_several_networks_tells_of_ways) {
   for (const node_id n : {0, 1}) {
     said.clear();

@@ -87,8 +87,12 @@ struct random_course : launch_test::course {
   late_place spawn(node_id node, ticket who, const std::vector<node_id>& gone) override {
     if (below(10) == 0) throw strata::error("cannot");
     actor& a = at(node);
-    if (below(8) != 0) a.words.push_back(pack_reachable({"id", {"h", node}}));
-    unreachable = a.words.empty() ? node : unreachable;
+    for (unsigned told = 0; finds && told < found_rounds; ++told) a.words.push_back(pack_found({}));
+    if (below(8) != 0) {
+      a.words.push_back(pack_reachable({"id", {"h", node}}));
+    } else {
+      unreachable = node;
+    }
     return course::spawn(node, who, gone);
   }
   void end(node_id node) override {
@@ -98,6 +102,7 @@ struct random_course : launch_test::course {
 
   std::mt19937_64 random;
   node_id first_nodes = 0;
+  bool finds = false;       // what its networks are
   node_id unreachable = 0;  // a newcomer that will not get so far
   std::deque<actor> actors;
   std::vector<node_id> dying;
@@ -118,6 +123,10 @@ TEST_F(random_course, everybody_gets_an_answer_and_the_job_ends_well) {
     first_nodes = static_cast<node_id>(1 + below(4));
     at(first_nodes);
     begin({.nodes = first_nodes, .program = "prog", .capacity = 12});
+    finds = below(2) == 0;
+    for (unsigned told = 0; finds && told < found_rounds; ++told) {
+      for (node_id n = 0; n < first_nodes; ++n) find(n, {});
+    }
     all_reach(first_nodes);
     ticket next = 1;
     std::uint64_t steps_left = 10 + below(200);

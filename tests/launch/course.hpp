@@ -55,6 +55,9 @@ struct course : job_hands, testing::Test {
   void reach(node_id node, const std::string& id = "id") {
     job->on_frame(node, unpack(pack_reachable({id, {"h", node}})), now);
   }
+  void find(node_id node, const std::string& what) {
+    job->on_frame(node, unpack(pack_found(what)), now);
+  }
   // On two networks.
   void reach_by_networks(node_id node) {
     const address where{"", 0, "", {{"h", node, 0}, {}}};

@@ -311,8 +311,22 @@ const std::vector<std::function<void(std::string_view)>>& every_unpack() {
       [](payload p) { unpack_admit(p); },        [](payload p) { unpack_node(p); },
       [](payload p) { unpack_status(p); },       [](payload p) { unpack_ask_join(p); },
       [](payload p) { unpack_denied(p); },       [](payload p) { unpack_measured(p); },
-      [](payload p) { unpack_measurements(p); }, [](payload p) { unpack_closed(p); }};
+      [](payload p) { unpack_measurements(p); }, [](payload p) { unpack_closed(p); },
+      [](payload p) { unpack_found(p); },        [](payload p) { unpack_all_found(p); }};
   return all;
+}
+
+TEST(frames, finds_come_out_as_they_went_in) {
+  const frame one = only_frame(pack_found("some"));
+  EXPECT_EQ(one.kind, frame_kind::found);
+  EXPECT_EQ(unpack_found(one.payload), "some");
+  const frame all = only_frame(pack_all_found({"some", "", "more"}));
+  EXPECT_EQ(all.kind, frame_kind::all_found);
+  EXPECT_EQ(unpack_all_found(all.payload), (std::vector<std::string>{"some", "", "more"}));
+  const std::string much(found_bytes_max, 'x');
+  EXPECT_EQ(unpack_found(much), much);
+  EXPECT_THROW(unpack_found(much + "x"), strata::error);
+  EXPECT_THROW(unpack_all_found(only_frame(pack_all_found({much + "x"})).payload), strata::error);
 }
 
 TEST(frames, a_payload_cut_anywhere_or_too_long_is_refused) {
@@ -341,6 +355,7 @@ TEST(frames, a_payload_cut_anywhere_or_too_long_is_refused) {
   try_all(whole(pack_measured(some_measurements[0])), every_unpack()[17]);
   try_all(whole(pack_measurements(some_measurements)), every_unpack()[18]);
   try_all(whole(pack_closed(frame_kind::closed, some_closed)), every_unpack()[19]);
+  try_all(whole(pack_all_found({"one", "", "two"})), every_unpack()[21]);
 }
 
 TEST(frames, whatever_arrives_is_a_message_or_an_error) {
@@ -357,7 +372,9 @@ TEST(frames, whatever_arrives_is_a_message_or_an_error) {
                                        pack_denied("why"),
                                        pack_measured(some_measurements[0]),
                                        pack_measurements(some_measurements),
-                                       pack_closed(frame_kind::closed, some_closed)};
+                                       pack_closed(frame_kind::closed, some_closed),
+                                       pack_found("one"),
+                                       pack_all_found({"one", "", "two"})};
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = round % 4 == 0 ? launch_test::random_bytes(random, random() % 64)
                                        : valid[random() % valid.size()];

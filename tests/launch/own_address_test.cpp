@@ -57,6 +57,41 @@ TEST(own_address, a_list_of_networks_says_of_each_by_what_nodes_talk_on_it) {
   EXPECT_FALSE(has_kind({expected[0], expected[1]}, network_kind::ucx));
 }
 
+TEST(own_address, networks_are_those_that_others_may_be_on) {
+  const std::vector<network_address> all{
+      {"lo", "127.0.0.1", true, 0, 8, true},
+      {"eth0", "192.168.7.9", false, 1000, 24, true},
+      {"eth0", "192.168.7.10", false, 1000, 24, true},  // one more on the same
+      {"tun0", "10.9.0.1", false, 0, 32, true},         // of one address
+      {"eth1", "169.254.3.4", false, 0, 16, true},      // given by itself
+      {"docker0", "172.17.0.1", false, 0, 16, false},   // with nothing at its other end
+      {"ib0", "10.1.130.3", false, 0, 17, true},
+      {"ib0", "fd00:1:2:3::4", false, 0, 33, true},
+      {"odd", "10.2.0.1", false, 0, 0, true},
+  };
+  std::vector<std::string> found;
+  for (const own_network& n : networks_of(all)) found.push_back(n.range + " " + n.mine.numeric);
+  EXPECT_EQ(found,
+            (std::vector<std::string>{"192.168.7.0/24 192.168.7.9", "10.1.128.0/17 10.1.130.3",
+                                      "fd00:1::/33 fd00:1:2:3::4"}));
+}
+
+TEST(own_address, the_system_tells_of_each_what_part_is_the_networks) {
+  for (const network_address& one : own_addresses()) {
+    if (one.numeric != "127.0.0.1") continue;
+    EXPECT_EQ(one.prefix, 8U);
+    EXPECT_TRUE(one.running);
+  }
+}
+
+TEST(own_address, auto_names_no_network_and_stands_alone) {
+  using strata::network_kind;
+  EXPECT_TRUE(networks_in("auto", network_kind::tcp).empty());
+  for (const char* const list :
+       {"auto,10.1.0.0/16", "10.1.0.0/16,auto", "auto,auto", "tcp:auto", "Auto", "auto/8"})
+    EXPECT_THROW((void)networks_in(list, network_kind::tcp), strata::user_error) << list;
+}
+
 TEST(own_address, of_which_no_kind_is_said_is_of_the_usual_one) {
   using strata::network_kind;
   EXPECT_TRUE(networks_in("", network_kind::udp).empty());

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "launch/messages.hpp"
 #include "launch/pmix/cores.hpp"
 #include "launch/pmix/host_memory.hpp"
 #include "launch/pmix/seat.hpp"
@@ -60,6 +61,8 @@ TEST(pmix_records, anything_else_is_refused) {
   expect_exact(pack(secret{}), &unpack_secret);
   expect_exact(pack(entry{"ab", {"h", 1, ""}}), &unpack_entry);
   expect_exact(pack(std::vector<measured_link>{{3, 1, 20, 60}}), &unpack_links);
+  expect_exact(pack_found("networks"), &unpack_found_networks);
+  EXPECT_EQ(unpack_found_networks(pack_found("networks")), "networks");
   EXPECT_THROW(unpack_links(pack(std::vector<measured_link>{{3, 1, 200, 60}})), strata::error);
 }
 

@@ -78,6 +78,65 @@ TEST_F(course, on_several_networks_all_learn_what_is_closed) {
   expect_told({one, later, other});
 }
 
+TEST_F(course, what_nodes_find_of_their_networks_all_learn_before_they_join) {
+  begin(3);
+  for (const std::string round : {"first ", "second "}) {
+    for (const node_id n : {2, 0, 1}) {
+      for (node_id m = 0; m < 3; ++m) EXPECT_EQ(sent[m].size(), round == "first " ? 0U : 1U);
+      find(n, round + std::to_string(n));
+    }
+    for (node_id n = 0; n < 3; ++n) {
+      EXPECT_EQ(sent[n].back().kind, frame_kind::all_found);
+      EXPECT_EQ(unpack_all_found(sent[n].back().payload),
+                (lines{round + "0", round + "1", round + "2"}));
+    }
+  }
+  all_reach(3);
+  EXPECT_TRUE(job->is_running());
+  for (node_id n = 0; n < 3; ++n) EXPECT_EQ(sent[n].back().kind, frame_kind::directory);
+  EXPECT_TRUE(said.empty());
+}
+
+TEST_F(course, who_finds_nothing_while_others_do_is_named) {
+  begin(3);
+  find(0, "");
+  find(2, "");
+  pass(30 * second);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0].rfind("node 1 did not join within 30 s", 0), 0U) << said[0];
+  said.clear();
+  begin(2);  // with other networks
+  find(0, "");
+  reach(1);
+  pass(30 * second);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0].rfind("node 1 did not join within 30 s", 0), 0U) << said[0];
+}
+
+TEST_F(course, finds_out_of_turn_end_the_job) {
+  const auto refused = [&](const std::function<void()>& what) {
+    said.clear();
+    begin(2);
+    what();
+    EXPECT_EQ(said.size(), 1U);
+    EXPECT_FALSE(job->is_running());
+  };
+  refused([&] {
+    find(0, "");
+    find(0, "");
+  });
+  refused([&] {
+    reach(0);
+    find(0, "");
+  });
+  refused([&] {
+    for (unsigned round = 0; round <= found_rounds; ++round) {
+      for (node_id n = 0; n < 2 && said.empty(); ++n) find(n, "");
+    }
+  });
+  refused([&] { find(0, std::string(found_bytes_max + 1, 'x')); });
+}
+
 TEST_F(course, on_several_networks_who_tells_nothing_is_named) {
   begin(2);
   for (node_id n = 0; n < 2; ++n) reach_by_networks(n);

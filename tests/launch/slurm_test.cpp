@@ -52,6 +52,32 @@ TEST(slurm, ranks_are_nodes) {
   EXPECT_TRUE(contains(r.out, "\n2 nodes, node 0: node 0 of 2, 1 by tcp")) << r.out;
 }
 
+// A second one joins the nodes, and each has a bridge of its own.
+TEST(slurm, nodes_find_their_networks) {
+  const result r = on_cluster(
+      "ip -n node1 link add cable type veth peer name cable netns node2 || exit 77\n"
+      "for n in 1 2; do\n"
+      "ip -n node$n addr add 192.168.9.$n/24 dev cable && ip -n node$n link set cable up && "
+      "ip -n node$n link add docker0 type veth peer name other && "
+      "ip -n node$n addr add 172.17.0.1/16 dev docker0 && ip -n node$n link set docker0 up && "
+      "ip -n node$n link set other up || exit 77\n"
+      "done\n"
+      // What does not run is not looked at.
+      "for n in 1 2; do\n"
+      "ip netns exec node$n sh -c 'until grep -qx up /sys/class/net/cable/operstate; "
+      "do sleep 0.02; done' || exit 77\n"
+      "done\n"
+      "srun -n 2 -N 2 --mpi=pmix " STRATA_COMMAND
+      " report-routes --strata-networks=auto || exit\n"
+      "srun -n 4 -N 2 --mpi=pmix $program --strata-networks=auto count");
+  STRATA_SKIP_WITHOUT_SLURM(r);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "   0     1     1     1  tcp ")) << r.out;
+  EXPECT_TRUE(contains(r.out, "/24\n")) << "named, so there were several\n" << r.out;
+  EXPECT_FALSE(contains(r.out, "172.17.")) << r.out;
+  EXPECT_TRUE(contains(r.out, "4 nodes, node 0: node 0 of 4, 1 by shm, 2 by tcp")) << r.out;
+}
+
 TEST(slurm, info_and_a_hint) {
   const result r = on_cluster("srun -n 2 -N 2 --mpi=pmix " STRATA_COMMAND
                               " info || exit\n"

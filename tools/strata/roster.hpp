@@ -33,6 +33,8 @@ struct node_state {
   std::string on_host{};       // " on NAME", or nothing
   address where{};
   std::string build_id{};
+  // What it has found of its networks, each time that it was asked.
+  std::vector<std::string> found{};
   unsigned closed_told = 0;  // so often it has told of closed networks, in a job of several
   // Its networks, in a job of several; none: it has not said, or never will.
   std::optional<std::vector<measured_link>> measured{};
@@ -70,6 +72,9 @@ class roster {
 
   // The frame with what those who began the job have measured; empty: there was nothing.
   [[nodiscard]] std::string measurements() const;
+
+  // The frames with what those who began the job have found, of each time; for those who come.
+  std::vector<std::string> found{};
 
   // Of which networks those who began the job have said that they are closed.
   std::set<closed_link> closed{};

@@ -32,6 +32,7 @@ struct measured {
   node_id_t next;
   unsigned hops;
   std::array<char, 16> transport;
+  std::array<char, 48> network;
   double half_round_trip_us;
   double megabytes_per_s;
   // When the job began.
@@ -73,8 +74,11 @@ measured measure(node_id_t to) {
     m.link_megabytes_per_s = static_cast<double>(way.bytes_per_s) / 1e6;
   }
   m.cost_us = static_cast<double>(way.cost_ns) / 1e3;
-  std::copy_n(way.transport.begin(), std::min(way.transport.size(), m.transport.size() - 1),
-              m.transport.begin());
+  const auto keep = [](const std::string& text, auto& room) {
+    std::copy_n(text.begin(), std::min(text.size(), room.size() - 1), room.begin());
+  };
+  keep(way.transport, m.transport);
+  keep(way.network, m.network);
   std::array<double, calls> times{};
   for (double& t : times) {
     const auto start = std::chrono::steady_clock::now();
@@ -142,16 +146,17 @@ int report_routes(int argc, char** argv) {
     std::printf(
         "                               now                            at the start\n"
         "from    to  next  hops  by    half a round trip, us   MB/s  latency, us   MB/s  cost, "
-        "us\n");
+        "us  over\n");
     for (unsigned a = 0; a < num_nodes(); ++a) {
       for (unsigned b = 0; b < num_nodes(); ++b) {
         if (a == b) continue;
         const measured m =
             call<measure>(on_node{static_cast<node_id_t>(a)}, static_cast<node_id_t>(b));
-        std::printf("%4u  %4u  %4u  %4u  %-4s  %21.1f  %5.0f  %11s  %5s  %8s\n", a, b,
+        std::printf("%4u  %4u  %4u  %4u  %-4s  %21.1f  %5.0f  %11s  %5s  %8s%s%s\n", a, b,
                     unsigned{m.next}, m.hops, m.transport.data(), m.half_round_trip_us,
                     m.megabytes_per_s, known(m.latency_us, 1).c_str(),
-                    known(m.link_megabytes_per_s, 0).c_str(), known(m.cost_us, 1).c_str());
+                    known(m.link_megabytes_per_s, 0).c_str(), known(m.cost_us, 1).c_str(),
+                    m.network[0] != 0 ? "  " : "", m.network.data());
       }
     }
   });

@@ -89,6 +89,8 @@ void session::on_frame(node_id node, const frame& f, std::int64_t now_ns) {
         return n.is == part::coming
                    ? changes_.on_reachable(node, unpack_reachable(f.payload), now_ns)
                    : on_reachable(node, f, now_ns);
+      case frame_kind::found:
+        return on_found(node, f);
       case frame_kind::closed:
         return on_closed(node, f);
       case frame_kind::measured:
@@ -132,6 +134,24 @@ void session::on_reachable(node_id node, const frame& f, std::int64_t now_ns) {
   measuring_ = std::any_of(everybody.begin(), everybody.end(),
                            [](const address& where) { return where.doors.size() > 1; });
   tell_all(pack_directory(everybody), !measuring_);
+}
+
+void session::on_found(node_id node, const frame& f) {
+  node_state& n = nodes_.at(node);
+  const std::size_t told = n.found.size();
+  if (n.joined || told == found_rounds) refuse_frame("a message comes out of turn");
+  if (n.is == part::coming) {
+    if (told == nodes_.found.size()) refuse_frame("this job has found no networks");
+    n.found.emplace_back();
+    return hands_.send(node, nodes_.found[told]);
+  }
+  if (told != nodes_.found.size()) refuse_frame("a message comes out of turn");
+  n.found.push_back(unpack_found(f.payload));
+  if (phase_ != phase::starting || !awaited().empty()) return;
+  std::vector<std::string> all;
+  for (node_id one = 0; one < what_.nodes; ++one) all.push_back(nodes_.at(one).found.at(told));
+  nodes_.found.push_back(pack_all_found(all));
+  tell_all(nodes_.found.back(), false);
 }
 
 void session::on_closed(node_id node, const frame& f) {
@@ -178,6 +198,11 @@ void session::tell_all(const std::string& frame_bytes, bool job_begins) {
 
 // By those who want to begin.
 std::vector<node_id> session::awaited() const {
+  const auto has_found = [this](const node_state& n) {
+    return n.found.size() > nodes_.found.size();
+  };
+  if (std::any_of(nodes_.begin(), nodes_.end(), has_found))
+    return nodes_.members_where([&](const node_state& n) { return !has_found(n); });
   const auto has_told = [this](const node_state& n) {
     return closed_told_ < closed_rounds ? n.closed_told > closed_told_ : n.measured.has_value();
   };

@@ -70,6 +70,7 @@ class session {
   [[nodiscard]] bool elastic() const noexcept { return what_.capacity != 0; }
 
   void on_reachable(node_id node, const frame& f, std::int64_t now_ns);
+  void on_found(node_id node, const frame& f);
   void on_closed(node_id node, const frame& f);
   void on_measured(node_id node, const frame& f);
   void on_ways(node_id node, const frame& f);

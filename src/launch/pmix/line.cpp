@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/errno_error.hpp"
+#include "launch/messages.hpp"
 #include "launch/own_address.hpp"
 #include "launch/pmix/client.hpp"
 #include "launch/pmix/cores.hpp"
@@ -100,6 +101,14 @@ class pmix_line final : public control_line {
     return directory;
   }
 
+  std::vector<std::string> share_found(const std::string& mine) override {
+    const std::string key = "found" + std::to_string(found_told_++);
+    us_->put(prefix_ + key, pack_found(mine));
+    std::vector<std::string> all;
+    for (const std::string& told : meet(key)) all.push_back(unpack_found_networks(told));
+    return all;
+  }
+
   std::vector<closed_link> share_closed(const std::vector<closed_link>& mine) override {
     const std::string key = "closed" + std::to_string(closed_told_++);
     us_->put(prefix_ + key, pack(mine));
@@ -163,6 +172,7 @@ class pmix_line final : public control_line {
   job_description job_;
   std::set<closed_link> closed_links_;  // that all have told of
   unsigned closed_told_ = 0;
+  unsigned found_told_ = 0;
 };
 
 // ---- meetings ----

@@ -88,6 +88,10 @@ entry unpack_entry(std::string_view bytes) {
   return {std::move(message.build_id), std::move(message.where)};
 }
 
+std::string unpack_found_networks(std::string_view bytes) {
+  return unpack_found(only_frame(bytes, frame_kind::found));
+}
+
 std::string pack(const std::vector<closed_link>& mine) {
   return pack_closed(frame_kind::closed, mine);
 }

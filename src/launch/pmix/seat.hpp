@@ -38,6 +38,8 @@ std::string pack(const secret& s);
 secret unpack_secret(std::string_view bytes);
 std::string pack(const entry& e);
 entry unpack_entry(std::string_view bytes);
+// Told by every node of a job that finds its networks itself.
+std::string unpack_found_networks(std::string_view bytes);
 // Told by every node of a job of several networks.
 std::string pack(const std::vector<closed_link>& mine);
 std::vector<closed_link> unpack_closed_links(std::string_view bytes);
