@@ -62,8 +62,9 @@ void engine::break_job(node_id peer, const std::string& why) {
   // Node 0 tells the program. Here what is left is given up in silence, whoever it was for.
   if (self_ != 0) (void)workers_.take_failure();
   workers_.settle(false);
+  // Where its process lives, nobody else tells: what the program does here may wait for that node.
+  line_->tell_loss(peer, why);
   if (self_ != 0) return departures_.end(departures::cause::lost);
-  if (members_.is_elastic()) line_->say(launch::word_to_launcher::missed, peer);
   departures_.look_again();
 }
 

@@ -94,6 +94,7 @@ class launcher_line final : public control_line {
   void tell_plan(const std::string& plan) noexcept override;
   bool wait(const job_news& news) override;
   void say(word_to_launcher word, node_id about) noexcept override;
+  void tell_loss(node_id, const std::string& why) noexcept override;
   void close() noexcept override;
   [[nodiscard]] bool tells_of_losses() const noexcept override { return true; }
 
@@ -248,6 +249,13 @@ void launcher_line::say(word_to_launcher word, node_id about) noexcept {
     send(pack_word(word, about));
   } catch (const std::exception&) {
     // The launcher is gone, which wait() tells.
+  }
+}
+
+void launcher_line::tell_loss(node_id node, const std::string& why) noexcept {
+  try {
+    send(pack_missed({node, why}));
+  } catch (const std::exception&) {  // see above
   }
 }
 

@@ -11,6 +11,7 @@
 //   launcher -> node   directory (everybody's address; sent when all are there)
 //   launcher -> node   lost      (node, why: its process ended before the job did)
 //   node -> launcher   finished  (the node leaves on purpose)
+//   node -> launcher   missed    (node, why: nothing comes from there any more)
 //
 // If its nodes find their networks themselves, before that, twice:
 //
@@ -33,7 +34,6 @@
 //                      all_closed, measurements and ways, where it listens on several networks
 //   comer -> launcher  entered   (it is a member)
 //   launcher -> member lost      (a comer: it will not come)
-//   node 0 -> launcher missed    (it was counted already: the job has lost it)
 //   node 0 -> launcher ways      (messages take others now: what a comer has to know of them)
 //
 //   launcher -> member leave     (hand over what you have, and go)
@@ -149,7 +149,7 @@ struct job_news {
 };
 
 // What a node of an elastic job answers.
-enum class word_to_launcher : std::uint8_t { admitted, entered, drained, stays, refuses, missed };
+enum class word_to_launcher : std::uint8_t { admitted, entered, drained, stays, refuses };
 
 // A node's end of the line. One thread calls share_found(), exchange(), share_closed() and
 // share_measurements();
@@ -208,6 +208,8 @@ class control_line {
   virtual bool wait(const job_news& news) = 0;
   // `about`: the node that was admitted. Any thread.
   virtual void say(word_to_launcher, node_id about) noexcept = 0;
+  // This node has lost that one, whose process may live: it is silent, say. Any thread.
+  virtual void tell_loss(node_id, const std::string& why) noexcept = 0;
   // Says that this node leaves on purpose; ends wait(). Any thread.
   virtual void close() noexcept = 0;
   // Whether whoever holds the job together tells the user which node is lost.

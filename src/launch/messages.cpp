@@ -17,6 +17,12 @@ constexpr std::size_t why_bytes_max = 4096;
 constexpr std::size_t address_bytes_min = 4 + 2 + 4 + 4;
 constexpr std::size_t door_bytes_min = 4 + 2 + 4 + 2 + 4 + 4;
 
+std::string pack_loss(frame_kind kind, const lost_message& message) {
+  payload_writer out;
+  out.u16(message.node).text(std::string_view(message.why).substr(0, why_bytes_max));
+  return pack_frame(kind, out.bytes());
+}
+
 void write_address(payload_writer& out, const address& where) {
   out.text(where.host).u16(where.port).text(where.worker);
   out.u32(static_cast<std::uint32_t>(where.doors.size()));
@@ -253,10 +259,10 @@ std::string unpack_ways(std::string_view payload) {
   return std::string(payload);
 }
 
-std::string pack_lost(const lost_message& message) {
-  payload_writer out;
-  out.u16(message.node).text(std::string_view(message.why).substr(0, why_bytes_max));
-  return pack_frame(frame_kind::lost, out.bytes());
+std::string pack_lost(const lost_message& message) { return pack_loss(frame_kind::lost, message); }
+
+std::string pack_missed(const lost_message& message) {
+  return pack_loss(frame_kind::missed, message);
 }
 
 lost_message unpack_lost(std::string_view payload) {
@@ -298,8 +304,6 @@ std::string pack_word(word_to_launcher word, node_id about) {
         return frame_kind::drained;
       case word_to_launcher::refuses:
         return frame_kind::refuses;
-      case word_to_launcher::missed:
-        return frame_kind::missed;
       case word_to_launcher::stays:
         break;
     }

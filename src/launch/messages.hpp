@@ -57,7 +57,8 @@ std::string pack_ways(std::string_view plan);
 std::string unpack_ways(std::string_view payload);
 
 std::string pack_lost(const lost_message& message);
-lost_message unpack_lost(std::string_view payload);
+std::string pack_missed(const lost_message& message);
+lost_message unpack_lost(std::string_view payload);  // of either
 
 std::string pack_finished();
 

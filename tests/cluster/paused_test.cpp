@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node that the system does not let run for ten seconds, as a debugger or a machine without
-// memory does: nobody takes it for lost, and nothing that was under way is.
+// memory does: nobody takes it for lost, and nothing that was under way is. One that
+// is stopped for good ends its job, whatever the others do.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -26,6 +27,21 @@ TEST(a_paused_node, goes_on_and_so_does_its_job) {
   for (command& c : jobs) {
     EXPECT_EQ(c.wait(), 0) << c.err();
     EXPECT_EQ(c.out(), "has paused\nok\n") << c.err();
+    EXPECT_EQ(c.processes_left(), 0);
+  }
+}
+
+// Its process lives, and so may that of the node that hears nothing from it any more.
+TEST(a_stopped_node, ends_its_job_though_it_is_node_0) {
+  std::deque<command> jobs;
+  for (const char* const what : {"stop-0", "stop-0-while-1-is-deaf"}) {
+    jobs.emplace_back(
+        launch_test::run({"-n", "2", "--workers", "1", "--bind", "none", "--transport", "tcp"},
+                         {"--strata-lost-after-ms=2000", what}));
+  }
+  for (command& c : jobs) {
+    EXPECT_EQ(c.wait(), 1);
+    EXPECT_EQ(c.err(), "strata run: node 0 is lost: silent for 2000 ms; the job is stopped\n");
     EXPECT_EQ(c.processes_left(), 0);
   }
 }

@@ -56,6 +56,8 @@ constexpr action actions[] = {
     {"flood-stopped", &flood_stopped},
     {"pause-0", &pause_0},
     {"pause-1", &pause_1},
+    {"stop-0", &stop_0},
+    {"stop-0-while-1-is-deaf", &stop_0_while_1_is_deaf},
     {"kill", &lose_killed},
     {"stop", &lose_stopped},
     {"kill-thief", &kill_thief},

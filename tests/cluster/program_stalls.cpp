@@ -54,6 +54,15 @@ struct pauser : threaded {
   }
 };
 
+// Blocks its worker.
+struct deaf : threaded {
+  slot_ptr begun;
+  void start() {
+    sync(begun);
+    for (;;) ::pause();
+  }
+};
+
 int same(int i) { return i; }
 
 // Tokens and calls before, while and after it stands still.
@@ -79,6 +88,19 @@ void pause_node(runtime& rt, node_id_t who) {
 
 void pause_0(runtime& rt) { pause_node(rt, 0); }
 void pause_1(runtime& rt) { pause_node(rt, 1); }
+
+void stop_0(runtime& rt) {
+  rt.run([] { ::kill(::getpid(), SIGSTOP); });
+}
+
+void stop_0_while_1_is_deaf(runtime& rt) {
+  rt.run([] {
+    completion begun;
+    invoke<deaf>(1, begun.sptr());
+    begun.wait();
+    ::kill(::getpid(), SIGSTOP);
+  });
+}
 
 void stall(runtime& rt) {
   rt.run([] {

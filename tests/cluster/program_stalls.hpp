@@ -12,3 +12,5 @@ void stall_elsewhere(strata::runtime& rt);
 void flood_stopped(strata::runtime& rt);
 void pause_0(strata::runtime& rt);
 void pause_1(strata::runtime& rt);
+void stop_0(strata::runtime& rt);
+void stop_0_while_1_is_deaf(strata::runtime& rt);

@@ -302,7 +302,7 @@ TEST_F(elastic_course, a_newcomer_that_was_counted_already_is_a_loss) {
   admit(1, 2);
   kill(2, 9);
   EXPECT_EQ(job->status(), 0);
-  word(0, word_to_launcher::missed, 2);
+  miss(0, 2);
   EXPECT_EQ(job->status(), 137);
   ASSERT_EQ(said.size(), 1U);
   EXPECT_NE(said[0].find("node 2 was killed by signal 9 (SIGKILL) while it joined"),
@@ -319,7 +319,7 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_first_is_a_loss) {
   ask_join();
   reach(1);
   admit(0, 1);
-  word(0, word_to_launcher::missed, 1);
+  miss(0, 1);
   EXPECT_TRUE(said.empty());
   kill(1, 9);
   ASSERT_EQ(said.size(), 1U);
@@ -335,7 +335,7 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_ended) {
   ask_join();
   reach(1);
   admit(0, 1);
-  word(0, word_to_launcher::missed, 1);
+  miss(0, 1);
   pass(10 * second);
   EXPECT_EQ(killed, std::vector<node_id>{1});
   ASSERT_EQ(said.size(), 1U);
@@ -354,7 +354,7 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_just_when_it_is_let_in_is_a
     ask_join();
     reach(1);
     admit(0, 1);
-    word(0, word_to_launcher::missed, 1);
+    miss(0, 1);
     enter(1);
     if (ends) kill(1, 9);
     pass(10 * second);
@@ -365,15 +365,14 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_just_when_it_is_let_in_is_a
   }
 }
 
-TEST_F(elastic_course, only_node_0_misses_anybody) {
-  open(2);
-  ask_join();
-  come(2);
-  word(0, word_to_launcher::missed, 2);  // a member: how its process ends says more
-  EXPECT_TRUE(said.empty());
-  word(1, word_to_launcher::missed, 2);
-  ASSERT_EQ(said.size(), 1U);
-  EXPECT_NE(said[0].find("a message comes out of turn"), std::string::npos);
+TEST_F(elastic_course, nobody_misses_itself_or_a_node_that_never_was) {
+  for (const node_id lost : {node_id{1}, node_id{9}}) {
+    said.clear();
+    open(2);
+    miss(1, lost);
+    ASSERT_EQ(said.size(), 1U);
+    EXPECT_NE(said[0].find("a message comes out of turn"), std::string::npos);
+  }
 }
 
 }  // namespace

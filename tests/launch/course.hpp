@@ -80,6 +80,10 @@ struct course : job_hands, testing::Test {
     for (node_id n = 0; n < nodes; ++n) reach(n);
   }
   void finish(node_id node) { job->on_frame(node, unpack(pack_finished()), now); }
+  // One node has lost the other.
+  void miss(node_id node, node_id lost, const std::string& why = "silent") {
+    job->on_frame(node, unpack(pack_missed({lost, why})), now);
+  }
   void end(node_id node, int status) { job->on_ended(node, {false, status}, now); }
   void kill(node_id node, int number) { job->on_ended(node, {true, number}, now); }
   void leave(node_id node, int status = 0) {

@@ -345,6 +345,7 @@ TEST(frames, a_payload_cut_anywhere_or_too_long_is_refused) {
   try_all(whole(pack_reachable({"id", {"h", 1, "w"}})), every_unpack()[1]);
   try_all(whole(pack_directory({{"h", 1}, {"i", 2}})), every_unpack()[2]);
   try_all(whole(pack_lost({1, "why"})), every_unpack()[3]);
+  try_all(whole(pack_missed({1, "why"})), every_unpack()[3]);
   try_all(whole(pack_start(some_start())), every_unpack()[4]);
   try_all(whole(pack_ended({1, {}})), every_unpack()[6]);
   try_all(whole(pack_admit({8, 3, {"h", 1}})), every_unpack()[12]);

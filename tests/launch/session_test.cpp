@@ -434,6 +434,67 @@ TEST_F(course, a_process_that_ends_long_after_its_line_is_told_as_it_ends) {
   EXPECT_EQ(job->status(), 137);
 }
 
+// It is stopped, say: its process does not end, and neither need those of the others.
+TEST_F(course, a_node_that_others_have_lost_is_stopped_when_it_does_not_end) {
+  begin(3);
+  all_reach(3);
+  miss(1, 2, "silent for\n30000 ms");
+  miss(0, 2);
+  miss(2, 1);  // it has heard as little
+  pass(9 * second);
+  EXPECT_TRUE(said.empty());
+  pass(second);
+  EXPECT_EQ(said, lines{"node 2 is lost: silent for 30000 ms; the job is stopped"});
+  EXPECT_EQ(sent[0].back().kind, frame_kind::lost);
+  EXPECT_TRUE(signals.empty());
+  pass(10 * second);  // node 0 may have something to save
+  EXPECT_EQ(signals, numbers{SIGTERM});
+  pass(2 * second);
+  EXPECT_EQ(signals, (numbers{SIGTERM, SIGKILL}));
+  for (node_id n = 0; n < 3; ++n) kill(n, SIGKILL);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 1);
+}
+
+TEST_F(course, a_node_0_that_others_have_lost_is_named_though_these_have_ended) {
+  begin(2);
+  all_reach(2);
+  miss(1, 0);
+  leave(1, 1);
+  pass(9 * second);
+  EXPECT_TRUE(said.empty());
+  pass(second);
+  EXPECT_EQ(said, lines{"node 0 is lost: silent; the job is stopped"});
+  pass(2 * second);
+  EXPECT_EQ(signals, numbers{SIGTERM});
+  kill(0, SIGKILL);
+  EXPECT_TRUE(job->over());
+  EXPECT_EQ(job->status(), 1);
+  EXPECT_EQ(said.size(), 1U);
+}
+
+TEST_F(course, a_node_that_others_have_lost_and_that_dies_is_told_as_it_ends) {
+  begin(3);
+  all_reach(3);
+  miss(1, 2);
+  kill(2, SIGKILL);
+  EXPECT_EQ(said, lines{"node 2 was killed by signal 9 (SIGKILL); the job is stopped"});
+  leave(0, 1);
+  leave(1, 1);
+  EXPECT_EQ(job->status(), 137);
+}
+
+// It went on, after all: the others' end is told.
+TEST_F(course, a_node_that_others_have_lost_may_finish) {
+  begin(2);
+  all_reach(2);
+  miss(1, 0);
+  leave(1, 1);
+  leave(0);
+  EXPECT_EQ(said, lines{"node 1 ended with status 1 after it had finished"});
+  EXPECT_EQ(job->status(), 1);
+}
+
 TEST_F(course, a_line_that_ends_while_others_are_awaited) {
   begin(2);
   reach(1);

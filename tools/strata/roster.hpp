@@ -26,7 +26,8 @@ struct node_state {
   bool joined = false;    // has said where it can be reached
   bool finished = false;  // has said that it leaves on purpose
   bool running = true;    // its process
-  bool missed = false;    // coming, and known to node 0, which has lost it
+  bool missed = false;    // another node has lost it
+  std::string why{};      // then, unless it was coming
   node_end how{};
   std::int64_t line_limit_ns;  // its line has ended: until when its process should
   std::uint16_t host = 0;      // of one that came late

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/one_line.hpp"
 #include "launch/messages.hpp"
 #include "strata/error.hpp"
 #include "tools/strata/event_loop.hpp"
@@ -72,7 +73,9 @@ void session::lose(const std::vector<node_id>& gone, const std::string& why,
     }
   }
   // Node 0 is the program, and may have something to save.
-  enter(phase::told, now_ns + (nodes_.at(0).running ? own_end_ns : grace_ns));
+  const bool program_goes_on =
+      nodes_.at(0).running && std::find(gone.begin(), gone.end(), 0) == gone.end();
+  enter(phase::told, now_ns + (program_goes_on ? own_end_ns : grace_ns));
 }
 
 void session::kill(std::int64_t now_ns) {
@@ -104,8 +107,9 @@ void session::on_frame(node_id node, const frame& f, std::int64_t now_ns) {
       case frame_kind::drained:
       case frame_kind::stays:
       case frame_kind::refuses:
-      case frame_kind::missed:
         return on_word(node, f, now_ns);
+      case frame_kind::missed:
+        return on_missed(node, unpack_lost(f.payload), now_ns);
       default:
         refuse_frame("a message comes out of turn");
     }
@@ -228,18 +232,26 @@ void session::on_word(node_id node, const frame& f, std::int64_t now_ns) {
   if (!elastic()) refuse_frame("a message comes out of turn");
   // What was said before it was known that the job stops is of no interest.
   if (phase_ != phase::running) return;
-  if (f.kind == frame_kind::missed) return on_missed(node, about, now_ns);
   changes_.on_word(node, f.kind, about, now_ns);
 }
 
-// A newcomer that ended before it could say that all know it had part in the job if node 0 knew it.
-void session::on_missed(node_id node, node_id about, std::int64_t now_ns) {
-  if (node != 0 || about >= nodes_.size()) refuse_frame("a message comes out of turn");
-  node_state& n = nodes_.at(about);
-  if (n.is == part::refused) return lose_newcomer(about, now_ns);
-  if (n.is != part::coming) return;
-  // How the process ends says more.
+// A newcomer that ended before it could say that all know it had part in the job if others knew it:
+// node 0 is the first to.
+void session::on_missed(node_id node, const lost_message& lost, std::int64_t now_ns) {
+  if (lost.node == node || lost.node >= nodes_.size()) refuse_frame("a message comes out of turn");
+  if (phase_ != phase::running) return;
+  node_state& n = nodes_.at(lost.node);
+  if (n.is == part::refused) return lose_newcomer(lost.node, now_ns);
+  if (!n.running || n.finished || n.is == part::left) return;
+  // Two may have lost each other, and others follow.
+  if (std::any_of(nodes_.begin(), nodes_.end(), [](const node_state& other) {
+        return other.missed && other.running && !other.finished;
+      })) {
+    return;
+  }
+  // How the process ends says more. But it may be stopped, or wait for what never comes.
   n.missed = true;
+  if (n.is == part::member) n.why = "is lost: " + one_line(lost.why);
   expect_end(n, now_ns);
 }
 
@@ -354,7 +366,7 @@ void session::on_late_end(node_id node, std::int64_t now_ns) {
   }
   if (n.how.failed() && (node != 0 || n.how.signalled)) {
     const std::string line = nodes_.name(node) + " " + how + " after it had finished";
-    // Perhaps because a node died of whose end we hear only now.
+    // Perhaps because a node died, or is lost, of whose end we hear only now, or never.
     const bool may_follow = !n.how.signalled && n.is == part::member;
     may_follow ? say_later(line, now_ns) : hands_.say(line);
   }
@@ -363,7 +375,8 @@ void session::on_late_end(node_id node, std::int64_t now_ns) {
 }
 
 void session::say_later(const std::string& line, std::int64_t now_ns) {
-  if (late_lines_.empty()) late_lines_ns_ = now_ns + settle_ns;
+  const std::int64_t expected_ns = line_ns_ == no_deadline ? 0 : line_ns_;
+  if (late_lines_.empty()) late_lines_ns_ = std::max(now_ns + settle_ns, expected_ns);
   late_lines_.push_back(line);
 }
 
@@ -440,8 +453,10 @@ void session::look_for_ended_lines(std::int64_t now_ns) {
     } else if (n.is == part::coming) {
       changes_.refuse("closed its line to the launcher before it had joined", now_ns);
       if (nodes_.at(node).missed) return lose_newcomer(node, now_ns);
-    } else if (n.missed) {
+    } else if (n.missed && n.why.empty()) {
       return lose_newcomer(node, now_ns);  // it has told of itself since then
+    } else if (n.missed) {
+      return lose({node}, n.why, nodes_.name(node) + " " + n.why, 1, now_ns);
     } else {
       silent.push_back(node);
     }

@@ -78,7 +78,7 @@ class session {
   [[nodiscard]] std::vector<node_id> awaited() const;
   void on_finished(node_id node, std::int64_t now_ns);
   void on_word(node_id node, const frame& f, std::int64_t now_ns);
-  void on_missed(node_id node, node_id about, std::int64_t now_ns);
+  void on_missed(node_id node, const lost_message& lost, std::int64_t now_ns);
   void lose_newcomer(node_id node, std::int64_t now_ns);
   void expect_end(node_state& n, std::int64_t now_ns);
   void on_early_end(node_id node, std::int64_t now_ns);

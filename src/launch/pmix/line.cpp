@@ -130,6 +130,8 @@ class pmix_line final : public control_line {
   bool wait(const job_news& news) override;
   // Nobody is admitted to a job of the site's.
   void say(word_to_launcher, node_id) noexcept override {}
+  // The site sees processes only, and ends what is left when one has failed.
+  void tell_loss(node_id, const std::string&) noexcept override {}
 
   void close() noexcept override {
     if (closed_.exchange(true)) return;
