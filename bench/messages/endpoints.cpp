@@ -2,8 +2,10 @@
 // What messages between threads cost. Alone, both threads are in one process; under
 // `strata run -n 2 --workers 1` the other one is on node 1. The first argument says what:
 //   latency BYTES N [handed]  half a round trip, N times; handed: vectors change hands
-//   stream BYTES N [handed]   one way, N messages, a window of 16 under way; bytes/s are BYTES /
-//                             seconds
+//   stream BYTES N [handed|made]
+//                     one way, N messages, a window of 16 under way; bytes/s are BYTES / seconds.
+//                     handed: a vector is made for each and handed over, and received as one; made:
+//                     a vector is made for each, and copied
 //   busy BYTES N US   as latency, while a thread on each node computes, and yields every US us
 //   beat N US         one way, a message every US us to a thread that waits; also the share of a
 //                     core that the receiving process used
@@ -191,7 +193,7 @@ void take_in_handed(endpoint_id from, std::uint64_t n) {
   mine.send_value(from, done, 0);
 }
 
-double stream(std::size_t bytes, std::uint64_t n, bool handed) {
+double stream(std::size_t bytes, std::uint64_t n, bool handed, bool made) {
   endpoint& mine = this_thread::endpoint();
   // One on each side, as in the programs of the others: as many as are under way would leave the
   // caches.
@@ -205,8 +207,12 @@ double stream(std::size_t bytes, std::uint64_t n, bool handed) {
     std::array<transfer, window> sends;
     const double began = seconds_now();
     for (std::uint64_t i = 0; i < n; ++i) {
-      if (handed) {
-        mine.send(to, ball, std::vector<std::byte>(bytes, std::byte{1}));
+      if (handed || made) {
+        std::vector<std::byte> one(bytes, std::byte{1});
+        if (handed)
+          mine.send(to, ball, std::move(one));
+        else
+          mine.send(to, ball, one);
         continue;
       }
       if (i >= window) sends[i % window].wait();
@@ -329,7 +335,8 @@ int main(int argc, char** argv) {
     return argc > i ? std::strtoull(argv[i], nullptr, 10) : 1;
   };
   const std::string_view what = argc > 1 ? argv[1] : "";
-  const bool handed = argc > 4 && std::string_view(argv[4]) == "handed";
+  const std::string_view how = argc > 4 ? argv[4] : "";
+  const bool handed = how == "handed";
   double core = -1;
   const double seconds = rt.run([&] {
     if (what == "latency") return latency(number(2), number(3), handed);
@@ -340,15 +347,15 @@ int main(int argc, char** argv) {
       core = h.core;
       return h.delay;
     }
-    if (what == "stream") return stream(number(2), number(3), handed);
+    if (what == "stream") return stream(number(2), number(3), handed, how == "made");
     if (what == "call") return calls(number(2), argc > 3 ? argv[3] : "", argc > 4 ? argv[4] : "");
     if (what == "crowd") return crowd(number(2), number(3));
     return -1.0;
   });
   if (seconds < 0) {
     std::fputs(
-        "usage: endpoints latency BYTES N [handed] | stream BYTES N [handed] | busy BYTES N US "
-        "| beat N US | call N [plain | BYTES [back]] | crowd M N\n",
+        "usage: endpoints latency BYTES N [handed] | stream BYTES N [handed|made] "
+        "| busy BYTES N US | beat N US | call N [plain | BYTES [back]] | crowd M N\n",
         stderr);
     return 2;
   }
