@@ -85,11 +85,6 @@ options with_large_stacks(unsigned workers) {
 
 class few_stacks : public ::testing::TestWithParam<unsigned> {
  protected:
-  void SetUp() override {
-#if defined(STRATA_ASAN)
-    GTEST_SKIP() << "of each stack the sanitizer writes an eighth, here more than there is memory";
-#endif
-  }
   static options settings() { return with_large_stacks(GetParam()); }
 };
 
@@ -164,8 +159,8 @@ TEST_P(few_stacks, are_enough_for_forks_that_let_others_run) {
     EXPECT_EQ(rt.run([] { return yielding_tree(11); }), 2048);
 }
 
-// Sanitizers need the addresses.
-#if !defined(STRATA_ASAN) && !defined(STRATA_TSAN)
+// ThreadSanitizer needs the addresses.
+#if !defined(STRATA_TSAN)
 
 // From now on the system gives this process no address space but so much, and some for its threads.
 void refuse_address_space(rlim_t but = 0) {
