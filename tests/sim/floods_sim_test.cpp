@@ -17,6 +17,7 @@
 #include "sim/simulated_job.hpp"
 #include "strata/fiber.hpp"
 #include "talking_job.hpp"
+#include "tests/common/sampled.hpp"
 
 namespace strata::test {
 namespace {
@@ -330,7 +331,7 @@ struct signals_awaited : threaded {
 TEST(simulated_floods, of_what_handlers_say_are_held_at_who_makes_them_say_it) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    constexpr unsigned puts = 200'000;
+    constexpr unsigned puts = sampled(200'000U, 100'000U);
     sim::world world({.jitter_ns = 5'000}, seed);
     sim::job job(world,
                  {.nodes = 3, .message_ns = 0, .credits_bytes = flood_credits, .staged_ns = 2'000});

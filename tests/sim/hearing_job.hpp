@@ -209,6 +209,7 @@ class hearing_job {
   struct posted {
     messages::request r;
     std::vector<std::byte> bytes;
+    std::unique_ptr<std::byte[]> room;  // of which only what comes is touched
   };
   struct talker {
     net::node_id node;
@@ -252,11 +253,11 @@ class hearing_job {
   // Into so much and no more: what an offer says of its size nobody can check.
   void receive(talker& at, std::size_t bytes) {
     posted& p = *posted_.emplace_back(std::make_unique<posted>());
-    p.bytes.resize(bytes);
+    p.room = std::make_unique_for_overwrite<std::byte[]>(bytes);
     p.r.what = random_.below(8) == 0 ? messages::action::probe : messages::action::receive;
     p.r.office = at.office;
     p.r.mine = at.where;
-    p.r.into = p.bytes;
+    p.r.into = {p.room.get(), bytes};
     if (random_.below(4) == 0) p.r.wanted.tag = static_cast<message_tag>(random_.below(3));
     p.r.info.target = at.id;
     at.office->receive(p.r);

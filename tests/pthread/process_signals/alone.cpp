@@ -35,18 +35,18 @@ static void take_long(int) {
 // Signals come while main() calls what waits, and others while it computes behind that: the former
 // may still be on their way when the latter's handler begins. All other threads have blocked them.
 void alone() {
-  sem_t posted;
-  SAME(sem_init(&posted, 0, 0), 0);
+  sem_t semaphore;
+  SAME(sem_init(&semaphore, 0, 0), 0);
   handle(SIGALRM, SA_RESTART, &take_long);
   beside = 0;
   {
     const ticks often(300);
     for (int i = 0; i < 40; ++i) {
       next_is_long = true;
-      for (int k = 0; k < 3000; ++k) SAME(sem_post(&posted), 0);
+      for (int k = 0; k < 3000; ++k) SAME(sem_post(&semaphore), 0);
       const int before = handled;
       while (handled < before + 2) asm volatile("" : : : "memory");
-      while (sem_trywait(&posted) == 0) {
+      while (sem_trywait(&semaphore) == 0) {
       }
       SAME(errno, EAGAIN);
     }
