@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of one host for whom there is no memory to share.
+// Nodes of one host: what they talk over without memory to share, and what stays of those that end.
 #include "tools/strata/local_nodes.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -19,9 +21,10 @@ using strata::launch::node_id;
 
 struct noted final : strata::launch::node_listener {
   std::vector<std::string> notes;
+  unsigned ended = 0;
   void on_frame(node_id, const strata::launch::frame&) override {}
   void on_line_ended(node_id, const std::string&) override {}
-  void on_ended(node_id, node_end) override {}
+  void on_ended(node_id, node_end) override { ++ended; }
   void on_output(node_id, strata::launch::output_stream, std::string_view) override {}
   // Few cores are another matter.
   void on_note(const std::string& text) override {
@@ -76,6 +79,37 @@ TEST(local_nodes, without_memory_say_over_what_they_talk) {
   EXPECT_EQ(said_without_memory(transport_choice::shm),
             lines{"failed: " + why + "use --transport tcp, or free memory"});
   EXPECT_EQ(said_without_memory(transport_choice::tcp), lines{});
+}
+
+// Hundreds may come and leave while a job runs.
+TEST(local_nodes, that_have_ended_keep_no_descriptor) {
+  const auto open_ones = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  const strata::launch::inherited_state inherited;
+  strata::launch::event_loop loop;
+  strata::launch::children processes(loop, inherited);
+  noted said;
+  strata::launch::local_nodes nodes(loop, processes, said, -1);
+  strata::launch::start_request what;
+  what.program = strata::launch::find_program("true");
+  what.arguments = {"true"};
+  what.workers = 1;
+  what.bind = false;
+  what.capture_output = true;
+  what.job.capacity = 4;
+  what.job.elastic = true;
+  what.job.host_of = {0, 0, 0, 0};
+  std::vector<std::ptrdiff_t> open_after;
+  for (node_id node = 0; node < 4; ++node) {
+    what.nodes = {node};
+    what.job.nodes = static_cast<node_id>(node + 1);
+    what.job.late = node != 0;
+    nodes.start(what);
+    while (said.ended <= node) loop.run_once(strata::launch::no_deadline);
+    open_after.push_back(open_ones());
+  }
+  EXPECT_EQ(open_after, std::vector(4, open_after[0]));
 }
 
 }  // namespace

@@ -246,6 +246,7 @@ void local_nodes::on_ended(node_id node, node_end how) {
   one& n = *find(node);
   // What it said last comes before its end.
   n.line->drain();
+  n.line.reset();
   n.process = -1;
   --running_;
   drain_output(n);

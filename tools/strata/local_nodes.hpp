@@ -40,7 +40,7 @@ class local_nodes final : public host_nodes {
   struct one {
     node_id id;
     child_id process = -1;
-    std::unique_ptr<frame_channel> line;
+    std::unique_ptr<frame_channel> line;   // none: the process has ended
     std::array<os::descriptor, 2> output;  // out, err: what the node writes, if captured
     core_share share;
   };
