@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "expected_error.hpp"
@@ -224,7 +225,10 @@ TEST(simulated_object_calls, refuse_lengths_that_are_not_so) {
                                     const char* error, std::uint64_t parcel = 0) {
       said_bytes = said;
       said_parcel = parcel;
-      detail::object_call_at_home lies(type, detail::object_bytes(sent), true);
+      // A text for which the call would be made.
+      detail::object_bytes bytes;
+      if (sent != 0) detail::append_value(bytes, std::string(sent - sizeof(std::uint64_t), 't'));
+      detail::object_call_at_home lies(type, std::move(bytes), true);
       lies.begin(1);
       expect_error<remote_error>(
           p, what, INT64_MAX, [&] { (void)lies.wait(); },

@@ -61,8 +61,10 @@ class received_bytes {
 template <class T>
 void append_value(object_bytes& to, const T& value) {
   if constexpr (std::is_trivially_copyable_v<T>) {
-    const auto* const first = reinterpret_cast<const std::byte*>(std::addressof(value));
-    to.insert(to.end(), first, first + sizeof(T));
+    // insert() makes g++ 12 see writes where there is no room.
+    const std::size_t before = to.size();
+    to.resize(before + sizeof(T));
+    std::memcpy(to.data() + before, std::addressof(value), sizeof(T));
   } else {
     object_codec<T>::append(to, value);
   }
