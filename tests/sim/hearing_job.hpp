@@ -298,7 +298,7 @@ class hearing_job {
       for (int i = 0; i < 8; ++i) {
         job_->node(n).run_soon(token_errand::unpack(detail::this_worker(), nullptr));
         awaited_.push_back(std::make_unique<awaited_errand>());
-        job_->node(n).protocols.data.call(detail::this_worker(), other, *awaited_.back());
+        job_->node(n).protocols.data.call(detail::this_worker(), other, *awaited_.back(), {});
       }
       if (random_.below(6) == 0)
         job_->node(n).fail(std::make_exception_ptr(error("no such place")));
