@@ -82,11 +82,13 @@ void liveness::tell(node_id lost, const std::string& why) {
   }
 }
 
-bool liveness::on_message(node_id, kind k, reader r) {
+bool liveness::on_message(node_id from, kind k, reader r) {
   if (k == kind::lost) {
     const auto node = r.take<node_id>();
     if (node >= mail_.nodes() || mail_.members().of(node) == standing::absent)
       throw malformed("the loss of no node");
+    // One that is on its way in has not connected: it ends, and the job goes on.
+    if (mail_.members().of(from) == standing::coming) return true;
     lost_(node, one_line(r.take_text()));
     return true;
   }

@@ -365,6 +365,20 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_just_when_it_is_let_in_is_a
   }
 }
 
+// What has kept it from connecting is no loss to the others.
+TEST_F(elastic_course, whom_a_newcomer_misses_is_not_lost) {
+  open(2);
+  ask_join();
+  reach(2);
+  admit(0, 2);
+  admit(1, 2);
+  miss(2, 1);
+  leave(2, 1);
+  pass(20 * second);
+  EXPECT_TRUE(said.empty());
+  EXPECT_TRUE(job->is_running());
+}
+
 TEST_F(elastic_course, nobody_misses_itself_or_a_node_that_never_was) {
   for (const node_id lost : {node_id{1}, node_id{9}}) {
     said.clear();

@@ -473,6 +473,19 @@ TEST_F(course, a_node_0_that_others_have_lost_is_named_though_these_have_ended) 
   EXPECT_EQ(said.size(), 1U);
 }
 
+// Two have lost each other, and the one that was named first ends for that.
+TEST_F(course, a_node_0_that_goes_on_is_lost_though_another_was_missed_first) {
+  begin(2);
+  all_reach(2);
+  miss(0, 1);
+  miss(1, 0);
+  leave(1, 1);
+  pass(9 * second);
+  EXPECT_TRUE(said.empty());
+  pass(second);
+  EXPECT_EQ(said, lines{"node 0 is lost: silent; the job is stopped"});
+}
+
 TEST_F(course, a_node_that_others_have_lost_and_that_dies_is_told_as_it_ends) {
   begin(3);
   all_reach(3);

@@ -245,7 +245,7 @@ void local_nodes::drain_output(one& n) {
 void local_nodes::on_ended(node_id node, node_end how) {
   one& n = *find(node);
   // What it said last comes before its end.
-  n.line->drain();
+  if (n.line != nullptr) n.line->drain();  // null: there was no room for one
   n.line.reset();
   n.process = -1;
   --running_;

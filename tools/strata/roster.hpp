@@ -26,7 +26,7 @@ struct node_state {
   bool joined = false;    // has said where it can be reached
   bool finished = false;  // has said that it leaves on purpose
   bool running = true;    // its process
-  bool missed = false;    // another node has lost it
+  unsigned missed = 0;    // not 0: another node has lost it, as the first of all, the second, ...
   std::string why{};      // then, unless it was coming
   node_end how{};
   std::int64_t line_limit_ns;  // its line has ended: until when its process should

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <optional>
 #include <utility>
 
 #include "base/one_line.hpp"
@@ -72,9 +73,10 @@ void session::lose(const std::vector<node_id>& gone, const std::string& why,
       if (std::find(gone.begin(), gone.end(), other) == gone.end()) hands_.send(other, message);
     }
   }
-  // Node 0 is the program, and may have something to save.
-  const bool program_goes_on =
-      nodes_.at(0).running && std::find(gone.begin(), gone.end(), 0) == gone.end();
+  // Node 0 is the program, and may have something to save, unless it does not even answer.
+  const node_state& first = nodes_.at(0);
+  const bool answers = first.missed == 0 || std::find(gone.begin(), gone.end(), 0) == gone.end();
+  const bool program_goes_on = first.running && answers;
   enter(phase::told, now_ns + (program_goes_on ? own_end_ns : grace_ns));
 }
 
@@ -240,17 +242,14 @@ void session::on_word(node_id node, const frame& f, std::int64_t now_ns) {
 void session::on_missed(node_id node, const lost_message& lost, std::int64_t now_ns) {
   if (lost.node == node || lost.node >= nodes_.size()) refuse_frame("a message comes out of turn");
   if (phase_ != phase::running) return;
+  // A newcomer that loses somebody ends, and the job goes on.
+  if (nodes_.at(node).is == part::coming) return;
   node_state& n = nodes_.at(lost.node);
   if (n.is == part::refused) return lose_newcomer(lost.node, now_ns);
-  if (!n.running || n.finished || n.is == part::left) return;
-  // Two may have lost each other, and others follow.
-  if (std::any_of(nodes_.begin(), nodes_.end(), [](const node_state& other) {
-        return other.missed && other.running && !other.finished;
-      })) {
-    return;
-  }
-  // How the process ends says more. But it may be stopped, or wait for what never comes.
-  n.missed = true;
+  if (!n.running || n.finished || n.is == part::left || n.missed != 0) return;
+  // How the process ends says more. But it may be stopped, or wait for what never comes. Two may
+  // have lost each other: who is missed first is named, but either of them may go on for ever.
+  n.missed = ++missed_;
   if (n.is == part::member) n.why = "is lost: " + one_line(lost.why);
   expect_end(n, now_ns);
 }
@@ -281,7 +280,7 @@ void session::on_line_ended(node_id node, const std::string& why, std::int64_t n
 }
 
 void session::expect_end(node_state& n, std::int64_t now_ns) {
-  n.line_limit_ns = now_ns + line_grace_ns;
+  n.line_limit_ns = std::min(n.line_limit_ns, now_ns + line_grace_ns);
   line_ns_ = std::min(line_ns_, n.line_limit_ns);
 }
 
@@ -295,7 +294,7 @@ void session::on_ended(node_id node, node_end how, std::int64_t now_ns) {
       return;
     case part::coming:
       changes_.refuse(to_text(how) + " before it had joined", now_ns);
-      if (n.missed) lose_newcomer(node, now_ns);
+      if (n.missed != 0) lose_newcomer(node, now_ns);
       return;
     case part::left:
       if (phase_ == phase::running) on_late_end(node, now_ns);
@@ -445,6 +444,7 @@ void session::look_for_stragglers(std::int64_t now_ns) {
 void session::look_for_ended_lines(std::int64_t now_ns) {
   line_ns_ = no_deadline;
   std::vector<node_id> silent;
+  std::optional<node_id> missed;  // the first
   for (node_id node = 0; node < nodes_.size(); ++node) {
     const node_state& n = nodes_.at(node);
     if (!n.running || n.finished || n.is == part::refused) continue;
@@ -452,14 +452,17 @@ void session::look_for_ended_lines(std::int64_t now_ns) {
       line_ns_ = std::min(line_ns_, n.line_limit_ns);
     } else if (n.is == part::coming) {
       changes_.refuse("closed its line to the launcher before it had joined", now_ns);
-      if (nodes_.at(node).missed) return lose_newcomer(node, now_ns);
-    } else if (n.missed && n.why.empty()) {
-      return lose_newcomer(node, now_ns);  // it has told of itself since then
-    } else if (n.missed) {
-      return lose({node}, n.why, nodes_.name(node) + " " + n.why, 1, now_ns);
-    } else {
+      if (nodes_.at(node).missed != 0) return lose_newcomer(node, now_ns);
+    } else if (n.missed == 0) {
       silent.push_back(node);
+    } else if (!missed || n.missed < nodes_.at(*missed).missed) {
+      missed = node;
     }
+  }
+  if (missed) {
+    const std::string& why = nodes_.at(*missed).why;
+    if (why.empty()) return lose_newcomer(*missed, now_ns);  // it has told of itself since then
+    return lose({*missed}, why, nodes_.name(*missed) + " " + why, 1, now_ns);
   }
   if (silent.empty()) return;
   const std::string why = "closed its line to the launcher";

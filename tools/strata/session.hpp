@@ -107,6 +107,7 @@ class session {
   std::int64_t deadline_ns_;
   std::int64_t straggler_ns_;              // node 0 has ended: until when the others should
   std::int64_t line_ns_;                   // the earliest line_limit_ns
+  unsigned missed_ = 0;                    // so many nodes have been
   std::vector<std::string> late_lines_{};  // of nodes that failed when they had finished
   std::int64_t late_lines_ns_;             // when they are said
   std::int64_t interrupt_ns_ = 0;

@@ -175,9 +175,9 @@ struct object_travel<travelling_call<Function, Arguments...>, Returns> {
     if constexpr (std::is_void_v<result>) {
       static_cast<void>(made());
     } else {
-      const result value = made();
+      const std::unique_ptr<const result> value(new result(made()));  // as the arguments
       arguments.reset();
-      append_value(out, value);
+      append_value(out, *value);
     }
     return out;
   }
