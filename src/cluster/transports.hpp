@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which transports a node uses: shared memory to the nodes of its own host, and TCP, UCX or UDP to
-// all others; or one of them to all. Where the user names networks,
-// or lets the nodes find them, each has a kind of its own, and
-// two nodes talk over one that they share by the transport of that kind: one for all networks of
-// TCP, one for those of UDP, one for each of UCX; and the same again for spare connections.
+// all others; or one of them to all. Where the user names networks, or lets the nodes find them,
+// each has a kind of its own, and two nodes talk over one that they share by the transport of that
+// kind: one for all networks of TCP, one for those of UDP, one for each of UCX; and the same again
+// for spare connections.
 #pragma once
 #include <memory>
 #include <optional>

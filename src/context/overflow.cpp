@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <new>
 
 #include "base/spelling.hpp"
 #include "context/interrupted.hpp"
@@ -180,7 +181,9 @@ void forget_overflow(const stack_pool& pool) {
 signal_stack::signal_stack() {
   stack_t now;
   if (sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
-  memory_ = std::make_unique<std::byte[]>(signal_stack_bytes);
+  // For a message alone: without memory there is none. Not touched before it is needed.
+  memory_.reset(new (std::nothrow) std::byte[signal_stack_bytes]);
+  if (memory_ == nullptr) return;
   stack_t ours;
   std::memset(&ours, 0, sizeof ours);
   ours.ss_sp = memory_.get();

@@ -2,6 +2,7 @@
 #include "sched/policy.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "sched/scheduler.hpp"
 
@@ -46,7 +47,9 @@ std::vector<std::size_t> keeps_of(const std::vector<std::size_t>& ran,
 // about right, which is enough: what does not fit goes round once more.
 std::size_t scheduler::fair_share() const noexcept {
   std::size_t runnable = 0;
-  for (const auto& p : places_) runnable += p->ready.size() + p->waive.size();
+  // A queue that changes while it is counted may seem to hold less than nothing.
+  const auto about = [](std::size_t n) { return n > SIZE_MAX / 2 ? 0 : n; };
+  for (const auto& p : places_) runnable += about(p->ready.size()) + about(p->waive.size());
   return share_of(runnable, places_.size());
 }
 

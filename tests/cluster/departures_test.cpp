@@ -48,9 +48,10 @@ void expect_woken(departures& d, Condition is_so, Change change) {
   std::atomic<bool> looked{false};
   std::thread waits([&] {
     d.wait([&](const known& k) {
+      const bool so = is_so(k);
       looked = true;
       looked.notify_one();
-      return is_so(k);
+      return so;
     });
   });
   looked.wait(false);

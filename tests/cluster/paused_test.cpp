@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node that the system does not let run for ten seconds, as a debugger or a machine without
-// memory does: nobody takes it for lost, and nothing that was under way is. One that
-// is stopped for good ends its job, whatever the others do.
+// memory does: nobody takes it for lost, and nothing that was under way is. One that is stopped for
+// good ends its job, whatever the others do.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -37,11 +37,11 @@ TEST(a_stopped_node, ends_its_job_though_it_is_node_0) {
   for (const char* const what : {"stop-0", "stop-0-while-1-is-deaf"}) {
     jobs.emplace_back(
         launch_test::run({"-n", "2", "--workers", "1", "--bind", "none", "--transport", "tcp"},
-                         {"--strata-lost-after-ms=2000", what}));
+                         {"--strata-lost-after-ms=5000", what}));
   }
   for (command& c : jobs) {
     EXPECT_EQ(c.wait(), 1);
-    EXPECT_EQ(c.err(), "strata run: node 0 is lost: silent for 2000 ms; the job is stopped\n");
+    EXPECT_EQ(c.err(), "strata run: node 0 is lost: silent for 5000 ms; the job is stopped\n");
     EXPECT_EQ(c.processes_left(), 0);
   }
 }
