@@ -28,9 +28,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-// httplib looks at some headers with std::regex, which recurses for each character.
-constexpr std::size_t stack_bytes = std::size_t{4} << 20;
-
 // True while the peer may still read: it has not closed its end.
 bool is_there(int fd) {
   char byte = 0;
@@ -122,7 +119,7 @@ void http_server::serve() {
         const std::lock_guard lock(mutex_);
         open_.insert(fd);
       }
-      strata::thread({.name = "connection", .stack_bytes = stack_bytes}, [this, fd] {
+      strata::thread({.name = "connection", .stack_bytes = limits_.stack_bytes}, [this, fd] {
         converse(fd);
         part(fd);
         free_.release();  // the last access: serve() may return now

@@ -23,6 +23,9 @@ struct http_limits {
   std::chrono::milliseconds idle{15'000};    // between two requests
   std::chrono::milliseconds head{5000};      // from the first byte of a head to its last
   std::chrono::milliseconds answer{30'000};  // for sending one
+  // Of a connection's thread: httplib looks at some headers with std::regex, which recurses for
+  // each character.
+  std::size_t stack_bytes = std::size_t{4} << 20;
 };
 
 class http_server {

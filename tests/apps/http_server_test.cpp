@@ -191,17 +191,18 @@ TEST(http_server, takes_so_many_connections_and_no_more) {
 }
 
 TEST(http_server, turns_away_whom_it_has_no_thread_for) {
-  strata::options large;
-  large.stack_bytes = std::size_t{1} << 30;  // few fit into the address space
-  strata::runtime rt(large);
-  http_server server(0, &echo);
+  constexpr std::size_t large = std::size_t{1} << 30;  // few fit into the address space
+  strata::runtime rt;
+  http_server server(0, &echo, {.stack_bytes = large});
   strata::counting_semaphore<> may_go(0);
   std::atomic<bool> is_full{false};
   std::thread serving([&] {
     rt.run([&] {
       std::vector<strata::thread> crowd;
       try {
-        for (;;) crowd.emplace_back([&] { may_go.acquire(); });
+        for (;;)
+          crowd.emplace_back(strata::thread_attributes{.stack_bytes = large},
+                             [&] { may_go.acquire(); });
       } catch (const std::system_error&) {
       }
       is_full = true;
