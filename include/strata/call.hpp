@@ -135,8 +135,7 @@ class travelling_call {
 
   /// call<f>(arguments...) makes one.
   constexpr travelling_call() noexcept = default;
-  constexpr explicit travelling_call(const Arguments&... a) noexcept(
-      (std::is_nothrow_copy_constructible_v<Arguments> && ...)) requires(sizeof...(Arguments) > 0)
+  constexpr explicit travelling_call(const Arguments&... a) requires(sizeof...(Arguments) > 0)
       : arguments_{pack_of(a...)} {}
 
   /// Makes the call here and now: f(arguments...).
@@ -165,12 +164,9 @@ class travelling_call {
 /// See travelling_call. A number that Function cannot be called with names a node, which makes the
 /// call at once: see strata/remote_thread.hpp.
 template <auto Function, class... Arguments>
-requires(!detail::begins_with_node<Function, Arguments...>) [[nodiscard(
-    "the call has not been made; call<f>(on_node{n}, ...) makes "
-    "it")]] constexpr auto call(const Arguments&... arguments) noexcept((std::
-                                                                             is_nothrow_copy_constructible_v<
-                                                                                 Arguments> &&
-                                                                         ...)) {
+requires(!detail::begins_with_node<Function, Arguments...>)
+    [[nodiscard("the call has not been made; call<f>(on_node{n}, ...) makes "
+                "it")]] constexpr auto call(const Arguments&... arguments) {
   return travelling_call<Function, Arguments...>(arguments...);
 }
 
