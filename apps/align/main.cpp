@@ -12,6 +12,7 @@
 #include "apps/align/significance.hpp"
 #include "apps/common/output_file.hpp"
 #include "apps/common/program.hpp"
+#include "src/base/shortened.hpp"
 
 namespace align {
 namespace {
@@ -117,7 +118,8 @@ comparison_options options_of(apps::program& p, const command& c, const sequence
   else if (strand == "reverse")
     o.which = strands::reverse;
   else if (strand != "forward")
-    throw strata::user_error("--strand: '" + strand + "' is none of forward, reverse, both");
+    throw strata::user_error("--strand: " + strata::in_quotes(strand) +
+                             " is none of forward, reverse, both");
   if (c.global && o.which != strands::forward)
     throw strata::user_error("--global aligns the sequences as they are; leave --strand out");
   const auto m = static_cast<std::int64_t>(query.size()), n = static_cast<std::int64_t>(ref.size());
@@ -148,8 +150,8 @@ int body(apps::program& p) {
   driver d;
   d.kernels = find_kernels(c.kernels.empty() ? nullptr : c.kernels.c_str());
   if (!d.kernels)
-    throw strata::user_error("--kernels: '" + c.kernels +
-                             "' is unknown, or this processor cannot run it");
+    throw strata::user_error("--kernels: " + strata::in_quotes(c.kernels) +
+                             " is unknown, or this processor cannot run it");
   // Complain before reading large files.
   scoring_of(p.cli(), c);
   if (c.svg) {

@@ -7,6 +7,7 @@
 #include <strata/error.hpp>
 
 #include "apps/align/kernel.hpp"
+#include "src/base/shortened.hpp"
 
 namespace align {
 namespace {
@@ -149,12 +150,12 @@ sequence parse_fasta(std::string_view text, const std::string& file, std::string
   if (records == 0)
     throw strata::user_error(file + ": the file is empty; a FASTA sequence was expected");
   if (!found) {
-    throw strata::user_error(file + ": no record named '" + std::string(record) + "' among its " +
-                             std::to_string(records));
+    throw strata::user_error(file + ": no record named " + strata::in_quotes(record) +
+                             " among its " + std::to_string(records));
   }
   if (wanted.codes.empty()) {
     fail(file, header_line,
-         "the record '" + wanted.name + "' has no letters; is the file complete?");
+         "the record " + strata::in_quotes(wanted.name) + " has no letters; is the file complete?");
   }
   wanted.records_in_file = records;
   return wanted;

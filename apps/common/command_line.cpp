@@ -11,13 +11,15 @@
 #include <system_error>
 #include <utility>
 
+#include "src/base/shortened.hpp"
+
 namespace apps {
 
 namespace {
 
 // What CLI11 says, where that is plain.
 std::string words_of(const CLI::ParseError& e, const CLI::App& app) {
-  const std::string said = e.what();
+  const std::string said = strata::in_brief(e.what());
   const auto name = [&] { return said.substr(0, said.find(": ")); };
   if (said.find(": At Most 1 required but received ") != std::string::npos)
     return name() + " is given more than once";
@@ -30,7 +32,7 @@ std::string words_of(const CLI::ParseError& e, const CLI::App& app) {
   std::string all;
   for (const CLI::App* const one : commands) all += (all.empty() ? "" : ", ") + one->get_name();
   return rest.empty() ? "which command? One of: " + all
-                      : "'" + rest.front() + "' is none of: " + all;
+                      : strata::in_quotes(rest.front()) + " is none of: " + all;
 }
 
 }  // namespace
@@ -59,7 +61,7 @@ requirement whole_number(long long first, long long last, const std::string& why
             // CLI11 would read a leading zero as octal; refuse it instead of guessing.
             const bool octal = text.size() > 1 && text[0] == '0';
             if (parsed.ptr != end || parsed.ec == std::errc::invalid_argument || octal) {
-              return "'" + text + "' is not a whole number";
+              return strata::in_quotes(text) + " is not a whole number";
             }
             if (parsed.ec != std::errc() || value < first || value > last) {
               return text + " is not within " + std::to_string(first) + " to " +
@@ -76,7 +78,7 @@ requirement real_number(double first, double last, const std::string& why) {
             const char* const end = text.data() + text.size();
             const auto parsed = std::from_chars(text.data(), end, value);
             if (parsed.ptr != end || parsed.ec == std::errc::invalid_argument) {
-              return "'" + text + "' is not a number";
+              return strata::in_quotes(text) + " is not a number";
             }
             // Written so that a NaN is refused.
             if (parsed.ec != std::errc() || !(value >= first && value <= last)) {
@@ -95,7 +97,7 @@ requirement one_of(const std::vector<std::string>& words) {
   return {[=](const std::string& text) -> std::string {
             for (const std::string& word : words)
               if (word == text) return {};
-            return "'" + text + "' is not one of: " + listed;
+            return strata::in_quotes(text) + " is not one of: " + listed;
           },
           "{" + listed + "}"};
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/base/one_line.hpp"
+#include "src/base/shortened.hpp"
 #include "src/base/standard_output.hpp"
 
 namespace apps {
@@ -62,8 +63,8 @@ void program::offer_styles(std::initializer_list<style> styles) {
           [this, choices, listed](const std::string& text) {
             const auto found = choices.find(text);
             if (found == choices.end()) {
-              throw strata::user_error("--style: '" + text +
-                                       "' is not a style; choose one of: " + listed);
+              throw strata::user_error("--style: " + strata::in_quotes(text) +
+                                       " is not a style; choose one of: " + listed);
             }
             how_ = found->second;
             style_given_ = true;

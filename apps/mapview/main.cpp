@@ -22,6 +22,7 @@
 #include "apps/mapview/missing_tiles.hpp"
 #include "apps/mapview/serve.hpp"
 #include "apps/mapview/viewer.hpp"
+#include "src/base/shortened.hpp"
 
 namespace {
 
@@ -39,7 +40,7 @@ std::array<std::uint32_t, N> numbers_in(const std::string& flag, const std::stri
     const bool last = i + 1 == N;
     if (parsed.ec != std::errc() || (last ? parsed.ptr != end : parsed.ptr == end) ||
         (!last && *parsed.ptr != separator))
-      throw strata::user_error(flag + ": '" + text + "' is not " + form);
+      throw strata::user_error(flag + ": " + strata::in_quotes(text) + " is not " + form);
     at = parsed.ptr + 1;
   }
   return all;

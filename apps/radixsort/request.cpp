@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/radixsort/keys.hpp"
+#include "src/base/shortened.hpp"
 
 namespace radixsort {
 namespace {
@@ -22,8 +23,8 @@ void parse_range(const std::string& text, request& r) {
     const char* const end = part.data() + part.size();
     const auto parsed = std::from_chars(part.data(), end, value);
     if (parsed.ptr != end || parsed.ec != std::errc() || value < 1 || value > radix_bits_max) {
-      throw strata::user_error("--radix-bits: '" + text +
-                               "' is neither a number from 1 to 10 nor a range such as 1..10");
+      throw strata::user_error("--radix-bits: " + strata::in_quotes(text) +
+                               " is neither a number from 1 to 10 nor a range such as 1..10");
     }
     return value;
   };
@@ -32,7 +33,7 @@ void parse_range(const std::string& text, request& r) {
   r.radix_bits_last =
       dots == std::string::npos ? r.radix_bits_first : number(text.substr(dots + 2));
   if (r.radix_bits_first > r.radix_bits_last) {
-    throw strata::user_error("--radix-bits: '" + text + "' ends before it begins");
+    throw strata::user_error("--radix-bits: " + strata::in_quotes(text) + " ends before it begins");
   }
 }
 
@@ -46,7 +47,8 @@ void add_words(apps::command_line& cli, const std::string& flag,
          flag,
          [=, &chosen](const std::string& text) {
            if (std::find(words.begin(), words.end(), text) == words.end()) {
-             throw strata::user_error(flag + ": '" + text + "' is not one of: " + listed);
+             throw strata::user_error(flag + ": " + strata::in_quotes(text) +
+                                      " is not one of: " + listed);
            }
            chosen = text;
          },

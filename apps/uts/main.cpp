@@ -10,6 +10,7 @@
 #include "apps/uts/fibers.hpp"
 #include "apps/uts/fork_join.hpp"
 #include "apps/uts/tree.hpp"
+#include "src/base/shortened.hpp"
 
 namespace {
 
@@ -28,8 +29,8 @@ uts::parameters tree_of(const flags& given) {
   if (!given.name.empty()) {
     const uts::sample* sample = uts::find_sample(given.name);
     if (sample == nullptr) {
-      throw strata::user_error("'" + given.name + "' is not a sample tree; choose one of " +
-                               uts::sample_names() +
+      throw strata::user_error(strata::in_quotes(given.name) +
+                               " is not a sample tree; choose one of " + uts::sample_names() +
                                ", or describe a tree with -t -a -d -b -r -q -m");
     }
     tree = sample->tree;

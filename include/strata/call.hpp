@@ -10,17 +10,22 @@
 //
 // A lambda that captures by reference stays on its node: its type says that it cannot travel.
 // Arguments and results that are addresses (pointers, std::reference_wrapper, std::span,
-// std::string_view) do not compile. What fork2join takes is trivially copyable; a call on a named
-// node (strata/remote_thread.hpp) takes and returns objects as well.
+// std::string_view) do not compile. Values travel as they are. Objects do with
+// strata/serialize.hpp: strings, containers, types with a function serialize(), of any size. They
+// become bytes when a call is taken by another node; one that its own node makes is a plain call.
 #pragma once
 #include <concepts>
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <span>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "strata/detail/address.hpp"
+#include "strata/detail/object_trip.hpp"
 #include "strata/detail/remote.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/fork_join.hpp"
@@ -78,25 +83,12 @@ inline constexpr bool begins_with_node<Function, First, Rest...> =
 
 template <class Call, bool Returns>
 class object_call;
-
-// How an object becomes bytes, and again one. strata/serialize.hpp knows it of objects.
-template <class T>
-struct object_codec {
-  static constexpr bool is_known = false;
-  static constexpr bool exists = true;  // nobody knows
-};
-template <class T>
-concept plain_value = std::is_void_v<T> || std::is_trivially_copyable_v<T>;
-
-// What travels within a call as it is.
-template <class T>
-inline constexpr std::size_t plain_bytes = sizeof(T);
-template <>
-inline constexpr std::size_t plain_bytes<void> = 0;
-template <class... Values>
-inline constexpr bool fit_a_call = (plain_value<Values> && ...) &&
-                                   (std::size_t{0} + ... +
-                                    plain_bytes<Values>) <= travelling_bytes_max;
+template <class Call, bool Returns>
+struct object_visit;
+template <class Call>
+struct travel_of_values;
+template <class Call>
+struct travel_of_objects;
 
 // How a finished call gets home. error: null if it returned.
 void give_back_result(global_address home, const std::exception_ptr& error, const void* value,
@@ -105,8 +97,10 @@ void give_back_result(global_address home, const std::exception_ptr& error, cons
 }  // namespace detail
 
 /// A call that has not been made: call<f>(arguments...) holds the arguments, and calling it calls f
-/// with them. As the second function of fork2join it may be made on another node; its arguments and
-/// its result are trivially copyable then, and 16 KiB each at most.
+/// with them. As the second function of fork2join it may be made on another node. Its arguments and
+/// its result are trivially copyable, or, with strata/serialize.hpp, what cereal serialises and can
+/// be made by default. Functions serialize() are called by any thread of the node that a call
+/// leaves, and must not wait for others; what they throw, the call throws.
 template <auto Function, class... Arguments>
 class travelling_call {
  public:
@@ -115,21 +109,17 @@ class travelling_call {
                 "of them names a node where f can be called with the others");
   using result = std::invoke_result_t<decltype(Function), const Arguments&...>;
   static_assert(detail::refuse_addresses<Arguments..., result>());
-  static_assert(
-      ((detail::plain_value<Arguments> || detail::object_codec<Arguments>::is_known) && ...) &&
-          (detail::plain_value<result> || detail::object_codec<std::remove_cv_t<result>>::is_known),
-      "a call may travel to another node, so its arguments and its result must be "
-      "trivially copyable, or serialisable: include strata/serialize.hpp and cereal's "
-      "header for their types, such as <cereal/types/string.hpp>; use a lambda for a "
-      "call that stays");
-  static_assert(
-      ((detail::plain_value<Arguments> || detail::object_codec<Arguments>::exists) && ...) &&
-          (detail::plain_value<result> || detail::object_codec<std::remove_cv_t<result>>::exists),
-      "a call may travel to another node, and cereal cannot serialise its arguments or "
-      "its result, or they have no default constructor: include cereal's header for "
-      "their types, such as <cereal/types/vector.hpp> for std::vector, or give your own "
-      "a function serialize()");
-  /// Whether it travels as bytes of any number (strata/remote_thread.hpp).
+  static_assert((detail::may_travel<Arguments> && ...) && detail::may_travel<result>,
+                "a call may travel to another node, so its arguments and its result must be "
+                "trivially copyable, or serialisable: include strata/serialize.hpp and cereal's "
+                "header for their types, such as <cereal/types/string.hpp>; use a lambda for a "
+                "call that stays");
+  static_assert((detail::can_be_bytes<Arguments> && ...) && detail::can_be_bytes<result>,
+                "a call may travel to another node, and cereal cannot serialise its arguments or "
+                "its result, or they have no default constructor: include cereal's header for "
+                "their types, such as <cereal/types/vector.hpp> for std::vector, or give your own "
+                "a function serialize()");
+  /// Whether it travels as bytes of any number.
   static constexpr bool carries_objects =
       !detail::fit_a_call<Arguments...> || !detail::fit_a_call<result>;
 
@@ -142,8 +132,10 @@ class travelling_call {
   result operator()() const { return arguments_.apply(Function); }
 
  private:
-  template <class G>
-  friend struct detail::travel_of;
+  template <class Call>
+  friend struct detail::travel_of_values;
+  template <class Call>
+  friend struct detail::travel_of_objects;
   template <class Call, bool Returns>
   friend class detail::object_call;
   using values = detail::value_list<Arguments...>;
@@ -173,13 +165,8 @@ requires(!detail::begins_with_node<Function, Arguments...>)
 // ---- implementation ----
 
 template <auto Function, class... Arguments>
-struct detail::travel_of<travelling_call<Function, Arguments...>> {
+struct detail::travel_of_values<travelling_call<Function, Arguments...>> {
   using call = travelling_call<Function, Arguments...>;
-  static_assert(!call::carries_objects,
-                "fork2join may make a call on another node, so there its arguments must be "
-                "trivially copyable, and so must its result, of at most 16 KiB each; use a lambda "
-                "for a call that stays, packed<T> (strata/serialize.hpp), or "
-                "call<f>(on_node{n}, ...), which takes objects of any size");
   using result = typename call::result;
   using task_at_home = fork_task<call>;
 
@@ -252,12 +239,97 @@ struct detail::travel_of<travelling_call<Function, Arguments...>> {
       &code,
       &accept,
       result_bytes};
-  static constexpr bool travels = true;
+  static constexpr unsigned mark = travelling_mark;
   static constexpr const wire_type* wire_of_task = &wire;
+  template <class Result>
+  using outcome_of = outcome<Result>;
 };
 
 template <auto Function, class... Arguments>
 inline const detail::travelling_code
-    detail::travel_of<travelling_call<Function, Arguments...>>::code{wire, &__ehdr_start};
+    detail::travel_of_values<travelling_call<Function, Arguments...>>::code{wire, &__ehdr_start};
+
+// How a call with objects is made elsewhere. Returns: whether somebody wants the result.
+template <auto Function, class... Arguments, bool Returns>
+struct detail::object_visit<travelling_call<Function, Arguments...>, Returns> {
+  using call = travelling_call<Function, Arguments...>;
+  using result = std::conditional_t<Returns, std::remove_cv_t<typename call::result>, void>;
+
+  // The arguments go as soon as they can.
+  static object_bytes make(received_bytes in) {
+    auto arguments = values_of<Arguments...>(std::move(in));
+    const auto made = [&]() -> decltype(auto) {
+      return std::apply([](const Arguments&... a) -> decltype(auto) { return Function(a...); },
+                        *arguments);
+    };
+    object_bytes out;
+    if constexpr (std::is_void_v<result>) {
+      static_cast<void>(made());
+    } else {
+      const std::unique_ptr<const result> value(new result(made()));  // on the heap, as they are
+      arguments.reset();
+      append_value(out, *value);
+    }
+    return out;
+  }
+
+  static void body(task& t) { object_visitor::serve(t, &make); }
+  static constexpr task_type kind{&run_on_stack, &body, &object_visitor::abandon, &type_name<call>};
+  static task* unpack(worker& w, const std::byte* in) {
+    return object_visitor::unpack(w, in, kind);
+  }
+};
+
+template <auto Function, class... Arguments>
+struct detail::travel_of_objects<travelling_call<Function, Arguments...>> {
+  using call = travelling_call<Function, Arguments...>;
+  using task_at_home = fork_task<call>;
+
+  static void prepare(task& t, worker& w) {
+    auto& self = static_cast<task_at_home&>(t);
+    self.out.leaves(w, self.function.get().arguments_.apply(&bytes_of_all<Arguments...>));
+  }
+  static void pack(const task& t, std::uint16_t here, std::byte* out) {
+    static_cast<const task_at_home&>(t).out.trip().pack_head(t, here, out);
+  }
+  static std::span<const std::byte> behind(const task& t) {
+    return static_cast<const task_at_home&>(t).out.trip().behind();
+  }
+  static void accept(task& t, const std::exception_ptr& error, const std::byte*) {
+    auto& self = static_cast<task_at_home&>(t);
+    self.out.come_back(error);
+    self.join.complete(no_worker);
+  }
+  static void take_result(task& t, std::span<const std::byte> result) noexcept {
+    static_cast<task_at_home&>(t).out.trip().keep_result(result);
+  }
+
+  static const travelling_code code;
+  static constexpr wire_type wire{.argument_bytes = sizeof(object_head),
+                                  .pack = &pack,
+                                  .unpack = &object_visit<call, true>::unpack,
+                                  .name = &type_name<call>,
+                                  .code = &code,
+                                  .accept = &accept,
+                                  .take_arguments = &object_visitor::take_behind,
+                                  .take_result = &take_result,
+                                  .prepare = &prepare,
+                                  .behind = &behind,
+                                  .bytes_behind = &bytes_behind_head};
+  static constexpr unsigned mark = travelling_mark | unshelved_mark;
+  static constexpr const wire_type* wire_of_task = &wire;
+  template <class Result>
+  using outcome_of = object_outcome<Result>;
+};
+
+template <auto Function, class... Arguments>
+inline const detail::travelling_code
+    detail::travel_of_objects<travelling_call<Function, Arguments...>>::code{wire, &__ehdr_start};
+
+template <auto Function, class... Arguments>
+struct detail::travel_of<travelling_call<Function, Arguments...>>
+    : std::conditional_t<travelling_call<Function, Arguments...>::carries_objects,
+                         travel_of_objects<travelling_call<Function, Arguments...>>,
+                         travel_of_values<travelling_call<Function, Arguments...>>> {};
 
 }  // namespace strata

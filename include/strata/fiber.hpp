@@ -169,14 +169,18 @@ class exclusive_fiber final : public slot {
 
 /// Activates F(arguments...) asynchronously on a worker, and later on a node, of the runtime's
 /// choice (EARTH's TOKEN): idle ones take tokens from busy ones. The arguments are copied; they
-/// must be trivially copyable, because a token may travel. An address among them compiles, because
-/// a token may stay: it means nothing where the token runs on another node. Never blocks. About
-/// 10 ns. Throws misuse_error outside a runtime.
+/// must be trivially copyable, because a token may travel, or, with strata/serialize.hpp, what
+/// cereal serialises and can be made by default. They become bytes when another node takes the
+/// token: functions serialize() are called by any thread of this node then, and must not wait for
+/// others; if they throw, the computation fails. An address among them compiles, because a token
+/// may stay: it means nothing where the token runs on another node. Never blocks. About 10 ns.
+/// Throws misuse_error outside a runtime.
 template <class F, class... Arguments>
 void token(const Arguments&... arguments) {
   detail::worker& w = detail::this_worker();
   detail::check_inside(w);
-  w.push(detail::marked_as_travelling(detail::make_token<F>(w, arguments...)));
+  w.push(detail::marked_as_travelling(detail::make_token<F>(w, arguments...),
+                                      detail::token_mark<Arguments...>));
 }
 
 /// Activates F(arguments...) on node `where` (EARTH's INVOKE), as soon as possible, ahead of

@@ -54,8 +54,10 @@ using kept = std::conditional_t<is_kept_by_value<G>(), kept_by_value<G>, kept_by
 // How a branch travels to another node. Nothing does but what strata/call.hpp makes.
 template <class G>
 struct travel_of {
-  static constexpr bool travels = false;
+  static constexpr unsigned mark = 0;  // of what is in the deque for it
   static constexpr const wire_type* wire_of_task = nullptr;
+  template <class Result>
+  using outcome_of = outcome<Result>;
 };
 
 // The branch that may be stolen. It lives in the frame of the fork, which does not end before the
@@ -76,7 +78,7 @@ struct fork_task : task {
 
   kept<G> function;
   join_point join;
-  outcome<result> out;
+  typename travel_of<G>::template outcome_of<result> out;
 };
 
 // Where every fork goes that cannot take the fast way: outside the runtime or in a fiber it throws
@@ -116,9 +118,8 @@ template <class G>
 // What is in the deque for it: its address, marked if it can travel.
 template <class G>
 [[gnu::always_inline]] inline task* offered(fork_task<G>& t) noexcept {
-  constexpr unsigned mark = travel_of<G>::travels ? travelling_mark : 0;
   // The task is its first part. No cast between class types: marked, it is nobody's address.
-  return reinterpret_cast<task*>(address_of<mark>(t));
+  return reinterpret_cast<task*>(address_of<travel_of<G>::mark>(t));
 }
 
 // Nothing may outlive the join. When the left branch throws, a right branch that nobody began is

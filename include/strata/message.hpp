@@ -44,6 +44,7 @@
 namespace strata {
 
 namespace messages {
+class awaited_bytes;
 class member;
 struct port;
 struct request;
@@ -338,6 +339,10 @@ class endpoint {
 
  private:
   friend class messages::member;
+  friend class messages::awaited_bytes;
+  /// The one message that comes here, from that node: a larger one throws endpoint_closed_error at
+  /// its sender, too.
+  transfer start_only_receive(std::span<std::byte> buffer, endpoint_id from);
   /// Ends it, and tells its users that a message from elsewhere says why.
   void close_announced() noexcept;
   [[noreturn]] static void refuse_size();

@@ -13,8 +13,9 @@
 //   strata::send_object(mine, to, 7, std::map<std::string, int>{{"one", 1}});
 //   auto m = strata::receive_object<std::map<std::string, int>>(mine);
 //
-// With this header, calls and threads on a named node take and return such objects as they are
-// (strata/remote_thread.hpp). Their types have a default constructor.
+// With this header, calls and threads on a named node (strata/remote_thread.hpp), branches of
+// fork2join (strata/call.hpp) and tokens (strata/fiber.hpp) take and return such objects as they
+// are. Their types have a default constructor.
 //
 //   std::vector<hit> search(const std::string& query, int k);
 //   auto hits = strata::call<search>(strata::on_node{3}, std::string("ACGT"), 10);
@@ -152,13 +153,11 @@ T receive_object(endpoint& at, endpoint_id from = any_endpoint, message_tag tag 
   return deserialized<T>(at.receive_message(from, tag).content);
 }
 
-/// An object as a value of at most `Capacity` bytes, so that it can be an argument or a result of
-/// what has to be trivially copyable: a token, a call within fork2join.
+/// An object as a value of at most `Capacity` bytes, for what has to be trivially copyable: an item
+/// of a mailbox, put_sync. As an argument of a call or a token it becomes bytes at once, and lies
+/// on a node's shelf where it is small.
 ///
-///   std::size_t count(const strata::packed<std::vector<std::string>>& words) {
-///     return words.get().size();
-///   }
-///   strata::fork2join(f, strata::call<count>(strata::packed(std::vector<std::string>{"one"})));
+///   strata::drop_in(box, strata::packed(std::vector<std::string>{"one"}));
 template <class T, std::size_t Capacity = 1000>
 class packed {
  public:

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/shortened.hpp"
 #include "base/values.hpp"
 #include "strata/error.hpp"
 
@@ -27,7 +28,7 @@ network_prefix prefix_of(const std::string& range) {
   const auto slash = range.find('/');
   auto bits = bits_of(range.substr(0, slash));
   if (!bits || slash == std::string::npos)
-    throw user_error("'" + range + "' is no network such as 10.1.0.0/16 or ucx:10.1.0.0/16");
+    throw user_error(in_quotes(range) + " is no network such as 10.1.0.0/16 or ucx:10.1.0.0/16");
   try {
     const std::uint64_t count = parse_whole(range.substr(slash + 1), 1, 8 * bits->size());
     return {std::move(*bits), static_cast<unsigned>(count)};
@@ -39,7 +40,7 @@ network_prefix prefix_of(const std::string& range) {
 std::string range_of(const std::string& numeric, unsigned count) {
   auto bits = bits_of(numeric);
   if (!bits || count > 8 * bits->size())
-    throw user_error("'" + numeric + "' is no address of a network");
+    throw user_error(in_quotes(numeric) + " is no address of a network");
   for (unsigned bit = count; bit < 8 * bits->size(); ++bit)
     (*bits)[bit / 8] &= static_cast<std::uint8_t>(~(0x80U >> bit % 8));
   std::array<char, INET6_ADDRSTRLEN> text{};

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/leading_flags.hpp"
+#include "base/shortened.hpp"
 #include "base/standard_output.hpp"
 #include "base/values.hpp"
 #include "strata/error.hpp"
@@ -37,7 +38,7 @@ given_flag read_flag(std::span<char*> arguments, std::size_t& i) {
   if (result.is_help) return result;
   result.what = find_option(name);
   if (result.what == nullptr && !result.is_config)
-    throw user_error("unknown flag " + result.flag + did_you_mean(name, &flag_of));
+    throw user_error("unknown flag " + brief(result.flag) + did_you_mean(name, &flag_of));
   if (equals != std::string_view::npos) {
     result.value = argument.substr(equals + 1);
   } else if (result.is_config || result.what->needs_value()) {

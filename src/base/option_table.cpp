@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/networks.hpp"
+#include "base/shortened.hpp"
 #include "base/transport_choice.hpp"
 #include "base/values.hpp"
 #include "strata/error.hpp"
@@ -118,7 +119,7 @@ struct setter {
       std::string all;
       for (const std::string_view one : c.names)
         all += (all.empty() ? "" : ", ") + std::string(one);
-      throw user_error("'" + std::string(text) + "' is not a choice; the choices are: " + all);
+      throw user_error(in_quotes(text) + " is not a choice; the choices are: " + all);
     }
     to.*c.field = text;
   }
@@ -146,7 +147,7 @@ struct checker {
   std::string operator()(const byte_count& n) const { return of_number(n, &bytes_to_text); }
   std::string operator()(const on_off&) const { return {}; }
   std::string operator()(const one_of& c) const {
-    return is_one_of(of.*c.field, c.names) ? "" : " is '" + of.*c.field + "'";
+    return is_one_of(of.*c.field, c.names) ? "" : " is " + in_quotes(of.*c.field);
   }
   std::string operator()(const free_text& t) const {
     try {

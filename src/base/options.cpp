@@ -13,6 +13,7 @@
 
 #include "base/option_flags.hpp"
 #include "base/option_table.hpp"
+#include "base/shortened.hpp"
 #include "base/values.hpp"
 #include "strata/error.hpp"
 
@@ -63,13 +64,13 @@ std::vector<given_option> read_file(const std::string& path) {
     const std::string where = path + ":" + std::to_string(number);
     const auto equals = text.find('=');
     if (equals == std::string_view::npos) {
-      throw user_error(where + ": '" + std::string(text) + "' is not of the form key = value");
+      throw user_error(where + ": " + in_quotes(text) + " is not of the form key = value");
     }
     const std::string key = key_of(trimmed(text.substr(0, equals)));
     const option_row* what = find_option(key);
     if (what == nullptr) {
       const auto same = [](std::string_view n) { return std::string(n); };
-      throw user_error(where + ": unknown key '" + key + "'" + did_you_mean(key, same));
+      throw user_error(where + ": unknown key " + in_quotes(key) + did_you_mean(key, same));
     }
     result.push_back({what, std::string(trimmed(text.substr(equals + 1))), where + ": " + key});
   }

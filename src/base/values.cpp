@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/shortened.hpp"
 #include "strata/error.hpp"
 
 namespace strata {
@@ -13,7 +14,7 @@ namespace strata {
 namespace {
 
 [[noreturn]] void refuse(std::string_view text, const std::string& wanted) {
-  throw user_error("'" + std::string(text) + "' is not " + wanted);
+  throw user_error(in_quotes(text) + " is not " + wanted);
 }
 
 // Edit distance: insertions, deletions and replacements of one character.

@@ -108,6 +108,9 @@ class engine final : public mailer,
   detail::task* take_travelling_from(detail::worker& w) override {
     return detail::scheduler::take_travelling_from(w);
   }
+  detail::task* take_shelvable_from(detail::worker& w) override {
+    return detail::scheduler::take_shelvable_from(w);
+  }
   void ask_everybody() override { workers_.ask_everybody(); }
   void ask_everybody_soon() override { workers_.ask_everybody_soon(); }
   [[nodiscard]] bool is_idle() const override { return workers_.is_idle(); }

@@ -4,19 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/one_line.hpp"
+#include "base/shortened.hpp"
+
 namespace strata::cluster {
 namespace {
 
 // Longer ones say no more.
 constexpr std::size_t why_bytes_max = 1000;
-
-// Of what another node says, which is printed beside others' lines.
-std::string one_line(std::string text) {
-  text.resize(std::min(text.size(), why_bytes_max));
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
-  return text;
-}
 
 // Beats in the time after which silence means loss. Before that neighbours find out whether it is
 // their connection that is silent, and complain of it by others, which is a sign of life
@@ -89,7 +84,7 @@ bool liveness::on_message(node_id from, kind k, reader r) {
       throw malformed("the loss of no node");
     // One that is on its way in has not connected: it ends, and the job goes on.
     if (mail_.members().of(from) == standing::coming) return true;
-    lost_(node, one_line(r.take_text()));
+    lost_(node, one_line(shortened(r.take_text(), why_bytes_max)));
     return true;
   }
   return k == kind::heartbeat;

@@ -9,14 +9,34 @@ namespace {
 
 struct packed_token {
   const detail::wire_type* type;
-  std::span<const std::byte> arguments;
+  std::span<const std::byte> arguments, behind;
 };
 
-packed_token take_token(reader& in) {
+packed_token take_head(reader& in) {
   const detail::wire_type* const type =
       detail::travelling_code::find(in.take<detail::code_identity>());
   if (type == nullptr) throw malformed("a token of code that this program does not have");
-  return {type, in.take_bytes(type->argument_bytes)};
+  return {type, in.take_bytes(type->argument_bytes), {}};
+}
+
+// One of several, with what its type says is behind its head.
+packed_token take_token(reader& in) {
+  packed_token p = take_head(in);
+  if (p.type->bytes_behind != nullptr)
+    p.behind = in.take_bytes(p.type->bytes_behind(p.arguments.data()));
+  return p;
+}
+
+detail::task* made_of(detail::worker& w, const packed_token& p) {
+  detail::task* const t = p.type->unpack(w, p.arguments.data());
+  if (!p.behind.empty()) [[unlikely]]
+    p.type->take_arguments(*t, p.behind);
+  return t;
+}
+
+std::span<const std::byte> behind(const detail::task& token) {
+  const detail::wire_type& type = *token.type->wire;
+  return type.behind != nullptr ? type.behind(token) : std::span<const std::byte>();
 }
 
 }  // namespace
@@ -34,21 +54,17 @@ void pack_token(std::byte* out, const detail::task& token, node_id here) {
 
 void pack_token(writer& out, const detail::task& token, node_id here) {
   pack_token(out.grow(packed_bytes(token)), token, here);
+  out.add_bytes(behind(token));
 }
 
-detail::task* unpack_token(detail::worker& w, reader& in) {
-  const packed_token p = take_token(in);
-  return p.type->unpack(w, p.arguments.data());
-}
+detail::task* unpack_token(detail::worker& w, reader& in) { return made_of(w, take_token(in)); }
 
 detail::task* unpack_whole(detail::worker& w, reader in) {
-  const packed_token p = take_token(in);
-  if (in.empty()) [[likely]]
-    return p.type->unpack(w, p.arguments.data());
-  if (p.type->take_arguments == nullptr) throw malformed("a token with something behind it");
-  detail::task* const t = p.type->unpack(w, p.arguments.data());
-  p.type->take_arguments(*t, in.take_rest());
-  return t;
+  packed_token p = take_head(in);
+  p.behind = in.take_rest();
+  if (!p.behind.empty() && p.type->take_arguments == nullptr) [[unlikely]]
+    throw malformed("a token with something behind it");
+  return made_of(w, p);
 }
 
 reader skip_token(reader in) {
@@ -57,7 +73,7 @@ reader skip_token(reader in) {
 }
 
 std::optional<detail::global_address> home_of_packed(reader in) {
-  const packed_token p = take_token(in);
+  const packed_token p = take_head(in);
   if (p.type->accept == nullptr) return std::nullopt;
   return detail::global_address::from_bits(reader(p.arguments).take<std::uint64_t>());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A token as bytes: its code's identity and its arguments, of which a call's begin with where it
-// waits (strata/call.hpp).
+// waits (strata/call.hpp). Those of objects lie behind what its type packs.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -13,8 +13,10 @@
 
 namespace strata::cluster {
 
+// Without what lies behind.
 [[nodiscard]] std::size_t packed_bytes(const detail::task& token) noexcept;
 void pack_token(std::byte* out, const detail::task& token, node_id here);
+// With that.
 void pack_token(writer& out, const detail::task& token, node_id here);
 
 // These throw malformed.

@@ -81,10 +81,10 @@ bool shelving::fill(detail::worker& w) {
   if (!lock.owns_lock()) return false;
   bool filled = false;
   while (shelves_->offered() < settings_.offered_max) {
-    detail::task* const t = here_.take_travelling_from(w);
+    detail::task* const t = here_.take_shelvable_from(w);
     if (t == nullptr) {
-      // Something that stays here, or too large, comes first, and will for a while: not every push
-      // is to look.
+      // Something that stays here, or is not for shelves, comes first, and will for a while: not
+      // every push is to look.
       if (w.deque.has_shared()) attend(false);
       return filled;
     }

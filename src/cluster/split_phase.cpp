@@ -190,7 +190,13 @@ void split_phase::request(node_id node, const wanted& w) {
 
 void split_phase::invoke(detail::worker& w, node_id node, detail::task* token) {
   writer out;
-  pack_token(out, *token, mail_.self());
+  try {
+    if (token->type->wire->prepare != nullptr) token->type->wire->prepare(*token, w);
+    pack_token(out, *token, mail_.self());
+  } catch (...) {
+    token->type->abandon(*token, w);
+    throw;
+  }
   token->type->abandon(*token, w);
   send(node, kind::invoke, out.bytes());
 }
@@ -231,6 +237,25 @@ void split_phase::give_back(global_address home, const std::exception_ptr& error
     writer thrown;
     pack_thrown(thrown, error, mail_.self());
     send(home.node(), kind::returned, std::as_bytes(std::span(head)), thrown.bytes());
+  }
+}
+
+bool split_phase::prepare(detail::task& t, detail::worker& w) {
+  const detail::wire_type& type = *t.type->wire;
+  if (type.prepare == nullptr) [[likely]]
+    return true;
+  try {
+    type.prepare(t, w);
+    return true;
+  } catch (...) {
+    const std::exception_ptr error = away_.keep(std::current_exception());
+    if (type.accept != nullptr) {
+      type.accept(t, error, nullptr);
+    } else {
+      t.type->abandon(t, w);
+      here_.fail(error);
+    }
+    return false;
   }
 }
 

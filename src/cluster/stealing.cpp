@@ -127,6 +127,14 @@ bool stealing::on_message(node_id from, kind k, reader r) {
   }
 }
 
+template <class Take>
+detail::task* stealing::next_to_send(detail::worker& frames, Take&& take) {
+  for (;;) {
+    detail::task* const t = take();
+    if (t == nullptr || data_.prepare(*t, frames)) return t;
+  }
+}
+
 void stealing::on_steal(node_id from, reader& r) {
   const auto request = r.take<steal_request>();
   r.end();
@@ -137,7 +145,9 @@ void stealing::on_steal(node_id from, reader& r) {
   const std::uint32_t wanted = std::clamp(request.batch, 1U, batch_max);
   // Never more than about half of what waits here.
   while (n < wanted && (n == 0 || here_.load() > n)) {
-    detail::task* const t = left == wish::ahead ? here_.take_shared() : here_.take_travelling();
+    detail::task* const t = next_to_send(here_.outsider(), [&] {
+      return left == wish::ahead ? here_.take_shared() : here_.take_travelling();
+    });
     if (t == nullptr) break;
     found[n++] = t;
   }
@@ -164,7 +174,8 @@ void stealing::on_steal(node_id from, reader& r) {
   here_.ask_everybody();
   // Pushed before the wish was seen, by somebody who may never push again; or shelved. Partner:
   // feed().
-  detail::task* const late = here_.take_travelling();
+  detail::task* const late =
+      next_to_send(here_.outsider(), [&] { return here_.take_travelling(); });
   if (late != nullptr) {
     fed(from);
     send_tokens(from, std::span(&late, 1), here_.outsider());
@@ -255,7 +266,8 @@ bool stealing::send_from_shelf(node_id to) {
 void stealing::feed(detail::worker& w) {
   bool gave = false;
   if (const std::optional<node_id> to = who_is_fed()) {
-    if (detail::task* const t = here_.take_travelling_from(w)) {
+    detail::task* const t = next_to_send(w, [&] { return here_.take_travelling_from(w); });
+    if (t != nullptr) {
       fed(*to);
       send_tokens(*to, std::span(&t, 1), w);
       gave = true;
@@ -322,6 +334,7 @@ void stealing::hand_over() {
       to = victims_.next();
     }
     if (to == mail_.self()) return here_.run_soon(t);
+    if (!data_.prepare(*t, here_.outsider())) continue;
     send_tokens(to, std::span(&t, 1), here_.outsider());
     const std::lock_guard lock(mutex_);
     ++counts_of_.given;

@@ -89,6 +89,9 @@ class stealing {
   void no_longer_waits(node_id node);
   void on_steal(node_id from, reader& r);
   void on_tokens(node_id from, reader& r);
+  // The next that take() has and that can be sent; null: none. frames: of who calls.
+  template <class Take>
+  [[nodiscard]] detail::task* next_to_send(detail::worker& frames, Take&& take);
   void send_tokens(node_id to, std::span<detail::task* const> tokens, detail::worker& frames);
   [[nodiscard]] bool send_from_shelf(node_id to);
 

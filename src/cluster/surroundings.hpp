@@ -78,6 +78,8 @@ class local_node {
   // A task that can travel and that nobody has begun; null: none.
   virtual detail::task* take_travelling() = 0;
   virtual detail::task* take_travelling_from(detail::worker& w) = 0;
+  // The same of those that a shelf is for: what does not travel as objects.
+  virtual detail::task* take_shelvable_from(detail::worker& w) = 0;
   // The same of what workers have shared already: none of them is interrupted.
   virtual detail::task* take_shared() = 0;
   // Every worker shares at its next push; what was pushed before can be taken now.

@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <typeinfo>
 #include <utility>
 #include <vector>
 
+#include "base/shortened.hpp"
 #include "cluster/kinds.hpp"
 
 namespace strata::cluster {
@@ -50,18 +50,8 @@ thrown_facts facts_of(const std::exception_ptr& error) {
   }
 }
 
-// At most so many bytes, and no part of a character of UTF-8.
-std::string shortened(std::string text, std::size_t bytes_max) {
-  if (text.size() <= bytes_max) return text;
-  constexpr std::string_view rest = "...";
-  std::size_t n = bytes_max - rest.size();
-  while (n != 0 && (static_cast<unsigned char>(text[n]) & 0xC0U) == 0x80U) --n;
-  text.resize(n);
-  return text.append(rest);
-}
-
-void add_sized(writer& out, std::string text, std::size_t bytes_max) {
-  const std::string part = shortened(std::move(text), bytes_max);
+void add_sized(writer& out, const std::string& text, std::size_t bytes_max) {
+  const std::string part = shortened(text, bytes_max);
   out.add(static_cast<std::uint16_t>(part.size())).add_text(part);
 }
 
@@ -79,8 +69,8 @@ void pack_thrown(writer& out, const std::exception_ptr& error, node_id self) {
   const auto hops = std::min<std::size_t>(facts.hops + 1, UINT32_MAX);
   out.add(static_cast<std::uint32_t>(hops)).add(static_cast<std::uint16_t>(facts.trace.size()));
   for (const node_id n : facts.trace) out.add(n);
-  add_sized(out, std::move(facts.type_name), thrown_type_bytes_max);
-  add_sized(out, std::move(facts.words), thrown_words_bytes_max);
+  add_sized(out, facts.type_name, thrown_type_bytes_max);
+  add_sized(out, facts.words, thrown_words_bytes_max);
 }
 
 remote_error unpack_thrown(reader& in, node_id nodes) {

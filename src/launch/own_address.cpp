@@ -20,6 +20,7 @@
 #include <sstream>
 
 #include "base/errno_error.hpp"
+#include "base/shortened.hpp"
 #include "base/values.hpp"
 #include "strata/error.hpp"
 
@@ -133,7 +134,7 @@ std::string chosen_address(const std::vector<network_address>& all, const std::s
     for (const network_address& one : all) {
       if (one.interface == words) return one.numeric;
     }
-    throw refuse("'" + words + "' is no address, network or interface of this host");
+    throw refuse(in_quotes(words) + " is no address, network or interface of this host");
   }
   auto count = static_cast<unsigned>(8 * wanted->size());
   if (slash != std::string::npos) {

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "base/shortened.hpp"
 #include "base/values.hpp"
 #include "strata/error.hpp"
 #include "strata/launched.hpp"
@@ -64,8 +65,8 @@ bool should_join(const site& where, const std::string& wish) {
     return true;
   }
   if (how != "auto") {
-    throw user_error(std::string(launch_variable) + ": '" + how +
-                     "' is not a choice; the choices are: auto, none, pmix");
+    throw user_error(std::string(launch_variable) + ": " + in_quotes(how) +
+                     " is not a choice; the choices are: auto, none, pmix");
   }
   return where.has_pmix;
 }

@@ -281,6 +281,16 @@ transfer endpoint::start_receive(std::span<std::byte> buffer, endpoint_id from, 
   return transfer(r.release());
 }
 
+transfer endpoint::start_only_receive(std::span<std::byte> buffer, endpoint_id from) {
+  const detail::uninterrupted guard;
+  auto r = std::make_unique<request>();
+  prepare_receive(*r, action::receive, open_port(), id_, from, any_tag);
+  r->into = buffer;
+  r->refuses_larger = true;
+  r->office->receive(*r);
+  return transfer(r.release());
+}
+
 std::optional<message_info> endpoint::probe(endpoint_id from, message_tag tag) {
   const detail::uninterrupted guard;
   messages::port& p = open_port();

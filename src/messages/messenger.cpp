@@ -105,7 +105,9 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
       if (matched->what != action::probe && matched->has_room_for(d.info->bytes, d.whole)) break;
       // Has ended, but not with the message.
       matched->info = *d.info;
+      const bool refused = matched->refuses_larger;
       matched->finish(matched->what == action::probe ? outcome::done : outcome::too_large);
+      if (refused) return outcome::closed;
     }
     // Nobody waits here who has not seen that a node is lost. Partner: on_lost().
     if (matched == nullptr && d.sender != nullptr && broken_.load(std::memory_order_acquire))

@@ -11,10 +11,19 @@
 namespace strata::messages {
 
 awaited_bytes::awaited_bytes(std::uint64_t bytes, node_id_t node)
-    : bytes_(bytes), arrives_(at_.start_receive(bytes_.all(), any_endpoint_on(node))) {}
+    : bytes_(bytes), arrives_(at_.start_only_receive(bytes_.all(), any_endpoint_on(node))) {}
 
 void awaited_bytes::wait() {
-  if (arrives_.wait().bytes != bytes_.all().size())
+  // It was sent before its sender said so, on the same way: a receive that is still free stays so.
+  if (!arrives_.test() && arrives_.cancel())
+    strata::detail::refuse_object_bytes("they have not been sent");
+  std::size_t come = 0;
+  try {
+    come = arrives_.wait().bytes;
+  } catch (const message_too_large_error&) {
+    strata::detail::refuse_object_bytes("they are more than was said");
+  }
+  if (come != bytes_.all().size())
     strata::detail::refuse_object_bytes("they are fewer than was said");
 }
 
@@ -44,8 +53,8 @@ std::size_t parcel_table::size() noexcept {
   return parcels_.size();
 }
 
-held_parcel::held_parcel() : parcel_(std::make_shared<parcel>()), number_(0) {
-  const strata::detail::worker& w = strata::detail::this_worker();
+held_parcel::held_parcel(const strata::detail::worker& w)
+    : parcel_(std::make_shared<parcel>()), number_(0) {
   if (w.owner == nullptr)
     throw misuse_error("a call on another node can only be made within a runtime (runtime::run())");
   table_ = w.owner->messenger->parcels;

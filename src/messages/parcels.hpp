@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is too large for the calls of this node that are made elsewhere (detail/object_call.hpp):
-// the arguments that wait to be asked for, the room that waits for a result. Other nodes name them
-// by number, as a call may be told that it is lost while they still ask.
+// What is too large for the calls and tokens of this node that are made elsewhere
+// (detail/object_trip.hpp): the arguments that wait to be asked for, the room that waits for a
+// result. Other nodes name them by number, as a call may be told that it is lost while they still
+// ask.
 //
-// Invariant: a number leads to its parcel for as long as the call is awaited; who has found it may
-// use it on.
+// Invariant: a number leads to its parcel for as long as the call is awaited, that of a token until
+// its arguments have been asked for; who has found it may use it on.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "strata/detail/object_call.hpp"
+#include "strata/detail/object_trip.hpp"
 #include "strata/message.hpp"
 #include "sync/spin_lock.hpp"
 
@@ -28,8 +29,8 @@ class awaited_bytes {
   awaited_bytes(std::uint64_t bytes, node_id_t node);
 
   [[nodiscard]] endpoint_id at() const noexcept { return at_.id(); }
-  // Once: suspends until it is here. Throws as transfer::wait(), and serialization_error if it is
-  // not that large.
+  // Once, when who sends it has said that it has: suspends until it is here. Throws as
+  // transfer::wait(), and serialization_error if it is not that large, or nothing was sent.
   void wait();
   [[nodiscard]] strata::detail::received_bytes& bytes() noexcept { return bytes_; }
 
@@ -40,11 +41,17 @@ class awaited_bytes {
 };
 
 struct parcel {
-  node_id_t node = 0;  // which makes the call
   std::vector<std::byte> arguments{};
-  // Made by a call of that node, and used when its answer is here.
+  bool only_arguments = false;  // a token's: nobody waits for more
+  // Made by the node that makes the call, and used when its answer is here.
   std::optional<awaited_bytes> result{};
 };
+
+// By who makes the call with this head: where so many bytes of its result can be sent; and that
+// they are, which throws serialization_error if they are more than that.
+[[nodiscard]] endpoint_id room_for_result(const strata::detail::object_head& head,
+                                          std::uint64_t bytes);
+void send_result(endpoint_id room, std::span<const std::byte> result);
 
 // Any thread of the runtime.
 class parcel_table {
@@ -53,7 +60,7 @@ class parcel_table {
   // Null: nobody awaits that call any more.
   [[nodiscard]] std::shared_ptr<parcel> find(std::uint64_t number) noexcept;
   void leave(std::uint64_t number) noexcept;
-  // Calls that are awaited.
+  // Calls that are awaited, and tokens whose arguments are.
   [[nodiscard]] std::size_t size() noexcept;
 
  private:
@@ -65,8 +72,8 @@ class parcel_table {
 // One that is in the table of the caller's node.
 class held_parcel {
  public:
-  // Throws misuse_error outside a runtime.
-  held_parcel();
+  // Of w's node. Throws misuse_error outside a runtime.
+  explicit held_parcel(const strata::detail::worker& w);
   held_parcel(const held_parcel&) = delete;
   held_parcel& operator=(const held_parcel&) = delete;
   ~held_parcel() { table_->leave(number_); }

@@ -54,6 +54,9 @@ struct request {
   pattern wanted{};
   // Receive: whoever begins it suspends until its end, which saves announcing that afterwards.
   bool waits_at_once = false;
+  // Receive: one that does not fit is refused to its sender, as if the endpoint had ended, and does
+  // not wait here.
+  bool refuses_larger = false;
   // Send: all of it. Receive: the target from the beginning; all of what came, once it has ended
   // (also when that is too large).
   message_info info{};

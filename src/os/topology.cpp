@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/shortened.hpp"
 #include "strata/error.hpp"
 
 namespace strata::os {
@@ -78,7 +79,7 @@ topology topology::synthetic(const std::string& description) {
   const auto handle = loader::init();
   if (!handle || hwloc_topology_set_synthetic(handle.get(), description.c_str()) != 0 ||
       hwloc_topology_load(handle.get()) != 0) {
-    throw error("hwloc does not understand the synthetic machine '" + description + "'");
+    throw error("hwloc does not understand the synthetic machine " + in_quotes(description));
   }
   return loader::read(handle.get());
 }

@@ -49,12 +49,19 @@ void scheduler::leave() {
   }
 }
 
-task* scheduler::take_travelling_from(worker& w) {
+namespace {
+
+task* take_oldest_if(worker& w, bool (*wanted)(const task* marked)) {
   task* t = nullptr;
-  while (w.deque.steal_if(t, &can_travel) == steal_outcome::lost_race) {
+  while (w.deque.steal_if(t, wanted) == steal_outcome::lost_race) {
   }
   return unmarked(t);
 }
+
+}  // namespace
+
+task* scheduler::take_travelling_from(worker& w) { return take_oldest_if(w, &can_travel); }
+task* scheduler::take_shelvable_from(worker& w) { return take_oldest_if(w, &can_be_shelved); }
 
 task* scheduler::take_travelling_of(place& p) {
   task* const t = take_travelling_from(p);

@@ -110,6 +110,8 @@ class scheduler {
   [[nodiscard]] task* take_shared();
   // The same from w's own deque, by the thread that runs w.
   [[nodiscard]] static task* take_travelling_from(worker& w);
+  // The same for a shelf, which not all that travels is for.
+  [[nodiscard]] static task* take_shelvable_from(worker& w);
   // Every worker is to share at its next push, for another node.
   void ask_everybody() noexcept;
   // The same, but a push that is just happening may miss it. Cheap.

@@ -62,7 +62,7 @@ void simulated_node::begin_to_leave() {
 void simulated_node::try_to_leave() {
   if (parted_ || crashed_) return;
   if (!has_asked_to_go_) {
-    protocols.balance.hand_over();
+    as_worker([&] { protocols.balance.hand_over(); });
     if (nothing_holds()) {
       has_asked_to_go_ = true;
       job_.change([this] { roster.part(); });

@@ -115,7 +115,8 @@ void simulated_node::step() {
   runs_task_ = true;
   as_worker([&] { run(*t); });
   runs_task_ = false;
-  if (protocols.balance.hungry() && !tokens_.empty()) protocols.balance.feed(*worker_);
+  if (protocols.balance.hungry() && !tokens_.empty())
+    as_worker([&] { protocols.balance.feed(*worker_); });
   job_.in.at(local_now_, [this] { step(); });
 }
 

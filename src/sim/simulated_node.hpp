@@ -76,6 +76,7 @@ class simulated_node final : public cluster::mailer,
   void run_soon(detail::task* t) override;
   detail::task* take_travelling() override;
   detail::task* take_travelling_from(detail::worker&) override { return take_travelling(); }
+  detail::task* take_shelvable_from(detail::worker&) override { return nullptr; }  // no shelves
   detail::task* take_shared() override { return take_travelling(); }
   void ask_everybody() override {}
   [[nodiscard]] bool is_idle() const override {

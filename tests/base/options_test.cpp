@@ -175,6 +175,17 @@ TEST_F(options_test, an_unknown_flag_is_refused_with_the_nearest_names) {
   EXPECT_EQ(complaint_about({"--strata-"}).find("unknown flag --strata-"), 0u);
 }
 
+TEST_F(options_test, long_words_are_quoted_in_brief) {
+  const std::string much(65'536, '9');
+  for (const char* flag :
+       {"--strata-workers=", "--strata-stack-bytes=", "--strata-policy=", "--strata-reception=",
+        "--strata-networks=", "--strata-profile=", "--strata-"}) {
+    const std::string complaint = complaint_about({(flag + much).c_str()});
+    EXPECT_NE(complaint.find("99..."), std::string::npos) << complaint.substr(0, 1000);
+    EXPECT_LT(complaint.size(), 500U) << flag;
+  }
+}
+
 TEST_F(options_test, a_refused_line_is_left_unchanged) {
   command_line line{"--strata-workers=2", "--strata-nonsense"};
   EXPECT_THROW(line.parse(), strata::user_error);

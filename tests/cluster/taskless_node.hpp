@@ -14,6 +14,7 @@ class taskless_node : public local_node {
   void run_soon(detail::task*) override {}
   detail::task* take_travelling() override { return nullptr; }
   detail::task* take_travelling_from(detail::worker&) override { return nullptr; }
+  detail::task* take_shelvable_from(detail::worker&) override { return nullptr; }
   detail::task* take_shared() override { return nullptr; }
   void ask_everybody() override {}
   // Of its worker nothing is known.

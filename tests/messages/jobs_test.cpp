@@ -37,6 +37,9 @@ INSTANTIATE_TEST_SUITE_P(ucx, message_jobs, testing::Values(way{"ucx_2", "2", "u
 
 TEST_P(message_jobs, call_on_named_nodes) { run("calls"); }
 TEST_P(message_jobs, take_and_return_objects_in_calls) { run("object-calls"); }
+TEST_P(message_jobs, take_and_return_objects_in_forks) { run("object-forks"); }
+TEST_P(message_jobs, take_objects_in_tokens) { run("object-tokens"); }
+TEST_P(message_jobs, fail_with_tokens_that_cannot_be_read) { run("tokens-not-read"); }
 TEST_P(message_jobs, echo_any_size) { run("echoes"); }
 TEST_P(message_jobs, wait_for_a_slow_receiver) { run("slow-receiver"); }
 TEST_P(message_jobs, keep_no_more_than_they_say) { run("kept-memory"); }
@@ -138,7 +141,8 @@ TEST(message_job, counts_which_path_a_message_takes_within_a_host) {
 
 TEST(message_job, tells_who_waits_of_a_lost_node) {
   for (const char* transport : transports) {
-    for (const char* what : {"lost", "lost-within", "lost-with-objects", "group-loses-a-node"}) {
+    for (const char* what :
+         {"lost", "lost-within", "lost-with-objects", "lost-with-forks", "group-loses-a-node"}) {
       command c(launch_test::run({"-n", "3", "--transport", transport}, {what}));
       EXPECT_NE(c.wait(), 0);
       EXPECT_EQ(c.out().substr(0, 5), "told\n") << c.out() << c.err();

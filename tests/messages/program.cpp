@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
       {"large", large},
       {"lost", lost},
       {"lost-in-the-middle", lost_in_the_middle},
+      {"lost-with-forks", lost_with_forks},
       {"lost-with-objects", lost_with_objects},
       {"lost-within", lost_within},
       {"lost-with-locks", lost_with_locks},
@@ -64,11 +65,14 @@ int main(int argc, char** argv) {
       {"names-found-once", names_found_once},
       {"nearest", find_nearest},
       {"object-calls", object_calls},
+      {"object-forks", object_forks},
+      {"object-tokens", object_tokens},
       {"others-go-on", others_go_on},
       {"paths", paths},
       {"registered", registered},
       {"slow-receiver", slow_receiver},
       {"taken-in", taken_in},
+      {"tokens-not-read", tokens_not_read},
       {"waits-with-a-deadline", waits_with_a_deadline},
       {"wakes-one", wakes_one}};
   try {

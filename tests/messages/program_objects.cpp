@@ -6,6 +6,8 @@
 #include <cereal/types/map.hpp>
 #include <cereal/types/string.hpp>
 #include <cereal/types/vector.hpp>
+#include <climits>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <stdexcept>
@@ -14,6 +16,9 @@
 
 #include "../common/require.hpp"
 #include "program_support.hpp"
+#include "strata/call.hpp"
+#include "strata/fiber.hpp"
+#include "strata/fork_join.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
 #include "strata/serialize.hpp"
@@ -147,6 +152,153 @@ void object_calls(runtime& rt) {
       for (thread& t : callers) t.join();
     });
   });
+}
+
+namespace {
+
+using findings = std::map<int, std::vector<hit>>;
+// On the node where they are.
+std::atomic<unsigned> searches_here{0};
+
+// Each half of it may be made by another node. `text` is as long as it has to be.
+findings search_all(int first, int last, const std::string& text) {
+  if (last - first == 1) {
+    ++searches_here;
+    volatile int busy = 0;
+    for (int i = 0; i < 50'000; ++i) busy = busy + 1;
+    return {{first, search(text, 2)}};
+  }
+  const int middle = first + (last - first) / 2;
+  auto [left, right] = fork2join([&] { return search_all(first, middle, text); },
+                                 call<search_all>(middle, last, text));
+  left.merge(right);
+  return std::move(left);
+}
+unsigned searches_made_here() { return searches_here; }
+
+struct counts_hits : threaded {
+  std::vector<hit> hits;
+  std::string text;
+  global_ptr<std::uint64_t> sum;
+  slot_ptr done;
+  void start() {
+    ++searches_here;
+    volatile int busy = 0;
+    for (int i = 0; i < 20'000; ++i) busy = busy + 1;
+    std::uint64_t n = text.size();
+    for (const hit& h : hits) n += h.name.size();
+    put_sync(n, sum, done);
+    terminate();
+  }
+};
+
+struct unreadable {
+  std::string text;
+  template <class Archive>
+  void save(Archive& a) const {
+    a(text);
+  }
+  template <class Archive>
+  void load(Archive& a) {
+    a(text);
+    throw std::range_error("a text that nobody reads");
+  }
+};
+struct takes_unreadable : threaded {
+  unreadable argument;
+  slot_ptr done;
+  void start() {
+    sync(done);
+    terminate();
+  }
+};
+
+// How many were made on other nodes so far.
+unsigned elsewhere() {
+  unsigned n = 0;
+  for (node_id_t other = 1; other < num_nodes(); ++other)
+    n += call<searches_made_here>(on_node{other});
+  return n;
+}
+
+}  // namespace
+
+// Until some have been made elsewhere, of each size.
+void object_forks(runtime& rt) {
+  rt.run([] {
+    for (const std::size_t bytes : {std::size_t{30}, std::size_t{5'000}, std::size_t{40'000}}) {
+      constexpr int leaves = 32;
+      const std::string text = text_of(bytes, 3);
+      findings all;
+      for (int n = 0; n < leaves; ++n) all[n] = search(text, 2);
+      const unsigned before = elsewhere();
+      do {
+        require(search_all(0, leaves, text) == all, "what was found");
+      } while (num_nodes() > 1 && elsewhere() == before);
+    }
+  });
+}
+
+void object_tokens(runtime& rt) {
+  rt.run([] {
+    for (const std::size_t bytes : {std::size_t{30}, std::size_t{5'000}, std::size_t{40'000}}) {
+      constexpr std::uint32_t tokens = 64;
+      const unsigned before = elsewhere();
+      do {
+        std::vector<std::uint64_t> sums(tokens);
+        completion done(tokens);
+        for (std::uint32_t i = 0; i < tokens; ++i) {
+          token<counts_hits>(search("ACGT", static_cast<int>(i % 4)), text_of(bytes, i),
+                             to_global(&sums[i]), done.sptr());
+        }
+        done.wait();
+        for (std::uint32_t i = 0; i < tokens; ++i)
+          require(sums[i] == bytes + std::uint64_t{5} * (i % 4), "a sum");
+      } while (num_nodes() > 1 && elsewhere() == before);
+    }
+  });
+}
+
+// Nobody waits for a token, so the computation fails.
+void tokens_not_read(runtime& rt) {
+  const bool is_alone = rt.run([] { return num_nodes() == 1; });
+  for (const std::size_t bytes : {std::size_t{30}, std::size_t{40'000}}) {
+    try {
+      rt.run([bytes] {
+        completion done;
+        invoke<takes_unreadable>(last_node(), unreadable{text_of(bytes, 1)}, done.sptr());
+        done.wait();
+      });
+      require(is_alone, "it has been read");
+    } catch (const remote_error& e) {
+      require(e.type_name() == "strata::serialization_error", e.what());
+    }
+  }
+}
+
+// Branches and their results are under way when the last node dies.
+void lost_with_forks(runtime& rt) {
+  try {
+    rt.run([] {
+      const std::string large = text_of(300'000, 1);
+      bool told = false;
+      try {
+        for (unsigned before = elsewhere();;) {
+          (void)search_all(0, 32, large);
+          if (before != UINT_MAX && elsewhere() != before) {
+            before = UINT_MAX;
+            remote_thread(on_node{last_node()}, call<die>()).detach();
+          }
+        }
+      } catch (const node_lost_error& e) {
+        require(e.node() == last_node(), "who is lost");
+        told = true;
+      }
+      require(told, "it is told");
+      std::puts("told");
+    });
+  } catch (const node_lost_error&) {
+  }
 }
 
 // Arguments and results are under way, to there and from there, when the last node dies.

@@ -7,7 +7,10 @@
 #include <cereal/types/vector.hpp>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <new>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -200,7 +203,7 @@ struct lying_call {
   using honest = detail::object_travel<travelling_call<refused, std::string>, true>;
   static void pack(const detail::task& t, std::uint16_t here, std::byte* out) {
     detail::object_call_at_home::pack(t, here, out);
-    detail::object_call_head head;
+    detail::object_head head;
     std::memcpy(&head, out, sizeof head);
     head.bytes = said_bytes;
     if (said_parcel != 0) head.parcel = said_parcel;
@@ -247,6 +250,80 @@ TEST(simulated_object_calls, refuse_lengths_that_are_not_so) {
     expect_refused("those of another call", 20'000, 20'000, "strata::error", UINT64_MAX);
   });
   p.run();
+}
+
+// Makes a call, and does otherwise with its result than it has announced.
+struct lying_maker : detail::task {
+  static inline std::uint64_t announced = 0;
+  static inline std::optional<std::uint64_t> sent{};
+  detail::object_head head;
+
+  static detail::task* unpack(detail::worker& w, const std::byte* in) {
+    auto* const t = ::new (w.frames.allocate(sizeof(lying_maker))) lying_maker{{&kind}, {}};
+    std::memcpy(&t->head, in, sizeof t->head);
+    return t;
+  }
+  static void ignore(detail::task&, std::span<const std::byte>) noexcept {}
+  static void body(detail::task& t) {
+    const detail::object_head head = static_cast<lying_maker&>(t).head;
+    abandon(t, detail::this_worker());
+    std::exception_ptr error;
+    try {
+      const endpoint_id room = messages::room_for_result(head, announced);
+      if (sent) messages::send_result(room, std::vector<std::byte>(*sent));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    detail::give_back_result(detail::global_address::from_bits(head.home), error, nullptr, 0);
+  }
+  static void abandon(detail::task& t, detail::worker& w) {
+    w.frames.deallocate(&t, sizeof(lying_maker));
+  }
+  static constexpr detail::task_type kind{&detail::run_on_stack, &body, &abandon,
+                                          &detail::type_name<lying_maker>};
+  static const detail::travelling_code code;
+  static constexpr detail::wire_type wire{.argument_bytes = sizeof(detail::object_head),
+                                          .pack = &detail::object_call_at_home::pack,
+                                          .unpack = &unpack,
+                                          .name = &detail::type_name<lying_maker>,
+                                          .code = &code,
+                                          .accept = &detail::object_call_at_home::accept,
+                                          .take_arguments = &ignore,
+                                          .take_result = &detail::object_call_at_home::take_behind};
+  static constexpr detail::task_type at_home{nullptr, nullptr, nullptr,
+                                             &detail::type_name<lying_maker>, &wire};
+};
+const detail::travelling_code lying_maker::code{wire, &detail::__ehdr_start};
+
+TEST(simulated_object_calls, refuse_results_that_are_not_as_announced) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 2});
+    p.begin(0, [&] {
+      const auto expect_refused = [&](std::uint64_t announced, std::optional<std::uint64_t> sent,
+                                      const std::string& why) {
+        lying_maker::announced = announced;
+        lying_maker::sent = sent;
+        detail::object_call_at_home one(lying_maker::at_home, {}, true);
+        one.begin(1);
+        try {
+          (void)one.wait();
+          ADD_FAILURE() << "taken for " << announced << " bytes";
+        } catch (const serialization_error& e) {
+          EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
+        } catch (const remote_error& e) {
+          EXPECT_EQ(e.type_name(), "strata::serialization_error");
+          EXPECT_NE(e.message().find(why), std::string::npos) << e.what();
+        }
+      };
+      expect_refused(100'000, 40'000, "they are fewer");
+      expect_refused(40'000, 100'000, "they are more");
+      expect_refused(100, 3'000, "they are more");
+      expect_refused(3'000, 0, "they are fewer");
+      expect_refused(40'000, std::nullopt, "they have not been sent");
+    });
+    p.run();
+  }
 }
 
 // ---- losses ----

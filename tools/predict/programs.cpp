@@ -8,6 +8,7 @@
 #include "apps/nqueens/board.hpp"
 #include "apps/nqueens/fibers.hpp"
 #include "apps/uts/fibers.hpp"
+#include "base/shortened.hpp"
 #include "strata/error.hpp"
 
 namespace strata::predict {
@@ -17,8 +18,8 @@ unsigned number_in(const std::string& text, unsigned least, unsigned most) {
   unsigned value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-    throw user_error("'" + text + "' is not a whole number from " + std::to_string(least) + " to " +
-                     std::to_string(most));
+    throw user_error(strata::in_quotes(text) + " is not a whole number from " +
+                     std::to_string(least) + " to " + std::to_string(most));
   }
   return value;
 }
@@ -92,10 +93,12 @@ program find_program(const std::string& kind, const std::string& size) {
   if (kind == "uts") {
     const uts::sample* const tree = uts::find_sample(size);
     if (tree == nullptr)
-      throw user_error("there is no tree '" + size + "'; the choices are " + uts::sample_names());
+      throw user_error("there is no tree " + strata::in_quotes(size) + "; the choices are " +
+                       uts::sample_names());
     return {"uts " + size, [tree](result* found) { token<uts_root>(tree, found); }};
   }
-  throw user_error("'" + kind + "' is not a program; the choices are fib, nqueens, uts");
+  throw user_error(strata::in_quotes(kind) +
+                   " is not a program; the choices are fib, nqueens, uts");
 }
 
 }  // namespace strata::predict

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/shortened.hpp"
 #include "base/values.hpp"
 #include "strata/error.hpp"
 
@@ -36,7 +37,7 @@ void check_host_name(const std::string& name) {
     return c > ' ' && c < 127 && c != ',' && c != '=' && c != '\'' && c != '"' && c != '\\';
   });
   if (name.empty() || name.front() == '-' || !plain) {
-    throw user_error("'" + name + "' is not the name of a host");
+    throw user_error(in_quotes(name) + " is not the name of a host");
   }
 }
 
@@ -57,7 +58,7 @@ std::vector<host> parse_hostfile(std::istream& in, const std::string& name) {
         } else if (key == "address" && !value.empty()) {
           one.address = value;
         } else {
-          throw user_error("'" + word + "' is not slots=N or address=A");
+          throw user_error(in_quotes(word) + " is not slots=N or address=A");
         }
       }
       add_host(hosts, std::move(one));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/shortened.hpp"
 #include "base/values.hpp"
 #include "launch/build_id.hpp"
 #include "launch/job.hpp"
@@ -92,7 +93,7 @@ int run_info(int argc, char** argv) {
     std::fputs(cli.help().c_str(), stdout);
     return EXIT_SUCCESS;
   } catch (const CLI::ParseError& problem) {
-    throw user_error(std::string(problem.what()) + "; strata info --help lists the flags");
+    throw user_error(in_brief(problem.what()) + "; strata info --help lists the flags");
   }
   const bool has_line = std::getenv(job_fd_variable) != nullptr;
   const std::unique_ptr<control_line> line = join_job();

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/shortened.hpp"
 #include "base/values.hpp"
 #include "launch/messages.hpp"
 #include "os/clock.hpp"
@@ -62,7 +63,7 @@ std::vector<open_job> find_jobs(const std::string& prefix) {
 open_job find_job(const std::string& prefix) {
   if (prefix.size() < prefix_digits_min ||
       prefix.find_first_not_of("0123456789abcdef") != std::string::npos) {
-    throw user_error("'" + prefix + "' is not a job, nor the first digits of one; " + see_jobs);
+    throw user_error(in_quotes(prefix) + " is not a job, nor the first digits of one; " + see_jobs);
   }
   std::vector<open_job> found = find_jobs(prefix);
   if (found.empty()) throw error("no job " + prefix + " is open; " + see_jobs);
@@ -160,7 +161,7 @@ bool parse_words(CLI::App& cli, int argc, char** argv, const std::string& comman
     std::fputs(cli.help().c_str(), stdout);
     return false;
   } catch (const CLI::ParseError& problem) {
-    throw user_error(std::string(problem.what()) + "; strata " + command + " --help says more");
+    throw user_error(in_brief(problem.what()) + "; strata " + command + " --help says more");
   }
   return true;
 }

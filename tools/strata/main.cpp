@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/one_line.hpp"
+#include "base/shortened.hpp"
 #include "base/standard_output.hpp"
 #include "strata/error.hpp"
 #include "strata/version.hpp"
@@ -71,8 +72,8 @@ int dispatch(std::string_view command, int argc, char** argv,
     std::printf("strata %s\n", strata::version());
     return 0;
   }
-  throw strata::user_error("'" + std::string(command) +
-                           "' is not a command; strata --help lists them");
+  throw strata::user_error(strata::in_quotes(command) +
+                           " is not a command; strata --help lists them");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/errno_error.hpp"
+#include "base/shortened.hpp"
 #include "base/values.hpp"
 #include "launch/messages.hpp"
 #include "tools/strata/agent_messages.hpp"
@@ -30,7 +31,7 @@ constexpr std::size_t line_shown_bytes_max = 200;
 constexpr std::array never_asks{"-o", "BatchMode=yes", "-o", "ControlMaster=no"};
 
 // The shell of the other host splits what ssh gives it.
-std::string quoted(const std::string& word) {
+std::string in_quotes(const std::string& word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
   if (word.find_first_not_of(plain) == std::string::npos) return word;
@@ -95,7 +96,7 @@ void remote_nodes::start_agent() {
   child_request ssh;
   ssh.program = command_[0];
   ssh.arguments = command_;
-  ssh.arguments.insert(ssh.arguments.end(), {host_, quoted(own_path()), "agent"});
+  ssh.arguments.insert(ssh.arguments.end(), {host_, in_quotes(own_path()), "agent"});
   ssh.environment = environment_with({}, {});
   ssh.in = agent_in.get();
   ssh.out = agent_out.get();
@@ -198,8 +199,8 @@ void remote_nodes::on_end(const std::string& why) {
   const auto said = readable_lines(last_words_);
   if (!why.empty() && !heard_) {
     const auto got = readable_lines(std::string(line_->unread().substr(0, line_shown_bytes_max)));
-    lose("host " + host_ + ": got '" + (got.empty() ? "" : got.front()) +
-             "' in place of an answer; a login there must print nothing",
+    lose("host " + host_ + ": got " + in_quotes(got.empty() ? "" : got.front()) +
+             " in place of an answer; a login there must print nothing",
          false);
   } else if (!why.empty()) {
     lose("host " + host_ + ": " + why, false);

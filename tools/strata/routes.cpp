@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/shortened.hpp"
 #include "launch/own_address.hpp"
 #include "strata/error.hpp"
 #include "strata/message.hpp"
@@ -133,8 +134,8 @@ run_request routes_request(int argc, char** argv) {
   pointers.push_back(nullptr);
   run_request request = parse_run(static_cast<int>(words.size()), pointers.data());
   if (request.arguments.size() != ours)
-    throw user_error("'" + request.arguments[0] +
-                     "' is one argument too many: strata info --routes runs no program");
+    throw user_error(in_quotes(request.arguments[0]) +
+                     " is one argument too many: strata info --routes runs no program");
   if (request.nodes < 2) throw user_error(one_has_no_routes);
   return request;
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "base/shortened.hpp"
 #include "base/values.hpp"
 #include "net/ucx/available.hpp"
 #include "strata/error.hpp"
@@ -28,7 +29,7 @@ std::int64_t parse_start_limit(const std::string& text) {
   const auto parsed = std::from_chars(text.data(), end, seconds);
   if (parsed.ptr != end || parsed.ec != std::errc() ||
       !(seconds >= start_limit_s_min && seconds <= start_limit_s_max)) {
-    throw user_error("'" + text + "' is not a number of seconds from 0.1 to 86400");
+    throw user_error(in_quotes(text) + " is not a number of seconds from 0.1 to 86400");
   }
   return std::llround(seconds * 1e9);
 }
@@ -37,7 +38,7 @@ std::int64_t parse_start_limit(const std::string& text) {
 std::string parse_variable(const std::string& text) {
   const auto equals = text.find('=');
   const std::string name = text.substr(0, equals);
-  if (name.empty()) throw user_error("'" + text + "' is not VAR or VAR=VALUE");
+  if (name.empty()) throw user_error(in_quotes(text) + " is not VAR or VAR=VALUE");
   if (equals != std::string::npos) return text;
   const char* const value = std::getenv(name.c_str());
   if (value == nullptr) throw user_error("the variable " + name + " is not set");
@@ -50,7 +51,7 @@ T choose(const std::map<std::string, T>& choices, const std::string& text) {
   if (found != choices.end()) return found->second;
   std::string all;
   for (const auto& [name, value] : choices) all += (all.empty() ? "" : ", ") + name;
-  throw user_error("'" + text + "' is none of: " + all);
+  throw user_error(in_quotes(text) + " is none of: " + all);
 }
 
 transport_choice parse_transport(const std::string& text) {
@@ -146,7 +147,7 @@ run_request parse_run(int argc, char** argv) {
     std::fputs(cli.help().c_str(), stdout);
     throw help_given();
   } catch (const CLI::ParseError& problem) {
-    throw user_error(std::string(problem.what()) + "; strata run --help lists the flags");
+    throw user_error(in_brief(problem.what()) + "; strata run --help lists the flags");
   }
   if (!elastic.empty()) allow_changes(request, elastic);
   request.arguments = cli.remaining();

@@ -5,13 +5,17 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "strata/detail/join.hpp"
+#include "strata/detail/object_trip.hpp"
 #include "strata/detail/remote.hpp"
 #include "strata/detail/worker.hpp"
 
@@ -93,20 +97,56 @@ class exclusive_gate {
   std::size_t next_ = 0;
 };
 
+// What is in the deque for a token with such arguments.
+template <class... Arguments>
+inline constexpr unsigned token_mark =
+    fit_a_call<Arguments...> ? travelling_mark : travelling_mark | unshelved_mark;
+
+// How it travels.
+template <class F, class... Arguments>
+struct token_of_values;
+template <class F, class... Arguments>
+struct token_of_objects;
+template <class F, class... Arguments>
+using token_travel = std::conditional_t<fit_a_call<Arguments...>, token_of_values<F, Arguments...>,
+                                        token_of_objects<F, Arguments...>>;
+// What a token has besides its arguments, if they are objects: their bytes, while it leaves.
+template <bool CarriesObjects>
+struct leaving_token : task {};
+template <>
+struct leaving_token<true> : task {
+  std::unique_ptr<leaving_arguments> leaving{};
+};
+
 // A function's identity and its arguments by value. Its block is large enough for the frame that
 // takes its place.
 template <class F, class... Arguments>
-struct token_of : task {
-  static_assert((std::is_trivially_copyable_v<Arguments> && ...),
-                "a token may travel to another node, so its arguments must be trivially copyable; "
-                "pass data by global_ptr");
-  static_assert((std::size_t{0} + ... + sizeof(Arguments)) <= travelling_bytes_max,
-                "a token carries at most 16 KiB of arguments; pass data by global_ptr");
+struct token_of : leaving_token<!fit_a_call<Arguments...>> {
+  static constexpr bool carries_objects = !fit_a_call<Arguments...>;
+  static_assert((may_travel<Arguments> && ...),
+                "a token may travel to another node, so its arguments must be trivially copyable, "
+                "or serialisable: include strata/serialize.hpp and cereal's header for their "
+                "types, or pass data by global_ptr");
+  static_assert((can_be_bytes<Arguments> && ...),
+                "a token may travel to another node, and cereal cannot serialise its arguments, or "
+                "they have no default constructor: include cereal's header for their types, or "
+                "give your own a function serialize()");
   static_assert(std::is_base_of_v<threaded, F>, "token<F>: F must derive from strata::threaded");
   static_assert(alignof(F) <= 16, "frames are aligned to 16 bytes");
 
   static constexpr std::uint32_t block_bytes() {
     return static_cast<std::uint32_t>(std::max(sizeof(token_of), sizeof(F)));
+  }
+
+  // With arguments() as they are made, before there is a block if they may throw.
+  template <class Make>
+  [[gnu::always_inline]] static token_of* place(worker& w, Make&& arguments) {
+    if constexpr (carries_objects) {
+      std::tuple<Arguments...> made = arguments();
+      return ::new (w.frames.allocate(block_bytes())) token_of{{{&type_of}}, std::move(made), 0};
+    } else {
+      return ::new (w.frames.allocate(block_bytes())) token_of{{{&type_of}}, arguments(), 0};
+    }
   }
 
   std::tuple<Arguments...> arguments;
@@ -116,11 +156,15 @@ struct token_of : task {
     auto* const token = static_cast<token_of*>(&t);
     if (w.failed->load(std::memory_order_relaxed)) [[unlikely]]
       return abandon(t, w);
-    const std::tuple<Arguments...> values = token->arguments;
+    using given = std::tuple<Arguments...>;
+    // Objects are moved on, values copied.
+    using taken = std::conditional_t<carries_objects, given, const given>;
+    taken values =
+        static_cast<std::conditional_t<carries_objects, given&&, const given&>>(token->arguments);
     if (w.profiling) [[unlikely]]
       path_begin(w, token->path);
     std::destroy_at(token);
-    F* const f = std::apply([&](const Arguments&... a) { return make_frame(token, a...); }, values);
+    F* const f = std::apply([&](auto&... a) { return make_frame(token, std::move(a)...); }, values);
     set_type(*f);
     w.events.activations.add();
     run_fiber(w, &type_name<F>, [f] { f->start(); });
@@ -143,47 +187,91 @@ struct token_of : task {
 
   static constexpr frame_type frame_type_of{block_bytes(), &destroy};
 
-  // ---- on the wire ----
-  using packed = packed_arguments<Arguments...>;
-  static void pack(const task& t, std::uint16_t, std::byte* out) {
-    packed::pack(static_cast<const token_of&>(t).arguments, out);
-  }
-  static task* unpack(worker& w, const std::byte* in) {
-    auto* const t = ::new (w.frames.allocate(block_bytes())) token_of{{&type_of}, {}, 0};
-    packed::unpack(t->arguments, in);
-    return t;
-  }
-  static const travelling_code code;
-  static constexpr wire_type wire_type_of{packed::bytes, &pack, &unpack, &type_name<F>, &code};
-
-  static constexpr task_type type_of{&run, nullptr, &abandon, &type_name<F>, &wire_type_of};
+  static constexpr task_type type_of{&run, nullptr, &abandon, &type_name<F>,
+                                     &token_travel<F, Arguments...>::wire};
 
  private:
 // Frame variables after the parameters have no initializer, as in a function.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-  static F* make_frame(void* block, const Arguments&... a) {
-    if constexpr (requires { F(a...); }) {
-      return ::new (block) F(a...);
+  template <class... Passed>
+  static F* make_frame(void* block, Passed&&... a) {
+    if constexpr (requires { F(std::forward<Passed>(a)...); }) {
+      return ::new (block) F(std::forward<Passed>(a)...);
     } else {
-      return ::new (block) F{{}, a...};
+      return ::new (block) F{{}, std::forward<Passed>(a)...};
     }
   }
 #pragma GCC diagnostic pop
 };
 
 template <class F, class... Arguments>
-inline const travelling_code token_of<F, Arguments...>::code{wire_type_of, &__ehdr_start};
-
-template <class F, class... Arguments>
 task* make_token(worker& w, const Arguments&... arguments) {
   using token = token_of<F, Arguments...>;
-  token* const t = ::new (w.frames.allocate(token::block_bytes()))
-      token{{&token::type_of}, std::tuple<Arguments...>(arguments...), 0};
+  token* const t = token::place(w, [&] { return std::tuple<Arguments...>(arguments...); });
   if (w.profiling) [[unlikely]]
     t->path = path_here(w);
   w.events.tokens.add();
   return t;
 }
+
+template <class F, class... Arguments>
+struct token_of_values {
+  using packed = packed_arguments<Arguments...>;
+  static void pack(const task& t, std::uint16_t, std::byte* out) {
+    packed::pack(static_cast<const token_of<F, Arguments...>&>(t).arguments, out);
+  }
+  static task* unpack(worker& w, const std::byte* in) {
+    auto* const t = token_of<F, Arguments...>::place(w, [] { return std::tuple<Arguments...>(); });
+    packed::unpack(t->arguments, in);
+    return t;
+  }
+  static const travelling_code code;
+  static constexpr wire_type wire{packed::bytes, &pack, &unpack, &type_name<F>, &code};
+};
+template <class F, class... Arguments>
+inline const travelling_code token_of_values<F, Arguments...>::code{wire, &__ehdr_start};
+
+// Where it arrives, it has its arguments made on a stack, which may have to wait for them.
+template <class F, class... Arguments>
+struct token_of_objects {
+  using token = token_of<F, Arguments...>;
+
+  static void prepare(task& t, worker& w) {
+    auto& self = static_cast<token&>(t);
+    self.leaving = std::make_unique<leaving_arguments>(
+        w, std::apply(&bytes_of_all<Arguments...>, self.arguments));
+  }
+  static void pack(const task& t, std::uint16_t here, std::byte* out) {
+    static_cast<const token&>(t).leaving->pack_head(here, out);
+  }
+  static std::span<const std::byte> behind(const task& t) {
+    return static_cast<const token&>(t).leaving->behind();
+  }
+
+  static void start(received_bytes in) {
+    const auto arguments = values_of<Arguments...>(std::move(in));
+    worker& w = this_worker();
+    w.enable(token::place(w, [&] { return std::move(*arguments); }));
+  }
+  static void body(task& t) { object_visitor::begin(t, &start); }
+  static constexpr task_type kind{&run_on_stack, &body, &object_visitor::abandon, &type_name<F>};
+  static task* unpack(worker& w, const std::byte* in) {
+    return object_visitor::unpack(w, in, kind);
+  }
+
+  static const travelling_code code;
+  static constexpr wire_type wire{.argument_bytes = sizeof(object_head),
+                                  .pack = &pack,
+                                  .unpack = &unpack,
+                                  .name = &type_name<F>,
+                                  .code = &code,
+                                  .take_arguments = &object_visitor::take_behind,
+                                  .prepare = &prepare,
+                                  .behind = &behind,
+                                  .bytes_behind = &bytes_behind_head};
+};
+template <class F, class... Arguments>
+inline const travelling_code token_of_objects<F, Arguments...>::code{wire, &__ehdr_start};
 
 }  // namespace strata::detail

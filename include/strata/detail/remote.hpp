@@ -30,11 +30,18 @@ struct wire_type {
   // Null for a token, whose home hears of it by signals.
   void (*accept)(task& t, const std::exception_ptr& error, const std::byte* value) = nullptr;
   std::uint32_t result_bytes = 0;
-  // For a call whose arguments or result are of any size (detail/object_call.hpp): takes what comes
-  // behind argument_bytes, for what unpack() has made; and behind result_bytes, before accept().
-  // Null: nothing comes there.
+  // For what is made of objects (detail/object_trip.hpp). These take what comes behind
+  // argument_bytes, for what unpack() has made; and behind result_bytes, before accept(). Null:
+  // nothing comes there.
   void (*take_arguments)(task& t, std::span<const std::byte> more) noexcept = nullptr;
   void (*take_result)(task& t, std::span<const std::byte> more) noexcept = nullptr;
+  // Makes the arguments into bytes, before pack(). w: a worker of this node. Calls functions of the
+  // program, and throws what they throw. Null: pack() copies them.
+  void (*prepare)(task& t, worker& w) = nullptr;
+  // After that: what is to go behind what pack() writes. Null: nothing.
+  std::span<const std::byte> (*behind)(const task& t) = nullptr;
+  // How many bytes those are where it arrives, by what pack() has written.
+  std::size_t (*bytes_behind)(const std::byte* in) noexcept = nullptr;
 };
 
 // The identity of code that travels is the place of its wire_type in the executable, which is the

@@ -63,17 +63,24 @@ class scheduler;
 class remote_nodes;
 
 // Pointers in a deque carry a mark in their lowest bit when the task can travel to another node, so
-// that whoever looks for such a task need not touch the others.
-inline constexpr unsigned travelling_mark = 1;
-inline task* marked_as_travelling(task* t) noexcept {
-  return reinterpret_cast<task*>(reinterpret_cast<std::uintptr_t>(t) + travelling_mark);
+// that whoever looks for such a task need not touch the others; and one in the next when it is not
+// for shelves, since functions of the program make it into bytes, how many nobody knows before.
+inline constexpr unsigned travelling_mark = 1, unshelved_mark = 2;
+inline task* marked_as_travelling(task* t, unsigned mark) noexcept {
+  return reinterpret_cast<task*>(reinterpret_cast<std::uintptr_t>(t) + mark);
+}
+inline unsigned mark_of(const task* marked) noexcept {
+  return reinterpret_cast<std::uintptr_t>(marked) & (travelling_mark | unshelved_mark);
 }
 inline bool can_travel(const task* marked) noexcept {
-  return (reinterpret_cast<std::uintptr_t>(marked) & travelling_mark) != 0;
+  return (mark_of(marked) & travelling_mark) != 0;
+}
+inline bool can_be_shelved(const task* marked) noexcept {
+  return mark_of(marked) == travelling_mark;
 }
 inline task* unmarked(task* t) noexcept {
   return reinterpret_cast<task*>(reinterpret_cast<std::uintptr_t>(t) &
-                                 ~std::uintptr_t{travelling_mark});
+                                 ~std::uintptr_t{travelling_mark | unshelved_mark});
 }
 
 class worker {

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/errno_error.hpp"
+#include "base/shortened.hpp"
 #include "net/cannot_listen.hpp"
 
 namespace strata::net::udp {
@@ -45,7 +46,8 @@ target target_of(const launch::address& a) {
   addrinfo* found = nullptr;
   const int code = ::getaddrinfo(a.host.c_str(), std::to_string(a.port).c_str(), &hints, &found);
   if (code != 0) {
-    throw user_error("'" + a.host + "' is not a numeric address: give one like 127.0.0.1 or ::1 (" +
+    throw user_error(in_quotes(a.host) +
+                     " is not a numeric address: give one like 127.0.0.1 or ::1 (" +
                      ::gai_strerror(code) + ")");
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls on other nodes take and return besides plain values, and what they do not, one for
-// each value of REJECTED; with 0 all is well. As addresses.cpp: compiled by the tests only, never
-// run.
+// What calls on other nodes, branches and tokens take and return besides plain values, and what
+// they do not, one for each value of REJECTED; with 0 all is well. As addresses.cpp: compiled by
+// the tests only, never run.
+#include <strata/fiber.hpp>
 #include <strata/fork_join.hpp>
 #include <strata/remote_thread.hpp>
 #if REJECTED != 1 && REJECTED != 2
@@ -38,6 +39,16 @@ inline constexpr auto takes_anything = [](const auto&...) {};
 point middle(const std::string&, const point& p, const std::vector<int>&) { return p; }
 std::string text() { return "text"; }
 
+struct takes_text : strata::threaded {
+  std::string content;
+  table numbers;
+  void start() { terminate(); }
+};
+struct takes_unknown : strata::threaded {
+  unknown content;
+  void start() { terminate(); }
+};
+
 void refused() {
   const strata::on_node there{1};
   static_cast<void>(takes_anything);
@@ -46,6 +57,10 @@ void refused() {
   static_cast<void>(strata::call<text>(there));
   strata::call<takes_anything>(there, std::map<int, std::vector<std::string>>(), table());
   strata::remote_thread(there, strata::call<text>()).join();
+  static_cast<void>(strata::fork2join([] {}, strata::call<text>()));
+  static_cast<void>(strata::fork2join(strata::call<text>(), strata::call<takes_anything>(table())));
+  strata::token<takes_text>(std::string(), table());
+  strata::invoke<takes_text>(1, std::string(), table());
 #elif REJECTED == 1
   strata::call<takes_anything>(there, std::string());
 #elif REJECTED == 2
@@ -63,8 +78,10 @@ void refused() {
 #elif REJECTED == 8
   strata::call<takes_anything>(there, std::map<int, std::vector<std::string_view>>());
 #elif REJECTED == 9
-  strata::fork2join([] {}, strata::call<text>());
+  strata::fork2join([] {}, strata::call<takes_anything>(unknown()));
 #elif REJECTED == 10
-  strata::fork2join([] {}, strata::call<takes_anything>(table()));
+  strata::token<takes_unknown>(unknown());
+#elif REJECTED == 11
+  strata::invoke<takes_unknown>(1, unknown());
 #endif
 }
