@@ -32,15 +32,15 @@ constexpr std::int64_t ms = 1'000'000;
 
 class meeting_over_udp {
  public:
-  // Without fresh nonces nothing tells the connections apart.
-  meeting_over_udp(std::uint64_t seed, double loss, bool fresh_nonces = true)
+  // Without fresh keys nothing tells the connections apart.
+  meeting_over_udp(std::uint64_t seed, double loss, bool fresh_keys = true)
       : world({.jitter_ns = 2 * ms, .loss = loss, .duplication = 0.1}, seed),
-        fresh_nonces_(fresh_nonces) {
+        fresh_keys_(fresh_keys) {
     key_.fill(9);
     for (node_id n = 0; n < 2; ++n) {
       meeting::settings s;
       s.nonce = [this] {
-        const std::string number = std::to_string(fresh_nonces_ ? ++nonces_ : 0);
+        const std::string number = std::to_string(++nonces_);
         return number + std::string(udp::nonce_bytes - number.size(), '.');
       };
       end& e = ends_[n];
@@ -201,9 +201,10 @@ class meeting_over_udp {
     const std::string of_both = n == 1 ? nonces.mine + nonces.its : nonces.its + nonces.mine;
     const auto words = [&](node_id who) {
       return "node " + std::to_string(who) + " says over " +
-             (fresh_nonces_ ? of_both : std::to_string(round_));
+             (fresh_keys_ ? of_both : std::to_string(round_));
     };
-    e.talks.emplace(key_, n, nonces);
+    e.talks.emplace(key_, n,
+                    fresh_keys_ ? nonces : meeting::terms{first_nonce(n), first_nonce(other(n))});
     e.talks->said = words(n);
     e.talks->expected = words(other(n));
     e.hears_all = false;
@@ -213,7 +214,7 @@ class meeting_over_udp {
     look_after(e);
   }
 
-  const bool fresh_nonces_;
+  const bool fresh_keys_;
   launch::job_key key_{};
   std::array<end, 2> ends_;
   std::array<std::vector<std::vector<std::byte>>, 2> all_said_;
@@ -240,6 +241,16 @@ TEST(simulated_udp_meeting, what_is_heard_over_a_connection_was_said_over_that_o
       EXPECT_GT(m.forged, 0U);
     }
   }
+}
+
+// So the test above would find it out.
+TEST(simulated_udp_meeting, without_fresh_keys_old_datagrams_are_heard) {
+  meeting_over_udp m(1, 0, false);
+  for (int round = 0; round < 3 && m.wrong.empty(); ++round) {
+    m.end_connections();
+    (void)m.world.run([&] { return !m.wrong.empty(); }, m.world.now_ns() + 10 * second_ns);
+  }
+  EXPECT_NE(m.wrong, "");
 }
 
 // Where the network carries nothing an attempt ends, and nobody speaks any more.
