@@ -236,7 +236,8 @@ class engine final : public mailer,
   [[nodiscard]] std::vector<node_id> spares() override;
   void speak_by_spare(node_id n) override { links_->confirm_by_spare(n); }
   void give_up_spare(node_id n) override { detours_->on_spare_broken(n); }
-  void on_met(node_id n, mending::network over, os::descriptor socket) override;
+  std::unique_lock<std::timed_mutex> take_inbox() override { return std::unique_lock(inbox_); }
+  void on_met(node_id n, mending::network over, std::unique_ptr<net::renewal> made) override;
   void on_not_met(node_id n, mending::network over) override;
 
  private:
@@ -351,7 +352,7 @@ class engine final : public mailer,
   // A connection to a node that is reached by a detour so far; with the inbox.
   struct reopened {
     mending::network over;
-    os::descriptor socket;
+    std::unique_ptr<net::renewal> made;
   };
   std::map<node_id, reopened> reopened_;
   std::vector<way_plan::measurement> told_since_;  // in who_'s costs, too

@@ -36,52 +36,47 @@ bool engine::connect_again(node_id n, mending::network over) {
   return true;
 }
 
-// Both ends do, each in its own time. What the other end says by it first waits there until then.
-void engine::on_met(node_id n, mending::network over, os::descriptor socket) {
-  const std::lock_guard handling(inbox_);
+// Both ends do, each in its own time. What the other end says by it first waits until then.
+void engine::on_met(node_id n, mending::network over, std::unique_ptr<net::renewal> made) {
   mending_->failed(n, over, now_ns());  // so far
   if (is_over() || !members_.has(n) || links_->is_lost(n) || detours_->is_undecided(n)) return;
-  net::tcp::tcp_transport* const line = reopening_->line_to(n, over);
-  if (line != nullptr && detours_->is_broken(n)) {
+  net::transport* const line = reopening_->line_to(n, over);
+  if (detours_->is_broken(n)) {
     // The newest counts, at both ends.
-    reopened_.insert_or_assign(n, reopened{over, std::move(socket)});
+    reopened_.insert_or_assign(n, reopened{over, std::move(made)});
     return detours_->on_connected(n);
   }
   // Of the one in use the other end has just heard that it has ended; this one will, too.
-  if (line == nullptr || line == links_->way_to(n)) return;
+  if (line == links_->way_to(n)) return;
   if (links_->spare_to(n) != nullptr) {
     // The other end knows that this one has ended.
     if (links_->spare_to(n) != line) return;
     detours_->on_spare_broken(n);
   }
   try {
-    if (!line->restart(n, std::move(socket))) return;
+    if (!made->begin()) return;
   } catch (const error&) {
-    return;  // no descriptor is left to watch it: another time
+    return;  // what it needs is used up: another time
   }
   links_->add_spare(n, *line);
   mending_->made(n, over, now_ns());
 }
 
 bool engine::begin_anew(node_id n) {
-  reopened made = std::move(reopened_.at(n));
+  const reopened next = std::move(reopened_.at(n));
   reopened_.erase(n);
-  net::tcp::tcp_transport& line = *reopening_->line_to(n, made.over);
   bool begins = false;
   try {
-    begins = line.restart(n, std::move(made.socket));
+    begins = next.made->begin();
   } catch (const error&) {
-    // No descriptor is left to watch it.
+    // What it needs is used up.
   }
-  links_->begin_anew(n, line);
-  mending_->made(n, made.over, now_ns());
+  links_->begin_anew(n, *reopening_->line_to(n, next.over));
+  mending_->made(n, next.over, now_ns());
   return begins;
 }
 
-void engine::on_not_met(node_id n, mending::network over) {
-  const std::lock_guard handling(inbox_);
-  mending_->failed(n, over, now_ns());
-}
+void engine::on_not_met(node_id n, mending::network over) { mending_->failed(n, over, now_ns()); }
 
 std::vector<node_id> engine::spares() {
   std::vector<node_id> all = members_.all();

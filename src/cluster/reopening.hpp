@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Over what connections that have ended are made again: TCP, by the doors of spare connections,
-// which stay open while the job runs; one transport for the first connections and one for the spare
-// ones. Its thread sleeps while nobody tries.
+// Over what connections that have ended are made again. TCP: by the doors of spare connections,
+// which stay open while the job runs, and where a thread waits, which sleeps while nobody tries.
+// UDP: by the sockets that are there. There may be transports for first connections and for spare
+// ones.
 #pragma once
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "launch/job.hpp"
+#include "net/renewals.hpp"
 #include "net/tcp/meeting.hpp"
 #include "net/tcp/tcp_transport.hpp"
 
@@ -15,13 +19,27 @@ namespace strata::cluster {
 
 using net::node_id;
 
-class reopening {
+class reopening final : private net::tcp::meeting::hands {
  public:
   using network = net::tcp::meeting::number;
-  using hands = net::tcp::meeting::hands;
+  // All with the inbox.
+  class hands {
+   public:
+    virtual std::unique_lock<std::timed_mutex> take_inbox() = 0;
+    // A connection to n over that network, made by whichever of the two; or the attempt of this
+    // node is over. There is a line_to(n, over).
+    virtual void on_met(node_id n, network over, std::unique_ptr<net::renewal> made) = 0;
+    virtual void on_not_met(node_id n, network over) = 0;
+
+   protected:
+    ~hands() = default;
+  };
   // A transport, and over which network it connects this node with each of the others, by number.
+  // One of the two is set: it says how.
   struct line {
-    net::tcp::tcp_transport* over = nullptr;
+    net::transport* over = nullptr;
+    net::tcp::tcp_transport* tcp = nullptr;
+    net::renewals* renews = nullptr;
     std::vector<std::optional<network>> networks{};
   };
   struct doors {
@@ -31,7 +49,7 @@ class reopening {
   // The transports live longer.
   reopening(net::tcp::identity me, doors d, std::size_t socket_buffer_bytes,
             std::vector<line> lines);
-  ~reopening() { stop(); }
+  ~reopening();
   reopening(const reopening&) = delete;
   reopening& operator=(const reopening&) = delete;
 
@@ -39,18 +57,27 @@ class reopening {
   [[nodiscard]] std::optional<network> network_of(node_id n,
                                                   const net::transport* over) const noexcept;
   // The transport that connects this node with n over that network; null: none of these.
-  [[nodiscard]] net::tcp::tcp_transport* line_to(node_id n, network over) const noexcept;
+  [[nodiscard]] net::transport* line_to(node_id n, network over) const noexcept;
 
-  // The hands are told by a thread of this, without the inbox.
+  // Without the inbox.
   void begin(hands& h);
-  // Any thread. What becomes of it the hands are told.
+  // With the inbox. What becomes of it the hands are told. `where` is of use over TCP.
   void connect(node_id n, network over, launch::address where);
   // Without the inbox.
   void stop() noexcept;
 
  private:
+  // Of one line.
+  class of_line;
+  [[nodiscard]] const line* find(node_id n, network over) const noexcept;
+  // By the thread.
+  void on_met(node_id n, network over, os::descriptor socket) override;
+  void on_not_met(node_id n, network over) override;
+
   const std::vector<line> lines_;
-  net::tcp::meeting meeting_;
+  std::vector<std::unique_ptr<of_line>> listening_;
+  hands* hands_ = nullptr;
+  std::optional<net::tcp::meeting> meeting_;  // where there are doors
   std::thread thread_;
 };
 

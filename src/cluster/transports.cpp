@@ -111,13 +111,13 @@ class opening {
   void learn(const std::vector<launch::address>& directory);
   void find_networks();
   void find_ways();
-  [[nodiscard]] of_parts begin(std::vector<connected> all, entrance::transports& by) const;
+  [[nodiscard]] of_parts begin(std::vector<connected> all, entrance::transports& by);
   [[nodiscard]] bool reaches_somebody(const net::transport& t) const;
   // By part: where all are whom this node is to connect to over that.
   [[nodiscard]] std::vector<std::vector<launch::address>> directories(which w) const;
   [[nodiscard]] of_parts measure(const of_parts& first, const connecting& how);
   // Once all transports are there.
-  void keep_doors_open(net::tcp::tcp_transport* first, const connecting& how);
+  void keep_doors_open(const connecting& how);
 
   launch::control_line& line_;
   const launch::job_description& job_;
@@ -130,8 +130,8 @@ class opening {
   joined_hosts joins_{};       // until opened_.who has it
   std::vector<part> parts_{};  // of what this node listens with
 
-  closed_links closed_{line_, parts_};            // where two nodes share several networks
-  net::tcp::tcp_transport* spare_tcp_ = nullptr;  // of spare connections
+  closed_links closed_{line_, parts_};  // where two nodes share several networks
+  std::vector<reopening::line> lines_;  // of all that begin(), without networks
 };
 
 opening::opening(launch::control_line& line, const options& settings)
@@ -230,7 +230,6 @@ void opening::open_parts(net::shm::shm_transport* shm) {
   joined all;
   or_hear_why(how, [&] { all = join(how); });
   if (partly) closed_.complain(opened_.ways, networks_);
-  net::tcp::tcp_transport* const tcp = all.by.tcp;
   all.by.shm = shm;
   if (job_.elastic) {
     for (part& p : parts_) {
@@ -251,7 +250,7 @@ void opening::open_parts(net::shm::shm_transport* shm) {
     if (reaches_somebody(*t)) keep(t, closed_.networks(which::spare));
   }
   for (const launch::named_network& n : networks_) opened_.network_names.push_back(n.words);
-  if (partly) keep_doors_open(tcp, how);
+  if (partly) keep_doors_open(how);
 }
 
 opening::joined opening::join(const connecting& how) {
@@ -268,32 +267,42 @@ opening::joined opening::join(const connecting& how) {
 }
 
 // Those of spare connections: nobody else looks for this node there any more.
-void opening::keep_doors_open(net::tcp::tcp_transport* first, const connecting& how) {
-  const auto is_there = [&](const net::transport* t) {
-    return std::any_of(opened_.transports.begin(), opened_.transports.end(),
-                       [&](const auto& one) { return one.get() == t; });
-  };
+void opening::keep_doors_open(const connecting& how) {
   std::vector<reopening::line> lines;
-  if (is_there(first)) lines.push_back({first, closed_.networks(which::first)});
-  if (is_there(spare_tcp_)) lines.push_back({spare_tcp_, closed_.networks(which::spare)});
+  for (const reopening::line& l : lines_) {
+    const auto found = std::find_if(opened_.networks.begin(), opened_.networks.end(),
+                                    [&](const on_networks& one) { return one.over == l.over; });
+    if (found == opened_.networks.end() || (l.tcp == nullptr && l.renews == nullptr)) continue;
+    lines.push_back(l);
+    lines.back().networks = found->by_node;
+    // Those of all parts, and what was closed, are in the table too.
+    for (unsigned n = 0; n < job_.capacity; ++n) {
+      if (!l.over->reaches(static_cast<node_id>(n))) lines.back().networks[n].reset();
+    }
+  }
   reopening::doors doors;
+  const bool by_tcp =
+      std::any_of(lines.begin(), lines.end(), [](const auto& l) { return l.tcp != nullptr; });
   for (part& p : parts_) {
+    if (!by_tcp) break;
     for (std::size_t i = 0; i < p.spare.listeners.size(); ++i) {
       doors.where.push_back(std::move(p.spare.listeners[i]));
       doors.networks.push_back(p.networks[i]);
     }
   }
-  if (lines.empty() || doors.where.empty()) return;
+  if (lines.empty()) return;
   opened_.again = std::make_unique<reopening>(how.me, std::move(doors), how.socket_buffer_bytes,
                                               std::move(lines));
 }
 
-opening::of_parts opening::begin(std::vector<connected> all, entrance::transports& by) const {
+opening::of_parts opening::begin(std::vector<connected> all, entrance::transports& by) {
   of_parts begun;
   by.addressed.resize(std::max<std::size_t>(networks_.size(), 1));
   for (std::size_t i = 0; i < all.size(); ++i) {
     connected::transport t = std::move(all[i]).begin(job_.node, socket_options(settings_));
     if (t.tcp != nullptr) by.tcp = t.tcp;
+    lines_.push_back(
+        {t.over.get(), t.tcp, t.addressed != nullptr ? t.addressed->renews() : nullptr, {}});
     if (networks_.empty()) by.addressed[0] = t.addressed;
     for (const std::uint16_t network : parts_[i].networks) by.addressed[network] = t.addressed;
     begun.push_back(std::move(t.over));
@@ -354,7 +363,6 @@ opening::of_parts opening::measure(const of_parts& first, const connecting& how)
   for (const launch::closed_link& c : closed_.told()) who.close(c);
   entrance::transports by_none;
   of_parts spares = begin(std::move(second), by_none);
-  spare_tcp_ = by_none.tcp;
   std::erase_if(spares, [this](const auto& t) { return !reaches_somebody(*t); });
   const auto by_spares = begin_to_measure(spares, surveyor::connections::spare);
   for (const auto& by : by_spares) add_results(*by, which::spare);

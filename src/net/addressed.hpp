@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launch/job.hpp"
+#include "net/renewals.hpp"
 #include "net/transport.hpp"
 
 namespace strata::net {
@@ -46,6 +47,9 @@ class addressed_transport : public transport {
   // A node that was not there will connect. One call at a time, with any others. Throws
   // strata::error when that is no address.
   virtual void admit(node_id node, const launch::address& where) = 0;
+
+  // Null: what has ended is over.
+  [[nodiscard]] virtual renewals* renews() noexcept { return nullptr; }
 
  protected:
   enum class absence { is_an_error, is_accepted };

@@ -38,6 +38,8 @@ struct job_model {
   // With `links`: so long after its end a connection is tried again first, and at most so long
   // after it was; 0: never.
   std::int64_t mends_after_ns = 0, mends_every_ns = 0;
+  // As over TCP; over UDP the network may swallow that.
+  bool tells_of_ends = true;
   // With `links`: what they cost is measured first, and the job begins then: job::has_begun().
   bool measures = false;
   std::int64_t measures_again_ns = 0;  // and then from time to time; 0: never

@@ -22,11 +22,12 @@ options one_quiet_worker() {
 }
 
 std::unique_ptr<wires> wires_of(world& w, const job_model& m) {
-  return std::make_unique<wires>(w, wires::settings{.channel = m.channel,
-                                                    .credits_bytes = m.credits_bytes,
-                                                    .staged_ns = m.staged_ns,
-                                                    .may_break = m.links != nullptr,
-                                                    .tells_of_ends = m.mends_after_ns != 0});
+  return std::make_unique<wires>(
+      w, wires::settings{.channel = m.channel,
+                         .credits_bytes = m.credits_bytes,
+                         .staged_ns = m.staged_ns,
+                         .may_break = m.links != nullptr,
+                         .tells_of_ends = m.tells_of_ends && m.mends_after_ns != 0});
 }
 
 }  // namespace

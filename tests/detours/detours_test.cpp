@@ -34,6 +34,22 @@ class several_networks : public launch_test::circle_of_hosts {
     shell("ip -n " + address(1) + " link set " + cable + " down");
     expect_goes_on(c);
   }
+  // Each of the two cables in turn, after the other one has been put back: what is not made again
+  // is missing the second time.
+  static void expect_cables_to_come_back(command& c, int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      const std::string now = " round " + std::to_string(round) + "\n";
+      ASSERT_TRUE(c.wait_for_output(" carries" + now)) << c.out() << c.err();
+      const std::string cable =
+          launch_test::contains(c.out(), "cable4 carries" + now) ? "cable4" : "cable6";
+      const std::string link = "ip -n " + address(1) + " link set " + cable;
+      ASSERT_TRUE(shell(link + " down"));
+      ASSERT_TRUE(c.wait_for_output("the other one carries" + now)) << c.out() << c.err();
+      ASSERT_TRUE(shell(link + " up"));
+      ASSERT_TRUE(c.wait_for_output("both are there in" + now)) << c.out() << c.err();
+    }
+    expect_goes_on(c);
+  }
   // As by a firewall: what the last one says to the first over it is never answered.
   static void close(const std::string& cable) {
     ASSERT_TRUE(shell("ip -n " + address(1) + " route add unreachable 192.168." + cable.substr(5) +
@@ -71,29 +87,25 @@ TEST_F(several_networks, carry_on_when_one_of_two_connections_is_reset) {
   expect_goes_on(c);
 }
 
-// Each of the two cables is cut in turn, after the other one has been put back: what is not made
-// again is missing the second time.
 TEST_F(several_networks, take_back_connections_over_cables_that_return) {
   lay(1, 3, "cable6");
   if (IsSkipped()) return;
   command c(job("cables-return", both), from_hub());
-  for (int round = 0; round < 4; ++round) {
-    const std::string now = " round " + std::to_string(round) + "\n";
-    ASSERT_TRUE(c.wait_for_output(" carries" + now)) << c.out() << c.err();
-    const std::string cable =
-        launch_test::contains(c.out(), "cable4 carries" + now) ? "cable4" : "cable6";
-    const std::string link = "ip -n " + address(1) + " link set " + cable;
-    ASSERT_TRUE(shell(link + " down"));
-    ASSERT_TRUE(c.wait_for_output("the other one carries" + now)) << c.out() << c.err();
-    ASSERT_TRUE(shell(link + " up"));
-    ASSERT_TRUE(c.wait_for_output("both are there in" + now)) << c.out() << c.err();
-  }
-  expect_goes_on(c);
+  expect_cables_to_come_back(c, 4);
 }
 
-// The same where two nodes share one network, and a third one joins them.
-TEST_F(several_networks, take_back_ways_over_a_cable_that_returns) {
-  command c(job("ways-return", circle), from_hub());
+class detours_of_hosts : public launch_test::by_transport<several_networks> {
+ protected:
+  static launch_test::words job(const std::string& what) {
+    return several_networks::job(what, circle, GetParam());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(networks, detours_of_hosts, launch_test::transports_over_networks,
+                         launch_test::name_of_transport);
+
+// As above, where two nodes share one network, and a third one joins them.
+TEST_P(detours_of_hosts, end_when_a_cable_returns) {
+  command c(job("ways-return"), from_hub());
   const auto set = [](const std::string& cable, const std::string& how) {
     return shell("ip -n " + address(1) + " link set " + cable + " " + how);
   };
@@ -107,15 +119,6 @@ TEST_F(several_networks, take_back_ways_over_a_cable_that_returns) {
   ASSERT_TRUE(set(second, "down"));
   expect_goes_on(c);
 }
-
-class detours_of_hosts : public launch_test::by_transport<several_networks> {
- protected:
-  static launch_test::words job(const std::string& what) {
-    return several_networks::job(what, circle, GetParam());
-  }
-};
-INSTANTIATE_TEST_SUITE_P(networks, detours_of_hosts, launch_test::transports_over_networks,
-                         launch_test::name_of_transport);
 
 TEST_P(detours_of_hosts, go_around_a_network_that_falls_silent) {
   command c(job("falls-silent"), from_hub());
@@ -209,6 +212,12 @@ class cables_that_differ : public several_networks {
     return launch_test::run({"-n", "3", "--host", hosts()}, all);
   }
 };
+
+// TCP and UDP, each of which has to be made again for the next cut.
+TEST_F(cables_that_differ, take_back_connections_of_either_kind) {
+  command c(job({"tcp", "udp", "tcp"}, "kinds-return"), from_hub());
+  expect_cables_to_come_back(c, 3);
+}
 
 class cables_of_kinds : public cables_that_differ,
                         public testing::WithParamInterface<launch_test::three_kinds> {

@@ -190,21 +190,23 @@ int count_connections(std::string_view to) {
 }
 
 // The cable in use is cut and mended by the test, again and again; and each time the other one is
-// all that the two nodes have.
-void talk_over_cables_that_return(runtime& rt) {
-  rt.run([] {
+// all that the two nodes have. look(): what is known of that one while nothing goes by it;
+// is_back(): that shows that there is a connection again.
+template <class Look, class IsBack>
+void talk_over_cables_that_return(runtime& rt, int rounds, Look look, IsBack is_back) {
+  rt.run([&] {
     std::atomic<bool> is_over{false};
     thread counting([&] { test::count_to_node_2([&] { return is_over.load(); }); });
     std::string cable = used_cable();
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < rounds; ++round) {
       const std::string now = " round " + std::to_string(round);
       say(("cable" + cable + " carries" + now).c_str());
-      const std::string before = std::exchange(cable, cable == "4" ? "6" : "4");
+      const std::string other = std::exchange(cable, cable == "4" ? "6" : "4");
       while (used_cable() != cable) {
       }
+      const auto before = look(other);
       say(("the other one carries" + now).c_str());
-      // That of the handshake counts, too, which is over when so much more has been said.
-      while (count_connections("192.168." + before + ".") == 0) (void)used_cable();
+      while (!is_back(other, before)) (void)used_cable();
       (void)used_cable();
       say(("both are there in" + now).c_str());
     }
@@ -212,6 +214,34 @@ void talk_over_cables_that_return(runtime& rt) {
     counting.join();
     say("goes on");
   });
+}
+
+// That of the handshake counts, too, which is over when so much more has been said.
+bool is_connected_over(const std::string& cable) {
+  return count_connections("192.168." + cable + ".") != 0;
+}
+void talk_over_sockets_that_return(runtime& rt) {
+  talk_over_cables_that_return(
+      rt, 4, [](const std::string&) { return 0; },
+      [](const std::string& cable, int) { return is_connected_over(cable); });
+}
+
+// What has come by UDP, over which this node has no other neighbour.
+std::uint64_t messages_by_udp(const runtime& rt) {
+  std::uint64_t count = 0;
+  for (const transport_statistics& t : rt.stats().transports) {
+    if (t.name == "udp") count += t.messages_in;
+  }
+  return count;
+}
+// The first by UDP, the other one by TCP. UDP has no connections to count, but by the one that is
+// not in use something is said every few seconds.
+void talk_over_kinds_that_return(runtime& rt) {
+  talk_over_cables_that_return(
+      rt, 3, [&](const std::string&) { return messages_by_udp(rt); },
+      [&](const std::string& cable, std::uint64_t before) {
+        return cable == "4" ? messages_by_udp(rt) != before : is_connected_over(cable);
+      });
 }
 
 // In a circle of three: what goes by the one of this node's cables that is cut first goes around;
@@ -322,7 +352,9 @@ int main(int argc, char** argv) try {
     talk_over(
         rt, [] { say_cable(used_cable()); }, &goes_on);
   else if (what == "cables-return")
-    talk_over_cables_that_return(rt);
+    talk_over_sockets_that_return(rt);
+  else if (what == "kinds-return")
+    talk_over_kinds_that_return(rt);
   else if (what == "ways-return")
     talk_while_ways_return(rt);
   else if (what == "ends-transfers")

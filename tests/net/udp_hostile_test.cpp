@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "net/udp/channel.hpp"
 #include "net/udp/packet.hpp"
 #include "net/udp/seal.hpp"
+#include "net/udp/words.hpp"
 #include "strata/error.hpp"
 #include "transport_support.hpp"
 #include "udp_support.hpp"
@@ -129,8 +131,10 @@ TEST_F(udp_hostile, garbage_of_every_size_is_refused_without_a_word) {
     bytes garbage(size);
     for (std::byte& b : garbage) b = static_cast<std::byte>(random.next());
     expect_refused(garbage);
-    if (size >= 4) {  // it may know what we are
-      std::memcpy(garbage.data(), &udp::packet_mark, 4);
+    if (size < 4) continue;
+    for (const std::uint32_t mark :
+         {udp::packet_mark, udp::word_mark}) {  // it may know what we are
+      std::memcpy(garbage.data(), &mark, 4);
       expect_refused(garbage);
     }
   }
@@ -231,6 +235,87 @@ TEST_F(udp_hostile, another_key_another_job_or_another_run_is_refused) {
   // The test itself can speak for node 1 with what it knows: of two, only the other is refused.
   say(said_under(s.key, s.job, 1, 0, nonce_1, nonce_0));
   expect_refused(bytes(100));
+}
+
+// A connection that is made again (net/udp/meeting.hpp).
+class udp_hostile_again : public udp_hostile, public renewals::hands {
+ protected:
+  udp_hostile_again() {
+    node_0_.tell(this);
+    node_1_.tell(&at_1_);
+  }
+  void on_met(node_id, std::unique_ptr<renewal> made) override {
+    EXPECT_TRUE(made->begin());
+    ++met_;
+  }
+  void on_not_met(node_id) override {}
+  void renew() {
+    node_0_.drop(1);
+    node_1_.drop(0);
+    const unsigned goal = met_ + 1;
+    node_1_.ask(0);
+    while (met_ != goal || at_1_.met != goal) {
+      (void)carry(1);
+      node_1_.wait_for_room(0);
+      (void)node_0_.poll(r_, 64);
+      (void)node_1_.poll(others_, 64);
+    }
+  }
+
+  struct : renewals::hands {
+    void on_met(node_id, std::unique_ptr<renewal> made) override {
+      EXPECT_TRUE(made->begin());
+      ++met;
+    }
+    void on_not_met(node_id) override {}
+    unsigned met = 0;
+  } at_1_;
+  unsigned met_ = 0;
+};
+
+TEST_F(udp_hostile_again, nothing_of_the_connection_before_is_heard) {
+  const bytes late = next_datagram();
+  for (int round = 0; round < 3; ++round) renew();
+  const std::vector<bytes> all = seen_;
+  renew();
+  // Words about connections, and what was said by each.
+  EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const bytes& b) { return udp::is_word(b); }));
+  for (const bytes& old : all) expect_refused(old);
+  expect_refused(late);
+  EXPECT_EQ(met_, 4U);
+  EXPECT_EQ(r_.total, 0U);
+  // The last one stands.
+  EXPECT_NE(node_1_.try_send(0, header_of(1, 0), content(1, 0, 64), {}), send_outcome::lost);
+  while (r_.total == 0) {
+    (void)carry(1);
+    node_1_.wait_for_room(0);
+    (void)node_0_.poll(r_, 64);
+    (void)node_1_.poll(others_, 64);
+  }
+  EXPECT_TRUE(r_.lost.empty());
+}
+
+TEST_F(udp_hostile_again, whatever_byte_of_a_word_is_altered_it_is_refused) {
+  node_0_.drop(1);
+  node_1_.drop(0);
+  node_1_.ask(0);
+  bytes call;
+  while (call.empty()) {
+    pollfd polled{between_.get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&polled, 1, 10'000), 1);
+    const std::size_t count = arrivals_.receive(between_);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (const auto datagram = arrivals_.at(i); udp::is_word(datagram))
+        call.assign(datagram.begin(), datagram.end());
+    }
+  }
+  for (std::size_t i = 0; i < call.size(); ++i) {
+    bytes altered = call;
+    altered[i] ^= std::byte{1};
+    expect_refused(altered);
+    expect_refused(std::span(call).first(i));
+  }
+  EXPECT_EQ(met_, 0U);
 }
 
 // Somebody who knows the key, but has not been let in: a node that comes too early.

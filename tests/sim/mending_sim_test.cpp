@@ -19,6 +19,27 @@ constexpr std::int64_t ms = 1'000'000;
 // Beats are a tenth of the first; the second is short beside them.
 constexpr std::int64_t lost_after_ns = 2'000 * ms, mends_after_ns = 50 * ms;
 
+// What is said into a connection that the other end has given up, or does without: over TCP one
+// hears of that, over UDP the network may swallow the word. Nothing else differs above the
+// transports.
+struct kind_of_network {
+  const char* name;
+  bool tells_of_ends;
+};
+class simulated_mending : public testing::TestWithParam<kind_of_network> {
+ protected:
+  static talking_job make(const cables& c, node_id nodes, std::uint64_t seed,
+                          const sim::network_model& network, bool spares,
+                          std::int64_t mends_ns = mends_after_ns) {
+    return {c, nodes,         nodes,  seed,     network,
+            0, lost_after_ns, spares, mends_ns, GetParam().tells_of_ends};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(networks, simulated_mending,
+                         testing::Values(kind_of_network{"tcp", true},
+                                         kind_of_network{"udp", false}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
 cables pair_of_nodes() {
   cables c;
   c.lay(0, 1, 5'000);
@@ -81,10 +102,10 @@ void expect_no_losses(talking_job& t) {
 }
 
 // No other way joins the two: what is not made again is missing the second time.
-TEST(simulated_mending, either_cable_may_be_cut_again_once_both_are_back) {
+TEST_P(simulated_mending, either_cable_may_be_cut_again_once_both_are_back) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
-    talking_job t(pair_of_nodes(), 2, 2, seed, misbehaving, 0, lost_after_ns, true, mends_after_ns);
+    talking_job t = make(pair_of_nodes(), 2, seed, misbehaving, true);
     t.until_ns = t.world.now_ns() + 15'000 * ms;
     t.pause_ns = 10 * ms;
     flapping f(t, 0, 1, seed, 8);
@@ -94,9 +115,9 @@ TEST(simulated_mending, either_cable_may_be_cut_again_once_both_are_back) {
 }
 
 // Without that the second cut ends the job: so the test above would fail.
-TEST(simulated_mending, is_needed_for_the_second_cut) {
+TEST_P(simulated_mending, is_needed_for_the_second_cut) {
   for (const std::int64_t mends_ns : {std::int64_t{0}, mends_after_ns}) {
-    talking_job t(pair_of_nodes(), 2, 2, 1, {}, 0, lost_after_ns, true, mends_ns);
+    talking_job t = make(pair_of_nodes(), 2, 1, {}, true, mends_ns);
     const std::int64_t began = t.world.now_ns();
     t.until_ns = began + 2'000 * ms;
     t.pause_ns = 10 * ms;
@@ -111,7 +132,7 @@ TEST(simulated_mending, is_needed_for_the_second_cut) {
 }
 
 // All pairs at once, each in its own time, in a ring whose nodes go on by others meanwhile.
-TEST(simulated_mending, cables_come_and_go_everywhere) {
+TEST_P(simulated_mending, cables_come_and_go_everywhere) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     prng random(seed);
@@ -120,7 +141,7 @@ TEST(simulated_mending, cables_come_and_go_everywhere) {
     for (node_id n = 0; n < nodes; ++n)
       c.lay(n, static_cast<node_id>((n + 1) % nodes),
             static_cast<std::int64_t>(5'000 + random.below(100'000)));
-    talking_job t(c, nodes, nodes, seed, misbehaving, 0, lost_after_ns, true, mends_after_ns);
+    talking_job t = make(c, nodes, seed, misbehaving, true);
     t.until_ns = t.world.now_ns() + 10'000 * ms;
     t.pause_ns = 10 * ms;
     std::vector<std::unique_ptr<flapping>> all;
@@ -136,7 +157,7 @@ TEST(simulated_mending, cables_come_and_go_everywhere) {
 
 // Two nodes share one network, or two; its cables are cut and put back at any time, however near to
 // each other. Others join the two.
-TEST(simulated_mending, who_is_gone_around_is_reached_directly_again) {
+TEST_P(simulated_mending, who_is_gone_around_is_reached_directly_again) {
   for (const bool spares : {false, true}) {
     for (const std::uint64_t seed : seeds()) {
       STRATA_WITH_SEED(seed);
@@ -145,7 +166,7 @@ TEST(simulated_mending, who_is_gone_around_is_reached_directly_again) {
       cables c;
       // All the same: the direct way is the best one.
       for (node_id n = 0; n < nodes; ++n) c.lay(n, static_cast<node_id>((n + 1) % nodes), 20'000);
-      talking_job t(c, nodes, nodes, seed, misbehaving, 0, lost_after_ns, spares, mends_after_ns);
+      talking_job t = make(c, nodes, seed, misbehaving, spares);
       const std::int64_t began = t.world.now_ns();
       t.until_ns = began + 12'000 * ms;
       t.pause_ns = 10 * ms;
@@ -177,11 +198,11 @@ TEST(simulated_mending, who_is_gone_around_is_reached_directly_again) {
 
 // In a circle of three, one after the other: each time the two that are left are needed, so each
 // has to be there again before the next is cut, and all have to know it.
-TEST(simulated_mending, ways_come_back) {
+TEST_P(simulated_mending, ways_come_back) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     prng random(seed);
-    talking_job t(triangle(), 3, 3, seed, misbehaving, 0, lost_after_ns, false, mends_after_ns);
+    talking_job t = make(triangle(), 3, seed, misbehaving, false);
     t.pause_ns = 10 * ms;
     t.until_ns = INT64_MAX;
     const auto all_is_direct = [&] {
@@ -210,8 +231,8 @@ TEST(simulated_mending, ways_come_back) {
 
 // A connection over a cable that is cut again and again as soon as it is made is tried less and
 // less often.
-TEST(simulated_mending, attempts_become_rare_where_nothing_returns) {
-  talking_job t(pair_of_nodes(), 2, 2, 1, {}, 0, lost_after_ns, true, mends_after_ns);
+TEST_P(simulated_mending, attempts_become_rare_where_nothing_returns) {
+  talking_job t = make(pair_of_nodes(), 2, 1, {}, true);
   const std::int64_t began = t.world.now_ns();
   t.until_ns = began + 20'000 * ms;
   t.pause_ns = 100 * ms;

@@ -44,7 +44,8 @@ class talking_job {
  public:
   talking_job(const cables& networks, node_id founders, node_id capacity, std::uint64_t seed,
               const sim::network_model& network, std::int64_t measures_again_ns = 0,
-              std::int64_t lost_after_ns = 0, bool spares = false, std::int64_t mends_after_ns = 0)
+              std::int64_t lost_after_ns = 0, bool spares = false, std::int64_t mends_after_ns = 0,
+              bool tells_of_ends = true)
       : world(network, seed), networks_(networks), random_(seed) {
     networks.lay_in(world);
     sim::job_model m;
@@ -58,6 +59,7 @@ class talking_job {
     m.spares = spares;
     m.mends_after_ns = mends_after_ns;
     m.mends_every_ns = 8 * mends_after_ns;
+    m.tells_of_ends = tells_of_ends;
     // What is repeated when a cable is back comes before anybody gives the connection up for that.
     if (mends_after_ns != 0) m.channel.most_timeout_ns = mends_after_ns;
     job.emplace(world, m);

@@ -2,6 +2,7 @@
 // How a node joins the others over UDP, and leaves them.
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <mutex>
 
 #include "net/udp/peer.hpp"
@@ -41,10 +42,28 @@ udp_transport::peer::peer(const settings& s, node_id id_, const target& where,
       to(where),
       socket(from),
       datagram_bytes(datagram_bytes_),
-      closes(s.key, s.job, s.self, id_, own_nonce, its_nonce),
-      opens(s.key, s.job, id_, s.self, its_nonce, own_nonce),
-      c(s.self, id_, channel_settings(s, datagram_bytes_)),
-      quick(s.burst_gap_ns) {}
+      closes_words(s.key, s.job, s.self, id_, own_nonce, its_nonce, word_seal),
+      opens_words(s.key, s.job, id_, s.self, its_nonce, own_nonce, word_seal),
+      quick(s.burst_gap_ns),
+      meets(s.self, id_, {}) {
+  begin(s, {own_nonce, its_nonce});
+}
+
+void udp_transport::peer::begin(const settings& s, const meeting::terms& nonces) {
+  c = std::make_unique<channel>(s.self, id, channel_settings(s, datagram_bytes));
+  closes.emplace(s.key, s.job, s.self, id, nonces.mine, nonces.its);
+  opens.emplace(s.key, s.job, id, s.self, nonces.its, nonces.mine);
+  outbox.clear();
+  unsent = 0;
+  next_sequence_out = next_sequence_in = 0;
+  collected_due_ns = end_limit_ns = never_ns;
+  collecting.store(false, std::memory_order_relaxed);
+  refused = flush_wanted = false;
+  why.clear();
+  reported = false;
+  dropped.store(false, std::memory_order_relaxed);
+  lost.store(false, std::memory_order_release);
+}
 
 launch::address udp_transport::address() const { return addresses().front(); }
 
@@ -77,7 +96,7 @@ udp_transport::absent udp_transport::greet(const std::vector<launch::address>& d
   }
   for (const auto& p : peers_.all()) {
     const std::lock_guard held(p->lock);
-    p->c.ping();
+    p->c->ping();
     pump(*p, os::now_ns());
   }
   os::descriptor with_news;
@@ -91,7 +110,7 @@ udp_transport::absent udp_transport::greet(const std::vector<launch::address>& d
     for (const auto& p : peers_.all()) {
       const std::lock_guard held(p->lock);
       // Of who has come and is lost while others are waited for, poll() tells.
-      if (p->greeted && (who == wanted::all || p->c.out().is_clear())) continue;
+      if (p->greeted && (who == wanted::all || p->c->out().is_clear())) continue;
       (p->lost.load(std::memory_order_relaxed) ? found.lost : found.silent).push_back(&*p);
     }
     const bool in_vain = who == wanted::all && !found.lost.empty();
@@ -141,8 +160,8 @@ void udp_transport::look(std::int64_t now_ns) {
 void udp_transport::leave() {
   const auto all_has_arrived = [all = peers_.all()] {
     return std::all_of(all.begin(), all.end(), [](const auto& p) {
-      return p->lost.load(std::memory_order_relaxed) || p->c.has_end() ||
-             (p->c.out().is_clear() && p->unsent == 0);
+      return p->lost.load(std::memory_order_relaxed) || p->c->has_end() ||
+             (p->c->out().is_clear() && p->unsent == 0);
     });
   };
   const std::int64_t begin_ns = os::now_ns();
@@ -166,8 +185,8 @@ void udp_transport::say_end(peer& p) {
   if (p.lost.load(std::memory_order_relaxed)) return;
   std::array<std::byte, data_overhead_bytes + acknowledgement_bytes(ranges_max) + tag_bytes> last;
   std::uint64_t number = 0;
-  const std::size_t bytes = p.c.last_packet(last, os::now_ns(), number);
-  p.closes.close(last, bytes, number);
+  const std::size_t bytes = p.c->last_packet(last, os::now_ns(), number);
+  p.closes->close(last, bytes, number);
   const std::size_t size = bytes + tag_bytes;
   (void)p.socket.send(p.to, last, std::span(&size, 1));
 }

@@ -4,11 +4,14 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "net/udp/channel.hpp"
+#include "net/udp/meeting.hpp"
 #include "net/udp/udp_transport.hpp"
 
 namespace strata::net::udp {
@@ -16,17 +19,23 @@ namespace strata::net::udp {
 struct udp_transport::peer {
   peer(const settings& s, node_id id_, const target& where, const datagram_socket& from,
        std::size_t datagram_bytes_, const std::string& own_nonce, const std::string& its_nonce);
+  // With inbox_ and `lock`, or before anybody knows it: nothing has been said or heard by the
+  // connection with these nonces. Throws strata::error.
+  void begin(const settings& s, const meeting::terms& nonces);
 
   const node_id id;
   const target to;
   const datagram_socket& socket;  // what goes there leaves by this one
   const std::size_t datagram_bytes;
-  const seal closes;  // what we say
-  const seal opens;   // what it says
+  // Of connections that are made again (renewing.cpp): what we say about them, and what it says.
+  const seal closes_words, opens_words;
 
   mutable std::mutex lock;
-  // With `lock` held, but for the content of c.in().data(), which only whoever polls changes.
-  channel c;
+  // With `lock` held, but for the content of c->in().data(), which only whoever polls changes.
+  std::unique_ptr<channel> c;
+  std::optional<seal> closes;  // what we say
+  // What it says. Whoever polls; it is changed with `lock`.
+  std::optional<seal> opens;
   // Sealed datagrams, behind each other, that the kernel had no room for yet.
   std::vector<std::byte> outbox;
   std::array<std::size_t, batch_max> sizes{};
@@ -41,6 +50,11 @@ struct udp_transport::peer {
   std::int64_t end_limit_ns = never_ns;  // until then we wait for what it said before it left
   std::string why;                       // it is lost
   std::uint64_t messages_out = 0, bytes_out = 0, writes = 0;
+  meeting meets;
+  std::uint64_t next_word_out = 0;
+  // Of that poll() is to tell.
+  meeting::outcome untold = meeting::outcome::none;
+  meeting::terms agreed{};
 
   // When something is to be done for it. Written with `lock` held. Partner: sleeper::alarm().
   std::atomic<std::int64_t> due_ns{never_ns};
@@ -53,7 +67,9 @@ struct udp_transport::peer {
   bool greeted = false;
   bool queued = false;  // in turns_
   bool heard = false;   // in heard_
+  bool served = false;  // what has come from it is being handed over
   bool reported = false;
+  std::uint64_t next_word_in = 0;
 };
 
 }  // namespace strata::net::udp

@@ -38,14 +38,14 @@ std::string fresh_nonce() {
 }
 
 seal::seal(const launch::job_key& key, std::uint64_t job, node_id source, node_id destination,
-           const std::string& source_nonce, const std::string& destination_nonce) {
+           const std::string& source_nonce, const std::string& destination_nonce,
+           const char* purpose) {
   STRATA_CHECK(sodium_init() >= 0);
   if (source_nonce.size() != nonce_bytes || destination_nonce.size() != nonce_bytes) {
     throw error("node " + std::to_string(source) + " or " + std::to_string(destination) +
                 " has no UDP address");
   }
-  key_ = make_pair_key(key, "strata seal, udp 1", job, source, destination,
-                       {source_nonce, destination_nonce});
+  key_ = make_pair_key(key, purpose, job, source, destination, {source_nonce, destination_nonce});
 }
 
 seal::~seal() { sodium_memzero(key_.data(), key_.size()); }

@@ -6,8 +6,10 @@
 // demands; what was heard before is known by its number (receiving.hpp), and what another run of
 // the same nodes said by the nonces.
 //
-// The nonces travel with the addresses over the launcher's line, which brings the job's key too: so
-// there is no handshake to be disturbed, and the first datagram is authenticated like all others.
+// The first nonces travel with the addresses over the launcher's line, which brings the job's key
+// too: so there is no handshake to be disturbed, and the first datagram is authenticated like all
+// others. A connection that is made again has others (meeting.hpp), so nothing that was said by one
+// before is whole.
 //
 // What this does not give: nothing is encrypted.
 #pragma once
@@ -22,14 +24,16 @@ namespace strata::net::udp {
 
 inline constexpr std::size_t nonce_bytes = 32;
 inline constexpr std::size_t tag_bytes = 16;
+inline constexpr const char* data_seal = "strata seal, udp 1";
 
 [[nodiscard]] std::string fresh_nonce();
 
 class seal {
  public:
-  // Of what `source` says to `destination`.
+  // Of what `source` says to `destination`; each purpose has keys of its own.
   seal(const launch::job_key& key, std::uint64_t job, node_id source, node_id destination,
-       const std::string& source_nonce, const std::string& destination_nonce);
+       const std::string& source_nonce, const std::string& destination_nonce,
+       const char* purpose = data_seal);
   ~seal();
   seal(const seal&) = delete;
   seal& operator=(const seal&) = delete;

@@ -56,7 +56,7 @@ send_outcome udp_transport::try_send(node_id n, header h, std::span<const std::b
   if (p.lost.load(std::memory_order_relaxed)) return send_outcome::lost;
   h.length = static_cast<std::uint32_t>(head.size() + body.size());
   h.sequence = p.next_sequence_out;
-  if (!p.c.write(std::as_bytes(std::span(&h, 1)), head, body)) {
+  if (!p.c->write(std::as_bytes(std::span(&h, 1)), head, body)) {
     p.refused = true;
     return send_outcome::would_block;
   }
@@ -66,13 +66,13 @@ send_outcome udp_transport::try_send(node_id n, header h, std::span<const std::b
   if (collects(p, sizeof h + h.length)) return send_outcome::staged;
   pump(p, os::now_ns());
   p.quick.sent(os::ticks());
-  return p.c.out().is_sent() && p.unsent == 0 ? send_outcome::sent : send_outcome::staged;
+  return p.c->out().is_sent() && p.unsent == 0 ? send_outcome::sent : send_outcome::staged;
 }
 
 bool udp_transport::collects(peer& p, std::size_t bytes) {
   const std::uint64_t now_ticks = os::ticks();
   if (!p.quick.goes_on(now_ticks) || bytes >= large_bytes || p.unsent != 0 ||
-      p.c.out().unsent_bytes() >= batch_bytes)
+      p.c->out().unsent_bytes() >= batch_bytes)
     return false;
   if (p.collected_due_ns == never_ns) {
     const std::int64_t now_ns = os::now_ns();
@@ -96,7 +96,7 @@ bool udp_transport::flush(node_id n) {
   const std::lock_guard held(p.lock);
   if (p.lost.load(std::memory_order_relaxed)) return true;
   pump(p, os::now_ns());
-  if (p.c.out().is_sent() && p.unsent == 0) return true;
+  if (p.c->out().is_sent() && p.unsent == 0) return true;
   p.flush_wanted = true;
   return false;
 }
@@ -118,9 +118,9 @@ void udp_transport::pump(peer& p, std::int64_t now_ns) {
       while (p.unsent < most) {
         const std::span<std::byte> into = std::span(p.outbox).subspan(at, p.datagram_bytes);
         std::uint64_t number = 0;
-        const std::size_t bytes = p.c.next_packet(into, now_ns, number);
+        const std::size_t bytes = p.c->next_packet(into, now_ns, number);
         if (bytes == 0) break;
-        p.closes.close(into, bytes, number);
+        p.closes->close(into, bytes, number);
         p.sizes[p.unsent++] = bytes + tag_bytes;
         at += bytes + tag_bytes;
       }
@@ -147,14 +147,8 @@ void udp_transport::pump(peer& p, std::int64_t now_ns) {
 
 // Tells whoever sleeps what has changed for them.
 void udp_transport::look_after(peer& p, std::int64_t now_ns) {
-  const sending& out = p.c.out();
-  std::int64_t due_ns = std::min(p.c.due_ns(), p.end_limit_ns);
-  if (p.unsent != 0) due_ns = std::max(due_ns, now_ns + full_socket_ns);
-  p.due_ns.store(due_ns);
-  if (due_ns != never_ns) {
-    sender_.alarm(due_ns, now_ns);
-    receiver_.alarm(due_ns, now_ns);
-  }
+  plan(p, now_ns);
+  const sending& out = p.c->out();
   if (p.refused && out.waiting_bytes() <= settings_.send_buffer_bytes / 2) {
     p.refused = false;
     room_is_made();
@@ -165,11 +159,24 @@ void udp_transport::look_after(peer& p, std::int64_t now_ns) {
   }
 }
 
+void udp_transport::plan(peer& p, std::int64_t now_ns) {
+  std::int64_t due_ns = never_ns;
+  if (!p.lost.load(std::memory_order_relaxed)) {
+    due_ns = std::min(p.c->due_ns(), p.end_limit_ns);
+    if (p.unsent != 0) due_ns = std::max(due_ns, now_ns + full_socket_ns);
+  }
+  due_ns = std::min(due_ns, p.meets.due_ns());
+  p.due_ns.store(due_ns);
+  if (due_ns == never_ns) return;
+  sender_.alarm(due_ns, now_ns);
+  receiver_.alarm(due_ns, now_ns);
+}
+
 void udp_transport::lose(peer& p, const std::string& why) {
   if (p.lost.load(std::memory_order_relaxed)) return;
   p.why = why;
   p.lost.store(true, std::memory_order_release);
-  p.due_ns.store(never_ns);
+  p.due_ns.store(p.meets.due_ns());
   p.collected_due_ns = never_ns;
   p.collecting.store(false, std::memory_order_relaxed);
   p.unsent = 0;
@@ -184,6 +191,7 @@ void udp_transport::lose(peer& p, const std::string& why) {
 
 std::size_t udp_transport::poll(receiver& r, std::size_t messages_max) {
   const std::lock_guard polling(inbox_);
+  const handing_over now_it_is(*this);
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const std::int64_t now_ns = os::now_ns();
   (void)receive(now_ns);
@@ -198,6 +206,7 @@ std::size_t udp_transport::poll(receiver& r, std::size_t messages_max) {
   }
   answer(now_ns);
   if (losses_.exchange(false, std::memory_order_acquire)) report_losses(r);
+  if (told_ != nullptr && meetings_.exchange(false, std::memory_order_acquire)) report_meetings();
   send_what_is_collected(now_ns);
   if (next_due_ns() <= now_ns) do_what_is_due(now_ns);
   const bool more = turn_count_ > 0 || more_arrives_;
@@ -221,10 +230,11 @@ std::size_t udp_transport::receive(std::int64_t now_ns) {
 
 // Anybody may have sent this.
 void udp_transport::take(std::span<const std::byte> datagram, std::int64_t now_ns) {
+  if (is_word(datagram)) return take_word(datagram, now_ns);
   packet_head head;
   peer* const source = read_head(datagram, head) ? peers_.find(head.source) : nullptr;
   if (source == nullptr || head.destination != settings_.self ||
-      !source->opens.is_whole(datagram, head.number)) {
+      !source->opens->is_whole(datagram, head.number)) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -235,12 +245,12 @@ void udp_transport::take(std::span<const std::byte> datagram, std::int64_t now_n
   const std::lock_guard held(p.lock);
   if (p.lost.load(std::memory_order_relaxed)) return;
   p.greeted = true;
-  const std::uint64_t complete_before = p.c.in().complete_to();
-  if (!is_packet || p.c.on_packet(arrived, now_ns) == channel::outcome::malformed) {
+  const std::uint64_t complete_before = p.c->in().complete_to();
+  if (!is_packet || p.c->on_packet(arrived, now_ns) == channel::outcome::malformed) {
     return lose(p, "sent a malformed packet");
   }
-  if (p.c.has_end() && p.end_limit_ns == never_ns) p.end_limit_ns = now_ns + late_ns_max;
-  if (p.c.in().complete_to() != complete_before || p.c.is_complete()) add_turn(p);
+  if (p.c->has_end() && p.end_limit_ns == never_ns) p.end_limit_ns = now_ns + late_ns_max;
+  if (p.c->in().complete_to() != complete_before || p.c->is_complete()) add_turn(p);
   if (!p.heard) {
     p.heard = true;
     heard_.push_back(&p);
@@ -269,11 +279,12 @@ bool udp_transport::next_message(peer& p, std::span<const std::byte> data, heade
 std::size_t udp_transport::serve(peer& p, receiver& r, std::size_t messages_max) {
   if (p.lost.load(std::memory_order_relaxed)) return 0;
   // p.lock is not held: only who holds inbox_ changes what is there.
-  std::span<const std::byte> data = p.c.in().data();
+  std::span<const std::byte> data = p.c->in().data();
   const std::size_t all = data.size();
   std::size_t handed = 0;
   header h;
   bool more = false;
+  p.served = true;
   while ((more = next_message(p, data, h)) && handed < messages_max) {
     if (p.dropped.load(std::memory_order_relaxed)) break;
     ++handed;
@@ -281,10 +292,11 @@ std::size_t udp_transport::serve(peer& p, receiver& r, std::size_t messages_max)
     r.on_message(h, data.subspan(sizeof h, h.length));
     data = data.subspan(sizeof h + h.length);
   }
+  p.served = false;
   const std::size_t used = all - data.size();
   const std::lock_guard held(p.lock);
   if (used != 0) {
-    p.c.in().consume(used);
+    p.c->in().consume(used);
     if (!p.heard) {
       p.heard = true;
       heard_.push_back(&p);
@@ -295,7 +307,7 @@ std::size_t udp_transport::serve(peer& p, receiver& r, std::size_t messages_max)
   }
   if (more) {
     add_turn(p);
-  } else if (p.c.is_complete()) {
+  } else if (p.c->is_complete()) {
     lose(p, "has left");
   }
   return handed;

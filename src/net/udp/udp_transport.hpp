@@ -13,8 +13,9 @@
 // nobody wakes.
 //
 // A peer is lost when it says that it leaves, when it breaks the protocol, or when it has answered
-// nothing for silence_ns_max. The datagrams of strangers, and of nodes that have not been admitted
-// yet, are counted, and never answered.
+// nothing for silence_ns_max. Then the two may agree on another connection (renewals). The
+// datagrams of strangers, and of nodes that have not been admitted yet, are counted, and never
+// answered.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -29,6 +30,8 @@
 #include "net/burst.hpp"
 #include "net/doorbell.hpp"
 #include "net/peer_table.hpp"
+#include "net/renewals.hpp"
+#include "net/udp/meeting.hpp"
 #include "net/udp/seal.hpp"
 #include "net/udp/socket_set.hpp"
 #include "net/wait_for_events.hpp"
@@ -52,7 +55,7 @@ struct settings : job_part {
   std::int64_t silence_ns_max = 60'000'000'000;
 };
 
-class udp_transport final : public addressed_transport {
+class udp_transport final : public addressed_transport, public renewals {
  public:
   explicit udp_transport(const settings& s);
   // What was sent goes out and is repeated for a moment; peers hear that this node leaves.
@@ -84,6 +87,10 @@ class udp_transport final : public addressed_transport {
   void drop(node_id peer) noexcept override;
   [[nodiscard]] traffic counted() const noexcept override;
 
+  [[nodiscard]] renewals* renews() noexcept override { return this; }
+  void tell(renewals::hands* h) override;
+  void ask(node_id n) override;
+
   // Fetches what has arrived and does what is due. Any thread; only needed where for long nobody
   // polls or waits.
   void tend();
@@ -95,6 +102,7 @@ class udp_transport final : public addressed_transport {
 
  private:
   struct peer;
+  class agreed_renewal;
   // A thread of the node that sleeps, and does what is due meanwhile.
   struct sleeper {
     sleeper() : epoll(epoll_on({bell.get()})) {}
@@ -118,7 +126,16 @@ class udp_transport final : public addressed_transport {
   void add_turn(peer& p);
   void answer(std::int64_t now_ns);
   void report_losses(receiver& r);
+  // With inbox_ held: of connections that are made again.
+  void take_word(std::span<const std::byte> datagram, std::int64_t now_ns);
+  void report_meetings();
+  [[nodiscard]] bool renew(peer& p, const meeting::terms& nonces);
+  // Nobody uses that one.
+  void refuse(const peer& p, const meeting::terms& nonces) const;
   // With p.lock held.
+  void look_after_words(peer& p, std::int64_t now_ns);
+  void note(peer& p, meeting::outcome what);
+  void plan(peer& p, std::int64_t now_ns);
   void pump(peer& p, std::int64_t now_ns);
   void look_after(peer& p, std::int64_t now_ns);
   // What was written, so many bytes, waits for more.
@@ -167,6 +184,7 @@ class udp_transport final : public addressed_transport {
   // Whoever polls holds it; if nobody does, the sender thread. Taken before any peer's lock.
   std::mutex inbox_;
   // With it held:
+  renewals::hands* told_ = nullptr;
   arrivals arrivals_;
   bool more_arrives_ = false;  // there may be more in the sockets
   std::vector<peer*> turns_;   // have something to hand over; a ring, each peer at most once
@@ -175,6 +193,19 @@ class udp_transport final : public addressed_transport {
   std::vector<peer*> heard_;             // since the last answer()
   std::atomic<bool> unfinished_{false};  // the last poll() has left something
   std::atomic<bool> losses_{false};      // somebody is lost, and that was not reported
+  std::atomic<bool> meetings_{false};    // of a meeting, or a vain one
+  // Of who may poll: what has come is being handed over, with inbox_ held.
+  bool hands_over_ = false;
+  class handing_over {
+   public:
+    explicit handing_over(udp_transport& t) noexcept : t_(t) { t_.hands_over_ = true; }
+    ~handing_over() { t_.hands_over_ = false; }
+    handing_over(const handing_over&) = delete;
+    handing_over& operator=(const handing_over&) = delete;
+
+   private:
+    udp_transport& t_;
+  };
 
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint64_t> messages_in_{0};

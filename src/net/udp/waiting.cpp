@@ -52,13 +52,14 @@ void udp_transport::do_what_is_due(std::int64_t now_ns) {
   for (const auto& p : peers_.all()) {
     if (p->due_ns.load(std::memory_order_relaxed) > now_ns) continue;
     const std::lock_guard held(p->lock);
+    if (p->meets.due_ns() <= now_ns) look_after_words(*p, now_ns);
     if (p->lost.load(std::memory_order_relaxed)) continue;
     if (p->end_limit_ns <= now_ns) {
       lose(*p, "has left in the middle of a message");
       continue;
     }
-    p->c.on_time(now_ns);
-    if (p->c.out().silent_ns(now_ns) > settings_.silence_ns_max) {
+    p->c->on_time(now_ns);
+    if (p->c->out().silent_ns(now_ns) > settings_.silence_ns_max) {
       lose(*p, "has not answered for " + std::to_string(settings_.silence_ns_max / 1'000'000'000) +
                    " s");
       continue;

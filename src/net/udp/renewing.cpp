@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connections over UDP that are made again: what the nodes say about them goes by the same sockets
+// as all else, and each pair keeps its place (peer.hpp), which begins with other keys.
+#include <array>
+#include <mutex>
+#include <utility>
+
+#include "net/udp/peer.hpp"
+#include "net/udp/udp_transport.hpp"
+#include "os/clock.hpp"
+
+namespace strata::net::udp {
+
+namespace {
+
+// Of a connection that this node does without: nobody answers that.
+constexpr int refusals = 3;
+
+}  // namespace
+
+class udp_transport::agreed_renewal final : public renewal {
+ public:
+  agreed_renewal(udp_transport& t, peer& p, meeting::terms nonces)
+      : t_(t), p_(p), nonces_(std::move(nonces)) {}
+  ~agreed_renewal() override {
+    if (!is_used_) t_.refuse(p_, nonces_);
+  }
+  [[nodiscard]] bool begin() override {
+    is_used_ = t_.renew(p_, nonces_);
+    return is_used_;
+  }
+
+ private:
+  udp_transport& t_;
+  peer& p_;
+  const meeting::terms nonces_;
+  bool is_used_ = false;
+};
+
+void udp_transport::tell(renewals::hands* h) {
+  const std::lock_guard held(inbox_);
+  told_ = h;
+}
+
+void udp_transport::ask(node_id n) {
+  peer& p = peers_.at(n);
+  const std::int64_t now_ns = os::now_ns();
+  const std::lock_guard held(p.lock);
+  p.meets.ask(now_ns);
+  look_after_words(p, now_ns);
+}
+
+// Anybody may have sent this, too.
+void udp_transport::take_word(std::span<const std::byte> datagram, std::int64_t now_ns) {
+  word_head head;
+  word w;
+  peer* const p = read_word_head(datagram, head) ? peers_.find(head.source) : nullptr;
+  if (told_ == nullptr || p == nullptr || head.destination != settings_.self ||
+      head.number < p->next_word_in || !read_word(datagram, p->opens_words, w)) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  p->next_word_in = head.number + 1;
+  const std::lock_guard held(p->lock);
+  note(*p, p->meets.on_word(w, now_ns));
+  look_after_words(*p, now_ns);
+}
+
+void udp_transport::look_after_words(peer& p, std::int64_t now_ns) {
+  note(p, p.meets.on_time(now_ns));
+  for (word w; p.meets.next_word(now_ns, w);) {
+    std::array<std::byte, word_bytes + tag_bytes> datagram;
+    const std::size_t size =
+        write_word(w, settings_.self, p.id, p.next_word_out++, p.closes_words, datagram);
+    (void)p.socket.send(p.to, datagram, std::span(&size, 1));
+  }
+  plan(p, now_ns);
+}
+
+void udp_transport::note(peer& p, meeting::outcome what) {
+  if (what == meeting::outcome::none) return;
+  p.untold = what;
+  if (what == meeting::outcome::met) p.agreed = p.meets.agreed();
+  // Whoever polls next tells of it.
+  meetings_.store(true, std::memory_order_release);
+  receiver_.ring();
+}
+
+void udp_transport::report_meetings() {
+  for (const auto& p : peers_.all()) {
+    meeting::outcome what = meeting::outcome::none;
+    meeting::terms nonces;
+    {
+      const std::lock_guard held(p->lock);
+      what = std::exchange(p->untold, meeting::outcome::none);
+      if (what == meeting::outcome::met) nonces = p->agreed;
+    }
+    if (what == meeting::outcome::met)
+      told_->on_met(p->id, std::make_unique<agreed_renewal>(*this, *p, std::move(nonces)));
+    else if (what == meeting::outcome::not_met)
+      told_->on_not_met(p->id);
+  }
+}
+
+bool udp_transport::renew(peer& p, const meeting::terms& nonces) {
+  // As its owner, or beside the sender thread.
+  std::unique_lock polling(inbox_, std::defer_lock);
+  if (!hands_over_) polling.lock();
+  if (p.served) return false;
+  const std::lock_guard held(p.lock);
+  // Nobody may have looked since it has ended.
+  lose(p, "was replaced");
+  p.begin(settings_, nonces);
+  // How much there is room for at the other end, which may begin later.
+  p.c->ping();
+  pump(p, os::now_ns());
+  return true;
+}
+
+void udp_transport::refuse(const peer& p, const meeting::terms& nonces) const {
+  const seal closes(settings_.key, settings_.job, settings_.self, p.id, nonces.mine, nonces.its);
+  packet last;
+  last.source = settings_.self;
+  last.destination = p.id;
+  last.flags = is_end;
+  std::array<std::byte, data_overhead_bytes + tag_bytes> datagram;
+  const std::size_t bytes = write_packet(last, datagram);
+  closes.close(datagram, bytes, last.number);
+  const std::size_t size = bytes + tag_bytes;
+  for (int i = 0; i < refusals; ++i) (void)p.socket.send(p.to, datagram, std::span(&size, 1));
+}
+
+}  // namespace strata::net::udp
