@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: headers, library, find_package(strata) and strata.pc.
+# `cmake --install`: headers, library, find_package(strata), strata.pc and, for programs in C, strata-pthread.pc.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS strata EXPORT strata-targets)
+install(TARGETS strata strata_folder EXPORT strata-targets)
 install(DIRECTORY include/strata DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/strata)
@@ -15,6 +15,12 @@ else()
   set(strata_is_shared OFF)
 endif()
 
+# What a linker for C has to be told where it is given a static libstrata.
+set(strata_cxx_libraries stdc++ m)
+if(c++ IN_LIST CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
+  set(strata_cxx_libraries c++ m)
+endif()
+
 set(strata_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/strata)
 install(EXPORT strata-targets NAMESPACE strata:: DESTINATION ${strata_cmake_dir})
 configure_package_config_file(cmake/strata-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/strata-config.cmake
@@ -24,11 +30,15 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/strata-config-versi
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/strata-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/strata-config-version.cmake
   DESTINATION ${strata_cmake_dir})
 
-# A static library hands its own dependencies to whoever links it; a shared one has resolved them itself.
+# A static library hands its own dependencies to whoever links it, to C's linker also the C++ library's; a shared one has resolved
+# them itself.
 if(strata_is_shared)
   set(strata_pc_requires "Requires.private: hwloc libsodium")
+  set(strata_pc_cxx_libraries "")
 else()
   set(strata_pc_requires "Requires: hwloc libsodium")
+  list(JOIN strata_cxx_libraries " -l" strata_pc_cxx_libraries)
+  string(PREPEND strata_pc_cxx_libraries " -l")
 endif()
 # Relative, so that the installed tree can be moved.
 set(strata_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
@@ -37,5 +47,7 @@ set(strata_pc_cflags "-std=c++20 -pthread")
 if(STRATA_DEBUG_CHECKS)
   string(APPEND strata_pc_cflags " -DSTRATA_DEBUG_CHECKS=1")
 endif()
-configure_file(cmake/strata.pc.in ${CMAKE_CURRENT_BINARY_DIR}/strata.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/strata.pc DESTINATION ${strata_pc_dir})
+foreach(name strata strata-pthread)
+  configure_file(cmake/${name}.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${strata_pc_dir})
+endforeach()

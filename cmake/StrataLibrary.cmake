@@ -22,3 +22,11 @@ endif()
 target_compile_definitions(strata PUBLIC $<$<BOOL:${STRATA_DEBUG_CHECKS}>:STRATA_DEBUG_CHECKS=1>)
 set_target_properties(strata PROPERTIES VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})  # before 1.0 every minor version may break
+
+# strata::pthread: the folder for programs with POSIX threads, whose headers come before the C library's (docs/pthread.md).
+add_library(strata_folder INTERFACE)
+add_library(strata::pthread ALIAS strata_folder)
+set_target_properties(strata_folder PROPERTIES EXPORT_NAME pthread)
+target_include_directories(strata_folder BEFORE INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/strata/shim> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/strata/shim>)
+target_link_libraries(strata_folder INTERFACE strata)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include "apps/radixsort/keys.hpp"
 #include "apps/radixsort/nptl.hpp"
 #include "apps/radixsort/passes.hpp"
+#include "apps/radixsort/repeat.hpp"
 #include "apps/radixsort/request.hpp"
 #include "apps/radixsort/sort.hpp"
 #include "apps/radixsort/strata.hpp"
@@ -23,10 +23,8 @@ namespace {
 using radixsort::request;
 
 // One radix, sorted as often as was asked for.
-struct outcome {
+struct outcome : radixsort::repeated {
   unsigned radix_bits = 0;
-  double seconds = 0;  // median
-  radixsort::summary found;
 };
 
 // All that is done where threads of the engine can be made.
@@ -54,26 +52,22 @@ void sort_once(const request& r, radixsort::passes& work) {
 
 outcome sort_with(const request& r, unsigned radix_bits, const std::vector<radixsort::key>& drawn,
                   std::vector<radixsort::key>& keys, std::vector<radixsort::key>& other,
-                  radixsort::idle_meter& idle) {
-  outcome o;
-  o.radix_bits = radix_bits;
-  std::vector<double> seconds;
-  for (unsigned i = 0; i < r.repetitions; ++i) {
-    std::copy(drawn.begin(), drawn.end(), keys.begin());
-    radixsort::passes work(keys, other, r.threads, radix_bits);
+                  const radixsort::summary& wanted, radixsort::idle_meter& idle) {
+  const auto timed = [&](radixsort::passes& work) {
     idle.start();
     const auto start = seconds_clock::now();
     sort_once(r, work);
-    seconds.push_back(seconds_since(start));
+    const double seconds = seconds_since(start);
     idle.stop();
-    o.found = radixsort::summary_of(work.sorted());
-  }
-  std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2, seconds.end());
-  o.seconds = seconds[seconds.size() / 2];
-  return o;
+    return seconds;
+  };
+  return {
+      radixsort::repeat(r.repetitions, drawn, keys, other, r.threads, radix_bits, wanted, timed),
+      radix_bits};
 }
 
-report sort_all(const request& r, const strata::runtime* runtime) {
+report sort_all(const request& r, const radixsort::summary& wanted,
+                const strata::runtime* runtime) {
   report all;
   radixsort::idle_meter drawing(runtime);
   radixsort::idle_meter sorting(runtime);
@@ -86,7 +80,7 @@ report sort_all(const request& r, const strata::runtime* runtime) {
   std::vector<radixsort::key> keys(drawn.size());
   std::vector<radixsort::key> other(drawn.size());
   for (unsigned bits = r.radix_bits_first; bits <= r.radix_bits_last; ++bits) {
-    all.outcomes.push_back(sort_with(r, bits, drawn, keys, other, sorting));
+    all.outcomes.push_back(sort_with(r, bits, drawn, keys, other, wanted, sorting));
     all.seconds += all.outcomes.back().seconds;
   }
   all.idle_drawing_ms = drawing.milliseconds();
@@ -121,7 +115,7 @@ void print(const request& r, const outcome& o) {
 }
 
 // The threads of the kernel need no runtime, except to take this process's place in a job.
-report run(apps::program& p, const request& r) {
+report run(apps::program& p, const request& r, const radixsort::summary& wanted) {
   const bool with_runtime = r.engine == "strata";
   std::optional<strata::runtime> runtime;
   if (with_runtime || apps::program::in_job()) {
@@ -132,11 +126,11 @@ report run(apps::program& p, const request& r) {
   report all;
   if (with_runtime) {
     workers = runtime->workers();
-    all = runtime->run([&] { return sort_all(r, &*runtime); });
+    all = runtime->run([&] { return sort_all(r, wanted, &*runtime); });
   } else {
     workers = radixsort::keep_on_processors(p.runtime_options().workers);
     radixsort::give_nptl_small_stacks();
-    all = sort_all(r, nullptr);
+    all = sort_all(r, wanted, nullptr);
   }
   p.note_run(r.engine + " threads, " + r.sync, all.seconds, workers);
   return all;
@@ -144,16 +138,16 @@ report run(apps::program& p, const request& r) {
 
 int body(apps::program& p) {
   const request r = radixsort::parse_request(p);
+  const radixsort::truth known = radixsort::truth_of(r.keys_log2);
   report all;
   try {
-    all = run(p, r);
+    all = run(p, r, known.sorted);
   } catch (const std::system_error& e) {
     throw strata::user_error(std::string("the system refused to make ") +
                              std::to_string(r.threads) + " threads (" + e.what() +
                              "); take fewer with --threads");
   }
 
-  const radixsort::truth known = radixsort::truth_of(r.keys_log2);
   std::printf("2^%u keys, %s threads\n", r.keys_log2, r.engine.c_str());
   bool ok = true;
   nlohmann::json sorts = nlohmann::json::array();

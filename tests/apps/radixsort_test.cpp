@@ -17,6 +17,7 @@
 
 #include "apps/radixsort/nptl.hpp"
 #include "apps/radixsort/passes.hpp"
+#include "apps/radixsort/repeat.hpp"
 #include "apps/radixsort/sort.hpp"
 #include "run_program.hpp"
 
@@ -246,6 +247,36 @@ TEST(radixsort, truth_is_published_or_worked_out) {
   std::sort(keys.begin(), keys.end());
   std::swap(keys[100], keys[101]);
   EXPECT_FALSE(worked_out.sorted == radixsort::summary_of(keys));
+}
+
+// How often 2^10 keys were sorted when the sort of that number, and no other, did nothing.
+std::pair<unsigned, bool> times_and_right(unsigned repetitions, unsigned idle) {
+  const std::vector<radixsort::key> drawn = radixsort::draw_keys(10);
+  std::vector<radixsort::key> keys(drawn.size());
+  std::vector<radixsort::key> other(drawn.size());
+  const radixsort::summary wanted = radixsort::truth_of(10).sorted;
+  unsigned times = 0;
+  const radixsort::repeated r = radixsort::repeat(repetitions, drawn, keys, other, 1, 8, wanted,
+                                                  [&](radixsort::passes& work) {
+                                                    if (++times != idle) {
+                                                      for (; !work.done(); work.swap()) {
+                                                        work.count(0);
+                                                        work.merge();
+                                                        work.transfer(0);
+                                                      }
+                                                    }
+                                                    return 1.0;
+                                                  });
+  EXPECT_EQ(r.seconds, 1.0);
+  return {times, r.found == wanted};
+}
+
+TEST(radixsort_repeat, a_wrong_sort_is_seen_whichever_it_is) {
+  EXPECT_EQ(times_and_right(3, 0), std::pair(3U, true));
+  EXPECT_EQ(times_and_right(1, 0), std::pair(1U, true));
+  for (unsigned wrong = 1; wrong <= 3; ++wrong) {
+    EXPECT_EQ(times_and_right(3, wrong), std::pair(wrong, false));
+  }
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the standard says of processes, signals and attributes. */
-#include "check.h"
-
 #include <limits.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+
+#include "alone.h"
+#include "check.h"
 
 /* ---- objects that processes share ---- */
 struct shared {
@@ -18,7 +19,8 @@ struct shared {
   int go;
 };
 static struct shared* map_shared(int kind) {
-  struct shared* s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  struct shared* s =
+      mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   pthread_mutexattr_t ma;
   pthread_condattr_t ca;
   pthread_rwlockattr_t ra;
@@ -92,7 +94,8 @@ CASE(shared_by_threads) {
   end(t);
   unmap_shared(s);
 }
-/* A leak check of the child would have to know of threads that are no more, which LeakSanitizer asks here. */
+/* A leak check of the child would have to know of threads that are no more, which LeakSanitizer
+ * asks here. */
 static int is_child;
 int __lsan_is_turned_off(void) { return is_child; }
 /* In the child: counts its own failures. */
@@ -704,4 +707,48 @@ static void* own_clock(void* a) {
 CASE(a_thread_has_a_cpu_clock) {
   own_clock(NULL);
   end(begin(own_clock, NULL));
+}
+
+/* ---- without <pthread.h> ---- */
+static atomic_int told;
+static int is_told(void) { return atomic_load(&told); }
+static void* yield_until_told(void* a) {
+  alone_yield_until(is_told);
+  return a;
+}
+static void* usleep_until_told(void* a) {
+  alone_usleep_until(is_told);
+  return a;
+}
+static void* nanosleep_until_told(void* a) {
+  alone_nanosleep_until(is_told);
+  return a;
+}
+static void* tell(void* a) {
+  atomic_store(&told, 1);
+  return a;
+}
+CASE(yielding_and_sleeping_need_no_pthread_h) {
+  void* (*const ways[])(void*) = {yield_until_told, usleep_until_told, nanosleep_until_told};
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i) {
+    atomic_store(&told, 0);
+    pthread_t waiting = begin(ways[i], NULL);
+    pthread_t telling = begin(tell, NULL);
+    end(waiting);
+    end(telling);
+  }
+}
+static void* mask_and_raise(void* a) {
+  sigset_t mask;
+  SAME(alone_raise(SIGUSR1), 0);
+  SAME(times_handled, 1);
+  SAME(alone_block(SIGUSR1), 0);
+  SAME(pthread_sigmask(SIG_SETMASK, NULL, &mask), 0);
+  CHECK(sigismember(&mask, SIGUSR1));
+  return a;
+}
+CASE(masks_and_signals_of_a_thread_need_no_pthread_h) {
+  handle(SIGUSR1, 0);
+  end(begin(mask_and_raise, NULL));
+  signal(SIGUSR1, SIG_DFL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads: life, keys, once, cancellation, sleeping. */
-#include "check.h"
-
 #include <limits.h>
+
+#include "check.h"
 
 static void* give_back(void* a) { return a; }
 static void* sleep_a_little(void* a) {
@@ -427,17 +427,19 @@ CASE(cancel_comes_before_the_wait) {
 }
 static void* destructor_after_cancel(void* a) {
   pthread_setspecific(key, a);
+  atomic_store(&may_go, 1);
   sleep(1000);
   return a;
 }
 CASE(cancelled_threads_destroy_their_values) {
   atomic_store(&destroyed, 0);
+  atomic_store(&may_go, 0);
   pthread_key_create(&key, count_it);
   pthread_t t = begin(destructor_after_cancel, &t);
-  usleep(2000);
+  await(&may_go, 1);
   pthread_cancel(t);
   CHECK(end(t) == PTHREAD_CANCELED);
-  CHECK(atomic_load(&destroyed) <= 1);
+  SAME(atomic_load(&destroyed), 1);
   pthread_key_delete(key);
 }
 
@@ -447,24 +449,24 @@ __attribute__((noinline)) static int* where_errno_is(void) {
   __asm__ volatile("");
   return &errno;
 }
-#define ERRNO_STAYS(name, error)                                            \
-  static void* name(void* a) {                                              \
-    pthread_mutex_t* m = a;                                                 \
-    const int mine = (int)((uintptr_t)pthread_self() % 1000) + 1000;        \
-    for (int i = 0; i < 50; ++i) {                                          \
-      (error) = mine;                                                       \
-      pthread_mutex_lock(m);                                                \
-      sched_yield();                                                        \
-      pthread_mutex_unlock(m);                                              \
-      sched_yield();                                                        \
-      SAME((error), mine);                                                  \
-      sem_t s;                                                              \
-      sem_init(&s, 0, 0);                                                   \
-      struct timespec past = {1, 0};                                        \
-      SAME(sem_timedwait(&s, &past), -1);                                   \
-      SAME((error), ETIMEDOUT);                                             \
-    }                                                                       \
-    return NULL;                                                            \
+#define ERRNO_STAYS(name, error)                                     \
+  static void* name(void* a) {                                       \
+    pthread_mutex_t* m = a;                                          \
+    const int mine = (int)((uintptr_t)pthread_self() % 1000) + 1000; \
+    for (int i = 0; i < 50; ++i) {                                   \
+      (error) = mine;                                                \
+      pthread_mutex_lock(m);                                         \
+      sched_yield();                                                 \
+      pthread_mutex_unlock(m);                                       \
+      sched_yield();                                                 \
+      SAME((error), mine);                                           \
+      sem_t s;                                                       \
+      sem_init(&s, 0, 0);                                            \
+      struct timespec past = {1, 0};                                 \
+      SAME(sem_timedwait(&s, &past), -1);                            \
+      SAME((error), ETIMEDOUT);                                      \
+    }                                                                \
+    return NULL;                                                     \
   }
 ERRNO_STAYS(errno_asked_anew, *where_errno_is())
 /* A compiler may ask once for errno's address and keep it over all calls. */
@@ -489,7 +491,8 @@ static void* sleep_ms(void* a) {
   time = from_now(CLOCK_MONOTONIC, 3);
   SAME(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL), 0);
   clock_gettime(CLOCK_MONOTONIC, &after);
-  CHECK(after.tv_sec > time.tv_sec || (after.tv_sec == time.tv_sec && after.tv_nsec >= time.tv_nsec));
+  CHECK(after.tv_sec > time.tv_sec ||
+        (after.tv_sec == time.tv_sec && after.tv_nsec >= time.tv_nsec));
   SAME(usleep(10), 0);
   SAME(sleep(0), 0);
   return a;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* errno of the thread that asks, also after a wait that ended on another OS thread: see strata_errno_location(). */
+#pragma GCC system_header
 #include_next <errno.h>
-#ifndef STRATA_SHIM_ERRNO_H
+#if !defined STRATA_SHIM_ERRNO_H && !defined __ASSEMBLER__
 #define STRATA_SHIM_ERRNO_H
 #ifdef __cplusplus
 extern "C"

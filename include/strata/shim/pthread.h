@@ -1,24 +1,121 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* With this folder before the system's on the include path, `#include <pthread.h>` gives a program strata's threads under
-   POSIX's names: what is declared here is called by its own name and linked as strata_NAME. docs/pthread.md says what that
-   covers. */
+/* With this folder before the system's on the include path, the C library's headers give a program strata's threads under
+   POSIX's names: what is declared there is called by its own name and linked as strata_NAME. In C each header here does so
+   for the names of the one it stands before, under the conditions (__USE_...) under which that declares them, and declares
+   nothing itself. In C++ this one does so for all. docs/pthread.md says what that covers. */
 #pragma GCC system_header
-#include <errno.h>
 #include_next <pthread.h>
-/* Not while the C++ library's own gthr-default.h includes this: it goes on meaning kernel threads. */
-#if !defined STRATA_SHIM_PTHREAD_H && (!defined _GLIBCXX_GCC_GTHR_POSIX_H || defined __GTHREAD_MUTEX_INIT)
+#ifndef __cplusplus
+#ifndef STRATA_SHIM_PTHREAD_H
 #define STRATA_SHIM_PTHREAD_H
-#ifdef __cplusplus
+#pragma redefine_extname pthread_mutex_init strata_pthread_mutex_init
+#pragma redefine_extname pthread_create strata_pthread_create
+#pragma redefine_extname pthread_join strata_pthread_join
+#pragma redefine_extname pthread_detach strata_pthread_detach
+#pragma redefine_extname pthread_exit strata_pthread_exit
+#pragma redefine_extname pthread_self strata_pthread_self
+#pragma redefine_extname pthread_equal strata_pthread_equal
+#pragma redefine_extname pthread_setschedparam strata_pthread_setschedparam
+#pragma redefine_extname pthread_getschedparam strata_pthread_getschedparam
+#pragma redefine_extname pthread_setschedprio strata_pthread_setschedprio
+#pragma redefine_extname pthread_cancel strata_pthread_cancel
+#pragma redefine_extname pthread_setcancelstate strata_pthread_setcancelstate
+#pragma redefine_extname pthread_setcanceltype strata_pthread_setcanceltype
+#pragma redefine_extname pthread_testcancel strata_pthread_testcancel
+#pragma redefine_extname pthread_mutex_destroy strata_pthread_mutex_destroy
+#pragma redefine_extname pthread_mutex_lock strata_pthread_mutex_lock
+#pragma redefine_extname pthread_mutex_trylock strata_pthread_mutex_trylock
+#pragma redefine_extname pthread_mutex_unlock strata_pthread_mutex_unlock
+#pragma redefine_extname pthread_mutex_getprioceiling strata_pthread_mutex_getprioceiling
+#pragma redefine_extname pthread_mutex_setprioceiling strata_pthread_mutex_setprioceiling
+#pragma redefine_extname pthread_cond_init strata_pthread_cond_init
+#pragma redefine_extname pthread_cond_destroy strata_pthread_cond_destroy
+#pragma redefine_extname pthread_cond_wait strata_pthread_cond_wait
+#pragma redefine_extname pthread_cond_timedwait strata_pthread_cond_timedwait
+#pragma redefine_extname pthread_cond_signal strata_pthread_cond_signal
+#pragma redefine_extname pthread_cond_broadcast strata_pthread_cond_broadcast
+#pragma redefine_extname pthread_once strata_pthread_once
+#pragma redefine_extname pthread_key_create strata_pthread_key_create
+#pragma redefine_extname pthread_key_delete strata_pthread_key_delete
+#pragma redefine_extname pthread_getspecific strata_pthread_getspecific
+#pragma redefine_extname pthread_setspecific strata_pthread_setspecific
+#ifdef __USE_UNIX98
+#pragma redefine_extname pthread_setconcurrency strata_pthread_setconcurrency
+#pragma redefine_extname pthread_getconcurrency strata_pthread_getconcurrency
+#endif
+#if defined __USE_UNIX98 || defined __USE_XOPEN2K
+#pragma redefine_extname pthread_rwlock_init strata_pthread_rwlock_init
+#pragma redefine_extname pthread_rwlock_destroy strata_pthread_rwlock_destroy
+#pragma redefine_extname pthread_rwlock_rdlock strata_pthread_rwlock_rdlock
+#pragma redefine_extname pthread_rwlock_tryrdlock strata_pthread_rwlock_tryrdlock
+#pragma redefine_extname pthread_rwlock_wrlock strata_pthread_rwlock_wrlock
+#pragma redefine_extname pthread_rwlock_trywrlock strata_pthread_rwlock_trywrlock
+#pragma redefine_extname pthread_rwlock_unlock strata_pthread_rwlock_unlock
+#endif
+#ifdef __USE_XOPEN2K
+#pragma redefine_extname pthread_getcpuclockid strata_pthread_getcpuclockid
+#pragma redefine_extname pthread_mutex_timedlock strata_pthread_mutex_timedlock
+#pragma redefine_extname pthread_barrier_init strata_pthread_barrier_init
+#pragma redefine_extname pthread_barrier_destroy strata_pthread_barrier_destroy
+#pragma redefine_extname pthread_barrier_wait strata_pthread_barrier_wait
+#pragma redefine_extname pthread_spin_init strata_pthread_spin_init
+#pragma redefine_extname pthread_spin_destroy strata_pthread_spin_destroy
+#pragma redefine_extname pthread_spin_lock strata_pthread_spin_lock
+#pragma redefine_extname pthread_spin_trylock strata_pthread_spin_trylock
+#pragma redefine_extname pthread_spin_unlock strata_pthread_spin_unlock
+#pragma redefine_extname pthread_rwlock_timedrdlock strata_pthread_rwlock_timedrdlock
+#pragma redefine_extname pthread_rwlock_timedwrlock strata_pthread_rwlock_timedwrlock
+#endif
+#ifdef __USE_XOPEN2K8
+#pragma redefine_extname pthread_mutex_consistent strata_pthread_mutex_consistent
+#endif
+#ifdef __USE_GNU
+#pragma redefine_extname pthread_tryjoin_np strata_pthread_tryjoin_np
+#pragma redefine_extname pthread_timedjoin_np strata_pthread_timedjoin_np
+#pragma redefine_extname pthread_clockjoin_np strata_pthread_clockjoin_np
+#pragma redefine_extname pthread_setname_np strata_pthread_setname_np
+#pragma redefine_extname pthread_getname_np strata_pthread_getname_np
+#pragma redefine_extname pthread_getattr_np strata_pthread_getattr_np
+#pragma redefine_extname pthread_setattr_default_np strata_pthread_setattr_default_np
+#pragma redefine_extname pthread_getattr_default_np strata_pthread_getattr_default_np
+#pragma redefine_extname pthread_setaffinity_np strata_pthread_setaffinity_np
+#pragma redefine_extname pthread_getaffinity_np strata_pthread_getaffinity_np
+#pragma redefine_extname pthread_mutex_clocklock strata_pthread_mutex_clocklock
+#pragma redefine_extname pthread_cond_clockwait strata_pthread_cond_clockwait
+#pragma redefine_extname pthread_rwlock_clockrdlock strata_pthread_rwlock_clockrdlock
+#pragma redefine_extname pthread_rwlock_clockwrlock strata_pthread_rwlock_clockwrlock
+/* Old names, which the C library's header gives to what it calls otherwise. */
+#define pthread_mutex_consistent_np pthread_mutex_consistent
+#define pthread_yield sched_yield
+#endif
+/* What pthread_cleanup_push() and _pop() expand to. */
+#ifndef __EXCEPTIONS
+#pragma redefine_extname __pthread_register_cancel strata_pthread_register_cancel
+#pragma redefine_extname __pthread_unregister_cancel strata_pthread_unregister_cancel
+#ifdef __USE_GNU
+#pragma redefine_extname __pthread_register_cancel_defer strata_pthread_register_cancel_defer
+#pragma redefine_extname __pthread_unregister_cancel_restore strata_pthread_unregister_cancel_restore
+#endif
+#pragma redefine_extname __pthread_unwind_next strata_pthread_unwind_next
+#endif
+#endif
+/* Not while the C++ library's own gthr-default.h includes this: it goes on meaning kernel threads. */
+#elif !defined STRATA_SHIM_PTHREAD_H && (!defined _GLIBCXX_GCC_GTHR_POSIX_H || defined __GTHREAD_MUTEX_INIT)
+#define STRATA_SHIM_PTHREAD_H
 /* All that calls pthreads inline is compiled before the names mean something else. */
+#include <ios>
+#if __cplusplus >= 201103L
 #include <condition_variable>
 #include <future>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <thread>
+#endif
+#if __cplusplus >= 201402L
+#include <shared_mutex>
+#endif
 #if __cplusplus > 201703L
 #include <semaphore>
-#endif
 #endif
 #include <sched.h>
 #include <semaphore.h>
@@ -35,7 +132,6 @@
 #define pthread_mutex_consistent_np strata_pthread_mutex_consistent
 #define pthread_yield strata_sched_yield
 
-#ifdef __cplusplus
 #define pthread_mutex_init strata_pthread_mutex_init
 #define pthread_create strata_pthread_create
 #define pthread_join strata_pthread_join
@@ -140,111 +236,4 @@
   strata_pthread_setcanceltype(strata_cancel_type_, __null); \
   pthread_cleanup_pop(execute)
 /* `sleep`, `pause`, `system` and `popen` are too common words for macros: C++ programs call strata_sleep(), ... . */
-#else
-#pragma redefine_extname pthread_mutex_init strata_pthread_mutex_init
-#pragma redefine_extname pthread_create strata_pthread_create
-#pragma redefine_extname pthread_join strata_pthread_join
-#pragma redefine_extname pthread_tryjoin_np strata_pthread_tryjoin_np
-#pragma redefine_extname pthread_timedjoin_np strata_pthread_timedjoin_np
-#pragma redefine_extname pthread_clockjoin_np strata_pthread_clockjoin_np
-#pragma redefine_extname pthread_detach strata_pthread_detach
-#pragma redefine_extname pthread_exit strata_pthread_exit
-#pragma redefine_extname pthread_self strata_pthread_self
-#pragma redefine_extname pthread_equal strata_pthread_equal
-#pragma redefine_extname pthread_setname_np strata_pthread_setname_np
-#pragma redefine_extname pthread_getname_np strata_pthread_getname_np
-#pragma redefine_extname pthread_getattr_np strata_pthread_getattr_np
-#pragma redefine_extname pthread_setattr_default_np strata_pthread_setattr_default_np
-#pragma redefine_extname pthread_getattr_default_np strata_pthread_getattr_default_np
-#pragma redefine_extname pthread_setaffinity_np strata_pthread_setaffinity_np
-#pragma redefine_extname pthread_getaffinity_np strata_pthread_getaffinity_np
-#pragma redefine_extname pthread_setschedparam strata_pthread_setschedparam
-#pragma redefine_extname pthread_getschedparam strata_pthread_getschedparam
-#pragma redefine_extname pthread_setschedprio strata_pthread_setschedprio
-#pragma redefine_extname pthread_setconcurrency strata_pthread_setconcurrency
-#pragma redefine_extname pthread_getconcurrency strata_pthread_getconcurrency
-#pragma redefine_extname pthread_getcpuclockid strata_pthread_getcpuclockid
-#pragma redefine_extname pthread_cancel strata_pthread_cancel
-#pragma redefine_extname pthread_setcancelstate strata_pthread_setcancelstate
-#pragma redefine_extname pthread_setcanceltype strata_pthread_setcanceltype
-#pragma redefine_extname pthread_testcancel strata_pthread_testcancel
-#pragma redefine_extname pthread_kill strata_pthread_kill
-#pragma redefine_extname sigwait strata_sigwait
-#pragma redefine_extname pthread_sigqueue strata_pthread_sigqueue
-#pragma redefine_extname pthread_sigmask strata_pthread_sigmask
-#pragma redefine_extname raise strata_raise
-#pragma redefine_extname sigprocmask strata_sigprocmask
-#pragma redefine_extname sigpending strata_sigpending
-#pragma redefine_extname sigwaitinfo strata_sigwaitinfo
-#pragma redefine_extname sigtimedwait strata_sigtimedwait
-#pragma redefine_extname sigsuspend strata_sigsuspend
-#pragma redefine_extname pause strata_pause
-#pragma redefine_extname pthread_mutex_destroy strata_pthread_mutex_destroy
-#pragma redefine_extname pthread_mutex_lock strata_pthread_mutex_lock
-#pragma redefine_extname pthread_mutex_trylock strata_pthread_mutex_trylock
-#pragma redefine_extname pthread_mutex_timedlock strata_pthread_mutex_timedlock
-#pragma redefine_extname pthread_mutex_clocklock strata_pthread_mutex_clocklock
-#pragma redefine_extname pthread_mutex_unlock strata_pthread_mutex_unlock
-#pragma redefine_extname pthread_mutex_consistent strata_pthread_mutex_consistent
-#pragma redefine_extname pthread_mutex_getprioceiling strata_pthread_mutex_getprioceiling
-#pragma redefine_extname pthread_mutex_setprioceiling strata_pthread_mutex_setprioceiling
-#pragma redefine_extname pthread_cond_init strata_pthread_cond_init
-#pragma redefine_extname pthread_cond_destroy strata_pthread_cond_destroy
-#pragma redefine_extname pthread_cond_wait strata_pthread_cond_wait
-#pragma redefine_extname pthread_cond_timedwait strata_pthread_cond_timedwait
-#pragma redefine_extname pthread_cond_clockwait strata_pthread_cond_clockwait
-#pragma redefine_extname pthread_cond_signal strata_pthread_cond_signal
-#pragma redefine_extname pthread_cond_broadcast strata_pthread_cond_broadcast
-#pragma redefine_extname pthread_rwlock_init strata_pthread_rwlock_init
-#pragma redefine_extname pthread_rwlock_destroy strata_pthread_rwlock_destroy
-#pragma redefine_extname pthread_rwlock_rdlock strata_pthread_rwlock_rdlock
-#pragma redefine_extname pthread_rwlock_tryrdlock strata_pthread_rwlock_tryrdlock
-#pragma redefine_extname pthread_rwlock_timedrdlock strata_pthread_rwlock_timedrdlock
-#pragma redefine_extname pthread_rwlock_clockrdlock strata_pthread_rwlock_clockrdlock
-#pragma redefine_extname pthread_rwlock_wrlock strata_pthread_rwlock_wrlock
-#pragma redefine_extname pthread_rwlock_trywrlock strata_pthread_rwlock_trywrlock
-#pragma redefine_extname pthread_rwlock_timedwrlock strata_pthread_rwlock_timedwrlock
-#pragma redefine_extname pthread_rwlock_clockwrlock strata_pthread_rwlock_clockwrlock
-#pragma redefine_extname pthread_rwlock_unlock strata_pthread_rwlock_unlock
-#pragma redefine_extname pthread_barrier_init strata_pthread_barrier_init
-#pragma redefine_extname pthread_barrier_destroy strata_pthread_barrier_destroy
-#pragma redefine_extname pthread_barrier_wait strata_pthread_barrier_wait
-#pragma redefine_extname pthread_spin_init strata_pthread_spin_init
-#pragma redefine_extname pthread_spin_destroy strata_pthread_spin_destroy
-#pragma redefine_extname pthread_spin_lock strata_pthread_spin_lock
-#pragma redefine_extname pthread_spin_trylock strata_pthread_spin_trylock
-#pragma redefine_extname pthread_spin_unlock strata_pthread_spin_unlock
-#pragma redefine_extname pthread_once strata_pthread_once
-#pragma redefine_extname pthread_key_create strata_pthread_key_create
-#pragma redefine_extname pthread_key_delete strata_pthread_key_delete
-#pragma redefine_extname pthread_getspecific strata_pthread_getspecific
-#pragma redefine_extname pthread_setspecific strata_pthread_setspecific
-#pragma redefine_extname sem_init strata_sem_init
-#pragma redefine_extname sem_destroy strata_sem_destroy
-#pragma redefine_extname sem_wait strata_sem_wait
-#pragma redefine_extname sem_trywait strata_sem_trywait
-#pragma redefine_extname sem_timedwait strata_sem_timedwait
-#pragma redefine_extname sem_clockwait strata_sem_clockwait
-#pragma redefine_extname sem_post strata_sem_post
-#pragma redefine_extname sem_getvalue strata_sem_getvalue
-#pragma redefine_extname sched_yield strata_sched_yield
-#pragma redefine_extname nanosleep strata_nanosleep
-#pragma redefine_extname clock_nanosleep strata_clock_nanosleep
-#pragma redefine_extname usleep strata_usleep
-#pragma redefine_extname sleep strata_sleep
-#pragma redefine_extname posix_spawn strata_posix_spawn
-#pragma redefine_extname posix_spawnp strata_posix_spawnp
-#pragma redefine_extname system strata_system
-#pragma redefine_extname popen strata_popen
-#pragma redefine_extname execv strata_execv
-#pragma redefine_extname execve strata_execve
-#pragma redefine_extname execvp strata_execvp
-#pragma redefine_extname execvpe strata_execvpe
-/* What pthread_cleanup_push() and _pop() expand to. */
-#pragma redefine_extname __pthread_register_cancel strata_pthread_register_cancel
-#pragma redefine_extname __pthread_unregister_cancel strata_pthread_unregister_cancel
-#pragma redefine_extname __pthread_register_cancel_defer strata_pthread_register_cancel_defer
-#pragma redefine_extname __pthread_unregister_cancel_restore strata_pthread_unregister_cancel_restore
-#pragma redefine_extname __pthread_unwind_next strata_pthread_unwind_next
-#endif
 #endif
