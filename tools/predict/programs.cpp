@@ -8,7 +8,7 @@
 #include "apps/nqueens/board.hpp"
 #include "apps/nqueens/fibers.hpp"
 #include "apps/uts/fibers.hpp"
-#include "base/shortened.hpp"
+#include "src/base/shortened.hpp"
 #include "strata/error.hpp"
 
 namespace strata::predict {
