@@ -52,6 +52,8 @@ struct worker_statistics {
   std::uint64_t waived = 0;        ///< ready tasks given away (policies rotator and locked)
   std::uint64_t hops = 0;          ///< ready tasks taken from the queue of another worker
   std::uint64_t queue_locks = 0;   ///< locks taken to give or take ready tasks
+  std::uint64_t rescues = 0;  ///< ready tasks taken from a worker that stood still, as in a system
+                              ///< call (policies rotator and locked); in none of these counts
   /// Atomic read-modify-writes by which tasks go from worker to worker: to give or take them, or to
   /// try. A lock is two, an attempt to steal that finds something one. Not in it: those of an owner
   /// in its own deque, those for falling asleep and waking, what comes from outside the workers,

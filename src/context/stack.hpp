@@ -26,11 +26,11 @@ class stack_pool;
 struct stack : task, context {
   std::uintptr_t limit = 0;    // a fork below this address goes on on another stack
   place* pinned_to = nullptr;  // the only worker that may continue it; null: any
+  stack* next_free = nullptr;  // in the list that it is in
   task* running = nullptr;     // what it was taken for
   const task_type* kind =
       nullptr;  // of `running`, which may be gone; null while the stack lies in the pool
   scheduler* home = nullptr;  // whose workers may continue it
-  stack* next_free = nullptr;
   stack_pool* pool = nullptr;
   // threads/: the thread_block of what runs here, once it has one, and what to do for it at the
   // end.

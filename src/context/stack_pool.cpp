@@ -45,8 +45,6 @@ constexpr bool trims_all = true;
 // stacks have a batch each, and what they do not use is a page a stack.
 constexpr std::size_t batch_max = 64;
 
-constexpr std::int64_t unused_ns = 1'000'000'000;
-
 // What the program asked for is there whatever the colour. An odd number of pages with the guard,
 // so that the tops of neighbours lie in different sets of a cache.
 std::size_t piece_bytes(std::size_t stack_bytes) {
@@ -151,8 +149,8 @@ stack* stack_pool::take_free() {
   free_.pop_back();
   free_count_.store(free_.size(), std::memory_order_relaxed);
   untouched_ = std::min(untouched_, free_.size());
-  if (free_.size() < trimmed_) {
-    trimmed_ = free_.size();
+  if (free_.size() < trimmed()) {
+    trimmed_.store(free_.size(), std::memory_order_relaxed);
     if (trims_all) begin(index_of(*s));
   }
   return s;
@@ -169,20 +167,27 @@ void stack_pool::give(stack* s) noexcept {
     tidy_some(os::now_ns(), 16);
 }
 
-void stack_pool::tidy(std::int64_t now_ns) noexcept {
-  if (free_count_.load(std::memory_order_relaxed) == 0) return;
+std::int64_t stack_pool::tidy(std::int64_t now_ns) noexcept {
+  constexpr std::int64_t never = -1;
+  if (free_count_.load(std::memory_order_relaxed) == 0) return never;
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (lock.owns_lock()) tidy_some(now_ns, 256);
+  if (!lock.owns_lock()) return unused_ns();
+  tidy_some(now_ns, 256);
+  if (is_tidy()) return never;
+  if (trimmed() < std::min(to_trim_, untouched_)) return 0;
+  return std::max<std::int64_t>(period_began_ns_ + unused_ns() - now_ns, 0);
 }
 
 void stack_pool::tidy_some(std::int64_t now_ns, std::size_t most) noexcept {
-  if (now_ns - period_began_ns_ >= unused_ns) {
+  if (now_ns - period_began_ns_ >= unused_ns()) {
     to_trim_ = untouched_;
     untouched_ = free_.size();
     period_began_ns_ = now_ns;
   }
-  const std::size_t end = std::min({to_trim_, untouched_, trimmed_ + most});
-  while (trimmed_ < end) give_back_memory(*free_[trimmed_++]);
+  std::size_t done = trimmed();
+  const std::size_t end = std::min({to_trim_, untouched_, done + most});
+  while (done < end) give_back_memory(*free_[done++]);
+  trimmed_.store(done, std::memory_order_relaxed);
 }
 
 void stack_pool::give_back_memory(const stack& s) noexcept {

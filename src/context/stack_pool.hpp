@@ -48,8 +48,20 @@ class stack_pool {
   [[nodiscard]] bool only_kept_are_left() const noexcept { return left() <= kept_; }
 
   // Gives back the memory of some of those that nobody has taken for a second; give() does it now
-  // and then. Any thread that has nothing better to do.
-  void tidy(std::int64_t now_ns) noexcept;
+  // and then. Any thread that has nothing better to do. Returns after how many ns there is more to
+  // do, 0: at once; negative: not before others are given back.
+  std::int64_t tidy(std::int64_t now_ns) noexcept;
+  // Nothing to do, whenever. A hint.
+  [[nodiscard]] bool is_tidy() const noexcept {
+    return free_count_.load(std::memory_order_relaxed) == trimmed();
+  }
+  // How long that is instead of a second.
+  void forget_after(std::int64_t unused_ns) noexcept {
+    unused_ns_.store(unused_ns, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::int64_t unused_ns() const noexcept {
+    return unused_ns_.load(std::memory_order_relaxed);
+  }
 
   // How deep the deepest stack was used, in bytes, to a page; and the memory that all hold now. One
   // system call for each stack.
@@ -119,6 +131,9 @@ class stack_pool {
            pieces.stride;
   }
   void tidy_some(std::int64_t now_ns, std::size_t most) noexcept;
+  [[nodiscard]] std::size_t trimmed() const noexcept {
+    return trimmed_.load(std::memory_order_relaxed);
+  }
   void give_back_memory(const stack& s) noexcept;
   // Bytes from the lowest page that has memory up to the end of the stack.
   [[nodiscard]] std::size_t depth(std::size_t i, std::size_t* resident) const noexcept;
@@ -144,8 +159,10 @@ class stack_pool {
   // period_began_ns_.
   std::vector<stack*> free_;
   std::atomic<std::size_t> free_count_{0};
-  std::size_t trimmed_ = 0, untouched_ = 0, to_trim_ = 0;
+  std::atomic<std::size_t> trimmed_{0};  // of no partner: changed with the lock
+  std::size_t untouched_ = 0, to_trim_ = 0;
   std::int64_t period_began_ns_ = 0;
+  std::atomic<std::int64_t> unused_ns_{1'000'000'000};  // of no partner
   unsigned gives_ = 0;
   std::atomic<std::size_t> deepest_{0};  // of those that have given memory back
 };

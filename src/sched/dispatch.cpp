@@ -28,6 +28,9 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
       owner->take_waived(*this);
     task* t = has_bound() ? next_bound() : nullptr;
     if (t == nullptr) t = ready.pop();
+    // In the room of the one that has left: others come back all the time.
+    if (has_set_aside()) [[unlikely]]
+      queue_set_aside();
     if (t == nullptr) {
       deque_had_a_turn = true;
       t = pop();
@@ -93,6 +96,8 @@ void place::deliver(stack& s) noexcept {
   owner->wake_place(static_cast<int>(id));
 }
 
+static stack* next_in_list(const stack& s) noexcept { return s.next_free; }
+
 // Takes turns with the others. Null: it is theirs.
 task* place::next_bound() {
   stack* some = nullptr;
@@ -105,25 +110,38 @@ task* place::next_bound() {
     stack* const older = std::exchange(some->next_free, oldest);
     oldest = std::exchange(some, older);
   }
-  for (; oldest != nullptr; oldest = oldest->next_free) bound_.push(oldest);
+  oldest = bound_.push_all(oldest, next_in_list);
+  // There is no memory for more: in the same order next time.
+  while (oldest != nullptr) deliver(*std::exchange(oldest, oldest->next_free));
   bound_had_its_turn_ = !bound_had_its_turn_;
   return bound_had_its_turn_ || ready.empty() ? bound_.pop() : nullptr;
 }
 
 bool place::take_batches(place& taker) {
   // Acquire: what is in them. Partner: scheduler::make_ready().
-  batch* b = batches.exchange(nullptr, std::memory_order_acquire);
+  stack* const first = batches.exchange(nullptr, std::memory_order_acquire);
   taker.events.read_modify_writes.add();
-  if (b == nullptr) return false;
-  while (b != nullptr) {
-    if (taker.distributes) {
-      for (stack* s : b->stacks) taker.put(s);
-    } else {
-      taker.ready.push_all(b->stacks.data(), b->stacks.size());
-    }
-    delete std::exchange(b, b->next);
-  }
+  if (first == nullptr) return false;
+  taker.put_stacks(first);
   return true;
+}
+
+void place::put_stacks(stack* first) noexcept {
+  if (!distributes) first = ready.push_all(first, next_in_list);
+  while (first != nullptr) {
+    stack* const next = first->next_free;  // it may be gone, and listed elsewhere
+    put_free_stack(*first);
+    first = next;
+  }
+}
+
+void place::queue_set_aside() noexcept {
+  while (stack* const s = set_aside_.first) {
+    stack_list rest = set_aside_;
+    (void)rest.take_first();  // once it is in the queue it may be gone
+    if (!ready.try_push(s)) return;
+    set_aside_ = rest;
+  }
 }
 
 }  // namespace strata::detail

@@ -19,11 +19,17 @@ class frame_depot {
     std::uint32_t count = 0;
   };
 
-  void give(std::size_t c, chain blocks);
+  void give(std::size_t c, chain blocks) noexcept;
   // A batch of free blocks of class c: given back ones if there are any, else fresh.
   chain take(std::size_t c);
 
  private:
+  // The first block of a chain that lies here: who gives blocks back must not need memory for it.
+  struct kept : node {
+    kept* next_chain;
+    std::uint32_t count;
+  };
+  static_assert(sizeof(kept) <= frame_pool::granule_bytes);
   // Blocks of whole lines begin with one: nobody waits for two where one would hold a frame.
   struct alignas(line_bytes) line {
     std::byte bytes[line_bytes];
@@ -33,7 +39,7 @@ class frame_depot {
 
   // A lock is enough: a pool comes here once in `batch` operations.
   std::mutex mutex_;
-  std::array<std::vector<chain>, frame_pool::classes> chains_;
+  std::array<kept*, frame_pool::classes> chains_{};
   std::vector<std::unique_ptr<line[]>> chunks_;
   std::byte* fresh_ = nullptr;
   std::size_t fresh_bytes_ = 0;

@@ -7,17 +7,19 @@
 
 namespace strata::detail {
 
-void frame_depot::give(std::size_t c, chain blocks) {
+void frame_depot::give(std::size_t c, chain blocks) noexcept {
+  frame_pool::unpoison(blocks.first, sizeof(kept));
   const std::lock_guard lock(mutex_);
-  chains_[c].push_back(blocks);
+  node* const after = blocks.first->next;
+  chains_[c] = ::new (static_cast<void*>(blocks.first)) kept{{after}, chains_[c], blocks.count};
 }
 
 frame_depot::chain frame_depot::take(std::size_t c) {
   const std::lock_guard lock(mutex_);
-  if (chains_[c].empty()) return carve(c);
-  const chain blocks = chains_[c].back();
-  chains_[c].pop_back();
-  return blocks;
+  kept* const first = chains_[c];
+  if (first == nullptr) return carve(c);
+  chains_[c] = first->next_chain;
+  return {first, first->count};
 }
 
 frame_depot::chain frame_depot::carve(std::size_t c) {
@@ -42,7 +44,13 @@ frame_depot::chain frame_depot::carve(std::size_t c) {
 }
 
 void* frame_pool::refill(std::size_t c, std::size_t bytes) {
-  const frame_depot::chain blocks = depot_.take(c);
+  frame_depot::chain blocks;
+  try {
+    blocks = depot_.take(c);
+  } catch (...) {
+    count_live(-1);
+    throw;
+  }
   node* first = blocks.first;
   unpoison(first, bytes);
   free_[c] = first->next;
@@ -60,7 +68,12 @@ void frame_pool::spill(std::size_t c) noexcept {
   depot_.give(c, blocks);
 }
 
-void* frame_pool::allocate_large(std::size_t bytes) { return ::operator new(bytes); }
+void* frame_pool::allocate_large(std::size_t bytes) {
+  void* const block = ::operator new(bytes, std::nothrow);
+  if (block != nullptr) return block;
+  count_live(-1);
+  throw std::bad_alloc();
+}
 
 void frame_pool::deallocate_large(void* block, std::size_t) noexcept {
   ::operator delete(block);  // clang 14 declares the sized form only on request

@@ -132,7 +132,8 @@ void scheduler::run_as_guest(place& p, root_task& root) {
   // was asleep then; and after a failure that thread tells who waits. The place must not look
   // asleep meanwhile, or wait_idle() would believe that all is done.
   if (!p.ready.empty() || is_left_for(p) || p.deque.maybe_work() || !p.overflow.empty() ||
-      injected_.has_any() || failed.load(std::memory_order_relaxed) || holds_something()) {
+      p.has_set_aside() || injected_.has_any() || failed.load(std::memory_order_relaxed) ||
+      holds_something()) {
     return idle_.hand_back(p.id);
   }
   idle_.give_back(p.id);
@@ -152,6 +153,8 @@ void scheduler::run_as_guest(place& p, root_task& root) {
   } else if (injected_.has_any()) {
     idle_.wake_one();
   }
+  // The place's own thread has slept all the time.
+  if (!stacks.is_tidy() && !has_caretaker_.load(std::memory_order_relaxed)) idle_.wake(p.id);
   tell_idle_waiters();
   tell_neighbours_of_sleep();
 }
@@ -181,7 +184,14 @@ void scheduler::continue_here(stack& s) {
   // We exist until s has ended, and from then on until no stranger is here. Partner: the
   // destructor.
   strangers_.fetch_add(1, std::memory_order_relaxed);
-  inject(&s);
+  try {
+    inject(&s);
+  } catch (const std::bad_alloc&) {
+    // Somebody waits for it: it goes where that takes no memory.
+    stack_list one;
+    one.append(s);
+    make_ready(0, one);
+  }
   strangers_.fetch_sub(1, std::memory_order_release);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "sched/next_take.hpp"
 #include "sched/policy.hpp"
 #include "sched/spin_window.hpp"
+#include "sched/stack_list.hpp"
 #include "strata/detail/worker.hpp"
 
 namespace strata::detail {
@@ -28,7 +30,7 @@ class place : public worker {
   // 0.
   void look_around_for(const std::atomic<std::uint32_t>& leave) noexcept {
     leave_ = &leave;
-    switches_left_ = switches_max;
+    switches_left_ = has_set_aside() ? 0 : switches_max;
   }
 
   // Whoever runs here may go on instead of giving way: nothing else waits.
@@ -71,30 +73,55 @@ class place : public worker {
   }
   // ---- ready tasks ----
   // t is to run after those that wait already: here, or where the policy sends it. By whoever runs
-  // here.
-  void put(task* t) {
+  // here. False: there is no memory for one more.
+  [[nodiscard]] bool try_put(task* t) noexcept {
     if (!distributes) [[likely]]
-      return ready.push(t);
-    put_by_policy(t);
+      return ready.try_push(t);
+    return try_put_by_policy(t);
   }
-  void put_by_policy(task* t);
+  [[nodiscard]] bool try_put_by_policy(task* t) noexcept;
   // A stack has been left, and is ready all the same: another worker may take it, for what goes on
   // here instead may never give way. After it has been put into `ready`.
   void offer_what_was_left() noexcept;
+  // To be run here, whatever the policy says.
+  void queue(stack& s) noexcept {
+    if (!ready.try_push(&s)) [[unlikely]]
+      set_aside(s);
+  }
   waived waive;
   bool distributes = false;  // by another policy than `steal`, to somebody
   // Relaxed: a hint for those who could waive something.
   std::atomic<bool> looks_for_work{false};
+  // Has begun and continued nothing for a while, though others wait here. Relaxed: said by the
+  // caretaker, taken back here, and who does not know it yet waits a little longer.
+  std::atomic<bool> stands_still{false};
 
-  // Stacks that may go on here only: pinned threads, and interrupted ones.
-  void put_stack(stack& s) {
+  // A stack cannot be refused: what it waited for has happened. So it never takes memory.
+  void put_stack(stack& s) noexcept {
     if (s.pinned_to == nullptr) [[likely]]
-      return put(&s);
+      return put_free_stack(s);
     s.pinned_to->deliver(s);
   }
-  // Any thread.
+  // The same for one that is not pinned.
+  void put_free_stack(stack& s) noexcept {
+    if (!try_put(&s)) [[unlikely]]
+      set_aside(s);
+  }
+  // To be run before all others.
+  void put_stack_in_front(stack& s) noexcept {
+    if (!ready.try_push_front(&s)) [[unlikely]]
+      set_aside(s);
+  }
+  // All from `first` on, linked by next_free, none of them pinned.
+  void put_stacks(stack* first) noexcept;
+  // Ready, and there was no memory to queue them: they go into the queue, the first one first, as
+  // soon as there is room. By whoever runs here.
+  [[nodiscard]] bool has_set_aside() const noexcept { return !set_aside_.empty(); }
+  void queue_set_aside() noexcept;
+
+  // Stacks that may go on here only: pinned threads, and interrupted ones. Any thread.
   void deliver(stack& s) noexcept;
-  void put_bound(task* t) { bound_.push(t); }
+  [[nodiscard]] bool try_put_bound(task* t) noexcept { return bound_.try_push(t); }
   [[nodiscard]] bool has_delivered() const noexcept {
     return delivered_.load(std::memory_order_seq_cst) != nullptr;
   }
@@ -108,12 +135,8 @@ class place : public worker {
   void preempt() noexcept;
   std::atomic<int> os_thread{0};  // the one that is in this place
 
-  // Stacks that others have made ready and that ran here before.
-  struct batch {
-    std::vector<stack*> stacks;
-    batch* next;
-  };
-  std::atomic<batch*> batches{nullptr};
+  // Stacks that others have made ready and that ran here before, linked by next_free.
+  std::atomic<stack*> batches{nullptr};
   [[nodiscard]] bool has_batches() const noexcept {
     return batches.load(std::memory_order_seq_cst) != nullptr;
   }
@@ -195,6 +218,11 @@ class place : public worker {
   void switch_to(stack* next, void (*action)(place&, void*), void* argument) noexcept;
   void switch_with_exceptions(stack* next, void (*action)(place&, void*), void* argument) noexcept;
   void switch_with_all(stack* next, void (*action)(place&, void*), void* argument) noexcept;
+  // The dispatcher is to look.
+  void set_aside(stack& s) noexcept {
+    set_aside_.append(s);
+    switches_left_ = 0;
+  }
 
   // One is kept at hand: the next task is likely to want it. Relaxed: others only look whether
   // there is one.
@@ -206,6 +234,7 @@ class place : public worker {
   void (*action_)(place&, void*) = nullptr;
   void* argument_ = nullptr;
   const std::atomic<std::uint32_t>* leave_ = nullptr;  // not 0: the OS thread wants to leave
+  stack_list set_aside_;
   ready_queue bound_;
   std::atomic<stack*> delivered_{nullptr};  // linked by next_free
   bool bound_had_its_turn_ = false;

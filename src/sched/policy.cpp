@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <new>
 
 #include "sched/scheduler.hpp"
 
@@ -47,13 +48,17 @@ std::vector<std::size_t> keeps_of(const std::vector<std::size_t>& ran,
 // about right, which is enough: what does not fit goes round once more.
 std::size_t scheduler::fair_share() const noexcept {
   std::size_t runnable = 0;
+  std::size_t moving = 0;
   // A queue that changes while it is counted may seem to hold less than nothing.
   const auto about = [](std::size_t n) { return n > SIZE_MAX / 2 ? 0 : n; };
-  for (const auto& p : places_) runnable += about(p->ready.size()) + about(p->waive.size());
-  return share_of(runnable, places_.size());
+  for (const auto& p : places_) {
+    runnable += about(p->ready.size()) + about(p->waive.size());
+    moving += p->stands_still.load(std::memory_order_relaxed) ? 0 : 1;
+  }
+  return share_of(runnable, std::max<std::size_t>(moving, 1));
 }
 
-void place::put_by_policy(task* t) {
+bool place::try_put_by_policy(task* t) noexcept {
   if (run_left_ == 0 || (!run_stays_ && ready.size() < run_share_)) {
     run_share_ = owner->fair_share();
     run_stays_ = ready.size() < run_share_;
@@ -61,48 +66,67 @@ void place::put_by_policy(task* t) {
         static_cast<unsigned>(std::clamp<std::size_t>(run_share_ / runs_in_a_share, 1, run_max));
   }
   --run_left_;
-  if (run_stays_) {
-    ready.push(t);
-  } else {
-    owner->waive(*this, t);
+  return (!run_stays_ && owner->try_waive(*this, t)) || ready.try_push(t);
+}
+
+void scheduler::make_all_ready(std::span<const listed_stacks> by_worker) noexcept {
+  place& here = this_place();
+  const bool shares = here.owner == this && here.distributes && share_out(here, by_worker);
+  for (std::size_t i = 0; i < by_worker.size(); ++i) {
+    if (!shares && !by_worker[i].free.empty())
+      make_ready(static_cast<unsigned>(i), by_worker[i].free);
+    stack_list pinned = by_worker[i].pinned;
+    while (stack* const s = pinned.take_first()) s->pinned_to->deliver(*s);
   }
 }
 
-void scheduler::make_all_ready(std::vector<std::vector<stack*>>&& by_worker) noexcept {
-  place& here = this_place();
-  if (rule == policy::steal || here.owner != this || !here.distributes) {
-    for (std::size_t i = 0; i < by_worker.size(); ++i) {
-      if (!by_worker[i].empty()) make_ready(static_cast<unsigned>(i), std::move(by_worker[i]));
-    }
-    return;
-  }
+bool scheduler::share_out(place& here, std::span<const listed_stacks> by_worker) noexcept {
   const std::size_t workers = places_.size();
-  std::vector<std::size_t> ran(workers);
-  std::vector<std::size_t> ready(workers);
-  for (std::size_t i = 0; i < workers; ++i) {
-    ran[i] = by_worker[i].size();
-    ready[i] = places_[i]->ready.size();
+  std::vector<std::size_t> keeps;
+  try {
+    std::vector<std::size_t> ran(workers);
+    std::vector<std::size_t> ready(workers);
+    for (std::size_t i = 0; i < workers; ++i) {
+      ran[i] = by_worker[i].free.count;
+      ready[i] = places_[i]->ready.size();
+    }
+    keeps = keeps_of(ran, ready, here.id);
+  } catch (const std::bad_alloc&) {
+    return false;
   }
-  const std::vector<std::size_t> keeps = keeps_of(ran, ready, here.id);
   // First what others wait for, in the order of the ring: each finds its own before those that it
   // passes on.
   for (std::size_t k = 1; k <= workers; ++k) {
     const std::size_t i = (here.id + k) % workers;
-    for (std::size_t j = keeps[i]; j < ran[i]; ++j) waive(here, by_worker[i][j]);
+    stack* s = by_worker[i].free.first;
+    for (std::size_t j = 0; j < by_worker[i].free.count; ++j) {
+      stack* const next = s->next_free;  // once waived it may be in another list
+      if (j >= keeps[i] && !try_waive(here, s)) here.queue(*s);
+      s = next;
+    }
   }
   for (std::size_t i = 0; i < workers; ++i) {
-    for (std::size_t j = 0; j < keeps[i]; ++j) here.ready.push(by_worker[i][j]);
+    stack* s = by_worker[i].free.first;
+    for (std::size_t j = 0; j < keeps[i]; ++j) {
+      stack* const next = s->next_free;
+      here.queue(*s);
+      s = next;
+    }
   }
+  ready_appeared(here);
+  return true;
 }
 
 // Once the share has shrunk: only where somebody has nothing to do, for everybody else's threads
 // become fewer as well.
-void scheduler::shed(place& p) {
+void scheduler::shed(place& p) noexcept {
   const std::size_t share = fair_share();
   for (std::size_t have = p.ready.size(); have > share; --have) {
     task* const t = p.ready.pop();
     if (t == nullptr) return;
-    waive(p, t);
+    if (try_waive(p, t)) continue;
+    (void)p.ready.try_push(t);  // in the room that it had
+    return;
   }
 }
 
@@ -115,33 +139,43 @@ bool scheduler::somebody_idles(const place& p) const noexcept {
                      [&](const place* other) { return idles(*other); });
 }
 
-void scheduler::waive(place& p, task* t) {
-  p.events.waived.add();
+bool scheduler::try_waive(place& p, task* t) noexcept {
   place& successor = *places_[(p.id + 1) % places_.size()];
   if (rule == policy::rotator) {
-    p.waive.to_successor.push(t);
+    if (successor.stands_still.load(std::memory_order_relaxed) && !idle_.is_parked(successor.id))
+      return false;
+    if (!p.waive.to_successor.try_push(t)) return false;
   } else {
     const std::lock_guard lock(p.waive.lock);
     count_lock(p);
-    p.waive.for_anybody.push(t);
+    if (!p.waive.for_anybody.try_push(t)) return false;
   }
+  p.events.waived.add();
   // Inserted, then looked whether the successor sleeps (L7); it announces that it will, and then
   // looks into our queue. Partner: the heavy fence in sleep().
   asymmetric_fences::light();
-  if (idle_.is_parked(successor.id)) idle_.wake(successor.id);
+  if (idle_.is_parked(successor.id))
+    idle_.wake(successor.id);
+  else
+    want_caretaker(p);
+  return true;
 }
 
 void scheduler::take_waived(place& p) {
+  if (p.stands_still.load(std::memory_order_relaxed)) [[unlikely]]
+    p.stands_still.store(false, std::memory_order_relaxed);
   if (p.ready.size() > 1 && somebody_idles(p)) [[unlikely]]
     shed(p);
   if (rule == policy::rotator) {
-    place& predecessor = *places_[(p.id + places_.size() - 1) % places_.size()];
+    place& predecessor = predecessor_of(p);
     // As many as are there now: what is waived meanwhile may be our own, gone round.
     for (std::size_t n = predecessor.waive.to_successor.size(); n > 0; --n) {
-      task* const t = predecessor.waive.to_successor.pop();
+      if (!p.ready.try_reserve(1)) break;
+      // Who rescues us takes from there, too.
+      task* const t = p.ready.undisturbed([&] { return predecessor.waive.to_successor.pop(); });
       if (t == nullptr) break;
       p.events.hops.add();
-      p.put(t);
+      (void)p.try_put(t);  // there is room
     }
     return;
   }
@@ -153,10 +187,10 @@ void scheduler::take_waived(place& p) {
     if (from.waive.for_anybody.empty()) return;
     const std::lock_guard lock(from.waive.lock);
     count_lock(p);
-    for (; room > 0; --room) {
+    for (; room > 0 && p.ready.try_reserve(1); --room) {
       task* const t = from.waive.for_anybody.pop();
       if (t == nullptr) break;
-      p.ready.push(t);
+      (void)p.ready.try_push(t);  // there is room
       p.events.hops.add();
     }
   };
@@ -172,7 +206,7 @@ bool scheduler::waived_for(const place& p) const noexcept {
     case policy::steal:
       return false;
     case policy::rotator:
-      return places_[(p.id + places_.size() - 1) % places_.size()]->waive.to_successor.size() > 0;
+      return predecessor_of(p).waive.to_successor.size() > 0;
     case policy::locked:
       return std::any_of(places_.begin(), places_.end(),
                          [](const auto& other) { return !other->waive.for_anybody.empty(); });

@@ -73,6 +73,7 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given, lone_
       place_on_cpu_[cpu] = i;
     }
   }
+  last_looks_.resize(count);
   for (unsigned i = 0; i < count; ++i) {
     for (const unsigned v : os::topology::machine().steal_order(cpus, i)) {
       places_[i]->victims.push_back(places_[v].get());

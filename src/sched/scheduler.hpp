@@ -2,12 +2,14 @@
 // The workers of one runtime: how they find work, sleep, wake each other, and let threads from
 // outside in.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -35,6 +37,12 @@ namespace strata::detail {
 class lone_watch;
 class scheduler;
 struct waiting_stacks;
+
+// Of two times to wait, as those for a futex.
+constexpr std::int64_t sooner(std::int64_t a_ns, std::int64_t b_ns) noexcept {
+  if (a_ns == os::futex_forever_ns) return b_ns;
+  return b_ns == os::futex_forever_ns ? a_ns : std::min(a_ns, b_ns);
+}
 
 // How a place sleeps.
 struct place_futex {
@@ -164,17 +172,18 @@ class scheduler {
   // How many ready tasks a worker keeps.
   [[nodiscard]] std::size_t fair_share() const noexcept;
   // By the worker that has too many.
-  void waive(place& p, task* t);
+  // False: it is to stay.
+  [[nodiscard]] bool try_waive(place& p, task* t) noexcept;
   // By a worker, between two tasks: what is there for it.
   void take_waived(place& p);
 
   // Continues stacks of ours on worker i, where they ran before, unless others take them first. Any
   // thread.
-  void make_ready(unsigned i, std::vector<stack*>&& stacks) noexcept;
+  void make_ready(unsigned i, const stack_list& stacks) noexcept;
 
-  // The same of many, by the worker that each ran on. By a worker that runs one of ours, or has no
-  // such lists.
-  void make_all_ready(std::vector<std::vector<stack*>>&& by_worker) noexcept;
+  // The same of many, by the worker that each ran on, pinned ones included. By a worker that runs
+  // one of ours, or has no such lists.
+  void make_all_ready(std::span<const listed_stacks> by_worker) noexcept;
 
   // By the ticker: interrupts preemptible threads that have run since the last call, where others
   // wait. `seen`: what it remembers of each worker.
@@ -213,8 +222,9 @@ class scheduler {
   // How often the workers have begun or continued something: while it stays the same nothing has
   // made progress but what runs all the time.
   [[nodiscard]] std::uint64_t steps() const noexcept;
-  // Gives back the memory of some stacks that nobody has taken for a second.
-  void tidy_stacks() noexcept;
+  // Gives back the memory of some stacks that nobody has taken for a second. Returns after how many
+  // ns there is more to do; os::futex_forever_ns: not before others come back.
+  std::int64_t tidy_stacks() noexcept;
   // All pools, the usual one first, for people. They exist as long as this.
   [[nodiscard]] std::vector<stack_pool*> all_stacks();
   [[nodiscard]] const place& place_at(unsigned i) const noexcept { return *places_[i]; }
@@ -286,8 +296,13 @@ class scheduler {
   task* take_injected();
   task* take_travelling_of(place& p);
   [[nodiscard]] bool waived_for(const place& p) const noexcept;
+  [[nodiscard]] place& predecessor_of(const place& p) const noexcept {
+    return *places_[(p.id + places_.size() - 1) % places_.size()];
+  }
   // p waives what exceeds its share.
-  void shed(place& p);
+  void shed(place& p) noexcept;
+  // Under another policy than `steal`, to somebody. False: there is no memory to find out to whom.
+  [[nodiscard]] bool share_out(place& here, std::span<const listed_stacks> by_worker) noexcept;
   // Of those who can take what p waives.
   [[nodiscard]] bool somebody_idles(const place& p) const noexcept;
   // Others have left something for p, that only p takes, or without force.
@@ -305,7 +320,20 @@ class scheduler {
   [[nodiscard]] bool work_is_visible(const place& p) noexcept;
   [[nodiscard]] bool holds_something() noexcept;
   void sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest);
-  void sleep_and_look(os::futex_word& state, std::uint32_t seen) noexcept;
+  // ---- what one of those who sleep sees to: caretaker.cpp ----
+  // By whoever has made something ready on p that only p takes as long as it moves.
+  void want_caretaker(const place& p) noexcept;
+  // By who sleeps in p, once it has said so. `tidy`: the stacks were before that. `cares`: it is
+  // the caretaker. Returns after how many ns to come again; os::futex_forever_ns: there is nothing
+  // to see to, or another does.
+  [[nodiscard]] std::int64_t take_care(const place& p, bool tidy, bool& cares) noexcept;
+  // By the caretaker when it is awake.
+  void give_up_care(const place& p) noexcept;
+  [[nodiscard]] std::int64_t look_who_stands_still(const place& p) noexcept;
+  [[nodiscard]] bool somebody_may_stand_still() const noexcept;
+  [[nodiscard]] bool something_waits_at(const place& p) const noexcept;
+  [[nodiscard]] bool something_waits_but_at(const place* here) const noexcept;
+  [[nodiscard]] static std::uint64_t steps_of(const place& p) noexcept;
   friend place_futex;
   void rouse_stand_in() noexcept;
   void end_standing_in(unsigned i) noexcept;
@@ -324,6 +352,15 @@ class scheduler {
   std::vector<unsigned> place_on_cpu_;  // index: CPU; empty unless workers are bound
   double ns_per_tick_;
   std::uint64_t spin_ticks_, away_ticks_, force_ticks_, look_ticks_, return_ticks_, started_;
+
+  // One at a time; what follows is the caretaker's.
+  std::atomic<bool> has_caretaker_{false};
+  struct last_look {
+    std::uint64_t steps = 0;
+    bool waits = false;  // something does
+  };
+  std::vector<last_look> last_looks_;  // at each worker
+  std::int64_t looked_at_ns_ = 0;
 
   std::atomic<std::uint32_t> searchers_{0};
   std::atomic<std::uint32_t> stopping_{0};

@@ -9,23 +9,15 @@
 
 #include "sched/lone_watch.hpp"
 #include "sched/scheduler.hpp"
+#include "sched/without_worker.hpp"
 
 namespace strata::detail {
 
 thread_local place_futex::looker place_futex::looking;
 
-namespace {
-
-// This thread is no worker meanwhile: it has given up its place, or is about to.
-struct without_worker {
-  worker* const here = std::exchange(strata_current_worker, &no_worker);
-  ~without_worker() { strata_current_worker = here; }
-};
-
-}  // namespace
-
 // One look at everybody. A victim that has nothing to share is asked to share at its next push.
 struct scheduler::search {
+  static constexpr std::size_t most_at_once = 512;
   place& p;
   bool raced = false;
 
@@ -60,7 +52,7 @@ struct scheduler::search {
   // another look is worth it.
   bool force_somebody() {
     for (place* victim : p.victims) {
-      if (p.owner->rule == policy::steal && take_ready(*victim)) return true;
+      if (p.owner->rule == policy::steal ? take_ready(*victim) : rescue(*victim)) return true;
       if (victim->deque.maybe_work() && !victim->deque.has_shared() && force(*victim)) return true;
     }
     return false;
@@ -78,12 +70,41 @@ struct scheduler::search {
   bool take_ready(place& victim) {
     if (victim.has_batches() && victim.take_batches(p)) return true;
     if (victim.ready.empty()) return false;
-    std::array<task*, 512> taken;
+    std::array<task*, most_at_once> taken;
+    const std::size_t most = std::min(taken.size(), victim.ready.size() / 2 + 1);
+    if (!p.ready.try_reserve(most)) return false;
     p.events.read_modify_writes.add();
-    const std::size_t n = victim.ready.take_half(taken.data(), taken.size());
-    for (std::size_t i = 0; i < n; ++i) p.ready.push(taken[i]);
+    const std::size_t n = victim.ready.take_half(taken.data(), most);
+    queue(taken.data(), n);
     p.events.hops.add(n);
     return n != 0;
+  }
+
+  // All that waits for one that stands still. If it has begun to move, it waits until we are out.
+  bool rescue(place& victim) {
+    if (!victim.stands_still.load(std::memory_order_relaxed)) return false;
+    std::array<task*, most_at_once> taken;
+    if (!p.ready.try_reserve(taken.size())) return false;
+    std::size_t n = 0;
+    victim.ready.as_thief([&] {
+      n = victim.ready.take_oldest(taken.data(), taken.size());
+      if (p.owner->rule != policy::rotator) return;
+      auto& waived = p.owner->predecessor_of(victim).waive.to_successor;
+      while (n < taken.size()) {
+        task* const t = waived.pop();
+        if (t == nullptr) break;
+        taken[n++] = t;
+      }
+    });
+    queue(taken.data(), n);
+    p.events.rescues.add(n);
+    const bool brought = victim.has_batches() && victim.take_batches(p);
+    return brought || n != 0;
+  }
+
+  // There is room for them.
+  void queue(task* const* some, std::size_t n) noexcept {
+    for (std::size_t i = 0; i < n; ++i) (void)p.ready.try_push(some[i]);
   }
 };
 
@@ -125,7 +146,7 @@ task* scheduler::search_or_sleep(place& p, const std::atomic<std::uint32_t>& lea
   bool gave_way = oversubscribed_;  // it does so all the time
   while (leave.load(std::memory_order_acquire) == root_task::running) {
     // The dispatcher takes it. What is ready here was made so by a message.
-    if (is_left_for(p) || !p.ready.empty()) break;
+    if (is_left_for(p) || !p.ready.empty() || p.has_set_aside()) break;
     // A guest may have left work in this place while we slept.
     if (has_slept && (p.deque.maybe_work() || !p.overflow.empty())) break;
     found = take_injected();
@@ -277,7 +298,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   const bool looks = watch_ != nullptr && p.id == 0 && !guest;
   const context mine = p.native;
   exceptions_in_flight* const exceptions = p.exceptions;
-  tidy_stacks();
+  const bool stacks_are_tidy = tidy_stacks() == os::futex_forever_ns;
   if (stacks.only_kept_are_left()) p.give_up_spare();
   p.time.enter(bucket::idle);
   // From now on every owner answers at its next push. Announce, fence, look again: a push that
@@ -296,27 +317,33 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   const bool stay =
       tell || work_is_visible(p) || leave.load(std::memory_order_seq_cst) != root_task::running;
   if (!stay || !idle_.cancel(p.id, guest)) {
+    bool cares = false;
     const auto doze = [&](os::futex_word& state, std::uint32_t seen, sleeper who, bool idle) {
-      if (looks) return sleep_and_look(state, seen);
-      if (!idle || !stands_in || !stand_in({&state, who, p.id}, state, seen))
-        place_futex::wait(state, seen, who);
+      const auto stood_in = [&] {
+        return idle && stands_in && stand_in({&state, who, p.id}, state, seen);
+      };
+      // What cannot wait comes first.
+      const bool care_can_wait = !somebody_may_stand_still();
+      if (care_can_wait && stood_in()) return;
+      std::int64_t most_ns = take_care(p, stacks_are_tidy, cares);
+      if (!care_can_wait && !cares && stood_in()) return;
+      if (looks) most_ns = sooner(most_ns, watch_->look_ns());
+      if (most_ns == 0) return;
+      const auto outcome =
+          os::blocking_futex_wait_as(static_cast<std::uint32_t>(who), state, seen, most_ns);
+      if (!looks || outcome != os::futex_outcome::timed_out) return;
+      // The place may be lent away meanwhile, or this thread woken.
+      const without_worker as_from_outside;
+      watch_->look();
     };
     if (idle_.wait(p.id, guest, doze)) p.events.parks.add();
+    if (cares) give_up_care(p);
   } else if (tell) {
     tell_of_failure(p);
   }
   p.native = mine;
   p.exceptions = exceptions;
   p.look_around_for(leave);
-}
-
-// The place may be lent away meanwhile, or this thread woken: it looks at its state again.
-void scheduler::sleep_and_look(os::futex_word& state, std::uint32_t seen) noexcept {
-  if (os::blocking_futex_wait_as(static_cast<std::uint32_t>(sleeper::own_thread), state, seen,
-                                 watch_->look_ns()) != os::futex_outcome::timed_out)
-    return;
-  const without_worker as_from_outside;
-  watch_->look();
 }
 
 void place_futex::wake(os::futex_word& word, sleeper who) const noexcept {
@@ -364,7 +391,7 @@ bool scheduler::stand_in(const place_futex::looker& me, os::futex_word& state,
 }
 
 void scheduler::ready_appeared(place& p) noexcept {
-  if (rule != policy::steal) return;  // whoever is meant has been woken
+  if (rule != policy::steal) return want_caretaker(p);  // whoever is meant has been woken
   // The push before, then the look for sleepers. Partner: the heavy fence in sleep().
   asymmetric_fences::light();
   if (!idle_.anyone_parked()) return;
@@ -373,35 +400,26 @@ void scheduler::ready_appeared(place& p) noexcept {
   if (searchers_.load(std::memory_order_seq_cst) == 0) idle_.wake_one(p.id + 1);
 }
 
-void scheduler::make_ready(unsigned i, std::vector<stack*>&& some) noexcept {
-  if (rule != policy::steal) {
-    place& here = this_place();
-    if (here.owner == this) {
-      for (stack* s : some) here.put(s);
-      return ready_appeared(here);
-    }
-  }
+void scheduler::make_ready(unsigned i, const stack_list& some) noexcept {
   const uninterrupted guard;
+  place& here = this_place();
   place& there = *places_[i];
-  if (&there == &this_worker()) {
-    for (stack* s : some) there.ready.push(s);
-    return ready_appeared(there);
+  if (here.owner == this && (rule != policy::steal || &here == &there)) {
+    here.put_stacks(some.first);
+    return ready_appeared(here);
   }
-  auto* const b = new place::batch{std::move(some), nullptr};
-  // Release: who takes the batch sees it. Seq_cst: published before we look whether somebody
-  // sleeps. Partners: place::take_batches(), work_is_visible().
-  b->next = there.batches.load(std::memory_order_relaxed);
-  while (!there.batches.compare_exchange_weak(b->next, b, std::memory_order_seq_cst,
-                                              std::memory_order_relaxed)) {
+  // Release: who takes them sees them. Seq_cst: published before we look whether somebody sleeps.
+  // Partners: place::take_batches(), work_is_visible().
+  some.last->next_free = there.batches.load(std::memory_order_relaxed);
+  while (!there.batches.compare_exchange_weak(
+      some.last->next_free, some.first, std::memory_order_seq_cst, std::memory_order_relaxed)) {
   }
-  if (place& here = this_place(); here.owner == this) here.events.read_modify_writes.add();
+  if (here.owner == this) here.events.read_modify_writes.add();
   if (!idle_.anyone_parked() || idle_.wake(i)) return;
+  if (rule != policy::steal) return want_caretaker(there);
   // It runs something, perhaps for long, and whoever sleeps may take it as well. Partner:
   // pass_on().
-  if (rule == policy::steal && !idle_.is_coming(i) &&
-      searchers_.load(std::memory_order_seq_cst) == 0) {
-    idle_.wake_one(i + 1);
-  }
+  if (!idle_.is_coming(i) && searchers_.load(std::memory_order_seq_cst) == 0) idle_.wake_one(i + 1);
 }
 
 // The searcher will come by, or who is on its way. tend() was a full fence. Partner: pass_on().

@@ -69,22 +69,26 @@ stack* scheduler::returned_stack() noexcept {
   return nullptr;
 }
 
-void scheduler::tidy_stacks() noexcept {
+std::int64_t scheduler::tidy_stacks() noexcept {
   const std::int64_t now_ns = os::now_ns();
-  stacks.tidy(now_ns);
-  if (other_pools_.load(std::memory_order_relaxed) == 0) return;
+  std::int64_t next_ns = stacks.tidy(now_ns);
+  if (other_pools_.load(std::memory_order_relaxed) == 0) return next_ns;
+  const auto tidy = [&](stack_pool& pool) { next_ns = sooner(next_ns, pool.tidy(now_ns)); };
   const std::unique_lock lock(pools_mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
-  for (const auto& [bytes, pool] : pools_) pool->tidy(now_ns);
-  for (const auto& pool : further_) pool->tidy(now_ns);
+  if (!lock.owns_lock()) return sooner(next_ns, stacks.unused_ns());
+  for (const auto& [bytes, pool] : pools_) tidy(*pool);
+  for (const auto& pool : further_) tidy(*pool);
+  return next_ns;
+}
+
+std::uint64_t scheduler::steps_of(const place& p) noexcept {
+  const event_counters& e = p.events;
+  return e.dispatched.read() + e.resumptions.read() + e.fibers.read() + e.activations.read();
 }
 
 std::uint64_t scheduler::steps() const noexcept {
   std::uint64_t sum = 0;
-  for (const auto& p : places_) {
-    const event_counters& e = p->events;
-    sum += e.dispatched.read() + e.resumptions.read() + e.fibers.read() + e.activations.read();
-  }
+  for (const auto& p : places_) sum += steps_of(*p);
   return sum;
 }
 
@@ -161,9 +165,10 @@ task* place::newest_without_stack() {
 task* place::next_of_those_with_stacks() {
   if (has_batches()) take_batches(*this);
   if (distributes) owner->take_waived(*this);
+  if (stack* const s = set_aside_.take_first()) return s;
   if (task* const t = has_bound() ? next_bound() : nullptr) {
     if (needs_no_stack(*t)) return t;
-    put_bound(t);
+    (void)try_put_bound(t);  // where it was
   }
   for (std::size_t n = ready.size(); n > 0; --n) {
     task* const t = ready.pop();

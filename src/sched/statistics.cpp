@@ -20,7 +20,7 @@ struct event_column {
   const char* name;
   std::uint64_t worker_statistics::*value;
 };
-constexpr std::array<event_column, 19> columns{{
+constexpr std::array<event_column, 20> columns{{
     {"forks", &worker_statistics::forks},
     {"spawns", &worker_statistics::spawns},
     {"tokens", &worker_statistics::tokens},
@@ -38,6 +38,7 @@ constexpr std::array<event_column, 19> columns{{
     {"waived", &worker_statistics::waived},
     {"hops", &worker_statistics::hops},
     {"queue locks", &worker_statistics::queue_locks},
+    {"rescues", &worker_statistics::rescues},
     {"read-mod-write", &worker_statistics::read_modify_writes},
     {"shares", &worker_statistics::shares},
 }};
@@ -168,6 +169,7 @@ statistics scheduler::read_statistics() const {
     w.waived = e.waived.read();
     w.hops = e.hops.read();
     w.queue_locks = e.queue_locks.read();
+    w.rescues = e.rescues.read();
     w.read_modify_writes = e.read_modify_writes.read();
     w.shares = e.shares.read();
     all.live_frames += p->frames.live();

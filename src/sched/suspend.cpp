@@ -24,7 +24,7 @@ void commit_request(place& p, void* argument) {
   const request r = *static_cast<request*>(argument);
   if (r.commit(*r.waiter, r.argument)) return;
   if (r.waiter->pinned_to != nullptr) return p.put_stack(*r.waiter);
-  p.ready.push_front(r.waiter);
+  p.put_stack_in_front(*r.waiter);
   p.offer_what_was_left();
 }
 
@@ -65,7 +65,7 @@ void resume(worker& w, stack& s) {
   if (s.pinned_to != nullptr) {
     s.pinned_to->deliver(s);
   } else if (s.home == w.owner) [[likely]] {
-    w.ready.push_front(&s);
+    static_cast<place&>(w).put_stack_in_front(s);
   } else {
     // Completed by a task of another runtime.
     s.home->continue_here(s);
@@ -78,7 +78,7 @@ void make_ready(stack& s) noexcept {
   if (s.pinned_to != nullptr) {
     s.pinned_to->deliver(s);
   } else if (s.home == p.owner) [[likely]] {
-    p.put(&s);
+    p.put_free_stack(s);
     p.owner->ready_appeared(p);
   } else {
     s.home->continue_here(s);

@@ -102,13 +102,9 @@ void ticker::stop() {
   thread_.join();
 }
 
-void ticker::begin() {
-  if (alive_.fetch_add(1, std::memory_order_acq_rel) != 0) return;
+void ticker::prepare() {
   const std::lock_guard lock(mutex_);
-  if (thread_.joinable()) {
-    os::futex_wake(alive_, 1);
-    return;
-  }
+  if (thread_.joinable()) return;
   static std::once_flag once;
   std::call_once(once, [] {
     struct sigaction ours;
@@ -139,8 +135,8 @@ void ticker::run() {
 void scheduler::preempt_long_ones(std::vector<std::uint64_t>& seen) noexcept {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     place& p = *places_[i];
-    const std::uint64_t turns = p.events.resumptions.read() + p.events.dispatched.read();
-    const bool long_one = std::exchange(seen[i], turns) == turns;
+    const std::uint64_t steps = steps_of(p);
+    const bool long_one = std::exchange(seen[i], steps) == steps;
     if (!long_one || !p.preemptible.load(std::memory_order_relaxed)) continue;
     const bool others_wait = !p.ready.empty() || p.has_batches() || p.deque.maybe_work() ||
                              p.has_bound() || waived_for(p) || injected_.has_any();

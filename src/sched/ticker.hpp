@@ -42,8 +42,13 @@ class ticker {
   ticker(const ticker&) = delete;
   ticker& operator=(const ticker&) = delete;
 
+  // Before a preemptible thread is made, where a refusal can be told. Throws std::system_error
+  // where there is no OS thread for the ticks, std::bad_alloc.
+  void prepare();
   // A preemptible thread begins, and ends. The first starts the ticking, with the last it stops.
-  void begin();
+  void begin() noexcept {
+    if (alive_.fetch_add(1, std::memory_order_release) == 0) os::futex_wake(alive_, 1);
+  }
   void end() noexcept { alive_.fetch_sub(1, std::memory_order_release); }
   // When no thread exists any more: it looks at no worker afterwards.
   void stop();
@@ -54,7 +59,7 @@ class ticker {
   scheduler& scheduler_;
   const std::int64_t interval_ns_;
   std::mutex mutex_;
-  std::thread thread_;
+  std::thread thread_;  // made with the lock
   os::futex_word alive_{0};
   std::atomic<bool> stopping_{false};
 };

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <new>
 
 #include "strata/detail/cpu.hpp"
 #include "strata/detail/load_store.hpp"
@@ -33,6 +34,10 @@ class spsc_queue {
   // ---- producer ----
 
   void push(T* item) {
+    if (!try_push(item)) throw std::bad_alloc();
+  }
+  // The same; false: it takes one more block, for which there is no memory.
+  [[nodiscard]] bool try_push(T* item) noexcept {
     const std::size_t n = pushed_.load(std::memory_order_relaxed);
     if (n % BlockItems == 0 && n != 0) {
       block* b = spare_.load(std::memory_order_acquire);
@@ -40,7 +45,8 @@ class spsc_queue {
         spare_.store(nullptr, std::memory_order_relaxed);
         b->next.store(nullptr, std::memory_order_relaxed);
       } else {
-        b = new block;
+        b = new (std::nothrow) block;
+        if (b == nullptr) return false;
       }
       last_->next.store(b, std::memory_order_relaxed);
       last_ = b;
@@ -48,6 +54,7 @@ class spsc_queue {
     last_->items[n % BlockItems].store(item, std::memory_order_relaxed);
     // Release: who sees the count sees the item, and the block it is in. Partner: pop().
     pushed_.store(n + 1, std::memory_order_release);
+    return true;
   }
 
   // ---- consumer ----

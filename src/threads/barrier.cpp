@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <memory>
 #include <system_error>
+#include <thread>
 #include <vector>
 
+#include "os/clock.hpp"
 #include "sched/scheduler.hpp"
+#include "sched/stack_list.hpp"
 #include "strata/detail/barrier_core.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/parking.hpp"
@@ -13,14 +15,38 @@ namespace strata::detail {
 
 // Those who wait on one worker. Written by whoever runs on that worker, until the last of the
 // phase, on any worker, takes them: ordered by `left_`.
-struct barrier_core::lists {
-  struct alignas(destructive_bytes) list {
-    std::vector<stack*> waiting;
-    std::vector<stack*> pinned;  // may not be given away as part of a list
-  };
-  scheduler* home;
-  std::vector<list> of_worker;
-  lists(scheduler* s, unsigned workers) : home(s), of_worker(workers) {}
+class barrier_core::lists {
+ public:
+  scheduler* const home;
+  std::vector<listed_stacks> of_worker;
+
+  lists(scheduler* s, unsigned workers) : home(s), of_worker(workers), woken_(workers) {}
+
+  // By the last of a phase, which then wakes them, and needs no memory for that.
+  void take_all() noexcept {
+    // Another may still be waking those of an earlier phase, in which it was not alone to arrive
+    // for them. Acquire: it has done with what we write. Partner: wake_all().
+    for (int i = 0; (state_.fetch_or(waking, std::memory_order_acquire) & waking) != 0; ++i)
+      i < spins_max ? os::spin_pause() : std::this_thread::yield();
+    for (std::size_t i = 0; i < of_worker.size(); ++i)
+      woken_[i] = std::exchange(of_worker[i], listed_stacks{});
+  }
+  // As soon as one goes on, the barrier may end.
+  void wake_all() noexcept {
+    home->make_all_ready(woken_);
+    // Release: for who ends it or wakes the next. Partners: take_all(), end().
+    if ((state_.fetch_and(~waking, std::memory_order_acq_rel) & ended) != 0) delete this;
+  }
+  void end() noexcept {
+    if ((state_.fetch_or(ended, std::memory_order_acq_rel) & waking) == 0) delete this;
+  }
+
+ private:
+  static constexpr std::uint32_t waking = 1, ended = 2;
+  static constexpr int spins_max = 100;
+
+  std::vector<listed_stacks> woken_;
+  std::atomic<std::uint32_t> state_{0};
 };
 
 struct barrier_core::arrival {
@@ -42,13 +68,13 @@ barrier_core::~barrier_core() {
     bool is_awaited = false;
     if (lists_ != nullptr) {
       for (const auto& l : lists_->of_worker)
-        is_awaited = is_awaited || !l.waiting.empty() || !l.pinned.empty();
+        is_awaited = is_awaited || !l.free.empty() || !l.pinned.empty();
     }
     check_use(!is_awaited, "barrier", this, "is destroyed while somebody waits for it",
               "join those who use it first");
     check_end("barrier", this, false, &phase_);
   }
-  delete lists_;
+  if (lists_ != nullptr) lists_->end();
 }
 
 // `before`: how many were still to come.
@@ -62,24 +88,11 @@ void barrier_core::end_phase() noexcept {
   left_.store(expected_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   const void* const address = &phase_;
   // The lists of this phase: as soon as somebody goes on, the next one can begin.
-  std::vector<std::vector<stack*>> all;
-  std::vector<stack*> pinned;
-  scheduler* home = nullptr;
-  if (lists_ != nullptr) {
-    home = lists_->home;
-    all.reserve(lists_->of_worker.size());
-    for (auto& l : lists_->of_worker) {
-      all.push_back(std::exchange(l.waiting, {}));
-      // Of the next phase, probably as many.
-      l.waiting.reserve(all.back().size());
-      pinned.insert(pinned.end(), l.pinned.begin(), l.pinned.end());
-      l.pinned.clear();
-    }
-  }
+  lists* const of_this_phase = lists_;
+  if (of_this_phase != nullptr) of_this_phase->take_all();
   // Release: everything done before the barrier is visible after it.
   phase_.fetch_add(1, std::memory_order_release);
-  if (home != nullptr) home->make_all_ready(std::move(all));
-  for (stack* const s : pinned) detail::make_ready(*s);
+  if (of_this_phase != nullptr) of_this_phase->wake_all();
   // Those who came from outside, or waited for an arrival made earlier.
   unpark(address, UINT32_MAX);
 }
@@ -89,15 +102,16 @@ bool barrier_core::commit(stack& s, void* argument) {
   auto& a = *static_cast<arrival*>(argument);
   barrier_core& b = *a.at;
   auto& here = b.lists_->of_worker[this_worker().id];
-  auto& waiting = s.pinned_to == nullptr ? here.waiting : here.pinned;
-  waiting.push_back(&s);
+  stack_list& waiting = s.pinned_to == nullptr ? here.free : here.pinned;
+  stack* const before_us = waiting.last;
+  waiting.append(s);
   s.waits_for = "barrier";
   s.waits_at = &b;
   // Acquire-release: the last sees all lists, and what everybody did.
   const std::int64_t before = b.left_.fetch_sub(1, std::memory_order_acq_rel);
   b.check_arrivals(1, before);
   if (before != 1) return true;
-  waiting.pop_back();
+  waiting.remove_last(before_us);
   a.last = true;
   return false;
 }

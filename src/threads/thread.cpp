@@ -2,6 +2,7 @@
 #include "strata/thread.hpp"
 
 #include <bit>
+#include <new>
 #include <system_error>
 
 #include "sched/scheduler.hpp"
@@ -17,6 +18,10 @@ namespace {
 [[noreturn]] void refuse(std::errc code, const char* what) {
   throw std::system_error(std::make_error_code(code), what);
 }
+
+// Made before there is no memory: what it says needs some.
+const std::system_error no_memory(std::make_error_code(std::errc::resource_unavailable_try_again),
+                                  "strata::thread: no memory for one more");
 
 // What threads without a name are called. For debuggers, which cannot call these, their symbols say
 // the same: see tools/gdb/strata-gdb.py.
@@ -129,6 +134,8 @@ void run_on_own_stack(task& t, worker& w) {
 
 constexpr task_type sized_thread{&run_on_own_stack, &sized_body, nullptr, &kind_thread};
 
+void refuse_for_memory() { throw no_memory; }
+
 void refuse_join() { refuse(std::errc::invalid_argument, "strata::thread: not joinable"); }
 
 thread_extras& extras_of(thread_block& b) {
@@ -144,7 +151,11 @@ worker* worker_for_new_thread(const thread_attributes* a) {
     // Counted like the others until set_attributes() has its stack.
     p.threads_made.add();
   } else {
-    w.owner->require_room(p);
+    try {
+      w.owner->require_room(p);
+    } catch (const std::bad_alloc&) {
+      refuse_for_memory();  // and there is no room
+    }
   }
   return &w;
 }
@@ -163,11 +174,13 @@ void give_up_thread(void* memory, std::size_t bytes) noexcept {
   if (memory != nullptr) p.frames.deallocate(memory, bytes);
 }
 
-void set_attributes(thread_block& b, const thread_attributes& a) {
-  const uninterrupted guard;
+namespace {
+
+void take_attributes(thread_block& b, const thread_attributes& a) {
   thread_extras& e = extras_of(b);
   e.name = a.name;
   e.preemptible = a.preemptible && ticker::is_safe();
+  if (e.preemptible) this_place().owner->preemption.prepare();
   e.pinned_to = a.pinned ? &this_place() : nullptr;
   e.priority = a.priority;
   if (a.stack_bytes == 0) return;
@@ -187,8 +200,24 @@ void set_attributes(thread_block& b, const thread_attributes& a) {
   p.threads_ended.add();  // it is none of those that are counted: see room.cpp
 }
 
+}  // namespace
+
+void set_attributes(thread_block& b, const thread_attributes& a) {
+  const uninterrupted guard;
+  try {
+    take_attributes(b, a);
+  } catch (const std::bad_alloc&) {
+    refuse_for_memory();
+  }
+}
+
 void drop_thread(thread_block& b) noexcept {
-  this_place().threads_ended.add();  // was counted: see room.cpp
+  if (b.extras != nullptr && b.extras->own_stack != nullptr) {
+    stack* const s = b.extras->own_stack;
+    s->pool->give(s);
+  } else {
+    this_place().threads_ended.add();  // was counted: see room.cpp
+  }
   b.home = this_worker().owner;
   destroy_call(b);
   free_block(b);
@@ -196,14 +225,14 @@ void drop_thread(thread_block& b) noexcept {
 
 namespace {
 
+[[nodiscard]] bool put_special(thread_block& b, place& p) noexcept {
+  if (b.extras->pinned_to != nullptr) return p.try_put_bound(&b);
+  return b.extras->priority > 0 ? p.ready.try_push_front(&b) : p.try_put(&b);
+}
+
 [[gnu::noinline]] void start_special(thread_block& b, place& p) {
-  if (b.extras->pinned_to != nullptr) return p.put_bound(&b);
-  if (b.extras->priority > 0) {
-    p.ready.push_front(&b);
-  } else {
-    p.put(&b);
-  }
-  p.owner->ready_appeared(p);
+  if (!put_special(b, p)) refuse_for_memory();
+  if (b.extras->pinned_to == nullptr) p.owner->ready_appeared(p);
 }
 
 }  // namespace
@@ -213,7 +242,8 @@ void start_thread(thread_block& b) {
   b.home = p.owner;
   if (b.extras != nullptr) [[unlikely]]
     return start_special(b, p);
-  p.put(&b);
+  if (!p.try_put(&b)) [[unlikely]]
+    refuse_for_memory();
   p.owner->ready_appeared(p);
 }
 

@@ -10,10 +10,12 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "../common/refuse_threads.hpp"
 #include "../sched/support.hpp"
+#include "sched/ticker.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -127,6 +129,23 @@ TEST_F(without_os_threads, waiting_for_a_while_fails_too) {
     if (io::wait(ends[0], POLLIN, std::chrono::hours(1)) != -1 || errno != EAGAIN) return 5;
     if (::write(ends[1], "x", 1) != 1) return 6;
     return io::read(ends[0], &c, 1, std::chrono::hours(1)) == 1 ? 42 : 7;
+  });
+}
+
+// By its maker, and the program goes on.
+TEST_F(without_os_threads, a_preemptible_thread_is_refused) {
+  if (!detail::ticker::is_safe()) GTEST_SKIP() << "nobody can be interrupted in this program";
+  expect_42([] {
+    refuse_threads();
+    try {
+      thread(thread_attributes{.preemptible = true}, [] {}).join();
+      return 3;
+    } catch (const std::system_error& refused) {
+      if (refused.code() != std::errc::resource_unavailable_try_again) return 4;
+    }
+    int ran = 0;
+    thread([&] { ran = 42; }).join();
+    return ran;
   });
 }
 

@@ -52,10 +52,11 @@ TEST(ready_queue, behaves_like_a_deque) {
           model.push_front(t);
           break;
         case 3: {
-          std::vector<task*> some(random.below(step % 100 == 0 ? 200 : 3));
-          for (task*& one : some) one = &tasks[random.below(tasks.size())];
-          queue.push_all(some.data(), some.size());
-          model.insert(model.end(), some.begin(), some.end());
+          const std::size_t n = random.below(step % 100 == 0 ? 200 : 3);
+          task* const some = &tasks[random.below(tasks.size() - n)];
+          const auto next = [&](task& one) { return &one + 1 != some + n ? &one + 1 : nullptr; };
+          ASSERT_EQ(queue.push_all(n != 0 ? some : nullptr, next), nullptr);
+          for (std::size_t i = 0; i < n; ++i) model.push_back(some + i);
           break;
         }
         case 4: {

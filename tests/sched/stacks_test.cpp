@@ -400,6 +400,32 @@ TEST(stacks, are_taken_from_workers_that_sleep) {
   EXPECT_EXIT(program(), testing::ExitedWithCode(0), "right");
 }
 
+// Also where nobody runs any more who could do that.
+TEST(stacks, give_memory_back_while_everybody_sleeps) {
+  runtime rt(with_workers(2));
+  detail::stack_pool* pool = nullptr;
+  std::size_t used = 0;
+  rt.run([&] {
+    pool = &detail::this_worker().owner->stacks;
+    pool->forget_after(1'000'000);
+    constexpr int many = 100;
+    latch all_came(many + 1);
+    std::vector<thread> threads;
+    for (int i = 0; i < many; ++i) {
+      threads.emplace_back([&] {
+        volatile char touched[64 * 1024];
+        for (std::size_t at = 0; at < sizeof touched; at += 1024) touched[at] = 1;
+        all_came.arrive_and_wait();
+      });
+    }
+    all_came.arrive_and_wait();
+    used = pool->measure().resident;
+    for (thread& t : threads) t.join();
+  });
+  EXPECT_GE(used, std::size_t{100} * 64 * 1024);
+  spin_until([&] { return pool->measure().resident < used / 4; });
+}
+
 struct counted : threaded {
   std::atomic<int>* ran;
   slot_ptr done;

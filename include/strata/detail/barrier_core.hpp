@@ -40,7 +40,7 @@ class barrier_core {
   void arrive_and_drop();
 
  private:
-  struct lists;
+  class lists;
   struct arrival;
 
   [[noreturn]] static void refuse_count();

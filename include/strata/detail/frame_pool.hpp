@@ -88,7 +88,7 @@ class frame_pool {
 
   void* refill(std::size_t c, std::size_t bytes);
   void spill(std::size_t c) noexcept;
-  static void* allocate_large(std::size_t bytes);
+  void* allocate_large(std::size_t bytes);
   static void deallocate_large(void* block, std::size_t bytes) noexcept;
 
   std::array<node*, classes> free_{};

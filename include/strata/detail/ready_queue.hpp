@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 
 #include "strata/detail/fences.hpp"
 #include "strata/detail/load_store.hpp"
@@ -24,29 +25,62 @@ class ready_queue {
   // ---- owner ----
 
   void push(task* t) {
+    if (!try_push(t)) [[unlikely]]
+      throw std::bad_alloc();
+  }
+  // The same; false: it is full, and there is no memory for a larger one.
+  [[nodiscard]] bool try_push(task* t) noexcept {
     const inside guard(*this);
-    if (size() > mask_) [[unlikely]]
-      grow();
+    if (size() > mask_ && !grow()) [[unlikely]]
+      return false;
     ring_[tail_.load(std::memory_order_relaxed) & mask_] = t;
     tail_.store(tail_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    return true;
   }
-  // In that order, entered once for all.
-  template <class Task>
-  void push_all(Task* const* some, std::size_t n) {
+  // All from `first` on, as next(task) links them, in that order, entered once for all. Returns the
+  // first for which there was no memory; null: there was for all.
+  template <class Task, class Next>
+  [[nodiscard]] Task* push_all(Task* first, Next&& next) noexcept {
     const inside guard(*this);
-    while (size() + n > mask_ + 1) grow();
-    const std::size_t end = tail_.load(std::memory_order_relaxed);
-    for (std::size_t i = 0; i < n; ++i) ring_[(end + i) & mask_] = some[i];
-    tail_.store(end + n, std::memory_order_release);
+    std::size_t end = tail_.load(std::memory_order_relaxed);
+    for (; first != nullptr; first = next(*first)) {
+      if (end - head_.load(std::memory_order_relaxed) > mask_) [[unlikely]] {
+        tail_.store(end, std::memory_order_release);
+        if (!grow()) return first;
+        end = tail_.load(std::memory_order_relaxed);
+      }
+      ring_[end++ & mask_] = first;
+    }
+    tail_.store(end, std::memory_order_release);
+    return nullptr;
   }
   // To be run before all others.
   void push_front(task* t) {
+    if (!try_push_front(t)) [[unlikely]]
+      throw std::bad_alloc();
+  }
+  [[nodiscard]] bool try_push_front(task* t) noexcept {
     const inside guard(*this);
-    if (size() > mask_) [[unlikely]]
-      grow();
+    if (size() > mask_ && !grow()) [[unlikely]]
+      return false;
     const std::size_t h = head_.load(std::memory_order_relaxed) - 1;
     ring_[h & mask_] = t;
     head_.store(h, std::memory_order_relaxed);
+    return true;
+  }
+  // So many more will find room. False: there is no memory for them.
+  [[nodiscard]] bool try_reserve(std::size_t more) noexcept {
+    while (size() + more > mask_ + 1) {
+      const inside guard(*this);
+      if (!grow()) return false;
+    }
+    return true;
+  }
+  // f(), while no thief is in.
+  template <class F>
+  auto undisturbed(F&& f) noexcept {
+    const inside guard(*this);
+    return f();
   }
   // Null when empty. If `many` or more are left, calls look_ahead(next, the one after it) while
   // nobody can take them.
@@ -137,25 +171,36 @@ class ready_queue {
 
   // ---- thieves ----
 
-  // Takes the older half, rounded up, at most `max`; returns how many. None when another thief is
-  // at it, when the owner does not come out soon, and where there are no asymmetric fences.
+  // Takes the older half, rounded up, at most `max`; returns how many.
   std::size_t take_half(task** taken, std::size_t max) noexcept {
-    if (!asymmetric_fences::available()) return 0;
+    std::size_t n = 0;
+    as_thief([&] {
+      const std::size_t half = (size() + 1) / 2;
+      n = take_oldest(taken, half < max ? half : max);
+    });
+    return n;
+  }
+  // Calls f() while the owner is out. Not when another thief is at it, when the owner does not come
+  // out soon, and where there are no asymmetric fences.
+  template <class F>
+  void as_thief(F&& f) noexcept {
+    if (!asymmetric_fences::available()) return;
     // Acquire: after the thief before us. Partner: the release below.
-    if (wanted_.exchange(1, std::memory_order_acquire) != 0) return 0;
+    if (wanted_.exchange(1, std::memory_order_acquire) != 0) return;
     // Store wanted_, then load inside_; the owner the other way round with light(). One of us sees
     // the other.
     asymmetric_fences::heavy();
-    std::size_t n = 0;
-    if (owner_is_out()) {
-      const std::size_t h = head_.load(std::memory_order_relaxed);
-      n = (tail_.load(std::memory_order_relaxed) - h + 1) / 2;
-      n = n < max ? n : max;
-      for (std::size_t i = 0; i < n; ++i) taken[i] = ring_[(h + i) & mask_];
-      head_.store(h + n, std::memory_order_relaxed);
-    }
+    if (owner_is_out()) f();
     // The owner sees what we left. Partner: wait_for_thief().
     wanted_.store(0, std::memory_order_release);
+  }
+  // Within as_thief().
+  std::size_t take_oldest(task** taken, std::size_t max) noexcept {
+    const std::size_t h = head_.load(std::memory_order_relaxed);
+    std::size_t n = tail_.load(std::memory_order_relaxed) - h;
+    n = n < max ? n : max;
+    for (std::size_t i = 0; i < n; ++i) taken[i] = ring_[(h + i) & mask_];
+    head_.store(h + n, std::memory_order_relaxed);
     return n;
   }
 
@@ -191,15 +236,18 @@ class ready_queue {
   void wait_for_thief() noexcept;
   bool owner_is_out() const noexcept;
 
-  [[gnu::noinline, gnu::cold]] void grow() {
+  // False: there is no memory for it.
+  [[nodiscard, gnu::noinline, gnu::cold]] bool grow() noexcept {
     const std::size_t n = size();
     const std::size_t h = head_.load(std::memory_order_relaxed);
-    auto bigger = std::make_unique<task*[]>((mask_ + 1) * 2);
+    std::unique_ptr<task*[]> bigger(new (std::nothrow) task*[(mask_ + 1) * 2]);
+    if (bigger == nullptr) return false;
     for (std::size_t i = 0; i < n; ++i) bigger[i] = ring_[(h + i) & mask_];
     ring_ = std::move(bigger);
     mask_ = mask_ * 2 + 1;
     head_.store(0, std::memory_order_relaxed);
     tail_.store(n, std::memory_order_relaxed);
+    return true;
   }
 
   load_store<std::size_t> head_{0};

@@ -77,7 +77,7 @@ class thread {
   /// Begins f(args...), copied or moved into the thread, which destroys them at its end, in the
   /// caller's runtime. Outside any, in one that the process has for such threads: see thread.hpp.
   /// Throws std::system_error (resource_unavailable_try_again) where there are as many threads as
-  /// stacks, std::bad_alloc. About 20 ns; from outside some 100 ns and waking a worker.
+  /// stacks, or no memory for one more. About 20 ns; from outside some 100 ns and waking a worker.
   template <class F, class... Args>
   requires(
       !std::is_same_v<std::remove_cvref_t<F>, thread> &&
@@ -162,17 +162,16 @@ class thread {
       b = ::new (memory) block(std::in_place, make);
     } catch (...) {
       detail::give_up_thread(memory, sizeof(block));
+      if (memory == nullptr) detail::refuse_for_memory();
       throw;
     }
-    if (a != nullptr) {
-      try {
-        detail::set_attributes(*b, *a);
-      } catch (...) {
-        detail::drop_thread(*b);
-        throw;
-      }
+    try {
+      if (a != nullptr) detail::set_attributes(*b, *a);
+      detail::start_thread(*b);
+    } catch (...) {
+      detail::drop_thread(*b);
+      throw;
     }
-    detail::start_thread(*b);
     return b;
   }
   // The caller has made the call, as std::thread's does.

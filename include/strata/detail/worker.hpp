@@ -55,6 +55,7 @@ struct event_counters {
   counter waived;              // ready tasks given away (policies rotator and locked)
   counter hops;                // ready tasks taken from other workers' queues, by any policy
   counter queue_locks;         // locks taken for that
+  counter rescues;             // tasks taken from a worker that stood still (the same policies)
   counter read_modify_writes;  // atomic ones for that; see stats.hpp
   counter shares;              // the owner moved its split on request
 };

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where memory runs out a thread too many is refused, and those that wait can still be woken. Each
+// in a process of its own.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "../common/refuse_threads.hpp"
+#include "../sched/support.hpp"
+#include "strata/thread.hpp"
+
+namespace strata::test {
+namespace {
+
+// From now on malloc() has nothing left.
+void empty_memory() {
+  refuse_threads();
+  void* volatile last = nullptr;
+  for (std::size_t bytes = std::size_t{1} << 20; bytes >= 16; bytes /= 2) {
+    while (void* const p = std::malloc(bytes)) {
+      *static_cast<void**>(p) = last;
+      last = p;
+    }
+  }
+}
+
+class without_memory : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "the sanitizer needs the addresses";
+  }
+  static options settings() {
+    options wanted = with_workers(2);
+    wanted.policy = GetParam();
+    return wanted;
+  }
+  // Many threads, each of which has begun and waits before the next is made, so that no queue ever
+  // had room for all of them; and no memory when they go on.
+  static void wake_all(const std::function<void()>& wait, const std::function<void()>& wake) {
+    constexpr int many = 3000;
+    runtime rt(settings());
+    rt.run([&] {
+      std::vector<thread> threads;
+      threads.reserve(many);
+      std::atomic<int> begun{0};
+      for (int i = 0; i < many; ++i) {
+        threads.emplace_back([&] {
+          ++begun;
+          wait();
+        });
+        while (begun != i + 1) this_thread::yield();
+      }
+      empty_memory();
+      wake();
+      for (thread& t : threads) t.join();
+      std::_Exit(42);
+    });
+  }
+};
+
+TEST_P(without_memory, those_who_wait_for_a_semaphore_go_on) {
+  counting_semaphore<> go(0);
+  EXPECT_EXIT(wake_all([&] { go.acquire(); }, [&] { go.release(3000); }),
+              testing::ExitedWithCode(42), "");
+}
+
+TEST_P(without_memory, those_who_wait_for_a_condition_go_on) {
+  mutex m;
+  condition_variable changed;
+  bool done = false;
+  const auto wait = [&] {
+    std::unique_lock lock(m);
+    changed.wait(lock, [&] { return done; });
+  };
+  const auto wake = [&] {
+    const std::lock_guard lock(m);
+    done = true;
+    changed.notify_all();
+  };
+  EXPECT_EXIT(wake_all(wait, wake), testing::ExitedWithCode(42), "");
+}
+
+TEST_P(without_memory, a_barrier_is_passed) {
+  std::optional<barrier<>> all;
+  const auto arrive = [&] { all->arrive_and_wait(); };
+  const auto program = [&] {
+    runtime rt(settings());
+    rt.run([&] {
+      constexpr int many = 3000;
+      all.emplace(many + 1);
+      std::vector<thread> threads;
+      threads.reserve(many);
+      std::atomic<int> begun{0};
+      for (int i = 0; i < many; ++i) {
+        threads.emplace_back([&] {
+          ++begun;
+          arrive();
+          arrive();
+        });
+        while (begun != i + 1) this_thread::yield();
+      }
+      empty_memory();
+      arrive();
+      arrive();
+      for (thread& t : threads) t.join();
+      std::_Exit(42);
+    });
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");
+}
+
+TEST_P(without_memory, a_thread_is_refused_as_by_the_standard) {
+  const auto program = [] {
+    runtime rt(settings());
+    rt.run([&] {
+      std::vector<thread> threads;
+      threads.reserve(1'000'000);
+      counting_semaphore<> go(0);
+      refuse_threads();
+      try {
+        for (;;) threads.emplace_back([&] { go.acquire(); });
+      } catch (const std::system_error& refused) {
+        if (refused.code() != std::errc::resource_unavailable_try_again) std::_Exit(3);
+      }
+      go.release(static_cast<std::ptrdiff_t>(threads.size()));
+      for (thread& t : threads) t.join();
+      int ran = 0;
+      thread([&] { ran = 42; }).join();
+      std::_Exit(ran);
+    });
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(policies, without_memory, testing::Values("steal", "rotator", "locked"));
+
+}  // namespace
+}  // namespace strata::test
