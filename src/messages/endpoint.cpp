@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "messages/messenger.hpp"
-#include "sched/scheduler.hpp"
+#include "messages/office.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/message.hpp"
 #include "strata/thread_specific.hpp"
@@ -18,12 +18,6 @@ using messages::action;
 using messages::request;
 
 namespace {
-
-messages::messenger& office_of_caller() {
-  const detail::worker& w = detail::this_worker();
-  if (w.owner == nullptr) throw misuse_error("an endpoint can only be made within a runtime");
-  return *w.owner->messenger;
-}
 
 // Before anything of the request is anywhere: a fiber could not wait for it.
 void check_caller() {
@@ -184,7 +178,9 @@ void wait_all(std::span<transfer> transfers) {
 
 endpoint::endpoint() {
   const detail::uninterrupted guard;
-  port_ = &office_of_caller().open();
+  port_ =
+      &messages::office_or_refusal("an endpoint can only be made within a runtime (runtime::run())")
+           .open();
   id_ = port_->id;  // nobody else knows it yet
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "messages/messenger.hpp"
-#include "sched/scheduler.hpp"
+#include "messages/office.hpp"
 
 namespace strata {
 
@@ -13,23 +13,12 @@ namespace strata {
 
 namespace detail {
 
-namespace {
-
-// Null outside a runtime.
-messages::messenger* office_of_objects() {
-  const worker& w = this_worker();
-  return w.owner != nullptr ? w.owner->messenger : nullptr;
-}
-
-}  // namespace
-
 object_entry::object_entry(void* object) : number_(0) {
-  messages::messenger* const office = office_of_objects();
-  if (office == nullptr)
-    throw misuse_error("an object with a name can only be made within a runtime (runtime::run())");
-  number_ = office->names.new_publication(this_worker().node);
-  office->objects->enter(number_, object);
-  among_ = office->objects;
+  messages::messenger& office = messages::office_or_refusal(
+      "an object with a name can only be made within a runtime (runtime::run())");
+  number_ = office.names.new_publication(this_worker().node);
+  office.objects->enter(number_, object);
+  among_ = office.objects;
 }
 
 object_entry::~object_entry() {
@@ -40,19 +29,20 @@ object_entry::~object_entry() {
 bool object_entry::end() noexcept { return std::exchange(among_, nullptr)->end(number_); }
 
 held_object::held_object(std::uint64_t number, void* object)
-    : number_(number), object_(number == 0 ? object : office_of_objects()->objects->hold(number)) {}
+    : number_(number),
+      object_(number == 0 ? object : messages::office_here()->objects->hold(number)) {}
 
 held_object::~held_object() {
-  if (number_ != 0 && object_ != nullptr) office_of_objects()->objects->let_go(number_);
+  if (number_ != 0 && object_ != nullptr) messages::office_here()->objects->let_go(number_);
 }
 
 unparked park_in_job(const parking& how) {
-  messages::messenger* const office = office_of_objects();
+  messages::messenger* const office = messages::office_here();
   return office != nullptr ? office->waits.park(how) : park(how);
 }
 
 void require_whole_job() {
-  if (const messages::messenger* const office = office_of_objects())
+  if (const messages::messenger* const office = messages::office_here())
     office->waits.require_all_nodes();
 }
 
@@ -74,7 +64,7 @@ namespace {
 
 // No member can be there any more.
 bool has_gone(endpoint_id member) {
-  const messages::messenger* const office = detail::office_of_objects();
+  const messages::messenger* const office = messages::office_here();
   return office != nullptr && !office->has(member.node());
 }
 
