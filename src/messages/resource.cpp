@@ -162,6 +162,11 @@ std::vector<endpoint_id> domain_handle::members() {
   }
 }
 
+void semaphore_handle::release(std::ptrdiff_t n) {
+  if (n < 0) throw misuse_error("release() of " + std::to_string(n) + " units: a number from 0 on");
+  s_.call<&put_back>(n);
+}
+
 // ---- grids ----
 
 unsigned grid::dimensions() const noexcept {
@@ -170,10 +175,13 @@ unsigned grid::dimensions() const noexcept {
   return n;
 }
 
-std::uint32_t grid::size() const noexcept {
-  std::uint32_t n = 1;
-  for (unsigned d = 0; d < dimensions(); ++d) n *= extent[d];
-  return n;
+std::uint32_t grid::size() const {
+  std::uint64_t n = 1;
+  for (unsigned d = 0; d < dimensions(); ++d) {
+    n *= extent[d];  // of two numbers of 32 bits
+    if (n > UINT32_MAX) throw misuse_error("a grid of 2^32 ranks or more");
+  }
+  return static_cast<std::uint32_t>(n);
 }
 
 std::array<std::uint32_t, 4> grid::coordinates(std::uint32_t rank) const {
@@ -185,6 +193,10 @@ std::array<std::uint32_t, 4> grid::coordinates(std::uint32_t rank) const {
 }
 
 std::uint32_t grid::rank(std::span<const std::uint32_t> at) const {
+  (void)size();
+  for (std::size_t d = dimensions(); d < at.size(); ++d) {
+    if (at[d] != 0) throw misuse_error("more coordinates than the grid has dimensions");
+  }
   std::uint32_t r = 0;
   for (unsigned d = 0; d < dimensions(); ++d) {
     if (d >= at.size() || at[d] >= extent[d]) throw misuse_error("coordinates outside their grid");
