@@ -14,7 +14,7 @@
 //                     or with a std::string of so many, which comes back or not (for which cereal
 //                     has to be installed)
 //   crowd M N         M threads on each node send N messages each at random; seconds for each
-//   message
+//                     message. All have arrived, once and in the order of each pair, or it fails
 // Prints one JSON object with the median seconds of one.
 #include <algorithm>
 #include <array>
@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <strata/message.hpp>
 #include <strata/remote_thread.hpp>
@@ -30,6 +31,7 @@
 #include <strata/thread.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 #if __has_include(<cereal/types/string.hpp>)
 #include <cereal/types/string.hpp>
@@ -261,8 +263,23 @@ double calls(std::uint64_t n, std::string_view argument, [[maybe_unused]] std::s
 #endif
 }
 
+// What a receiver writes down for each message: whose it was, and the how manyth of that sender.
+struct noted {
+  endpoint_id source;
+  std::uint64_t number;
+};
+
+// Those of one sender came in the order in which it sent them, each once.
+bool are_in_order(std::vector<noted> all) {
+  std::stable_sort(all.begin(), all.end(),
+                   [](const noted& a, const noted& b) { return a.source < b.source; });
+  return std::adjacent_find(all.begin(), all.end(), [](const noted& a, const noted& b) {
+           return a.source == b.source && a.number >= b.number;
+         }) == all.end();
+}
+
 // Sends n messages at random, once it is told to, and receives until it has been told that all
-// have.
+// have. Then it looks at their order.
 void talk(endpoint_id book, std::uint64_t me, std::uint64_t n) {
   endpoint& mine = this_thread::endpoint();
   mine.send_value(book, hello, mine.id());
@@ -270,19 +287,22 @@ void talk(endpoint_id book, std::uint64_t me, std::uint64_t n) {
   const auto* const all = reinterpret_cast<const endpoint_id*>(names.content.data());
   const std::size_t count = names.content.size() / sizeof(endpoint_id);
   binary_semaphore told(0);
-  thread receives([&mine, &told, book] {
+  std::vector<noted> received;
+  received.reserve(2 * n);
+  thread receives([&mine, &told, &received, book] {
     std::array<std::byte, 64> buffer;
-    std::uint64_t received = 0;
     for (;;) {
       const message_info m = mine.receive(buffer);
       if (m.source != book) {
-        ++received;
+        std::uint64_t number = 0;
+        std::memcpy(&number, buffer.data(), sizeof(number));
+        received.push_back({m.source, number});
       } else if (m.tag == go) {
         told.release();
       } else if (m.tag == done) {
         break;
       } else {
-        mine.send_value(book, ball, received);
+        mine.send_value(book, ball, std::uint64_t{received.size()});
       }
     }
   });
@@ -295,6 +315,7 @@ void talk(endpoint_id book, std::uint64_t me, std::uint64_t n) {
   }
   mine.send_value(book, done, n);
   receives.join();
+  if (!are_in_order(std::move(received))) throw error("messages out of order, or twice");
 }
 
 double crowd(std::uint64_t threads, std::uint64_t n) {

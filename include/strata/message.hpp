@@ -19,9 +19,17 @@
 // Whoever sends more waits, or its transfer does; nothing is dropped.
 //
 // Paths, chosen by location: within a process the bytes are copied once, or not at all when they
-// are handed over as a std::vector; between processes of one host messages above 64 KiB are copied
-// once, by the receiver, where the kernel permits it (process_vm_readv); everything else goes
-// through the transports of the job.
+// are handed over as a std::vector; between processes of one host messages above the eager limit
+// are copied once, by the receiver, where the kernel permits it (process_vm_readv); everything else
+// goes through the transports of the job.
+//
+// Eager limit: 64 KiB between processes that share memory (the transport shm); 16 KiB within a
+// process, and over TCP, UDP and UCX. Up to it a message leaves its sender before it is received,
+// as long as the target has room; a larger one stays until it is received, unless it is handed over
+// within a process. What must work wherever its threads are counts on eager_bytes_everywhere.
+//
+// An endpoint or a transfer may outlive its runtime. It can only be destroyed or moved then: what
+// it had in progress has ended, and its other functions throw misuse_error.
 #pragma once
 #include <chrono>
 #include <compare>
@@ -109,6 +117,9 @@ inline constexpr endpoint_id any_endpoint{};
 
 /// What a message is about, up to the program.
 using message_tag = std::uint32_t;
+/// A message of so many bytes is below the eager limit of every path: see above.
+inline constexpr std::size_t eager_bytes_everywhere = std::size_t{16} << 10;
+
 /// In a receive: any tag. Not to be sent.
 inline constexpr message_tag any_tag = UINT32_MAX;
 
@@ -159,6 +170,13 @@ class message_too_large_error : public error {
   message_info which_;
 };
 
+class transfer;
+namespace detail {
+// Nothing: the deadline came first.
+std::optional<std::size_t> wait_any_until_ns(std::span<transfer> transfers,
+                                             std::int64_t deadline_ns);
+}  // namespace detail
+
 /// A send or a receive in progress. Movable; used by one thread at a time.
 class transfer {
  public:
@@ -184,13 +202,27 @@ class transfer {
   std::optional<message_info> wait_for(const std::chrono::duration<Rep, Period>& time) {
     return wait_until_ns(detail::deadline_after(time));
   }
+  /// The same until `time`, on any clock.
+  template <class Clock, class Duration>
+  std::optional<message_info> wait_until(const std::chrono::time_point<Clock, Duration>& time) {
+    std::optional<message_info> ended;
+    detail::attempt_until(time, [&](std::int64_t deadline_ns) {
+      ended = wait_until_ns(deadline_ns);
+      return ended.has_value();
+    });
+    return ended;
+  }
   /// True if it had not begun, and never will: for a receive, no message has been matched; for a
   /// send, the message still waits on this node. Not valid() afterwards then. False: wait() for it.
+  /// A message above the eager limit, or a synchronous one, to another node has begun once there is
+  /// room for its name there: it cannot be given up, and ends when it is received, or the target
+  /// ends.
   bool cancel();
 
  private:
   friend class endpoint;
-  friend std::size_t wait_any(std::span<transfer> transfers);
+  friend std::optional<std::size_t> detail::wait_any_until_ns(std::span<transfer> transfers,
+                                                              std::int64_t deadline_ns);
   struct release {
     void operator()(messages::request* r) const noexcept;
   };
@@ -203,6 +235,12 @@ class transfer {
 /// Suspends the caller until one of them has ended, and returns which; wait() on it does not
 /// suspend. Those that are not valid() are passed over. Throws misuse_error if none is valid().
 std::size_t wait_any(std::span<transfer> transfers);
+/// The same with a limit: nothing when the time is over first, and all of them go on.
+template <class Rep, class Period>
+std::optional<std::size_t> wait_any_for(std::span<transfer> transfers,
+                                        const std::chrono::duration<Rep, Period>& time) {
+  return detail::wait_any_until_ns(transfers, detail::deadline_after(time));
+}
 /// wait() for all valid ones; rethrows the first error when all have ended.
 void wait_all(std::span<transfer> transfers);
 
@@ -238,12 +276,13 @@ class endpoint {
   [[nodiscard]] endpoint_id id() const noexcept { return id_; }
 
   // ---- sending ----
-  /// Returns when `bytes` may change: the message has been copied or received. Up to 64 KiB it
-  /// suspends only while the target has no room; above 64 KiB it always waits for the receive. So
-  /// in a ring in which each first sends and then receives, nobody receives large messages: begin
-  /// with start_receive(), or send with start_send(). Throws endpoint_closed_error if the target is
-  /// known to have ended (with certainty if the message had to wait for the target),
-  /// node_lost_error, misuse_error for any_tag, any_endpoint_on(), or no such node.
+  /// Returns when `bytes` may change: the message has been copied or received. Up to the eager
+  /// limit of its path (see above) it suspends only while the target has no room; above it, it
+  /// always waits for the receive. So in a ring in which each first sends and then receives, nobody
+  /// receives large messages: begin with start_receive(), or send with start_send(). Throws
+  /// endpoint_closed_error if the target is known to have ended (with certainty if the message had
+  /// to wait for the target), node_lost_error, misuse_error for any_tag, any_endpoint_on(), or no
+  /// such node.
   void send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes);
   /// Hands the bytes over: within a process nothing is copied.
   void send(endpoint_id to, message_tag tag, std::vector<std::byte>&& bytes);
@@ -261,8 +300,8 @@ class endpoint {
     detail::refuse_addresses<T>();
     send(to, tag, std::as_bytes(std::span(&value, 1)));
   }
-  /// Returns at once; `bytes` must stay as they are until the transfer has ended. Nothing is copied
-  /// on this node if the message is above 64 KiB.
+  /// Returns at once; `bytes` must stay as they are until the transfer has ended. Nothing is kept
+  /// of them in between if the message is above the eager limit.
   [[nodiscard]] transfer start_send(endpoint_id to, message_tag tag,
                                     std::span<const std::byte> bytes);
   /// The same with elements, as for send(). They must stay as they are, so a container that ends
@@ -328,6 +367,11 @@ class endpoint {
                                        message_tag tag = any_tag) {
     return start_receive(detail::room_of(values), from, tag);
   }
+  /// The same whatever its size: `content` becomes what has come, as of receive_message(), and is
+  /// the transfer's until that has ended. With wait_for(), a message of unknown size by a deadline.
+  [[nodiscard]] transfer start_receive_message(std::vector<std::byte>& content,
+                                               endpoint_id from = any_endpoint,
+                                               message_tag tag = any_tag);
 
   /// The oldest message that fits and has not been received, if there is one; it stays. Never
   /// blocks. If there is none, throws node_lost_error and misuse_error as receive().

@@ -253,8 +253,8 @@ class semaphore_handle {
   void acquire() { s_.call<&take>(); }
   /// Suspends for the call alone. False: there is none.
   [[nodiscard]] bool try_acquire() { return s_.call<&try_take>(); }
-  /// Suspends for the call alone.
-  void release(std::ptrdiff_t n = 1) { s_.call<&put_back>(n); }
+  /// Suspends for the call alone. Throws misuse_error for a negative number.
+  void release(std::ptrdiff_t n = 1);
 
  private:
   static void take(counting_semaphore<>& s) { s.core_.acquire_by(&detail::park_in_job); }
@@ -375,12 +375,13 @@ struct grid {
 
   /// How many dimensions are used.
   [[nodiscard]] unsigned dimensions() const noexcept;
-  /// How many ranks there are: the product of the used dimensions.
-  [[nodiscard]] std::uint32_t size() const noexcept;
+  /// How many ranks there are: the product of the used dimensions. Throws misuse_error if that is
+  /// 2^32 or more; so do the following.
+  [[nodiscard]] std::uint32_t size() const;
   /// Throws misuse_error for a rank beyond size().
   [[nodiscard]] std::array<std::uint32_t, 4> coordinates(std::uint32_t rank) const;
-  /// The rank at these coordinates. Throws misuse_error for fewer than dimensions(), or for one
-  /// beyond its extent.
+  /// The rank at these coordinates. Throws misuse_error for other than dimensions() of
+  /// them, but for zeros at the end, and for one beyond its extent.
   [[nodiscard]] std::uint32_t rank(std::span<const std::uint32_t> at) const;
   /// The ranks one step away, in each dimension first down, then up; ends that do not wrap have
   /// none.

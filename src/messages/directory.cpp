@@ -5,7 +5,7 @@
 
 #include "cluster/codec.hpp"
 #include "messages/messenger.hpp"
-#include "sched/scheduler.hpp"
+#include "messages/office.hpp"
 #include "strata/detail/deadline.hpp"
 #include "strata/remote_thread.hpp"
 
@@ -205,22 +205,20 @@ namespace strata {
 namespace detail {
 namespace {
 
-messages::messenger& office_here() {
-  const worker& w = this_worker();
-  if (w.owner == nullptr) throw misuse_error("a name can only be used within a runtime");
-  return *w.owner->messenger;
+messages::messenger& office_of_names() {
+  return messages::office_or_refusal("a name can only be used within a runtime (runtime::run())");
 }
 
 std::size_t hash_of(const resource_name& name) {
   return std::hash<std::string_view>()(name.view());
 }
 
-on_node home_of(const resource_name& name) { return {office_here().home_of(hash_of(name))}; }
+on_node home_of(const resource_name& name) { return {office_of_names().home_of(hash_of(name))}; }
 
 // ---- made on the name's home ----
 
 messages::directory& names_at_home(const resource_name& name) {
-  messages::messenger& office = office_here();
+  messages::messenger& office = office_of_names();
   office.names.await_duty(office, hash_of(name));
   return office.names;
 }
@@ -236,7 +234,7 @@ published_value give_from_home(const resource_name& name, node_id_t asks, std::u
 }
 
 void forget_here(const resource_name& name) {
-  office_here().names.forget(std::string(name.view()));
+  office_of_names().names.forget(std::string(name.view()));
 }
 
 bool withdraw_at_home(const resource_name& name, std::uint64_t publication) {
@@ -247,7 +245,7 @@ bool withdraw_at_home(const resource_name& name, std::uint64_t publication) {
     try {
       call<forget_here>(on_node{n}, name);
     } catch (const node_lost_error&) {
-      if (office_here().has(n)) throw;
+      if (office_of_names().has(n)) throw;
     }
   }
   return true;
@@ -261,14 +259,14 @@ auto call_home(const resource_name& name, const Arguments&... arguments) {
     try {
       return call<F>(home, name, arguments...);
     } catch (const node_lost_error&) {
-      if (office_here().has(home.number)) throw;
+      if (office_of_names().has(home.number)) throw;
     }
   }
 }
 
 // Its publisher has not left. What this node knows of that its home may hear later.
 bool is_of_the_job(std::uint64_t publication) {
-  return office_here().has(messages::directory::publisher_of(publication));
+  return office_of_names().has(messages::directory::publisher_of(publication));
 }
 
 // Suspends the calling thread until it is worth asking again.
@@ -293,7 +291,7 @@ void publish_value(const resource_name& name, const published_value& v) {
   published_value known = v;
   known.found = true;
   if (known.publication == 0)
-    known.publication = office_here().names.new_publication(this_worker().node);
+    known.publication = office_of_names().names.new_publication(this_worker().node);
   while (true) {
     const std::uint64_t has_it = call_home<enter_at_home>(name, known);
     if (has_it == known.publication) return;
@@ -305,7 +303,7 @@ void publish_value(const resource_name& name, const published_value& v) {
 }
 
 published_value look_up(const resource_name& name, bool waits) {
-  messages::directory& names = office_here().names;
+  messages::directory& names = office_of_names().names;
   const std::string text(name.view());
   std::uint64_t epoch = 0;
   published_value v = names.recall(text, epoch);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "messages/messenger.hpp"
-#include "sched/scheduler.hpp"
+#include "messages/office.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/message.hpp"
 #include "strata/thread_specific.hpp"
@@ -18,12 +18,6 @@ using messages::action;
 using messages::request;
 
 namespace {
-
-messages::messenger& office_of_caller() {
-  const detail::worker& w = detail::this_worker();
-  if (w.owner == nullptr) throw misuse_error("an endpoint can only be made within a runtime");
-  return *w.owner->messenger;
-}
 
 // Before anything of the request is anywhere: a fiber could not wait for it.
 void check_caller() {
@@ -127,6 +121,12 @@ namespace {
 struct several {
   std::span<request* const> requests;
   const void* address;
+  // Also where the wait throws: nobody looks for that address any more.
+  void withdraw() const noexcept {
+    for (request* const r : requests) {
+      if (r != nullptr) r->withdraw(address);
+    }
+  }
   // With the queue of `address` locked.
   static bool all_wait(void* self) {
     const auto& s = *static_cast<several*>(self);
@@ -138,8 +138,9 @@ struct several {
 };
 }  // namespace
 
-std::size_t wait_any(std::span<transfer> transfers) {
-  const detail::uninterrupted guard;
+std::optional<std::size_t> detail::wait_any_until_ns(std::span<transfer> transfers,
+                                                     std::int64_t deadline_ns) {
+  const uninterrupted guard;
   std::vector<request*> requests;
   bool any = false;
   for (const transfer& t : transfers) {
@@ -155,17 +156,27 @@ std::size_t wait_any(std::span<transfer> transfers) {
     return requests.size();
   };
   std::size_t found = ended();
-  while (found == requests.size()) {
-    detail::park({.what = "one of several messages",
-                  .address = all.address,
-                  .still = &several::all_wait,
-                  .argument = &all});
-    found = ended();
+  bool in_time = true;
+  try {
+    while (found == requests.size() && in_time) {
+      in_time = park({.what = "one of several messages",
+                      .address = all.address,
+                      .still = &several::all_wait,
+                      .argument = &all,
+                      .deadline_ns = deadline_ns}) != unparked::timed_out;
+      found = ended();
+    }
+  } catch (...) {
+    all.withdraw();
+    throw;
   }
-  for (request* const r : requests) {
-    if (r != nullptr) r->withdraw(all.address);
-  }
+  all.withdraw();
+  if (found == requests.size()) return std::nullopt;
   return found;
+}
+
+std::size_t wait_any(std::span<transfer> transfers) {
+  return *detail::wait_any_until_ns(transfers, detail::parking::never);
 }
 
 void wait_all(std::span<transfer> transfers) {
@@ -184,7 +195,9 @@ void wait_all(std::span<transfer> transfers) {
 
 endpoint::endpoint() {
   const detail::uninterrupted guard;
-  port_ = &office_of_caller().open();
+  port_ =
+      &messages::office_or_refusal("an endpoint can only be made within a runtime (runtime::run())")
+           .open();
   id_ = port_->id;  // nobody else knows it yet
 }
 
@@ -287,6 +300,16 @@ transfer endpoint::start_only_receive(std::span<std::byte> buffer, endpoint_id f
   prepare_receive(*r, action::receive, open_port(), id_, from, any_tag);
   r->into = buffer;
   r->refuses_larger = true;
+  r->office->receive(*r);
+  return transfer(r.release());
+}
+
+transfer endpoint::start_receive_message(std::vector<std::byte>& content, endpoint_id from,
+                                         message_tag tag) {
+  const detail::uninterrupted guard;
+  auto r = std::make_unique<request>();
+  prepare_receive(*r, action::receive, open_port(), id_, from, tag);
+  r->whole = &content;
   r->office->receive(*r);
   return transfer(r.release());
 }

@@ -62,7 +62,6 @@ void messenger::close(endpoint_id id, port& p, outcome how) {
     accounts.swap(p.accounts);
     p.full_accounts = 0;
   }
-  ports_.give_back(p);
   for (request* r : receives) r->finish(outcome::closed);
   for (arrival* const a : messages) {
     if (request* const sender = a->sender()) sender->finish(how);
@@ -74,6 +73,8 @@ void messenger::close(endpoint_id id, port& p, outcome how) {
     // Somebody there may wait for room.
     if (accounts[n].known) refuse(static_cast<net::node_id>(n), id, 0, how);
   }
+  // Last, as nobody else may keep the messenger.
+  if (ports_.give_back(p)) delete this;
 }
 
 // ---- matching ----

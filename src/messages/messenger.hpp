@@ -95,6 +95,14 @@ class messenger final : public cluster::visiting_protocol {
   [[noreturn]] void throw_loss() const;
   [[nodiscard]] message_statistics counted();
 
+  // ---- for the runtime ----
+  // It ends: nobody runs in it any more, and there is no other node. Who waits is not told, as
+  // nobody will run him; what is in progress has ended with outcome::over, and whatever begins from
+  // now on throws misuse_error. Its stacks still exist.
+  void retire();
+  // After that, and after the workers. Open endpoints keep it, the last of them deletes it.
+  static void let_go(std::unique_ptr<messenger> m);
+
   // ---- cluster::visiting_protocol ----
   void join(cluster::mailer& mail, cluster::local_node& here, cluster::work_counts& counts,
             const std::vector<bool>& same_host) override;
@@ -156,6 +164,9 @@ class messenger final : public cluster::visiting_protocol {
     std::atomic<std::uint64_t> read{0}, helped{0}, moved{0}, pulled{0}, bytes_copied{0};
   };
 
+  // Begins with the reason that throw_loss() gives: everybody who waits, or will. Takes what waits
+  // for a match or for room out of where it does.
+  [[nodiscard]] std::vector<request*> take_waiting(const std::exception_ptr& error);
   [[noreturn]] static void refuse_source(net::node_id node);
   // Nothing more will come from there: a node that has left the job. With the lock of the port that
   // waits, so that on_left() finds who began to wait before.

@@ -93,16 +93,13 @@ net::node_id messenger::home_of(std::size_t hash) const noexcept {
   return members.of(home) == cluster::standing::left ? net::node_id{0} : home;
 }
 
-void messenger::on_lost(const std::exception_ptr& error) {
+std::vector<request*> messenger::take_waiting(const std::exception_ptr& error) {
   loss_ = error;
   // Release: the loss. Partner: the acquire loads of whoever begins. Under each lock below, so that
   // nobody waits who has not seen it.
   broken_.store(true, std::memory_order_seq_cst);
   std::vector<request*> ended;
   std::vector<std::unique_ptr<arrival>> gone;
-  names.on_lost(error);
-  waits.on_lost(error);
-  objects->on_lost();
   ports_.for_each([&](port& p) {
     const std::lock_guard lock(p.lock);
     p.receives.for_each([&](request& r) {
@@ -130,6 +127,14 @@ void messenger::on_lost(const std::exception_ptr& error) {
       });
     }
   }
+  return ended;
+}
+
+void messenger::on_lost(const std::exception_ptr& error) {
+  std::vector<request*> ended = take_waiting(error);
+  names.on_lost(error);
+  waits.on_lost(error);
+  objects->on_lost();
   {
     const std::lock_guard lock(transfers_mutex_);
     // The memory of the others is in use: on_given(), help_to_copy() and on_arrived() end them.
@@ -146,6 +151,32 @@ void messenger::on_lost(const std::exception_ptr& error) {
     });
   }
   for (request* const r : ended) r->finish(outcome::lost);
+}
+
+void messenger::retire() {
+  std::vector<request*> ended = take_waiting(std::make_exception_ptr(after_runtime()));
+  for (const auto& [number, o] : offers_) ended.push_back(o.send);
+  for (const auto& [number, f] : fetches_) ended.push_back(f.receive);
+  offers_.clear();
+  fetches_.clear();
+  for (request* const r : ended) r->finish_unseen(outcome::over);
+  // What is still with its sender nobody can fetch.
+  ports_.for_each([](port& p) {
+    const std::lock_guard lock(p.lock);
+    p.messages.for_each([&](arrival& a) {
+      if (a.offer() == nullptr) return;
+      p.messages.remove(a);
+      delete &a;
+    });
+  });
+  mail_ = nullptr;
+  here_ = nullptr;
+  counts_ = nullptr;
+}
+
+void messenger::let_go(std::unique_ptr<messenger> m) {
+  // Else it may be gone already.
+  if (messenger* const office = m.release(); office->ports_.end()) delete office;
 }
 
 }  // namespace strata::messages

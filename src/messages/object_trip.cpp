@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "messages/messenger.hpp"
+#include "messages/office.hpp"
 #include "messages/parcels.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/call.hpp"
@@ -24,7 +25,7 @@ node_id_t home_of(const object_head& head) { return global_address::from_bits(he
 // ---- made at home, by who makes the call ----
 
 std::shared_ptr<parcel> parcel_of(std::uint64_t number) {
-  if (auto found = this_worker().owner->messenger->parcels->find(number)) return found;
+  if (auto found = messages::office_here()->parcels->find(number)) return found;
   throw error("a call that is not awaited any more");
 }
 
@@ -33,7 +34,7 @@ void send_arguments(std::uint64_t number, endpoint_id to, std::uint64_t bytes) {
   if (p->arguments.size() != bytes) refuse_object_bytes("they are not as many as was said");
   // Nobody asks twice: when they have gone, they need no memory here.
   const object_bytes arguments = std::exchange(p->arguments, {});
-  if (p->only_arguments) this_worker().owner->messenger->parcels->leave(number);
+  if (p->only_arguments) messages::office_here()->parcels->leave(number);
   endpoint().send(to, 0, arguments);
 }
 
@@ -113,7 +114,7 @@ leaving_arguments::leaving_arguments(const worker& w, object_bytes arguments)
   const auto waiting = std::make_shared<parcel>();
   waiting->arguments = std::exchange(arguments_, {});
   waiting->only_arguments = true;
-  parcel_ = w.owner->messenger->parcels->enter(waiting);
+  parcel_ = messages::office_of(w)->parcels->enter(waiting);
 }
 
 void leaving_arguments::pack_head(std::uint16_t here, std::byte* out) const {

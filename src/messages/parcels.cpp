@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "messages/messenger.hpp"
-#include "sched/scheduler.hpp"
+#include "messages/office.hpp"
 #include "strata/detail/worker.hpp"
 
 namespace strata::messages {
@@ -55,9 +55,9 @@ std::size_t parcel_table::size() noexcept {
 
 held_parcel::held_parcel(const strata::detail::worker& w)
     : parcel_(std::make_shared<parcel>()), number_(0) {
-  if (w.owner == nullptr)
-    throw misuse_error("a call on another node can only be made within a runtime (runtime::run())");
-  table_ = w.owner->messenger->parcels;
+  table_ = office_or_refusal(
+               w, "a call on another node can only be made within a runtime (runtime::run())")
+               .parcels;
   number_ = table_->enter(parcel_);
 }
 

@@ -57,9 +57,16 @@ port* port_table::open(node_id_t node, messenger& office) {
   return p;
 }
 
-void port_table::give_back(port& p) {
+bool port_table::give_back(port& p) {
   const std::lock_guard lock(mutex_);
   free_.push_back(p.number);
+  return is_over_ && free_.size() == made_;
+}
+
+bool port_table::end() {
+  const std::lock_guard lock(mutex_);
+  is_over_ = true;
+  return free_.size() == made_;
 }
 
 }  // namespace strata::messages

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One endpoint's state on its node, and all of them. A port is used again for later endpoints and
 // never freed before its runtime, so whoever has an old name finds a port, and sees under its lock
-// that the name is not the one that it has now. (Requirements P3, P4.)
+// that the name is not the one that it has now. An endpoint that is open keeps all of them, and the
+// messenger that has them, when the runtime ends. (Requirements P3, P4.)
 #pragma once
 #include <array>
 #include <atomic>
@@ -56,8 +57,10 @@ class port_table {
 
   // An open port with a name that no endpoint has had. Null: there are ports_max.
   port* open(node_id_t node, messenger& office);
-  // Its name is gone already.
-  void give_back(port& p);
+  // Its name is gone already. True: it was the last one, after end().
+  [[nodiscard]] bool give_back(port& p);
+  // No more will be opened. True: none is open.
+  [[nodiscard]] bool end();
   // The port that has, or had, this name; null: none of this node has ever had it. Any thread.
   [[nodiscard]] port* find(endpoint_id id) const noexcept;
   template <class F>
@@ -82,6 +85,7 @@ class port_table {
   std::array<std::unique_ptr<port[]>, chunks> owned_;
   std::uint32_t made_ = 0;
   std::vector<std::uint32_t> free_;
+  bool is_over_ = false;
 };
 
 }  // namespace strata::messages

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "messages/messenger.hpp"
+#include "messages/office.hpp"
 #include "net/transfers.hpp"
-#include "sched/scheduler.hpp"
+#include "strata/detail/worker.hpp"
 #include "strata/error.hpp"
 
 namespace strata {
@@ -38,12 +39,11 @@ namespace {
 
 // Null: there is nothing to register.
 messages::registrations* registrations_of(std::span<std::byte> bytes) {
-  const detail::worker& w = detail::this_worker();
-  if (w.owner == nullptr)
-    throw misuse_error("memory can only be registered within a runtime (runtime::run())");
+  const messages::messenger& office = messages::office_or_refusal(
+      "memory can only be registered within a runtime (runtime::run())");
   if (bytes.empty()) return nullptr;
   const detail::uninterrupted guard;  // no other thread of this worker waits for a network's lock
-  const std::vector<net::transfers*> ways = w.owner->messenger->transfers_here();
+  const std::vector<net::transfers*> ways = office.transfers_here();
   return ways.empty() ? nullptr : new messages::registrations(ways, bytes);
 }
 

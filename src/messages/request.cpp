@@ -134,6 +134,8 @@ void request::throw_end() const {
       [[fallthrough]];  // its endpoints have ended with it
     case outcome::closed:
       throw endpoint_closed_error(info.target, "endpoint " + text_of(info.target) + " has ended");
+    case outcome::over:
+      throw after_runtime();
     case outcome::announced:
       throw announced_end(info.target, "endpoint " + text_of(info.target) + " has ended");
     case outcome::done:
@@ -141,6 +143,11 @@ void request::throw_end() const {
       break;
   }
   office->throw_loss();
+}
+
+misuse_error after_runtime() {
+  return misuse_error(
+      "an endpoint or a transfer that has outlived its runtime: it can only be destroyed");
 }
 
 std::string text_of(endpoint_id id) {

@@ -32,6 +32,7 @@ enum class outcome : std::uint8_t {
   closed,     // the endpoint has ended
   announced,  // it has ended, and everybody who uses it gets a message that says why
   left,       // the node that it needs has left the job
+  over,       // its runtime has ended
   lost
 };
 enum class action : std::uint8_t {
@@ -188,6 +189,9 @@ struct arrival {
 struct announced_end : endpoint_closed_error {
   using endpoint_closed_error::endpoint_closed_error;
 };
+
+// What is thrown where the runtime has ended.
+misuse_error after_runtime();
 
 // For people.
 std::string text_of(endpoint_id id);

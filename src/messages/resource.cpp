@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "messages/messenger.hpp"
-#include "sched/scheduler.hpp"
+#include "messages/office.hpp"
 
 namespace strata {
 
@@ -13,23 +13,12 @@ namespace strata {
 
 namespace detail {
 
-namespace {
-
-// Null outside a runtime.
-messages::messenger* office_of_objects() {
-  const worker& w = this_worker();
-  return w.owner != nullptr ? w.owner->messenger : nullptr;
-}
-
-}  // namespace
-
 object_entry::object_entry(void* object) : number_(0) {
-  messages::messenger* const office = office_of_objects();
-  if (office == nullptr)
-    throw misuse_error("an object with a name can only be made within a runtime (runtime::run())");
-  number_ = office->names.new_publication(this_worker().node);
-  office->objects->enter(number_, object);
-  among_ = office->objects;
+  messages::messenger& office = messages::office_or_refusal(
+      "an object with a name can only be made within a runtime (runtime::run())");
+  number_ = office.names.new_publication(this_worker().node);
+  office.objects->enter(number_, object);
+  among_ = office.objects;
 }
 
 object_entry::~object_entry() {
@@ -40,19 +29,20 @@ object_entry::~object_entry() {
 bool object_entry::end() noexcept { return std::exchange(among_, nullptr)->end(number_); }
 
 held_object::held_object(std::uint64_t number, void* object)
-    : number_(number), object_(number == 0 ? object : office_of_objects()->objects->hold(number)) {}
+    : number_(number),
+      object_(number == 0 ? object : messages::office_here()->objects->hold(number)) {}
 
 held_object::~held_object() {
-  if (number_ != 0 && object_ != nullptr) office_of_objects()->objects->let_go(number_);
+  if (number_ != 0 && object_ != nullptr) messages::office_here()->objects->let_go(number_);
 }
 
 unparked park_in_job(const parking& how) {
-  messages::messenger* const office = office_of_objects();
+  messages::messenger* const office = messages::office_here();
   return office != nullptr ? office->waits.park(how) : park(how);
 }
 
 void require_whole_job() {
-  if (const messages::messenger* const office = office_of_objects())
+  if (const messages::messenger* const office = messages::office_here())
     office->waits.require_all_nodes();
 }
 
@@ -74,7 +64,7 @@ namespace {
 
 // No member can be there any more.
 bool has_gone(endpoint_id member) {
-  const messages::messenger* const office = detail::office_of_objects();
+  const messages::messenger* const office = messages::office_here();
   return office != nullptr && !office->has(member.node());
 }
 
@@ -172,6 +162,11 @@ std::vector<endpoint_id> domain_handle::members() {
   }
 }
 
+void semaphore_handle::release(std::ptrdiff_t n) {
+  if (n < 0) throw misuse_error("release() of " + std::to_string(n) + " units: a number from 0 on");
+  s_.call<&put_back>(n);
+}
+
 // ---- grids ----
 
 unsigned grid::dimensions() const noexcept {
@@ -180,10 +175,13 @@ unsigned grid::dimensions() const noexcept {
   return n;
 }
 
-std::uint32_t grid::size() const noexcept {
-  std::uint32_t n = 1;
-  for (unsigned d = 0; d < dimensions(); ++d) n *= extent[d];
-  return n;
+std::uint32_t grid::size() const {
+  std::uint64_t n = 1;
+  for (unsigned d = 0; d < dimensions(); ++d) {
+    n *= extent[d];  // of two numbers of 32 bits
+    if (n > UINT32_MAX) throw misuse_error("a grid of 2^32 ranks or more");
+  }
+  return static_cast<std::uint32_t>(n);
 }
 
 std::array<std::uint32_t, 4> grid::coordinates(std::uint32_t rank) const {
@@ -195,6 +193,10 @@ std::array<std::uint32_t, 4> grid::coordinates(std::uint32_t rank) const {
 }
 
 std::uint32_t grid::rank(std::span<const std::uint32_t> at) const {
+  (void)size();
+  for (std::size_t d = dimensions(); d < at.size(); ++d) {
+    if (at[d] != 0) throw misuse_error("more coordinates than the grid has dimensions");
+  }
   std::uint32_t r = 0;
   for (unsigned d = 0; d < dimensions(); ++d) {
     if (d >= at.size() || at[d] >= extent[d]) throw misuse_error("coordinates outside their grid");

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cluster/kinds.hpp"
+#include "strata/message.hpp"
 
 namespace strata::messages {
 
@@ -62,7 +63,7 @@ struct closed_head {
 };
 
 // Larger messages stay with their sender until they are matched.
-inline constexpr std::size_t eager_bytes_max = std::size_t{16} << 10;
+inline constexpr std::size_t eager_bytes_max = eager_bytes_everywhere;
 // The same between nodes that write to memory that both see: two copies, one made by each end, are
 // made sooner than one that the kernel makes (decision 14).
 inline constexpr std::size_t eager_bytes_near = std::size_t{64} << 10;

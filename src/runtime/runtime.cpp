@@ -80,6 +80,7 @@ runtime::runtime(const options& wanted) {
   report_signal::give_up(this);
   print_statistics();
   engine_.reset();
+  messages_->retire();
   has_served_ = true;
   if (process_goes_on) {
     if (status != 0) throw error("the job that this node served has lost a node");
@@ -96,6 +97,11 @@ runtime::~runtime() {
   report_signal::give_up(this);
   if (watch_ != nullptr) watch_->stop();
   if (!has_served_) print_statistics();
+  engine_.reset();
+  messages_->retire();
+  // Whoever ends an endpoint may be among what the workers still have.
+  scheduler_.reset();
+  messages::messenger::let_go(std::move(messages_));
 }
 
 void runtime::print_statistics() const {

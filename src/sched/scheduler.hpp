@@ -64,7 +64,8 @@ struct place_futex {
 
 class scheduler {
  public:
-  // What the runtime attaches to this node for its messages.
+  // What the runtime attaches to this node for its messages. Null in a runtime of the process until
+  // somebody asks there: see messages/office.hpp.
   strata::messages::messenger* messenger = nullptr;
 
   // Workers on `cpus`; if that is empty, on those that this process may use. `watch` looks while

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -306,6 +307,38 @@ TEST_P(endpoints, cancel_what_has_not_begun) {
   });
 }
 
+// Of what nobody waits for: kept up to the limit, else it stays with its sender.
+TEST_P(endpoints, keep_messages_up_to_the_eager_limit) {
+  static constexpr std::size_t limit = eager_bytes_everywhere;
+  run([] {
+    endpoint a, b;
+    std::vector<std::byte> small(limit), large(limit + 1);
+    a.send(b.id(), 1, small);  // returns before there is a receive
+    EXPECT_EQ(b.receive(large).bytes, limit);
+    transfer sends = a.start_send(b.id(), 2, large);
+    EXPECT_FALSE(sends.test());
+    EXPECT_EQ(b.receive_message().bytes, limit + 1);
+    sends.wait();
+  });
+}
+
+TEST_P(endpoints, receive_what_they_do_not_know_the_size_of_by_a_deadline) {
+  run([] {
+    endpoint a, b;
+    std::vector<std::byte> content;
+    transfer one = b.start_receive_message(content, a.id(), 3);
+    EXPECT_FALSE(one.wait_for(1ms).has_value());
+    EXPECT_FALSE(one.wait_until(std::chrono::system_clock::now()).has_value());
+    EXPECT_FALSE(one.wait_until(std::chrono::steady_clock::now() + 1ms).has_value());
+    a.send(b.id(), 3, text("as long as it is"));
+    const auto got = one.wait_until(std::chrono::steady_clock::now() + 1h);
+    ASSERT_TRUE(got.has_value());
+    EXPECT_EQ(got->bytes, 16U);
+    EXPECT_EQ(as_text({*got, content}), "as long as it is");
+    EXPECT_FALSE(one.valid());
+  });
+}
+
 TEST_P(endpoints, end_synchronous_sends_with_their_match) {
   run([] {
     endpoint a, b;
@@ -347,6 +380,12 @@ TEST_P(endpoints, wait_for_any_of_several) {
     sender.join();
     std::array<transfer, 3> none;
     EXPECT_THROW((void)wait_any(none), misuse_error);
+    EXPECT_THROW((void)wait_any_for(none, 1ms), misuse_error);
+    // All of them wait still, and go on when the time is over.
+    EXPECT_FALSE(wait_any_for(receives, 1ms).has_value());
+    a.send_value(all[3].id(), 0, 7);
+    EXPECT_EQ(wait_any_for(receives, 1h), 3U);
+    EXPECT_FALSE(receives[2].wait_for(1ms).has_value());
   });
 }
 
@@ -446,6 +485,38 @@ TEST_P(endpoints, refuse_misuse) {
     a.send_value(a.id(), 1, 'x');
     EXPECT_THROW(a.receive_value<int>(), misuse_error);
   });
+}
+
+// Ended by whoever has it last, whatever is still in progress there.
+TEST(endpoint, may_outlive_its_runtime) {
+  std::optional<endpoint> a, b;
+  transfer receives, kept_send, waiting_send;
+  const std::vector<std::byte> large(std::size_t{1} << 20);
+  int value = 0;
+  {
+    runtime rt(with_workers(2));
+    rt.run([&] {
+      a.emplace();
+      b.emplace();
+      receives = b->start_receive(std::as_writable_bytes(std::span(&value, 1)), b->id());
+      kept_send = a->start_send(b->id(), 1, text("kept"));
+      waiting_send = a->start_send(b->id(), 2, large);
+    });
+  }
+  EXPECT_THROW(a->send_value(b->id(), 1, 5), misuse_error);
+  EXPECT_THROW((void)a->start_send(b->id(), 1, large).wait(), misuse_error);
+  EXPECT_THROW((void)a->receive_message(), misuse_error);
+  EXPECT_THROW((void)a->probe(), misuse_error);
+  EXPECT_EQ(kept_send.wait().bytes, 4U);
+  EXPECT_TRUE(receives.test());
+  EXPECT_FALSE(receives.cancel());
+  EXPECT_THROW(receives.wait(), misuse_error);
+  endpoint moved(*std::move(a));
+  a.reset();
+  b.reset();
+  // And a transfer all its endpoints.
+  { const endpoint last(std::move(moved)); }
+  EXPECT_THROW(waiting_send.wait(), misuse_error);
 }
 
 struct impatient : threaded {

@@ -45,6 +45,8 @@ TEST_P(message_jobs, wait_for_a_slow_receiver) { run("slow-receiver"); }
 TEST_P(message_jobs, keep_no_more_than_they_say) { run("kept-memory"); }
 TEST_P(message_jobs, choose_one_behind_a_thousand) { run("kept-apart"); }
 TEST_P(message_jobs, send_on_behind_a_cancelled_one) { run("cancelled-send"); }
+TEST_P(message_jobs, wait_for_the_receiver_above_the_eager_limit_alone) { run("eager-limit"); }
+TEST_P(message_jobs, have_endpoints_that_outlive_them) { run("outlives-its-runtime"); }
 TEST_P(message_jobs, share_what_has_a_name) { run("names"); }
 TEST_P(message_jobs, keep_the_order_among_many) { run("crowd"); }
 TEST_P(message_jobs, receive_from_one_node) { run("by-node"); }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program_room.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -47,7 +49,55 @@ void report_addresses(endpoint_id to) {
   (void)last.receive_value<int>();
 }
 
+void receive_on_demand(endpoint_id to) {
+  endpoint mine, word;
+  word.send_value(to, 1, mine.id());
+  const auto all = word.receive_value<int>(to);
+  for (int i = 0; i < all; ++i) (void)mine.receive_message();
+}
+
+// Ends with its process, when the job is long over.
+std::optional<endpoint> last_of_process;
+transfer never_received;
+constexpr std::array<std::byte, 1000> content{};
+
+endpoint_id open_last() { return last_of_process.emplace().id(); }
+
+void leave_something_in(endpoint_id other) {
+  for (const message_tag tag : {1U, 2U}) last_of_process->send(other, tag, content);
+  never_received = last_of_process->start_synchronous_send(other, 3, content);
+}
+
 }  // namespace
+
+// Up to the limit a send ends before anybody receives, above it with the receive.
+void eager_limit(runtime& rt) {
+  rt.run([&rt] {
+    const bool is_near = last_node() != 0 && rt.stats().transports.front().name == "shm";
+    const std::size_t limit = is_near ? std::size_t{64} << 10 : eager_bytes_everywhere;
+    endpoint mine;
+    remote_thread other(on_node{last_node()}, call<receive_on_demand>(mine.id()));
+    endpoint_id to;
+    const endpoint_id word = mine.receive(std::as_writable_bytes(std::span(&to, 1))).source;
+    const std::vector<std::byte> large(limit + 1);
+    mine.send(to, 1, std::span(large).first(limit));
+    transfer above = mine.start_send(to, 1, large);
+    require(!above.test(), "one above the limit waits");
+    mine.send_value(word, 1, 2);
+    above.wait();
+    other.join();
+  });
+}
+
+// Endpoints of all nodes, with messages of others in them, and a send that nobody receives.
+void outlives_its_runtime(runtime& rt) {
+  rt.run([] {
+    std::vector<endpoint_id> all;
+    for (node_id_t n = 0; n < num_nodes(); ++n) all.push_back(call<open_last>(on_node{n}));
+    for (node_id_t n = 0; n < num_nodes(); ++n)
+      call<leave_something_in>(on_node{n}, all[(n + 1) % all.size()]);
+  });
+}
 
 // The receiver takes its time; the sender has to wait, and everything is there in the end.
 void slow_receiver(runtime& rt) {

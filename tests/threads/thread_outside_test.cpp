@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that are made outside a runtime belong to one that the process has for them.
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <functional>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -11,7 +13,13 @@
 #include "../sched/support.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/condition_variable.hpp"
+#include "strata/directory.hpp"
 #include "strata/future.hpp"
+#include "strata/group.hpp"
+#include "strata/message.hpp"
+#include "strata/registered_memory.hpp"
+#include "strata/resource.hpp"
+#include "strata/runtime.hpp"
 #include "strata/semaphore.hpp"
 #include "strata/thread.hpp"
 #include "thread_support.hpp"
@@ -118,6 +126,56 @@ TEST(thread_outside, identities_differ) {
   thread::id there;
   std::thread([&] { there = this_thread::get_id(); }).join();
   EXPECT_NE(there, thread::id());
+}
+
+// Several at once: the first who asks makes what the messages of the process need.
+TEST(thread_outside, has_endpoints) {
+  constexpr int threads = 8;
+  std::array<endpoint_id, threads> ids{};
+  latch made(threads);
+  std::vector<thread> all;
+  for (int i = 0; i < threads; ++i) {
+    all.emplace_back([&, i] {
+      endpoint& mine = this_thread::endpoint();
+      ids[static_cast<std::size_t>(i)] = mine.id();
+      made.arrive_and_wait();
+      mine.send_value(ids[static_cast<std::size_t>((i + 1) % threads)], 1, i);
+      EXPECT_EQ(mine.receive_value<int>(), (i + threads - 1) % threads);
+    });
+  }
+  for (thread& t : all) t.join();
+}
+
+struct added_up {
+  long sum = 0;
+  long add(long n) { return sum += n; }
+};
+
+TEST(thread_outside, has_names_objects_and_groups) {
+  thread([] {
+    publish("a name", 5);
+    EXPECT_EQ(await_name<int>("a name"), 5);
+    EXPECT_TRUE(withdraw("a name"));
+    EXPECT_FALSE(find_name<int>("a name").has_value());
+    const named<added_up> sum("sum");
+    EXPECT_EQ(resource<added_up>::find("sum").call<&added_up::add>(3L), 3);
+    std::array<std::byte, 8> bytes{};
+    EXPECT_EQ(registered_memory(bytes).networks(), 0U);
+    run_group(3, [](group& g) { EXPECT_EQ(g.all_reduce(1, std::plus<>()), 3); });
+  }).join();
+}
+
+TEST(thread_outside, has_messages_of_its_own_beside_a_runtime) {
+  runtime rt(with_workers(1));
+  endpoint_id there;
+  rt.run([&] { there = endpoint().id(); });
+  EXPECT_TRUE(there);
+  thread([] {
+    endpoint& mine = this_thread::endpoint();
+    mine.send_value(mine.id(), 1, 7);
+    EXPECT_EQ(mine.receive_value<int>(), 7);
+  }).join();
+  EXPECT_THROW(endpoint(), misuse_error);  // main() itself is in neither
 }
 
 class thread_outside_death : public ::testing::Test {

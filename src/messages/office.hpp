@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose messenger the calling thread uses: that of the runtime in which it runs.
+#pragma once
+
+namespace strata::detail {
+struct worker;
+}
+
+namespace strata::messages {
+
+class messenger;
+
+// That of w's runtime; null outside any.
+[[nodiscard]] messenger* office_of(const strata::detail::worker& w);
+[[nodiscard]] messenger* office_here();
+// Throws misuse_error(refusal) there.
+[[nodiscard]] messenger& office_or_refusal(const strata::detail::worker& w, const char* refusal);
+[[nodiscard]] messenger& office_or_refusal(const char* refusal);
+
+}  // namespace strata::messages
