@@ -62,6 +62,7 @@ constexpr action actions[] = {
     {"stop", &lose_stopped},
     {"kill-thief", &kill_thief},
     {"kill-caller", &kill_caller},
+    {"kill-receiver", &kill_receiver},
     {"kill-victim", &kill_victim},
     {"kill-under-wait-idle", &kill_under_wait_idle},
     {"leave", &lose_leaver},
