@@ -8,10 +8,11 @@
 //     return a + b;
 //   }
 //
-// A lambda that captures by reference stays on its node: its type says that it cannot travel.
-// Arguments and results that are addresses (pointers, std::reference_wrapper, std::span,
-// std::string_view) do not compile. What fork2join takes is trivially copyable; a call on a named
-// node (strata/remote_thread.hpp) takes and returns objects as well.
+// So can children of a task_scope. A lambda that captures by reference stays on its node: its type
+// says that it cannot travel. Arguments and results that are addresses (pointers,
+// std::reference_wrapper, std::span, std::string_view) do not compile. What fork2join takes is
+// trivially copyable; a call on a named node (strata/remote_thread.hpp) takes and returns objects
+// as well.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -105,11 +106,15 @@ void give_back_result(global_address home, const std::exception_ptr& error, cons
 }  // namespace detail
 
 /// A call that has not been made: call<f>(arguments...) holds the arguments, and calling it calls f
-/// with them. As the second function of fork2join it may be made on another node; its arguments and
+/// with them. As the second function of fork2join, or spawned in a task_scope, it may be made on
+/// another node; its arguments and
 /// its result are trivially copyable then, and 16 KiB each at most.
 template <auto Function, class... Arguments>
 class travelling_call {
  public:
+  static_assert(!std::is_member_pointer_v<decltype(Function)>,
+                "call<f>(arguments...): f is a member of a class; name a function, or a lambda "
+                "that captures nothing: call<[](const T& t) { return t.f(); }>(t)");
   static_assert(std::is_invocable_v<decltype(Function), const Arguments&...>,
                 "call<f>(arguments...): f cannot be called with these arguments; a number in front "
                 "of them names a node where f can be called with the others");
