@@ -82,6 +82,11 @@ TEST(job, makes_calls_elsewhere_with_each_balancer) {
               {std::string("--strata-balancing=") + balancer, "calls"});
   }
 }
+TEST(job, makes_calls_of_scopes_elsewhere) {
+  for (const char* const transport : transports)
+    expect_ok({"-n", "2", "--workers", "1", "--transport", transport}, {"scopes"});
+  expect_ok({"-n", "3", "--workers", "2"}, {"scopes"});
+}
 TEST(job, takes_a_token_from_under_a_busy_worker) {
   for (const char* const transport : transports)
     expect_ok({"-n", "2", "--workers", "1", "--transport", transport}, {"lone-tokens"});

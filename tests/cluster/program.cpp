@@ -39,6 +39,7 @@ constexpr action actions[] = {
     {"blocks", &blocks},
     {"flood", &flood},
     {"calls", &calls},
+    {"scopes", &scopes},
     {"code-elsewhere", &code_elsewhere},
     {"exceptions", &exceptions},
     {"exceptions-by-way", &exceptions_by_way},
