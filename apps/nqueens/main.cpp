@@ -24,6 +24,7 @@ int body(apps::program& p) {
            "rows from D on are searched serially; without it every safe placement is a task")
       .type_name("D")
       .check(apps::whole_number(0, nqueens::n_max, "D counts rows"));
+  p.prefer_on_several_nodes(apps::style::fibers);
   p.offer_styles({apps::style::fork_join, apps::style::fibers, apps::style::serial});
   p.parse();
 

@@ -82,6 +82,7 @@ void add_flags(apps::command_line& cli, flags& given) {
 int body(apps::program& p) {
   flags given;
   add_flags(p.cli(), given);
+  p.prefer_on_several_nodes(apps::style::fibers);
   p.offer_styles({apps::style::fork_join, apps::style::fibers, apps::style::serial});
   p.parse();
   const uts::parameters tree = tree_of(given);

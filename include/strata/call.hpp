@@ -8,11 +8,12 @@
 //     return a + b;
 //   }
 //
-// A lambda that captures by reference stays on its node: its type says that it cannot travel.
-// Arguments and results that are addresses (pointers, std::reference_wrapper, std::span,
-// std::string_view) do not compile. Values travel as they are. Objects do with
-// strata/serialize.hpp: strings, containers, types with a function serialize(), of any size. They
-// become bytes when a call is taken by another node; one that its own node makes is a plain call.
+// So can children of a task_scope. A lambda that captures by reference stays on its node: its type
+// says that it cannot travel. Arguments and results that are addresses (pointers,
+// std::reference_wrapper, std::span, std::string_view) do not compile. Values travel as they are.
+// Objects do with strata/serialize.hpp: strings, containers, types with a function serialize(), of
+// any size. They become bytes when a call is taken by another node; one that its own node makes is
+// a plain call.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -97,13 +98,17 @@ void give_back_result(global_address home, const std::exception_ptr& error, cons
 }  // namespace detail
 
 /// A call that has not been made: call<f>(arguments...) holds the arguments, and calling it calls f
-/// with them. As the second function of fork2join it may be made on another node. Its arguments and
-/// its result are trivially copyable, or, with strata/serialize.hpp, what cereal serialises and can
-/// be made by default. Functions serialize() are called by any thread of the node that a call
-/// leaves, and must not wait for others; what they throw, the call throws.
+/// with them. As the second function of fork2join, or spawned in a task_scope, it may be made on
+/// another node. Its arguments and its result are trivially copyable, or, with
+/// strata/serialize.hpp, what cereal serialises and can be made by default. Functions serialize()
+/// are called by any thread of the node that a call leaves, and must not wait for others; what they
+/// throw, the call throws.
 template <auto Function, class... Arguments>
 class travelling_call {
  public:
+  static_assert(!std::is_member_pointer_v<decltype(Function)>,
+                "call<f>(arguments...): f is a member of a class; name a function, or a lambda "
+                "that captures nothing: call<[](const T& t) { return t.f(); }>(t)");
   static_assert(std::is_invocable_v<decltype(Function), const Arguments&...>,
                 "call<f>(arguments...): f cannot be called with these arguments; a number in front "
                 "of them names a node where f can be called with the others");

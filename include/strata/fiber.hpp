@@ -209,6 +209,7 @@ void put_sync(const std::type_identity_t<T>& value, global_ptr<T> to, slot_ptr d
   detail::worker& w = detail::this_worker();
   if (to.node() != w.node || w.owner == nullptr) [[unlikely]]
     return detail::remote_put(w, to.where(), &value, sizeof(T), done.where());
+  detail::check_somewhere("the global_ptr to put to", to.where().address());
   *static_cast<T*>(to.where().address()) = value;
   sync(done);
 }
@@ -222,13 +223,10 @@ void get_sync(global_ptr<const std::type_identity_t<T>> from, T* into, slot_ptr 
   detail::worker& w = detail::this_worker();
   if (from.node() != w.node || w.owner == nullptr) [[unlikely]]
     return detail::remote_get(w, from.where(), into, sizeof(T), done.where());
+  detail::check_somewhere("the global_ptr to get from", from.where().address());
+  detail::check_somewhere("the pointer to get into", into);
   *into = *static_cast<const T*>(from.where().address());
   sync(done);
-}
-/// The same from what may be written, too.
-template <class T>
-void get_sync(global_ptr<T> from, T* into, slot_ptr done) {
-  get_sync(global_ptr<const T>(from.where()), into, done);
 }
 
 /// Copies `count` elements, then signals `done` (EARTH's BLKMOV_SYNC). At least one end must be on
@@ -241,19 +239,19 @@ void block_move_sync(global_ptr<const std::type_identity_t<T>> from, global_ptr<
   static_assert(detail::refuse_addresses<T>());
   detail::worker& w = detail::this_worker();
   if (from.node() == w.node && to.node() == w.node && w.owner != nullptr) [[likely]] {
-    if (count != 0) std::memcpy(to.where().address(), from.where().address(), count * sizeof(T));
+    if (count != 0) {
+      detail::check_somewhere("the global_ptr to get from", from.where().address());
+      detail::check_somewhere("the global_ptr to put to", to.where().address());
+      std::memcpy(to.where().address(), from.where().address(), count * sizeof(T));
+    }
     sync(done);
   } else if (from.node() == w.node) {
     detail::remote_put(w, to.where(), from.where().address(), count * sizeof(T), done.where());
   } else {
-    // Throws unless `to` is here.
-    detail::remote_get(w, from.where(), to.local(), count * sizeof(T), done.where());
+    void* const here = detail::local_address(
+        to.where(), w, "one end of a block_move_sync lies on the calling node");
+    detail::remote_get(w, from.where(), here, count * sizeof(T), done.where());
   }
-}
-/// The same from what may be written, too.
-template <class T>
-void block_move_sync(global_ptr<T> from, global_ptr<T> to, std::size_t count, slot_ptr done) {
-  block_move_sync(global_ptr<const T>(from.where()), to, count, done);
 }
 
 }  // namespace strata

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses in a job of several nodes (EARTH's GLOBAL pointers).
 #pragma once
+#include <compare>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "strata/detail/worker.hpp"
 #include "strata/error.hpp"
@@ -51,6 +54,8 @@ class global_address {
     return a;
   }
   friend bool operator==(global_address, global_address) noexcept = default;
+  // By node, then by address.
+  friend auto operator<=>(global_address, global_address) noexcept = default;
 
  private:
   static constexpr unsigned address_bits = 48;
@@ -60,20 +65,20 @@ class global_address {
 
 // Throws misuse_error: no such node, or outside a runtime.
 [[noreturn, gnu::cold]] void refuse_node(node_id_t node, const worker& w);
+// The same, or: it lies on another node.
+[[noreturn, gnu::cold]] void refuse_far_address(global_address a, const worker& w,
+                                                const char* instead);
 
 inline void check_inside(const worker& w) {
   if (w.owner == nullptr) [[unlikely]]
     refuse_node(w.node, w);
 }
 
-inline void check_node(node_id_t node, const worker& w) {
-  if (node != w.node || w.owner == nullptr) [[unlikely]]
-    refuse_node(node, w);
-}
-
-// The address, which must lie on the calling worker's node.
-inline void* local_address(global_address a, const worker& w) {
-  check_node(a.node(), w);
+// The address, which must lie on the calling worker's node. instead: for people, what to do if it
+// does not.
+inline void* local_address(global_address a, const worker& w, const char* instead) {
+  if (a.node() != w.node || w.owner == nullptr) [[unlikely]]
+    refuse_far_address(a, w, instead);
   return a.address();
 }
 
@@ -91,18 +96,39 @@ class global_ptr {
   global_ptr(node_id_t node, T* local) noexcept : where_(node, local) {}
   /// What a global address of another part of the runtime stands for.
   explicit global_ptr(detail::global_address where) noexcept : where_(where) {}
+  /// The same place, as one that is not to be written: of a T what was of an U, where T is U but
+  /// for const.
+  template <class U>
+  requires(!std::same_as<U, T> && std::is_convertible_v<U (*)[], T (*)[]>)
+      global_ptr(global_ptr<U> other)
+  noexcept : where_(other.where()) {}
 
   /// The node that holds the T (EARTH's OWNER_OF).
   [[nodiscard]] node_id_t node() const noexcept { return where_.node(); }
 
   /// The plain pointer. Throws misuse_error when the T lies on another node than the caller.
   [[nodiscard]] T* local() const {
-    return static_cast<T*>(detail::local_address(where_, detail::this_worker()));
+    return static_cast<T*>(detail::local_address(where_, detail::this_worker(),
+                                                 "reach it by get_sync, put_sync or "
+                                                 "block_move_sync"));
   }
 
-  /// n elements further, on the same node.
-  global_ptr operator+(std::ptrdiff_t n) const noexcept {
-    return global_ptr(where_.node(), static_cast<T*>(where_.address()) + n);
+  /// n elements further, on the same node; and what else pointers into an array can do. It takes no
+  /// look at what they point to.
+  friend global_ptr operator+(global_ptr p, std::ptrdiff_t n) noexcept { return p += n; }
+  friend global_ptr operator+(std::ptrdiff_t n, global_ptr p) noexcept { return p += n; }
+  friend global_ptr operator-(global_ptr p, std::ptrdiff_t n) noexcept { return p -= n; }
+  global_ptr& operator+=(std::ptrdiff_t n) noexcept {
+    return *this = global_ptr(where_.node(), static_cast<T*>(where_.address()) + n);
+  }
+  global_ptr& operator-=(std::ptrdiff_t n) noexcept { return *this += -n; }
+  global_ptr& operator++() noexcept { return *this += 1; }
+  global_ptr& operator--() noexcept { return *this -= 1; }
+  global_ptr operator++(int) noexcept { return std::exchange(*this, *this + 1); }
+  global_ptr operator--(int) noexcept { return std::exchange(*this, *this - 1); }
+  /// How many elements lie from b to a. Both into the same array.
+  friend std::ptrdiff_t operator-(global_ptr a, global_ptr b) noexcept {
+    return static_cast<T*>(a.where_.address()) - static_cast<T*>(b.where_.address());
   }
 
   /// Node and address as one value, for the runtime.
@@ -111,6 +137,8 @@ class global_ptr {
   /// Whether it is not null.
   explicit operator bool() const noexcept { return where_.address() != nullptr; }
   friend bool operator==(global_ptr, global_ptr) noexcept = default;
+  /// An order of all of them, of any node; within an array, that of its elements.
+  friend auto operator<=>(global_ptr, global_ptr) noexcept = default;
 
  private:
   detail::global_address where_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops and reductions over index ranges, on top of fork2join.
+// Loops and reductions over index ranges, on top of fork2join. All iterations run on the calling
+// node: their body refers to its memory. Over several nodes a loop is one of calls
+// (strata/task_scope.hpp), each of which may run a loop where it is made.
 #pragma once
 #include <algorithm>
 #include <concepts>

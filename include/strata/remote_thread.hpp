@@ -51,6 +51,13 @@ namespace detail {
 template <class>
 inline constexpr bool always_false = false;
 
+// Function objects that are more than their type: a lambda that captures something.
+template <class F>
+inline constexpr bool has_state =
+    std::is_class_v<F> && !(std::is_empty_v<F> && std::is_default_constructible_v<F>);
+template <auto Function, class... Arguments>
+inline constexpr bool has_state<travelling_call<Function, Arguments...>> = false;
+
 // Throws misuse_error: no node has this number.
 [[noreturn, gnu::cold]] void refuse_node_number(const std::string& number);
 }  // namespace detail
@@ -182,6 +189,14 @@ class remote_thread {
                   "a function's address means nothing on another node; name the function when the "
                   "program is compiled: remote_thread(node, call<f>(arguments...)), or a lambda "
                   "that captures nothing");
+  }
+  /// Does not compile: what it holds may be of this node, and only arguments are looked at.
+  template <class F, class... Arguments>
+  requires(detail::has_state<F>) remote_thread(on_node, F, const Arguments&...) {
+    static_assert(detail::always_false<F>,
+                  "a lambda that captures something, or another function object with a state, does "
+                  "not travel to another node; capture nothing and pass what it needs as "
+                  "arguments: remote_thread(node, [](int n) { search(n); }, n)");
   }
   remote_thread(remote_thread&&) noexcept = default;
   /// What *this was before ends as in the destructor.

@@ -4,6 +4,10 @@
 //   strata::task_scope scope;
 //   for (node* child : children) scope.spawn([child] { visit(child); });
 //   scope.sync();
+//
+// Children that are calls (strata/call.hpp) may be made on another node:
+//
+//   for (int i = 0; i < 100; ++i) scope.spawn(strata::call<simulate>(i));
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -18,6 +22,7 @@
 #include "strata/detail/profile.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/error.hpp"
+#include "strata/fork_join.hpp"
 
 namespace strata {
 
@@ -57,12 +62,17 @@ class task_scope {
   /// is moved into a block of the worker's pool; about 5 ns, no lock, no fence. If f returns a
   /// value, spawn returns a handle for it, else nothing. f sees everything before the call. Throws
   /// misuse_error outside a runtime and in a fiber; f's exception is kept for sync().
+  ///
+  /// As call<f>(arguments...) the child may run on another node: what f throws there is kept as a
+  /// remote_error, and a node that is lost with it as node_lost_error. Its block, about 100 bytes
+  /// more than its arguments and its result, stays until sync(). A stop does not reach it where it
+  /// has left. (With --strata-profile it stays.)
   template <class F>
   auto spawn(F&& f);
 
   /// Runs and awaits all children spawned so far; may suspend. The caller then sees everything they
-  /// did. Rethrows the first exception of a child, after all of them have ended. The scope can be
-  /// used again.
+  /// did. Rethrows the first exception of a child, after all of them have ended; those of calls
+  /// count from when sync() has heard of them. The scope can be used again.
   void sync();
 
  private:
@@ -71,10 +81,22 @@ class task_scope {
   struct child;
   template <class F>
   struct plain_child;
+  template <class Call>
+  struct call_child;
+  struct call_link;
   struct keeper;
 
+  // A child of this type, in a block of the pool.
+  template <class Child, class... Arguments>
+  Child* make_child(Arguments&&... arguments);
+  template <class Call, class F>
+  auto spawn_call(F&& f);
   void add(child& c);
+  void add(call_link& c);
+  template <class Run>
+  void run_measured(Run&& run) noexcept;
   void run_child(child& c) noexcept;
+  void run_call(call_link& c) noexcept;
   void finish_children() noexcept;
   void finished_elsewhere(detail::worker& w) noexcept;
   void keep(std::exception_ptr e) noexcept;
@@ -84,8 +106,9 @@ class task_scope {
   std::stop_token stop_;
   std::uint64_t spawned_ = 0;  // since the last sync
   std::uint64_t ran_here_ = 0;
-  std::uint64_t syncs_ = 0;    // so far; a result is read after the next
-  keeper* results_ = nullptr;  // blocks with results, freed with the scope
+  std::uint64_t syncs_ = 0;     // so far; a result is read after the next
+  call_link* calls_ = nullptr;  // since the last sync, newest first
+  keeper* results_ = nullptr;   // blocks with results, freed with the scope
   int unwinding_ = std::uncaught_exceptions();
 
   // Children that ran elsewhere count down from 0; sync() adds their number. Whoever brings it to 0
@@ -106,6 +129,19 @@ struct task_scope::child : detail::task {
   task_scope* scope;
   // Calls the function, or skips it, and frees the block. Must not throw.
   void (*finish)(child& c, detail::worker& w, bool skip) noexcept;
+};
+
+// A child that is a call. Made by another worker or node it completes a join of its own, so that
+// nobody but the waiter needs to know who made it.
+struct task_scope::call_link {
+  task_scope* scope;
+  call_link* next;
+  detail::task* offered;  // what is in the deque for it
+  // Makes the call, or skips it.
+  void (*make)(call_link& c, bool skip) noexcept;
+  // Hands on what has come of it, once somebody elsewhere has made it unless it was made here, and
+  // frees the block.
+  void (*end)(call_link& c, bool made_here) noexcept;
 };
 
 // Heads a block that outlives its task because it holds the result.
@@ -153,6 +189,20 @@ struct spawned<T>::block : task_scope::keeper {
   std::uint64_t spawned_at;
   detail::outcome<T> out;
   bool has_value = false;
+  static block* of(task_scope& s) {
+    auto* const b = new block(s);
+    b->next = s.results_;
+    b->destroy = &destroy_this;
+    s.results_ = b;
+    return b;
+  }
+  // Rethrows what f throws.
+  template <class F>
+  void fill(F& f) {
+    out.capture(f);
+    if (out.threw()) out.take();
+    has_value = true;
+  }
   static void destroy_this(task_scope::keeper* k) noexcept {
     auto* self = static_cast<block*>(k);
     if (self->has_value) self->out.drop();
@@ -168,34 +218,102 @@ T spawned<T>::get() {
   return block_->out.take();
 }
 
+namespace detail {
+// A base, so that it is there before the task that refers to it.
+template <class Call>
+struct held_call {
+  Call held;
+};
+}  // namespace detail
+
+template <class Call>
+struct task_scope::call_child : detail::held_call<Call>, call_link, detail::fork_task<Call> {
+  using task_of_call = detail::fork_task<Call>;
+  using result = typename task_of_call::result;
+  static constexpr bool has_result = !std::is_void_v<result>;
+  using block = typename spawned<detail::regular<result>>::block;
+
+  template <class F>
+  call_child(task_scope& s, block* b, F&& f)
+      : detail::held_call<Call>{std::forward<F>(f)},
+        call_link{&s, nullptr, nullptr, &make_this, &end_this},
+        task_of_call(this->held),
+        into(b) {
+    this->type = &kind;
+    this->offered = detail::this_worker().profiling ? static_cast<detail::task*>(this)
+                                                    : detail::offered<Call>(*this);
+  }
+
+  static void make_this(call_link& c, bool skip) noexcept {
+    auto& self = static_cast<call_child&>(c);
+    self.is_skipped = skip;
+    if (!skip) self.out.capture(self.function.get());
+  }
+  static void body(detail::task& t) {
+    auto& self = static_cast<call_child&>(static_cast<task_of_call&>(t));
+    self.scope->run_call(self);
+    self.join.complete(detail::this_worker());
+  }
+  static void end_this(call_link& c, bool made_here) noexcept {
+    auto& self = static_cast<call_child&>(c);
+    if (!made_here) self.join.wait();
+    if (!self.is_skipped) {
+      try {
+        auto take = [&] { return self.out.take(); };
+        if constexpr (has_result)
+          self.into->fill(take);
+        else
+          take();
+      } catch (...) {
+        self.scope->keep(std::current_exception());
+      }
+    }
+    std::destroy_at(&self);
+    detail::this_worker().frames.deallocate(&self, sizeof(call_child));
+  }
+  static constexpr detail::task_type kind{&detail::run_on_stack, &body, nullptr,
+                                          &detail::type_name<Call>,
+                                          detail::travel_of<Call>::wire_of_task};
+  block* into;
+  bool is_skipped = false;
+};
+
+template <class Child, class... Arguments>
+Child* task_scope::make_child(Arguments&&... arguments) {
+  static_assert(alignof(Child) <= 16, "blocks of the pool are aligned to 16 bytes");
+  detail::require_stack();
+  void* const block = detail::this_worker().frames.allocate(sizeof(Child));
+  try {
+    return ::new (block) Child(*this, std::forward<Arguments>(arguments)...);
+  } catch (...) {
+    detail::this_worker().frames.deallocate(block, sizeof(Child));
+    throw;
+  }
+}
+
+template <class Call, class F>
+auto task_scope::spawn_call(F&& f) {
+  using child_of = call_child<Call>;
+  if constexpr (child_of::has_result) {
+    auto* const b = child_of::block::of(*this);
+    add(*make_child<child_of>(b, std::forward<F>(f)));
+    return spawned<typename child_of::result>(b);
+  } else {
+    add(*make_child<child_of>(nullptr, std::forward<F>(f)));
+  }
+}
+
 template <class F>
 auto task_scope::spawn(F&& f) {
   using function = std::decay_t<F>;
   using result = std::invoke_result_t<function&>;
-  if constexpr (std::is_void_v<result>) {
-    using child_of = plain_child<function>;
-    static_assert(alignof(child_of) <= 16, "blocks of the pool are aligned to 16 bytes");
-    detail::require_stack();
-    void* const block = detail::this_worker().frames.allocate(sizeof(child_of));
-    child* c = nullptr;
-    try {
-      c = ::new (block) child_of(*this, std::forward<F>(f));
-    } catch (...) {
-      detail::this_worker().frames.deallocate(block, sizeof(child_of));
-      throw;
-    }
-    add(*c);
+  if constexpr (detail::travel_of<function>::wire_of_task != nullptr) {
+    return spawn_call<function>(std::forward<F>(f));
+  } else if constexpr (std::is_void_v<result>) {
+    add(*make_child<plain_child<function>>(std::forward<F>(f)));
   } else {
-    using block = typename spawned<result>::block;
-    auto* const b = new block(*this);
-    b->next = results_;
-    b->destroy = &block::destroy_this;
-    results_ = b;
-    spawn([b, call = std::forward<F>(f)]() mutable {
-      b->out.capture(call);
-      if (b->out.threw()) b->out.take();  // rethrows
-      b->has_value = true;
-    });
+    auto* const b = spawned<result>::block::of(*this);
+    spawn([b, call = std::forward<F>(f)]() mutable { b->fill(call); });
     return spawned<result>(b);
   }
 }

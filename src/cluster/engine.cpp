@@ -188,8 +188,8 @@ void engine::post(node_id to, kind k, std::span<const std::byte> head,
     if (members_.is_elastic() && can_be_kept_back(k)) put_aside(to, copy_of(k, head, body));
     return;
   }
-  // What the program has to say to another node will never be answered. Nobody here waits for what
-  // answers another one.
+  // What the program was just about to say to another node when that was lost (split_phase throws
+  // what it says later) will never be answered. Nobody here waits for what answers another one.
   if (k < kind::steal && k != kind::got && k != kind::returned) {
     workers_.fail(loss_);
     // There is nobody to wait for.

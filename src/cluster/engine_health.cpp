@@ -57,7 +57,7 @@ void engine::break_job(node_id peer, const std::string& why) {
   protocols_->balance.on_lost(peer);
   protocols_->life.tell(peer, why);
   workers_.fail(loss_);
-  protocols_->data.lose_calls(loss_);
+  protocols_->data.lose(loss_);
   protocols_->visitor->on_lost(loss_);
   // Node 0 tells the program. Here what is left is given up in silence, whoever it was for.
   if (self_ != 0) (void)workers_.take_failure();
@@ -141,7 +141,8 @@ void engine::keep_in_touch() {
 // ---- failed computations ----
 
 void engine::computation_failed(const std::exception_ptr& error) noexcept {
-  if (!protocols_->failed.tell(error)) return;
+  // After a loss nobody is told, and nothing moves.
+  if (!protocols_->failed.tell(error) && !broken_.load(std::memory_order_seq_cst)) return;
   // Not here: the failure's lock is held.
   settle_wanted_.store(true, std::memory_order_release);
   wake_timekeeper();

@@ -352,7 +352,10 @@ void engine::run_receiver(net::transport& t) {
       if (found && !workers_.all_sleep()) rules_.heard_by_receiver(os::now_ns());
     }
     if (settle_wanted_.exchange(false, std::memory_order_acq_rel)) {
-      protocols_->failed.settle();
+      if (broken_.load(std::memory_order_seq_cst))
+        workers_.settle(false);
+      else
+        protocols_->failed.settle();
       continue;
     }
     if (report_wanted_.exchange(false, std::memory_order_acq_rel)) report_everywhere();

@@ -53,8 +53,7 @@ std::uint64_t advanced(std::uint64_t address, std::uint64_t by) {
 // Before anything is said of it: pieces would be told from each other by addresses that are not
 // null. `what` may be nothing.
 void refuse_nowhere(const char* what, const void* address, std::size_t bytes) {
-  if (address != nullptr || bytes == 0) return;
-  throw misuse_error(std::string(what) + " points nowhere: give it the address of something first");
+  if (bytes != 0) detail::check_somewhere(what, address);
 }
 
 // Where pieces go; the last of them signals the slot.
@@ -101,6 +100,9 @@ void split_phase::send(node_id to, kind k, std::span<const std::byte> head,
 }
 
 void split_phase::check_is_there(node_id node) const {
+  // Acquire: loss_. Partner: lose().
+  if (is_lost_.load(std::memory_order_acquire)) [[unlikely]]
+    std::rethrow_exception(loss_);
   if (mail_.members().of(node) == standing::left) throw has_left(node);
 }
 
@@ -257,6 +259,14 @@ bool split_phase::prepare(detail::task& t, detail::worker& w) {
     }
     return false;
   }
+}
+
+void split_phase::lose(const std::exception_ptr& error) {
+  if (!is_lost_.load(std::memory_order_relaxed)) {
+    loss_ = error;
+    is_lost_.store(true, std::memory_order_release);
+  }
+  away_.lose(error);
 }
 
 void split_phase::goes_away(detail::task& t, node_id to, detail::worker& frames) {

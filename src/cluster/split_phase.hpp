@@ -3,6 +3,7 @@
 // DROP_IN. Data is visible before the signal that announces it, because a node handles the messages
 // of another one after the other. (Requirements E5-E7, E10.)
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -52,8 +53,9 @@ class split_phase final : public detail::remote_nodes {
   [[nodiscard]] bool comes_back(detail::task& t) { return away_.comes_back(t); }
   // Unpacks one of this node's own that nobody has got; null: a call that has been lost meanwhile.
   [[nodiscard]] detail::task* come_back(detail::worker& w, reader& in);
-  // Nothing will come back any more: every call that is away, or goes away later, throws this.
-  void lose_calls(const std::exception_ptr& error) { away_.lose(error); }
+  // A node is lost, and with it the job: every call that is away throws this, and so does from now
+  // on whatever the program has for another node. With the inbox.
+  void lose(const std::exception_ptr& error);
 
   // The node has left the job: what was called there at the last moment throws, and what was asked
   // of it is awaited no more.
@@ -101,6 +103,7 @@ class split_phase final : public detail::remote_nodes {
   void post_pieces(node_id to, kind k, std::span<const std::byte> part, HeadOf&& head_of);
   template <class HeadOf>
   void send_pieces(node_id to, kind k, std::span<const std::byte> all, HeadOf&& head_of);
+  // For the program: what it has for that node can get there. Throws node_lost_error.
   void check_is_there(node_id node) const;
   // What another node has named a node of the job: there is one, or was. Throws malformed.
   void check_is_known(node_id node) const;
@@ -123,6 +126,9 @@ class split_phase final : public detail::remote_nodes {
   local_node& here_;
   work_counts& counts_;
   calls_away away_;
+  std::exception_ptr loss_;  // the first
+  // Release: loss_. Partner: check_is_there().
+  std::atomic<bool> is_lost_{false};
   // Of each node that was ever asked, or sent a large item: in a large job, few.
   std::mutex tables_mutex_;
   std::unordered_map<node_id, requests> requests_;

@@ -61,6 +61,16 @@ void refuse_node(node_id_t node, const worker& w) {
                   : std::to_string(nodes) + " nodes, numbers 0 to " + std::to_string(nodes - 1)));
 }
 
+void refuse_far_address(global_address a, const worker& w, const char* instead) {
+  if (w.owner == nullptr || !is_there(w, a.node())) refuse_node(a.node(), w);
+  throw misuse_error("what a global_ptr points to lies on node " + std::to_string(a.node()) +
+                     ", this is node " + std::to_string(w.node) + ": " + instead);
+}
+
+void refuse_nowhere(const char* what) {
+  throw misuse_error(std::string(what) + " points nowhere: give it the address of something first");
+}
+
 void refuse_node_number(const std::string& number) {
   throw misuse_error("no node " + number + ": nodes have numbers from 0 to " +
                      std::to_string(std::numeric_limits<node_id_t>::max()));

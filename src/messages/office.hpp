@@ -3,7 +3,7 @@
 #pragma once
 
 namespace strata::detail {
-struct worker;
+class worker;
 }
 
 namespace strata::messages {

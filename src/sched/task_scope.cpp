@@ -15,6 +15,14 @@ void task_scope::add(child& c) {
   w.push(&c);
 }
 
+void task_scope::add(call_link& c) {
+  detail::worker& w = detail::this_worker();
+  w.events.spawns.add();
+  c.next = calls_;
+  calls_ = &c;
+  w.push(c.offered);
+}
+
 // A child that was stolen, or that its worker ran after this task had suspended.
 void task_scope::run_elsewhere(detail::task& t) {
   auto& c = static_cast<child&>(t);
@@ -23,19 +31,25 @@ void task_scope::run_elsewhere(detail::task& t) {
   scope.finished_elsewhere(detail::this_worker());
 }
 
-void task_scope::run_child(child& c) noexcept {
+template <class Run>
+void task_scope::run_measured(Run&& run) noexcept {
   const bool skip = stop_.stop_requested();
   detail::worker& w = detail::this_worker();
-  if (!w.profiling) {
-    c.finish(c, w, skip);
-    return;
-  }
+  if (!w.profiling) return run(w, skip);
   detail::strand measure;
   detail::strand_begin(measure);
-  c.finish(c, w, skip);
+  run(w, skip);
   detail::strand_end(measure);
   children_work_.fetch_add(measure.work, std::memory_order_relaxed);
   detail::path_joins(children_span_, measure.span);
+}
+
+void task_scope::run_child(child& c) noexcept {
+  run_measured([&](detail::worker& w, bool skip) { c.finish(c, w, skip); });
+}
+
+void task_scope::run_call(call_link& c) noexcept {
+  run_measured([&](detail::worker&, bool skip) { c.make(c, skip); });
 }
 
 void task_scope::finished_elsewhere(detail::worker& w) noexcept {
@@ -55,10 +69,16 @@ bool task_scope::commit(detail::stack& s, void* self) {
 void task_scope::finish_children() noexcept {
   // Own children first, newest first, as direct calls; with the stack nearly used up the worker
   // runs them, on other stacks.
-  while (ran_here_ != spawned_ && !detail::stack_is_low()) {
+  while ((ran_here_ != spawned_ || calls_ != nullptr) && !detail::stack_is_low()) {
     detail::worker& w = detail::this_worker();
     detail::task* t = w.deque.pop();
     if (t == nullptr) break;
+    if (calls_ != nullptr && t == calls_->offered) {
+      call_link& c = *std::exchange(calls_, calls_->next);
+      run_call(c);
+      c.end(c, true);
+      continue;
+    }
     if (detail::can_travel(t) || t->type->body != &run_elsewhere ||
         static_cast<child*>(t)->scope != this) {
       w.push(t);  // somebody else's: ours below it, if any, run elsewhere
@@ -70,6 +90,10 @@ void task_scope::finish_children() noexcept {
   const auto elsewhere = static_cast<std::int64_t>(spawned_ - ran_here_);
   if (elsewhere != 0 && balance_.load(std::memory_order_acquire) != -elsewhere) {
     detail::suspend(&commit, this);
+  }
+  while (calls_ != nullptr) {
+    call_link& c = *std::exchange(calls_, calls_->next);
+    c.end(c, false);
   }
   balance_.store(0, std::memory_order_relaxed);
   spawned_ = ran_here_ = 0;
@@ -87,7 +111,7 @@ void task_scope::keep(std::exception_ptr e) noexcept {
 }
 
 void task_scope::sync() {
-  if (spawned_ != 0) finish_children();
+  if (spawned_ != 0 || calls_ != nullptr) finish_children();
   if (threw_.load(std::memory_order_acquire)) {
     threw_.store(false, std::memory_order_relaxed);
     std::rethrow_exception(std::exchange(exception_, nullptr));
@@ -95,7 +119,7 @@ void task_scope::sync() {
 }
 
 task_scope::~task_scope() {
-  if (spawned_ != 0) finish_children();
+  if (spawned_ != 0 || calls_ != nullptr) finish_children();
   while (keeper* k = results_) {
     results_ = k->next;
     k->destroy(k);

@@ -83,7 +83,7 @@ void simulated_node::lose(node_id node, const std::string& why) {
 void simulated_node::break_off(const std::exception_ptr& loss) {
   const as_its_worker here(*this);
   broken_ = true;
-  protocols.data.lose_calls(loss);
+  protocols.data.lose(loss);
   messenger.on_lost(loss);
 }
 

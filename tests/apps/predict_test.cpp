@@ -3,6 +3,8 @@
 // result is seen.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -92,18 +94,46 @@ TEST(predictions, know_the_results) {
     program what;
     result expected;
   };
+  uts::parameters tree;
+  tree.depth = 5;
+  const uts::tally counted = uts::serial(tree);
+  uts::tally one_less = counted;
+  --one_less.leaves;
   strata::options settings;
   settings.workers = 1;
   strata::runtime runtime(settings);
-  for (const case_of& c : {case_of{strata::predict::find_program("fib", "10"), result::right},
-                           case_of{strata::predict::fib_program(10, 54), result::wrong},
-                           case_of{strata::predict::find_program("nqueens", "6"), result::right},
-                           case_of{strata::predict::nqueens_program(6, 5), result::wrong}}) {
+  for (const case_of& c :
+       {case_of{strata::predict::find_program("fib", "10"), result::right},
+        case_of{strata::predict::fib_program(10, 54), result::wrong},
+        case_of{strata::predict::find_program("nqueens", "6"), result::right},
+        case_of{strata::predict::nqueens_program(6, 5), result::wrong},
+        case_of{strata::predict::uts_program("small", tree, counted), result::right},
+        case_of{strata::predict::uts_program("small", tree, one_less), result::wrong}}) {
     result found = result::awaited;
     runtime.run([&] { c.what.begin(&found); });
     runtime.wait_idle();
     EXPECT_EQ(found, c.expected) << c.what.name;
   }
+}
+
+TEST(predictions, are_made_of_the_trees_that_there_are) {
+  EXPECT_EQ(strata::predict::find_program("uts", "T3").name, "uts T3");
+  const outcome o = apps_test::run_line("strata-predict uts T0 --nodes-max 2");
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_NE(o.err.find("there is no tree 'T0'; the choices are T1, "), std::string::npos) << o.err;
+}
+
+// docs/launcher.md shows one.
+TEST(predictions, are_as_the_manual_shows_them) {
+  if (APPS_SMALL != 0) GTEST_SKIP() << "the same in any build, and slow in this one";
+  std::ifstream page(APPS_MANUAL);
+  const std::string text{std::istreambuf_iterator<char>(page), {}};
+  const std::string before = "```\n$ ";
+  const std::size_t at = text.find(before + "strata-predict ");
+  ASSERT_NE(at, std::string::npos);
+  const std::size_t line = at + before.size(), table = text.find('\n', line) + 1;
+  const outcome o = apps_test::run_line(text.substr(line, table - 1 - line));
+  EXPECT_EQ(o.out, text.substr(table, text.find("```", table) - table)) << "print it anew";
 }
 
 }  // namespace

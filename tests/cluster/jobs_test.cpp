@@ -82,6 +82,11 @@ TEST(job, makes_calls_elsewhere_with_each_balancer) {
               {std::string("--strata-balancing=") + balancer, "calls"});
   }
 }
+TEST(job, makes_calls_of_scopes_elsewhere) {
+  for (const char* const transport : transports)
+    expect_ok({"-n", "2", "--workers", "1", "--transport", transport}, {"scopes"});
+  expect_ok({"-n", "3", "--workers", "2"}, {"scopes"});
+}
 TEST(job, takes_a_token_from_under_a_busy_worker) {
   for (const char* const transport : transports)
     expect_ok({"-n", "2", "--workers", "1", "--transport", transport}, {"lone-tokens"});
@@ -146,6 +151,7 @@ TEST(job, says_by_which_nodes_an_exception_came) {
     expect_ok({"-n", "3", "--transport", transport}, {"exceptions-by-way"});
 }
 TEST(job, refuses_nodes_that_do_not_exist) { expect_ok({"-n", "2"}, {"misuse"}); }
+TEST(job, says_where_what_is_used_as_if_it_were_here_lies) { expect_ok({"-n", "3"}, {"misuse"}); }
 TEST(job, tells_of_a_signal_too_many_from_another_node) {
   for (const char* const transport : transports)
     expect_ok({"-n", "2", "--transport", transport}, {"signal-too-many"});

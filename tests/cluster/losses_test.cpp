@@ -47,6 +47,16 @@ TEST_P(losses, of_a_thief_with_a_token_in_its_hands_too) {
   }
 }
 
+// By themselves, and not because the launcher has stopped them.
+TEST_P(losses, are_heard_of_by_who_only_sends) {
+  command c(launch_test::run({"-n", "2", "--transport", GetParam()}, {"kill-receiver"}));
+  EXPECT_EQ(c.wait(), 137);
+  EXPECT_EQ(launch_test::count_lines(c.out()), 8U) << c.out() << c.err();
+  EXPECT_EQ(c.out().rfind("caught: node 1 is lost", 0), 0U) << c.out();
+  EXPECT_TRUE(launch_test::contains(c.out(), "\nok\n")) << c.out() << c.err();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
 TEST_P(losses, of_a_victim_too) {
   command c(
       launch_test::run({"-n", "3", "--workers", "1", "--transport", GetParam()}, {"kill-victim"}));

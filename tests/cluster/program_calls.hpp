@@ -4,4 +4,6 @@
 #include "strata/runtime.hpp"
 
 void calls(strata::runtime& rt);
+// The same for calls that are spawned.
+void scopes(strata::runtime& rt);
 void code_elsewhere(strata::runtime& rt);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "program_support.hpp"
@@ -16,6 +17,7 @@
 #include "strata/error.hpp"
 #include "strata/fiber.hpp"
 #include "strata/fork_join.hpp"
+#include "strata/remote_thread.hpp"
 #include "tests/common/require.hpp"
 
 namespace {
@@ -95,6 +97,44 @@ void lose(runtime& rt, A... arguments) {
   }
 }
 
+// What is on node 1, for whoever sends there and waits for nothing.
+struct target {
+  global_ptr<std::uint64_t> word;
+  slot_ptr slot;
+};
+static_assert(std::is_trivially_copyable_v<target>);
+target target_here() {
+  static std::uint64_t word = 0;
+  static slot* const often = new completion(1U << 30);  // for as long as the process lives
+  return {to_global(&word), slot_ptr(node_id(), often)};
+}
+struct idle : threaded {
+  void start() { terminate(); }
+};
+struct sends : threaded {
+  global_ptr<std::uint64_t> word;
+  void start() {
+    put_sync(1, word, slot_ptr());
+    terminate();
+  }
+};
+
+constexpr void (*sends_without_a_wait[])(const target&) = {
+    [](const target& t) { put_sync(1, t.word, slot_ptr()); },
+    [](const target&) { invoke<idle>(1); },
+    [](const target& t) { sync(t.slot); },
+    [](const target& t) { incr_sync(t.slot, 1); },
+    [](const target& t) {
+      static std::uint64_t here = 1;
+      block_move_sync(to_global(&here), t.word, 1, slot_ptr());
+    },
+    [](const target& t) {
+      static std::uint64_t here;
+      get_sync(t.word, &here, slot_ptr());
+    },
+    [](const target&) { remote_thread(1, [] {}).detach(); },
+};
+
 int dies_elsewhere(int) {
   slow_here(0);
   if (node_id() != 0) ::kill(::getpid(), SIGKILL);
@@ -130,6 +170,40 @@ void kill_caller(runtime& rt) {
   } catch (const node_lost_error& e) {
     require(e.node() == 1, "names the node");
     std::printf("caught: %s\n", e.what());
+  }
+}
+
+// Who waits for nothing hears of the loss when it sends something.
+void kill_receiver(runtime& rt) {
+  target there;
+  for (const auto send : sends_without_a_wait) {
+    try {
+      rt.run([&] {
+        if (!there.word) {
+          there = call<target_here>(on_node{1});
+          invoke<killer>(1, SIGKILL);
+        }
+        try {
+          for (;;) send(there);
+        } catch (const node_lost_error& e) {
+          require(e.node() == 1, "names the node");
+          std::printf("caught: %s\n", e.what());
+        }
+      });
+    } catch (const node_lost_error&) {  // the run in which it was lost fails, whatever was caught
+      require(send == sends_without_a_wait[0], "only that one");
+    }
+  }
+  // What leaves a fiber ends a computation also then.
+  try {
+    rt.run([&] {
+      completion never;
+      token<sends>(there.word);
+      never.wait();
+    });
+    require(false, "waited for nothing");
+  } catch (const node_lost_error& e) {
+    require(e.node() == 1, "names the node");
   }
 }
 

@@ -9,5 +9,6 @@ void lose_stopped(strata::runtime& rt);
 void lose_leaver(strata::runtime& rt);
 void kill_thief(strata::runtime& rt);
 void kill_caller(strata::runtime& rt);
+void kill_receiver(strata::runtime& rt);
 void kill_victim(strata::runtime& rt);
 void kill_under_wait_idle(strata::runtime& rt);

@@ -11,6 +11,7 @@
 
 #include "cluster/kinds.hpp"
 #include "strata/detail/remote.hpp"
+#include "strata/error.hpp"
 #include "taskless_node.hpp"
 
 namespace strata::cluster {
@@ -160,6 +161,34 @@ TEST_F(blocks, are_given_in_no_larger_parts_than_may_be_asked_for) {
   EXPECT_THROW(ask(at_once + 1), malformed);
   EXPECT_THROW(ask(~std::uint64_t{0}), malformed);
   EXPECT_TRUE(under_way.empty());
+}
+
+// The program's; a handler answers on.
+TEST_F(blocks, go_nowhere_once_a_node_is_lost) {
+  const auto some = bytes_of(2 * piece);
+  std::vector<std::byte> into(some.size());
+  here.data.lose(std::make_exception_ptr(node_lost_error(7, "node 7 is lost")));
+  here.data.lose(std::make_exception_ptr(node_lost_error(8, "another one")));
+  const auto refused = [](auto&& operation) {
+    try {
+      operation();
+      ADD_FAILURE();
+    } catch (const node_lost_error& e) {
+      EXPECT_EQ(e.node(), 7);
+    }
+  };
+  for (const std::size_t n : {std::size_t{1}, some.size()}) {
+    refused([&] { here.data.put(at(1, into.data()), some.data(), n, at(0, nullptr)); });
+    refused([&] { here.data.get(at(1, some.data()), into.data(), n, at(0, nullptr)); });
+    refused([&] { here.data.drop_in(at(1, &there), some.data(), n); });
+  }
+  refused([&] { here.data.signal(at(1, &there)); });
+  refused([&] { here.data.increment(at(1, &there), 1); });
+  EXPECT_TRUE(under_way.empty());
+  EXPECT_FALSE(here.data.awaits_something());
+  there.data.get(at(0, some.data()), into.data(), some.size(), at(1, nullptr));
+  EXPECT_EQ(deliver(kind::got), pieces(some.size()));
+  EXPECT_EQ(into, some);
 }
 
 // From a peer that lies: refused, whatever came before.

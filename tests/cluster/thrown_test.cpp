@@ -214,7 +214,7 @@ class answers : public testing::Test {
     EXPECT_TRUE(here.data.awaits_something());
     EXPECT_EQ(call.times_accepted, 0);
     const auto lost = std::make_exception_ptr(node_lost_error(1, "node 1 is lost"));
-    here.data.lose_calls(lost);
+    here.data.lose(lost);
     EXPECT_EQ(call.times_accepted, 1);
     EXPECT_EQ(call.error, lost);
   }
@@ -287,7 +287,7 @@ class many_calls : public testing::Test {
 };
 
 TEST_F(many_calls, hear_of_a_loss_in_the_order_in_which_they_went) {
-  here.data.lose_calls(std::make_exception_ptr(node_lost_error(1, "node 1 is lost")));
+  here.data.lose(std::make_exception_ptr(node_lost_error(1, "node 1 is lost")));
   EXPECT_EQ(told, went);
   EXPECT_FALSE(here.data.awaits_something());
 }

@@ -39,6 +39,10 @@ static_assert(!std::convertible_to<global_ptr<int>, int*>);
 static_assert(!std::convertible_to<int*, global_ptr<int>>);
 static_assert(!std::convertible_to<global_ptr<int>, global_ptr<long>>);
 static_assert(!dereferences<slot_ptr>);
+// What may be written may be read, and no more than that.
+static_assert(std::convertible_to<global_ptr<int>, global_ptr<const int>>);
+static_assert(!std::convertible_to<global_ptr<const int>, global_ptr<int>>);
+static_assert(!std::convertible_to<global_ptr<std::array<int, 2>>, global_ptr<int>>);
 // Both travel in tokens.
 static_assert(sizeof(global_ptr<int>) == 8 && std::is_trivially_copyable_v<global_ptr<int>>);
 static_assert(sizeof(slot_ptr) == 8 && std::is_trivially_copyable_v<slot_ptr>);
@@ -57,6 +61,24 @@ TEST(global_pointers, know_their_node_and_address) {
     EXPECT_EQ((p + 3).local(), &items[3]);
     EXPECT_EQ(p + 3 + -3, p);
     EXPECT_NE(p + 1, p);
+    global_ptr<int> q = p + 9;
+    EXPECT_EQ(q - p, 9);
+    EXPECT_EQ(p - q, -9);
+    EXPECT_EQ(q - 9, p);
+    EXPECT_EQ(9 + p, q);
+    EXPECT_EQ((q -= 4), p + 5);
+    EXPECT_EQ((q += 2), p + 7);
+    EXPECT_EQ(++q, p + 8);
+    EXPECT_EQ(--q, p + 7);
+    EXPECT_EQ(q++, p + 7);
+    EXPECT_EQ(q--, p + 8);
+    EXPECT_EQ(q.local(), &items[7]);
+    EXPECT_LT(p, q);
+    EXPECT_GE(q, q);
+    const global_ptr<const int> read = q;
+    EXPECT_EQ(read, q);
+    EXPECT_EQ(read - p, 7);
+    EXPECT_GT(read, p);
     EXPECT_TRUE(p);
     EXPECT_FALSE(global_ptr<int>());
     EXPECT_EQ(global_ptr<int>(), global_ptr<int>());
@@ -64,8 +86,10 @@ TEST(global_pointers, know_their_node_and_address) {
     EXPECT_NE(elsewhere, p);
     EXPECT_EQ(elsewhere.node(), 8);
     EXPECT_THROW(static_cast<void>(elsewhere.local()), misuse_error);
+    EXPECT_LT(p, elsewhere) << "by node first";
     completion done;
     EXPECT_THROW(put_sync(1, elsewhere, done.sptr()), misuse_error);
+    EXPECT_THROW(put_sync(1, global_ptr<int>(node_id(), nullptr), done.sptr()), misuse_error);
     EXPECT_THROW(sync(slot_ptr(8, &done)), misuse_error);
     EXPECT_EQ(done.sptr().node(), 7);
     sync(done.sptr());

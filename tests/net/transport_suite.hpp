@@ -14,6 +14,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,6 +31,9 @@ struct transport_maker {
   std::function<std::vector<std::unique_ptr<transport>>(node_id nodes, bool small_buffers)> make;
   bool notices_loss = true;  // of a peer that was destroyed
 };
+
+// Else its bytes, among them addresses that differ each time, were part of what ctest calls a test.
+inline void PrintTo(const transport_maker& m, std::ostream* out) { *out << m.name; }
 
 inline std::string name_of(const testing::TestParamInfo<transport_maker>& info) {
   return info.param.name;

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "strata/call.hpp"
 #include "strata/fiber.hpp"
 #include "support.hpp"
 
@@ -51,6 +52,95 @@ TEST_P(task_scope_workers, nest) {
   constexpr int depth = scaled(10, 7);
   constexpr long leaves = scaled(59'049L, 2'187L);
   for (int round = 0; round < 3; ++round) EXPECT_EQ(rt.run([] { return tree(depth); }), leaves);
+  EXPECT_EQ(rt.stats().live_frames, 0);
+}
+
+// ---- children that are calls (strata/call.hpp), on one node
+
+long tree_of_calls(int depth) {
+  if (depth == 0) return 1;
+  task_scope scope;
+  std::vector<spawned<long>> parts;
+  for (int i = 0; i < 3; ++i) parts.push_back(scope.spawn(call<tree_of_calls>(depth - 1)));
+  scope.sync();
+  long sum = 0;
+  for (auto& p : parts) sum += p.get();
+  return sum;
+}
+
+TEST_P(task_scope_workers, nest_as_calls) {
+  runtime rt(with_workers(GetParam()));
+  constexpr int depth = scaled(9, 6);
+  constexpr long leaves = scaled(19'683L, 729L);
+  for (int round = 0; round < 3; ++round)
+    EXPECT_EQ(rt.run([] { return tree_of_calls(depth); }), leaves);
+  EXPECT_EQ(rt.stats().live_frames, 0);
+}
+
+int doubled_unless_odd(int n) {
+  if (n % 2 != 0) throw std::out_of_range(std::to_string(n));
+  return 2 * n;
+}
+std::atomic<int> calls_made{0};
+void count_one(int) { calls_made.fetch_add(1, std::memory_order_relaxed); }
+
+// More than the deque holds, between children that are none.
+TEST_P(task_scope_workers, run_every_call_once) {
+  constexpr int children = scaled(20'000, 5'000);
+  runtime rt(with_workers(GetParam()));
+  calls_made = 0;
+  rt.run([&] {
+    task_scope scope;
+    std::vector<spawned<int>> doubled;
+    for (int i = 0; i < children; ++i) {
+      scope.spawn(call<count_one>(i));
+      scope.spawn([] { count_one(0); });
+      if (i % 100 == 0) doubled.push_back(scope.spawn(call<doubled_unless_odd>(i)));
+    }
+    EXPECT_THROW(doubled.front().get(), misuse_error) << "before sync()";
+    scope.sync();
+    EXPECT_EQ(calls_made, 2 * children);
+    for (std::size_t i = 0; i < doubled.size(); ++i)
+      ASSERT_EQ(doubled[i].get(), 200 * static_cast<int>(i));
+    EXPECT_THROW(doubled.front().get(), misuse_error) << "twice";
+  });
+  EXPECT_EQ(rt.stats().live_frames, 0);
+}
+
+TEST_P(task_scope_workers, rethrow_what_a_call_throws_when_all_have_ended) {
+  runtime rt(with_workers(GetParam()));
+  for (int round = 0; round < 20; ++round) {
+    rt.run([&] {
+      calls_made = 0;
+      task_scope scope;
+      auto even = scope.spawn(call<doubled_unless_odd>(round * 2));
+      auto odd = scope.spawn(call<doubled_unless_odd>(7));
+      for (int i = 0; i < 10; ++i) scope.spawn(call<count_one>(i));
+      EXPECT_THROW(scope.sync(), std::out_of_range);
+      EXPECT_EQ(calls_made, 10);
+      EXPECT_EQ(even.get(), round * 4);
+      EXPECT_THROW(odd.get(), misuse_error);
+      scope.spawn(call<count_one>(0));  // the scope is as good as new
+      scope.sync();
+      EXPECT_EQ(calls_made, 11);
+    });
+  }
+  EXPECT_EQ(rt.stats().live_frames, 0);
+}
+
+TEST_P(task_scope_workers, skip_calls_once_a_stop_is_requested) {
+  runtime rt(with_workers(GetParam()));
+  rt.run([&] {
+    calls_made = 0;
+    std::stop_source stop;
+    stop.request_stop();
+    task_scope scope(stop.get_token());
+    auto never = scope.spawn(call<doubled_unless_odd>(2));
+    for (int i = 0; i < 100; ++i) scope.spawn(call<count_one>(i));
+    scope.sync();
+    EXPECT_EQ(calls_made, 0);
+    EXPECT_THROW(never.get(), misuse_error);
+  });
   EXPECT_EQ(rt.stats().live_frames, 0);
 }
 

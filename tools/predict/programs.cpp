@@ -56,14 +56,13 @@ struct nqueens_root : threaded {
 };
 
 struct uts_root : threaded {
-  const uts::sample* tree;
+  uts::parameters tree;
+  uts::tally known;
   result* found;
   uts::tally counted;
-  void start() {
-    token<uts::visit>(tree->tree, uts::root(tree->tree), to_global(&counted), to_sptr(DONE));
-  }
+  void start() { token<uts::visit>(tree, uts::root(tree), to_global(&counted), to_sptr(DONE)); }
   void done() {
-    *found = compare(counted == tree->found);
+    *found = compare(counted == known);
     terminate();
   }
   fiber<&uts_root::done> DONE{this, 1};
@@ -81,6 +80,10 @@ program nqueens_program(unsigned n, std::uint64_t known) {
           [n, known](result* found) { token<nqueens_root>(n, known, found); }};
 }
 
+program uts_program(const std::string& name, const uts::parameters& tree, const uts::tally& known) {
+  return {"uts " + name, [=](result* found) { token<uts_root>(tree, known, found); }};
+}
+
 program find_program(const std::string& kind, const std::string& size) {
   if (kind == "fib") {
     const unsigned n = number_in(size, 1, 40);
@@ -95,7 +98,7 @@ program find_program(const std::string& kind, const std::string& size) {
     if (tree == nullptr)
       throw user_error("there is no tree " + strata::in_quotes(size) + "; the choices are " +
                        uts::sample_names());
-    return {"uts " + size, [tree](result* found) { token<uts_root>(tree, found); }};
+    return uts_program(size, tree->tree, tree->found);
   }
   throw user_error(strata::in_quotes(kind) +
                    " is not a program; the choices are fib, nqueens, uts");

@@ -5,6 +5,8 @@
 #include <functional>
 #include <string>
 
+#include "apps/uts/tree.hpp"
+
 namespace strata::predict {
 
 enum class result : std::uint8_t { awaited, right, wrong };
@@ -19,8 +21,9 @@ struct program {
 // "fib N", "nqueens N", "uts NAME". Throws user_error.
 program find_program(const std::string& kind, const std::string& size);
 
-// What find_program() makes of the first two, when the result is to be `known`.
+// What find_program() makes of them, when the result is to be `known`.
 program fib_program(unsigned n, std::uint64_t known);
 program nqueens_program(unsigned n, std::uint64_t known);
+program uts_program(const std::string& name, const uts::parameters& tree, const uts::tally& known);
 
 }  // namespace strata::predict

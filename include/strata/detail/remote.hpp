@@ -123,4 +123,11 @@ void remote_get(worker& w, global_address from, void* into, std::size_t bytes, g
 void remote_invoke(worker& w, std::uint16_t node, task* token);
 void remote_drop_in(worker& w, global_address box, const void* item, std::size_t bytes);
 
+// Throws misuse_error: `what` is null.
+[[noreturn, gnu::cold]] void refuse_nowhere(const char* what);
+inline void check_somewhere(const char* what, const void* address) {
+  if (address == nullptr) [[unlikely]]
+    refuse_nowhere(what);
+}
+
 }  // namespace strata::detail

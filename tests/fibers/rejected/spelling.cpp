@@ -9,6 +9,9 @@
 
 double distance(double from, double to) { return to - from; }
 int squared(int x) { return x * x; }
+struct counted {
+  int count() const { return 1; }
+};
 void nothing() {}
 int length_of_text(std::string text) { return static_cast<int>(text.size()); }
 inline constexpr auto sum = [](auto... all) { return (0 + ... + all); };
@@ -48,6 +51,12 @@ void refused([[maybe_unused]] unsigned there) {
   strata::call<sum>(2, 1, 1);
 #elif REJECTED == 7  // an argument that owns memory
   strata::fork2join([] {}, strata::call<length_of_text>(std::string("text")));
+#elif REJECTED == 8  // what it refers to stays here
+  strata::remote_thread(1, [&] { return there; }).detach();
+#elif REJECTED == 9
+  strata::on_every_node([there] { return there; });
+#elif REJECTED == 10  // a member, of which there is none without an object
+  (void)strata::call<&counted::count>(strata::on_node{1}, counted());
 #elif REJECTED == 5
   strata::remote_thread(1.0, [] {}).detach();
 #endif

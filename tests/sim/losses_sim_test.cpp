@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Once a simulated node is lost, whatever the program has for another one ends in the error that
+// names it, also where the program waits for nothing.
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "program_job.hpp"
+#include "strata/fiber.hpp"
+#include "strata/mailbox.hpp"
+#include "strata/remote_thread.hpp"
+
+namespace strata::test {
+namespace {
+
+using net::node_id;
+using std::chrono::nanoseconds;
+
+struct comes_and_goes : threaded {
+  void start() { terminate(); }
+};
+
+// On the node that will be lost.
+struct things_there {
+  std::uint64_t word = 0;
+  std::array<std::uint64_t, 30'000> block{};  // several messages
+  completion often{1U << 30};
+  node_id_t node = 0;
+};
+
+struct way_to_send {
+  const char* what;
+  void (*send)(things_there&);
+};
+std::uint64_t word_here = 0;
+std::array<std::uint64_t, 30'000> block_here{};
+constexpr std::array ways_to_send{
+    way_to_send{"put",
+                [](things_there& t) { put_sync(1, global_ptr(t.node, &t.word), slot_ptr()); }},
+    way_to_send{
+        "get",
+        [](things_there& t) { get_sync(global_ptr(t.node, &t.word), &word_here, slot_ptr()); }},
+    way_to_send{"block",
+                [](things_there& t) {
+                  block_move_sync(to_global(block_here.data()), global_ptr(t.node, t.block.data()),
+                                  block_here.size(), slot_ptr());
+                }},
+    way_to_send{"signal", [](things_there& t) { sync(slot_ptr(t.node, &t.often)); }},
+    way_to_send{"increment", [](things_there& t) { incr_sync(slot_ptr(t.node, &t.often), 1); }},
+    way_to_send{"invoke", [](things_there& t) { invoke<comes_and_goes>(t.node); }},
+    way_to_send{"call", [](things_there& t) { call<[] {}>(on_node{t.node}); }},
+};
+
+TEST(simulated_losses, are_heard_of_by_who_only_sends) {
+  constexpr node_id nodes = 3;
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    const sim::job_model model{
+        .nodes = nodes, .lost_after_ns = 30 * program_job::ms, .breaks_off = true};
+    program_job p(seed, model, program_job::disorderly);
+    const auto there = std::make_unique<things_there>();
+    there->node = static_cast<node_id>(p.below(nodes));
+    const auto lost_ns = program_job::ms + static_cast<std::int64_t>(p.below(5 * program_job::ms));
+    const std::int64_t told_ns = lost_ns + 2 * model.lost_after_ns;
+    for (node_id n = 0; n < nodes; ++n) {
+      if (n == there->node) continue;
+      for (const way_to_send& w : ways_to_send) {
+        p.begin(n, [&] {
+          bool told = false;
+          while (!told && p.now_ns() <= told_ns + program_job::ms) {
+            try {
+              w.send(*there);
+              p.pause(program_job::ms);
+            } catch (const node_lost_error& e) {
+              EXPECT_EQ(e.node(), there->node) << w.what;
+              EXPECT_GE(p.now_ns(), lost_ns) << w.what;
+              told = true;
+            }
+          }
+          EXPECT_TRUE(told) << w.what;
+          // And for ever after.
+          EXPECT_THROW(w.send(*there), node_lost_error) << w.what;
+        });
+      }
+    }
+    p.world.at(lost_ns, [&] { p.job->node(there->node).crash(); });
+    p.run();
+  }
+}
+
+}  // namespace
+}  // namespace strata::test
