@@ -239,8 +239,8 @@ TEST(dump_threads, names_those_that_are_on_their_way) {
          {"for the next worker", "for any worker", "from outside", "also from outside"}) {
       EXPECT_EQ(count(text, std::string("\nthread \"") + name + "\": has not begun\n"), 1u) << text;
     }
-    here.put(here.waive.to_successor.pop());
-    here.put(here.waive.for_anybody.pop());
+    EXPECT_TRUE(here.try_put(here.waive.to_successor.pop()));
+    EXPECT_TRUE(here.try_put(here.waive.for_anybody.pop()));
     for (thread& t : all) t.join();
   });
 }
