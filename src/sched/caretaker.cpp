@@ -20,7 +20,8 @@ namespace strata::detail {
 static constexpr std::int64_t look_every_ns = 4'000'000;
 
 bool scheduler::somebody_may_stand_still() const noexcept {
-  return rule != policy::steal && places_.size() > 1;
+  // Without these fences nobody can take from one that stands still.
+  return rule != policy::steal && places_.size() > 1 && asymmetric_fences::available();
 }
 
 // Others would have to take it away.
@@ -39,6 +40,10 @@ void scheduler::want_caretaker(const place& p) noexcept {
   asymmetric_fences::light();
   if (!idle_.anyone_parked() || has_caretaker_.load(std::memory_order_relaxed)) return;
   idle_.wake_one(p.id + 1);  // and it will be, when it sleeps again
+}
+
+void scheduler::left_behind_the_first(const place& p) noexcept {
+  if (p.ready.size() > 1) want_caretaker(p);
 }
 
 std::int64_t scheduler::look_who_stands_still(const place& p) noexcept {
@@ -67,14 +72,18 @@ std::int64_t scheduler::take_care(const place& p, bool tidy, bool& cares) noexce
     if (!cares) {
       if (tidy && !(somebody_may_stand_still() && !all_sleep())) return os::futex_forever_ns;
       // Acquire: what the last one has seen. Partners: the release below and in give_up_care().
-      if (has_caretaker_.exchange(true, std::memory_order_acquire)) return os::futex_forever_ns;
+      // Release, to a caretaker that we leave it to: the stacks that we have given back.
+      if (has_caretaker_.exchange(true, std::memory_order_acq_rel)) return os::futex_forever_ns;
       cares = true;
     }
     std::int64_t next_ns = tidy_stacks();
     if (somebody_may_stand_still()) next_ns = sooner(next_ns, look_who_stands_still(p));
     if (next_ns != os::futex_forever_ns) return next_ns;
     cares = false;
-    has_caretaker_.store(false, std::memory_order_release);
+    // Acquire: what those have given back who have left it to us. Partner: the exchange above.
+    has_caretaker_.exchange(false, std::memory_order_acq_rel);
+    tidy = stacks.is_tidy();
+    if (!tidy) continue;
     if (!somebody_may_stand_still()) return os::futex_forever_ns;
     // Given up, then looked. Partner: want_caretaker().
     asymmetric_fences::heavy();
@@ -84,8 +93,10 @@ std::int64_t scheduler::take_care(const place& p, bool tidy, bool& cares) noexce
 
 void scheduler::give_up_care(const place& p) noexcept {
   has_caretaker_.store(false, std::memory_order_release);
-  if (!somebody_may_stand_still() || !idle_.anyone_parked()) return;
-  // As above. What waits here we are going to see to.
+  if (!somebody_may_stand_still()) return;
+  asymmetric_fences::light();  // not before it is given up
+  if (!idle_.anyone_parked()) return;
+  // As above. Of what waits here we say so when we take it: left_behind_the_first().
   asymmetric_fences::heavy();
   if (something_waits_but_at(&p)) idle_.wake_one(p.id + 1);
 }

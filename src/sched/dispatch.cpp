@@ -123,6 +123,8 @@ bool place::take_batches(place& taker) {
   taker.events.read_modify_writes.add();
   if (first == nullptr) return false;
   taker.put_stacks(first);
+  // It is going to run one, perhaps for long.
+  if (taker.ready.size() > 1) taker.owner->ready_appeared(taker);
   return true;
 }
 

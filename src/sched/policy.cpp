@@ -53,7 +53,9 @@ std::size_t scheduler::fair_share() const noexcept {
   const auto about = [](std::size_t n) { return n > SIZE_MAX / 2 ? 0 : n; };
   for (const auto& p : places_) {
     runnable += about(p->ready.size()) + about(p->waive.size());
-    moving += p->stands_still.load(std::memory_order_relaxed) ? 0 : 1;
+    // Who sleeps takes what it is given, whatever it did before.
+    const bool moves = !p->stands_still.load(std::memory_order_relaxed) || idle_.is_parked(p->id);
+    moving += moves ? 1 : 0;
   }
   return share_of(runnable, std::max<std::size_t>(moving, 1));
 }
@@ -125,7 +127,7 @@ void scheduler::shed(place& p) noexcept {
     task* const t = p.ready.pop();
     if (t == nullptr) return;
     if (try_waive(p, t)) continue;
-    (void)p.ready.try_push(t);  // in the room that it had
+    (void)p.ready.try_push_front(t);  // in the room that it had
     return;
   }
 }
@@ -151,6 +153,12 @@ bool scheduler::try_waive(place& p, task* t) noexcept {
     if (!p.waive.for_anybody.try_push(t)) return false;
   }
   p.events.waived.add();
+  // Whoever sleeps can take what is for anybody: the successor may run something long.
+  if (rule == policy::locked) {
+    asymmetric_fences::light();  // as below
+    if (idle_.anyone_parked()) idle_.wake_one(p.id + 1);
+    return true;
+  }
   // Inserted, then looked whether the successor sleeps (L7); it announces that it will, and then
   // looks into our queue. Partner: the heavy fence in sleep().
   asymmetric_fences::light();
@@ -168,6 +176,7 @@ void scheduler::take_waived(place& p) {
     shed(p);
   if (rule == policy::rotator) {
     place& predecessor = predecessor_of(p);
+    bool took = false;
     // As many as are there now: what is waived meanwhile may be our own, gone round.
     for (std::size_t n = predecessor.waive.to_successor.size(); n > 0; --n) {
       if (!p.ready.try_reserve(1)) break;
@@ -176,7 +185,9 @@ void scheduler::take_waived(place& p) {
       if (t == nullptr) break;
       p.events.hops.add();
       (void)p.try_put(t);  // there is room
+      took = true;
     }
+    if (took) left_behind_the_first(p);
     return;
   }
   const std::size_t share = fair_share();
@@ -199,6 +210,7 @@ void scheduler::take_waived(place& p) {
     if (room == 0) break;
     take_from(*other);
   }
+  if (room != share - have) left_behind_the_first(p);
 }
 
 bool scheduler::waived_for(const place& p) const noexcept {

@@ -5,10 +5,12 @@
 // they cannot use more than half of what was left at the last look. Threads from outside look each
 // time, and leave the workers what those may use until their next look.
 #include <algorithm>
+#include <new>
 #include <string>
 #include <system_error>
 
 #include "sched/scheduler.hpp"
+#include "strata/detail/thread_block.hpp"
 
 namespace strata::detail {
 
@@ -63,6 +65,14 @@ void scheduler::give_up_room_from_outside() noexcept {
 
 void scheduler::look_for_room(place& p) {
   if (has_room(p)) return;
+  try {
+    refuse_for_room();
+  } catch (const std::bad_alloc&) {
+    refuse_for_memory();  // not even for the words
+  }
+}
+
+void scheduler::refuse_for_room() const {
   throw std::system_error(
       std::make_error_code(std::errc::resource_unavailable_try_again),
       "strata::thread: " + std::to_string(threads_alive()) + " threads are alive, and " +

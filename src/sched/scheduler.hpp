@@ -278,6 +278,7 @@ class scheduler {
     return left != 0;
   }
   void look_for_room(place& p);
+  [[noreturn]] void refuse_for_room() const;
   [[nodiscard]] bool has_room(place& p) noexcept;
   [[nodiscard]] std::uint64_t threads_alive() const noexcept;
   [[nodiscard]] std::size_t threads_max() const noexcept;
@@ -314,6 +315,7 @@ class scheduler {
   [[nodiscard]] bool nothing_moves() const noexcept;
   task* search_or_sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest, bool& slept);
   void pass_on(const place& p) noexcept;
+  [[gnu::noinline]] void wake_for_ready(const place& p) noexcept;
   // Nobody is about to look for work.
   [[nodiscard]] bool has_to_wake(const place& p) const noexcept;
   void wake_for(place& p) noexcept;
@@ -324,6 +326,8 @@ class scheduler {
   // ---- what one of those who sleep sees to: caretaker.cpp ----
   // By whoever has made something ready on p that only p takes as long as it moves.
   void want_caretaker(const place& p) noexcept;
+  // By p, which has taken some of that and is going to run one: where others wait behind it.
+  void left_behind_the_first(const place& p) noexcept;
   // By who sleeps in p, once it has said so. `tidy`: the stacks were before that. `cares`: it is
   // the caretaker. Returns after how many ns to come again; os::futex_forever_ns: there is nothing
   // to see to, or another does.

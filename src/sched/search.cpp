@@ -98,6 +98,7 @@ struct scheduler::search {
     });
     queue(taken.data(), n);
     p.events.rescues.add(n);
+    p.owner->left_behind_the_first(p);
     const bool brought = victim.has_batches() && victim.take_batches(p);
     return brought || n != 0;
   }
@@ -391,10 +392,15 @@ bool scheduler::stand_in(const place_futex::looker& me, os::futex_word& state,
 }
 
 void scheduler::ready_appeared(place& p) noexcept {
-  if (rule != policy::steal) return want_caretaker(p);  // whoever is meant has been woken
+  if (rule != policy::steal) [[unlikely]]
+    return want_caretaker(p);  // whoever is meant has been woken
   // The push before, then the look for sleepers. Partner: the heavy fence in sleep().
   asymmetric_fences::light();
-  if (!idle_.anyone_parked()) return;
+  if (idle_.anyone_parked()) [[unlikely]]
+    wake_for_ready(p);
+}
+
+void scheduler::wake_for_ready(const place& p) noexcept {
   // And then for one that searches. Partner: pass_on().
   asymmetric_fences::full();
   if (searchers_.load(std::memory_order_seq_cst) == 0) idle_.wake_one(p.id + 1);

@@ -151,11 +151,7 @@ worker* worker_for_new_thread(const thread_attributes* a) {
     // Counted like the others until set_attributes() has its stack.
     p.threads_made.add();
   } else {
-    try {
-      w.owner->require_room(p);
-    } catch (const std::bad_alloc&) {
-      refuse_for_memory();  // and there is no room
-    }
+    w.owner->require_room(p);
   }
   return &w;
 }
@@ -231,8 +227,9 @@ namespace {
 }
 
 [[gnu::noinline]] void start_special(thread_block& b, place& p) {
+  const bool bound = b.extras->pinned_to != nullptr;  // once it is put it may be another's
   if (!put_special(b, p)) refuse_for_memory();
-  if (b.extras->pinned_to == nullptr) p.owner->ready_appeared(p);
+  if (!bound) p.owner->ready_appeared(p);
 }
 
 }  // namespace

@@ -31,10 +31,13 @@ class ready_queue {
   // The same; false: it is full, and there is no memory for a larger one.
   [[nodiscard]] bool try_push(task* t) noexcept {
     const inside guard(*this);
-    if (size() > mask_ && !grow()) [[unlikely]]
-      return false;
-    ring_[tail_.load(std::memory_order_relaxed) & mask_] = t;
-    tail_.store(tail_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    std::size_t end = tail_.load(std::memory_order_relaxed);
+    if (end - head_.load(std::memory_order_relaxed) > mask_) [[unlikely]] {
+      if (!grow()) return false;
+      end = tail_.load(std::memory_order_relaxed);
+    }
+    ring_[end & mask_] = t;
+    tail_.store(end + 1, std::memory_order_release);
     return true;
   }
   // All from `first` on, as next(task) links them, in that order, entered once for all. Returns the
