@@ -101,8 +101,9 @@ void give_back_result(global_address home, const std::exception_ptr& error, cons
 /// with them. As the second function of fork2join, or spawned in a task_scope, it may be made on
 /// another node. Its arguments and its result are trivially copyable, or, with
 /// strata/serialize.hpp, what cereal serialises and can be made by default. Functions serialize()
-/// are called by any thread of the node that a call leaves, and must not wait for others; what they
-/// throw, the call throws.
+/// are called by any thread of the node that a call leaves, on the stack of a task in the middle of
+/// a fork as well, where little may be left of it: they must not wait for others, call Strata, or
+/// go deep. What they throw, the call throws.
 template <auto Function, class... Arguments>
 class travelling_call {
  public:

@@ -172,7 +172,8 @@ class exclusive_fiber final : public slot {
 /// must be trivially copyable, because a token may travel, or, with strata/serialize.hpp, what
 /// cereal serialises and can be made by default. They become bytes when another node takes the
 /// token: functions serialize() are called by any thread of this node then, and must not wait for
-/// others; if they throw, the computation fails. An address among them compiles, because a token
+/// others, call Strata, or go deep (see travelling_call); if they throw, the computation fails, as
+/// it does if F's constructor throws. An address among them compiles, because a token
 /// may stay: it means nothing where the token runs on another node. Never blocks. About 10 ns.
 /// Throws misuse_error outside a runtime.
 template <class F, class... Arguments>

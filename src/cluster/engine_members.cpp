@@ -129,6 +129,7 @@ void engine::give_up(node_id node, const message_copy& m) {
   // The tasks are as good here.
   if (m.k == kind::tokens) return protocols_->balance.take_back(reader(m.payload));
   if (!carries_work(m.k)) return;
+  if (m.k == kind::invoke) give_up_packed(outsider_, reader(m.payload));
   const bool is_call = m.k == kind::invoke && is_call_packed(m.payload);
   // Of messages and calls those who wait for an answer hear.
   if (m.k < kind::message && !is_call) workers_.fail(std::make_exception_ptr(has_left(node)));

@@ -78,6 +78,11 @@ std::optional<detail::global_address> home_of_packed(reader in) {
   return detail::global_address::from_bits(reader(p.arguments).take<std::uint64_t>());
 }
 
+void give_up_packed(detail::worker& w, reader in) {
+  const packed_token p = take_head(in);
+  if (p.type->give_up != nullptr) p.type->give_up(w, p.arguments.data());
+}
+
 bool is_call_packed(std::span<const std::byte> token) {
   const detail::wire_type* const type =
       detail::travelling_code::find(reader(token).take<detail::code_identity>());

@@ -27,6 +27,8 @@ detail::task* unpack_whole(detail::worker& w, reader in);
 [[nodiscard]] reader skip_token(reader in);
 // Of a call; none: nobody waits for a token.
 [[nodiscard]] std::optional<detail::global_address> home_of_packed(reader in);
+// One of w's node that nobody gets.
+void give_up_packed(detail::worker& w, reader in);
 // Whether somebody waits for its result.
 [[nodiscard]] bool is_call_packed(std::span<const std::byte> token);
 

@@ -193,6 +193,7 @@ void split_phase::request(node_id node, const wanted& w) {
 void split_phase::invoke(detail::worker& w, node_id node, detail::task* token) {
   writer out;
   try {
+    check_is_there(node);
     if (token->type->wire->prepare != nullptr) token->type->wire->prepare(*token, w);
     pack_token(out, *token, mail_.self());
   } catch (...) {
@@ -200,7 +201,9 @@ void split_phase::invoke(detail::worker& w, node_id node, detail::task* token) {
     throw;
   }
   token->type->abandon(*token, w);
-  send(node, kind::invoke, out.bytes());
+  // If the node has left meanwhile it is given up, and what waits here for it goes.
+  mail_.wait_for_room(node);
+  post(node, kind::invoke, out.bytes());
 }
 
 void split_phase::call(detail::worker& w, node_id node, detail::task& c,

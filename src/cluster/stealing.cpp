@@ -26,6 +26,16 @@ struct steal_request {
   std::uint32_t wish;  // what becomes of it when there is nothing
 };
 
+// How many bytes functions of the program have made of it. Where none go with it they wait here,
+// because they are many.
+std::size_t bytes_made(const detail::task& prepared) {
+  const detail::wire_type& type = *prepared.type->wire;
+  if (type.prepare == nullptr) [[likely]]
+    return 0;
+  const std::size_t n = type.behind(prepared).size();
+  return n != 0 ? n : answer_bytes_max;
+}
+
 }  // namespace
 
 stealing::stealing(mailer& mail, local_node& here, split_phase& data, shelving& shelf,
@@ -143,13 +153,16 @@ void stealing::on_steal(node_id from, reader& r) {
   std::array<detail::task*, batch_max> found;
   std::uint32_t n = 0;
   const std::uint32_t wanted = std::clamp(request.batch, 1U, batch_max);
+  // Nothing else is handled meanwhile, so no more is made into bytes than one answer takes.
+  std::size_t made = 0;
   // Never more than about half of what waits here.
-  while (n < wanted && (n == 0 || here_.load() > n)) {
+  while (n < wanted && made < answer_bytes_max && (n == 0 || here_.load() > n)) {
     detail::task* const t = next_to_send(here_.outsider(), [&] {
       return left == wish::ahead ? here_.take_shared() : here_.take_travelling();
     });
     if (t == nullptr) break;
     found[n++] = t;
+    made += bytes_made(*t);
   }
   if (n != 0) {
     send_tokens(from, std::span(found.data(), n), here_.outsider());
@@ -326,7 +339,10 @@ void stealing::take_back(reader r) {
 
 void stealing::hand_over() {
   here_.ask_everybody();
-  while (detail::task* const t = here_.take_travelling()) {
+  // The rest has its turn when this node tries again to leave.
+  for (std::size_t made = 0; made < answer_bytes_max;) {
+    detail::task* const t = here_.take_travelling();
+    if (t == nullptr) return;
     node_id to = mail_.self();
     {
       const std::lock_guard lock(mutex_);
@@ -335,6 +351,7 @@ void stealing::hand_over() {
     }
     if (to == mail_.self()) return here_.run_soon(t);
     if (!data_.prepare(*t, here_.outsider())) continue;
+    made += bytes_made(*t);
     send_tokens(to, std::span(&t, 1), here_.outsider());
     const std::lock_guard lock(mutex_);
     ++counts_of_.given;

@@ -77,7 +77,8 @@ bool messenger::holds_something() {
     const std::lock_guard lock(p.lock);
     open |= p.id != endpoint_id();
   });
-  return open;
+  // Or tokens are on their way whose arguments are still to be fetched from here.
+  return open || parcels->size() != 0;
 }
 
 void messenger::hand_over() {

@@ -41,6 +41,7 @@ void send_arguments(std::uint64_t number, endpoint_id to, std::uint64_t bytes) {
 // `by` makes the call.
 endpoint_id make_room(std::uint64_t number, std::uint64_t bytes, node_id_t by) {
   const std::shared_ptr<parcel> p = parcel_of(number);
+  if (p->result) refuse_object_bytes("they were announced before");
   return p->result.emplace(bytes, by).at();
 }
 
@@ -111,14 +112,25 @@ std::span<const std::byte> object_trip::result() {
 leaving_arguments::leaving_arguments(const worker& w, object_bytes arguments)
     : bytes_(arguments.size()), arguments_(std::move(arguments)) {
   if (bytes_ <= travelling_bytes_max) return;
-  const auto waiting = std::make_shared<parcel>();
-  waiting->arguments = std::exchange(arguments_, {});
-  waiting->only_arguments = true;
-  parcel_ = messages::office_of(w)->parcels->enter(waiting);
+  parcel_ = std::make_unique<messages::held_parcel>(w);
+  (*parcel_)->arguments = std::exchange(arguments_, {});
+  (*parcel_)->only_arguments = true;
 }
 
-void leaving_arguments::pack_head(std::uint16_t here, std::byte* out) const {
-  pack({.home = global_address(here, nullptr).bits(), .parcel = parcel_, .bytes = bytes_}, out);
+leaving_arguments::~leaving_arguments() = default;
+
+void leaving_arguments::pack_head(std::uint16_t here, std::byte* out) noexcept {
+  pack({.home = global_address(here, nullptr).bits(),
+        .parcel = parcel_ != nullptr ? parcel_->number() : 0,
+        .bytes = bytes_},
+       out);
+  if (parcel_ != nullptr) parcel_->stays();
+}
+
+void leaving_arguments::give_up(worker& w, const std::byte* head) noexcept {
+  object_head h;
+  std::memcpy(&h, head, sizeof(h));
+  messages::office_of(w)->parcels->leave(h.parcel);
 }
 
 // ---- where it is made ----

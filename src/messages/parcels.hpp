@@ -76,7 +76,12 @@ class held_parcel {
   explicit held_parcel(const strata::detail::worker& w);
   held_parcel(const held_parcel&) = delete;
   held_parcel& operator=(const held_parcel&) = delete;
-  ~held_parcel() { table_->leave(number_); }
+  ~held_parcel() {
+    if (table_ != nullptr) table_->leave(number_);
+  }
+
+  // In the table longer than this lives.
+  void stays() noexcept { table_ = nullptr; }
 
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
   [[nodiscard]] parcel& operator*() const noexcept { return *parcel_; }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cluster/forwarding.hpp"
+#include "cluster/packed_token.hpp"
 #include "sched/scheduler.hpp"
 #include "sim/simulated_job.hpp"
 
@@ -176,10 +177,11 @@ void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte
 
 // It was for a node that has left.
 void simulated_node::give_up(const cluster::message_copy& m) {
-  if (m.k == cluster::kind::tokens)
-    protocols.balance.take_back(cluster::reader(m.payload));
-  else if (carries_work(m.k))
-    protocols.counts.received.fetch_add(1, std::memory_order_seq_cst);
+  const as_its_worker here(*this);
+  if (m.k == cluster::kind::tokens) return protocols.balance.take_back(cluster::reader(m.payload));
+  if (!carries_work(m.k)) return;
+  if (m.k == cluster::kind::invoke) cluster::give_up_packed(*worker_, cluster::reader(m.payload));
+  protocols.counts.received.fetch_add(1, std::memory_order_seq_cst);
 }
 
 void simulated_node::receive(node_id from, cluster::kind k, std::span<const std::byte> payload) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cereal/types/string.hpp>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -14,6 +15,7 @@
 #include "../sched/support.hpp"
 #include "strata/fiber.hpp"
 #include "strata/parallel.hpp"
+#include "strata/serialize.hpp"
 #include "strata/task_scope.hpp"
 
 namespace strata::test {
@@ -163,6 +165,59 @@ TEST_P(failure_workers, reaches_run_although_nobody_waits) {
     rt.wait_idle();
     expect_usable(rt);
   }
+}
+
+// ---- what throws before the first fiber
+
+struct refuses_a_value : threaded {
+  explicit refuses_a_value(int n) { throw std::out_of_range(std::to_string(n)); }
+  void start() { FAIL() << "there is no frame"; }
+};
+struct refuses_an_object : threaded {
+  explicit refuses_an_object(const std::string& text) { throw std::out_of_range(text); }
+  void start() { FAIL() << "there is no frame"; }
+};
+// Once it has been moved or copied so many times.
+struct sticks {
+  int moves_left = 0;
+  std::string text;
+  sticks() = default;
+  sticks(int moves, std::string t) : moves_left(moves), text(std::move(t)) {}
+  sticks(const sticks& other) : sticks(other.moves_left - 1, other.text) { check(); }
+  sticks(sticks&& other) : sticks(other.moves_left - 1, std::move(other.text)) { check(); }
+  void check() const {
+    if (moves_left < 0) throw std::out_of_range("stuck");
+  }
+  template <class Archive>
+  void serialize(Archive& a) {
+    a(moves_left, text);
+  }
+};
+struct takes_what_sticks : threaded {
+  sticks argument;
+  slot_ptr done;
+  void start() {
+    sync(done);
+    terminate();
+  }
+};
+
+TEST_P(failure_workers, before_the_first_fiber_reaches_run) {
+  runtime rt(with_workers(GetParam()));
+  const std::string text(100, 't');
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_EQ(what_leaves<refuses_a_value>(rt, round), std::to_string(round));
+    EXPECT_EQ(what_leaves<refuses_an_object>(rt, text), text);
+    // Into the token; out of it; into the frame.
+    for (int moves = 0; moves < 3; ++moves)
+      EXPECT_EQ(what_leaves<takes_what_sticks>(rt, sticks(moves, text), slot_ptr()), "stuck");
+    expect_usable(rt);
+  }
+  rt.run([&] {
+    completion done;
+    token<takes_what_sticks>(sticks(3, text), done.sptr());
+    done.wait();
+  });
 }
 
 // A tree of tokens in which many throw, while the others write to memory that the root owns.

@@ -238,13 +238,14 @@ TEST_F(remote, what_is_not_called_ssh_gets_no_options) {
 }
 
 TEST_F(remote, a_login_that_talks_is_recognised) {
-  write("talks", "shift\necho 'Welcome to this machine!'\nexec \"$@\"\n");
-  command c(two_hosts({}, {"join"}), over("talks"));
-  EXPECT_EQ(c.wait(), 1);
-  EXPECT_NE(lines_of(c).find("got 'Welcome to this machine!' in place of an answer"),
-            std::string::npos)
-      << c.err();
-  EXPECT_EQ(c.processes_left(), 0);
+  for (const std::string greeting : {"Welcome to this machine!", "it's-on"}) {
+    write("talks", "shift\necho \"" + greeting + "\"\nexec \"$@\"\n");
+    command c(two_hosts({}, {"join"}), over("talks"));
+    EXPECT_EQ(c.wait(), 1);
+    EXPECT_NE(lines_of(c).find("got '" + greeting + "' in place of an answer"), std::string::npos)
+        << c.err();
+    EXPECT_EQ(c.processes_left(), 0);
+  }
 }
 
 TEST_F(remote, a_host_that_never_answers_is_given_up) {

@@ -115,10 +115,12 @@ TEST(simulated_object_forks, are_made_once_with_what_they_were_given) {
 }
 
 TEST(simulated_object_forks, are_made_once_while_a_node_leaves) {
+  run_elsewhere = 0;
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     (void)outcome_of_a_search(seed, true);
   }
+  expect_some_elsewhere();
 }
 
 TEST(simulated_object_forks, are_replayed_from_a_seed) {

@@ -31,7 +31,7 @@ constexpr std::size_t line_shown_bytes_max = 200;
 constexpr std::array never_asks{"-o", "BatchMode=yes", "-o", "ControlMaster=no"};
 
 // The shell of the other host splits what ssh gives it.
-std::string in_quotes(const std::string& word) {
+std::string for_shell(const std::string& word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
   if (word.find_first_not_of(plain) == std::string::npos) return word;
@@ -96,7 +96,7 @@ void remote_nodes::start_agent() {
   child_request ssh;
   ssh.program = command_[0];
   ssh.arguments = command_;
-  ssh.arguments.insert(ssh.arguments.end(), {host_, in_quotes(own_path()), "agent"});
+  ssh.arguments.insert(ssh.arguments.end(), {host_, for_shell(own_path()), "agent"});
   ssh.environment = environment_with({}, {});
   ssh.in = agent_in.get();
   ssh.out = agent_out.get();

@@ -138,36 +138,38 @@ struct token_of : leaving_token<!fit_a_call<Arguments...>> {
     return static_cast<std::uint32_t>(std::max(sizeof(token_of), sizeof(F)));
   }
 
-  // With arguments() as they are made, before there is a block if they may throw.
+  using given = std::tuple<Arguments...>;
+
+  // arguments() are made in the block, as stacks are small.
   template <class Make>
   [[gnu::always_inline]] static token_of* place(worker& w, Make&& arguments) {
+    void* const block = w.frames.allocate(block_bytes());
     if constexpr (carries_objects) {
-      std::tuple<Arguments...> made = arguments();
-      return ::new (w.frames.allocate(block_bytes())) token_of{{{&type_of}}, std::move(made), 0};
+      try {
+        return ::new (block) token_of{{{&type_of}}, arguments(), 0};
+      } catch (...) {
+        w.frames.deallocate(block, block_bytes());
+        throw;
+      }
     } else {
-      return ::new (w.frames.allocate(block_bytes())) token_of{{{&type_of}}, arguments(), 0};
+      return ::new (block) token_of{{{&type_of}}, arguments(), 0};
     }
   }
 
-  std::tuple<Arguments...> arguments;
+  given arguments;
   std::uint64_t path;  // set when profiling
 
   static void run(task& t, worker& w) {
     auto* const token = static_cast<token_of*>(&t);
     if (w.failed->load(std::memory_order_relaxed)) [[unlikely]]
       return abandon(t, w);
-    using given = std::tuple<Arguments...>;
-    // Objects are moved on, values copied.
-    using taken = std::conditional_t<carries_objects, given, const given>;
-    taken values =
-        static_cast<std::conditional_t<carries_objects, given&&, const given&>>(token->arguments);
     if (w.profiling) [[unlikely]]
       path_begin(w, token->path);
-    std::destroy_at(token);
-    F* const f = std::apply([&](auto&... a) { return make_frame(token, std::move(a)...); }, values);
-    set_type(*f);
-    w.events.activations.add();
-    run_fiber(w, &type_name<F>, [f] { f->start(); });
+    if (F* const f = become_frame(*token, w)) [[likely]] {
+      set_type(*f);
+      w.events.activations.add();
+      run_fiber(w, &type_name<F>, [f] { f->start(); });
+    }
     if (w.profiling) [[unlikely]]
       path_end(w);
   }
@@ -191,6 +193,35 @@ struct token_of : leaving_token<!fit_a_call<Arguments...>> {
                                      &token_travel<F, Arguments...>::wire};
 
  private:
+  // The frame takes the token's place. Null: it could not be made, and neither is left.
+  [[gnu::always_inline]] static F* become_frame(token_of& token, worker& w) noexcept {
+    bool is_token = true;
+    const auto with = [&](auto& values) {
+      std::destroy_at(&token);
+      is_token = false;
+      return std::apply([&](auto&... a) { return make_frame(&token, std::move(a)...); }, values);
+    };
+    try {
+      // Objects are moved on, large ones by the heap; values are copied.
+      if constexpr (!carries_objects) {
+        const given values = token.arguments;
+        return with(values);
+      } else if constexpr (sizeof(given) <= moved_on_stack_max) {
+        given values = std::move(token.arguments);
+        return with(values);
+      } else {
+        const auto values = std::make_unique<given>(std::move(token.arguments));
+        return with(*values);
+      }
+    } catch (...) {
+      fiber_threw(w);
+      if (is_token) std::destroy_at(&token);
+      w.frames.deallocate(&token, block_bytes());
+      return nullptr;
+    }
+  }
+  static constexpr std::size_t moved_on_stack_max = 1024;
+
 // Frame variables after the parameters have no initializer, as in a function.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -269,7 +300,8 @@ struct token_of_objects {
                                   .take_arguments = &object_visitor::take_behind,
                                   .prepare = &prepare,
                                   .behind = &behind,
-                                  .bytes_behind = &bytes_behind_head};
+                                  .bytes_behind = &bytes_behind_head,
+                                  .give_up = &leaving_arguments::give_up};
 };
 template <class F, class... Arguments>
 inline const travelling_code token_of_objects<F, Arguments...>::code{wire, &__ehdr_start};

@@ -126,13 +126,21 @@ class object_outcome {
 class leaving_arguments {
  public:
   leaving_arguments(const worker& w, object_bytes arguments);
-  void pack_head(std::uint16_t here, std::byte* out) const;
+  leaving_arguments(const leaving_arguments&) = delete;
+  leaving_arguments& operator=(const leaving_arguments&) = delete;
+  ~leaving_arguments();
+
+  // From now on they wait for whoever gets the head, or until give_up() of it.
+  void pack_head(std::uint16_t here, std::byte* out) noexcept;
   [[nodiscard]] std::span<const std::byte> behind() const noexcept { return arguments_; }
 
+  // Nobody gets this head of w's node. For wire_type.
+  static void give_up(worker& w, const std::byte* head) noexcept;
+
  private:
-  std::uint64_t parcel_ = 0;
   std::size_t bytes_;
-  object_bytes arguments_;  // unless they are asked for
+  object_bytes arguments_;                         // unless they are asked for
+  std::unique_ptr<messages::held_parcel> parcel_;  // else null
 };
 
 // A call or token where it is made.

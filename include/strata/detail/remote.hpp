@@ -42,6 +42,9 @@ struct wire_type {
   std::span<const std::byte> (*behind)(const task& t) = nullptr;
   // How many bytes those are where it arrives, by what pack() has written.
   std::size_t (*bytes_behind)(const std::byte* in) noexcept = nullptr;
+  // Nobody gets what pack() has written, on w's node: lets go of what waits here to be asked for.
+  // Null: nothing does, or who waits for the result has it.
+  void (*give_up)(worker& w, const std::byte* in) noexcept = nullptr;
 };
 
 // The identity of code that travels is the place of its wire_type in the executable, which is the
