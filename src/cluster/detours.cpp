@@ -75,6 +75,16 @@ std::vector<std::byte> pack(const head& h, const detours::path& way) {
   return both;
 }
 
+// For what n has said where whoever calls is not to blame for it.
+template <class What>
+void handle_of(node_id n, detours::hands& h, What what) {
+  try {
+    what();
+  } catch (const malformed& e) {
+    h.lose(n, std::string("it has sent nonsense: ") + e.what());
+  }
+}
+
 }  // namespace
 
 std::vector<std::byte> detour_head(node_id source, kind k, const detours::path& way) {
@@ -241,13 +251,8 @@ void detours::pass_on(reader r) {
   }
   if (!hands_.is_connected(h.source)) throw malformed("a detour around no connection");
   hands_.heard_of(h.source);
-  // What follows is not the fault of who has passed it on.
   ++depth_;
-  try {
-    on_arrival(h.source, static_cast<kind>(h.k), r);
-  } catch (const malformed& e) {
-    hands_.lose(h.source, std::string("it has sent nonsense: ") + e.what());
-  }
+  handle_of(h.source, hands_, [&] { on_arrival(h.source, static_cast<kind>(h.k), r); });
   --depth_;
 }
 
@@ -315,7 +320,8 @@ void detours::try_to_begin_anew(node_id n) {
   const bool has_ended = !hands_.begin_anew(n);
   hear(with(n), was.number + 2, self_);
   if (has_ended || was.ended_again) on_broken(n, "gave up the connection");
-  if (was.come_again) on_resume(n, *was.come_again, was.number + 2);
+  // What was missing last may not have come from n.
+  if (was.come_again) handle_of(n, hands_, [&] { on_resume(n, *was.come_again, was.number + 2); });
 }
 
 void detours::on_resume(node_id from, std::uint64_t come, std::uint32_t number) {

@@ -39,10 +39,12 @@ bool engine::connect_again(node_id n, mending::network over) {
 // Both ends do, each in its own time. What the other end says by it first waits until then.
 void engine::on_met(node_id n, mending::network over, std::unique_ptr<net::renewal> made) {
   mending_->failed(n, over, now_ns());  // so far
-  if (is_over() || !members_.has(n) || links_->is_lost(n) || detours_->is_undecided(n)) return;
+  if (is_over() || !members_.has(n) || links_->is_lost(n)) return;
+  // The newest counts, at both ends: so who has not begun with the one before takes it, even if it
+  // is about to.
+  if (!reopened_.contains(n) && detours_->is_undecided(n)) return;
   net::transport* const line = reopening_->line_to(n, over);
   if (detours_->is_broken(n)) {
-    // The newest counts, at both ends.
     reopened_.insert_or_assign(n, reopened{over, std::move(made)});
     return detours_->on_connected(n);
   }

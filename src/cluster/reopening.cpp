@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "strata/detail/check.hpp"
+
 namespace strata::cluster {
 namespace {
 
@@ -84,6 +86,7 @@ void reopening::begin(hands& h) {
 void reopening::connect(node_id n, network over, launch::address where) {
   const line* const l = find(n, over);
   if (l->renews != nullptr) return l->renews->ask(n);
+  STRATA_CHECK(meeting_.has_value(), n, over);
   meeting_->connect(n, over, std::move(where));
 }
 

@@ -40,8 +40,9 @@ class renewals {
   };
   // Who hears of them; null: nobody, and nobody who asks is answered. Not within poll().
   virtual void tell(hands* h) = 0;
-  // Asks n, which is known, for one; what becomes of it the hands are told, once. Of two nodes the
-  // one with the higher number asks. By who may poll.
+  // Asks n, which is known, for one. Of two nodes the one with the higher number asks. Its hands
+  // are told what has become of that, unless it asks again before: then only of the last. By who
+  // may poll.
   virtual void ask(node_id n) = 0;
 
  protected:

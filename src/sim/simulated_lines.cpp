@@ -183,14 +183,18 @@ bool simulated_node::connect_again(node_id n, std::uint16_t which) {
 void simulated_node::on_reopened(node_id n, std::uint16_t which, std::uint32_t connection) {
   mending->failed(n, which, job_.in.now_ns());
   simulated_transport& wire = connections(which);
-  if (!members_.has(n) || links_->is_lost(n) || detours->is_undecided(n))
+  if (!members_.has(n) || links_->is_lost(n) ||
+      (!reopened_.contains(n) && detours->is_undecided(n)))
     return wire.refuse(n, connection);
   if (detours->is_broken(n)) {
     reopened_.insert_or_assign(n, reopened{which, connection});
     return detours->on_connected(n);
   }
   if (&wire == links_->way_to(n)) return wire.refuse(n, connection);
-  if (links_->spare_to(n) != nullptr) detours->on_spare_broken(n);
+  if (links_->spare_to(n) != nullptr) {
+    if (links_->spare_to(n) != &wire) return wire.refuse(n, connection);
+    detours->on_spare_broken(n);
+  }
   wire.restart(n, connection);
   links_->add_spare(n, wire);
   mending->made(n, which, job_.in.now_ns());

@@ -48,6 +48,7 @@ class recorder final : public detours::hands {
   }
   void heard_of(node_id n) override { lives.insert(n); }
   void go_by(node_id n, std::uint64_t count, const detours::path& way) override {
+    if (count > given_at_most) throw malformed("more has come than was given");
     goes_by[n] = {count, way};
   }
   void on_detoured(node_id n, kind k, std::span<const std::byte> payload) override {
@@ -75,7 +76,7 @@ class recorder final : public detours::hands {
   void cannot_reach(node_id n, const std::string& why) override { lost[n] = why; }
 
   bool spare = false;
-  std::uint64_t come_so_far = 20;
+  std::uint64_t come_so_far = 20, given_at_most = 20;
   std::vector<node_id> closed;
   bool has_room = true;  // for what goes last by a detour
   std::vector<node_id> begun;
@@ -281,6 +282,35 @@ TEST_F(around_until_it_returns, the_other_end_may_have_begun_and_ended_it_again)
   EXPECT_EQ(h.closed, (std::vector<node_id>{1, 1}));
   EXPECT_TRUE(d.is_cut(1));
   EXPECT_EQ(h.goes_by.at(1).first, 0U);
+}
+
+// Nothing has been given to the new one. What is missing last does not come from n.
+TEST_F(around_until_it_returns, who_has_said_nonsense_of_it_is_lost_whoever_comes_last) {
+  h.given_at_most = 0;
+  say_by_detour(kind::resume, packed(std::uint64_t{1}, u32(2)));
+  say_number(1);
+  say_number(2);
+  EXPECT_TRUE(h.lost.empty());
+  EXPECT_NO_THROW(d.on_connected(1));
+  EXPECT_EQ(h.begun, std::vector<node_id>{1});
+  EXPECT_TRUE(h.lost.contains(1));
+  EXPECT_EQ(h.lost.size(), 1U);
+}
+
+TEST_F(around_until_it_returns, who_has_said_nonsense_of_it_is_lost_when_there_is_room) {
+  h.given_at_most = 0;
+  d.on_connected(1);
+  say_by_detour(kind::resume, packed(std::uint64_t{1}, u32(2)));
+  say_number(1);
+  h.has_room = false;
+  say_number(2);
+  EXPECT_TRUE(d.try_to_begin_anew());
+  EXPECT_TRUE(h.lost.empty());
+  h.has_room = true;
+  EXPECT_NO_THROW((void)d.try_to_begin_anew());
+  EXPECT_EQ(h.begun, std::vector<node_id>{1});
+  EXPECT_TRUE(h.lost.contains(1));
+  EXPECT_EQ(h.lost.size(), 1U);
 }
 
 TEST_F(around_until_it_returns, nonsense_about_it_is_refused) {

@@ -141,6 +141,36 @@ TEST_F(udp_renewing, who_does_without_is_lost_to_the_other) {
   expect_talk(10);
 }
 
+// What was said of that first it could not hear.
+TEST_F(udp_renewing, who_does_without_is_lost_to_who_begins_later) {
+  for (const int first : {0, 1}) {
+    drop_both();
+    meet();
+    const auto without = static_cast<node_id>(first), later = static_cast<node_id>(1 - first);
+    const std::uint64_t refused = all_[later]->refused();
+    told_[without].agreed.reset();
+    run([&] { return all_[later]->refused() >= refused + 3; });
+    EXPECT_TRUE(told_[later].agreed->begin());
+    run([&] { return !heard_[later]->lost.empty(); });
+    EXPECT_EQ(heard_[later]->lost[without][0], "has left");
+  }
+  drop_both();
+  meet();
+  begin_both();
+  expect_talk(10);
+}
+
+TEST_F(udp_renewing, nobody_answers_for_ever_where_both_do_without) {
+  drop_both();
+  meet();
+  std::uint64_t refused[2];
+  for (node_id n = 0; n < 2; ++n) refused[n] = all_[n]->refused();
+  for (asked& t : told_) t.agreed.reset();
+  run([&] { return all_[0]->refused() >= refused[0] + 3 && all_[1]->refused() >= refused[1] + 3; });
+  for (int i = 0; i < 100; ++i) run([] { return true; });
+  for (node_id n = 0; n < 2; ++n) EXPECT_EQ(all_[n]->refused(), refused[n] + 3);
+}
+
 TEST_F(udp_renewing, the_newest_counts) {
   drop_both();
   meet();

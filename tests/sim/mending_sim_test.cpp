@@ -229,6 +229,26 @@ TEST_P(simulated_mending, ways_come_back) {
   }
 }
 
+// What one of the two says waits behind what others say, so the other one tries again meanwhile.
+// Both begin with the newer connection, and nothing ends again.
+TEST_P(simulated_mending, who_is_about_to_begin_takes_a_newer_one) {
+  talking_job t = make(triangle(), 3, 1, {}, false);
+  const std::int64_t began = t.world.now_ns();
+  t.until_ns = began + 1'000 * ms;
+  t.pause_ns = 10 * ms;
+  t.world.at(began + 100 * ms, [&] { t.job->tear(0, 1); });
+  t.world.at(began + 110 * ms, [&] { t.job->restore(0, 1); });
+  // For 200 ms: the first attempt is about to be made, and the second one 100 ms after that.
+  t.world.at(began + 140 * ms, [&] { t.world.carry(0, 2, 250'000'000, t.world.now_ns(), [] {}); });
+  t.end([&] {
+    return t.job->node(0).detours->cuts().empty() && t.job->node(1).detours->cuts().empty();
+  });
+  expect_no_losses(t);
+  EXPECT_EQ(t.job->attempts(), 2U);
+  const cluster::way_plan::words ended_once = {{{0, 1}, 2}};
+  EXPECT_EQ(t.job->node(0).rerouting->plan().about_connections, ended_once);
+}
+
 // A connection over a cable that is cut again and again as soon as it is made is tried less and
 // less often.
 TEST_P(simulated_mending, attempts_become_rare_where_nothing_returns) {

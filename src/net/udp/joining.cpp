@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "net/udp/peer.hpp"
 #include "net/udp/udp_transport.hpp"
@@ -50,9 +51,10 @@ udp_transport::peer::peer(const settings& s, node_id id_, const target& where,
 }
 
 void udp_transport::peer::begin(const settings& s, const meeting::terms& nonces) {
-  c = std::make_unique<channel>(s.self, id, channel_settings(s, datagram_bytes));
-  closes.emplace(s.key, s.job, s.self, id, nonces.mine, nonces.its);
-  opens.emplace(s.key, s.job, id, s.self, nonces.its, nonces.mine);
+  auto anew = std::make_unique<channel>(s.self, id, channel_settings(s, datagram_bytes));
+  seals fresh(s, id, nonces);
+  c = std::move(anew);
+  keys = std::move(fresh);
   outbox.clear();
   unsent = 0;
   next_sequence_out = next_sequence_in = 0;
@@ -186,7 +188,7 @@ void udp_transport::say_end(peer& p) {
   std::array<std::byte, data_overhead_bytes + acknowledgement_bytes(ranges_max) + tag_bytes> last;
   std::uint64_t number = 0;
   const std::size_t bytes = p.c->last_packet(last, os::now_ns(), number);
-  p.closes->close(last, bytes, number);
+  p.keys->closes.close(last, bytes, number);
   const std::size_t size = bytes + tag_bytes;
   (void)p.socket.send(p.to, last, std::span(&size, 1));
 }

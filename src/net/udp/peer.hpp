@@ -20,8 +20,16 @@ struct udp_transport::peer {
   peer(const settings& s, node_id id_, const target& where, const datagram_socket& from,
        std::size_t datagram_bytes_, const std::string& own_nonce, const std::string& its_nonce);
   // With inbox_ and `lock`, or before anybody knows it: nothing has been said or heard by the
-  // connection with these nonces. Throws strata::error.
+  // connection with these nonces. Throws strata::error; it is what it was then.
   void begin(const settings& s, const meeting::terms& nonces);
+
+  // Of one connection: for what we say, and for what it says.
+  struct seals {
+    seals(const settings& s, node_id n, const meeting::terms& nonces)
+        : closes(s.key, s.job, s.self, n, nonces.mine, nonces.its),
+          opens(s.key, s.job, n, s.self, nonces.its, nonces.mine) {}
+    seal closes, opens;
+  };
 
   const node_id id;
   const target to;
@@ -33,9 +41,10 @@ struct udp_transport::peer {
   mutable std::mutex lock;
   // With `lock` held, but for the content of c->in().data(), which only whoever polls changes.
   std::unique_ptr<channel> c;
-  std::optional<seal> closes;  // what we say
-  // What it says. Whoever polls; it is changed with `lock`.
-  std::optional<seal> opens;
+  // `opens`: whoever polls; it is changed with `lock`.
+  std::optional<seals> keys;
+  // Of the last connection that this node does without.
+  std::optional<seals> declined;
   // Sealed datagrams, behind each other, that the kernel had no room for yet.
   std::vector<std::byte> outbox;
   std::array<std::size_t, batch_max> sizes{};

@@ -13,7 +13,7 @@ namespace strata::net::udp {
 
 namespace {
 
-// Of a connection that this node does without: nobody answers that.
+// How often a node says that it does without a connection: nobody answers that.
 constexpr int refusals = 3;
 
 }  // namespace
@@ -117,17 +117,33 @@ bool udp_transport::renew(peer& p, const meeting::terms& nonces) {
   return true;
 }
 
-void udp_transport::refuse(const peer& p, const meeting::terms& nonces) const {
-  const seal closes(settings_.key, settings_.job, settings_.self, p.id, nonces.mine, nonces.its);
+void udp_transport::refuse(peer& p, const meeting::terms& nonces) {
+  const std::lock_guard held(p.lock);
+  p.declined.emplace(settings_, p.id, nonces);
+  for (int i = 0; i < refusals; ++i) say_declined(p);
+}
+
+// The other end may begin with it only now, when it has dropped what refuse() has said under keys
+// that it did not use yet. What it says first it repeats until it is answered. To an end nobody
+// answers: if both do without it, neither would come to one.
+void udp_transport::answer_declined(peer& p, std::span<const std::byte> datagram,
+                                    const packet_head& head) {
+  if ((head.flags & is_end) != 0) return;
+  const std::lock_guard held(p.lock);
+  if (p.declined && p.declined->opens.is_whole(datagram, head.number)) say_declined(p);
+}
+
+// Each time the same, so the number is not used for another text.
+void udp_transport::say_declined(const peer& p) const {
   packet last;
   last.source = settings_.self;
   last.destination = p.id;
   last.flags = is_end;
   std::array<std::byte, data_overhead_bytes + tag_bytes> datagram;
   const std::size_t bytes = write_packet(last, datagram);
-  closes.close(datagram, bytes, last.number);
+  p.declined->closes.close(datagram, bytes, last.number);
   const std::size_t size = bytes + tag_bytes;
-  for (int i = 0; i < refusals; ++i) (void)p.socket.send(p.to, datagram, std::span(&size, 1));
+  (void)p.socket.send(p.to, datagram, std::span(&size, 1));
 }
 
 }  // namespace strata::net::udp

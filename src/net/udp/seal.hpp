@@ -35,8 +35,8 @@ class seal {
        const std::string& source_nonce, const std::string& destination_nonce,
        const char* purpose = data_seal);
   ~seal();
-  seal(const seal&) = delete;
-  seal& operator=(const seal&) = delete;
+  seal(seal&&) noexcept = default;
+  seal& operator=(seal&&) noexcept = default;
 
   // Writes the tag behind the first `bytes` of `datagram`.
   void close(std::span<std::byte> datagram, std::size_t bytes, std::uint64_t number) const;

@@ -23,6 +23,12 @@ constexpr std::size_t batch_bytes = std::size_t{64} << 10;
 // And nothing so large waits.
 constexpr std::size_t large_bytes = std::size_t{8} << 10;
 
+// Partners: lose() and note(). Mostly there is nothing to take, and whoever polls writes nothing
+// then.
+bool take_flag(std::atomic<bool>& flag) noexcept {
+  return flag.load(std::memory_order_relaxed) && flag.exchange(false, std::memory_order_acquire);
+}
+
 }  // namespace
 
 udp_transport::udp_transport(const settings& s)
@@ -120,7 +126,7 @@ void udp_transport::pump(peer& p, std::int64_t now_ns) {
         std::uint64_t number = 0;
         const std::size_t bytes = p.c->next_packet(into, now_ns, number);
         if (bytes == 0) break;
-        p.closes->close(into, bytes, number);
+        p.keys->closes.close(into, bytes, number);
         p.sizes[p.unsent++] = bytes + tag_bytes;
         at += bytes + tag_bytes;
       }
@@ -205,8 +211,8 @@ std::size_t udp_transport::poll(receiver& r, std::size_t messages_max) {
     handed += serve(p, r, std::max<std::size_t>((messages_max - handed) / left, 1));
   }
   answer(now_ns);
-  if (losses_.exchange(false, std::memory_order_acquire)) report_losses(r);
-  if (told_ != nullptr && meetings_.exchange(false, std::memory_order_acquire)) report_meetings();
+  if (take_flag(losses_)) report_losses(r);
+  if (told_ != nullptr && take_flag(meetings_)) report_meetings();
   send_what_is_collected(now_ns);
   if (next_due_ns() <= now_ns) do_what_is_due(now_ns);
   const bool more = turn_count_ > 0 || more_arrives_;
@@ -233,10 +239,13 @@ void udp_transport::take(std::span<const std::byte> datagram, std::int64_t now_n
   if (is_word(datagram)) return take_word(datagram, now_ns);
   packet_head head;
   peer* const source = read_head(datagram, head) ? peers_.find(head.source) : nullptr;
-  if (source == nullptr || head.destination != settings_.self ||
-      !source->opens->is_whole(datagram, head.number)) {
+  if (source == nullptr || head.destination != settings_.self) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     return;
+  }
+  if (!source->keys->opens.is_whole(datagram, head.number)) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return answer_declined(*source, datagram, head);
   }
   // A node of the job has.
   peer& p = *source;

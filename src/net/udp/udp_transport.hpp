@@ -32,6 +32,7 @@
 #include "net/peer_table.hpp"
 #include "net/renewals.hpp"
 #include "net/udp/meeting.hpp"
+#include "net/udp/packet.hpp"
 #include "net/udp/seal.hpp"
 #include "net/udp/socket_set.hpp"
 #include "net/wait_for_events.hpp"
@@ -130,8 +131,10 @@ class udp_transport final : public addressed_transport, public renewals {
   void take_word(std::span<const std::byte> datagram, std::int64_t now_ns);
   void report_meetings();
   [[nodiscard]] bool renew(peer& p, const meeting::terms& nonces);
-  // Nobody uses that one.
-  void refuse(const peer& p, const meeting::terms& nonces) const;
+  // This node does without that one.
+  void refuse(peer& p, const meeting::terms& nonces);
+  // What is not of the connection in use.
+  void answer_declined(peer& p, std::span<const std::byte> datagram, const packet_head& head);
   // With p.lock held.
   void look_after_words(peer& p, std::int64_t now_ns);
   void note(peer& p, meeting::outcome what);
@@ -163,6 +166,8 @@ class udp_transport final : public addressed_transport, public renewals {
   absent greet(const std::vector<launch::address>& directory, std::int64_t deadline_ns,
                const tidings& meanwhile, wanted who);
   void leave();
+  // With p.lock held: says to the other end that this node does without the last one declined.
+  void say_declined(const peer& p) const;
   // Says that nothing follows. With p.lock, or when nobody else is left.
   void say_end(peer& p);
 
