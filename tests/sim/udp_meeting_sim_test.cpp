@@ -27,7 +27,7 @@ using net::node_id;
 using udp::channel;
 using udp::meeting;
 
-constexpr std::size_t datagram_bytes = 1'400;
+constexpr std::size_t meeting_bytes = 1'400;
 constexpr std::int64_t ms = 1'000'000;
 
 class meeting_over_udp {
@@ -78,7 +78,7 @@ class meeting_over_udp {
           opens(key, 77, other(self), self, t.its, t.mine) {}
     static channel::settings settings() {
       channel::settings s;
-      s.out.packet_bytes = datagram_bytes;
+      s.out.packet_bytes = meeting_bytes;
       s.tail_bytes = udp::tag_bytes;
       return s;
     }
@@ -134,7 +134,7 @@ class meeting_over_udp {
     });
   }
   void pump(end& e) {
-    std::vector<std::byte> datagram(datagram_bytes);
+    std::vector<std::byte> datagram(meeting_bytes);
     std::uint64_t number = 0;
     while (const std::size_t bytes = e.talks->c.next_packet(datagram, world.now_ns(), number)) {
       e.talks->closes.close(datagram, bytes, number);
