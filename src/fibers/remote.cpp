@@ -91,6 +91,7 @@ void remote_increment(worker& w, global_address slot, std::uint32_t more) {
 void remote_put(worker& w, global_address to, const void* value, std::size_t bytes,
                 global_address slot) {
   const uninterrupted guard;
+  if (bytes != 0) check_somewhere("the global_ptr to get from", value);
   other_nodes(w, to.node()).put(to, value, bytes, slot);
 }
 

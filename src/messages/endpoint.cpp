@@ -112,6 +112,7 @@ std::optional<message_info> transfer::wait_until_ns(std::int64_t deadline_ns) {
 bool transfer::cancel() {
   if (request_ == nullptr) throw misuse_error("cancel() for a transfer that is not valid()");
   const detail::uninterrupted guard;
+  if (request_->is_done()) return false;  // its office may have ended as well
   if (!request_->office->cancel(*request_)) return false;
   request_.reset();
   return true;

@@ -93,6 +93,7 @@ class messenger final : public cluster::visiting_protocol {
   void look_for(const request& r) noexcept;
   std::optional<message_info> probe(port& p, endpoint_id id, const pattern& wanted);
   [[noreturn]] void throw_loss() const;
+  [[nodiscard]] const std::exception_ptr& loss() const noexcept { return loss_; }
   [[nodiscard]] message_statistics counted();
 
   // ---- for the runtime ----

@@ -13,8 +13,10 @@
 
 namespace strata::messages {
 
+void request::keep_loss() noexcept { loss_ = office->loss(); }
+
 void request::finish(outcome o) noexcept {
-  how_ = o;
+  note(o);
   // Acquire: the suspended stack. Partners: commit_wait(), or the port's lock of wait_entered().
   std::uintptr_t seen = word_.load(std::memory_order_acquire);
   if ((seen & stack_mark) != 0) {
@@ -142,7 +144,7 @@ void request::throw_end() const {
     case outcome::lost:
       break;
   }
-  office->throw_loss();
+  std::rethrow_exception(loss_);
 }
 
 misuse_error after_runtime() {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -93,7 +94,7 @@ struct request {
   void finish(outcome o) noexcept;
   // The same for a request that nobody else has seen.
   void finish_unseen(outcome o) noexcept {
-    how_ = o;
+    note(o);
     word_.store(ended, std::memory_order_relaxed);
   }
   // Acquire: what was transferred. Partner: finish().
@@ -126,8 +127,15 @@ struct request {
   void describe(detail::stack& s) const noexcept;
   [[nodiscard]] const char* what_for() const noexcept;
   [[noreturn]] void throw_end() const;
+  void note(outcome o) noexcept {
+    how_ = o;
+    if (o == outcome::lost) [[unlikely]]
+      keep_loss();
+  }
+  void keep_loss() noexcept;
 
   outcome how_ = outcome::done;
+  std::exception_ptr loss_;  // a transfer is asked for it after its office has ended, too
   // Or the address at which somebody waits for it; or, marked, the stack that does.
   static constexpr std::uintptr_t pending = 0;
   static constexpr std::uintptr_t ended = 1;

@@ -83,8 +83,11 @@ runtime::runtime(const options& wanted) {
   messages_->retire();
   has_served_ = true;
   if (process_goes_on) {
-    if (status != 0) throw error("the job that this node served has lost a node");
-    return;
+    if (status == 0) return;
+    // There will be no runtime to end, and open endpoints keep the messenger.
+    scheduler_.reset();
+    messages::messenger::let_go(std::move(messages_));
+    throw error("the job that this node served has lost a node");
   }
   scheduler_.reset();
   std::exit(status);

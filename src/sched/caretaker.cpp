@@ -36,6 +36,7 @@ bool scheduler::something_waits_but_at(const place* here) const noexcept {
 }
 
 void scheduler::want_caretaker(const place& p) noexcept {
+  if (!somebody_may_stand_still()) return;
   // Made ready, then looked for a caretaker. Partner: the heavy fences below and in sleep().
   asymmetric_fences::light();
   if (!idle_.anyone_parked() || has_caretaker_.load(std::memory_order_relaxed)) return;
@@ -43,7 +44,8 @@ void scheduler::want_caretaker(const place& p) noexcept {
 }
 
 void scheduler::left_behind_the_first(const place& p) noexcept {
-  if (p.ready.size() > 1) want_caretaker(p);
+  // One that is bound here may run first.
+  if (p.ready.size() > (p.has_bound() ? 0U : 1U)) want_caretaker(p);
 }
 
 std::int64_t scheduler::look_who_stands_still(const place& p) noexcept {

@@ -124,7 +124,7 @@ bool place::take_batches(place& taker) {
   if (first == nullptr) return false;
   taker.put_stacks(first);
   // It is going to run one, perhaps for long.
-  if (taker.ready.size() > 1) taker.owner->ready_appeared(taker);
+  if (taker.ready.size() > (taker.has_bound() ? 0U : 1U)) taker.owner->ready_appeared(taker);
   return true;
 }
 

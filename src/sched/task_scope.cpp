@@ -18,9 +18,9 @@ void task_scope::add(child& c) {
 void task_scope::add(call_link& c) {
   detail::worker& w = detail::this_worker();
   w.events.spawns.add();
-  c.next = calls_;
-  calls_ = &c;
   w.push(c.offered);
+  c.next = calls_;  // now: where there was no memory to push it, nobody waits for it
+  calls_ = &c;
 }
 
 // A child that was stolen, or that its worker ran after this task had suspended.

@@ -65,6 +65,8 @@ void misuse(runtime& rt) {
       expect_words([&] { block_move_sync(null, to_global(&x), 1, done.sptr()); },
                    "the global_ptr to get from" + nowhere);
     }
+    expect_words([&] { block_move_sync(global_ptr<int>(0, nullptr), there, 1, done.sptr()); },
+                 "the global_ptr to get from" + nowhere);
     sync(done.sptr());
     done.wait();  // by none of those
   });

@@ -516,7 +516,22 @@ TEST(endpoint, may_outlive_its_runtime) {
   b.reset();
   // And a transfer all its endpoints.
   { const endpoint last(std::move(moved)); }
+  EXPECT_FALSE(waiting_send.cancel());
   EXPECT_THROW(waiting_send.wait(), misuse_error);
+}
+
+TEST(endpoint, may_end_before_its_transfers_and_its_runtime) {
+  transfer receives;
+  int value = 0;
+  {
+    runtime rt(with_workers(1));
+    rt.run([&] {
+      endpoint a;
+      receives = a.start_receive(std::as_writable_bytes(std::span(&value, 1)));
+    });
+  }
+  EXPECT_FALSE(receives.cancel());
+  EXPECT_THROW(receives.wait(), endpoint_closed_error);
 }
 
 struct impatient : threaded {
