@@ -129,8 +129,12 @@ struct counts_writes {
   }
 };
 struct takes_counted : threaded {
+  static inline unsigned begun = 0;
   counts_writes argument;
-  void start() { terminate(); }
+  void start() {
+    ++begun;
+    terminate();
+  }
 };
 
 // Whoever makes them handles no messages meanwhile.
@@ -143,10 +147,11 @@ TEST(simulated_object_tokens, are_made_into_bytes_no_more_than_one_answer_takes)
       const counts_writes argument{std::string(bytes, 't')};
       for (int i = 0; i < 100; ++i) token<takes_counted>(argument);
     });
-    counts_writes::written = 0;
+    counts_writes::written = takes_counted::begun = 0;
     f(job.node(0));
     const unsigned n = counts_writes::written;
-    (void)world.run([&] { return job.node(0).is_idle() && job.node(1).is_idle(); }, 1'000'000'000);
+    EXPECT_TRUE(world.run([&] { return takes_counted::begun == 100; }, 1'000'000'000));
+    (void)world.run([] { return false; }, 10'000'000);  // who has sent arguments hears of it
     return n;
   };
   const auto asked_for_32 = [](sim::simulated_node& n) {
