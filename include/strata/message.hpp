@@ -28,8 +28,9 @@
 // as long as the target has room; a larger one stays until it is received, unless it is handed over
 // within a process. What must work wherever its threads are counts on eager_bytes_everywhere.
 //
-// An endpoint or a transfer may outlive its runtime. It can only be destroyed or moved then: what
-// it had in progress has ended, and its other functions throw misuse_error.
+// An endpoint or a transfer may outlive its runtime. It is there to be destroyed or moved then:
+// what it had in progress has ended, and what is called throws misuse_error, says how a transfer
+// had ended, or receives what had come before.
 #pragma once
 #include <chrono>
 #include <compare>
