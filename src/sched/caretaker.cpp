@@ -44,8 +44,7 @@ void scheduler::want_caretaker(const place& p) noexcept {
 }
 
 void scheduler::left_behind_the_first(const place& p) noexcept {
-  // One that is bound here may run first.
-  if (p.ready.size() > (p.has_bound() ? 0U : 1U)) want_caretaker(p);
+  if (p.leaves_others_behind()) want_caretaker(p);
 }
 
 std::int64_t scheduler::look_who_stands_still(const place& p) noexcept {

@@ -123,8 +123,7 @@ bool place::take_batches(place& taker) {
   taker.events.read_modify_writes.add();
   if (first == nullptr) return false;
   taker.put_stacks(first);
-  // It is going to run one, perhaps for long.
-  if (taker.ready.size() > (taker.has_bound() ? 0U : 1U)) taker.owner->ready_appeared(taker);
+  if (taker.leaves_others_behind()) taker.owner->ready_appeared(taker);
   return true;
 }
 

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "counted_object.hpp"
 #include "expected_error.hpp"
 #include "messages/messenger.hpp"
 #include "program_job.hpp"
@@ -129,20 +130,6 @@ TEST(simulated_object_forks, are_replayed_from_a_seed) {
 
 // ---- at home ----
 
-struct counted_object {
-  static inline unsigned written = 0, read = 0;
-  std::string text;
-  template <class Archive>
-  void save(Archive& a) const {
-    ++written;
-    a(text);
-  }
-  template <class Archive>
-  void load(Archive& a) {
-    ++read;
-    a(text);
-  }
-};
 counted_object with_more(const counted_object& c) { return {c.text + "more"}; }
 
 TEST(simulated_object_forks, are_not_made_into_bytes_at_home) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cluster/kinds.hpp"
+#include "counted_object.hpp"
 #include "messages/messenger.hpp"
 #include "program_job.hpp"
 #include "strata/fiber.hpp"
@@ -115,22 +116,9 @@ TEST(simulated_object_tokens, leave_nothing_behind_that_cannot_arrive) {
 
 // ---- how many at a time ----
 
-struct counts_writes {
-  static inline unsigned written = 0;
-  std::string text;
-  template <class Archive>
-  void save(Archive& a) const {
-    ++written;
-    a(text);
-  }
-  template <class Archive>
-  void load(Archive& a) {
-    a(text);
-  }
-};
 struct takes_counted : threaded {
   static inline unsigned begun = 0;
-  counts_writes argument;
+  counted_object argument;
   void start() {
     ++begun;
     terminate();
@@ -144,12 +132,12 @@ TEST(simulated_object_tokens, are_made_into_bytes_no_more_than_one_answer_takes)
     sim::world world({}, 1);
     sim::job job(world, {.nodes = 2, .cost = two_microseconds});
     job.node(0).as_worker([&] {
-      const counts_writes argument{std::string(bytes, 't')};
+      const counted_object argument{std::string(bytes, 't')};
       for (int i = 0; i < 100; ++i) token<takes_counted>(argument);
     });
-    counts_writes::written = takes_counted::begun = 0;
+    counted_object::written = takes_counted::begun = 0;
     f(job.node(0));
-    const unsigned n = counts_writes::written;
+    const unsigned n = counted_object::written;
     EXPECT_TRUE(world.run([&] { return takes_counted::begun == 100; }, 1'000'000'000));
     (void)world.run([] { return false; }, 10'000'000);  // who has sent arguments hears of it
     return n;

@@ -43,12 +43,15 @@ class without_memory : public testing::TestWithParam<const char*> {
     wanted.policy = GetParam();
     return wanted;
   }
+  static constexpr int many = 3000;
   // Many threads, each of which has begun and waits before the next is made, so that no queue ever
   // had room for all of them; and no memory when they go on.
-  static void wake_all(const std::function<void()>& wait, const std::function<void()>& wake) {
-    constexpr int many = 3000;
+  static void wake_all(
+      const std::function<void()>& wait, const std::function<void()>& wake,
+      const std::function<void()>& begin = [] {}) {
     runtime rt(settings());
     rt.run([&] {
+      begin();
       std::vector<thread> threads;
       threads.reserve(many);
       std::atomic<int> begun{0};
@@ -69,7 +72,7 @@ class without_memory : public testing::TestWithParam<const char*> {
 
 TEST_P(without_memory, those_who_wait_for_a_semaphore_go_on) {
   counting_semaphore<> go(0);
-  EXPECT_EXIT(wake_all([&] { go.acquire(); }, [&] { go.release(3000); }),
+  EXPECT_EXIT(wake_all([&] { go.acquire(); }, [&] { go.release(many); }),
               testing::ExitedWithCode(42), "");
 }
 
@@ -91,31 +94,12 @@ TEST_P(without_memory, those_who_wait_for_a_condition_go_on) {
 
 TEST_P(without_memory, a_barrier_is_passed) {
   std::optional<barrier<>> all;
-  const auto arrive = [&] { all->arrive_and_wait(); };
-  const auto program = [&] {
-    runtime rt(settings());
-    rt.run([&] {
-      constexpr int many = 3000;
-      all.emplace(many + 1);
-      std::vector<thread> threads;
-      threads.reserve(many);
-      std::atomic<int> begun{0};
-      for (int i = 0; i < many; ++i) {
-        threads.emplace_back([&] {
-          ++begun;
-          arrive();
-          arrive();
-        });
-        while (begun != i + 1) this_thread::yield();
-      }
-      empty_memory();
-      arrive();
-      arrive();
-      for (thread& t : threads) t.join();
-      std::_Exit(42);
-    });
+  const auto twice = [&] {
+    all->arrive_and_wait();
+    all->arrive_and_wait();
   };
-  EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");
+  EXPECT_EXIT(wake_all(twice, twice, [&] { all.emplace(many + 1); }), testing::ExitedWithCode(42),
+              "");
 }
 
 TEST_P(without_memory, a_thread_is_refused_as_by_the_standard) {
