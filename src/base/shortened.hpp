@@ -22,7 +22,9 @@ inline std::string brief(std::string_view text) {
   constexpr std::size_t quoted_bytes_max = 100;
   return shortened(text, quoted_bytes_max);
 }
-inline std::string in_quotes(std::string_view text) { return "'" + brief(text) + "'"; }
+inline std::string in_quotes(std::string_view text) {
+  return std::string(1, '\'').append(brief(text)).append(1, '\'');
+}
 
 // What a library says of arguments that it quotes.
 inline std::string in_brief(std::string_view message) {
