@@ -38,7 +38,8 @@ extern "C" {
 /* EAGAIN: no memory, or no room for another stack; threads that end make some. EINVAL: the
    attributes. The stack is the runtime's usual one (outside run(): as large as kernel threads have,
    by `ulimit -s`; see docs/pthread.md) unless the attributes, or the defaults below, ask for
-   another size; a stack given with pthread_attr_setstack() is used for its size only. */
+   another size, or give one (pthread_attr_setstack()): the thread's functions, handlers and
+   destructors run there, and it is the program's again when the thread has been joined. */
 int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                           void* (*start)(void*), void* argument);
 int strata_pthread_join(pthread_t thread, void** result);

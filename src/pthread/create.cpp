@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "context/floating_point.hpp"
+#include "context/given_memory.hpp"
 #include "context/program_locals.hpp"
 #include "pthread/affinity.hpp"
 #include "pthread/default_attributes.hpp"
@@ -46,6 +47,27 @@ void begin_with_floating_point(const record& r) noexcept {
   if constexpr (carries_program_locals) r.floating_point_of_maker.put();
 }
 
+// All that is the program's.
+void its_life(void* argument) {
+  auto& r = *static_cast<record*>(argument);
+  run_to_exit(r);
+  r.leaving = true;
+  if (r.is_os_thread) end_process_with(r);  // the child of a fork
+  end_values(r);
+}
+
+void live_on_given_stack(record& r) {
+  // Of the runtime too, where the thread forks: see call_on_memory().
+  const auto set_limit = [](std::uintptr_t limit) {
+    place& p = this_place();
+    p.stack_limit = p.current->limit = limit;
+  };
+  const std::uintptr_t limit = this_place().current->limit;
+  set_limit(UINTPTR_MAX);
+  call_on_memory(*this_place().current, r.given_stack, r.asked_bytes, &its_life, &r);
+  set_limit(limit);
+}
+
 // An exception that leaves the thread ends the program: see context/last_frame.cpp.
 void body(task& t) {
   auto& r = static_cast<record&>(static_cast<thread_block&>(t));
@@ -53,10 +75,7 @@ void body(task& t) {
   this_place().current->title = r.title.data();
   begin_with_own_locals();
   begin_with_floating_point(r);
-  run_to_exit(r);
-  r.leaving = true;
-  if (r.is_os_thread) end_process_with(r);  // the child of a fork
-  end_values(r);
+  r.given_stack != nullptr ? live_on_given_stack(r) : its_life(&r);
   end_signals(r);
   place& p = this_place();
   stack& s = *p.current;
@@ -72,8 +91,9 @@ constexpr task_type sized{&run_on_own_stack, &body, nullptr, &kind_pthread};
 
 struct wanted_thread {
   bool detached = false;
-  std::size_t asked_bytes = 0;  // of stack; 0: the runtime's usual
-  bool accepts_more = false;    // the usual will do if it is as large
+  std::size_t asked_bytes = 0;       // of stack; 0: the runtime's usual
+  bool accepts_more = false;         // the usual will do if it is as large
+  std::byte* given_stack = nullptr;  // the program's own, of that size
   bool inherits = true;
   int policy = SCHED_OTHER;
   int priority = 0;
@@ -97,7 +117,14 @@ int read_attributes(const pthread_attr_t* a, wanted_thread& r) {
   sigset_t mask;
   if (pthread_attr_getsigmask_np(a, &mask) == 0) r.mask = mask;
   std::size_t bytes = 0;
-  if (const int error = pthread_attr_getstacksize(a, &bytes)) return error;
+  void* lowest = nullptr;
+  if (const int error = pthread_attr_getstack(a, &lowest, &bytes)) return error;
+  // Where none was given the C library counts down from null.
+  if (reinterpret_cast<std::uintptr_t>(lowest) + bytes != 0) {
+    r.given_stack = static_cast<std::byte*>(lowest);
+    r.asked_bytes = bytes;
+    return 0;
+  }
   // What the C library has begun with is in the size of the process's runtime already.
   r.accepts_more = bytes == default_stack_bytes();
   if (r.accepts_more && !defaults_have_changed()) return 0;
@@ -119,7 +146,7 @@ int read_wanted(const pthread_attr_t* a, wanted_thread& r) {
 
 // Of its own; 0: the usual one.
 std::size_t bytes_of_stack(const wanted_thread& wanted, const scheduler& home) noexcept {
-  if (wanted.asked_bytes == 0) return 0;
+  if (wanted.asked_bytes == 0 || wanted.given_stack != nullptr) return 0;
   if (wanted.accepts_more && wanted.asked_bytes <= home.stacks.stack_bytes()) return 0;
   // Ours has its header in there, and calls into the runtime below the program's own.
   constexpr std::size_t for_us = 16 * 1024;
@@ -246,6 +273,7 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
     r->type = there.own() != nullptr ? &sized : &usual;
     r->more.own_stack = there.own();
     r->asked_bytes = wanted.asked_bytes;
+    r->given_stack = wanted.given_stack;
     set_scheduling(*r, wanted, parent);
     if constexpr (carries_program_locals) r->floating_point_of_maker = floating_point::here();
     r->start = start;

@@ -57,7 +57,8 @@ struct record : thread_block {
   void* (*start)(void*) = nullptr;
   void* argument = nullptr;
   void* result = nullptr;
-  std::size_t asked_bytes = 0;  // of stack, as the attributes had it
+  std::size_t asked_bytes = 0;       // of stack, as the attributes had it
+  std::byte* given_stack = nullptr;  // so many bytes of the program's, if it has given any
   floating_point floating_point_of_maker{};
   // Told to who asks, and without effect.
   std::atomic<int> policy{SCHED_OTHER};

@@ -131,7 +131,9 @@ int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes) {
   pthread_attr_setdetachstate(attributes,
                               detached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
   pthread_attr_setguardsize(attributes, 4096);
-  if (r == self_if_any()) {
+  if (r->given_stack != nullptr) {
+    pthread_attr_setstack(attributes, r->given_stack, r->asked_bytes);
+  } else if (r == self_if_any()) {
     // No more than was asked for: what is below is none of the program's business.
     const stack& s = *own_stack();
     std::size_t bytes = r->asked_bytes;

@@ -88,7 +88,7 @@ void make_ready(stack& s) noexcept {
 std::size_t stack_bytes_left() noexcept {
   const stack* const s = this_place().current;
   if (s == nullptr) return 0;
-  return stack_pointer() - (reinterpret_cast<std::uintptr_t>(s) - s->bytes);
+  return stack_pointer() - reinterpret_cast<std::uintptr_t>(s->bottom);
 }
 
 bool stack_is_low() noexcept {

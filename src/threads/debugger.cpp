@@ -27,8 +27,8 @@ using strata::detail::task_type;
 using strata::detail::thread_block;
 using strata::detail::thread_extras;
 
-extern "C" const std::array<std::uintptr_t, 19> strata_debugger_layout{
-    2,
+extern "C" const std::array<std::uintptr_t, 20> strata_debugger_layout{
+    3,
     reinterpret_cast<std::uintptr_t>(&strata::detail::watched_pools),
     strata::detail::watched_pools.size(),
     offsetof(stack_pool, pieces.first),
@@ -39,6 +39,7 @@ extern "C" const std::array<std::uintptr_t, 19> strata_debugger_layout{
     offsetof(stack_pool, pieces.cut),
     offsetof(stack, sp),
     offsetof(stack, bottom),
+    offsetof(stack, bytes),
     offsetof(stack, kind),
     offsetof(stack, thread),
     offsetof(stack, waits_for),

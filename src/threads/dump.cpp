@@ -118,9 +118,9 @@ class dump {
     return std::nullopt;
   }
 
-  static bool copy_memory(const stack& header, std::uintptr_t sp, std::uintptr_t top,
-                          std::vector<std::byte>& memory) {
+  static bool copy_memory(const stack& header, std::uintptr_t sp, std::vector<std::byte>& memory) {
     const auto bottom = reinterpret_cast<std::uintptr_t>(header.bottom);
+    const std::uintptr_t top = bottom + header.bytes;
     if (sp < bottom || sp >= top || sp % sizeof(void*) != 0) return false;
     memory.resize(std::min<std::size_t>(top - sp, copied_max));
     return os::safe_read(memory.data(), reinterpret_cast<const void*>(sp), memory.size());
@@ -130,18 +130,15 @@ class dump {
     if (!p.header.read(&which) || p.header.get().kind == nullptr) return look::unused;
     if (&which == mine_) {
       p.sp = reinterpret_cast<std::uintptr_t>(mine_sp_);
-      return copy_memory(p.header.get(), p.sp, reinterpret_cast<std::uintptr_t>(&which), p.memory)
-                 ? look::suspended
-                 : look::running;
+      return copy_memory(p.header.get(), p.sp, p.memory) ? look::suspended : look::running;
     }
     if (runner_of(s, which)) return look::running;
     p.sp = reinterpret_cast<std::uintptr_t>(p.header.get().sp);
-    const auto top = reinterpret_cast<std::uintptr_t>(&which);
     std::vector<std::byte> again;
     copied<stack> header;
-    if (!copy_memory(p.header.get(), p.sp, top, p.memory)) return look::moving;
+    if (!copy_memory(p.header.get(), p.sp, p.memory)) return look::moving;
     if (runner_of(s, which)) return look::running;
-    if (!copy_memory(p.header.get(), p.sp, top, again) || !header.read(&which)) return look::moving;
+    if (!copy_memory(p.header.get(), p.sp, again) || !header.read(&which)) return look::moving;
     return again == p.memory && header.bytes == p.header.bytes ? look::suspended : look::moving;
   }
 
@@ -173,8 +170,8 @@ class dump {
   // Where a worker is with `which`, of which `header` is a copy; nothing if it has left it by now.
   std::vector<std::uintptr_t> calls_of_running(scheduler& s, const stack& which,
                                                const stack& header) {
-    const auto top = reinterpret_cast<std::uintptr_t>(&which);
     const auto bottom = reinterpret_cast<std::uintptr_t>(header.bottom);
+    const std::uintptr_t top = bottom + header.bytes;
     std::vector<std::byte> memory(copied_max);
     for (int i = 0; i < looks_max; ++i) {
       const auto on = runner_of(s, which);

@@ -12,8 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static void named(pthread_t* thread, const char* name, void* (*start)(void*), void* argument) {
-  if (pthread_create(thread, NULL, start, argument) != 0 || pthread_setname_np(*thread, name) != 0) _exit(3);
+static void named(pthread_t* thread, const char* name, const pthread_attr_t* attributes, void* (*start)(void*),
+                  void* argument) {
+  if (pthread_create(thread, attributes, start, argument) != 0 || pthread_setname_np(*thread, name) != 0) _exit(3);
 }
 
 static sem_t stop;
@@ -23,12 +24,17 @@ static void* wait_for_stop(void* a) {
 }
 static int dump(void) {
   static char text[1 << 20];
+  static _Alignas(4096) char memory[128 << 10];
+  pthread_attr_t on_given_stack;
   size_t bytes = 0;
   int ends[2];
   pthread_t t;
   sem_init(&stop, 0, 0);
   if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) return 3;
-  named(&t, "walter", wait_for_stop, NULL);
+  pthread_attr_init(&on_given_stack);
+  if (pthread_attr_setstack(&on_given_stack, memory, sizeof memory) != 0) return 3;
+  named(&t, "walter", &on_given_stack, wait_for_stop, NULL);
+  pthread_attr_destroy(&on_given_stack);
   while (strstr(text, "\"walter\": waiting for semaphore at 0x") == NULL) {
     /* It may not have begun to wait. */
     sched_yield();
@@ -56,8 +62,8 @@ static int deadlock(void) {
   static const int numbers[2] = {0, 1};
   pthread_t t[3];
   pthread_barrier_init(&both_hold_one, NULL, 3);
-  named(&t[0], "anna", lock_both, (void*)&numbers[0]);
-  named(&t[1], "bert", lock_both, (void*)&numbers[1]);
+  named(&t[0], "anna", NULL, lock_both, (void*)&numbers[0]);
+  named(&t[1], "bert", NULL, lock_both, (void*)&numbers[1]);
   pthread_barrier_wait(&both_hold_one); /* both have their names */
   pthread_join(t[0], NULL);
   return 5;

@@ -15,10 +15,10 @@ import re
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 FIELDS = (
     "version pools pool_count first stride header_bytes colours colour_bytes cut "
-    "sp bottom kind thread waits_for waits_at number kind_name block_extras extras_name"
+    "sp bottom bytes kind thread waits_for waits_at number kind_name block_extras extras_name"
 ).split()
 # What strata_switch_context leaves at the stack pointer it saves: registers by offset, and how far up the caller's is.
 SAVED = {
@@ -79,6 +79,7 @@ class Thread:
         self.number = word(where + at["number"], 4)
         self.sp = word(where + at["sp"])
         self.bottom = word(where + at["bottom"])
+        self.top = self.bottom + word(where + at["bytes"])
         self.waits_for = text(word(where + at["waits_for"]), 64)
         self.waits_at = word(where + at["waits_at"])
         self.runner = None
@@ -135,7 +136,7 @@ def all_threads():
                 continue  # in the pool
             t = Thread(at, header)
             for number, sp in stack_pointers.items():
-                if t.bottom <= sp < header:
+                if t.bottom <= sp < t.top:
                     t.runner = number
             found.append(t)
     return sorted(found, key=lambda t: t.number)
