@@ -158,8 +158,9 @@ void command_line::parse(int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     throw help_wanted{app_->help()};
   } catch (const CLI::ParseError& e) {
-    throw strata::user_error(words_of(e, *app_) + "; '" + app_->get_name() +
-                             " --help' lists what it takes");
+    std::string whose = app_->get_name();
+    for (const CLI::App* const chosen : app_->get_subcommands()) whose += " " + chosen->get_name();
+    throw strata::user_error(words_of(e, *app_) + "; '" + whose + " --help' lists what it takes");
   }
 }
 

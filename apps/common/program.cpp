@@ -44,7 +44,8 @@ program::program(std::string name, const std::string& description, int argc, cha
     : name_(std::move(name)), cli_(name_, description), argc_(argc), argv_(argv) {
   cli_.add_flag("--json", json_, "print one JSON object on the last line of standard output");
   cli_.add_footer(
-      "The runtime's own flags start with --strata-: --strata-workers N, --strata-stats, ...\n"
+      "The runtime's own flags start with --strata-: --strata-workers N, --strata-stats, ...; "
+      "--strata-help lists them.\n"
       "Exit codes: 0 correct, 1 the result failed its own check, 2 something in the input to put "
       "right.");
 }

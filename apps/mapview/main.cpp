@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -207,9 +208,10 @@ std::string svg_of(const std::vector<timing>& all) {
 }
 
 int regions(apps::program& p, const request& r) {
-  bool whole = true;
+  std::optional<missing_tiles> missing;  // regions overlap
   const std::vector<timing> all = p.timed([&] {
     const map_info m = map_to_show(r);
+    missing.emplace(r.root, m);
     if (m.width < region_sides.back() || m.height < region_sides.back())
       throw strata::user_error("the paper's regions need a map of 9600 x 9600 pixels");
     const auto tiles = loader_for(r, m);
@@ -224,7 +226,7 @@ int regions(apps::program& p, const request& r) {
         seconds.push_back(
             std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
         used = s.tiles;
-        if (i == 0) whole = report_missing(r.root, m, s) && whole;
+        missing->note(s);
       }
       std::sort(seconds.begin(), seconds.end());
       found.push_back({side, used, seconds[seconds.size() / 2]});
@@ -250,8 +252,8 @@ int regions(apps::program& p, const request& r) {
   };
   write(r.csv, csv);
   write(r.svg, svg_of(all));
-  return p.finish({{"map", r.root}, {"repeat", r.repeat}}, {{"regions", list}}, whole,
-                  tiles_are_missing);
+  return p.finish({{"map", r.root}, {"repeat", r.repeat}}, {{"regions", list}},
+                  missing->count() == 0, tiles_are_missing);
 }
 
 int body(apps::program& p) {

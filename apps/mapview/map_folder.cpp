@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/mapview/map_folder.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <strata/error.hpp>
 #include <string_view>
@@ -70,9 +74,21 @@ void remove_file(const fs::path& file) {
 
 }  // namespace
 
+// Whoever else makes a map there would take our tiles for his. Gone with the process. A file system
+// without such locks does without.
+void map_folder::lock() {
+  folder_ = strata::os::descriptor(open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder_ && flock(folder_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw strata::user_error("'" + root_ +
+                             "': another mapview make is at work there; wait for it, or choose "
+                             "another folder");
+}
+
 void map_folder::prepare(std::uint32_t parts, bool replace) {
   const fs::path root(root_), about = root / "map.json";
   std::error_code problem;
+  make(root);
+  lock();
   const bool has_map = fs::exists(about, problem);
   if (has_map && !is_of_a_map(about.string()))
     throw strata::user_error(about.string() +
@@ -85,7 +101,6 @@ void map_folder::prepare(std::uint32_t parts, bool replace) {
     refuse_if_used();
   }
   ours_ = true;
-  make(root);
   for (std::uint32_t part = 0; part < parts; ++part) make(folder_path(root_, part));
 }
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/os/descriptor.hpp"
+
 namespace mapview {
 
 class map_folder {
@@ -21,11 +23,13 @@ class map_folder {
   // Makes the folder and its parts, which may be there (as links to other disks, say) if they are
   // empty. Where anything lies in them, refuses; with `replace` it removes the map that lies there,
   // whole or not, with all its tiles, and leaves other files as they are. A map.json that is of no
-  // map is never removed. Throws strata::user_error.
+  // map is never removed. Refuses where another process makes a map there. Throws
+  // strata::user_error.
   void prepare(std::uint32_t parts, bool replace);
   void keep() { kept_ = true; }
 
  private:
+  void lock();
   void refuse_if_used() const;
   void remove_map(std::uint32_t parts);
   void remove_tiles() const;
@@ -33,7 +37,8 @@ class map_folder {
 
   const std::string root_;
   std::vector<std::filesystem::path> made_;
-  bool ours_ = false;  // all tiles there are of this map
+  strata::os::descriptor folder_;  // locked until all that is to be removed has been
+  bool ours_ = false;              // all tiles there are of this map
   bool kept_ = false;
 };
 

@@ -6,14 +6,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <span>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "base/option_flags.hpp"
 #include "base/option_table.hpp"
 #include "base/shortened.hpp"
+#include "base/small_text.hpp"
 #include "base/values.hpp"
 #include "strata/error.hpp"
 
@@ -54,8 +55,7 @@ std::vector<given_option> read_variables() {
 
 // Lines "key = value"; '#' begins a comment; a key may be written with _ for -.
 std::vector<given_option> read_file(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw user_error("cannot read the configuration file " + path);
+  std::istringstream in = open_small_text(path, "the configuration file");
   std::vector<given_option> result;
   std::string line;
   for (unsigned number = 1; std::getline(in, line); ++number) {
@@ -67,6 +67,7 @@ std::vector<given_option> read_file(const std::string& path) {
       throw user_error(where + ": " + in_quotes(text) + " is not of the form key = value");
     }
     const std::string key = key_of(trimmed(text.substr(0, equals)));
+    if (key == "config") throw user_error(where + ": a configuration file cannot name another one");
     const option_row* what = find_option(key);
     if (what == nullptr) {
       const auto same = [](std::string_view n) { return std::string(n); };
@@ -74,8 +75,6 @@ std::vector<given_option> read_file(const std::string& path) {
     }
     result.push_back({what, std::string(trimmed(text.substr(equals + 1))), where + ": " + key});
   }
-  // A directory opens and then cannot be read.
-  if (in.bad()) throw user_error("cannot read the configuration file " + path);
   return result;
 }
 

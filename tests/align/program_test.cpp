@@ -145,6 +145,7 @@ TEST_F(program, bad_files_are_refused) {
   expect_refused(align({}, "empty.fa"), "empty");
   put("text.fa", "hello world\n");
   expect_refused(align({}, "q.fa", "text.fa"), "text.fa:1: not FASTA");
+  expect_refused(align({}, "q.fa", "/dev/zero"), "/dev/zero:1: not FASTA");
   put("letters.fa", ">x\nACGT\nAC*T\n");
   expect_refused(align({}, "letters.fa"), "letters.fa:3: '*'");
   put("header.fa", ">x\n");

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maps that are cut from pictures, and what is in the way of one.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -119,6 +122,12 @@ TEST_F(made_maps, leave_nothing_of_a_picture_that_ends_too_early) {
   }
 }
 
+TEST(mapview_commands, are_named_by_what_helps_with_them) {
+  const outcome o = run_line("mapview view nowhere");
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_NE(o.err.find("'mapview view --help' lists"), std::string::npos) << o.err;
+}
+
 TEST(mapview_commands, are_listed_where_there_is_no_such) {
   const outcome o = run_line("mapview frob");
   EXPECT_EQ(o.exit_code, 2);
@@ -157,6 +166,18 @@ TEST_F(made_maps, say_that_another_one_was_not_finished) {
 }
 
 // A make that is killed may leave files under the names that they had for the time before.
+TEST_F(made_maps, are_not_mixed_with_one_that_is_being_made) {
+  fs::create_directory(path("map"));
+  // As another make has it.
+  const int held = open(path("map").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(flock(held, LOCK_EX | LOCK_NB), 0);
+  for (const char* const flags : {"--size 100x100", "--size 100x100 --replace"})
+    expect_refused(flags, "another mapview make is at work there");
+  EXPECT_TRUE(fs::is_empty(path("map")));
+  close(held);
+  make("map", "--size 100x100");
+}
+
 TEST_F(made_maps, replace_what_was_half_written) {
   fs::create_directories(path("map/part0"));
   for (const std::string name :

@@ -37,6 +37,13 @@ std::vector<cells> predicted(const std::string& arguments) {
   return cells_of(o.out);
 }
 
+TEST(predictions, refuse_what_is_no_seed_and_quote_it_as_text) {
+  EXPECT_EQ(apps_test::run_line("strata-predict fib 10 --seed -1").exit_code, 2);
+  const outcome o = apps_test::run_line("strata-predict fib\x1B[31m 10");
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_EQ(o.err.find('\x1B'), std::string::npos);
+}
+
 TEST(predictions, are_a_row_for_each_size_of_the_job) {
   const std::vector<cells> rows = predicted("fib 12 --task-ns 100 --nodes-max 8 --seed 3");
   ASSERT_EQ(rows.size(), 5U);

@@ -225,10 +225,15 @@ TEST_F(options_test, bad_files_say_where_and_what) {
   EXPECT_EQ(complaint_about({"--strata-config=/nonexistent/file"}),
             "cannot read the configuration file /nonexistent/file");
   EXPECT_EQ(complaint_about({"--strata-config=/"}), "cannot read the configuration file /");
+  EXPECT_EQ(complaint_about({"--strata-config=/dev/zero"}),
+            "/dev/zero is longer than 1 MiB: the configuration file is a text of some lines");
   EXPECT_EQ(complaint_about({"--strata-config="}), "--strata-config needs the name of a file");
   const std::string file = write_config("workers = 2\n\nworkers 3\n");
   EXPECT_EQ(complaint_about({"--strata-config", file.c_str()}),
             file + ":3: 'workers 3' is not of the form key = value");
+  write_config("config = other\n");
+  EXPECT_EQ(complaint_about({"--strata-config", file.c_str()}),
+            file + ":1: a configuration file cannot name another one");
   write_config("wrokers = 2\n");
   EXPECT_EQ(complaint_about({"--strata-config", file.c_str()}),
             file + ":1: unknown key 'wrokers'; did you mean workers? --strata-help lists them all");

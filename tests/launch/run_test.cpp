@@ -62,13 +62,26 @@ TEST(run, names_what_is_wrong_with_its_words) {
                  "--strata-stats is the program's: it goes after");
   expect_refused({"run", "-n", "2", ""}, "the program's name is empty");
   expect_refused({"info", "--routes", "--networks", "foo"}, "--networks: 'foo' is no network");
+  expect_refused({"info", "--routes", "--networks"}, "--networks needs a value");
   expect_refused({"run", "--hostfile", "no\x1B[31m"}, "no\\x1B[31m");
+  expect_refused({"run", "--hostfile", "/dev/zero", "true"}, "/dev/zero is longer than 1 MiB");
   const auto script =
       std::filesystem::temp_directory_path() / ("strata-script-" + std::to_string(::getpid()));
   std::ofstream(script) << "#! /no/such/sh -e\n";
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
   expect_refused({"run", script}, "is a script for /no/such/sh, and there is no such program");
   std::filesystem::remove(script);
+}
+
+TEST(run, helps_with_routes_where_it_helps_with_info) {
+  const result r = run_to_end({"info", "--routes", "--help"});
+  EXPECT_EQ(r.status, 0);
+  EXPECT_NE(r.out.find("--networks LIST"), std::string::npos) << r.out;
+}
+
+TEST(run, takes_two_names_of_this_host) {
+  const result r = run_to_end({"run", "-n", "2", "--host", "127.0.0.1,localhost", "true"});
+  EXPECT_EQ(r.err.find("no way from here"), std::string::npos) << r.err;
 }
 
 TEST(run, more_nodes_than_cores_work_with_one_warning) {

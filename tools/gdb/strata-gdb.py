@@ -258,7 +258,8 @@ class Backtraces(gdb.Command):
                 gdb.execute("thread apply %d -q bt" % t.runner)
             print()
         SUSPENDED.choose(None)
-        chosen.switch()
+        if chosen is not None:
+            chosen.switch()
 
 
 Strata()

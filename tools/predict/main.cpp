@@ -13,6 +13,7 @@
 #include <iostream>
 #include <string>
 
+#include "base/one_line.hpp"
 #include "os/clock.hpp"
 #include "sim/simulated_job.hpp"
 #include "strata/error.hpp"
@@ -177,7 +178,8 @@ int main(int argc, char** argv) {
       ->check(within(0.1, 1e12));
   cli.add_option("--seed", r.seed,
                  "of what is random: with --task-ns the same one gives the same table")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   cli.add_option("--balancing", r.balancing, "random, sender or informed, as --strata-balancing")
       ->capture_default_str()
       ->check(CLI::IsMember({"random", "sender", "informed"}));
@@ -188,13 +190,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return after_output(cli.exit(e));
     std::fprintf(stderr, "strata-predict: %s; 'strata-predict --help' lists what it takes\n",
-                 e.what());
+                 strata::one_line(e.what()).c_str());
     return 2;
   } catch (const strata::user_error& e) {
-    std::fprintf(stderr, "strata-predict: %s\n", e.what());
+    std::fprintf(stderr, "strata-predict: %s\n", strata::one_line(e.what()).c_str());
     return 2;
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "strata-predict: %s\n", e.what());
+    std::fprintf(stderr, "strata-predict: %s\n", strata::one_line(e.what()).c_str());
     return 1;
   }
 }

@@ -2,11 +2,11 @@
 #include "tools/strata/hosts.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 
 #include "base/shortened.hpp"
+#include "base/small_text.hpp"
 #include "base/values.hpp"
 #include "strata/error.hpp"
 
@@ -66,14 +66,12 @@ std::vector<host> parse_hostfile(std::istream& in, const std::string& name) {
       throw user_error(name + ":" + std::to_string(number) + ": " + problem.what());
     }
   }
-  if (in.bad()) throw user_error("cannot read the hostfile " + name);
   if (hosts.empty()) throw user_error("the hostfile " + name + " names no host");
   return hosts;
 }
 
 std::vector<host> read_hostfile(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw user_error("cannot read the hostfile " + path);
+  std::istringstream in = open_small_text(path, "the hostfile");
   return parse_hostfile(in, path);
 }
 

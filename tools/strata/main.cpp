@@ -58,8 +58,10 @@ int dispatch(std::string_view command, int argc, char** argv,
   if (command == "leave") return run_leave(argc, argv);
   if (command == "pthread") return run_pthread(argc, argv);
   if (command == "info") {
-    const bool routes =
-        std::find(argv + 1, argv + argc, std::string_view("--routes")) != argv + argc;
+    const auto has = [&](std::string_view word) {
+      return std::find(argv + 1, argv + argc, word) != argv + argc;
+    };
+    const bool routes = has("--routes") && !has("--help") && !has("-h");
     return routes ? run_job(routes_request(argc, argv), inherited) : run_info(argc, argv);
   }
   if (command == "report-routes") return report_routes(argc, argv);

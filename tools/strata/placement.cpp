@@ -37,8 +37,10 @@ std::vector<placed_host> place(const run_request& what, std::vector<std::uint16_
     if (!p.local) remote_address = numeric;
   }
   for (placed_host& p : placed) {
-    // Many machines know their own name as a loopback address, which is of no use to the others.
-    if (several && p.local && is_loopback(p.bind_address) && !is_loopback(remote_address)) {
+    // Many machines know their own name as a loopback address, which is of no use to the others, if
+    // there are any.
+    if (!remote_address.empty() && p.local && is_loopback(p.bind_address) &&
+        !is_loopback(remote_address)) {
       p.bind_address = source_address_towards(remote_address);
       if (p.bind_address.empty()) {
         throw user_error("no way from here to " + remote_address + "; add address=A to " + p.name);

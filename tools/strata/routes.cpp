@@ -111,7 +111,8 @@ run_request routes_request(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--routes") continue;
-    if (word == "--networks" && i + 1 < argc) {
+    if (word == "--networks") {
+      if (i + 1 == argc) throw user_error("--networks needs a value: a list of networks, or auto");
       networks = argv[++i];
     } else if (word.starts_with("--networks=")) {
       networks = word.substr(word.find('=') + 1);
