@@ -112,6 +112,8 @@ class Thread:
 
 
 def all_threads():
+    if not gdb.selected_inferior().threads():
+        raise gdb.GdbError("strata: there is no process to look at")
     at = layout()
     chosen = gdb.selected_thread()
     frame = gdb.selected_frame() if chosen else None
@@ -258,8 +260,7 @@ class Backtraces(gdb.Command):
                 gdb.execute("thread apply %d -q bt" % t.runner)
             print()
         SUSPENDED.choose(None)
-        if chosen is not None:
-            chosen.switch()
+        chosen.switch()
 
 
 Strata()
