@@ -9,7 +9,7 @@ out=$(gdb -batch -nx -iex "add-auto-load-safe-path $(dirname "$program")" -ex "s
   -ex "break stop_here" -ex run -ex "strata threads" -ex "strata bt all" \
   -ex "python one = [t for t in all_threads() if t.name == 'alpha'][0].number" \
   -ex "python gdb.execute('strata thread %d' % one)" -ex "echo LOOK\n" -ex bt -ex "strata thread" -ex "echo BACK\n" -ex bt \
-  -ex "strata thread 999" -ex continue "$program" 2>&1 </dev/null) || true
+  -ex "strata thread 999" -ex continue -ex "strata threads" -ex "strata bt all" "$program" 2>&1 </dev/null) || true
 if grep -q "Operation not permitted\|ptrace: " <<<"$out"; then echo "skipped: this system does not let gdb trace"; exit 77; fi
 
 fail() { echo "missing: $1"; echo "$out"; exit 1; }
@@ -28,3 +28,4 @@ grep -q '^#0 .*stop_here' <<<"$back" || fail "back at stop_here"
 grep -q 'wait_in_the_depths' <<<"$back" && fail "only the OS thread's own frames"
 expect 'there is no thread 999'
 expect 'exited normally'
+[[ $(grep -c '^strata: there is no process to look at' <<<"$out") == 2 ]] || fail "two commands without a process"
