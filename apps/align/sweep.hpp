@@ -32,7 +32,7 @@ struct sweep_options {
   /// Anchored only: what the first residue of a gap costs that begins at the top of the left border
   /// (Myers and Miller's tb).
   int top_left_open = -1;  ///< -1: score.open
-  /// Anchored only: where a cell first has this score (see located()); also stops nothing early.
+  /// Anchored only: where a cell first has this score is remembered (best()); stops nothing early.
   std::int32_t target = std::numeric_limits<std::int32_t>::max();
   bool keep_last_row = false;  ///< anchored only
   /// Anchored only: where an alignment that matters can pass; diagonal 0 among it. Tiles that do

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -55,6 +57,21 @@ T opaque(T value) {
 
 inline double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Computes for that long.
+inline void spin_for(double seconds) {
+  const double end = seconds_now() + seconds;
+  while (seconds_now() < end) {
+  }
+}
+
+// The upper one of two; 0 of none.
+inline double median(std::vector<double> all) {
+  if (all.empty()) return 0;
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end());
+  return *middle;
 }
 
 template <class F>

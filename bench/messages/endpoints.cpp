@@ -44,12 +44,9 @@
 namespace {
 
 using namespace strata;
+using bench::median;
 using bench::seconds_now;
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v.empty() ? 0 : v[v.size() / 2];
-}
+using bench::spin_for;
 
 constexpr message_tag hello = 1, ball = 2, done = 3, ready = 4, go = 5;
 
@@ -106,11 +103,6 @@ double latency(std::size_t bytes, std::uint64_t rounds, bool handed) {
 
 std::atomic<bool> stop_computing{false};
 std::atomic<unsigned> computing{0};
-
-void spin_for(double seconds) {
-  for (const double began = seconds_now(); seconds_now() - began < seconds;) {
-  }
-}
 
 void compute(double piece) {
   stop_computing = false;

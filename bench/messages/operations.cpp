@@ -23,19 +23,9 @@
 namespace {
 
 using namespace strata;
+using bench::median;
 using bench::seconds_now;
-
-double median(std::vector<double>& v) {
-  if (v.empty()) return 0;
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
-
-void spin_for(double seconds) {
-  const double end = seconds_now() + seconds;
-  while (seconds_now() < end) {
-  }
-}
+using bench::spin_for;
 
 // ---- latency ----
 

@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -40,22 +39,16 @@ request receive(int fd, int flags) {
   return r;
 }
 
-void spin_for(double seconds) {
-  for (const double end = seconds_now() + seconds; seconds_now() < end;) {
-  }
-}
-
 double ask(int fd, double pause, unsigned n) {
   std::vector<double> took;
   for (unsigned i = 0; i < n; ++i) {
-    spin_for(pause);
+    bench::spin_for(pause);
     const double began = seconds_now();
     send(fd, {});
     receive(fd, MSG_DONTWAIT);
     took.push_back(seconds_now() - began);
   }
-  std::sort(took.begin(), took.end());
-  return took[took.size() / 2];
+  return bench::median(took);
 }
 
 void answer(int fd, int flags, unsigned n) {

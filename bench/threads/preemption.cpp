@@ -35,13 +35,6 @@ std::uint64_t compute(std::uint64_t steps) {
   return bench::opaque(x);
 }
 
-double median(std::vector<double> all) {
-  if (all.empty()) return 0;
-  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::nth_element(all.begin(), middle, all.end());
-  return *middle;
-}
-
 template <class F>
 void in_threads(bool preemptible, const F& work) {
   strata::thread_attributes attributes;
@@ -129,8 +122,9 @@ int measure(const strata::runtime& runtime, unsigned interval_us) {
       "{\"kernel\": \"threads\", \"impl\": \"preemption\", \"parameter\": \"%u\", \"workers\": 1, "
       "\"seconds\": %.9f, \"units\": 1, \"plain_seconds\": %.9f, \"ticks\": %.1f, \"ratio\": %.4f, "
       "\"ns_per_tick\": %.0f, \"peak_mb\": %.1f, \"ok\": %s}\n",
-      interval_us, median(ticking), median(plain), double(in_rounds) / double(ticking.size()),
-      median(ratios), median(each_ns), bench::peak_mb(), ok ? "true" : "false");
+      interval_us, bench::median(ticking), bench::median(plain),
+      double(in_rounds) / double(ticking.size()), bench::median(ratios), bench::median(each_ns),
+      bench::peak_mb(), ok ? "true" : "false");
   return ok ? 0 : 1;
 }
 

@@ -15,7 +15,6 @@
 // any size. They become bytes when a call is taken by another node; one that its own node makes is
 // a plain call.
 #pragma once
-#include <concepts>
 #include <cstddef>
 #include <cstring>
 #include <exception>
@@ -66,12 +65,6 @@ struct value_list<First, Rest...> {
     rest.unpack(in + sizeof(First));
   }
 };
-
-// What may stand for the number of a node: integers, but not what happens to be one in C++.
-template <class T>
-concept node_number = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> &&
-                      !std::same_as<T, char8_t> && !std::same_as<T, char16_t> &&
-                      !std::same_as<T, char32_t> && !std::same_as<T, wchar_t>;
 
 // Whether the first argument of a call names its node: Function cannot be called with it, but with
 // the others.
@@ -159,8 +152,8 @@ class travelling_call {
   values arguments_;
 };
 
-/// See travelling_call. A number that Function cannot be called with names a node, which makes the
-/// call at once: see strata/remote_thread.hpp.
+/// See travelling_call. Copies the arguments, and throws what that throws. A number that Function
+/// cannot be called with names a node, which makes the call at once: see strata/remote_thread.hpp.
 template <auto Function, class... Arguments>
 requires(!detail::begins_with_node<Function, Arguments...>)
     [[nodiscard("the call has not been made; call<f>(on_node{n}, ...) makes "

@@ -20,6 +20,7 @@
 #include <type_traits>
 
 #include "strata/detail/address.hpp"
+#include "strata/detail/text_hash.hpp"
 #include "strata/error.hpp"
 
 namespace strata {
@@ -55,10 +56,7 @@ struct published_value {
 // Tells types apart in the processes of one program.
 template <class T>
 constexpr std::uint64_t type_mark() noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : std::string_view(__PRETTY_FUNCTION__))
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
+  return text_hash(__PRETTY_FUNCTION__);
 }
 
 // Throws misuse_error: empty, too long, with a zero in it.

@@ -12,9 +12,10 @@
 
 namespace strata {
 
-/// The base of everything Strata throws: the operating system refused something, or one of the two
-/// kinds below. what() is one line that says what happened, with which operands, and what can be
-/// done about it.
+/// The base of Strata's own errors, those below among them, and of what the operating system
+/// refused. what() is one line that says what happened, with which operands, and what can be done
+/// about it. Where an interface is the standard's, and where stacks or memory run out, its
+/// exceptions are thrown: std::system_error, std::future_error, std::bad_alloc.
 class error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -26,9 +26,9 @@
 //   };
 //
 // clang-format on
-// A fiber runs to its end, is never interrupted and never blocks: forking or waiting in one throws
-// misuse_error. Fibers of one frame may run at the same time on different workers, unless they are
-// exclusive.
+// A fiber runs to its end, is never interrupted and never waits for others: forking or waiting in
+// one throws misuse_error. Fibers of one frame may run at the same time on different workers,
+// unless they are exclusive.
 #pragma once
 #include <cstddef>
 #include <cstring>
@@ -187,22 +187,27 @@ void token(const Arguments&... arguments) {
 /// Activates F(arguments...) on node `where` (EARTH's INVOKE), as soon as possible, ahead of
 /// tokens. Arguments as for token(), but addresses, which may stay with a token and mean nothing on
 /// the node that is named here, do not compile: pass a global_ptr, or a local_address where `where`
-/// is known to be the calling node. Throws misuse_error when there is no such node, and outside a
-/// runtime.
+/// is known to be the calling node. Within a node never blocks; to another one it blocks, and
+/// throws, as put_sync(). Throws misuse_error when there is no such node, and outside a runtime;
+/// and what serialises the arguments throws.
 template <class F, class... Arguments>
-void invoke(node_id_t where, const Arguments&... arguments) {
+void invoke(on_node where, const Arguments&... arguments) {
   static_assert(detail::refuse_addresses<Arguments...>());
   detail::worker& w = detail::this_worker();
   detail::check_inside(w);
   detail::task* const t = detail::make_token<F>(w, arguments...);
-  if (where != w.node) [[unlikely]]
-    return detail::remote_invoke(w, where, t);
+  if (where.number != w.node) [[unlikely]]
+    return detail::remote_invoke(w, where.number, t);
   w.enable(t);
 }
 
 /// Stores value at `to`, then signals `done` (EARTH's PUT_SYNC, DATA_SYNC): who is enabled by the
-/// signal sees the value. Never blocks. Here and below an address as T does not compile
-/// (local_address).
+/// signal sees the value. Here and below an address as T does not compile (local_address).
+///
+/// Within a node never blocks. To another one the calling worker waits while too much is queued for
+/// it (1 MiB). Throws misuse_error for a null address, for a node that does not exist, outside a
+/// runtime, and as sync(); node_lost_error once a node of the job is lost or the other one has
+/// left.
 template <class T>
 void put_sync(const std::type_identity_t<T>& value, global_ptr<T> to, slot_ptr done) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
@@ -216,7 +221,7 @@ void put_sync(const std::type_identity_t<T>& value, global_ptr<T> to, slot_ptr d
 }
 
 /// Fetches the T at `from` into *into, which must stay valid, then signals `done` (EARTH's
-/// GET_SYNC). Never blocks.
+/// GET_SYNC). Blocks and throws as put_sync().
 template <class T>
 void get_sync(global_ptr<const std::type_identity_t<T>> from, T* into, slot_ptr done) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
@@ -231,8 +236,8 @@ void get_sync(global_ptr<const std::type_identity_t<T>> from, T* into, slot_ptr 
 }
 
 /// Copies `count` elements, then signals `done` (EARTH's BLKMOV_SYNC). At least one end must be on
-/// the calling node. The ranges must not overlap. Never blocks; within a node it takes as long as
-/// memcpy.
+/// the calling node. The ranges must not overlap. Within a node it takes as long as memcpy.
+/// Otherwise blocks and throws as put_sync(); misuse_error, too, when neither end is here.
 template <class T>
 void block_move_sync(global_ptr<const std::type_identity_t<T>> from, global_ptr<T> to,
                      std::size_t count, slot_ptr done) {

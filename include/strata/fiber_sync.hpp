@@ -3,8 +3,11 @@
 // A fiber never blocks, so every operation that another library would let wait takes the slot that
 // is to be signalled instead.
 //
-// All of them live on one node, are used from there, may be used by any number of fibers at the
-// same time, and must outlive their use.
+// All of them live on one node, are used from there, may be used by any number of fibers and
+// threads at the same time, and must outlive their use. Values are trivially copyable and can be
+// made by default. What signals a slot or stores a value never blocks where that is on this node;
+// otherwise it blocks, and throws, as sync() and put_sync(). Where there is no memory for one that
+// has to wait they throw std::bad_alloc.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -23,13 +26,14 @@ class fiber_semaphore {
   explicit fiber_semaphore(std::uint64_t permits) noexcept : permits_(permits) {}
 
   /// Signals `granted` as soon as a permit is the caller's: at once, or when somebody releases one.
-  /// What was done before that release is visible then. Never blocks.
+  /// What was done before that release is visible then.
   void acquire(slot_ptr granted);
 
   /// Takes a permit if there is one. Never blocks.
   [[nodiscard]] bool try_acquire() noexcept;
 
-  /// Gives a permit back: to the fiber that has waited longest, if one waits.
+  /// Gives a permit back: to the fiber that has waited longest, if one waits. It sees what the
+  /// caller did before.
   void release();
 
  private:
@@ -42,7 +46,8 @@ class fiber_semaphore {
 /// fiber than the first may call.
 class fiber_lock {
  public:
-  /// Signals `granted` when the lock is the caller's. Never blocks.
+  /// Signals `granted` when the lock is the caller's. What was done before it was released is
+  /// visible then.
   void acquire(slot_ptr granted) { permit_.acquire(granted); }
   /// Takes the lock if it is free. Never blocks.
   [[nodiscard]] bool try_acquire() noexcept { return permit_.try_acquire(); }
@@ -59,8 +64,10 @@ class fiber_lock {
 template <class T>
 class i_structure {
  public:
-  /// Writes the value and answers all deferred reads. Throws misuse_error the second time.
+  /// Writes the value and answers all deferred reads. Whoever gets the value sees what the caller
+  /// did before. Throws misuse_error the second time.
   void put(const T& value) {
+    const detail::uninterrupted guard;
     std::deque<read> deferred;
     {
       const std::lock_guard lock(mutex_);
@@ -72,8 +79,9 @@ class i_structure {
     for (const read& r : deferred) put_sync(value, r.to, r.done);
   }
 
-  /// Stores the value at `to` and signals `done`, now or when it is written. Never blocks.
+  /// Stores the value at `to` and signals `done`, now or when it is written.
   void get(global_ptr<T> to, slot_ptr done) {
+    const detail::uninterrupted guard;
     {
       const std::lock_guard lock(mutex_);
       if (!full_) {
@@ -101,8 +109,10 @@ class i_structure {
 template <class T>
 class channel {
  public:
-  /// Hands a value to the receiver that has waited longest, or keeps it. Never blocks.
+  /// Hands a value to the receiver that has waited longest, or keeps it. Whoever gets it sees what
+  /// the caller did before.
   void send(const T& value) {
+    const detail::uninterrupted guard;
     request r;
     {
       const std::lock_guard lock(mutex_);
@@ -116,8 +126,9 @@ class channel {
     put_sync(value, r.to, r.done);
   }
 
-  /// Stores the next value at `to` and signals `done`, now or when there is one. Never blocks.
+  /// Stores the next value at `to` and signals `done`, now or when there is one.
   void receive(global_ptr<T> to, slot_ptr done) {
+    const detail::uninterrupted guard;
     T value{};
     {
       const std::lock_guard lock(mutex_);
@@ -158,8 +169,11 @@ class reduction_box {
     if (contributions == 0) throw misuse_error("reduction_box: at least one contribution");
   }
 
-  /// Adds one. The last one delivers. Throws misuse_error for one too many. Never blocks.
+  /// Adds one: calls combine under a lock, so that must be short, and neither wait nor use the box.
+  /// The last one delivers, and who is signalled sees what all did before. Throws misuse_error for
+  /// one too many, and what combine throws; that one is not counted then.
   void contribute(const T& value) {
+    const detail::uninterrupted guard;
     T result{};
     {
       const std::lock_guard lock(mutex_);

@@ -252,6 +252,8 @@ template <class F, class G>
 [[gnu::always_inline]] inline auto fork2join_inline(F&& f, G&& g) {
   using left = std::invoke_result_t<F&>;
   using right = std::invoke_result_t<G&>;
+  static_assert(!std::is_reference_v<left> && !std::is_reference_v<right>,
+                "return a pointer or std::ref instead of a reference");
   if constexpr (std::is_void_v<left> && std::is_void_v<right>) {
     detail::fork_here<std::remove_reference_t<F>, std::remove_reference_t<G>>(
         detail::kept<std::remove_reference_t<F>>(f), detail::kept<std::remove_reference_t<G>>(g));

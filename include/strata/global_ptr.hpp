@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -17,7 +18,7 @@ namespace strata {
 using node_id_t = std::uint16_t;
 
 /// The node of the calling task or fiber. Throws misuse_error outside a runtime.
-inline node_id_t node_id() {
+[[nodiscard]] inline node_id_t node_id() {
   const detail::worker& w = detail::this_worker();
   if (w.owner == nullptr) throw misuse_error("node_id() outside a runtime");
   return w.node;
@@ -26,9 +27,35 @@ inline node_id_t node_id() {
 /// The number of nodes of the job: 1 for a program that was started without `strata run`, and
 /// outside a runtime. Where nodes come and go (`strata run --elastic`): how many numbers have been
 /// given out so far, of which some may have left; see strata/membership.hpp.
-inline unsigned num_nodes() noexcept {
+[[nodiscard]] inline unsigned num_nodes() noexcept {
   return detail::this_worker().nodes.load(std::memory_order_relaxed);
 }
+
+namespace detail {
+
+// What may stand for the number of a node: integers, but not what happens to be one in C++.
+template <class T>
+concept node_number = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> &&
+                      !std::same_as<T, char8_t> && !std::same_as<T, char16_t> &&
+                      !std::same_as<T, char32_t> && !std::same_as<T, wchar_t>;
+
+// Throws misuse_error: no node has this number.
+[[noreturn, gnu::cold]] void refuse_node_number(const std::string& number);
+
+}  // namespace detail
+
+/// The node on which something is to be done.
+struct on_node {
+  constexpr on_node() noexcept = default;
+  /// Of any integer type but bool and those of characters. Throws misuse_error for a number that no
+  /// node can have: a negative one, or one above 65,535.
+  template <detail::node_number Number>
+  constexpr on_node(Number n) : number(static_cast<node_id_t>(n)) {
+    if (!std::in_range<node_id_t>(n)) [[unlikely]]
+      detail::refuse_node_number(std::to_string(n));
+  }
+  node_id_t number = 0;
+};
 
 namespace detail {
 

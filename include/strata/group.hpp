@@ -52,6 +52,10 @@ namespace messages {
 
 class member;
 
+}  // namespace messages
+
+namespace detail {
+
 // An operation of the program on arrays of its type.
 struct combination {
   std::size_t element_bytes, alignment;
@@ -61,7 +65,7 @@ struct combination {
                 std::size_t elements);
 };
 
-}  // namespace messages
+}  // namespace detail
 
 /// Members disagree: they call different operations, or with another root, or sizes do not fit, or
 /// the group was made from different lists. what() says who sent what. It is noticed when a message
@@ -110,7 +114,7 @@ concept combines = requires(Op& op, const T& x) {
 };
 
 template <class T, class Op>
-messages::combination combination_of(Op& op) noexcept {
+combination combination_of(Op& op) noexcept {
   refuse_addresses<T>();
   return {sizeof(T), alignof(T), &op,
           [](void* function, const std::byte* left, const std::byte* right, std::byte* into,
@@ -303,11 +307,11 @@ class group {
  private:
   void broadcast_bytes(std::span<std::byte> values, unsigned root);
   void reduce_bytes(std::span<const std::byte> values, std::span<std::byte> result, unsigned root,
-                    const messages::combination& op);
-  void all_reduce_bytes(std::span<std::byte> values, const messages::combination& op);
+                    const detail::combination& op);
+  void all_reduce_bytes(std::span<std::byte> values, const detail::combination& op);
   // before: empty, or room for what the ranks before this one have.
   void scan_bytes(std::span<std::byte> values, std::span<std::byte> before,
-                  const messages::combination& op);
+                  const detail::combination& op);
   void gather_bytes(std::span<const std::byte> values, std::span<std::byte> all, unsigned root);
   void all_gather_bytes(std::span<const std::byte> values, std::span<std::byte> all);
   void scatter_bytes(std::span<const std::byte> all, std::span<std::byte> values, unsigned root);

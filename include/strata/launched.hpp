@@ -12,6 +12,6 @@ namespace strata {
 ///   if (strata::launched_node().value_or(0) == 0) std::puts("reading the input");
 ///
 /// Any thread, while none changes the environment.
-std::optional<unsigned> launched_node();
+[[nodiscard]] std::optional<unsigned> launched_node();
 
 }  // namespace strata

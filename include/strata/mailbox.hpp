@@ -54,8 +54,8 @@ class mailbox {
   std::deque<std::vector<std::byte>> items_;
 };
 
-/// Copies `bytes` bytes into the mailbox, then signals its slot (EARTH's DROP_IN). Never blocks.
-/// Throws misuse_error when the slot refuses the signal.
+/// Copies `bytes` bytes into the mailbox, then signals its slot (EARTH's DROP_IN). Blocks and
+/// throws as sync(); std::bad_alloc, too.
 void drop_in(global_ptr<mailbox> box, const void* item, std::size_t bytes);
 
 /// The same for a value. An address does not compile (local_address).

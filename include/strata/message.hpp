@@ -217,7 +217,7 @@ class transfer {
   /// send, the message still waits on this node. Not valid() afterwards then. False: wait() for it.
   /// A message above the eager limit, or a synchronous one, to another node has begun once there is
   /// room for its name there: it cannot be given up, and ends when it is received, or the target
-  /// ends.
+  /// ends. Never blocks. Throws misuse_error if not valid().
   bool cancel();
 
  private:
@@ -242,8 +242,20 @@ std::optional<std::size_t> wait_any_for(std::span<transfer> transfers,
                                         const std::chrono::duration<Rep, Period>& time) {
   return detail::wait_any_until_ns(transfers, detail::deadline_after(time));
 }
-/// wait() for all valid ones; rethrows the first error when all have ended.
-void wait_all(std::span<transfer> transfers);
+/// The same until `time`, on any clock.
+template <class Clock, class Duration>
+std::optional<std::size_t> wait_any_until(std::span<transfer> transfers,
+                                          const std::chrono::time_point<Clock, Duration>& time) {
+  std::optional<std::size_t> ended;
+  detail::attempt_until(time, [&](std::int64_t deadline_ns) {
+    ended = detail::wait_any_until_ns(transfers, deadline_ns);
+    return ended.has_value();
+  });
+  return ended;
+}
+/// wait() for all valid ones. What was transferred, in their order; message_info() for those that
+/// are not valid(). Rethrows the first error when all have ended.
+std::vector<message_info> wait_all(std::span<transfer> transfers);
 
 /// The bytes of a value: a number, a structure, an array. T is trivially copyable; a pointer, or
 /// another address, does not compile.
@@ -399,6 +411,7 @@ class endpoint {
 
 namespace this_thread {
 /// The calling thread's or task's own endpoint, made at the first call and ended with the thread.
+/// Throws misuse_error outside a runtime and in a fiber, error as endpoint(), std::bad_alloc.
 strata::endpoint& endpoint();
 }  // namespace this_thread
 

@@ -162,7 +162,7 @@ class recursive_mutex {
  protected:
   // Only the owner finds itself here, so no order is needed.
   [[nodiscard]] bool is_mine() const noexcept {
-    return owner_.load(std::memory_order_relaxed) == this_thread_id();
+    return owner_.load(std::memory_order_relaxed) == this_thread::get_id();
   }
   bool deepen() noexcept {
     if (depth_ == UINT32_MAX) return false;
@@ -176,7 +176,7 @@ class recursive_mutex {
   }
   bool enter(bool locked) noexcept {
     if (!locked) return false;
-    owner_.store(this_thread_id(), std::memory_order_relaxed);
+    owner_.store(this_thread::get_id(), std::memory_order_relaxed);
     depth_ = 1;
     return true;
   }
@@ -242,12 +242,6 @@ class shared_timed_mutex {
     return detail::attempt_until(time, [this](std::int64_t ns) { return lock_shared_until(ns); });
   }
 
-  /// With a deadline on the monotonic clock, in nanoseconds. Suspend; false: it is over.
-  bool lock_until(std::int64_t deadline_ns);
-  bool lock_shared_until(std::int64_t deadline_ns);
-  /// Whoever holds it: a writer?
-  [[nodiscard]] bool is_exclusive() const noexcept;
-
  private:
   static constexpr std::uint32_t writer = 1U << 31;           // one has it
   static constexpr std::uint32_t writers_wait = 1U << 30;     // some are parked at &state_
@@ -256,6 +250,9 @@ class shared_timed_mutex {
   // While those who waited are let in, so many more than there are.
   static constexpr std::uint32_t admitting = 1U << 24;
 
+  // With a deadline on the monotonic clock, in nanoseconds. Suspend; false: it is over.
+  bool lock_until(std::int64_t deadline_ns);
+  bool lock_shared_until(std::int64_t deadline_ns);
   bool try_admit_readers(std::uint32_t& seen, std::uint32_t next) noexcept;
   void wake_a_writer() noexcept;
   void forget_writers() noexcept;

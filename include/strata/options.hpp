@@ -70,7 +70,7 @@ struct options {
   /// whatever the workers do. "polling": workers look between two tasks, which is faster where
   /// tasks are short, and deaf where one is long. "watchdog": the same, and a thread looks when
   /// nobody has for watchdog_us. "adaptive": blocking, and polling while messages come in close
-  /// succession and workers look often enough (every 100 us).
+  /// succession and workers look often enough (every 200 us).
   std::string reception = "adaptive";
   /// See reception; 10 to 10,000,000 microseconds.
   unsigned watchdog_us = 1000;

@@ -98,7 +98,8 @@ T reduce_range(Index first, Index last, std::size_t step, const std::stop_token&
 /// Calls body(i) for each i in [first, last), in any order and possibly at the same time on several
 /// workers. Returns when all calls have ended; the caller sees everything they did. An exception of
 /// a call is rethrown after the calls in progress have ended; which other calls are made then is
-/// not defined. Throws misuse_error outside a runtime and in a fiber. May suspend.
+/// not defined. Throws misuse_error outside a runtime and in a fiber, and std::system_error as
+/// fork2join. May suspend.
 template <std::integral Index, class Body>
 void parallel_for(Index first, std::type_identity_t<Index> last, Body&& body, grain g = {}) {
   detail::require_stack();

@@ -35,7 +35,6 @@
 #include <exception>
 #include <memory>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -57,25 +56,6 @@ inline constexpr bool has_state =
     std::is_class_v<F> && !(std::is_empty_v<F> && std::is_default_constructible_v<F>);
 template <auto Function, class... Arguments>
 inline constexpr bool has_state<travelling_call<Function, Arguments...>> = false;
-
-// Throws misuse_error: no node has this number.
-[[noreturn, gnu::cold]] void refuse_node_number(const std::string& number);
-}  // namespace detail
-
-/// The node that is to make a call.
-struct on_node {
-  constexpr on_node() noexcept = default;
-  /// Of any integer type but bool and those of characters. Throws misuse_error for a number that no
-  /// node can have: a negative one, or one above 65,535.
-  template <detail::node_number Number>
-  constexpr on_node(Number n) : number(static_cast<node_id_t>(n)) {
-    if (!std::in_range<node_id_t>(n)) [[unlikely]]
-      detail::refuse_node_number(std::to_string(n));
-  }
-  node_id_t number = 0;
-};
-
-namespace detail {
 
 // A call on another node, for as long as it is awaited; object_call is the other kind.
 template <class Call>
@@ -144,8 +124,10 @@ std::unique_ptr<remote_thread_state> thread_on(on_node where, const Call& c) {
 /// f(arguments...) on that node: `auto r = call<f>(on_node{2}, x, y)`, or call<f>(2, x, y) where f
 /// cannot be called with (2, x, y), but with (x, y). Suspends the caller until the result is back.
 /// On the caller's own node it is a plain call. Rethrows: what f threw, as remote_error if it was
-/// on another node. Throws misuse_error for a node that does not exist, node_lost_error when it is
-/// lost.
+/// on another node. Throws misuse_error for a node that does not exist, outside a runtime, and, for
+/// another node, in a fiber; node_lost_error when it is lost or has left; for objects what makes
+/// bytes of the arguments throws, and serialization_error if the result cannot be made of its bytes
+/// (if the arguments cannot, it comes as remote_error).
 template <auto Function, class... Arguments>
 requires(std::is_invocable_v<decltype(Function), const Arguments&...>) auto call(
     on_node where, const Arguments&... arguments) {
@@ -172,8 +154,10 @@ class remote_thread {
  public:
   /// None.
   remote_thread() noexcept = default;
-  /// Begins a call there; what it returns is dropped. Throws misuse_error for a node that does not
-  /// exist, and outside a runtime.
+  /// Begins a call there; what it returns is dropped. Does not wait for the call; to another node
+  /// the calling worker waits while too much is queued for it (1 MiB). Throws misuse_error for a
+  /// node that does not exist, and outside a runtime; node_lost_error; on the own node
+  /// std::system_error as thread's; for objects what makes bytes of the arguments throws.
   template <auto Function, class... Arguments>
   remote_thread(on_node where, const travelling_call<Function, Arguments...>& c)
       : state_(detail::thread_on(where, c)) {}

@@ -384,6 +384,7 @@ struct grid {
   /// them, but for zeros at the end, and for one beyond its extent.
   [[nodiscard]] std::uint32_t rank(std::span<const std::uint32_t> at) const;
   /// The ranks one step away, in each dimension first down, then up; ends that do not wrap have
+  /// none. Each once, and never `rank` itself: in a ring of two there is one, in a ring of one
   /// none.
   [[nodiscard]] std::vector<std::uint32_t> neighbours(std::uint32_t rank) const;
 };

@@ -38,7 +38,7 @@ struct route {
 /// The way to `node`, as it is now: in a job of several networks another one may become better.
 /// Does not wait for other nodes. Throws misuse_error outside a runtime and for a node that does
 /// not exist.
-route route_to(node_id_t node);
+[[nodiscard]] route route_to(node_id_t node);
 
 /// Where to put what talks much to `to`: of the nodes `among`, the one to which messages from `to`
 /// cost least (route::cost_ns), `to` itself if it is one of them; of equal ones the first.

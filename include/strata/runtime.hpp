@@ -110,12 +110,14 @@ class runtime {
   }
 
   /// Hands f over and returns at once; a worker runs it on a stack of its own, some time. f must
-  /// not throw (the program ends if it does). Any thread may call, workers too. About 100 ns plus
-  /// waking a worker.
+  /// not throw (the program ends if it does). f sees everything before the call. Any thread may
+  /// call, workers too. Throws std::bad_alloc, and misuse_error where has_served(); f is destroyed
+  /// then.
   template <class F>
   void submit(F&& f) {
     auto call = std::make_unique<detail::detached_call<std::decay_t<F>>>(std::forward<F>(f));
-    inject(*call.release());
+    inject(*call);
+    (void)call.release();  // it may be gone by now
   }
 
   /// Blocks the calling OS thread until no worker, on any node, has anything left to do; suspended

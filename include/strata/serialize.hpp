@@ -120,7 +120,9 @@ requires(!plain_value<T>) struct object_codec<T> {
 
 }  // namespace detail
 
-/// The object's bytes, for nodes of the same job only: they have this machine's byte order.
+/// The object's bytes, for nodes of the same job only: they have this machine's byte order. Throws
+/// what its functions serialize() and cereal throw (cereal::Exception, for example for a pointer to
+/// a class that cereal does not know), std::bad_alloc.
 template <class T>
 std::vector<std::byte> serialized(const T& object) {
   detail::byte_sink sink;
@@ -141,7 +143,7 @@ T deserialized(std::span<const std::byte> bytes) {
   return object;
 }
 
-/// As endpoint::send().
+/// As endpoint::send(), and throws what serialized() throws.
 template <class T>
 void send_object(endpoint& from, endpoint_id to, message_tag tag, const T& object) {
   from.send(to, tag, serialized(object));
@@ -163,7 +165,8 @@ class packed {
  public:
   /// Holds nothing: get() throws serialization_error, unless T is made of no bytes.
   packed() noexcept = default;
-  /// Throws misuse_error if the object takes more than Capacity bytes.
+  /// Throws misuse_error if the object takes more than Capacity bytes, and what serialized()
+  /// throws.
   explicit packed(const T& object) {
     const std::vector<std::byte> bytes = serialized(object);
     if (bytes.size() > Capacity)

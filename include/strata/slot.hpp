@@ -91,7 +91,10 @@ class slot_ptr {
     auto& s = *static_cast<slot*>(where_.address());
     if (w.profiling) [[unlikely]]
       detail::path_joins(s.path_, detail::path_here(w));
-    if (detail::task* const enabled = s.count_signal()) w.enable(enabled);
+    if (detail::task* const enabled = s.count_signal()) {
+      const detail::uninterrupted guard;  // others of this worker use its queues
+      w.enable(enabled);
+    }
   }
 
   /// See strata::incr_sync().
@@ -106,13 +109,18 @@ class slot_ptr {
 inline slot_ptr to_sptr(slot& s) { return slot_ptr(node_id(), &s); }
 
 /// Sends one signal (EARTH's SYNC, and RSYNC for a slot elsewhere). What the caller did before is
-/// visible to what the slot enables. Never blocks. Throws misuse_error for a signal too many, to a
-/// slot of a terminated frame (detected for as long as its memory is unused), or outside a runtime.
+/// visible to what the slot enables. Within a node never blocks. To another one the calling worker
+/// waits while too much is queued for it (1 MiB).
+///
+/// Throws misuse_error for a signal too many, to a slot of a terminated frame (detected for as long
+/// as its memory is unused), for a node that does not exist, or outside a runtime; node_lost_error
+/// once a node of the job is lost or the slot's has left. Of what is wrong with a slot of another
+/// node the caller hears nothing: the computation fails there.
 inline void sync(slot_ptr s) { s.signal(); }
 
 /// Makes the slot await `more` additional signals (EARTH's INCR_SYNC). The caller must know that
-/// the slot cannot fire meanwhile: one of the signals is still its own to send. Throws misuse_error
-/// when the slot has fired for the last time already.
+/// the slot cannot fire meanwhile: one of the signals is still its own to send. Blocks as sync().
+/// Throws misuse_error when the slot has fired for the last time already; otherwise as sync().
 inline void incr_sync(slot_ptr s, std::uint32_t more = 1) { s.increment(more); }
 
 /// A slot that a task with a stack can wait for: the bridge from fibers to fork-join code. Unlike

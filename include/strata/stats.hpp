@@ -113,8 +113,8 @@ struct statistics {
   std::size_t stack_bytes_deepest = 0;
   std::size_t stack_bytes_resident = 0;
   /// With options::profile, of the last runtime::run(): T1, the ns that all strands took together,
-  /// and T_inf, the ns along the longest chain of dependences; 0 otherwise. The measurement itself
-  /// costs some 20 ns per fork, which both include.
+  /// and T_inf, the ns along the longest chain of dependences; 0 otherwise. Both
+  /// include what the measurement itself costs at each fork (docs/costs.md).
   double work_ns = 0;
   double span_ns = 0;
 

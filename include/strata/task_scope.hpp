@@ -59,7 +59,7 @@ class task_scope {
   ~task_scope();
 
   /// Makes f a child task: it runs during sync() on this stack, or before that on another worker. f
-  /// is moved into a block of the worker's pool; about 5 ns, no lock, no fence. If f returns a
+  /// is moved into a block of the worker's pool: no lock, no fence. If f returns a
   /// value, spawn returns a handle for it, else nothing. f sees everything before the call. Throws
   /// misuse_error outside a runtime and in a fiber; f's exception is kept for sync().
   ///

@@ -6,11 +6,11 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 
 #include "sched/scheduler.hpp"
 #include "strata/call.hpp"
+#include "strata/detail/text_hash.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/error.hpp"
 #include "strata/global_ptr.hpp"
@@ -43,12 +43,6 @@ struct known_code {
   const known_code* before;  // stays: others may be looking into it
   std::unordered_map<code_identity, const wire_type*> types;
 };
-
-std::uint64_t hash_of(std::string_view text) noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 }  // namespace
 
@@ -139,7 +133,7 @@ travelling_code::travelling_code(const wire_type& type, const char* module_begin
       // 48 bits of place, 16 of name.
       identity_((static_cast<std::uint64_t>(reinterpret_cast<const char*>(&type) - module_begin) &
                  0xffff'ffff'ffffU) |
-                hash_of(type.name()) << 48),
+                text_hash(type.name()) << 48),
       next_(all_code.load(std::memory_order_relaxed)) {
   all_code.store(this, std::memory_order_release);
 }

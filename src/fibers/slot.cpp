@@ -56,6 +56,7 @@ void completion::run(detail::task& t, detail::worker& w) {
 
 void completion::wait() {
   detail::require_stack();
+  const detail::uninterrupted guard;  // the list of who is to hear of a failure has a lock
   waiter w(*this);
   detail::scheduler& s = *detail::this_worker().owner;
   s.await_failure(w);

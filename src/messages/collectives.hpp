@@ -20,9 +20,10 @@ using byte_view = std::span<const std::byte>;
 using byte_room = std::span<std::byte>;
 
 void broadcast(member& me, byte_room values, unsigned root);
-void reduce(member& me, byte_view values, byte_room result, unsigned root, const combination& op);
-void all_reduce(member& me, byte_room values, const combination& op);
-void scan(member& me, byte_room values, byte_room before, const combination& op);
+void reduce(member& me, byte_view values, byte_room result, unsigned root,
+            const strata::detail::combination& op);
+void all_reduce(member& me, byte_room values, const strata::detail::combination& op);
+void scan(member& me, byte_room values, byte_room before, const strata::detail::combination& op);
 void gather(member& me, byte_view values, byte_room all, unsigned root);
 std::vector<std::vector<std::byte>> gather_any(member& me, byte_view values, unsigned root);
 void all_gather(member& me, byte_view values, byte_room all);

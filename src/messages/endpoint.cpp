@@ -103,7 +103,8 @@ message_info transfer::wait() {
 }
 
 std::optional<message_info> transfer::wait_until_ns(std::int64_t deadline_ns) {
-  if (request_ == nullptr) throw misuse_error("wait_for() for a transfer that is not valid()");
+  if (request_ == nullptr)
+    throw misuse_error("wait_for() or wait_until() for a transfer that is not valid()");
   const detail::uninterrupted guard;
   if (!request_->wait(deadline_ns)) return std::nullopt;
   return std::exchange(request_, nullptr)->result();
@@ -148,7 +149,8 @@ std::optional<std::size_t> detail::wait_any_until_ns(std::span<transfer> transfe
     requests.push_back(t.request_.get());
     any |= t.valid();
   }
-  if (!any) throw misuse_error("wait_any() for transfers of which none is valid()");
+  if (!any)
+    throw misuse_error("wait_any(), or with a limit, for transfers of which none is valid()");
   several all{requests, requests.data()};
   const auto ended = [&]() -> std::size_t {
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -180,16 +182,18 @@ std::size_t wait_any(std::span<transfer> transfers) {
   return *detail::wait_any_until_ns(transfers, detail::parking::never);
 }
 
-void wait_all(std::span<transfer> transfers) {
+std::vector<message_info> wait_all(std::span<transfer> transfers) {
+  std::vector<message_info> ended(transfers.size());
   std::exception_ptr first;
-  for (transfer& t : transfers) {
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
     try {
-      if (t.valid()) t.wait();
+      if (transfers[i].valid()) ended[i] = transfers[i].wait();
     } catch (...) {
       if (first == nullptr) first = std::current_exception();
     }
   }
   if (first != nullptr) std::rethrow_exception(first);
+  return ended;
 }
 
 // ---- endpoints ----

@@ -39,16 +39,16 @@ void group::broadcast_bytes(std::span<std::byte> values, unsigned root) {
 }
 
 void group::reduce_bytes(std::span<const std::byte> values, std::span<std::byte> result,
-                         unsigned root, const messages::combination& op) {
+                         unsigned root, const detail::combination& op) {
   me_->perform(operation::reduce, root, [&] { messages::reduce(*me_, values, result, root, op); });
 }
 
-void group::all_reduce_bytes(std::span<std::byte> values, const messages::combination& op) {
+void group::all_reduce_bytes(std::span<std::byte> values, const detail::combination& op) {
   me_->perform(operation::all_reduce, 0, [&] { messages::all_reduce(*me_, values, op); });
 }
 
 void group::scan_bytes(std::span<std::byte> values, std::span<std::byte> before,
-                       const messages::combination& op) {
+                       const detail::combination& op) {
   me_->perform(operation::scan, 0, [&] { messages::scan(*me_, values, before, op); });
 }
 

@@ -205,8 +205,8 @@ void member::exchange(unsigned to, std::span<const std::byte> bytes, unsigned fr
   finish(s);
 }
 
-void member::combine(const combination& op, const std::byte* left, const std::byte* right,
-                     std::byte* into, std::size_t bytes) {
+void member::combine(const strata::detail::combination& op, const std::byte* left,
+                     const std::byte* right, std::byte* into, std::size_t bytes) {
   try {
     op.apply(op.function, left, right, into, bytes / op.element_bytes);
   } catch (...) {

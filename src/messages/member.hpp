@@ -81,7 +81,7 @@ class member {
   void exchange(unsigned to, std::span<const std::byte> bytes, unsigned from,
                 std::span<std::byte> into);
   // into = left op right, the whole of them.
-  void combine(const combination& op, const std::byte* left, const std::byte* right,
+  void combine(const strata::detail::combination& op, const std::byte* left, const std::byte* right,
                std::byte* into, std::size_t bytes);
   // Returns when all have called it: for k = 0, 1, ... a message goes to the member 2^k ranks on,
   // and one comes from the member 2^k ranks back.

@@ -12,7 +12,8 @@
 
 namespace strata::messages {
 
-void reduce(member& me, byte_view values, byte_room result, unsigned root, const combination& op) {
+void reduce(member& me, byte_view values, byte_room result, unsigned root,
+            const strata::detail::combination& op) {
   const tree t(me.rank(), me.size(), root);
   const bool is_root = me.rank() == root;
   if (is_root)
@@ -49,7 +50,7 @@ struct halving {
 
 // Everybody exchanges all of it with the member whose number differs in one bit, bit by bit.
 void exchange_whole(member& me, const halving& h, byte_room mine, byte_room theirs,
-                    const combination& op) {
+                    const strata::detail::combination& op) {
   const unsigned number = h.number_of(me.rank());
   for (unsigned bit = 1; bit < h.remaining; bit *= 2) {
     const unsigned other = h.rank_of(number ^ bit);
@@ -63,7 +64,7 @@ void exchange_whole(member& me, const halving& h, byte_room mine, byte_room thei
 // The same with halves of what each still has, until everybody has one piece of the result; then
 // back, with twice as much each time (Rabenseifner's).
 void exchange_halves(member& me, const halving& h, byte_room mine, byte_room theirs,
-                     const combination& op) {
+                     const strata::detail::combination& op) {
   const unsigned number = h.number_of(me.rank());
   const std::uint64_t elements = mine.size() / op.element_bytes;
   const auto part = [&](byte_room all, unsigned first, unsigned last) {
@@ -98,7 +99,7 @@ void exchange_halves(member& me, const halving& h, byte_room mine, byte_room the
 
 }  // namespace
 
-void all_reduce(member& me, byte_room values, const combination& op) {
+void all_reduce(member& me, byte_room values, const strata::detail::combination& op) {
   if (me.size() == 1) return;
   const halving h(me.size());
   const bool in_pair = me.rank() < 2 * h.pairs;
@@ -122,7 +123,7 @@ void all_reduce(member& me, byte_room values, const combination& op) {
 
 // After round k a member has combined what the 2^k members up to itself have: W. D. Hillis, G. L.
 // Steele, 1986, doi:10.1145/7902.7903.
-void scan(member& me, byte_room values, byte_room before, const combination& op) {
+void scan(member& me, byte_room values, byte_room before, const strata::detail::combination& op) {
   const scratch theirs(values.size(), op.alignment);
   bool any_before = false;
   for (std::uint64_t far = 1; far < me.size(); far *= 2) {

@@ -50,7 +50,7 @@ _Unwind_Reason_Code visit(int, _Unwind_Action actions, _Unwind_Exception_Class, 
     h.routine(h.argument);
   }
   if (left(r.unwind_buffer)) {
-    // Runs the handler, and comes back by unwind_next().
+    // Runs the handler, and comes back by strata_pthread_unwind_next().
     auto* const b = static_cast<__cancel_jmp_buf_tag*>(r.unwind_buffer);
     std::longjmp(reinterpret_cast<__jmp_buf_tag*>(b), 1);
   }

@@ -37,11 +37,6 @@ static_assert(sizeof(semaphore_state) <= sizeof(sem_t));
 
 semaphore_state& state_of(sem_t* s) noexcept { return *reinterpret_cast<semaphore_state*>(s); }
 
-int refuse(int error) {
-  set_errno_here(error);
-  return -1;
-}
-
 // Whether a wait that a handler has interrupted ends by that. From outside the kernel has decided.
 bool ends_wait(const deadline& until) {
   const record& r = self();
@@ -54,9 +49,9 @@ int poll_theirs(sem_t* semaphore, const deadline& until) {
   for (;;) {
     act_on_cancellation();
     if (sem_trywait(semaphore) == 0) return 0;
-    if (until.has_passed()) return refuse(ETIMEDOUT);
+    if (until.has_passed()) return fail_with(ETIMEDOUT);
     if (between.pause(until, is_cancellable()) == unparked::signalled && ends_wait(until))
-      return refuse(EINTR);
+      return fail_with(EINTR);
   }
 }
 
@@ -64,7 +59,7 @@ int wait(sem_t* semaphore, const deadline& until) {
   act_on_cancellation();
   semaphore_state& s = state_of(semaphore);
   if (s.theirs == 0 && s.core.try_acquire()) return 0;
-  if (until.check() != 0) return refuse(EINVAL);
+  if (until.check() != 0) return fail_with(EINVAL);
   const int error_before = errno_here();
   if (s.theirs != 0) {
     if (this_worker().owner == nullptr)
@@ -81,10 +76,10 @@ int wait(sem_t* semaphore, const deadline& until) {
         act_on_cancellation();
         break;
       case unparked::timed_out:
-        if (until.has_passed()) return refuse(ETIMEDOUT);
+        if (until.has_passed()) return fail_with(ETIMEDOUT);
         break;
       case unparked::signalled:
-        if (ends_wait(until)) return refuse(EINTR);
+        if (ends_wait(until)) return fail_with(EINTR);
         break;
       default:
         set_errno_here(error_before);
@@ -102,7 +97,7 @@ using namespace strata::detail::posix;
 extern "C" {
 
 int strata_sem_init(sem_t* semaphore, int shared, unsigned value) {
-  if (value > SEM_VALUE_MAX) return refuse(EINVAL);
+  if (value > SEM_VALUE_MAX) return fail_with(EINVAL);
   if (shared != 0) return sem_init(semaphore, shared, value);  // which leaves `theirs` set
   std::memset(static_cast<void*>(semaphore), 0, sizeof *semaphore);
   ::new (&state_of(semaphore).core) strata::detail::semaphore_core(value);
@@ -112,7 +107,7 @@ int strata_sem_init(sem_t* semaphore, int shared, unsigned value) {
 int strata_sem_destroy(sem_t* semaphore) {
   semaphore_state& s = state_of(semaphore);
   if (s.theirs != 0) return sem_destroy(semaphore);
-  return is_awaited(&s.core) ? refuse(EBUSY) : 0;
+  return is_awaited(&s.core) ? fail_with(EBUSY) : 0;
 }
 
 int strata_sem_wait(sem_t* semaphore) { return wait(semaphore, {}); }
@@ -120,7 +115,7 @@ int strata_sem_wait(sem_t* semaphore) { return wait(semaphore, {}); }
 int strata_sem_trywait(sem_t* semaphore) {
   semaphore_state& s = state_of(semaphore);
   if (s.theirs != 0) return sem_trywait(semaphore);
-  return s.core.try_acquire() ? 0 : refuse(EAGAIN);
+  return s.core.try_acquire() ? 0 : fail_with(EAGAIN);
 }
 
 int strata_sem_timedwait(sem_t* semaphore, const timespec* until) {
@@ -128,14 +123,14 @@ int strata_sem_timedwait(sem_t* semaphore, const timespec* until) {
 }
 
 int strata_sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
-  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return refuse(EINVAL);
+  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return fail_with(EINVAL);
   return wait(semaphore, {clock, until});
 }
 
 int strata_sem_post(sem_t* semaphore) {
   semaphore_state& s = state_of(semaphore);
   if (s.theirs != 0) return sem_post(semaphore);
-  if (s.core.count() >= SEM_VALUE_MAX) return refuse(EOVERFLOW);
+  if (s.core.count() >= SEM_VALUE_MAX) return fail_with(EOVERFLOW);
   const kept_errno keep;
   s.core.release(1);
   return 0;

@@ -60,7 +60,6 @@ class simulated_reception {
   [[nodiscard]] bool is_asleep() const;
   // Messages that have come and that nobody has looked at.
   [[nodiscard]] std::size_t unattended() const noexcept { return inbox_.size() + afar_.size(); }
-  [[nodiscard]] std::uint64_t handled_by_receiver() const noexcept { return by_receiver_; }
   [[nodiscard]] std::uint64_t handled_by_workers() const noexcept { return by_workers_; }
   // How often a thread was woken where messages come in.
   [[nodiscard]] std::uint64_t wakes() const noexcept { return wakes_; }

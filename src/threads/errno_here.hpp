@@ -8,5 +8,10 @@ namespace strata::detail {
 
 [[nodiscard]] int errno_here() noexcept;
 void set_errno_here(int error) noexcept;
+// As a call of the C library fails: -1, with errno.
+inline int fail_with(int error) noexcept {
+  set_errno_here(error);
+  return -1;
+}
 
 }  // namespace strata::detail

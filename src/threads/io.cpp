@@ -23,18 +23,13 @@ namespace {
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-int fail(int error) {
-  detail::set_errno_here(error);
-  return -1;
-}
-
 // What holds now; 0: nothing.
 int look(int fd, short events) {
   pollfd p{fd, events, 0};
   const int n = ::poll(&p, 1, 0);
   if (n < 0) return -1;
   if ((p.revents & POLLNVAL) != 0) {
-    return fail(EBADF);
+    return detail::fail_with(EBADF);
   }
   return p.revents;
 }
@@ -44,7 +39,7 @@ int wait_until(int fd, short events, std::int64_t deadline) {
     if (const int now = look(fd, events); now != 0) return now;
     const std::int64_t left = deadline - detail::deadline_now();
     if (left <= 0) {
-      return fail(ETIMEDOUT);
+      return detail::fail_with(ETIMEDOUT);
     }
     if (detail::this_worker().owner == nullptr) {
       pollfd p{fd, events, 0};
@@ -55,7 +50,7 @@ int wait_until(int fd, short events, std::int64_t deadline) {
     }
     detail::event_wait w{.fd = fd, .events = events, .deadline_ns = deadline};
     (void)detail::wait_for_events(w);
-    if (w.error != 0) return fail(w.error);
+    if (w.error != 0) return detail::fail_with(w.error);
   }
 }
 
@@ -65,9 +60,9 @@ auto without_exceptions(const Wait& wait) -> decltype(wait()) {
   try {
     return wait();
   } catch (const std::bad_alloc&) {
-    return fail(ENOMEM);
+    return detail::fail_with(ENOMEM);
   } catch (const std::system_error&) {
-    return fail(EAGAIN);  // there is no thread for deadlines
+    return detail::fail_with(EAGAIN);  // there is no thread for deadlines
   }
 }
 
@@ -79,7 +74,7 @@ auto again(int fd, short events, std::int64_t deadline, const Call& call) {
   if (at_once >= 0 || !would_block(detail::errno_here())) return at_once;
   return without_exceptions([&]() -> outcome {
     detail::descriptor_turn mine(fd, events == POLLOUT);
-    if (mine.take(deadline) != detail::unparked::woken) return fail(ETIMEDOUT);
+    if (mine.take(deadline) != detail::unparked::woken) return detail::fail_with(ETIMEDOUT);
     for (;;) {
       if (wait_until(fd, events, deadline) < 0) return -1;
       const outcome later = call();
@@ -97,7 +92,7 @@ auto when_ready(int fd, short events, std::int64_t deadline, const Call& call) {
   if (flags >= 0 && (flags & O_NONBLOCK) != 0) return again(fd, events, deadline, call);
   return without_exceptions([&]() -> outcome {
     detail::descriptor_turn mine(fd, events == POLLOUT);
-    if (mine.take(deadline) != detail::unparked::woken) return fail(ETIMEDOUT);
+    if (mine.take(deadline) != detail::unparked::woken) return detail::fail_with(ETIMEDOUT);
     if (wait_until(fd, events, deadline) < 0) return -1;
     return call();
   });
@@ -205,7 +200,7 @@ int connect(int fd, const sockaddr* peer, socklen_t peer_bytes, std::chrono::nan
       int error = 0;
       socklen_t size = sizeof error;
       result = ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-      if (result == 0 && error != 0) result = fail(error);
+      if (result == 0 && error != 0) result = detail::fail_with(error);
     }
   }
   if (blocks) {

@@ -224,10 +224,6 @@ void shared_timed_mutex::unlock_shared() noexcept {
   if ((before & readers) == 1 && (before & writers_wait) != 0) wake_a_writer();
 }
 
-bool shared_timed_mutex::is_exclusive() const noexcept {
-  return (state_.load(std::memory_order_relaxed) & writer) != 0;
-}
-
 // The state becomes `next`, unless it is no longer what was `seen`, and all readers that wait have
 // the lock, before anybody else can. `admitting` comes on top, so that it cannot become free while
 // they are counted; nor do they leave until then: see unlock_shared().

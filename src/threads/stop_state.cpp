@@ -78,7 +78,7 @@ bool full_stop_state::request_stop() noexcept {
     if (requested_.load(std::memory_order_relaxed)) return false;
     // Release: what we did before is seen by who finds it requested. Partner: requested().
     requested_.store(true, std::memory_order_release);
-    requester_ = this_thread_id();
+    requester_ = this_thread::get_id();
     standard = standard_;
   }
   if (standard) {
@@ -111,7 +111,7 @@ void full_stop_state::remove_node(stop_node& n) noexcept {
     const locked guard(*this);
     if (n.queued) return remove_from_list(n);
     if (running_.load(std::memory_order_relaxed) != &n) return;  // it has been called
-    if (requester_ == this_thread_id()) return;                  // by itself
+    if (requester_ == this_thread::get_id()) return;             // by itself
     awaited_ = true;
   }
   other_call call{this, &n};

@@ -395,6 +395,18 @@ void interrupt(thread_block& b) noexcept {
   if (parked != nullptr && parked->heeds_interruption) wake(*parked, unparked::interrupted);
 }
 
+struct thread_ids {
+  static thread::id of(const void* what) noexcept { return thread::id(what); }
+};
+
+void sleep_until_ns(std::int64_t deadline_ns) {
+  const char nobody_wakes = 0;
+  if (deadline_ns <= deadline_now()) return yield_stack();
+  while (park({.what = "time to pass", .address = &nobody_wakes, .deadline_ns = deadline_ns}) !=
+         unparked::timed_out) {
+  }
+}
+
 }  // namespace strata::detail
 
 namespace strata {
@@ -403,32 +415,22 @@ namespace this_thread {
 
 void yield() noexcept { detail::yield_stack(); }
 
-thread::id get_id() noexcept { return this_thread_id(); }
-
-void detail_sleep_until(std::int64_t deadline_ns) {
-  const char nobody_wakes = 0;
-  if (deadline_ns <= detail::deadline_now()) return yield();
-  while (detail::park(
-             {.what = "time to pass", .address = &nobody_wakes, .deadline_ns = deadline_ns}) !=
-         detail::unparked::timed_out) {
-  }
-}
-
-}  // namespace this_thread
-
-thread::id this_thread_id() noexcept {
+thread::id get_id() noexcept {
+  using ids = detail::thread_ids;
   const detail::worker& w = detail::this_worker();
   if (w.owner == nullptr) {
     // A thread from outside: something of its own.
     static thread_local const char here = 0;
-    return thread::id(&here);
+    return ids::of(&here);
   }
   const detail::stack* const s = static_cast<const detail::place&>(w).current;
-  if (s == nullptr) return thread::id(&w);  // a fiber
+  if (s == nullptr) return ids::of(&w);  // a fiber
   // A block that was adopted later must not change who we are.
   const auto* const b = static_cast<const detail::thread_block*>(s->thread);
-  return b != nullptr && b->bytes != 0 ? thread::id(b) : thread::id(s);
+  return b != nullptr && b->bytes != 0 ? ids::of(b) : ids::of(s);
 }
+
+}  // namespace this_thread
 
 unsigned thread::hardware_concurrency() noexcept {
   const detail::worker& w = detail::this_worker();

@@ -57,7 +57,7 @@ void check_end(const char* kind, const void* object, bool is_held, const void* q
 
 #if defined(STRATA_DEBUG_CHECKS)
 std::uint32_t lock_owner::caller() noexcept {
-  const std::uint64_t who = std::hash<thread::id>()(this_thread_id());
+  const std::uint64_t who = std::hash<thread::id>()(this_thread::get_id());
   const auto some = static_cast<std::uint32_t>((who >> 4) ^ (who >> 36));
   return some != 0 ? some : 1;
 }

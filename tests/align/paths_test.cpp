@@ -108,9 +108,6 @@ TEST(begin, nearest_of_several) {
 }
 
 // The definition, the slow way: best alignment, take its columns away, again.
-struct slow_hit {
-  std::int64_t score, end_i, end_j;
-};
 void expect_hits(const sequence& a, const sequence& b, const scoring& s,
                  const std::vector<finding>& hits, std::size_t most, std::int32_t least) {
   std::vector<std::pair<std::int64_t, std::int64_t>> free{{0, static_cast<std::int64_t>(b.size())}};

@@ -94,6 +94,15 @@ struct course : job_hands, testing::Test {
     now += ns;
     job->on_time(now);
   }
+  // What the nodes of a new job say ends it, with one line.
+  template <class What>
+  void expect_refused(What&& what) {
+    said.clear();
+    begin(2);
+    what();
+    EXPECT_EQ(said.size(), 1U);
+    EXPECT_FALSE(job->is_running());
+  }
   using lines = std::vector<std::string>;
   using numbers = std::vector<int>;
 

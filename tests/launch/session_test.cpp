@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <functional>
 
 #include "course.hpp"
 
@@ -114,27 +113,20 @@ TEST_F(course, who_finds_nothing_while_others_do_is_named) {
 }
 
 TEST_F(course, finds_out_of_turn_end_the_job) {
-  const auto refused = [&](const std::function<void()>& what) {
-    said.clear();
-    begin(2);
-    what();
-    EXPECT_EQ(said.size(), 1U);
-    EXPECT_FALSE(job->is_running());
-  };
-  refused([&] {
+  expect_refused([&] {
     find(0, "");
     find(0, "");
   });
-  refused([&] {
+  expect_refused([&] {
     reach(0);
     find(0, "");
   });
-  refused([&] {
+  expect_refused([&] {
     for (unsigned round = 0; round <= found_rounds; ++round) {
       for (node_id n = 0; n < 2 && said.empty(); ++n) find(n, "");
     }
   });
-  refused([&] { find(0, std::string(found_bytes_max + 1, 'x')); });
+  expect_refused([&] { find(0, std::string(found_bytes_max + 1, 'x')); });
 }
 
 TEST_F(course, on_several_networks_who_tells_nothing_is_named) {
@@ -154,55 +146,48 @@ TEST_F(course, on_several_networks_who_tells_nothing_is_named) {
 }
 
 TEST_F(course, measurements_that_nobody_asked_for_end_the_job) {
-  const auto refused = [&](const std::function<void()>& what) {
-    said.clear();
-    begin(2);
-    what();
-    EXPECT_EQ(said.size(), 1U);
-    EXPECT_FALSE(job->is_running());
-  };
   const auto by_networks = [&] { all_reach_by_networks(2); };
-  refused([&] { measure(0, {}); });
-  refused([&] {
+  expect_refused([&] { measure(0, {}); });
+  expect_refused([&] {
     reach_by_networks(0);
     measure(0, {});
   });
-  refused([&] {
+  expect_refused([&] {
     all_reach(2);  // on one network
     measure(0, {});
   });
-  refused([&] {
+  expect_refused([&] {
     for (node_id n = 0; n < 2; ++n) reach_by_networks(n);
     measure(0, {});  // before all have told of closed ones
   });
-  refused([&] {
+  expect_refused([&] {
     all_reach(2);  // on one network
     tell_closed(0, {});
   });
-  refused([&] {
+  expect_refused([&] {
     for (node_id n = 0; n < 2; ++n) reach_by_networks(n);
     tell_closed(0, {});
     tell_closed(0, {});
   });
-  refused([&] {
+  expect_refused([&] {
     by_networks();
     tell_closed(0, {});
   });
-  refused([&] {
+  expect_refused([&] {
     for (node_id n = 0; n < 2; ++n) reach_by_networks(n);
     tell_closed(0, {{0, 2, 0}});
   });
-  refused([&] {
+  expect_refused([&] {
     begin(3);
     for (node_id n = 0; n < 3; ++n) reach_by_networks(n);
     tell_closed(0, {{1, 2, 0}});  // of others
   });
-  refused([&] {
+  expect_refused([&] {
     by_networks();
     measure(0, {});
     measure(0, {});
   });
-  refused([&] {
+  expect_refused([&] {
     by_networks();
     measure(0, {{2, 0, 1, 1}});
   });

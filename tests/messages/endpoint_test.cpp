@@ -386,6 +386,47 @@ TEST_P(endpoints, wait_for_any_of_several) {
     a.send_value(all[3].id(), 0, 7);
     EXPECT_EQ(wait_any_for(receives, 1h), 3U);
     EXPECT_FALSE(receives[2].wait_for(1ms).has_value());
+    // The same until a time, on clocks of both kinds.
+    using std::chrono::steady_clock;
+    using std::chrono::system_clock;
+    EXPECT_EQ(wait_any_until(receives, steady_clock::now()), 3U) << "has ended";
+    receives[3].wait();
+    EXPECT_FALSE(wait_any_until(receives, system_clock::now() + 1ms).has_value());
+    a.send_value(all[1].id(), 0, 8);
+    EXPECT_EQ(wait_any_until(receives, system_clock::now() + 1h), 1U);
+    EXPECT_THROW((void)wait_any_until(none, steady_clock::now()), misuse_error);
+  });
+}
+
+TEST_P(endpoints, wait_for_all_of_several_and_say_what_came) {
+  run([] {
+    endpoint a, b;
+    std::array<std::array<std::byte, 8>, 3> rooms{};
+    std::array<transfer, 4> all;  // the second one is none
+    all[0] = b.start_receive(rooms[0], any_endpoint, 5);
+    all[2] = b.start_receive(rooms[1], any_endpoint, 6);
+    all[3] = a.start_send(b.id(), 7, text("out"));
+    a.send(b.id(), 6, text("four"));
+    a.send(b.id(), 5, text("five!"));
+    const std::vector<message_info> came = wait_all(all);
+    ASSERT_EQ(came.size(), 4U);
+    EXPECT_EQ(came[0].bytes, 5U);
+    EXPECT_EQ(came[0].tag, 5U);
+    EXPECT_EQ(came[0].source, a.id());
+    EXPECT_EQ(came[1].bytes, 0U);
+    EXPECT_EQ(came[2].bytes, 4U);
+    EXPECT_EQ(came[2].tag, 6U);
+    EXPECT_EQ(came[3].bytes, 3U);
+    for (const transfer& t : all) EXPECT_FALSE(t.valid());
+    EXPECT_EQ(as_text(b.receive_message()), "out");
+    // An error comes out when all have ended.
+    all[0] = b.start_receive(std::span(rooms[0]).first(1));
+    all[1] = b.start_receive(rooms[1], any_endpoint, 9);
+    a.send(b.id(), 8, text("long"));
+    a.send(b.id(), 9, text("fits"));
+    EXPECT_THROW(wait_all(all), message_too_large_error);
+    for (const transfer& t : all) EXPECT_FALSE(t.valid());
+    EXPECT_EQ(as_text(b.receive_message()), "long");
   });
 }
 

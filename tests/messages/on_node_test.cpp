@@ -11,6 +11,7 @@
 #include "../sched/support.hpp"
 #include "strata/call.hpp"
 #include "strata/error.hpp"
+#include "strata/fiber.hpp"
 #include "strata/global_ptr.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/runtime.hpp"
@@ -75,6 +76,29 @@ TEST(on_node, is_what_a_number_means_to_threads_and_tasks) {
     EXPECT_THROW(remote_thread(65'536, [] {}), misuse_error);
     EXPECT_THROW(shared_task(1, [] {}), misuse_error);
   });
+}
+
+struct marks_place : threaded {
+  int* place;
+  void start() {
+    *place = 1;
+    terminate();
+  }
+};
+
+TEST(on_node, is_what_a_number_means_to_invoke) {
+  runtime rt(with_workers(1));
+  int number = 0;
+  rt.run([&] {
+    EXPECT_THROW(invoke<marks_place>(65'536, local_address(&number)), misuse_error) << "not node 0";
+    EXPECT_THROW(invoke<marks_place>(-1, local_address(&number)), misuse_error);
+    EXPECT_THROW(invoke<marks_place>(1, local_address(&number)), misuse_error);
+  });
+  rt.wait_idle();
+  EXPECT_EQ(number, 0);
+  rt.run([&] { invoke<marks_place>(0, local_address(&number)); });
+  rt.wait_idle();
+  EXPECT_EQ(number, 1);
 }
 
 // What leaves their scope is not lost to them, nor they to what they were given.

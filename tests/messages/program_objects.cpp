@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../common/require.hpp"
+#include "../common/unreadable.hpp"
 #include "program_support.hpp"
 #include "strata/call.hpp"
 #include "strata/fiber.hpp"
@@ -29,6 +30,7 @@ using namespace strata;
 using test::die;
 using test::last_node;
 using test::require;
+using test::unreadable;
 
 namespace {
 
@@ -192,18 +194,6 @@ struct counts_hits : threaded {
   }
 };
 
-struct unreadable {
-  std::string text;
-  template <class Archive>
-  void save(Archive& a) const {
-    a(text);
-  }
-  template <class Archive>
-  void load(Archive& a) {
-    a(text);
-    throw std::range_error("a text that nobody reads");
-  }
-};
 struct takes_unreadable : threaded {
   unreadable argument;
   slot_ptr done;

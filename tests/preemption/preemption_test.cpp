@@ -16,6 +16,7 @@
 #include "sched/ticker.hpp"
 #include "strata/condition_variable.hpp"
 #include "strata/directory.hpp"
+#include "strata/fiber_sync.hpp"
 #include "strata/fork_join.hpp"
 #include "strata/message.hpp"
 #include "strata/thread.hpp"
@@ -190,6 +191,68 @@ TEST_P(preemption, nobody_keeps_the_lock_of_a_stop_token) {
     interrupted.join();
     other.join();
     crowd.join();
+  });
+}
+
+// The same for what fibers synchronize with, whose templates are code of the program; and for the
+// queue into which whoever is enabled goes.
+template <class Use>
+void share_with_an_interrupted_one(const options& settings, const Use& use) {
+  runtime rt(settings);
+  rt.run([&] {
+    std::atomic<bool> over{false};
+    std::thread crowd = crowd_of_ticks(over);
+    const auto come_and_go = [&](bool yields) {
+      while (!over) {
+        use();
+        if (yields) this_thread::yield();
+      }
+    };
+    thread interrupted(preemptible(), come_and_go, false);
+    thread other(come_and_go, true);
+    interrupted.join();
+    other.join();
+    crowd.join();
+  });
+}
+
+TEST_P(preemption, nobody_keeps_the_lock_of_a_reduction_box) {
+  long never = 0;
+  const auto add = [](long a, long b) { return a + b; };
+  reduction_box<long, decltype(add)> box(UINT64_MAX, 0, add, global_ptr<long>(0, &never), {});
+  share_with_an_interrupted_one(settings(), [&] { box.contribute(1); });
+}
+
+TEST_P(preemption, nobody_keeps_the_lock_of_a_channel) {
+  channel<int> numbers;
+  share_with_an_interrupted_one(settings(), [&] {
+    int got = 0;
+    completion come;
+    numbers.send(7);
+    numbers.receive(to_global(&got), come.sptr());
+    come.wait();
+    ASSERT_EQ(got, 7);
+  });
+}
+
+TEST_P(preemption, nobody_keeps_the_lock_of_an_i_structure) {
+  i_structure<int> number;
+  std::atomic<bool> is_written{false};
+  share_with_an_interrupted_one(settings(), [&] {
+    if (!is_written.exchange(true)) number.put(7);
+    int got = 0;
+    completion come;
+    number.get(to_global(&got), come.sptr());
+    come.wait();
+    ASSERT_EQ(got, 7);
+  });
+}
+
+TEST_P(preemption, signals_do_not_get_lost) {
+  share_with_an_interrupted_one(settings(), [] {
+    completion done;
+    sync(done.sptr());
+    done.wait();
   });
 }
 

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "../common/counted.hpp"
 #include "../common/enabled_together.hpp"
 #include "../common/yielding_tree.hpp"
 #include "context/stack_pool.hpp"
@@ -425,16 +426,6 @@ TEST(stacks, give_memory_back_while_everybody_sleeps) {
   EXPECT_GE(used, std::size_t{100} * 64 * 1024);
   spin_until([&] { return pool->measure().resident < used / 4; });
 }
-
-struct counted : threaded {
-  std::atomic<int>* ran;
-  slot_ptr done;
-  void start() {
-    ++*ran;
-    sync(done);
-    terminate();
-  }
-};
 
 // All of them are in use, and whoever uses one waits by yielding.
 TEST(stacks, are_not_asked_for_by_what_needs_none) {

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
-#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "../common/unreadable.hpp"
 #include "expected_error.hpp"
 #include "messages/messenger.hpp"
 #include "program_job.hpp"
@@ -146,19 +146,6 @@ TEST(simulated_object_calls, are_replayed_from_a_seed) {
 
 // ---- errors ----
 
-struct unreadable {
-  std::string text;
-  template <class Archive>
-  void save(Archive& a) const {
-    a(text);
-  }
-  template <class Archive>
-  void load(Archive& a) {
-    a(text);
-    if (text == "no memory") throw std::bad_alloc();
-    throw std::range_error("a text that nobody reads");
-  }
-};
 void read(const unreadable&) { ADD_FAILURE() << "it has begun"; }
 unreadable written(const std::string& text) { return {text}; }
 std::string refused(const std::string& text) { throw std::out_of_range(text); }

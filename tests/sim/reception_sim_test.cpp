@@ -72,10 +72,6 @@ class receiving_node {
     ++sent;
     world.at(at_ns, [this, task_ns] { node.arrive(handle(task_ns)); });
   }
-  void send_from_afar_at(std::int64_t at_ns) {
-    ++sent;
-    world.at(at_ns, [this] { node.arrive_from_afar(handle(0)); });
-  }
   void run_at(std::int64_t at_ns, std::int64_t length_ns) {
     longest_task_ns = std::max(longest_task_ns, length_ns);
     world.at(at_ns, [this, length_ns] { node.run(length_ns); });

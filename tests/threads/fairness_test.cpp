@@ -4,6 +4,7 @@
 #include <atomic>
 #include <vector>
 
+#include "../common/counted.hpp"
 #include "../common/enabled_together.hpp"
 #include "../common/yielding_tree.hpp"
 #include "../sched/support.hpp"
@@ -165,16 +166,6 @@ TEST_P(yielding, lets_the_children_of_a_scope_begin) {
     scope.sync();
   });
 }
-
-struct counted : threaded {
-  std::atomic<int>* ran;
-  slot_ptr done;
-  void start() {
-    ++*ran;
-    sync(done);
-    terminate();
-  }
-};
 
 TEST_P(yielding, lets_tokens_begin) {
   constexpr int tokens = scaled(20'000, 2'000);

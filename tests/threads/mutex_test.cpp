@@ -189,6 +189,38 @@ TYPED_TEST(any_recursive_mutex, is_free_after_as_many_unlocks) {
   });
 }
 
+TEST(shared_mutex, readers_wait_until_a_time) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    using std::chrono::steady_clock;
+    using std::chrono::system_clock;
+    shared_timed_mutex m;
+    m.lock();
+    thread([&] {
+      const auto end = steady_clock::now() + 2ms;
+      EXPECT_FALSE(m.try_lock_shared_until(end));
+      EXPECT_GE(steady_clock::now(), end);
+      EXPECT_FALSE(m.try_lock_shared_until(system_clock::now() + 1ms));
+      EXPECT_FALSE(m.try_lock_shared_until(steady_clock::time_point::min()));
+    }).join();
+    binary_semaphore asked(0);
+    thread waits([&] {
+      asked.release();
+      EXPECT_TRUE(m.try_lock_shared_until(system_clock::now() + 24h));
+    });
+    asked.acquire();
+    this_thread::yield();
+    m.unlock();
+    waits.join();
+    EXPECT_FALSE(m.try_lock()) << "a reader has it";
+    EXPECT_TRUE(m.try_lock_shared_until(steady_clock::time_point::min())) << "beside the other";
+    m.unlock_shared();
+    m.unlock_shared();
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
+  });
+}
+
 TEST(shared_mutex, readers_together_writers_alone) {
   for (const unsigned workers : {1U, 2U, 4U, 8U}) {
     runtime rt(with_workers(workers));

@@ -4,7 +4,7 @@
 // exceptions instead (strata/error.hpp).
 //
 //   STRATA_CHECK(top <= bottom, top, bottom);
-//   -> src/sync/deque.hpp:81: STRATA_CHECK(top <= bottom) failed
+//   -> src/sync/spsc_queue.hpp:81: STRATA_CHECK(top <= bottom) failed
 //        top, bottom = 7, 3
 #pragma once
 

@@ -23,9 +23,9 @@ struct thread_attributes {
   /// Gives way to others after options::preempt_us even if it never blocks or yields. It is
   /// interrupted between any two instructions of the program (not of shared libraries), so it must
   /// not hold anything that blocks OS threads, like std::mutex or the initialisation of a static
-  /// variable, while it computes for long; nor send tokens or use task_scope. Locks of
-  /// strata/mutex.hpp, forks and everything else here are fine. A handler
-  /// of the program for another signal must have SIGURG, the tick, in its sa_mask. No effect where
+  /// variable, while it computes for long; nor call token() or invoke(), or use task_scope. Signals
+  /// to slots, locks of strata/mutex.hpp, forks and everything else here are fine. A handler of the
+  /// program for another signal must have SIGURG, the tick, in its sa_mask. No effect where
   /// malloc is part of the program itself (a static executable, an allocator linked in, the
   /// AddressSanitizer of clang without -shared-libasan), and in ThreadSanitizer builds.
   bool preemptible = false;

@@ -24,6 +24,10 @@ namespace detail {
 
 [[noreturn]] void refuse_join();
 
+struct thread_ids;  // makes them
+// Suspends the caller until that time on the monotonic clock, at the earliest.
+void sleep_until_ns(std::int64_t deadline_ns);
+
 // Of the memory in which a thread's function and arguments lie.
 inline constexpr std::size_t thread_alignment = 16;
 
@@ -67,7 +71,7 @@ class thread {
    private:
     friend class thread;
     friend struct std::hash<id>;
-    friend id this_thread_id() noexcept;
+    friend struct detail::thread_ids;
     explicit id(const void* what) noexcept : what_(what) {}
     const void* what_ = nullptr;
   };
@@ -120,7 +124,6 @@ class thread {
   [[nodiscard]] static unsigned hardware_concurrency() noexcept;
 
  private:
-  friend id this_thread_id() noexcept;
   friend class jthread;
   template <class F, class... Args>
   static detail::thread_block* begin(const thread_attributes* a, F&& f, Args&&... args) {
@@ -195,29 +198,26 @@ class thread {
   detail::thread_block* block_ = nullptr;
 };
 
-/// As this_thread::get_id().
-[[nodiscard]] thread::id this_thread_id() noexcept;
-
 inline void swap(thread& a, thread& b) noexcept { a.swap(b); }
 
 namespace this_thread {
 
-/// Lets others run that are ready; returns at once if there are none. About 10 ns.
+/// Lets others run that are ready; returns at once if there are none, and in a fiber. Outside a
+/// runtime other OS threads. About 10 ns.
 void yield() noexcept;
 /// The calling thread's or task's.
 [[nodiscard]] thread::id get_id() noexcept;
-/// For the two below.
-void detail_sleep_until(std::int64_t deadline_ns);
 
-/// Suspends the caller at least that long.
+/// Suspends the caller at least that long. Throws misuse_error in a fiber, unless the time is over,
+/// and std::system_error or std::bad_alloc where there is no thread or memory for a deadline.
 template <class Rep, class Period>
 void sleep_for(const std::chrono::duration<Rep, Period>& time) {
-  detail_sleep_until(detail::deadline_after(time));
+  detail::sleep_until_ns(detail::deadline_after(time));
 }
-/// Suspends the caller until `time` at the earliest.
+/// Suspends the caller until `time` at the earliest. Throws as sleep_for().
 template <class Clock, class Duration>
 void sleep_until(const std::chrono::time_point<Clock, Duration>& time) {
-  while (Clock::now() < time) detail_sleep_until(detail::deadline_at(time));
+  while (Clock::now() < time) detail::sleep_until_ns(detail::deadline_at(time));
 }
 
 }  // namespace this_thread

@@ -12,27 +12,11 @@
 #include "base/errno_error.hpp"
 #include "base/shortened.hpp"
 #include "net/cannot_listen.hpp"
+#include "net/numeric_address.hpp"
 
 namespace strata::net::tcp {
 
 namespace {
-
-using address_list = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
-
-address_list resolve(const launch::address& a, int flags) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICHOST | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int code = ::getaddrinfo(a.host.c_str(), std::to_string(a.port).c_str(), &hints, &found);
-  if (code != 0) {
-    throw user_error(in_quotes(a.host) +
-                     " is not a numeric address: give one like 127.0.0.1 or ::1 (" +
-                     ::gai_strerror(code) + ")");
-  }
-  return {found, &::freeaddrinfo};
-}
 
 launch::address numeric(const sockaddr_storage& from, socklen_t size) {
   char host[NI_MAXHOST] = "?";
@@ -67,7 +51,7 @@ std::string text_of(const launch::address& a) {
 }
 
 os::descriptor connect_to(const launch::address& to, std::size_t buffer_bytes) {
-  const address_list list = resolve(to, 0);
+  const address_list list = resolve(to, SOCK_STREAM, 0);
   os::descriptor s = make_socket(list->ai_family, buffer_bytes);
   send_at_once(s.get());
   if (::connect(s.get(), list->ai_addr, list->ai_addrlen) != 0 && errno != EINPROGRESS) {
@@ -96,7 +80,7 @@ os::descriptor accept_from(int listening, std::string& from) {
 
 listener::listener(const std::string& host, std::uint16_t port, std::size_t buffer_bytes) {
   const launch::address at{host, port};
-  const address_list list = resolve(at, AI_PASSIVE);
+  const address_list list = resolve(at, SOCK_STREAM, AI_PASSIVE);
   socket_ = make_socket(list->ai_family, buffer_bytes);
   // A job that ended a moment ago does not keep its port.
   const int yes = 1;

@@ -13,6 +13,7 @@
 #include "base/errno_error.hpp"
 #include "base/shortened.hpp"
 #include "net/cannot_listen.hpp"
+#include "net/numeric_address.hpp"
 
 namespace strata::net::udp {
 
@@ -39,18 +40,7 @@ os::descriptor make_socket(int family) {
 }  // namespace
 
 target target_of(const launch::address& a) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_DGRAM;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int code = ::getaddrinfo(a.host.c_str(), std::to_string(a.port).c_str(), &hints, &found);
-  if (code != 0) {
-    throw user_error(in_quotes(a.host) +
-                     " is not a numeric address: give one like 127.0.0.1 or ::1 (" +
-                     ::gai_strerror(code) + ")");
-  }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
+  const address_list list = resolve(a, SOCK_DGRAM, 0);
   target t;
   t.size = std::min<socklen_t>(list->ai_addrlen, sizeof t.where);
   std::memcpy(&t.where, list->ai_addr, t.size);

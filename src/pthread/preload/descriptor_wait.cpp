@@ -68,11 +68,6 @@ not_suspended::~not_suspended() {
   if (thread_ != nullptr) --static_cast<posix::record*>(thread_)->waits_in_kernel;
 }
 
-int refuse(int error) noexcept {
-  detail::set_errno_here(error);
-  return -1;
-}
-
 bool never_waits(int fd) noexcept {
   const int flags = fcntl(fd, F_GETFL);
   return flags < 0 || (flags & O_NONBLOCK) != 0;

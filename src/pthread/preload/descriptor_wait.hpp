@@ -33,9 +33,6 @@ class not_suspended {
   void* const thread_;
 };
 
-// -1, with errno.
-int refuse(int error) noexcept;
-
 // The descriptor has O_NONBLOCK, or is none: then errno says so.
 [[nodiscard]] bool never_waits(int fd) noexcept;
 
@@ -117,9 +114,9 @@ auto call_when_ready(const wait_for& what, const Attempt& attempt, const InKerne
       case descriptor_wait::outcome::ready:
         break;
       case descriptor_wait::outcome::late:
-        return refuse(EAGAIN);
+        return detail::fail_with(EAGAIN);
       case descriptor_wait::outcome::handled:
-        return refuse(EINTR);
+        return detail::fail_with(EINTR);
       case descriptor_wait::outcome::impossible:
         return in_kernel(wait.fd());
     }
@@ -140,9 +137,9 @@ auto call_when_polled(const wait_for& what, const Call& call, bool at_once = fal
   descriptor_wait wait(what);
   switch (wait.until_polled()) {
     case descriptor_wait::outcome::late:
-      return refuse(EAGAIN);
+      return detail::fail_with(EAGAIN);
     case descriptor_wait::outcome::handled:
-      return refuse(EINTR);
+      return detail::fail_with(EINTR);
     default: {
       const auto answer = call(wait.fd());
       if (answer >= 0) detail::set_errno_here(error_before);

@@ -70,11 +70,6 @@ struct futex_call {
   }
 };
 
-long fail(int error) noexcept {
-  detail::set_errno_here(error);
-  return -1;
-}
-
 bool still_holds(void* call) { return static_cast<const futex_call*>(call)->holds(); }
 
 // How many the kernel would wake: one at least, whatever it is asked.
@@ -118,7 +113,7 @@ long park_at_word(futex_call& call, const deadline& until, std::uint32_t kinds) 
   if (until.has_passed()) {
     // Who calls again and again lets those run who would change the word.
     detail::yield_stack();
-    return call.holds() ? fail(ETIMEDOUT) : woken();
+    return call.holds() ? detail::fail_with(ETIMEDOUT) : woken();
   }
   const bool is_shared = !call.is_private() && is_seen_by_others(futex_call::at(call.word));
   constexpr std::int64_t longest_ns = 2'000'000;
@@ -133,14 +128,14 @@ long park_at_word(futex_call& call, const deadline& until, std::uint32_t kinds) 
                           .deadline_ns = end_ns,
                           .kinds = kinds})) {
       case unparked::timed_out:
-        if (until.has_passed()) return fail(ETIMEDOUT);
+        if (until.has_passed()) return detail::fail_with(ETIMEDOUT);
         // Who left the queue for a moment may have missed a wake-up, when the word is by now what
         // it was: so the caller looks, as after one. (Or a clock was set back.)
         if (!is_shared || pause_ns == longest_ns) return woken();
         pause_ns = std::min(pause_ns * 2, longest_ns);
         break;
       case unparked::signalled:
-        if (ends_by_handler(until)) return fail(EINTR);
+        if (ends_by_handler(until)) return detail::fail_with(EINTR);
         break;
       case unparked::interrupted:  // and not to end
         break;
@@ -152,7 +147,7 @@ long park_at_word(futex_call& call, const deadline& until, std::uint32_t kinds) 
 
 long wait(futex_call call, clockid_t clock, bool for_a_time, std::uint32_t kinds) {
   if (kinds == 0 || !can_be_parked(call.word) || !is_valid(call.time())) return call.by_kernel();
-  if (!call.holds()) return fail(EAGAIN);
+  if (!call.holds()) return detail::fail_with(EAGAIN);
   timespec end;
   deadline until{clock, call.time()};
   if (for_a_time && until.until != nullptr) {

@@ -54,7 +54,7 @@ int wait_with_mask(const sigset_t& mask, std::int64_t deadline_ns, const Look& l
       ended_by::handlers);
   if (!are_there && (answer >= 0 || detail::errno_here() != EINTR)) return answer;
   news.heed(mask);
-  return refuse(EINTR);
+  return detail::fail_with(EINTR);
 }
 
 }  // namespace strata::preload

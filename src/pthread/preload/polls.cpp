@@ -68,7 +68,7 @@ int look_until(std::int64_t deadline_ns, const pollfd* fds, std::size_t count, c
   wait_set set(fds, count);
   for (;;) {
     const wait_set::outcome end = set.wait(deadline_ns);
-    if (end == wait_set::outcome::handled) return refuse(EINTR);
+    if (end == wait_set::outcome::handled) return detail::fail_with(EINTR);
     if (end == wait_set::outcome::impossible) {
       const timespec left = to_time(deadline_ns - os::now_ns());
       return look(deadline_ns == detail::parking::never ? nullptr : &left);
@@ -159,7 +159,7 @@ int select_until(int count, fd_set* to_read, fd_set* to_write, fd_set* exception
     if (n < 0) given.put_back();
     return n;
   } catch (const std::bad_alloc&) {
-    return refuse(ENOMEM);
+    return detail::fail_with(ENOMEM);
   }
 }
 
@@ -239,7 +239,7 @@ int select_of_with(int count, fd_set* to_read, fd_set* to_write, fd_set* excepti
                             return pselect(count, to_read, to_write, exceptions, t, m);
                           });
   } catch (const std::bad_alloc&) {
-    return refuse(ENOMEM);
+    return detail::fail_with(ENOMEM);
   }
 }
 

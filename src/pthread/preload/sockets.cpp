@@ -61,7 +61,7 @@ ssize_t move_all(const wait_for& what, const msghdr& given, const Once& once,
     const ssize_t n = once(fd, message, is_first);
     if (n <= 0) return n;
     left.advance(static_cast<std::size_t>(n));
-    return left.left() == 0 || left.moved() >= enough ? 0 : refuse(more_to_do);
+    return left.left() == 0 || left.moved() >= enough ? 0 : detail::fail_with(more_to_do);
   };
   const ssize_t end =
       call_when_ready(what, move, [&](int fd) { return left.moved() == 0 ? in_kernel(fd) : 0; });
@@ -105,13 +105,13 @@ template <class Plain>
 ssize_t receive_enough(const wait_for& what, msghdr& message, int flags, const Plain& plain) {
   const auto now = [&](int from) { return recvmsg(from, &message, flags | MSG_DONTWAIT); };
   const auto attempt = [&](int from) -> ssize_t {
-    return is_ready({from, POLLIN}) ? now(from) : refuse(EAGAIN);
+    return is_ready({from, POLLIN}) ? now(from) : detail::fail_with(EAGAIN);
   };
   const ssize_t n = call_when_ready(what, attempt, plain);
   const int error = detail::errno_here();
   if (n >= 0 || (error != EAGAIN && error != EINTR)) return n;
   const ssize_t some = now(what.fd);
-  return some > 0 || error == EAGAIN ? some : refuse(error);
+  return some > 0 || error == EAGAIN ? some : detail::fail_with(error);
 }
 
 template <class Plain>
@@ -249,7 +249,7 @@ int receive_messages(int fd, mmsghdr* messages, unsigned count, int flags, times
     if (n <= 0) return n;
     done += static_cast<unsigned>(n);
     const bool is_enough = done == count || (flags & MSG_WAITFORONE) != 0 || until.has_passed();
-    return is_enough ? 0 : refuse(more_to_do);
+    return is_enough ? 0 : detail::fail_with(more_to_do);
   };
   const int answer = call_when_ready({fd, POLLIN, SO_RCVTIMEO}, attempt, [&](int from) {
     return done != 0 ? 0 : recvmmsg(from, messages, count, flags, timeout);

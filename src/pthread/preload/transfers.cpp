@@ -101,7 +101,7 @@ ssize_t write_any(int fd, const iovec* all, std::size_t count, const Plain& plai
       return n;
     }
     from.advance(static_cast<std::size_t>(n));
-    return from.left() == 0 ? static_cast<ssize_t>(from.moved()) : refuse(more_to_do);
+    return from.left() == 0 ? static_cast<ssize_t>(from.moved()) : detail::fail_with(more_to_do);
   };
   bool asks = kind != file_kind::device;
   if (asks) {

@@ -29,6 +29,7 @@ void refused(strata::global_ptr<int> number, strata::global_ptr<std::string> tex
   strata::drop_in(box, 1);
   int local = 0;
   strata::fork2join([&] { return &local; }, [] {});
+  strata::fork2join_inline([&] { return &local; }, [] {});
   static_cast<void>(text);
 #if REJECTED == 1  // an argument that owns memory cannot travel
   strata::token<with_text>(std::string("text"));
@@ -44,5 +45,7 @@ void refused(strata::global_ptr<int> number, strata::global_ptr<std::string> tex
   strata::fork2join([&]() -> int& { return local; }, [] {});
 #elif REJECTED == 7
   strata::task_scope().spawn([a = aligned{}] { static_cast<void>(a); });
+#elif REJECTED == 8
+  strata::fork2join_inline([&]() -> int& { return local; }, [] {});
 #endif
 }
