@@ -55,7 +55,10 @@ TEST(simulated_object_tokens, keep_their_node_until_their_arguments_have_been_fe
     STRATA_WITH_SEED(seed);
     constexpr node_id nodes = 3, leaver = 2;
     texts_run = 0;
-    program_job p(seed, {.nodes = nodes, .founders = nodes, .cost = slow_where_it_arrives});
+    program_job p(seed, {.nodes = nodes,
+                         .founders = nodes,
+                         .cost = slow_where_it_arrives,
+                         .answers_while_busy = true});
     p.cut_now_and_then(nodes);
     std::vector<global_ptr<std::uint64_t>> lengths;
     std::optional<slot_ptr> all_run;
