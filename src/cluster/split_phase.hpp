@@ -116,6 +116,8 @@ class split_phase final : public detail::remote_nodes {
   // For the program: what it is about to send makes another node signal this one.
   void wait_for_room_of(detail::global_address slot);
   void request(node_id node, const wanted& w);
+  // With r's lock: of what waits, as much as there is room for.
+  void ask_for_waiting(node_id node, requests& r);
   void on_put(reader& r, bool answers, node_id from);
   void on_get(reader& r, node_id from);
   void on_invoke(reader& r);
