@@ -9,6 +9,7 @@
 #include "cluster/thrown.hpp"
 #include "fibers/mailbox_access.hpp"
 #include "fibers/slot_access.hpp"
+#include "strata/detail/bytes_at_once.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
@@ -279,13 +280,17 @@ void split_phase::give_back(global_address home, const std::exception_ptr& error
   }
 }
 
-bool split_phase::prepare(detail::task& t, detail::worker& w) {
+split_phase::prepared split_phase::prepare(detail::task& t, detail::worker& w,
+                                           std::size_t bytes_max) {
   const detail::wire_type& type = *t.type->wire;
   if (type.prepare == nullptr) [[likely]]
-    return true;
+    return prepared::yes;
   try {
+    const detail::bytes_at_once bound(bytes_max);
     type.prepare(t, w);
-    return true;
+    return prepared::yes;
+  } catch (const detail::too_many_bytes&) {
+    return prepared::not_yet;
   } catch (...) {
     const std::exception_ptr error = away_.keep(std::current_exception());
     if (type.accept != nullptr) {
@@ -294,7 +299,7 @@ bool split_phase::prepare(detail::task& t, detail::worker& w) {
       t.type->abandon(t, w);
       here_.fail(error);
     }
-    return false;
+    return prepared::threw;
   }
 }
 
