@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <new>
@@ -244,6 +245,52 @@ TEST_F(blocks, are_not_awaited_that_there_is_no_memory_to_ask_for) {
   EXPECT_EQ(deliver(kind::get), 1U);
   EXPECT_EQ(last, from);
   EXPECT_FALSE(here.data.awaits_something());
+}
+
+// A call, or with has_home false a token; what becomes of it is counted.
+struct counted_task : detail::task {
+  static inline unsigned told = 0, abandoned = 0, given_up = 0;
+  static void pack(const detail::task& t, std::uint16_t here, std::byte* out) {
+    const std::uint64_t home = global_address(here, &t).bits();
+    std::memcpy(out, &home, sizeof home);
+  }
+  static void accept(detail::task&, const std::exception_ptr&, const std::byte*) { ++told; }
+  static void abandon(detail::task&, detail::worker&) { ++abandoned; }
+  static void give_up(detail::worker&, const std::byte*) noexcept { ++given_up; }
+  static const char* name() { return "counted"; }
+
+  template <bool HasHome>
+  struct travel {
+    static const detail::travelling_code code;
+    static constexpr detail::wire_type wire{.argument_bytes = sizeof(std::uint64_t),
+                                            .pack = &pack,
+                                            .unpack = nullptr,
+                                            .name = &name,
+                                            .code = &code,
+                                            .accept = HasHome ? &accept : nullptr,
+                                            .give_up = HasHome ? nullptr : &give_up};
+    static constexpr detail::task_type type_of{nullptr, nullptr, &abandon, &name, &wire};
+  };
+};
+template <bool HasHome>
+const detail::travelling_code counted_task::travel<HasHome>::code{wire, &detail::__ehdr_start};
+
+TEST_F(blocks, and_calls_are_not_awaited_that_there_is_no_memory_to_send) {
+  counted_task call{{&counted_task::travel<true>::type_of}};
+  here.refusals = 1;
+  EXPECT_THROW(here.data.call(here.worker, 1, call, {}), std::bad_alloc);
+  EXPECT_FALSE(here.data.awaits_something());
+  here.data.lose(std::make_exception_ptr(node_lost_error(1, "lost")));
+  EXPECT_EQ(counted_task::told, 0U) << "it was there no more";
+}
+
+TEST_F(blocks, and_tokens_leave_nothing_behind_that_there_is_no_memory_to_send) {
+  counted_task token{{&counted_task::travel<false>::type_of}};
+  here.refusals = 1;
+  EXPECT_THROW(here.data.invoke(here.worker, 1, &token), std::bad_alloc);
+  EXPECT_EQ(counted_task::abandoned, 1U);
+  EXPECT_EQ(counted_task::given_up, 1U);
+  EXPECT_EQ(here.counts.sent, here.counts.received);
 }
 
 // From a peer that lies: refused, whatever came before.
