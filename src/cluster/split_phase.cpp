@@ -9,6 +9,7 @@
 #include "cluster/thrown.hpp"
 #include "fibers/mailbox_access.hpp"
 #include "fibers/slot_access.hpp"
+#include "strata/detail/bytes_at_once.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
@@ -89,7 +90,13 @@ void split_phase::post(node_id to, kind k, std::span<const std::byte> head,
                        std::span<const std::byte> body) {
   // Before it can arrive. Partner: on_message() there, and quiescence.
   counts_.sent.fetch_add(1, std::memory_order_seq_cst);
-  mail_.post(to, k, head, body);
+  try {
+    mail_.post(to, k, head, body);
+  } catch (...) {
+    // It goes nowhere: for quiescence it has been dealt with here.
+    counts_.received.fetch_add(1, std::memory_order_seq_cst);
+    throw;
+  }
 }
 
 void split_phase::send(node_id to, kind k, std::span<const std::byte> head,
@@ -175,9 +182,9 @@ void split_phase::get(global_address from, void* into, std::size_t bytes, global
 
 void split_phase::request(node_id node, const wanted& w) {
   requests& r = requests_to(node);
+  const std::size_t bytes = answer_bytes(w.bytes);
   {
     const std::lock_guard lock(r.mutex);
-    const std::size_t bytes = answer_bytes(w.bytes);
     if (!r.waiting.empty() || (r.in_flight != 0 && r.in_flight + bytes > window_bytes)) {
       r.waiting.push_back(w);
       return;
@@ -187,7 +194,25 @@ void split_phase::request(node_id node, const wanted& w) {
   // Outside the lock, because it may wait. The pieces of one get still go out in order:
   // this thread posts one before it looks at the next, and on_put() posts those that waited before
   // it lets go of the lock.
-  send(node, kind::get, bytes_of(w));
+  try {
+    send(node, kind::get, bytes_of(w));
+  } catch (...) {
+    // The node has left meanwhile, or there is no memory: what was not asked for does not come.
+    const std::lock_guard lock(r.mutex);
+    r.in_flight -= std::min(r.in_flight, bytes);
+    ask_for_waiting(node, r);
+    throw;
+  }
+}
+
+void split_phase::ask_for_waiting(node_id node, requests& r) {
+  while (!r.waiting.empty()) {
+    const std::size_t bytes = answer_bytes(r.waiting.front().bytes);
+    if (r.in_flight != 0 && r.in_flight + bytes > window_bytes) return;
+    post(node, kind::get, bytes_of(r.waiting.front()));
+    r.in_flight += bytes;
+    r.waiting.pop_front();
+  }
 }
 
 void split_phase::invoke(detail::worker& w, node_id node, detail::task* token) {
@@ -203,7 +228,12 @@ void split_phase::invoke(detail::worker& w, node_id node, detail::task* token) {
   token->type->abandon(*token, w);
   // If the node has left meanwhile it is given up, and what waits here for it goes.
   mail_.wait_for_room(node);
-  post(node, kind::invoke, out.bytes());
+  try {
+    post(node, kind::invoke, out.bytes());
+  } catch (...) {
+    give_up_packed(w, reader(out.bytes()));
+    throw;
+  }
 }
 
 void split_phase::call(detail::worker& w, node_id node, detail::task& c,
@@ -215,7 +245,12 @@ void split_phase::call(detail::worker& w, node_id node, detail::task& c,
   goes_away(c, node, w);
   // If the node leaves meanwhile on_left() says so to c, and nobody else does.
   mail_.wait_for_room(node);
-  post(node, kind::invoke, out.bytes(), more);
+  try {
+    post(node, kind::invoke, out.bytes(), more);
+  } catch (...) {
+    // Unless it has been lost meanwhile, and c has been told so.
+    if (away_.comes_back(c)) throw;
+  }
 }
 
 void split_phase::drop_in(global_address box, const void* item, std::size_t bytes) {
@@ -245,13 +280,17 @@ void split_phase::give_back(global_address home, const std::exception_ptr& error
   }
 }
 
-bool split_phase::prepare(detail::task& t, detail::worker& w) {
+split_phase::prepared split_phase::prepare(detail::task& t, detail::worker& w,
+                                           std::size_t bytes_max) {
   const detail::wire_type& type = *t.type->wire;
   if (type.prepare == nullptr) [[likely]]
-    return true;
+    return prepared::yes;
   try {
+    const detail::bytes_at_once bound(bytes_max);
     type.prepare(t, w);
-    return true;
+    return prepared::yes;
+  } catch (const detail::too_many_bytes&) {
+    return prepared::not_yet;
   } catch (...) {
     const std::exception_ptr error = away_.keep(std::current_exception());
     if (type.accept != nullptr) {
@@ -260,7 +299,7 @@ bool split_phase::prepare(detail::task& t, detail::worker& w) {
       t.type->abandon(t, w);
       here_.fail(error);
     }
-    return false;
+    return prepared::threw;
   }
 }
 
@@ -405,14 +444,7 @@ void split_phase::on_put(reader& r, bool answers, node_id from) {
   requests& q = requests_to(from);
   const std::lock_guard lock(q.mutex);
   q.in_flight -= std::min(q.in_flight, data.size() + answer_head_bytes);
-  while (!q.waiting.empty()) {
-    const wanted next = q.waiting.front();
-    const std::size_t bytes = answer_bytes(next.bytes);
-    if (q.in_flight != 0 && q.in_flight + bytes > window_bytes) break;
-    q.waiting.pop_front();
-    q.in_flight += bytes;
-    post(from, kind::get, bytes_of(next));
-  }
+  ask_for_waiting(from, q);
 }
 
 void split_phase::on_get(reader& r, node_id from) {

@@ -41,9 +41,14 @@ class split_phase final : public detail::remote_nodes {
   void give_back(detail::global_address home, const std::exception_ptr& error, const void* value,
                  std::size_t bytes) override;
 
-  // Before a task that was taken for another node is packed: makes its objects into bytes. False:
-  // their functions have thrown, as if it had, which has been told to whoever waits for it.
-  [[nodiscard]] bool prepare(detail::task& t, detail::worker& w);
+  // Before a task that was taken for another node is packed: makes its objects into bytes.
+  enum class prepared {
+    yes,
+    threw,    // their functions, as if it had, which has been told to whoever waits for it
+    not_yet,  // their functions would make more bytes than bytes_max; it is as it was
+  };
+  [[nodiscard]] prepared prepare(detail::task& t, detail::worker& w,
+                                 std::size_t bytes_max = SIZE_MAX);
   // A task has been packed and goes to another node. A token is gone afterwards; a call stays where
   // it is and is remembered until its result is here.
   void goes_away(detail::task& t, node_id to, detail::worker& frames);
@@ -116,6 +121,8 @@ class split_phase final : public detail::remote_nodes {
   // For the program: what it is about to send makes another node signal this one.
   void wait_for_room_of(detail::global_address slot);
   void request(node_id node, const wanted& w);
+  // With r's lock: of what waits, as much as there is room for.
+  void ask_for_waiting(node_id node, requests& r);
   void on_put(reader& r, bool answers, node_id from);
   void on_get(reader& r, node_id from);
   void on_invoke(reader& r);

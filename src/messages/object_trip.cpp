@@ -3,6 +3,7 @@
 #include "strata/detail/object_trip.hpp"
 
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,8 @@
 #include "messages/parcels.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/call.hpp"
+#include "strata/detail/thread_core.hpp"
+#include "strata/error.hpp"
 #include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
 
@@ -38,6 +41,9 @@ void send_arguments(std::uint64_t number, endpoint_id to, std::uint64_t bytes) {
   endpoint().send(to, 0, arguments);
 }
 
+// Of a token that nobody can begin.
+void forget_arguments(std::uint64_t number) { messages::office_here()->parcels->leave(number); }
+
 // `by` makes the call.
 endpoint_id make_room(std::uint64_t number, std::uint64_t bytes, node_id_t by) {
   const std::shared_ptr<parcel> p = parcel_of(number);
@@ -53,6 +59,21 @@ received_bytes fetched(const object_head& head) {
   call<send_arguments>(on_node{home}, head.parcel, arguments.at(), head.bytes);
   arguments.wait();
   return std::move(arguments.bytes());
+}
+
+// Else they would keep their node from leaving.
+void nobody_asks_for(const object_head& head) {
+  if (head.bytes <= travelling_bytes_max) return;
+  const on_node home{home_of(head)};
+  for (;;) {
+    try {
+      return call<forget_arguments>(home, head.parcel);
+    } catch (const std::bad_alloc&) {
+      this_thread::yield();  // others may give some back
+    } catch (const error&) {
+      return;  // nor is anybody there, or the job has ended
+    }
+  }
 }
 
 void pack(const object_head& head, std::byte* out) { std::memcpy(out, &head, sizeof(head)); }
@@ -200,11 +221,14 @@ void object_visitor::serve(task& t, object_bytes (*make)(received_bytes)) {
 
 void object_visitor::begin(task& t, void (*start)(received_bytes)) {
   object_visitor mine = taken_out_of(t);
+  std::exception_ptr error;
   try {
-    start(mine.arguments());
+    return start(mine.arguments());
   } catch (...) {
-    this_worker().owner->fail(std::current_exception());
+    error = std::current_exception();
   }
+  this_worker().owner->fail(std::move(error));
+  nobody_asks_for(mine.head_);
 }
 
 }  // namespace strata::detail

@@ -83,7 +83,7 @@ std::int64_t scheduler::take_care(const place& p, bool tidy, bool& cares) noexce
     cares = false;
     // Acquire: what those have given back who have left it to us. Partner: the exchange above.
     has_caretaker_.exchange(false, std::memory_order_acq_rel);
-    tidy = stacks.is_tidy();
+    tidy = stacks_are_tidy();
     if (!tidy) continue;
     if (!somebody_may_stand_still()) return os::futex_forever_ns;
     // Given up, then looked. Partner: want_caretaker().

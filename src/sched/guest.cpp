@@ -154,7 +154,7 @@ void scheduler::run_as_guest(place& p, root_task& root) {
     idle_.wake_one();
   }
   // The place's own thread has slept all the time.
-  if (!stacks.is_tidy() && !has_caretaker_.load(std::memory_order_relaxed)) idle_.wake(p.id);
+  if (!stacks_are_tidy() && !has_caretaker_.load(std::memory_order_relaxed)) idle_.wake(p.id);
   tell_idle_waiters();
   tell_neighbours_of_sleep();
 }

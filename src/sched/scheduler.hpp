@@ -226,6 +226,8 @@ class scheduler {
   // Gives back the memory of some stacks that nobody has taken for a second. Returns after how many
   // ns there is more to do; os::futex_forever_ns: not before others come back.
   std::int64_t tidy_stacks() noexcept;
+  // There is nothing to do for that, whenever. A hint.
+  [[nodiscard]] bool stacks_are_tidy() const noexcept;
   // All pools, the usual one first, for people. They exist as long as this.
   [[nodiscard]] std::vector<stack_pool*> all_stacks();
   [[nodiscard]] const place& place_at(unsigned i) const noexcept { return *places_[i]; }

@@ -299,7 +299,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   const bool looks = watch_ != nullptr && p.id == 0 && !guest;
   const context mine = p.native;
   exceptions_in_flight* const exceptions = p.exceptions;
-  const bool stacks_are_tidy = tidy_stacks() == os::futex_forever_ns;
+  const bool is_tidy = tidy_stacks() == os::futex_forever_ns;
   if (stacks.only_kept_are_left()) p.give_up_spare();
   p.time.enter(bucket::idle);
   // From now on every owner answers at its next push. Announce, fence, look again: a push that
@@ -326,7 +326,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
       // What cannot wait comes first.
       const bool care_can_wait = !somebody_may_stand_still();
       if (care_can_wait && stood_in()) return;
-      std::int64_t most_ns = take_care(p, stacks_are_tidy, cares);
+      std::int64_t most_ns = take_care(p, is_tidy, cares);
       if (!care_can_wait && !cares && stood_in()) return;
       if (looks) most_ns = sooner(most_ns, watch_->look_ns());
       if (most_ns == 0) return;

@@ -81,6 +81,17 @@ std::int64_t scheduler::tidy_stacks() noexcept {
   return next_ns;
 }
 
+bool scheduler::stacks_are_tidy() const noexcept {
+  if (!stacks.is_tidy()) return false;
+  if (other_pools_.load(std::memory_order_relaxed) == 0) return true;
+  // Whoever has it may be about to give back, or to take.
+  const std::unique_lock lock(pools_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  return std::all_of(pools_.begin(), pools_.end(),
+                     [](const auto& p) { return p.second->is_tidy(); }) &&
+         std::all_of(further_.begin(), further_.end(), [](const auto& p) { return p->is_tidy(); });
+}
+
 std::uint64_t scheduler::steps_of(const place& p) noexcept {
   const event_counters& e = p.events;
   return e.dispatched.read() + e.resumptions.read() + e.fibers.read() + e.activations.read();

@@ -5,7 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <deque>
+#include <functional>
+#include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,21 +40,37 @@ class side final : public taskless_node, public mailer {
 
   void post(node_id to, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body) override {
+    if (refusals != 0) {
+      --refusals;
+      throw std::bad_alloc();
+    }
     letter one{to, k, {head.begin(), head.end()}};
     one.payload.insert(one.payload.end(), body.begin(), body.end());
     EXPECT_LE(one.payload.size(), part_bytes_max);
     under_way_.push_back(std::move(one));
   }
-  [[nodiscard]] node_id self() const noexcept override { return self_; }
+  [[nodiscard]] node_id self() const noexcept override {
+    if (while_asking != nullptr) while_asking();
+    return self_;
+  }
   [[nodiscard]] node_id nodes() const noexcept override { return 2; }
   [[nodiscard]] const membership& members() const noexcept override { return both_; }
-  void wait_for_room(node_id) override { ++waits; }
+  void wait_for_room(node_id) override {
+    ++waits;
+    if (while_waiting != nullptr) while_waiting();
+  }
+  void hear_that_other_left() {
+    both_.set(1 - self_, standing::left);
+    data.on_left(1 - self_);
+  }
   [[nodiscard]] net::corked cork(node_id, std::span<const std::byte>) override {
     ++corks;
     return {};
   }
 
   unsigned waits = 0, corks = 0;
+  unsigned refusals = 0;  // for so many messages there is no memory
+  std::function<void()> while_asking, while_waiting;
 
  private:
   const node_id self_;
@@ -189,6 +209,88 @@ TEST_F(blocks, go_nowhere_once_a_node_is_lost) {
   there.data.get(at(0, some.data()), into.data(), some.size(), at(1, nullptr));
   EXPECT_EQ(deliver(kind::got), pieces(some.size()));
   EXPECT_EQ(into, some);
+}
+
+// Else this node would wait for them, and could never leave.
+TEST_F(blocks, are_not_awaited_where_their_node_leaves_while_they_are_asked_for) {
+  const auto from = bytes_of(1);
+  std::vector<std::byte> into(from.size());
+  // After it was found to be there.
+  here.while_asking = [&] { here.hear_that_other_left(); };
+  EXPECT_THROW(here.data.get(at(1, from.data()), into.data(), from.size(), at(0, nullptr)),
+               node_lost_error);
+  EXPECT_FALSE(here.data.awaits_something());
+}
+
+TEST_F(blocks, are_not_awaited_that_there_is_no_memory_to_ask_for) {
+  const auto from = bytes_of(at_once);
+  std::vector<std::byte> into(from.size());
+  here.refusals = 1;
+  EXPECT_THROW(here.data.get(at(1, from.data()), into.data(), from.size(), at(0, nullptr)),
+               std::bad_alloc);
+  EXPECT_FALSE(here.data.awaits_something());
+  EXPECT_EQ(here.counts.sent, here.counts.received);
+  // Those who wait until it has come do not wait for ever.
+  std::vector<std::byte> last(from.size());
+  bool one_waits = false;
+  here.while_waiting = [&] {
+    if (one_waits) return;
+    here.data.get(at(1, from.data()), last.data(), last.size(), at(0, nullptr));
+    one_waits = here.data.describe_waits().find(", 1 more requests wait") != std::string::npos;
+  };
+  here.refusals = 1;
+  EXPECT_THROW(here.data.get(at(1, from.data()), into.data(), from.size(), at(0, nullptr)),
+               std::bad_alloc);
+  EXPECT_TRUE(one_waits);
+  EXPECT_EQ(deliver(kind::get), 1U);
+  EXPECT_EQ(last, from);
+  EXPECT_FALSE(here.data.awaits_something());
+}
+
+// A call, or with has_home false a token; what becomes of it is counted.
+struct counted_task : detail::task {
+  static inline unsigned told = 0, abandoned = 0, given_up = 0;
+  static void pack(const detail::task& t, std::uint16_t here, std::byte* out) {
+    const std::uint64_t home = global_address(here, &t).bits();
+    std::memcpy(out, &home, sizeof home);
+  }
+  static void accept(detail::task&, const std::exception_ptr&, const std::byte*) { ++told; }
+  static void abandon(detail::task&, detail::worker&) { ++abandoned; }
+  static void give_up(detail::worker&, const std::byte*) noexcept { ++given_up; }
+  static const char* name() { return "counted"; }
+
+  template <bool HasHome>
+  struct travel {
+    static const detail::travelling_code code;
+    static constexpr detail::wire_type wire{.argument_bytes = sizeof(std::uint64_t),
+                                            .pack = &pack,
+                                            .unpack = nullptr,
+                                            .name = &name,
+                                            .code = &code,
+                                            .accept = HasHome ? &accept : nullptr,
+                                            .give_up = HasHome ? nullptr : &give_up};
+    static constexpr detail::task_type type_of{nullptr, nullptr, &abandon, &name, &wire};
+  };
+};
+template <bool HasHome>
+const detail::travelling_code counted_task::travel<HasHome>::code{wire, &detail::__ehdr_start};
+
+TEST_F(blocks, and_calls_are_not_awaited_that_there_is_no_memory_to_send) {
+  counted_task call{{&counted_task::travel<true>::type_of}};
+  here.refusals = 1;
+  EXPECT_THROW(here.data.call(here.worker, 1, call, {}), std::bad_alloc);
+  EXPECT_FALSE(here.data.awaits_something());
+  here.data.lose(std::make_exception_ptr(node_lost_error(1, "lost")));
+  EXPECT_EQ(counted_task::told, 0U) << "it was there no more";
+}
+
+TEST_F(blocks, and_tokens_leave_nothing_behind_that_there_is_no_memory_to_send) {
+  counted_task token{{&counted_task::travel<false>::type_of}};
+  here.refusals = 1;
+  EXPECT_THROW(here.data.invoke(here.worker, 1, &token), std::bad_alloc);
+  EXPECT_EQ(counted_task::abandoned, 1U);
+  EXPECT_EQ(counted_task::given_up, 1U);
+  EXPECT_EQ(here.counts.sent, here.counts.received);
 }
 
 // From a peer that lies: refused, whatever came before.

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <vector>
 
 #include "strata/fiber.hpp"
@@ -56,6 +57,13 @@ int main(int argc, char** argv) {
             std::printf("a node that has served has run something\n");
           } catch (const misuse_error&) {
           }
+          const auto held = std::make_shared<int>(0);
+          try {
+            rt.submit([held] {});
+            std::printf("a node that has served has taken something\n");
+          } catch (const misuse_error&) {
+          }
+          if (held.use_count() != 1) std::printf("what was refused is still there\n");
         }
       }
       // MPI as before: what rank 0 has found, all get to know.

@@ -427,6 +427,34 @@ TEST(stacks, give_memory_back_while_everybody_sleeps) {
   spin_until([&] { return pool->measure().resident < used / 4; });
 }
 
+<<<<<<< HEAD
+=======
+// Whoever leaves that to another one relies on it.
+TEST(stacks, are_tidy_when_those_of_every_size_are) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    detail::scheduler& here = *detail::this_worker().owner;
+    constexpr std::size_t one_size = std::size_t{128} << 10, another = 2 * one_size;
+    detail::stack* const taken = here.stacks_of(one_size).take();
+    (void)here.stacks_of(another).take();
+    EXPECT_TRUE(here.stacks_are_tidy()) << "all are in use";
+    here.stacks_of(one_size).give(taken);
+    EXPECT_TRUE(here.stacks.is_tidy());
+    EXPECT_FALSE(here.stacks_are_tidy());
+  });
+}
+
+struct counted : threaded {
+  std::atomic<int>* ran;
+  slot_ptr done;
+  void start() {
+    ++*ran;
+    sync(done);
+    terminate();
+  }
+};
+
+>>>>>>> 0652f06078e2e59cf597911d99aba1afe6112fdd
 // All of them are in use, and whoever uses one waits by yielding.
 TEST(stacks, are_not_asked_for_by_what_needs_none) {
   const auto program = [] {
