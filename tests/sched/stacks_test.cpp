@@ -427,8 +427,6 @@ TEST(stacks, give_memory_back_while_everybody_sleeps) {
   spin_until([&] { return pool->measure().resident < used / 4; });
 }
 
-<<<<<<< HEAD
-=======
 // Whoever leaves that to another one relies on it.
 TEST(stacks, are_tidy_when_those_of_every_size_are) {
   runtime rt(with_workers(1));
@@ -444,17 +442,6 @@ TEST(stacks, are_tidy_when_those_of_every_size_are) {
   });
 }
 
-struct counted : threaded {
-  std::atomic<int>* ran;
-  slot_ptr done;
-  void start() {
-    ++*ran;
-    sync(done);
-    terminate();
-  }
-};
-
->>>>>>> 0652f06078e2e59cf597911d99aba1afe6112fdd
 // All of them are in use, and whoever uses one waits by yielding.
 TEST(stacks, are_not_asked_for_by_what_needs_none) {
   const auto program = [] {
