@@ -13,6 +13,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -20,6 +21,7 @@
 #include <type_traits>
 
 #include "strata/detail/address.hpp"
+#include "strata/detail/deadline.hpp"
 #include "strata/detail/text_hash.hpp"
 #include "strata/error.hpp"
 
@@ -63,7 +65,13 @@ constexpr std::uint64_t type_mark() noexcept {
 resource_name checked_name(std::string_view name);
 // As publication v.publication; 0: a new one.
 void publish_value(const resource_name& name, const published_value& v);
-published_value look_up(const resource_name& name, bool waits);
+// Waits for it until then at the latest; not at all: 0.
+published_value look_up(const resource_name& name, std::int64_t deadline_ns);
+// What travels of a deadline: clocks of nodes differ.
+inline std::int64_t time_until(std::int64_t deadline_ns) noexcept {
+  return deadline_ns == INT64_MAX ? INT64_MAX
+                                  : std::max<std::int64_t>(deadline_ns - deadline_now(), 0);
+}
 // That publication of the name alone; 0: whichever there is.
 bool withdraw_value(const resource_name& name, std::uint64_t publication);
 [[noreturn]] void refuse_type(const resource_name& name);
@@ -106,7 +114,7 @@ requires(std::is_trivially_copyable_v<T> &&
 template <class T>
 std::optional<T> find_name(std::string_view name) {
   const detail::resource_name n = detail::checked_name(name);
-  const detail::published_value v = detail::look_up(n, false);
+  const detail::published_value v = detail::look_up(n, 0);
   if (!v.found) return std::nullopt;
   return detail::value_as<T>(n, v);
 }
@@ -116,7 +124,18 @@ std::optional<T> find_name(std::string_view name) {
 template <class T>
 T await_name(std::string_view name) {
   const detail::resource_name n = detail::checked_name(name);
-  return detail::value_as<T>(n, detail::look_up(n, true));
+  return detail::value_as<T>(n, detail::look_up(n, INT64_MAX));
+}
+
+/// The same, for that long at most, and for calls to the name's home; nothing if there was none by
+/// then.
+template <class T, class Rep, class Period>
+std::optional<T> await_name_for(std::string_view name,
+                                const std::chrono::duration<Rep, Period>& time) {
+  const detail::resource_name n = detail::checked_name(name);
+  const detail::published_value v = detail::look_up(n, detail::deadline_after(time));
+  if (!v.found) return std::nullopt;
+  return detail::value_as<T>(n, v);
 }
 
 /// Takes the name back, whoever has published it; true if there was one. No node remembers it when

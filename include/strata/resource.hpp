@@ -16,11 +16,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -152,6 +154,12 @@ class resource {
   }
   /// The same; suspends until there is one.
   static resource await(std::string_view name) { return await_name<resource>(name); }
+  /// The same, for that long at most: see await_name_for().
+  template <class Rep, class Period>
+  static std::optional<resource> await_for(std::string_view name,
+                                           const std::chrono::duration<Rep, Period>& time) {
+    return await_name_for<resource>(name, time);
+  }
 
   /// Where it is. Never blocks.
   [[nodiscard]] node_id_t node() const noexcept { return where_.node(); }
@@ -253,11 +261,31 @@ class semaphore_handle {
   void acquire() { s_.call<&take>(); }
   /// Suspends for the call alone. False: there is none.
   [[nodiscard]] bool try_acquire() { return s_.call<&try_take>(); }
+  /// Suspends until there is a unit, for that long at most, and for the call. False: there was none
+  /// in time. The time is that of the semaphore's node, which decides: who has waited in vain takes
+  /// no unit along. Throws as acquire(), and std::system_error or std::bad_alloc (from another node
+  /// remote_error) where there is no thread or memory for a deadline.
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_acquire_for(const std::chrono::duration<Rep, Period>& time) {
+    return take_until(detail::deadline_after(time));
+  }
+  /// The same until `time` at the latest, on the caller's clock.
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& time) {
+    return detail::attempt_until(time, [this](std::int64_t ns) { return take_until(ns); });
+  }
   /// Suspends for the call alone. Throws misuse_error for a negative number.
   void release(std::ptrdiff_t n = 1);
 
  private:
-  static void take(counting_semaphore<>& s) { s.core_.acquire_by(&detail::park_in_job); }
+  static void take(counting_semaphore<>& s) { (void)take_within(s, INT64_MAX); }
+  static bool take_within(counting_semaphore<>& s, std::int64_t limit_ns) {
+    const std::int64_t deadline_ns = detail::deadline_after(std::chrono::nanoseconds(limit_ns));
+    return s.core_.acquire_by(&detail::park_in_job, deadline_ns) == detail::unparked::woken;
+  }
+  bool take_until(std::int64_t deadline_ns) {
+    return s_.call<&take_within>(detail::time_until(deadline_ns));
+  }
   static bool try_take(counting_semaphore<>& s) { return s.try_acquire(); }
   static void put_back(counting_semaphore<>& s, std::ptrdiff_t n) { s.release(n); }
   resource<counting_semaphore<>> s_;
@@ -273,11 +301,19 @@ class lock_handle {
   static lock_handle await(std::string_view name) {
     return lock_handle(semaphore_handle::await(name));
   }
-  /// As acquire(), try_acquire() and release() of semaphore_handle. Who is lost with its node
-  /// leaves the lock held: lock() throws node_lost_error in all who wait for it then or later,
-  /// try_lock() has it never again.
+  /// As acquire(), try_acquire() and its kin, and release() of semaphore_handle. Who is lost with
+  /// its node leaves the lock held: lock() throws node_lost_error in all who wait for it then or
+  /// later, try_lock() has it never again.
   void lock() { s_.acquire(); }
   [[nodiscard]] bool try_lock() { return s_.try_acquire(); }
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
+    return s_.try_acquire_for(time);
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
+    return s_.try_acquire_until(time);
+  }
   void unlock() { s_.release(); }
 
  private:

@@ -41,8 +41,8 @@ class semaphore_core {
   unparked acquire(std::int64_t deadline_ns) {
     return try_acquire() ? unparked::woken : wait(deadline_ns);
   }
-  // The same without a deadline; waits once by wait_once(), which may throw.
-  void acquire_by(unparked (*wait_once)(const parking&));
+  // The same; waits once by wait_once(), which may throw.
+  unparked acquire_by(unparked (*wait_once)(const parking&), std::int64_t deadline_ns);
   // Waits once, until there may be something to acquire; see `parking` for what else ends it.
   unparked park_here(std::int64_t deadline_ns, bool interruptible, bool ends_by_signal);
   void release(std::uint64_t n) noexcept { (void)release_and_count(n); }

@@ -14,11 +14,11 @@ namespace strata::messages {
 using detail::published_value;
 
 void directory::wait(strata::detail::condition_queue& in,
-                     std::unique_lock<strata::detail::spin_lock>& home) {
+                     std::unique_lock<strata::detail::spin_lock>& home, std::int64_t deadline_ns) {
   strata::detail::spin_lock* const lock = home.release();
   try {
     (void)in.wait([](void* held) { static_cast<strata::detail::spin_lock*>(held)->unlock(); }, lock,
-                  strata::detail::parking::never);
+                  deadline_ns);
   } catch (const std::exception&) {  // it has not waited, nor let go of the lock
     home = std::unique_lock(*lock, std::adopt_lock);
     throw;
@@ -30,14 +30,15 @@ void directory::wait(strata::detail::condition_queue& in,
 }
 
 void directory::wait_for_name(const std::string& name,
-                              std::unique_lock<strata::detail::spin_lock>& home) {
+                              std::unique_lock<strata::detail::spin_lock>& home,
+                              std::int64_t deadline_ns) {
   awaited& a = awaited_[name];  // stays where it is for as long as it has waiters
   ++a.waiters;
   const auto end = [&] {
     if (--a.waiters == 0) awaited_.erase(name);
   };
   try {
-    wait(a.entered, home);
+    wait(a.entered, home, deadline_ns);
   } catch (...) {  // a thread may be cancelled here, too
     end();
     throw;
@@ -72,14 +73,15 @@ std::uint64_t directory::enter(const std::string& name, const published_value& v
   return v.publication;
 }
 
-published_value directory::give(const std::string& name, net::node_id asks, bool waits) {
+published_value directory::give(const std::string& name, net::node_id asks,
+                                std::int64_t deadline_ns) {
   const strata::detail::uninterrupted guard;
   std::unique_lock lock(home_lock_);
   auto found = home_.find(name);
   while (found == home_.end()) {
     if (loss_ != nullptr) std::rethrow_exception(loss_);
-    if (!waits || is_leaving_) return {};
-    wait_for_name(name, lock);
+    if (is_leaving_ || strata::detail::deadline_now() >= deadline_ns) return {};
+    wait_for_name(name, lock, deadline_ns);
     found = home_.find(name);
   }
   found->second.remembered_by.insert(asks);
@@ -103,7 +105,7 @@ void directory::await_duty(const messenger& office, std::size_t hash) {
   std::unique_lock lock(home_lock_);
   while (office.home_of(hash) != strata::detail::this_worker().node) {
     if (loss_ != nullptr) std::rethrow_exception(loss_);
-    wait(members_changed_, lock);
+    wait(members_changed_, lock, strata::detail::parking::never);
   }
 }
 
@@ -228,9 +230,10 @@ std::uint64_t enter_at_home(const resource_name& name, const published_value& v)
 }
 
 // Who asks is called when the name is withdrawn, so there has to be such a node.
-published_value give_from_home(const resource_name& name, node_id_t asks, std::uint8_t waits) {
+published_value give_from_home(const resource_name& name, node_id_t asks, std::int64_t limit_ns) {
   if (asks >= num_nodes()) refuse_node(asks, this_worker());
-  return names_at_home(name).give(std::string(name.view()), asks, waits != 0);
+  const std::int64_t deadline_ns = deadline_after(std::chrono::nanoseconds(limit_ns));
+  return names_at_home(name).give(std::string(name.view()), asks, deadline_ns);
 }
 
 void forget_here(const resource_name& name) {
@@ -251,17 +254,21 @@ bool withdraw_at_home(const resource_name& name, std::uint64_t publication) {
   return true;
 }
 
-// Calls F at the name's home; again when that left before it could answer.
-template <auto F, class... Arguments>
-auto call_home(const resource_name& name, const Arguments&... arguments) {
+// ask(home), with the name's home; again when that left before it could answer.
+template <class Ask>
+auto ask_home(const resource_name& name, Ask ask) {
   while (true) {
     const on_node home = home_of(name);
     try {
-      return call<F>(home, name, arguments...);
+      return ask(home);
     } catch (const node_lost_error&) {
       if (office_of_names().has(home.number)) throw;
     }
   }
+}
+template <auto F, class... Arguments>
+auto call_home(const resource_name& name, const Arguments&... arguments) {
+  return ask_home(name, [&](const on_node& home) { return call<F>(home, name, arguments...); });
 }
 
 // Its publisher has not left. What this node knows of that its home may hear later.
@@ -302,18 +309,20 @@ void publish_value(const resource_name& name, const published_value& v) {
   }
 }
 
-published_value look_up(const resource_name& name, bool waits) {
+published_value look_up(const resource_name& name, std::int64_t deadline_ns) {
   messages::directory& names = office_of_names().names;
   const std::string text(name.view());
   std::uint64_t epoch = 0;
   published_value v = names.recall(text, epoch);
   if (v.found && is_of_the_job(v.publication)) return v;
   while (true) {
-    v = call_home<give_from_home>(name, node_id(), static_cast<std::uint8_t>(waits ? 1 : 0));
+    v = ask_home(name, [&](const on_node& home) {
+      return call<give_from_home>(home, name, node_id(), time_until(deadline_ns));
+    });
     // Asked before it is remembered: if its publisher leaves in between, the epoch is another one
     // by then, or the name will be forgotten. Partner: directory::forget_those_of().
     if (v.found && is_of_the_job(v.publication)) break;
-    if (!waits) return {};
+    if (deadline_now() >= deadline_ns) return {};
     // Its home is about to leave, and lets nobody wait there; or has not heard yet that the
     // publisher has left.
     wait_for_news();

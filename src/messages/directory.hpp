@@ -33,9 +33,10 @@ class directory {
   // ---- on a name's home ----
   // The publication that has the name now: v's, or another one that has taken it.
   std::uint64_t enter(const std::string& name, const detail::published_value& v);
-  // For node `asks`, which is told when the name is withdrawn. `waits`: until there is one, or this
-  // node begins to leave.
-  detail::published_value give(const std::string& name, net::node_id asks, bool waits);
+  // For node `asks`, which is told when the name is withdrawn. Waits until there is one, that time
+  // has come, or this node begins to leave.
+  detail::published_value give(const std::string& name, net::node_id asks,
+                               std::int64_t deadline_ns);
   // Of that publication alone, if it is not 0. False: there is no such name. Otherwise
   // `remembered_by` are the nodes that may remember it.
   bool remove(const std::string& name, std::uint64_t publication,
@@ -81,8 +82,9 @@ class directory {
     unsigned waiters = 0;
   };
   static void wait(strata::detail::condition_queue& in,
-                   std::unique_lock<strata::detail::spin_lock>& home);
-  void wait_for_name(const std::string& name, std::unique_lock<strata::detail::spin_lock>& home);
+                   std::unique_lock<strata::detail::spin_lock>& home, std::int64_t deadline_ns);
+  void wait_for_name(const std::string& name, std::unique_lock<strata::detail::spin_lock>& home,
+                     std::int64_t deadline_ns);
   void wake_all() noexcept;
 
   // Held briefly, by uninterrupted threads and by who handles messages, who cannot be suspended.

@@ -29,9 +29,17 @@ unparked semaphore_core::park_here(std::int64_t deadline_ns, bool interruptible,
                .ends_by_signal = ends_by_signal});
 }
 
-void semaphore_core::acquire_by(unparked (*wait_once)(const parking&)) {
-  while (!try_acquire())
-    wait_once({.what = "semaphore", .address = this, .still = &must_wait, .argument = this});
+unparked semaphore_core::acquire_by(unparked (*wait_once)(const parking&),
+                                    std::int64_t deadline_ns) {
+  while (!try_acquire()) {
+    const unparked how = wait_once({.what = "semaphore",
+                                    .address = this,
+                                    .still = &must_wait,
+                                    .argument = this,
+                                    .deadline_ns = deadline_ns});
+    if (how == unparked::timed_out) return how;
+  }
+  return unparked::woken;
 }
 
 unparked semaphore_core::wait(std::int64_t deadline_ns) {

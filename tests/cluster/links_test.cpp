@@ -201,6 +201,75 @@ TEST(neighbours, go_on_where_the_connection_has_ended) {
   EXPECT_EQ(l.given(0), 8U);
 }
 
+std::uint32_t number_in(const valve::sent& s) { return content<std::uint32_t>(s.payload); }
+void post_numbers(links& l, std::uint32_t from, std::uint32_t end) {
+  for (; from < end; ++from) l.post(0, kind::put, std::as_bytes(std::span(&from, 1)), {});
+}
+
+// The one that was left stays, and what comes by it is of before.
+TEST(neighbours, go_over_to_a_better_connection) {
+  breaking_valve first, second;
+  links l(1, {&first, &second}, routes(1, 3, &row), links::traits{false, true});
+  post_numbers(l, 0, 5);
+  EXPECT_TRUE(l.has_come(0, kind::put, 1, &first));
+  EXPECT_EQ(l.leave(0), 1U);
+  post_numbers(l, 5, 8);
+  EXPECT_EQ(first.all().size(), 5U) << "by neither of the two";
+  for (const auto* const over : {&first, &second}) {
+    EXPECT_FALSE(l.has_come(0, kind::put, 1, over));
+    EXPECT_TRUE(l.has_come(0, kind::resume, 1, over));
+  }
+  l.go_on(0, 3);
+  EXPECT_EQ(l.way_to(0), &second);
+  EXPECT_EQ(l.spare_to(0), &first);
+  EXPECT_FALSE(l.has_come(0, kind::put, 1, &first));
+  EXPECT_TRUE(l.has_come(0, kind::put, 1, &second));
+  EXPECT_EQ(l.come(0), 2U);
+  ASSERT_TRUE(l.send_queued(second));
+  const auto all = second.all();
+  ASSERT_EQ(all.size(), 5U);
+  for (std::uint32_t i = 0; i < 5; ++i) EXPECT_EQ(number_in(all[i]), i + 3);
+  EXPECT_EQ(first.all().size(), 5U);
+}
+
+TEST(neighbours, stay_with_the_connection_that_they_had_left) {
+  breaking_valve first, second;
+  links l(1, {&first, &second}, routes(1, 3, &row), links::traits{false, true});
+  post_numbers(l, 0, 5);
+  (void)l.leave(0);
+  post_numbers(l, 5, 8);
+  l.drop_spare(0);
+  const std::uint64_t word = 77;
+  ASSERT_TRUE(l.say_by_left(0, kind::resume, std::as_bytes(std::span(&word, 1))));
+  EXPECT_THROW(l.stay(0, 6, kind::resume, {}), malformed) << "more has come than was given";
+  l.stay(0, 3, kind::resume, {});
+  first.open();
+  EXPECT_TRUE(l.has_come(0, kind::put, 1, &first));
+  ASSERT_TRUE(l.send_queued(first));
+  const auto all = first.all();
+  ASSERT_EQ(all.size(), 11U);
+  EXPECT_EQ(static_cast<kind>(all[5].h.kind), kind::resume);
+  for (std::uint32_t i = 0; i < 5; ++i) EXPECT_EQ(number_in(all[6 + i]), i + 3);
+  EXPECT_EQ(l.given(0), 8U);
+}
+
+// Who had not left it answers first.
+TEST(neighbours, say_again_what_the_other_one_has_not_heard) {
+  breaking_valve v;
+  links l(1, {&v}, routes(1, 3, &row), links::traits{false, true});
+  post_numbers(l, 0, 3);
+  const std::uint64_t word = 77;
+  l.stay(0, 1, kind::resume, std::as_bytes(std::span(&word, 1)));
+  post_numbers(l, 3, 4);
+  v.open();
+  ASSERT_TRUE(l.send_queued(v));
+  const auto all = v.all();
+  ASSERT_EQ(all.size(), 7U);
+  EXPECT_EQ(content<std::uint64_t>(all[3].payload), word);
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(number_in(all[4 + i]), i + 1);
+  EXPECT_EQ(l.given(0), 4U) << "the word does not count";
+}
+
 // 0 - 1 - 2 and 0 - 3 - 2.
 std::optional<std::int64_t> square(node_id a, node_id b) {
   return (a + b) % 2 != 0 ? std::optional<std::int64_t>(1) : std::nullopt;

@@ -131,6 +131,80 @@ TEST_P(simulated_mending, is_needed_for_the_second_cut) {
   }
 }
 
+// Both go by the first of their two connections, and have the other one besides.
+bool both_go_by_the_better_one(talking_job& t) {
+  const auto goes = [&t](node_id x, node_id y) {
+    sim::simulated_node& n = t.job->node(x);
+    return n.goes_by_first(y) && n.has_spare(y) && !n.detours->is_broken(y);
+  };
+  return goes(0, 1) && goes(1, 0);
+}
+
+TEST_P(simulated_mending, the_better_network_is_used_again) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    talking_job t = make(pair_of_nodes(), 2, seed, misbehaving, true);
+    prng random(seed);
+    t.until_ns = INT64_MAX;
+    t.pause_ns = 1 * ms;
+    for (int round = 0; round < 4; ++round) {
+      random.below(2) == 0 ? t.job->tear(0, 1, 0) : t.job->silence(0, 1, 0);
+      ASSERT_TRUE(t.world.run(
+          [&] { return !t.job->node(0).goes_by_first(1) && !t.job->node(1).goes_by_first(0); },
+          t.world.now_ns() + 2'000 * ms));
+      t.job->restore(0, 1, 0);
+      ASSERT_TRUE(
+          t.world.run([&] { return both_go_by_the_better_one(t); }, t.world.now_ns() + 5'000 * ms))
+          << "in round " << round;
+    }
+    t.until_ns = t.world.now_ns() + 10 * ms;
+    t.end();
+    expect_no_losses(t);
+  }
+}
+
+// At any moment of going back, and just after it; in silence or not.
+TEST_P(simulated_mending, either_cable_may_be_cut_while_both_go_back) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    talking_job t = make(pair_of_nodes(), 2, seed, misbehaving, true);
+    prng random(seed);
+    t.until_ns = INT64_MAX;
+    t.pause_ns = 1 * ms;
+    t.job->tear(0, 1, 0);
+    for (int round = 0; round < 6; ++round) {
+      ASSERT_TRUE(t.world.run([&] { return !t.job->node(1).goes_by_first(0); },
+                              t.world.now_ns() + 5'000 * ms));
+      t.job->restore(0, 1, 0);
+      ASSERT_TRUE(t.world.run(
+          [&] {
+            sim::simulated_node& n = t.job->node(1);
+            return !n.goes_by_first(0) && n.has_spare(0) && n.detours->is_undecided(0);
+          },
+          t.world.now_ns() + 5'000 * ms))
+          << "in round " << round;
+      const auto which = static_cast<unsigned>(random.below(2));
+      const bool in_silence = random.below(2) == 0;
+      t.world.at(t.world.now_ns() + static_cast<std::int64_t>(
+                                        random.below(random.below(2) == 0 ? 100'000 : 5 * ms)),
+                 [&t, which, in_silence] {
+                   in_silence ? t.job->silence(0, 1, which) : t.job->tear(0, 1, which);
+                 });
+      // Until it is noticed, at either end.
+      (void)t.world.run([] { return false; }, t.world.now_ns() + 1'500 * ms);
+      t.job->restore(0, 1, which);
+      ASSERT_TRUE(
+          t.world.run([&] { return both_go_by_the_better_one(t); }, t.world.now_ns() + 8'000 * ms))
+          << "in round " << round;
+      t.job->tear(0, 1, 0);
+    }
+    t.job->restore(0, 1, 0);
+    t.until_ns = t.world.now_ns() + 10 * ms;
+    t.end([&] { return both_go_by_the_better_one(t); });
+    expect_no_losses(t);
+  }
+}
+
 // All pairs at once, each in its own time, in a ring whose nodes go on by others meanwhile.
 TEST_P(simulated_mending, cables_come_and_go_everywhere) {
   for (const std::uint64_t seed : seeds()) {
