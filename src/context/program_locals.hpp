@@ -19,6 +19,8 @@ inline constexpr bool carries_program_locals = false;
 
 // Looks what there is; before the program's main(), once.
 void find_program_locals();
+// As many are kept on the stack of who waits; more elsewhere.
+inline constexpr std::size_t program_locals_on_stack_max = 4096;
 // 0: there are none, and nothing has to be done.
 [[nodiscard]] std::size_t program_locals_bytes() noexcept;
 // Those of the calling OS thread, from and to so many bytes.

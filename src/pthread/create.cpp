@@ -21,6 +21,7 @@
 #include "pthread/record.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
+#include "sched/program_ticks.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/error.hpp"
@@ -282,6 +283,9 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
     r->home = &home;
     if (wanted.detached) r->life.store(record::detached, std::memory_order_relaxed);
     living.fetch_add(1, std::memory_order_relaxed);
+    // main() is on an OS thread that was there before: only with a second one is there anybody to
+    // give way to.
+    if constexpr (carries_program_locals) begin_ticks_here();
     *thread = handle_of(*r);
     try {
       if (parent != nullptr) {

@@ -159,6 +159,8 @@ record* take_record() noexcept {
   r->priority.store(0, std::memory_order_relaxed);
   r->body = r;
   r->counted = false;
+  r->streams_held = 0;
+  r->handler_frame = 0;
   r->may_be_cancelled.store(true, std::memory_order_relaxed);
   r->cancel_type = PTHREAD_CANCEL_DEFERRED;
   r->leaving = false;

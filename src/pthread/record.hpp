@@ -70,8 +70,11 @@ struct record : thread_block {
   std::atomic<pid_t> affinity_ignored_in{0};  // the child of its vfork() that has set another
   // Whose interruption ends its waits: itself, or the thread of strata/thread.hpp that it is about.
   thread_block* body = this;
-  bool counted = false;          // made by pthread_create
-  unsigned waits_in_kernel = 0;  // calls that it is in and that must not suspend it; by itself
+  bool counted = false;  // made by pthread_create
+  // By itself: what keeps it from giving way, see preload/ticks.hpp.
+  unsigned waits_in_kernel = 0;      // calls that it is in and that must not suspend it
+  unsigned streams_held = 0;         // by flockfile(): locks of the OS thread that it is on
+  std::uintptr_t handler_frame = 0;  // of the outermost handler that it is in; 0: none
   bool is_os_thread = false;
   pthread_t os_thread{};  // of a thread from outside
 

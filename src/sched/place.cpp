@@ -3,6 +3,7 @@
 
 #include <alloca.h>
 
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "context/program_locals.hpp"
 #include "context/switch.hpp"
 #include "sched/scheduler.hpp"
+#include "strata/detail/check.hpp"
 #include "strata/detail/profile.hpp"
 
 #if defined(STRATA_ASAN)
@@ -204,11 +206,13 @@ inline void place::switch_with_all(stack* next, void (*action)(place&, void*),
                                    void* argument) noexcept {
   if constexpr (carries_program_locals) {
     if (const std::size_t bytes = program_locals_bytes(); bytes != 0) {
-      // Stacks can be small.
-      constexpr std::size_t on_stack_max = 4096;
-      const std::unique_ptr<std::byte[]> many(bytes > on_stack_max ? new std::byte[bytes]
-                                                                   : nullptr);
-      auto* const mine = static_cast<std::byte*>(many != nullptr ? many.get() : alloca(bytes));
+      // Stacks can be small. By malloc(): `new` may be the program's own, with locks that who has
+      // been interrupted has.
+      const bool many = bytes > program_locals_on_stack_max;
+      const std::unique_ptr<void, decltype(&std::free)> kept(many ? std::malloc(bytes) : nullptr,
+                                                             &std::free);
+      STRATA_CHECK(!many || kept != nullptr, bytes);
+      auto* const mine = static_cast<std::byte*>(many ? kept.get() : alloca(bytes));
       save_program_locals(mine);
       switch_with_exceptions(next, action, argument);
       return load_program_locals(mine);
@@ -361,9 +365,15 @@ stack* place::usual_stack() noexcept {
   }
 }
 
-void place::preempt() noexcept {
+void place::give_way() noexcept {
   events.preemptions.add();
+  // It has had the time of many turns: the dispatcher is to come soon to what has yet to begin.
+  switches_left_ = 0;
   leave_stack(&go_behind_here, current);
+}
+
+void place::preempt() noexcept {
+  give_way();
   this_place().preemptible.store(true, std::memory_order_relaxed);
 }
 

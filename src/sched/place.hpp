@@ -134,8 +134,10 @@ class place : public worker {
   [[nodiscard]] const ready_queue& bound() const noexcept { return bound_; }
   // Of those in their turn with the ready queue, by whoever runs here. Null: it is not theirs.
   task* next_bound();
-  // On the interrupted stack of a preemptible thread, which for now is marked as none: gives it up
-  // as yield() would, and unmarks it when it goes on.
+  // On the stack of a thread that has run for long: gives it up as yield() would, and goes on here.
+  void give_way() noexcept;
+  // The same of a preemptible thread that is interrupted, and for now is marked as none: unmarks it
+  // when it goes on.
   void preempt() noexcept;
   std::atomic<int> os_thread{0};  // the one that is in this place
 

@@ -6,8 +6,10 @@
 #include <string>
 
 #include "context/overflow.hpp"
+#include "context/program_locals.hpp"
 #include "os/topology.hpp"
 #include "sched/lone_watch.hpp"
+#include "sched/program_ticks.hpp"
 #include "sched/registry.hpp"
 
 namespace strata::detail {
@@ -141,6 +143,7 @@ void scheduler::thread_main(place& p) {
   p.exceptions = exceptions_here();
   p.os_thread.store(os::thread_number(), std::memory_order_relaxed);
   strata_current_worker = &p;
+  if constexpr (carries_program_locals) begin_ticks_here();
   // The first thing is to sleep: this thread runs only while no thread from outside is in its
   // place.
   while (stopping_.load(std::memory_order_acquire) == 0) {

@@ -186,6 +186,9 @@ class scheduler {
   // one of ours, or has no such lists.
   void make_all_ready(std::span<const listed_stacks> by_worker) noexcept;
 
+  // Whether what runs on p is to give way: nothing has begun or gone on there since `steps`, which
+  // were then p's and are now, and others wait there. Any thread, and a signal's handler.
+  [[nodiscard]] bool has_run_for_long(const place& p, std::uint64_t& steps) const noexcept;
   // By the ticker: interrupts preemptible threads that have run since the last call, where others
   // wait. `seen`: what it remembers of each worker.
   void preempt_long_ones(std::vector<std::uint64_t>& seen) noexcept;

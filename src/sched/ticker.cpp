@@ -132,15 +132,17 @@ void ticker::run() {
   }
 }
 
+bool scheduler::has_run_for_long(const place& p, std::uint64_t& steps) const noexcept {
+  const std::uint64_t now = steps_of(p);
+  if (std::exchange(steps, now) != now) return false;
+  return !p.ready.empty() || p.has_batches() || p.deque.maybe_work() || p.has_bound() ||
+         waived_for(p) || injected_.has_any();
+}
+
 void scheduler::preempt_long_ones(std::vector<std::uint64_t>& seen) noexcept {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     place& p = *places_[i];
-    const std::uint64_t steps = steps_of(p);
-    const bool long_one = std::exchange(seen[i], steps) == steps;
-    if (!long_one || !p.preemptible.load(std::memory_order_relaxed)) continue;
-    const bool others_wait = !p.ready.empty() || p.has_batches() || p.deque.maybe_work() ||
-                             p.has_bound() || waived_for(p) || injected_.has_any();
-    if (!others_wait) continue;
+    if (!has_run_for_long(p, seen[i]) || !p.preemptible.load(std::memory_order_relaxed)) continue;
     // A number that belongs to another thread by now is that of one whose handler does nothing.
     syscall(SYS_tgkill, getpid(), p.os_thread.load(std::memory_order_relaxed), tick_signal);
   }

@@ -49,7 +49,7 @@ void heed_what_has_come(const posix::record& r) {
 }  // namespace
 
 bool can_be_suspended() {
-  if (native_depth != 0) return false;
+  if (is_native()) return false;
   const detail::worker& w = detail::this_worker();
   if (w.owner == nullptr || static_cast<const detail::place&>(w).current == nullptr) return false;
   const posix::record* const r = posix::self_if_any();

@@ -27,7 +27,7 @@ class kernel_thread {
 
   // By itself.
   void begin() noexcept;
-  void end() noexcept { number_.store(0, std::memory_order_relaxed); }
+  void end() noexcept;
 
   // By the thread for which it waits, which something has disturbed: interrupts the call, if it has
   // to end. It may not have begun, or begin again: true if this should be done once more.

@@ -11,16 +11,22 @@
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/polls.hpp"
 #include "pthread/preload/sockets.hpp"
+#include "pthread/preload/ticks.hpp"
 #include "pthread/preload/transfers.hpp"
 #include "strata/pthread.h"
 
-#define X(result, name, ours, parameters, arguments)                                         \
-  extern "C" result real_##name parameters __asm__("__wrap_" #name);                         \
-  extern "C" [[gnu::visibility("default")]] result forward_##name parameters __asm__(#name); \
-  result forward_##name parameters {                                                         \
-    if (strata::preload::native_depth != 0) [[unlikely]]                                     \
-      return real_##name arguments;                                                          \
-    return ours arguments;                                                                   \
+// The rare ones apart, so that the others keep no frame; by a jump, so that theirs is the caller's.
+#define X(result, name, ours, parameters, arguments)                                            \
+  extern "C" result real_##name parameters __asm__("__wrap_" #name);                            \
+  extern "C" [[gnu::visibility("default")]] result forward_##name parameters __asm__(#name);    \
+  [[gnu::noinline]] static result rarely_##name parameters {                                    \
+    return strata::preload::calls_natively(__builtin_return_address(0)) ? real_##name arguments \
+                                                                        : ours arguments;       \
+  }                                                                                             \
+  result forward_##name parameters {                                                            \
+    if (strata::preload::native_depth.load(std::memory_order_relaxed) != 0) [[unlikely]]        \
+      return rarely_##name arguments;                                                           \
+    return ours arguments;                                                                      \
   }
 #define X_LAST(result, name, ours, parameters, arguments)                                       \
   extern "C"                                                                                    \

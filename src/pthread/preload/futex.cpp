@@ -85,7 +85,7 @@ bool is_valid(const timespec* time) noexcept {
 // The caller has a stack that can be given up, and the word is one that can be read. Local statics
 // of the runtime are waited for in places where it cannot, for moments.
 bool can_be_parked(long word) noexcept {
-  if (native_depth != 0) return false;
+  if (is_native()) return false;
   const detail::worker& w = detail::this_worker();
   if (w.owner == nullptr || static_cast<const detail::place&>(w).current == nullptr) return false;
   constexpr std::uintptr_t never_mapped = 4096;

@@ -16,6 +16,7 @@
 #include "pthread/bell.hpp"
 #include "pthread/held_signals.hpp"
 #include "pthread/holding.hpp"
+#include "pthread/preload/ticks.hpp"
 #include "pthread/reminders.hpp"
 #include "pthread/signal_taker.hpp"
 #include "pthread/signals.hpp"
@@ -52,6 +53,8 @@ constinit std::atomic<bool> any_asked{false};
 // Relaxed: between threads the program has to order siginterrupt() and signal() itself.
 constinit std::array<std::atomic<bool>, NSIG> interrupts_calls{};
 
+bool is_signal(int number) noexcept { return number > 0 && number < NSIG; }
+
 // Faults and what comes to the calling thread itself are handled where they happen, and a profiler
 // wants to see what runs.
 bool is_left_alone(int number) noexcept {
@@ -69,7 +72,7 @@ bool is_left_alone(int number) noexcept {
     case SIGSTOP:
       return true;
     default:
-      return number <= 0 || number >= NSIG;
+      return !is_signal(number);
   }
 }
 
@@ -167,7 +170,9 @@ void call_handler(int number, siginfo_t* info, void* machine) {
     usual.sa_handler = SIG_DFL;
     sigaction(number, &usual, nullptr);
   }
-  if (handler != nullptr) handler(number, info, machine);
+  if (handler == nullptr) return;
+  const in_handler here(__builtin_frame_address(0));
+  handler(number, info, machine);
 }
 
 // From here on blocked until sigreturn, also with SA_NODEFER: what the taker reminds main() of may
@@ -264,12 +269,47 @@ void on_signal_of_program(int number, siginfo_t* info, void* machine) {
   write_errno_here(error);
 }
 
+// Of those that are left alone. The kernel itself forgets one that is for once.
+void on_signal_left_alone(int number, siginfo_t* info, void* machine) {
+  call_handler(number, info, machine);
+}
+
 // As the program would have been told.
 void tell_before(const struct sigaction& kernels, const asked& own, struct sigaction& told) {
   told = kernels;
-  if (!is_function(kernels) || kernels.sa_sigaction != &on_signal_of_program) return;
+  if (!is_function(kernels) || (kernels.sa_sigaction != &on_signal_of_program &&
+                                kernels.sa_sigaction != &on_signal_left_alone))
+    return;
   told.sa_flags = own.flags.load(std::memory_order_relaxed);
   told.sa_sigaction = own.handler.load(std::memory_order_relaxed);
+}
+
+void note_asked(asked& own, const struct sigaction& action) noexcept {
+  own.flags.store(action.sa_flags, std::memory_order_relaxed);
+  // Release: with it the flags. Partner: call_handler().
+  own.handler.store(reinterpret_cast<three_arguments>(action.sa_sigaction),
+                    std::memory_order_release);
+}
+
+int set_left_alone(int number, const struct sigaction* action, struct sigaction* before) {
+  if (!is_signal(number)) return sigaction(number, action, before);
+  asked& own = asked_for[static_cast<std::size_t>(number)];
+  const os::no_signals here;
+  struct sigaction kernels {};
+  if (sigaction(number, nullptr, &kernels) != 0) return -1;
+  struct sigaction told {};
+  tell_before(kernels, own, told);
+  if (action != nullptr) {
+    struct sigaction ours = *action;
+    if (is_function(*action)) {
+      note_asked(own, *action);
+      ours.sa_sigaction = &on_signal_left_alone;
+      ours.sa_flags |= SA_SIGINFO;
+    }
+    if (sigaction(number, &ours, nullptr) != 0) return -1;
+  }
+  if (before != nullptr) *before = told;
+  return 0;
 }
 
 struct sigaction simple_action(sighandler_t handler, int flags) noexcept {
@@ -287,7 +327,7 @@ int change_one(int how, int number) {
 }
 
 sighandler_t set_simple(int number, const struct sigaction& a) {
-  if (a.sa_handler == SIG_ERR || number <= 0 || number >= NSIG) {
+  if (a.sa_handler == SIG_ERR || !is_signal(number)) {
     errno = EINVAL;
     return SIG_ERR;
   }
@@ -298,7 +338,7 @@ sighandler_t set_simple(int number, const struct sigaction& a) {
 }  // namespace
 
 int set_action(int number, const struct sigaction* action, struct sigaction* before) {
-  if (is_left_alone(number)) return sigaction(number, action, before);
+  if (is_left_alone(number)) return set_left_alone(number, action, before);
   asked& own = asked_for[static_cast<std::size_t>(number)];
   struct sigaction kernels {};
   struct sigaction told {};
@@ -319,10 +359,7 @@ int set_action(int number, const struct sigaction* action, struct sigaction* bef
       if (is_function(*action)) {
         any_asked.store(true, std::memory_order_relaxed);
         posix::handler_of_reminders.store(&on_signal_of_program, std::memory_order_relaxed);
-        own.flags.store(action->sa_flags, std::memory_order_relaxed);
-        // Release: with it the flags. Partner: call_handler().
-        own.handler.store(reinterpret_cast<three_arguments>(action->sa_sigaction),
-                          std::memory_order_release);
+        note_asked(own, *action);
         ours.sa_sigaction = &on_signal_of_program;
         ours.sa_flags = (action->sa_flags & ~reset_once) | SA_SIGINFO;
       }
@@ -358,7 +395,7 @@ void let_handlers_interrupt_main() {
 
 sighandler_t set_handler(int number, sighandler_t handler) {
   const bool interrupts =
-      number > 0 && number < NSIG &&
+      is_signal(number) &&
       interrupts_calls[static_cast<std::size_t>(number)].load(std::memory_order_relaxed);
   struct sigaction a = simple_action(handler, interrupts ? 0 : SA_RESTART);
   sigaddset(&a.sa_mask, number);
@@ -370,7 +407,7 @@ sighandler_t set_handler_once(int number, sighandler_t handler) {
 }
 
 sighandler_t set_disposition(int number, sighandler_t disposition) {
-  if (number <= 0 || number >= NSIG) {
+  if (!is_signal(number)) {
     errno = EINVAL;
     return SIG_ERR;
   }

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that the runtime itself makes through the C++ library: its workers are kernel threads.
 #pragma once
+#include <atomic>
 #include <cstdarg>
 
 namespace strata::preload {
 
-// While it is not 0, what this OS thread calls by the C library's names is the C library's.
-extern thread_local constinit int native_depth __attribute__((tls_model("initial-exec")));
+// While it is not 0, what this OS thread calls by the C library's names is the C library's; or a
+// tick has come that the thread on it has yet to give way for (ticks.hpp). One word, so that calls
+// ask for both at once. Relaxed: by this OS thread alone, in handlers, too.
+extern thread_local constinit std::atomic<int> native_depth
+    __attribute__((tls_model("initial-exec")));
+inline constexpr int turn_is_due = 1 << 30;
+inline bool is_native() noexcept {
+  return (native_depth.load(std::memory_order_relaxed) & ~turn_is_due) != 0;
+}
+// Where it is not 0, at the beginning of a call from `caller`: whether that is to be the C
+// library's. Others may have run meanwhile.
+bool calls_natively(const void* caller) noexcept;
 
 // Where the C library, or whoever comes after us, has `name`. Ends the process when nobody has.
 void* find_real(const char* name) noexcept;

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/program_locals.hpp"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "pthread/preload/native.hpp"
+#include "pthread/preload/objects.hpp"
 #include "pthread/record.hpp"
 #include "strata/pthread.h"
 
 namespace strata::detail {
 namespace {
+
+using preload::address_range;
 
 // The thread-local storage of one object. All that are loaded with the program lie at the same
 // distance from every thread's pointer.
@@ -28,7 +28,7 @@ struct segment {
   std::size_t bytes;
   const std::byte* initial;
   std::size_t initial_bytes;  // zeros behind them
-  std::uintptr_t begin, end;  // of the object
+  address_range object;
 };
 
 std::vector<segment> segments;  // written before there are threads
@@ -36,44 +36,20 @@ std::size_t all_bytes = 0;
 
 std::byte* thread_pointer() noexcept { return static_cast<std::byte*>(__builtin_thread_pointer()); }
 
-// Theirs is the OS thread's business: the runtime uses them in between, and for its own threads.
-bool is_the_systems(std::string_view path) {
-  constexpr std::array<std::string_view, 6> names{
-      "libc.so", "ld-linux", "libstdc++.so", "libgcc_s.so", "libhwloc.so", "libstrata_pthread"};
-  const std::string_view name = path.substr(path.rfind('/') + 1);
-  return std::any_of(names.begin(), names.end(), [&](auto n) { return name.starts_with(n); });
-}
-
-// What an allocator keeps for a thread is in use whenever the runtime allocates.
-const void* base_of_allocator() noexcept {
-  Dl_info about{};
-  void* const allocate = dlsym(RTLD_DEFAULT, "malloc");
-  return allocate != nullptr && dladdr(allocate, &about) != 0 ? about.dli_fbase : nullptr;
-}
-
-bool holds(const segment& s, const void* address) noexcept {
-  const auto a = reinterpret_cast<std::uintptr_t>(address);
-  return s.begin <= a && a < s.end;
-}
-
 int look_at(dl_phdr_info* object, std::size_t, void* allocator) {
-  if (object->dlpi_tls_data == nullptr || is_the_systems(object->dlpi_name)) return 0;
+  if (object->dlpi_tls_data == nullptr || preload::is_the_systems(object->dlpi_name)) return 0;
   segment found{};
-  found.begin = UINTPTR_MAX;
+  found.object = preload::all_of(*object);
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = object->dlpi_phdr[i];
-    const std::uintptr_t at = object->dlpi_addr + part.p_vaddr;
-    if (part.p_type == PT_LOAD) {
-      found.begin = std::min(found.begin, at);
-      found.end = std::max<std::uintptr_t>(found.end, at + part.p_memsz);
-    } else if (part.p_type == PT_TLS) {
-      found.from_pointer = static_cast<std::byte*>(object->dlpi_tls_data) - thread_pointer();
-      found.bytes = part.p_memsz;
-      found.initial = reinterpret_cast<const std::byte*>(at);
-      found.initial_bytes = part.p_filesz;
-    }
+    if (part.p_type != PT_TLS) continue;
+    found.from_pointer = static_cast<std::byte*>(object->dlpi_tls_data) - thread_pointer();
+    found.bytes = part.p_memsz;
+    found.initial = reinterpret_cast<const std::byte*>(object->dlpi_addr + part.p_vaddr);
+    found.initial_bytes = part.p_filesz;
   }
-  if (found.bytes == 0 || holds(found, allocator)) return 0;
+  // What an allocator keeps for a thread is in use whenever the runtime allocates.
+  if (found.bytes == 0 || found.object.holds(allocator)) return 0;
   segments.push_back(found);
   all_bytes += found.bytes;
   return 0;
@@ -81,7 +57,9 @@ int look_at(dl_phdr_info* object, std::size_t, void* allocator) {
 
 }  // namespace
 
-void find_program_locals() { dl_iterate_phdr(&look_at, const_cast<void*>(base_of_allocator())); }
+void find_program_locals() {
+  dl_iterate_phdr(&look_at, const_cast<void*>(preload::object_with("malloc")));
+}
 
 std::size_t program_locals_bytes() noexcept { return all_bytes; }
 
@@ -146,8 +124,8 @@ extern "C" [[gnu::visibility("default")]] int forward_thread_atexit(
 
 int forward_thread_atexit(void (*function)(void*), void* object, void* of) {
   using namespace strata::detail;
-  const bool ours =
-      std::any_of(segments.begin(), segments.end(), [&](const segment& s) { return holds(s, of); });
+  const bool ours = std::any_of(segments.begin(), segments.end(),
+                                [&](const segment& s) { return s.object.holds(of); });
   const posix::record* const r = ours ? posix::self_if_any() : nullptr;
   // Those of main() go at exit(), on its OS thread, which it never leaves.
   if (r == nullptr || r->is_os_thread || r->is_main) {

@@ -19,12 +19,13 @@
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/polls.hpp"
 #include "pthread/preload/sockets.hpp"
+#include "pthread/preload/ticks.hpp"
 #include "pthread/preload/transfers.hpp"
 #include "strata/pthread.h"
 
 namespace strata::preload {
 
-thread_local constinit int native_depth = 0;
+thread_local constinit std::atomic<int> native_depth{0};
 
 void* find_real(const char* name) noexcept {
   void* const found = dlsym(RTLD_NEXT, name);
@@ -99,8 +100,14 @@ long real_syscall(long number, ...) {
 // What the C++ library does for the runtime, with names that it finds at run time: ours.
 namespace {
 struct natively {
-  natively() noexcept { ++strata::preload::native_depth; }
-  ~natively() { --strata::preload::native_depth; }
+  natively() noexcept { add(1); }
+  ~natively() { add(-1); }
+
+ private:
+  static void add(int n) noexcept {
+    auto& depth = strata::preload::native_depth;
+    depth.store(depth.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
 };
 }  // namespace
 

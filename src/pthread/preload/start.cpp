@@ -14,6 +14,7 @@
 #include "pthread/exit.hpp"
 #include "pthread/preload/handlers.hpp"
 #include "pthread/preload/native.hpp"
+#include "pthread/preload/program_code.hpp"
 #include "pthread/process_runtime.hpp"
 #include "pthread/signals.hpp"
 #include "sched/scheduler.hpp"
@@ -85,6 +86,7 @@ int main_in_runtime(int argc, char** argv, char** environment) {
   the_program.environment = environment;
   forget_preload();
   strata::detail::find_program_locals();
+  strata::preload::find_program_code();
   the_program.locals.reset(new std::byte[strata::detail::program_locals_bytes()]);
   strata::detail::save_program_locals(the_program.locals.get());
   the_program.floating_point = strata::detail::floating_point::here();

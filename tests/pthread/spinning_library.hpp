@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <atomic>
+
+// Comes back when `flag` is set; calls nothing.
+void spin_in_library(const std::atomic<bool>& flag);
