@@ -181,6 +181,8 @@ class scheduler {
 
   [[nodiscard]] statistics read_statistics() const;
   [[nodiscard]] unsigned workers() const noexcept { return static_cast<unsigned>(places_.size()); }
+  // In ticks: tells it from one that was at the same address before.
+  [[nodiscard]] std::uint64_t began_at() const noexcept { return started_; }
   [[nodiscard]] std::uint64_t spin_ticks() const noexcept { return spin_ticks_; }
   [[nodiscard]] const std::string& binding() const noexcept { return binding_; }
 
