@@ -180,8 +180,9 @@ template <class F, class... Arguments>
 void token(const Arguments&... arguments) {
   detail::worker& w = detail::this_worker();
   detail::check_inside(w);
-  w.push(detail::marked_as_travelling(detail::make_token<F>(w, arguments...),
-                                      detail::token_mark<Arguments...>));
+  detail::unless_refused(w, detail::make_token<F>(w, arguments...), [&w](detail::task* t) {
+    w.push(detail::marked_as_travelling(t, detail::token_mark<Arguments...>));
+  });
 }
 
 /// Activates F(arguments...) on node `where` (EARTH's INVOKE), as soon as possible, ahead of
@@ -198,7 +199,7 @@ void invoke(on_node where, const Arguments&... arguments) {
   detail::task* const t = detail::make_token<F>(w, arguments...);
   if (where.number != w.node) [[unlikely]]
     return detail::remote_invoke(w, where.number, t);
-  w.enable(t);
+  detail::unless_refused(w, t, [&w](detail::task* one) { w.enable(one); });
 }
 
 /// Stores value at `to`, then signals `done` (EARTH's PUT_SYNC, DATA_SYNC): who is enabled by the

@@ -88,7 +88,7 @@ class task_scope {
 
   // A child of this type, in a block of the pool.
   template <class Child, class... Arguments>
-  Child* make_child(Arguments&&... arguments);
+  void add_child(Arguments&&... arguments);
   template <class Call, class F>
   auto spawn_call(F&& f);
   void add(child& c);
@@ -279,13 +279,16 @@ struct task_scope::call_child : detail::held_call<Call>, call_link, detail::fork
 };
 
 template <class Child, class... Arguments>
-Child* task_scope::make_child(Arguments&&... arguments) {
+void task_scope::add_child(Arguments&&... arguments) {
   static_assert(alignof(Child) <= 16, "blocks of the pool are aligned to 16 bytes");
   detail::require_stack();
   void* const block = detail::this_worker().frames.allocate(sizeof(Child));
+  Child* c = nullptr;
   try {
-    return ::new (block) Child(*this, std::forward<Arguments>(arguments)...);
+    c = ::new (block) Child(*this, std::forward<Arguments>(arguments)...);
+    add(*c);
   } catch (...) {
+    if (c != nullptr) std::destroy_at(c);  // there is no memory for its place in the queue
     detail::this_worker().frames.deallocate(block, sizeof(Child));
     throw;
   }
@@ -296,10 +299,10 @@ auto task_scope::spawn_call(F&& f) {
   using child_of = call_child<Call>;
   if constexpr (child_of::has_result) {
     auto* const b = child_of::block::of(*this);
-    add(*make_child<child_of>(b, std::forward<F>(f)));
+    add_child<child_of>(b, std::forward<F>(f));
     return spawned<typename child_of::result>(b);
   } else {
-    add(*make_child<child_of>(nullptr, std::forward<F>(f)));
+    add_child<child_of>(nullptr, std::forward<F>(f));
   }
 }
 
@@ -310,7 +313,7 @@ auto task_scope::spawn(F&& f) {
   if constexpr (detail::travel_of<function>::wire_of_task != nullptr) {
     return spawn_call<function>(std::forward<F>(f));
   } else if constexpr (std::is_void_v<result>) {
-    add(*make_child<plain_child<function>>(std::forward<F>(f)));
+    add_child<plain_child<function>>(std::forward<F>(f));
   } else {
     auto* const b = spawned<result>::block::of(*this);
     spawn([b, call = std::forward<F>(f)]() mutable { b->fill(call); });

@@ -166,7 +166,8 @@ std::optional<std::size_t> detail::wait_any_until_ns(std::span<transfer> transfe
                       .address = all.address,
                       .still = &several::all_wait,
                       .argument = &all,
-                      .deadline_ns = deadline_ns}) != unparked::timed_out;
+                      .deadline_ns = deadline_ns,
+                      .kinds = request::kind_of_caller()}) != unparked::timed_out;
       found = ended();
     }
   } catch (...) {

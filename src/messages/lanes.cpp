@@ -139,13 +139,24 @@ std::vector<request*> messenger::send_waiting(lane& l) {
 void messenger::close_lane(endpoint_id target, outcome how) {
   shard& s = shards_[std::hash<endpoint_id>()(target) % lane_shards];
   std::shared_ptr<lane> l;
+  match_list<request, 0> waiting;
   {
     const std::lock_guard lock(s.lock);
     // The name is remembered for a while: who sends there later is told at once.
     std::shared_ptr<lane>& entry = s.lanes[target];
     if (entry == nullptr) entry = std::make_shared<lane>(target);
     l = entry;
-    s.closed.push_back(target);
+    bool is_news = false;
+    {
+      const std::lock_guard one(l->lock);
+      is_news = l->open == outcome::done;
+      l->open = how;
+      waiting = std::exchange(l->waiting, {});
+      waiting.for_each([](request& r) { r.at = request::place::nowhere; });
+    }
+    // Once, however often its end is told: so a lane that is forgotten has ended, and whoever still
+    // has it hears so.
+    if (is_news) s.closed.push_back(target);
     if (s.closed.size() > closed_names_max) {
       if (const auto oldest = s.lanes.find(s.closed.front()); oldest != s.lanes.end()) {
         {
@@ -156,13 +167,6 @@ void messenger::close_lane(endpoint_id target, outcome how) {
       }
       s.closed.pop_front();
     }
-  }
-  match_list<request, 0> waiting;
-  {
-    const std::lock_guard lock(l->lock);
-    l->open = how;
-    waiting = std::exchange(l->waiting, {});
-    waiting.for_each([](request& r) { r.at = request::place::nowhere; });
   }
   waiting.for_each([how](request& r) { r.finish(how); });
 }

@@ -97,9 +97,9 @@ class messenger final : public cluster::visiting_protocol {
   [[nodiscard]] message_statistics counted();
 
   // ---- for the runtime ----
-  // It ends: nobody runs in it any more, and there is no other node. Who waits is not told, as
-  // nobody will run him; what is in progress has ended with outcome::over, and whatever begins from
-  // now on throws misuse_error. Its stacks still exist.
+  // It ends: nobody runs in it any more, and there is no other node. Who waits in it is not told,
+  // as nobody will run him, but OS threads are; what is in progress has ended with outcome::over,
+  // and whatever begins from now on throws misuse_error. Its stacks still exist.
   void retire();
   // After that, and after the workers. Open endpoints keep it, the last of them deletes it.
   static void let_go(std::unique_ptr<messenger> m);

@@ -160,7 +160,7 @@ void messenger::retire() {
   for (const auto& [number, f] : fetches_) ended.push_back(f.receive);
   offers_.clear();
   fetches_.clear();
-  for (request* const r : ended) r->finish_unseen(outcome::over);
+  for (request* const r : ended) r->finish_over();
   // What is still with its sender nobody can fetch.
   ports_.for_each([](port& p) {
     const std::lock_guard lock(p.lock);

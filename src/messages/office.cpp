@@ -18,7 +18,8 @@ messenger* office_of(const strata::detail::worker& w) {
   strata::detail::scheduler* const home = w.owner;
   if (home == nullptr) return nullptr;
   const std::atomic_ref<messenger*> known(home->messenger);
-  // Acquire: the messenger. Partner: the exchange below; a runtime's is there before its workers.
+  // Acquire: the messenger. Partner: the exchange below; a runtime's is there before anybody brings
+  // work to its workers.
   messenger* seen = known.load(std::memory_order_acquire);
   if (seen != nullptr) [[likely]]
     return seen;

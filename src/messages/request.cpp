@@ -33,6 +33,18 @@ void request::finish(outcome o) noexcept {
   }
 }
 
+void request::finish_over() noexcept {
+  note(outcome::over);
+  // As in finish().
+  const std::uintptr_t seen = word_.exchange(ended, std::memory_order_acq_rel);
+  if (seen != pending && (seen & stack_mark) == 0)
+    detail::unpark(reinterpret_cast<const void*>(seen), UINT32_MAX, by_os_thread);
+}
+
+std::uint32_t request::kind_of_caller() noexcept {
+  return detail::this_worker().owner != nullptr ? by_task : by_os_thread;
+}
+
 bool request::announce_to(const void* address) noexcept {
   std::uintptr_t seen = pending;
   return word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(address),
@@ -100,7 +112,8 @@ bool request::wait(std::int64_t deadline_ns) {
                                                .address = &word_,
                                                .still = &must_wait,
                                                .argument = this,
-                                               .deadline_ns = deadline_ns});
+                                               .deadline_ns = deadline_ns,
+                                               .kinds = kind_of_caller()});
     if (why == detail::unparked::timed_out && !is_done()) {
       withdraw(&word_);
       return is_done();

@@ -97,6 +97,11 @@ struct request {
     note(o);
     word_.store(ended, std::memory_order_relaxed);
   }
+  // The same where its runtime has ended: of those who wait, OS threads alone go on.
+  void finish_over() noexcept;
+  // Of who waits for it, for detail::parking.
+  static constexpr std::uint32_t by_task = 1, by_os_thread = 2;
+  [[nodiscard]] static std::uint32_t kind_of_caller() noexcept;
   // Acquire: what was transferred. Partner: finish().
   [[nodiscard]] bool is_done() const noexcept {
     return word_.load(std::memory_order_acquire) == ended;

@@ -67,7 +67,11 @@ unless_kept::~unless_kept() { give_up(runtime_); }
 
 void give_up(const void* runtime) noexcept {
   if (runtime == nullptr || !has_it(runtime)) return;
-  sigaction(SIGQUIT, &before, nullptr);
+  // Unless the program has put one of its own into its place.
+  struct sigaction now {};
+  sigaction(SIGQUIT, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == &on_signal)
+    sigaction(SIGQUIT, &before, nullptr);
   node_to_ask.store(nullptr, std::memory_order_seq_cst);
   watch_to_ask.store(nullptr, std::memory_order_seq_cst);
   // On another thread a handler may have found whom to ask, who goes now. Partner: on_signal().

@@ -86,6 +86,7 @@ void place::begin_oldest() {
 }
 
 void place::deliver(stack& s) noexcept {
+  const scheduler::stranger unless_ours(*owner);
   s.next_free = delivered_.load(std::memory_order_relaxed);
   // Release: the stack is off its old worker. Seq_cst: before we look whether the worker sleeps.
   // Partners: next_bound(), has_bound().

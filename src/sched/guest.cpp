@@ -181,9 +181,7 @@ bool scheduler::somebody_is_about_to_look() const noexcept {
 }
 
 void scheduler::continue_here(stack& s) {
-  // We exist until s has ended, and from then on until no stranger is here. Partner: the
-  // destructor.
-  strangers_.fetch_add(1, std::memory_order_relaxed);
+  const stranger here(*this);
   try {
     inject(&s);
   } catch (const std::bad_alloc&) {
@@ -192,7 +190,6 @@ void scheduler::continue_here(stack& s) {
     one.append(s);
     make_ready(0, one);
   }
-  strangers_.fetch_sub(1, std::memory_order_release);
 }
 
 task* scheduler::take_injected() {

@@ -114,12 +114,12 @@ class place : public worker {
   }
   // All from `first` on, linked by next_free, none of them pinned.
   void put_stacks(stack* first) noexcept;
-  // Ready, and there was no memory to queue them: they go into the queue, the first one first, as
-  // soon as there is room. By whoever runs here.
   // Whatever runs next here, a bound one or the first that is ready, others are ready behind it.
   [[nodiscard]] bool leaves_others_behind() const noexcept {
     return ready.size() > (has_bound() ? 0U : 1U);
   }
+  // Ready, and there was no memory to queue them: they go into the queue, the first one first, as
+  // soon as there is room. By whoever runs here.
   [[nodiscard]] bool has_set_aside() const noexcept { return !set_aside_.empty(); }
   void queue_set_aside() noexcept;
 

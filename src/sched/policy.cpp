@@ -6,6 +6,7 @@
 #include <new>
 
 #include "sched/scheduler.hpp"
+#include "sync/fence_before_look.hpp"
 
 namespace strata::detail {
 namespace {
@@ -155,13 +156,13 @@ bool scheduler::try_waive(place& p, task* t) noexcept {
   p.events.waived.add();
   // Whoever sleeps can take what is for anybody: the successor may run something long.
   if (rule == policy::locked) {
-    asymmetric_fences::light();  // as below
+    fence_before_look();  // as below
     if (idle_.anyone_parked()) idle_.wake_one(p.id + 1);
     return true;
   }
   // Inserted, then looked whether the successor sleeps (L7); it announces that it will, and then
   // looks into our queue. Partner: the heavy fence in sleep().
-  asymmetric_fences::light();
+  fence_before_look();
   if (idle_.is_parked(successor.id))
     idle_.wake(successor.id);
   else

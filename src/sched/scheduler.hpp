@@ -85,6 +85,23 @@ class scheduler {
   // The same for a stack of ours that somebody of another runtime has completed, who knows nothing
   // of how long we exist.
   void continue_here(stack& s);
+  // By whoever makes stacks of `s` ready, before: s exists until they have ended, and from then on
+  // until no stranger is here. One of its workers ends before it anyway. Partner: the destructor.
+  class stranger {
+   public:
+    explicit stranger(scheduler& s) noexcept : host_(this_place().owner == &s ? nullptr : &s) {
+      // Relaxed: what publishes the stacks is a release.
+      if (host_ != nullptr) host_->strangers_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~stranger() {
+      if (host_ != nullptr) host_->strangers_.fetch_sub(1, std::memory_order_release);
+    }
+    stranger(const stranger&) = delete;
+    stranger& operator=(const stranger&) = delete;
+
+   private:
+    scheduler* const host_;
+  };
   // Blocks until no worker has anything to do.
   void wait_idle();
 
@@ -164,6 +181,8 @@ class scheduler {
 
   [[nodiscard]] statistics read_statistics() const;
   [[nodiscard]] unsigned workers() const noexcept { return static_cast<unsigned>(places_.size()); }
+  // In ticks: tells it from one that was at the same address before.
+  [[nodiscard]] std::uint64_t began_at() const noexcept { return started_; }
   [[nodiscard]] std::uint64_t spin_ticks() const noexcept { return spin_ticks_; }
   [[nodiscard]] const std::string& binding() const noexcept { return binding_; }
 
@@ -182,8 +201,7 @@ class scheduler {
   // thread.
   void make_ready(unsigned i, const stack_list& stacks) noexcept;
 
-  // The same of many, by the worker that each ran on, pinned ones included. By a worker that runs
-  // one of ours, or has no such lists.
+  // The same of many, one at least, by the worker that each ran on, pinned ones included.
   void make_all_ready(std::span<const listed_stacks> by_worker) noexcept;
 
   // Whether what runs on p is to give way: nothing has begun or gone on there since `steps`, which
@@ -378,7 +396,7 @@ class scheduler {
 
   injected_work injected_;
   std::atomic<std::uint64_t> found_injected_at_{0};  // in ticks
-  std::atomic<std::uint32_t> strangers_{0};          // in continue_here()
+  std::atomic<std::uint32_t> strangers_{0};          // as of class stranger
   std::atomic<std::uint64_t> made_outside_{0};       // threads
 
   lone_watch* const watch_;

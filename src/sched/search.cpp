@@ -414,6 +414,7 @@ void scheduler::make_ready(unsigned i, const stack_list& some) noexcept {
     here.put_stacks(some.first);
     return ready_appeared(here);
   }
+  const stranger unless_ours(*this);
   // Release: who takes them sees them. Seq_cst: published before we look whether somebody sleeps.
   // Partners: place::take_batches(), work_is_visible().
   some.last->next_free = there.batches.load(std::memory_order_relaxed);

@@ -11,8 +11,8 @@ namespace strata {
 void task_scope::add(child& c) {
   detail::worker& w = detail::this_worker();
   w.events.spawns.add();
-  ++spawned_;
   w.push(&c);
+  ++spawned_;  // now: as below
 }
 
 void task_scope::add(call_link& c) {

@@ -17,10 +17,15 @@ namespace strata::detail {
 // phase, on any worker, takes them: ordered by `left_`.
 class barrier_core::lists {
  public:
-  scheduler* const home;
   std::vector<listed_stacks> of_worker;
 
-  lists(scheduler* s, unsigned workers) : home(s), of_worker(workers), woken_(workers) {}
+  explicit lists(scheduler* s)
+      : of_worker(s->workers()), home_(s), home_began_at_(s->began_at()), woken_(s->workers()) {}
+
+  // Whether their workers are those of `s`. It may have ended, and another be at its address.
+  [[nodiscard]] bool are_of(const scheduler* s) const noexcept {
+    return s == home_ && s->began_at() == home_began_at_;
+  }
 
   // By the last of a phase, which then wakes them, and needs no memory for that.
   void take_all() noexcept {
@@ -28,12 +33,15 @@ class barrier_core::lists {
     // for them. Acquire: it has done with what we write. Partner: wake_all().
     for (int i = 0; (state_.fetch_or(waking, std::memory_order_acquire) & waking) != 0; ++i)
       i < spins_max ? os::spin_pause() : std::this_thread::yield();
-    for (std::size_t i = 0; i < of_worker.size(); ++i)
+    is_any_woken_ = false;
+    for (std::size_t i = 0; i < of_worker.size(); ++i) {
       woken_[i] = std::exchange(of_worker[i], listed_stacks{});
+      is_any_woken_ = is_any_woken_ || !woken_[i].free.empty() || !woken_[i].pinned.empty();
+    }
   }
   // As soon as one goes on, the barrier may end.
   void wake_all() noexcept {
-    home->make_all_ready(woken_);
+    if (is_any_woken_) home_->make_all_ready(woken_);  // else it may have ended
     // Release: for who ends it or wakes the next. Partners: take_all(), end().
     if ((state_.fetch_and(~waking, std::memory_order_acq_rel) & ended) != 0) delete this;
   }
@@ -45,7 +53,10 @@ class barrier_core::lists {
   static constexpr std::uint32_t waking = 1, ended = 2;
   static constexpr int spins_max = 100;
 
+  scheduler* const home_;
+  const std::uint64_t home_began_at_;
   std::vector<listed_stacks> woken_;
+  bool is_any_woken_ = false;
   std::atomic<std::uint32_t> state_{0};
 };
 
@@ -60,7 +71,7 @@ void barrier_core::refuse_count() {
 }
 
 void barrier_core::make_lists() {
-  if (scheduler* const s = this_worker().owner; s != nullptr) lists_ = new lists(s, s->workers());
+  if (scheduler* const s = this_worker().owner; s != nullptr) lists_ = new lists(s);
 }
 
 barrier_core::~barrier_core() {
@@ -119,7 +130,7 @@ bool barrier_core::commit(stack& s, void* argument) {
 bool barrier_core::arrive_and_wait() {
   const uninterrupted guard;
   worker& w = this_worker();
-  if (lists_ == nullptr || w.owner != lists_->home) {
+  if (lists_ == nullptr || !lists_->are_of(w.owner)) {
     const phase_token now = phase_.load(std::memory_order_relaxed);
     const std::int64_t before = left_.fetch_sub(1, std::memory_order_acq_rel);
     check_arrivals(1, before);

@@ -3,9 +3,11 @@
 #include "strata/runtime.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -213,6 +215,27 @@ TEST(runtimes, refuse_settings_out_of_range) {
   bad = {};
   bad.stack_bytes = 1024;
   EXPECT_THROW(runtime{bad}, misuse_error);
+}
+
+TEST(runtimes, give_the_handler_of_a_signal_back_unless_it_is_the_programs) {
+  const auto handler = [] {
+    struct sigaction now {};
+    EXPECT_EQ(sigaction(SIGQUIT, nullptr, &now), 0);
+    return now.sa_handler;
+  };
+  ASSERT_EQ(handler(), SIG_DFL);
+  {
+    const runtime rt(with_workers(1));
+    EXPECT_NE(handler(), SIG_DFL);
+  }
+  EXPECT_EQ(handler(), SIG_DFL);
+  const auto of_program = [](int) {};
+  {
+    const runtime rt(with_workers(1));
+    std::signal(SIGQUIT, of_program);
+  }
+  EXPECT_EQ(handler(), +of_program);
+  std::signal(SIGQUIT, SIG_DFL);
 }
 
 TEST(runtimes, of_a_thread_that_ends) {

@@ -4,10 +4,9 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <fstream>
-#include <string>
 #include <thread>
 
+#include "../common/thread_asleep.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/fork_join.hpp"
 #include "strata/task_scope.hpp"
@@ -16,14 +15,6 @@
 
 namespace strata::test {
 namespace {
-
-bool sleeps(pid_t thread) {
-  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
-  std::string line;
-  std::getline(stat, line);
-  const std::size_t name_ends = line.rfind(')');
-  return name_ends != std::string::npos && line.compare(name_ends, 3, ") S") == 0;
-}
 
 class steal : public ::testing::Test {
  protected:

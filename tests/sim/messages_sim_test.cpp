@@ -321,6 +321,71 @@ TEST(simulated_messages, to_an_end_are_refused) {
   }
 }
 
+// Its end is told for each message that comes too late, and its name forgotten after those of many
+// others; who sends there once more while all that happens hears so in the end.
+void end_many_times(std::uint64_t seed) {
+  sim::world world({.jitter_ns = 20'000, .loss = 0.02}, seed);
+  sim::job job(world, {});
+  messages::messenger& here = job.node(0).messenger;
+  messages::messenger& there = job.node(1).messenger;
+  port& from = here.open();
+  const endpoint_id source = from.id;
+  const std::vector<std::byte> content(5000);
+  const auto ended = [&] {
+    port& p = there.open();
+    const endpoint_id id = p.id;
+    there.close(id, p);
+    return id;
+  };
+  std::deque<request> sends;
+  const auto send = [&](endpoint_id target) {
+    request& r = sends.emplace_back();
+    r.what = action::send;
+    r.office = &here;
+    r.mine = &from;
+    r.from = content;
+    r.info = {source, target, 0, content.size()};
+    here.send(r);
+  };
+  const auto settle = [&] { EXPECT_FALSE(world.run([] { return false; })); };
+  const endpoint_id target = ended();
+  send(target);
+  send(target);
+  settle();
+  // As many as are remembered, at one place each after the other: so they are kept together.
+  for (int i = 0; i < 1023; ++i) {
+    send(ended());
+    settle();
+  }
+  send(ended());
+  send(target);
+  settle();
+  std::size_t begun = sends.size();
+  // More than there is room for.
+  for (int i = 0; i < 100; ++i) {
+    send(target);
+    if (i % 10 == 0) settle();
+  }
+  settle();
+  for (; begun < sends.size() && sends[begun].is_done(); ++begun) {
+  }
+  EXPECT_EQ(begun, sends.size()) << "it waits for room that nobody gives";
+  if (sends.back().is_done()) {
+    EXPECT_THROW((void)sends.back().result(), endpoint_closed_error);
+  } else {
+    for (request& r : sends) (void)here.cancel(r);
+  }
+  here.close(source, from);
+  EXPECT_EQ(job.failure(), nullptr);
+}
+
+TEST(simulated_messages, to_an_end_that_is_told_many_times_are_refused) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    end_many_times(seed);
+  }
+}
+
 // More small messages than there is room for, and the one that is wanted first may have been sent
 // last: it is found all the same, whether its receiver waits for it or looks for it again and
 // again. (What does not fit waits with its sender; that it must not is told by the receiver.)

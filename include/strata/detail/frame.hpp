@@ -246,6 +246,17 @@ task* make_token(worker& w, const Arguments&... arguments) {
   return t;
 }
 
+// Queues t, which nobody else has yet. If there is no memory for its place, it is gone.
+template <class Queue>
+void unless_refused(worker& w, task* t, Queue&& queue) {
+  try {
+    queue(t);
+  } catch (...) {
+    t->type->abandon(*t, w);
+    throw;
+  }
+}
+
 template <class F, class... Arguments>
 struct token_of_values {
   using packed = packed_arguments<Arguments...>;
