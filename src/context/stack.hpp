@@ -22,8 +22,8 @@ class place;
 class scheduler;
 class stack_pool;
 
-// A stack of the pool. Suspended and queued, it is the task of continuing it. The context may lie in
-// other memory for a while: see given_memory.hpp.
+// A stack of the pool. Suspended and queued, it is the task of continuing it. The context may lie
+// in other memory for a while: see given_memory.hpp.
 struct stack : task, context {
   std::uintptr_t limit = 0;    // a fork below this address goes on on another stack
   place* pinned_to = nullptr;  // the only worker that may continue it; null: any
