@@ -35,7 +35,6 @@
 #include <vector>
 
 #include "strata/call.hpp"
-#include "strata/detail/bytes_at_once.hpp"
 #include "strata/message.hpp"
 
 namespace strata {
@@ -45,40 +44,19 @@ namespace detail {
 class byte_sink : public std::streambuf {
  public:
   byte_sink() = default;
-  // Throws too_many_bytes when they become more than that.
-  byte_sink(std::vector<std::byte>&& before, std::size_t most)
-      : bytes_(std::move(before)), most_(most) {}
-
-  [[nodiscard]] std::vector<std::byte> take() {
-    if (are_too_many_) throw too_many_bytes();  // and a function of the program has caught it
-    return std::move(bytes_);
-  }
+  explicit byte_sink(std::vector<std::byte>&& before) : bytes(std::move(before)) {}
+  std::vector<std::byte> bytes;
 
  protected:
   int_type overflow(int_type c) override {
-    if (c == traits_type::eof()) return c;
-    require_room(1);
-    bytes_.push_back(static_cast<std::byte>(c));
+    if (c != traits_type::eof()) bytes.push_back(static_cast<std::byte>(c));
     return c;
   }
   std::streamsize xsputn(const char* from, std::streamsize n) override {
-    require_room(static_cast<std::size_t>(n));
     const auto* const first = reinterpret_cast<const std::byte*>(from);
-    bytes_.insert(bytes_.end(), first, first + n);
+    bytes.insert(bytes.end(), first, first + n);
     return n;
   }
-
- private:
-  void require_room(std::size_t n) {
-    if (bytes_.size() + n <= most_) [[likely]]
-      return;
-    are_too_many_ = true;
-    throw too_many_bytes();
-  }
-
-  std::vector<std::byte> bytes_;
-  std::size_t most_ = SIZE_MAX;
-  bool are_too_many_ = false;
 };
 
 class byte_source : public std::streambuf {
@@ -127,11 +105,11 @@ requires(!plain_value<T>) struct object_codec<T> {
   static constexpr bool exists = can_serialise<T>() && std::is_default_constructible_v<T>;
 
   static void append(std::vector<std::byte>& to, const T& object) {
-    byte_sink sink(std::move(to), bytes_at_once::most());
+    byte_sink sink(std::move(to));
     std::ostream out(&sink);
     cereal::BinaryOutputArchive archive(out);
     archive(object);
-    to = sink.take();
+    to = std::move(sink.bytes);
   }
   static void take(std::span<const std::byte>& from, T& object) {
     byte_source source(from);
@@ -151,7 +129,7 @@ std::vector<std::byte> serialized(const T& object) {
   std::ostream out(&sink);
   cereal::BinaryOutputArchive archive(out);
   archive(object);
-  return sink.take();
+  return std::move(sink.bytes);
 }
 
 /// The object. Throws serialization_error when there are too few bytes or some are left.

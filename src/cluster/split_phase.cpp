@@ -9,7 +9,6 @@
 #include "cluster/thrown.hpp"
 #include "fibers/mailbox_access.hpp"
 #include "fibers/slot_access.hpp"
-#include "strata/detail/bytes_at_once.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
@@ -280,17 +279,13 @@ void split_phase::give_back(global_address home, const std::exception_ptr& error
   }
 }
 
-split_phase::prepared split_phase::prepare(detail::task& t, detail::worker& w,
-                                           std::size_t bytes_max) {
+bool split_phase::prepare(detail::task& t, detail::worker& w) {
   const detail::wire_type& type = *t.type->wire;
   if (type.prepare == nullptr) [[likely]]
-    return prepared::yes;
+    return true;
   try {
-    const detail::bytes_at_once bound(bytes_max);
     type.prepare(t, w);
-    return prepared::yes;
-  } catch (const detail::too_many_bytes&) {
-    return prepared::not_yet;
+    return true;
   } catch (...) {
     const std::exception_ptr error = away_.keep(std::current_exception());
     if (type.accept != nullptr) {
@@ -299,7 +294,7 @@ split_phase::prepared split_phase::prepare(detail::task& t, detail::worker& w,
       t.type->abandon(t, w);
       here_.fail(error);
     }
-    return prepared::threw;
+    return false;
   }
 }
 

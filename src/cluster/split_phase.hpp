@@ -41,14 +41,9 @@ class split_phase final : public detail::remote_nodes {
   void give_back(detail::global_address home, const std::exception_ptr& error, const void* value,
                  std::size_t bytes) override;
 
-  // Before a task that was taken for another node is packed: makes its objects into bytes.
-  enum class prepared {
-    yes,
-    threw,    // their functions, as if it had, which has been told to whoever waits for it
-    not_yet,  // their functions would make more bytes than bytes_max; it is as it was
-  };
-  [[nodiscard]] prepared prepare(detail::task& t, detail::worker& w,
-                                 std::size_t bytes_max = SIZE_MAX);
+  // Before a task that was taken for another node is packed: makes its objects into bytes. False:
+  // their functions have thrown, as if it had, which has been told to whoever waits for it.
+  [[nodiscard]] bool prepare(detail::task& t, detail::worker& w);
   // A task has been packed and goes to another node. A token is gone afterwards; a call stays where
   // it is and is remembered until its result is here.
   void goes_away(detail::task& t, node_id to, detail::worker& frames);

@@ -138,57 +138,10 @@ bool stealing::on_message(node_id from, kind k, reader r) {
 }
 
 template <class Take>
-detail::task* stealing::next_to_send(detail::worker& w, Take&& take) {
+detail::task* stealing::next_to_send(detail::worker& frames, Take&& take) {
   for (;;) {
     detail::task* const t = take();
-    if (t == nullptr || data_.prepare(*t, w) == split_phase::prepared::yes) return t;
-  }
-}
-
-// A task that goes to another node when a worker has made it into bytes.
-struct stealing::errand : detail::task {
-  stealing& by;
-  detail::task* sent;
-  node_id to;
-
-  static void run(detail::task& t, detail::worker& w) {
-    const errand mine = taken_out_of(t, w);
-    // The job has ended meanwhile: there is nobody else.
-    if (w.others == nullptr) return mine.sent->type->run(*mine.sent, w);
-    if (mine.by.data_.prepare(*mine.sent, w) != split_phase::prepared::yes) return;
-    mine.by.fed(mine.to);
-    mine.by.send_tokens(mine.to, std::span(&mine.sent, 1), w);
-  }
-  static void abandon(detail::task& t, detail::worker& w) {
-    const errand mine = taken_out_of(t, w);
-    if (mine.sent->type->abandon != nullptr) mine.sent->type->abandon(*mine.sent, w);
-  }
-  static errand taken_out_of(detail::task& t, detail::worker& w) {
-    const errand mine = static_cast<errand&>(t);
-    w.frames.deallocate(&t, sizeof(errand));
-    return mine;
-  }
-  static constexpr detail::task_type type_of{&run, nullptr, &abandon, &detail::type_name<errand>};
-};
-
-split_phase::prepared stealing::prepare_at_once(detail::task& t, node_id to) {
-  detail::worker& w = here_.outsider();
-  // What is larger waits for a worker in any case: its arguments are asked for by a call.
-  const auto is = data_.prepare(t, w, detail::travelling_bytes_max);
-  if (is == split_phase::prepared::not_yet)
-    here_.run_soon(::new (w.frames.allocate(sizeof(errand)))
-                       errand{{&errand::type_of}, *this, &t, to});
-  return is;
-}
-
-template <class Take>
-stealing::found stealing::next_at_once(node_id to, Take&& take) {
-  for (;;) {
-    detail::task* const t = take();
-    if (t == nullptr) return {};
-    const auto is = prepare_at_once(*t, to);
-    if (is != split_phase::prepared::threw)
-      return is == split_phase::prepared::yes ? found{t} : found{nullptr, true};
+    if (t == nullptr || data_.prepare(*t, frames)) return t;
   }
 }
 
@@ -197,22 +150,22 @@ void stealing::on_steal(node_id from, reader& r) {
   r.end();
   if (request.wish > static_cast<std::uint32_t>(wish::ahead)) throw malformed("no such wish");
   const auto left = static_cast<wish>(request.wish);
-  std::array<detail::task*, batch_max> taken;
+  std::array<detail::task*, batch_max> found;
   std::uint32_t n = 0;
   const std::uint32_t wanted = std::clamp(request.batch, 1U, batch_max);
   // Nothing else is handled meanwhile, so no more is made into bytes than one answer takes.
   std::size_t made = 0;
-  found next;
   // Never more than about half of what waits here.
   while (n < wanted && made < answer_bytes_max && (n == 0 || here_.load() > n)) {
-    next = next_at_once(
-        from, [&] { return left == wish::ahead ? here_.take_shared() : here_.take_travelling(); });
-    if (next.task == nullptr) break;
-    taken[n++] = next.task;
-    made += bytes_made(*next.task);
+    detail::task* const t = next_to_send(here_.outsider(), [&] {
+      return left == wish::ahead ? here_.take_shared() : here_.take_travelling();
+    });
+    if (t == nullptr) break;
+    found[n++] = t;
+    made += bytes_made(*t);
   }
   if (n != 0) {
-    send_tokens(from, std::span(taken.data(), n), here_.outsider());
+    send_tokens(from, std::span(found.data(), n), here_.outsider());
     {
       const std::lock_guard lock(mutex_);
       counts_of_.given += n;
@@ -222,9 +175,7 @@ void stealing::on_steal(node_id from, reader& r) {
   // What was shelved after the other had looked.
   if (send_from_shelf(from)) return shelf_.somebody_asks();
   shelf_.somebody_asks();
-  // What goes later comes unasked, and others may have something sooner.
   if (left == wish::none) return mail_.post(from, kind::nothing, {});
-  if (next.goes_later) return;
   {
     const std::lock_guard lock(wishes_);
     if (std::find(waiting_.begin(), waiting_.end(), from) == waiting_.end())
@@ -236,11 +187,12 @@ void stealing::on_steal(node_id from, reader& r) {
   here_.ask_everybody();
   // Pushed before the wish was seen, by somebody who may never push again; or shelved. Partner:
   // feed().
-  const found late = next_at_once(from, [&] { return here_.take_travelling(); });
-  if (late.task != nullptr) {
+  detail::task* const late =
+      next_to_send(here_.outsider(), [&] { return here_.take_travelling(); });
+  if (late != nullptr) {
     fed(from);
-    send_tokens(from, std::span(&late.task, 1), here_.outsider());
-  } else if (!late.goes_later) {
+    send_tokens(from, std::span(&late, 1), here_.outsider());
+  } else {
     (void)send_from_shelf(from);
   }
 }
@@ -398,9 +350,7 @@ void stealing::hand_over() {
       to = victims_.next();
     }
     if (to == mail_.self()) return here_.run_soon(t);
-    const auto is = prepare_at_once(*t, to);
-    if (is == split_phase::prepared::not_yet) made += answer_bytes_max;
-    if (is != split_phase::prepared::yes) continue;
+    if (!data_.prepare(*t, here_.outsider())) continue;
     made += bytes_made(*t);
     send_tokens(to, std::span(&t, 1), here_.outsider());
     const std::lock_guard lock(mutex_);

@@ -89,19 +89,9 @@ class stealing {
   void no_longer_waits(node_id node);
   void on_steal(node_id from, reader& r);
   void on_tokens(node_id from, reader& r);
-  // The next that take() has and that can be sent; null: none. For w, which runs nothing else.
+  // The next that take() has and that can be sent; null: none. frames: of who calls.
   template <class Take>
-  [[nodiscard]] detail::task* next_to_send(detail::worker& w, Take&& take);
-  // For whoever handles messages: what it takes long to make into bytes goes to `to` by a worker.
-  struct found {
-    detail::task* task = nullptr;  // null: none, or not at once
-    bool goes_later = false;
-  };
-  template <class Take>
-  [[nodiscard]] found next_at_once(node_id to, Take&& take);
-  struct errand;
-  // not_yet: it goes later.
-  [[nodiscard]] split_phase::prepared prepare_at_once(detail::task& t, node_id to);
+  [[nodiscard]] detail::task* next_to_send(detail::worker& frames, Take&& take);
   void send_tokens(node_id to, std::span<detail::task* const> tokens, detail::worker& frames);
   [[nodiscard]] bool send_from_shelf(node_id to);
 

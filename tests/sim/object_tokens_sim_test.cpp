@@ -160,69 +160,6 @@ TEST(simulated_object_tokens, are_made_into_bytes_no_more_than_one_answer_takes)
   EXPECT_EQ(written_by(100'000, handed_over), 1U);
 }
 
-struct takes_whole : threaded {
-  static inline unsigned begun = 0;
-  struct object {
-    static inline unsigned begun = 0, made = 0;
-    std::string first, text;
-    template <class Archive>
-    void save(Archive& a) const {
-      ++begun;
-      a(first);
-      try {
-        a(text);
-      } catch (...) {
-        return;  // a program may catch what it likes
-      }
-      ++made;
-    }
-    template <class Archive>
-    void load(Archive& a) {
-      a(first, text);
-    }
-  };
-  object argument;
-  void start() {
-    ++begun;
-    EXPECT_EQ(argument.first + argument.text, "1" + std::string(100'000, 't'));
-    terminate();
-  }
-};
-
-// Messages wait for whoever handles them; workers may take their time.
-TEST(simulated_object_tokens, that_are_large_are_made_into_bytes_by_a_worker) {
-  constexpr unsigned all = 20;
-  for (const bool hands_over : {false, true}) {
-    using object = takes_whole::object;
-    sim::world world({}, 1);
-    sim::job job(world, {.nodes = 2, .cost = two_microseconds});
-    takes_whole::begun = 0;
-    std::vector<cluster::kind> heard;
-    job.node(1).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
-      if (k == cluster::kind::nothing || k == cluster::kind::tokens) heard.push_back(k);
-      return false;
-    };
-    job.node(0).as_worker([&] {
-      const object argument{"1", std::string(100'000, 't')};
-      for (unsigned i = 0; i < all; ++i) token<takes_whole>(argument);
-    });
-    object::begun = object::made = 0;
-    if (hands_over) {
-      job.node(0).as_worker([&] { job.node(0).protocols.balance.hand_over(); });
-    } else {
-      const std::array<std::uint32_t, 2> request{32, 0};
-      job.node(0).handle(1, cluster::kind::steal, std::as_bytes(std::span(request)));
-    }
-    EXPECT_EQ(object::begun, 1U);
-    EXPECT_EQ(object::made, 0U) << "while messages waited";
-    EXPECT_TRUE(world.run([&] { return takes_whole::begun == all; }, 1'000'000'000));
-    (void)world.run([] { return false; }, world.now_ns() + 10'000'000);
-    EXPECT_GT(object::made, 0U) << "none has been sent";
-    ASSERT_FALSE(heard.empty());
-    EXPECT_EQ(heard.front(), hands_over ? cluster::kind::tokens : cluster::kind::nothing);
-  }
-}
-
 // ---- on small stacks ----
 
 using many_numbers = std::array<double, 40'000>;
