@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -72,23 +73,37 @@ void remove_file(const fs::path& file) {
   if (problem) throw problem_at(file, "cannot be removed", problem);
 }
 
+// Whether the path leads to the folder that is open.
+bool is_at(int folder, const std::string& path) {
+  struct stat opened {};
+  struct stat there {};
+  return fstat(folder, &opened) == 0 && stat(path.c_str(), &there) == 0 &&
+         opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
+}
+
 }  // namespace
 
 // Whoever else makes a map there would take our tiles for his. Gone with the process. A file system
 // without such locks does without.
-void map_folder::lock() {
-  folder_ = strata::os::descriptor(open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder_ && flock(folder_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    throw strata::user_error("'" + root_ +
-                             "': another mapview make is at work there; wait for it, or choose "
-                             "another folder");
+void map_folder::make_and_lock() {
+  for (;;) {
+    make(root_);
+    folder_ = strata::os::descriptor(open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder_ && flock(folder_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      made_.clear();  // by now the other one's
+      throw strata::user_error("'" + root_ +
+                               "': another mapview make is at work there; wait for it, or choose "
+                               "another folder");
+    }
+    if (!folder_ || is_at(folder_.get(), root_)) return;
+    made_.clear();  // another one that failed has removed it, and somebody may have made it anew
+  }
 }
 
 void map_folder::prepare(std::uint32_t parts, bool replace) {
   const fs::path root(root_), about = root / "map.json";
   std::error_code problem;
-  make(root);
-  lock();
+  make_and_lock();
   const bool has_map = fs::exists(about, problem);
   if (has_map && !is_of_a_map(about.string()))
     throw strata::user_error(about.string() +

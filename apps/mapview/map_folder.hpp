@@ -29,7 +29,7 @@ class map_folder {
   void keep() { kept_ = true; }
 
  private:
-  void lock();
+  void make_and_lock();
   void refuse_if_used() const;
   void remove_map(std::uint32_t parts);
   void remove_tiles() const;

@@ -2,6 +2,7 @@
 #include "cluster/links.hpp"
 
 #include <memory>
+#include <optional>
 
 #include "cluster/forwarding.hpp"
 #include "net/causality.hpp"
@@ -136,24 +137,34 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
   net::transport* const way = p.way.load(std::memory_order_acquire);
   // Others may know of a comer before this node has its connection.
   const bool kept = elastic_ && p.back().keeps_back && (way == nullptr || can_be_kept_back(k));
+  std::optional<message_copy> not_sent;
   if (!kept && !p.queueing.load(std::memory_order_acquire)) [[likely]] {
-    switch (way->try_send(to, header_of(self_, to, k), head, message.body())) {
+    // Before it is given: of one that has gone the caller must not hear that there is no memory.
+    const bool counts = ways_change_ && way->about().may_break && counts_for_connection(k);
+    if (counts) p.back().given.keep(copy_of(k, head, body));
+    auto done = net::send_outcome::would_block;
+    try {
+      done = way->try_send(to, header_of(self_, to, k), head, message.body());
+    } catch (...) {
+      if (counts) (void)p.back().given.take_last();
+      throw;
+    }
+    switch (done) {
       case net::send_outcome::sent:
       case net::send_outcome::staged:  // the transport sees to it
       case net::send_outcome::lost:    // whoever depends on it hears of the loss
-        if (ways_change_ && way->about().may_break && counts_for_connection(k))
-          p.back().given.keep(copy_of(k, head, body));
         return true;
       case net::send_outcome::would_block:
         break;
     }
+    if (counts) not_sent = p.back().given.take_last();
   }
   if (p.lost.load(std::memory_order_acquire)) {
     if (kept) return false;
     // One that has left may still have to hear something, until it closes the connection.
     if (!elastic_) return true;
   }
-  message_copy m = copy_of(k, head, body);
+  message_copy m = not_sent ? std::move(*not_sent) : copy_of(k, head, body);
   back_room& b = p.back();
   if (!lock.owns_lock()) lock = std::unique_lock(b.mutex);
   if (kept) {

@@ -204,13 +204,19 @@ void split_phase::request(node_id node, const wanted& w) {
   }
 }
 
-void split_phase::ask_for_waiting(node_id node, requests& r) {
-  while (!r.waiting.empty()) {
-    const std::size_t bytes = answer_bytes(r.waiting.front().bytes);
-    if (r.in_flight != 0 && r.in_flight + bytes > window_bytes) return;
-    post(node, kind::get, bytes_of(r.waiting.front()));
-    r.in_flight += bytes;
-    r.waiting.pop_front();
+void split_phase::ask_for_waiting(node_id node, requests& r) noexcept {
+  try {
+    while (!r.waiting.empty()) {
+      const std::size_t bytes = answer_bytes(r.waiting.front().bytes);
+      if (r.in_flight != 0 && r.in_flight + bytes > window_bytes) return;
+      post(node, kind::get, bytes_of(r.waiting.front()));
+      r.in_flight += bytes;
+      r.waiting.pop_front();
+    }
+  } catch (...) {
+    // Those who asked are not here to hear it, and nobody would ask for them later.
+    r.waiting.clear();
+    here_.fail(std::current_exception());
   }
 }
 

@@ -22,10 +22,18 @@ namespace strata::cluster {
 // The sender's side of one connection. By one thread at a time, but bytes().
 class unconfirmed {
  public:
-  // It has been given to the connection.
+  // It is given to the connection.
   void keep(message_copy m) {
-    set_bytes(bytes() + cost_of(m));
+    const std::size_t cost = cost_of(m);
     kept_.push_back(std::move(m));
+    set_bytes(bytes() + cost);
+  }
+  // The connection had no room for it.
+  [[nodiscard]] message_copy take_last() noexcept {
+    message_copy m = std::move(kept_.back());
+    kept_.pop_back();
+    set_bytes(bytes() - cost_of(m));
+    return m;
   }
   // `count` have come, of all that were given; more may have been said before. Throws malformed.
   void confirm(std::uint64_t count) {

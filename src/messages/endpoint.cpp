@@ -184,11 +184,18 @@ std::size_t wait_any(std::span<transfer> transfers) {
 }
 
 std::vector<message_info> wait_all(std::span<transfer> transfers) {
-  std::vector<message_info> ended(transfers.size());
+  std::vector<message_info> ended;
   std::exception_ptr first;
+  try {
+    ended.resize(transfers.size());
+  } catch (const std::bad_alloc&) {
+    first = std::current_exception();
+  }
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     try {
-      if (transfers[i].valid()) ended[i] = transfers[i].wait();
+      if (!transfers[i].valid()) continue;
+      const message_info one = transfers[i].wait();
+      if (i < ended.size()) ended[i] = one;
     } catch (...) {
       if (first == nullptr) first = std::current_exception();
     }

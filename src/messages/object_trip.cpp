@@ -70,7 +70,9 @@ void nobody_asks_for(const object_head& head) {
       return call<forget_arguments>(home, head.parcel);
     } catch (const std::bad_alloc&) {
       this_thread::yield();  // others may give some back
-    } catch (const error&) {
+    } catch (const remote_error&) {
+      this_thread::yield();  // there, too
+    } catch (...) {
       return;  // nor is anybody there, or the job has ended
     }
   }

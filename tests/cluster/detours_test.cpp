@@ -577,6 +577,12 @@ TEST(unconfirmed_messages, are_those_that_nobody_has_confirmed) {
   u.confirm(1);  // said before
   EXPECT_THROW(u.confirm(6), malformed);
   EXPECT_EQ(u.given(), 5U);
+  // There was no room for it after all.
+  const std::size_t bytes = u.bytes();
+  u.keep(copy_of(kind::get, {}, {}));
+  EXPECT_EQ(u.take_last().k, kind::get);
+  EXPECT_EQ(u.given(), 5U);
+  EXPECT_EQ(u.bytes(), bytes);
   const std::deque<message_copy> rest = u.take();
   ASSERT_EQ(rest.size(), 3U);
   int first = 0;

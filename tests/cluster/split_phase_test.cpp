@@ -67,9 +67,15 @@ class side final : public taskless_node, public mailer {
     ++corks;
     return {};
   }
+  void fail(std::exception_ptr error) override {
+    if (!may_fail) return taskless_node::fail(error);
+    ++failures;
+  }
 
   unsigned waits = 0, corks = 0;
   unsigned refusals = 0;  // for so many messages there is no memory
+  bool may_fail = false;
+  unsigned failures = 0;
   std::function<void()> while_asking, while_waiting;
 
  private:
@@ -245,6 +251,19 @@ TEST_F(blocks, are_not_awaited_that_there_is_no_memory_to_ask_for) {
   EXPECT_EQ(deliver(kind::get), 1U);
   EXPECT_EQ(last, from);
   EXPECT_FALSE(here.data.awaits_something());
+  // Nor do they, or those who ask later, where there is none for what waited either.
+  one_waits = false;
+  here.may_fail = true;
+  here.refusals = 2;
+  EXPECT_THROW(here.data.get(at(1, from.data()), into.data(), from.size(), at(0, nullptr)),
+               std::bad_alloc);
+  EXPECT_TRUE(one_waits);
+  EXPECT_EQ(here.failures, 1U);
+  EXPECT_FALSE(here.data.awaits_something());
+  std::fill(into.begin(), into.end(), std::byte{0});
+  here.data.get(at(1, from.data()), into.data(), into.size(), at(0, nullptr));
+  EXPECT_EQ(deliver(kind::get), 1U);
+  EXPECT_EQ(into, from);
 }
 
 // A call, or with has_home false a token; what becomes of it is counted.
