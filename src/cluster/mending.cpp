@@ -45,8 +45,9 @@ void mending::look_after_spares(std::int64_t now_ns) {
   for (const spare& s : hands_.spares()) {
     const node_id n = s.node;
     const bool is_heard = !silent_looks_.contains(n);
-    if (is_heard && s.is_better && n < self_ && has_stood(s, now_ns)) hands_.go_back(n);
-    if (++silent_looks_[n] <= silent_looks_max) {
+    if (is_heard && s.is_better && n < self_ && has_stood(s, now_ns)) {
+      hands_.go_back(n);
+    } else if (++silent_looks_[n] <= silent_looks_max) {
       hands_.speak_by_spare(n);
     } else {
       silent_looks_.erase(n);

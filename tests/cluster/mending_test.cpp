@@ -136,18 +136,6 @@ TEST_F(better_spares, are_gone_back_to_once_they_have_stood_for_a_while) {
   EXPECT_EQ(looks_until_back(), 1);
 }
 
-// It may not be the time to go back, and the other end would give it up.
-TEST_F(better_spares, are_spoken_by_all_the_same) {
-  m.made(2, 1, now);
-  for (int look = 0; look < 3; ++look) {
-    now += 5 * second;
-    (void)m.on_time(now);
-    m.heard_by_spare(2);
-  }
-  EXPECT_EQ(h.spoken, (std::vector<node_id>{2, 2, 2}));
-  EXPECT_EQ(h.gone_back, h.spoken) << "who does not hear of it says so again";
-}
-
 TEST_F(better_spares, that_were_away_for_long_have_to_stand_longer) {
   (void)pauses(6);
   EXPECT_EQ(looks_until_back(), 6);
