@@ -109,8 +109,8 @@ bool detours::on_message(node_id from, kind k, reader r) {
     pass_on(r);
     return true;
   }
-  if (k == kind::resume || k == kind::go_over) {
-    on_resume_by_neighbour(from, k, r);
+  if (k == kind::resume) {
+    on_resume_by_spare(from, r);
     return true;
   }
   if (k == kind::unheard) {
@@ -143,64 +143,31 @@ void detours::learn(const words& about_connections) {
 }
 
 void detours::on_broken(node_id n, const std::string& why) {
-  if (!hands_.is_connected(n)) return;
-  const auto [found, is_new] = broken_.try_emplace(n);
-  neighbour& there = found->second;
-  if (!is_new && there.how != goes::by_better && there.how != goes::by_left) return;
+  if (!hands_.is_connected(n) || broken_.contains(n)) return;
   complaints_.erase(n);
+  neighbour& there = broken_[n];
   there.why = why;
-  const std::uint64_t come = hands_.close(n);
-  if (is_new) {
-    there.number = number_of(with(n));
-    there.come = come;
-    if (hands_.say_by_spare(n, kind::resume, packed(count_word{come, there.number}).bytes()))
-      there.how = goes::by_spare;
-  } else {
-    // By the better one it has said so already.
-    there.how = there.how == goes::by_better ? goes::by_spare : goes::around;
-  }
-  if (there.how == goes::around) cut(n);
+  there.number = number_of(with(n));
+  there.come = hands_.close(n);
+  there.by_spare =
+      hands_.say_by_spare(n, kind::resume, packed(count_word{there.come, there.number}).bytes());
+  if (!there.by_spare) cut(n);
 }
 
 void detours::on_spare_broken(node_id n) {
   hands_.drop_spare(n);
   const auto found = broken_.find(n);
-  if (found == broken_.end()) return;
-  neighbour& there = found->second;
-  if (there.how == goes::by_better) {
-    there.how = goes::by_left;
-    there.beats = 0;
-    ask_by_left(n, there);
-  } else if (there.how == goes::by_spare) {
-    there.how = goes::around;
-    cut(n);
-  }
-}
-
-void detours::on_better(node_id n) {
-  if (!hands_.is_connected(n) || broken_.contains(n)) return;
-  const count_word word{hands_.come(n), number_of(with(n))};
-  if (!hands_.say_by_spare(n, kind::go_over, packed(word).bytes())) return;  // another time
-  complaints_.erase(n);
-  neighbour& there = broken_[n];
-  there.how = goes::by_better;
-  there.number = word.number;
-  there.come = hands_.leave(n);
-}
-
-void detours::ask_by_left(node_id n, neighbour& there) {
-  there.is_asked =
-      hands_.say_by_left(n, kind::resume, packed(count_word{there.come, there.number}).bytes());
+  if (found == broken_.end() || !found->second.by_spare) return;
+  found->second.by_spare = false;
+  cut(n);
 }
 
 void detours::beat() {
   std::vector<node_id> silent;
   for (auto& [n, there] : broken_) {
-    if (there.how == goes::by_left && !there.is_asked) ask_by_left(n, there);
-    if (there.how != goes::around && ++there.beats > 2) silent.push_back(n);
+    if (there.by_spare && ++there.beats > 2) silent.push_back(n);
   }
-  for (const node_id n : silent)
-    broken_.at(n).how == goes::by_left ? on_broken(n, "is not heard") : on_spare_broken(n);
+  for (const node_id n : silent) on_spare_broken(n);
   std::vector<node_id> hopeless;
   for (auto& [n, c] : complaints_) {
     // The other end's beats are not ours.
@@ -208,8 +175,7 @@ void detours::beat() {
     c.beats += is_new ? 1 : 0;
     c.pauses = is_new ? 0 : c.pauses + 1;
     const bool nothing_comes = hands_.come(n) < c.given;
-    if (c.pauses == 0 && c.beats > (nothing_comes ? 1U : 3U) && !broken_.contains(n))
-      hopeless.push_back(n);
+    if (c.pauses == 0 && c.beats > (nothing_comes ? 1U : 3U)) hopeless.push_back(n);
   }
   std::erase_if(complaints_, [](const auto& c) { return c.second.pauses > 1; });
   for (const node_id n : hopeless) on_broken(n, "is not heard");
@@ -229,14 +195,13 @@ void detours::hear(const pair& ends, std::uint32_t number, node_id heard_from) {
     if (n == self_ || n == heard_from || !hands_.is_connected(n)) continue;
     // Who goes on by a spare connection hears it then; who is reached by a detour, from others.
     const auto broken = broken_.find(n);
-    if (broken == broken_.end() || broken->second.how != goes::around)
+    if (broken == broken_.end() || broken->second.by_spare)
       hands_.say(n, kind::cut_off, said.bytes(), {});
   }
   hands_.on_word(ends, number);
   if (!has_ended) return;
   for (auto& [n, there] : broken_) {
-    if (!there.resumed && there.how == goes::around &&
-        (there.way.empty() || uses(there.way, self_, ends)))
+    if (!there.resumed && !there.by_spare && (there.way.empty() || uses(there.way, self_, ends)))
       look_for_way(n, there);
   }
 }
@@ -380,49 +345,15 @@ void detours::on_resume(node_id from, std::uint64_t come, std::uint32_t number) 
   try_to_begin_anew(from);
 }
 
-// By a connection to it, from which nothing has been heard that was said behind this.
-void detours::on_resume_by_neighbour(node_id from, kind k, reader r) {
+void detours::on_resume_by_spare(node_id from, reader r) {
   const auto [come, number] = take_count(r);
-  // Another word about that is on its way.
-  if (number != number_of(with(from)) || !hands_.is_connected(from)) return;
-  if (!hands_.comes_by_spare(from)) {
-    if (k == kind::resume) stay(from, come, number);
-    return;
-  }
-  if (!broken_.contains(from)) {
-    if (k == kind::go_over) return follow(from, come, number);
-    on_broken(from, "gave up the connection");
-  }
+  if (number != number_of(with(from))) return;  // another word about that is on its way
+  on_broken(from, "gave up the connection");
   // It may have been given up here, of which the other end is about to hear.
   const auto found = broken_.find(from);
-  if (found->second.how == goes::around) return;
+  if (found == broken_.end() || !found->second.by_spare) return;
   broken_.erase(found);
   hands_.go_on(from, come);
-}
-
-// To the better connection.
-void detours::follow(node_id from, std::uint64_t come, std::uint32_t number) {
-  const count_word word{hands_.come(from), number};
-  // Then the other end will hear nothing, or of its end.
-  if (!hands_.say_by_spare(from, kind::resume, packed(word).bytes())) return on_spare_broken(from);
-  complaints_.erase(from);
-  (void)hands_.leave(from);
-  hands_.go_on(from, come);
-}
-
-// With the connection in use, as the better one has ended, which this end need not have noticed.
-void detours::stay(node_id from, std::uint64_t come, std::uint32_t number) {
-  const auto found = broken_.find(from);
-  bool is_asked = false;
-  if (found != broken_.end()) {
-    const neighbour& there = found->second;
-    if (there.how != goes::by_better && there.how != goes::by_left) return;
-    is_asked = there.how == goes::by_left && there.is_asked;
-    broken_.erase(found);
-  }
-  hands_.drop_spare(from);
-  const writer answer = packed(count_word{hands_.come(from), number});
-  hands_.stay(from, come, kind::resume, is_asked ? std::span<const std::byte>() : answer.bytes());
 }
 
 }  // namespace strata::cluster

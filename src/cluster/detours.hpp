@@ -29,18 +29,6 @@
 // they share another network: `resume` goes over it from both ends, and when it has come they go on
 // as before; nobody else hears of it.
 //
-// Where the better of two networks has returned, and the connection over it is the spare one, the
-// two go back to it though neither has ended:
-//
-//   one end -> the other   go_over   by the spare one, as `resume`, which answers it. Who has said
-//                                    it, or answered, hears nothing more by the old one, which is
-//                                    the spare one then: that comes again by the new one
-//   one end -> the other   resume    by the old one, where the new one has ended before both were
-//                                    there. The other end answers by the same
-//
-// So whatever ends meanwhile, what was said before a `resume` is not heard, and what comes behind
-// it begins where the other end has left off.
-//
 // A node that no way leads to any more is lost: so it is when its process ends, with all its
 // connections, as soon as all who had one have said so. Source: the flooding of what has changed is
 // that of McQuillan, Richer and Rosen, "The new routing algorithm for the ARPANET", 1980.
@@ -83,19 +71,9 @@ class detours {
     // (false).
     virtual bool say_by_spare(node_id n, kind k, std::span<const std::byte> payload) = 0;
     virtual void drop_spare(node_id n) = 0;
-    // What is being handled has come by the spare connection.
-    [[nodiscard]] virtual bool comes_by_spare(node_id n) = 0;
     // So many of the messages given to the connection have come; the rest, and what follows, goes
-    // by the spare one, which takes its place; and if it was left, it takes that one's. Throws
-    // malformed.
+    // by the spare one, which takes its place. Throws malformed.
     virtual void go_on(node_id n, std::uint64_t come) = 0;
-    // As close(), but the connection stays, and what still comes by it is not heard.
-    virtual std::uint64_t leave(node_id n) = 0;
-    // By the connection that was left. False: not now.
-    virtual bool say_by_left(node_id n, kind k, std::span<const std::byte> payload) = 0;
-    // By the connection there is: so many have come, the rest follows behind `word`. Throws
-    // malformed.
-    virtual void stay(node_id n, std::uint64_t come, kind k, std::span<const std::byte> word) = 0;
     // To a neighbour, behind all that has been said to it.
     virtual void say(node_id n, kind k, std::span<const std::byte> head,
                      std::span<const std::byte> body) = 0;
@@ -137,8 +115,6 @@ class detours {
   void on_broken(node_id n, const std::string& why);
   // Its spare one has.
   void on_spare_broken(node_id n);
-  // The spare one is better than the one in use. Of two nodes one may be told so.
-  void on_better(node_id n);
   // At every beat at which the connection to n is silent, or n is. By whatever other way there is n
   // hears of it; a node that was merely stopped for a while keeps its connections.
   void on_silent(node_id n);
@@ -149,7 +125,7 @@ class detours {
   // Whoever has heard the last by a detour may have to wait until its own has room there. True:
   // somebody still does, and this is to be called again soon.
   bool try_to_begin_anew();
-  // At every beat. Nobody waits for an answer by another connection for longer than two.
+  // At every beat. Nobody waits for an answer by a spare connection for longer than two.
   void beat();
 
   // Its connection has ended, and the two do not go on by another one.
@@ -157,25 +133,21 @@ class detours {
   // But they may still do so, or are about to: no other connection is of use now.
   [[nodiscard]] bool is_undecided(node_id n) const {
     const auto found = broken_.find(n);
-    return found != broken_.end() && (found->second.how != goes::around || found->second.said_last);
+    return found != broken_.end() && (found->second.by_spare || found->second.said_last);
   }
   [[nodiscard]] bool is_cut(node_id n) const { return cuts_.contains(std::minmax(self_, n)); }
   [[nodiscard]] const std::set<pair>& cuts() const noexcept { return cuts_; }
 
  private:
-  // How the two go on, or are to: around by others; by the spare connection, as the other one has
-  // ended; by that, as it is better; by the one that was left for it after all.
-  enum class goes { around, by_spare, by_better, by_left };
-  // A neighbour to which the connection has ended, or was left.
+  // A neighbour to which the connection has ended.
   struct neighbour {
     std::string why;
     std::uint32_t number = 0;  // of the connection: even
     std::uint64_t come = 0;
-    goes how = goes::around;
-    bool is_asked = true;  // by_left: it was said
-    unsigned beats = 0;    // since then
-    path way{};            // around; empty: none was found yet
-    bool resumed = false;  // what follows goes by it
+    bool by_spare = false;  // it is asked to go on by that
+    unsigned beats = 0;     // since then
+    path way{};             // else; empty: none was found yet
+    bool resumed = false;   // what follows goes by it
     // On the way to a new one: see above.
     bool has_new = false, said_new = false, other_has_new = false;
     bool said_last = false, heard_last = false;
@@ -192,10 +164,7 @@ class detours {
   void look_for_way(node_id n, neighbour& there);
   [[nodiscard]] path way_to(node_id n, const std::set<pair>& cuts) const;
   void on_resume(node_id from, std::uint64_t come, std::uint32_t number);
-  void on_resume_by_neighbour(node_id from, kind k, reader r);
-  void follow(node_id from, std::uint64_t come, std::uint32_t number);
-  void stay(node_id from, std::uint64_t come, std::uint32_t number);
-  void ask_by_left(node_id n, neighbour& there);
+  void on_resume_by_spare(node_id from, reader r);
   void pass_on(reader r);
   // By a detour.
   void on_arrival(node_id from, kind k, reader r);

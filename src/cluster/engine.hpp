@@ -228,23 +228,14 @@ class engine final : public mailer,
   }
   void drop_spare(node_id n) override;
   void go_on(node_id n, std::uint64_t come) override { links_->go_on(n, come); }
-  [[nodiscard]] bool comes_by_spare(node_id peer) override;
-  std::uint64_t leave(node_id n) override { return links_->leave(n); }
-  bool say_by_left(node_id n, kind k, std::span<const std::byte> payload) override {
-    return links_->say_by_left(n, k, payload);
-  }
-  void stay(node_id n, std::uint64_t come, kind k, std::span<const std::byte> word) override {
-    links_->stay(n, come, k, word);
-  }
   void lose(node_id peer, const std::string& why) override;
   void cannot_reach(node_id peer, const std::string& why) override;  // see suspicions
 
   // ---- mending::hands and reopening::hands (engine_mending.cpp) ----
   bool connect_again(node_id n, mending::network over) override;
-  [[nodiscard]] std::vector<mending::spare> spares() override;
+  [[nodiscard]] std::vector<node_id> spares() override;
   void speak_by_spare(node_id n) override { links_->confirm_by_spare(n); }
   void give_up_spare(node_id n) override { detours_->on_spare_broken(n); }
-  void go_back(node_id n) override;
   std::unique_lock<std::timed_mutex> take_inbox() override { return std::unique_lock(inbox_); }
   void on_met(node_id n, mending::network over, std::unique_ptr<net::renewal> made) override;
   void on_not_met(node_id n, mending::network over) override;
@@ -268,6 +259,8 @@ class engine final : public mailer,
   [[nodiscard]] std::string network_over(const net::transport* over, node_id neighbour) const;
   [[nodiscard]] std::vector<std::int64_t> costs_between_others(node_id from);
   void begin_to_reroute(const way_plan& p);
+  // Whether what is being looked at now is its second connection.
+  [[nodiscard]] bool comes_by_spare(node_id peer) const;
   // Its connection has ended, but it may be reached by others.
   [[nodiscard]] bool lives_on(node_id peer);
   void look_after_connections(bool listening);
@@ -362,8 +355,6 @@ class engine final : public mailer,
     std::unique_ptr<net::renewal> made;
   };
   std::map<node_id, reopened> reopened_;
-  // By node: what it was reached by when the job began, over the best network. Not changed.
-  std::vector<const net::transport*> best_;
   std::vector<way_plan::measurement> told_since_;  // in who_'s costs, too
   std::atomic<bool> is_gateway_{false};            // messages between others may come by here
   std::unique_ptr<protocols> protocols_;

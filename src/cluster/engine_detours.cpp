@@ -20,7 +20,7 @@ void engine::on_lost(node_id peer, const std::string& why) {
   if (is_used) cannot_reach(peer, why);
 }
 
-bool engine::comes_by_spare(node_id peer) {
+bool engine::comes_by_spare(node_id peer) const {
   return links_->has_spare(peer) && polled_ != links_->way_to(peer);
 }
 

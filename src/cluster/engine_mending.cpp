@@ -12,7 +12,6 @@ namespace strata::cluster {
 void engine::begin_to_mend(std::unique_ptr<reopening> by) {
   if (by == nullptr) return;
   reopening_ = std::move(by);
-  for (unsigned n = 0; n < nodes_; ++n) best_.push_back(links_->way_to(static_cast<node_id>(n)));
   mending_ = std::make_unique<mending>(self_, mending::settings{}, *this, now_ns());
 }
 
@@ -81,20 +80,12 @@ bool engine::begin_anew(node_id n) {
 
 void engine::on_not_met(node_id n, mending::network over) { mending_->failed(n, over, now_ns()); }
 
-std::vector<mending::spare> engine::spares() {
-  std::vector<mending::spare> all;
-  for (const node_id n : members_.all()) {
-    const net::transport* const spare = n != self_ ? links_->spare_to(n) : nullptr;
-    if (const auto over = reopening_->network_of(n, spare))
-      all.push_back({n, *over, spare == best_[n]});
-  }
+std::vector<node_id> engine::spares() {
+  std::vector<node_id> all = members_.all();
+  std::erase_if(all, [this](node_id n) {
+    return n == self_ || !reopening_->network_of(n, links_->spare_to(n));
+  });
   return all;
-}
-
-// Not from one that moves blocks by itself: of what both ends expect there nobody would hear that
-// it is not to be waited for.
-void engine::go_back(node_id n) {
-  if (lives_on(n) && links_->way_to(n)->transfers_of_peers() == nullptr) detours_->on_better(n);
 }
 
 }  // namespace strata::cluster

@@ -48,9 +48,8 @@ void engine::on_message(const net::header& h, std::span<const std::byte> payload
   // Of the survey when the job began, but late: an answer would go by the other connection, and be
   // taken for that to another ping.
   if ((k == kind::ping || k == kind::pong) && comes_by_spare(h.source)) return;
-  if (detours_ != nullptr && links_->outlives_connection(h.source) &&
-      !links_->has_come(h.source, k, payload.size(), polled_))
-    return;
+  if (detours_ != nullptr && links_->outlives_connection(h.source))
+    links_->has_come(h.source, k, payload.size());
   if (rerouting_ != nullptr && rerouting_->keeps(h.source, {}, k, payload)) return;
   receive(h.source, k, payload);
 }

@@ -86,7 +86,6 @@ enum class kind : net::message_kind {
   unheard = 63,    // how many messages were given to the connection
   resume = 77,     // how many messages have come
   detour = 78,     // by whom, and what
-  go_over = 82,    // as resume, by a spare connection that is better; the other one stays
   confirmed = 79,  // how many messages have come
   // Their networks, while the job runs (remeasuring.cpp).
   measure_again = 74,   // number
@@ -110,12 +109,12 @@ constexpr bool can_be_kept_back(kind k) noexcept { return k < kind::probe || car
 // What is counted at both ends of a connection, and said by others when that ends.
 constexpr bool counts_for_connection(kind k) noexcept {
   return k != kind::ping && k != kind::pong && k != kind::confirmed && k != kind::resume &&
-         k != kind::go_over && k != kind::unheard;
+         k != kind::unheard;
 }
 // What two neighbours say about the connection between them, or others.
 constexpr bool is_about_connections(kind k) noexcept {
   return k == kind::cut_off || k == kind::unheard || k == kind::resume || k == kind::detour ||
-         k == kind::go_over || k == kind::confirmed;
+         k == kind::confirmed;
 }
 
 // The head of one hop.

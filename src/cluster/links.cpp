@@ -203,9 +203,8 @@ bool links::send_queued(node_id to, peer& p) {
     back_room& b = p.back();
     std::unique_lock lock(b.mutex);
     if (b.stands != back_room::connection::open) {
-      const bool is_left = b.stands == back_room::connection::left;
       lock.unlock();
-      return is_left ? way_to(to)->flush(to) : send_around(b);
+      return send_around(b);
     }
     // Not before: another may just have taken its place.
     net::transport& way = *way_to(to);
@@ -241,12 +240,8 @@ bool links::send_queued(node_id to, peer& p) {
 bool links::send_queued(net::transport& t) {
   bool done = true;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    const auto n = static_cast<node_id>(i);
-    if (n == self_) continue;
-    if (way_to(n) == &t)
-      done &= send_queued(n, peers_[i]);
-    else if (ways_change_ && t.reaches(n))
-      (void)t.flush(n);  // what it had when it was left for a better one, and nobody needs
+    if (way_to(static_cast<node_id>(i)) == &t && i != self_)
+      done &= send_queued(static_cast<node_id>(i), peers_[i]);
   }
   return done;
 }

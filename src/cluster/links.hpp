@@ -72,10 +72,8 @@ class links {
     const net::transport* const way = way_to(neighbour);
     return ways_change_ && way != nullptr && way->about().may_break;
   }
-  // A message has come from that neighbour, over that transport (null: before there were links).
-  // False: it is not to be heard, as it comes again by the connection that the two go on by.
-  [[nodiscard]] bool has_come(node_id neighbour, kind k, std::size_t bytes,
-                              const net::transport* over);
+  // A message has come from that neighbour over its connection.
+  void has_come(node_id neighbour, kind k, std::size_t bytes);
   // That one has said how much has come. Throws malformed.
   void on_confirmed(node_id neighbour, std::uint64_t come);
   // At every beat: says to all how much has come from them that was not said yet.
@@ -89,13 +87,6 @@ class links {
   // Nothing goes or comes by it any more, and what there is to say waits. Returns how many messages
   // have come.
   std::uint64_t close(node_id neighbour);
-  // The same, but it is not dropped: what still comes by it is not heard.
-  std::uint64_t leave(node_id neighbour);
-  // By the one that was left. False: it has no room, or has ended.
-  bool say_by_left(node_id neighbour, kind k, std::span<const std::byte> payload);
-  // By the connection in use, from both ends anew: so many have come there; the rest and all that
-  // follows goes there behind `word`, if that is not empty. Throws malformed.
-  void stay(node_id neighbour, std::uint64_t come, kind k, std::span<const std::byte> word);
   [[nodiscard]] std::uint64_t given(node_id neighbour) const {
     back_room* const b = peers_[neighbour].back_if_any();
     if (b == nullptr) return 0;
@@ -134,8 +125,8 @@ class links {
   }
   bool say_by_spare(node_id neighbour, kind k, std::span<const std::byte> payload);
   void drop_spare(node_id neighbour) noexcept;
-  // So many have come there; the rest and all that follows goes by the spare connection. One that
-  // was left is the spare one then. Throws malformed.
+  // So many have come there; the rest and all that follows goes by the spare connection. Throws
+  // malformed.
   void go_on(node_id neighbour, std::uint64_t come);
   // So many have come there; the rest and all that follows goes by `way`. Throws malformed.
   void go_by(node_id neighbour, std::uint64_t come, std::vector<node_id> way);
@@ -224,9 +215,8 @@ class links {
     std::mutex mutex;
     std::condition_variable room;
     backlog waiting;  // with the mutex
-    // With the mutex; where ways change. Changed by who handles messages. See close(), leave() and
-    // go_by().
-    enum class connection { open, closed, left, replaced, ending };
+    // With the mutex; where ways change. See close() and go_by().
+    enum class connection { open, closed, replaced, ending };
     connection stands = connection::open;
     std::vector<node_id> detour;      // once it is replaced
     std::size_t last_by_detour = 0;   // while that is ending: so many of the queue still go by it
@@ -284,8 +274,6 @@ class links {
            (b.stands == connection::ending && b.last_by_detour != 0);
   }
   void confirm(node_id neighbour, back_room& b);
-  bool say_aside(net::transport& by, node_id neighbour, kind k,
-                 std::span<const std::byte> payload) const;
   // So many have come; the rest waits in front of all else. With the mutex.
   static void queue_rest(back_room& b, std::uint64_t come);
   void wake_who_go_around();

@@ -9,13 +9,9 @@
 
 namespace strata::cluster {
 
-bool links::has_come(node_id neighbour, kind k, std::size_t bytes, const net::transport* over) {
-  if (!counts_for_connection(k)) return true;
+void links::has_come(node_id neighbour, kind k, std::size_t bytes) {
   back_room& b = peers_[neighbour].back();
-  // By a connection that this end, or the other one, has left.
-  if (b.stands == back_room::connection::left || (over != nullptr && over == b.spare)) return false;
-  if (b.come.add(bytes)) confirm(neighbour, b);
-  return true;
+  if (counts_for_connection(k) && b.come.add(bytes)) confirm(neighbour, b);
 }
 
 void links::confirm(node_id neighbour, back_room& b) {
@@ -61,33 +57,6 @@ std::uint64_t links::close(node_id neighbour) {
   return b.come.confirm();
 }
 
-std::uint64_t links::leave(node_id neighbour) {
-  peer& p = peers_[neighbour];
-  back_room& b = p.back();
-  const std::lock_guard lock(b.mutex);
-  b.stands = back_room::connection::left;
-  p.queueing.store(true, std::memory_order_release);
-  return b.come.confirm();
-}
-
-bool links::say_by_left(node_id neighbour, kind k, std::span<const std::byte> payload) {
-  return say_aside(*way_to(neighbour), neighbour, k, payload);
-}
-
-void links::stay(node_id neighbour, std::uint64_t come, kind k, std::span<const std::byte> word) {
-  if (is_lost(neighbour)) return;
-  peer& p = peers_[neighbour];
-  back_room& b = p.back();
-  {
-    const std::lock_guard lock(b.mutex);
-    queue_rest(b, come);
-    if (!word.empty()) b.waiting.put_in_front(std::deque<message_copy>{copy_of(k, word, {})});
-    b.stands = back_room::connection::open;
-    p.queueing.store(true, std::memory_order_release);
-  }
-  way_to(neighbour)->wake_sender();
-}
-
 void links::queue_rest(back_room& b, std::uint64_t come) {
   b.given.confirm(come);
   b.waiting.put_in_front(b.given.take());
@@ -95,14 +64,10 @@ void links::queue_rest(back_room& b, std::uint64_t come) {
 
 bool links::say_by_spare(node_id neighbour, kind k, std::span<const std::byte> payload) {
   if (!has_spare(neighbour)) return false;
-  return say_aside(*spare_to(neighbour), neighbour, k, payload);
-}
-
-// By a connection that nothing else goes by.
-bool links::say_aside(net::transport& by, node_id neighbour, kind k,
-                      std::span<const std::byte> payload) const {
-  const auto outcome = by.try_send(neighbour, header_of(self_, neighbour, k), payload, {});
-  if (outcome == net::send_outcome::staged) (void)by.flush(neighbour);
+  net::transport* const spare = peers_[neighbour].back_if_any()->spare;
+  const auto outcome = spare->try_send(neighbour, header_of(self_, neighbour, k), payload, {});
+  // As long as it is the spare no sender looks after it.
+  if (outcome == net::send_outcome::staged) (void)spare->flush(neighbour);
   return outcome == net::send_outcome::sent || outcome == net::send_outcome::staged;
 }
 
@@ -118,9 +83,7 @@ void links::go_on(node_id neighbour, std::uint64_t come) {
   {
     const std::lock_guard lock(b.mutex);
     queue_rest(b, come);
-    const bool is_kept = b.stands == back_room::connection::left;
-    net::transport* const old = way_to(neighbour);
-    p.way.store(std::exchange(b.spare, is_kept ? old : nullptr), std::memory_order_release);
+    p.way.store(std::exchange(b.spare, nullptr), std::memory_order_release);
     b.stands = back_room::connection::open;
   }
   // It finds out whether there is anything in the queue.

@@ -34,20 +34,9 @@ void mending::forget(node_id n) {
   silent_looks_.erase(n);
 }
 
-// The longer it was away, or the more often, the longer.
-bool mending::has_stood(const spare& s, std::int64_t now_ns) const {
-  const auto found = seams_.find({s.node, s.over});
-  return found != seams_.end() && !found->second.is_open &&
-         now_ns - found->second.made_ns >= std::max(found->second.pause_ns, settings_.look_ns);
-}
-
-void mending::look_after_spares(std::int64_t now_ns) {
-  for (const spare& s : hands_.spares()) {
-    const node_id n = s.node;
-    const bool is_heard = !silent_looks_.contains(n);
-    if (is_heard && s.is_better && n < self_ && has_stood(s, now_ns)) {
-      hands_.go_back(n);
-    } else if (++silent_looks_[n] <= silent_looks_max) {
+void mending::look_after_spares() {
+  for (const node_id n : hands_.spares()) {
+    if (++silent_looks_[n] <= silent_looks_max) {
       hands_.speak_by_spare(n);
     } else {
       silent_looks_.erase(n);
@@ -59,7 +48,7 @@ void mending::look_after_spares(std::int64_t now_ns) {
 std::int64_t mending::on_time(std::int64_t now_ns) {
   if (now_ns >= look_at_) {
     look_at_ = now_ns + settings_.look_ns;
-    look_after_spares(now_ns);
+    look_after_spares();
   }
   // Of two networks to the same node one at a time: so both ends agree which was the last.
   const auto is_tried = [this](node_id n) {

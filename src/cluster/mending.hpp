@@ -8,9 +8,6 @@
 // every few seconds, and who has heard nothing by it for some of these times gives it up: it is
 // made again as any other.
 //
-// Once one has stood for a while, and was heard by, and is over the better of the two networks, the
-// two go back to it: the one with the higher number says so.
-//
 // It knows no sockets: the runtime's are those of reopening.hpp. Called with the inbox.
 #pragma once
 #include <cstdint>
@@ -31,23 +28,16 @@ class mending {
     std::int64_t pause_ns = 1'000'000'000, pause_max_ns = 30'000'000'000;
     std::int64_t look_ns = 5'000'000'000;  // after the spare connections
   };
-  struct spare {
-    node_id node;
-    network over;
-    bool is_better = false;  // than the one in use
-  };
   class hands {
    public:
     // Tries to connect to n over that network; failed() or made() follows. False: not now, as it is
     // not clear how the two go on.
     virtual bool connect_again(node_id n, network over) = 0;
-    // Those that can be made again.
-    [[nodiscard]] virtual std::vector<spare> spares() = 0;
+    // Those that can be made again, by node.
+    [[nodiscard]] virtual std::vector<node_id> spares() = 0;
     // What the other end hears by it, which tells that it does.
     virtual void speak_by_spare(node_id n) = 0;
     virtual void give_up_spare(node_id n) = 0;
-    // To the network of the spare connection. It may not be the time for that.
-    virtual void go_back(node_id n) = 0;
 
    protected:
     ~hands() = default;
@@ -72,8 +62,7 @@ class mending {
     bool is_tried = false;  // now
     std::int64_t pause_ns = 0, next_ns = 0, made_ns = 0;
   };
-  void look_after_spares(std::int64_t now_ns);
-  [[nodiscard]] bool has_stood(const spare& s, std::int64_t now_ns) const;
+  void look_after_spares();
 
   static constexpr unsigned silent_looks_max = 2;
   const node_id self_;

@@ -60,9 +60,8 @@ void simulated_node::on_message(const net::header& h, std::span<const std::byte>
   protocols.life.heard_of(h.source);
   // Of the survey, but late: see engine::on_message().
   if ((k == cluster::kind::ping || k == cluster::kind::pong) && comes_by_spare(h.source)) return;
-  if (detours && links_->outlives_connection(h.source) &&
-      !links_->has_come(h.source, k, payload.size(), polled_))
-    return;
+  if (detours && links_->outlives_connection(h.source))
+    links_->has_come(h.source, k, payload.size());
   if (!rerouting || !rerouting->keeps(h.source, {}, k, payload)) receive(h.source, k, payload);
 }
 
@@ -100,7 +99,7 @@ void simulated_node::on_lost(node_id peer, const std::string& why) {
   if (!rerouting || rerouting->goes_directly_to(peer)) lose(peer, why);
 }
 
-bool simulated_node::comes_by_spare(node_id peer) {
+bool simulated_node::comes_by_spare(node_id peer) const {
   return links_->has_spare(peer) && polled_ != links_->way_to(peer);
 }
 
@@ -211,18 +210,10 @@ bool simulated_node::begin_anew(node_id n) {
   return true;
 }
 
-std::vector<cluster::mending::spare> simulated_node::spares() {
-  std::vector<cluster::mending::spare> all;
-  for (const node_id n : members_.all()) {
-    if (n == self_ || !links_->has_spare(n)) continue;
-    const bool is_first = links_->spare_to(n) == &first_;
-    all.push_back({n, static_cast<std::uint16_t>(is_first ? 0 : 1), is_first});
-  }
+std::vector<node_id> simulated_node::spares() {
+  std::vector<node_id> all = members_.all();
+  std::erase_if(all, [this](node_id n) { return n == self_ || !links_->has_spare(n); });
   return all;
-}
-
-void simulated_node::go_back(node_id n) {
-  if (lives_on(n)) detours->on_better(n);
 }
 
 void simulated_node::mend() {

@@ -156,24 +156,14 @@ class simulated_node final : public cluster::mailer,
   }
   void drop_spare(node_id n) override;
   void go_on(node_id n, std::uint64_t come) override { links_->go_on(n, come); }
-  [[nodiscard]] bool comes_by_spare(node_id peer) override;
-  std::uint64_t leave(node_id n) override { return links_->leave(n); }
-  bool say_by_left(node_id n, cluster::kind k, std::span<const std::byte> payload) override {
-    return links_->say_by_left(n, k, payload);
-  }
-  void stay(node_id n, std::uint64_t come, cluster::kind k,
-            std::span<const std::byte> word) override {
-    links_->stay(n, come, k, word);
-  }
   void lose(node_id node, const std::string& why) override;
   void cannot_reach(node_id node, const std::string& why) override { lose(node, why); }
 
   // ---- cluster::mending::hands ----
   bool connect_again(node_id n, std::uint16_t which) override;
-  [[nodiscard]] std::vector<cluster::mending::spare> spares() override;
+  [[nodiscard]] std::vector<node_id> spares() override;
   void speak_by_spare(node_id n) override { links_->confirm_by_spare(n); }
   void give_up_spare(node_id n) override { detours->on_spare_broken(n); }
-  void go_back(node_id n) override;
 
   // ---- cluster::stall_watch::hands ----
   [[nodiscard]] cluster::stall_watch::observation observe() override;
@@ -231,10 +221,6 @@ class simulated_node final : public cluster::mailer,
   }
   // There is a second connection to it, which nothing goes by.
   [[nodiscard]] bool has_spare(node_id n) const noexcept { return links_->has_spare(n); }
-  // What goes to that neighbour directly goes by its first connection.
-  [[nodiscard]] bool goes_by_first(node_id n) const noexcept {
-    return links_->way_to(n) == &first_;
-  }
   // The first connection of each pair, or the spare one.
   [[nodiscard]] simulated_transport& connections(unsigned which = 0) {
     return which == 0 ? first_ : *second_;
@@ -300,6 +286,7 @@ class simulated_node final : public cluster::mailer,
   void beat();
   void look_for_stall();
   void make_links();
+  [[nodiscard]] bool comes_by_spare(node_id peer) const;
   [[nodiscard]] bool lives_on(node_id peer);
   void take_in(simulated_transport& t);
   void look_after_connections();

@@ -37,19 +37,6 @@ class recorder final : public detours::hands {
     return spare;
   }
   void drop_spare(node_id) override { spare = false; }
-  bool comes_by_spare(node_id) override { return by_spare_now; }
-  std::uint64_t leave(node_id n) override {
-    left.push_back(n);
-    return come_so_far;
-  }
-  bool say_by_left(node_id n, kind k, std::span<const std::byte> payload) override {
-    if (has_room) by_left.push_back({n, k, {payload.begin(), payload.end()}});
-    return has_room;
-  }
-  void stay(node_id n, std::uint64_t count, kind k, std::span<const std::byte> word) override {
-    EXPECT_EQ(k, kind::resume);
-    stays[n] = {count, {word.begin(), word.end()}};
-  }
   void go_on(node_id n, std::uint64_t count) override { goes_on[n] = count; }
   void say(node_id n, kind k, std::span<const std::byte> head,
            std::span<const std::byte> body) override {
@@ -88,13 +75,12 @@ class recorder final : public detours::hands {
   void lose(node_id n, const std::string& why) override { lost[n] = why; }
   void cannot_reach(node_id n, const std::string& why) override { lost[n] = why; }
 
-  bool spare = false, by_spare_now = false;
+  bool spare = false;
   std::uint64_t come_so_far = 20, given_at_most = 20;
-  std::vector<node_id> closed, left;
-  bool has_room = true;  // for what goes last by a detour, or by a connection that was left
+  std::vector<node_id> closed;
+  bool has_room = true;  // for what goes last by a detour
   std::vector<node_id> begun;
-  std::vector<said> all, by_spare, by_left, heard, last;
-  std::map<node_id, std::pair<std::uint64_t, std::vector<std::byte>>> stays;
+  std::vector<said> all, by_spare, heard, last;
   std::map<node_id, std::uint64_t> goes_on;
   std::map<node_id, std::pair<std::uint64_t, detours::path>> goes_by;
   std::set<detours::pair> cuts;
@@ -186,7 +172,6 @@ TEST_F(around, a_spare_connection_takes_the_place_and_nobody_hears_of_it) {
   ASSERT_EQ(h.by_spare.size(), 1U);
   EXPECT_EQ(h.by_spare[0].k, kind::resume);
   EXPECT_EQ(h.by_spare[0].payload, packed(std::uint64_t{7}, u32(0)));
-  h.by_spare_now = true;
   hear(1, kind::resume, packed(std::uint64_t{6}, u32(0)));
   EXPECT_EQ(h.goes_on.at(1), 6U);
   EXPECT_TRUE(h.all.empty());
@@ -200,152 +185,6 @@ TEST_F(around, a_spare_connection_that_answers_nothing_is_given_up) {
   EXPECT_FALSE(h.spare);
   EXPECT_EQ(h.cuts, (std::set<detours::pair>{{0, 1}}));
   EXPECT_EQ(h.all.back().k, kind::detour);
-}
-
-class back_to_the_better_one : public around {
- protected:
-  void SetUp() override { h.spare = true; }
-  void hear_by_spare(kind k, std::uint64_t come) {
-    h.by_spare_now = true;
-    hear(1, k, packed(come, u32(0)));
-    h.by_spare_now = false;
-  }
-  void hear_by_the_one_in_use(std::uint64_t come) { hear(1, kind::resume, packed(come, u32(0))); }
-  void expect_said(const std::vector<said>& where, kind k) {
-    ASSERT_EQ(where.size(), 1U);
-    EXPECT_EQ(where[0].to, 1);
-    EXPECT_EQ(where[0].k, k);
-    EXPECT_EQ(where[0].payload, has_come);
-  }
-  void expect_nobody_else_hears() const {
-    EXPECT_TRUE(h.all.empty());
-    EXPECT_TRUE(h.cuts.empty());
-    EXPECT_FALSE(d.is_broken(1));
-  }
-  const std::vector<std::byte> has_come = packed(std::uint64_t{20}, u32(0));
-};
-
-TEST_F(back_to_the_better_one, the_other_end_answers_by_it) {
-  d.on_better(1);
-  d.on_better(1);
-  expect_said(h.by_spare, kind::go_over);
-  EXPECT_EQ(h.left, std::vector<node_id>{1});
-  EXPECT_TRUE(d.is_undecided(1));
-  EXPECT_TRUE(h.goes_on.empty()) << "nobody knows yet what has come there";
-  hear_by_spare(kind::resume, 6);
-  EXPECT_EQ(h.goes_on.at(1), 6U);
-  EXPECT_TRUE(h.closed.empty());
-  expect_nobody_else_hears();
-}
-
-TEST_F(back_to_the_better_one, this_end_answers_by_it) {
-  hear_by_spare(kind::go_over, 6);
-  expect_said(h.by_spare, kind::resume);
-  EXPECT_EQ(h.left, std::vector<node_id>{1});
-  EXPECT_EQ(h.goes_on.at(1), 6U);
-  expect_nobody_else_hears();
-}
-
-TEST_F(back_to_the_better_one, who_cannot_say_so_stays) {
-  h.spare = false;
-  d.on_better(1);
-  EXPECT_TRUE(h.left.empty());
-  hear_by_spare(kind::go_over, 6);
-  EXPECT_TRUE(h.left.empty());
-  EXPECT_TRUE(h.goes_on.empty());
-  expect_nobody_else_hears();
-}
-
-TEST_F(back_to_the_better_one, both_stay_when_it_ends_before) {
-  d.on_better(1);
-  d.on_spare_broken(1);
-  expect_said(h.by_left, kind::resume);
-  EXPECT_TRUE(h.stays.empty()) << "nobody knows yet what has come there";
-  hear_by_the_one_in_use(5);
-  EXPECT_EQ(h.stays.at(1), std::pair(std::uint64_t{5}, std::vector<std::byte>()));
-  EXPECT_TRUE(h.closed.empty());
-  expect_nobody_else_hears();
-}
-
-TEST_F(back_to_the_better_one, the_other_end_may_not_know_that_it_has_ended) {
-  hear_by_the_one_in_use(5);
-  EXPECT_FALSE(h.spare);
-  EXPECT_EQ(h.stays.at(1), std::pair(std::uint64_t{5}, has_come));
-  expect_nobody_else_hears();
-}
-
-// It has gone over, and come back.
-TEST_F(back_to_the_better_one, this_end_may_not_know_that_it_has_ended) {
-  d.on_better(1);
-  hear_by_the_one_in_use(5);
-  EXPECT_FALSE(h.spare);
-  EXPECT_EQ(h.stays.at(1), std::pair(std::uint64_t{5}, has_come));
-  expect_nobody_else_hears();
-}
-
-TEST_F(back_to_the_better_one, it_is_said_when_there_is_room) {
-  d.on_better(1);
-  h.has_room = false;
-  d.on_spare_broken(1);
-  EXPECT_TRUE(h.by_left.empty());
-  h.has_room = true;
-  d.beat();
-  d.beat();
-  expect_said(h.by_left, kind::resume);
-}
-
-TEST_F(back_to_the_better_one, who_was_not_asked_yet_is_answered) {
-  d.on_better(1);
-  h.has_room = false;
-  d.on_spare_broken(1);
-  hear_by_the_one_in_use(5);
-  EXPECT_EQ(h.stays.at(1), std::pair(std::uint64_t{5}, has_come));
-}
-
-TEST_F(back_to_the_better_one, the_other_one_may_end_meanwhile) {
-  d.on_better(1);
-  d.on_broken(1, "ended");
-  EXPECT_EQ(h.closed, std::vector<node_id>{1});
-  EXPECT_EQ(h.by_spare.size(), 1U) << "it is said already";
-  hear_by_spare(kind::resume, 6);
-  EXPECT_EQ(h.goes_on.at(1), 6U);
-  expect_nobody_else_hears();
-}
-
-TEST_F(back_to_the_better_one, both_may_end) {
-  for (const bool is_better_first : {true, false}) {
-    recorder both;
-    both.spare = true;
-    detours of_both(0, 4, {}, both);
-    of_both.on_better(1);
-    if (is_better_first) of_both.on_spare_broken(1);
-    of_both.on_broken(1, "ended");
-    if (!is_better_first) of_both.on_spare_broken(1);
-    EXPECT_EQ(both.closed, std::vector<node_id>{1});
-    EXPECT_EQ(both.cuts, (std::set<detours::pair>{{0, 1}}));
-    EXPECT_EQ(both.all.back().k, kind::detour);
-  }
-}
-
-TEST_F(back_to_the_better_one, who_answers_by_neither_is_gone_around) {
-  d.on_better(1);
-  for (int i = 0; i < 3; ++i) d.beat();
-  EXPECT_FALSE(h.spare);
-  expect_said(h.by_left, kind::resume);
-  EXPECT_TRUE(h.closed.empty());
-  for (int i = 0; i < 3; ++i) d.beat();
-  EXPECT_EQ(h.closed, std::vector<node_id>{1});
-  EXPECT_EQ(h.cuts, (std::set<detours::pair>{{0, 1}}));
-}
-
-// What the other one says by others of the connection that it hears nothing by.
-TEST_F(back_to_the_better_one, complaints_meanwhile_end_nothing) {
-  d.on_better(1);
-  for (int i = 0; i < 2; ++i) {
-    hear(3, kind::detour, by_detour(1, kind::unheard, {2, 3, 0}, 2, packed(std::uint64_t{30})));
-    d.beat();
-  }
-  EXPECT_TRUE(h.closed.empty());
 }
 
 // Of the past, and of what is there again.
@@ -535,8 +374,6 @@ TEST_F(around, nonsense_is_refused) {
   refuses(kind::cut_off, packed(u16(1), u16(2), u32(1), u16(0)));
   refuses(kind::resume, packed(u16(1)));
   refuses(kind::resume, packed(std::uint64_t{1}, u32(1)));
-  refuses(kind::go_over, packed(u16(1)));
-  refuses(kind::go_over, packed(std::uint64_t{1}, u32(1)));
   refuses(kind::unheard, packed(std::uint64_t{1}, u16(1)));
   const std::vector<std::byte> none;
   refuses(kind::detour, none);

@@ -18,14 +18,12 @@ class recorded_tries final : public mending::hands {
     tries.emplace_back(n, over);
     return is_time;
   }
-  std::vector<mending::spare> spares() override { return with_spares; }
+  std::vector<node_id> spares() override { return with_spares; }
   void speak_by_spare(node_id n) override { spoken.push_back(n); }
   void give_up_spare(node_id n) override { given_up.push_back(n); }
-  void go_back(node_id n) override { gone_back.push_back(n); }
 
   bool is_time = true;
-  std::vector<mending::spare> with_spares;
-  std::vector<node_id> spoken, given_up, gone_back;
+  std::vector<node_id> with_spares, spoken, given_up;
   std::vector<std::pair<node_id, mending::network>> tries;
 };
 
@@ -99,7 +97,7 @@ TEST_F(seams, are_tried_later_where_it_is_not_clear_yet_how_the_two_go_on) {
 }
 
 TEST_F(seams, of_spare_connections_show_when_nothing_is_heard_by_them) {
-  h.with_spares = {{2, 0}, {7, 0}};
+  h.with_spares = {2, 7};
   EXPECT_EQ(m.on_time(now), now + 5 * second);
   EXPECT_TRUE(h.spoken.empty());
   for (int look = 1; look <= 3; ++look) {
@@ -110,65 +108,6 @@ TEST_F(seams, of_spare_connections_show_when_nothing_is_heard_by_them) {
   }
   EXPECT_EQ(h.given_up, std::vector<node_id>{2});
   EXPECT_EQ(h.spoken, (std::vector<node_id>{2, 7, 2, 7, 7}));
-}
-
-class better_spares : public seams {
- protected:
-  // The looks after which the two go back, when the last attempt was the one that has made it.
-  int looks_until_back() {
-    m.made(2, 1, now);
-    for (int look = 1; look < 20; ++look) {
-      now += 5 * second;
-      (void)m.on_time(now);
-      if (!h.gone_back.empty()) return look;
-      m.heard_by_spare(2);
-    }
-    return 0;
-  }
-  void SetUp() override {
-    h.with_spares = {{2, 1, true}};
-    m.lost(2, 1, now);
-  }
-};
-
-TEST_F(better_spares, are_gone_back_to_once_they_have_stood_for_a_while) {
-  EXPECT_EQ(pauses(1), std::vector<std::int64_t>{1});
-  EXPECT_EQ(looks_until_back(), 1);
-}
-
-TEST_F(better_spares, that_were_away_for_long_have_to_stand_longer) {
-  (void)pauses(6);
-  EXPECT_EQ(looks_until_back(), 6);
-}
-
-TEST_F(better_spares, have_to_be_heard_by) {
-  m.made(2, 1, now);
-  for (int look = 0; look < 2; ++look) {
-    m.lost(2, 1, now);
-    m.made(2, 1, now + 4 * second);
-    now += 5 * second;
-    (void)m.on_time(now);
-  }
-  EXPECT_TRUE(h.gone_back.empty()) << "they have not stood";
-  now += 5 * second;
-  (void)m.on_time(now);
-  EXPECT_TRUE(h.gone_back.empty()) << "nothing was heard";
-  m.heard_by_spare(2);
-  now += 5 * second;
-  (void)m.on_time(now);
-  EXPECT_EQ(h.gone_back, std::vector<node_id>{2});
-}
-
-TEST_F(better_spares, are_gone_back_to_by_the_higher_number_only) {
-  h.with_spares = {{7, 1, true}};
-  m.lost(7, 1, now);
-  m.made(7, 1, now);
-  for (int look = 0; look < 4; ++look) {
-    now += 5 * second;
-    (void)m.on_time(now);
-    m.heard_by_spare(7);
-  }
-  EXPECT_TRUE(h.gone_back.empty());
 }
 
 }  // namespace

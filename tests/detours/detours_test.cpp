@@ -159,17 +159,6 @@ TEST_P(two_cables, one_goes_on_when_the_other_falls_silent) {
   expect_goes_on_without_its_cable(c, "cable6");
 }
 
-TEST_P(two_cables, the_better_one_is_used_again_when_it_returns) {
-  command c(job("better-one-returns"), from_hub());
-  ASSERT_TRUE(c.wait_for_output("talks by cable") && c.wait_for_output("\n")) << c.out() << c.err();
-  const std::string cable = launch_test::contains(c.out(), "cable4") ? "cable4" : "cable6";
-  const std::string link = "ip -n " + address(1) + " link set " + cable;
-  ASSERT_TRUE(shell(link + " down"));
-  ASSERT_TRUE(c.wait_for_output("the other one carries")) << c.out() << c.err();
-  ASSERT_TRUE(shell(link + " up"));
-  expect_goes_on(c);
-}
-
 TEST_P(two_cables, that_which_is_much_better_is_used) {
   make_slow(1, 3, "cable4");
   if (IsSkipped()) return;

@@ -176,8 +176,6 @@ std::string used_cable() {
   return bytes_sent_by("cable4") - by_4 > bytes_sent_by("cable6") - by_6 ? "4" : "6";
 }
 
-void say_cable(const std::string& cable) { say(("talks by cable" + cable).c_str()); }
-
 // Connections of this process to addresses that begin so, and stand.
 int count_connections(std::string_view to) {
   int count = 0;
@@ -246,24 +244,6 @@ void talk_over_kinds_that_return(runtime& rt) {
       });
 }
 
-// The cable that was found to be the better one is cut and mended by the test.
-void talk_until_the_better_one_returns(runtime& rt) {
-  rt.run([] {
-    std::atomic<bool> is_over{false};
-    thread counting([&] { test::count_to_node_2([&] { return is_over.load(); }); });
-    const std::string better = used_cable();
-    say_cable(better);
-    while (used_cable() == better) {
-    }
-    say("the other one carries");
-    while (used_cable() != better) {
-    }
-    is_over = true;
-    counting.join();
-    say("goes on");
-  });
-}
-
 // In a circle of three: what goes by the one of this node's cables that is cut first goes around;
 // and when that has been put back, what went by the other one.
 void talk_while_ways_return(runtime& rt) {
@@ -290,6 +270,7 @@ void talk_while_ways_return(runtime& rt) {
 void reset_by(const std::string& cable) {
   require(reset_connections("192.168." + cable + ".") == 1, "one connection");
 }
+void say_cable(const std::string& cable) { say(("talks by cable" + cable).c_str()); }
 
 // Large messages to this node whose transfer has ended in the middle, so that they came in pieces:
 // copied, though they were not asked for in pieces. What else is copied is small.
@@ -374,8 +355,6 @@ int main(int argc, char** argv) try {
     talk_over_sockets_that_return(rt);
   else if (what == "kinds-return")
     talk_over_kinds_that_return(rt);
-  else if (what == "better-one-returns")
-    talk_until_the_better_one_returns(rt);
   else if (what == "ways-return")
     talk_while_ways_return(rt);
   else if (what == "ends-transfers")
