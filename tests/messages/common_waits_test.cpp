@@ -34,8 +34,7 @@ unparked park_here(const parking& how) { return waits_here->park(how); }
 // False: the loss came first.
 bool has_acquired(semaphore_core& units) {
   try {
-    units.acquire_by(&park_here);
-    return true;
+    return units.acquire_by(&park_here, parking::never) == unparked::woken;
   } catch (const node_lost_error& e) {
     EXPECT_EQ(e.node(), 3);
     return false;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -277,6 +278,24 @@ TEST(semaphore_handle, gives_back_no_negative_number) {
     s.release(0);
     EXPECT_TRUE(s.try_acquire());
     EXPECT_FALSE(s.try_acquire());
+  });
+}
+
+TEST(semaphore_handle, waits_until_a_time_and_no_longer) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    using clock = std::chrono::steady_clock;
+    counting_semaphore<> units(2);
+    semaphore_handle s(resource<counting_semaphore<>>(to_global(&units)));
+    lock_handle l(s);
+    EXPECT_TRUE(s.try_acquire_until(clock::now() - std::chrono::hours(1)));
+    EXPECT_TRUE(l.try_lock_until(clock::now() + std::chrono::hours(1)));
+    const auto time = clock::now() + std::chrono::milliseconds(1);
+    EXPECT_FALSE(s.try_acquire_until(time));
+    EXPECT_FALSE(l.try_lock_until(time));
+    EXPECT_GE(clock::now(), time);
+    l.unlock();
+    EXPECT_TRUE(s.try_acquire());
   });
 }
 
