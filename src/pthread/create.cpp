@@ -120,9 +120,11 @@ int read_attributes(const pthread_attr_t* a, wanted_thread& r) {
   std::size_t bytes = 0;
   void* lowest = nullptr;
   if (const int error = pthread_attr_getstack(a, &lowest, &bytes)) return error;
-  // Where none was given the C library counts down from null.
-  if (reinterpret_cast<std::uintptr_t>(lowest) + bytes != 0) {
-    r.given_stack = static_cast<std::byte*>(lowest);
+  // Where none was given the C library counts down from null; where no size was it counts none.
+  const std::uintptr_t top = reinterpret_cast<std::uintptr_t>(lowest) + bytes;
+  if (const int error = pthread_attr_getstacksize(a, &bytes)) return error;
+  if (top != 0) {
+    r.given_stack = reinterpret_cast<std::byte*>(top) - bytes;
     r.asked_bytes = bytes;
     return 0;
   }

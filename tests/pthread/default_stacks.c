@@ -140,6 +140,20 @@ CASE(threads_are_detached_by_default) {
   SAME(end(begin(wait_to_go_on, (sem_post(&go_on), NULL))), 0);
 }
 
+/* Attributes that were begun after that and ask for no size. */
+CASE(attributes_without_a_size_have_the_defaults) {
+  const size_t before = size_of_default();
+  size_t bytes = 4 * before;
+  pthread_attr_t a;
+  pthread_t t;
+  set_default_size(bytes);
+  SAME(pthread_attr_init(&a), 0);
+  SAME(pthread_create(&t, &a, use_most, &bytes), 0);
+  SAME(pthread_join(t, NULL), 0);
+  pthread_attr_destroy(&a);
+  set_default_size(before);
+}
+
 CASE(a_default_has_no_place) {
   static char place[65536] __attribute__((aligned(4096)));
   const size_t before = size_of_default();

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <future>
 #include <latch>
+#include <mutex>
 #include <numeric>
 #include <semaphore>
 #include <stdexcept>
@@ -43,6 +44,38 @@ void together(F f) {
   std::vector<std::thread> all;
   for (int i = 0; i < threads; ++i) all.emplace_back(f, i);
   for (std::thread& t : all) t.join();
+}
+
+// ---- calls that are made once ----
+
+// What a thread has to call is its own, though others call theirs while it waits for its turn.
+void once() {
+  std::once_flag first, second;
+  std::binary_semaphore begun(0), comes(0), fails(0);
+  int calls = 0;
+  std::thread failing([&] {
+    try {
+      std::call_once(first, [&] {
+        begun.release();
+        fails.acquire();
+        throw std::runtime_error("not yet");
+      });
+      check(false, "the exception of a call that is made once");
+    } catch (const std::runtime_error&) {
+    }
+  });
+  begun.acquire();
+  std::thread waiting([&] {
+    comes.release();
+    std::call_once(first, [&] { ++calls; });
+  });
+  comes.acquire();
+  for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // by now it waits
+  std::call_once(second, [] {});
+  fails.release();
+  failing.join();
+  waiting.join();
+  same(calls, 1, "calls once");
 }
 
 // ---- futures ----
@@ -324,6 +357,7 @@ void stopping() {
 }  // namespace
 
 int main() {
+  once();
   futures();
   futures_for_a_time();
   ring<int>("ring of an int");

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -15,14 +16,16 @@
 namespace strata::preload {
 namespace {
 
-// Of many libraries few are larger than the executable. Written before `is_known` is.
-std::vector<address_range> code_ranges;
-// Release when they are there; acquire by handlers on workers that have begun before.
-std::atomic<bool> is_known{false};
+// Of many libraries few are larger than the executable. Release when all are there; acquire by
+// handlers on workers that have begun before. Null: nothing is the program's. Never freed: others
+// run on while main() has ended.
+using code_ranges = std::vector<address_range>;
+constinit std::atomic<const code_ranges*> known{nullptr};
 
 struct allocators {
   const void* of_c;
   const void* of_cxx;
+  code_ranges* others;
   bool has_seen_executable = false;
   bool are_the_executables = false;
 };
@@ -50,7 +53,7 @@ int look_at_code(dl_phdr_info* object, std::size_t, void* argument) {
     if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
     address_range code;
     code.add(object->dlpi_addr + part.p_vaddr, part.p_memsz);
-    code_ranges.push_back(code);
+    a.others->push_back(code);
   }
   return 0;
 }
@@ -59,15 +62,17 @@ int look_at_code(dl_phdr_info* object, std::size_t, void* argument) {
 
 void find_program_code() {
   // By its symbol, as others find it that is the program's: operator new(std::size_t).
-  allocators a{object_with("malloc"), object_with("_Znwm")};
+  auto all = std::make_unique<code_ranges>();
+  allocators a{object_with("malloc"), object_with("_Znwm"), all.get()};
   dl_iterate_phdr(&look_at_code, &a);
-  is_known.store(!a.are_the_executables, std::memory_order_release);
+  if (!a.are_the_executables) known.store(all.release(), std::memory_order_release);
 }
 
 bool is_program_code(std::uintptr_t at) noexcept {
-  return is_known.load(std::memory_order_acquire) &&
-         std::any_of(code_ranges.begin(), code_ranges.end(),
-                     [=](const address_range& r) { return r.begin <= at && at < r.end; });
+  const code_ranges* const all = known.load(std::memory_order_acquire);
+  return all != nullptr && std::any_of(all->begin(), all->end(), [=](const address_range& r) {
+           return r.begin <= at && at < r.end;
+         });
 }
 
 }  // namespace strata::preload

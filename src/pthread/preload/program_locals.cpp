@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <vector>
 
 #include "pthread/preload/native.hpp"
@@ -31,10 +33,28 @@ struct segment {
   address_range object;
 };
 
-std::vector<segment> segments;  // written before there are threads
+// Written before there are threads, and never freed: others run on while main() has ended.
+constinit std::vector<segment>* segments = nullptr;
 std::size_t all_bytes = 0;
 
+std::span<const segment> known_segments() noexcept {
+  return segments != nullptr ? std::span<const segment>(*segments) : std::span<const segment>();
+}
+
 std::byte* thread_pointer() noexcept { return static_cast<std::byte*>(__builtin_thread_pointer()); }
+
+void add(const segment& s) {
+  segments->push_back(s);
+  all_bytes += s.bytes;
+}
+
+// Two variables of the C++ library are the thread's as well: what std::call_once(), a template,
+// puts there is called by the function that it gives to pthread_once(), after a wait perhaps.
+template <class T>
+void add_variable(T* here) {
+  static constexpr std::byte nothing{};
+  add({reinterpret_cast<std::byte*>(here) - thread_pointer(), sizeof(T), &nothing, 0, {}});
+}
 
 int look_at(dl_phdr_info* object, std::size_t, void* allocator) {
   if (object->dlpi_tls_data == nullptr || preload::is_the_systems(object->dlpi_name)) return 0;
@@ -50,35 +70,37 @@ int look_at(dl_phdr_info* object, std::size_t, void* allocator) {
   }
   // What an allocator keeps for a thread is in use whenever the runtime allocates.
   if (found.bytes == 0 || found.object.holds(allocator)) return 0;
-  segments.push_back(found);
-  all_bytes += found.bytes;
+  add(found);
   return 0;
 }
 
 }  // namespace
 
 void find_program_locals() {
+  segments = new std::vector<segment>;
+  add_variable(&std::__once_callable);
+  add_variable(&std::__once_call);
   dl_iterate_phdr(&look_at, const_cast<void*>(preload::object_with("malloc")));
 }
 
 std::size_t program_locals_bytes() noexcept { return all_bytes; }
 
 void save_program_locals(std::byte* to) noexcept {
-  for (const segment& s : segments) {
+  for (const segment& s : known_segments()) {
     std::memcpy(to, thread_pointer() + s.from_pointer, s.bytes);
     to += s.bytes;
   }
 }
 
 void load_program_locals(const std::byte* from) noexcept {
-  for (const segment& s : segments) {
+  for (const segment& s : known_segments()) {
     std::memcpy(thread_pointer() + s.from_pointer, from, s.bytes);
     from += s.bytes;
   }
 }
 
 void reset_program_locals() noexcept {
-  for (const segment& s : segments) {
+  for (const segment& s : known_segments()) {
     std::byte* const here = thread_pointer() + s.from_pointer;
     std::memcpy(here, s.initial, s.initial_bytes);
     std::memset(here + s.initial_bytes, 0, s.bytes - s.initial_bytes);
@@ -124,7 +146,8 @@ extern "C" [[gnu::visibility("default")]] int forward_thread_atexit(
 
 int forward_thread_atexit(void (*function)(void*), void* object, void* of) {
   using namespace strata::detail;
-  const bool ours = std::any_of(segments.begin(), segments.end(),
+  const std::span<const segment> all_known = known_segments();
+  const bool ours = std::any_of(all_known.begin(), all_known.end(),
                                 [&](const segment& s) { return s.object.holds(of); });
   const posix::record* const r = ours ? posix::self_if_any() : nullptr;
   // Those of main() go at exit(), on its OS thread, which it never leaves.

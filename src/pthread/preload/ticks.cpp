@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <clocale>
@@ -26,7 +27,9 @@ namespace {
 namespace posix = detail::posix;
 
 // What is called from here on, and the thread-local variables that are kept on the stack.
-constexpr std::uintptr_t needed_bytes = 8 * 1024 + detail::program_locals_on_stack_max;
+std::uintptr_t needed_bytes() noexcept {
+  return 8 * 1024 + std::min(detail::program_locals_bytes(), detail::program_locals_on_stack_max);
+}
 
 // Of this OS thread; of its place when the last tick came. Relaxed: by itself, in the handler, too.
 thread_local constinit std::atomic<std::uint64_t> steps_at_tick
@@ -62,7 +65,7 @@ bool is_in_handler(posix::record& r, std::uintptr_t frame) noexcept {
 // uselocale() is the OS thread's.
 bool may_be_left(const detail::place& p, std::uintptr_t at, std::uintptr_t frame) noexcept {
   if (!is_program_code(at) || !holds(*p.current, frame) ||
-      !holds(*p.current, detail::stack_pointer() - needed_bytes))
+      !holds(*p.current, detail::stack_pointer() - needed_bytes()))
     return false;
   posix::record* const r = posix::self_if_any();
   return r != nullptr && !is_in_handler(*r, frame) && r->streams_held == 0 &&
