@@ -56,6 +56,11 @@ CASE(a_given_stack_is_the_threads) {
   CHECK(end(begin_on(&g, &look_where_it_is, &g)) == g.memory);
   take_back(&g);
 }
+static void* wait_for(void* mutex) {
+  SAME(pthread_mutex_lock(mutex), 0);
+  SAME(pthread_mutex_unlock(mutex), 0);
+  return NULL;
+}
 CASE(the_attributes_of_another_thread_tell_its_given_stack) {
   struct given g = give(STACK_BYTES);
   pthread_mutex_t hold = PTHREAD_MUTEX_INITIALIZER;
@@ -64,7 +69,7 @@ CASE(the_attributes_of_another_thread_tell_its_given_stack) {
   size_t bytes = 0;
   pthread_t t;
   pthread_mutex_lock(&hold);
-  t = begin_on(&g, (void* (*)(void*))(void (*)(void))&pthread_mutex_lock, &hold);
+  t = begin_on(&g, &wait_for, &hold);
   SAME(pthread_getattr_np(t, &a), 0);
   SAME(pthread_attr_getstack(&a, &lowest, &bytes), 0);
   CHECK(lowest == g.memory);
