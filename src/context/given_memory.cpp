@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <new>
-#include <utility>
 
 #include "context/switch.hpp"
 

@@ -169,33 +169,8 @@ TEST_P(preemption, ticks_that_crowd_interrupt_no_library) {
   });
 }
 
-// Others of the worker would spin for it for ever.
-TEST_P(preemption, nobody_keeps_the_lock_of_a_stop_token) {
-  runtime rt(settings());
-  rt.run([&] {
-    std::atomic<bool> over{false};
-    std::thread crowd = crowd_of_ticks(over);
-    const std::stop_source source;
-    const std::stop_token stop = source.get_token();
-    const auto come_and_go = [&](bool yields) {
-      mutex m;
-      condition_variable_any changed;
-      std::unique_lock lock(m);
-      while (!over) {
-        changed.wait(lock, stop, [] { return true; });
-        if (yields) this_thread::yield();
-      }
-    };
-    thread interrupted(preemptible(), come_and_go, false);
-    thread other(come_and_go, true);
-    interrupted.join();
-    other.join();
-    crowd.join();
-  });
-}
-
-// The same for what fibers synchronize with, whose templates are code of the program; and for the
-// queue into which whoever is enabled goes.
+// use(goes_on), by a thread that is interrupted and by another one of its worker: what the first
+// has locked when it is interrupted the other one would wait for, with the worker, for ever.
 template <class Use>
 void share_with_an_interrupted_one(const options& settings, const Use& use) {
   runtime rt(settings);
@@ -203,10 +178,10 @@ void share_with_an_interrupted_one(const options& settings, const Use& use) {
     std::atomic<bool> over{false};
     std::thread crowd = crowd_of_ticks(over);
     const auto come_and_go = [&](bool yields) {
-      while (!over) {
-        use();
+      use([&] {
         if (yields) this_thread::yield();
-      }
+        return !over;
+      });
     };
     thread interrupted(preemptible(), come_and_go, false);
     thread other(come_and_go, true);
@@ -216,43 +191,64 @@ void share_with_an_interrupted_one(const options& settings, const Use& use) {
   });
 }
 
+TEST_P(preemption, nobody_keeps_the_lock_of_a_stop_token) {
+  const std::stop_source source;
+  const std::stop_token stop = source.get_token();
+  share_with_an_interrupted_one(settings(), [&](const auto& goes_on) {
+    mutex m;
+    condition_variable_any changed;
+    std::unique_lock lock(m);
+    while (goes_on()) changed.wait(lock, stop, [] { return true; });
+  });
+}
+
+// What fibers synchronize with: templates, which are code of the program.
 TEST_P(preemption, nobody_keeps_the_lock_of_a_reduction_box) {
   long never = 0;
   const auto add = [](long a, long b) { return a + b; };
   reduction_box<long, decltype(add)> box(UINT64_MAX, 0, add, global_ptr<long>(0, &never), {});
-  share_with_an_interrupted_one(settings(), [&] { box.contribute(1); });
+  share_with_an_interrupted_one(settings(), [&](const auto& goes_on) {
+    while (goes_on()) box.contribute(1);
+  });
 }
 
 TEST_P(preemption, nobody_keeps_the_lock_of_a_channel) {
   channel<int> numbers;
-  share_with_an_interrupted_one(settings(), [&] {
-    int got = 0;
-    completion come;
-    numbers.send(7);
-    numbers.receive(to_global(&got), come.sptr());
-    come.wait();
-    ASSERT_EQ(got, 7);
+  share_with_an_interrupted_one(settings(), [&](const auto& goes_on) {
+    while (goes_on()) {
+      int got = 0;
+      completion come;
+      numbers.send(7);
+      numbers.receive(to_global(&got), come.sptr());
+      come.wait();
+      ASSERT_EQ(got, 7);
+    }
   });
 }
 
 TEST_P(preemption, nobody_keeps_the_lock_of_an_i_structure) {
   i_structure<int> number;
   std::atomic<bool> is_written{false};
-  share_with_an_interrupted_one(settings(), [&] {
-    if (!is_written.exchange(true)) number.put(7);
-    int got = 0;
-    completion come;
-    number.get(to_global(&got), come.sptr());
-    come.wait();
-    ASSERT_EQ(got, 7);
+  share_with_an_interrupted_one(settings(), [&](const auto& goes_on) {
+    while (goes_on()) {
+      if (!is_written.exchange(true)) number.put(7);
+      int got = 0;
+      completion come;
+      number.get(to_global(&got), come.sptr());
+      come.wait();
+      ASSERT_EQ(got, 7);
+    }
   });
 }
 
+// Nor is the queue half written into which whoever is enabled goes.
 TEST_P(preemption, signals_do_not_get_lost) {
-  share_with_an_interrupted_one(settings(), [] {
-    completion done;
-    sync(done.sptr());
-    done.wait();
+  share_with_an_interrupted_one(settings(), [](const auto& goes_on) {
+    while (goes_on()) {
+      completion done;
+      sync(done.sptr());
+      done.wait();
+    }
   });
 }
 

@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -56,13 +57,13 @@ void compute_for_long() {
 // Calls of `step` until another thread, made when this one has begun, has set a flag.
 template <class Step>
 void thread_spins(Step step) {
-  std::atomic<bool> begun{false};
+  std::binary_semaphore begun(0);
   std::atomic<bool> flag{false};
   std::thread spins([&] {
-    begun = true;
+    begun.release();
     while (!flag.load(std::memory_order_relaxed)) step(flag);
   });
-  while (!begun) usleep(1000);
+  begun.acquire();
   std::thread sets([&] { flag = true; });
   spins.join();
   sets.join();
@@ -102,15 +103,15 @@ void all_spin() {
 
 void spins_by_trylock() {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  std::atomic<bool> begun{false};
+  std::binary_semaphore begun(0);
   pthread_mutex_lock(&mutex);
   std::thread spins([&] {
-    begun = true;
+    begun.release();
     while (pthread_mutex_trylock(&mutex) != 0) {
     }
     pthread_mutex_unlock(&mutex);
   });
-  while (!begun) usleep(1000);
+  begun.acquire();
   pthread_mutex_unlock(&mutex);
   spins.join();
 }

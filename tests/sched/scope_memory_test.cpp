@@ -21,7 +21,7 @@ constexpr std::size_t list_of_one = sizeof(detail::task*);
 template <class Make>
 int make_until_refused(const Make& make) {
   int made = 0;
-  const refused_new no_list(list_of_one);
+  const refused_new no_list(0, list_of_one);
   try {
     for (;; ++made) make();
   } catch (const std::bad_alloc&) {

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "bounded_new.hpp"
 #include "cluster/codec.hpp"
 #include "messages/directory.hpp"
 #include "recorded_talk.hpp"
+#include "refused_new.hpp"
 #include "support.hpp"
 
 namespace strata::test {
@@ -32,10 +32,10 @@ const corpus& recorded() {
 heard hear_within_bounds(const std::function<heard()>& hear) {
   heard how = heard::taken;
   {
-    const bounded_new bound(bytes_at_once_max);
+    const refused_new bound(bytes_at_once_max + 1);
     how = hear();
   }
-  EXPECT_LE(bounded_new::most(), bytes_at_once_max);
+  EXPECT_LE(refused_new::most_asked(), bytes_at_once_max);
   return how;
 }
 

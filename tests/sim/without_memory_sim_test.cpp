@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "bounded_new.hpp"
 #include "messages/messenger.hpp"
 #include "program_job.hpp"
+#include "refused_new.hpp"
 #include "strata/fiber.hpp"
 #include "strata/serialize.hpp"
 
@@ -35,13 +35,13 @@ TEST(simulated_without_memory, arguments_that_nobody_can_take_do_not_keep_their_
     program_job p(seed, {.nodes = nodes, .founders = nodes});
     p.cut_now_and_then(nodes);
     texts_begun = 0;
-    std::optional<bounded_new> little;
+    std::optional<refused_new> little;
     p.begin(leaver, [&] {
       const std::string text(large, 't');
       for (unsigned i = 0; i < 4; ++i)
         invoke<takes_large_text>(static_cast<node_id_t>(i % 2), text);
       EXPECT_EQ(p.job->node(leaver).messenger.parcels->size(), 4U);
-      little.emplace(large / 2);
+      little.emplace(large / 2 + 1);
       p.world.at(p.now_ns(), [&] { p.job->leave(leaver, [] {}); });
     });
     p.run([&] { return p.job->node(leaver).has_left(); });

@@ -161,11 +161,12 @@ Answer settled(Answer answer) {
 }
 
 // Handlers with one argument do not look at the others: those of all lie in registers.
-void call_handler(int number, siginfo_t* info, void* machine) {
+// `forgets`: one that is for once is forgotten before, which the kernel has not been asked for.
+void call_handler(int number, siginfo_t* info, void* machine, bool forgets = true) {
   asked& a = asked_for[static_cast<std::size_t>(number)];
   // Acquire: with the flags. Partner: set_action().
   const three_arguments handler = a.handler.load(std::memory_order_acquire);
-  if ((a.flags.load(std::memory_order_relaxed) & reset_once) != 0) {
+  if (forgets && (a.flags.load(std::memory_order_relaxed) & reset_once) != 0) {
     struct sigaction usual {};
     usual.sa_handler = SIG_DFL;
     sigaction(number, &usual, nullptr);
@@ -269,9 +270,10 @@ void on_signal_of_program(int number, siginfo_t* info, void* machine) {
   write_errno_here(error);
 }
 
-// Of those that are left alone. The kernel itself forgets one that is for once.
+// Of those that are left alone. The kernel itself has forgotten one that is for once, and there may
+// be another by now.
 void on_signal_left_alone(int number, siginfo_t* info, void* machine) {
-  call_handler(number, info, machine);
+  call_handler(number, info, machine, false);
 }
 
 // As the program would have been told.

@@ -9,17 +9,24 @@
 namespace strata::test {
 namespace {
 
-thread_local std::size_t bytes_refused = 0;
+thread_local std::size_t least_refused = SIZE_MAX, most_refused = SIZE_MAX;
+thread_local std::size_t most_bytes = 0;
 
 }  // namespace
 
-refused_new::refused_new(std::size_t bytes) noexcept { bytes_refused = bytes; }
-refused_new::~refused_new() { bytes_refused = 0; }
+refused_new::refused_new(std::size_t least, std::size_t most) noexcept {
+  least_refused = least;
+  most_refused = most;
+  most_bytes = 0;
+}
+refused_new::~refused_new() { least_refused = SIZE_MAX; }
+
+std::size_t refused_new::most_asked() noexcept { return most_bytes; }
 
 void* memory_unless_refused(std::size_t bytes) {
-  void* const p = bytes > bytes_refused || bytes_refused == 0
-                      ? std::malloc(std::max<std::size_t>(bytes, 1))
-                      : nullptr;
+  most_bytes = std::max(most_bytes, bytes);
+  const bool is_refused = least_refused <= bytes && bytes <= most_refused;
+  void* const p = is_refused ? nullptr : std::malloc(std::max<std::size_t>(bytes, 1));
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }

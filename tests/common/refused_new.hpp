@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Want of memory, by size; and how much is asked for at once.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace strata::test {
+
+// Of this thread, while it is there: what asks for so many bytes at once gets bad_alloc.
+class refused_new {
+ public:
+  explicit refused_new(std::size_t least, std::size_t most = SIZE_MAX) noexcept;
+  ~refused_new();
+  refused_new(const refused_new&) = delete;
+  refused_new& operator=(const refused_new&) = delete;
+
+  // The most that was asked for since the last one began.
+  [[nodiscard]] static std::size_t most_asked() noexcept;
+};
+
+}  // namespace strata::test
