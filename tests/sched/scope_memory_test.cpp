@@ -3,7 +3,7 @@
 #include <atomic>
 #include <new>
 
-#include "refused_new.hpp"
+#include "../common/refused_new.hpp"
 #include "strata/call.hpp"
 #include "strata/fiber.hpp"
 #include "strata/task_scope.hpp"

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "../common/refused_new.hpp"
 #include "cluster/codec.hpp"
 #include "messages/directory.hpp"
 #include "recorded_talk.hpp"
-#include "refused_new.hpp"
 #include "support.hpp"
 
 namespace strata::test {

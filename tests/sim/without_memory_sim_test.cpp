@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "../common/refused_new.hpp"
 #include "messages/messenger.hpp"
 #include "program_job.hpp"
-#include "refused_new.hpp"
 #include "strata/fiber.hpp"
 #include "strata/serialize.hpp"
 
