@@ -2,8 +2,9 @@
 # strata_add_test(<name> SOURCES <files> [ONE_THREAD <files>] LABELS <label> [LIBS <targets>] [TIMEOUT <seconds>] [COMPUTES] [INLINES] [ALONE])
 #
 # A GoogleTest executable linked with the library. Every TEST in it becomes a CTest named <name>.<suite>.<test>, with the
-# given label (one of unit, stress, model, apps: CMake 3.25 loses the second of a list). It may include headers of src/. TIMEOUT holds for each TEST (default
-# 120 s) and is twice as long in sanitizer builds.
+# given label (one of unit, model, stress, property, apps, multi, as docs/testing.md has them: CMake 3.25 loses the second of a list;
+# consumer, bench and policy are those of tests that are no such executables). It may include headers of src/. TIMEOUT holds for each
+# TEST (default 120 s) and is twice as long in sanitizer builds.
 # A sanitizer's process takes longer to begin and to end than most TESTs: in its builds a CTest is a suite, <name>.<suite>, but for
 # whole jobs (label multi), whose TESTs wait for others and would wait one after the other.
 # COMPUTES: its own sources compute for so long that they are always optimised.
