@@ -5,7 +5,7 @@
 
 #include "cluster/engine.hpp"
 #include "os/clock.hpp"
-#include "sched/stall.hpp"
+#include "sched/waiting_stacks.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {

@@ -10,7 +10,7 @@
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "sched/scheduler.hpp"
-#include "sched/stall.hpp"
+#include "sched/waiting_stacks.hpp"
 
 namespace strata::detail {
 

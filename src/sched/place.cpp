@@ -46,8 +46,6 @@ void recycle(place& p, void* ended) {
 
 }  // namespace
 
-// What every pooled stack runs for ever: the body of one task after another. Not noexcept: see
-// context/last_frame.cpp.
 void stack_main(void* argument) {
 #if defined(STRATA_ASAN)
   __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);

@@ -252,6 +252,10 @@ class place : public worker {
   unsigned switches_left_ = 0;  // from stack to stack, before the dispatcher looks around
 };
 
+// What every pooled stack runs for ever: the body of one task after another. Not noexcept: see
+// context/last_frame.cpp.
+void stack_main(void* argument);
+
 inline place& this_place() noexcept { return static_cast<place&>(this_worker()); }
 
 }  // namespace strata::detail

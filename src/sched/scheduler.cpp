@@ -14,8 +14,6 @@
 
 namespace strata::detail {
 
-void stack_main(void* argument);
-
 namespace {
 
 // How long an owner may leave a request unanswered before a thief helps itself: well above the cost

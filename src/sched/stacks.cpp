@@ -14,12 +14,10 @@
 #include "context/overflow.hpp"
 #include "os/futex.hpp"
 #include "sched/scheduler.hpp"
-#include "sched/stall.hpp"
+#include "sched/waiting_stacks.hpp"
 #include "strata/error.hpp"
 
 namespace strata::detail {
-
-void stack_main(void* argument);
 
 // So often whoever wants a stack lets those go on that have one before it takes one of the kept
 // ones: those who go on may wait for our task while they look for it all the time.
@@ -90,17 +88,6 @@ bool scheduler::stacks_are_tidy() const noexcept {
   return std::all_of(pools_.begin(), pools_.end(),
                      [](const auto& p) { return p.second->is_tidy(); }) &&
          std::all_of(further_.begin(), further_.end(), [](const auto& p) { return p->is_tidy(); });
-}
-
-std::uint64_t scheduler::steps_of(const place& p) noexcept {
-  const event_counters& e = p.events;
-  return e.dispatched.read() + e.resumptions.read() + e.fibers.read() + e.activations.read();
-}
-
-std::uint64_t scheduler::steps() const noexcept {
-  std::uint64_t sum = 0;
-  for (const auto& p : places_) sum += steps_of(*p);
-  return sum;
 }
 
 bool scheduler::nobody_will_return_a_stack() noexcept {

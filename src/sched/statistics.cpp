@@ -139,6 +139,17 @@ std::string statistics::to_text() const {
 
 namespace detail {
 
+std::uint64_t scheduler::steps_of(const place& p) noexcept {
+  const event_counters& e = p.events;
+  return e.dispatched.read() + e.resumptions.read() + e.fibers.read() + e.activations.read();
+}
+
+std::uint64_t scheduler::steps() const noexcept {
+  std::uint64_t sum = 0;
+  for (const auto& p : places_) sum += steps_of(*p);
+  return sum;
+}
+
 statistics scheduler::read_statistics() const {
   const double ns = ns_per_tick_;
   const std::uint64_t now = os::ticks();

@@ -18,7 +18,7 @@
 #include "os/no_signals.hpp"
 #include "os/unbound.hpp"
 #include "sched/place.hpp"
-#include "sched/stall.hpp"
+#include "sched/waiting_stacks.hpp"
 #include "strata/detail/worker.hpp"
 #include "threads/after_fork.hpp"
 #include "threads/errno_here.hpp"

@@ -19,7 +19,7 @@
 
 #include "os/no_signals.hpp"
 #include "os/own_numbers.hpp"
-#include "sched/stall.hpp"
+#include "sched/waiting_stacks.hpp"
 #include "strata/detail/worker.hpp"
 #include "threads/after_fork.hpp"
 #include "threads/turns.hpp"

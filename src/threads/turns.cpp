@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 
-#include "sched/stall.hpp"
+#include "sched/waiting_stacks.hpp"
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/parking.hpp"
 #include "strata/detail/worker.hpp"

@@ -15,7 +15,7 @@
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
 #include "sched/place.hpp"
-#include "sched/stall.hpp"
+#include "sched/waiting_stacks.hpp"
 #include "strata/detail/join.hpp"
 #include "threads/reactor.hpp"
 

@@ -10,7 +10,7 @@
 #include "os/clock.hpp"
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
-#include "sched/stall.hpp"
+#include "sched/waiting_stacks.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/parking.hpp"
 #include "threads/errno_here.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a person wants to know of a computation that does not end.
-#include "sched/stall.hpp"
+#include "sched/waiting_stacks.hpp"
 
 #include "base/spelling.hpp"
 #include "context/stack_pool.hpp"
