@@ -18,7 +18,7 @@ struct stack;
 
 // Signal handlers can take no lock: a fixed table of atomics. A pool more than this many in one
 // process is simply not watched. Debuggers find all pools here, too. Enough for 16 runtimes at the
-// same time with as many pools of the usual size as each can have (sched/stacks.cpp).
+// same time with as many pools of the usual size as each can have (sched/stack_pools.cpp).
 inline constexpr std::size_t watched_pools_max = 256;
 extern constinit std::array<std::atomic<const stack_pool*>, watched_pools_max> watched_pools;
 

@@ -77,7 +77,7 @@ std::int64_t scheduler::take_care(const place& p, bool tidy, bool& cares) noexce
       if (has_caretaker_.exchange(true, std::memory_order_acq_rel)) return os::futex_forever_ns;
       cares = true;
     }
-    std::int64_t next_ns = tidy_stacks();
+    std::int64_t next_ns = pools_.tidy(os::now_ns());
     if (somebody_may_stand_still()) next_ns = sooner(next_ns, look_who_stands_still(p));
     if (next_ns != os::futex_forever_ns) return next_ns;
     cares = false;

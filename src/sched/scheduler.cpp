@@ -104,32 +104,12 @@ scheduler::~scheduler() {
   while (strangers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
-stack_pool& scheduler::stacks_of(std::size_t bytes) {
-  const std::lock_guard lock(pools_mutex_);
-  if (const auto there = pools_.find(bytes); there != pools_.end()) return *there->second;
-  auto made = std::make_unique<stack_pool>(bytes, &stack_main, true, stack_pool::whose::thread);
-  stack_pool& pool = *pools_.emplace(bytes, std::move(made)).first->second;
-  other_pools_.fetch_add(1, std::memory_order_relaxed);
-  watch_for_overflow(pool);
-  return pool;
-}
-
-std::vector<stack_pool*> scheduler::all_stacks() {
-  std::vector<stack_pool*> all{&stacks};
-  const std::lock_guard lock(pools_mutex_);
-  for (const auto& [bytes, pool] : pools_) all.push_back(pool.get());
-  for (const auto& pool : further_) all.push_back(pool.get());
-  return all;
-}
-
 void scheduler::stop() {
   preemption.stop();
   stopping_.store(1, std::memory_order_seq_cst);
   for (unsigned i = 0; i < places_.size(); ++i) idle_.wake(i);
   for (std::thread& t : threads_) t.join();
   forget_overflow(stacks);
-  for (const auto& [bytes, pool] : pools_) forget_overflow(*pool);
-  for (const auto& pool : further_) forget_overflow(*pool);
 }
 
 void scheduler::thread_main(place& p) {

@@ -2,18 +2,15 @@
 // The workers of one runtime: how they find work, sleep, wake each other, and let threads from
 // outside in.
 #pragma once
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
 
-#include "context/stack_pool.hpp"
 #include "os/futex.hpp"
 #include "sched/failure.hpp"
 #include "sched/frame_depot.hpp"
@@ -21,6 +18,8 @@
 #include "sched/injected.hpp"
 #include "sched/neighbourhood.hpp"
 #include "sched/place.hpp"
+#include "sched/place_futex.hpp"
+#include "sched/stack_pools.hpp"
 #include "sched/ticker.hpp"
 #include "sched/timers.hpp"
 #include "strata/detail/root_task.hpp"
@@ -37,30 +36,6 @@ namespace strata::detail {
 class lone_watch;
 class scheduler;
 struct waiting_stacks;
-
-// Of two times to wait, as those for a futex.
-constexpr std::int64_t sooner(std::int64_t a_ns, std::int64_t b_ns) noexcept {
-  if (a_ns == os::futex_forever_ns) return b_ns;
-  return b_ns == os::futex_forever_ns ? a_ns : std::min(a_ns, b_ns);
-}
-
-// How a place sleeps.
-struct place_futex {
-  scheduler* owner = nullptr;
-
-  // This thread looks at that state itself before it sleeps, as this one: scheduler::stand_in().
-  struct looker {
-    const os::futex_word* word = nullptr;
-    sleeper who = sleeper::own_thread;
-    unsigned place = 0;
-  };
-  static thread_local looker looking;
-
-  static void wait(os::futex_word& word, std::uint32_t expected, sleeper who) noexcept {
-    os::blocking_futex_wait_as(static_cast<std::uint32_t>(who), word, expected);
-  }
-  void wake(os::futex_word& word, sleeper who) const noexcept;
-};
 
 class scheduler {
  public:
@@ -117,6 +92,31 @@ class scheduler {
   void wake_place(int i) noexcept { idle_.wake(static_cast<unsigned>(i)); }
 
   // ---- other nodes ----
+  // The neighbourhood while it is talked to; false in a job of one node, and once it is gone.
+  class visit {
+   public:
+    explicit visit(scheduler& s) noexcept {
+      if (s.around_.load(std::memory_order_relaxed) == nullptr) return;
+      host_ = &s;
+      // Announce, then look. Partner: leave().
+      s.visitors_.fetch_add(1, std::memory_order_seq_cst);
+      there_ = s.around_.load(std::memory_order_seq_cst);
+    }
+    ~visit() { end(); }
+    visit(const visit&) = delete;
+    visit& operator=(const visit&) = delete;
+    void end() noexcept {
+      if (host_ != nullptr) host_->visitors_.fetch_sub(1, std::memory_order_release);
+      host_ = nullptr;
+      there_ = nullptr;
+    }
+    explicit operator bool() const noexcept { return there_ != nullptr; }
+    neighbourhood* operator->() const noexcept { return there_; }
+
+   private:
+    scheduler* host_ = nullptr;
+    neighbourhood* there_ = nullptr;
+  };
   // Before anything runs: this node is `node` of `nodes`.
   void join(neighbourhood& n, remote_nodes& others, std::uint16_t node, std::uint16_t nodes);
   // Who brings what they send has frames of its own, which count as this runtime's; null: not any
@@ -212,7 +212,7 @@ class scheduler {
   void preempt_long_ones(std::vector<std::uint64_t>& seen) noexcept;
 
   // Stacks of another size than usual, a power of two. Throws strata::error without address space.
-  stack_pool& stacks_of(std::size_t bytes);
+  stack_pool& stacks_of(std::size_t bytes) { return pools_.of(bytes); }
   // Before a thread with a stack of the usual size is made by a task of p: it is counted. Throws
   // std::system_error (resource_unavailable_try_again) when there are as many threads as stacks.
   void require_room(place& p) {
@@ -228,9 +228,6 @@ class scheduler {
   // For a task that somebody has handed in already, and that needs one of the usual size: also
   // where all those are in use that threads may have. Null: there is neither one nor address space.
   [[nodiscard]] stack* take_stack() noexcept;
-  // One beyond those that threads may have, as far as there are: makes room for no more. Null: all
-  // are in use.
-  [[nodiscard]] stack* returned_stack() noexcept;
   // One that a worker has at hand which sleeps, and is woken by that. Null: there is none.
   [[nodiscard]] stack* stack_of_a_sleeper() noexcept;
   // By a worker that waits for a stack to come back: nobody else runs anything either, and nobody
@@ -244,13 +241,10 @@ class scheduler {
   // How often the workers have begun or continued something: while it stays the same nothing has
   // made progress but what runs all the time.
   [[nodiscard]] std::uint64_t steps() const noexcept;
-  // Gives back the memory of some stacks that nobody has taken for a second. Returns after how many
-  // ns there is more to do; os::futex_forever_ns: not before others come back.
-  std::int64_t tidy_stacks() noexcept;
-  // There is nothing to do for that, whenever. A hint.
-  [[nodiscard]] bool stacks_are_tidy() const noexcept;
+  // None has memory that is to be given back, whenever. A hint.
+  [[nodiscard]] bool stacks_are_tidy() const noexcept { return pools_.is_tidy(); }
   // All pools, the usual one first, for people. They exist as long as this.
-  [[nodiscard]] std::vector<stack_pool*> all_stacks();
+  [[nodiscard]] std::vector<stack_pool*> all_stacks() { return pools_.all(); }
   [[nodiscard]] const place& place_at(unsigned i) const noexcept { return *places_[i]; }
   [[nodiscard]] const injected_work& brought_from_outside() const noexcept { return injected_; }
 
@@ -263,31 +257,6 @@ class scheduler {
   const options settings;
   const policy rule;
   std::atomic<bool> failed{false};
-  // The neighbourhood while it is talked to; false in a job of one node, and once it is gone.
-  class visit {
-   public:
-    explicit visit(scheduler& s) noexcept {
-      if (s.around_.load(std::memory_order_relaxed) == nullptr) return;
-      host_ = &s;
-      // Announce, then look. Partner: leave().
-      s.visitors_.fetch_add(1, std::memory_order_seq_cst);
-      there_ = s.around_.load(std::memory_order_seq_cst);
-    }
-    ~visit() { end(); }
-    visit(const visit&) = delete;
-    visit& operator=(const visit&) = delete;
-    void end() noexcept {
-      if (host_ != nullptr) host_->visitors_.fetch_sub(1, std::memory_order_release);
-      host_ = nullptr;
-      there_ = nullptr;
-    }
-    explicit operator bool() const noexcept { return there_ != nullptr; }
-    neighbourhood* operator->() const noexcept { return there_; }
-
-   private:
-    scheduler* host_ = nullptr;
-    neighbourhood* there_ = nullptr;
-  };
   // Profiling: work and span of the last root.
   std::atomic<std::uint64_t> work_ticks{0};
   std::atomic<std::uint64_t> span_ticks{0};
@@ -421,12 +390,7 @@ class scheduler {
   mutable std::mutex bringer_mutex_;
   const worker* bringer_ = nullptr;
 
-  mutable std::mutex pools_mutex_;
-  std::map<std::size_t, std::unique_ptr<stack_pool>> pools_;  // by bytes
-  std::vector<std::unique_ptr<stack_pool>> further_;          // of the usual size: stacks.cpp
-  // Of both together. Relaxed: most of the time there is none, and nobody needs the lock for that.
-  // Who misses one that is just being made comes again.
-  std::atomic<std::size_t> other_pools_{0};
+  stack_pools pools_{stacks};
 };
 
 }  // namespace strata::detail

@@ -6,16 +6,13 @@
 // back, and the worker lets those go on that have one; if none can, one of those begins that are
 // kept for that, a stack for each worker: what is next in a deque is a task that all below it wait
 // for, and can run to its end.
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <system_error>
 
-#include "context/overflow.hpp"
 #include "os/futex.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/waiting_stacks.hpp"
-#include "strata/error.hpp"
 
 namespace strata::detail {
 
@@ -24,25 +21,13 @@ namespace strata::detail {
 static constexpr unsigned others_first = 256;
 
 stack* scheduler::take_stack() noexcept {
-  // As much address space as so many pools of the usual size have at most, which is 1 TiB.
-  constexpr std::size_t further_max = 15;
   try {
     if (!stacks.only_kept_are_left()) return stacks.take();
   } catch (const std::exception&) {
     // Another was faster.
   }
-  if (stack* const s = returned_stack()) return s;
-  try {
-    const std::lock_guard lock(pools_mutex_);
-    if (further_.size() < further_max) {
-      further_.push_back(std::make_unique<stack_pool>(stacks.stack_bytes(), &stack_main));
-      other_pools_.fetch_add(1, std::memory_order_relaxed);
-      watch_for_overflow(*further_.back());
-      return further_.back()->take_kept();
-    }
-  } catch (const std::exception&) {
-    // No address space, or no memory.
-  }
+  if (stack* const s = pools_.returned()) return s;
+  if (stack* const s = pools_.further()) return s;
   return stack_of_a_sleeper();
 }
 
@@ -55,39 +40,6 @@ stack* scheduler::stack_of_a_sleeper() noexcept {
     if (s != nullptr) return s;
   }
   return nullptr;
-}
-
-stack* scheduler::returned_stack() noexcept {
-  if (other_pools_.load(std::memory_order_relaxed) == 0) return nullptr;
-  const std::lock_guard lock(pools_mutex_);
-  for (const auto& pool : further_) {
-    if (pool->left() == 0) continue;
-    if (stack* const s = pool->take_kept()) return s;
-  }
-  return nullptr;
-}
-
-std::int64_t scheduler::tidy_stacks() noexcept {
-  const std::int64_t now_ns = os::now_ns();
-  std::int64_t next_ns = stacks.tidy(now_ns);
-  if (other_pools_.load(std::memory_order_relaxed) == 0) return next_ns;
-  const auto tidy = [&](stack_pool& pool) { next_ns = sooner(next_ns, pool.tidy(now_ns)); };
-  const std::unique_lock lock(pools_mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return sooner(next_ns, stacks.unused_ns());
-  for (const auto& [bytes, pool] : pools_) tidy(*pool);
-  for (const auto& pool : further_) tidy(*pool);
-  return next_ns;
-}
-
-bool scheduler::stacks_are_tidy() const noexcept {
-  if (!stacks.is_tidy()) return false;
-  if (other_pools_.load(std::memory_order_relaxed) == 0) return true;
-  // Whoever has it may be about to give back, or to take.
-  const std::unique_lock lock(pools_mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return false;
-  return std::all_of(pools_.begin(), pools_.end(),
-                     [](const auto& p) { return p.second->is_tidy(); }) &&
-         std::all_of(further_.begin(), further_.end(), [](const auto& p) { return p->is_tidy(); });
 }
 
 bool scheduler::nobody_will_return_a_stack() noexcept {
@@ -121,7 +73,7 @@ void place::require_spare() {
 bool place::has_stack_for_oldest() noexcept {
   stack* s = take_spare();
   if (s == nullptr && !owner->stacks.only_kept_are_left()) s = usual_stack();
-  if (s == nullptr) s = owner->returned_stack();
+  if (s == nullptr) s = owner->pools_.returned();
   if (s == nullptr) s = owner->stack_of_a_sleeper();
   if (s == nullptr && ++refused_to_oldest_ >= others_first) s = owner->stacks.take_kept();
   if (s == nullptr) return false;
@@ -137,15 +89,7 @@ static bool needs_no_stack(const task& t) noexcept { return t.type->run != &run_
 // looked for there is because a thief may run the task meanwhile, and free it.
 task* place::oldest_without_stack() {
   const auto is_token = [this](const task* marked) {
-    if (!can_travel(marked)) return false;
-    const auto holds = [marked](const auto& pool) { return pool->holds(marked); };
-    if (owner->stacks.holds(marked)) return false;
-    if (owner->other_pools_.load(std::memory_order_relaxed) == 0) return true;
-    const std::lock_guard lock(owner->pools_mutex_);
-    for (const auto& [bytes, pool] : owner->pools_) {
-      if (holds(pool)) return false;
-    }
-    return std::none_of(owner->further_.begin(), owner->further_.end(), holds);
+    return can_travel(marked) && !owner->pools_.holds(marked);
   };
   task* t = nullptr;
   return deque.steal_if(t, is_token) == steal_outcome::taken ? t : nullptr;
@@ -253,7 +197,7 @@ stack* place::take_stack() noexcept {
       want.something_ran();
     }
     if (stack* const s = stack_at_hand()) return s;
-    if (stack* const s = owner->returned_stack()) return adopted(s);
+    if (stack* const s = owner->pools_.returned()) return adopted(s);
     if (stack* const s = owner->stack_of_a_sleeper()) return adopted(s);
     if (t != nullptr && rounds % others_first != 0) continue;
     if (stack* const s = owner->stacks.take_kept()) return adopted(s);

@@ -199,11 +199,11 @@ statistics scheduler::read_statistics() const {
   };
   add(stacks);
   // Those beyond are taken while all the usual ones are in use.
-  if (other_pools_.load(std::memory_order_relaxed) != 0) {
+  const std::vector<const stack_pool*> further = [this] {
     const uninterrupted guard;
-    const std::lock_guard lock(pools_mutex_);
-    for (const auto& pool : further_) add(*pool);
-  }
+    return pools_.all_further();
+  }();
+  for (const stack_pool* const pool : further) add(*pool);
   all.work_ns = static_cast<double>(work_ticks.load(std::memory_order_relaxed)) * ns;
   all.span_ns = static_cast<double>(span_ticks.load(std::memory_order_relaxed)) * ns;
   return all;
