@@ -306,6 +306,8 @@ class scheduler {
   // All sleep, and nothing is left for one that is falling asleep and has yet to see it.
   [[nodiscard]] bool nothing_moves() const noexcept;
   task* search_or_sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest, bool& slept);
+  [[gnu::cold]] void fall_asleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest,
+                                 visit& neighbours);
   void pass_on(const place& p) noexcept;
   [[gnu::noinline]] void wake_for_ready(const place& p) noexcept;
   // Nobody is about to look for work.
