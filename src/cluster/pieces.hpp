@@ -10,14 +10,15 @@
 
 namespace strata::cluster {
 
-// post_piece(offset, piece) for each, in order; it posts to that node, and does nothing else.
+// post_piece(offset, piece) for each, of `most` bytes, in order; it posts to that node, and does
+// nothing else.
 template <class PostPiece>
-void post_in_pieces(mailer& mail, node_id to, std::span<const std::byte> what,
-                    std::size_t piece_bytes_max, PostPiece&& post_piece) {
-  if (what.size() <= piece_bytes_max) return post_piece(0, what);
+void post_in_pieces(mailer& mail, node_id to, std::span<const std::byte> what, std::size_t most,
+                    PostPiece&& post_piece) {
+  if (what.size() <= most) return post_piece(0, what);
   const net::corked together = mail.cork(to, what);
   for (std::size_t done = 0; done != what.size();) {
-    const std::size_t n = std::min(what.size() - done, piece_bytes_max);
+    const std::size_t n = std::min(what.size() - done, most);
     post_piece(done, what.subspan(done, n));
     done += n;
   }

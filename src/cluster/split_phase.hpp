@@ -118,6 +118,8 @@ class split_phase final : public detail::remote_nodes {
   void request(node_id node, const wanted& w);
   // With r's lock: of what waits, as much as there is room for.
   void ask_for_waiting(node_id node, requests& r) noexcept;
+  // What another node has asked for.
+  void answer(node_id to, const wanted& w);
   void on_put(reader& r, bool answers, node_id from);
   void on_get(reader& r, node_id from);
   void on_invoke(reader& r);
