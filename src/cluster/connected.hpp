@@ -12,7 +12,7 @@
 
 #include "cluster/own_sockets.hpp"
 #include "cluster/surveyor.hpp"
-#include "launch/job.hpp"
+#include "launch/address.hpp"
 #include "net/addressed.hpp"
 #include "net/tcp/mesh.hpp"
 #include "net/tcp/options.hpp"

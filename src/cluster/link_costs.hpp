@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cluster/link.hpp"
-#include "launch/job.hpp"
+#include "launch/found_links.hpp"
 
 namespace strata::cluster {
 

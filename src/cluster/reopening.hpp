@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "launch/job.hpp"
+#include "launch/address.hpp"
 #include "net/renewals.hpp"
 #include "net/tcp/meeting.hpp"
 #include "net/tcp/tcp_transport.hpp"

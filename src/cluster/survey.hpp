@@ -21,7 +21,7 @@
 
 #include "cluster/codec.hpp"
 #include "cluster/kinds.hpp"
-#include "launch/job.hpp"
+#include "launch/found_links.hpp"
 
 namespace strata::cluster {
 

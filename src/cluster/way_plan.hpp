@@ -9,7 +9,7 @@
 
 #include "cluster/codec.hpp"
 #include "cluster/routes.hpp"
-#include "launch/job.hpp"
+#include "launch/found_links.hpp"
 #include "net/wire.hpp"
 
 namespace strata::cluster {

@@ -44,8 +44,6 @@
 //
 // The end of the line means that the launcher is gone: the node ends at once.
 #pragma once
-#include <array>
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -53,11 +51,10 @@
 #include <vector>
 
 #include "base/transport_choice.hpp"
+#include "launch/address.hpp"
+#include "launch/found_links.hpp"
 
 namespace strata::launch {
-
-using node_id = std::uint16_t;
-using job_key = std::array<std::uint8_t, 32>;
 
 // By which ways messages go (cluster/way_plan.hpp) the launcher does not understand; it keeps them.
 inline constexpr std::size_t plan_bytes_max = std::size_t{64} << 10;
@@ -86,47 +83,7 @@ struct job_description {
   std::int64_t start_limit_ns = 0;  // everybody must have joined by then
 };
 
-struct address {
-  std::string host{};  // numeric
-  std::uint16_t port = 0;
-  std::string worker{};  // what UCX calls an address, or the nonce of UDP sockets; may be empty
-  // Where it is reached on each of the networks that the user has named, in their order; neither
-  // port nor worker: it is not on that one. Empty: at `host`.
-  struct door {
-    std::string host{};
-    std::uint16_t port = 0;
-    std::uint32_t megabits = 0;    // a second, of the interface; 0: unknown
-    std::uint16_t spare_port = 0;  // the same for spare connections; may be none
-    std::string worker{};
-    std::string spare_worker{};
-  };
-  std::vector<door> doors{};
-};
-
-// What a node has found of a network that it shares with a node on another host. Numbers travel as
-// steps: 2^(step/2), in ns and in bytes/s. So they are rounded, and no value is absurd.
-struct measured_link {
-  static constexpr std::uint8_t step_max = 80;  // 2^40: 18 minutes, 1.1 TB/s
-  static constexpr std::uint8_t unknown = 255;
-  static constexpr std::uint16_t networks_max = 1024;
-
-  node_id other = 0;
-  std::uint16_t network = 0;         // its place among those that the user has named
-  std::uint8_t latency = 0;          // step, one way
-  std::uint8_t bandwidth = unknown;  // step, or unknown
-
-  friend bool operator==(const measured_link&, const measured_link&) = default;
-};
-
-// A network over which two nodes could not connect when the job began, because of a firewall for
-// example: for them it does not exist.
-struct closed_link {
-  node_id lower = 0, higher = 0;
-  std::uint16_t network = 0;  // as in measured_link
-
-  friend auto operator<=>(const closed_link&, const closed_link&) = default;
-};
-// So often all tell of them; more than so many in all are refused.
+// So often all tell of closed links; more than so many in all are refused.
 inline constexpr unsigned closed_rounds = 2;
 inline constexpr std::size_t closed_max = 65'536;
 

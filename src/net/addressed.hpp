@@ -2,12 +2,11 @@
 // A transport between nodes that need to know no more of each other than where they can be reached,
 // and what job they are in: UDP and UCX. Who has no connection to accept lets a node in at once.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
-#include "launch/job.hpp"
+#include "launch/address.hpp"
 #include "net/renewals.hpp"
 #include "net/transport.hpp"
 

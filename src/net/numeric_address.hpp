@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/shortened.hpp"
-#include "launch/job.hpp"
+#include "launch/address.hpp"
 #include "strata/error.hpp"
 
 namespace strata::net {

@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "launch/job.hpp"
+#include "launch/address.hpp"
 #include "net/wire.hpp"
 
 namespace strata::net {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "cluster/succession.hpp"
+#include "launch/job.hpp"
 
 namespace strata::cluster {
 namespace {

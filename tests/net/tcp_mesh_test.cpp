@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "launch/job.hpp"
 #include "net/tcp/mesh.hpp"
 #include "net/tcp/tcp_transport.hpp"
 #include "os/clock.hpp"

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "launch/job.hpp"
+#include "launch/address.hpp"
 #include "net/tcp/conversation.hpp"
 #include "net/tcp/handshake.hpp"
 #include "net/tcp/mesh_ground.hpp"

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/errno_error.hpp"
+#include "launch/job.hpp"
 #include "net/tcp/conversation.hpp"
 #include "net/tcp/strangers.hpp"
 #include "strata/detail/check.hpp"

@@ -16,6 +16,10 @@
 #include "net/tcp/mesh_ground.hpp"
 #include "net/tcp/socket.hpp"
 
+namespace strata::launch {
+struct job_description;
+}
+
 namespace strata::net::tcp {
 
 struct mesh_options {

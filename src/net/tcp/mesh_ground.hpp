@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "launch/job.hpp"
+#include "launch/address.hpp"
 #include "os/descriptor.hpp"
 
 namespace strata::net::tcp {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "launch/job.hpp"
+#include "launch/address.hpp"
 #include "os/descriptor.hpp"
 
 namespace strata::net::tcp {

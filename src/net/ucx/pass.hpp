@@ -9,7 +9,7 @@
 #pragma once
 #include <cstdint>
 
-#include "launch/job.hpp"
+#include "launch/address.hpp"
 #include "net/wire.hpp"
 
 namespace strata::net::ucx {

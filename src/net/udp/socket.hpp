@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/job.hpp"
+#include "launch/address.hpp"
 #include "os/descriptor.hpp"
 
 namespace strata::net::udp {
