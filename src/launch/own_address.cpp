@@ -22,20 +22,12 @@
 #include "base/errno_error.hpp"
 #include "base/shortened.hpp"
 #include "base/values.hpp"
+#include "launch/socket_address.hpp"
 #include "strata/error.hpp"
 
 namespace strata::launch {
 
 namespace {
-
-std::string to_numeric(const sockaddr* address) {
-  const socklen_t bytes =
-      address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  std::array<char, NI_MAXHOST> text{};
-  const int code =
-      ::getnameinfo(address, bytes, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
-  return code == 0 ? text.data() : "";
-}
 
 std::vector<std::string> addresses_of_own_name() {
   std::array<char, HOST_NAME_MAX + 1> name{};

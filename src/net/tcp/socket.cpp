@@ -7,24 +7,15 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <memory>
 
 #include "base/errno_error.hpp"
-#include "base/shortened.hpp"
+#include "launch/socket_address.hpp"
 #include "net/cannot_listen.hpp"
 #include "net/numeric_address.hpp"
 
 namespace strata::net::tcp {
 
 namespace {
-
-launch::address numeric(const sockaddr_storage& from, socklen_t size) {
-  char host[NI_MAXHOST] = "?";
-  char port[NI_MAXSERV] = "0";
-  ::getnameinfo(reinterpret_cast<const sockaddr*>(&from), size, host, sizeof host, port,
-                sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
-  return {host, static_cast<std::uint16_t>(std::stoul(port))};
-}
 
 os::descriptor make_socket(int family, std::size_t buffer_bytes) {
   os::descriptor s(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -73,7 +64,7 @@ os::descriptor accept_from(int listening, std::string& from) {
                              SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (s) {
     send_at_once(s.get());
-    from = text_of(numeric(peer, size));
+    from = text_of(launch::to_address(reinterpret_cast<const sockaddr*>(&peer)));
   }
   return s;
 }
@@ -91,13 +82,6 @@ listener::listener(const std::string& host, std::uint16_t port, std::size_t buff
   }
 }
 
-launch::address listener::address() const {
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  if (::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0) {
-    throw errno_error("cannot tell where this node listens", errno);
-  }
-  return numeric(own, size);
-}
+launch::address listener::address() const { return launch::bound_to(socket_.get()); }
 
 }  // namespace strata::net::tcp

@@ -3,10 +3,9 @@
 
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netdb.h>
+#include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "base/errno_error.hpp"
+#include "launch/socket_address.hpp"
 
 namespace strata::net::ucx {
 
@@ -31,13 +31,7 @@ std::string device_of(const std::string& address) {
     if (loopback && (i->ifa_flags & IFF_LOOPBACK) != 0) return i->ifa_name;
     const int family = i->ifa_addr->sa_family;
     if (family != AF_INET && family != AF_INET6) continue;
-    const socklen_t bytes = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    std::array<char, NI_MAXHOST> text{};
-    if (::getnameinfo(i->ifa_addr, bytes, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) ==
-            0 &&
-        address == text.data()) {
-      return i->ifa_name;
-    }
+    if (address == launch::to_numeric(i->ifa_addr)) return i->ifa_name;
   }
   throw error("no network device of this machine has the address " + address);
 }

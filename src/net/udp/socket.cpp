@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "base/errno_error.hpp"
-#include "base/shortened.hpp"
+#include "launch/socket_address.hpp"
 #include "net/cannot_listen.hpp"
 #include "net/numeric_address.hpp"
 
@@ -84,18 +84,7 @@ datagram_socket::datagram_socket(const std::string& host) {
   }
 }
 
-launch::address datagram_socket::address() const {
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  char host[NI_MAXHOST];
-  char port[NI_MAXSERV];
-  if (::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
-      ::getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, host, sizeof host, port,
-                    sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    throw errno_error("cannot tell where this node listens", errno);
-  }
-  return {host, static_cast<std::uint16_t>(std::stoul(port)), {}};
-}
+launch::address datagram_socket::address() const { return launch::bound_to(socket_.get()); }
 
 std::size_t datagram_socket::send(const target& to, std::span<const std::byte> bytes,
                                   std::span<const std::size_t> sizes) const noexcept {
