@@ -196,11 +196,6 @@ bool run(dwarf_reader code, const frame_description& d, std::uintptr_t pc,
   return code.good();
 }
 
-std::optional<std::uintptr_t> word_at(const stack_copy& memory, std::uintptr_t address) noexcept {
-  std::uintptr_t v = 0;
-  return memory.word(address, v) ? std::optional(v) : std::nullopt;
-}
-
 std::optional<std::uintptr_t> cfa_of(const frame_rules& rules, const frame_registers& registers,
                                      const stack_copy& memory) noexcept {
   if (rules.cfa_code) return evaluate(*rules.cfa_code, registers, memory, std::nullopt);
@@ -231,7 +226,7 @@ bool step_to_caller(const frame_description& d, std::uintptr_t pc, const stack_c
       case frame_rule::undefined:
         break;
       case frame_rule::at_offset:
-        caller.set(i, word_at(memory, at));
+        caller.set(i, memory.word(at));
         break;
       case frame_rule::is_offset:
         caller.set(i, at);
@@ -241,7 +236,7 @@ bool step_to_caller(const frame_description& d, std::uintptr_t pc, const stack_c
         break;
       case frame_rule::at_expression: {
         const auto address = evaluate(rule.code, registers, memory, cfa);
-        if (address) caller.set(i, word_at(memory, *address));
+        if (address) caller.set(i, memory.word(*address));
         break;
       }
       case frame_rule::is_expression:

@@ -85,10 +85,6 @@ std::optional<std::uintptr_t> evaluate(dwarf_reader code, const frame_registers&
   const auto plus_offset = [](std::optional<std::uintptr_t> v, std::uint64_t offset) {
     return v ? std::optional(*v + offset) : v;
   };
-  const auto loaded = [&](std::uintptr_t address) {
-    std::uintptr_t v = 0;
-    return memory.word(address, v) ? std::optional(v) : std::nullopt;
-  };
   expression_stack s;
   if (first) s.push(first);
   while (code.more() && s.good()) {
@@ -123,7 +119,7 @@ std::optional<std::uintptr_t> evaluate(dwarf_reader code, const frame_registers&
         s.push(as_signed(code.sleb()));
         break;
       case deref:
-        s.push(loaded(s.pop()));
+        s.push(memory.word(s.pop()));
         break;
       case plus_uconst:
         s.push(s.pop() + code.uleb());

@@ -16,13 +16,14 @@ namespace strata::detail {
 struct stack_copy {
   std::uintptr_t begin = 0;
   std::span<const std::byte> bytes;
-  // The word at `address`; false when it was not copied.
-  [[nodiscard]] bool word(std::uintptr_t address, std::uintptr_t& value) const noexcept {
+  // The word at `address`; none when it was not copied.
+  [[nodiscard]] std::optional<std::uintptr_t> word(std::uintptr_t address) const noexcept {
+    std::uintptr_t value = 0;
     if (address < begin || address - begin > bytes.size() ||
         bytes.size() - (address - begin) < sizeof value)
-      return false;
+      return std::nullopt;
     std::memcpy(&value, bytes.data() + (address - begin), sizeof value);
-    return true;
+    return value;
   }
 };
 

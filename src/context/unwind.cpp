@@ -22,10 +22,10 @@ std::optional<frame_registers> saved_at(std::uintptr_t sp, const stack_copy& mem
   frame_registers r;
   std::uintptr_t at = sp;
   for (const unsigned number : frame_registers::saved) {
-    std::uintptr_t v = 0;
-    if (!memory.word(at, v)) return std::nullopt;
-    r.set(number, v);
-    at += sizeof v;
+    const auto word = memory.word(at);
+    if (!word) return std::nullopt;
+    r.set(number, word);
+    at += sizeof *word;
   }
   r.set(frame_registers::sp, sp + frame_registers::saved_bytes);
   return r;

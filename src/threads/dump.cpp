@@ -243,13 +243,11 @@ class dump {
     const stack& header = p.header.get();
     if (ready_.contains(&which) || header.waits_for == nullptr) return "ready";
     const stack_copy copy{p.sp, p.memory};
-    std::uintptr_t word = 0;
-    if (header.waits_until != nullptr &&
-        copy.word(reinterpret_cast<std::uintptr_t>(header.waits_until) & ~std::uintptr_t{7},
-                  word)) {
+    const auto until = reinterpret_cast<std::uintptr_t>(header.waits_until);
+    if (const auto word = until != 0 ? copy.word(until & ~std::uintptr_t{7}) : std::nullopt) {
       std::uint32_t state = 0;
-      const auto offset = reinterpret_cast<std::uintptr_t>(header.waits_until) & 7U;
-      std::memcpy(&state, reinterpret_cast<const std::byte*>(&word) + offset, sizeof state);
+      const auto offset = until & 7U;
+      std::memcpy(&state, reinterpret_cast<const std::byte*>(&*word) + offset, sizeof state);
       if (state != waiter::waiting) return "ready";
     }
     const std::string what = os::safe_text(header.waits_for, 64);
