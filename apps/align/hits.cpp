@@ -10,53 +10,15 @@
 #include <queue>
 #include <strata/detail/check.hpp>
 
+#include "apps/align/covered_columns.hpp"
+#include "apps/align/shadow.hpp"
 #include "apps/align/significance.hpp"
+#include "apps/align/tile_bounds.hpp"
 #include "apps/align/traceback.hpp"
 #include "apps/align/tracer.hpp"
 
 namespace align {
 namespace {
-
-struct interval {
-  std::ptrdiff_t begin, end;  // half open
-};
-
-// The columns that hits cover, and the stretches between.
-class covered_columns {
- public:
-  explicit covered_columns(std::ptrdiff_t columns) : columns_(columns) {}
-
-  void cover(interval what) {
-    taken_.insert(std::upper_bound(taken_.begin(), taken_.end(), what,
-                                   [](auto& a, auto& b) { return a.begin < b.begin; }),
-                  what);
-    ++version_;
-  }
-  [[nodiscard]] int version() const { return version_; }
-  [[nodiscard]] bool touches(interval what) const {
-    return std::any_of(taken_.begin(), taken_.end(),
-                       [&](auto& t) { return t.begin < what.end && what.begin < t.end; });
-  }
-  // The free stretches that have a column in `what`, whole.
-  [[nodiscard]] std::vector<interval> free_stretches(interval what) const {
-    std::vector<interval> out;
-    std::ptrdiff_t begin = 0;
-    const auto add = [&](std::ptrdiff_t end) {
-      if (begin < end && begin < what.end && what.begin < end) out.push_back({begin, end});
-    };
-    for (const interval& t : taken_) {
-      add(t.begin);
-      begin = t.end;
-    }
-    add(columns_);
-    return out;
-  }
-
- private:
-  std::ptrdiff_t columns_;
-  std::vector<interval> taken_;  // sorted, disjoint
-  int version_ = 0;
-};
 
 // Something that may become a hit: a tile with an upper bound, or the best cell of a tile as of
 // some version of the cover.
@@ -163,9 +125,7 @@ class search {
 
     [[nodiscard]] std::int32_t maximum(int strip, int block) const {
       const int r = strip - top, c = block - skipped;
-      return r >= 0 && r < tiles->strips() && c >= tiles->first_block(r) && c < tiles->end_block(r)
-                 ? tiles->tile_maximum(r, c)
-                 : 0;
+      return tiles->exists(r, c) ? tiles->tile_maximum(r, c) : 0;
     }
   };
   // Not run yet.
@@ -244,7 +204,7 @@ class search {
           columns.begin == stretch.begin || first - columns.begin >= longest(cells.row_end);
       if (score >= c.score || (all_rows && all_columns)) return answer();
 
-      const bounds& b = bounds_[c.field];
+      const tile_bounds& b = bounds_[c.field];
       const std::int32_t from_above =
           top == 0 ? 0 : b.highest(top - 1, top - 1, {columns.begin - 1, end});
       std::vector<std::int32_t> from_left =
@@ -306,7 +266,8 @@ class search {
   // tiles, what else is there. Now that the hit's columns are taken, two sweeps beside them give
   // all those tiles their new bounds at once.
   void lift_shadow(std::size_t f, interval taken) {
-    const std::optional<shadow> dark = find_shadow(f, taken);
+    const std::optional<shadow> dark =
+        find_shadow(*fields_[f].tiles, bounds_[f], taken, dark_score_);
     if (!dark) return;
     interval left{0, taken.begin}, right{taken.end, ref_.size()};
     for (const interval s :
@@ -322,41 +283,6 @@ class search {
     const lit on_right = make_light(f, right, right.begin, dark->right_strips);
     run_both(f, on_left.seen, on_right.seen);
     lower_bounds(f, {left.begin, right.end}, on_left, on_right);
-  }
-
-  // The tiles that a hit darkens: those connected with its columns whose bound is high.
-  struct shadow {
-    interval columns;
-    interval left_strips, right_strips;  // with such columns left and right of the hit
-  };
-  [[nodiscard]] std::optional<shadow> find_shadow(std::size_t f, interval taken) {
-    const sweep& whole = *fields_[f].tiles;
-    shadow dark{taken, {0, 0}, {0, 0}};
-    const auto extend = [](interval& strips, int r) {
-      strips = {strips.begin < strips.end ? strips.begin : r, r + 1};
-    };
-    const auto blocks = static_cast<std::size_t>(whole.blocks());
-    std::vector<char> above(blocks, 0), here(blocks, 0);
-    // Scores pass from a tile to the one on its right and the one below: row by row finds them all.
-    for (int r = 0; r < whole.strips(); ++r) {
-      here.assign(blocks, 0);
-      for (int c = whole.first_block(r); c < whole.end_block(r); ++c) {
-        if (bounds_[f].at(r, c) <= dark_score_) continue;
-        const sweep::rectangle cells = whole.tile_cells(r, c);
-        const auto at = static_cast<std::size_t>(c);
-        if (!(cells.column_begin < taken.end && taken.begin < cells.column_end) && !above[at] &&
-            (c == 0 || !here[at - 1]))
-          continue;
-        here[at] = 1;
-        dark.columns.begin = std::min(dark.columns.begin, cells.column_begin);
-        dark.columns.end = std::max(dark.columns.end, cells.column_end);
-        if (cells.column_begin < taken.begin) extend(dark.left_strips, r);
-        if (taken.end < cells.column_end) extend(dark.right_strips, r);
-      }
-      above.swap(here);
-    }
-    if (dark.left_strips.end == 0 && dark.right_strips.end == 0) return std::nullopt;
-    return dark;
   }
 
   // A sweep of free columns through some strips.
@@ -424,47 +350,6 @@ class search {
     }
   }
 
-  // What each tile of a field can offer at most.
-  class bounds {
-   public:
-    explicit bounds(const sweep& s)
-        : sweep_(&s),
-          values_(static_cast<std::size_t>(s.strips()) * static_cast<std::size_t>(s.blocks())) {
-      for (int r = 0; r < s.strips(); ++r) {
-        for (int c = s.first_block(r); c < s.end_block(r); ++c) at(r, c) = s.tile_maximum(r, c);
-      }
-    }
-    std::int32_t& at(int r, int c) {
-      return values_[static_cast<std::size_t>(r) * static_cast<std::size_t>(sweep_->blocks()) +
-                     static_cast<std::size_t>(c)];
-    }
-    // Over the tiles of some strips that have a cell in these columns.
-    [[nodiscard]] std::int32_t highest(int first_strip, int last_strip, interval columns) const {
-      std::int32_t out = 0;
-      for (int r = first_strip; r <= last_strip; ++r) {
-        const auto block_of = [&](std::ptrdiff_t column) {
-          return static_cast<int>((column + sweep_->lag(r)) / sweep_->block_steps());
-        };
-        // A column of the strip's last lanes is reached up to lag(1) steps later.
-        const int from =
-            std::max(block_of(std::max<std::ptrdiff_t>(columns.begin, 0)), sweep_->first_block(r));
-        const int to =
-            std::min(block_of(columns.end - 1 + sweep_->lag(1)), sweep_->end_block(r) - 1);
-        for (int c = from; c <= to; ++c) {
-          out = std::max(
-              out,
-              values_[static_cast<std::size_t>(r) * static_cast<std::size_t>(sweep_->blocks()) +
-                      static_cast<std::size_t>(c)]);
-        }
-      }
-      return out;
-    }
-
-   private:
-    const sweep* sweep_;
-    std::vector<std::int32_t> values_;
-  };
-
   static constexpr std::int32_t long_shadow = 256;  // columns
   static constexpr std::ptrdiff_t context_columns = 4096;
   static constexpr int context_strips = 8;
@@ -476,7 +361,7 @@ class search {
   std::int32_t dark_score_ = 0;
   driver driver_;
   covered_columns covered_;
-  std::vector<bounds> bounds_;
+  std::vector<tile_bounds> bounds_;
   std::vector<node_work> work_;
   std::priority_queue<candidate, std::vector<candidate>, later> queue_;
 };

@@ -60,10 +60,69 @@ std::string shares(const comparison& c) {
   return out + "\n";
 }
 
+// Where it lies and what it holds.
+std::string words_of(const region& g, const sequence& query, bool is_first) {
+  const bool virus = is_virus(query);
+  const bool large = g.query_covered >= 1000;
+  std::string out;
+  if (is_first)
+    out = virus ? "The clearest remains of the virus lie" : "The clearest match lies";
+  else
+    out = virus && large ? "More remains of it lie" : "A shorter match lies";
+  out += " at positions " + range(g.begin, g.end) + " of the reference,\n   a region of " +
+         length_words(g.end - g.begin + 1) + ", " + strand_words(g) + ". It holds " +
+         length_words(g.query_covered) + " of " + title(query) + " (" +
+         percent(static_cast<double>(g.query_covered) / static_cast<double>(query.size())) +
+         ")\n   in " + std::to_string(g.parts.size()) +
+         (g.parts.size() == 1 ? " piece" : " pieces") + ", " + percent(g.identity()) +
+         " identical.\n";
+  if (virus && is_first && g.query_covered > 10'000) {
+    out +=
+        "   So long a stretch, so well preserved, in one place: this is a prophage, a virus of "
+        "this family that once\n"
+        "   inserted itself into the genome of an ancestor of this bacterium and has been copied "
+        "with it ever since.\n";
+  }
+  if (virus && is_first && rotated(g)) {
+    out +=
+        "   The large pieces stand in the virus's own order, but begin in its middle: viruses of "
+        "this kind close their DNA to a\n"
+        "   ring before they insert it, and the ring was opened elsewhere than where the "
+        "published sequence begins.\n";
+  }
+  return out;
+}
+
+// Not all, of a region of many, but the best.
+std::vector<const finding*> parts_to_tell(const region& g) {
+  std::vector<const finding*> parts = g.parts;
+  if (parts.size() > parts_told) {
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](auto* a, auto* b) { return a->score > b->score; });
+    parts.resize(parts_told);
+    std::sort(parts.begin(), parts.end(),
+              [](auto* a, auto* b) { return a->ref_begin < b->ref_begin; });
+  }
+  return parts;
+}
+
+std::string line_of(const finding& f, const std::vector<feature>& features) {
+  char line[160];
+  std::snprintf(line, sizeof line, "     %21s  %c  %15s of the query  %10s  %6s identical",
+                (grouped(f.ref_begin) + "-" + grouped(f.ref_end)).c_str(),
+                f.reverse_strand ? '-' : '+',
+                (grouped(f.query_begin) + "-" + grouped(f.query_end)).c_str(),
+                length_words(f.sum.columns).c_str(), percent(f.sum.identity()).c_str());
+  std::string out = line;
+  const std::string what = features_in(features, std::min(f.query_begin, f.query_end),
+                                       std::max(f.query_begin, f.query_end));
+  if (!what.empty()) out += "  " + what;
+  return out + "\n";
+}
+
 }  // namespace
 
 std::string plain_words(const report_input& in) {
-  const bool virus = is_virus(in.query);
   const std::string query = title(in.query), ref = title(in.ref);
   std::string out = "We compared " + query + " (" +
                     length_words(static_cast<std::int64_t>(in.query.size())) +
@@ -90,55 +149,9 @@ std::string plain_words(const report_input& in) {
   }
   const std::vector<region> regions = group(real, region_reach);
   const std::vector<feature> features = known_features(in.query);
-  const auto query_length = static_cast<double>(in.query.size());
   for (std::size_t k = 0; k < std::min(regions.size(), regions_told); ++k) {
-    const region& g = regions[k];
-    const bool large = g.query_covered >= 1000;
-    out += std::to_string(k + 1) + ". ";
-    if (k == 0)
-      out += virus ? "The clearest remains of the virus lie" : "The clearest match lies";
-    else
-      out += virus && large ? "More remains of it lie" : "A shorter match lies";
-    out += " at positions " + range(g.begin, g.end) + " of the reference,\n   a region of " +
-           length_words(g.end - g.begin + 1) + ", " + strand_words(g) + ". It holds " +
-           length_words(g.query_covered) + " of " + query + " (" +
-           percent(static_cast<double>(g.query_covered) / query_length) + ")\n   in " +
-           std::to_string(g.parts.size()) + (g.parts.size() == 1 ? " piece" : " pieces") + ", " +
-           percent(g.identity()) + " identical.\n";
-    if (virus && k == 0 && g.query_covered > 10'000) {
-      out +=
-          "   So long a stretch, so well preserved, in one place: this is a prophage, a virus of "
-          "this family that once\n"
-          "   inserted itself into the genome of an ancestor of this bacterium and has been copied "
-          "with it ever since.\n";
-    }
-    if (virus && k == 0 && rotated(g)) {
-      out +=
-          "   The large pieces stand in the virus's own order, but begin in its middle: viruses of "
-          "this kind close their DNA to a\n"
-          "   ring before they insert it, and the ring was opened elsewhere than where the "
-          "published sequence begins.\n";
-    }
-    std::vector<const finding*> parts = g.parts;
-    if (parts.size() > parts_told) {
-      std::stable_sort(parts.begin(), parts.end(),
-                       [](auto* a, auto* b) { return a->score > b->score; });
-      parts.resize(parts_told);
-      std::sort(parts.begin(), parts.end(),
-                [](auto* a, auto* b) { return a->ref_begin < b->ref_begin; });
-    }
-    for (const finding* f : parts) {
-      std::snprintf(line, sizeof line, "     %21s  %c  %15s of the query  %10s  %6s identical",
-                    (grouped(f->ref_begin) + "-" + grouped(f->ref_end)).c_str(),
-                    f->reverse_strand ? '-' : '+',
-                    (grouped(f->query_begin) + "-" + grouped(f->query_end)).c_str(),
-                    length_words(f->sum.columns).c_str(), percent(f->sum.identity()).c_str());
-      out += line;
-      const std::string what = features_in(features, std::min(f->query_begin, f->query_end),
-                                           std::max(f->query_begin, f->query_end));
-      if (!what.empty()) out += "  " + what;
-      out += "\n";
-    }
+    out += std::to_string(k + 1) + ". " + words_of(regions[k], in.query, k == 0);
+    for (const finding* f : parts_to_tell(regions[k])) out += line_of(*f, features);
     out += "\n";
   }
   if (regions.size() > regions_told) {

@@ -79,6 +79,9 @@ class sweep {
                block_steps_) +
            1;
   }
+  [[nodiscard]] bool exists(int r, int c) const {
+    return r >= 0 && r < strips() && c >= first_block(r) && c < end_block(r);
+  }
   [[nodiscard]] std::int64_t tiles() const;
 
   /// Computes one tile. Its predecessors must be complete and visible to the caller. Runs to its
@@ -182,6 +185,16 @@ class sweep {
   void start_state_in_band(int r, std::int32_t above, std::int32_t* values) const;
   bool run_bytes(int r, int c, tile_args& a);
   void run_wide(int r, int c, tile_args& a);
+  void read_scores(int r, int c, const tile_args& a, std::int32_t* start, std::int32_t* in_h,
+                   std::int32_t* in_f);
+  void pass_on(int r, int c, const tile_args& a, const std::int32_t* next,
+               const std::int32_t* out_h, const std::int32_t* out_f);
+  /// Linear kernels neither read nor write the gap border.
+  [[nodiscard]] bool reads_gaps() const { return !options_.local || !options_.score.linear(); }
+  /// Where its first column lies in the borders of block c.
+  [[nodiscard]] std::ptrdiff_t offset_in_border(int r, int c, const tile_args& a) const {
+    return a.first_column + origin(r) - static_cast<std::ptrdiff_t>(c) * block_steps_;
+  }
   void note_maximum(int r, int c, std::int32_t score) {
     if (options_.local)
       maxima_[static_cast<std::size_t>(r) * static_cast<std::size_t>(blocks_) +

@@ -50,8 +50,7 @@ bool sweep::run_bytes(int r, int c, tile_args& a) {
       (r == 0 && options_.top_border >= byte_border_max))
     return false;
 
-  const std::ptrdiff_t offset =
-      a.first_column + origin(r) - static_cast<std::ptrdiff_t>(c) * block_steps_;
+  const std::ptrdiff_t offset = offset_in_border(r, c, a);
   std::int8_t* in_h = in.narrow() + offset;
   std::int8_t* in_f = in_h + block_steps_ + border_slack;
   const int filler = (r == 0 ? options_.top_border : 0) - byte_base;
@@ -75,8 +74,7 @@ bool sweep::run_bytes(int r, int c, tile_args& a) {
   const auto& functions =
       options_.score.linear() ? options_.kernels->local_linear : options_.kernels->local_affine;
   constexpr int width = static_cast<int>(lane_width::bits8);
-  const bool affine =
-      !options_.score.linear();  // linear kernels neither read nor write the gap border
+  const bool affine = reads_gaps();
   kernel_reads(a.state_in, static_cast<std::ptrdiff_t>(count));
   kernel_reads(in_h, a.steps);
   if (affine) kernel_reads(in_f, a.steps);
@@ -96,20 +94,16 @@ bool sweep::run_bytes(int r, int c, tile_args& a) {
   return true;
 }
 
-void sweep::run_wide(int r, int c, tile_args& a) {
+// What comes to the tile, as scores: the state of its strip, and the borders above it.
+void sweep::read_scores(int r, int c, const tile_args& a, std::int32_t* start, std::int32_t* in_h,
+                        std::int32_t* in_f) {
   state& lanes = states_[static_cast<std::size_t>(r)];
   border& in = border_at(c, r);
-  border& out = border_at(c, r + 1);
-  const auto& strip = strip_at(r);
-  const std::ptrdiff_t strip_rows = static_cast<std::ptrdiff_t>(lanes_) << strip.height_index;
+  const int height_index = strip_at(r).height_index;
   const auto count = static_cast<std::ptrdiff_t>(state_values(r));
   const scoring& s = options_.score;
   const std::ptrdiff_t stride = block_steps_ + border_slack;
-  const std::ptrdiff_t offset =
-      a.first_column + origin(r) - static_cast<std::ptrdiff_t>(c) * block_steps_;
-
-  // 1. Everything as scores.
-  alignas(64) std::int32_t start[state_max];
+  const std::ptrdiff_t offset = offset_in_border(r, c, a);
   if (!lanes.values)
     lanes.values = std::make_unique_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(count));
   const bool starts_in_band = a.first_column > 0 && c == first_block(r);
@@ -119,11 +113,6 @@ void sweep::run_wide(int r, int c, tile_args& a) {
     from_lanes<std::int8_t>(lanes.values.get(), start, count, byte_base);
   else if (!starts_in_band)
     std::copy_n(lanes.values.get(), count, start);
-
-  const auto scratch =
-      std::make_unique_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(6 * stride));
-  std::int32_t* const in_h = scratch.get();
-  std::int32_t* const in_f = in_h + stride;
   std::ptrdiff_t given =
       has_tile_above(r, c) ? std::clamp<std::ptrdiff_t>(columns_ - a.first_column, 0, a.steps) : 0;
   if (r == 0) {
@@ -148,25 +137,66 @@ void sweep::run_wide(int r, int c, tile_args& a) {
   // small, beyond the band what a gap leaves of the last score above.
   std::int32_t filler = 0;
   if (!options_.local) {
-    filler = start[(2 << strip.height_index) * lanes_ + lanes_ - 1];
+    filler = start[(2 << height_index) * lanes_ + lanes_ - 1];
     if (r > 0 && !has_tile_above(r, c)) filler -= static_cast<std::int32_t>(s.gap(a.steps + 1));
   }
   std::fill(in_h + given, in_h + a.steps, filler);
   std::fill(in_f + given, in_f + a.steps, options_.local ? 0 : filler - s.open);
+}
 
-  // 2. The format.
+// What the tile leaves, as bytes again if all of it is small.
+void sweep::pass_on(int r, int c, const tile_args& a, const std::int32_t* next,
+                    const std::int32_t* out_h, const std::int32_t* out_f) {
+  state& lanes = states_[static_cast<std::size_t>(r)];
+  border& out = border_at(c, r + 1);
+  const auto count = static_cast<std::ptrdiff_t>(state_values(r));
+  const scoring& s = options_.score;
+  const std::ptrdiff_t stride = block_steps_ + border_slack;
+  const std::ptrdiff_t offset = offset_in_border(r, c, a);
+  const bool affine = reads_gaps();
+  score_range leaving;
+  leaving.include(out_h, a.steps);
+  if (affine) leaving.include(out_f, a.steps);
+  leaving.include(next, count);
+  const bool bytes = options_.local && options_.narrowest == lane_width::bits8 &&
+                     bytes_suffice(s) && leaving.high < byte_limit + byte_base - s.match;
+  out.bytes = lanes.bytes = bytes;
+  if (bytes) {
+    // Gap candidates below zero may become zero: a local alignment never takes them.
+    to_lanes<std::int8_t>(next, lanes.values.get(), count, byte_base);
+    to_lanes<std::int8_t>(out_h, out.narrow() + offset, a.steps, byte_base);
+    if (affine) to_lanes<std::int8_t>(out_f, out.narrow() + offset + stride, a.steps, byte_base);
+  } else {
+    std::copy_n(next, count, lanes.values.get());
+    std::copy_n(out_h, a.steps, out.wide() + offset);
+    if (affine) std::copy_n(out_f, a.steps, out.wide() + offset + stride);
+  }
+}
+
+void sweep::run_wide(int r, int c, tile_args& a) {
+  const auto& strip = strip_at(r);
+  const std::ptrdiff_t strip_rows = static_cast<std::ptrdiff_t>(lanes_) << strip.height_index;
+  const auto count = static_cast<std::ptrdiff_t>(state_values(r));
+  const scoring& s = options_.score;
+  const std::ptrdiff_t stride = block_steps_ + border_slack;
+  alignas(64) std::int32_t start[state_max];
+  const auto scratch =
+      std::make_unique_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(6 * stride));
+  std::int32_t* const in_h = scratch.get();
+  std::int32_t* const in_f = in_h + stride;
+  read_scores(r, c, a, start, in_h, in_f);
+
+  // The format.
   score_range range;
   range.include(start, count);
   range.include(in_h, a.steps);
-  // Linear kernels neither read nor write the gap border.
-  const bool affine = !options_.local || !s.linear();
-  if (affine) range.include(in_f, a.steps);
+  if (reads_gaps()) range.include(in_f, a.steps);
   a.base = 0;
   const bool narrow = options_.narrowest != lane_width::bits32 &&
                       base_for_16_bits(s, range, strip_rows, options_.local, a.base);
   const int width = static_cast<int>(narrow ? lane_width::bits16 : lane_width::bits32);
 
-  // 3. The kernel. Its borders and states live in the upper part of the scratch memory.
+  // The kernel. Its borders and states live in the upper part of the scratch memory.
   std::int32_t* const out_h = in_h + 4 * stride;
   std::int32_t* const out_f = in_h + 5 * stride;
   alignas(64) std::int32_t lane_state[state_max];
@@ -214,7 +244,6 @@ void sweep::run_wide(int r, int c, tile_args& a) {
   locate(r, c, function(kernel_mode::locate), a,
          options_.local ? score : std::min(score, options_.target));
 
-  // 4. Pass on, as bytes again if all of it is small.
   if (narrow) {
     from_lanes<std::int16_t>(a.out_h, out_h, a.steps, a.base);
     from_lanes<std::int16_t>(a.out_f, out_f, a.steps, a.base);
@@ -222,23 +251,7 @@ void sweep::run_wide(int r, int c, tile_args& a) {
     from_lanes<std::int16_t>(next, wide, count, a.base);
     std::copy_n(wide, count, next);
   }
-  score_range leaving;
-  leaving.include(out_h, a.steps);
-  if (affine) leaving.include(out_f, a.steps);
-  leaving.include(next, count);
-  const bool bytes = options_.local && options_.narrowest == lane_width::bits8 &&
-                     bytes_suffice(s) && leaving.high < byte_limit + byte_base - s.match;
-  out.bytes = lanes.bytes = bytes;
-  if (bytes) {
-    // Gap candidates below zero may become zero: a local alignment never takes them.
-    to_lanes<std::int8_t>(next, lanes.values.get(), count, byte_base);
-    to_lanes<std::int8_t>(out_h, out.narrow() + offset, a.steps, byte_base);
-    if (affine) to_lanes<std::int8_t>(out_f, out.narrow() + offset + stride, a.steps, byte_base);
-  } else {
-    std::copy_n(next, count, lanes.values.get());
-    std::copy_n(out_h, a.steps, out.wide() + offset);
-    if (affine) std::copy_n(out_f, a.steps, out.wide() + offset + stride);
-  }
+  pass_on(r, c, a, next, out_h, out_f);
 }
 
 }  // namespace align

@@ -17,9 +17,6 @@ struct wavefront {
   std::unique_ptr<strata::slot_ptr[]> enabled;  // of each strip: its TILE
   strata::slot_ptr complete;                    // one signal per strip
 
-  [[nodiscard]] bool exists(int r, int c) const {
-    return r >= 0 && r < tiles.strips() && c >= tiles.first_block(r) && c < tiles.end_block(r);
-  }
   [[nodiscard]] strata::slot_ptr strip(int r) const { return enabled[static_cast<std::size_t>(r)]; }
 
   // Before tile (r, c), strip r gets a signal from itself, from above and from below; it sends
@@ -28,8 +25,8 @@ struct wavefront {
   void signal_next(int r, int c) const {
     const strata::slot_ptr next = strip(r);
     int signals = 1;
-    if (!exists(r - 1, c)) ++signals;
-    if (!exists(r + 1, c - 1) || !exists(r, c - 1)) ++signals;
+    if (!tiles.exists(r - 1, c)) ++signals;
+    if (!tiles.exists(r + 1, c - 1) || !tiles.exists(r, c - 1)) ++signals;
     for (; signals > 0; --signals) sync(next);
   }
 };
@@ -41,8 +38,8 @@ struct tile : strata::threaded {
   void start() {
     front->tiles.run_tile(r, c);
     if (front->progress) front->progress->add(1);
-    if (front->exists(r + 1, c)) sync(front->strip(r + 1));
-    if (front->exists(r, c + 1))
+    if (front->tiles.exists(r + 1, c)) sync(front->strip(r + 1));
+    if (front->tiles.exists(r, c + 1))
       front->signal_next(r, c + 1);
     else
       sync(front->complete);
@@ -64,10 +61,11 @@ struct strip : strata::threaded {
   void enable() {
     const int c = next++;
     // The border from above is taken; the strip above may go on, if it still has where to go.
-    if (front->exists(r - 1, c) && front->exists(r - 1, c + 1)) sync(front->strip(r - 1));
+    if (front->tiles.exists(r - 1, c) && front->tiles.exists(r - 1, c + 1))
+      sync(front->strip(r - 1));
     const wavefront* const shared = front;
     const int row = r;
-    if (!front->exists(r, c + 1)) terminate();  // nobody signals this strip again
+    if (!front->tiles.exists(r, c + 1)) terminate();  // nobody signals this strip again
     strata::token<tile>(shared, row, c);
   }
   strata::fiber<&strip::enable> TILE{this, 3, 3};

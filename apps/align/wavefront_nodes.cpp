@@ -13,124 +13,14 @@
 #include <strata/fiber.hpp>
 #include <strata/mailbox.hpp>
 
+#include "apps/align/front.hpp"
 #include "apps/align/lent.hpp"
 #include "apps/align/ready_tiles.hpp"
 #include "apps/align/share.hpp"
+#include "apps/align/wavefront_words.hpp"
 
 namespace align {
 namespace {
-
-constexpr std::size_t parts_max = 2;
-using mailbox_ptr = strata::global_ptr<strata::mailbox>;
-
-// A part as the other nodes make it. (No field leaves room for padding, which would travel.)
-struct part_plan {
-  std::int64_t reverse = 0, row = 0, rows = 0, column = 0, columns = 0, phase = 0;
-  std::int32_t height_index = 0, block_steps = 0, top_border = 0, only_strip = -1, only_block = -1;
-  std::int32_t left_borders = 0;  // how many, at `left` of node 0
-  strata::global_ptr<std::int32_t> left;
-};
-
-// What all nodes must agree on.
-struct plan {
-  std::array<part_plan, parts_max> parts;
-  char kernels[16] = {};
-  std::uint32_t count = 0;  // of the parts
-  std::uint32_t checksum = 0;
-  std::uint32_t nodes = 0;  // that take part: the first of the job
-  std::uint32_t unused = 0;
-};
-
-struct best_report {
-  std::int64_t score = 0, count = 0;
-  cell first;
-};
-struct report {
-  node_work work;
-  std::array<best_report, parts_max> best;
-};
-
-// Where a node's results go.
-struct destination {
-  strata::global_ptr<report> result;
-  std::array<strata::global_ptr<std::int32_t>, parts_max> maxima;
-  strata::slot_ptr arrived;  // one signal per group and one per node
-};
-
-// What travels in front of a border.
-struct item_head {
-  enum class what : std::int32_t { border, state, farewell } kind = what::border;
-  std::int32_t part = 0, strip = 0, block = 0;
-  std::int32_t bytes = 0;         // the format of the scores
-  std::int32_t unused = 0;        // no indeterminate padding on the wire
-  strata::slot_ptr acknowledged;  // farewell
-};
-
-// The mailboxes of the nodes before and after this one.
-struct neighbours {
-  mailbox_ptr before, after;
-};
-
-// One part on one node.
-struct front {
-  front(sweep& s, share which)
-      : tiles(s),
-        mine(which),
-        strips(std::make_unique<strip[]>(static_cast<std::size_t>(s.strips()))),
-        arrived(std::make_unique<std::atomic<int>[]>(static_cast<std::size_t>(s.blocks()))) {
-    for (int r = 0; r < s.strips(); ++r) {
-      const share::range own = mine.blocks_of(r);
-      at(r).begin = std::max(own.begin, s.first_block(r));
-      at(r).end = std::max(std::min(own.end, s.end_block(r)), at(r).begin);
-      at(r).done.store(at(r).begin, std::memory_order_relaxed);
-      at(r).claimed.store(at(r).begin, std::memory_order_relaxed);
-    }
-    for (int c = 0; c < s.blocks(); ++c)
-      arrived[static_cast<std::size_t>(c)].store(-1, std::memory_order_relaxed);
-  }
-
-  // This node's tiles of a strip, [begin, end), run in order. Invariant: done <= claimed <= done
-  // + 1.
-  struct alignas(64) strip {
-    int begin = 0, end = 0;
-    std::atomic<int> done, claimed;
-    std::atomic<bool> has_state{false};  // has come from the node of the tiles before `begin`
-  };
-  strip& at(int r) { return strips[static_cast<std::size_t>(r)]; }
-  [[nodiscard]] bool exists(int r, int c) const {
-    return r >= 0 && r < tiles.strips() && c >= tiles.first_block(r) && c < tiles.end_block(r);
-  }
-
-  [[nodiscard]] bool is_elsewhere(int r, int c) const { return exists(r, c) && !mine.owns(r, c); }
-
-  // Takes the next tile of this node in a strip if it is ready and not taken; returns its block or
-  // -1. As in wavefront_fork_join.cpp: both predecessors publish, then look, all seq_cst.
-  int try_claim(int r) {
-    if (r >= tiles.strips()) return -1;
-    int c = at(r).done.load();
-    if (c == at(r).end) return -1;
-    if (c == at(r).begin && exists(r, c - 1) && !at(r).has_state.load()) return -1;
-    if (exists(r - 1, c)) {
-      const bool ready = mine.owns(r - 1, c) ? at(r - 1).done.load() > c
-                                             : arrived[static_cast<std::size_t>(c)].load() >= r;
-      if (!ready) return -1;
-    }
-    return at(r).claimed.compare_exchange_strong(c, c + 1) ? c : -1;
-  }
-
-  // Before a border for strip r is stored: whoever used its place last has finished. (That this
-  // node knows of it is what makes the store ordered after it.)
-  void check_free(int r, int c) {
-    const int last = mine.last_before(r, c);
-    if (exists(last, c)) STRATA_CHECK(at(last).done.load() > c, last, c, r);
-  }
-
-  sweep& tiles;
-  share mine;
-  std::unique_ptr<strip[]> strips;
-  // Of each block: the last strip that has its border from the node above. Grows.
-  std::unique_ptr<std::atomic<int>[]> arrived;
-};
 
 // A node's part in a comparison.
 struct team {
@@ -263,14 +153,14 @@ struct inbox : strata::threaded {
     front& f = *team_here->fronts[static_cast<std::size_t>(head.part)];
     const sweep::scores_view scores{std::span(item).subspan(sizeof head, size - sizeof head),
                                     head.bytes != 0};
-    STRATA_CHECK(f.exists(head.strip, head.block) && f.mine.owns(head.strip, head.block),
+    STRATA_CHECK(f.tiles.exists(head.strip, head.block) && f.mine.owns(head.strip, head.block),
                  head.strip, head.block);
     if (head.kind == item_head::what::state) {
       STRATA_CHECK(head.block == f.at(head.strip).begin, head.strip, head.block);
       f.tiles.set_state(head.strip, scores);
       f.at(head.strip).has_state.store(true);
     } else {
-      STRATA_CHECK(f.exists(head.strip - 1, head.block), head.strip, head.block);
+      STRATA_CHECK(f.tiles.exists(head.strip - 1, head.block), head.strip, head.block);
       f.check_free(head.strip, head.block);
       f.tiles.set_border_above(head.strip, head.block, scores);
       f.arrived[static_cast<std::size_t>(head.block)].store(head.strip);
