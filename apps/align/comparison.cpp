@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 
 #include "apps/align/traceback.hpp"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 
 #include "apps/align/band.hpp"
 #include "apps/align/small_path.hpp"

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "apps/common/program.hpp"
 #include "apps/fib/fibers.hpp"

@@ -3,7 +3,6 @@
 // variables, a file.
 #include "strata/options.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <span>

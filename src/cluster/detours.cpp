@@ -2,7 +2,6 @@
 #include "cluster/detours.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 

@@ -2,7 +2,6 @@
 // Where nodes that come to a running job are let in: at once over the memory of this host, UDP or
 // UCX; over TCP when they have connected.
 #pragma once
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>

@@ -2,7 +2,6 @@
 #include "cluster/found_networks.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>

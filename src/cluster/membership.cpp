@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/membership.hpp"
 
-#include <algorithm>
-
 namespace strata::cluster {
 
 membership::membership(node_id self, numbers n, const std::vector<node_id>& left,

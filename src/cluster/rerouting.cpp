@@ -2,7 +2,6 @@
 #include "cluster/rerouting.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace strata::cluster {

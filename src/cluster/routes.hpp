@@ -13,7 +13,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "cluster/link.hpp"

@@ -14,7 +14,6 @@
 #include <array>
 #include <atomic>
 #include <mutex>
-#include <vector>
 
 #include "cluster/codec.hpp"
 #include "cluster/split_phase.hpp"

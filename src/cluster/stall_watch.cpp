@@ -2,8 +2,6 @@
 #include "cluster/stall_watch.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <utility>
 
 namespace strata::cluster {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strata/mailbox.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 

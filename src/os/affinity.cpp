@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <memory>
 
 #include "base/errno_error.hpp"
 #include "os/quota.hpp"

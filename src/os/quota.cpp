@@ -5,7 +5,6 @@
 #include <iterator>
 #include <optional>
 #include <sstream>
-#include <system_error>
 
 namespace strata::os {
 

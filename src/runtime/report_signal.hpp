@@ -2,7 +2,6 @@
 // SIGQUIT asks who waits for what. A process has it once, so the first runtime that there is
 // answers it, for as long as it is there.
 #pragma once
-#include <atomic>
 
 namespace strata::cluster {
 class engine;

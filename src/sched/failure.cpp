@@ -5,7 +5,6 @@
 // to write to. When they have ended too, the runtime is as good as new.
 #include "sched/failure.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <thread>
 #include <utility>

@@ -20,7 +20,6 @@
 #include <cstdint>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include "os/futex.hpp"
 
