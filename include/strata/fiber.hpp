@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // EARTH's programming model: threaded functions whose fibers share a frame and run when their data
 // has arrived. Source: C. Morrone, J. Amaral, G. Tremblay, G. Gao, "A multi-threaded runtime system
-// for a multi-processor/multi-node cluster" (Threaded-C release 2.0). Its Figure 1, line for line:
+// for a multi-processor/multi-node cluster", 2001 (Threaded-C release 2.0; in full:
+// docs/architecture.md#sources). Its Figure 1, line for line:
 //
 // clang-format off
 //   struct fib : strata::threaded {                           // THREADED fib(int n, int *GLOBAL result, SPTR done)

@@ -19,7 +19,7 @@
 // is in. That it must not be in a fiber, which cannot wait: std::terminate().
 //
 // A source costs some 20 ns and a request as much, a callback that comes and goes some 10 ns, one
-// that is called 100 ns and what it does. Asking is a load.
+// that is called 100 ns and what it does. Asking is a load. (docs/costs.md has the commands.)
 #pragma once
 #include <concepts>
 #include <stop_token>
