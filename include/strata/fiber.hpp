@@ -175,7 +175,7 @@ class exclusive_fiber final : public slot {
 /// token: functions serialize() are called by any thread of this node then, and must not wait for
 /// others, call Strata, or go deep (see travelling_call); if they throw, the computation fails, as
 /// it does if F's constructor throws. An address among them compiles, because a token
-/// may stay: it means nothing where the token runs on another node. Never blocks. About 10 ns.
+/// may stay: it means nothing where the token runs on another node. Never blocks. Some 5 ns.
 /// Throws misuse_error outside a runtime.
 template <class F, class... Arguments>
 void token(const Arguments&... arguments) {
