@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What UCX's messages cost with its thread-safe worker, by ucx_perftest (Debian: ucx-utils).
 
-ucx.py shm|tcp latency|stream BYTES [tags] [sleeping]: one line of JSON, as the other programs here print it. Latency is
+ucx.py shm|tcp latency|stream BYTES [tags] [rendezvous] [sleeping]: one line of JSON, as the other programs here print it. Latency is
 the median of half round trips. Active messages are left where they arrived; those with tags are matched, and copied into a
-buffer, as MPI's are and ours. Who waits spins, or sleeps on the event descriptor of its worker."""
+buffer, as MPI's are and ours. By rendezvous every message, of whatever size, goes from buffer to buffer as far as its devices
+can do that, UCX's zero copy. Who waits spins, or sleeps on the event descriptor of its worker."""
 
 import json
 import os
@@ -24,19 +25,24 @@ def free_port():
 def main():
     transport, mode, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
     words = set(sys.argv[4:])
-    if words - {"tags", "sleeping"}:
-        sys.exit("ucx.py: what is %s? tags and sleeping are known" % " ".join(sorted(words - {"tags", "sleeping"})))
+    known = {"tags", "rendezvous", "sleeping"}
+    if words - known:
+        sys.exit("ucx.py: what is %s? %s are known" % (" ".join(sorted(words - known)), ", ".join(sorted(known))))
     kind = "tag" if "tags" in words else "ucp_am"
     cores = sorted(os.sched_getaffinity(0))
     where = {"shm": "posix,sysv,cma", "tcp": "tcp"}[transport]
     env = dict(os.environ, UCX_TLS=where, UCX_LOG_LEVEL="error")
     if transport == "tcp":
         env["UCX_NET_DEVICES"] = "lo"
+    if "rendezvous" in words:
+        env["UCX_RNDV_THRESH"] = "0"
     program = shutil.which("ucx_perftest")
     most = 100_000 if mode == "latency" else 1_000_000
     count = max(min((1 << 30) // size, most), 500)
     if transport == "tcp":
         count = max(count // 10, 200)
+    if "rendezvous" in words:  # a small one takes a hundred times as long as others
+        count = min(count, 5_000)
     if "sleeping" in words and mode == "latency":
         count = min(count, 5_000)
     how = ["-E", "sleep" if "sleeping" in words else "poll"]

@@ -61,7 +61,7 @@ struct blocking_function : blocking_call {
 /// is suspended and its worker goes on. Returns what f returns, rethrows its exception; errno goes
 /// there and comes back. f must not use fork-join, threads or fibers of the runtime, and sees other
 /// thread_local variables than the caller; it has blocked the signals that the caller's worker has,
-/// and so have programs that it starts. Outside a runtime f is simply called. About 5 us when a
+/// and so have programs that it starts. Outside a runtime f is simply called. 5 to 12 us when a
 /// thread is at hand; those threads end when they are idle for a second. There are at most 256 at
 /// once; further calls wait for one.
 template <class F>
@@ -79,7 +79,7 @@ auto blocking(F&& f) -> std::invoke_result_t<F&> {
 /// whether the descriptor has O_NONBLOCK or not; where that would block, it suspends the calling
 /// thread instead. Outside a runtime it blocks. A deadline that passes gives ETIMEDOUT; where there
 /// is no thread or memory for a wait, the result is EAGAIN or ENOMEM. In a fiber they throw
-/// misuse_error if they would have to wait. Cost of a wait: some 3 us.
+/// misuse_error if they would have to wait. Cost of a wait: 3 to 9 us.
 ///
 /// Where it differs from a call that blocks: write() and send() return as soon as they have written
 /// something, which may be less than all, and recv() heeds no MSG_WAITALL. Regular files never

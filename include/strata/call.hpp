@@ -66,8 +66,8 @@ struct value_list<First, Rest...> {
   }
 };
 
-// Whether the first argument of a call names its node: Function cannot be called with it, but with
-// the others.
+// If the first argument is an integer and Function takes only the others, that integer is a node,
+// and the call is made there at once.
 template <auto Function, class... Arguments>
 inline constexpr bool begins_with_node = false;
 template <auto Function, node_number First, class... Rest>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names for what the threads of a job share: an endpoint, the address of data, anything of up to 64
-// bytes (pCoR's directory).
+// bytes. After pCoR's directory (docs/architecture.md#sources).
 //
 //   strata::publish("results", box.id());                       // on one node
 //   auto box = strata::await_name<strata::endpoint_id>("results");  // on any other

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // EARTH's programming model: threaded functions whose fibers share a frame and run when their data
 // has arrived. Source: C. Morrone, J. Amaral, G. Tremblay, G. Gao, "A multi-threaded runtime system
-// for a multi-processor/multi-node cluster" (Threaded-C release 2.0). Its Figure 1, line for line:
+// for a multi-processor/multi-node cluster", 2001 (Threaded-C release 2.0; in full:
+// docs/architecture.md#sources). Its Figure 1, line for line:
 //
 // clang-format off
 //   struct fib : strata::threaded {                           // THREADED fib(int n, int *GLOBAL result, SPTR done)
@@ -174,7 +175,7 @@ class exclusive_fiber final : public slot {
 /// token: functions serialize() are called by any thread of this node then, and must not wait for
 /// others, call Strata, or go deep (see travelling_call); if they throw, the computation fails, as
 /// it does if F's constructor throws. An address among them compiles, because a token
-/// may stay: it means nothing where the token runs on another node. Never blocks. About 10 ns.
+/// may stay: it means nothing where the token runs on another node. Never blocks. Some 5 ns.
 /// Throws misuse_error outside a runtime.
 template <class F, class... Arguments>
 void token(const Arguments&... arguments) {

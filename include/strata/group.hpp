@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations that many threads of a job make together: barrier, broadcast, reductions, gather,
-// scatter, all-to-all, prefixes. (pCoR.)
+// scatter, all-to-all, prefixes. After pCoR
+// (docs/architecture.md#sources).
 //
 //   strata::run_group(4, [](strata::group& all) {            // four threads on every node
 //     const double mine = simulate(all.rank());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between any threads of a job, wherever they are (after pCoR).
+// Messages between any threads of a job, wherever they are. After pCoR
+// (docs/architecture.md#sources).
 //
 //   std::vector<double> numbers(100);
 //   strata::endpoint& mine = strata::this_thread::endpoint();

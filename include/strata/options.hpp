@@ -42,7 +42,8 @@ struct options {
   unsigned spin_us = 50;
   /// How ready threads and fibers are distributed over workers. "steal": idle workers take half of
   /// what another has; "rotator": each waives what exceeds its share to its successor, without
-  /// locks (Lesser Bear's LB2); "locked": each waives it to whoever has room, under a lock (LB1).
+  /// locks; "locked": each waives it to whoever has room, under a lock. These are Lesser Bear's LB2
+  /// and LB1 (docs/architecture.md#sources).
   /// Branches of forks and tokens are always stolen.
   std::string policy = "steal";
   /// Microseconds after which a thread made with thread_attributes::preemptible gives way to others
@@ -52,12 +53,13 @@ struct options {
   unsigned node = 0;
   /// Whether the first runtime of a process that the site's tools have started (`srun --mpi=pmix`,
   /// Open MPI's `mpirun`) joins the job that they make: "auto": where PMIx's variables say that
-  /// there is one, "none": the process stays alone, "pmix": it must. `strata run` goes before.
+  /// there is one, "none": the process stays alone, "pmix": it must. A job of `strata run` has
+  /// precedence.
   std::string launch = "auto";
   /// In a job of the site's tools, how nodes talk: all by "shm", "tcp", "ucx" or "udp"; or through
   /// shared memory within a host, where it can be had, and by another transport between hosts:
-  /// "shm+tcp", which "auto" stands for, "shm+ucx" or "shm+udp". Node 0's word counts. (In one of
-  /// `strata run`, that says so.)
+  /// "shm+tcp", which "auto" stands for, "shm+ucx" or "shm+udp". Node 0's word counts. (Under
+  /// `strata run` its flag `--transport` decides.)
   std::string transport = "auto";
   /// In a job of the site's tools, where this node listens: an address of this host, a network such
   /// as "10.1.0.0/16", or a network interface. Empty: loopback in a job of one host, else the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks with names (pCoR's tasks as resources): a call on a node of the program's
-// choice, which any thread of the job can look up and join.
+// Tasks with names: a call on a node of the program's choice, which any thread of the job can look
+// up and join. After pCoR's tasks as resources (docs/architecture.md#sources).
 //
 //   strata::named<strata::shared_task> index("index", strata::on_node{2}, strata::call<build>(7));
 //   strata::task_handle::await("index").join();      // on any node, in any number of threads

@@ -10,18 +10,20 @@
 
 namespace strata {
 
-/// Where a nanosecond of a worker can go. The names are SilkRoad's accounting, with idle, poll and
-/// dispatch added. On one node the transfer, lock and poll buckets stay at zero.
+/// Where a nanosecond of a worker can go. The names are SilkRoad's accounting
+/// (docs/architecture.md#sources), with idle, poll and dispatch added. Four of them are charged:
+/// work, steal, steal_wait and idle. Nothing is charged to the other six: what messages and
+/// what a thread from outside take of a worker is in the one of the four that it was in.
 enum class bucket : std::uint8_t {
   work,        ///< tasks run, including the dispatch of local tasks (a few ns each, not separated)
   steal,       ///< searches that ended with work
   steal_wait,  ///< searches that ended with nothing
-  transfer,    ///< moving data between nodes
-  transfer_wait,  ///< waiting for such data
-  lock,           ///< operating distributed locks
-  lock_wait,      ///< waiting for them
-  poll,           ///< looking at the network
-  dispatch,       ///< entering and leaving: a thread from outside takes or returns a worker's place
+  transfer,    ///< moving data between nodes: not charged yet
+  transfer_wait,  ///< waiting for such data: not charged yet
+  lock,           ///< operating distributed locks: not charged yet
+  lock_wait,      ///< waiting for them: not charged yet
+  poll,           ///< looking at the network: not charged yet
+  dispatch,       ///< entering and leaving, by a thread from outside: not charged yet
   idle,           ///< asleep
 };
 inline constexpr std::size_t bucket_count = 10;

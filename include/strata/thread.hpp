@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads by the hundred thousand: the standard's thread library, at the cost of a task.
-// (Requirements L1, L2, L9.)
 //
 //   rt.run([] {
 //     strata::mutex m;
@@ -30,7 +29,9 @@
 // the thread's. A handler may interrupt a worker anywhere, in the middle of a call of this library
 // too: from handlers, call nothing of it.
 //
-// This header has all of it; each part can also be had alone.
+// This header has all of it; each part can also be had alone, as the headers that follow. thread,
+// jthread and this_thread::* are documented in detail/thread_core.hpp, thread_attributes in
+// detail/thread_block.hpp.
 #pragma once
 // IWYU pragma: begin_exports
 #include "strata/condition_variable.hpp"

@@ -3,10 +3,10 @@
 // tokens.
 //
 //   steal    a worker keeps what it has made ready; an idle one takes half of it
-//   rotator  Lesser Bear's LB2 (L6): a worker keeps its share, as many as everybody has on average,
-//   and
-//            waives the rest to its successor; nobody takes anything from anybody that moves
-//   locked   Lesser Bear's LB1 (L5): it waives the rest too, and whoever has room takes as many as
+//   rotator  Lesser Bear's LB2 (docs/architecture.md#sources): a worker keeps its share, as
+//            many as everybody has on average, and waives the rest to its successor; nobody takes
+//            anything from anybody that moves
+//   locked   Lesser Bear's LB1: it waives the rest too, and whoever has room takes as many as
 //            fit from anybody's waived tasks, under a lock
 //
 // Under the latter two, who has more than its share and sees somebody idle waives what is too much

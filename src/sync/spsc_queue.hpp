@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An unbounded queue of pointers from one producer to one consumer: loads and stores only, no
-// read-modify-write, no lock (Lesser Bear's Waiver Queue). A list of blocks; the consumer gives the
-// last empty block back to the producer, so that a queue in balance allocates nothing. Source of
-// one-producer queues with loads and stores: L. Lamport, "Specifying concurrent program modules",
-// 1983 (doi:10.1145/69624.357207).
+// read-modify-write, no lock (Lesser Bear's Waiver Queue, docs/architecture.md#sources). A list of
+// blocks; the consumer gives the last empty block back to the producer, so that a queue in balance
+// allocates nothing. Source of one-producer queues with loads and stores: L. Lamport, "Specifying
+// concurrent program modules", 1983 (doi:10.1145/69624.357207).
 #pragma once
 #include <algorithm>
 #include <array>

@@ -25,12 +25,14 @@ sys.dont_write_bytecode = True
 waits = ["polling", "blocking", "adaptive"]
 ours = ["Strata, " + w for w in waits] + ["Strata, %s, handed over" % w for w in waits]
 bare = ["bare, " + w for w in waits]
+zero_copy = [name + ", zero copy" for name in bare]  # sockets have none: bench/messages/run says why
 ucx = ["UCX's own", "UCX's own, tags"]
+rendezvous = ["UCX's own, rendezvous"]
 systems = {
-    "shm": ours + bare + ucx + ["Open MPI", "MPICH"],
+    "shm": ours + bare + zero_copy + ucx + ["Open MPI", "MPICH"],
     "tcp": ours + bare + ucx + ["Open MPI"],
     "udp": ours + bare,
-    "ucx": ours + ucx + [name + ", blocking" for name in ucx] + ["Open MPI"],
+    "ucx": ours + ucx + rendezvous + [name + ", blocking" for name in ucx + rendezvous] + ["Open MPI"],
 }
 modes = ["latency", "stream"]
 sizes = [1, 64, 1024, 4096, 65536, 1048576, 4194304]
