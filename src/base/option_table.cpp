@@ -46,8 +46,6 @@ constexpr option_row rows[] = {
      whole_number{&options::spin_us, 0, second_us}},
     {"policy", "NAME", "how ready tasks are distributed: steal (default), rotator, locked",
      one_of{&options::policy, policies}},
-    {"node", "N", "number of this node in a job, 0 to 65535 (default 0)",
-     whole_number{&options::node, 0, 65'535}},
     {"launch", "NAME", "join the job that srun or mpirun has made: auto (default), none, pmix",
      one_of{&options::launch, launches}},
     {"transport", "NAME",

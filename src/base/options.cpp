@@ -36,9 +36,10 @@ std::vector<given_option> read_variables() {
     const std::string_view text = *entry;
     const auto equals = text.find('=');
     const std::string name(text.substr(0, equals));
-    // The last two belong to the launcher.
+    // The last three belong to the launcher. What a node starts has its number too, and is none.
     if (!name.starts_with(variable_prefix) || equals == std::string_view::npos ||
-        name == "STRATA_CONFIG" || name == "STRATA_JOB_FD" || name == "STRATA_SSH")
+        name == "STRATA_CONFIG" || name == "STRATA_JOB_FD" || name == "STRATA_SSH" ||
+        name == "STRATA_NODE")
       continue;
     const std::string key = key_of(name.substr(variable_prefix.size()));
     const option_row* what = find_option(key);

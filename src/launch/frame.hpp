@@ -14,7 +14,7 @@
 namespace strata::launch {
 
 // Changes with every change of a frame's layout. Launcher and program must agree.
-inline constexpr std::uint8_t line_version = 11;
+inline constexpr std::uint8_t line_version = 12;
 // A command line and an environment fit; so do the addresses of 4,096 nodes.
 inline constexpr std::size_t frame_bytes_max = std::size_t{8} << 20;
 
@@ -49,6 +49,7 @@ enum class frame_kind : std::uint8_t {
   input = 24,        // launcher -> agent: for node 0; empty: the end
   input_taken = 25,  // agent -> launcher: how much of it node 0 has read
   end_node = 26,     // launcher -> agent: kill one node, that comes late and may not
+  alive = 40,        // agent -> launcher: the nodes have been started; then again and again
   // launcher and node again
   measurements = 27,
   ways = 28,

@@ -72,7 +72,7 @@ class options_test : public testing::Test {
  private:
   static void clear() {
     for (const char* name : {"STRATA_WORKERS", "STRATA_STACK_BYTES", "STRATA_STATS",
-                             "STRATA_CONFIG", "STRATA_POLICY", "STRATA_WORKRES"}) {
+                             "STRATA_CONFIG", "STRATA_POLICY", "STRATA_WORKRES", "STRATA_NODE"}) {
       unsetenv(name);
     }
   }
@@ -104,7 +104,6 @@ TEST_F(options_test, flags_in_both_forms_are_removed_and_the_rest_stays) {
                     "--strata-bind=no",
                     "--strata-spin-us=0",
                     "--strata-profile",
-                    "--strata-node=7",
                     "--strata-print-binding",
                     "--strata-dump-signal=USR1",
                     "--strata-detect-deadlock",
@@ -118,7 +117,6 @@ TEST_F(options_test, flags_in_both_forms_are_removed_and_the_rest_stays) {
   EXPECT_FALSE(o.bind);
   EXPECT_EQ(o.spin_us, 0u);
   EXPECT_TRUE(o.profile);
-  EXPECT_EQ(o.node, 7u);
   EXPECT_TRUE(o.print_binding);
   EXPECT_EQ(o.dump_signal, "USR1");
   EXPECT_TRUE(o.detect_deadlock);
@@ -166,6 +164,15 @@ TEST_F(options_test, an_unknown_variable_is_reported_not_refused) {
             std::string::npos)
       << printed;
   EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 1);
+}
+
+// Programs that a node of a job starts have its variable.
+TEST_F(options_test, the_number_of_a_node_is_the_launchers_to_say) {
+  setenv("STRATA_NODE", "2", 1);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(parse({}).node, 0u);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(complaint_about({"--strata-node=2"}).find("unknown flag --strata-node"), 0u);
 }
 
 TEST_F(options_test, an_unknown_flag_is_refused_with_the_nearest_names) {

@@ -7,6 +7,7 @@
 
 #include "random.hpp"
 #include "strata/error.hpp"
+#include "tools/strata/placement.hpp"
 
 namespace {
 
@@ -84,6 +85,15 @@ TEST(host_list, names_and_slots) {
   }
 }
 
+TEST(host_list, goes_on_where_it_is_given_again) {
+  std::vector<host> hosts = parse_host_list("a,b:2");
+  append_hosts(hosts, parse_host_list("a,c"));
+  ASSERT_EQ(hosts.size(), 3U);
+  EXPECT_EQ(hosts[0].slots, 2U);
+  EXPECT_EQ(hosts[1].slots, 2U);
+  EXPECT_EQ(hosts[2].name, "c");
+}
+
 using places = std::vector<std::uint16_t>;
 
 TEST(place_nodes, evenly_when_nobody_says_how_many) {
@@ -96,6 +106,25 @@ TEST(place_nodes, by_slots_when_somebody_does) {
   EXPECT_EQ(place_nodes({{"a", 3}, {"b"}}, 4), (places{0, 0, 0, 1}));
   EXPECT_EQ(place_nodes({{"a", 3}, {"b", 2}}, 2), (places{0, 0}));
   EXPECT_THROW(place_nodes({{"a", 3}, {"b"}}, 5), strata::user_error);
+}
+
+TEST(place, all_names_of_this_machine_are_one_host) {
+  run_request what;
+  places host_of;
+  what.nodes = 3;
+  what.hosts = {{"localhost"}, {"127.0.0.1"}};
+  const auto alone = place(what, host_of);
+  EXPECT_EQ(host_of, (places{0, 0, 0}));
+  ASSERT_EQ(alone.size(), 1U);
+  EXPECT_EQ(alone[0].nodes, (std::vector<node_id>{0, 1, 2}));
+  what.nodes = 4;
+  what.hosts = {{"localhost"}, {"127.0.0.2"}, {"127.0.0.1"}, {"127.0.0.3"}};  // two behind ssh
+  const auto three = place(what, host_of);
+  EXPECT_EQ(host_of, (places{0, 1, 0, 2}));
+  ASSERT_EQ(three.size(), 3U);
+  EXPECT_EQ(three[0].nodes, (std::vector<node_id>{0, 2}));
+  EXPECT_EQ(three[1].name, "127.0.0.2");
+  EXPECT_EQ(three[2].name, "127.0.0.3");
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <sstream>
 
 #include "command.hpp"
+#include "tools/strata/agent_messages.hpp"
+#include "tools/strata/program_path.hpp"
 
 namespace {
 
@@ -256,6 +258,31 @@ TEST_F(remote, a_host_that_never_answers_is_given_up) {
   EXPECT_NE(lines_of(c).find("-3 did not join within 0.5 s"), std::string::npos) << c.err();
   EXPECT_EQ(count_lines(lines_of(c)), 1U) << c.err();
   EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_F(remote, a_host_that_never_answers_for_its_only_node_is_given_up) {
+  write("hangs", "exec sleep 1000\n");
+  command c(run({"--start-limit", "0.5", "--host", "127.0.0.3"}, {"sleep"}), over("hangs"));
+  EXPECT_EQ(c.wait(), 1);
+  EXPECT_EQ(lines_of(c),
+            "strata run: host 127.0.0.3: no answer within 0.5 s (--start-limit sets the limit); "
+            "the job is stopped\n");
+}
+
+// Nodes that say nothing are known to be there.
+TEST_F(remote, an_agent_says_that_it_has_started_the_nodes) {
+  strata::launch::start_request what;
+  what.program = strata::launch::find_program("sleep");
+  what.arguments = {"sleep", "1000"};
+  what.nodes = {0};
+  what.job.host_of = {0};
+  what.workers = 1;
+  what.bind = false;
+  command c({"agent"}, {.variables = {},
+                        .input = strata::launch::pack_start(what),
+                        .around = {"sh", "-c", "cat | \"$0\" \"$@\""}});
+  EXPECT_EQ(c.wait(), 1);
+  EXPECT_EQ(c.out(), strata::launch::pack_frame(strata::launch::frame_kind::alive, {}));
 }
 
 TEST_F(remote, a_program_that_is_not_there_is_refused) {

@@ -11,6 +11,7 @@
 
 #include "base/errno_error.hpp"
 #include "launch/messages.hpp"
+#include "os/clock.hpp"
 #include "tools/strata/agent_messages.hpp"
 #include "tools/strata/event_loop.hpp"
 #include "tools/strata/frame_channel.hpp"
@@ -50,7 +51,8 @@ class agent final : public node_listener {
 
   int run() {
     while (!over_ || line_.bytes_waiting() != 0) {
-      loop_.run_once(no_deadline);
+      loop_.run_once(alive_ns_);
+      if (os::now_ns() >= alive_ns_) say_alive();
       nodes_.pause_output(line_.bytes_waiting() > waiting_bytes_max);
     }
     return status_;
@@ -117,6 +119,13 @@ class agent final : public node_listener {
     nodes_.start(checked);
     running_.insert(what.nodes.begin(), what.nodes.end());
     input_pipe_.reading.reset();  // node 0 alone reads
+    say_alive();
+  }
+
+  void say_alive() {
+    // What waits to be sent says it as well.
+    if (line_.bytes_waiting() == 0) line_.send(pack_frame(frame_kind::alive, {}));
+    alive_ns_ = os::now_ns() + alive_every_ns;
   }
 
   // The nodes that run already are none the worse for it.
@@ -140,7 +149,8 @@ class agent final : public node_listener {
   input_sink input_;
   local_nodes nodes_;
   std::set<node_id> running_;
-  std::size_t started_ = 0;  // nodes, so far
+  std::size_t started_ = 0;              // nodes, so far
+  std::int64_t alive_ns_ = no_deadline;  // when it is said again that we are there
   bool over_ = false;
   int status_ = 0;
 };

@@ -2,12 +2,17 @@
 // The messages between launcher and agent. Every unpack_ takes a payload and throws strata::error
 // unless it is exactly right.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "tools/strata/host_nodes.hpp"
 
 namespace strata::launch {
+
+// So often an agent says that it is there (frame_kind::alive). Of a host without power, or a link
+// that carries nothing any more, no system tells the other end.
+inline constexpr std::int64_t alive_every_ns = 10'000'000'000;
 
 std::string pack_start(const start_request& what);
 start_request unpack_start(std::string_view payload);

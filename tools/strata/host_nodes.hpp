@@ -2,12 +2,14 @@
 // The nodes of one host as the launcher sees them: below itself (local_nodes) or behind an agent
 // (remote_nodes).
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "launch/frame.hpp"
 #include "launch/job.hpp"
+#include "tools/strata/event_loop.hpp"
 
 namespace strata::launch {
 
@@ -67,6 +69,9 @@ class host_nodes {
   [[nodiscard]] virtual bool any_running() const noexcept = 0;
   // Whoever reads the output is slow: take no more of it until told.
   virtual void pause_output(bool paused) = 0;
+  // By when on_time() is to be called, and with the time (os::now_ns()): it may find a host lost.
+  [[nodiscard]] virtual std::int64_t deadline_ns() const noexcept { return no_deadline; }
+  virtual void on_time(std::int64_t) {}
   // Ends the nodes and whatever carries them at once, without a word.
   virtual void abandon() = 0;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "base/shortened.hpp"
 #include "base/small_text.hpp"
@@ -90,6 +91,10 @@ std::vector<host> parse_host_list(const std::string& text) {
     add_host(hosts, std::move(one));
   }
   return hosts;
+}
+
+void append_hosts(std::vector<host>& hosts, std::vector<host> more) {
+  for (host& one : more) add_host(hosts, std::move(one));
 }
 
 std::vector<std::uint16_t> place_nodes(const std::vector<host>& hosts, unsigned nodes) {

@@ -26,6 +26,8 @@ std::vector<host> parse_hostfile(std::istream& in, const std::string& name);
 std::vector<host> read_hostfile(const std::string& path);
 // "a,b:2": names, each with its slots if it has a number.
 std::vector<host> parse_host_list(const std::string& text);
+// Behind those that are there, as if all had been in one list. Throws user_error.
+void append_hosts(std::vector<host>& hosts, std::vector<host> more);
 
 // For each node the index of its host: neighbours together, hosts in order. When no host says how
 // many it takes, all get the same number (or one less); otherwise those that say nothing take one.

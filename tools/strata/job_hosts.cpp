@@ -116,4 +116,15 @@ void job_hosts::pause_output(bool paused) {
   for (const one_host& h : hosts_) h.nodes->pause_output(paused);
 }
 
+std::int64_t job_hosts::deadline_ns() const noexcept {
+  std::int64_t first_ns = no_deadline;
+  for (const one_host& h : hosts_) first_ns = std::min(first_ns, h.nodes->deadline_ns());
+  return first_ns;
+}
+
+// By index, as in signal().
+void job_hosts::on_time(std::int64_t now_ns) {
+  for (std::size_t h = 0; h < hosts_.size(); ++h) hosts_[h].nodes->on_time(now_ns);
+}
+
 }  // namespace strata::launch

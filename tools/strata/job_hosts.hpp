@@ -43,6 +43,9 @@ class job_hosts {
   // But not to the nodes here, which have it from the terminal.
   void signal_others(int number);
   void pause_output(bool paused);
+  // As host_nodes have them, for all.
+  [[nodiscard]] std::int64_t deadline_ns() const noexcept;
+  void on_time(std::int64_t now_ns);
 
  private:
   struct one_host {

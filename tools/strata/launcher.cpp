@@ -80,8 +80,9 @@ class launcher final : public node_listener, public job_hands {
 
   int run() {
     while (!session_.over()) {
-      loop_.run_once(control_ != nullptr ? std::min(session_.deadline_ns(), control_->deadline_ns())
-                                         : session_.deadline_ns());
+      loop_.run_once(std::min({session_.deadline_ns(), hosts_.deadline_ns(),
+                               control_ != nullptr ? control_->deadline_ns() : no_deadline}));
+      hosts_.on_time(os::now_ns());
       session_.on_time(os::now_ns());
       look_after_control();
       pass_on_broken_output();

@@ -23,18 +23,28 @@ std::vector<placed_host> place(const run_request& what, std::vector<std::uint16_
   const std::vector<host>& hosts = what.hosts;
   host_of =
       hosts.empty() ? std::vector<std::uint16_t>(what.nodes, 0) : place_nodes(hosts, what.nodes);
-  std::vector<placed_host> placed(host_of.back() + 1U);
-  const bool several = placed.size() > 1;
+  const std::size_t names = host_of.back() + 1U;
+  std::vector<placed_host> placed;
+  if (hosts.empty()) placed.emplace_back();
+  std::vector<std::uint16_t> host_behind(names, 0);  // a name
   std::string remote_address;
-  for (std::size_t h = 0; h < hosts.size() && h < placed.size(); ++h) {
-    placed_host& p = placed[h];
-    p.name = hosts[h].name;
-    const std::string numeric =
-        resolve(hosts[h].address.empty() ? without_user(p.name) : hosts[h].address);
-    p.local = is_local(p.name, numeric);
-    // Later nodes of an elastic job may be elsewhere.
-    if (several || (what.elastic && !p.local)) p.bind_address = numeric;
+  for (std::size_t name = 0; name < std::min(names, hosts.size()); ++name) {
+    const host& h = hosts[name];
+    const std::string numeric = resolve(h.address.empty() ? without_user(h.name) : h.address);
+    const placed_host p{h.name, is_local(h.name, numeric), numeric, {}};
     if (!p.local) remote_address = numeric;
+    // All names of this machine are one host: its nodes share its cores, and memory.
+    const auto same = std::find_if(placed.begin(), placed.end(), [&](const placed_host& other) {
+      return p.local && other.local;
+    });
+    host_behind[name] = static_cast<std::uint16_t>(same - placed.begin());
+    if (same == placed.end()) placed.push_back(p);
+  }
+  for (std::uint16_t& number : host_of) number = host_behind[number];
+  const bool several = placed.size() > 1;
+  for (placed_host& p : placed) {
+    // Later nodes of an elastic job may be elsewhere.
+    if (!several && (p.local || !what.elastic)) p.bind_address = placed_host().bind_address;
   }
   for (placed_host& p : placed) {
     // Many machines know their own name as a loopback address, which is of no use to the others, if

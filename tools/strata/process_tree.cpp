@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "os/clock.hpp"
@@ -65,10 +67,19 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &none, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-// False: it may not be ours to kill, and is still there.
-bool kill_one(pid_t child) {
-  const bool may_not = ::kill(child, SIGKILL) != 0 && errno == EPERM;
-  return ::waitpid(child, nullptr, may_not ? WNOHANG : 0) == child;
+bool is_gone(pid_t child) { return ::waitpid(child, nullptr, WNOHANG) != 0; }
+
+// Until all of these are gone, or the time has come: what the kernel holds on to, or another
+// process traces, ends later than it is killed. No SIGCHLD is waited for: they are others' to read.
+void reap(std::vector<pid_t> killed, std::int64_t until_ns) {
+  constexpr std::int64_t look_ns_max = 100'000'000;
+  for (std::int64_t look_ns = 100'000;; look_ns = std::min(2 * look_ns, look_ns_max)) {
+    std::erase_if(killed, is_gone);
+    const std::int64_t left_ns = until_ns - os::now_ns();
+    if (killed.empty() || left_ns <= 0) return;
+    const timespec pause{0, static_cast<long>(std::min(look_ns, left_ns))};
+    ::nanosleep(&pause, nullptr);
+  }
 }
 
 }  // namespace
@@ -79,9 +90,17 @@ void kill_children(const std::function<bool(pid_t)>& is_spared, std::int64_t unt
   // Without any child, which is the rule, there is nothing to look for.
   while (has_children()) {
     bool any = false;
+    std::vector<pid_t> killed;
     for (const pid_t child : children_of(::getpid())) {
-      if (!is_spared(child) && kill_one(child)) any = true;
+      if (is_spared(child)) continue;
+      if (::kill(child, SIGKILL) == 0) {
+        killed.push_back(child);
+      } else if (is_gone(child)) {
+        any = true;
+      }
     }
+    any = any || !killed.empty();
+    reap(std::move(killed), until_ns);
     // What was below those that have ended is below us now: look again.
     if (!any || os::now_ns() >= until_ns) return;
   }

@@ -16,7 +16,7 @@ void adopt_orphans();
 // Kills and reaps the children of this process but those that are spared, then their children,
 // which have become its own, and so on until none is left or the time (os::now_ns()) has come.
 // Leaves processes alone that it may not signal, because they run as another user. Blocks until
-// those that it has killed are gone. One thread.
+// those that it has killed are gone, and no longer than until then. One thread.
 void kill_children(const std::function<bool(pid_t)>& is_spared, std::int64_t until_ns);
 
 // A process of a group whose parent is in another group of the same session: a shell, say, that

@@ -18,8 +18,10 @@
 #include "base/shortened.hpp"
 #include "base/values.hpp"
 #include "launch/messages.hpp"
+#include "os/clock.hpp"
 #include "tools/strata/agent_messages.hpp"
 #include "tools/strata/program_path.hpp"
+#include "tools/strata/roster.hpp"
 
 namespace strata::launch {
 
@@ -29,6 +31,9 @@ constexpr std::size_t last_words_bytes_max = 4096;
 constexpr std::size_t line_shown_bytes_max = 200;
 // Nor stays behind with our pipes in its hands.
 constexpr std::array never_asks{"-o", "BatchMode=yes", "-o", "ControlMaster=no"};
+
+// Counted, not measured: who was stopped itself has missed nothing.
+constexpr unsigned looks_in_vain_max = 3;
 
 // The shell of the other host splits what ssh gives it.
 std::string for_shell(const std::string& word) {
@@ -83,6 +88,11 @@ void remote_nodes::start(const start_request& what) {
   start_request captured = what;
   captured.capture_output = true;
   line_->send(pack_start(captured));
+  // Of all other jobs the session knows who has not joined.
+  if (!heard_ && what.job.nodes == 1 && !what.job.elastic) {
+    start_limit_ns_ = what.job.start_limit_ns;
+    limit_ns_ = os::now_ns() + start_limit_ns_;
+  }
   if (running_.contains(0) && !input_) {
     input_ = std::make_unique<input_source>(
         loop_, STDIN_FILENO, [this](std::string_view bytes) { line_->send(pack_input(bytes)); });
@@ -132,7 +142,29 @@ void remote_nodes::end(node_id node) {
   line_->send(pack_node(frame_kind::end_node, node));
 }
 
+std::int64_t remote_nodes::deadline_ns() const noexcept {
+  return running_.empty() ? no_deadline : limit_ns_;
+}
+
+void remote_nodes::on_time(std::int64_t now_ns) {
+  if (now_ns < deadline_ns()) return;
+  // We may have been stopped for longer than the other end has been silent.
+  if (!paused_) line_->drain();
+  if (running_.empty()) return;
+  if (!heard_) {
+    return lose("host " + host_ + ": no answer within " + to_seconds(start_limit_ns_) +
+                    " (--start-limit sets the limit)",
+                false);
+  }
+  limit_ns_ = now_ns + alive_every_ns;
+  if (paused_) looks_in_vain_ = 0;  // nobody listens
+  if (looks_in_vain_++ < looks_in_vain_max) return;
+  lose("host " + host_ + ": nothing heard for " + to_seconds(looks_in_vain_max * alive_every_ns),
+       false);
+}
+
 void remote_nodes::pause_output(bool paused) {
+  paused_ = paused;
   if (line_) line_->pause(paused);
 }
 
@@ -146,7 +178,8 @@ node_id remote_nodes::checked(node_id node) const {
 }
 
 void remote_nodes::on_frame(const frame& f) {
-  heard_ = true;
+  if (!std::exchange(heard_, true)) limit_ns_ = 0;
+  looks_in_vain_ = 0;
   switch (f.kind) {
     case frame_kind::relay: {
       const relay_message message = unpack_relay(f.payload);
@@ -168,6 +201,8 @@ void remote_nodes::on_frame(const frame& f) {
     case frame_kind::input_taken:
       if (!input_) refuse_frame("a message comes out of turn");
       return input_->taken(unpack_input_taken(f.payload));
+    case frame_kind::alive:
+      return;
     case frame_kind::note:
       return listener_.on_note(host_ + ": " + unpack_note(f.payload));
     case frame_kind::refused: {

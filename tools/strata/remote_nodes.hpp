@@ -31,6 +31,8 @@ class remote_nodes final : public host_nodes {
   void end(node_id node) override;
   [[nodiscard]] bool any_running() const noexcept override { return !running_.empty(); }
   void pause_output(bool paused) override;
+  [[nodiscard]] std::int64_t deadline_ns() const noexcept override;
+  void on_time(std::int64_t now_ns) override;
   void abandon() override;
 
  private:
@@ -54,6 +56,10 @@ class remote_nodes final : public host_nodes {
   std::string last_words_;
   std::unique_ptr<input_source> input_;  // if node 0 is there
   bool heard_ = false;                   // the agent has said something
+  bool paused_ = false;
+  std::int64_t start_limit_ns_ = 0;      // for a first word, in words
+  std::int64_t limit_ns_ = no_deadline;  // for a first word; then for the next look
+  unsigned looks_in_vain_ = 0;           // since we have heard something
 };
 
 // The command that reaches other hosts: STRATA_SSH, split at blanks, or ssh. A program of that name

@@ -116,9 +116,9 @@ run_request parse_run(int argc, char** argv) {
         request.workers = static_cast<unsigned>(parse_whole(text, 1, workers_max));
       });
   add("--hostfile", "FILE", "hosts to run on: lines 'NAME [slots=N] [address=A]'",
-      [&](const std::string& text) { from_file = read_hostfile(text); });
+      [&](const std::string& text) { append_hosts(from_file, read_hostfile(text)); });
   add("--host", "A,B:2,...", "hosts to run on, with the number of nodes that each takes",
-      [&](const std::string& text) { request.hosts = parse_host_list(text); });
+      [&](const std::string& text) { append_hosts(request.hosts, parse_host_list(text)); });
   add("--transport", "auto|shm|tcp|ucx|udp|shm+tcp|shm+ucx|shm+udp",
       "how nodes talk: by one for all, or by shm within a host and the other between hosts [auto: "
       "shm+tcp]",
