@@ -3,6 +3,7 @@
 #include <strata/group.hpp>
 #include <strata/resource.hpp>
 #include <strata/runtime.hpp>
+#include <strata/synchronizers.hpp>
 int where() { return strata::node_id(); }
 
 struct account {

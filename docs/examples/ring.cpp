@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
   runtime.run([] {
     strata::run_group(3, [](strata::group& all) {
       strata::endpoint& mine = strata::this_thread::endpoint();
-      const auto ring = all.all_gather(mine.id());  // everybody's, by rank
+      const auto ring = all.members();  // everybody's endpoint, by rank
       const auto next = ring[(all.rank() + 1) % all.size()];
       const auto last = ring[(all.rank() + all.size() - 1) % all.size()];
       if (all.rank() == 0) {

@@ -15,7 +15,7 @@ unsigned neighbour(unsigned v, unsigned edge) {
 void search(strata::group& all) {
   const unsigned size = all.size(), rank = all.rank();
   strata::endpoint& mine = strata::this_thread::endpoint();
-  const auto members = all.all_gather(mine.id());
+  const auto members = all.members();
   std::vector<bool> seen(vertices / size + 1);  // of its own vertices
   std::vector<unsigned> frontier;
   const auto reach = [&](unsigned v) {

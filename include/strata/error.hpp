@@ -45,8 +45,8 @@ class serialization_error : public error {
 /// A node of the job is gone, and with it whatever it held: its process ended, its host does not
 /// answer. The job cannot go on; every run(), wait() and wait_idle() that is in progress throws
 /// this, and so does whoever waits for a message or an answer of another node, or for an object by
-/// its handle (strata/resource.hpp). Under `strata run` the program has ten seconds to save what it
-/// has before it is ended.
+/// its handle (strata/synchronizers.hpp). Under `strata run` the program has ten seconds to save
+/// what it has before it is ended.
 ///
 /// Threads that wait for each other on one node by other means (a mutex, a semaphore without a
 /// name) are not told; what a lost node held never comes back: wait with a limit there.

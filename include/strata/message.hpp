@@ -117,12 +117,16 @@ inline constexpr endpoint_id any_endpoint{};
   return endpoint_id::from_bits(std::uint64_t{node} << 48 | endpoint_id::any_on_node);
 }
 
-/// What a message is about, up to the program.
+/// What a message is about, up to the program: 0 to message_tag_max.
 using message_tag = std::uint32_t;
+/// The largest tag of a program. Larger ones are the runtime's own: a send with one throws
+/// misuse_error, and so does a receive or a probe that asks for one; who leaves the tag open never
+/// gets a message with one.
+inline constexpr message_tag message_tag_max = 0xFFFF'FEFFU;
 /// A message of so many bytes is below the eager limit of every path: see above.
 inline constexpr std::size_t eager_bytes_everywhere = std::size_t{16} << 10;
 
-/// In a receive: any tag. Not to be sent.
+/// In a receive: any tag up to message_tag_max. Not to be sent.
 inline constexpr message_tag any_tag = UINT32_MAX;
 
 /// What is known of a message: where it comes from, where it went, and its size in bytes.
@@ -295,8 +299,8 @@ class endpoint {
   /// always waits for the receive. So in a ring in which each first sends and then receives, nobody
   /// receives large messages: begin with start_receive(), or send with start_send(). Throws
   /// endpoint_closed_error if the target is known to have ended (with certainty if the message had
-  /// to wait for the target), node_lost_error, misuse_error for any_tag, any_endpoint_on(), or no
-  /// such node.
+  /// to wait for the target), node_lost_error, misuse_error for a tag above message_tag_max,
+  /// any_endpoint_on(), or no such node.
   void send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes);
   /// Hands the bytes over: within a process nothing is copied.
   void send(endpoint_id to, message_tag tag, std::vector<std::byte>&& bytes);
@@ -344,7 +348,7 @@ class endpoint {
   /// The oldest message that fits the pattern, once there is one, into `buffer`. Suspends. Throws
   /// message_too_large_error, which leaves the message there; node_lost_error, if the job has lost
   /// a node, or the only one that could answer has left the job; misuse_error for any_endpoint_on()
-  /// no node of the job.
+  /// no node of the job, and for a tag above message_tag_max but any_tag.
   message_info receive(std::span<std::byte> buffer, endpoint_id from = any_endpoint,
                        message_tag tag = any_tag);
   /// The same whatever its size; bytes that were handed over within a process are not copied.
@@ -401,6 +405,10 @@ class endpoint {
   /// The one message that comes here, from that node: a larger one throws endpoint_closed_error at
   /// its sender, too.
   transfer start_only_receive(std::span<std::byte> buffer, endpoint_id from);
+  /// Two of the runtime's own messages, with a tag above message_tag_max: sends one, and receives
+  /// one.
+  message exchange_internal(endpoint_id to, std::span<const std::byte> bytes, endpoint_id from,
+                            message_tag tag);
   /// Ends it, and tells its users that a message from elsewhere says why.
   void close_announced() noexcept;
   [[noreturn]] static void refuse_size();

@@ -24,8 +24,24 @@ void check_caller() {
   if (detail::this_worker().owner != nullptr) detail::require_stack();
 }
 
-void check_send(endpoint_id to, message_tag tag) {
+[[noreturn, gnu::cold]] void refuse_tag(message_tag tag) {
   if (tag == any_tag) throw misuse_error("any_tag is for receives only");
+  throw misuse_error("tag " + std::to_string(tag) +
+                     " is the runtime's: a program has those up to " +
+                     std::to_string(message_tag_max) + " (message_tag_max)");
+}
+
+// The runtime's own messages go by begin_send().
+void check_tag_sent(message_tag tag) {
+  if (tag > message_tag_max) [[unlikely]]
+    refuse_tag(tag);
+}
+void check_tag_received(message_tag tag) {
+  if (tag > message_tag_max && tag != any_tag) [[unlikely]]
+    refuse_tag(tag);
+}
+
+void check_send(endpoint_id to) {
   if (to.is_any_on_node()) throw misuse_error("any_endpoint_on() is for receives only");
   if (!to) throw misuse_error("a message to no endpoint");
   check_caller();
@@ -44,7 +60,7 @@ request* begin_send(action what, messages::port& from, endpoint_id source, endpo
                     message_tag tag, std::span<const std::byte> bytes) {
   const detail::uninterrupted guard;
   auto r = std::make_unique<request>();
-  check_send(to, tag);
+  check_send(to);
   prepare_send(*r, what, from, source, to, tag, bytes);
   r->office->send(*r);
   return r.release();
@@ -53,6 +69,7 @@ request* begin_send(action what, messages::port& from, endpoint_id source, endpo
 void prepare_receive(request& r, action what, messages::port& at, endpoint_id mine,
                      endpoint_id from, message_tag tag) {
   check_caller();
+  check_tag_received(tag);
   at.office->check_source(from);
   r.what = what;
   r.office = at.office;
@@ -252,7 +269,8 @@ void detail::refuse_count(std::size_t bytes, std::size_t element_bytes) {
 void endpoint::send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes) {
   const detail::uninterrupted guard;
   messages::port& mine = open_port();
-  check_send(to, tag);
+  check_tag_sent(tag);
+  check_send(to);
   if (mine.office->send_to_waiting(id_, to, tag, bytes)) return;
   request r;
   prepare_send(r, action::send, mine, id_, to, tag, bytes);
@@ -264,7 +282,8 @@ void endpoint::send(endpoint_id to, message_tag tag, std::vector<std::byte>&& by
   const detail::uninterrupted guard;
   std::vector<std::byte> mine = std::move(bytes);
   request r;
-  check_send(to, tag);
+  check_tag_sent(tag);
+  check_send(to);
   prepare_send(r, action::send, open_port(), id_, to, tag, mine);
   r.whole = &mine;
   r.office->send(r);
@@ -272,11 +291,13 @@ void endpoint::send(endpoint_id to, message_tag tag, std::vector<std::byte>&& by
 }
 
 transfer endpoint::start_send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes) {
+  check_tag_sent(tag);
   return transfer(begin_send(action::send, open_port(), id_, to, tag, bytes));
 }
 
 transfer endpoint::start_synchronous_send(endpoint_id to, message_tag tag,
                                           std::span<const std::byte> bytes) {
+  check_tag_sent(tag);
   return transfer(begin_send(action::send_synchronously, open_port(), id_, to, tag, bytes));
 }
 
@@ -317,6 +338,20 @@ transfer endpoint::start_only_receive(std::span<std::byte> buffer, endpoint_id f
   return transfer(r.release());
 }
 
+message endpoint::exchange_internal(endpoint_id to, std::span<const std::byte> bytes,
+                                    endpoint_id from, message_tag tag) {
+  const detail::uninterrupted guard;
+  transfer sends(begin_send(action::send, open_port(), id_, to, tag, bytes));
+  request r;
+  message m;
+  prepare_receive(r, action::receive, open_port(), id_, from, any_tag);
+  r.wanted.tag = tag;
+  r.whole = &m.content;
+  static_cast<message_info&>(m) = receive_now(r);
+  sends.wait();
+  return m;
+}
+
 transfer endpoint::start_receive_message(std::vector<std::byte>& content, endpoint_id from,
                                          message_tag tag) {
   const detail::uninterrupted guard;
@@ -330,6 +365,7 @@ transfer endpoint::start_receive_message(std::vector<std::byte>& content, endpoi
 std::optional<message_info> endpoint::probe(endpoint_id from, message_tag tag) {
   const detail::uninterrupted guard;
   messages::port& p = open_port();
+  check_tag_received(tag);
   p.office->check_source(from);
   return p.office->probe(p, id_, {from, tag});
 }

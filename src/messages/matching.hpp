@@ -3,6 +3,9 @@
 // that fits a receive, each found by hashing however many there are. A pattern names one endpoint,
 // the endpoints of one node, or leaves the source open, and may leave the tag open, so there is one
 // index for each shape of pattern. (Requirement P13; the order is MPI's, MPI-4.0 section 3.5.)
+//
+// The runtime's own messages to a program's endpoints have tags above message_tag_max. They fit
+// only who asks for their tag, so no receive of the program takes them.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -32,9 +35,12 @@ struct pattern {
     const unsigned sources = is_by_node() ? 2U : source ? 1U : 0U;
     return 2 * sources + (tag != any_tag ? 1U : 0U);
   }
-  // What a message of this source and tag looks like to patterns of that shape.
+  // Of a message: whether it is the runtime's own.
+  [[nodiscard]] bool is_internal() const noexcept { return tag > message_tag_max; }
+  // What a message of this source and tag looks like to patterns of that shape. Those that leave
+  // the tag open are never equal to what an internal one looks like.
   [[nodiscard]] pattern seen_as(unsigned shape) const noexcept {
-    const message_tag its_tag = (shape & 1U) != 0 ? tag : any_tag;
+    const message_tag its_tag = (shape & 1U) != 0 || is_internal() ? tag : any_tag;
     if (shape >= shapes_by_node) return {any_endpoint_on(source.node()), its_tag};
     return {shape >= 2 ? source : any_endpoint, its_tag};
   }
@@ -46,7 +52,7 @@ struct pattern {
   }
   // As that of a receive.
   [[nodiscard]] bool fits(const pattern& message) const noexcept {
-    return (tag == any_tag || tag == message.tag) &&
+    return (tag == any_tag ? !message.is_internal() : tag == message.tag) &&
            (!source || source == message.source ||
             (is_by_node() && source.node() == message.source.node()));
   }
@@ -92,7 +98,7 @@ class posted_receives {
     if (only_ != nullptr)
       return only_->wanted.fits(message) ? std::exchange(only_, nullptr) : nullptr;
     if (indexed_ == 0) return nullptr;
-    Entry* oldest = indexes_->open.first;
+    Entry* oldest = message.is_internal() ? nullptr : indexes_->open.first;
     const unsigned shapes = indexes_->by_node != nullptr ? pattern_shapes : shapes_by_node;
     for (unsigned shape = open_shape + 1; shape < shapes; ++shape) {
       const table& those = indexes_->of(shape);
@@ -193,8 +199,10 @@ class waiting_messages {
     // Few need not be found by hashing, nor do those of who takes whatever comes.
     if (all_.empty() || wanted.fits(all_.first->from())) return all_.first;
     if (all_.first == all_.last) return nullptr;
-    Entry* found = nullptr;
     const unsigned wanted_shape = wanted.shape();
+    // The first is internal. There are few of these: one for each round of a group that is made.
+    if (wanted_shape == open_shape) return first_of_the_program();
+    Entry* found = nullptr;
     for_each_indexed_shape([&](auto shape) {
       if (wanted_shape != shape) return;
       if (!is_used(shape)) this->template begin_to_use<shape>();
@@ -208,6 +216,11 @@ class waiting_messages {
   }
 
  private:
+  [[nodiscard]] Entry* first_of_the_program() const noexcept {
+    Entry* e = all_.first;
+    while (e != nullptr && e->from().is_internal()) e = e->links[open_shape].next;
+    return e;
+  }
   template <unsigned Shape>
   struct key_of {
     pattern operator()(const Entry& e) const noexcept { return e.from().seen_as(Shape); }

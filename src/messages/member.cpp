@@ -23,8 +23,9 @@ message_tag place_of(operation what, std::uint32_t number, unsigned root) noexce
 }
 operation operation_of(message_tag tag) noexcept { return static_cast<operation>(tag >> 28); }
 
-// While a group is made, at the endpoints of the program. Its round is added.
-constexpr message_tag naming_tag = 0xFFFF'FF00U;
+// While a group is made, at the endpoints of the program, whose receives leave such tags alone. Its
+// round is added.
+constexpr message_tag naming_tag = message_tag_max + 1;
 
 std::string described(message_tag tag) {
   static constexpr std::array names{"barrier", "broadcast",  "reduce",     "all_reduce",
@@ -89,15 +90,13 @@ void member::exchange_names(endpoint& mine) {
     const auto from = static_cast<unsigned>((rank_ + far) % size());
     out.assign(1, wrong ? 0 : list);
     for (std::size_t i = 0; i < count; ++i) out.push_back(peers_[i].bits());
-    const message_tag tag = naming_tag + round;
-    transfer sends = mine.start_send(members_[to], tag, bytes_of(out));
-    const message m = mine.receive_message(members_[from], tag);
+    const message m =
+        mine.exchange_internal(members_[to], bytes_of(out), members_[from], naming_tag + round);
     in.assign(count + 1, 0);
     if (m.bytes == in.size() * sizeof(std::uint64_t))
       std::memcpy(in.data(), m.content.data(), m.bytes);
     if (in[0] != list && !wrong) wrong = from;
     for (std::size_t i = 0; i < count; ++i) peers_[far + i] = endpoint_id::from_bits(in[i + 1]);
-    sends.wait();
     ++traffic_.messages_sent;
     ++traffic_.messages_received;
     traffic_.bytes_sent += out.size() * sizeof(std::uint64_t);

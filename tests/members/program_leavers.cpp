@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "strata/domain.hpp"
 #include "strata/error.hpp"
 #include "strata/membership.hpp"
 #include "strata/message.hpp"

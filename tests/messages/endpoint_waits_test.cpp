@@ -208,7 +208,24 @@ TEST_P(endpoints, refuse_misuse) {
   run([] {
     endpoint a;
     EXPECT_THROW(a.send(endpoint_id(), 1, text("")), misuse_error);
-    EXPECT_THROW(a.send(a.id(), any_tag, text("")), misuse_error);
+    for (const message_tag tag : {any_tag, message_tag_max + 1, any_tag - 1}) {
+      const std::vector<std::byte> bytes(3);
+      EXPECT_THROW(a.send(a.id(), tag, bytes), misuse_error);
+      EXPECT_THROW(a.send(a.id(), tag, std::vector<std::byte>(3)), misuse_error);
+      EXPECT_THROW((void)a.start_send(a.id(), tag, bytes), misuse_error);
+      EXPECT_THROW((void)a.start_synchronous_send(a.id(), tag, bytes), misuse_error);
+    }
+    for (const message_tag tag : {message_tag_max + 1, any_tag - 1}) {
+      std::vector<std::byte> bytes(3);
+      EXPECT_THROW((void)a.receive(bytes, any_endpoint, tag), misuse_error);
+      EXPECT_THROW((void)a.receive_message(any_endpoint, tag), misuse_error);
+      EXPECT_THROW((void)a.start_receive(bytes, any_endpoint, tag), misuse_error);
+      EXPECT_THROW((void)a.start_receive_message(bytes, any_endpoint, tag), misuse_error);
+      EXPECT_THROW((void)a.probe(any_endpoint, tag), misuse_error);
+      EXPECT_THROW((void)a.wait_probe(any_endpoint, tag), misuse_error);
+    }
+    a.send_value(a.id(), message_tag_max, 1);
+    EXPECT_EQ(a.receive_message().tag, message_tag_max);
     EXPECT_THROW(
         a.send(endpoint_id::from_bits(a.id().bits() | std::uint64_t{7} << 48), 1, text("")),
         misuse_error);

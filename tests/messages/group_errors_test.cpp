@@ -6,9 +6,12 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "group_support.hpp"
+#include "sched/scheduler.hpp"
+#include "strata/fiber.hpp"
 
 namespace strata::test {
 namespace {
@@ -179,6 +182,38 @@ TEST_P(groups, rethrow_what_a_thread_of_run_group_throws) {
       EXPECT_STREQ(e.what(), "the first");
     }
   });
+}
+
+TEST(run_group, refuses_more_threads_than_there_can_be) {
+  options few = with_workers(2);
+  few.stack_bytes = std::size_t{1} << 30;
+  runtime rt(few);
+  rt.run([] {
+    const auto too_many = static_cast<unsigned>(detail::this_worker().owner->stacks.capacity()) + 1;
+    EXPECT_THROW(run_group(too_many, [](group&) { ADD_FAILURE() << "it has begun"; }),
+                 std::system_error);
+    run_group(10, [](group& g) { EXPECT_EQ(g.all_reduce(1, std::plus<>()), 10); });
+  });
+}
+
+struct makes_groups : threaded {
+  bool* refused;
+  void start() {
+    try {
+      run_group(1, [](group&) {});
+    } catch (const misuse_error&) {
+      *refused = true;
+    }
+    terminate();
+  }
+};
+
+TEST(run_group, is_refused_in_a_fiber) {
+  runtime rt(with_workers(1));
+  bool refused = false;
+  rt.run([&] { token<makes_groups>(&refused); });
+  rt.wait_idle();
+  EXPECT_TRUE(refused);
 }
 
 }  // namespace

@@ -43,6 +43,39 @@ TEST_P(groups, do_not_disturb_each_other) {
   });
 }
 
+// Made at endpoints at which receives wait that take whatever comes, and others look for messages.
+TEST_P(groups, leave_receives_of_the_program_alone_while_they_are_made) {
+  run([] {
+    with_endpoints(6, [](unsigned me, endpoint& mine, const std::vector<endpoint_id>& list) {
+      int got = -1, of_one = -1;
+      const auto room = [](int& x) { return std::as_writable_bytes(std::span(&x, 1)); };
+      transfer whatever = mine.start_receive(room(got));
+      transfer by_node = mine.start_receive(room(of_one), any_endpoint_on(node_id()));
+      for (int i = 0; i < 3; ++i) {
+        group all(mine, list);
+        EXPECT_FALSE(whatever.test());
+        EXPECT_FALSE(by_node.test());
+        EXPECT_FALSE(mine.probe().has_value());
+        all.barrier();
+      }
+      for (int i = 0; i < 2; ++i) mine.send_value(list[(me + 1) % 6], message_tag_max, i);
+      whatever.wait();
+      by_node.wait();
+      EXPECT_EQ(got, 0);
+      EXPECT_EQ(of_one, 1);
+    });
+    // One that is late takes what the program has sent, perhaps from behind what the group has.
+    endpoint a, b, c;
+    const std::vector<endpoint_id> both{a.id(), b.id()};
+    thread early([&] { group(a, both).barrier(); });
+    for (int i = 0; i < 10; ++i) this_thread::yield();
+    c.send_value(b.id(), 1, 7);
+    EXPECT_EQ(b.receive_value<int>(), 7);
+    group(b, both).barrier();
+    early.join();
+  });
+}
+
 // One that only sends may run ahead, but not for ever.
 TEST_P(groups, let_nobody_get_far_ahead) {
   run([] {
@@ -89,6 +122,13 @@ TEST_P(groups, run_as_threads) {
         },
         5, 0.5);
     EXPECT_EQ(sum, 15);
+    // Each member is at its thread's own endpoint.
+    run_group(5, [](group& g) {
+      endpoint& mine = this_thread::endpoint();
+      EXPECT_EQ(g.members()[g.rank()], mine.id());
+      mine.send_value(g.members()[(g.rank() + 1) % 5], 1, g.rank());
+      EXPECT_EQ(mine.receive_value<unsigned>(), (g.rank() + 4) % 5);
+    });
     run_group(1, [](group& g) { g.barrier(); });
     EXPECT_THROW(run_group(0, [](group&) {}), misuse_error);
   });

@@ -36,16 +36,18 @@ endpoint_id endpoint_at(node_id_t node, std::uint64_t number) {
 bool fits(const pattern& wanted, const pattern& message) {
   return (wanted.source == any_endpoint || wanted.source == message.source ||
           wanted.source == any_endpoint_on(message.source.node())) &&
-         (wanted.tag == any_tag || wanted.tag == message.tag);
+         (wanted.tag == any_tag ? message.tag <= message_tag_max : wanted.tag == message.tag);
 }
 
-// `many` nodes, endpoints on each, and tags.
+// `many` nodes, endpoints on each, and tags; some of the tags are the runtime's own.
 struct choice {
   unsigned many;
   std::mt19937_64 random{20};
   pattern message() {
     const auto node = static_cast<node_id_t>(random() % many);
-    return {endpoint_at(node, 1 + random() % many), static_cast<message_tag>(random() % many)};
+    const auto tag = static_cast<message_tag>(random() % many);
+    const bool is_internal = random() % 8 == 0;
+    return {endpoint_at(node, 1 + random() % many), is_internal ? message_tag_max + 1 + tag : tag};
   }
   pattern wanted() {
     pattern p = message();
@@ -157,6 +159,43 @@ TEST(matching_shapes, are_told_apart) {
     EXPECT_TRUE(all_that_fit[shape].fits(the_message));
   }
   for (const pattern& p : none_fits) EXPECT_FALSE(p.fits(the_message));
+}
+
+// However they leave the tag open, and whatever the source.
+TEST(matching_shapes, leave_messages_of_the_runtime_alone_unless_they_name_the_tag) {
+  for (const message_tag tag : {message_tag_max + 1, any_tag - 1}) {
+    const pattern internal{the_sender, tag};
+    for (const pattern& p : all_that_fit) {
+      EXPECT_FALSE(p.fits(internal));
+      pattern named = p;
+      named.tag = tag;
+      EXPECT_TRUE(named.fits(internal));
+      for (const bool others_wait : {false, true}) {
+        posted_receives<posted> receives;
+        waiting_messages<waiting> messages;
+        posted open{}, other{}, exact{};
+        waiting first{}, second{};
+        open.wanted = p;
+        other.wanted = none_fits[0];
+        exact.wanted = named;
+        receives.add(open);
+        if (others_wait) receives.add(other);
+        EXPECT_EQ(receives.take(internal), nullptr);
+        receives.add(exact);
+        EXPECT_EQ(receives.take(internal), &exact);
+        EXPECT_EQ(receives.take(the_message), &open);
+
+        first.sent_as = internal;
+        second.sent_as = the_message;
+        messages.add(first);
+        EXPECT_EQ(messages.find(p), nullptr);
+        messages.add(second);
+        EXPECT_EQ(messages.find(p), &second);
+        EXPECT_EQ(messages.find(named), &first);
+      }
+    }
+  }
+  EXPECT_TRUE((pattern{any_endpoint, any_tag}.fits({the_sender, message_tag_max})));
 }
 
 TEST(matching_shapes, a_node_is_no_endpoint_of_it) {

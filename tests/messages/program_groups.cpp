@@ -9,8 +9,10 @@
 
 #include "../common/require.hpp"
 #include "../common/sampled.hpp"
+#include "../common/unreadable.hpp"
 #include "group_data.hpp"
 #include "strata/group.hpp"
+#include "strata/serialize.hpp"
 
 namespace {
 
@@ -21,6 +23,7 @@ using test::datum;
 using test::factors;
 using test::product;
 using test::require;
+using test::unreadable;
 
 // x -> factor x + summand, one after the other.
 struct affine {
@@ -100,6 +103,7 @@ void group_operations(runtime& rt) {
     run_group(5, [](group& g) {
       require(g.size() == 5 * num_nodes(), "how many members");
       require(g.rank() / 5 == node_id(), "where they are");
+      require(g.members()[g.rank()] == this_thread::endpoint().id(), "where they receive");
       all_sizes(g);
       // Two more over the same endpoints, in which others come together; and all of them at once.
       endpoint mine;
@@ -147,6 +151,17 @@ void group_errors(runtime& rt) {
       require(std::string(e.what()).find("of the last member") != std::string::npos, "its text");
     } catch (const std::out_of_range&) {
       require(num_nodes() == 1, "which exception");
+    }
+    // Nodes on which the arguments cannot be read: nobody waits for them, or begins.
+    if (num_nodes() > 1) {
+      try {
+        run_group(
+            2, [](group&, const unreadable&) { require(false, "it has begun"); },
+            unreadable{"arguments"});
+        require(false, "arguments that nobody reads");
+      } catch (const remote_error& e) {
+        require(e.type_name() == "strata::serialization_error", e.what());
+      }
     }
     // Too much from one of them, in messages that are fetched.
     run_group(3, [](group& g) {

@@ -10,10 +10,13 @@
 #include "../common/require.hpp"
 #include "program_support.hpp"
 #include "strata/directory.hpp"
+#include "strata/domain.hpp"
+#include "strata/grid.hpp"
 #include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
 #include "strata/semaphore.hpp"
+#include "strata/synchronizers.hpp"
 #include "strata/thread.hpp"
 
 namespace {

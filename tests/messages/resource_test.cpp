@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -267,74 +266,6 @@ TEST(resource, may_end_outside_its_runtime) {
   }
   never.reset();
   EXPECT_THROW(named<counter>("outside"), misuse_error);
-}
-
-TEST(semaphore_handle, gives_back_no_negative_number) {
-  runtime rt(with_workers(1));
-  rt.run([] {
-    counting_semaphore<> units(1);
-    semaphore_handle s(resource<counting_semaphore<>>(to_global(&units)));
-    EXPECT_THROW(s.release(-1), misuse_error);
-    s.release(0);
-    EXPECT_TRUE(s.try_acquire());
-    EXPECT_FALSE(s.try_acquire());
-  });
-}
-
-TEST(semaphore_handle, waits_until_a_time_and_no_longer) {
-  runtime rt(with_workers(1));
-  rt.run([] {
-    using clock = std::chrono::steady_clock;
-    counting_semaphore<> units(2);
-    semaphore_handle s(resource<counting_semaphore<>>(to_global(&units)));
-    lock_handle l(s);
-    EXPECT_TRUE(s.try_acquire_until(clock::now() - std::chrono::hours(1)));
-    EXPECT_TRUE(l.try_lock_until(clock::now() + std::chrono::hours(1)));
-    const auto time = clock::now() + std::chrono::milliseconds(1);
-    EXPECT_FALSE(s.try_acquire_until(time));
-    EXPECT_FALSE(l.try_lock_until(time));
-    EXPECT_GE(clock::now(), time);
-    l.unlock();
-    EXPECT_TRUE(s.try_acquire());
-  });
-}
-
-TEST(grids, refuse_what_they_do_not_have) {
-  const grid most{.extent = {65'535, 65'537}};  // 2^32 - 1
-  EXPECT_EQ(most.size(), UINT32_MAX);
-  EXPECT_EQ(most.coordinates(UINT32_MAX - 1)[1], 65'536U);
-  for (const grid& g : {grid{.extent = {65'536, 65'536}}, grid{.extent = {1U << 31, 2}},
-                        grid{.extent = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}}}) {
-    EXPECT_THROW((void)g.size(), misuse_error);
-    EXPECT_THROW((void)g.coordinates(0), misuse_error);
-    EXPECT_THROW((void)g.rank(std::array<std::uint32_t, 4>{}), misuse_error);
-    EXPECT_THROW((void)g.neighbours(0), misuse_error);
-  }
-  const grid g{.extent = {4, 5}};
-  EXPECT_EQ(g.rank(std::array{1U, 2U}), 7U);
-  EXPECT_EQ(g.rank(g.coordinates(7)), 7U);
-  EXPECT_THROW((void)g.rank(std::array{1U, 2U, 3U}), misuse_error);
-  EXPECT_THROW((void)g.rank(std::array{1U, 2U, 0U, 0U, 1U}), misuse_error);
-  EXPECT_THROW((void)g.rank(std::array{1U}), misuse_error);
-  EXPECT_THROW((void)g.rank(std::array{1U, 5U}), misuse_error);
-}
-
-// ---- domains ----
-
-TEST(domains, have_members_that_are_endpoints) {
-  runtime rt(with_workers(1));
-  rt.run([] {
-    domain d;
-    endpoint a, b;
-    EXPECT_EQ(d.join(a.id()), 0U);
-    EXPECT_EQ(d.join(b.id()), 1U);
-    EXPECT_THROW((void)d.join(endpoint_id()), misuse_error);
-    EXPECT_FALSE(d.leave(endpoint_id()));
-    EXPECT_TRUE(d.leave(a.id()));
-    EXPECT_FALSE(d.leave(endpoint_id()));  // though a rank is free
-    EXPECT_EQ(d.size(), 1U);
-    EXPECT_EQ(d.join(a.id()), 0U);
-  });
 }
 
 // ---- tasks ----

@@ -8,9 +8,11 @@
 
 #include "expected_error.hpp"
 #include "program_job.hpp"
+#include "strata/domain.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
 #include "strata/semaphore.hpp"
+#include "strata/synchronizers.hpp"
 #include "tasks.hpp"
 
 namespace strata::test {

@@ -17,6 +17,7 @@
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
 #include "strata/semaphore.hpp"
+#include "strata/synchronizers.hpp"
 #include "tasks.hpp"
 #include "used_handle.hpp"
 

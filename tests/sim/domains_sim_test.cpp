@@ -11,6 +11,8 @@
 
 #include "program_job.hpp"
 #include "strata/directory.hpp"
+#include "strata/domain.hpp"
+#include "strata/grid.hpp"
 #include "strata/group.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"

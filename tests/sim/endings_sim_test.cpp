@@ -13,8 +13,10 @@
 #include "expected_error.hpp"
 #include "program_job.hpp"
 #include "strata/directory.hpp"
+#include "strata/domain.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
+#include "strata/synchronizers.hpp"
 #include "tasks.hpp"
 #include "used_handle.hpp"
 

@@ -3,14 +3,18 @@
 // when a member leaves or a node is lost nobody waits for it.
 #include <algorithm>
 #include <array>
+#include <cereal/types/vector.hpp>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "expected_error.hpp"
 #include "program_job.hpp"
 #include "strata/group.hpp"
+#include "strata/serialize.hpp"
 
 namespace strata::test {
 namespace {
@@ -273,6 +277,113 @@ TEST(simulated_groups, end_when_a_node_is_lost) {
     EXPECT_EQ(c.finished, 0U);
     EXPECT_EQ(told, (nodes - 1) * on_each);
     EXPECT_GT(by_loss, 0U);
+  }
+}
+
+// ---- groups of a whole job ----
+
+// Those of these nodes, of which the simulation knows no list.
+void sum_up(const std::vector<node_id_t>& nodes) {
+  detail::run_group_on(
+      nodes, 3,
+      [](group& all, unsigned count) {
+        EXPECT_EQ(all.size(), 3 * count);
+        EXPECT_EQ(all.rank() / 3, strata::node_id());
+        EXPECT_EQ(all.members()[all.rank()], this_thread::endpoint().id());
+        EXPECT_EQ(all.all_reduce(1U, std::plus<>()), all.size());
+      },
+      static_cast<unsigned>(nodes.size()));
+}
+
+// Of which there is none on one node.
+struct unreadable_on {
+  node_id_t node = 0;
+  std::vector<char> more{};  // makes bytes of it
+  template <class Archive>
+  void save(Archive& a) const {
+    a(node, more);
+  }
+  template <class Archive>
+  void load(Archive& a) {
+    a(node, more);
+    if (strata::node_id() == node) throw std::range_error("an argument that nobody reads here");
+  }
+};
+
+TEST(simulated_groups, begin_nowhere_if_one_node_cannot_read_their_arguments) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 4});
+    p.begin(0, [&] {
+      for (const node_id_t bad : {1, 2, 3}) {
+        expect_error<remote_error>(
+            p, "an argument", INT64_MAX,
+            [&] {
+              detail::run_group_on(
+                  {0, 1, 2, 3}, 2,
+                  [](group&, const unreadable_on&) { ADD_FAILURE() << "it has begun"; },
+                  unreadable_on{bad});
+            },
+            [&](const remote_error& e) {
+              return e.node() == bad && e.type_name() == "strata::serialization_error";
+            });
+        sum_up({0, 1, 2, 3});
+      }
+    });
+    p.run();
+  }
+}
+
+// While the others are called, or have been.
+TEST(simulated_groups, begin_nowhere_if_a_node_has_just_left) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 4, .founders = 3});
+    bool has_left = false;
+    p.begin(0, [&] {
+      expect_error<node_lost_error>(
+          p, "a node that has left", INT64_MAX,
+          [&] {
+            for (;;) {
+              sum_up({0, 1, 2});
+              p.pause(200'000);
+            }
+          },
+          [](const node_lost_error& e) { return e.node() == 2; });
+      sum_up({0, 1});
+    });
+    p.world.at(static_cast<std::int64_t>(p.below(10 * program_job::ms)),
+               [&] { p.job->leave(2, [&] { has_left = true; }); });
+    p.run([&] { return has_left; });
+  }
+}
+
+TEST(simulated_groups, tell_what_a_thread_of_a_whole_job_throws) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 4});
+    p.begin(0, [&] {
+      for (const unsigned thrower : {1U, 4U, 7U}) {
+        const auto work = [](group& all, unsigned who) {
+          if (all.rank() == who) throw std::out_of_range("its own trouble");
+          for (;;) all.barrier();
+        };
+        // The others' errors were caused by it.
+        if (thrower < 2) {
+          expect_error<std::out_of_range>(p, "here", INT64_MAX, [&] {
+            detail::run_group_on({0, 1, 2, 3}, 2, work, thrower);
+          });
+        } else {
+          expect_error<remote_error>(
+              p, "elsewhere", INT64_MAX,
+              [&] {
+                detail::run_group_on({0, 1, 2, 3}, 2, work, thrower);
+              },
+              [&](const remote_error& e) { return e.type_name() == "std::out_of_range"; });
+        }
+      }
+    });
+    p.run();
   }
 }
 

@@ -12,9 +12,11 @@
 
 #include "program_job.hpp"
 #include "strata/directory.hpp"
+#include "strata/domain.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/resource.hpp"
 #include "strata/semaphore.hpp"
+#include "strata/synchronizers.hpp"
 #include "tasks.hpp"
 
 namespace strata::test {

@@ -9,6 +9,7 @@
 #include "program_job.hpp"
 #include "strata/resource.hpp"
 #include "strata/semaphore.hpp"
+#include "strata/synchronizers.hpp"
 #include "support.hpp"
 
 namespace strata::test {

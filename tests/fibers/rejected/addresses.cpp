@@ -10,6 +10,7 @@
 #include <span>
 #include <strata/detail/address.hpp>
 #include <strata/fiber.hpp>
+#include <strata/grid.hpp>
 #include <strata/group.hpp>
 #include <strata/mailbox.hpp>
 #include <strata/message.hpp>

@@ -10,6 +10,7 @@
 #include <strata/detail/address.hpp>
 #include <strata/fiber.hpp>
 #include <strata/fork_join.hpp>
+#include <strata/grid.hpp>
 #include <strata/group.hpp>
 #include <strata/mailbox.hpp>
 #include <strata/message.hpp>

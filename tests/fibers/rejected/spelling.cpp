@@ -3,6 +3,7 @@
 // REJECTED; with 0 all is well. As addresses.cpp: compiled by the tests only, never run.
 #include <concepts>
 #include <strata/call.hpp>
+#include <strata/group.hpp>
 #include <strata/remote_thread.hpp>
 #include <strata/shared_task.hpp>
 #include <string>
@@ -13,6 +14,7 @@ struct counted {
   int count() const { return 1; }
 };
 void nothing() {}
+void of_group(strata::group&) {}
 int length_of_text(std::string text) { return static_cast<int>(text.size()); }
 inline constexpr auto sum = [](auto... all) { return (0 + ... + all); };
 inline constexpr auto shifted = [](int x, int by = 1) { return x + by; };
@@ -39,6 +41,9 @@ void refused([[maybe_unused]] unsigned there) {
       2, [](int) {}, 3)
       .detach();
   strata::shared_task(2, strata::call<squared>(3)).join();
+  strata::run_group(2, [](strata::group&) {});
+  strata::run_group(
+      2, [](strata::group&, double) {}, there);
 #elif REJECTED == 1  // it is one argument too many
   strata::call<squared>(true, 3);
 #elif REJECTED == 2
@@ -57,6 +62,12 @@ void refused([[maybe_unused]] unsigned there) {
   strata::on_every_node([there] { return there; });
 #elif REJECTED == 10  // a member, of which there is none without an object
   (void)strata::call<&counted::count>(strata::on_node{1}, counted());
+#elif REJECTED == 11
+  strata::run_group(2, of_group);
+#elif REJECTED == 12
+  strata::run_group(2, [&](strata::group&) { nothing(); });
+#elif REJECTED == 13
+  strata::run_group(2, [](strata::group&, int) {});
 #elif REJECTED == 5
   strata::remote_thread(1.0, [] {}).detach();
 #endif
