@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cluster/engine.hpp"
-#include "cluster/packed_token.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
@@ -33,9 +32,9 @@ void engine::admit(node_id node, std::uint16_t host, const launch::address& wher
       tell_who_waits_for(static_cast<node_id>(n));
     }
     by = door_->expect(node, host, where);
-    if (rerouting_ != nullptr) {
+    if (networks_ != nullptr) {
       links_->expect(node, node);
-      rerouting_->expect(node);
+      networks_->rerouting().expect(node);
     } else if (who_->by_networks()) {
       ways_.add(node, [this](node_id a, node_id b) { return who_->cost(a, b); });
       links_->expect(node, ways_.to(node).next);
@@ -50,19 +49,19 @@ void engine::admit(node_id node, std::uint16_t host, const launch::address& wher
   visitor_.on_coming(node, host == line_->job().host_of.at(self_));
   // It connects when all have said so; whoever is late finds it in the kernel's queue.
   if (by == way::connection) let_in(node);
-  if (rerouting_ == nullptr || self_ != 0) {
+  if (networks_ == nullptr || self_ != 0) {
     line_->say(launch::word_to_launcher::admitted, node);
     return;
   }
   const std::lock_guard handling(inbox_);
-  if (members_.of(node) == standing::coming) rerouting_->ask_to_let_come(node);
+  if (members_.of(node) == standing::coming) networks_->rerouting().ask_to_let_come(node);
 }
 
 // Or came, and left before this node knew it: nothing that is said to it is kept.
 void engine::never_came(node_id node) {
   members_.set(node, standing::left);
   (void)links_->retire(node);
-  if (rerouting_ != nullptr) rerouting_->on_left(node);
+  if (networks_ != nullptr) networks_->on_left(node);
 }
 
 void engine::let_in(node_id node) {
@@ -75,7 +74,7 @@ void engine::let_in(node_id node) {
       // By other nodes it may have said more than that it comes.
       if (members_.of(node) == standing::left) return;
       links_->admit(node, door_->admit(node, std::move(connection)));
-      if (rerouting_ != nullptr) rerouting_->on_connected();
+      if (networks_ != nullptr) networks_->rerouting().on_connected();
     } catch (const error&) {
       // Without a connection it cannot come, and says why to the launcher; or it has given up.
     }
@@ -100,19 +99,17 @@ void engine::on_standing(node_id n) {
   workers_.set_nodes(begun);
   if (s == standing::left) {
     (void)departures_.add(n);
-    for (const message_copy& m : links_->retire(n)) give_up(n, m);
-    if (mending_ != nullptr) mending_->forget(n);
+    for (const message_copy& m : links_->retire(n)) protocols_->give_up(n, m);
     door_->forget(n);
     links_->forget_words_of(n);
-    if (rerouting_ != nullptr) {
-      // Where it was stays known: what others have said to it last may still have to go by here.
-      rerouting_->on_left(n);
+    if (networks_ != nullptr) {
+      networks_->on_left(n);
     } else {
       who_->forget(n);
     }
     tell_who_waits_for(n);
   }
-  if (remeasuring_ != nullptr) remeasuring_->members_have_changed(now_ns());
+  if (networks_ != nullptr) networks_->members_have_changed();
   protocols_->life.members_have_changed();
   stalls_->members_have_changed();
   protocols_->balance.members_have_changed();
@@ -124,18 +121,6 @@ void engine::tell_who_waits_for(node_id node) {
   visitor_.on_left(node);
 }
 
-// What was meant for a node that has left. For quiescence it has been dealt with here.
-void engine::give_up(node_id node, const message_copy& m) {
-  // The tasks are as good here.
-  if (m.k == kind::tokens) return protocols_->balance.take_back(reader(m.payload));
-  if (!carries_work(m.k)) return;
-  if (m.k == kind::invoke) give_up_packed(outsider_, reader(m.payload));
-  const bool is_call = m.k == kind::invoke && is_call_packed(m.payload);
-  // Of messages and calls those who wait for an answer hear.
-  if (m.k < kind::message && !is_call) workers_.fail(std::make_exception_ptr(has_left(node)));
-  protocols_->counts.received.fetch_add(1, std::memory_order_seq_cst);
-}
-
 void engine::put_aside(node_id node, message_copy m) {
   strays_.add({node, std::move(m)});
   wake_timekeeper();
@@ -145,7 +130,7 @@ void engine::put_aside(node_id node, message_copy m) {
 void engine::give_up_strays() {
   for (const auto& [node, m] : strays_.take()) {
     if (broken_.load(std::memory_order_relaxed) || members_.of(node) != standing::left) continue;
-    give_up(node, m);
+    protocols_->give_up(node, m);
     // Who looked before it had left may have begun to wait after all who waited were told.
     tell_who_waits_for(node);
     protocols_->balance.members_have_changed();
@@ -157,14 +142,14 @@ void engine::give_up_strays() {
 
 void engine::on_entered() {
   line_->say(launch::word_to_launcher::entered, self_);
-  if (rerouting_ != nullptr) rerouting_->offer_to_forward();
+  if (networks_ != nullptr) networks_->rerouting().offer_to_forward();
   want_work();
 }
 
 void engine::ask_to_leave() {
   if (self_ == 0 || is_over()) return;
-  if (rerouting_ == nullptr || roster_->is_leaving()) return begin_to_leave();
-  rerouting_->ask_to_be_spared();
+  if (networks_ == nullptr || roster_->is_leaving()) return begin_to_leave();
+  networks_->rerouting().ask_to_be_spared();
 }
 
 void engine::on_spared(bool is) {
