@@ -92,7 +92,7 @@ void program::parse() {
 }
 
 int program::finish(const nlohmann::json& parameters, const nlohmann::json& result, bool ok,
-                    const char* why_not) const {
+                    const char* why_not, int if_not) const {
   if (json_) {
     nlohmann::ordered_json object;
     object["app"] = name_;
@@ -108,7 +108,7 @@ int program::finish(const nlohmann::json& parameters, const nlohmann::json& resu
                 object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   }
   strata::flush_standard_output();
-  return ok ? exit_ok : complain(name_, why_not, exit_wrong_result);
+  return ok ? exit_ok : complain(name_, why_not, if_not);
 }
 
 int run_program(const std::string& name, const std::string& description, int argc, char** argv,

@@ -118,11 +118,13 @@ class program {
   unsigned nodes() const { return nodes_; }      // of the last timed()
 
   // The last thing an application does: writes the JSON object if it was asked for, makes sure that
-  // standard output took all of it, says on stderr why it is not ok, and returns the exit code.
+  // standard output took all of it, says on stderr why it is not ok, and returns the exit code:
+  // `if_not`, another one than exit_wrong_result where the application has told what it means.
   int finish(const nlohmann::json& parameters, const nlohmann::json& result, bool ok,
              const char* why_not =
                  "the result is wrong: it differs from the known value; please "
-                 "report this") const;
+                 "report this",
+             int if_not = exit_wrong_result) const;
 
  private:
   class stopwatch {

@@ -232,8 +232,7 @@ void serve_all(order o, std::vector<node_id_t>& nodes) {
     try {
       step();
       return true;
-    } catch (const node_lost_error&) {
-      if (is_member(nodes[k])) throw;  // it is lost, and the job with it
+    } catch (const node_left_error&) {
     }
     const std::vector<node_id_t> there = members();
     nodes[k] = there[k % there.size()];
@@ -381,8 +380,7 @@ class cluster_loader final : public loader {
           [&] {
             try {
               all = call<seek>(on_node{n}, o, some);
-            } catch (const node_lost_error&) {
-              if (is_member(n)) throw;  // it has left otherwise, and found nothing
+            } catch (const node_left_error&) {  // it has found nothing
             }
             return all.count();
           },

@@ -8,7 +8,9 @@
 // They need what is above.
 #include <jpeglib.h>
 
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "apps/mapview/file.hpp"
 #include "apps/mapview/rows_of_file.hpp"
@@ -31,22 +33,28 @@ class jpeg_rows final : public picture_rows {
     attempt([this] {
       ::jpeg_stdio_src(&jpeg_, in_.get());
       ::jpeg_read_header(&jpeg_, TRUE);
-      jpeg_.out_color_space = JCS_RGB;
+      has_four_colours_ = jpeg_.jpeg_color_space == JCS_CMYK || jpeg_.jpeg_color_space == JCS_YCCK;
+      // That is as far as libjpeg goes.
+      jpeg_.out_color_space = has_four_colours_ ? JCS_CMYK : JCS_RGB;
     });
   }
+  // Cyan, magenta, yellow and black, for printers.
+  [[nodiscard]] bool has_four_colours() const { return has_four_colours_; }
   [[nodiscard]] bool has_several_scans() { return ::jpeg_has_multiple_scans(&jpeg_) != FALSE; }
 
   size dimensions() const override { return {jpeg_.image_width, jpeg_.image_height}; }
 
   void read(std::uint8_t* rgb, std::uint32_t rows) override {
     if (rows == 0) return;  // after the last row libjpeg may not be called again
+    if (has_four_colours_) four_.resize(std::size_t{4} * jpeg_.image_width);
     attempt([this, rgb, rows] {
       if (!started_) ::jpeg_start_decompress(&jpeg_);
       started_ = true;
       const std::size_t row_bytes = std::size_t{3} * jpeg_.output_width;
       for (std::uint32_t y = 0; y < rows; ++y) {
-        JSAMPROW row = rgb + y * row_bytes;
+        JSAMPROW row = has_four_colours_ ? four_.data() : rgb + y * row_bytes;
         ::jpeg_read_scanlines(&jpeg_, &row, 1);
+        if (has_four_colours_) print(rgb + y * row_bytes);
       }
       if (jpeg_.output_scanline == jpeg_.output_height) ::jpeg_finish_decompress(&jpeg_);
     });
@@ -64,6 +72,20 @@ class jpeg_rows final : public picture_rows {
     return true;
   }
 
+  // What light is left of a row by inks that each let some of it through; of no printer, which a
+  // profile would tell. Adobe's programs, and with them nearly all others, write how much a pixel
+  // lets through, and say that they do; else it is how much ink there is.
+  void print(std::uint8_t* rgb) const {
+    const auto light = [this](std::uint8_t value) -> unsigned {
+      return jpeg_.saw_Adobe_marker != FALSE ? value : 255U - value;
+    };
+    for (std::size_t x = 0; x < jpeg_.output_width; ++x) {
+      const unsigned black = light(four_[4 * x + 3]);
+      for (std::size_t c = 0; c < 3; ++c)
+        rgb[3 * x + c] = static_cast<std::uint8_t>((light(four_[4 * x + c]) * black + 127) / 255);
+    }
+  }
+
   [[noreturn]] static void fail(j_common_ptr jpeg) {
     auto* const self = static_cast<jpeg_rows*>(jpeg->client_data);
     self->errors_.format_message(jpeg, self->why_.data());
@@ -79,6 +101,8 @@ class jpeg_rows final : public picture_rows {
   jpeg_error_mgr errors_{};
   jpeg_decompress_struct jpeg_{};
   bool started_ = false;
+  bool has_four_colours_ = false;
+  std::vector<std::uint8_t> four_;  // a row of them
   std::jmp_buf leave_{};
   std::array<char, JMSG_LENGTH_MAX> why_{};
 };
@@ -92,6 +116,7 @@ std::unique_ptr<picture_rows> open_jpeg_rows(const std::string& path, open_file 
   const auto [width, height] = rows->dimensions();
   if (std::uint64_t{width} * height > held_pixels_max)
     refuse_held(path, "a JPEG of several scans (a progressive one)", "as baseline JPEG");
+  if (rows->has_four_colours()) return rows;  // libjpeg holds them, TurboJPEG cannot
   rows = nullptr;
   try {
     return rows_of(decode_jpeg(read_file(path)));

@@ -94,11 +94,8 @@ std::unique_ptr<loader> loader_for(const request& r, const map_info& m) {
   return make_threaded_loader(r.root, m);
 }
 
-constexpr const char* tiles_are_missing =
-    "tiles are missing, and drawn as a hatch; make the map again with mapview make --replace";
-
-// Says which tiles could not be read; true if that made no hole.
-bool report_missing(const std::string& root, const map_info& m, const viewer::shown& s) {
+// Says which tiles could not be read.
+void report_missing(const std::string& root, const map_info& m, const viewer::shown& s) {
   constexpr std::size_t shown_max = 10;
   for (const std::vector<tile_place>* const some : {&s.replaced, &s.missing}) {
     for (std::size_t i = 0; i < std::min(some->size(), shown_max); ++i)
@@ -106,7 +103,6 @@ bool report_missing(const std::string& root, const map_info& m, const viewer::sh
     if (some->size() > shown_max)
       std::fprintf(stderr, "mapview: and %zu more tiles\n", some->size() - shown_max);
   }
-  return s.missing.empty();
 }
 
 int make(apps::program& p, const request& r) {
@@ -164,14 +160,15 @@ int show(apps::program& p, const request& r) {
     return viewer(m, *tiles).show(v);
   });
   write_picture(r.out, s.window);
-  const bool whole = report_missing(r.root, m, s);
+  report_missing(r.root, m, s);
   std::printf("%s: %zu tiles to %u x %u\n", r.out.c_str(), s.tiles, v.width, v.height);
+  const unreadable_tiles tiles{s.missing.size(), s.replaced.size()};
   return p.finish({{"map", r.root}, {"region", r.region}, {"window", r.window}},
                   {{"tiles", s.tiles},
                    {"level", level_for(m, v)},
                    {"missing", s.missing.size()},
                    {"replaced", s.replaced.size()}},
-                  whole, tiles_are_missing);
+                  is_whole(tiles), why_not_whole(tiles), exit_code_of(tiles));
 }
 
 // ---- the paper's regions ----
@@ -252,8 +249,9 @@ int regions(apps::program& p, const request& r) {
   };
   write(r.csv, csv);
   write(r.svg, svg_of(all));
-  return p.finish({{"map", r.root}, {"repeat", r.repeat}}, {{"regions", list}},
-                  missing->count() == 0, tiles_are_missing);
+  const unreadable_tiles tiles = missing->count();
+  return p.finish({{"map", r.root}, {"repeat", r.repeat}}, {{"regions", list}}, is_whole(tiles),
+                  why_not_whole(tiles), exit_code_of(tiles));
 }
 
 int body(apps::program& p) {
@@ -293,6 +291,8 @@ int body(apps::program& p) {
         .check(apps::one_of({"threads", "cluster"}));
   for (apps::command_line* const c : {&shower, &timer})
     c->add_flag("--full-size", r.full_size, "decode the full size alone, no smaller copies");
+  for (apps::command_line* const c : {&shower, &server, &timer})
+    c->add_footer("Exit code 3: nothing is missing, but smaller copies could not be read.");
   p.parse();
   if (maker.chosen()) {
     if (!r.from.empty() && maker.given("--size"))
@@ -302,8 +302,7 @@ int body(apps::program& p) {
     return make(p, r);
   }
   if (server.chosen())
-    return serve(
-        p, r.root, r.port, [&](const map_info& m) { return loader_for(r, m); }, tiles_are_missing);
+    return serve(p, r.root, r.port, [&](const map_info& m) { return loader_for(r, m); });
   return shower.chosen() ? show(p, r) : regions(p, r);
 }
 

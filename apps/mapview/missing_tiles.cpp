@@ -17,7 +17,7 @@ void missing_tiles::note(const viewer::shown& s) {
   for (const std::vector<tile_place>* const some : {&s.replaced, &s.missing}) {
     for (const tile_place t : *some) {
       if (!known_.insert(t).second) continue;
-      if (t.level == 0) ++count_;
+      ++(t.level == 0 ? count_.missing : count_.replaced);
       name(t);
     }
   }
@@ -32,7 +32,7 @@ void missing_tiles::name(tile_place tile) {
   }
 }
 
-std::size_t missing_tiles::count() const {
+unreadable_tiles missing_tiles::count() const {
   const std::lock_guard lock(mutex_);
   return count_;
 }

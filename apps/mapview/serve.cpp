@@ -63,19 +63,18 @@ class stopping_thread {
 }  // namespace
 
 int serve(apps::program& p, const std::string& root, std::uint16_t port,
-          const std::function<std::unique_ptr<loader>(const map_info&)>& loader_for,
-          const char* tiles_are_missing) {
-  std::size_t missing = 0;
+          const std::function<std::unique_ptr<loader>(const map_info&)>& loader_for) {
+  unreadable_tiles tiles;
   std::uint64_t pictures = 0, unanswered = 0;
   // On the other nodes nobody waits for them: those work for pictures under way until node 0, which
   // the same Ctrl-C reaches, ends the job.
   stop_signals signals;
   p.timed([&] {
     const map_info m = read_map(root);
-    const auto tiles = loader_for(m);
+    const auto load = loader_for(m);
     failure failed;
     http_server* self = nullptr;
-    site pages(root, m, *tiles, [&](std::exception_ptr e) {
+    site pages(root, m, *load, [&](std::exception_ptr e) {
       failed.note(std::move(e));
       self->stop();
     });
@@ -88,15 +87,19 @@ int serve(apps::program& p, const std::string& root, std::uint16_t port,
     if (failed.any()) stop_signals::come();
     stopper.join();
     failed.rethrow();
-    missing = pages.missing();
+    tiles = pages.unreadable();
     pictures = pages.pictures();
     unanswered = pages.failed();
   });
-  return p.finish(
-      {{"map", root}}, {{"pictures", pictures}, {"missing", missing}, {"unanswered", unanswered}},
-      missing == 0 && unanswered == 0,
-      missing != 0 ? tiles_are_missing
-                   : "some requests were not answered, as said above; please report this");
+  const nlohmann::json result{{"pictures", pictures},
+                              {"missing", tiles.missing},
+                              {"replaced", tiles.replaced},
+                              {"unanswered", unanswered}};
+  if (unanswered != 0 && tiles.missing == 0)
+    return p.finish({{"map", root}}, result, false,
+                    "some requests were not answered, as said above; please report this");
+  return p.finish({{"map", root}}, result, is_whole(tiles), why_not_whole(tiles),
+                  exit_code_of(tiles));
 }
 
 }  // namespace mapview

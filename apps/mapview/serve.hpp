@@ -13,7 +13,6 @@ namespace mapview {
 // Shows the map in a web page on 127.0.0.1 until SIGINT or SIGTERM comes; port 0: any. `loader_for`
 // is called within the runtime. Returns what main() is to return.
 int serve(apps::program& p, const std::string& root, std::uint16_t port,
-          const std::function<std::unique_ptr<loader>(const map_info&)>& loader_for,
-          const char* tiles_are_missing);
+          const std::function<std::unique_ptr<loader>(const map_info&)>& loader_for);
 
 }  // namespace mapview

@@ -28,7 +28,7 @@ class site {
   [[nodiscard]] http_answer answer(const http_request& r) noexcept;
 
   [[nodiscard]] std::uint64_t pictures() const { return pictures_; }
-  [[nodiscard]] std::size_t missing() const { return missing_.count(); }
+  [[nodiscard]] unreadable_tiles unreadable() const { return missing_.count(); }
   // Requests with which something went wrong, but for a lost node.
   [[nodiscard]] std::uint64_t failed() const { return failed_; }
 

@@ -109,8 +109,8 @@ requires(std::is_trivially_copyable_v<T> &&
 }
 
 /// What is known under that name, or nothing. Suspends when this node does not remember it: for a
-/// call to the name's home. Throws misuse_error if it is of another type, and as publish();
-/// node_lost_error.
+/// call to the name's home. Throws misuse_error if it is of another type, and as publish() (in a
+/// fiber only where this node does not remember it); node_lost_error.
 template <class T>
 std::optional<T> find_name(std::string_view name) {
   const detail::resource_name n = detail::checked_name(name);

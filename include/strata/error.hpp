@@ -43,10 +43,10 @@ class serialization_error : public error {
 };
 
 /// A node of the job is gone, and with it whatever it held: its process ended, its host does not
-/// answer. The job cannot go on; every run(), wait() and wait_idle() that is in progress throws
-/// this, and so does whoever waits for a message or an answer of another node, or for an object by
-/// its handle (strata/synchronizers.hpp). Under `strata run` the program has ten seconds to save
-/// what it has before it is ended.
+/// answer. Unless it is a node_left_error, the job cannot go on; every run(), wait() and
+/// wait_idle() that is in progress throws this, and so does whoever waits for a message or an
+/// answer of another node, or for an object by its handle (strata/synchronizers.hpp). Under
+/// `strata run` the program has ten seconds to save what it has before it is ended.
 ///
 /// Threads that wait for each other on one node by other means (a mutex, a semaphore without a
 /// name) are not told; what a lost node held never comes back: wait with a limit there.
@@ -58,6 +58,14 @@ class node_lost_error : public error {
 
  private:
   std::uint16_t node_;
+};
+
+/// A node of an elastic job has left it as agreed (`strata leave`), or never came although it had a
+/// number (strata/membership.hpp). The job goes on; what needs that node throws this, and nothing
+/// else does.
+class node_left_error : public node_lost_error {
+ public:
+  using node_lost_error::node_lost_error;
 };
 
 /// An exception left a fiber, a task or a thread on another node. what() is one line that begins

@@ -14,10 +14,12 @@
 //
 // Order: messages of one thread from one endpoint to another are matched in the order in which they
 // were sent. Visibility: who has received a message sees what its sender did before sending it.
-// Memory: a node keeps at most 320 KiB of unreceived messages for each pair of sending node and
+// Memory: a node keeps at most 320 KiB of unreceived messages for each pair of another node and an
 // endpoint, where each counts as its bytes and 64 more. Of each up to 288 are kept besides its
-// bytes, so that is 1,440 KiB of memory in messages without any, 386 KiB in messages of 1 KiB.
-// Whoever sends more waits, or its transfer does; nothing is dropped.
+// bytes, so that is 1,440 KiB of memory in messages without any, 386 KiB in messages of 1 KiB. From
+// its own process an endpoint keeps messages until they are 64 KiB, counted likewise; the one that
+// gets there may be a std::vector of any size that was handed over. Whoever sends more waits, or
+// its transfer does; nothing is dropped.
 //
 // Paths, chosen by location: within a process the bytes are copied once, or not at all when they
 // are handed over as a std::vector; between processes of one host messages above the eager limit
@@ -108,7 +110,7 @@ inline constexpr endpoint_id any_endpoint{};
 
 /// As a source in a receive or a probe: any endpoint of that node, those that it makes later
 /// included. A receive from a node that the job cannot have throws misuse_error; from one that has
-/// left the job, or leaves before it is answered, node_lost_error, once nothing of what came from
+/// left the job, or leaves before it is answered, node_left_error, once nothing of what came from
 /// there fits. In an elastic job a node that has not come yet is waited for. Sending to it throws
 /// misuse_error.
 ///
@@ -196,8 +198,10 @@ class transfer {
 
   /// False for a default-constructed or moved-from transfer, and after wait().
   [[nodiscard]] bool valid() const noexcept { return request_ != nullptr; }
-  /// Whether it has ended: wait() will not suspend. Never blocks. Throws misuse_error if not
-  /// valid().
+  /// Whether it has ended: wait() will not suspend. Never blocks; where workers look for messages,
+  /// one of 16 calls that find it in progress looks itself. A loop around it keeps its worker from
+  /// all other threads, the one that is to send here perhaps: let it yield. Throws misuse_error if
+  /// not valid().
   [[nodiscard]] bool test() const;
   /// Suspends the caller until it has ended, and returns what was transferred; not valid()
   /// afterwards. Throws endpoint_closed_error, message_too_large_error, node_lost_error,
@@ -298,9 +302,9 @@ class endpoint {
   /// limit of its path (see above) it suspends only while the target has no room; above it, it
   /// always waits for the receive. So in a ring in which each first sends and then receives, nobody
   /// receives large messages: begin with start_receive(), or send with start_send(). Throws
-  /// endpoint_closed_error if the target is known to have ended (with certainty if the message had
-  /// to wait for the target), node_lost_error, misuse_error for a tag above message_tag_max,
-  /// any_endpoint_on(), or no such node.
+  /// endpoint_closed_error if the target is known to have ended (with certainty if it is of this
+  /// process, or the message had to wait for it; else flush() tells), node_lost_error, misuse_error
+  /// for a tag above message_tag_max, any_endpoint_on(), or no such node.
   void send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes);
   /// Hands the bytes over: within a process nothing is copied.
   void send(endpoint_id to, message_tag tag, std::vector<std::byte>&& bytes);
@@ -341,14 +345,23 @@ class endpoint {
   }
   template <detail::passing_range R>
   transfer start_synchronous_send(endpoint_id to, message_tag tag, R&& values) = delete;
+  /// Returns when what the calling thread has sent to `to` before has arrived there, where it is
+  /// received or waits for that. Suspends for a call to its node, which a worker there answers.
+  /// Throws endpoint_closed_error if the target has ended by then: what it had not received, nobody
+  /// will; and later sends throw the same at once. Throws node_lost_error, and misuse_error as
+  /// send(), and outside a runtime.
+  ///
+  ///   mine.send(to, 7, orders);
+  ///   mine.flush(to);  // there is somebody who has them, or an error
+  void flush(endpoint_id to);
 
   // ---- receiving ----
   // `from` is one endpoint, any_endpoint_on() a node, or any_endpoint. Of several receives that a
   // message fits, whatever they leave open, the one that began first gets it.
   /// The oldest message that fits the pattern, once there is one, into `buffer`. Suspends. Throws
   /// message_too_large_error, which leaves the message there; node_lost_error, if the job has lost
-  /// a node, or the only one that could answer has left the job; misuse_error for any_endpoint_on()
-  /// no node of the job, and for a tag above message_tag_max but any_tag.
+  /// a node; node_left_error, if the only one that could answer has left it; misuse_error for
+  /// any_endpoint_on() no node of the job, and for a tag above message_tag_max but any_tag.
   message_info receive(std::span<std::byte> buffer, endpoint_id from = any_endpoint,
                        message_tag tag = any_tag);
   /// The same whatever its size; bytes that were handed over within a process are not copied.
@@ -368,11 +381,22 @@ class endpoint {
   template <class T>
   requires std::is_trivially_copyable_v<T> T receive_value(endpoint_id from = any_endpoint,
                                                            message_tag tag = any_tag) {
-    detail::refuse_addresses<T>();
     T value;
-    if (receive(std::as_writable_bytes(std::span(&value, 1)), from, tag).bytes != sizeof(T))
-      refuse_size();
+    (void)receive_value_into(value, from, tag);
     return value;
+  }
+  /// The same into `value`, and says where it comes from and with which tag:
+  ///
+  ///   int n;
+  ///   const auto m = mine.receive_value_into(n);
+  ///   mine.send_value(m.source, m.tag, n * n);
+  template <class T>
+  requires std::is_trivially_copyable_v<T> message_info
+  receive_value_into(T& value, endpoint_id from = any_endpoint, message_tag tag = any_tag) {
+    detail::refuse_addresses<T>();
+    const message_info m = receive(std::as_writable_bytes(std::span(&value, 1)), from, tag);
+    if (m.bytes != sizeof(T)) refuse_size();
+    return m;
   }
   /// Returns at once; `buffer` is the transfer's until it has ended. Throws misuse_error as
   /// receive(), whose other errors wait() throws.
@@ -392,7 +416,8 @@ class endpoint {
                                                message_tag tag = any_tag);
 
   /// The oldest message that fits and has not been received, if there is one; it stays. Never
-  /// blocks. If there is none, throws node_lost_error and misuse_error as receive().
+  /// blocks; looks for messages as transfer::test(). If there is none, throws node_lost_error and
+  /// misuse_error as receive().
   [[nodiscard]] std::optional<message_info> probe(endpoint_id from = any_endpoint,
                                                   message_tag tag = any_tag);
   /// Suspends until there is one. Another thread that receives here may be faster. Throws

@@ -125,9 +125,9 @@ std::unique_ptr<remote_thread_state> thread_on(on_node where, const Call& c) {
 /// cannot be called with (2, x, y), but with (x, y). Suspends the caller until the result is back.
 /// On the caller's own node it is a plain call. Rethrows: what f threw, as remote_error if it was
 /// on another node. Throws misuse_error for a node that does not exist, outside a runtime, and, for
-/// another node, in a fiber; node_lost_error when it is lost or has left; for objects what makes
-/// bytes of the arguments throws, and serialization_error if the result cannot be made of its bytes
-/// (if the arguments cannot, it comes as remote_error).
+/// another node, in a fiber; node_lost_error when it is lost, node_left_error when it has left; for
+/// objects what makes bytes of the arguments throws, and serialization_error if the result cannot
+/// be made of its bytes (if the arguments cannot, it comes as remote_error).
 template <auto Function, class... Arguments>
 requires(std::is_invocable_v<decltype(Function), const Arguments&...>) auto call(
     on_node where, const Arguments&... arguments) {

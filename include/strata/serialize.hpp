@@ -154,6 +154,15 @@ template <class T>
 T receive_object(endpoint& at, endpoint_id from = any_endpoint, message_tag tag = any_tag) {
   return deserialized<T>(at.receive_message(from, tag).content);
 }
+/// The same into `object`, and says where it comes from and with which tag. What it throws leaves
+/// `object` as it was.
+template <class T>
+message_info receive_object_into(endpoint& at, T& object, endpoint_id from = any_endpoint,
+                                 message_tag tag = any_tag) {
+  const message m = at.receive_message(from, tag);
+  object = deserialized<T>(m.content);
+  return m;
+}
 
 /// An object as a value of at most `Capacity` bytes, for what has to be trivially copyable: an item
 /// of a mailbox, put_sync. As an argument of a call or a token it becomes bytes at once, and lies

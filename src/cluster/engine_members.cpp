@@ -113,6 +113,7 @@ void engine::on_standing(node_id n) {
   protocols_->life.members_have_changed();
   stalls_->members_have_changed();
   protocols_->balance.members_have_changed();
+  visitor_.members_have_changed();
   protocols_->quiet.node_is_idle();  // if it still is: what was given up counts
 }
 

@@ -48,8 +48,8 @@ struct block {
 
 }  // namespace
 
-node_lost_error has_left(node_id node) {
-  return node_lost_error(node, "node " + std::to_string(node) + " has left the job");
+node_left_error has_left(node_id node) {
+  return node_left_error(node, "node " + std::to_string(node) + " has left the job");
 }
 
 split_phase::split_phase(mailer& mail, local_node& here, work_counts& counts)

@@ -21,7 +21,7 @@
 
 namespace strata::cluster {
 
-[[nodiscard]] node_lost_error has_left(node_id node);
+[[nodiscard]] node_left_error has_left(node_id node);
 
 class split_phase final : public detail::remote_nodes {
  public:

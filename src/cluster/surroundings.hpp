@@ -134,6 +134,8 @@ class visiting_protocol {
   virtual void on_coming(node_id, bool /*same_host*/) {}
   virtual void on_left(node_id) {}
   virtual void on_leaving() {}
+  // After any change of who takes part, and what was said of it.
+  virtual void members_have_changed() noexcept {}
   // Whether it has something that keeps this node from leaving; and, before the node leaves, what
   // node 0 is to have of it.
   [[nodiscard]] virtual bool holds_something() { return false; }

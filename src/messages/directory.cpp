@@ -247,8 +247,7 @@ bool withdraw_at_home(const resource_name& name, std::uint64_t publication) {
   for (const net::node_id n : remembered_by) {
     try {
       call<forget_here>(on_node{n}, name);
-    } catch (const node_lost_error&) {
-      if (office_of_names().has(n)) throw;
+    } catch (const node_left_error&) {  // nobody remembers anything there
     }
   }
   return true;
@@ -261,8 +260,7 @@ auto ask_home(const resource_name& name, Ask ask) {
     const on_node home = home_of(name);
     try {
       return ask(home);
-    } catch (const node_lost_error&) {
-      if (office_of_names().has(home.number)) throw;
+    } catch (const node_left_error&) {
     }
   }
 }
@@ -294,11 +292,19 @@ void refuse_type(const resource_name& name) {
   throw misuse_error("the name \"" + std::string(name.view()) + "\" stands for another type");
 }
 
+// Before anything is asked: on the name's home the call would be a plain one, on all others a fiber
+// is refused.
+messages::messenger& office_for_waits() {
+  messages::messenger& office = office_of_names();
+  require_stack();
+  return office;
+}
+
 void publish_value(const resource_name& name, const published_value& v) {
+  messages::messenger& office = office_for_waits();
   published_value known = v;
   known.found = true;
-  if (known.publication == 0)
-    known.publication = office_of_names().names.new_publication(this_worker().node);
+  if (known.publication == 0) known.publication = office.names.new_publication(this_worker().node);
   while (true) {
     const std::uint64_t has_it = call_home<enter_at_home>(name, known);
     if (has_it == known.publication) return;
@@ -315,6 +321,7 @@ published_value look_up(const resource_name& name, std::int64_t deadline_ns) {
   std::uint64_t epoch = 0;
   published_value v = names.recall(text, epoch);
   if (v.found && is_of_the_job(v.publication)) return v;
+  require_stack();
   while (true) {
     v = ask_home(name, [&](const on_node& home) {
       return call<give_from_home>(home, name, node_id(), time_until(deadline_ns));
@@ -332,6 +339,7 @@ published_value look_up(const resource_name& name, std::int64_t deadline_ns) {
 }
 
 bool withdraw_value(const resource_name& name, std::uint64_t publication) {
+  (void)office_for_waits();
   return call_home<withdraw_at_home>(name, publication);
 }
 

@@ -109,6 +109,10 @@ transfer::~transfer() = default;
 
 bool transfer::test() const {
   if (request_ == nullptr) throw misuse_error("test() for a transfer that is not valid()");
+  if (request_->is_done()) return true;
+  const detail::uninterrupted guard;
+  // In a loop it may be all that this worker does.
+  if (request_->office->is_far(*request_)) request_->office->look_now_and_then();
   return request_->is_done();
 }
 
@@ -235,8 +239,10 @@ endpoint::endpoint(endpoint&& other) noexcept
     : port_(std::exchange(other.port_, nullptr)), id_(std::exchange(other.id_, {})) {}
 
 endpoint& endpoint::operator=(endpoint&& other) noexcept {
-  std::swap(port_, other.port_);
-  std::swap(id_, other.id_);
+  if (this == &other) return *this;
+  const endpoint before(std::move(*this));
+  port_ = std::exchange(other.port_, nullptr);
+  id_ = std::exchange(other.id_, {});
   return *this;
 }
 
@@ -299,6 +305,13 @@ transfer endpoint::start_synchronous_send(endpoint_id to, message_tag tag,
                                           std::span<const std::byte> bytes) {
   check_tag_sent(tag);
   return transfer(begin_send(action::send_synchronously, open_port(), id_, to, tag, bytes));
+}
+
+void endpoint::flush(endpoint_id to) {
+  const detail::uninterrupted guard;
+  messages::port& mine = open_port();
+  check_send(to, 0);
+  mine.office->flush(to);
 }
 
 message_info endpoint::receive(std::span<std::byte> buffer, endpoint_id from, message_tag tag) {
@@ -367,7 +380,9 @@ std::optional<message_info> endpoint::probe(endpoint_id from, message_tag tag) {
   messages::port& p = open_port();
   check_tag_received(tag);
   p.office->check_source(from);
-  return p.office->probe(p, id_, {from, tag});
+  std::optional<message_info> found = p.office->probe(p, id_, {from, tag});
+  if (!found) p.office->look_now_and_then();
+  return found;
 }
 
 message_info endpoint::wait_probe(endpoint_id from, message_tag tag) {

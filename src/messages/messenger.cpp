@@ -8,6 +8,7 @@
 
 #include "cluster/split_phase.hpp"
 #include "os/clock.hpp"
+#include "sched/scheduler.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/error.hpp"
@@ -15,6 +16,11 @@
 namespace strata::messages {
 
 using std::memory_order_relaxed;
+
+namespace {
+// Of a stack, for whatever a message makes happen.
+constexpr std::size_t room_for_handling = std::size_t{64} << 10;
+}  // namespace
 
 messenger::messenger()
     : serial_([] {
@@ -205,12 +211,17 @@ void messenger::hand_over(delivery& d, request& receive, bool in_handler) {
 
 // ---- the program's side ----
 
+void messenger::check_target(endpoint_id to) const {
+  if (to.node() == self_) return;
+  if (mail_ == nullptr || to.node() >= mail_->nodes())
+    throw misuse_error("a message to endpoint " + text_of(to) + ": this job has no such node");
+}
+
 void messenger::send(request& r) {
   const endpoint_id to = r.info.target;
   if (broken_.load(std::memory_order_acquire)) return r.finish_unseen(outcome::lost);
   if (to.node() == self_) return send_within(r);
-  if (mail_ == nullptr || to.node() >= mail_->nodes())
-    throw misuse_error("a message to endpoint " + text_of(to) + ": this job has no such node");
+  check_target(to);
   // Its endpoints have ended with it.
   if (mail_->members().of(to.node()) == cluster::standing::left)
     return r.finish_unseen(outcome::closed);
@@ -331,8 +342,6 @@ void messenger::look_for(const request& r) noexcept {
   constexpr unsigned empty_looks_max = 16;
   // Others' traffic may never end, but a wait with a deadline has to.
   constexpr unsigned found_max = 64;
-  // Of a stack, for whatever a message makes happen.
-  constexpr std::size_t room_for_handling = std::size_t{64} << 10;
   if (!is_far(r) || detail::stack_bytes_left() < room_for_handling) return;
   const net::node_id from = r.other_end() ? r.other_end().node() : self_;
   unsigned found = 0;
@@ -352,6 +361,17 @@ void messenger::look_for(const request& r) noexcept {
     }
     if (r.is_done()) return;
   }
+}
+
+void messenger::look_now_and_then() const noexcept {
+  constexpr unsigned every = 16;
+  static thread_local unsigned asked = 0;
+  if (mail_ == nullptr || ++asked % every != 0) return;
+  const detail::worker& here = detail::this_worker();
+  if (here.owner == nullptr || detail::stack_bytes_left() < room_for_handling) return;
+  if (const detail::scheduler::visit n(*here.owner);
+      n && n->workers_look->load(memory_order_relaxed))
+    n->look();
 }
 
 std::optional<message_info> messenger::probe(port& p, endpoint_id id, const pattern& wanted) {

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -91,6 +92,20 @@ class messenger final : public cluster::visiting_protocol {
   // For who is about to wait for r: takes in what comes from near by until r has ended with that,
   // or nothing more has come for a moment.
   void look_for(const request& r) noexcept;
+  // For a program that asks again and again whether something has come, so that its worker looks at
+  // no messages between two tasks: looks in its place, one time in 16.
+  void look_now_and_then() const noexcept;
+  // See endpoint::flush().
+  void flush(endpoint_id to);
+  // Of this node.
+  [[nodiscard]] bool is_open(endpoint_id id) const noexcept;
+  // This node is about to leave the job.
+  [[nodiscard]] bool is_leaving() const noexcept {
+    return mail_ != nullptr && mail_->members().of(self_) == cluster::standing::leaving;
+  }
+  // See await_members_other_than().
+  [[nodiscard]] std::optional<std::vector<node_id_t>> await_other_members(
+      std::span<const node_id_t> known, std::int64_t deadline_ns);
   std::optional<message_info> probe(port& p, endpoint_id id, const pattern& wanted);
   [[noreturn]] void throw_loss() const;
   [[nodiscard]] const std::exception_ptr& loss() const noexcept { return loss_; }
@@ -113,6 +128,7 @@ class messenger final : public cluster::visiting_protocol {
   void on_coming(net::node_id node, bool same_host) override;
   void on_left(net::node_id node) override;
   void on_leaving() override;
+  void members_have_changed() noexcept override;
   [[nodiscard]] bool holds_something() override;
   void hand_over() override;
   void on_lost(const std::exception_ptr& error) override;
@@ -169,6 +185,8 @@ class messenger final : public cluster::visiting_protocol {
   // for a match or for room out of where it does.
   [[nodiscard]] std::vector<request*> take_waiting(const std::exception_ptr& error);
   [[noreturn]] static void refuse_source(net::node_id node);
+  // Throws misuse_error where its node is none of this job.
+  void check_target(endpoint_id to) const;
   // Nothing more will come from there: a node that has left the job. With the lock of the port that
   // waits, so that on_left() finds who began to wait before.
   [[nodiscard]] bool is_gone(endpoint_id source) const noexcept {
@@ -275,6 +293,8 @@ class messenger final : public cluster::visiting_protocol {
 
   port_table ports_;
   std::array<shard, lane_shards> shards_;
+  // How often members() may have changed: who waits for that waits at its address.
+  std::atomic<std::uint32_t> member_changes_{0};
 
   std::mutex transfers_mutex_;  // of large messages
   std::unordered_map<std::uint64_t, open_offer> offers_;

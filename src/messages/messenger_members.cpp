@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A messenger when it joins its job, when nodes come and go, and when one is lost: who waits for
 // what will not come any more hears so.
+#include <algorithm>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "messages/messenger.hpp"
+#include "messages/office.hpp"
+#include "strata/detail/deadline.hpp"
+#include "strata/detail/join.hpp"
+#include "strata/membership.hpp"
 
 namespace strata::messages {
 
@@ -70,6 +77,37 @@ void messenger::on_left(net::node_id node) {
 }
 
 void messenger::on_leaving() { names.begin_to_leave(); }
+
+void messenger::members_have_changed() noexcept {
+  // Release: who is a member. Partner: await_other_members().
+  member_changes_.fetch_add(1, std::memory_order_release);
+  detail::unpark(&member_changes_, UINT32_MAX);
+}
+
+std::optional<std::vector<node_id_t>> messenger::await_other_members(
+    std::span<const node_id_t> known, std::int64_t deadline_ns) {
+  struct {
+    const std::atomic<std::uint32_t>* changes;
+    std::uint32_t seen;
+  } question{&member_changes_, 0};
+  // Asked with the address's queue locked: whoever changes something afterwards finds who waits.
+  const auto nothing_has_changed = [](void* q) {
+    const auto& it = *static_cast<const decltype(question)*>(q);
+    return it.changes->load(memory_order_relaxed) == it.seen;
+  };
+  for (;;) {
+    question.seen = member_changes_.load(std::memory_order_acquire);
+    std::vector<node_id_t> there = members();
+    if (is_leaving() || !std::equal(there.begin(), there.end(), known.begin(), known.end()))
+      return there;
+    if (detail::deadline_now() >= deadline_ns) return std::nullopt;
+    (void)waits.park({.what = "a node to come or go",
+                      .address = &member_changes_,
+                      .still = nothing_has_changed,
+                      .argument = &question,
+                      .deadline_ns = deadline_ns});
+  }
+}
 
 bool messenger::holds_something() {
   bool open = false;
@@ -181,3 +219,25 @@ void messenger::let_go(std::unique_ptr<messenger> m) {
 }
 
 }  // namespace strata::messages
+
+namespace strata {
+
+bool is_leaving() noexcept {
+  const detail::worker& here = detail::this_worker();
+  return here.others != nullptr && messages::office_of(here)->is_leaving();
+}
+
+std::optional<std::vector<node_id_t>> detail::await_other_members(std::span<const node_id_t> known,
+                                                                  std::int64_t deadline_ns) {
+  const uninterrupted guard;
+  messages::messenger& office =
+      messages::office_or_refusal("nodes can only be waited for within a runtime (runtime::run())");
+  require_stack();
+  return office.await_other_members(known, deadline_ns);
+}
+
+std::vector<node_id_t> await_members_other_than(std::span<const node_id_t> known) {
+  return *detail::await_other_members(known, detail::parking::never);
+}
+
+}  // namespace strata

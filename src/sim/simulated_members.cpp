@@ -50,6 +50,7 @@ void simulated_node::on_standing(node_id n) {
   protocols.life.members_have_changed();
   stalls.members_have_changed();
   protocols.balance.members_have_changed();
+  messenger.members_have_changed();
 }
 
 void simulated_node::begin_to_leave() {

@@ -377,8 +377,8 @@ TEST_F(maps_with_levels, are_whole_where_only_small_tiles_are_missing) {
   };
   for (const std::string loader : {"threads", "cluster"}) {
     const outcome o = view_whole("o.png", "--loader " + loader);
-    EXPECT_EQ(o.exit_code, 0) << o.err;
-    EXPECT_EQ(o.err_lines(), 2) << o.err;
+    EXPECT_EQ(o.exit_code, 3) << o.err;
+    EXPECT_EQ(o.err_lines(), 3) << o.err;
     expect_named(o.err, gone);
     expect_named(o.err, broken);
     const json result = json::parse(o.last_line()).at("result");
@@ -397,7 +397,7 @@ TEST_F(maps_with_levels, are_whole_where_only_small_tiles_are_missing) {
     EXPECT_EQ(json::parse(get(port, "/map.json").body).at("levels"), 2);
     ASSERT_EQ(run_line("mapview view " + path("map") + " --window 170x120 --out " + path("o.jpg"))
                   .exit_code,
-              0);
+              3);
     std::ifstream in(path("o.jpg"), std::ios::binary);
     const std::string viewed{std::istreambuf_iterator<char>(in), {}};
     for (int i = 0; i < 2; ++i) {
@@ -408,8 +408,8 @@ TEST_F(maps_with_levels, are_whole_where_only_small_tiles_are_missing) {
     }
     server.signal(SIGINT);
     const outcome o = server.end();
-    EXPECT_EQ(o.exit_code, 0);
-    EXPECT_EQ(o.err_lines(), 2) << o.err;
+    EXPECT_EQ(o.exit_code, 3);
+    EXPECT_EQ(o.err_lines(), 3) << o.err;
     expect_named(o.err, gone);
   }
   // Below one of them a hole at every level.
@@ -431,7 +431,7 @@ TEST_F(maps_with_levels, are_whole_without_any_small_tile) {
   for (const std::string job : {"", "strata run -n 2 --workers 1 " APPS_BIN_DIR "/"}) {
     const outcome o =
         run_line(job + "mapview view " + path("map") + " --window 170x120 --out " + path("o.png"));
-    EXPECT_EQ(o.exit_code, 0) << o.err;
+    EXPECT_EQ(o.exit_code, 3) << o.err;
     EXPECT_EQ(read_picture(path("o.png")).rgb, read_picture(path("full.png")).rgb);
     fs::remove(path("o.png"));
   }
@@ -441,7 +441,7 @@ TEST_F(maps_with_levels, come_from_two_nodes_that_see_no_folders_but_their_own) 
   make_small(2);
   // For what is missing there the tiles below it are asked for, of which each node has some.
   fs::remove(tile({1, 1, 2}));
-  ASSERT_EQ(view_whole("one.png").exit_code, 0);
+  ASSERT_EQ(view_whole("one.png").exit_code, 3);
   for (const std::string disk : {"even", "odd"}) {
     fs::create_directories(path(disk) + "/map");
     fs::copy(path("map") + "/map.json", path(disk) + "/map");
@@ -454,8 +454,8 @@ TEST_F(maps_with_levels, come_from_two_nodes_that_see_no_folders_but_their_own) 
   for (const auto& [first, second] : {std::pair{"even", "odd"}, {"odd", "even"}}) {
     const outcome two = run_line("strata run -n 2 --workers 1 sh " + path("node.sh") + " " +
                                  path(first) + " " + path(second) + " " + path("two.png"));
-    ASSERT_EQ(two.exit_code, 0) << two.err;
-    EXPECT_EQ(two.err_lines(), 1) << two.err;
+    ASSERT_EQ(two.exit_code, 3) << two.err;
+    EXPECT_EQ(two.err_lines(), 2) << two.err;
     EXPECT_EQ(read_picture(path("two.png")).rgb, read_picture(path("one.png")).rgb) << first;
     fs::remove(path("two.png"));
   }

@@ -34,7 +34,7 @@ bool has_left(node_id_t n) {
   try {
     call<do_nothing>(on_node{n});
     return false;
-  } catch (const node_lost_error&) {
+  } catch (const node_left_error&) {
     return true;
   } catch (const misuse_error&) {  // not heard of yet
     return false;
@@ -97,7 +97,8 @@ void of_own_folders(const std::string& root) {
   known.expect_whole(*odd, "the other way round");
   say("of two");
   // Folders belong to other nodes from now on, one of which has none.
-  while (!is_member(2)) this_thread::yield();
+  for (auto all = members(); !is_member(2); all = await_members_other_than(all)) {
+  }
   known.expect_whole(*loader, "with a newcomer that has no folder");
   say("of three");
   while (!has_left(1)) this_thread::yield();

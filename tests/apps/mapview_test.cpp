@@ -4,14 +4,17 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <strata/error.hpp>
 #include <strata/runtime.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/mapview/scaling.hpp"
@@ -331,6 +334,81 @@ TEST_F(maps, have_so_many_tiles_and_no_more) {
   std::ofstream(path("map") + "/map.json") << R"({"width": 1048576, "height": 1048576,
       "tile_width": 16, "tile_height": 16, "folders": 1})";
   EXPECT_THROW((void)read_map(path("map")), strata::user_error);
+}
+
+// Every tag ends, within what it began in, and what has to be quoted is.
+bool is_well_formed(const std::string& xml) {
+  std::vector<std::string> open;
+  for (std::size_t at = 0; at < xml.size();) {
+    if (xml[at] == '&') return false;  // none is needed
+    if (xml[at++] != '<') continue;
+    const std::size_t end = xml.find('>', at);
+    if (end == std::string::npos) return false;
+    const std::string tag = xml.substr(at, end - at);
+    if (std::count(tag.begin(), tag.end(), '"') % 2 != 0) return false;
+    if (tag.empty()) return false;
+    if (tag.front() == '/') {
+      if (open.empty() || tag != "/" + open.back()) return false;
+      open.pop_back();
+    } else if (tag.back() != '/') {
+      open.push_back(tag.substr(0, tag.find(' ')));
+    }
+    at = end + 1;
+  }
+  return open.empty();
+}
+
+TEST_F(maps, of_9600_pixels_have_the_papers_regions) {
+  // All tiles are the same one, which is decoded as any other.
+  ASSERT_EQ(run_line("mapview make " + path("map") + " --size 640x480 --folders 1").exit_code, 0);
+  map_info map = read_map(path("map"));
+  const std::string first = tile_path(path("map"), map, {0, 0});
+  map.width = map.height = 9600;
+  for (std::uint32_t row = 0; row < 20; ++row) {
+    for (std::uint32_t column = 0; column < 15; ++column) {
+      if (row + column != 0)
+        fs::create_hard_link(first, tile_path(path("map"), map, {column, row}));
+    }
+  }
+  write_map(path("map"), map);
+  const outcome o = run_line("mapview regions " + path("map") + " --repeat 1 --json --csv " +
+                             path("t.csv") + " --svg " + path("t.svg"));
+  ASSERT_EQ(o.exit_code, 0) << o.err;
+  const json regions = json::parse(o.last_line()).at("result").at("regions");
+  ASSERT_EQ(regions.size(), 7U);
+  std::ifstream csv(path("t.csv"));
+  std::string line;
+  ASSERT_TRUE(std::getline(csv, line));
+  EXPECT_EQ(line, "region,side_px,tiles,seconds");
+  constexpr std::array<std::pair<int, int>, 7> sides_and_tiles{
+      {{600, 2}, {1200, 6}, {2400, 20}, {3000, 35}, {4800, 80}, {6000, 130}, {9600, 300}}};
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    const auto& [side, tiles] = sides_and_tiles[i];
+    ASSERT_TRUE(std::getline(csv, line));
+    const std::string begin =
+        std::to_string(i + 1) + "," + std::to_string(side) + "," + std::to_string(tiles) + ",";
+    EXPECT_EQ(line.substr(0, begin.size()), begin);
+    EXPECT_GT(std::stod(line.substr(begin.size())), 0);
+    EXPECT_EQ(regions[i].at("side"), side);
+    EXPECT_EQ(regions[i].at("tiles"), tiles);
+  }
+  EXPECT_FALSE(std::getline(csv, line));
+  std::ifstream in(path("t.svg"));
+  const std::string svg{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_TRUE(is_well_formed(svg)) << svg;
+  EXPECT_EQ(svg.find("<svg xmlns=\"http://www.w3.org/2000/svg\""), 0U);
+  std::size_t bars = 0;
+  for (std::size_t at = svg.find("<rect "); at != std::string::npos;
+       at = svg.find("<rect ", at + 1))
+    ++bars;
+  EXPECT_EQ(bars, 7U);
+  EXPECT_NE(svg.find(">300 tiles</text>"), std::string::npos);
+  // A map that is too small for them.
+  ASSERT_EQ(run_line("mapview make " + path("small") + " --size 640x480").exit_code, 0);
+  const outcome small = run_line("mapview regions " + path("small") + " --csv " + path("no.csv"));
+  EXPECT_EQ(small.exit_code, 2);
+  EXPECT_EQ(small.err_lines(), 1) << small.err;
+  EXPECT_FALSE(fs::exists(path("no.csv")));
 }
 
 TEST_F(maps, may_have_names_that_are_not_utf_8) {

@@ -3,6 +3,7 @@
 
 #include <png.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -88,29 +89,76 @@ void write_interlaced(const std::string& path, const mapview::picture& p) {
       [&](std::uint32_t y) { return p.at(0, y); });
 }
 
-void write_progressive(const std::string& path, const mapview::picture& p) {
+namespace {
+
+// As `compress` has set it up, row by row; errors end the test.
+template <class Setup, class Row>
+void write_jpeg(const std::string& path, std::uint32_t width, std::uint32_t height,
+                const Setup& setup, const Row& row_at) {
   const file out = create(path);
   jpeg_error_mgr errors{};
   jpeg_compress_struct jpeg{};
-  jpeg.err = ::jpeg_std_error(&errors);  // they end the test
+  jpeg.err = ::jpeg_std_error(&errors);
   jpeg_create_compress(&jpeg);
   ::jpeg_stdio_dest(&jpeg, out.get());
-  jpeg.image_width = p.width;
-  jpeg.image_height = p.height;
-  jpeg.input_components = 3;
-  jpeg.in_color_space = JCS_RGB;
-  ::jpeg_set_defaults(&jpeg);
-  ::jpeg_set_quality(&jpeg, 90, TRUE);
-  ::jpeg_simple_progression(&jpeg);
+  jpeg.image_width = width;
+  jpeg.image_height = height;
+  setup(jpeg);
   ::jpeg_start_compress(&jpeg, TRUE);
-  std::vector<std::uint8_t> copy(std::size_t{3} * p.width);
-  for (std::uint32_t y = 0; y < p.height; ++y) {
-    copy.assign(p.at(0, y), p.at(0, y) + copy.size());
+  for (std::uint32_t y = 0; y < height; ++y) {
+    std::vector<std::uint8_t> copy = row_at(y);
     JSAMPROW row = copy.data();
     ::jpeg_write_scanlines(&jpeg, &row, 1);
   }
   ::jpeg_finish_compress(&jpeg);
   ::jpeg_destroy_compress(&jpeg);
+}
+
+}  // namespace
+
+void write_progressive(const std::string& path, const mapview::picture& p) {
+  write_jpeg(
+      path, p.width, p.height,
+      [](jpeg_compress_struct& jpeg) {
+        jpeg.input_components = 3;
+        jpeg.in_color_space = JCS_RGB;
+        ::jpeg_set_defaults(&jpeg);
+        ::jpeg_set_quality(&jpeg, 90, TRUE);
+        ::jpeg_simple_progression(&jpeg);
+      },
+      [&](std::uint32_t y) {
+        return std::vector<std::uint8_t>(p.at(0, y), p.at(0, y) + std::size_t{3} * p.width);
+      });
+}
+
+void write_four_colours(const std::string& path, const mapview::picture& p, ink_kind kind) {
+  write_jpeg(
+      path, p.width, p.height,
+      [&](jpeg_compress_struct& jpeg) {
+        jpeg.input_components = 4;
+        jpeg.in_color_space = JCS_CMYK;
+        ::jpeg_set_defaults(&jpeg);
+        ::jpeg_set_quality(&jpeg, 100, TRUE);
+        ::jpeg_set_colorspace(&jpeg, kind.as_ycck ? JCS_YCCK : JCS_CMYK);
+        for (int c = 0; c < 4; ++c)
+          jpeg.comp_info[c].h_samp_factor = jpeg.comp_info[c].v_samp_factor = 1;
+        jpeg.write_Adobe_marker = kind.adobe ? TRUE : FALSE;
+        if (kind.progressive) ::jpeg_simple_progression(&jpeg);
+      },
+      [&](std::uint32_t y) {
+        std::vector<std::uint8_t> inks;
+        for (std::uint32_t x = 0; x < p.width; ++x) {
+          const std::uint8_t* const rgb = p.at(x, y);
+          // Half of what the darkest colour needs as black, the rest of each as its ink.
+          const unsigned most = std::max({rgb[0], rgb[1], rgb[2]});
+          const unsigned black = (255 + most) / 2;
+          for (int c = 0; c < 4; ++c) {
+            const unsigned light = c == 3 ? black : (255U * rgb[c] + black / 2) / black;
+            inks.push_back(static_cast<std::uint8_t>(kind.adobe ? light : 255 - light));
+          }
+        }
+        return inks;
+      });
 }
 
 }  // namespace apps_test

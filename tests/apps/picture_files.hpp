@@ -28,4 +28,11 @@ void write_png_head(const std::string& path, const png_kind& kind);
 void write_interlaced(const std::string& path, const mapview::picture& p);
 void write_progressive(const std::string& path, const mapview::picture& p);
 
+// Cyan, magenta, yellow and black, as they are or as YCCK; adobe: with the mark that says that they
+// are the other way round, as Adobe's programs write them.
+struct ink_kind {
+  bool as_ycck = false, adobe = true, progressive = false;
+};
+void write_four_colours(const std::string& path, const mapview::picture& p, ink_kind kind);
+
 }  // namespace apps_test

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -72,6 +73,21 @@ TEST_F(rows_of_pictures, of_every_kind_of_png_have_eight_bits_of_three_colours) 
             (pixels{10, 20, 30, 0, 0, 0}))
       << "on black";
   EXPECT_EQ(read(8, PNG_COLOR_TYPE_GRAY_ALPHA, {10, 255, 99, 0}), (pixels{10, 10, 10, 0, 0, 0}));
+}
+
+TEST_F(rows_of_pictures, in_four_colours_become_the_light_that_their_inks_leave) {
+  const picture p = some_terrain();
+  for (const apps_test::ink_kind kind :
+       {apps_test::ink_kind{}, {.as_ycck = true}, {.adobe = false}, {.progressive = true}}) {
+    const std::string name = path("inks.jpg");
+    apps_test::write_four_colours(name, p, kind);
+    const picture q = read_picture(name);
+    ASSERT_EQ(q.rgb.size(), p.rgb.size());
+    double sum = 0;
+    for (std::size_t i = 0; i < p.rgb.size(); ++i) sum += std::abs(p.rgb[i] - q.rgb[i]);
+    EXPECT_LT(sum / static_cast<double>(p.rgb.size()), 2)
+        << kind.as_ycck << kind.adobe << kind.progressive;
+  }
 }
 
 // The error of opening such a file, or of reading all of it.

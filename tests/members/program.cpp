@@ -42,13 +42,16 @@ using test::say;
 
 void pause() { this_thread::sleep_for(std::chrono::milliseconds(2)); }
 
-bool is_there(node_id_t n) {
-  const std::vector<node_id_t> all = members();
+bool is_in(const std::vector<node_id_t>& all, node_id_t n) {
   return std::find(all.begin(), all.end(), n) != all.end();
 }
-void wait_for(node_id_t n) {
-  while (!is_there(n)) pause();
+bool is_there(node_id_t n) { return is_in(members(), n); }
+// Until it is a member, or is not.
+void wait_until(node_id_t n, bool is) {
+  for (auto all = members(); is_in(all, n) != is; all = await_members_other_than(all)) {
+  }
 }
+void wait_for(node_id_t n) { wait_until(n, true); }
 
 // ---- computations go on while nodes come and go ----
 
@@ -103,7 +106,7 @@ bool has_left(node_id_t n) {
   try {
     call<tasks_of_this_node>(on_node{n});
     return false;
-  } catch (const node_lost_error& e) {
+  } catch (const node_left_error& e) {
     require(std::string(e.what()) == "node " + std::to_string(n) + " has left the job", e.what());
     return true;
   }
@@ -124,7 +127,7 @@ void rounds_until(runtime& rt, unsigned come) {
         if (n < 2) continue;
         try {
           of_comers += call<tasks_of_this_node>(on_node{n});
-        } catch (const node_lost_error&) {  // it has just left
+        } catch (const node_left_error&) {  // just now
         }
       }
       return num_nodes() == come && is_there(3) && has_left(1) && has_left(2);
@@ -170,6 +173,10 @@ void names(runtime& rt) {
 
 std::atomic<bool> may_end{false};
 void wait_here() {
+  // Others come and go as they like, until it is this node's turn.
+  for (auto all = members(); !is_leaving(); all = await_members_other_than(all)) {
+  }
+  require(!is_member(node_id()), "who is about to leave is no member");
   while (!may_end) pause();
 }
 void let_end() { may_end = true; }
@@ -177,8 +184,12 @@ void let_end() { may_end = true; }
 void holds(runtime& rt) {
   rt.run([] {
     remote_thread guest(on_node{1}, [] { wait_here(); });
+    using namespace std::chrono_literals;
+    require(!await_members_other_than_for(members(), 1ms), "nobody comes or goes");
+    require(await_members_other_than(std::array<node_id_t, 1>{0}) == members(), "there are more");
+    require(!is_leaving(), "node 0 stays");
     say("holds");
-    while (is_member(1)) pause();  // it is about to leave
+    wait_until(1, false);  // it is about to leave
     require(is_there(0) && !is_there(1), "who is about to leave is no member");
     // It does what it has to, though, as long as it is there.
     call<let_end>(on_node{1});
@@ -192,7 +203,7 @@ void expect_gone(transfer receives, node_id_t n) {
   try {
     receives.wait();
     require(false, "nobody is there who could send");
-  } catch (const node_lost_error& e) {
+  } catch (const node_left_error& e) {
     require(e.node() == n, "who has left");
   }
 }
@@ -210,8 +221,7 @@ void greetings(runtime& rt) {
   rt.run([] {
     endpoint mine;
     say("listens");
-    while (members().size() == 1) pause();
-    const node_id_t other = members().back();
+    const node_id_t other = await_members_other_than(std::array<node_id_t, 1>{0}).back();
     const endpoint_id theirs = call<greet>(on_node{other}, mine.id());
     require(mine.receive_value<node_id_t>(any_endpoint_on(other), 1) == other, "who greets");
     std::array<std::byte, 8> of_node, of_endpoint;

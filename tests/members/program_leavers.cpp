@@ -51,7 +51,7 @@ void await_end_of(node_id_t n) {
   try {
     (void)endpoint().receive_message(any_endpoint_on(n));
     require(false, "nobody sends");
-  } catch (const node_lost_error&) {
+  } catch (const node_left_error&) {
   }
 }
 
@@ -85,7 +85,8 @@ void leave_behind(runtime& rt) {
     // The names are, too, wherever they are at home.
     for (int i = 0; i < left_behind; ++i) publish(name_left(i), -i);
     const named<visitors_book> another("book");
-    while (!is_member(2)) this_thread::yield();
+    for (auto all = members(); !is_member(2); all = await_members_other_than(all)) {
+    }
     call<find_others>(on_node{2});
     require(resource<visitors_book>::find("book").call<&visitors_book::visit>() == 1,
             "another object");

@@ -57,6 +57,26 @@ TEST_P(endpoints, tell_who_sent_what) {
   });
 }
 
+TEST_P(endpoints, tell_who_sent_a_value) {
+  run([] {
+    endpoint a, b;
+    a.send_value(b.id(), 9, 5);
+    a.send_value(b.id(), 8, 6);
+    a.send_value(b.id(), 7, 'x');
+    int n = 0;
+    const message_info second = b.receive_value_into(n, any_endpoint, 8);
+    EXPECT_EQ(n, 6);
+    EXPECT_EQ(second.tag, 8U);
+    const message_info first = b.receive_value_into(n);
+    EXPECT_EQ(n, 5);
+    EXPECT_EQ(first.source, a.id());
+    EXPECT_EQ(first.target, b.id());
+    EXPECT_EQ(first.tag, 9U);
+    EXPECT_EQ(first.bytes, sizeof(int));
+    EXPECT_THROW(b.receive_value_into(n), misuse_error) << "of another size";
+  });
+}
+
 // Nobody receives for a while: the sender waits, memory stays bounded, nothing is lost.
 TEST_P(endpoints, make_a_fast_sender_wait) {
   run([] {

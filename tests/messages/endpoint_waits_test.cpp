@@ -203,6 +203,46 @@ TEST_P(endpoints, that_have_ended_are_named) {
   });
 }
 
+// What was there before is gone at once, and does not live on in what was moved from.
+TEST_P(endpoints, end_when_another_one_is_assigned) {
+  run([] {
+    endpoint sender, mine, other;
+    const endpoint_id before = mine.id(), after = other.id();
+    std::array<std::byte, 1> buffer;
+    transfer receives = mine.start_receive(buffer);
+    mine = std::move(other);
+    EXPECT_EQ(mine.id(), after);
+    ASSERT_TRUE(receives.test());
+    EXPECT_THROW(receives.wait(), endpoint_closed_error);
+    EXPECT_THROW(sender.send(before, 1, text("x")), endpoint_closed_error);
+    sender.send(after, 1, text("x"));
+    EXPECT_EQ(as_text(mine.receive_message()), "x");
+    EXPECT_THROW((void)other.probe(), misuse_error) << "nothing is left of it";
+    endpoint& same = mine;
+    mine = std::move(same);
+    EXPECT_EQ(mine.id(), after);
+    EXPECT_FALSE(mine.probe());
+  });
+}
+
+TEST_P(endpoints, flush_to_those_that_are_there) {
+  run([] {
+    endpoint a;
+    endpoint_id gone;
+    {
+      const endpoint b;
+      gone = b.id();
+      a.send(gone, 1, text("x"));
+      a.flush(gone);
+    }
+    EXPECT_THROW(a.flush(gone), endpoint_closed_error);
+    EXPECT_THROW(a.flush(endpoint_id()), misuse_error);
+    EXPECT_THROW(a.flush(any_endpoint_on(node_id())), misuse_error);
+    EXPECT_THROW(a.flush(endpoint_id::from_bits(a.id().bits() | std::uint64_t{7} << 48)),
+                 misuse_error);
+  });
+}
+
 TEST_P(endpoints, refuse_misuse) {
   EXPECT_THROW(endpoint(), misuse_error);
   run([] {

@@ -41,6 +41,7 @@ TEST_P(message_jobs, take_and_return_objects_in_forks) { run("object-forks"); }
 TEST_P(message_jobs, take_objects_in_tokens) { run("object-tokens"); }
 TEST_P(message_jobs, fail_with_tokens_that_cannot_be_read) { run("tokens-not-read"); }
 TEST_P(message_jobs, echo_any_size) { run("echoes"); }
+TEST_P(message_jobs, tell_of_targets_that_have_ended) { run("ended-targets"); }
 TEST_P(message_jobs, wait_for_a_slow_receiver) { run("slow-receiver"); }
 TEST_P(message_jobs, keep_no_more_than_they_say) { run("kept-memory"); }
 TEST_P(message_jobs, choose_one_behind_a_thousand) { run("kept-apart"); }
@@ -59,6 +60,18 @@ TEST(message_job, takes_in_what_has_come_while_nobody_else_is_ready) {
   for (const char* what : {"taken-in", "others-go-on"}) {
     launch_test::expect_ok(launch_test::run({"-n", "2", "--workers", "1", "--transport", "shm"},
                                             {"--strata-reception=polling", what}));
+  }
+}
+
+// One worker, which asks for nothing else all the time.
+TEST(message_job, hears_messages_in_a_loop_of_test_or_probe) {
+  for (const char* reception : {"adaptive", "blocking", "polling", "watchdog"}) {
+    for (const char* transport : {"shm", "tcp"}) {
+      SCOPED_TRACE(std::string(reception) + " over " + transport);
+      launch_test::expect_ok(
+          launch_test::run({"-n", "2", "--workers", "1", "--transport", transport},
+                           {std::string("--strata-reception=") + reception, "nothing-but-looks"}));
+    }
   }
 }
 

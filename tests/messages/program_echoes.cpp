@@ -2,6 +2,7 @@
 #include "program_echoes.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -73,5 +74,72 @@ void echoes(runtime& rt) {
       require(false, "an endpoint that has ended, synchronously");
     } catch (const endpoint_closed_error&) {
     }
+  });
+}
+
+namespace {
+
+// Ends before anybody can have sent to it.
+endpoint_id gone_at_once() { return endpoint().id(); }
+
+// Receives two, and ends.
+void receive_two(endpoint_id boss) {
+  endpoint mine;
+  mine.send_value(boss, 0, mine.id());
+  for (int i = 0; i < 2; ++i) require(mine.receive_value<int>(boss) == i, "in order");
+}
+
+void expect_ended(const char* what, endpoint_id which, const auto& step) {
+  try {
+    step();
+    require(false, what);
+  } catch (const endpoint_closed_error& e) {
+    require(e.which() == which, what);
+  }
+}
+
+}  // namespace
+
+// A send is told of success where nobody is any more. When that is over: no later than with
+// flush(), and the next send throws at once.
+void ended_targets(runtime& rt) {
+  rt.run([] {
+    endpoint& mine = this_thread::endpoint();
+    const on_node there{last_node()};
+    {
+      const endpoint_id gone = call<gone_at_once>(there);
+      if (gone.node() != node_id()) mine.send_value(gone, 1, 5);
+      expect_ended("what is refused", gone, [&] { mine.flush(gone); });
+      expect_ended("the next one", gone, [&] { mine.send_value(gone, 1, 5); });
+    }
+    {
+      // The same for who has sent nothing.
+      const endpoint_id gone = call<gone_at_once>(there);
+      expect_ended("nothing is sent", gone, [&] { mine.flush(gone); });
+      expect_ended("the first one", gone, [&] { mine.send_value(gone, 1, 5); });
+    }
+    // Without: what was refused comes back before the answer of a call that was made afterwards.
+    {
+      const endpoint_id gone = call<gone_at_once>(there);
+      if (gone.node() != node_id()) mine.send_value(gone, 1, 5);
+      (void)call<gone_at_once>(there);
+      expect_ended("the second one", gone, [&] { mine.send_value(gone, 1, 5); });
+    }
+    {
+      const endpoint_id gone = call<gone_at_once>(there);
+      using namespace std::chrono_literals;
+      expect_ended("synchronously, by a deadline", gone, [&] {
+        transfer t = mine.start_synchronous_send(gone, 1, bytes_of(5));
+        require(t.wait_for(10s).has_value(), "before the deadline");
+      });
+    }
+    remote_thread other(there, call<receive_two>(mine.id()));
+    const auto to = mine.receive_value<endpoint_id>();
+    // What has been flushed is there, however much there is besides.
+    mine.send_value(to, 0, 0);
+    mine.flush(to);
+    mine.send_value(to, 0, 1);
+    other.join();
+    expect_ended("who has received all", to, [&] { mine.flush(to); });
   });
 }

@@ -4,3 +4,4 @@
 #include "strata/runtime.hpp"
 
 void echoes(strata::runtime& rt);
+void ended_targets(strata::runtime& rt);

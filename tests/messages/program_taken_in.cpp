@@ -131,3 +131,35 @@ void others_go_on(runtime& rt) {
     });
   });
 }
+
+namespace {
+
+void answer_twice(endpoint_id to) {
+  endpoint& mine = this_thread::endpoint();
+  mine.send_value(to, 0, mine.id());
+  for (int i = 0; i < 2; ++i) mine.send_value(to, 1, mine.receive_value<int>(to));
+}
+
+}  // namespace
+
+// As programs with MPI wait: nothing else runs on the only worker.
+void nothing_but_looks(runtime& rt) {
+  rt.run([] {
+    endpoint mine;
+    remote_thread other(on_node{last_node()}, call<answer_twice>(mine.id()));
+    const auto to = mine.receive_value<endpoint_id>(any_endpoint, 0);
+    int answer = 0;
+    transfer receives =
+        mine.start_receive(std::as_writable_bytes(std::span(&answer, 1)), any_endpoint, 1);
+    mine.send_value(to, 0, 7);
+    while (!receives.test()) {
+    }
+    receives.wait();
+    require(answer == 7, "what the loop of test() has waited for");
+    mine.send_value(to, 0, 8);
+    while (!mine.probe(to, 1)) {
+    }
+    require(mine.receive_value<int>(to, 1) == 8, "what the loop of probe() has waited for");
+    other.join();
+  });
+}

@@ -3,5 +3,6 @@
 #pragma once
 #include "strata/runtime.hpp"
 
+void nothing_but_looks(strata::runtime& rt);
 void taken_in(strata::runtime& rt);
 void others_go_on(strata::runtime& rt);

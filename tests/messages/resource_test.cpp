@@ -13,6 +13,7 @@
 
 #include "../sched/support.hpp"
 #include "messages/named_objects.hpp"
+#include "strata/fiber.hpp"
 #include "strata/shared_task.hpp"
 #include "strata/thread.hpp"
 
@@ -110,6 +111,36 @@ TEST_P(resources, are_called_by_name) {
     EXPECT_THROW(named<counter>("hits"), name_in_use_error);
     EXPECT_EQ(found.call<&counter::add>(2L), 2);
     EXPECT_THROW(resource<counter>().call<&counter::reset>(), misuse_error);
+  });
+}
+
+struct publisher : threaded {
+  bool* was_refused;
+  slot_ptr done;
+  void start() {
+    EXPECT_THROW(publish("a name", 1), misuse_error);
+    EXPECT_THROW((void)withdraw("a name"), misuse_error);
+    EXPECT_THROW((void)find_name<int>("a name"), misuse_error);
+    EXPECT_THROW((void)await_name<int>("a name"), misuse_error);
+    EXPECT_EQ(find_name<int>("known"), 2) << "nobody has to be asked";
+    *was_refused = true;
+    sync(done);
+    terminate();
+  }
+};
+
+// Where the name is at home here as well, so that nobody would have to be waited for.
+TEST_P(resources, have_no_names_from_fibers) {
+  run([] {
+    publish("known", 2);
+    EXPECT_EQ(find_name<int>("known"), 2);
+    bool was_refused = false;
+    completion done(1);
+    token<publisher>(&was_refused, done.sptr());
+    done.wait();
+    EXPECT_TRUE(was_refused);
+    EXPECT_FALSE(find_name<int>("a name"));
+    EXPECT_TRUE(withdraw("known"));
   });
 }
 

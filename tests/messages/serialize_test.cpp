@@ -35,6 +35,15 @@ TEST(objects, travel_as_messages) {
     const std::map<std::string, shape> out{{"square", {"four", {1, 1, 1, 1}}}, {"none", {}}};
     send_object(a, b.id(), 3, out);
     EXPECT_EQ((receive_object<std::map<std::string, shape>>(b, a.id(), 3)), out);
+    send_object(a, b.id(), 4, out);
+    std::map<std::string, shape> in;
+    const message_info m = receive_object_into(b, in);
+    EXPECT_EQ(in, out);
+    EXPECT_EQ(m.source, a.id());
+    EXPECT_EQ(m.tag, 4U);
+    a.send_value(b.id(), 5, 'x');
+    EXPECT_THROW(receive_object_into(b, in), serialization_error);
+    EXPECT_EQ(in, out) << "as it was";
   });
 }
 
