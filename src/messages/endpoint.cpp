@@ -310,7 +310,7 @@ transfer endpoint::start_synchronous_send(endpoint_id to, message_tag tag,
 void endpoint::flush(endpoint_id to) {
   const detail::uninterrupted guard;
   messages::port& mine = open_port();
-  check_send(to, 0);
+  check_send(to);
   mine.office->flush(to);
 }
 
