@@ -148,14 +148,14 @@ void nothing_but_looks(runtime& rt) {
     endpoint mine;
     remote_thread other(on_node{last_node()}, call<answer_twice>(mine.id()));
     const auto to = mine.receive_value<endpoint_id>(any_endpoint, 0);
-    int answer = 0;
+    int heard = 0;
     transfer receives =
-        mine.start_receive(std::as_writable_bytes(std::span(&answer, 1)), any_endpoint, 1);
+        mine.start_receive(std::as_writable_bytes(std::span(&heard, 1)), any_endpoint, 1);
     mine.send_value(to, 0, 7);
     while (!receives.test()) {
     }
     receives.wait();
-    require(answer == 7, "what the loop of test() has waited for");
+    require(heard == 7, "what the loop of test() has waited for");
     mine.send_value(to, 0, 8);
     while (!mine.probe(to, 1)) {
     }
