@@ -35,10 +35,10 @@ struct address_range {
 };
 constexpr std::size_t ranges_max = 256;
 constinit std::array<address_range, ranges_max> ranges;
-constinit std::atomic<std::size_t> count{0};  // more than there is room for: any memory may be
+constinit std::atomic<std::size_t> noted{0};  // more than there is room for: any memory may be
 
 bool is_noted(std::uintptr_t from, std::uintptr_t to) noexcept {
-  const std::size_t n = count.load(std::memory_order_acquire);
+  const std::size_t n = noted.load(std::memory_order_acquire);
   if (n > ranges_max) return true;
   return std::any_of(ranges.begin(), ranges.begin() + n,
                      [&](const address_range& r) { return r.holds(from, to); });
@@ -48,7 +48,7 @@ void note(long address, std::size_t bytes) noexcept {
   const auto from = static_cast<std::uintptr_t>(address);
   const std::uintptr_t to = from + bytes;
   if (is_noted(from, to)) return;
-  const std::size_t mine = count.fetch_add(1, std::memory_order_acq_rel);
+  const std::size_t mine = noted.fetch_add(1, std::memory_order_acq_rel);
   if (mine >= ranges_max) return;
   ranges[mine].begin.store(from, std::memory_order_relaxed);
   ranges[mine].end.store(to, std::memory_order_release);
@@ -59,7 +59,7 @@ constexpr long refused = -1;
 }  // namespace
 
 bool is_seen_by_others(const void* address) noexcept {
-  if (count.load(std::memory_order_acquire) == 0) return false;
+  if (noted.load(std::memory_order_acquire) == 0) return false;
   const auto a = reinterpret_cast<std::uintptr_t>(address);
   return is_noted(a, a + 1) && os::may_be_shared(address);
 }
