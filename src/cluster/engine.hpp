@@ -274,7 +274,6 @@ class engine final : public mailer,
   void try_to_leave();
   void never_came(node_id node);
   void refuse_to_leave();
-  void give_up(node_id node, const message_copy& m);
   void put_aside(node_id node, message_copy m);
   void give_up_strays();
   void tell_who_waits_for(node_id node);

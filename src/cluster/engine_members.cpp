@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cluster/engine.hpp"
-#include "cluster/packed_token.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
@@ -100,7 +99,7 @@ void engine::on_standing(node_id n) {
   workers_.set_nodes(begun);
   if (s == standing::left) {
     (void)departures_.add(n);
-    for (const message_copy& m : links_->retire(n)) give_up(n, m);
+    for (const message_copy& m : links_->retire(n)) protocols_->give_up(n, m);
     if (mending_ != nullptr) mending_->forget(n);
     door_->forget(n);
     links_->forget_words_of(n);
@@ -124,18 +123,6 @@ void engine::tell_who_waits_for(node_id node) {
   visitor_.on_left(node);
 }
 
-// What was meant for a node that has left. For quiescence it has been dealt with here.
-void engine::give_up(node_id node, const message_copy& m) {
-  // The tasks are as good here.
-  if (m.k == kind::tokens) return protocols_->balance.take_back(reader(m.payload));
-  if (!carries_work(m.k)) return;
-  if (m.k == kind::invoke) give_up_packed(outsider_, reader(m.payload));
-  const bool is_call = m.k == kind::invoke && is_call_packed(m.payload);
-  // Of messages and calls those who wait for an answer hear.
-  if (m.k < kind::message && !is_call) workers_.fail(std::make_exception_ptr(has_left(node)));
-  protocols_->counts.received.fetch_add(1, std::memory_order_seq_cst);
-}
-
 void engine::put_aside(node_id node, message_copy m) {
   strays_.add({node, std::move(m)});
   wake_timekeeper();
@@ -145,7 +132,7 @@ void engine::put_aside(node_id node, message_copy m) {
 void engine::give_up_strays() {
   for (const auto& [node, m] : strays_.take()) {
     if (broken_.load(std::memory_order_relaxed) || members_.of(node) != standing::left) continue;
-    give_up(node, m);
+    protocols_->give_up(node, m);
     // Who looked before it had left may have begun to wait after all who waited were told.
     tell_who_waits_for(node);
     protocols_->balance.members_have_changed();

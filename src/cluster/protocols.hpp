@@ -6,6 +6,7 @@
 
 #include "cluster/failures.hpp"
 #include "cluster/liveness.hpp"
+#include "cluster/message_copy.hpp"
 #include "cluster/quiescence.hpp"
 #include "cluster/shelving.hpp"
 #include "cluster/split_phase.hpp"
@@ -24,7 +25,8 @@ class protocols {
         quiet(mail, here, counts),
         failed(mail, here, quiet, counts),
         life(mail, time, lost_after_ns, std::move(lost)),
-        visitor(v) {}
+        visitor(v),
+        here_(here) {}
 
   // False: a kind that none of them knows. Throws malformed, misuse_error.
   bool on_message(node_id from, kind k, std::span<const std::byte> payload) {
@@ -38,6 +40,11 @@ class protocols {
            (visitor != nullptr && visitor->on_message(from, k, r));
   }
 
+  // What was meant for `node`, which has left: for quiescence it has been dealt with here. If
+  // somebody may wait for what it would have done, and is told by nobody else, the computation
+  // fails. By whoever handles messages.
+  void give_up(node_id node, const message_copy& m);
+
   work_counts counts;
   hunger wanted;
   split_phase data;
@@ -47,6 +54,9 @@ class protocols {
   failures failed;
   liveness life;
   visiting_protocol* const visitor;  // or null
+
+ private:
+  local_node& here_;
 };
 
 }  // namespace strata::cluster

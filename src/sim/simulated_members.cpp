@@ -40,7 +40,7 @@ void simulated_node::on_standing(node_id n) {
   const as_its_worker here(*this);
   const cluster::standing s = members_.of(n);
   if (s == cluster::standing::left) {
-    for (const cluster::message_copy& m : links_->retire(n)) give_up(m);
+    for (const cluster::message_copy& m : links_->retire(n)) protocols.give_up(n, m);
     links_->forget_words_of(n);
     if (rerouting) rerouting->on_left(n);
     protocols.data.on_left(n);

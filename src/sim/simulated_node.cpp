@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cluster/forwarding.hpp"
-#include "cluster/packed_token.hpp"
 #include "sched/scheduler.hpp"
 #include "sim/simulated_job.hpp"
 
@@ -169,19 +168,10 @@ void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte
   }
   if (!links_->is_lost(to) && links_->post(to, k, head, body)) return;
   if (job_.model.founders == 0 || !can_be_kept_back(k)) return;
-  job_.in.at(job_.in.now_ns(), [this, m = cluster::copy_of(k, head, body)] {
-    give_up(m);
+  job_.in.at(job_.in.now_ns(), [this, to, m = cluster::copy_of(k, head, body)] {
+    as_worker([&] { protocols.give_up(to, m); });
     protocols.quiet.node_is_idle();  // if it still is: the counts are others
   });
-}
-
-// It was for a node that has left.
-void simulated_node::give_up(const cluster::message_copy& m) {
-  const as_its_worker here(*this);
-  if (m.k == cluster::kind::tokens) return protocols.balance.take_back(cluster::reader(m.payload));
-  if (!carries_work(m.k)) return;
-  if (m.k == cluster::kind::invoke) cluster::give_up_packed(*worker_, cluster::reader(m.payload));
-  protocols.counts.received.fetch_add(1, std::memory_order_seq_cst);
 }
 
 void simulated_node::receive(node_id from, cluster::kind k, std::span<const std::byte> payload) {

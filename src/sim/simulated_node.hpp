@@ -295,7 +295,6 @@ class simulated_node final : public cluster::mailer,
   void mend();
   bool on_word_to_links(node_id from, cluster::kind k, cluster::reader r);
   void pass_on(std::span<const std::byte> payload);
-  void give_up(const cluster::message_copy& m);
   [[nodiscard]] cluster::routes ways_of(node_id n, const cluster::way_plan& p);
   void receive(node_id from, cluster::kind k, std::span<const std::byte> payload);
 

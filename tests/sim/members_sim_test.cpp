@@ -2,10 +2,12 @@
 // Nodes that come to a simulated job and leave it while it computes, on a network that misbehaves.
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <vector>
 
 #include "sim/simulated_job.hpp"
 #include "strata/detail/parking.hpp"
+#include "strata/error.hpp"
 #include "strata/fiber.hpp"
 #include "strata/remote_thread.hpp"
 #include "support.hpp"
@@ -191,6 +193,19 @@ TEST(simulated_members, stay_for_a_call_that_waits_there_and_leave_after_it) {
   job.node(1).as_worker([&] { detail::unpark(&there, 1); });
   EXPECT_TRUE(world.run([&] { return left && returned; }, world.now_ns() + 100'000'000));
   EXPECT_TRUE(there.has_ended);
+}
+
+// As in the runtime: whoever waits for what a signal or a PUT would have done waits in vain.
+TEST(simulated_members, are_missed_by_who_signals_one_that_has_just_left) {
+  sim::world world({}, 1);
+  sim::job job(world, {.nodes = 3, .founders = 3});
+  bool left = false;
+  job.leave(2, [&] { left = true; });
+  ASSERT_TRUE(world.run([&] { return left; }, 100'000'000));
+  // As if it had looked before that one left.
+  job.node(0).post(2, cluster::kind::signal, {}, {});
+  ASSERT_TRUE(world.run([&] { return job.failure() != nullptr; }, world.now_ns() + 10'000'000));
+  EXPECT_THROW(std::rethrow_exception(job.failure()), node_lost_error);
 }
 
 }  // namespace
