@@ -177,6 +177,8 @@ void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte
 void simulated_node::receive(node_id from, cluster::kind k, std::span<const std::byte> payload) {
   try {
     handle(from, k, payload);
+  } catch (const cluster::malformed& e) {
+    lose(from, std::string("it has sent nonsense: ") + e.what());
   } catch (...) {
     fail(std::current_exception());
     if (cluster::carries_work(k)) protocols.counts.received.fetch_add(1, std::memory_order_relaxed);

@@ -89,5 +89,15 @@ TEST(simulated_losses, are_heard_of_by_who_only_sends) {
   }
 }
 
+// It is no mistake of the program.
+TEST(simulated_losses, are_what_becomes_of_who_sends_nonsense) {
+  sim::world world({}, 1);
+  sim::job job(world, {.nodes = 2});
+  job.node(0).post(1, cluster::kind::steal, {}, {});
+  ASSERT_TRUE(world.run([&] { return !job.node(1).losses().empty(); }, 10'000'000));
+  EXPECT_EQ(job.node(1).losses().begin()->first, 0);
+  EXPECT_EQ(job.failure(), nullptr);
+}
+
 }  // namespace
 }  // namespace strata::test
