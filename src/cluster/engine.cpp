@@ -82,9 +82,7 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
                    [this](node_id a, node_id b) { return ways_.to(a).hops > ways_.to(b).hops; });
 
   stealing_settings s;
-  s.how = settings.balancing == "sender"     ? balancing::sender
-          : settings.balancing == "informed" ? balancing::informed
-                                             : balancing::random;
+  s.how = balancing_of(settings.balancing);
   s.seed = seed_of(job);
   shelving_settings on_shelf;
   // A node whose idle neighbours wait to be sent something offers nothing.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cluster/packed_token.hpp"
+#include "strata/detail/check.hpp"
 
 namespace strata::cluster {
 namespace {
@@ -37,6 +38,13 @@ std::size_t bytes_made(const detail::task& prepared) {
 }
 
 }  // namespace
+
+balancing balancing_of(std::string_view name) {
+  if (name == "sender") return balancing::sender;
+  if (name == "informed") return balancing::informed;
+  STRATA_CHECK(name == "random", name);
+  return balancing::random;
+}
 
 stealing::stealing(mailer& mail, local_node& here, split_phase& data, shelving& shelf,
                    work_counts& counts, hunger& wanted, const clock& time,

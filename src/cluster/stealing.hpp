@@ -12,6 +12,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "cluster/shelving.hpp"
@@ -34,6 +35,8 @@ enum class balancing {
   sender,    // a node with work to spare sends it to another at random; idle ones ask nobody
   informed,  // an idle node asks who had most to do when last heard of
 };
+// By the name that users give it: one of those that the option table takes.
+[[nodiscard]] balancing balancing_of(std::string_view name);
 
 struct stealing_settings {
   balancing how = balancing::random;

@@ -74,9 +74,7 @@ prediction simulate(const program& p, const request& r, unsigned nodes) {
   strata::sim::world world(network, r.seed + nodes);
   strata::sim::job_model model;
   model.nodes = static_cast<strata::sim::node_id>(nodes);
-  model.how = r.balancing == "sender"     ? strata::cluster::balancing::sender
-              : r.balancing == "informed" ? strata::cluster::balancing::informed
-                                          : strata::cluster::balancing::random;
+  model.how = strata::cluster::balancing_of(r.balancing);
   model.message_ns = static_cast<std::int64_t>(r.message_us * 1000);
   // Fractions of a ns add up: every so many tasks take one more.
   model.cost = [whole = static_cast<std::int64_t>(r.token_ns),
