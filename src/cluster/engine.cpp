@@ -70,9 +70,15 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   is_gateway_ = ways_.is_gateway();
   if (joined.plan) {
     told_ = std::move(joined.told);
-    told_since_ = joined.plan->measured;
-    begin_to_reroute(*joined.plan);
-    begin_to_mend(std::move(joined.again));
+    reopening_ = std::move(joined.again);
+    networks_ = std::make_unique<named_networks>(
+        *this, members_, *links_, *this,
+        named_networks::beginning{
+            .plan = std::move(*joined.plan),
+            .told = told_,
+            .remeasure_every_ns = std::int64_t{settings_.remeasure_s} * 1'000'000'000,
+            .mends = reopening_ ? std::optional(mending::settings{}) : std::nullopt},
+        *this);
   }
   for (const node_id n : job.left) never_came(n);
   for (const node_id n : members_.all()) {
@@ -196,11 +202,11 @@ void engine::post(node_id to, kind k, std::span<const std::byte> head,
 }
 
 std::vector<node_id> engine::others() const {
-  if (!members_.is_elastic() && rerouting_ == nullptr) return farthest_first_;
+  if (!members_.is_elastic() && networks_ == nullptr) return farthest_first_;
   std::vector<node_id> all = members_.all();
   std::erase(all, self_);
-  if (rerouting_ == nullptr) return all;
-  const auto ways = rerouting_->ways();
+  if (networks_ == nullptr) return all;
+  const auto ways = networks_->rerouting().ways();
   std::stable_sort(all.begin(), all.end(),
                    [&ways](node_id a, node_id b) { return ways->to(a).hops > ways->to(b).hops; });
   return all;

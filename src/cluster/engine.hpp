@@ -2,10 +2,10 @@
 // A node of a running job: its transports, its sender and receiver threads, and the protocols
 // between them and the scheduler. (Requirements E12-E16.)
 #pragma once
-#include <map>
+#include <functional>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -13,17 +13,14 @@
 #include <vector>
 
 #include "cluster/departures.hpp"
-#include "cluster/detours.hpp"
 #include "cluster/entrance.hpp"
 #include "cluster/links.hpp"
-#include "cluster/mending.hpp"
+#include "cluster/named_networks.hpp"
 #include "cluster/program_cores.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/reach.hpp"
 #include "cluster/reception_rules.hpp"
-#include "cluster/remeasuring.hpp"
 #include "cluster/reopening.hpp"
-#include "cluster/rerouting.hpp"
 #include "cluster/roster.hpp"
 #include "cluster/stall_watch.hpp"
 #include "cluster/strays.hpp"
@@ -46,10 +43,7 @@ class engine final : public mailer,
                      public net::receiver,
                      public detail::neighbourhood,
                      public roster::hands,
-                     public rerouting::hands,
-                     public remeasuring::hands,
-                     public detours::hands,
-                     public mending::hands,
+                     public named_networks::ground,
                      public reopening::hands,
                      public stall_watch::hands {
  public:
@@ -170,75 +164,51 @@ class engine final : public mailer,
   void answer_soon() override;
   void tell_of_stall(const std::string& report) override;
 
-  // ---- rerouting::hands (engine_ways.cpp) ----
-  [[nodiscard]] routes ways_by(const way_plan& p) override;
-  [[nodiscard]] bool has_connections_for(const routes& ways) override;
-  void learn(const way_plan::words& about_connections) override {
-    detours_->learn(about_connections);
+  // ---- named_networks::ground ----
+  void receive(node_id from, kind k, std::span<const std::byte> payload) override;
+  void heard_of(node_id n) override { protocols_->life.heard_of(n); }
+  void lose(node_id peer, const std::string& why) override;
+  void cannot_reach(node_id peer, const std::string& why) override;  // see suspicions
+  [[nodiscard]] const net::transport* polled() const override { return polled_; }
+  [[nodiscard]] bool is_over() const noexcept override {
+    return broken_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed);
   }
-  void set_table(std::uint32_t number, const routes& ways) override {
-    links_->set_table(number, ways);
+  [[nodiscard]] bool has_parted_from(node_id n) const override {
+    return roster_->has_left() || departures_.has_gone(n);
   }
-  void change_way(node_id n, node_id next, std::uint32_t table, bool says_so) override;
-  void on_kept(node_id n, kind k, std::span<const std::byte> payload) override;
+  [[nodiscard]] std::uint16_t host(node_id n) const override { return who_->host(n); }
+  [[nodiscard]] std::optional<link> cost(node_id a, node_id b) const override {
+    return who_->cost(a, b);
+  }
+  void set_costs(link_costs measured) override { who_->set_costs(std::move(measured)); }
+  [[nodiscard]] std::vector<node_id> measured_here(
+      const std::function<bool(node_id)>& counts) override {
+    return who_->measured_by(self_, counts);
+  }
+  [[nodiscard]] std::optional<std::uint16_t> network_to(node_id n) const override {
+    return who_->network(self_, n);
+  }
+  [[nodiscard]] std::optional<std::uint16_t> network_of(node_id n,
+                                                        const net::transport* over) const override {
+    return reopening_->network_of(n, over);
+  }
+  [[nodiscard]] net::transport& line_to(node_id n, std::uint16_t network) override {
+    return *reopening_->line_to(n, network);
+  }
+  void connect(node_id n, std::uint16_t network) override {
+    reopening_->connect(n, network, who_->reopened_at(n, network));
+  }
   void on_spared(bool is) override;
-  void on_ways() override { is_gateway_ = rerouting_ != nullptr && rerouting_->may_be_gateway(); }
+  void on_ways() override { is_gateway_ = networks_->rerouting().may_be_gateway(); }
   void on_changed(const way_plan& p) override;
   void let_come(node_id n) override;
 
-  // ---- remeasuring::hands (engine_ways.cpp) ----
-  [[nodiscard]] std::vector<node_id> measured_here() override;
-  [[nodiscard]] std::optional<std::uint16_t> network_to(node_id n) override;
-  bool post_directly(node_id to, kind k, std::span<const std::byte> head,
-                     std::span<const std::byte> body) override {
-    return links_->post_directly(to, k, head, body);
-  }
-  void on_costs(std::vector<way_plan::measurement> changed) override;
-
-  // ---- detours::hands (engine_detours.cpp) ----
-  [[nodiscard]] bool is_connected(node_id n) override;
-  std::uint64_t close(node_id n) override;
-  void say(node_id n, kind k, std::span<const std::byte> head,
-           std::span<const std::byte> body) override {
-    links_->say(n, k, head, body);
-  }
-  void go_by(node_id n, std::uint64_t come, const detours::path& way) override {
-    links_->go_by(n, come, way);
-  }
-  void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
-               const detours::pair_in_order& ends) override {
-    // That one is told when too much waits.
-    if (members_.of(ends.first) == standing::absent)
-      throw malformed("a detour of a node that there is not");
-    links_->pass_on(next, head, payload, ends);
-  }
-  void heard_of(node_id n) override { protocols_->life.heard_of(n); }
-  void on_detoured(node_id n, kind k, std::span<const std::byte> payload) override;
-  [[nodiscard]] routes ways_without(node_id n, const std::set<detours::pair>& cuts) override;
-  void end_detour(node_id n, kind k, std::span<const std::byte> payload) override {
-    links_->end_detour(n, k, payload);
-  }
-  [[nodiscard]] bool has_ended_detour(node_id n) override { return links_->has_ended_detour(n); }
-  [[nodiscard]] bool begin_anew(node_id n) override;
-  void on_word(const detours::pair& ends, std::uint32_t number) override;
-  [[nodiscard]] std::uint64_t given(node_id n) override { return links_->given(n); }
-  [[nodiscard]] std::uint64_t come(node_id n) override { return links_->come(n); }
-  bool say_by_spare(node_id n, kind k, std::span<const std::byte> payload) override {
-    return links_->say_by_spare(n, k, payload);
-  }
-  void drop_spare(node_id n) override;
-  void go_on(node_id n, std::uint64_t come) override { links_->go_on(n, come); }
-  void lose(node_id peer, const std::string& why) override;
-  void cannot_reach(node_id peer, const std::string& why) override;  // see suspicions
-
-  // ---- mending::hands and reopening::hands (engine_mending.cpp) ----
-  bool connect_again(node_id n, mending::network over) override;
-  [[nodiscard]] std::vector<node_id> spares() override;
-  void speak_by_spare(node_id n) override { links_->confirm_by_spare(n); }
-  void give_up_spare(node_id n) override { detours_->on_spare_broken(n); }
+  // ---- reopening::hands ----
   std::unique_lock<std::timed_mutex> take_inbox() override { return std::unique_lock(inbox_); }
-  void on_met(node_id n, mending::network over, std::unique_ptr<net::renewal> made) override;
-  void on_not_met(node_id n, mending::network over) override;
+  void on_met(node_id n, std::uint16_t network, std::unique_ptr<net::renewal> made) override {
+    networks_->on_met(n, network, std::move(made));
+  }
+  void on_not_met(node_id n, std::uint16_t network) override { networks_->on_not_met(n, network); }
 
  private:
   void stop_threads();
@@ -258,15 +228,7 @@ class engine final : public mailer,
   [[nodiscard]] std::optional<route> find_route(node_id node) const;
   [[nodiscard]] std::string network_over(const net::transport* over, node_id neighbour) const;
   [[nodiscard]] std::vector<std::int64_t> costs_between_others(node_id from);
-  void begin_to_reroute(const way_plan& p);
-  // Whether what is being looked at now is its second connection.
-  [[nodiscard]] bool comes_by_spare(node_id peer) const;
-  // Its connection has ended, but it may be reached by others.
-  [[nodiscard]] bool lives_on(node_id peer);
-  void look_after_connections(bool listening);
   void wait_for_ways();
-  void begin_to_mend(std::unique_ptr<reopening> by);
-  void has_lost(node_id n, const net::transport* over);
   // Measures, and connects again, what is due. Returns for how long nothing else is.
   std::int64_t look_after_networks();
   void ask_to_leave();
@@ -281,9 +243,6 @@ class engine final : public mailer,
   void break_job(node_id peer, const std::string& why);
   [[nodiscard]] std::vector<node_id> others() const;
   [[nodiscard]] bool everybody_is_gone();
-  [[nodiscard]] bool is_over() const noexcept {
-    return broken_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed);
-  }
   void lose_neighbour(node_id peer, const malformed& why) noexcept;
   // Handles what has arrived, of each transport at most so many; the caller holds inbox_.
   std::size_t poll_all(std::size_t messages_max);
@@ -312,9 +271,8 @@ class engine final : public mailer,
   void wake_timekeeper() noexcept;
   // What has come, and ended, before anybody polls. With the inbox.
   void hear(const connections& joined);
-  void receive(node_id from, kind k, std::span<const std::byte> payload);
   void handle(node_id from, kind k, std::span<const std::byte> payload);
-  void pass_on(std::span<const std::byte> payload);
+  void on_forwarded(const forwarded& f);
   void wait_for_goodbyes();
   void linger();
   // False: a node was lost before.
@@ -342,20 +300,10 @@ class engine final : public mailer,
   std::unique_ptr<links> links_;
   std::vector<node_id> farthest_first_;  // all others; what is said to them goes by the nearer ones
   routes ways_;                          // where they never change
-  std::unique_ptr<rerouting> rerouting_;                  // where they do; else null
-  std::unique_ptr<remeasuring> remeasuring_;              // the same
   std::vector<std::vector<launch::measured_link>> told_;  // see connections
-  std::unique_ptr<detours> detours_;                      // the same; with the inbox
-  std::unique_ptr<reopening> reopening_;  // where connections are made again; else null
-  std::unique_ptr<mending> mending_;      // the same; with the inbox
-  // A connection to a node that is reached by a detour so far; with the inbox.
-  struct reopened {
-    mending::network over;
-    std::unique_ptr<net::renewal> made;
-  };
-  std::map<node_id, reopened> reopened_;
-  std::vector<way_plan::measurement> told_since_;  // in who_'s costs, too
-  std::atomic<bool> is_gateway_{false};            // messages between others may come by here
+  std::unique_ptr<reopening> reopening_;      // where connections are made again; else null
+  std::unique_ptr<named_networks> networks_;  // where ways change; else null. With the inbox
+  std::atomic<bool> is_gateway_{false};       // messages between others may come by here
   std::unique_ptr<protocols> protocols_;
   std::unique_ptr<roster> roster_;
   suspicions suspected_{launch::word_of_loss_ns};  // with the inbox

@@ -12,6 +12,11 @@ namespace strata::cluster {
 
 // ---- lost nodes ----
 
+void engine::on_lost(node_id peer, const std::string& why) {
+  if (networks_ != nullptr) return networks_->on_lost(peer, why);
+  if (ways_.to(peer).next == peer) cannot_reach(peer, why);
+}
+
 void engine::lose(node_id peer, const std::string& why) {
   if (!is_no_loss(peer) && !roster_->on_lost(peer)) break_job(peer, why);
 }
@@ -50,10 +55,7 @@ void engine::break_job(node_id peer, const std::string& why) {
   // Nobody waits for them either.
   for (const suspicions::suspect& s : suspected_.take()) break_job(s.node, s.why);
   links_->stop_holding();
-  if (rerouting_ != nullptr) {
-    rerouting_->give_up();
-    remeasuring_->stop();
-  }
+  if (networks_ != nullptr) networks_->give_up();
   protocols_->balance.on_lost(peer);
   protocols_->life.tell(peer, why);
   workers_.fail(loss_);
@@ -135,7 +137,7 @@ void engine::keep_in_touch() {
   const bool polled = polled_since_beat_.exchange(false, std::memory_order_relaxed);
   const bool listening = rules_.how() != reception::polling || polled || workers_.all_sleep();
   protocols_->life.beat(listening);
-  if (detours_ != nullptr && !is_over()) look_after_connections(listening);
+  if (networks_ != nullptr && !is_over()) networks_->beat(listening);
 }
 
 // ---- failed computations ----

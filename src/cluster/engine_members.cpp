@@ -32,9 +32,9 @@ void engine::admit(node_id node, std::uint16_t host, const launch::address& wher
       tell_who_waits_for(static_cast<node_id>(n));
     }
     by = door_->expect(node, host, where);
-    if (rerouting_ != nullptr) {
+    if (networks_ != nullptr) {
       links_->expect(node, node);
-      rerouting_->expect(node);
+      networks_->rerouting().expect(node);
     } else if (who_->by_networks()) {
       ways_.add(node, [this](node_id a, node_id b) { return who_->cost(a, b); });
       links_->expect(node, ways_.to(node).next);
@@ -49,19 +49,19 @@ void engine::admit(node_id node, std::uint16_t host, const launch::address& wher
   visitor_.on_coming(node, host == line_->job().host_of.at(self_));
   // It connects when all have said so; whoever is late finds it in the kernel's queue.
   if (by == way::connection) let_in(node);
-  if (rerouting_ == nullptr || self_ != 0) {
+  if (networks_ == nullptr || self_ != 0) {
     line_->say(launch::word_to_launcher::admitted, node);
     return;
   }
   const std::lock_guard handling(inbox_);
-  if (members_.of(node) == standing::coming) rerouting_->ask_to_let_come(node);
+  if (members_.of(node) == standing::coming) networks_->rerouting().ask_to_let_come(node);
 }
 
 // Or came, and left before this node knew it: nothing that is said to it is kept.
 void engine::never_came(node_id node) {
   members_.set(node, standing::left);
   (void)links_->retire(node);
-  if (rerouting_ != nullptr) rerouting_->on_left(node);
+  if (networks_ != nullptr) networks_->on_left(node);
 }
 
 void engine::let_in(node_id node) {
@@ -74,7 +74,7 @@ void engine::let_in(node_id node) {
       // By other nodes it may have said more than that it comes.
       if (members_.of(node) == standing::left) return;
       links_->admit(node, door_->admit(node, std::move(connection)));
-      if (rerouting_ != nullptr) rerouting_->on_connected();
+      if (networks_ != nullptr) networks_->rerouting().on_connected();
     } catch (const error&) {
       // Without a connection it cannot come, and says why to the launcher; or it has given up.
     }
@@ -100,18 +100,16 @@ void engine::on_standing(node_id n) {
   if (s == standing::left) {
     (void)departures_.add(n);
     for (const message_copy& m : links_->retire(n)) protocols_->give_up(n, m);
-    if (mending_ != nullptr) mending_->forget(n);
     door_->forget(n);
     links_->forget_words_of(n);
-    if (rerouting_ != nullptr) {
-      // Where it was stays known: what others have said to it last may still have to go by here.
-      rerouting_->on_left(n);
+    if (networks_ != nullptr) {
+      networks_->on_left(n);
     } else {
       who_->forget(n);
     }
     tell_who_waits_for(n);
   }
-  if (remeasuring_ != nullptr) remeasuring_->members_have_changed(now_ns());
+  if (networks_ != nullptr) networks_->members_have_changed();
   protocols_->life.members_have_changed();
   stalls_->members_have_changed();
   protocols_->balance.members_have_changed();
@@ -144,14 +142,14 @@ void engine::give_up_strays() {
 
 void engine::on_entered() {
   line_->say(launch::word_to_launcher::entered, self_);
-  if (rerouting_ != nullptr) rerouting_->offer_to_forward();
+  if (networks_ != nullptr) networks_->rerouting().offer_to_forward();
   want_work();
 }
 
 void engine::ask_to_leave() {
   if (self_ == 0 || is_over()) return;
-  if (rerouting_ == nullptr || roster_->is_leaving()) return begin_to_leave();
-  rerouting_->ask_to_be_spared();
+  if (networks_ == nullptr || roster_->is_leaving()) return begin_to_leave();
+  networks_->rerouting().ask_to_be_spared();
 }
 
 void engine::on_spared(bool is) {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "cluster/engine.hpp"
-#include "cluster/forwarding.hpp"
 #include "cluster/transports.hpp"
 #include "net/causality.hpp"
 #include "os/clock.hpp"
@@ -45,12 +44,7 @@ void engine::on_message(const net::header& h, std::span<const std::byte> payload
   bytes_taken_ += payload.size();
   protocols_->life.heard_of(h.source);
   const auto k = static_cast<kind>(h.kind);
-  // Of the survey when the job began, but late: an answer would go by the other connection, and be
-  // taken for that to another ping.
-  if ((k == kind::ping || k == kind::pong) && comes_by_spare(h.source)) return;
-  if (detours_ != nullptr && links_->outlives_connection(h.source))
-    links_->has_come(h.source, k, payload.size());
-  if (rerouting_ != nullptr && rerouting_->keeps(h.source, {}, k, payload)) return;
+  if (networks_ != nullptr && !networks_->comes(h.source, k, payload)) return;
   receive(h.source, k, payload);
 }
 
@@ -77,24 +71,14 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
   reader r(payload);
   if (stalls_->on_message(from, k, r)) return;
   if (members_.is_elastic() && roster_->on_message(from, k, r)) return;
-  if (rerouting_ != nullptr && rerouting_->on_message(from, k, r)) return;
-  if (detours_ != nullptr && detours_->on_message(from, k, r)) return;
-  if (remeasuring_ != nullptr && remeasuring_->on_message(from, k, r, now_ns())) return;
+  if (networks_ != nullptr && networks_->on_message(from, k, r)) return;
   switch (k) {
     case kind::forward:
-      return pass_on(payload);
-    case kind::confirmed: {
-      const auto come = r.take<std::uint64_t>();
-      if (detours_ == nullptr || !r.empty()) throw malformed("a word about no connection");
-      if (mending_ != nullptr && comes_by_spare(from)) mending_->heard_by_spare(from);
-      return links_->on_confirmed(from, come);
-    }
-    case kind::hold: {
-      const auto head = r.take<held_head>();
-      if (head.destination >= nodes_) throw malformed("a word about a way that nobody goes");
-      if (!broken_.load()) links_->hold(from, head);
+      if (const auto f = links_->unwrap(payload, members_)) on_forwarded(*f);
       return;
-    }
+    case kind::hold:
+      if (!broken_.load()) links_->hold(from, r);
+      return;
     case kind::stop:
       stopping_.store(true, std::memory_order_seq_cst);
       return departures_.end(departures::cause::stopped);
@@ -114,21 +98,12 @@ void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
   }
 }
 
-// For us, or for somebody further on.
-void engine::pass_on(std::span<const std::byte> payload) {
-  const forwarded f = take_forwarded(reader(payload), self_, nodes_);
-  // No way leads there for an answer, or for a word about too much.
-  if (members_.of(f.what.source) == standing::absent)
-    throw malformed("something to forward of a node that there is not");
-  if (f.what.destination != self_) {
-    // Who has left may go by ways that are over, and has nothing to say that counts.
-    if (members_.of(f.what.source) != standing::left || links_->knows(f.what.ways))
-      links_->forward(f.what, f.payload);
-    return;
-  }
+void engine::on_forwarded(const forwarded& f) {
   protocols_->life.heard_of(f.what.source);
   const auto k = static_cast<kind>(f.what.kind);
-  if (rerouting_ != nullptr && rerouting_->keeps(f.what.source, f.what.ways, k, f.payload)) return;
+  if (networks_ != nullptr &&
+      networks_->rerouting().keeps(f.what.source, f.what.ways, k, f.payload))
+    return;
   receive(f.what.source, k, f.payload);
 }
 

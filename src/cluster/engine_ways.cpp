@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "cluster/engine.hpp"
-#include "cluster/link_costs.hpp"
 #include "cluster/told_route.hpp"
 #include "strata/error.hpp"
 
@@ -14,60 +13,11 @@ namespace strata::cluster {
 namespace {
 
 constexpr auto change_limit = std::chrono::seconds(2);
-// While the last that goes by a detour has no room there.
-constexpr std::int64_t begin_anew_every_ns = 5'000'000;
 
 }  // namespace
 
 routes::way engine::find_way(node_id node) const {
-  return rerouting_ != nullptr ? rerouting_->to(node) : ways_.to(node);
-}
-
-// As it has connected.
-void engine::begin_to_reroute(const way_plan& p) {
-  rerouting_ = std::make_unique<rerouting>(*this, p, *this);
-  for (unsigned n = 0; n < nodes_; ++n) {
-    const auto node = static_cast<node_id>(n);
-    if (node != self_) links_->change_way(node, find_way(node).next, p.number, {});
-  }
-  detours_ = std::make_unique<detours>(self_, nodes_, p.about_connections, *this);
-  believed_costs costs([this](node_id n) { return who_->host(n); });
-  for (std::size_t n = 0; n < told_.size(); ++n) {
-    for (const launch::measured_link& m : told_[n]) costs.begin_with({static_cast<node_id>(n), m});
-  }
-  remeasuring_ =
-      std::make_unique<remeasuring>(*this, *this, std::move(costs),
-                                    std::int64_t{settings_.remeasure_s} * 1'000'000'000, now_ns());
-}
-
-routes engine::ways_by(const way_plan& p) {
-  if (p.measured != told_since_) {
-    const std::vector<std::uint16_t> hosts = who_->hosts();
-    try {
-      who_->set_costs({with_newer(told_, p.measured, hosts), hosts});
-    } catch (const error& e) {
-      throw malformed(e.what());
-    }
-    told_since_ = p.measured;
-  }
-  return p.ways(self_, nodes_, [this](node_id a, node_id b) { return who_->cost(a, b); });
-}
-
-// A comer's connection may be on its way from the porter.
-bool engine::has_connections_for(const routes& ways) {
-  const std::vector<node_id> all = members_.all();
-  return std::none_of(all.begin(), all.end(), [&](node_id n) {
-    return n != self_ && ways.is_neighbour(n) && links_->way_to(n) == nullptr;
-  });
-}
-
-void engine::change_way(node_id n, node_id next, std::uint32_t table, bool says_so) {
-  links_->change_way(n, next, table,
-                     says_so ? std::as_bytes(std::span(&table, 1)) : std::span<const std::byte>{});
-}
-
-void engine::on_kept(node_id n, kind k, std::span<const std::byte> payload) {
-  receive(n, k, payload);
+  return networks_ != nullptr ? networks_->rerouting().to(node) : ways_.to(node);
 }
 
 void engine::on_changed(const way_plan& p) {
@@ -139,8 +89,8 @@ std::vector<std::int64_t> engine::costs_between_others(node_id from) {
   const bool by_memory = uses_memory(line_->job().transport);
   routes ways(from, nodes_);
   if (who_->by_networks()) {
-    const way_plan plan = rerouting_ != nullptr
-                              ? rerouting_->plan()
+    const way_plan plan = networks_ != nullptr
+                              ? networks_->rerouting().plan()
                               : first_plan(static_cast<node_id>(members_.founders()));
     ways = plan.ways(from, nodes_, [this](node_id a, node_id b) { return who_->cost(a, b); });
   }
@@ -155,50 +105,26 @@ std::vector<std::int64_t> engine::costs_between_others(node_id from) {
   return all;
 }
 
-// ---- what the networks cost ----
-
-std::vector<node_id> engine::measured_here() {
-  return who_->measured_by(self_,
-                           [this](node_id n) { return members_.has(n) && !detours_->is_cut(n); });
-}
-
-std::optional<std::uint16_t> engine::network_to(node_id n) {
-  return members_.has(n) ? who_->network(self_, n) : std::nullopt;
-}
-
-void engine::on_costs(std::vector<way_plan::measurement> changed) {
-  const std::vector<std::uint16_t> hosts = who_->hosts();
-  try {
-    (void)link_costs(with_newer(told_, changed, hosts), hosts);
-  } catch (const error&) {
-    return;  // more hosts than are measured
-  }
-  rerouting_->set_costs(std::move(changed));
-}
+// ---- what is due ----
 
 std::int64_t engine::look_after_networks() {
-  if (remeasuring_ == nullptr) return INT64_MAX;
+  if (networks_ == nullptr) return INT64_MAX;
   const std::lock_guard handling(inbox_);
   const std::int64_t now = now_ns();
-  std::int64_t next = remeasuring_->on_time(now);
-  if (mending_ != nullptr && !is_over()) {
-    next = std::min(next, mending_->on_time(now));
-    if (detours_->try_to_begin_anew()) next = std::min(next, now + begin_anew_every_ns);
-  }
+  const std::int64_t next = std::min(networks_->measure(now), networks_->mend(now));
   return next == INT64_MAX ? next : std::max<std::int64_t>(next - now, 0);
 }
 
 // Before node 0 ends the job: whoever ends while ways change may be the one by whom something is
 // still under way.
 void engine::wait_for_ways() {
-  if (rerouting_ == nullptr) return;
+  if (networks_ == nullptr) return;
   {
     const std::lock_guard handling(inbox_);
-    remeasuring_->stop();
-    rerouting_->stop();
+    networks_->stop();
   }
   departures_.wait_for(change_limit, [this](const departures::known&) {
-    return broken_.load(std::memory_order_seq_cst) || !rerouting_->is_changing();
+    return broken_.load(std::memory_order_seq_cst) || !networks_->rerouting().is_changing();
   });
 }
 

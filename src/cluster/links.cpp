@@ -126,6 +126,19 @@ void links::forward(const forwarded_head& what, std::span<const std::byte> paylo
   tell_if_too_much(next, {what.source, what.destination});
 }
 
+std::optional<cluster::forwarded> links::unwrap(std::span<const std::byte> payload,
+                                                const membership& members) {
+  const cluster::forwarded f =
+      take_forwarded(reader(payload), self_, static_cast<node_id>(peers_.size()));
+  const standing s = members.of(f.what.source);
+  // No way leads there for an answer, or for a word about too much.
+  if (s == standing::absent) throw malformed("something to forward of a node that there is not");
+  if (f.what.destination == self_) return f;
+  // Who has left may go by ways that are over, and has nothing to say that counts.
+  if (s != standing::left || knows(f.what.ways)) forward(f.what, f.payload);
+  return std::nullopt;
+}
+
 bool links::send(node_id to, kind k, std::span<const std::byte> head,
                  std::span<const std::byte> body) {
   const net::leaving_message message(body);

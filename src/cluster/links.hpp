@@ -14,11 +14,14 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cluster/backlog.hpp"
+#include "cluster/forwarding.hpp"
 #include "cluster/hold_words.hpp"
 #include "cluster/routes.hpp"
 #include "cluster/surroundings.hpp"
@@ -161,8 +164,13 @@ class links {
   // too much waits here: as of what is forwarded from there to `to`, which may be `source` itself.
   void posted_for(node_id source, node_id to) { tell_if_too_much(peers_[to].next, {source, to}); }
   [[nodiscard]] bool knows(std::uint32_t ways) const noexcept { return tables_.knows(ways); }
-  // A gateway's word: whether the program shall send there. Words may overtake each other.
-  void hold(node_id gateway, const held_head& word);
+  // A message of kind::forward has come: on with it, as forward(). Returns what is for this node.
+  // Throws malformed.
+  [[nodiscard]] std::optional<cluster::forwarded> unwrap(std::span<const std::byte> payload,
+                                                         const membership& members);
+  // A gateway's word, a held_head: whether the program shall send there. Words may overtake each
+  // other. Throws malformed.
+  void hold(node_id gateway, reader r);
 
   // True while more is queued for that node than it should be.
   [[nodiscard]] bool is_congested(node_id to) const noexcept;

@@ -23,7 +23,9 @@ void links::tell(const flow& f, std::uint16_t number) {
   post(f.first, kind::hold, std::as_bytes(std::span(&head, 1)), {});
 }
 
-void links::hold(node_id gateway, const held_head& word) {
+void links::hold(node_id gateway, reader r) {
+  const auto word = r.take<held_head>();
+  if (word.destination >= peers_.size()) throw malformed("a word about a way that nobody goes");
   peer& there = peers_[word.destination];
   back_room& b = there.back();
   back_room& next = peers_[there.next].back();

@@ -123,12 +123,6 @@ std::optional<link> reach::cost(node_id a, node_id b) const {
               nominal_of(networks_[shared.number]).latency_ns);
 }
 
-std::vector<std::uint16_t> reach::hosts() const {
-  std::vector<std::uint16_t> all;
-  for (const place& p : places_) all.push_back(p.host);
-  return all;
-}
-
 std::vector<node_id> reach::measured_by(node_id self,
                                         const std::function<bool(node_id)>& count) const {
   std::vector<node_id> firsts;  // of each host

@@ -66,9 +66,8 @@ class reach {
   // says so.
   [[nodiscard]] std::vector<node_id> measured_by(
       node_id self, const std::function<bool(node_id)>& count = [](node_id) { return true; }) const;
+  // Of one that was never heard of: 0.
   [[nodiscard]] std::uint16_t host(node_id n) const { return places_[n].host; }
-  // Of all nodes, by number; of one that was never heard of: 0.
-  [[nodiscard]] std::vector<std::uint16_t> hosts() const;
 
  private:
   struct place {

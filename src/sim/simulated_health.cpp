@@ -20,7 +20,7 @@ void simulated_node::crash() {
 void simulated_node::beat() {
   if (crashed_ || parted_) return;
   protocols.life.beat(true);
-  if (detours) look_after_connections();
+  if (networks) networks->beat(true);
   job_.in.at(job_.in.now_ns() + protocols.life.beat_ns(), [this] { beat(); });
 }
 
@@ -70,6 +70,10 @@ void simulated_node::tell_of_stall(const std::string& report) {
 }
 
 void simulated_node::lose(node_id node, const std::string& why) {
+  if (!roster.on_lost(node)) break_job(node, why);
+}
+
+void simulated_node::break_job(node_id node, const std::string& why) {
   links_->on_lost(node);
   if (members_.of(node) == cluster::standing::left || !losses_.emplace(node, why).second) return;
   links_->stop_holding();
@@ -83,6 +87,7 @@ void simulated_node::lose(node_id node, const std::string& why) {
 void simulated_node::break_off(const std::exception_ptr& loss) {
   const as_its_worker here(*this);
   broken_ = true;
+  if (networks) networks->give_up();
   protocols.data.lose(loss);
   messenger.on_lost(loss);
 }

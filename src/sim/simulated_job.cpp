@@ -95,7 +95,7 @@ void job::come(std::function<void(node_id)> done, std::function<void(node_id)> r
       changed();
       refused(n);
     };
-    model.links ? node(0).rerouting->ask_to_let_come(n) : let_in(n);
+    model.links ? node(0).networks->rerouting().ask_to_let_come(n) : let_in(n);
   });
 }
 
@@ -105,7 +105,7 @@ void job::let_in(node_id n) {
   if (when_made) when_made(n);
   if (model.links) {
     node(n).begin_to_reroute();
-    if (node(n).rerouting->ways()->unreachable(n, left_)) return refuse(n);
+    if (node(n).networks->rerouting().ways()->unreachable(n, left_)) return refuse(n);
   }
   in.at(in.now_ns() + 100'000, [this, n] { node(n).roster.come(); });
 }
@@ -128,8 +128,8 @@ void job::leave(node_id n, std::function<void()> done, std::function<void()> ref
     done();
   };
   when_refused_[n] = std::move(refused);
-  if (!node(n).rerouting) return node(n).begin_to_leave();
-  node(n).rerouting->ask_to_be_spared();
+  if (!node(n).networks) return node(n).begin_to_leave();
+  node(n).networks->rerouting().ask_to_be_spared();
 }
 
 }  // namespace strata::sim

@@ -1,12 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulated node has in place of threads that send and receive, and what it does about
-// connections that end while both their nodes live: as the engine.
+// What a simulated node has in place of threads that send and receive, and of doors where
+// connections are made again.
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 
+#include "net/renewals.hpp"
 #include "sim/simulated_job.hpp"
 
 namespace strata::sim {
+namespace {
+
+// Both ends give it the same number. Who does not take it closes it, of
+// which the other end hears when it uses it.
+class numbered_renewal final : public net::renewal {
+ public:
+  numbered_renewal(simulated_transport& over, node_id n, std::uint32_t connection)
+      : over_(over), node_(n), connection_(connection) {}
+  ~numbered_renewal() override {
+    if (!has_begun_) over_.refuse(node_, connection_);
+  }
+  [[nodiscard]] bool begin() override {
+    over_.restart(node_, connection_);
+    has_begun_ = true;
+    return true;
+  }
+
+ private:
+  simulated_transport& over_;
+  const node_id node_;
+  const std::uint32_t connection_;
+  bool has_begun_ = false;
+};
+
+}  // namespace
 
 // ---- its turns ----
 
@@ -58,26 +86,7 @@ void simulated_node::on_message(const net::header& h, std::span<const std::byte>
     return;
   }
   protocols.life.heard_of(h.source);
-  // Of the survey, but late: see engine::on_message().
-  if ((k == cluster::kind::ping || k == cluster::kind::pong) && comes_by_spare(h.source)) return;
-  if (detours && links_->outlives_connection(h.source))
-    links_->has_come(h.source, k, payload.size());
-  if (!rerouting || !rerouting->keeps(h.source, {}, k, payload)) receive(h.source, k, payload);
-}
-
-bool simulated_node::on_word_to_links(node_id from, cluster::kind k, cluster::reader r) {
-  if (k == cluster::kind::confirmed) {
-    const auto come = r.take<std::uint64_t>();
-    if (!detours || !r.empty()) throw cluster::malformed("a word about no connection");
-    if (mending && comes_by_spare(from)) mending->heard_by_spare(from);
-    links_->on_confirmed(from, come);
-    return true;
-  }
-  if (k != cluster::kind::hold) return false;
-  const auto head = r.take<cluster::held_head>();
-  if (head.destination >= nodes()) throw cluster::malformed("a word about a way that nobody goes");
-  if (!broken_) links_->hold(from, head);
-  return true;
+  if (!networks || networks->comes(h.source, k, payload)) receive(h.source, k, payload);
 }
 
 // ---- connections that end ----
@@ -94,65 +103,18 @@ void job::tear(node_id a, node_id b, unsigned which) {
 }
 
 void simulated_node::on_lost(node_id peer, const std::string& why) {
-  if (comes_by_spare(peer)) return detours->on_spare_broken(peer);
-  if (lives_on(peer)) return detours->on_broken(peer, why);
-  if (!rerouting || rerouting->goes_directly_to(peer)) lose(peer, why);
-}
-
-bool simulated_node::comes_by_spare(node_id peer) const {
-  return links_->has_spare(peer) && polled_ != links_->way_to(peer);
-}
-
-bool simulated_node::lives_on(node_id peer) {
-  return detours && links_->outlives_connection(peer) && members_.has(peer) && !parted_;
-}
-
-bool simulated_node::is_connected(node_id n) {
-  return n != self_ && members_.of(n) != cluster::standing::absent && links_->way_to(n) != nullptr;
-}
-
-void simulated_node::on_detoured(node_id n, cluster::kind k, std::span<const std::byte> payload) {
-  if (!rerouting->keeps(n, {}, k, payload)) receive(n, k, payload);
-}
-
-cluster::routes simulated_node::ways_without(node_id n,
-                                             const std::set<cluster::detours::pair>& cuts) {
-  cluster::way_plan p = rerouting->plan();
-  p.about_connections.clear();
-  for (const cluster::detours::pair& ends : cuts) p.about_connections[ends] = 1;
-  return ways_of(n, p);
-}
-
-void simulated_node::on_word(const cluster::detours::pair& ends, std::uint32_t number) {
-  if (self_ == 0) rerouting->on_word(ends, number);
-}
-
-void simulated_node::look_after_connections() {
-  detours->beat();
-  const cluster::links::trouble found = links_->confirm_all(true);
-  for (const node_id n : found.silent) detours->on_silent(n);
-  for (const node_id n : found.too_far) lose(n, "is reached by detours within detours only");
+  networks ? networks->on_lost(peer, why) : lose(peer, why);
 }
 
 // ---- connections that are made again ----
 
-std::uint64_t simulated_node::close(node_id n) {
-  has_lost(n, links_->way_to(n));
-  return links_->close(n);
-}
-
-void simulated_node::drop_spare(node_id n) {
-  if (const net::transport* const spare = links_->spare_to(n)) has_lost(n, spare);
-  links_->drop_spare(n);
-}
-
-void simulated_node::has_lost(node_id n, const net::transport* over) {
-  if (mending) mending->lost(n, over == &first_ ? 0 : 1, job_.in.now_ns());
+std::optional<std::uint16_t> simulated_node::network_of(node_id, const net::transport* over) const {
+  if (over == nullptr) return std::nullopt;
+  return static_cast<std::uint16_t>(over == &first_ ? 0 : 1);
 }
 
 // Each end has it in its own time; or one of them, if the cable is cut just then.
-bool simulated_node::connect_again(node_id n, std::uint16_t which) {
-  if (!members_.has(n) || detours->is_undecided(n)) return false;
+void simulated_node::connect(node_id n, std::uint16_t which) {
   world& in = job_.in;
   const std::uint32_t connection = ++job_.connections_tried_;
   const auto later = [&in] {
@@ -164,62 +126,26 @@ bool simulated_node::connect_again(node_id n, std::uint16_t which) {
   };
   const auto fails = [this, n, which, &in] {
     in.at(in.now_ns() + job_.model.mends_after_ns, [this, n, which] {
-      if (!crashed_ && !parted_) mending->failed(n, which, job_.in.now_ns());
+      if (!crashed_ && !parted_) networks->on_not_met(n, which);
     });
   };
   in.at(later(), [=, this, &in] {
     if (!passes()) return fails();
-    job_.node(n).on_reopened(self_, which, connection);
+    job_.node(n).on_met(self_, which, connection);
     in.at(later(), [=, this] {
       if (!passes()) return fails();
-      if (!crashed_ && !parted_) on_reopened(n, which, connection);
+      if (!crashed_ && !parted_) on_met(n, which, connection);
     });
   });
-  return true;
 }
 
-// As engine::on_met(). What is not taken is closed, of which the other end hears when it uses
-// it.
-void simulated_node::on_reopened(node_id n, std::uint16_t which, std::uint32_t connection) {
-  mending->failed(n, which, job_.in.now_ns());
-  simulated_transport& wire = connections(which);
-  if (!members_.has(n) || links_->is_lost(n) ||
-      (!reopened_.contains(n) && detours->is_undecided(n)))
-    return wire.refuse(n, connection);
-  if (detours->is_broken(n)) {
-    reopened_.insert_or_assign(n, reopened{which, connection});
-    return detours->on_connected(n);
-  }
-  if (&wire == links_->way_to(n)) return wire.refuse(n, connection);
-  if (links_->spare_to(n) != nullptr) {
-    if (links_->spare_to(n) != &wire) return wire.refuse(n, connection);
-    detours->on_spare_broken(n);
-  }
-  wire.restart(n, connection);
-  links_->add_spare(n, wire);
-  mending->made(n, which, job_.in.now_ns());
-}
-
-bool simulated_node::begin_anew(node_id n) {
-  const reopened made = reopened_.at(n);
-  reopened_.erase(n);
-  simulated_transport& wire = connections(made.which);
-  wire.restart(n, made.connection);
-  links_->begin_anew(n, wire);
-  mending->made(n, made.which, job_.in.now_ns());
-  return true;
-}
-
-std::vector<node_id> simulated_node::spares() {
-  std::vector<node_id> all = members_.all();
-  std::erase_if(all, [this](node_id n) { return n == self_ || !links_->has_spare(n); });
-  return all;
+void simulated_node::on_met(node_id n, std::uint16_t which, std::uint32_t connection) {
+  networks->on_met(n, which, std::make_unique<numbered_renewal>(connections(which), n, connection));
 }
 
 void simulated_node::mend() {
   if (crashed_ || parted_) return;
-  (void)mending->on_time(job_.in.now_ns());
-  (void)detours->try_to_begin_anew();
+  (void)networks->mend(job_.in.now_ns());
   job_.in.at(job_.in.now_ns() + job_.model.mends_after_ns / 4, [this] { mend(); });
 }
 

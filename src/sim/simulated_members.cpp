@@ -17,7 +17,7 @@ void simulated_node::expect(node_id n) {
   worker_->nodes.store(static_cast<node_id>(n + 1), std::memory_order_relaxed);
   known_[n] = true;
   links_->expect(n, n);
-  if (rerouting) rerouting->expect(n);
+  if (networks) networks->rerouting().expect(n);
   if (first_.reaches(n)) links_->admit(n, first_);
 }
 
@@ -32,7 +32,7 @@ void simulated_node::on_spared(bool is) {
 
 void simulated_node::on_entered() {
   std::exchange(job_.when_done_[self_], nullptr)();
-  if (rerouting) rerouting->offer_to_forward();
+  if (networks) networks->rerouting().offer_to_forward();
   protocols.balance.want_work();
 }
 
@@ -42,11 +42,11 @@ void simulated_node::on_standing(node_id n) {
   if (s == cluster::standing::left) {
     for (const cluster::message_copy& m : links_->retire(n)) protocols.give_up(n, m);
     links_->forget_words_of(n);
-    if (rerouting) rerouting->on_left(n);
+    if (networks) networks->on_left(n);
     protocols.data.on_left(n);
     messenger.on_left(n);
   }
-  if (remeasuring) remeasuring->members_have_changed(job_.in.now_ns());
+  if (networks) networks->members_have_changed();
   protocols.life.members_have_changed();
   stalls.members_have_changed();
   protocols.balance.members_have_changed();

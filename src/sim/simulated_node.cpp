@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "cluster/forwarding.hpp"
 #include "sched/scheduler.hpp"
 #include "sim/simulated_job.hpp"
 
@@ -37,7 +36,7 @@ simulated_node::simulated_node(job& j, node_id self)
       protocols(
           *this, *this, j.in, stealing_of(j.model, j.in),
           j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,
-          [this](node_id node, const std::string& why) { lose(node, why); }, {}, &messenger),
+          [this](node_id node, const std::string& why) { break_job(node, why); }, {}, &messenger),
       roster(*this, members_, protocols.counts, protocols.quiet, *this),
       stalls(*this, *this, protocols.counts, protocols.quiet, j.in,
              {.after_ns = j.model.stalls_after_ns, .deaf_while_busy = !j.model.answers_while_busy}),
@@ -60,9 +59,13 @@ void simulated_node::make_links() {
   std::vector<net::transport*> all{&first_};
   if (second_) all.push_back(&*second_);
   const bool by_networks = job_.model.links != nullptr;
-  links_.emplace(self_, all,
-                 by_networks ? ways_of(self_, job_.plan_) : cluster::routes(self_, nodes()),
-                 cluster::links::traits{job_.model.founders != 0, by_networks});
+  cluster::routes ways(self_, nodes());
+  if (by_networks) {
+    costs_ = {cluster::with_newer(job_.measured_, job_.plan_.measured, job_.host_of_),
+              job_.host_of_};
+    ways = job_.plan_.ways(self_, nodes(), [this](node_id a, node_id b) { return cost(a, b); });
+  }
+  links_.emplace(self_, all, ways, cluster::links::traits{job_.model.founders != 0, by_networks});
   if (job_.model.lost_after_ns != 0) beat();
   if (stalls.look_ns() != INT64_MAX) look_for_stall();
 }
@@ -186,33 +189,25 @@ void simulated_node::receive(node_id from, cluster::kind k, std::span<const std:
 }
 
 void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::byte> payload) {
-  if (k == cluster::kind::forward) return pass_on(payload);
+  if (k == cluster::kind::forward) {
+    if (const auto f = links_->unwrap(payload, members_)) on_forwarded(*f);
+    return;
+  }
   if (broken_ && k < cluster::kind::failed && k != cluster::kind::hold) return;
   const as_its_worker here(*this);
   cluster::reader r(payload);
-  (void)((hears && hears(from, k, payload)) || protocols.on_message(from, k, payload) ||
-         stalls.on_message(from, k, r) ||
-         (members_.is_elastic() && roster.on_message(from, k, r)) ||
-         (rerouting && rerouting->on_message(from, k, r)) ||
-         (detours && detours->on_message(from, k, r)) || on_word_to_links(from, k, r) ||
-         (remeasuring && remeasuring->on_message(from, k, r, job_.in.now_ns())));
+  if ((hears && hears(from, k, payload)) || protocols.on_message(from, k, payload) ||
+      stalls.on_message(from, k, r) || (members_.is_elastic() && roster.on_message(from, k, r)) ||
+      (networks && networks->on_message(from, k, r)))
+    return;
+  if (k == cluster::kind::hold && !broken_) links_->hold(from, r);
 }
 
-// For this node, or for one further on.
-void simulated_node::pass_on(std::span<const std::byte> payload) {
-  const cluster::forwarded f =
-      cluster::take_forwarded(cluster::reader(payload), self_, job_.model.nodes);
-  if (members_.of(f.what.source) == cluster::standing::absent)
-    throw cluster::malformed("something to forward of a node that there is not");
-  if (f.what.destination != self_) {
-    if (members_.of(f.what.source) != cluster::standing::left || links_->knows(f.what.ways))
-      links_->forward(f.what, f.payload);
-    return;
-  }
+void simulated_node::on_forwarded(const cluster::forwarded& f) {
   protocols.life.heard_of(f.what.source);
-  const auto inner = static_cast<cluster::kind>(f.what.kind);
-  if (rerouting && rerouting->keeps(f.what.source, f.what.ways, inner, f.payload)) return;
-  receive(f.what.source, inner, f.payload);
+  const auto k = static_cast<cluster::kind>(f.what.kind);
+  if (!networks || !networks->rerouting().keeps(f.what.source, f.what.ways, k, f.payload))
+    receive(f.what.source, k, f.payload);
 }
 
 }  // namespace strata::sim

@@ -13,13 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/detours.hpp"
 #include "cluster/link_costs.hpp"
 #include "cluster/links.hpp"
-#include "cluster/mending.hpp"
+#include "cluster/named_networks.hpp"
 #include "cluster/protocols.hpp"
-#include "cluster/remeasuring.hpp"
-#include "cluster/rerouting.hpp"
 #include "cluster/roster.hpp"
 #include "cluster/routes.hpp"
 #include "cluster/stall_watch.hpp"
@@ -38,10 +35,7 @@ class job;
 class simulated_node final : public cluster::mailer,
                              public cluster::local_node,
                              public cluster::roster::hands,
-                             public cluster::rerouting::hands,
-                             public cluster::remeasuring::hands,
-                             public cluster::detours::hands,
-                             public cluster::mending::hands,
+                             public cluster::named_networks::ground,
                              public cluster::stall_watch::hands,
                              public cluster::survey::line,
                              public net::receiver,
@@ -68,7 +62,7 @@ class simulated_node final : public cluster::mailer,
   void wait_for_room(node_id) override {}
   void posted_for(node_id source, node_id to) override { links_->posted_for(source, to); }
   [[nodiscard]] net::transfers* transfers_with(node_id peer) noexcept override {
-    return !rerouting || rerouting->to(peer).next == peer ? &transfers : nullptr;
+    return way_to(peer).next == peer ? &transfers : nullptr;
   }
 
   // ---- cluster::local_node ----
@@ -98,72 +92,30 @@ class simulated_node final : public cluster::mailer,
   void on_stay() override;
   void on_parted() override;
 
-  // ---- cluster::rerouting::hands ----
-  [[nodiscard]] cluster::routes ways_by(const cluster::way_plan& p) override;
-  [[nodiscard]] bool has_connections_for(const cluster::routes&) override { return true; }
-  void learn(const cluster::way_plan::words& about_connections) override {
-    detours->learn(about_connections);
+  // ---- cluster::named_networks::ground ----
+  void receive(node_id from, cluster::kind k, std::span<const std::byte> payload) override;
+  void heard_of(node_id n) override { protocols.life.heard_of(n); }
+  void lose(node_id node, const std::string& why) override;
+  void cannot_reach(node_id node, const std::string& why) override { lose(node, why); }
+  [[nodiscard]] const net::transport* polled() const override { return polled_; }
+  [[nodiscard]] bool is_over() const override { return crashed_ || parted_ || broken_; }
+  [[nodiscard]] bool has_parted_from(node_id) const override { return roster.has_left(); }
+  [[nodiscard]] std::uint16_t host(node_id n) const override { return n; }
+  [[nodiscard]] std::optional<cluster::link> cost(node_id a, node_id b) const override;
+  void set_costs(cluster::link_costs measured) override { costs_ = std::move(measured); }
+  [[nodiscard]] std::vector<node_id> measured_here(
+      const std::function<bool(node_id)>& counts) override;
+  [[nodiscard]] std::optional<std::uint16_t> network_to(node_id) const override { return 0; }
+  [[nodiscard]] std::optional<std::uint16_t> network_of(node_id,
+                                                        const net::transport* over) const override;
+  [[nodiscard]] net::transport& line_to(node_id, std::uint16_t which) override {
+    return connections(which);
   }
-  void set_table(std::uint32_t number, const cluster::routes& ways) override {
-    links_->set_table(number, ways);
-  }
-  void change_way(node_id n, node_id next, std::uint32_t table, bool says_so) override;
-  void on_kept(node_id n, cluster::kind k, std::span<const std::byte> payload) override;
+  void connect(node_id n, std::uint16_t which) override;
   void on_spared(bool is) override;
   void on_ways() override {}
   void on_changed(const cluster::way_plan& p) override;
   void let_come(node_id n) override;
-
-  // ---- cluster::remeasuring::hands ----
-  [[nodiscard]] std::vector<node_id> measured_here() override;
-  [[nodiscard]] std::optional<std::uint16_t> network_to(node_id n) override;
-  bool post_directly(node_id to, cluster::kind k, std::span<const std::byte> head,
-                     std::span<const std::byte> body) override {
-    return links_->post_directly(to, k, head, body);
-  }
-  void on_costs(std::vector<cluster::way_plan::measurement> changed) override {
-    rerouting->set_costs(std::move(changed));
-  }
-
-  // ---- cluster::detours::hands ----
-  [[nodiscard]] bool is_connected(node_id n) override;
-  std::uint64_t close(node_id n) override;
-  void say(node_id n, cluster::kind k, std::span<const std::byte> head,
-           std::span<const std::byte> body) override {
-    links_->say(n, k, head, body);
-  }
-  void go_by(node_id n, std::uint64_t come, const cluster::detours::path& way) override {
-    links_->go_by(n, come, way);
-  }
-  void pass_on(node_id next, std::span<const std::byte> head, std::span<const std::byte> payload,
-               const cluster::detours::pair_in_order& ends) override {
-    links_->pass_on(next, head, payload, ends);
-  }
-  void heard_of(node_id n) override { protocols.life.heard_of(n); }
-  void on_detoured(node_id n, cluster::kind k, std::span<const std::byte> payload) override;
-  [[nodiscard]] cluster::routes ways_without(node_id n,
-                                             const std::set<cluster::detours::pair>& cuts) override;
-  void end_detour(node_id n, cluster::kind k, std::span<const std::byte> payload) override {
-    links_->end_detour(n, k, payload);
-  }
-  [[nodiscard]] bool has_ended_detour(node_id n) override { return links_->has_ended_detour(n); }
-  [[nodiscard]] bool begin_anew(node_id n) override;
-  void on_word(const cluster::detours::pair& ends, std::uint32_t number) override;
-  [[nodiscard]] std::uint64_t given(node_id n) override { return links_->given(n); }
-  [[nodiscard]] std::uint64_t come(node_id n) override { return links_->come(n); }
-  bool say_by_spare(node_id n, cluster::kind k, std::span<const std::byte> payload) override {
-    return links_->say_by_spare(n, k, payload);
-  }
-  void drop_spare(node_id n) override;
-  void go_on(node_id n, std::uint64_t come) override { links_->go_on(n, come); }
-  void lose(node_id node, const std::string& why) override;
-  void cannot_reach(node_id node, const std::string& why) override { lose(node, why); }
-
-  // ---- cluster::mending::hands ----
-  bool connect_again(node_id n, std::uint16_t which) override;
-  [[nodiscard]] std::vector<node_id> spares() override;
-  void speak_by_spare(node_id n) override { links_->confirm_by_spare(n); }
-  void give_up_spare(node_id n) override { detours->on_spare_broken(n); }
 
   // ---- cluster::stall_watch::hands ----
   [[nodiscard]] cluster::stall_watch::observation observe() override;
@@ -210,7 +162,7 @@ class simulated_node final : public cluster::mailer,
 
   [[nodiscard]] std::uint64_t tasks() const noexcept { return tasks_; }
   [[nodiscard]] cluster::routes::way way_to(node_id n) const {
-    return rerouting ? rerouting->to(n) : cluster::routes(self_, nodes()).to(n);
+    return networks ? networks->rerouting().to(n) : cluster::routes(self_, nodes()).to(n);
   }
   [[nodiscard]] std::uint64_t forwarded() const noexcept { return links_->forwarded(); }
   // Whether the program should send there, and what waits for a neighbour, in bytes: see
@@ -239,10 +191,7 @@ class simulated_node final : public cluster::mailer,
   cluster::roster roster;
   cluster::stall_watch stalls;
   // With job_model::links, when the job has begun.
-  std::optional<cluster::rerouting> rerouting;
-  std::optional<cluster::remeasuring> remeasuring;
-  std::optional<cluster::detours> detours;
-  std::optional<cluster::mending> mending;  // with job_model::mends_after_ns
+  std::optional<cluster::named_networks> networks;
   // For tests: what others have said to this node. True: it is for the test.
   std::function<bool(node_id from, cluster::kind k, std::span<const std::byte> payload)> hears;
   // As threads of the program would: by whatever they wait for, whether that may come from outside
@@ -285,18 +234,13 @@ class simulated_node final : public cluster::mailer,
   void take_what_was_pushed();
   void beat();
   void look_for_stall();
+  // Of a loss that concerns the whole job.
+  void break_job(node_id node, const std::string& why);
   void make_links();
-  [[nodiscard]] bool comes_by_spare(node_id peer) const;
-  [[nodiscard]] bool lives_on(node_id peer);
   void take_in(simulated_transport& t);
-  void look_after_connections();
-  void has_lost(node_id n, const net::transport* over);
-  void on_reopened(node_id n, std::uint16_t which, std::uint32_t connection);
+  void on_met(node_id n, std::uint16_t which, std::uint32_t connection);
   void mend();
-  bool on_word_to_links(node_id from, cluster::kind k, cluster::reader r);
-  void pass_on(std::span<const std::byte> payload);
-  [[nodiscard]] cluster::routes ways_of(node_id n, const cluster::way_plan& p);
-  void receive(node_id from, cluster::kind k, std::span<const std::byte> payload);
+  void on_forwarded(const cluster::forwarded& f);
 
   std::unique_ptr<detail::place> worker_;
   std::deque<detail::task*> ready_;   // to be run here, first in first out
@@ -306,12 +250,8 @@ class simulated_node final : public cluster::mailer,
   bool has_measured_ = false;
   std::vector<std::pair<net::header, std::vector<std::byte>>> early_;
   const net::transport* polled_ = nullptr;  // what comes comes over it
-  struct reopened {
-    std::uint16_t which;
-    std::uint32_t connection;
-  };
-  std::map<node_id, reopened> reopened_;  // see engine
-  std::array<bool, 2> takes_in_{};        // of each: it is planned
+  cluster::link_costs costs_;
+  std::array<bool, 2> takes_in_{};  // of each: it is planned
   bool has_asked_to_go_ = false, parted_ = false;
   std::atomic<bool> failing_{false};  // tokens and fibers are given up
   bool busy_ = false;

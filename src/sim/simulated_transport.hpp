@@ -9,6 +9,7 @@
 //   staged   messages that follow each other at once wait for each other a little, if that is
 //            wanted, and leave in one packet
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -113,7 +114,10 @@ class simulated_transport final : public net::transport {
   // same number, which is greater than those before, earlier or later.
   void restart(node_id peer, std::uint32_t connection);
   // This end does not want that connection, of which the other one hears when it uses it.
-  void refuse(node_id peer, std::uint32_t connection) { line_to(peer).refused = connection; }
+  void refuse(node_id peer, std::uint32_t connection) {
+    std::uint32_t& last = line_to(peer).refused;
+    last = std::max(last, connection);
+  }
   // This node does and hears nothing any more, and what it has sent does not arrive.
   void crash() noexcept { has_crashed_ = true; }
   // The connection to that one has neither been dropped nor ended.

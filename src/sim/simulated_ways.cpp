@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulated node measures, and the ways by which it reaches the others: as engine_ways.cpp.
+// What a simulated node measures, and the ways by which it reaches the others.
 #include <memory>
 #include <optional>
 #include <utility>
@@ -12,8 +12,8 @@ namespace strata::sim {
 // ---- before the job begins ----
 
 void simulated_node::measure() {
-  survey_ = std::make_unique<cluster::survey>(*this, measured_here(), job_.in.now_ns(),
-                                              cluster::survey::limits{});
+  survey_ = std::make_unique<cluster::survey>(*this, measured_here([](node_id) { return true; }),
+                                              job_.in.now_ns(), cluster::survey::limits{});
   job_.in.at(job_.in.now_ns(), [this] { go_on_measuring(); });
 }
 
@@ -45,68 +45,36 @@ void simulated_node::begin() {
 // ---- other ways ----
 
 void simulated_node::begin_to_reroute() {
-  rerouting.emplace(*this, job_.plan_, *this);
-  detours.emplace(self_, nodes(), job_.plan_.about_connections, *this);
-  if (job_.model.mends_after_ns != 0) {
-    const cluster::mending::settings pauses{job_.model.mends_after_ns, job_.model.mends_every_ns,
-                                            job_.model.mends_every_ns};
-    mending.emplace(self_, pauses, *this, job_.in.now_ns());
-    mend();
-  }
-  for (unsigned i = 0; i < nodes(); ++i) {
-    const auto n = static_cast<node_id>(i);
-    if (n != self_) links_->change_way(n, rerouting->to(n).next, job_.plan_.number, {});
-  }
-  if (job_.model.measures_again_ns == 0) return;
-  cluster::believed_costs costs([](node_id n) { return n; });
-  for (std::size_t n = 0; n < job_.measured_.size(); ++n) {
-    for (const launch::measured_link& m : job_.measured_[n])
-      costs.begin_with({static_cast<node_id>(n), m});
-  }
-  remeasuring.emplace(*this, *this, std::move(costs), job_.model.measures_again_ns,
-                      job_.in.now_ns());
-  measure_again();
+  cluster::named_networks::beginning b{.plan = job_.plan_,
+                                       .told = job_.measured_,
+                                       .remeasure_every_ns = job_.model.measures_again_ns};
+  if (job_.model.mends_after_ns != 0)
+    b.mends = cluster::mending::settings{job_.model.mends_after_ns, job_.model.mends_every_ns,
+                                         job_.model.mends_every_ns};
+  networks.emplace(*this, members_, *links_, job_.in, b, *this);
+  if (b.mends) mend();
+  if (job_.model.measures_again_ns != 0) measure_again();
 }
 
 void simulated_node::measure_again() {
   if (parted_ || crashed_) return;
-  (void)remeasuring->on_time(job_.in.now_ns());
+  (void)networks->measure(job_.in.now_ns());
   job_.in.at(job_.in.now_ns() + 500'000, [this] { measure_again(); });
 }
 
-std::vector<node_id> simulated_node::measured_here() {
+std::vector<node_id> simulated_node::measured_here(const std::function<bool(node_id)>& counts) {
   std::vector<node_id> others;
   for (const node_id other : members_.all()) {
-    const bool is_cut = detours && detours->is_cut(other);
-    if (cluster::measures(self_, other) && job_.model.links(self_, other) && !is_cut)
+    if (cluster::measures(self_, other) && job_.model.links(self_, other) && counts(other))
       others.push_back(other);
   }
   return others;
 }
 
-std::optional<std::uint16_t> simulated_node::network_to(node_id n) {
-  return members_.has(n) ? std::optional<std::uint16_t>(0) : std::nullopt;
-}
-
-cluster::routes simulated_node::ways_by(const cluster::way_plan& p) { return ways_of(self_, p); }
-
-cluster::routes simulated_node::ways_of(node_id n, const cluster::way_plan& p) {
-  const cluster::link_costs costs(cluster::with_newer(job_.measured_, p.measured, job_.host_of_),
-                                  job_.host_of_);
-  return p.ways(n, nodes(), [&](node_id a, node_id b) -> std::optional<cluster::link> {
-    const auto nominal = known_[a] && known_[b] ? job_.model.links(a, b) : std::nullopt;
-    const auto measured = costs.between(a, b, 0);
-    return nominal && measured ? measured : nominal;
-  });
-}
-
-void simulated_node::change_way(node_id n, node_id next, std::uint32_t table, bool says_so) {
-  links_->change_way(n, next, table,
-                     says_so ? std::as_bytes(std::span(&table, 1)) : std::span<const std::byte>{});
-}
-
-void simulated_node::on_kept(node_id n, cluster::kind k, std::span<const std::byte> payload) {
-  receive(n, k, payload);
+std::optional<cluster::link> simulated_node::cost(node_id a, node_id b) const {
+  const auto nominal = known_[a] && known_[b] ? job_.model.links(a, b) : std::nullopt;
+  const auto measured = costs_.between(a, b, 0);
+  return nominal && measured ? measured : nominal;
 }
 
 void simulated_node::on_changed(const cluster::way_plan& p) { job_.plan_ = p; }

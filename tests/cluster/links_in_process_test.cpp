@@ -74,13 +74,12 @@ class flooding_node final : public net::receiver {
   }
 
   void on_message(const net::header& h, std::span<const std::byte> payload) override {
-    if (static_cast<kind>(h.kind) == kind::hold)
-      return links_->hold(h.source, reader(payload).take<held_head>());
+    if (static_cast<kind>(h.kind) == kind::hold) return links_->hold(h.source, reader(payload));
     ASSERT_EQ(static_cast<kind>(h.kind), kind::forward);
     const forwarded f = take_forwarded(reader(payload), self_, nodes_);
     if (f.what.destination != self_) return links_->forward(f.what, f.payload);
     if (static_cast<kind>(f.what.kind) == kind::hold)
-      return links_->hold(f.what.source, reader(f.payload).take<held_head>());
+      return links_->hold(f.what.source, reader(f.payload));
     std::uint32_t number = 0;
     ASSERT_EQ(f.payload.size(), flood_bytes);
     std::memcpy(&number, f.payload.data(), sizeof number);

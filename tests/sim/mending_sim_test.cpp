@@ -65,7 +65,7 @@ class flapping {
   }
   [[nodiscard]] bool both_are_there() const {
     const auto has_both = [this](node_id x, node_id y) {
-      return !t_.job->node(x).detours->is_broken(y) && t_.job->node(x).has_spare(y);
+      return !t_.job->node(x).networks->detours().is_broken(y) && t_.job->node(x).has_spare(y);
     };
     return has_both(a_, b_) && has_both(b_, a_);
   }
@@ -188,7 +188,8 @@ TEST_P(simulated_mending, who_is_gone_around_is_reached_directly_again) {
       }
       t.end([&] {
         return t.job->node(a).way_to(b).hops == 1 && t.job->node(b).way_to(a).hops == 1 &&
-               !t.job->node(a).detours->is_broken(b) && !t.job->node(b).detours->is_broken(a);
+               !t.job->node(a).networks->detours().is_broken(b) &&
+               !t.job->node(b).networks->detours().is_broken(a);
       });
       expect_no_losses(t);
       EXPECT_GT(t.job->attempts(), 0U);
@@ -207,12 +208,12 @@ TEST_P(simulated_mending, ways_come_back) {
     t.until_ns = INT64_MAX;
     const auto all_is_direct = [&] {
       for (node_id n = 0; n < 3; ++n) {
-        if (!t.job->node(n).detours->cuts().empty()) return false;
+        if (!t.job->node(n).networks->detours().cuts().empty()) return false;
         for (node_id m = 0; m < 3; ++m) {
           if (n != m && t.job->node(n).way_to(m).hops != 1) return false;
         }
       }
-      return !t.job->node(0).rerouting->is_changing();
+      return !t.job->node(0).networks->rerouting().is_changing();
     };
     for (int round = 0; round < 6; ++round) {
       const auto a = static_cast<node_id>(random.below(3)), b = static_cast<node_id>((a + 1) % 3);
@@ -241,12 +242,13 @@ TEST_P(simulated_mending, who_is_about_to_begin_takes_a_newer_one) {
   // For 200 ms: the first attempt is about to be made, and the second one 100 ms after that.
   t.world.at(began + 140 * ms, [&] { t.world.carry(0, 2, 250'000'000, t.world.now_ns(), [] {}); });
   t.end([&] {
-    return t.job->node(0).detours->cuts().empty() && t.job->node(1).detours->cuts().empty();
+    return t.job->node(0).networks->detours().cuts().empty() &&
+           t.job->node(1).networks->detours().cuts().empty();
   });
   expect_no_losses(t);
   EXPECT_EQ(t.job->attempts(), 2U);
   const cluster::way_plan::words ended_once = {{{0, 1}, 2}};
-  EXPECT_EQ(t.job->node(0).rerouting->plan().about_connections, ended_once);
+  EXPECT_EQ(t.job->node(0).networks->rerouting().plan().about_connections, ended_once);
 }
 
 // A connection over a cable that is cut again and again as soon as it is made is tried less and
@@ -262,6 +264,24 @@ TEST_P(simulated_mending, attempts_become_rare_where_nothing_returns) {
   // 50, 100, 200 and then each 400 ms at most, and the limit of each attempt.
   EXPECT_GT(t.job->attempts(), 20U);
   EXPECT_LT(t.job->attempts(), 55U);
+}
+
+// Whose connection was about to be made again.
+TEST_P(simulated_mending, forgets_who_has_left) {
+  talking_job t = make(triangle(), 3, 1, {}, false);
+  const std::int64_t began = t.world.now_ns();
+  t.until_ns = began + 1'000 * ms;
+  t.pause_ns = 10 * ms;
+  bool has_left = false;
+  t.world.at(began + 100 * ms, [&] { t.job->tear(1, 2); });
+  t.world.at(began + 250 * ms, [&] { t.job->leave(1, [&] { has_left = true; }); });
+  t.end([&] { return has_left; });
+  // Until the last attempt has failed.
+  (void)t.world.run([] { return false; }, t.world.now_ns() + 500 * ms);
+  // Nothing is due there but the next look at spare connections, which are looked at more rarely.
+  const std::int64_t later = t.world.now_ns() + 10'000 * ms;
+  EXPECT_EQ(t.job->node(2).networks->mend(later), later + 8 * mends_after_ns);
+  expect_no_losses(t);
 }
 
 }  // namespace

@@ -150,8 +150,8 @@ TEST(simulated_rerouting, goes_around_a_network_that_becomes_slow_and_back) {
     EXPECT_TRUE(around);
     EXPECT_EQ(t.job->node(0).way_to(2).hops, 1);
     EXPECT_EQ(t.job->node(2).way_to(0).hops, 1);
-    EXPECT_GE(t.job->node(0).rerouting->plan().number, 2U);
-    EXPECT_LE(t.job->node(0).rerouting->plan().number, 12U);
+    EXPECT_GE(t.job->node(0).networks->rerouting().plan().number, 2U);
+    EXPECT_LE(t.job->node(0).networks->rerouting().plan().number, 12U);
   }
 }
 
@@ -191,7 +191,7 @@ TEST(simulated_rerouting, loses_nothing_on_a_network_that_falls_silent) {
   t.world.at(began + 50'000'000, [&] { t.world.cut(1, 2); });
   bool changes = false;
   t.world.at(began + 5'000'000'000, [&] {
-    changes = t.job->node(0).rerouting->is_changing();
+    changes = t.job->node(0).networks->rerouting().is_changing();
     t.world.join(1, 2);
   });
   t.end();
@@ -328,7 +328,7 @@ class random_networks {
           [this, n] {
             ++refused;
             // Who has just come forwards nothing before a change of its own.
-            const cluster::way_plan& now = talk_.job->node(0).rerouting->plan();
+            const cluster::way_plan& now = talk_.job->node(0).networks->rerouting().plan();
             std::set<node_id> without;
             for (const node_id m : there_) {
               if (!asked_.contains(m) && now.forwards(m)) without.insert(m);

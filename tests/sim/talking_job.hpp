@@ -104,7 +104,7 @@ class talking_job {
     EXPECT_TRUE(world.run(
         [&] {
           return world.now_ns() >= until_ns && changes_are_over() && received_ == sent_ &&
-                 !job->node(0).rerouting->is_changing();
+                 !job->node(0).networks->rerouting().is_changing();
         },
         60'000'000'000))
         << "something is lost, or a change does not end";
@@ -116,7 +116,8 @@ class talking_job {
     EXPECT_EQ(received_, sent_);
     // All go by the same ways.
     for (const node_id n : job->node(0).members().all())
-      EXPECT_EQ(job->node(n).rerouting->plan().number, job->node(0).rerouting->plan().number);
+      EXPECT_EQ(job->node(n).networks->rerouting().plan().number,
+                job->node(0).networks->rerouting().plan().number);
   }
 
   // Whether all of `members` reach each other when only `forwarders` forward; over all networks, or
