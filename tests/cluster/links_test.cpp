@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -16,6 +17,10 @@
 
 namespace strata::cluster {
 namespace {
+
+void hold(links& l, node_id gateway, const held_head& word) {
+  l.hold(gateway, reader(std::as_bytes(std::span(&word, 1))));
+}
 
 // To nodes 0 and 2; to 2 only while it is open.
 class valve : public net::transport {
@@ -126,22 +131,22 @@ TEST(gateway, holds_back_who_sends_by_it) {
   valve v;
   links l(0, {&v}, routes(0, 4, &row));
   EXPECT_FALSE(l.is_congested(2));
-  l.hold(1, {2, 1});
+  hold(l, 1, {2, 1});
   EXPECT_TRUE(l.is_congested(2));
   EXPECT_FALSE(l.is_congested(1)) << "what goes no further is not held";
   std::thread waits([&] { l.wait_for_room(2); });
-  l.hold(1, {2, 2});
+  hold(l, 1, {2, 2});
   waits.join();
   // The release of the word before comes late.
-  l.hold(1, {2, 5});
-  l.hold(1, {2, 4});
+  hold(l, 1, {2, 5});
+  hold(l, 1, {2, 4});
   EXPECT_TRUE(l.is_congested(2));
-  l.hold(1, {2, 6});
+  hold(l, 1, {2, 6});
   EXPECT_FALSE(l.is_congested(2));
   // Two gateways on the way: both have to have room.
-  l.hold(1, {2, 7});
-  l.hold(3, {2, 1});
-  l.hold(1, {2, 8});
+  hold(l, 1, {2, 7});
+  hold(l, 3, {2, 1});
+  hold(l, 1, {2, 8});
   EXPECT_TRUE(l.is_congested(2));
   std::thread waits_again([&] { l.wait_for_room(2); });
   l.stop_holding();  // the job has lost a node
@@ -261,7 +266,7 @@ TEST(ways, are_those_of_the_number_that_a_message_carries) {
 TEST(ways, change_for_those_who_wait_for_room) {
   valve v;
   links l(0, {&v}, routes(0, 4, &square), links::traits{false, true});
-  l.hold(1, {2, 1});
+  hold(l, 1, {2, 1});
   EXPECT_TRUE(l.is_congested(2));
   std::thread waits([&] { l.wait_for_room(2); });
   l.change_way(2, 3, 1, {});

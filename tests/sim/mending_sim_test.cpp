@@ -274,11 +274,11 @@ TEST_P(simulated_mending, forgets_who_has_left) {
   t.pause_ns = 10 * ms;
   bool has_left = false;
   t.world.at(began + 100 * ms, [&] { t.job->tear(1, 2); });
-  t.world.at(began + 500 * ms, [&] { t.job->leave(1, [&] { has_left = true; }); });
+  t.world.at(began + 250 * ms, [&] { t.job->leave(1, [&] { has_left = true; }); });
   t.end([&] { return has_left; });
   // Until the last attempt has failed.
   (void)t.world.run([] { return false; }, t.world.now_ns() + 500 * ms);
-  // Nothing is due there but the next look at spare connections.
+  // Nothing is due there but the next look at spare connections, which are looked at more rarely.
   const std::int64_t later = t.world.now_ns() + 10'000 * ms;
   EXPECT_EQ(t.job->node(2).networks->mend(later), later + 8 * mends_after_ns);
   expect_no_losses(t);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cereal/types/string.hpp>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -112,7 +113,12 @@ TEST(simulated_object_tokens, leave_nothing_behind_that_cannot_arrive) {
     });
     p.world.at(static_cast<std::int64_t>(p.below(program_job::ms)),
                [&] { p.job->leave(2, [] {}); });
-    p.run([&] { return p.job->node(2).has_left(); });
+    EXPECT_TRUE(p.world.run([&] { return p.threads() == 0 && p.job->node(2).has_left(); },
+                            p.now_ns() + 20'000 * program_job::ms));
+    // Of one that was given up the program hears, as of one that is not sent.
+    if (const std::exception_ptr failure = p.job->failure()) {
+      EXPECT_THROW(std::rethrow_exception(failure), node_lost_error);
+    }
     for (node_id n = 0; n < 3; ++n) EXPECT_EQ(p.job->node(n).messenger.parcels->size(), 0U);
   }
 }
