@@ -35,13 +35,15 @@ extern "C" {
 #endif
 
 /* ---- threads ---- */
-/* EAGAIN: no memory, or no room for another stack; threads that end make some. EINVAL: the
-   attributes. The stack is the runtime's usual one (outside run(): as large as kernel threads have,
-   by `ulimit -s`; see docs/pthread.md) unless the attributes, or the defaults below, ask for
-   another size, or give one (pthread_attr_setstack()): the thread's functions, handlers and
-   destructors run there, and it is the program's again when the thread has been joined. */
+/* EAGAIN: no memory, no room for another stack (threads that end make some) or, for the first one,
+   no OS threads for workers. EINVAL: the attributes. The stack is the runtime's usual one (outside
+   run(): as large as kernel threads have, by `ulimit -s`; see docs/pthread.md) unless the
+   attributes, or the defaults below, ask for another size, or give one (pthread_attr_setstack()):
+   the thread's functions, handlers and destructors run there, and it is the program's again when
+   the thread has been joined. */
 int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                           void* (*start)(void*), void* argument);
+/* EDEADLK: the calling thread, or one that joins it already. */
 int strata_pthread_join(pthread_t thread, void** result);
 int strata_pthread_tryjoin_np(pthread_t thread, void** result);
 int strata_pthread_timedjoin_np(pthread_t thread, void** result, const struct timespec* until);
@@ -59,14 +61,17 @@ int strata_pthread_equal(pthread_t a, pthread_t b);
  * told with. */
 int strata_pthread_setname_np(pthread_t thread, const char* name);
 int strata_pthread_getname_np(pthread_t thread, char* name, size_t bytes);
-/* Stack and detach state of the calling thread or of one that runs. */
+/* Stack and detach state of the calling thread or of one that runs. One that has not begun has no
+ * stack yet, unless it was given one: there is its size alone. */
 int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes);
 /* What threads have that are made without attributes, from now on; those of the C library take over
    the sizes alone. EINVAL: the attributes have a stack, or what the C library does not have. A size
    of stack that the runtime's usual one has is that one. Processors are not kept. */
 int strata_pthread_setattr_default_np(const pthread_attr_t* attributes);
 int strata_pthread_getattr_default_np(pthread_attr_t* attributes);
-/* Threads run on any worker: set does nothing and succeeds, get tells where workers may run. */
+/* Threads run on any worker, whatever is set: set checks as the kernel does (EINVAL: no processor
+   that it may use), and remembers the set for the programs that the thread starts and the threads
+   that it makes. ENOMEM: not remembered. get tells where workers may run. */
 int strata_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t* cpus);
 int strata_pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t* cpus);
 /* Checked as the kernel does (EINVAL, EPERM), remembered, told by get, inherited, and otherwise

@@ -80,7 +80,9 @@ void stealing::want_work() {
     got_at_ = 0;
   }
   attempts_left_ = std::min<unsigned>(attempts_max, mail_.members().begun() - 1U);
-  victims_.prefer_near(attempts_left_);
+  // With many neighbours all would be of this host, and work of another one would come by lifelines
+  // alone.
+  victims_.prefer_near(attempts_left_ / 2);
   state_.store(state::asking, std::memory_order_relaxed);
   ask_next();
 }

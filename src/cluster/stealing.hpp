@@ -31,7 +31,7 @@ enum class wish : std::uint32_t {
 
 // Who is asked, or sends unasked.
 enum class balancing {
-  random,    // an idle node asks others at random, those of its own host first
+  random,    // an idle node asks others at random, the first of them of its own host
   sender,    // a node with work to spare sends it to another at random; idle ones ask nobody
   informed,  // an idle node asks who had most to do when last heard of
 };

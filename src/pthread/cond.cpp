@@ -137,6 +137,8 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
                                              .then = &unlock,
                                              .then_argument = mutex,
                                              .deadline_ns = until.to_ns(),
+                                             .look_again = until.asked_again(),
+                                             .look_again_argument = &until,
                                              .interruptible = is_cancellable()});
   }();
   // The condition variable may be gone. The mutex is ours again (but for a robust one that is not

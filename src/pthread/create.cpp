@@ -73,6 +73,7 @@ void live_on_given_stack(record& r) {
 void body(task& t) {
   auto& r = static_cast<record&>(static_cast<thread_block&>(t));
   this_place().current->thread = &r;
+  r.runs_on.store(this_place().current, std::memory_order_release);
   this_place().current->title = r.title.data();
   begin_with_own_locals();
   begin_with_floating_point(r);
@@ -222,30 +223,61 @@ bool has_not_ended(void* r) {
   return (static_cast<record*>(r)->life.load(std::memory_order_acquire) & record::ended) == 0;
 }
 
+// While one exists, others find that the caller joins that thread.
+class joins {
+ public:
+  joins(record* caller, const record* other) noexcept : caller_(caller) {
+    if (caller_ != nullptr) caller_->joins.store(other, std::memory_order_seq_cst);
+  }
+  ~joins() {
+    if (caller_ != nullptr) caller_->joins.store(nullptr, std::memory_order_relaxed);
+  }
+  joins(const joins&) = delete;
+  joins& operator=(const joins&) = delete;
+
+  // Said, then looked: of two that join each other one sees it, or both.
+  [[nodiscard]] bool is_in_a_circle_with(const record& other) const noexcept {
+    return caller_ != nullptr && other.joins.load(std::memory_order_seq_cst) == caller_;
+  }
+
+ private:
+  record* const caller_;  // null: nobody can join it
+};
+
 int join(pthread_t t, void** result, const deadline& until) {
   if (const int error = until.check()) return error;
   record* const r = find_record(t);
   if (r == nullptr) return ESRCH;
-  if (r == self_if_any()) return EDEADLK;
+  record* const mine = self_if_any();
+  if (r == mine) return EDEADLK;
   act_on_cancellation();
   std::uint32_t life = r->life.load(std::memory_order_relaxed);
   do {
     if ((life & (record::detached | record::joining)) != 0) return EINVAL;
   } while (!r->life.compare_exchange_weak(life, life | record::joining, std::memory_order_acq_rel,
                                           std::memory_order_relaxed));
-  while (has_not_ended(r)) {
-    const unparked why = park_or_give_way({.what = "thread to end",
-                                           .address = &r->life,
-                                           .still = &has_not_ended,
-                                           .argument = r,
-                                           .deadline_ns = until.to_ns(),
-                                           .interruptible = is_cancellable()});
-    if (why != unparked::interrupted && (why != unparked::timed_out || !until.has_passed()))
-      continue;
-    r->life.fetch_and(~record::joining, std::memory_order_relaxed);
-    if (why == unparked::timed_out) return ETIMEDOUT;
-    act_on_cancellation();
-    return join(t, result, until);
+  {
+    const joins here(mine, r);
+    while (has_not_ended(r)) {
+      if (here.is_in_a_circle_with(*r)) {
+        r->life.fetch_and(~record::joining, std::memory_order_relaxed);
+        return EDEADLK;
+      }
+      const unparked why = park_or_give_way({.what = "thread to end",
+                                             .address = &r->life,
+                                             .still = &has_not_ended,
+                                             .argument = r,
+                                             .deadline_ns = until.to_ns(),
+                                             .look_again = until.asked_again(),
+                                             .look_again_argument = &until,
+                                             .interruptible = is_cancellable()});
+      if (why != unparked::interrupted && (why != unparked::timed_out || !until.has_passed()))
+        continue;
+      r->life.fetch_and(~record::joining, std::memory_order_relaxed);
+      if (why == unparked::timed_out) return ETIMEDOUT;
+      act_on_cancellation();
+      return join(t, result, until);
+    }
   }
   if (result != nullptr) *result = r->result;
   give_record(*r);

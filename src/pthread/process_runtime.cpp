@@ -70,6 +70,7 @@ void print_statistics() {
   if (s != nullptr) std::fputs(s->read_statistics().to_text().c_str(), stderr);
 }
 
+// Throws what says that there is no memory, or no thread for a worker.
 scheduler* start(void (*at_end)()) {
   try {
     const options o = settings();
@@ -82,24 +83,26 @@ scheduler* start(void (*at_end)()) {
   } catch (const user_error& problem) {
     std::fprintf(stderr, "strata: %s\n", problem.what());
     std::_Exit(2);
-  } catch (const std::exception& problem) {
-    std::fprintf(stderr, "strata: cannot start the workers: %s\n", problem.what());
-    std::_Exit(1);
   }
 }
 
 // Signals go to the program's own threads, which know of them; faults stay where they happen.
 scheduler* start_without_signals() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
-    sigdelset(&all, fault);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  mask_before = before;
-  scheduler* const s = start(&print_statistics<of_pthreads>);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return s;
+  struct blocked {
+    blocked() {
+      sigset_t all;
+      sigfillset(&all);
+      for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+        sigdelset(&all, fault);
+      pthread_sigmask(SIG_SETMASK, &all, &before);
+    }
+    ~blocked() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    blocked(const blocked&) = delete;
+    blocked& operator=(const blocked&) = delete;
+    sigset_t before;
+  } const for_now;
+  mask_before = for_now.before;
+  return start(&print_statistics<of_pthreads>);
 }
 
 scheduler* start_with_signals() { return start(&print_statistics<of_threads>); }

@@ -16,7 +16,8 @@ namespace strata::detail::posix {
 
 // That of pthreads. Settings from STRATA_* variables; stacks as large as the system's default for
 // kernel threads unless they say otherwise. Ends the process, with a message and status 2, when
-// those are wrong.
+// those are wrong. Throws what says that there is no memory, or no thread for a worker; the next
+// who asks tries again.
 scheduler& process_runtime();
 // Whether one of the two has been started. Between the next two nobody starts one.
 [[nodiscard]] bool has_process_runtime() noexcept;
@@ -32,7 +33,7 @@ void forget_process_runtimes() noexcept;
 // else.
 [[nodiscard]] const sigset_t& mask_at_start() noexcept;
 
-// Where the calling thread's new threads go.
+// Where the calling thread's new threads go. Throws as process_runtime().
 scheduler& runtime_for_new_thread();
 
 }  // namespace strata::detail::posix

@@ -248,6 +248,7 @@ record& self() {
   if (!blocks_signals(this_worker().owner) || is_process_thread())
     pthread_sigmask(SIG_SETMASK, nullptr, &mask);
   begin_mask(*r, mask, false);
+  r->runs_on.store(this_place().current, std::memory_order_release);
   if (b == nullptr) {
     stack& s = *this_place().current;
     s.thread = r;
@@ -276,6 +277,7 @@ record* first_record(bool (*wants)(record&, void*), void* argument) noexcept {
 void end_record(record& r) noexcept {
   if (!r.robust_held.empty()) [[unlikely]]
     abandon_robust(r);
+  r.runs_on.store(nullptr, std::memory_order_relaxed);
   // Release: the joiner sees what the thread did. Partner: strata_pthread_join().
   const bool was_counted = r.counted;
   const void* const address = &r.life;

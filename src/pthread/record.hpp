@@ -21,6 +21,10 @@
 #include "strata/pthread.h"
 #include "threads/thread_block.hpp"
 
+namespace strata::detail {
+struct stack;
+}
+
 namespace strata::detail::posix {
 
 struct key_value {
@@ -59,6 +63,11 @@ struct record : thread_block {
   void* result = nullptr;
   std::size_t asked_bytes = 0;       // of stack, as the attributes had it
   std::byte* given_stack = nullptr;  // so many bytes of the program's, if it has given any
+  // What it runs on, for others who ask; null before and after. Release, with what the stack says
+  // of itself. Partner: strata_pthread_getattr_np().
+  std::atomic<const stack*> runs_on{nullptr};
+  // Whom it joins; written by itself, and read by who would join it. Partner: join().
+  std::atomic<const record*> joins{nullptr};
   floating_point floating_point_of_maker{};
   // Told to who asks, and without effect.
   std::atomic<int> policy{SCHED_OTHER};

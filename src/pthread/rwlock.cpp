@@ -127,7 +127,9 @@ class view {
                                              .address = address,
                                              .still = must_wait,
                                              .argument = this,
-                                             .deadline_ns = until.to_ns()});
+                                             .deadline_ns = until.to_ns(),
+                                             .look_again = until.asked_again(),
+                                             .look_again_argument = &until});
       answer = (this->*Try)();
       if (answer == EBUSY && why == unparked::timed_out && until.has_passed()) return ETIMEDOUT;
     }

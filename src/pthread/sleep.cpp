@@ -34,6 +34,8 @@ bool sleep_until(const deadline& until) {
     const unparked why = park_or_give_way({.what = "time to pass",
                                            .address = &nobody_wakes,
                                            .deadline_ns = until.to_ns(),
+                                           .look_again = until.asked_again(),
+                                           .look_again_argument = &until,
                                            .interruptible = is_cancellable(),
                                            .ends_by_signal = true});
     if (why == unparked::interrupted) act_on_cancellation();

@@ -133,9 +133,9 @@ int strata_pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes) {
   pthread_attr_setguardsize(attributes, 4096);
   if (r->given_stack != nullptr) {
     pthread_attr_setstack(attributes, r->given_stack, r->asked_bytes);
-  } else if (r == self_if_any()) {
+  } else if (const stack* const on = r->runs_on.load(std::memory_order_acquire); on != nullptr) {
     // No more than was asked for: what is below is none of the program's business.
-    const stack& s = *own_stack();
+    const stack& s = *on;
     std::size_t bytes = r->asked_bytes;
     if (bytes == 0) pthread_attr_getstacksize(attributes, &bytes);
     bytes = std::min(bytes, s.bytes);

@@ -13,6 +13,7 @@
 #include "pthread/record.hpp"
 #include "pthread/signals.hpp"
 #include "sched/place.hpp"
+#include "strata/detail/deadline.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/pthread.h"
 
@@ -21,11 +22,27 @@ namespace {
 
 constexpr long ns_per_s = 1'000'000'000;
 
+// Of an address that is a multiple of 64 and has 48 bits at most.
+constexpr unsigned place_bits = 42;
+constexpr std::uintptr_t place_mask = (std::uintptr_t{1} << place_bits) - 1;
+
+// Never null. Where somebody is there will be others: what one has locked and left is not theirs.
+const void* name_of(const void* place, std::uintptr_t life) noexcept {
+  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(place) >> 6 |
+                                       life << place_bits);
+}
+
 thread_local constinit const void* kept_identity = nullptr;
 
 [[gnu::noinline]] const void* this_outside_thread() noexcept {
-  alignas(64) static thread_local const char here = 0;
-  return kept_identity != nullptr ? kept_identity : &here;
+  struct alignas(64) aligned {
+    std::uintptr_t life;
+  };
+  static constinit std::atomic<std::uintptr_t> begun{0};
+  static thread_local constinit aligned here{0};
+  if (kept_identity != nullptr) return kept_identity;
+  if (here.life == 0) here.life = begun.fetch_add(1, std::memory_order_relaxed) + 1;
+  return name_of(&here, here.life);
 }
 
 }  // namespace
@@ -54,7 +71,15 @@ std::int64_t deadline::to_ns() const noexcept {
     return until->tv_sec > 0 ? parking::never : os::now_ns();
   if (s > longest_s) return parking::never;
   if (s < -longest_s) return os::now_ns();
-  return os::now_ns() + s * ns_per_s + (until->tv_nsec - now.tv_nsec);
+  const std::int64_t now_ns = os::now_ns();
+  const std::int64_t end_ns = now_ns + s * ns_per_s + (until->tv_nsec - now.tv_nsec);
+  return can_be_set() ? std::min(end_ns, now_ns + look_again_ns) : end_ns;
+}
+
+std::int64_t deadline::look_again(const void* it) noexcept {
+  const deadline& d = *static_cast<const deadline*>(it);
+  constexpr std::int64_t long_ago = 0;  // whatever the time is for who asks
+  return d.has_passed() ? long_ago : d.to_ns();
 }
 
 timespec from_now(const timespec& time) noexcept {
@@ -94,13 +119,13 @@ const void* me() noexcept {
   const worker& w = this_worker();
   if (w.owner == nullptr) return this_outside_thread();
   const stack* const s = static_cast<const place&>(w).current;
-  return s != nullptr ? static_cast<const void*>(s) : &w;
+  return s != nullptr ? name_of(s, s->lives) : name_of(&w, 0);
 }
 
 const void* me_anywhere() noexcept {
-  // A stack's address is a multiple of 64 and has 47 bits, a process's number 22.
-  const auto here = reinterpret_cast<std::uintptr_t>(me()) >> 6;
-  return reinterpret_cast<const void*>(here | static_cast<std::uintptr_t>(getpid()) << 41);
+  // A process's number has 22 bits.
+  const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(me()) & place_mask;
+  return reinterpret_cast<const void*>(here | static_cast<std::uintptr_t>(getpid()) << place_bits);
 }
 
 [[gnu::noinline]] void keep_identity() noexcept { kept_identity = me(); }

@@ -36,8 +36,17 @@ struct deadline {
   // 0 or EINVAL.
   [[nodiscard]] int check() const noexcept;
   [[nodiscard]] bool has_passed() const noexcept;
-  // On the monotonic clock. CLOCK_REALTIME can be set meanwhile: ask has_passed() again then.
+  // On the monotonic clock. CLOCK_REALTIME can be set meanwhile, also while the machine sleeps:
+  // this is in a second at the latest then, and has_passed() is to be asked again.
   [[nodiscard]] std::int64_t to_ns() const noexcept;
+  // The same for parking::look_again, with this as its argument: who asks is not woken for it.
+  [[nodiscard]] auto asked_again() const noexcept { return can_be_set() ? &look_again : nullptr; }
+
+ private:
+  [[nodiscard]] bool can_be_set() const noexcept {
+    return until != nullptr && clock == CLOCK_REALTIME;
+  }
+  static std::int64_t look_again(const void* it) noexcept;
 };
 
 // That long from now, on the monotonic clock. `time` is not negative; too long is for ever.
@@ -51,9 +60,10 @@ struct deadline {
 // At the end of a wait, or before it: does not return if the calling thread has been cancelled.
 void act_on_cancellation();
 
-// Something that tells the calling thread from all others that exist.
+// Something that tells the calling thread from all others, also from those that have ended; never
+// null. (After four million threads on its stack the first is mistaken for it.)
 [[nodiscard]] const void* me() noexcept;
-// The same among all processes; never null.
+// The same among all processes, but for threads that have ended: there is no room for them.
 [[nodiscard]] const void* me_anywhere() noexcept;
 // The calling thread, of a runtime so far, stays who it is when it has none any more.
 void keep_identity() noexcept;

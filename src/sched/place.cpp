@@ -58,6 +58,7 @@ void stack_main(void* argument) {
       check_canary(*s);
     if (s->at_end != nullptr) [[unlikely]]
       s->at_end(*s);
+    ++s->lives;
     this_place().end_stack(*s);
   }
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "os/clock.hpp"
 #include "os/no_signals.hpp"
@@ -56,6 +57,14 @@ std::int64_t timers::now_ns() const noexcept {
 void timers::fire_until(std::int64_t now_ns) noexcept {
   while (!entries_.empty() && entries_.begin()->first <= now_ns) {
     entry& e = *entries_.begin()->second;
+    if (e.put_off != nullptr) {
+      if (const std::int64_t later_ns = e.put_off(e); later_ns > now_ns) {
+        auto node = entries_.extract(entries_.begin());
+        node.key() = later_ns;
+        e.where = entries_.insert(std::move(node));
+        continue;
+      }
+    }
     entries_.erase(entries_.begin());
     e.armed = false;
     e.fire(e);

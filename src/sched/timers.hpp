@@ -19,6 +19,8 @@ class timers {
     // Called once on the timers' thread, or by whoever calls fire_due(), with the timers' lock:
     // must be short and must not come back here.
     void (*fire)(entry&) noexcept = nullptr;
+    // If there is one it is called before, the same way: a time to come puts it off until then.
+    std::int64_t (*put_off)(entry&) noexcept = nullptr;
     bool armed = false;
     std::multimap<std::int64_t, entry*>::iterator where{};
   };

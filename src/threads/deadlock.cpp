@@ -5,8 +5,12 @@
 // parks; and "holds" goes before the lock is free.
 #include "strata/detail/deadlock.hpp"
 
+#include <atomic>
+#include <compare>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -21,16 +25,17 @@ constinit std::atomic<bool> locks_are_watched{false};
 
 namespace {
 
-// A stack, or something that belongs to an OS thread.
+// Who runs on a stack, or an OS thread. One that has ended is nobody who waits, whoever came after.
 struct party {
-  const void* who = nullptr;
-  bool is_stack = false;
+  const stack* where = nullptr;  // null: an OS thread
+  std::uint64_t life = 0;        // of all on the stack, or of all OS threads
+  auto operator<=>(const party&) const = default;
 };
 
 struct graph {
   std::mutex mutex;
-  std::unordered_map<const void*, party> holder;           // of a lock
-  std::unordered_map<const void*, const void*> waits_for;  // a lock, of a party
+  std::unordered_map<const void*, party> holder;  // of a lock
+  std::map<party, const void*> waits_for;         // a lock
 };
 graph& all() {
   static auto& one = *new graph;
@@ -40,16 +45,16 @@ graph& all() {
 party caller() noexcept {
   const worker& w = this_worker();
   if (w.owner != nullptr) {
-    if (const stack* const s = static_cast<const place&>(w).current) return {s, true};
+    if (const stack* const s = static_cast<const place&>(w).current) return {s, s->lives};
   }
-  static thread_local const char here = 0;
-  return {&here, false};
+  static constinit std::atomic<std::uint64_t> begun{0};
+  static thread_local const std::uint64_t mine = begun.fetch_add(1, std::memory_order_relaxed);
+  return {nullptr, mine};
 }
 
 // Of somebody who waits.
 std::string describe(const party& p) {
-  if (!p.is_stack) return "an OS thread from outside the runtime";
-  return name_of(*static_cast<const stack*>(p.who));
+  return p.where != nullptr ? name_of(*p.where) : "an OS thread from outside the runtime";
 }
 
 [[noreturn]] void report(const graph& g, const party& first, const void* lock) {
@@ -62,11 +67,11 @@ std::string describe(const party& p) {
   do {
     held = wanted;
     p = g.holder.at(wanted);
-    wanted = p.who == first.who ? lock : g.waits_for.at(p.who);
+    wanted = p == first ? lock : g.waits_for.at(p);
     lines += "  " + describe(p) + " holds the mutex at " + hexadecimal(held) + " and waits for " +
              (wanted == held ? "it again" : "the one at " + hexadecimal(wanted)) + "\n";
     ++threads;
-  } while (p.who != first.who);
+  } while (p != first);
   const std::string text =
       "strata: deadlock: " +
       (threads == 1 ? "a thread waits for itself"
@@ -96,13 +101,13 @@ void lock_awaited(const void* lock) noexcept {
   graph& g = all();
   const party me = caller();
   const std::lock_guard guard(g.mutex);
-  g.waits_for[me.who] = lock;
+  g.waits_for[me] = lock;
   const void* wanted = lock;
   for (std::size_t i = 0; i <= g.waits_for.size(); ++i) {
     const auto held = g.holder.find(wanted);
     if (held == g.holder.end()) return;
-    if (held->second.who == me.who) report(g, me, lock);
-    const auto next = g.waits_for.find(held->second.who);
+    if (held->second == me) report(g, me, lock);
+    const auto next = g.waits_for.find(held->second);
     if (next == g.waits_for.end()) return;
     wanted = next->second;
   }
@@ -110,7 +115,7 @@ void lock_awaited(const void* lock) noexcept {
 
 void lock_no_longer_awaited() noexcept {
   const std::lock_guard guard(all().mutex);
-  all().waits_for.erase(caller().who);
+  all().waits_for.erase(caller());
 }
 
 }  // namespace strata::detail

@@ -7,7 +7,7 @@ namespace strata::detail {
 
 class scheduler;
 
-// Started by the first who asks; see pthread/process_runtime.hpp.
+// Started by the first who asks, and throws where it cannot be; see pthread/process_runtime.hpp.
 scheduler& runtime_of_process();
 
 }  // namespace strata::detail

@@ -57,6 +57,11 @@ namespace {
 
 void on_deadline(timers::entry& e) noexcept { wake(static_cast<waiter&>(e), unparked::timed_out); }
 
+std::int64_t on_look_again(timers::entry& e) noexcept {
+  const parking& how = *static_cast<waiter&>(e).how;
+  return how.look_again(how.look_again_argument);
+}
+
 struct request {
   const parking& how;
   waiter w;
@@ -189,6 +194,8 @@ unparked park(const parking& how) {
   request r{how, {}};
   r.w.address.store(how.address, std::memory_order_relaxed);
   r.w.fire = &on_deadline;
+  r.w.how = &how;
+  if (how.look_again != nullptr) r.w.put_off = &on_look_again;
   r.block = block_for(how);
   r.w.heeds_interruption =
       how.interruptible ||
@@ -201,10 +208,15 @@ unparked park(const parking& how) {
     mine.waits_until = nullptr;
   } else if (enqueue(r, nullptr)) {
     std::uint32_t now = waiter::waiting;
+    std::int64_t deadline_ns = how.deadline_ns;
     while ((now = r.w.state.load(std::memory_order_acquire)) == waiter::waiting) {
       std::int64_t left = os::futex_forever_ns;
-      if (how.deadline_ns != parking::never) {
-        left = how.deadline_ns - os::now_ns();
+      if (deadline_ns != parking::never) {
+        left = deadline_ns - os::now_ns();
+        if (left <= 0 && how.look_again != nullptr) {
+          deadline_ns = how.look_again(how.look_again_argument);
+          left = deadline_ns - os::now_ns();
+        }
         if (left <= 0) {
           r.w.decide(unparked::timed_out);
           continue;

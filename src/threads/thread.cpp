@@ -2,6 +2,7 @@
 #include "strata/thread.hpp"
 
 #include <bit>
+#include <exception>
 #include <new>
 #include <system_error>
 
@@ -156,11 +157,26 @@ worker* worker_for_new_thread(const thread_attributes* a) {
   return &w;
 }
 
+namespace {
+
+// Where it cannot be started there is no room for a thread, as where it is full.
+scheduler& runtime_for_outsiders() {
+  try {
+    return runtime_of_process();
+  } catch (const std::bad_alloc&) {
+    refuse_for_memory();
+  } catch (const std::exception& problem) {
+    refuse(std::errc::resource_unavailable_try_again, problem.what());
+  }
+}
+
+}  // namespace
+
 void call_in_process_runtime(void (*f)(void*), void* argument) {
   auto call = [=] { f(argument); };
   root_call<decltype(call)> root(call);
   // Who waits for a fiber that has failed there is told of it; we do not.
-  (void)runtime_of_process().enter(root);
+  (void)runtime_for_outsiders().enter(root);
   root.out.take();
 }
 
@@ -331,13 +347,25 @@ namespace {
   return true;
 }
 
+// Who joins goes on when `mine` ends, so it stays as long as `mine` looks. Partner: commit_join().
+// Two that begin at once miss each other.
+bool is_joined_by(const thread_block& mine, const thread_block& b) noexcept {
+  const std::uintptr_t joiner = mine.ending.load(std::memory_order_acquire);
+  return joiner > thread_block::joined_from_outside &&
+         reinterpret_cast<const stack*>(joiner)->thread == &b;
+}
+
 }  // namespace
 
 bool join_thread(thread_block& b, std::int64_t deadline_ns) {
   const uninterrupted guard;
-  if (&b == current_block_if_any())
+  thread_block* const mine = current_block_if_any();
+  if (&b == mine)
     refuse(std::errc::resource_deadlock_would_occur, "strata::thread::join: the calling thread");
   if (b.ending.load(std::memory_order_acquire) != thread_block::ended) {
+    if (mine != nullptr && is_joined_by(*mine, b)) [[unlikely]]
+      refuse(std::errc::resource_deadlock_would_occur,
+             "strata::thread::join: a thread that joins the calling one");
     if (deadline_ns == parking::never && this_worker().owner != nullptr) {
       if (!suspend_for(b, &commit_early_join, &b)) suspend(&commit_join, &b);
     } else if (!park_until_end(b, deadline_ns)) {

@@ -22,6 +22,7 @@ struct waiter : timers::entry {
   bool queued = false;  // with the bucket's lock
   bool heeds_interruption = false;
   std::uint32_t kinds = parking::every_kind;
+  const parking* how = nullptr;
   // Under which it is queued; changed with the locks of both buckets.
   std::atomic<const void*> address{nullptr};
   stack* who = nullptr;  // null: a thread from outside, which sleeps on `state`

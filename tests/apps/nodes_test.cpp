@@ -37,4 +37,14 @@ TEST(several_nodes, all_work_unless_a_style_is_given) {
   EXPECT_EQ(report_of({"fib", "15"}).at("style"), "fork-join");
 }
 
+// The work travels, and what comes of it is the same.
+TEST(several_nodes, count_the_tree_that_one_does) {
+  const auto counted = [](json report) { return report.at("result"); };
+  const apps_test::outcome alone = apps_test::run_line("uts -d 8 --style serial --json");
+  ASSERT_EQ(alone.exit_code, 0) << alone.err;
+  const json tree = counted(json::parse(alone.last_line()));
+  for (const char* style : {"fibers", "fork-join"})
+    EXPECT_EQ(counted(report_of({"uts", "-d", "8", "--style", style})), tree) << style;
+}
+
 }  // namespace

@@ -69,6 +69,25 @@ TEST(predictions, are_a_row_for_each_size_of_the_job) {
   EXPECT_GT(std::stod(rows[4][9]), 0);
 }
 
+// As many as there can be, most of which never get anything.
+TEST(predictions, go_up_to_4096_nodes) {
+  if (APPS_SMALL != 0) GTEST_SKIP() << "slow in this build";
+  const std::vector<cells> rows = predicted("fib 12 --task-ns 100");
+  ASSERT_EQ(rows.size(), 14U);
+  EXPECT_EQ(rows[13][1], "4096");
+  EXPECT_GT(std::stod(rows[13][6]), 0);
+}
+
+// Whose result, the published count, is looked at on every size of the job.
+TEST(predictions, of_a_tree_are_made_on_several_nodes) {
+  if (APPS_SMALL != 0) GTEST_SKIP() << "slow in this build";
+  const std::vector<cells> rows = predicted("uts T3 --task-ns 100 --nodes-max 2");
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[2][0], "uts T3");
+  EXPECT_GT(std::stod(rows[2][6]), 1.5);
+  EXPECT_GT(std::stod(rows[2][8]), 0);
+}
+
 TEST(predictions, of_one_seed_are_the_same) {
   const std::string what = "nqueens 6 --task-ns 1000.5 --nodes-max 16 --latency-us 2 --seed ";
   const std::vector<cells> once = predicted(what + "7");

@@ -9,13 +9,22 @@
 
 namespace strata::test {
 
-// From now on the system refuses threads to this process: a stack does not fit any more.
-inline void refuse_threads() {
+// From now on the system refuses threads to this process: a stack does not fit into what is left.
+inline void refuse_threads(rlim_t bytes_left = rlim_t{1} << 20) {
   std::ifstream in("/proc/self/statm");
   rlim_t pages = 0;
   in >> pages;
-  const rlim_t bytes = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (1 << 20);
-  const rlimit limit{bytes, bytes};
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(3);
+  limit.rlim_cur = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + bytes_left;
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(3);
+}
+
+// No longer.
+inline void allow_threads() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(3);
+  limit.rlim_cur = limit.rlim_max;
   if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(3);
 }
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // With options::detect_deadlock a circle of threads that wait for each other's mutexes is named,
 // and nothing else is taken for one.
+#include <pthread.h>
+
+#include <cstdlib>
 #include <vector>
 
+#include "../common/thread_states.hpp"
 #include "../sched/support.hpp"
 #include "strata/condition_variable.hpp"
 #include "strata/mutex.hpp"
+#include "strata/pthread.h"
 #include "strata/semaphore.hpp"
 #include "strata/thread.hpp"
 
@@ -64,6 +69,24 @@ TEST_F(deadlock_death, one_that_waits_for_itself_is_named) {
         });
       },
       ::testing::ExitedWithCode(1), "a thread waits for itself\n.*\"twice\" holds .* it again");
+}
+
+// Who comes later has its stack, and waits for nobody who waits.
+TEST_F(deadlock_death, is_not_of_the_next_thread_what_one_has_left_locked) {
+  EXPECT_EXIT(
+      {
+        runtime rt(watching(1));
+        rt.run([] {
+          static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+          thread([] { strata_pthread_mutex_lock(&m); }).join();
+          thread next({.name = "next"}, [] { strata_pthread_mutex_lock(&m); });
+          (void)text_when("next", "waiting for mutex");
+          strata_pthread_mutex_unlock(&m);
+          next.join();
+        });
+        std::_Exit(42);
+      },
+      ::testing::ExitedWithCode(42), "");
 }
 
 // Last: the process watches from then on.

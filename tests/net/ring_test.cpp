@@ -209,6 +209,80 @@ TEST(ring, hands_over_large_records_as_they_were_written) {
   reader.join();
 }
 
+// What a writer that has gone astray may leave there: its node is lost by that, and nothing outside
+// the ring is read.
+class astray_ring : public testing::Test {
+ protected:
+  static constexpr std::size_t bytes = 1024;
+
+  astray_ring() { in_.attach(words_.get(), data_.data(), bytes); }
+  // What read() says to so many bytes at the beginning.
+  ring_reader::outcome say(std::uint64_t tail) {
+    words_->tail.store(tail);
+    header h{};
+    std::span<const std::byte> payload;
+    return in_.read(h, payload);
+  }
+  void put(std::size_t position, std::uint32_t length) {
+    header h{};
+    h.length = length;
+    std::memcpy(data_.data() + position, &h, sizeof(h));
+  }
+  // So that what comes next lies there.
+  void read_up_to(std::size_t position) {
+    put(0, static_cast<std::uint32_t>(position - sizeof(header)));
+    ASSERT_EQ(say(position), ring_reader::outcome::message);
+    in_.release();
+  }
+
+  const std::unique_ptr<ring_words> words_ = std::make_unique<ring_words>();
+  std::vector<std::byte> data_{bytes};
+  ring_reader in_;
+};
+
+TEST_F(astray_ring, has_a_tail_that_no_writer_can_have_written) {
+  for (const std::uint64_t tail : {bytes + record_align, std::size_t{1} << 40, SIZE_MAX}) {
+    EXPECT_EQ(say(tail), ring_reader::outcome::malformed) << tail;
+    EXPECT_TRUE(in_.has_something()) << "who asks only this reads again";
+  }
+  read_up_to(64);
+  EXPECT_EQ(say(48), ring_reader::outcome::malformed) << "behind what has been read";
+  EXPECT_EQ(say(64), ring_reader::outcome::empty);
+}
+
+TEST_F(astray_ring, has_a_record_of_a_length_that_cannot_be) {
+  for (const std::uint32_t length : {skip_mark - 1, 0x7fff'ffffU, std::uint32_t{bytes}}) {
+    put(0, length);
+    EXPECT_EQ(say(bytes), ring_reader::outcome::malformed) << length;
+  }
+}
+
+TEST_F(astray_ring, has_a_record_that_goes_on_beyond_the_tail) {
+  put(0, 64);
+  EXPECT_EQ(say(64), ring_reader::outcome::malformed);
+}
+
+TEST_F(astray_ring, has_not_even_a_header) { EXPECT_EQ(say(8), ring_reader::outcome::malformed); }
+
+TEST_F(astray_ring, has_a_record_that_goes_on_beyond_the_end) {
+  read_up_to(bytes - 64);
+  put(bytes - 64, 64);
+  EXPECT_EQ(say(bytes + 64), ring_reader::outcome::malformed);
+}
+
+TEST_F(astray_ring, says_to_go_on_where_there_is_nothing) {
+  read_up_to(bytes - 64);
+  put(bytes - 64, skip_mark);
+  EXPECT_EQ(say(bytes), ring_reader::outcome::malformed);
+}
+
+TEST_F(astray_ring, says_twice_to_go_on_at_the_beginning) {
+  read_up_to(bytes - 64);
+  put(bytes - 64, skip_mark);
+  put(0, skip_mark);
+  EXPECT_EQ(say(bytes + 64), ring_reader::outcome::malformed);
+}
+
 // A page that is touched for the first time costs both ends; many at once cost little more.
 TEST(ring, has_memory_ahead_of_its_writer_but_no_more_than_is_used) {
   constexpr std::size_t pages = 64;

@@ -64,6 +64,23 @@ TEST(shm, takes_in_all_that_has_come_in_a_train) {
   EXPECT_EQ(got.messages, sent);
 }
 
+// As from a neighbour that writes where it should not: what it says of itself is not true.
+TEST(shm, loses_a_node_whose_memory_holds_what_no_node_writes) {
+  const auto nodes = make_shm(2, true);
+  struct witness final : receiver {
+    std::vector<std::string> lost;
+    void on_message(const header&, std::span<const std::byte>) override { ADD_FAILURE(); }
+    void on_lost(node_id node, const std::string& why) override {
+      EXPECT_EQ(node, 0);
+      lost.push_back(why);
+    }
+  } got;
+  ASSERT_EQ(nodes[0]->try_send(1, header_of(1, 1), {}, {}), send_outcome::sent);
+  EXPECT_EQ(nodes[1]->poll(got, 1), 0U);
+  EXPECT_EQ(nodes[1]->poll(got, 1), 0U);
+  EXPECT_EQ(got.lost, std::vector<std::string>{"its memory holds a malformed message"});
+}
+
 // What making node 0 of two fails with.
 std::string refusal_of(int memory, std::size_t ring_bytes) {
   shm::settings s;

@@ -364,6 +364,33 @@ TEST_F(pthread_death, waits_end_in_time_where_there_is_no_thread_for_deadlines) 
       ::testing::ExitedWithCode(42), "");
 }
 
+// What did not go as it should.
+int make_first_threads() {
+  setenv("STRATA_WORKERS", "64", 1);
+  sigset_t before;
+  sigset_t after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  pthread_t t;
+  // No memory for stacks, and then no threads for most of the workers.
+  for (const rlim_t bytes_left : {rlim_t{1} << 20, rlim_t{160} << 20}) {
+    strata::test::refuse_threads(bytes_left);
+    if (strata_pthread_create(&t, nullptr, give_back, &t) != EAGAIN) return 4;
+  }
+  strata::test::allow_threads();
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  if (sigismember(&before, SIGTERM) != sigismember(&after, SIGTERM)) return 5;
+  void* result = nullptr;
+  if (strata_pthread_create(&t, nullptr, give_back, &t) != 0) return 6;
+  if (strata_pthread_join(t, &result) != 0) return 7;
+  return result == &t ? 42 : 8;
+}
+
+TEST_F(pthread_death, the_first_thread_is_refused_without_workers_and_a_later_one_begins) {
+  if (strata::test::address_sanitizer || strata::test::thread_sanitizer)
+    GTEST_SKIP() << "the sanitizer needs the addresses";
+  EXPECT_EXIT(std::_Exit(make_first_threads()), ::testing::ExitedWithCode(42), "");
+}
+
 // The child has neither the parent's thread that waits there, nor its turn: two bytes for two who
 // want one each.
 TEST(pthread_header, the_child_of_a_fork_waits_for_a_descriptor_where_a_thread_does) {

@@ -42,6 +42,27 @@ CASE(mutex_errorcheck) {
   SAME(pthread_mutex_unlock(&m), EPERM);
   SAME(pthread_mutex_destroy(&m), 0);
 }
+static void* lock_and_end(void* m) {
+  SAME(pthread_mutex_lock(m), 0);
+  return NULL;
+}
+static void* cannot_lock(void* m) {
+  struct timespec past = from_now(CLOCK_REALTIME, -1);
+  SAME(pthread_mutex_trylock(m), EBUSY);
+  SAME(pthread_mutex_unlock(m), EPERM);
+  SAME(pthread_mutex_timedlock(m, &past), ETIMEDOUT);
+  return NULL;
+}
+/* Those who come later may have its stack. */
+CASE(mutex_of_a_thread_that_has_ended_stays_locked) {
+  const int kinds[] = {PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK};
+  for (int k = 0; k < 2; ++k) {
+    pthread_mutex_t m = made(kinds[k]);
+    end(begin(lock_and_end, &m));
+    for (int i = 0; i < 8; ++i) end(begin(cannot_lock, &m));
+    cannot_lock(&m);
+  }
+}
 CASE(mutex_recursive) {
   pthread_mutex_t m = made(PTHREAD_MUTEX_RECURSIVE);
   SAME(pthread_mutex_lock(&m), 0);
@@ -329,6 +350,22 @@ static void* time_out_on(void* a) {
   SAME(pthread_rwlock_clockwrlock(a, CLOCK_MONOTONIC, &soon), ETIMEDOUT);
   SAME(pthread_rwlock_tryrdlock(a), EBUSY);
   return NULL;
+}
+static void* write_and_end(void* l) {
+  SAME(pthread_rwlock_wrlock(l), 0);
+  return NULL;
+}
+static void* cannot_write(void* l) {
+  struct timespec past = from_now(CLOCK_REALTIME, -1);
+  SAME(pthread_rwlock_timedwrlock(l, &past), ETIMEDOUT);
+  SAME(pthread_rwlock_timedrdlock(l, &past), ETIMEDOUT);
+  if (on_strata()) SAME(pthread_rwlock_unlock(l), EPERM); /* of the C library's anybody unlocks */
+  return NULL;
+}
+CASE(rwlock_of_a_writer_that_has_ended_stays_locked) {
+  pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
+  end(begin(write_and_end, &l));
+  for (int i = 0; i < 8; ++i) end(begin(cannot_write, &l));
 }
 CASE(rwlock_timed) {
   pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;

@@ -36,6 +36,36 @@ static void* join_itself(void* a) {
   return (void*)(long)pthread_join(pthread_self(), NULL);
 }
 CASE(join_oneself) { SAME((long)end(begin(join_itself, NULL)), EDEADLK); }
+static pthread_t joined_by_the_other;
+static atomic_int both_are_there, circle_was_seen;
+static void* join_until_it_can(void* a) {
+  (void)a;
+  int error = 0;
+  await(&both_are_there, 1);
+  /* While the other one tries, it is in its way. */
+  while ((error = pthread_join(joined_by_the_other, NULL)) == EDEADLK) sched_yield();
+  return (void*)(long)error;
+}
+static void* join_the_joiner(void* a) {
+  struct timespec past = from_now(CLOCK_REALTIME, -1);
+  int error = 0;
+  await(&both_are_there, 1);
+  while ((error = pthread_timedjoin_np(*(pthread_t*)a, NULL, &past)) == ETIMEDOUT) sched_yield();
+  SAME(error, EDEADLK);
+  atomic_store(&circle_was_seen, 1);
+  return NULL;
+}
+/* The C library's (2.36) wait for ever, although it means to look. */
+CASE(join_each_other) {
+  if (!on_strata()) return;
+  atomic_store(&both_are_there, 0);
+  atomic_store(&circle_was_seen, 0);
+  pthread_t first = begin(join_until_it_can, NULL);
+  joined_by_the_other = begin(join_the_joiner, &first);
+  atomic_store(&both_are_there, 1);
+  await(&circle_was_seen, 1);
+  SAME((long)end(first), 0);
+}
 CASE(join_detached) {
   pthread_attr_t a;
   pthread_t t;
@@ -95,6 +125,37 @@ CASE(stack_size) {
   CHECK((size_t)end(t) >= (3u << 20) - 4096);
   pthread_attr_destroy(&seen);
   pthread_attr_destroy(&a);
+}
+static atomic_int shows_its_frame;
+static void* _Atomic frame_of_another;
+static void* show_frame(void* stop) {
+  int here;
+  frame_of_another = &here;
+  atomic_store(&shows_its_frame, 1);
+  await(stop, 1);
+  return NULL;
+}
+CASE(stack_of_another) {
+  for (int asks = 0; asks < 2; ++asks) {
+    atomic_int stop = 0;
+    pthread_attr_t a, seen;
+    pthread_t t;
+    void* base = NULL;
+    size_t bytes = 0;
+    pthread_attr_init(&a);
+    if (asks) SAME(pthread_attr_setstacksize(&a, 3 << 20), 0);
+    atomic_store(&shows_its_frame, 0);
+    SAME(pthread_create(&t, &a, show_frame, &stop), 0);
+    await(&shows_its_frame, 1);
+    SAME(pthread_getattr_np(t, &seen), 0);
+    SAME(pthread_attr_getstack(&seen, &base, &bytes), 0);
+    CHECK((char*)frame_of_another >= (char*)base && (char*)frame_of_another < (char*)base + bytes);
+    if (asks) CHECK(bytes >= (3u << 20) - 4096);
+    atomic_store(&stop, 1);
+    end(t);
+    pthread_attr_destroy(&seen);
+    pthread_attr_destroy(&a);
+  }
 }
 static void* big_frame(void* a) {
   volatile char some[1 << 20];

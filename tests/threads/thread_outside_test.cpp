@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "../common/refuse_threads.hpp"
 #include "../sched/support.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/condition_variable.hpp"
@@ -209,6 +210,21 @@ TEST_F(thread_outside_death, one_too_many_is_refused) {
         int after = 0;
         thread([&] { after = 1; }).join();
         std::_Exit(why == std::errc::resource_unavailable_try_again && after == 1 ? sum : 1);
+      },
+      ::testing::ExitedWithCode(42), "");
+}
+
+// And who asks later has what there is then.
+TEST_F(thread_outside_death, the_first_is_refused_where_there_are_no_workers) {
+  if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "the sanitizer needs the addresses";
+  EXPECT_EXIT(
+      {
+        refuse_threads();
+        expect_code(std::errc::resource_unavailable_try_again, [] { thread([] {}).join(); });
+        allow_threads();
+        int ran = 0;
+        thread([&] { ran = 42; }).join();
+        std::_Exit(HasFailure() ? 1 : ran);
       },
       ::testing::ExitedWithCode(42), "");
 }

@@ -145,6 +145,23 @@ TEST_P(threads_on, what_a_thread_did_is_visible_after_join) {
   });
 }
 
+TEST(join, of_one_that_joins_the_caller_is_refused) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    thread a, b;
+    bool is_joined = false;
+    a = thread([&] {
+      is_joined = true;  // before anybody else runs
+      b.join();
+    });
+    b = thread([&] {
+      while (!is_joined) this_thread::yield();
+      expect_code(std::errc::resource_deadlock_would_occur, [&] { a.join(); });
+    });
+    a.join();
+  });
+}
+
 // A join begins a thread at once where that is the next anyway, and goes on at once where nobody
 // else is ready: the order is that of arrival all the same.
 TEST(join, keeps_the_order_of_arrival) {

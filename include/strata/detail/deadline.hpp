@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the standard's durations and time points to nanoseconds on the monotonic clock.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -20,9 +21,12 @@ std::int64_t deadline_after(const std::chrono::duration<Rep, Period>& time) {
   return ns > INT64_MAX - now ? INT64_MAX : now + ns;
 }
 
-// A clock that is set meanwhile makes this wrong: who waits for one looks at it again. A time
-// before 285 years ago has passed, and one in more than that is none: both and their distance from
-// now need not be numbers of nanoseconds.
+// So long who waits for a clock that can be set waits at most before it looks at that again.
+inline constexpr std::int64_t look_again_ns = 1'000'000'000;
+
+// On a clock that can be set not the end, but when to look at it again. A time before 285 years ago
+// has passed, and one in more than that is none: both and their distance from now need not be
+// numbers of nanoseconds.
 template <class Clock, class Duration>
 std::int64_t deadline_at(const std::chrono::time_point<Clock, Duration>& time) {
   using seconds = std::chrono::duration<double>;
@@ -32,7 +36,8 @@ std::int64_t deadline_at(const std::chrono::time_point<Clock, Duration>& time) {
   const double left = at - std::chrono::duration_cast<seconds>(now.time_since_epoch()).count();
   if (at < -most || left < -most) return deadline_now();
   if (at > most || left > most) return INT64_MAX;
-  return deadline_after(time - now);
+  const std::int64_t end_ns = deadline_after(time - now);
+  return Clock::is_steady ? end_ns : std::min(end_ns, deadline_now() + look_again_ns);
 }
 
 // For them: calls attempt(deadline in nanoseconds) until it says true, or `time` has come. True if

@@ -32,6 +32,11 @@ struct parking {
   void* argument = nullptr;          // of `still`
   void* then_argument = nullptr;     // of `then`
   std::int64_t deadline_ns = never;  // on the monotonic clock
+  // Where the end is on a clock that can be set: asked when deadline_ns has come, and says until
+  // when to wait before it is asked again; what has passed ends the wait. By whom, and with which
+  // locks, is not known: it is short, takes none and needs no memory. Null: deadline_ns is the end.
+  std::int64_t (*look_again)(const void*) noexcept = nullptr;
+  const void* look_again_argument = nullptr;
   bool interruptible = false;        // interrupt() ends it
   bool ends_by_signal = false;       // also from outside, where only interruptible waits do so
   std::uint32_t kinds = every_kind;  // a bit each: unpark() of one of them wakes it

@@ -111,7 +111,7 @@ class thread {
   [[nodiscard]] bool joinable() const noexcept { return block_ != nullptr; }
   /// Suspends the caller until the thread has ended; what it did is visible then. Throws
   /// std::system_error: invalid_argument if not joinable, resource_deadlock_would_occur for the
-  /// calling thread itself.
+  /// calling thread itself and for one that joins it already.
   void join();
   /// Nobody joins it any more. Never blocks. Throws std::system_error (invalid_argument) if not
   /// joinable.

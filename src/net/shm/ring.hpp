@@ -142,7 +142,9 @@ class ring_reader {
   // The next record; payload stays valid until release().
   outcome read(header& h, std::span<const std::byte>& payload) noexcept {
     std::uint64_t head = head_.load(std::memory_order_relaxed);
-    if (head == tail_seen_ && !refresh(head)) return outcome::empty;
+    if (head == tail_seen_) {
+      if (const outcome seen = refresh(head); seen != outcome::message) return seen;
+    }
     std::size_t position = head % bytes_;
     // A small message that came alone: its second line is not to wait for what the first one says.
     // What lies beyond the tail is the writer's.
@@ -190,12 +192,15 @@ class ring_reader {
   }
 
  private:
-  [[nodiscard]] bool refresh(std::uint64_t head) noexcept {
+  // `message`: there is something.
+  [[nodiscard]] outcome refresh(std::uint64_t head) noexcept {
     // Pairs with the store in ring_writer::write(). Seq_cst for whoever polls after unattended().
-    tail_seen_ = words_->tail.load(std::memory_order_seq_cst);
-    // A tail that no writer can have written: as good as malformed, and never followed.
-    if (tail_seen_ - head > bytes_) tail_seen_ = head;
-    return head != tail_seen_;
+    const std::uint64_t tail = words_->tail.load(std::memory_order_seq_cst);
+    // A tail that no writer can have written is never followed. Nor is it nothing: has_something()
+    // would have the reader come back for ever.
+    if (tail - head > bytes_) return outcome::malformed;
+    tail_seen_ = tail;
+    return head == tail ? outcome::empty : outcome::message;
   }
 
   ring_words* words_ = nullptr;

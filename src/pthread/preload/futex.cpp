@@ -126,6 +126,8 @@ long park_at_word(futex_call& call, const deadline& until, std::uint32_t kinds) 
                           .still = &still_holds,
                           .argument = &call,
                           .deadline_ns = end_ns,
+                          .look_again = is_shared ? nullptr : until.asked_again(),
+                          .look_again_argument = &until,
                           .kinds = kinds})) {
       case unparked::timed_out:
         if (until.has_passed()) return detail::fail_with(ETIMEDOUT);

@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -80,6 +82,15 @@ void run_main() noexcept {
   run_to_exit(r);  // does not return: both ways out end the process
 }
 
+strata::detail::scheduler& runtime_of_program() {
+  try {
+    return strata::detail::posix::process_runtime();
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "strata: cannot start the workers: %s\n", problem.what());
+    std::_Exit(1);
+  }
+}
+
 int main_in_runtime(int argc, char** argv, char** environment) {
   the_program.argc = argc;
   the_program.argv = argv;
@@ -92,7 +103,7 @@ int main_in_runtime(int argc, char** argv, char** environment) {
   the_program.floating_point = strata::detail::floating_point::here();
   auto function = [] { run_main(); };
   strata::detail::root_call<decltype(function)> root(function);
-  (void)strata::detail::posix::process_runtime().enter(root);
+  (void)runtime_of_program().enter(root);
   std::abort();  // it exits
 }
 
