@@ -82,8 +82,15 @@ auto blocking(F&& f) -> std::invoke_result_t<F&> {
 /// misuse_error if they would have to wait. Cost of a wait: 3 to 9 us.
 ///
 /// Where it differs from a call that blocks: write() and send() return as soon as they have written
-/// something, which may be less than all, and recv() heeds no MSG_WAITALL. Regular files never
-/// suspend (they are always ready): use strata::blocking() for slow ones.
+/// something, which may be less than all (write_all() and send_all() go on), and those that receive
+/// heed no MSG_WAITALL. Regular files never suspend (they are always ready): use strata::blocking()
+/// for slow ones. For a call that is not here: wait(), then the call with MSG_DONTWAIT, or of a
+/// descriptor with O_NONBLOCK.
+///
+/// As with the system's calls, closing a descriptor does not end the waits for it: they may never
+/// end, or be for what has its number next. shutdown(fd, SHUT_RDWR) ends those for a connection or
+/// a socket that listens (accept() then fails with EINVAL); for all others choose a timeout. Close
+/// the descriptor when nobody uses it any more.
 ///
 /// Any number of threads may wait for one descriptor, or for copies of it made by dup(): those that
 /// want the same of it are served in order of arrival, and each message or connection wakes one.
@@ -98,7 +105,7 @@ namespace io {
 inline constexpr std::chrono::nanoseconds forever = std::chrono::nanoseconds::max();
 
 /// Waits until one of `events` (POLLIN, POLLOUT) holds for fd; returns those that do, as poll()
-/// would (also POLLERR, POLLHUP), or -1 with errno.
+/// would (also POLLERR, POLLHUP), or -1 with errno: EBADF where fd is no descriptor.
 int wait(int fd, short events, std::chrono::nanoseconds timeout = forever);
 
 /// As the system's of the same name, with two differences: they suspend where those block, and
@@ -111,6 +118,25 @@ ssize_t recv(int fd, void* to, std::size_t bytes, int flags,
              std::chrono::nanoseconds timeout = forever);
 ssize_t send(int fd, const void* from, std::size_t bytes, int flags,
              std::chrono::nanoseconds timeout = forever);
+ssize_t recvfrom(int fd, void* to, std::size_t bytes, int flags, sockaddr* peer,
+                 socklen_t* peer_bytes, std::chrono::nanoseconds timeout = forever);
+ssize_t recvmsg(int fd, msghdr* message, int flags, std::chrono::nanoseconds timeout = forever);
+/// Of these two, one that names a local address (AF_UNIX) does not wait: where its receiver has no
+/// room for more it gives EAGAIN at once, since nothing tells when there is. Connect the socket,
+/// and name none, to wait.
+ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer,
+               socklen_t peer_bytes, std::chrono::nanoseconds timeout = forever);
+ssize_t sendmsg(int fd, const msghdr* message, int flags,
+                std::chrono::nanoseconds timeout = forever);
+
+/// As write() and send(), again and again until all has been written; `timeout` is for all of it,
+/// and EINTR does not end it. Returns how many bytes were written: `bytes`, or less, and errno says
+/// why.
+[[nodiscard]] std::size_t write_all(int fd, const void* from, std::size_t bytes,
+                                    std::chrono::nanoseconds timeout = forever);
+[[nodiscard]] std::size_t send_all(int fd, const void* from, std::size_t bytes, int flags,
+                                   std::chrono::nanoseconds timeout = forever);
+
 /// As with POSIX, what is accepted is inherited by programs that the process becomes, and blocks.
 int accept(int fd, sockaddr* peer, socklen_t* peer_bytes,
            std::chrono::nanoseconds timeout = forever);
@@ -118,9 +144,9 @@ int accept(int fd, sockaddr* peer, socklen_t* peer_bytes,
 int accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags,
             std::chrono::nanoseconds timeout = forever);
 /// The socket has O_NONBLOCK while this is in progress: nobody else should use it, or change its
-/// flags, until then. Afterwards its flags are as before. After ETIMEDOUT the attempt goes on in
-/// the kernel: close the socket. A local one (AF_UNIX) whose listener has no room for more gives
-/// EAGAIN at once.
+/// flags, until then. Afterwards its flags are as before, however it ends. After ETIMEDOUT, and
+/// misuse_error in a fiber, the attempt goes on in the kernel: close the socket. A local one
+/// (AF_UNIX) whose listener has no room for more gives EAGAIN at once.
 int connect(int fd, const sockaddr* peer, socklen_t peer_bytes,
             std::chrono::nanoseconds timeout = forever);
 

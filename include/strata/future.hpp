@@ -146,18 +146,20 @@ struct future_maker {
   }
 };
 
-// Ready when the calling thread has ended. Until then the thread keeps the state.
+// What is put there becomes ready when the calling thread has ended; until then the thread keeps
+// it. Made before there is something to put, so that whoever has a result finds memory for this.
+// Throws std::bad_alloc.
 template <class R>
-void publish_at_thread_exit(const std::shared_ptr<result_state<R>>& s) {
+std::shared_ptr<result_state<R>>& ready_at_thread_exit() {
   using kept = std::shared_ptr<result_state<R>>;
-  auto keep = std::make_unique<kept>(s);
+  auto keep = std::make_unique<kept>();
   at_thread_exit(
       [](void* argument) noexcept {
         const std::unique_ptr<kept> k(static_cast<kept*>(argument));
-        (*k)->publish();
+        if (*k != nullptr) (*k)->publish();
       },
       keep.get());
-  (void)keep.release();
+  return *keep.release();
 }
 
 // What promise and packaged_task have in common: a state that is broken when it goes unsatisfied.
@@ -218,15 +220,18 @@ class promise : public detail::result_source<R> {
     this->state_->fail(std::move(e));
   }
 
-  /// The same, but ready when the calling thread has ended.
+  /// The same, but ready when the calling thread has ended. Throw std::bad_alloc, too: then nothing
+  /// has been set.
   void set_value_at_thread_exit(const object& v) requires(is_object) { publish_later(v); }
   void set_value_at_thread_exit(object&& v) requires(is_object) { publish_later(std::move(v)); }
   void set_value_at_thread_exit(object& v) requires(std::is_reference_v<R>) { publish_later(&v); }
   void set_value_at_thread_exit() requires(std::is_void_v<R>) { publish_later(); }
   void set_exception_at_thread_exit(std::exception_ptr e) {
-    this->checked().claim();
-    this->state_->error = std::move(e);
-    detail::publish_at_thread_exit(this->state_);
+    auto& s = this->checked();
+    auto& at_end = detail::ready_at_thread_exit<R>();
+    s.claim();
+    s.error = std::move(e);
+    at_end = this->state_;
   }
 
  private:
@@ -240,9 +245,10 @@ class promise : public detail::result_source<R> {
   template <class... V>
   void publish_later(V&&... v) {
     auto& s = this->checked();
+    auto& at_end = detail::ready_at_thread_exit<R>();
     s.claim();
     s.store(std::forward<V>(v)...);
-    detail::publish_at_thread_exit(this->state_);
+    at_end = this->state_;
   }
 };
 
@@ -308,12 +314,15 @@ class packaged_task<R(Args...)> : public detail::result_source<R> {
     s->attempt([&]() -> R { return (*call_)(std::forward<Args>(args)...); });
     s->publish();
   }
-  /// The same, but ready when the calling thread has ended.
+  /// The same, but ready when the calling thread has ended. Throws std::bad_alloc, too: then there
+  /// was no call.
   void make_ready_at_thread_exit(Args... args) {
+    (void)this->checked();
+    auto& at_end = detail::ready_at_thread_exit<R>();
     this->checked().claim();
     const auto s = this->state_;
     s->attempt([&]() -> R { return (*call_)(std::forward<Args>(args)...); });
-    detail::publish_at_thread_exit(s);
+    at_end = s;
   }
   /// A new state for another call; the old one is broken unless it has its result.
   void reset() {

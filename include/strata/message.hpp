@@ -446,6 +446,10 @@ class endpoint {
 namespace this_thread {
 /// The calling thread's or task's own endpoint, made at the first call and ended with the thread.
 /// Throws misuse_error outside a runtime and in a fiber, error as endpoint(), std::bad_alloc.
+///
+/// Whose it is in a branch of a fork, or a child of a task_scope, depends on where that runs: on
+/// the stack of the task that forked it is that task's; stolen, it has one of its own, which ends
+/// with it. Ask before the fork, and hand the reference on; or let the branch make an endpoint.
 strata::endpoint& endpoint();
 }  // namespace this_thread
 

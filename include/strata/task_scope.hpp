@@ -28,6 +28,32 @@ namespace strata {
 
 class task_scope;
 
+namespace detail {
+
+// Which task has made a scope, for builds with STRATA_DEBUG_CHECKS; see detail/use_check.hpp.
+#if defined(STRATA_DEBUG_CHECKS)
+class scope_maker {
+ public:
+  scope_maker() noexcept;
+  // Throws misuse_error when another task calls.
+  void check() const;
+  // Whether a child runs on the maker's stack.
+  void lend(bool to_child) noexcept { is_lent_ = to_child; }
+
+ private:
+  const stack* who_;      // null: none that could have children
+  bool is_lent_ = false;  // read on that stack alone
+};
+#else
+class scope_maker {
+ public:
+  void check() const noexcept {}
+  void lend(bool) noexcept {}
+};
+#endif
+
+}  // namespace detail
+
 /// The result of a spawned task. Valid until its scope ends; read it after sync().
 template <class T>
 class spawned {
@@ -43,8 +69,10 @@ class spawned {
   block* block_;
 };
 
-/// A group of child tasks. It belongs to the task that made it: only that task calls its functions
-/// (children have scopes of their own).
+/// A group of child tasks. It belongs to the task that made it: only that task calls its functions,
+/// not a child or a branch of it, which may run at the same time: they have scopes of their own.
+/// Builds with STRATA_DEBUG_CHECKS (Debug and sanitizer builds) throw misuse_error where spawn() or
+/// sync() sees another one; a branch of a fork that runs on its maker's stack goes unnoticed.
 class task_scope {
  public:
   task_scope() noexcept = default;
@@ -110,6 +138,7 @@ class task_scope {
   call_link* calls_ = nullptr;  // since the last sync, newest first
   keeper* results_ = nullptr;   // blocks with results, freed with the scope
   int unwinding_ = std::uncaught_exceptions();
+  detail::scope_maker maker_;
 
   // Children that ran elsewhere count down from 0; sync() adds their number. Whoever brings it to 0
   // after that is the last.
@@ -310,6 +339,7 @@ template <class F>
 auto task_scope::spawn(F&& f) {
   using function = std::decay_t<F>;
   using result = std::invoke_result_t<function&>;
+  maker_.check();
   if constexpr (detail::travel_of<function>::wire_of_task != nullptr) {
     return spawn_call<function>(std::forward<F>(f));
   } else if constexpr (std::is_void_v<result>) {

@@ -20,8 +20,10 @@
 // A program needs no runtime of its own for threads. Those that are made outside any (from a plain
 // main(), also by jthread and async) run in one that the process has for them. The first of them
 // starts it, with the settings in STRATA_* variables, and stacks as large as `ulimit -s` says (8
-// MiB where that sets no limit) unless those say otherwise; it lives as long as the process. Wrong
-// settings end the program with status 2, and workers that cannot be started with status 1.
+// MiB where that sets no limit) unless those say otherwise. Where they do not, threads for which
+// there is none of that size any more have smaller ones: 8 MiB, 1 MiB, and then 256 KiB. It lives
+// as long as the process. Wrong settings end the program with status 2, and workers that cannot be
+// started with status 1.
 //
 // Signals belong to OS threads. A thread has blocked what its worker has, and so have programs that
 // it starts: what the OS thread had that made the runtime or, without one, the first thread. Block

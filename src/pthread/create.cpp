@@ -168,10 +168,7 @@ class room {
     }
     has_usual_ = is_inside() ? home.try_room(this_place()) : home.try_room_from_outside();
     // Who asked for no size gets a smaller one when all of the usual size are in use.
-    for (const std::size_t bytes :
-         {std::size_t{8} << 20, std::size_t{1} << 20, std::size_t{256} << 10}) {
-      if (!*this && bytes < home.stacks.stack_bytes()) take(bytes);
-    }
+    if (!has_usual_) own_ = take_smaller_stack(home);
   }
   ~room() {
     if (own_ != nullptr) own_->pool->give(own_);
@@ -330,7 +327,7 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
         begin_mask(*r, mask, false);
       }
       if (wanted.mask.has_value()) change_mask(*r, SIG_SETMASK, &*wanted.mask, nullptr);
-      this_worker().owner == &home ? start_thread(*r) : home.inject(r);
+      this_worker().owner == &home ? start_counted_thread(*r) : home.inject(r);
     } catch (...) {
       end_signals(*r);
       r->more.own_stack = nullptr;

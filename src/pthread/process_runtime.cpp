@@ -24,12 +24,15 @@
 namespace strata::detail::posix {
 namespace {
 
+// By a STRATA_* variable. Relaxed: written before there is a runtime, and read by its threads.
+constinit std::atomic<bool> size_was_asked_for{false};
+
 // At least as large as kernel threads' are by default, as a power of two; small ones have room for
 // our header and calls, too. Where `ulimit -s` sets no limit the C library takes 2 MiB for threads:
 // main(), which has ours under the command, would find that little.
 std::size_t usual_stack_bytes() noexcept {
   constexpr std::size_t without_limit = std::size_t{8} << 20;
-  // Of these as many as 256 fit into what a pool has of addresses; see room in create.cpp.
+  // Of these as many as 256 fit into what a pool has of addresses; then see take_smaller_stack().
   constexpr std::size_t largest = std::size_t{256} << 20;
   constexpr std::size_t for_us = std::size_t{16} << 10;
   rlimit limit{};
@@ -40,13 +43,17 @@ std::size_t usual_stack_bytes() noexcept {
   return std::bit_ceil(bytes < std::size_t{1} << 20 ? bytes + for_us : bytes);
 }
 
+bool asks_for_a_size(const options& o) noexcept {
+  return o.stack_bytes != options().stack_bytes || std::getenv("STRATA_STACK_BYTES") != nullptr;
+}
+
 options settings() {
   std::array<char, 7> name{"strata"};
   std::array<char*, 2> argv{name.data(), nullptr};
   int argc = 1;
   options o = options::parse(argc, argv.data());
-  if (o.stack_bytes == options().stack_bytes && std::getenv("STRATA_STACK_BYTES") == nullptr)
-    o.stack_bytes = usual_stack_bytes();
+  size_was_asked_for.store(asks_for_a_size(o), std::memory_order_relaxed);
+  if (!asks_for_a_size(o)) o.stack_bytes = usual_stack_bytes();
   return o;
 }
 
@@ -156,6 +163,11 @@ namespace strata::detail {
 
 scheduler& runtime_of_process() {
   return posix::one_of(posix::of_threads, &posix::start_with_signals);
+}
+
+bool is_size_of_kernel_threads(const scheduler& s) noexcept {
+  return posix::is_process_runtime(&s) &&
+         !posix::size_was_asked_for.load(std::memory_order_relaxed);
 }
 
 }  // namespace strata::detail

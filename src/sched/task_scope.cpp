@@ -8,6 +8,22 @@
 
 namespace strata {
 
+#if defined(STRATA_DEBUG_CHECKS)
+static const detail::stack* stack_here() noexcept {
+  const detail::worker& w = detail::this_worker();
+  return w.owner != nullptr ? static_cast<const detail::place&>(w).current : nullptr;
+}
+
+detail::scope_maker::scope_maker() noexcept : who_(stack_here()) {}
+
+void detail::scope_maker::check() const {
+  if (who_ != stack_here() || is_lent_)
+    throw misuse_error(
+        "a task_scope is used by another task than the one that made it, which may use it at the "
+        "same time: let each task make its own");
+}
+#endif
+
 void task_scope::add(child& c) {
   detail::worker& w = detail::this_worker();
   w.events.spawns.add();
@@ -75,7 +91,9 @@ void task_scope::finish_children() noexcept {
     if (t == nullptr) break;
     if (calls_ != nullptr && t == calls_->offered) {
       call_link& c = *std::exchange(calls_, calls_->next);
+      maker_.lend(true);
       run_call(c);
+      maker_.lend(false);
       c.end(c, true);
       continue;
     }
@@ -85,7 +103,9 @@ void task_scope::finish_children() noexcept {
       break;
     }
     ++ran_here_;
+    maker_.lend(true);
     run_child(*static_cast<child*>(t));
+    maker_.lend(false);
   }
   const auto elsewhere = static_cast<std::int64_t>(spawned_ - ran_here_);
   if (elsewhere != 0 && balance_.load(std::memory_order_acquire) != -elsewhere) {
@@ -111,6 +131,7 @@ void task_scope::keep(std::exception_ptr e) noexcept {
 }
 
 void task_scope::sync() {
+  maker_.check();
   if (spawned_ != 0 || calls_ != nullptr) finish_children();
   if (threw_.load(std::memory_order_acquire)) {
     threw_.store(false, std::memory_order_relaxed);

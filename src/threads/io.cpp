@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstddef>
 #include <new>
 #include <system_error>
 
@@ -23,8 +24,9 @@ namespace {
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-// What holds now; 0: nothing.
+// What holds now; 0: nothing. (poll() passes over negative descriptors.)
 int look(int fd, short events) {
+  if (fd < 0) return detail::fail_with(EBADF);
   pollfd p{fd, events, 0};
   const int n = ::poll(&p, 1, 0);
   if (n < 0) return -1;
@@ -129,6 +131,19 @@ ssize_t transfer(int fd, mode_t type, short events, std::int64_t deadline, const
   return when_ready(fd, events, deadline, call);
 }
 
+// What the system itself answers at once: so it does for errors and urgent bytes, whatever else the
+// caller wants.
+bool never_waits_to_receive(int flags) {
+  return (flags & (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)) != 0;
+}
+
+// A receiver of the same host that has no room: poll() does not know to whom we send, and says that
+// we can.
+bool is_local(const void* address, socklen_t bytes) {
+  return address != nullptr && bytes >= sizeof(sa_family_t) &&
+         static_cast<const sockaddr*>(address)->sa_family == AF_UNIX;
+}
+
 ssize_t recv_until(int fd, void* to, std::size_t bytes, int flags, std::int64_t deadline) {
   return again(fd, POLLIN, deadline, [&] { return ::recv(fd, to, bytes, flags | MSG_DONTWAIT); });
 }
@@ -137,6 +152,78 @@ ssize_t send_until(int fd, const void* from, std::size_t bytes, int flags, std::
   return again(fd, POLLOUT, deadline,
                [&] { return ::send(fd, from, bytes, flags | MSG_DONTWAIT); });
 }
+
+ssize_t write_until(int fd, const void* from, std::size_t bytes, std::int64_t deadline) {
+  const mode_t type = type_of(fd);
+  if (type == S_IFSOCK) return send_until(fd, from, bytes, 0, deadline);
+  const iovec all{const_cast<void*>(from), bytes};
+  // A pipe that is ready has room for that much; more could block.
+  const std::size_t some = type == S_IFIFO ? std::min<std::size_t>(bytes, PIPE_BUF) : bytes;
+  return transfer(
+      fd, type, POLLOUT, deadline, [&] { return ::pwritev2(fd, &all, 1, -1, RWF_NOWAIT); },
+      [&] { return ::write(fd, from, some); });
+}
+
+// Calls write_some(what is left, how much) until nothing is. Returns how much was written.
+template <class WriteSome>
+std::size_t write_all_by(const void* from, std::size_t bytes, const WriteSome& write_some) {
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t n = write_some(static_cast<const std::byte*>(from) + done, bytes - done);
+    if (n > 0) {
+      done += static_cast<std::size_t>(n);
+    } else if (n == 0) {  // a device that takes nothing any more, and does not say why
+      detail::set_errno_here(EIO);
+      break;
+    } else if (detail::errno_here() != EINTR) {
+      break;
+    }
+  }
+  return done;
+}
+
+// Whether accept() may have to wait. Else it says at once what is wrong; poll() would wait for
+// data.
+bool may_listen(int fd) {
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0) return false;
+  if (listens != 0) return true;
+  // Of others than these (Bluetooth's sockets) the kernel does not tell.
+  int domain = AF_UNSPEC;
+  size = sizeof domain;
+  ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+  return domain != AF_INET && domain != AF_INET6 && domain != AF_UNIX;
+}
+
+// Only a socket that does not block can be asked to begin to connect. Its flags are put back
+// however that is left, with errno as it is.
+class not_blocking {
+ public:
+  explicit not_blocking(int fd) : fd_(fd), flags_(::fcntl(fd, F_GETFL)) {
+    if (flags_ < 0) return;
+    changed_ = (flags_ & O_NONBLOCK) == 0;
+    if (changed_ && ::fcntl(fd, F_SETFL, flags_ | O_NONBLOCK) < 0) {
+      changed_ = false;
+      flags_ = -1;
+    }
+  }
+  ~not_blocking() {
+    if (!changed_) return;
+    const int kept = detail::errno_here();
+    ::fcntl(fd_, F_SETFL, flags_);
+    detail::set_errno_here(kept);
+  }
+  not_blocking(const not_blocking&) = delete;
+  not_blocking& operator=(const not_blocking&) = delete;
+  // False: not so, and errno says why.
+  explicit operator bool() const noexcept { return flags_ >= 0; }
+
+ private:
+  int fd_;
+  int flags_;
+  bool changed_ = false;
+};
 
 }  // namespace
 
@@ -156,19 +243,19 @@ ssize_t read(int fd, void* to, std::size_t bytes, std::chrono::nanoseconds timeo
 }
 
 ssize_t write(int fd, const void* from, std::size_t bytes, std::chrono::nanoseconds timeout) {
+  return write_until(fd, from, bytes, detail::deadline_after(timeout));
+}
+
+std::size_t write_all(int fd, const void* from, std::size_t bytes,
+                      std::chrono::nanoseconds timeout) {
   const std::int64_t deadline = detail::deadline_after(timeout);
-  const mode_t type = type_of(fd);
-  if (type == S_IFSOCK) return send_until(fd, from, bytes, 0, deadline);
-  const iovec all{const_cast<void*>(from), bytes};
-  // A pipe that is ready has room for that much; more could block.
-  const std::size_t some = type == S_IFIFO ? std::min<std::size_t>(bytes, PIPE_BUF) : bytes;
-  return transfer(
-      fd, type, POLLOUT, deadline, [&] { return ::pwritev2(fd, &all, 1, -1, RWF_NOWAIT); },
-      [&] { return ::write(fd, from, some); });
+  return write_all_by(from, bytes, [&](const void* rest, std::size_t left) {
+    return write_until(fd, rest, left, deadline);
+  });
 }
 
 ssize_t recv(int fd, void* to, std::size_t bytes, int flags, std::chrono::nanoseconds timeout) {
-  if ((flags & MSG_DONTWAIT) != 0) return ::recv(fd, to, bytes, flags);
+  if (never_waits_to_receive(flags)) return ::recv(fd, to, bytes, flags);
   return recv_until(fd, to, bytes, flags, detail::deadline_after(timeout));
 }
 
@@ -178,10 +265,48 @@ ssize_t send(int fd, const void* from, std::size_t bytes, int flags,
   return send_until(fd, from, bytes, flags, detail::deadline_after(timeout));
 }
 
+std::size_t send_all(int fd, const void* from, std::size_t bytes, int flags,
+                     std::chrono::nanoseconds timeout) {
+  const std::int64_t deadline = detail::deadline_after(timeout);
+  return write_all_by(from, bytes, [&](const void* rest, std::size_t left) {
+    return send_until(fd, rest, left, flags, deadline);
+  });
+}
+
+ssize_t recvfrom(int fd, void* to, std::size_t bytes, int flags, sockaddr* peer,
+                 socklen_t* peer_bytes, std::chrono::nanoseconds timeout) {
+  if (never_waits_to_receive(flags)) return ::recvfrom(fd, to, bytes, flags, peer, peer_bytes);
+  return again(fd, POLLIN, detail::deadline_after(timeout),
+               [&] { return ::recvfrom(fd, to, bytes, flags | MSG_DONTWAIT, peer, peer_bytes); });
+}
+
+ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer,
+               socklen_t peer_bytes, std::chrono::nanoseconds timeout) {
+  const auto call = [&] {
+    return ::sendto(fd, from, bytes, flags | MSG_DONTWAIT, peer, peer_bytes);
+  };
+  if ((flags & MSG_DONTWAIT) != 0 || is_local(peer, peer_bytes)) return call();
+  return again(fd, POLLOUT, detail::deadline_after(timeout), call);
+}
+
+ssize_t recvmsg(int fd, msghdr* message, int flags, std::chrono::nanoseconds timeout) {
+  if (never_waits_to_receive(flags)) return ::recvmsg(fd, message, flags);
+  return again(fd, POLLIN, detail::deadline_after(timeout),
+               [&] { return ::recvmsg(fd, message, flags | MSG_DONTWAIT); });
+}
+
+ssize_t sendmsg(int fd, const msghdr* message, int flags, std::chrono::nanoseconds timeout) {
+  const auto call = [&] { return ::sendmsg(fd, message, flags | MSG_DONTWAIT); };
+  if ((flags & MSG_DONTWAIT) != 0 || is_local(message->msg_name, message->msg_namelen))
+    return call();
+  return again(fd, POLLOUT, detail::deadline_after(timeout), call);
+}
+
 int accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags,
             std::chrono::nanoseconds timeout) {
-  return when_ready(fd, POLLIN, detail::deadline_after(timeout),
-                    [&] { return ::accept4(fd, peer, peer_bytes, flags); });
+  const auto call = [&] { return ::accept4(fd, peer, peer_bytes, flags); };
+  if (!may_listen(fd)) return call();
+  return when_ready(fd, POLLIN, detail::deadline_after(timeout), call);
 }
 
 int accept(int fd, sockaddr* peer, socklen_t* peer_bytes, std::chrono::nanoseconds timeout) {
@@ -189,26 +314,15 @@ int accept(int fd, sockaddr* peer, socklen_t* peer_bytes, std::chrono::nanosecon
 }
 
 int connect(int fd, const sockaddr* peer, socklen_t peer_bytes, std::chrono::nanoseconds timeout) {
-  // Only a socket that does not block can be asked to begin. Its flags are put back afterwards.
-  const int flags = ::fcntl(fd, F_GETFL);
-  if (flags < 0) return -1;
-  const bool blocks = (flags & O_NONBLOCK) == 0;
-  if (blocks && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) return -1;
-  int result = ::connect(fd, peer, peer_bytes);
-  if (result < 0 && detail::errno_here() == EINPROGRESS) {
-    if (wait(fd, POLLOUT, timeout) >= 0) {
-      int error = 0;
-      socklen_t size = sizeof error;
-      result = ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-      if (result == 0 && error != 0) result = detail::fail_with(error);
-    }
-  }
-  if (blocks) {
-    const int kept = detail::errno_here();
-    ::fcntl(fd, F_SETFL, flags);
-    detail::set_errno_here(kept);
-  }
-  return result;
+  const not_blocking meanwhile(fd);
+  if (!meanwhile) return -1;
+  const int result = ::connect(fd, peer, peer_bytes);
+  if (result == 0 || detail::errno_here() != EINPROGRESS) return result;
+  if (wait(fd, POLLOUT, timeout) < 0) return -1;
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return -1;
+  return error == 0 ? 0 : detail::fail_with(error);
 }
 
 }  // namespace strata::io

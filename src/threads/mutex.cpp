@@ -34,6 +34,27 @@ bool word_lock::take_or_mark(std::uint32_t mark) noexcept {
   }
 }
 
+namespace {
+
+// The calling thread waits for `lock` while this is there, for those who look for circles. park()
+// may throw: then it waits no more.
+class awaiting {
+ public:
+  awaiting(const void* lock, bool watched) noexcept : watched_(watched) {
+    if (watched_) lock_awaited(lock);
+  }
+  ~awaiting() {
+    if (watched_) lock_no_longer_awaited();
+  }
+  awaiting(const awaiting&) = delete;
+  awaiting& operator=(const awaiting&) = delete;
+
+ private:
+  const bool watched_;
+};
+
+}  // namespace
+
 bool word_lock::lock_slowly(std::int64_t deadline_ns) {
   // Its holder may be running on another core, and about to leave. Each look takes the line away
   // from it, so looks become rarer: meanwhile it may lock and unlock many times.
@@ -43,22 +64,22 @@ bool word_lock::lock_slowly(std::int64_t deadline_ns) {
       if (state_.load(std::memory_order_relaxed) == free && try_lock()) return true;
     }
   }
-  // Who gives up after a while is no part of a deadlock.
-  const bool watched = watches_locks() && deadline_ns == parking::never;
-  if (watched) lock_awaited(this);
-  for (int in_vain = 0;; ++in_vain) {
-    // One with a deadline may give up, and could then have been handed it: it never insists.
-    const bool insists = in_vain >= patience && deadline_ns == parking::never;
-    if (take_or_mark(insists ? starved : contended)) break;
-    const unparked why = park({.what = "mutex",
-                               .address = insists ? gate() : this,
-                               .still = insists ? &is_starved : &is_contended,
-                               .argument = this,
-                               .deadline_ns = deadline_ns});
-    if (why == unparked::timed_out) return false;
-    if (insists && why == unparked::woken) break;  // it is ours
+  {
+    // Who gives up after a while is no part of a deadlock.
+    const awaiting mine(this, watches_locks() && deadline_ns == parking::never);
+    for (int in_vain = 0;; ++in_vain) {
+      // One with a deadline may give up, and could then have been handed it: it never insists.
+      const bool insists = in_vain >= patience && deadline_ns == parking::never;
+      if (take_or_mark(insists ? starved : contended)) break;
+      const unparked why = park({.what = "mutex",
+                                 .address = insists ? gate() : this,
+                                 .still = insists ? &is_starved : &is_contended,
+                                 .argument = this,
+                                 .deadline_ns = deadline_ns});
+      if (why == unparked::timed_out) return false;
+      if (insists && why == unparked::woken) break;  // it is ours
+    }
   }
-  if (watched) lock_no_longer_awaited();
   if (watches_locks()) lock_taken(this);
   return true;
 }

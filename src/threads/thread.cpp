@@ -144,19 +144,6 @@ thread_extras& extras_of(thread_block& b) {
   return *b.extras;
 }
 
-worker* worker_for_new_thread(const thread_attributes* a) {
-  worker& w = this_worker();
-  if (w.owner == nullptr) return nullptr;
-  auto& p = static_cast<place&>(w);
-  if (a != nullptr && a->stack_bytes != 0) {
-    // Counted like the others until set_attributes() has its stack.
-    p.threads_made.add();
-  } else {
-    w.owner->require_room(p);
-  }
-  return &w;
-}
-
 namespace {
 
 // Where it cannot be started there is no room for a thread, as where it is full.
@@ -180,13 +167,29 @@ void call_in_process_runtime(void (*f)(void*), void* argument) {
   root.out.take();
 }
 
-void give_up_thread(void* memory, std::size_t bytes) noexcept {
-  place& p = this_place();
-  p.threads_ended.add();  // was counted: see room.cpp
-  if (memory != nullptr) p.frames.deallocate(memory, bytes);
+stack* take_smaller_stack(scheduler& home) noexcept {
+  for (const std::size_t bytes :
+       {std::size_t{8} << 20, std::size_t{1} << 20, std::size_t{256} << 10}) {
+    if (bytes >= home.stacks.stack_bytes()) continue;
+    try {
+      stack_pool& pool = home.stacks_of(bytes);
+      if (pool.left() != 0) return pool.take();
+    } catch (const std::exception&) {
+      // No address space, or no memory: there is none.
+    }
+  }
+  return nullptr;
 }
 
 namespace {
+
+// It will run there, and is none of those that are counted: see room.cpp.
+void give_own_stack(thread_block& b, stack* s) {
+  thread_extras& e = extras_of(b);
+  e.own_stack = s;
+  e.body = b.type->body;
+  b.type = &sized_thread;
+}
 
 void take_attributes(thread_block& b, const thread_attributes& a) {
   thread_extras& e = extras_of(b);
@@ -200,16 +203,12 @@ void take_attributes(thread_block& b, const thread_attributes& a) {
   constexpr std::size_t largest = std::size_t{1} << 30;
   if (a.stack_bytes > largest) refuse(std::errc::invalid_argument, "strata::thread: stack_bytes");
   e.stack_bytes = std::bit_ceil(std::max(a.stack_bytes, smallest));
-  e.body = b.type->body;
-  b.type = &sized_thread;
   // It is taken here, where a refusal can be told.
-  place& p = this_place();
   try {
-    e.own_stack = p.owner->stacks_of(e.stack_bytes).take();
+    give_own_stack(b, this_place().owner->stacks_of(e.stack_bytes).take());
   } catch (const error& problem) {
     refuse(std::errc::resource_unavailable_try_again, problem.what());
   }
-  p.threads_ended.add();  // it is none of those that are counted: see room.cpp
 }
 
 }  // namespace
@@ -227,8 +226,6 @@ void drop_thread(thread_block& b) noexcept {
   if (b.extras != nullptr && b.extras->own_stack != nullptr) {
     stack* const s = b.extras->own_stack;
     s->pool->give(s);
-  } else {
-    this_place().threads_ended.add();  // was counted: see room.cpp
   }
   b.home = this_worker().owner;
   destroy_call(b);
@@ -250,7 +247,7 @@ namespace {
 
 }  // namespace
 
-void start_thread(thread_block& b) {
+void start_counted_thread(thread_block& b) {
   place& p = this_place();
   b.home = p.owner;
   if (b.extras != nullptr) [[unlikely]]
@@ -258,6 +255,41 @@ void start_thread(thread_block& b) {
   if (!p.try_put(&b)) [[unlikely]]
     refuse_for_memory();
   p.owner->ready_appeared(p);
+}
+
+namespace {
+
+// All stacks of the usual size are in use. Who has not asked for that size has a smaller one; all
+// others are refused.
+[[gnu::noinline]] bool start_on_smaller_stack(thread_block& b, place& p) {
+  stack* const s = is_size_of_kernel_threads(*p.owner) ? take_smaller_stack(*p.owner) : nullptr;
+  if (s == nullptr) return false;
+  try {
+    give_own_stack(b, s);
+  } catch (const std::bad_alloc&) {
+    s->pool->give(s);
+    refuse_for_memory();
+  }
+  start_counted_thread(b);
+  return true;
+}
+
+}  // namespace
+
+void start_thread(thread_block& b) {
+  if (b.type == &sized_thread) [[unlikely]]
+    return start_counted_thread(b);
+  place& p = this_place();
+  if (!p.owner->try_room(p)) [[unlikely]] {
+    if (start_on_smaller_stack(b, p)) return;
+    p.owner->require_room(p);  // says why there is none, unless there is by now
+  }
+  try {
+    start_counted_thread(b);
+  } catch (...) {
+    this_place().threads_ended.add();  // it was counted: see room.cpp
+    throw;
+  }
 }
 
 namespace {

@@ -42,6 +42,10 @@ struct thread_extras {
 // As task_type::run of threads whose stack has a size of its own: it is extras->own_stack.
 void run_on_own_stack(task& t, worker& w);
 
+// For a thread that may have a smaller stack than usual: 8 MiB, 1 MiB or 256 KiB, the largest of
+// these that there is. Null: there is none.
+stack* take_smaller_stack(scheduler& home) noexcept;
+
 // With the thread itself as the caller; made when missing.
 thread_extras& extras_of(thread_block& b);
 

@@ -5,21 +5,26 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../common/thread_states.hpp"
 #include "../sched/support.hpp"
 #include "strata/blocking.hpp"
+#include "strata/fiber.hpp"
 #include "strata/thread.hpp"
 #include "threads/errno_here.hpp"
 
@@ -137,12 +142,12 @@ TEST_P(io_on, reader_and_writer_of_one_descriptor) {
 struct listener {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
-  listener() {
+  explicit listener(int queue = 16) {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t bytes = sizeof address;
     EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), bytes), 0);
-    EXPECT_EQ(listen(fd, 16), 0);
+    EXPECT_EQ(listen(fd, queue), 0);
     EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes), 0);
   }
   listener(const listener&) = delete;
@@ -361,6 +366,175 @@ TEST_P(io_on, deadlines_pass_and_bad_descriptors_are_told) {
   });
 }
 
+// What the system says of each at once, whatever the time.
+void expect_no_wait_for_what_cannot_come() {
+  const auto says = [](int error, const char* of, auto call) {
+    EXPECT_EQ(call(), -1) << of;
+    EXPECT_EQ(detail::errno_here(), error) << of;
+  };
+  const auto accepting = [](int fd) {
+    return [fd] { return io::accept(fd, nullptr, nullptr, 50ms); };
+  };
+  for (const int none : {-1, INT_MAX}) {
+    says(EBADF, "accept of no descriptor", accepting(none));
+    says(EBADF, "wait for no descriptor", [none] { return io::wait(none, POLLIN, 50ms); });
+  }
+  const pair pipe_ends(false), connected(true);
+  const int datagrams = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int stream = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  says(ENOTSOCK, "accept of a pipe", accepting(pipe_ends.end[0]));
+  says(EINVAL, "accept of a connection", accepting(connected.end[0]));
+  says(EOPNOTSUPP, "accept of a socket for datagrams", accepting(datagrams));
+  says(EINVAL, "accept of a socket that does not listen", accepting(stream));
+  char c = 0;
+  says(EAGAIN, "receive of an error, of which there is none",
+       [&] { return io::recv(datagrams, &c, 1, MSG_ERRQUEUE, 50ms); });
+  for (const int fd : {datagrams, stream}) close(fd);
+}
+
+TEST_P(io_on, nobody_waits_for_what_cannot_come) {
+  runtime rt(settings());
+  rt.run(&expect_no_wait_for_what_cannot_come);
+}
+
+TEST_P(io_on, messages_know_their_sender) {
+  runtime rt(settings());
+  rt.run([] {
+    const auto bound = [](sockaddr_in& at) {
+      const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+      at = {};
+      at.sin_family = AF_INET;
+      at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      socklen_t size = sizeof at;
+      EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&at), size), 0);
+      EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size), 0);
+      return fd;
+    };
+    sockaddr_in client_at, server_at;
+    const int client = bound(client_at);
+    const int server = bound(server_at);
+    thread echo({.name = "echo"}, [&] {
+      char text[8] = {};
+      sockaddr_in peer{};
+      socklen_t size = sizeof peer;
+      EXPECT_EQ(
+          io::recvfrom(server, text, sizeof text, 0, reinterpret_cast<sockaddr*>(&peer), &size), 5);
+      EXPECT_EQ(peer.sin_port, client_at.sin_port);
+      // In two parts, to that address.
+      std::array<iovec, 2> parts{{{text, 5}, {text, 2}}};
+      msghdr message{};
+      message.msg_name = &peer;
+      message.msg_namelen = size;
+      message.msg_iov = parts.data();
+      message.msg_iovlen = parts.size();
+      EXPECT_EQ(io::sendmsg(server, &message, 0), 7);
+    });
+    (void)text_when("echo", "waiting for file descriptor");
+    EXPECT_EQ(io::sendto(client, "hello", 5, 0, reinterpret_cast<sockaddr*>(&server_at),
+                         sizeof server_at),
+              5);
+    char text[8] = {};
+    sockaddr_in peer{};
+    iovec all{text, sizeof text};
+    msghdr message{};
+    message.msg_name = &peer;
+    message.msg_namelen = sizeof peer;
+    message.msg_iov = &all;
+    message.msg_iovlen = 1;
+    EXPECT_EQ(io::recvmsg(client, &message, 0), 7);
+    EXPECT_STREQ(text, "hellohe");
+    EXPECT_EQ(peer.sin_port, server_at.sin_port);
+    echo.join();
+    EXPECT_EQ(io::recvmsg(client, &message, 0, 2ms), -1);
+    EXPECT_EQ(detail::errno_here(), ETIMEDOUT);
+    for (const int fd : {client, server}) close(fd);
+  });
+}
+
+// poll() of the sender says that there is room.
+TEST_P(io_on, nobody_waits_for_the_room_of_a_local_receiver) {
+  runtime rt(settings());
+  rt.run([] {
+    const int receiver = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const int sender = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    socklen_t size = sizeof at;
+    // The kernel finds a name.
+    ASSERT_EQ(bind(receiver, reinterpret_cast<sockaddr*>(&at), sizeof(sa_family_t)), 0);
+    ASSERT_EQ(getsockname(receiver, reinterpret_cast<sockaddr*>(&at), &size), 0);
+    ssize_t n = 0;
+    while (n >= 0) n = io::sendto(sender, "x", 1, 0, reinterpret_cast<sockaddr*>(&at), size, 50ms);
+    EXPECT_EQ(detail::errno_here(), EAGAIN);
+    for (const int fd : {receiver, sender}) close(fd);
+  });
+}
+
+TEST_P(io_on, all_is_written) {
+  runtime rt(settings());
+  rt.run([] {
+    const std::string sent(3'000'000, 'a');
+    for (const bool sockets : {false, true}) {
+      pair p(sockets);
+      thread writer([&] {
+        const std::size_t n = sockets
+                                  ? io::send_all(p.end[1], sent.data(), sent.size(), MSG_NOSIGNAL)
+                                  : io::write_all(p.end[1], sent.data(), sent.size());
+        EXPECT_EQ(n, sent.size());
+        close(std::exchange(p.end[1], -1));
+      });
+      std::string got;
+      std::array<char, 65536> some;
+      for (ssize_t n = 1; n > 0;) {
+        n = io::read(p.end[0], some.data(), some.size());
+        if (n > 0) got.append(some.data(), static_cast<std::size_t>(n));
+      }
+      writer.join();
+      EXPECT_TRUE(got == sent);
+    }
+    // As far as there is room, and time; or somebody there.
+    pair p(true);
+    const std::size_t some = io::write_all(p.end[1], sent.data(), sent.size(), 5ms);
+    EXPECT_EQ(detail::errno_here(), ETIMEDOUT);
+    EXPECT_GT(some, 0U);
+    EXPECT_LT(some, sent.size());
+    close(std::exchange(p.end[0], -1));
+    EXPECT_EQ(io::send_all(p.end[1], sent.data(), sent.size(), MSG_NOSIGNAL), 0U);
+    EXPECT_EQ(detail::errno_here(), EPIPE);
+  });
+}
+
+struct connects_in_a_fiber : threaded {
+  int fd;
+  const sockaddr_in* to;
+  bool* was_refused;
+  void start() {
+    try {
+      (void)io::connect(fd, reinterpret_cast<const sockaddr*>(to), sizeof *to);
+    } catch (const misuse_error&) {
+      *was_refused = true;
+    }
+    terminate();
+  }
+};
+
+// Who may not wait for the other side leaves the socket as it was.
+TEST_P(io_on, a_connection_that_a_fiber_begins_changes_no_flags) {
+  const listener full(0);
+  runtime rt(settings());
+  // A few fill it: what comes then waits for room.
+  std::vector<int> clients;
+  bool was_refused = false;
+  for (int i = 0; i < 20 && !was_refused; ++i) {
+    const int client = clients.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    rt.run([&] { token<connects_in_a_fiber>(client, &full.address, &was_refused); });
+    rt.wait_idle();
+    EXPECT_EQ(fcntl(client, F_GETFL) & O_NONBLOCK, 0);
+  }
+  EXPECT_TRUE(was_refused);
+  for (const int fd : clients) close(fd);
+}
+
 // Some pass between giving up the stack and handing the wait to epoll.
 TEST_P(io_on, deadlines_pass_at_every_moment) {
   runtime rt(settings());
@@ -392,6 +566,10 @@ TEST_P(io_on, files_are_always_ready) {
 }
 
 INSTANTIATE_TEST_SUITE_P(workers, io_on, testing::Values(1U, 2U, 4U));
+
+TEST(io, outside_a_runtime_nobody_waits_for_what_cannot_come) {
+  expect_no_wait_for_what_cannot_come();
+}
 
 TEST(io, outside_a_runtime_it_blocks) {
   pair p(false);

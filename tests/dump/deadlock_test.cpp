@@ -3,12 +3,14 @@
 // and nothing else is taken for one.
 #include <pthread.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <vector>
 
 #include "../common/thread_states.hpp"
 #include "../sched/support.hpp"
 #include "strata/condition_variable.hpp"
+#include "strata/fiber.hpp"
 #include "strata/mutex.hpp"
 #include "strata/pthread.h"
 #include "strata/semaphore.hpp"
@@ -89,7 +91,46 @@ TEST_F(deadlock_death, is_not_of_the_next_thread_what_one_has_left_locked) {
       ::testing::ExitedWithCode(42), "");
 }
 
-// Last: the process watches from then on.
+// Fibers that lock and unlock `m`, each in one way, and count.
+struct in_a_fiber : threaded {
+  mutex* m;
+  void (*use)(mutex&);
+  std::atomic<int>* done;
+  void start() {
+    use(*m);
+    ++*done;
+    terminate();
+  }
+};
+
+// Last, these two: the process watches from then on.
+TEST(deadlock, is_not_seen_in_a_wait_that_was_refused) {
+  runtime rt(watching(1));
+  rt.run([] {
+    mutex first, second;
+    counting_semaphore<> begun(0), go(0);
+    std::atomic<int> done{0};
+    auto by_fiber = [&, ran = 0](mutex& m, void (*use)(mutex&)) mutable {
+      token<in_a_fiber>(&m, use, &done);
+      for (++ran; done != ran;) this_thread::yield();
+    };
+    thread other({.name = "other"}, [&] {
+      const std::lock_guard lock(first);
+      begun.release();
+      go.acquire();
+      const std::lock_guard both(second);
+    });
+    begun.acquire();
+    by_fiber(first, [](mutex& m) { EXPECT_THROW(m.lock(), misuse_error); });
+    // By who is taken for the same: a fiber of this worker.
+    by_fiber(second, [](mutex& m) { EXPECT_TRUE(m.try_lock()); });
+    go.release();
+    (void)text_when("other", "waiting for mutex");
+    by_fiber(second, [](mutex& m) { m.unlock(); });
+    other.join();
+  });
+}
+
 TEST(deadlock, is_not_seen_where_there_is_none) {
   runtime rt(watching(2));
   rt.run([] {

@@ -2,11 +2,14 @@
 // More tasks than stacks: who asks for one too many is told, all others get theirs.
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <fstream>
 #include <latch>
@@ -223,6 +226,53 @@ TEST_P(few_stacks, are_waited_for_where_there_are_no_more) {
       right = right && ran == tasks;
     });
     std::_Exit(say(right));
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(0), "right");
+}
+
+// From now on the system gives this process no mapping. False: it allows too many to use them up.
+bool refuse_mappings() {
+  std::size_t most = 0;
+  std::ifstream("/proc/sys/vm/max_map_count") >> most;
+  if (most == 0 || most > 300'000) return false;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const range =
+      mmap(nullptr, 2 * most * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) return false;
+  // Neighbours with different rights are mappings of their own.
+  for (std::size_t i = 0; i < 2 * most; i += 2) {
+    if (mprotect(static_cast<std::byte*>(range) + i * page, page, PROT_READ) != 0)
+      return errno == ENOMEM;
+  }
+  return false;
+}
+
+// Where guard pages need them, stacks have none then.
+TEST(stacks, are_had_where_there_are_no_more_mappings) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto program = [] {
+    runtime rt(with_workers(2));
+    const bool are_refused = refuse_mappings();
+    std::size_t made = 0;
+    std::atomic<std::size_t> ran{0};
+    rt.run([&] {
+      std::vector<thread> threads;
+      threads.reserve(5'000);
+      latch go(1);
+      try {
+        while (made < 5'000) {
+          threads.emplace_back([&] {
+            go.wait();
+            ++ran;
+          });
+          ++made;
+        }
+      } catch (const std::system_error&) {
+      }
+      go.count_down();
+      for (thread& t : threads) t.join();
+    });
+    std::_Exit(say(made >= 100 && ran == made && (are_refused || made == 5'000)));
   };
   EXPECT_EXIT(program(), testing::ExitedWithCode(0), "right");
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "strata/call.hpp"
+#include "strata/detail/use_check.hpp"
 #include "strata/fiber.hpp"
 #include "support.hpp"
 
@@ -424,6 +425,38 @@ TEST_F(task_scopes, survive_a_child_that_cannot_be_copied) {
     scope.sync();
   });
   EXPECT_EQ(rt.stats().live_frames, 0);
+}
+
+TEST_F(task_scopes, are_the_makers_alone) {
+  if (!detail::uses_are_checked) GTEST_SKIP() << "this build does not check";
+  const auto use = [](task_scope& another) {
+    EXPECT_THROW(another.spawn([] {}), misuse_error);
+    EXPECT_THROW((void)another.spawn([] { return 1; }), misuse_error);
+    EXPECT_THROW(another.spawn(call<count_one>(1)), misuse_error);
+    EXPECT_THROW(another.sync(), misuse_error);
+  };
+  runtime alone(with_workers(1));
+  alone.run([&] {
+    task_scope scope;
+    scope.spawn([&] { use(scope); });  // runs on the same stack
+    scope.sync();
+    int ran = 0;
+    scope.spawn([&] { ++ran; });
+    scope.sync();
+    EXPECT_EQ(ran, 1);
+  });
+  if (!stealing_is_certain()) return;
+  rt.run([&] {
+    task_scope scope;
+    std::atomic<bool> over{false};
+    scope.spawn([&] {
+      use(scope);
+      over = true;
+    });
+    spin_until(over);
+    scope.sync();
+    fork_stolen([] {}, [&] { use(scope); });
+  });
 }
 
 TEST(task_scope, outside_a_runtime_is_misuse) {

@@ -2,6 +2,8 @@
 // Threads, fibers, fork-join branches and threads from outside wake and wait for each other; many
 // threads at once; nobody starves.
 #include <chrono>
+#include <cstddef>
+#include <fstream>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "../common/fib_forks.hpp"
 #include "../common/fib_tokens.hpp"
 #include "../sched/support.hpp"
+#include "os/pages.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -183,6 +186,14 @@ TEST(mixed, two_runtimes_at_once) {
   });
 }
 
+// Of the memory that the process has now.
+std::size_t resident_bytes() {
+  std::ifstream in("/proc/self/statm");
+  std::size_t all = 0, resident = 0;
+  in >> all >> resident;
+  return resident * os::page_bytes();
+}
+
 TEST(mixed, many_alive_at_once) {
   // What ThreadSanitizer keeps of each makes it slow, and shows nothing that fewer do not.
   static constexpr int many = thread_sanitizer ? 1'000 : slow_build ? 5'000 : 200'000;
@@ -190,6 +201,7 @@ TEST(mixed, many_alive_at_once) {
   small.stack_bytes = scaled(16 * 1024, 64 * 1024);
   runtime rt(small);
   rt.run([] {
+    const std::size_t before = resident_bytes();
     latch all(many + 1);
     std::atomic<int> through{0};
     std::vector<thread> threads;
@@ -201,6 +213,10 @@ TEST(mixed, many_alive_at_once) {
       });
     }
     all.arrive_and_wait();
+    // Two pages of a stack, what is known of the thread, and the handle.
+    if (!slow_build) {
+      EXPECT_LE((resident_bytes() - before) / many, 2 * os::page_bytes() + 512);
+    }
     for (thread& t : threads) t.join();
     EXPECT_EQ(through, many);
   });

@@ -179,6 +179,25 @@ TEST(thread_outside, has_messages_of_its_own_beside_a_runtime) {
   EXPECT_THROW(endpoint(), misuse_error);  // main() itself is in neither
 }
 
+// Far more than there are stacks of the size of kernel threads'.
+TEST(thread_outside, many_are_alive_at_once) {
+  if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "the sanitizer needs the addresses";
+  constexpr int many = 20'000;
+  latch all(many + 1);
+  std::atomic<int> through{0};
+  std::vector<thread> threads;
+  threads.reserve(many);
+  for (int i = 0; i < many; ++i) {
+    threads.emplace_back([&] {
+      all.arrive_and_wait();
+      ++through;
+    });
+  }
+  all.arrive_and_wait();
+  for (thread& t : threads) t.join();
+  EXPECT_EQ(through, many);
+}
+
 class thread_outside_death : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }

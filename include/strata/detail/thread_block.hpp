@@ -66,24 +66,21 @@ void detach_thread(thread_block& b) noexcept;
 // Frees what was never started, on the worker for which it was made.
 void drop_thread(thread_block& b) noexcept;
 // Hands it to the scheduler. In an `uninterrupted` section. Throws std::system_error where there is
-// no memory for one more that is ready.
+// no stack for it, or no memory for one more that is ready.
 void start_thread(thread_block& b);
+// The same of one that has a stack, or is counted among those that will have one of the usual size.
+void start_counted_thread(thread_block& b);
 // What the body of a thread does: invoke(b) on its stack, then everything that comes with its end.
 void run_thread(thread_block& b, void (*invoke)(thread_block&));
 // The block of the calling task, made now if it has none. Throws misuse_error in a fiber.
 thread_block* current_block();
 // The same, null where there is none.
 thread_block* current_block_if_any() noexcept;
-// Where the block of a thread with these attributes (null: none) is allocated; null outside a
-// runtime. Throws std::system_error where there would be no stack of the usual size for it.
-worker* worker_for_new_thread(const thread_attributes* a);
 // By who is outside: calls f(argument) in the runtime that the process has for its threads, which
 // is started if need be. Blocks the OS thread meanwhile; rethrows what f throws.
 void call_in_process_runtime(void (*f)(void*), void* argument);
 // Throws std::system_error (resource_unavailable_try_again).
 [[noreturn]] void refuse_for_memory();
-// Takes that back: what should lie in `memory` (null: there was none) could not be made.
-void give_up_thread(void* memory, std::size_t bytes) noexcept;
 // Before it is started. Throws std::system_error for a size that cannot be, and where there is no
 // OS thread or memory for what they ask for.
 void set_attributes(thread_block& b, const thread_attributes& a);

@@ -81,7 +81,8 @@ class thread {
   /// Begins f(args...), copied or moved into the thread, which destroys them at its end, in the
   /// caller's runtime. Outside any, in one that the process has for such threads: see thread.hpp.
   /// Throws std::system_error (resource_unavailable_try_again) where there are as many threads as
-  /// stacks, or no memory for one more. About 20 ns; from outside some 100 ns and waking a worker.
+  /// stacks (outside, of smaller ones as well), or no memory for one more. About 20 ns; from
+  /// outside some 100 ns and waking a worker.
   template <class F, class... Args>
   requires(
       !std::is_same_v<std::remove_cvref_t<F>, thread> &&
@@ -155,17 +156,17 @@ class thread {
     const detail::uninterrupted guard;
     using block = detail::thread_call<decltype(make()), Function>;
     static_assert(alignof(block) <= detail::thread_alignment);
-    detail::worker* const w = detail::worker_for_new_thread(a);
-    if (w == nullptr) [[unlikely]]
+    detail::worker& w = detail::this_worker();
+    if (w.owner == nullptr) [[unlikely]]
       return begin_from_outside<Function>(a, make());
     void* memory = nullptr;
     block* b = nullptr;
     try {
-      memory = w->frames.allocate(sizeof(block));
+      memory = w.frames.allocate(sizeof(block));
       b = ::new (memory) block(std::in_place, make);
     } catch (...) {
-      detail::give_up_thread(memory, sizeof(block));
       if (memory == nullptr) detail::refuse_for_memory();
+      detail::this_worker().frames.deallocate(memory, sizeof(block));
       throw;
     }
     try {
