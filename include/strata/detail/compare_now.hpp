@@ -5,19 +5,11 @@
 // processor takes in instructions. The true case goes straight on.
 #pragma once
 #include <atomic>
+#include <bit>
+#include <cstdint>
 #include <type_traits>
 
 #include "strata/detail/cpu.hpp"
-
-// The sanitizers cannot see into assembly.
-#if defined(__x86_64__) && !defined(STRATA_TSAN) && !defined(STRATA_ASAN)
-#define STRATA_COMPARE_NOW(jump_if_not, value, word)                                       \
-  static_assert(sizeof(word) == 8 && sizeof(value) == 8);                                  \
-  asm goto("cmpq %0, %1\n\t" jump_if_not " %l[no]" : : "m"(word), "r"(value) : "cc" : no); \
-  return true;                                                                             \
-  no:                                                                                      \
-  return false
-#endif
 
 namespace strata::detail {
 
@@ -37,22 +29,41 @@ template <class V, class Word>
   return value >= word.load(std::memory_order_relaxed);
 }
 
-#ifdef STRATA_COMPARE_NOW
+// The sanitizers cannot see into assembly.
+#if defined(__x86_64__) && !defined(STRATA_TSAN) && !defined(STRATA_ASAN)
+// No templates: clang 14 to 16 crash where an `asm goto` of one comes from a precompiled header.
+using any_word [[gnu::may_alias]] = std::uint64_t;
+#define STRATA_COMPARE_NOW(name, jump_if_not)                                                   \
+  [[gnu::always_inline]] inline bool name(std::uint64_t value, const any_word& word) noexcept { \
+    asm goto("cmpq %0, %1\n\t" jump_if_not " %l[no]" : : "m"(word), "r"(value) : "cc" : no);    \
+    return true;                                                                                \
+  no:                                                                                           \
+    return false;                                                                               \
+  }
+STRATA_COMPARE_NOW(equal_word_now, "jne")
+STRATA_COMPARE_NOW(below_word_now, "jae")
+STRATA_COMPARE_NOW(at_least_word_now, "jb")
+#undef STRATA_COMPARE_NOW
+
+template <class T>
+[[gnu::always_inline]] inline const any_word& word_of(const std::atomic<T>& word) noexcept {
+  static_assert(sizeof(word) == sizeof(any_word) && alignof(std::atomic<T>) == alignof(any_word));
+  return reinterpret_cast<const any_word&>(word);
+}
 template <class V, class T>
 [[gnu::always_inline]] inline bool equal_now(V value, const std::atomic<T>& word) noexcept {
-  STRATA_COMPARE_NOW("jne", value, word);
+  return equal_word_now(std::bit_cast<std::uint64_t>(value), word_of(word));
 }
 template <class T>
 [[gnu::always_inline]] inline bool below_now(T value, const std::atomic<T>& word) noexcept {
   static_assert(std::is_unsigned_v<T>);
-  STRATA_COMPARE_NOW("jae", value, word);
+  return below_word_now(value, word_of(word));
 }
 template <class T>
 [[gnu::always_inline]] inline bool at_least_now(T value, const std::atomic<T>& word) noexcept {
   static_assert(std::is_unsigned_v<T>);
-  STRATA_COMPARE_NOW("jb", value, word);
+  return at_least_word_now(value, word_of(word));
 }
-#undef STRATA_COMPARE_NOW
 #endif
 
 }  // namespace strata::detail
