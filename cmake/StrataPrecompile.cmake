@@ -14,7 +14,7 @@ function(strata_precompile name)
   # What was precompiled with optimisation is refused by a compiler that does not optimise.
   if(STRATA_QUICK_OPTIONS MATCHES "-O0" AND NOT name MATCHES "_quick$")
     strata_precompile(${name}_quick ${ARGN})
-    target_compile_options(${name}_quick PRIVATE ${STRATA_QUICK_OPTIONS})
+    strata_compile_quickly(${name}_quick)
   endif()
 endfunction()
 
@@ -29,11 +29,14 @@ function(strata_use_precompiled target name)
   endif()
 endfunction()
 
-# strata_compile_quickly(<target>): its code runs once per process, or waits for others; with STRATA_QUICK_OPTIONS. Say so before
-# strata_use_precompiled().
+# strata_compile_quickly(<target>): its code runs once per process, or waits for others; with STRATA_QUICK_OPTIONS, and by
+# STRATA_QUICK_COMPILER, if there is one: without optimisation clang++ takes .6 of g++'s time. Say so before strata_use_precompiled().
 function(strata_compile_quickly target)
   target_compile_options(${target} PRIVATE ${STRATA_QUICK_OPTIONS})
   set_target_properties(${target} PROPERTIES STRATA_QUICK ON)
+  if(STRATA_QUICK_COMPILER)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/compile-with;${STRATA_QUICK_COMPILER}")
+  endif()
 endfunction()
 
 # strata_compile_quickly_sanitized(<target>): a sanitizer's checks are the same in code that is not optimised, and of what this target

@@ -23,6 +23,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT STRATA_SANITIZE)
 endif()
 set(STRATA_QUICK_OPTIONS "${strata_quick_options}" CACHE STRING
   "Compiler options of sources that run once per process, or wait for others: most tests, command lines; a list")
+set(STRATA_QUICK_COMPILER "" CACHE STRING "Another C++ compiler for them, of the same ABI and standard library")
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
