@@ -61,8 +61,8 @@ class node_lost_error : public error {
 };
 
 /// A node of an elastic job has left it as agreed (`strata leave`), or never came although it had a
-/// number (strata/membership.hpp). The job goes on; what needs that node throws this, and nothing
-/// else does.
+/// number (strata/membership.hpp). The job goes on; what needs that node throws this. Where
+/// signals or data of fibers were still on the way to it the computation fails: run() throws this.
 class node_left_error : public node_lost_error {
  public:
   using node_lost_error::node_lost_error;

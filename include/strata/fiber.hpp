@@ -175,7 +175,7 @@ class exclusive_fiber final : public slot {
 /// token: functions serialize() are called by any thread of this node then, and must not wait for
 /// others, call Strata, or go deep (see travelling_call); if they throw, the computation fails, as
 /// it does if F's constructor throws. An address among them compiles, because a token
-/// may stay: it means nothing where the token runs on another node. Never blocks. Some 5 ns.
+/// may stay: it means nothing where the token runs on another node. Never blocks. 3 to 5 ns.
 /// Throws misuse_error outside a runtime.
 template <class F, class... Arguments>
 void token(const Arguments&... arguments) {
@@ -208,8 +208,8 @@ void invoke(on_node where, const Arguments&... arguments) {
 ///
 /// Within a node never blocks. To another one the calling worker waits while too much is queued for
 /// it (1 MiB). Throws misuse_error for a null address, for a node that does not exist, outside a
-/// runtime, and as sync(); node_lost_error once a node of the job is lost or the other one has
-/// left.
+/// runtime, and as sync(); node_lost_error once a node of the job is lost, node_left_error once
+/// the other one has left.
 template <class T>
 void put_sync(const std::type_identity_t<T>& value, global_ptr<T> to, slot_ptr done) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");

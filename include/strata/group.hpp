@@ -29,6 +29,7 @@
 // doi:10.1007/BF01379320. Our trees differ: they are cut by rank and not by the distance from the
 // root, so that reductions keep the order of the ranks for any root, and blocks need not be turned.
 #pragma once
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -324,7 +325,7 @@ class group {
 
 namespace detail {
 
-// One node's members, until all have ended. Tells `home` what became of them.
+// One node's members, until all have ended.
 void run_members(endpoint_id home, unsigned threads, const std::function<void(group&)>& body);
 
 // Where the nodes meet: passes the list of all members around, then joins the nodes' threads.
@@ -351,6 +352,9 @@ class group_launch {
   void meet(bool may_begin);
   [[nodiscard]] std::size_t place_of(node_id_t number) const;
 
+  // Nobody waits for the ends of calls any more. Written before those that have joined may begin,
+  // and so before they end; who reads it too early sends a word more.
+  std::atomic<bool> have_met_{false};
   endpoint home_;
   unsigned threads_;
   std::vector<std::unique_ptr<called_node>> nodes_;
@@ -388,7 +392,7 @@ void run_group_on(const std::vector<node_id_t>& nodes, unsigned threads_per_node
 /// all have ended one such exception is rethrown, as remote_error if it was on another node. Throws
 /// misuse_error for no threads, in a fiber and outside a runtime; node_lost_error. Where a node
 /// cannot begin, f is called nowhere, and its error is thrown: std::system_error if it has not so
-/// many threads, what its arguments throw there, node_lost_error if it has just left.
+/// many threads, what its arguments throw there, node_left_error if it has just left.
 template <class F, class... Arguments>
 requires(std::is_empty_v<F>&& std::is_default_constructible_v<F>) void run_group(
     unsigned threads_per_node, F f, const Arguments&... arguments) {

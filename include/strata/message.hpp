@@ -199,9 +199,9 @@ class transfer {
   /// False for a default-constructed or moved-from transfer, and after wait().
   [[nodiscard]] bool valid() const noexcept { return request_ != nullptr; }
   /// Whether it has ended: wait() will not suspend. Never blocks; where workers look for messages,
-  /// one of 16 calls that find it in progress looks itself. A loop around it keeps its worker from
-  /// all other threads, the one that is to send here perhaps: let it yield. Throws misuse_error if
-  /// not valid().
+  /// one of 16 calls that find it in progress looks itself, in a thread or task with 64 KiB of
+  /// stack left. A loop around it keeps its worker from all other threads, the one that is to send
+  /// here perhaps: let it yield. Throws misuse_error if not valid().
   [[nodiscard]] bool test() const;
   /// Suspends the caller until it has ended, and returns what was transferred; not valid()
   /// afterwards. Throws endpoint_closed_error, message_too_large_error, node_lost_error,
@@ -346,10 +346,10 @@ class endpoint {
   template <detail::passing_range R>
   transfer start_synchronous_send(endpoint_id to, message_tag tag, R&& values) = delete;
   /// Returns when what the calling thread has sent to `to` before has arrived there, where it is
-  /// received or waits for that. Suspends for a call to its node, which a worker there answers.
-  /// Throws endpoint_closed_error if the target has ended by then: what it had not received, nobody
-  /// will; and later sends throw the same at once. Throws node_lost_error, and misuse_error as
-  /// send(), and outside a runtime.
+  /// received or waits for that; what start_send() has begun and has no room yet is not sent.
+  /// Suspends for a call to its node, which a worker there answers. Throws endpoint_closed_error if
+  /// the target has ended by then: what it had not received, nobody will; and later sends throw the
+  /// same at once. Throws node_lost_error, and misuse_error as send(), and outside a runtime.
   ///
   ///   mine.send(to, 7, orders);
   ///   mine.flush(to);  // there is somebody who has them, or an error

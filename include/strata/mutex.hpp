@@ -40,7 +40,12 @@ class word_lock {
     if (!try_lock()) [[unlikely]]
       lock_slowly(parking::never);
   }
-  bool lock_until(std::int64_t deadline_ns) { return try_lock() || lock_slowly(deadline_ns); }
+  // As parking's, with its look_again.
+  bool lock_until(std::int64_t deadline_ns,
+                  std::int64_t (*look_again)(const void*) noexcept = nullptr,
+                  const void* argument = nullptr) {
+    return try_lock() || lock_slowly(deadline_ns, look_again, argument);
+  }
   void unlock() noexcept {
     if (watches_locks()) [[unlikely]]
       lock_released(this);
@@ -63,7 +68,9 @@ class word_lock {
   static constexpr std::uint32_t contended = 2;  // held, and somebody may wait
   static constexpr std::uint32_t starved = 3;    // and somebody waits to be handed it
 
-  bool lock_slowly(std::int64_t deadline_ns);
+  bool lock_slowly(std::int64_t deadline_ns,
+                   std::int64_t (*look_again)(const void*) noexcept = nullptr,
+                   const void* argument = nullptr);
   bool take_or_mark(std::uint32_t mark) noexcept;
   void unlock_slowly() noexcept;
   [[nodiscard]] const void* gate() const noexcept {

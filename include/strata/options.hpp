@@ -49,7 +49,7 @@ struct options {
   /// Microseconds after which a thread made with thread_attributes::preemptible gives way to others
   /// that wait for its worker, 100 to 10,000,000.
   unsigned preempt_us = 10'000;
-  /// The number of this node in a job of several, 0 to 65,535.
+  /// The number of this node in a job of several, 0 to 65,535: the launcher's to say.
   unsigned node = 0;
   /// Whether the first runtime of a process that the site's tools have started (`srun --mpi=pmix`,
   /// Open MPI's `mpirun`) joins the job that they make: "auto": where PMIx's variables say that

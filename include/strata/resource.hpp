@@ -156,11 +156,11 @@ class resource {
   /// it may suspend, and the object does not end meanwhile. Arguments and results: as for
   /// strata::call(). Suspends the caller until the result is
   /// back, which it returns; what was done there is visible. Throws as strata::call() does, that is
-  /// node_lost_error if the object's node has left the job, and from another node, whichever node
-  /// is lost; resource_ended_error, and nothing has been called, once the end of its named<T> has
-  /// begun; misuse_error for a reference to none. On the object's own node the function is called
-  /// as any other: the loss of a node ends its waits by handles, for tasks and for domains, and no
-  /// others. (A handle may be one of a part of the object:
+  /// node_left_error if the object's node has left the job, and from another node, whichever node
+  /// is lost, node_lost_error; resource_ended_error, and nothing has been called, once the end of
+  /// its named<T> has begun; misuse_error for a reference to none. On the object's own node the
+  /// function is called as any other: the loss of a node ends its waits by handles, for tasks and
+  /// for domains, and no others. (A handle may be one of a part of the object:
   /// semaphore_handle(resource(to_global(&s))).)
   template <auto Function, class... Arguments>
   auto call(const Arguments&... arguments) const {

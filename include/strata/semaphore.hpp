@@ -43,8 +43,8 @@ class semaphore_core {
   }
   // The same; waits once by wait_once(), which may throw.
   unparked acquire_by(unparked (*wait_once)(const parking&), std::int64_t deadline_ns);
-  // Waits once, until there may be something to acquire; see `parking` for what else ends it.
-  unparked park_here(std::int64_t deadline_ns, bool interruptible, bool ends_by_signal);
+  // Waits once, until there may be something to acquire, or for what else `how` names.
+  unparked park_here(parking how);
   void release(std::uint64_t n) noexcept { (void)release_and_count(n); }
   // Returns the count before.
   std::uint64_t release_and_count(std::uint64_t n) noexcept {

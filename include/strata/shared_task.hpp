@@ -43,8 +43,8 @@ class shared_task {
   shared_task& operator=(const shared_task&) = delete;
 
   /// Suspends until the call has ended; what it did on its node is done. Rethrows what it threw, as
-  /// remote_error if that was on another node. Throws node_lost_error if that node had left, and
-  /// when any is lost while the call lasts.
+  /// remote_error if that was on another node. Throws node_left_error if that node had left,
+  /// node_lost_error when any is lost while the call lasts.
   void join() {
     while (!over_.try_wait()) {
       (void)detail::park_in_job(

@@ -114,8 +114,8 @@ inline slot_ptr to_sptr(slot& s) { return slot_ptr(node_id(), &s); }
 ///
 /// Throws misuse_error for a signal too many, to a slot of a terminated frame (detected for as long
 /// as its memory is unused), for a node that does not exist, or outside a runtime; node_lost_error
-/// once a node of the job is lost or the slot's has left. Of what is wrong with a slot of another
-/// node the caller hears nothing: the computation fails there.
+/// once a node of the job is lost, node_left_error once the slot's has left. Of what is wrong with
+/// a slot of another node the caller hears nothing: the computation fails there.
 inline void sync(slot_ptr s) { s.signal(); }
 
 /// Makes the slot await `more` additional signals (EARTH's INCR_SYNC). The caller must know that

@@ -22,8 +22,9 @@
 // starts it, with the settings in STRATA_* variables, and stacks as large as `ulimit -s` says (8
 // MiB where that sets no limit) unless those say otherwise. Where they do not, threads for which
 // there is none of that size any more have smaller ones: 8 MiB, 1 MiB, and then 256 KiB. It lives
-// as long as the process. Wrong settings end the program with status 2, and workers that cannot be
-// started with status 1.
+// as long as the process. Wrong settings end the program with status 2. Where workers cannot be
+// started the first thread is refused (resource_unavailable_try_again), and the next one tries
+// again.
 //
 // Signals belong to OS threads. A thread has blocked what its worker has, and so have programs that
 // it starts: what the OS thread had that made the runtime or, without one, the first thread. Block

@@ -103,6 +103,8 @@ options options::parse(int& argc, char** argv) {
 
 void options::validate() const {
   for (const option_row& one : option_table()) one.check(*this);
+  if (node > 65'535)
+    throw user_error("node: " + std::to_string(node) + " is not a number from 0 to 65535");
 }
 
 }  // namespace strata

@@ -151,7 +151,7 @@ stack* stack_pool::take_free() {
   untouched_ = std::min(untouched_, free_.size());
   if (free_.size() < trimmed()) {
     trimmed_.store(free_.size(), std::memory_order_relaxed);
-    if (trims_all) begin(index_of(*s));
+    if (trims_all) begin(index_of(*s))->lives = lives_;
   }
   return s;
 }
@@ -191,6 +191,7 @@ void stack_pool::tidy_some(std::int64_t now_ns, std::size_t most) noexcept {
 }
 
 void stack_pool::give_back_memory(const stack& s) noexcept {
+  lives_ = std::max(lives_, s.lives);
   const std::size_t i = index_of(s);
   const std::size_t used = depth(i, nullptr);
   if (used > deepest_.load(std::memory_order_relaxed))

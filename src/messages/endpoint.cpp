@@ -111,8 +111,9 @@ bool transfer::test() const {
   if (request_ == nullptr) throw misuse_error("test() for a transfer that is not valid()");
   if (request_->is_done()) return true;
   const detail::uninterrupted guard;
-  // In a loop it may be all that this worker does.
-  if (request_->office->is_far(*request_)) request_->office->look_now_and_then();
+  // In a loop it may be all that this worker does. From outside the office may end meanwhile.
+  if (detail::this_worker().owner != nullptr && request_->office->is_far(*request_))
+    request_->office->look_now_and_then();
   return request_->is_done();
 }
 

@@ -258,6 +258,7 @@ void group_launch::hear(called_node& node) noexcept {
   } catch (...) {
     node.error = std::current_exception();
   }
+  if (have_met_.load(std::memory_order_relaxed)) return;
   try {
     home_.send_value(home_.id(), over, node.number);
   } catch (const node_lost_error&) {  // who would receive it hears of that as well
@@ -288,13 +289,21 @@ void group_launch::meet(bool may_begin) {
     }
     const std::size_t place = place_of(number);
     may_begin &= theirs.size() == threads_;
-    std::copy(theirs.begin(), theirs.end(),
-              list.begin() + static_cast<std::ptrdiff_t>(place * threads_));
+    if (theirs.size() == threads_) {
+      std::copy(theirs.begin(), theirs.end(),
+                list.begin() + static_cast<std::ptrdiff_t>(place * threads_));
+    }
     if (!has_spoken[place]) --missing;
     has_spoken[place] = true;
   }
+  have_met_.store(true, std::memory_order_relaxed);
   if (!may_begin) list.clear();
-  for (const endpoint_id lead : leads) home_.send(lead, begins, bytes_of(list));
+  for (const endpoint_id lead : leads) {
+    try {
+      home_.send(lead, begins, bytes_of(list));
+    } catch (const endpoint_closed_error&) {  // its call says why
+    }
+  }
 }
 
 void group_launch::finish() {

@@ -366,9 +366,9 @@ void messenger::look_for(const request& r) noexcept {
 void messenger::look_now_and_then() const noexcept {
   constexpr unsigned every = 16;
   static thread_local unsigned asked = 0;
-  if (mail_ == nullptr || ++asked % every != 0) return;
   const detail::worker& here = detail::this_worker();
-  if (here.owner == nullptr || detail::stack_bytes_left() < room_for_handling) return;
+  if (here.owner == nullptr || mail_ == nullptr || ++asked % every != 0) return;
+  if (detail::stack_bytes_left() < room_for_handling) return;
   if (const detail::scheduler::visit n(*here.owner);
       n && n->workers_look->load(memory_order_relaxed))
     n->look();

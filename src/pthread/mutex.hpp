@@ -55,7 +55,7 @@ class mutex_view {
         bool locked = false;
         const std::int64_t until_ns = until.to_ns();
         (void)wait_or_give_way(until_ns, [&] {
-          locked = word().lock_until(until_ns);
+          locked = word().lock_until(until_ns, until.asked_again(), &until);
           return unparked::woken;
         });
         if (locked) return true;

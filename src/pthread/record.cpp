@@ -156,6 +156,8 @@ record* take_record() noexcept {
   r->result = nullptr;
   r->asked_bytes = 0;
   r->given_stack = nullptr;
+  r->joins.store(nullptr, std::memory_order_relaxed);
+  r->runs_on.store(nullptr, std::memory_order_relaxed);
   r->policy.store(SCHED_OTHER, std::memory_order_relaxed);
   r->priority.store(0, std::memory_order_relaxed);
   r->body = r;

@@ -18,10 +18,18 @@ namespace strata::detail::posix {
 namespace {
 
 // Its waits end for signals whether or not the thread can be cancelled now.
-unparked acquire(semaphore_core& core, std::int64_t deadline_ns) {
+unparked acquire(semaphore_core& core, const deadline& until) {
   while (!core.try_acquire()) {
-    const unparked why = wait_or_give_way(
-        deadline_ns, [&] { return core.park_here(deadline_ns, is_cancellable(), true); });
+    const std::int64_t deadline_ns = until.to_ns();
+    const unparked why = wait_or_give_way(deadline_ns, [&] {
+      return core.park_here({.what = "semaphore",
+                             .address = &core,
+                             .deadline_ns = deadline_ns,
+                             .look_again = until.asked_again(),
+                             .look_again_argument = &until,
+                             .interruptible = is_cancellable(),
+                             .ends_by_signal = true});
+    });
     if (why != unparked::woken && why != unparked::refused) return why;
   }
   return unparked::woken;
@@ -71,7 +79,7 @@ int wait(sem_t* semaphore, const deadline& until) {
   }
   if (this_worker().owner == nullptr) (void)self();  // what tells us of signals
   for (;;) {
-    switch (acquire(s.core, until.to_ns())) {
+    switch (acquire(s.core, until)) {
       case unparked::interrupted:
         act_on_cancellation();
         break;

@@ -131,8 +131,8 @@ ssize_t transfer(int fd, mode_t type, short events, std::int64_t deadline, const
   return when_ready(fd, events, deadline, call);
 }
 
-// What the system itself answers at once: so it does for errors and urgent bytes, whatever else the
-// caller wants.
+// What waits for nothing: errors and urgent bytes are there or not. Most kinds of sockets answer at
+// once, and all with MSG_DONTWAIT.
 bool never_waits_to_receive(int flags) {
   return (flags & (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)) != 0;
 }
@@ -255,7 +255,7 @@ std::size_t write_all(int fd, const void* from, std::size_t bytes,
 }
 
 ssize_t recv(int fd, void* to, std::size_t bytes, int flags, std::chrono::nanoseconds timeout) {
-  if (never_waits_to_receive(flags)) return ::recv(fd, to, bytes, flags);
+  if (never_waits_to_receive(flags)) return ::recv(fd, to, bytes, flags | MSG_DONTWAIT);
   return recv_until(fd, to, bytes, flags, detail::deadline_after(timeout));
 }
 
@@ -269,15 +269,18 @@ std::size_t send_all(int fd, const void* from, std::size_t bytes, int flags,
                      std::chrono::nanoseconds timeout) {
   const std::int64_t deadline = detail::deadline_after(timeout);
   return write_all_by(from, bytes, [&](const void* rest, std::size_t left) {
+    if ((flags & MSG_DONTWAIT) != 0) return ::send(fd, rest, left, flags);
     return send_until(fd, rest, left, flags, deadline);
   });
 }
 
 ssize_t recvfrom(int fd, void* to, std::size_t bytes, int flags, sockaddr* peer,
                  socklen_t* peer_bytes, std::chrono::nanoseconds timeout) {
-  if (never_waits_to_receive(flags)) return ::recvfrom(fd, to, bytes, flags, peer, peer_bytes);
-  return again(fd, POLLIN, detail::deadline_after(timeout),
-               [&] { return ::recvfrom(fd, to, bytes, flags | MSG_DONTWAIT, peer, peer_bytes); });
+  const auto call = [&] {
+    return ::recvfrom(fd, to, bytes, flags | MSG_DONTWAIT, peer, peer_bytes);
+  };
+  if (never_waits_to_receive(flags)) return call();
+  return again(fd, POLLIN, detail::deadline_after(timeout), call);
 }
 
 ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer,
@@ -290,9 +293,9 @@ ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const soc
 }
 
 ssize_t recvmsg(int fd, msghdr* message, int flags, std::chrono::nanoseconds timeout) {
-  if (never_waits_to_receive(flags)) return ::recvmsg(fd, message, flags);
-  return again(fd, POLLIN, detail::deadline_after(timeout),
-               [&] { return ::recvmsg(fd, message, flags | MSG_DONTWAIT); });
+  const auto call = [&] { return ::recvmsg(fd, message, flags | MSG_DONTWAIT); };
+  if (never_waits_to_receive(flags)) return call();
+  return again(fd, POLLIN, detail::deadline_after(timeout), call);
 }
 
 ssize_t sendmsg(int fd, const msghdr* message, int flags, std::chrono::nanoseconds timeout) {

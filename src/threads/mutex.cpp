@@ -55,7 +55,9 @@ class awaiting {
 
 }  // namespace
 
-bool word_lock::lock_slowly(std::int64_t deadline_ns) {
+bool word_lock::lock_slowly(std::int64_t deadline_ns,
+                            std::int64_t (*look_again)(const void*) noexcept,
+                            const void* argument) {
   // Its holder may be running on another core, and about to leave. Each look takes the line away
   // from it, so looks become rarer: meanwhile it may lock and unlock many times.
   if (const worker& w = this_worker(); w.owner == nullptr || w.has_neighbours) {
@@ -75,7 +77,9 @@ bool word_lock::lock_slowly(std::int64_t deadline_ns) {
                                  .address = insists ? gate() : this,
                                  .still = insists ? &is_starved : &is_contended,
                                  .argument = this,
-                                 .deadline_ns = deadline_ns});
+                                 .deadline_ns = deadline_ns,
+                                 .look_again = look_again,
+                                 .look_again_argument = argument});
       if (why == unparked::timed_out) return false;
       if (insists && why == unparked::woken) break;  // it is ours
     }

@@ -18,15 +18,10 @@ bool semaphore_core::must_wait(void* self) {
   return false;
 }
 
-unparked semaphore_core::park_here(std::int64_t deadline_ns, bool interruptible,
-                                   bool ends_by_signal) {
-  return park({.what = "semaphore",
-               .address = this,
-               .still = &must_wait,
-               .argument = this,
-               .deadline_ns = deadline_ns,
-               .interruptible = interruptible,
-               .ends_by_signal = ends_by_signal});
+unparked semaphore_core::park_here(parking how) {
+  how.still = &must_wait;
+  how.argument = this;
+  return park(how);
 }
 
 unparked semaphore_core::acquire_by(unparked (*wait_once)(const parking&),
@@ -44,7 +39,8 @@ unparked semaphore_core::acquire_by(unparked (*wait_once)(const parking&),
 
 unparked semaphore_core::wait(std::int64_t deadline_ns) {
   while (!try_acquire()) {
-    if (park_here(deadline_ns, false, false) == unparked::timed_out) return unparked::timed_out;
+    const parking how{.what = "semaphore", .address = this, .deadline_ns = deadline_ns};
+    if (park_here(how) == unparked::timed_out) return unparked::timed_out;
   }
   return unparked::woken;
 }

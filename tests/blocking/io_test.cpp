@@ -389,6 +389,8 @@ void expect_no_wait_for_what_cannot_come() {
   char c = 0;
   says(EAGAIN, "receive of an error, of which there is none",
        [&] { return io::recv(datagrams, &c, 1, MSG_ERRQUEUE, 50ms); });
+  says(EAGAIN, "receive of an error where there can be none",
+       [&] { return io::recv(connected.end[0], &c, 1, MSG_ERRQUEUE, 50ms); });
   for (const int fd : {datagrams, stream}) close(fd);
 }
 

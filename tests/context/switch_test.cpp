@@ -272,6 +272,19 @@ TEST(stack_pool, makes_none_ready_for_who_is_waited_for) {
   EXPECT_EQ(pool.taken_max(), pool.cut());
 }
 
+// Who runs there is none of those that did, whatever became of the memory.
+TEST(stack_pool, counts_lives_beyond_its_memory) {
+  stack_pool pool(32 * 1024, [](void*) {});
+  stack* const s = pool.take();
+  s->lives = 5;
+  pool.give(s);
+  pool.forget_after(1);
+  for (int period = 1; period <= 2; ++period) (void)pool.tidy(period * std::int64_t{1} << 40);
+  EXPECT_TRUE(pool.is_tidy());
+  ASSERT_EQ(pool.take(), s);
+  EXPECT_GE(s->lives, 5u);
+}
+
 TEST(stack_pool, knows_its_guards) {
   stack_pool pool(32 * 1024, [](void*) {});
   stack* const first = pool.take();

@@ -81,6 +81,7 @@ void in_rounds(endpoint& mine, const char* what, Round round) {
   remote_thread other(
       on_node{last_node()},
       call<send_when_told>(mine.id(), ::getpid(), orders.reading_end(), news.writing_end()));
+  // probe() itself looks in one round of 16: fewer than that in a row are to be had.
   int in_a_row = 0;
   for (int n = 0; n < rounds_max && in_a_row < in_a_row_wanted; ++n) {
     orders.give(send_them);

@@ -341,7 +341,7 @@ TEST(simulated_groups, begin_nowhere_if_a_node_has_just_left) {
     program_job p(seed, {.nodes = 4, .founders = 3});
     bool has_left = false;
     p.begin(0, [&] {
-      expect_error<node_lost_error>(
+      expect_error<node_left_error>(
           p, "a node that has left", INT64_MAX,
           [&] {
             for (;;) {

@@ -29,7 +29,8 @@ std::vector<host> parse_host_list(const std::string& text);
 // Behind those that are there, as if all had been in one list. Throws user_error.
 void append_hosts(std::vector<host>& hosts, std::vector<host> more);
 
-// For each node the index of its host: neighbours together, hosts in order. When no host says how
+// For each node the index of its name: neighbours together, names in order; place() makes one host
+// of all names of this machine. When no host says how
 // many it takes, all get the same number (or one less); otherwise those that say nothing take one.
 // Throws user_error when there is not room for all.
 std::vector<std::uint16_t> place_nodes(const std::vector<host>& hosts, unsigned nodes);

@@ -38,7 +38,11 @@ std::vector<placed_host> place(const run_request& what, std::vector<std::uint16_
       return p.local && other.local;
     });
     host_behind[name] = static_cast<std::uint16_t>(same - placed.begin());
-    if (same == placed.end()) placed.push_back(p);
+    if (same == placed.end()) {
+      placed.push_back(p);
+    } else if (!h.address.empty()) {
+      same->bind_address = numeric;
+    }
   }
   for (std::uint16_t& number : host_of) number = host_behind[number];
   const bool several = placed.size() > 1;

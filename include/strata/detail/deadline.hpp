@@ -40,8 +40,8 @@ std::int64_t deadline_at(const std::chrono::time_point<Clock, Duration>& time) {
   return Clock::is_steady ? end_ns : std::min(end_ns, deadline_now() + look_again_ns);
 }
 
-// For them: calls attempt(deadline in nanoseconds) until it says true, or `time` has come. True if
-// it did.
+// For them, who take their places behind others anew when they have looked: calls attempt(deadline
+// in nanoseconds) until it says true, or `time` has come. True if it did.
 template <class Clock, class Duration, class Attempt>
 bool attempt_until(const std::chrono::time_point<Clock, Duration>& time, Attempt attempt) {
   do {

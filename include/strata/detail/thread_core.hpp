@@ -81,8 +81,8 @@ class thread {
   /// Begins f(args...), copied or moved into the thread, which destroys them at its end, in the
   /// caller's runtime. Outside any, in one that the process has for such threads: see thread.hpp.
   /// Throws std::system_error (resource_unavailable_try_again) where there are as many threads as
-  /// stacks (outside, of smaller ones as well), or no memory for one more. About 20 ns; from
-  /// outside some 100 ns and waking a worker.
+  /// stacks (outside, of smaller ones as well), or no memory for one more, and, outside, no OS
+  /// threads for workers. About 20 ns; from outside some 100 ns and waking a worker.
   template <class F, class... Args>
   requires(
       !std::is_same_v<std::remove_cvref_t<F>, thread> &&
