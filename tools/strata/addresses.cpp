@@ -11,6 +11,7 @@
 #include <climits>
 #include <memory>
 
+#include "launch/socket_address.hpp"
 #include "os/descriptor.hpp"
 #include "strata/error.hpp"
 
@@ -19,14 +20,6 @@ namespace strata::launch {
 namespace {
 
 using address_list = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
-
-std::string to_numeric(const sockaddr* address, socklen_t bytes) {
-  std::array<char, NI_MAXHOST> text{};
-  if (::getnameinfo(address, bytes, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0) {
-    return {};
-  }
-  return text.data();
-}
 
 address_list look_up(const std::string& name, int flags, int& code) {
   addrinfo hints{};
@@ -54,7 +47,7 @@ std::string resolve(const std::string& name) {
       break;
     }
   }
-  return to_numeric(best->ai_addr, best->ai_addrlen);
+  return to_numeric(best->ai_addr);
 }
 
 bool is_this_machine(const std::string& name, const std::string& numeric_address) {
@@ -68,8 +61,7 @@ bool is_this_machine(const std::string& name, const std::string& numeric_address
     if (one->ifa_addr == nullptr) continue;
     const int family = one->ifa_addr->sa_family;
     if (family != AF_INET && family != AF_INET6) continue;
-    const socklen_t bytes = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    if (to_numeric(one->ifa_addr, bytes) == numeric_address) return true;
+    if (to_numeric(one->ifa_addr) == numeric_address) return true;
   }
   return false;
 }
@@ -93,7 +85,7 @@ std::string source_address_towards(const std::string& numeric_address) {
       ::getsockname(socket.get(), here, &bytes) != 0) {
     return {};
   }
-  return to_numeric(here, bytes);
+  return to_numeric(here);
 }
 
 bool is_numeric_address(const std::string& text) {
