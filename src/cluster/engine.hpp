@@ -143,6 +143,7 @@ class engine final : public mailer,
   void all_sleep() noexcept override;
   void node_is_idle() noexcept override;
   void computation_failed(const std::exception_ptr& error) noexcept override;
+  void leave_loss_to_launcher() noexcept override;
   [[nodiscard]] route way_to(std::uint16_t node) const override;
   [[nodiscard]] std::vector<std::int64_t> costs_from(std::uint16_t from) override;
   [[nodiscard]] bool is_member(std::uint16_t node) const noexcept override;
@@ -277,7 +278,6 @@ class engine final : public mailer,
   void linger();
   // False: a node was lost before.
   [[nodiscard]] bool becomes_quiet();
-  void leave_loss_to_launcher();
   void broadcast(kind k, std::span<const std::byte> payload);
   void report_everywhere();
   void print_report_once();

@@ -58,9 +58,10 @@ void engine::finish() {
 }
 
 // A loss of which the program has not been told, because nothing of it ran or waited, would be
-// reported with the runtime's end. One line is enough; but the launcher knows only of processes
-// that end, not of nodes that are silent.
-void engine::leave_loss_to_launcher() {
+// reported with the runtime's end, or by the next run(), which throws it as well when it asks
+// another node. One line is enough; but the launcher knows only of processes that end, not of nodes
+// that are silent.
+void engine::leave_loss_to_launcher() noexcept {
   if (!broken_.load(std::memory_order_seq_cst) || !line_->tells_of_losses() ||
       !workers_.failure_is_untold())
     return;

@@ -66,6 +66,7 @@ int scheduler::lease() {
     // that began before would lose the tokens that it sends until then. Partner: clear_failure().
     if (i < 0 || !failed.load(std::memory_order_seq_cst)) return i;
     idle_.hand_back(static_cast<unsigned>(i));
+    if (const visit neighbours(*this); neighbours) neighbours->leave_loss_to_launcher();
     clear_failure();
   }
 }

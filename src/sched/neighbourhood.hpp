@@ -61,6 +61,10 @@ class neighbourhood {
   // failure's lock: nothing of it may be asked.
   virtual void computation_failed(const std::exception_ptr& error) noexcept = 0;
 
+  // Before what nobody was told of is reported: a loss that the launcher tells of is not, which may
+  // take a moment to be known.
+  virtual void leave_loss_to_launcher() noexcept = 0;
+
   [[nodiscard]] virtual route way_to(std::uint16_t node) const = 0;
   // By node: route::cost_ns of what `from` sends there; negative: it is not there. Empty: `from` is
   // not.
