@@ -107,8 +107,10 @@ TEST(distribution, what_is_waived_is_taken_at_the_next_switch) {
 // Under the lock that has been taken anyway, not one for each.
 TEST(distribution, locked_takes_as_many_as_fit_at_once) {
   static constexpr std::size_t burst = 64;
+  static constexpr int rounds_max = 5'000;  // beside others who want the cores most say nothing
   std::atomic<int> held{0};  // 1: worker 0 is to wait, 2: it does, 3: it may go on, 4: it did
   std::uint64_t hops = 0, locks = 0;
+  bool fits = false;
   int rounds = 0;
   const auto make = [&] {
     std::vector<thread> made;
@@ -118,14 +120,14 @@ TEST(distribution, locked_takes_as_many_as_fit_at_once) {
       for (std::size_t i = 0; i < burst; ++i) made.emplace_back([] {});
       held = 3;
       while (held != 4) this_thread::yield();
-      if (hops >= burst / 8 && 2 * locks <= hops) rounds = 100;
+      fits = hops >= burst / 8 && 2 * locks <= hops;
     } else if (int wait = 1; !held.compare_exchange_strong(wait, 0)) {
       held = 3;  // it waits by now, for nothing
       while (held != 4) this_thread::yield();
     }
     held = 0;
     for (thread& t : made) t.join();
-    return ++rounds < 100;
+    return !fits && ++rounds < rounds_max;
   };
   const auto turn = [&] {
     if (int wanted = 1; !held.compare_exchange_strong(wanted, 2)) return true;
@@ -140,8 +142,7 @@ TEST(distribution, locked_takes_as_many_as_fit_at_once) {
     return true;
   };
   on_two_workers("locked", make, turn);
-  EXPECT_GT(hops, 0U);
-  EXPECT_LE(2 * locks, hops);
+  EXPECT_TRUE(fits) << "the last time " << hops << " at " << locks << " locks";
 }
 
 }  // namespace
