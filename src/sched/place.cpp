@@ -162,7 +162,8 @@ void place::end_in(stack& waiter) noexcept {
   handed_over_ = &waiter;
 }
 
-void place::end_stack(stack& s) noexcept {
+// A part of stack_main(): as a call of its own it costs a thread's end 15 ns.
+[[gnu::always_inline]] inline void place::end_stack(stack& s) noexcept {
   stack* next = std::exchange(handed_over_, nullptr);
   if (!may_go_on()) {
     if (next != nullptr) make_ready(*next);
