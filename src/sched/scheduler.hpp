@@ -282,6 +282,7 @@ class scheduler {
   void tell_of_failure(worker& w);
   // Blocks the OS thread until nothing is left of the failed computation.
   void clear_failure();
+  void clear_untold();  // before a root begins
   void report_failure() const noexcept;
   [[nodiscard]] int lease();
   [[nodiscard]] unsigned place_near() const noexcept;
