@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "cluster/transports.hpp"
+#include "cluster/opening/transports.hpp"
 #include "os/clock.hpp"
 #include "os/slice.hpp"
 #include "strata/error.hpp"

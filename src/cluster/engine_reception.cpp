@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cluster/engine.hpp"
-#include "cluster/transports.hpp"
+#include "cluster/opening/transports.hpp"
 #include "net/causality.hpp"
 #include "os/clock.hpp"
 #include "strata/error.hpp"

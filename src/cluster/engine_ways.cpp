@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cluster/engine.hpp"
-#include "cluster/told_route.hpp"
+#include "cluster/ways/told_route.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {

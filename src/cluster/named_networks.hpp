@@ -19,14 +19,14 @@
 #include <string>
 #include <vector>
 
-#include "cluster/detours.hpp"
-#include "cluster/link_costs.hpp"
-#include "cluster/links.hpp"
-#include "cluster/mending.hpp"
-#include "cluster/remeasuring.hpp"
-#include "cluster/rerouting.hpp"
-#include "cluster/surroundings.hpp"
-#include "cluster/way_plan.hpp"
+#include "cluster/links/detours.hpp"
+#include "cluster/links/links.hpp"
+#include "cluster/links/mending.hpp"
+#include "cluster/ways/link_costs.hpp"
+#include "cluster/ways/remeasuring.hpp"
+#include "cluster/ways/rerouting.hpp"
+#include "cluster/ways/way_plan.hpp"
+#include "cluster/words/surroundings.hpp"
 #include "net/renewals.hpp"
 
 namespace strata::cluster {

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <exception>
 
-#include "cluster/packed_token.hpp"
+#include "cluster/work/packed_token.hpp"
 
 namespace strata::cluster {
 

@@ -4,13 +4,13 @@
 #pragma once
 #include <utility>
 
-#include "cluster/failures.hpp"
-#include "cluster/liveness.hpp"
-#include "cluster/message_copy.hpp"
-#include "cluster/quiescence.hpp"
-#include "cluster/shelving.hpp"
-#include "cluster/split_phase.hpp"
-#include "cluster/stealing.hpp"
+#include "cluster/members/liveness.hpp"
+#include "cluster/words/message_copy.hpp"
+#include "cluster/work/failures.hpp"
+#include "cluster/work/quiescence.hpp"
+#include "cluster/work/shelving.hpp"
+#include "cluster/work/split_phase.hpp"
+#include "cluster/work/stealing.hpp"
 
 namespace strata::cluster {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/message_copy.hpp"
+#include "cluster/words/message_copy.hpp"
 #include "net/wire.hpp"
 
 namespace strata::cluster {

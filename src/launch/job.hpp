@@ -15,7 +15,7 @@
 //
 // If its nodes find their networks themselves, before that, twice:
 //
-//   node -> launcher   found     (of the first node of each host: cluster/found_networks.hpp)
+//   node -> launcher   found     (of the first node of each host: cluster/ways/found_networks.hpp)
 //   launcher -> node   all_found (what all have found; sent when all have told)
 //
 // If one listens on several networks, after the directory, before the job begins:
@@ -56,7 +56,8 @@
 
 namespace strata::launch {
 
-// By which ways messages go (cluster/way_plan.hpp) the launcher does not understand; it keeps them.
+// By which ways messages go (cluster/ways/way_plan.hpp) the launcher does not understand; it keeps
+// them.
 inline constexpr std::size_t plan_bytes_max = std::size_t{64} << 10;
 
 // Holds the number of the node's end of the line; unset by control_line::open().

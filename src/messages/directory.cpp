@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "cluster/codec.hpp"
+#include "cluster/words/codec.hpp"
 #include "messages/messenger.hpp"
 #include "messages/office.hpp"
 #include "strata/detail/deadline.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cluster/pieces.hpp"
+#include "cluster/words/pieces.hpp"
 #include "messages/messenger.hpp"
 #include "messages/process_memory.hpp"
 #include "strata/detail/check.hpp"

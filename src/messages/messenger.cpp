@@ -6,7 +6,7 @@
 #include <cstring>
 #include <new>
 
-#include "cluster/split_phase.hpp"
+#include "cluster/work/split_phase.hpp"
 #include "os/clock.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/join.hpp"

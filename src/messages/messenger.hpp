@@ -21,8 +21,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cluster/codec.hpp"
-#include "cluster/surroundings.hpp"
+#include "cluster/words/codec.hpp"
+#include "cluster/words/surroundings.hpp"
 #include "messages/common_waits.hpp"
 #include "messages/directory.hpp"
 #include "messages/match_list.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cluster/split_phase.hpp"
+#include "cluster/work/split_phase.hpp"
 #include "context/stack.hpp"
 #include "messages/messenger.hpp"
 #include "messages/port.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What messengers say to each other; the kinds are in cluster/kinds.hpp.
+// What messengers say to each other; the kinds are in cluster/words/kinds.hpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
-#include "cluster/kinds.hpp"
+#include "cluster/words/kinds.hpp"
 #include "strata/message.hpp"
 
 namespace strata::messages {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who waits for what on a node that has no others: told when nothing has moved for long and yet
 // somebody outside waits for tasks, which wait for each other; and to whoever asks by a signal.
-// With other nodes: cluster/stall_watch.hpp.
+// With other nodes: cluster/work/stall_watch.hpp.
 //
 // No thread is there for this. The first worker's own thread looks now and then while it sleeps;
 // who has asked is answered by the next worker that is about to sleep, and one is woken for that.

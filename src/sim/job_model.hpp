@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "cluster/routes.hpp"
-#include "cluster/stealing.hpp"
+#include "cluster/ways/routes.hpp"
+#include "cluster/work/stealing.hpp"
 #include "net/reliable.hpp"
 #include "net/transport.hpp"
 #include "sim/simulated_transport.hpp"

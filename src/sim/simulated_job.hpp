@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "cluster/way_plan.hpp"
+#include "cluster/ways/way_plan.hpp"
 #include "launch/job.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/timers.hpp"

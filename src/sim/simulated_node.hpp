@@ -13,14 +13,14 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/link_costs.hpp"
-#include "cluster/links.hpp"
+#include "cluster/links/links.hpp"
+#include "cluster/members/roster.hpp"
 #include "cluster/named_networks.hpp"
 #include "cluster/protocols.hpp"
-#include "cluster/roster.hpp"
-#include "cluster/routes.hpp"
-#include "cluster/stall_watch.hpp"
-#include "cluster/survey.hpp"
+#include "cluster/ways/link_costs.hpp"
+#include "cluster/ways/routes.hpp"
+#include "cluster/ways/survey.hpp"
+#include "cluster/work/stall_watch.hpp"
 #include "messages/messenger.hpp"
 #include "net/transport.hpp"
 #include "sched/place.hpp"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/prng.hpp"
-#include "cluster/surroundings.hpp"
+#include "cluster/words/surroundings.hpp"
 
 namespace strata::sim {
 

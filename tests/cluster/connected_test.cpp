@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node that listens on networks of different kinds connects over all of them at once.
-#include "cluster/connected.hpp"
+#include "cluster/opening/connected.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/kinds.hpp"
-#include "cluster/own_sockets.hpp"
+#include "cluster/opening/own_sockets.hpp"
+#include "cluster/words/kinds.hpp"
 #include "os/clock.hpp"
 #include "small_job.hpp"
 #include "strata/error.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Around connections that end: what a node says to whom, and that it believes nothing. Whole jobs
 // are in tests/sim and tests/detours.
-#include "cluster/detours.hpp"
+#include "cluster/links/detours.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/unconfirmed.hpp"
+#include "cluster/links/unconfirmed.hpp"
 
 namespace strata::cluster {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What nodes make of the networks that they have found.
-#include "cluster/found_networks.hpp"
+#include "cluster/ways/found_networks.hpp"
 
 #include <gtest/gtest.h>
 

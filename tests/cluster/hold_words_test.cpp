@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words of gateways to the sources of what waits there: each is said once, and the newest
 // counts in whatever order they come.
-#include "cluster/hold_words.hpp"
+#include "cluster/links/hold_words.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/links.hpp"
+#include "cluster/links/links.hpp"
 #include "nodes_in_a_row.hpp"
 
 namespace strata::cluster {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From what was measured to what a network costs, and to the ways that follow.
-#include "cluster/link_costs.hpp"
+#include "cluster/ways/link_costs.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "cluster/routes.hpp"
+#include "cluster/ways/routes.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {

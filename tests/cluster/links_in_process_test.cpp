@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/forwarding.hpp"
-#include "cluster/links.hpp"
+#include "cluster/links/forwarding.hpp"
+#include "cluster/links/links.hpp"
 #include "net/inproc/inproc_transport.hpp"
 
 namespace strata::cluster {

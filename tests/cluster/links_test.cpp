@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A gateway whose next neighbour takes nothing for a while: what waits is bounded by telling its
 // source, and goes on in order.
-#include "cluster/links.hpp"
+#include "cluster/links/links.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "cluster/forwarding.hpp"
+#include "cluster/links/forwarding.hpp"
 #include "nodes_in_a_row.hpp"
 
 namespace strata::cluster {

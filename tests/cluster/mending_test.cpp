@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When connections are made again: who tries, how often, and what happens while all is well. The
 // protocol around it is in tests/sim.
-#include "cluster/mending.hpp"
+#include "cluster/links/mending.hpp"
 
 #include <gtest/gtest.h>
 

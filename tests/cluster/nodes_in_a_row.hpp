@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "cluster/routes.hpp"
+#include "cluster/ways/routes.hpp"
 
 namespace strata::cluster {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Over which network two nodes talk.
-#include "cluster/reach.hpp"
+#include "cluster/ways/reach.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of the costs that are measured again and again are believed.
-#include "cluster/remeasuring.hpp"
+#include "cluster/ways/remeasuring.hpp"
 
 #include <gtest/gtest.h>
 
-#include "cluster/link_costs.hpp"
+#include "cluster/ways/link_costs.hpp"
 
 namespace strata::cluster {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may say what about coming and leaving, and when.
-#include "cluster/roster.hpp"
+#include "cluster/members/roster.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/kinds.hpp"
+#include "cluster/words/kinds.hpp"
 #include "taskless_node.hpp"
 
 namespace strata::cluster {

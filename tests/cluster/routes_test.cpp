@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ways that messages take, against all ways there are.
-#include "cluster/routes.hpp"
+#include "cluster/ways/routes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of every size between two nodes: what they are cut into, what is asked for at once, and
 // when the slot is signalled.
-#include "cluster/split_phase.hpp"
+#include "cluster/work/split_phase.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/kinds.hpp"
+#include "cluster/words/kinds.hpp"
 #include "strata/detail/remote.hpp"
 #include "strata/error.hpp"
 #include "taskless_node.hpp"

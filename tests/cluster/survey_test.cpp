@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The survey of one node, played without a network: who answers, when, and with what.
-#include "cluster/survey.hpp"
+#include "cluster/ways/survey.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The survey over real sockets, with its threads: also with neighbours that say nothing, nonsense,
 // or something before its time.
-#include "cluster/surveyor.hpp"
+#include "cluster/opening/surveyor.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

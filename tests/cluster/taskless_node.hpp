@@ -3,7 +3,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include "cluster/surroundings.hpp"
+#include "cluster/words/surroundings.hpp"
 #include "sched/frame_depot.hpp"
 #include "strata/detail/worker.hpp"
 

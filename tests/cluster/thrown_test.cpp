@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exceptions on their way between nodes: what is said of them, what is believed, and what becomes
 // of a call whose answer is not.
-#include "cluster/thrown.hpp"
+#include "cluster/words/thrown.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "cluster/kinds.hpp"
-#include "cluster/split_phase.hpp"
+#include "cluster/words/kinds.hpp"
+#include "cluster/work/split_phase.hpp"
 #include "taskless_node.hpp"
 
 namespace strata::cluster {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program is told of a way, measured or not.
-#include "cluster/told_route.hpp"
+#include "cluster/ways/told_route.hpp"
 
 #include <gtest/gtest.h>
 

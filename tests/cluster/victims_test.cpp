@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/victims.hpp"
+#include "cluster/work/victims.hpp"
 
 #include <gtest/gtest.h>
 

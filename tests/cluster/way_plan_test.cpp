@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of ways between nodes, and what comes by new ways before its turn.
-#include "cluster/way_plan.hpp"
+#include "cluster/ways/way_plan.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "cluster/succession.hpp"
+#include "cluster/ways/succession.hpp"
 #include "launch/job.hpp"
 
 namespace strata::cluster {

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "cluster/codec.hpp"
+#include "cluster/words/codec.hpp"
 
 namespace strata::messages {
 namespace {

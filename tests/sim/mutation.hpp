@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/prng.hpp"
-#include "cluster/kinds.hpp"
+#include "cluster/words/kinds.hpp"
 #include "strata/detail/remote.hpp"
 
 namespace strata::test {

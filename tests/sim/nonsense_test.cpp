@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "../common/refused_new.hpp"
-#include "cluster/codec.hpp"
+#include "cluster/words/codec.hpp"
 #include "messages/directory.hpp"
 #include "recorded_talk.hpp"
 #include "support.hpp"

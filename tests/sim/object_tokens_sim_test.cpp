@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/kinds.hpp"
+#include "cluster/words/kinds.hpp"
 #include "counted_object.hpp"
 #include "messages/messenger.hpp"
 #include "program_job.hpp"

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/members/roster.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace strata::cluster {
+
+roster::roster(mailer& mail, membership& members, const work_counts& counts, quiescence& quiet,
+               hands& h)
+    : mail_(mail), members_(members), counts_(counts), quiet_(quiet), hands_(h) {}
+
+void roster::tell_others(kind k, std::span<const std::byte> payload) {
+  awaited_.clear();
+  for (const node_id n : members_.all()) {
+    // Node 0 has been told of a comer before.
+    if (n == mail_.self() || (k == kind::arrive && n == 0)) continue;
+    mail_.post(n, k, payload);
+    awaited_.push_back(n);
+  }
+}
+
+void roster::change(node_id n, standing s) {
+  members_.set(n, s);
+  hands_.on_standing(n);
+  quiet_.members_have_changed();
+}
+
+// ---- this node ----
+
+void roster::come() {
+  step_ = step::counted;
+  awaited_ = {0};
+  mail_.post(0, kind::arrive, {});
+}
+
+void roster::begin_to_leave() {
+  if (is_leaving()) return;
+  change(mail_.self(), standing::leaving);
+  tell_others(kind::leaving);
+}
+
+void roster::part() {
+  if (!is_leaving() || step_ != step::none) return;
+  step_ = step::farewell;
+  tell_others(kind::farewell);
+}
+
+void roster::on_answer(node_id from, step expected) {
+  if (step_ != expected || std::erase(awaited_, from) == 0)
+    throw malformed("an answer that nobody awaits");
+  if (awaited_.empty()) next_step();
+}
+
+bool roster::on_lost(node_id node) {
+  if (step_ != step::left) return false;
+  // Others close the connection as soon as they have said their last.
+  if (std::erase(awaited_, node) != 0 && awaited_.empty()) next_step();
+  return true;
+}
+
+void roster::next_step() {
+  switch (step_) {
+    case step::counted:
+      step_ = step::told;
+      tell_others(kind::arrive);
+      if (!awaited_.empty()) return;
+      [[fallthrough]];
+    case step::told:
+      step_ = step::none;
+      change(mail_.self(), standing::present);
+      return hands_.on_entered();
+    case step::farewell: {
+      if (!hands_.nothing_holds()) {
+        step_ = step::none;
+        tell_others(kind::stays);
+        return hands_.on_stay();
+      }
+      hands_.last_words();
+      step_ = step::left;
+      const std::array<std::uint64_t, 2> mine{counts_.sent.load(std::memory_order_seq_cst),
+                                              counts_.received.load(std::memory_order_seq_cst)};
+      return tell_others(kind::left, std::as_bytes(std::span(mine)));
+    }
+    case step::left:
+      return hands_.on_parted();
+    case step::none:
+      return;
+  }
+}
+
+// ---- others ----
+
+bool roster::on_message(node_id from, kind k, reader r) {
+  const auto expect = [&](bool fine) {
+    if (!fine || from == mail_.self()) throw malformed("it comes or leaves out of turn");
+  };
+  const bool said_farewell =
+      std::find(farewells_.begin(), farewells_.end(), from) != farewells_.end();
+  switch (k) {
+    case kind::arrive:
+      // Those who came late tell node 0 once, and everybody else once.
+      expect(members_.of(from) == standing::coming);
+      change(from, standing::present);
+      hands_.keep_back(from, false);
+      mail_.post(from, kind::known, {});
+      if (is_leaving()) mail_.post(from, kind::leaving, {});
+      return true;
+    case kind::known:
+      on_answer(from, step_ == step::counted ? step::counted : step::told);
+      return true;
+    case kind::leaving:
+      expect(members_.of(from) == standing::present && from != 0);
+      change(from, standing::leaving);
+      return true;
+    case kind::farewell:
+      expect(members_.of(from) == standing::leaving && !said_farewell);
+      farewells_.push_back(from);
+      hands_.keep_back(from, true);
+      mail_.post(from, kind::kept_back, {});
+      return true;
+    case kind::kept_back:
+      on_answer(from, step::farewell);
+      return true;
+    case kind::stays:
+      expect(said_farewell);
+      std::erase(farewells_, from);
+      hands_.keep_back(from, false);
+      return true;
+    case kind::left: {
+      expect(said_farewell);
+      const auto theirs = r.take<std::array<std::uint64_t, 2>>();
+      r.end();
+      std::erase(farewells_, from);
+      mail_.post(from, kind::parted, {});
+      quiet_.inherit(theirs[0], theirs[1]);
+      change(from, standing::left);
+      return true;
+    }
+    case kind::parted:
+      on_answer(from, step::left);
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace strata::cluster

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/work/failures.hpp"
+
+#include <span>
+#include <utility>
+
+#include "cluster/words/thrown.hpp"
+#include "cluster/work/quiescence.hpp"
+
+namespace strata::cluster {
+
+failures::failures(mailer& mail, local_node& here, quiescence& quiet, work_counts& counts)
+    : mail_(mail), here_(here), quiet_(quiet), counts_(counts) {}
+
+bool failures::tell(const std::exception_ptr& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(known_, true)) return false;
+  }
+  writer thrown;
+  pack_thrown(thrown, error, mail_.self());
+  say(kind::failed, thrown.bytes());
+  return mail_.self() == 0;
+}
+
+void failures::settle() {
+  {
+    const std::lock_guard lock(mutex_);
+    // Another node's word came first, and all may have forgotten it since.
+    if (!known_ || std::exchange(settling_, true)) return;
+  }
+  quiet_.detect([this] {
+    say(kind::settled, {});
+    quiet_.detect([this] {
+      forget();
+      here_.settle(false);
+    });
+  });
+}
+
+void failures::keep_silent() {
+  const std::lock_guard lock(mutex_);
+  known_ = true;
+}
+
+void failures::say(kind k, std::span<const std::byte> payload) {
+  for (const node_id n : mail_.members().all()) {
+    if (n == mail_.self()) continue;
+    counts_.sent.fetch_add(1, std::memory_order_seq_cst);
+    mail_.post(n, k, payload);  // one that leaves may not get it any more
+  }
+}
+
+void failures::forget() {
+  const std::lock_guard lock(mutex_);
+  known_ = false;
+  settling_ = false;
+}
+
+bool failures::on_message(kind k, reader r) {
+  if (k == kind::failed) {
+    auto thrown = std::make_exception_ptr(unpack_thrown(r, mail_.nodes()));
+    {
+      const std::lock_guard lock(mutex_);
+      known_ = true;
+    }
+    here_.fail(std::move(thrown));
+  } else if (k == kind::settled) {
+    r.end();
+    forget();
+    here_.settle(true);
+  } else {
+    return false;
+  }
+  counts_.received.fetch_add(1, std::memory_order_seq_cst);
+  if (k == kind::failed && mail_.self() == 0) settle();
+  return true;
+}
+
+}  // namespace strata::cluster

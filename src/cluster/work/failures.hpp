@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A computation one of whose fibers threw. Every node hears of it and gives up what it has of the
+// computation; when nothing of it moves anywhere any more, all of them forget it; and only when
+// they have, those who wait on node 0 are told, who may begin the next one.
+//
+// Word of a failure is counted like work: it comes from any node, and whoever heard of it after it
+// had been told to forget it would give up the next computation.
+#pragma once
+#include <exception>
+#include <mutex>
+
+#include "cluster/words/codec.hpp"
+#include "cluster/words/surroundings.hpp"
+
+namespace strata::cluster {
+
+class quiescence;
+
+class failures {
+ public:
+  failures(mailer& mail, local_node& here, quiescence& quiet, work_counts& counts);
+
+  // The computation has failed on this node, for the first time since all forgot the last failure,
+  // or because others say so. True, on node 0: somebody who holds no lock has to call settle().
+  [[nodiscard]] bool tell(const std::exception_ptr& error);
+  // On node 0.
+  void settle();
+  // A node is lost, and the others hear of the loss itself.
+  void keep_silent();
+
+  // False: not one of ours. Throws malformed.
+  bool on_message(kind k, reader r);
+
+ private:
+  void say(kind k, std::span<const std::byte> payload);
+  void forget();
+
+  mailer& mail_;
+  local_node& here_;
+  quiescence& quiet_;
+  work_counts& counts_;
+
+  std::mutex mutex_;
+  bool known_ = false;     // told to the others, or heard from them
+  bool settling_ = false;  // node 0 waits until nothing moves any more
+};
+
+}  // namespace strata::cluster
