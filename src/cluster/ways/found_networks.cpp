@@ -15,9 +15,9 @@ namespace {
 using launch::payload_reader;
 using launch::payload_writer;
 
-constexpr std::size_t text_bytes_max = 255;
+constexpr std::size_t told_text_bytes_max = 255;
 constexpr std::size_t find_bytes_min = 4 + 4 + 4 + 2 + 4;
-constexpr std::size_t answer_bytes = 2 + 2;
+constexpr std::size_t told_answer_bytes = 2 + 2;
 
 bool is_open(const launch::address& a) { return a.port != 0 || !a.worker.empty(); }
 
@@ -27,9 +27,9 @@ void write(payload_writer& out, const launch::address& a) {
 
 launch::address read_address(payload_reader& in) {
   launch::address a;
-  a.host = in.text(text_bytes_max);
+  a.host = in.text(told_text_bytes_max);
   a.port = in.u16();
-  a.worker = in.text(text_bytes_max);
+  a.worker = in.text(told_text_bytes_max);
   return a;
 }
 
@@ -65,8 +65,8 @@ own_finds unpack_own_finds(std::string_view bytes) {
   all.home = read_address(in);
   all.networks.resize(in.count(find_bytes_min));
   for (own_finds::network& n : all.networks) {
-    n.range = in.text(text_bytes_max);
-    n.interface = in.text(text_bytes_max);
+    n.range = in.text(told_text_bytes_max);
+    n.interface = in.text(told_text_bytes_max);
     n.where = read_address(in);
     (void)prefix_of(n.range);
   }
@@ -83,7 +83,7 @@ std::string pack(const std::vector<answer>& mine) {
 
 std::vector<answer> unpack_answers(std::string_view bytes) {
   payload_reader in(bytes);
-  std::vector<answer> all(in.count(answer_bytes));
+  std::vector<answer> all(in.count(told_answer_bytes));
   for (answer& one : all) {
     one.network = in.u16();
     one.node = in.u16();
