@@ -307,7 +307,16 @@ class group {
     all_to_all_bytes(detail::content_of(out), detail::room_of(in));
   }
 
+  /// Members that give the same color become a group of their own, in which they are in the order
+  /// of their keys, those of one key in the order of their ranks here; nothing for whoever gives no
+  /// color (std::nullopt). Called by every member, as any operation. The other group's members()
+  /// are those of this one, and neither disturbs the other: either may end first. The rounds of
+  /// all_gather() and of barrier(); no more are needed to make the groups. Throws std::bad_alloc
+  /// too.
+  [[nodiscard]] std::optional<group> split(std::optional<unsigned> color, int key = 0);
+
  private:
+  explicit group(std::unique_ptr<messages::member> me) noexcept;
   void broadcast_bytes(std::span<std::byte> values, unsigned root);
   void reduce_bytes(std::span<const std::byte> values, std::span<std::byte> result, unsigned root,
                     const detail::combination& op);

@@ -22,6 +22,7 @@ using messages::operation;
 
 group::group(endpoint& mine, std::vector<endpoint_id> members)
     : me_(std::make_unique<messages::member>(mine, std::move(members))) {}
+group::group(std::unique_ptr<messages::member> me) noexcept : me_(std::move(me)) {}
 group::group(group&&) noexcept = default;
 group& group::operator=(group&&) noexcept = default;
 group::~group() = default;
@@ -77,6 +78,12 @@ void group::scatter_bytes(std::span<const std::byte> all, std::span<std::byte> v
 
 void group::all_to_all_bytes(std::span<const std::byte> out, std::span<std::byte> in) {
   me_->perform(operation::all_to_all, 0, [&] { messages::all_to_all(*me_, out, in); });
+}
+
+std::optional<group> group::split(std::optional<unsigned> color, int key) {
+  std::unique_ptr<messages::member> part = me_->split(color, key);
+  if (part == nullptr) return std::nullopt;
+  return group(std::move(part));
 }
 
 // ---- a group of the whole job ----

@@ -30,7 +30,7 @@ constexpr message_tag naming_tag = message_tag_max + 1;
 std::string described(message_tag tag) {
   static constexpr std::array names{"barrier", "broadcast",  "reduce",     "all_reduce",
                                     "scan",    "gather",     "gather_any", "all_gather",
-                                    "scatter", "all_to_all", "leave"};
+                                    "scatter", "all_to_all", "split",      "leave"};
   const auto what = static_cast<std::size_t>(operation_of(tag));
   return std::string(what < names.size() ? names[what] : "nothing known") + " (operation " +
          std::to_string(tag >> 20 & 0xFFU) + " modulo 256, root " +
@@ -50,7 +50,7 @@ std::uint64_t hash_of(std::span<const endpoint_id> members) noexcept {
 // Nobody can finish these before all have begun them.
 bool waits_for_all(operation what) noexcept {
   return what == operation::barrier || what == operation::all_reduce ||
-         what == operation::all_gather || what == operation::all_to_all;
+         what == operation::all_gather || what == operation::all_to_all || what == operation::split;
 }
 
 }  // namespace
@@ -68,8 +68,12 @@ member::member(endpoint& mine, std::vector<endpoint_id> members)
     throw misuse_error("a group that is made by endpoint " + text_of(mine.id()) +
                        ", which is not in its list");
   rank_ = static_cast<unsigned>(place - members_.begin());
-  own_.emplace();
+  open();
   exchange_names(mine);
+}
+
+void member::open() {
+  own_.emplace();
   receives_[leaver] = own_->start_receive(std::as_writable_bytes(std::span(&notice_, 1)),
                                           any_endpoint, place_of(operation::leave, 0, 0));
 }

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,6 +33,7 @@ enum class operation : std::uint8_t {
   all_gather,
   scatter,
   all_to_all,
+  split,
   leave,  // not an operation: the message of a member that leaves
 };
 
@@ -47,6 +49,8 @@ class member {
   [[nodiscard]] std::span<const endpoint_id> members() const noexcept { return members_; }
   [[nodiscard]] const group_traffic& traffic() const noexcept { return traffic_; }
   void leave(std::string_view why) noexcept;
+  // One of those that give the same color; none where this one gives none. An operation.
+  [[nodiscard]] std::unique_ptr<member> split(std::optional<unsigned> color, int key);
 
   // Calls body(), which is one operation. Whatever it throws, this member has left then.
   template <class Body>
@@ -98,6 +102,10 @@ class member {
   // room for 1,000.
   static constexpr unsigned ahead_max = 32;
 
+  struct placing;
+  // Of nobody yet, and of at most so many: whom it is with comes later.
+  explicit member(std::size_t most);
+  void open();
   void exchange_names(endpoint& mine);
   void begin(operation what, unsigned root);
   void begin_receive(unsigned from, std::span<std::byte> into);

@@ -121,6 +121,8 @@ TEST(groups_of_one_process, take_a_logarithm_of_rounds) {
                        g.scatter(all, mine, root);
                      }),
              log, log, n - 1);
+      expect("split", cost_of(n, [](group& g) { (void)g.split(g.rank() % 3); }), 3 * log, 2 * log,
+             3 * n * log);
       const auto to_all = [](std::size_t block) {
         return [block](group& g) {
           std::vector<std::byte> out(block * g.size()), in(block * g.size());

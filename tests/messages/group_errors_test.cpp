@@ -12,6 +12,7 @@
 #include "group_support.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/fiber.hpp"
+#include "strata/semaphore.hpp"
 
 namespace strata::test {
 namespace {
@@ -57,6 +58,44 @@ TEST_P(groups, tell_of_sizes_that_do_not_fit) {
                std::vector<std::byte> v(g.rank() == odd ? 300'000 : 200'000);
                g.broadcast(v, 0);
                g.barrier();
+             }))
+          EXPECT_NE(what, "fine");
+      }
+    }
+  });
+}
+
+TEST_P(groups, tell_of_a_member_that_leaves_while_they_split_or_afterwards) {
+  run([] {
+    for (const unsigned n : {2U, 6U, 9U}) {
+      for (unsigned odd = 0; odd < n; ++odd) {
+        for (const std::string& what : outcomes(n, [&](group& g) {
+               if (g.rank() == odd) throw std::runtime_error("fails");
+               (void)g.split(0, 0);
+             }))
+          EXPECT_NE(what, "fine");
+        // In the part that it is in, where the other part goes on.
+        latch all_have_split(n);
+        const auto all = outcomes(n, [&](group& g) {
+          std::optional<group> part = g.split(g.rank() % 2);
+          all_have_split.arrive_and_wait();
+          if (g.rank() == odd) throw std::runtime_error("fails");
+          try {
+            for (int i = 0; i < 3; ++i) part->barrier();
+          } catch (const member_left_error& e) {
+            EXPECT_EQ(e.member(), odd / 2);
+            EXPECT_EQ(e.which(), part->members()[odd / 2]);
+            throw std::runtime_error("is told");
+          }
+        });
+        for (unsigned i = 0; i < n; ++i)
+          EXPECT_EQ(all[i], i == odd ? "fails" : i % 2 == odd % 2 ? "is told" : "fine");
+        for (const std::string& what : outcomes(n, [&](group& g) {
+               if (g.rank() == odd) {
+                 (void)g.all_gather(1);
+               } else {
+                 (void)g.split(0);
+               }
              }))
           EXPECT_NE(what, "fine");
       }

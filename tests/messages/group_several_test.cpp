@@ -43,6 +43,56 @@ TEST_P(groups, do_not_disturb_each_other) {
   });
 }
 
+TEST_P(groups, split_by_color_in_the_order_of_keys) {
+  run([] {
+    for (const unsigned n : {1U, 2U, 5U, 16U, 17U}) {
+      in_group_of(n, [&](group& g) {
+        const unsigned me = g.rank();
+        // Every third one by itself, in no group; the others by parity, backwards.
+        const std::optional<unsigned> color =
+            me % 3 == 2 ? std::nullopt : std::optional<unsigned>(me % 2);
+        std::optional<group> part = g.split(color, -static_cast<int>(me));
+        ASSERT_EQ(part.has_value(), color.has_value());
+        if (part) {
+          std::vector<unsigned> with;
+          for (unsigned i = n; i-- > 0;)
+            if (i % 3 != 2 && i % 2 == me % 2) with.push_back(i);
+          ASSERT_EQ(part->size(), with.size());
+          EXPECT_EQ(with[part->rank()], me);
+          EXPECT_EQ(part->all_gather(me), with);
+          for (unsigned i = 0; i < with.size(); ++i)
+            EXPECT_EQ(part->members()[i], g.members()[with[i]]);
+        }
+        EXPECT_EQ(g.all_reduce(1U, std::plus<>()), n);
+        // Of one key: in the order of the ranks; and of a part, parts.
+        std::optional<group> half = g.split(me % 2);
+        EXPECT_EQ(half->rank(), me / 2);
+        std::optional<group> quarter = half->split(half->rank() % 2);
+        EXPECT_EQ(quarter->rank(), me / 4);
+        EXPECT_EQ(quarter->broadcast(me, 0), me % 4);
+        part.reset();
+        half.reset();
+        EXPECT_EQ(quarter->all_reduce(1U, std::plus<>()), quarter->size());
+      });
+    }
+  });
+}
+
+// Rows and columns of a square, by which each hears of all.
+TEST_P(groups, split_into_rows_and_columns) {
+  run([] {
+    constexpr unsigned side = 4;
+    in_group_of(side * side, [&](group& g) {
+      const unsigned row = g.rank() / side, column = g.rank() % side;
+      std::optional<group> rows = g.split(row), columns = g.split(column);
+      for (int i = 0; i < scaled(100, 10); ++i) {
+        const unsigned in_row = rows->all_reduce(g.rank(), std::plus<>());
+        EXPECT_EQ(columns->all_reduce(in_row, std::plus<>()), side * side * (side * side - 1) / 2);
+      }
+    });
+  });
+}
+
 // Made at endpoints at which receives wait that take whatever comes, and others look for messages.
 TEST_P(groups, leave_receives_of_the_program_alone_while_they_are_made) {
   run([] {

@@ -118,6 +118,12 @@ void group_operations(runtime& rt) {
         (void)g.gather(i, i % g.size());
       }
       one_size(half, 1000);
+      // By a place of each node.
+      std::optional<group> fifth = g.split(g.rank() % 5, -static_cast<int>(g.rank()));
+      require(fifth && fifth->size() == num_nodes(), "a part of one on each node");
+      require(fifth->rank() == num_nodes() - 1 - node_id(), "the order of keys");
+      one_size(*fifth, 1000);
+      require(!g.split(std::nullopt), "no part");
       // Nobody waits for anybody for many messages.
       for (unsigned i = 0; i < test::sampled(test::scaled(3000U, 1000U), 500U); ++i)
         require(g.broadcast(i * (g.rank() == 0 ? 1 : 0), 0) == i, "many broadcasts");

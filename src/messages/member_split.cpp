@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group out of some members of another one. Each has its endpoint for the new group before it
+// says where it belongs, so that once all have said so, all know all of them. Then all meet: nobody
+// returns before all know whom to tell if they fail after that.
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "messages/collectives.hpp"
+#include "messages/member.hpp"
+
+namespace strata::messages {
+
+// What a member says of itself.
+struct member::placing {
+  endpoint_id here;  // in the new group
+  std::uint32_t color = 0;
+  std::int32_t key = 0;
+  std::uint32_t rank = 0;
+  std::uint32_t takes_part = 0;
+};
+
+member::member(std::size_t most) : exceptions_(std::uncaught_exceptions()) {
+  members_.reserve(most);
+  peers_.reserve(most);
+  open();
+}
+
+std::unique_ptr<member> member::split(std::optional<unsigned> color, int key) {
+  std::unique_ptr<member> part;
+  perform(operation::split, 0, [&] {
+    // All memory first: what fails later must not leave others with one who is not there.
+    std::vector<placing> all(size());
+    placing mine{.color = color.value_or(0), .key = key, .rank = rank_, .takes_part = 0};
+    if (color) {
+      part.reset(new member(size()));
+      mine.here = part->own_->id();
+      mine.takes_part = 1;
+    }
+    all_gather(*this, bytes_of(mine), std::as_writable_bytes(std::span(all)));
+    std::erase_if(all, [&](const placing& p) { return p.takes_part == 0 || p.color != *color; });
+    if (!color) all.clear();
+    std::ranges::sort(all, {}, [](const placing& p) { return std::pair(p.key, p.rank); });
+    for (const placing& p : all) {
+      if (p.rank == rank_) part->rank_ = part->size();
+      part->members_.push_back(members_[std::min(p.rank, size() - 1)]);
+      part->peers_.push_back(p.here);
+    }
+    meet();
+  });
+  return part;
+}
+
+}  // namespace strata::messages
