@@ -25,6 +25,7 @@
 #include "cluster/words/surroundings.hpp"
 #include "messages/common_waits.hpp"
 #include "messages/directory.hpp"
+#include "messages/followed_stops.hpp"
 #include "messages/match_list.hpp"
 #include "messages/named_objects.hpp"
 #include "messages/parcels.hpp"
@@ -57,6 +58,7 @@ class messenger final : public cluster::visiting_protocol {
 
   directory names;
   common_waits waits;
+  followed_stops stops;
   // Shared: a named object may end after its runtime.
   const std::shared_ptr<named_objects> objects = std::make_shared<named_objects>();
   // Shared: so may a call that has been answered.

@@ -27,6 +27,7 @@
 #include "program_published.hpp"
 #include "program_registered.hpp"
 #include "program_room.hpp"
+#include "program_stops.hpp"
 #include "program_taken_in.hpp"
 #include "strata/runtime.hpp"
 
@@ -75,6 +76,7 @@ int main(int argc, char** argv) {
       {"paths", paths},
       {"registered", registered},
       {"slow-receiver", slow_receiver},
+      {"stops", stops},
       {"taken-in", taken_in},
       {"tokens-not-read", tokens_not_read},
       {"waits-with-a-deadline", waits_with_a_deadline},
