@@ -75,7 +75,8 @@ picture decode_jpeg(std::span<const unsigned char> file, double scale, size expe
   picture p(static_cast<std::uint32_t>(TJSCALED(width, best)),
             static_cast<std::uint32_t>(TJSCALED(height, best)));
   if (tjDecompress2(decoder.get(), file.data(), file.size(), p.rgb.data(),
-                    static_cast<int>(p.width), 0, static_cast<int>(p.height), TJPF_RGB, 0) != 0)
+                    static_cast<int>(p.width), 0, static_cast<int>(p.height), TJPF_RGB,
+                    TJFLAG_LIMITSCANS) != 0)  // to 500: each takes as long as a picture
     throw picture_error(tjGetErrorStr2(decoder.get()));
   all_decoders().give_back(std::move(decoder));
   return p;

@@ -31,7 +31,7 @@ class picture_error : public std::runtime_error {
 
 // The picture in a JPEG file, made smaller while it is decoded (by eighths) as long as it keeps at
 // least `scale` of its size. Throws picture_error; also when it has another size than `expected`
-// (width, height), if that is given.
+// (width, height), if that is given, or more than 500 scans.
 struct size {
   std::uint32_t width = 0, height = 0;
 };
