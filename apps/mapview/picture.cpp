@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "apps/common/output_file.hpp"
 #include "apps/mapview/picture_rows.hpp"
 
 namespace mapview {
@@ -121,13 +120,11 @@ picture_format format_of(const std::string& path) {
   throw strata::user_error("'" + path + "': a picture's name must end in .jpg or .png");
 }
 
-void write_picture(const std::string& path, const picture& p) {
-  const picture_format format = format_of(path);
-  apps::output_file out(path);
+void picture_file::write(const picture& p) {
   const std::vector<unsigned char> bytes =
-      format == picture_format::jpeg ? encode_jpeg(p, 90) : encode_png(p);
-  out.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  out.commit();
+      format_ == picture_format::jpeg ? encode_jpeg(p, 90) : encode_png(p);
+  out_.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  out_.commit();
 }
 
 }  // namespace mapview
