@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS strata strata_folder EXPORT strata-targets)
 install(DIRECTORY include/strata DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 
-install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/strata)
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/strata)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/strata/docs)
 install(FILES tools/gdb/strata-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/strata/gdb)
 

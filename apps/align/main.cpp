@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <strata/error.hpp>
@@ -105,6 +106,17 @@ void refuse_to_overwrite(const std::string& input, const std::string& output) {
                              "; choose another path for the picture");
 }
 
+// A comparison may have taken hours: whatever becomes of the picture, its report is still to come.
+std::exception_ptr problem_of_writing(apps::output_file& svg, const report_input& in) noexcept {
+  try {
+    svg.write(svg_picture(in));
+    svg.commit();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
 comparison_options options_of(apps::program& p, const command& c, const sequence& query,
                               const sequence& ref) {
   comparison_options o;
@@ -173,17 +185,16 @@ int body(apps::program& p) {
   });
 
   const report_input in{query, ref, o, result, d.kernels->name};
+  std::exception_ptr unfinished_picture;
   if (result.ok) {
-    // The file first: if it cannot be completed, nothing has been said yet.
-    if (svg) {
-      svg->write(svg_picture(in));
-      svg->commit();
-    }
+    if (svg) unfinished_picture = problem_of_writing(*svg, in);
     std::fputs((c.explain && !o.global ? plain_words(in) : text_report(in)).c_str(), stdout);
     if (c.alignment && !result.hits.empty())
       std::printf("\n%s", alignment_text(in, result.hits.front()).c_str());
   }
-  return p.finish(json_parameters(in), json_result(in), result.ok);
+  const int code = p.finish(json_parameters(in), json_result(in), result.ok);
+  if (unfinished_picture != nullptr) std::rethrow_exception(unfinished_picture);
+  return code;
 }
 
 }  // namespace

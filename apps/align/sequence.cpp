@@ -7,6 +7,7 @@
 #include <strata/error.hpp>
 
 #include "apps/align/kernel.hpp"
+#include "src/base/one_line.hpp"
 #include "src/base/shortened.hpp"
 
 namespace align {
@@ -76,21 +77,29 @@ bool blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
-void split_header(std::string_view line, sequence& s) {
+// A header is printed later: what of it is no text, or a command to the terminal, becomes '?'.
+std::string shown(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = strata::shown_as_it_is(text);
+    out += length == 0 ? "?" : text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
+
+// Returns the name as the file has it.
+std::string_view split_header(std::string_view line, sequence& s) {
   line.remove_prefix(1);
   while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
   while (!line.empty() && line.front() == ' ') line.remove_prefix(1);
   const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
-  s.name = std::string(line.substr(0, end));
+  const std::string_view name = line.substr(0, end);
   line.remove_prefix(end);
   while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-  s.description = std::string(line);
-  // A header is printed later: no control character of it may reach a terminal.
-  for (std::string* text : {&s.name, &s.description}) {
-    std::replace_if(
-        text->begin(), text->end(),
-        [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, '?');
-  }
+  s.name = shown(name);
+  s.description = shown(line);
+  return name;
 }
 
 }  // namespace
@@ -132,9 +141,9 @@ sequence parse_fasta(std::string_view text, const std::string& file, std::string
     if (line.front() == '>') {
       ++records;
       sequence header;
-      split_header(line, header);
+      const std::string_view name = split_header(line, header);
       into = nullptr;
-      if (!found && (record.empty() || header.name == record)) {
+      if (!found && (record.empty() || name == record || header.name == record)) {
         found = true;
         header_line = line_number;
         wanted = std::move(header);

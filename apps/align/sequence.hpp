@@ -14,8 +14,8 @@
 namespace align {
 
 struct sequence {
-  std::string name;                 ///< first word of the header
-  std::string description;          ///< the rest of the header
+  std::string name;                 ///< first word of the header, as a terminal can show it
+  std::string description;          ///< the rest of the header, likewise
   std::string letters;              ///< upper case, U as T
   std::vector<std::uint8_t> codes;  ///< A C G T = 0..3, anything else letter_ambiguous
   std::size_t records_in_file = 1;
@@ -30,9 +30,9 @@ sequence make_sequence(std::string_view letters, std::string name = "sequence");
 /// The other strand, read in its own direction.
 sequence reverse_complement(const sequence& s);
 
-/// Parses FASTA text. `record`: the name of the record wanted (the first word after '>'); empty
-/// takes the first one. All records are checked. `file` appears in messages. Throws
-/// strata::user_error with file, line and what to do.
+/// Parses FASTA text. `record`: the name of the record wanted (the first word after '>', as the
+/// file has it or as `name` shows it); empty takes the first one. All records are checked. `file`
+/// appears in messages. Throws strata::user_error with file, line and what to do.
 sequence parse_fasta(std::string_view text, const std::string& file, std::string_view record = {});
 
 /// Reads a FASTA file, plain or gzip. Throws strata::user_error.

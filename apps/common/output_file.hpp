@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 
@@ -14,13 +16,19 @@ namespace apps {
 // has no such files under a temporary one in the same folder, and gets its name by commit().
 // Without commit() nothing is left of it, so an error half-way leaves no partial output and an
 // older file of that name untouched; without a name that also holds when a signal ends the program.
+// A file that replaces another has its permissions; a symbolic link stays one, and the file that it
+// leads to is replaced, or made.
+//
+// What is open already is written directly, where its descriptor stands: a device or pipe, what a
+// path names as a descriptor of this process (/dev/stdout, /dev/fd/3), and the file in which
+// standard output or standard error ends, which would lose what the program says there. What is
+// written there before an error stays.
 //
 // Every failure (no such folder, no permission, disk full) throws strata::user_error naming the
 // file. Not thread-safe.
 class output_file {
  public:
-  // Creates the file now, so that a path that cannot be written is reported before hours
-  // of work. A path that names a device or pipe (/dev/stdout) is written directly.
+  // Creates the file now, so that a path that cannot be written is reported before hours of work.
   explicit output_file(std::string path);
   ~output_file();
   output_file(const output_file&) = delete;
@@ -33,13 +41,18 @@ class output_file {
 
  private:
   [[noreturn]] void fail(const char* doing);
+  void write_through(int descriptor);
+  void create(mode_t mode);
+  void write_pending();
   template <class Take>
   [[nodiscard]] bool take_name(const Take& take);
   void name_it();
 
   std::string path_;
+  std::string target_;     // where that leads
+  std::string before_;     // what the names that the file has until then begin with
   std::string temporary_;  // empty: no such name yet
-  bool in_place_ = false;  // a device
+  bool in_place_ = false;
   int fd_ = -1;
   std::string pending_;
 };

@@ -26,6 +26,8 @@ class jpeg_rows final : public picture_rows {
     errors_.emit_message = &jpeg_rows::hear;
     jpeg_.client_data = this;
     attempt([this] { jpeg_create_decompress(&jpeg_); });
+    progress_.progress_monitor = &jpeg_rows::look_at_scans;
+    jpeg_.progress = &progress_;
   }
   ~jpeg_rows() override { ::jpeg_destroy_decompress(&jpeg_); }
 
@@ -96,9 +98,20 @@ class jpeg_rows final : public picture_rows {
     if (level < 0) fail(jpeg);
   }
 
+  // libjpeg calls it again and again. A scan of a few bytes takes as long as a picture does, and a
+  // small file may have any number of them; those that are meant for eyes have some ten.
+  static void look_at_scans(j_common_ptr jpeg) {
+    constexpr int scans_max = 500;  // as TurboJPEG has it
+    auto* const self = static_cast<jpeg_rows*>(jpeg->client_data);
+    if (self->jpeg_.input_scan_number <= scans_max) return;
+    std::snprintf(self->why_.data(), self->why_.size(), "it has more than %d scans", scans_max);
+    std::longjmp(self->leave_, 1);
+  }
+
   const std::string path_;
   const open_file in_;
   jpeg_error_mgr errors_{};
+  jpeg_progress_mgr progress_{};
   jpeg_decompress_struct jpeg_{};
   bool started_ = false;
   bool has_four_colours_ = false;

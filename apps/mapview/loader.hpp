@@ -16,12 +16,16 @@ class loader {
  public:
   virtual ~loader() = default;
   // Calls take(fragment) for each of these tiles, as the view shows it, in any order, one at a
-  // time, by the calling thread. Within the runtime.
+  // time, by the calling thread. Within the runtime. Rethrows what take throws, when what has begun
+  // is done.
   virtual void load(const view& v, const tile_grid& tiles,
                     const std::function<void(const fragment&)>& take) = 0;
 };
 
-// A thread for each tile, on this node.
+// For a command that reads the map itself.
+using loader_maker = std::function<std::unique_ptr<loader>(const map_info&)>;
+
+// A thread for each tile, a few hundred at a time, on this node.
 std::unique_ptr<loader> make_threaded_loader(std::string root, const map_info& map);
 // Every node loads the tiles of its folders and sends the fragments here. `nodes` is asked for each
 // view: folder f is that of the node at place f % nodes().size(). Nodes of the list that have left

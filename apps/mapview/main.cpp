@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -17,10 +16,10 @@
 #include <malloc.h>
 #endif
 
-#include "apps/common/output_file.hpp"
 #include "apps/common/program.hpp"
 #include "apps/mapview/make.hpp"
 #include "apps/mapview/missing_tiles.hpp"
+#include "apps/mapview/regions.hpp"
 #include "apps/mapview/serve.hpp"
 #include "apps/mapview/viewer.hpp"
 #include "src/base/shortened.hpp"
@@ -94,6 +93,10 @@ std::unique_ptr<loader> loader_for(const request& r, const map_info& m) {
   return make_threaded_loader(r.root, m);
 }
 
+loader_maker loaders_for(const request& r) {
+  return [&r](const map_info& m) { return loader_for(r, m); };
+}
+
 // Says which tiles could not be read.
 void report_missing(const std::string& root, const map_info& m, const viewer::shown& s) {
   constexpr std::size_t shown_max = 10;
@@ -145,6 +148,9 @@ int make(apps::program& p, const request& r) {
 }
 
 int show(apps::program& p, const request& r) {
+  // Now, so that an output that cannot be written is reported before the work.
+  std::optional<picture_file> out;
+  if (apps::program::is_first_node()) out.emplace(r.out);
   map_info m;
   view v;
   const viewer::shown s = p.timed([&] {
@@ -159,7 +165,7 @@ int show(apps::program& p, const request& r) {
     const auto tiles = loader_for(r, m);
     return viewer(m, *tiles).show(v);
   });
-  write_picture(r.out, s.window);
+  out->write(s.window);
   report_missing(r.root, m, s);
   std::printf("%s: %zu tiles to %u x %u\n", r.out.c_str(), s.tiles, v.width, v.height);
   const unreadable_tiles tiles{s.missing.size(), s.replaced.size()};
@@ -169,89 +175,6 @@ int show(apps::program& p, const request& r) {
                    {"missing", s.missing.size()},
                    {"replaced", s.replaced.size()}},
                   is_whole(tiles), why_not_whole(tiles), exit_code_of(tiles));
-}
-
-// ---- the paper's regions ----
-
-constexpr std::array<std::uint32_t, 7> region_sides{600, 1200, 2400, 3000, 4800, 6000, 9600};
-
-struct timing {
-  std::uint32_t side;
-  std::size_t tiles;
-  double seconds;  // median
-};
-
-std::string svg_of(const std::vector<timing>& all) {
-  double most = 1e-9;
-  for (const timing& t : all) most = std::max(most, t.seconds);
-  std::string text =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"480\" height=\"260\" "
-      "font-family=\"sans-serif\" font-size=\"11\">\n"
-      "<text x=\"10\" y=\"16\">time to show regions in a window of 600 x 600</text>\n";
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const double height = 180 * all[i].seconds / most;
-    const double x = 20 + 64.0 * static_cast<double>(i);
-    char line[400];
-    std::snprintf(
-        line, sizeof line,
-        "<rect x=\"%.1f\" y=\"%.1f\" width=\"40\" height=\"%.1f\" fill=\"#4078a8\"/>\n"
-        "<text x=\"%.1f\" y=\"%.1f\">%.1f ms</text>\n"
-        "<text x=\"%.1f\" y=\"238\">%u</text><text x=\"%.1f\" y=\"252\">%zu tiles</text>\n",
-        x, 222 - height, height, x, 216 - height, all[i].seconds * 1e3, x, all[i].side, x,
-        all[i].tiles);
-    text += line;
-  }
-  return text + "</svg>\n";
-}
-
-int regions(apps::program& p, const request& r) {
-  std::optional<missing_tiles> missing;  // regions overlap
-  const std::vector<timing> all = p.timed([&] {
-    const map_info m = map_to_show(r);
-    missing.emplace(r.root, m);
-    if (m.width < region_sides.back() || m.height < region_sides.back())
-      throw strata::user_error("the paper's regions need a map of 9600 x 9600 pixels");
-    const auto tiles = loader_for(r, m);
-    viewer window(m, *tiles);
-    std::vector<timing> found;
-    for (const std::uint32_t side : region_sides) {
-      std::vector<double> seconds;
-      std::size_t used = 0;
-      for (unsigned i = 0; i < r.repeat; ++i) {
-        const auto began = std::chrono::steady_clock::now();
-        const viewer::shown s = window.show({{0, 0, side, side}, 600, 600});
-        seconds.push_back(
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
-        used = s.tiles;
-        missing->note(s);
-      }
-      std::sort(seconds.begin(), seconds.end());
-      found.push_back({side, used, seconds[seconds.size() / 2]});
-    }
-    return found;
-  });
-  std::string csv = "region,side_px,tiles,seconds\n";
-  nlohmann::json list = nlohmann::json::array();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const timing& t = all[i];
-    char line[100];
-    std::snprintf(line, sizeof line, "%zu,%u,%zu,%.6f\n", i + 1, t.side, t.tiles, t.seconds);
-    csv += line;
-    std::printf("region %zu: %u x %u pixels, %zu tiles: %.2f ms\n", i + 1, t.side, t.side, t.tiles,
-                t.seconds * 1e3);
-    list.push_back({{"side", t.side}, {"tiles", t.tiles}, {"seconds", t.seconds}});
-  }
-  const auto write = [](const std::string& path, const std::string& text) {
-    if (path.empty()) return;
-    apps::output_file out(path);
-    out.write(text);
-    out.commit();
-  };
-  write(r.csv, csv);
-  write(r.svg, svg_of(all));
-  const unreadable_tiles tiles = missing->count();
-  return p.finish({{"map", r.root}, {"repeat", r.repeat}}, {{"regions", list}}, is_whole(tiles),
-                  why_not_whole(tiles), exit_code_of(tiles));
 }
 
 int body(apps::program& p) {
@@ -301,9 +224,11 @@ int body(apps::program& p) {
           "out");
     return make(p, r);
   }
-  if (server.chosen())
-    return serve(p, r.root, r.port, [&](const map_info& m) { return loader_for(r, m); });
-  return shower.chosen() ? show(p, r) : regions(p, r);
+  if (server.chosen()) return serve(p, r.root, r.port, loaders_for(r));
+  if (shower.chosen()) return show(p, r);
+  return time_regions(
+      p, {.root = r.root, .csv = r.csv, .svg = r.svg, .repeat = r.repeat},
+      [&r] { return map_to_show(r); }, loaders_for(r));
 }
 
 // Each picture takes and gives back some hundred KiB, which the C library would fetch from the

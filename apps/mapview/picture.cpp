@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "apps/common/output_file.hpp"
 #include "apps/mapview/picture_rows.hpp"
 
 namespace mapview {
@@ -75,7 +74,8 @@ picture decode_jpeg(std::span<const unsigned char> file, double scale, size expe
   picture p(static_cast<std::uint32_t>(TJSCALED(width, best)),
             static_cast<std::uint32_t>(TJSCALED(height, best)));
   if (tjDecompress2(decoder.get(), file.data(), file.size(), p.rgb.data(),
-                    static_cast<int>(p.width), 0, static_cast<int>(p.height), TJPF_RGB, 0) != 0)
+                    static_cast<int>(p.width), 0, static_cast<int>(p.height), TJPF_RGB,
+                    TJFLAG_LIMITSCANS) != 0)  // to 500: each takes as long as a picture
     throw picture_error(tjGetErrorStr2(decoder.get()));
   all_decoders().give_back(std::move(decoder));
   return p;
@@ -120,13 +120,11 @@ picture_format format_of(const std::string& path) {
   throw strata::user_error("'" + path + "': a picture's name must end in .jpg or .png");
 }
 
-void write_picture(const std::string& path, const picture& p) {
-  const picture_format format = format_of(path);
-  apps::output_file out(path);
+void picture_file::write(const picture& p) {
   const std::vector<unsigned char> bytes =
-      format == picture_format::jpeg ? encode_jpeg(p, 90) : encode_png(p);
-  out.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  out.commit();
+      format_ == picture_format::jpeg ? encode_jpeg(p, 90) : encode_png(p);
+  out_.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  out_.commit();
 }
 
 }  // namespace mapview

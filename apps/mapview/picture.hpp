@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/output_file.hpp"
+
 namespace mapview {
 
 struct picture {
@@ -31,7 +33,7 @@ class picture_error : public std::runtime_error {
 
 // The picture in a JPEG file, made smaller while it is decoded (by eighths) as long as it keeps at
 // least `scale` of its size. Throws picture_error; also when it has another size than `expected`
-// (width, height), if that is given.
+// (width, height), if that is given, or more than 500 scans.
 struct size {
   std::uint32_t width = 0, height = 0;
 };
@@ -44,7 +46,21 @@ struct size {
 enum class picture_format { jpeg, png };
 [[nodiscard]] picture_format format_of(const std::string& path);
 
-// Throws strata::user_error: cannot be written, or neither .jpg nor .png.
-void write_picture(const std::string& path, const picture& p);
+// Takes its name, and finds out whether it can be written, before there is a picture. Throws
+// strata::user_error: it cannot, or the name ends neither in .jpg nor in .png.
+class picture_file {
+ public:
+  explicit picture_file(const std::string& path) : format_(format_of(path)), out_(path) {}
+  // Once. The file appears whole or not at all.
+  void write(const picture& p);
+
+ private:
+  const picture_format format_;
+  apps::output_file out_;
+};
+
+inline void write_picture(const std::string& path, const picture& p) {
+  picture_file(path).write(p);
+}
 
 }  // namespace mapview

@@ -63,7 +63,7 @@ class stopping_thread {
 }  // namespace
 
 int serve(apps::program& p, const std::string& root, std::uint16_t port,
-          const std::function<std::unique_ptr<loader>(const map_info&)>& loader_for) {
+          const loader_maker& loader_for) {
   unreadable_tiles tiles;
   std::uint64_t pictures = 0, unanswered = 0;
   // On the other nodes nobody waits for them: those work for pictures under way until node 0, which

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <string>
 
 #include "apps/common/program.hpp"
@@ -13,6 +11,6 @@ namespace mapview {
 // Shows the map in a web page on 127.0.0.1 until SIGINT or SIGTERM comes; port 0: any. `loader_for`
 // is called within the runtime. Returns what main() is to return.
 int serve(apps::program& p, const std::string& root, std::uint16_t port,
-          const std::function<std::unique_ptr<loader>(const map_info&)>& loader_for);
+          const loader_maker& loader_for);
 
 }  // namespace mapview

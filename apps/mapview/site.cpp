@@ -99,6 +99,8 @@ http_answer site::answer(const http_request& r) noexcept {
     a = content(r);
   } catch (const strata::user_error& e) {
     a = refuse(400, e.what());
+  } catch (const not_awaited&) {
+    a = refuse(503, "the client has gone");
   } catch (const std::bad_alloc&) {
     a = refuse(503, "out of memory");
   } catch (const std::system_error&) {
@@ -153,8 +155,8 @@ http_answer site::picture_of(const http_request& r) {
     ~turn() { of.release(); }
   } const mine{turns_};
   // Whoever pans quickly leaves many behind who wait for what nobody looks at any more.
-  if (!r.is_awaited()) return refuse(503, "the client has gone");
-  const viewer::shown s = viewer_.show(v);
+  if (!r.is_awaited()) throw not_awaited();
+  const viewer::shown s = viewer_.show(v, {.tiles = picture_tiles_max, .is_awaited = r.is_awaited});
   missing_.note(s);
   const std::vector<unsigned char> bytes = encode_jpeg(s.window, 90);
   ++pictures_;

@@ -18,6 +18,9 @@ namespace mapview {
 class site {
  public:
   static constexpr std::uint32_t window_max = 4096;  // pixels each way
+  // Of a picture: they take some seconds. A region that is long and narrow, or one of a map without
+  // smaller copies, could have any number.
+  static constexpr std::uint64_t picture_tiles_max = 10'000;
 
   // `fail` is told of what no further request can mend: a lost node, which ends the job.
   site(const std::string& root, const map_info& map, loader& tiles,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <exception>
-#include <vector>
+#include <utility>
 
 #include "apps/mapview/loader.hpp"
 #include "apps/mapview/tile_threads.hpp"
@@ -18,23 +18,19 @@ class threaded_loader final : public loader {
       fragment found;
       std::exception_ptr problem;  // out of memory
     };
-    std::vector<outcome> loaded(tiles.size());
-    tile_threads threads(tiles.size());
-    for (std::uint32_t i = 0; i < tiles.size(); ++i) {
-      threads.begin([this, &v, &tiles, &loaded, i]() noexcept {
-        try {
-          loaded[i].found = load_fragment(root_, map_, v, tiles.at(i));
-        } catch (...) {
-          loaded[i].problem = std::current_exception();
-        }
-      });
-    }
-    for (std::size_t i = 0; i < tiles.size(); ++i) {
-      threads.join(i);
-      if (loaded[i].problem != nullptr) std::rethrow_exception(loaded[i].problem);
-      take(loaded[i].found);
-      loaded[i] = {};
-    }
+    load_ahead(
+        tiles.size(),
+        [&](std::uint32_t i) noexcept -> outcome {
+          try {
+            return {load_fragment(root_, map_, v, tiles.at(i)), nullptr};
+          } catch (...) {
+            return {{}, std::current_exception()};
+          }
+        },
+        [&](const outcome& o) {
+          if (o.problem != nullptr) std::rethrow_exception(o.problem);
+          take(o.found);
+        });
   }
 
  private:

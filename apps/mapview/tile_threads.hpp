@@ -1,45 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread for each tile. Where there is no room for one more, its tile is loaded by the caller:
-// the picture comes later, but it comes.
+// A thread for each tile, a few hundred at a time. Where there is no room for one more, its tile is
+// loaded by the caller: the picture comes later, but it comes.
 #pragma once
-#include <cstddef>
+#include <algorithm>
+#include <cstdint>
 #include <new>
 #include <strata/thread.hpp>
 #include <system_error>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace mapview {
 
-class tile_threads {
- public:
-  explicit tile_threads(std::size_t tiles) { threads_.reserve(tiles); }
-  // Whatever they use outlives them.
-  ~tile_threads() {
-    for (std::size_t i = 0; i < threads_.size(); ++i) join(i);
-  }
-  tile_threads(const tile_threads&) = delete;
-  tile_threads& operator=(const tile_threads&) = delete;
+// Enough for any number of workers; and whoever gives up waits for no more than these.
+inline constexpr std::uint32_t tiles_at_once = 256;
 
-  // At most so many as were announced; `load` must not throw.
-  template <class Load>
-  void begin(const Load& load) {
-    static_assert(noexcept(load()));
+// Calls load(i) for each i below `tiles`, in threads, and take(what that returned) in the calling
+// one, in the order of i. No more than tiles_at_once have begun and not been taken. load must not
+// throw; what take throws is rethrown when those that have begun are done.
+template <class Load, class Take>
+void load_ahead(std::uint32_t tiles, const Load& load, const Take& take) {
+  static_assert(noexcept(load(0U)));
+  struct place {
+    std::invoke_result_t<const Load&, std::uint32_t> loaded;
+    strata::thread loader;
+
+    // Its thread uses it.
+    ~place() {
+      if (loader.joinable()) loader.join();
+    }
+  };
+  std::vector<place> places(std::min(tiles, tiles_at_once));
+  const auto begin = [&](std::uint32_t i) {
+    place& p = places[i % tiles_at_once];
+    const auto fill = [&load, &p, i]() noexcept { p.loaded = load(i); };
     try {
-      threads_.emplace_back(load);
+      p.loader = strata::thread(fill);
       return;
     } catch (const std::system_error&) {  // no room for a stack
     } catch (const std::bad_alloc&) {
     }
-    threads_.emplace_back();
-    load();
+    fill();
+  };
+  std::uint32_t begun = 0;
+  for (std::uint32_t i = 0; i < tiles; ++i) {
+    while (begun < tiles && begun - i < tiles_at_once) begin(begun++);
+    place& p = places[i % tiles_at_once];
+    if (p.loader.joinable()) p.loader.join();
+    take(std::exchange(p.loaded, {}));
   }
-  // Afterwards what was begun as number i is done.
-  void join(std::size_t i) {
-    if (threads_[i].joinable()) threads_[i].join();
-  }
-
- private:
-  std::vector<strata::thread> threads_;
-};
+}
 
 }  // namespace mapview

@@ -22,7 +22,7 @@ bool row_by_row(const tile_place& a, const tile_place& b) {
 
 }  // namespace
 
-viewer::shown viewer::show(const view& v) {
+viewer::shown viewer::show(const view& v, const effort& most) {
   const rectangle& r = v.region;
   if (r.width == 0 || r.height == 0 || r.x >= map_.width || r.y >= map_.height ||
       r.width > map_.width - r.x || r.height > map_.height - r.y) {
@@ -35,13 +35,18 @@ viewer::shown viewer::show(const view& v) {
     throw strata::user_error("a window must have 1 to 16384 pixels each way");
   shown s;
   s.window = picture(v.width, v.height);
-  show_tiles(v, grid_of(map_, v.region, level_for(map_, v)), s);
+  show_tiles(v, most, grid_of(map_, v.region, level_for(map_, v)), s);
   return s;
 }
 
-void viewer::show_tiles(const view& v, const tile_grid& tiles, shown& s) {
+void viewer::show_tiles(const view& v, const effort& most, const tile_grid& tiles, shown& s) {
+  if (tiles.size() > most.tiles - s.tiles)
+    throw strata::user_error("a picture of more than " + std::to_string(most.tiles) +
+                             " tiles; ask for a smaller region or window, or make the map again "
+                             "with smaller copies (mapview make --levels auto --replace)");
   std::vector<tile_place> missing;
   tiles_.load(v, tiles, [&](const fragment& f) {
+    if (!most.is_awaited()) throw not_awaited();
     ++s.tiles;
     if (f.missing) missing.push_back(f.tile);
     // As this map and view have it, whatever a message says.
@@ -62,7 +67,7 @@ void viewer::show_tiles(const view& v, const tile_grid& tiles, shown& s) {
     rectangle area = map_.area_of(*first);
     const rectangle last = map_.area_of(at[-1]);
     area.width = last.x + last.width - area.x;
-    show_tiles(v, grid_of(map_, intersection(area, v.region), level - 1), s);
+    show_tiles(v, most, grid_of(map_, intersection(area, v.region), level - 1), s);
   }
 }
 

@@ -1,11 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows regions of a map in windows, whoever loads the tiles (the paper's imgViewer).
 #pragma once
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <limits>
 #include <vector>
 
 #include "apps/mapview/loader.hpp"
 
 namespace mapview {
+
+// Nobody waits for the picture any more.
+class not_awaited : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "nobody waits for it"; }
+};
+
+// How far somebody who asks is to be trusted.
+struct effort {
+  std::uint64_t tiles = std::numeric_limits<std::uint64_t>::max();  // to be loaded at most
+  std::function<bool()> is_awaited = [] { return true; };           // asked at each tile
+};
 
 class viewer {
  public:
@@ -21,11 +37,12 @@ class viewer {
     std::vector<tile_place> replaced;
   };
   // Of the smallest level that will do. Within the runtime. Throws strata::user_error for a region
-  // that is not of the map, or a window of nothing.
-  [[nodiscard]] shown show(const view& v);
+  // that is not of the map, or a window of nothing, or where that takes more tiles than it may;
+  // not_awaited.
+  [[nodiscard]] shown show(const view& v, const effort& most = {});
 
  private:
-  void show_tiles(const view& v, const tile_grid& tiles, shown& s);
+  void show_tiles(const view& v, const effort& most, const tile_grid& tiles, shown& s);
 
   const map_info map_;
   loader& tiles_;

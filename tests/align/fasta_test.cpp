@@ -68,6 +68,21 @@ TEST(fasta, complaints_say_where) {
 
 TEST(fasta, control_characters_in_headers_reach_no_terminal) {
   EXPECT_EQ(parse_fasta(">a\x1b[31m x\x07\nA\n", "f.fa").name, "a?[31m");
+  // Those beyond ASCII: as UTF-8, and as one byte; letters beyond it stay.
+  const char* const text =
+      ">gr\xC3\xBCn\xC2\x9B"
+      "31m \x9B"
+      "2J\xE9 \xE2\x82\xAC\nA\n";
+  const sequence s = parse_fasta(text, "f.fa");
+  EXPECT_EQ(s.name, "gr\xC3\xBCn??31m");
+  EXPECT_EQ(s.description, "?2J? \xE2\x82\xAC");
+  // Whichever way a record is named.
+  EXPECT_EQ(parse_fasta(text, "f.fa", s.name).name, s.name);
+  EXPECT_EQ(parse_fasta(text, "f.fa",
+                        "gr\xC3\xBCn\xC2\x9B"
+                        "31m")
+                .name,
+            s.name);
 }
 
 TEST(fasta, reverse_complement_twice_is_the_same) {

@@ -213,10 +213,18 @@ TEST_F(program, pictures_are_whole_or_not_there) {
   EXPECT_EQ(get("r.fa"), sequence);
   expect_refused(align({"--svg", path("new.svg")}, "none.fa"), "none.fa");
   EXPECT_EQ(files(), before) << "nothing half-made is left";
-  const outcome full = align({"--svg", "/dev/full"});
-  expect_refused(full, "/dev/full");
   EXPECT_EQ(apps_test::run({"align", path("q.fa"), path("r.fa"), "--json"}, "/dev/full").exit_code,
             2);
+}
+
+TEST_F(program, what_was_found_is_told_though_the_picture_cannot_be_finished) {
+  const outcome o = align({"--alignment", "--json", "--svg", "/dev/full"});
+  EXPECT_EQ(o.exit_code, 2);
+  EXPECT_EQ(o.err_lines(), 1) << o.err;
+  EXPECT_EQ(o.err.rfind("align: /dev/full: cannot write", 0), 0u) << o.err;
+  EXPECT_NE(o.out.find("score      3\n"), std::string::npos) << o.out;
+  EXPECT_NE(o.out.find("query           2 GTT 4\n"), std::string::npos) << o.out;
+  EXPECT_EQ(nlohmann::json::parse(o.last_line())["result"]["score"], 3);
 }
 
 TEST_F(program, a_hostile_header_harms_neither_json_nor_picture) {

@@ -324,6 +324,21 @@ TEST_F(maps, refuse_bad_input_with_one_line) {
   }
 }
 
+// There is no map, but that would be found out later.
+TEST_F(maps, are_not_shown_before_it_is_known_that_what_is_seen_can_be_written) {
+  const std::string none = path("none"), no_folder = path("no/such/");
+  for (const auto& [line, output] : std::vector<std::pair<std::string, std::string>>{
+           {"view " + none + " --out " + path("o.bmp"), path("o.bmp")},
+           {"view " + none + " --out " + no_folder + "o.png", no_folder + "o.png"},
+           {"regions " + none + " --csv " + no_folder + "t.csv", no_folder + "t.csv"},
+           {"regions " + none + " --svg " + no_folder + "t.svg", no_folder + "t.svg"}}) {
+    const outcome o = run_line("mapview " + line);
+    EXPECT_EQ(o.exit_code, 2) << line;
+    EXPECT_EQ(o.err_lines(), 1) << o.err;
+    EXPECT_NE(o.err.find(output), std::string::npos) << o.err;
+  }
+}
+
 TEST_F(maps, have_so_many_tiles_and_no_more) {
   const outcome o =
       run_line("mapview make " + path("map") + " --size 1048576x1048576 --tile 16x16");

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -15,6 +16,7 @@
 #include <strata/error.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/common/denied_calls.hpp"
@@ -145,6 +147,103 @@ TEST_F(output_file_test, says_what_cannot_be_written_before_any_work) {
   EXPECT_THROW(apps::output_file((folder / "none" / "a").string()), strata::user_error);
   EXPECT_THROW(apps::output_file(folder.string()), strata::user_error);
   EXPECT_EQ(files(), 0);
+}
+
+TEST_F(output_file_test, what_replaces_a_file_has_its_permissions) {
+  const auto replace = [&] {
+    std::ofstream(folder / "a") << "old";
+    for (const fs::perms mode : {fs::perms(0600), fs::perms(0666)}) {
+      fs::permissions(folder / "a", mode);
+      apps::output_file file(folder / "a");
+      file.commit();
+      EXPECT_EQ(fs::status(folder / "a").permissions(), mode);
+    }
+  };
+  replace();
+  where_all_files_have_names(replace);
+}
+
+TEST_F(output_file_test, a_link_stays_one_and_leads_to_the_new_file) {
+  fs::create_directory(folder / "b");
+  std::ofstream(folder / "b/file") << "old";
+  fs::create_symlink("file", folder / "b/near");
+  fs::create_symlink("b/near", folder / "far");
+  fs::create_symlink("b/new", folder / "dangling");
+  for (const auto& [link, target] : {std::pair{"far", "b/file"}, {"dangling", "b/new"}}) {
+    apps::output_file file(folder / link);
+    file.write("new");
+    file.commit();
+    EXPECT_TRUE(fs::is_symlink(folder / link)) << link;
+    EXPECT_EQ(contents(folder / target), "new");
+  }
+  EXPECT_TRUE(fs::is_symlink(folder / "b/near"));
+  fs::create_symlink("circle", folder / "circle");
+  EXPECT_THROW(apps::output_file(folder / "circle"), strata::user_error);
+}
+
+// An open file, which goes with the test.
+struct descriptor {
+  explicit descriptor(const fs::path& path, int flags = O_WRONLY | O_CREAT)
+      : fd(::open(path.c_str(), flags, 0600)) {}
+  ~descriptor() { ::close(fd); }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  const int fd;
+};
+
+// As `--svg /dev/stdout > file` has it: a file in the place of that link would be the end of it.
+TEST_F(output_file_test, what_is_open_here_is_written_where_its_descriptor_stands) {
+  const descriptor log(folder / "log");
+  const std::string name = "/proc/self/fd/" + std::to_string(log.fd);
+  fs::create_symlink(name, folder / "link");
+  ASSERT_EQ(::write(log.fd, "before\n", 7), 7);
+  apps::output_file file(folder / "link");
+  file.write("text\n");
+  file.commit();
+  ASSERT_EQ(::write(log.fd, "after\n", 6), 6);
+  EXPECT_EQ(fs::read_symlink(folder / "link"), name);
+  EXPECT_EQ(contents(folder / "log"), "before\ntext\nafter\n");
+  const descriptor read_only(folder / "log", O_RDONLY);
+  EXPECT_THROW(apps::output_file("/proc/self/fd/" + std::to_string(read_only.fd)),
+               strata::user_error);
+}
+
+TEST_F(output_file_test, where_standard_output_ends_nothing_of_it_is_lost) {
+  const descriptor log(folder / "log");
+  std::fflush(stdout);
+  const int ours = ::dup(STDOUT_FILENO);
+  ASSERT_GE(ours, 0);
+  ::dup2(log.fd, STDOUT_FILENO);
+  bool written = ::write(STDOUT_FILENO, "before\n", 7) == 7;
+  apps::output_file file(folder / "log");
+  file.write("text\n");
+  file.commit();
+  written = written && ::write(STDOUT_FILENO, "after\n", 6) == 6;
+  ::dup2(ours, STDOUT_FILENO);
+  ::close(ours);
+  EXPECT_TRUE(written);
+  EXPECT_EQ(contents(folder / "log"), "before\ntext\nafter\n");
+}
+
+TEST_F(output_file_test, whatever_name_the_file_system_takes_will_do) {
+  const auto write = [&] {
+    std::string umlauts;
+    for (int i = 0; i < 127; ++i) umlauts += "\xC3\xBC";
+    for (const std::string& name : {std::string(255, 'x'), umlauts}) {
+      apps::output_file file(folder / name);
+      file.write("text");
+      file.commit();
+      EXPECT_EQ(contents(folder / name), "text");
+    }
+    EXPECT_EQ(files(), 2);
+  };
+  write();
+  where_all_files_have_names(write);
+  EXPECT_THROW(apps::output_file(folder / std::string(256, 'x')), strata::user_error);
+  // There is no room for the name that it has before.
+  std::string path = folder;
+  while (path.size() < 4080) path += "/.";
+  EXPECT_THROW(apps::output_file(path + "/" + std::string(10, 'x')), strata::user_error);
 }
 
 TEST_F(output_file_test, a_full_device_is_an_error) {

@@ -4,6 +4,7 @@
 #include <png.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 // They need what is above.
 #include <jpeglib.h>
 
+#include "apps/mapview/file.hpp"
 #include "apps/mapview/picture_rows.hpp"
 
 namespace apps_test {
@@ -91,7 +93,7 @@ void write_interlaced(const std::string& path, const mapview::picture& p) {
 
 namespace {
 
-// As `compress` has set it up, row by row; errors end the test.
+// As `setup` has it, row by row; errors end the test.
 template <class Setup, class Row>
 void write_jpeg(const std::string& path, std::uint32_t width, std::uint32_t height,
                 const Setup& setup, const Row& row_at) {
@@ -114,24 +116,32 @@ void write_jpeg(const std::string& path, std::uint32_t width, std::uint32_t heig
   ::jpeg_destroy_compress(&jpeg);
 }
 
-}  // namespace
-
-void write_progressive(const std::string& path, const mapview::picture& p) {
+void write_colours(const std::string& path, const mapview::picture& p,
+                   const std::function<void(jpeg_compress_struct&)>& in_scans) {
   write_jpeg(
       path, p.width, p.height,
-      [](jpeg_compress_struct& jpeg) {
+      [&](jpeg_compress_struct& jpeg) {
         jpeg.input_components = 3;
         jpeg.in_color_space = JCS_RGB;
         ::jpeg_set_defaults(&jpeg);
         ::jpeg_set_quality(&jpeg, 90, TRUE);
-        ::jpeg_simple_progression(&jpeg);
+        in_scans(jpeg);
       },
       [&](std::uint32_t y) {
         return std::vector<std::uint8_t>(p.at(0, y), p.at(0, y) + std::size_t{3} * p.width);
       });
 }
 
-void write_four_colours(const std::string& path, const mapview::picture& p, ink_kind kind) {
+}  // namespace
+
+void write_progressive(const std::string& path, const mapview::picture& p) {
+  write_colours(path, p, [](jpeg_compress_struct& jpeg) { ::jpeg_simple_progression(&jpeg); });
+}
+
+namespace {
+
+void write_inks(const std::string& path, const mapview::picture& p, ink_kind kind,
+                const std::function<void(jpeg_compress_struct&)>& in_scans) {
   write_jpeg(
       path, p.width, p.height,
       [&](jpeg_compress_struct& jpeg) {
@@ -143,7 +153,7 @@ void write_four_colours(const std::string& path, const mapview::picture& p, ink_
         for (int c = 0; c < 4; ++c)
           jpeg.comp_info[c].h_samp_factor = jpeg.comp_info[c].v_samp_factor = 1;
         jpeg.write_Adobe_marker = kind.adobe ? TRUE : FALSE;
-        if (kind.progressive) ::jpeg_simple_progression(&jpeg);
+        if (kind.progressive) in_scans(jpeg);
       },
       [&](std::uint32_t y) {
         std::vector<std::uint8_t> inks;
@@ -159,6 +169,35 @@ void write_four_colours(const std::string& path, const mapview::picture& p, ink_
         }
         return inks;
       });
+}
+
+}  // namespace
+
+void write_four_colours(const std::string& path, const mapview::picture& p, ink_kind kind) {
+  write_inks(path, p, kind, [](jpeg_compress_struct& jpeg) { ::jpeg_simple_progression(&jpeg); });
+}
+
+void write_scans(const std::string& path, const mapview::picture& p, int colours, int times) {
+  // First what is constant in a block, of all colours; then what is not, of one after the other.
+  std::vector<jpeg_scan_info> scans{{colours, {0, 1, 2, 3}, 0, 0, 0, 0}};
+  for (int c = 0; c < colours; ++c) scans.push_back({1, {c, 0, 0, 0}, 1, 63, 0, 0});
+  const auto in_scans = [&](jpeg_compress_struct& jpeg) {
+    jpeg.scan_info = scans.data();
+    jpeg.num_scans = static_cast<int>(scans.size());
+  };
+  if (colours == 4)
+    write_inks(path, p, {.progressive = true}, in_scans);
+  else
+    write_colours(path, p, in_scans);
+  std::vector<unsigned char> bytes = mapview::read_file(path);
+  // A scan begins with a mark and ends with the one of the picture's end, two bytes each.
+  const std::array<unsigned char, 2> scan{0xFF, 0xDA};
+  const auto last = std::find_end(bytes.begin(), bytes.end(), scan.begin(), scan.end());
+  const std::vector<unsigned char> again(last, bytes.end() - 2);
+  const file out = create(path);
+  std::fwrite(bytes.data(), 1, bytes.size() - 2, out.get());
+  for (int i = 1; i < times; ++i) std::fwrite(again.data(), 1, again.size(), out.get());
+  std::fwrite(&bytes[bytes.size() - 2], 1, 2, out.get());
 }
 
 }  // namespace apps_test

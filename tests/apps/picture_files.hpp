@@ -35,4 +35,8 @@ struct ink_kind {
 };
 void write_four_colours(const std::string& path, const mapview::picture& p, ink_kind kind);
 
+// A progressive JPEG in three colours or in four, the last of whose scans comes so often. Nothing
+// is wrong with that: each brings the same coefficients, whole.
+void write_scans(const std::string& path, const mapview::picture& p, int colours, int times);
+
 }  // namespace apps_test

@@ -120,6 +120,21 @@ TEST_F(rows_of_pictures, that_must_be_held_whole_are_refused_where_they_are_too_
       << refusal(path("large.jpg"));
 }
 
+// A file of a few kilobytes could keep a processor busy for hours.
+TEST_F(rows_of_pictures, of_any_number_of_scans_are_refused_and_of_some_are_read) {
+  const picture p = some_terrain();
+  for (const int colours : {3, 4}) {
+    const std::string once = path("once.jpg"), often = path("often.jpg");
+    apps_test::write_scans(once, p, colours, 1);
+    apps_test::write_scans(often, p, colours, 10);
+    EXPECT_TRUE(read_picture(often).rgb == read_picture(once).rgb) << colours;
+    apps_test::write_scans(often, p, colours, 600);
+    EXPECT_NE(refusal(often).find("more than 500 scans"), std::string::npos) << refusal(often);
+    if (colours != 3) continue;  // those are not decoded otherwise
+    EXPECT_THROW((void)decode_jpeg(read_file(often)), picture_error);
+  }
+}
+
 TEST_F(rows_of_pictures, that_are_none_say_why_in_one_line) {
   std::ofstream(path("text.png")) << "no picture";
   std::ofstream(path("text.jpg")) << "no picture";

@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
-#include <string>
+#include <cstdlib>
 #include <type_traits>
 #include <vector>
 
@@ -57,15 +57,14 @@ struct generous_killer : threaded {
   }
 };
 
-// Known on all nodes of a host.
-std::string word_to_die(pid_t of) { return "/tmp/strata-word-to-die-" + std::to_string(of); }
+// A folder that all nodes of a host see, and nobody else can make or remove.
+using leash = std::array<char, 64>;
 
-// Ends its node when it gets the word.
+// Ends its node when the folder has gone.
 struct obedient : threaded {
-  pid_t master;
+  leash folder;
   void start() {
-    const std::string word = word_to_die(master);
-    while (::access(word.c_str(), F_OK) != 0) ::sched_yield();
+    while (::access(folder.data(), F_OK) == 0) ::sched_yield();
     ::kill(::getpid(), SIGKILL);
   }
 };
@@ -226,9 +225,10 @@ void kill_victim(runtime& rt) {
 // When no task waits, but the program does until nothing is left to do. What that node had to do
 // is not done, and never will be.
 void kill_under_wait_idle(runtime& rt) {
-  const std::string word = word_to_die(::getpid());
-  rt.run([] { invoke<obedient>(1, ::getpid()); });
-  std::ofstream(word) << "now\n";
+  leash folder{{"/tmp/strata-leash-XXXXXX"}};
+  require(::mkdtemp(folder.data()) != nullptr, "makes a folder");
+  rt.run([&] { invoke<obedient>(1, folder); });
+  ::rmdir(folder.data());
   for (const char* const when : {"while it waits", "for ever after"}) {
     try {
       rt.wait_idle();
@@ -238,5 +238,4 @@ void kill_under_wait_idle(runtime& rt) {
       std::printf("caught: %s\n", e.what());
     }
   }
-  ::unlink(word.c_str());
 }

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""pages.py ROOT: whether README.md, CHANGELOG.md and what lies under docs/ can be read. Links and names of
+"""pages.py [--installed] ROOT: whether README.md, CHANGELOG.md and what lies under docs/ can be read. Links and names of
 sources lead somewhere, each page is found from README.md and begins with what it is for, and prose has paragraphs of six lines of
-160 columns at most. Pages and sections that a benchmark writes, tables and code are as they are; decisions are not measured."""
+160 columns at most. Pages and sections that a benchmark writes, tables and code are as they are; decisions are not measured.
+--installed: ROOT is the documents' folder of an installed copy, where there are no sources, and links lead to what is there."""
+import os
 import pathlib
 import re
 import sys
@@ -55,7 +57,7 @@ def prose(text):
             block.append(line)
 
 
-def main(root):
+def main(root, installed=False):
     root = pathlib.Path(root).resolve()
     pages = [root / "README.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md"))]
     texts = {page: page.read_text() for page in pages}
@@ -63,11 +65,12 @@ def main(root):
     for page, text in texts.items():
         name = page.relative_to(root)
         for line, file, anchor in links(page, text):
-            if not file.exists():
-                wrong.append(f"{name}:{line}: a link to {file.relative_to(root)}, which is not there")
+            if not file.exists() or not file.is_relative_to(root):
+                wrong.append(f"{name}:{line}: a link to {os.path.relpath(file, root)}, which is not there")
             elif anchor and file in texts and anchor not in anchors(texts[file]):
                 wrong.append(f"{name}:{line}: a link to #{anchor}, which {file.relative_to(root)} has not")
-        wrong += [f"{name}:{line}: {source}, which is not there" for line, source in sources(root, text)]
+        if not installed:
+            wrong += [f"{name}:{line}: {source}, which is not there" for line, source in sources(root, text)]
         if not re.match(r"# \S.*\n\n?[^\s#|`]", text):
             wrong.append(f"{name}:1: does not begin with a heading and what the page is for")
         if "decisions" in page.parts or "\nWritten by `bench/" in text:
@@ -88,4 +91,4 @@ def main(root):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[-1], "--installed" in sys.argv[1:-1]))
