@@ -82,13 +82,14 @@ class launcher final : public node_listener, public job_hands {
     while (!session_.over()) {
       loop_.run_once(std::min({session_.deadline_ns(), hosts_.deadline_ns(),
                                control_ != nullptr ? control_->deadline_ns() : no_deadline}));
+      const bool full =
+          out_.bytes_waiting() > waiting_bytes_max || err_.bytes_waiting() > waiting_bytes_max;
+      hosts_.pause_output(full);
+      if (full) session_.excuse_stragglers(os::now_ns());
       hosts_.on_time(os::now_ns());
       session_.on_time(os::now_ns());
       look_after_control();
       pass_on_broken_output();
-      const bool full =
-          out_.bytes_waiting() > waiting_bytes_max || err_.bytes_waiting() > waiting_bytes_max;
-      hosts_.pause_output(full);
     }
     control_.reset();
     for (auto& [key, prefixer] : prefixers_) queue(key.second).add(prefixer.finish());

@@ -427,6 +427,10 @@ void session::on_interrupt(int number, std::int64_t now_ns) {
   }
 }
 
+void session::excuse_stragglers(std::int64_t now_ns) {
+  if (straggler_ns_ != no_deadline) straggler_ns_ = now_ns + straggler_limit_ns;
+}
+
 void session::look_for_stragglers(std::int64_t now_ns) {
   straggler_ns_ = no_deadline;
   const auto missing = nodes_.members_where([](const node_state& n) { return !n.finished; });

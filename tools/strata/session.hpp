@@ -39,6 +39,8 @@ class session {
                     std::int64_t now_ns);
   // A signal that has been passed on to the nodes and after which they should end.
   void on_interrupt(int number, std::int64_t now_ns);
+  // Nodes have to wait with their output, and perhaps with their end.
+  void excuse_stragglers(std::int64_t now_ns);
   // Of an elastic job: somebody asks for nodes to come, or for one to leave.
   void ask_join(ticket who, unsigned nodes, std::int64_t now_ns);
   void ask_leave(ticket who, node_id node);
