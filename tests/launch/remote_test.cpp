@@ -166,6 +166,19 @@ TEST_F(remote, an_interrupt_ends_a_job_whose_output_nobody_reads) {
   EXPECT_GE(count_lines(c.out()), 18'000U);
 }
 
+TEST_F(remote, many_hosts_are_reached_with_few_open_files) {
+  std::string hosts;
+  for (int h = 2; h < 32; ++h)
+    hosts += (hosts.empty() ? "127.0.0." : ",127.0.0.") + std::to_string(h);
+  command::setting how = over("ssh");
+  how.around = {"prlimit", "--nofile=100:4096"};
+  command c(run({"-n", "30", "--bind", "none", "--workers", "1", "--host", hosts},
+                {"join", "@29:print:ok", "finish"}),
+            how);
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_EQ(c.out(), "ok\n");
+}
+
 TEST_F(remote, input_reaches_node_0_there) {
   std::string much;
   while (much.size() < 1'500'000) much += "a line of input " + std::to_string(much.size()) + "\n";
