@@ -94,10 +94,19 @@ job_folder job_folder::create() {
 
 std::vector<job_folder> job_folder::all() {
   std::vector<job_folder> found;
-  for (const std::string& path : {under_runtime_folder(), under_tmp()}) {
-    if (path.empty()) continue;
+  const auto look = [&](const std::string& path) {
     job_folder one = open(path);
     if (one.folder_) found.push_back(std::move(one));
+  };
+  const std::string runtime = under_runtime_folder();
+  if (runtime.empty()) {
+    look(under_tmp());
+    return found;
+  }
+  look(runtime);
+  try {
+    look(under_tmp());
+  } catch (const user_error&) {
   }
   return found;
 }
