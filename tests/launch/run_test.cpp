@@ -115,6 +115,16 @@ TEST(run, wishes_reach_the_nodes) {
                            {"join", "@1:variable:A", "@1:variable:B", "finish"}))
                 .out,
             "A=1\nB=x y\n");
+  // What is said to the launcher beats what the environment says.
+  EXPECT_EQ(run_to_end(run({"--workers", "3", "--bind", "core", "-x", "STRATA_WORKERS=5"},
+                           {"join", "variable:STRATA_WORKERS", "variable:STRATA_BIND", "finish"}),
+                       {.variables = {"STRATA_WORKERS=7", "STRATA_BIND=no"}})
+                .out,
+            "STRATA_WORKERS=3\nSTRATA_BIND=yes\n");
+  EXPECT_EQ(run_to_end(run({}, {"join", "variable:STRATA_WORKERS", "finish"}),
+                       {.variables = {"STRATA_WORKERS=7"}})
+                .out,
+            "STRATA_WORKERS=7\n");
   // The line is not for the children of a node.
   EXPECT_EQ(run_to_end(run({}, {"join", "variable:STRATA_JOB_FD", "finish"})).out,
             "STRATA_JOB_FD=(none)\n");

@@ -116,7 +116,8 @@ run_request parse_run(int argc, char** argv) {
       [&](const std::string& text) {
         request.workers = static_cast<unsigned>(parse_whole(text, 1, workers_max));
       });
-  add("--hostfile", "FILE", "hosts to run on: lines 'NAME [slots=N] [address=A]'",
+  add("--hostfile", "FILE",
+      "hosts to run on, in place of --host: lines 'NAME [slots=N] [address=A]'",
       [&](const std::string& text) { append_hosts(from_file, read_hostfile(text)); });
   add("--host", "A,B:2,...", "hosts to run on, with the number of nodes that each takes",
       [&](const std::string& text) { append_hosts(request.hosts, parse_host_list(text)); });
