@@ -23,7 +23,8 @@ namespace strata::launch {
 namespace {
 
 constexpr std::size_t job_name_digits = 8;
-constexpr int connections_waiting = 64;
+// Until the launcher looks; one more would find it busy, and take it for stopped.
+constexpr int connections_waiting = 1024;
 
 std::string under_runtime_folder() {
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
