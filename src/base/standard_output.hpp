@@ -2,6 +2,7 @@
 // Whether what was printed has arrived.
 #pragma once
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -10,9 +11,14 @@
 
 namespace strata {
 
-// Throws user_error unless standard output has taken all: nobody has seen what it did not take.
+// Throws user_error unless standard output has taken all: nobody has seen what it did not take. If
+// its reader has gone, ends the process by SIGPIPE as any other, even where that signal is ignored.
 inline void flush_standard_output() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  if (errno == EPIPE) {
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
   throw user_error(std::string("standard output: ") + std::strerror(errno) +
                    "; free some space or write elsewhere");
 }

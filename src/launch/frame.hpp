@@ -14,7 +14,7 @@
 namespace strata::launch {
 
 // Changes with every change of a frame's layout. Launcher and program must agree.
-inline constexpr std::uint8_t line_version = 12;
+inline constexpr std::uint8_t line_version = 13;
 // A command line and an environment fit; so do the addresses of 4,096 nodes.
 inline constexpr std::size_t frame_bytes_max = std::size_t{8} << 20;
 
@@ -38,18 +38,19 @@ enum class frame_kind : std::uint8_t {
   // a job of several networks
   measured = 15,
   // launcher and agent
-  start = 16,        // launcher -> agent: the nodes to start
-  relay = 17,        // both: a frame of a node's line
-  ended = 18,        // agent -> launcher: a node's process has ended
-  output = 19,       // agent -> launcher: what a node wrote
-  signal = 20,       // launcher -> agent: for all of its nodes
-  note = 21,         // agent -> launcher: a line for the user
-  refused = 22,      // agent -> launcher: nothing was started, and why
-  line_ended = 23,   // agent -> launcher: a node closed its line
-  input = 24,        // launcher -> agent: for node 0; empty: the end
-  input_taken = 25,  // agent -> launcher: how much of it node 0 has read
-  end_node = 26,     // launcher -> agent: kill one node, that comes late and may not
-  alive = 40,        // agent -> launcher: the nodes have been started; then again and again
+  start = 16,         // launcher -> agent: the nodes to start
+  relay = 17,         // both: a frame of a node's line
+  ended = 18,         // agent -> launcher: a node's process has ended
+  output = 19,        // agent -> launcher: what a node wrote
+  signal = 20,        // launcher -> agent: for all of its nodes
+  note = 21,          // agent -> launcher: a line for the user
+  refused = 22,       // agent -> launcher: nothing was started, and why
+  line_ended = 23,    // agent -> launcher: a node closed its line
+  input = 24,         // launcher -> agent: for node 0; empty: the end
+  input_taken = 25,   // agent -> launcher: how much of it node 0 has read
+  end_node = 26,      // launcher -> agent: kill one node, that comes late and may not
+  alive = 40,         // agent -> launcher: the nodes have been started; then again and again
+  output_taken = 41,  // launcher -> agent: for how much more of it there is room
   // launcher and node again
   measurements = 27,
   ways = 28,

@@ -135,8 +135,9 @@ command::~command() {
 }
 
 bool command::read_some() {
-  std::array<pollfd, 2> events{pollfd{out_fd_, POLLIN, 0}, pollfd{err_fd_, POLLIN, 0}};
-  if (out_fd_ < 0 && err_fd_ < 0) return false;
+  std::array<pollfd, 2> events{pollfd{output_left_ ? -1 : out_fd_, POLLIN, 0},
+                               pollfd{err_fd_, POLLIN, 0}};
+  if (events[0].fd < 0 && events[1].fd < 0) return false;
   if (::poll(events.data(), events.size(), -1) < 0) return true;
   const auto take = [](const pollfd& event, int& fd, std::string& text) {
     if (event.revents == 0) return;
@@ -170,6 +171,7 @@ bool command::wait_for_error_output(const std::string& text) {
 void command::signal(int number) const { ::kill(pid_, number); }
 
 int command::wait() {
+  output_left_ = false;
   while (read_some()) {
   }
   int status = 0;

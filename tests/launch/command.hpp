@@ -30,6 +30,8 @@ class command {
   // Reads until standard output holds `text`; false when it ends first.
   bool wait_for_output(const std::string& text);
   bool wait_for_error_output(const std::string& text);
+  // Standard output is not read from now on, until wait(): a reader that stands still.
+  void leave_output() { output_left_ = true; }
   void signal(int number) const;
   // Reads both outputs to their end, which is when every process that had them is gone, and returns
   // the exit status (128 + signal).
@@ -48,6 +50,7 @@ class command {
   std::string mark_;
   pid_t pid_ = -1;
   int out_fd_ = -1, err_fd_ = -1;
+  bool output_left_ = false;
   std::string out_, err_;
 };
 

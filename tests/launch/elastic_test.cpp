@@ -416,6 +416,34 @@ TEST_F(elastic, a_folder_that_is_open_to_others_is_refused) {
   EXPECT_NE(r.err.find("mode 0700"), std::string::npos) << r.err;
 }
 
+// Anybody can take the name of the folder that is used where XDG_RUNTIME_DIR is not set.
+TEST_F(elastic, a_folder_under_tmp_that_is_somebody_elses_is_passed_over) {
+  const std::string user = std::to_string(1'000'000 + ::getpid());
+  command::setting as_user = here();
+  as_user.around = {"unshare", "--map-user=" + user};
+  as_user.other = true;
+  command probe({"true"}, as_user);
+  if (probe.wait() != 0) GTEST_SKIP() << "needs the right to make namespaces: " << probe.err();
+  as_user.other = false;
+  const fs::path taken = "/tmp/strata-" + user;
+  std::ofstream(taken) << "";
+  command passes_over({"jobs"}, as_user);
+  EXPECT_EQ(passes_over.wait(), 0) << passes_over.err();
+  EXPECT_EQ(passes_over.err(), "");
+  as_user.variables = {"XDG_RUNTIME_DIR="};
+  command has_no_other({"jobs"}, as_user);
+  EXPECT_EQ(has_no_other.wait(), 2);
+  EXPECT_EQ(count_lines(has_no_other.err()), 1U) << has_no_other.err();
+  fs::remove(taken);
+}
+
+// More than the numbers that there are unless one says how many.
+TEST_F(elastic, a_job_may_begin_with_any_number_of_nodes) {
+  const result r = ask({"run", "--elastic", "-n", "65", "--bind", "none", "--workers", "1",
+                        launch_test::node_program(), "join", "finish"});
+  EXPECT_EQ(r.status, 0) << r.err;
+}
+
 TEST_F(elastic, jobs_are_found_by_their_first_digits) {
   expect({"join", "0"}, 2, "",
          "strata join: '0' is not a job, nor the first digits of one; strata jobs lists those that "

@@ -209,6 +209,11 @@ TEST(frames, messages_of_agents_come_out_as_they_went_in) {
   const auto output = unpack_output(only_frame(pack_output(1, output_stream::err, "ab")).payload);
   EXPECT_EQ(output.stream, output_stream::err);
   EXPECT_EQ(output.bytes, "ab");
+  for (const frame_kind kind : {frame_kind::input_taken, frame_kind::output_taken}) {
+    const frame taken = only_frame(pack_taken(kind, 70'000));
+    EXPECT_EQ(taken.kind, kind);
+    EXPECT_EQ(unpack_taken(taken.payload), 70'000U);
+  }
   EXPECT_EQ(unpack_signal(only_frame(pack_signal(15)).payload), 15);
   EXPECT_EQ(unpack_note(only_frame(pack_note("n")).payload), "n");
   EXPECT_TRUE(unpack_refused(only_frame(pack_refused({true, "no"})).payload).user);

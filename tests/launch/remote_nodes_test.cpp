@@ -22,11 +22,11 @@ namespace {
 using namespace strata::launch;
 
 struct heard_of final : node_listener {
-  unsigned notes = 0;
+  unsigned notes = 0, ended = 0;
   std::vector<std::string> lost;
   void on_frame(node_id, const frame&) override {}
   void on_line_ended(node_id, const std::string&) override {}
-  void on_ended(node_id, node_end) override {}
+  void on_ended(node_id, node_end) override { ++ended; }
   void on_output(node_id, output_stream, std::string_view) override {}
   void on_note(const std::string&) override { ++notes; }
   void on_host_lost(const std::vector<node_id>&, const std::string& why, bool) override {
@@ -102,13 +102,26 @@ TEST_F(remote_nodes_test, are_not_lost_because_we_were_stopped) {
   EXPECT_EQ(said.lost, lines());
 }
 
-TEST_F(remote_nodes_test, are_not_silent_while_nobody_listens) {
+// Whoever reads the output is slow: of all else that happens there we hear none the less.
+TEST_F(remote_nodes_test, are_heard_while_their_output_waits) {
   start(1, 2);
   hear_something();
   nodes.pause_output(true);
-  look(20);
+  for (int i = 0; i < 10; ++i) {
+    look(2);
+    hear_something();
+  }
   EXPECT_EQ(said.lost, lines());
-  nodes.pause_output(false);
+  say(pack_ended({1, {}}));
+  while (nodes.any_running()) loop.run_once(no_deadline);
+  EXPECT_EQ(said.ended, 1U);
+}
+
+TEST_F(remote_nodes_test, that_fall_silent_while_their_output_waits_are_lost) {
+  start(1, 2);
+  hear_something();
+  nodes.pause_output(true);
+  nodes.on_time(now);
   look(3);
   EXPECT_EQ(said.lost, lines{"host far: nothing heard for 30 s"});
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -123,6 +124,59 @@ TEST_F(remote, output_and_prefixes) {
   EXPECT_EQ(count_lines(c.out()), 2000U);
   EXPECT_NE(c.out().find("[3] line 499 of node 3"), std::string::npos);
   EXPECT_EQ(lines_of(c), "[2] oh\n");
+}
+
+// Of what is written on another host so much that the launcher takes no more while nobody reads,
+// and that it fits beside that: 64 KiB, 1 MiB, and 192 KiB at least.
+const std::string lines_to_the_brim = "@1:lines:18000";
+
+// By the launcher: signals are ordinary again then.
+void wait_until_only_the_reader_is_awaited(const command& c) {
+  std::uint64_t blocked = 1U << (SIGINT - 1);
+  while ((blocked & 1U << (SIGINT - 1)) != 0) {
+    std::ifstream status("/proc/" + std::to_string(c.pid()) + "/status");
+    for (std::string word; status >> word && word != "SigBlk:";) {
+    }
+    status >> std::hex >> blocked;
+    ::sched_yield();
+  }
+}
+
+TEST_F(remote, all_of_a_job_arrives_where_its_output_is_read_late) {
+  command c(run({"-n", "2", "--bind", "none", "--workers", "1", "--host", "127.0.0.1,127.0.0.2"},
+                {"join", lines_to_the_brim, "@1:complain:written", "@1:lines:50000", "finish"}),
+            over("ssh"));
+  c.leave_output();
+  ASSERT_TRUE(c.wait_for_error_output("written\n")) << c.err();
+  EXPECT_EQ(c.wait(), 0);
+  EXPECT_EQ(count_lines(c.out()), 68'000U);
+  EXPECT_EQ(lines_of(c), "written\n");
+}
+
+TEST_F(remote, an_interrupt_ends_a_job_whose_output_nobody_reads) {
+  command c(run({"-n", "2", "--bind", "none", "--workers", "1", "--host", "127.0.0.1,127.0.0.2"},
+                {"join", lines_to_the_brim, "@1:complain:written", "@1:lines:100000", "sleep"}),
+            over("ssh"));
+  c.leave_output();
+  ASSERT_TRUE(c.wait_for_error_output("written\n")) << c.err();
+  c.signal(SIGINT);
+  wait_until_only_the_reader_is_awaited(c);
+  EXPECT_EQ(c.wait(), 130);
+  EXPECT_EQ(lines_of(c), "written\n");
+  EXPECT_GE(count_lines(c.out()), 18'000U);
+}
+
+TEST_F(remote, many_hosts_are_reached_with_few_open_files) {
+  std::string hosts;
+  for (int h = 2; h < 32; ++h)
+    hosts += (hosts.empty() ? "127.0.0." : ",127.0.0.") + std::to_string(h);
+  command::setting how = over("ssh");
+  how.around = {"prlimit", "--nofile=100:4096"};
+  command c(run({"-n", "30", "--bind", "none", "--workers", "1", "--host", hosts},
+                {"join", "@29:print:ok", "finish"}),
+            how);
+  EXPECT_EQ(c.wait(), 0) << c.err();
+  EXPECT_EQ(c.out(), "ok\n");
 }
 
 TEST_F(remote, input_reaches_node_0_there) {

@@ -115,6 +115,16 @@ TEST(run, wishes_reach_the_nodes) {
                            {"join", "@1:variable:A", "@1:variable:B", "finish"}))
                 .out,
             "A=1\nB=x y\n");
+  // What is said to the launcher beats what the environment says.
+  EXPECT_EQ(run_to_end(run({"--workers", "3", "--bind", "core", "-x", "STRATA_WORKERS=5"},
+                           {"join", "variable:STRATA_WORKERS", "variable:STRATA_BIND", "finish"}),
+                       {.variables = {"STRATA_WORKERS=7", "STRATA_BIND=no"}})
+                .out,
+            "STRATA_WORKERS=3\nSTRATA_BIND=yes\n");
+  EXPECT_EQ(run_to_end(run({}, {"join", "variable:STRATA_WORKERS", "finish"}),
+                       {.variables = {"STRATA_WORKERS=7"}})
+                .out,
+            "STRATA_WORKERS=7\n");
   // The line is not for the children of a node.
   EXPECT_EQ(run_to_end(run({}, {"join", "variable:STRATA_JOB_FD", "finish"})).out,
             "STRATA_JOB_FD=(none)\n");
@@ -477,15 +487,26 @@ TEST(help, lists_every_flag) {
   }
 }
 
+const std::vector<words> those_that_print{
+    {"--help"},         {"--version"},        {"info"}, {"jobs"}, {"run", "--help"},
+    {"info", "--help"}, {"pthread", "--help"}};
+
+// As any other command would, and not with advice on disks.
+TEST(run, who_prints_for_nobody_ends_by_the_signal_for_that) {
+  const std::string pipe = testing::TempDir() + "strata-pipe-" + std::to_string(::getpid());
+  const std::string read_by_nobody = "mkfifo '" + pipe + "' && exec 3<>'" + pipe + "' 4>'" + pipe +
+                                     "' 3>&- && rm '" + pipe + "' && exec \"$0\" \"$@\" >&4";
+  for (const words& line : those_that_print) {
+    const result r = run_to_end(line, {.around = {"sh", "-c", read_by_nobody}});
+    EXPECT_EQ(r.status, 141) << line.front() << line.back();
+    EXPECT_EQ(r.err, "");
+  }
+}
+
 TEST(run, what_cannot_be_printed_is_an_error) {
-  for (const words& line : {words{"--help"},
-                            {"--version"},
-                            {"info"},
-                            {"jobs"},
-                            {"run", "--help"},
-                            {"info", "--help"},
-                            {"pthread", "--help"},
-                            {"info", "--routes"}}) {
+  std::vector<words> all = those_that_print;
+  all.push_back({"info", "--routes"});
+  for (const words& line : all) {
     const result r = run_to_end(
         line, {.variables = {}, .input = {}, .around = {"sh", "-c", "\"$0\" \"$@\" > /dev/full"}});
     EXPECT_EQ(r.status, 2) << line.front() << line.back();

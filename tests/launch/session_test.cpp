@@ -524,6 +524,20 @@ TEST_F(course, who_does_not_follow_node_0_is_lost) {
   EXPECT_EQ(job->status(), 1);
 }
 
+TEST_F(course, who_waits_with_its_output_need_not_follow_node_0) {
+  begin(2);
+  all_reach(2);
+  leave(0);
+  for (int i = 0; i < 3; ++i) {
+    now += 9 * second;
+    job->excuse_stragglers(now);
+    job->on_time(now);
+  }
+  EXPECT_EQ(said, lines());
+  pass(10 * second);
+  EXPECT_EQ(said, lines{"node 1 did not end within 10 s after node 0; the job is stopped"});
+}
+
 TEST_F(course, who_has_finished_may_take_its_time) {
   begin(2);
   all_reach(2);

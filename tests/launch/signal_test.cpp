@@ -227,6 +227,19 @@ TEST(signals, a_parent_that_ignores_the_ends_of_children_does_no_harm) {
   EXPECT_EQ(c.wait(), 0) << c.err();
 }
 
+// A node finds all as the launcher found it.
+TEST(signals, ignored_ones_are_ignored_in_the_nodes) {
+  const launch_test::words line{"grep", "-E", "Sig(Blk|Ign):", "/proc/self/status"};
+  const launch_test::words around{"sh", "-c", "trap '' PIPE CHLD USR1; exec \"$0\" \"$@\""};
+  command natively(line, {.around = around, .other = true});
+  EXPECT_EQ(natively.wait(), 0);
+  launch_test::words run_line{"run"};
+  run_line.insert(run_line.end(), line.begin(), line.end());
+  command as_node(run_line, {.around = around});
+  EXPECT_EQ(as_node.wait(), 0) << as_node.err();
+  EXPECT_EQ(as_node.out(), natively.out());
+}
+
 TEST(signals, ignored_ones_stay_ignored) {
   command c(run(two, ready_then({"report:1"}, {"@0:parent:1", "@0:parent:10", "sleep"})),
             {.variables = {}, .input = {}, .around = {"nohup"}});

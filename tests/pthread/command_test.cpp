@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -114,6 +116,28 @@ TEST_F(pthread_command, prints_what_all_threads_do_on_a_signal) {
         {"--strata-workers", workers, "--strata-dump-signal=USR1", "--", node_program(), "dump"});
     EXPECT_EQ(r.status, 0) << r.err;
     EXPECT_EQ(r.out, "ok\n") << r.err;
+  }
+}
+
+// As without the command, where its parent ignores signals and where it does not.
+TEST_F(pthread_command, leaves_signals_as_they_are) {
+  for (const std::string ignored : {"", "trap '' PIPE CHLD USR1; "}) {
+    const auto lines = [&](const words& before) {
+      words line = before;
+      line.insert(line.end(), {"grep", "-E", "Sig(Blk|Ign):", "/proc/self/status"});
+      command c(line,
+                {.around = {"sh", "-c", ignored + "exec \"$0\" \"$@\""}, .other = before.empty()});
+      EXPECT_EQ(c.wait(), 0) << c.err();
+      std::istringstream out(c.out());
+      std::vector<std::uint64_t> sets;
+      std::string name;
+      // Beyond these are two of the C library's own, which it takes when there are threads.
+      for (std::uint64_t set = 0; out >> name >> std::hex >> set;) sets.push_back(set & 0x7fffffff);
+      return sets;
+    };
+    const auto natively = lines({});
+    EXPECT_EQ(natively.size(), 2U);
+    EXPECT_EQ(lines({"pthread"}), natively);
   }
 }
 

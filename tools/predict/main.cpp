@@ -4,16 +4,15 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cinttypes>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <iostream>
 #include <string>
 
 #include "base/one_line.hpp"
+#include "base/standard_output.hpp"
 #include "os/clock.hpp"
 #include "sim/simulated_job.hpp"
 #include "strata/error.hpp"
@@ -139,18 +138,21 @@ int predict(request r) {
       std::printf("%6u %12.3f %9.2f %10.1f%% %13" PRIu64 " %10" PRIu64 "\n", nodes, ns / 1e6,
                   speed_up, 100 * speed_up / nodes, at.given, at.packets);
     }
-    std::fflush(stdout);
+    strata::flush_standard_output();  // before the next, larger one
   }
   return 0;
 }
 
-// Nobody has seen what could not be written.
-int after_output(int status) {
-  std::cout.flush();
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout) return status;
-  std::fprintf(stderr, "strata-predict: standard output: %s; free some space or write elsewhere\n",
-               std::strerror(errno));
-  return 2;
+int parse_and_predict(CLI::App& cli, const request& r, int argc, char** argv) {
+  try {
+    cli.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    const int status = cli.exit(help);
+    std::cout.flush();
+    strata::flush_standard_output();
+    return status;
+  }
+  return predict(r);
 }
 
 }  // namespace
@@ -183,10 +185,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"random", "sender", "informed"}));
   cli.add_flag("--csv", r.csv, "comma-separated values");
   try {
-    cli.parse(argc, argv);
-    return after_output(predict(r));
+    return parse_and_predict(cli, r, argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return after_output(cli.exit(e));
     std::fprintf(stderr, "strata-predict: %s; 'strata-predict --help' lists what it takes\n",
                  strata::one_line(e.what()).c_str());
     return 2;

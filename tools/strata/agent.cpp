@@ -17,14 +17,12 @@
 #include "tools/strata/frame_channel.hpp"
 #include "tools/strata/input.hpp"
 #include "tools/strata/local_nodes.hpp"
+#include "tools/strata/output_window.hpp"
 #include "tools/strata/program_path.hpp"
 
 namespace strata::launch {
 
 namespace {
-
-// Beyond it the nodes have to wait with their output.
-constexpr std::size_t waiting_bytes_max = 1 << 20;
 
 // The line takes the place of a standard stream, so that nothing else can write into it.
 os::descriptor take_over(int stream) {
@@ -45,15 +43,17 @@ class agent final : public node_listener {
               {[this](const frame& f) { on_message(f); },
                [this](const std::string&) { on_launcher_gone(); }}),
         input_pipe_(make_pipe()),
-        input_(loop_, std::move(input_pipe_.writing),
-               [this](std::size_t bytes) { line_.send(pack_input_taken(bytes)); }),
+        input_(
+            loop_, std::move(input_pipe_.writing),
+            [this](std::size_t bytes) { line_.send(pack_taken(frame_kind::input_taken, bytes)); }),
+        output_([this](const std::string& frame_bytes) { line_.send(frame_bytes); }),
         nodes_(loop_, processes_, *this, input_pipe_.reading.get()) {}
 
   int run() {
     while (!over_ || line_.bytes_waiting() != 0) {
       loop_.run_once(alive_ns_);
       if (os::now_ns() >= alive_ns_) say_alive();
-      nodes_.pause_output(line_.bytes_waiting() > waiting_bytes_max);
+      nodes_.pause_output(output_.is_full());
     }
     return status_;
   }
@@ -67,12 +67,13 @@ class agent final : public node_listener {
   }
   void on_ended(node_id node, node_end how) override {
     if (running_.erase(node) == 0) return;
+    output_.finish(node);
     line_.send(pack_ended({node, how}));
     over_ = running_.empty();
   }
   void on_output(node_id node, output_stream stream, std::string_view bytes) override {
     // After its end nobody listens.
-    if (running_.contains(node)) line_.send(pack_output(node, stream, bytes));
+    if (running_.contains(node)) output_.add(node, stream, bytes);
   }
   void on_note(const std::string& text) override { line_.send(pack_note(text)); }
   void on_host_lost(const std::vector<node_id>&, const std::string&, bool) override {}
@@ -88,6 +89,8 @@ class agent final : public node_listener {
       }
       case frame_kind::input:
         return input_.add(f.payload);
+      case frame_kind::output_taken:
+        return output_.taken(unpack_taken(f.payload));
       case frame_kind::signal:
         return nodes_.signal(unpack_signal(f.payload));
       case frame_kind::end_node:
@@ -147,6 +150,7 @@ class agent final : public node_listener {
   frame_channel line_;
   pipe_ends input_pipe_;
   input_sink input_;
+  output_window output_;
   local_nodes nodes_;
   std::set<node_id> running_;
   std::size_t started_ = 0;              // nodes, so far

@@ -119,12 +119,11 @@ output_message unpack_output(std::string_view payload) {
 
 std::string pack_input(std::string_view bytes) { return pack_frame(frame_kind::input, bytes); }
 
-std::string pack_input_taken(std::size_t bytes) {
-  return pack_frame(frame_kind::input_taken,
-                    payload_writer().u32(static_cast<std::uint32_t>(bytes)).bytes());
+std::string pack_taken(frame_kind kind, std::size_t bytes) {
+  return pack_frame(kind, payload_writer().u32(static_cast<std::uint32_t>(bytes)).bytes());
 }
 
-std::size_t unpack_input_taken(std::string_view payload) {
+std::size_t unpack_taken(std::string_view payload) {
   payload_reader in(payload);
   const std::size_t bytes = in.u32();
   in.done();

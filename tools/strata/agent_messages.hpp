@@ -47,8 +47,9 @@ std::string pack_output(node_id node, output_stream stream, std::string_view byt
 output_message unpack_output(std::string_view payload);
 
 std::string pack_input(std::string_view bytes);  // the payload is the bytes
-std::string pack_input_taken(std::size_t bytes);
-std::size_t unpack_input_taken(std::string_view payload);
+// input_taken and output_taken
+std::string pack_taken(frame_kind kind, std::size_t bytes);
+std::size_t unpack_taken(std::string_view payload);
 
 std::string pack_signal(int number);
 int unpack_signal(std::string_view payload);

@@ -41,7 +41,9 @@ inherited_state::inherited_state() {
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, &pipe_action_);
   // Ignored, it would make the ends of our children unknowable.
-  std::signal(SIGCHLD, SIG_DFL);
+  struct sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  sigaction(SIGCHLD, &usual, &child_action_);
   getrlimit(RLIMIT_NOFILE, &files_);
 }
 
@@ -53,6 +55,7 @@ bool inherited_state::ignored(int signal) const {
 
 void inherited_state::restore() const noexcept {
   sigaction(SIGPIPE, &pipe_action_, nullptr);
+  sigaction(SIGCHLD, &child_action_, nullptr);
   sigprocmask(SIG_SETMASK, &mask_, nullptr);
   setrlimit(RLIMIT_NOFILE, &files_);
 }

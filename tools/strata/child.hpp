@@ -26,14 +26,14 @@ class inherited_state {
   inherited_state();
   [[nodiscard]] const sigset_t& mask() const noexcept { return mask_; }
   [[nodiscard]] bool ignored(int signal) const;
-  // In a child: as it was.
+  // In a child, or before this process becomes another program: as it was.
   void restore() const noexcept;
   // Room for `count` more descriptors; throws user_error when the limit does not allow them.
   void make_room(std::size_t count);
 
  private:
   sigset_t mask_;
-  struct sigaction pipe_action_;
+  struct sigaction pipe_action_, child_action_;
   rlimit files_;
 };
 

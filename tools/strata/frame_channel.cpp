@@ -45,13 +45,9 @@ frame_channel::~frame_channel() {
 
 void frame_channel::watch() {
   if (!loop_.watch_reads(
-          in_.get(), paused_ || ended_ ? event_loop::callback() : [this] { drain(); })) {
+          in_.get(), ended_ ? event_loop::callback() : [this] { drain(); })) {
     throw error("a line is a pipe or a socket, not a file");
   }
-}
-
-void frame_channel::pause(bool paused) {
-  if (std::exchange(paused_, paused) != paused) watch();
 }
 
 void frame_channel::send(std::string_view frame_bytes) {
@@ -115,7 +111,6 @@ void frame_channel::drain() {
     } catch (const error& problem) {
       return end(problem.what());
     }
-    if (paused_) return;
   }
 }
 

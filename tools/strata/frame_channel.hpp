@@ -33,8 +33,6 @@ class frame_channel {
   // Takes in what has arrived by now. Safe at any time.
   void drain();
   [[nodiscard]] std::size_t bytes_waiting() const noexcept { return out_bytes_.size(); }
-  // Reads no more for the time being; the other end will have to wait.
-  void pause(bool paused);
   // Bytes that arrived and are no frame (yet).
   [[nodiscard]] std::string_view unread() const noexcept { return arrived_.rest(); }
   // Tells the other end that nothing more will come.
@@ -53,7 +51,6 @@ class frame_channel {
   std::string out_bytes_;
   bool ended_ = false;
   bool out_closed_ = false;
-  bool paused_ = false;
   std::shared_ptr<bool> alive_;  // false once destroyed, for callbacks that destroy us
 };
 

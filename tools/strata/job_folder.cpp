@@ -23,7 +23,8 @@ namespace strata::launch {
 namespace {
 
 constexpr std::size_t job_name_digits = 8;
-constexpr int connections_waiting = 64;
+// Until the launcher looks; one more would find it busy, and take it for stopped.
+constexpr int connections_waiting = 1024;
 
 std::string under_runtime_folder() {
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
@@ -94,10 +95,19 @@ job_folder job_folder::create() {
 
 std::vector<job_folder> job_folder::all() {
   std::vector<job_folder> found;
-  for (const std::string& path : {under_runtime_folder(), under_tmp()}) {
-    if (path.empty()) continue;
+  const auto look = [&](const std::string& path) {
     job_folder one = open(path);
     if (one.folder_) found.push_back(std::move(one));
+  };
+  const std::string runtime = under_runtime_folder();
+  if (runtime.empty()) {
+    look(under_tmp());
+    return found;
+  }
+  look(runtime);
+  try {
+    look(under_tmp());
+  } catch (const user_error&) {
   }
   return found;
 }

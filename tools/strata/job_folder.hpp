@@ -18,7 +18,9 @@ class job_folder {
   // The one that a launcher uses: $XDG_RUNTIME_DIR/strata, or /tmp/strata-UID. Throws user_error
   // when it is somebody else's or open to others.
   static job_folder create();
-  // Those that there are: a job may have been started with another environment than ours.
+  // Those that there are: a job may have been started with another environment than ours. Throws as
+  // create() does; the other one, if it is not ours alone, is passed over: anybody can make
+  // something of its name, and no launcher of ours has used it.
   static std::vector<job_folder> all();
 
   // The jobs with a socket here, whether anybody listens or not.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/option_flags.hpp"
 #include "tools/strata/local_nodes.hpp"
 #include "tools/strata/remote_nodes.hpp"
 
@@ -35,7 +36,12 @@ void job_hosts::start_on(const one_host& h, start_request request) const {
   request.directory = h.where.local ? "" : std::filesystem::current_path().string();
   request.job.bind_address = h.where.bind_address;
   if (request.workers == 0) request.workers = what_.workers;
-  request.bind = what_.bind;
+  request.bind = what_.bind.value_or(true);
+  // What is said to the launcher beats a variable of the user's, a file, and -x.
+  if (request.workers != 0) {
+    request.variables.push_back(variable_of("workers") + "=" + std::to_string(request.workers));
+  }
+  if (what_.bind) request.variables.push_back(variable_of("bind") + (*what_.bind ? "=yes" : "=no"));
   request.print_binding = what_.print_binding;
   request.capture_output = what_.prefix;
   h.nodes->start(request);

@@ -57,6 +57,19 @@ job_description new_job(const run_request& what, std::vector<std::uint16_t> host
   return job;
 }
 
+// For what it has of each node here and of each other host.
+std::size_t descriptors_for(const run_request& what, const std::vector<placed_host>& hosts) {
+  // A late node may be here or need an agent of its own.
+  constexpr std::size_t for_late = std::max(descriptors_with_output, descriptors_of_agent);
+  if (what.elastic) return what.capacity * for_late + descriptors_of_control;
+  std::size_t count = 0;
+  for (const placed_host& h : hosts) {
+    count += h.local ? h.nodes.size() * (what.prefix ? descriptors_with_output : 1)
+                     : descriptors_of_agent;
+  }
+  return count;
+}
+
 class launcher final : public node_listener, public job_hands {
  public:
   launcher(const run_request& what, inherited_state& inherited, const job_description& job,
@@ -82,13 +95,14 @@ class launcher final : public node_listener, public job_hands {
     while (!session_.over()) {
       loop_.run_once(std::min({session_.deadline_ns(), hosts_.deadline_ns(),
                                control_ != nullptr ? control_->deadline_ns() : no_deadline}));
+      const bool full =
+          out_.bytes_waiting() > waiting_bytes_max || err_.bytes_waiting() > waiting_bytes_max;
+      hosts_.pause_output(full);
+      if (full) session_.excuse_stragglers(os::now_ns());
       hosts_.on_time(os::now_ns());
       session_.on_time(os::now_ns());
       look_after_control();
       pass_on_broken_output();
-      const bool full =
-          out_.bytes_waiting() > waiting_bytes_max || err_.bytes_waiting() > waiting_bytes_max;
-      hosts_.pause_output(full);
     }
     control_.reset();
     for (auto& [key, prefixer] : prefixers_) queue(key.second).add(prefixer.finish());
@@ -264,10 +278,7 @@ class launcher final : public node_listener, public job_hands {
 int run_job(const run_request& what, inherited_state& inherited) {
   std::vector<std::uint16_t> host_of;
   const std::vector<placed_host> hosts = place(what, host_of);
-  // A late node may be here or need an agent of its own.
-  constexpr std::size_t for_late = std::max(descriptors_with_output, descriptors_of_agent);
-  inherited.make_room(what.elastic ? what.capacity * for_late + descriptors_of_control
-                                   : what.nodes * (what.prefix ? descriptors_with_output : 1));
+  inherited.make_room(descriptors_for(what, hosts));
   launcher one(what, inherited, new_job(what, std::move(host_of)), hosts);
   const int status = one.run();
   constexpr int exit_bad_input = 2;

@@ -56,7 +56,7 @@ int dispatch(std::string_view command, int argc, char** argv,
   if (command == "jobs") return run_jobs(argc, argv);
   if (command == "join") return run_join(argc, argv);
   if (command == "leave") return run_leave(argc, argv);
-  if (command == "pthread") return run_pthread(argc, argv);
+  if (command == "pthread") return run_pthread(argc, argv, inherited);
   if (command == "info") {
     const auto has = [&](std::string_view word) {
       return std::find(argv + 1, argv + argc, word) != argv + argc;

@@ -80,7 +80,7 @@ std::string find_library() {
 
 }  // namespace
 
-int run_pthread(int argc, char** argv) {
+int run_pthread(int argc, char** argv, const inherited_state& inherited) {
   // As variables, which is how the library hears of them.
   const leading_flags flags =
       read_leading_flags(std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
@@ -113,6 +113,7 @@ int run_pthread(int argc, char** argv) {
   if (const char* others = std::getenv("LD_PRELOAD"); others != nullptr && *others != '\0')
     preload += std::string(":") + others;
   ::setenv("LD_PRELOAD", preload.c_str(), 1);
+  inherited.restore();
   ::execv(program.c_str(), argv + first);
   throw error("cannot run " + program + ": " + std::strerror(errno));
 }

@@ -78,7 +78,10 @@ remote_nodes::remote_nodes(event_loop& loop, children& processes, node_listener&
       processes_(processes),
       listener_(listener),
       host_(std::move(host)),
-      command_(std::move(command)) {}
+      command_(std::move(command)),
+      output_([this](std::size_t bytes) {
+        line_->send(pack_taken(frame_kind::output_taken, bytes));
+      }) {}
 
 remote_nodes::~remote_nodes() { loop_.forget(complaints_.get()); }
 
@@ -149,7 +152,7 @@ std::int64_t remote_nodes::deadline_ns() const noexcept {
 void remote_nodes::on_time(std::int64_t now_ns) {
   if (now_ns < deadline_ns()) return;
   // We may have been stopped for longer than the other end has been silent.
-  if (!paused_) line_->drain();
+  line_->drain();
   if (running_.empty()) return;
   if (!heard_) {
     return lose("host " + host_ + ": no answer within " + to_seconds(start_limit_ns_) +
@@ -157,16 +160,12 @@ void remote_nodes::on_time(std::int64_t now_ns) {
                 false);
   }
   limit_ns_ = now_ns + alive_every_ns;
-  if (paused_) looks_in_vain_ = 0;  // nobody listens
   if (looks_in_vain_++ < looks_in_vain_max) return;
   lose("host " + host_ + ": nothing heard for " + to_seconds(looks_in_vain_max * alive_every_ns),
        false);
 }
 
-void remote_nodes::pause_output(bool paused) {
-  paused_ = paused;
-  if (line_) line_->pause(paused);
-}
+void remote_nodes::pause_output(bool paused) { output_.pause(paused); }
 
 void remote_nodes::abandon() {
   if (ssh_ >= 0) processes_.signal(ssh_, SIGKILL);
@@ -191,7 +190,8 @@ void remote_nodes::on_frame(const frame& f) {
     }
     case frame_kind::output: {
       const output_message message = unpack_output(f.payload);
-      return listener_.on_output(checked(message.node), message.stream, message.bytes);
+      listener_.on_output(checked(message.node), message.stream, message.bytes);
+      return output_.received(message.bytes.size());
     }
     case frame_kind::ended: {
       const ended_message message = unpack_ended(f.payload);
@@ -200,7 +200,7 @@ void remote_nodes::on_frame(const frame& f) {
     }
     case frame_kind::input_taken:
       if (!input_) refuse_frame("a message comes out of turn");
-      return input_->taken(unpack_input_taken(f.payload));
+      return input_->taken(unpack_taken(f.payload));
     case frame_kind::alive:
       return;
     case frame_kind::note:

@@ -12,6 +12,7 @@
 #include "tools/strata/frame_channel.hpp"
 #include "tools/strata/host_nodes.hpp"
 #include "tools/strata/input.hpp"
+#include "tools/strata/output_window.hpp"
 
 namespace strata::launch {
 
@@ -55,8 +56,8 @@ class remote_nodes final : public host_nodes {
   os::descriptor complaints_;  // ssh's standard error
   std::string last_words_;
   std::unique_ptr<input_source> input_;  // if node 0 is there
+  output_receipt output_;
   bool heard_ = false;                   // the agent has said something
-  bool paused_ = false;
   std::int64_t start_limit_ns_ = 0;      // for a first word, in words
   std::int64_t limit_ns_ = no_deadline;  // for a first word; then for the next look
   unsigned looks_in_vain_ = 0;           // since we have heard something

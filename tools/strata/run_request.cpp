@@ -2,6 +2,7 @@
 #include "tools/strata/run_request.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -67,7 +68,7 @@ transport_choice parse_transport(const std::string& text) {
 // The node numbers of an elastic job.
 void allow_changes(run_request& request, const std::string& most) {
   request.elastic = true;
-  request.capacity = elastic_nodes_default;
+  request.capacity = std::max(elastic_nodes_default, request.nodes);
   try {
     if (most != "true") request.capacity = static_cast<unsigned>(parse_whole(most, 1, nodes_max));
   } catch (const user_error& problem) {
@@ -115,7 +116,8 @@ run_request parse_run(int argc, char** argv) {
       [&](const std::string& text) {
         request.workers = static_cast<unsigned>(parse_whole(text, 1, workers_max));
       });
-  add("--hostfile", "FILE", "hosts to run on: lines 'NAME [slots=N] [address=A]'",
+  add("--hostfile", "FILE",
+      "hosts to run on, in place of --host: lines 'NAME [slots=N] [address=A]'",
       [&](const std::string& text) { append_hosts(from_file, read_hostfile(text)); });
   add("--host", "A,B:2,...", "hosts to run on, with the number of nodes that each takes",
       [&](const std::string& text) { append_hosts(request.hosts, parse_host_list(text)); });
@@ -135,7 +137,7 @@ run_request parse_run(int argc, char** argv) {
       [&](const std::string& text) { request.start_limit_ns = parse_start_limit(text); });
   std::string elastic;
   cli.add_flag("--elastic", elastic,
-               "nodes may join and leave while the job runs; --elastic=MAX: MAX in all [64]");
+               "nodes may join and leave while the job runs; --elastic=MAX: MAX in all [64, or N]");
   cli.add_flag("--prefix", request.prefix, "begin each line of output with its node: [3] ...");
   cli.add_flag("--print-binding", request.print_binding, "say which node runs on which cores");
   cli.get_formatter()->column_width(32);

@@ -2,6 +2,7 @@
 // What the user asked of `strata run`, checked.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,11 @@ struct run_request {
   // Nodes may come and go, until so many numbers have been given out.
   bool elastic = false;
   unsigned capacity = 0;
-  unsigned workers = 0;
+  unsigned workers = 0;     // of each node; 0: not said
   std::vector<host> hosts;  // empty: this machine
   transport_choice transport = transport_choice::automatic;
   std::string bind_address;  // empty: chosen by the launcher
-  bool bind = true;
+  std::optional<bool> bind;  // none: not said
   bool prefix = false;
   bool print_binding = false;
   std::int64_t start_limit_ns = 30'000'000'000;

@@ -39,6 +39,8 @@ class session {
                     std::int64_t now_ns);
   // A signal that has been passed on to the nodes and after which they should end.
   void on_interrupt(int number, std::int64_t now_ns);
+  // Nodes have to wait with their output, and perhaps with their end.
+  void excuse_stragglers(std::int64_t now_ns);
   // Of an elastic job: somebody asks for nodes to come, or for one to leave.
   void ask_join(ticket who, unsigned nodes, std::int64_t now_ns);
   void ask_leave(ticket who, node_id node);
@@ -69,6 +71,7 @@ class session {
   [[nodiscard]] bool alone() const noexcept { return what_.nodes == 1 && !elastic(); }
   [[nodiscard]] bool elastic() const noexcept { return what_.capacity != 0; }
 
+  // session_starting.cpp
   void on_reachable(node_id node, const frame& f, std::int64_t now_ns);
   void on_found(node_id node, const frame& f);
   void on_closed(node_id node, const frame& f);
@@ -76,23 +79,27 @@ class session {
   void on_ways(node_id node, const frame& f);
   void tell_all(const std::string& frame_bytes, bool job_begins);
   [[nodiscard]] std::vector<node_id> awaited() const;
-  void on_finished(node_id node, std::int64_t now_ns);
-  void on_word(node_id node, const frame& f, std::int64_t now_ns);
-  void on_missed(node_id node, const lost_message& lost, std::int64_t now_ns);
-  void lose_newcomer(node_id node, std::int64_t now_ns);
-  void expect_end(node_state& n, std::int64_t now_ns);
   void on_early_end(node_id node, std::int64_t now_ns);
-  void on_late_end(node_id node, std::int64_t now_ns);
   void end_failing(std::int64_t now_ns);
+
+  // session_ending.cpp
+  void on_finished(node_id node, std::int64_t now_ns);
+  void on_late_end(node_id node, std::int64_t now_ns);
   void say_later(const std::string& line, std::int64_t now_ns);
   void say_late_lines();
   void look_for_stragglers(std::int64_t now_ns);
-  void look_for_ended_lines(std::int64_t now_ns);
 
-  void enter(phase next, std::int64_t deadline_ns);
+  // session_losses.cpp
+  void on_missed(node_id node, const lost_message& lost, std::int64_t now_ns);
+  void lose_newcomer(node_id node, std::int64_t now_ns);
+  void expect_end(node_state& n, std::int64_t now_ns);
+  void look_for_ended_lines(std::int64_t now_ns);
   // Everybody ends because of `why`; the nodes in `gone` already have, or count as such.
   void lose(const std::vector<node_id>& gone, const std::string& why, const std::string& line,
             int status, std::int64_t now_ns);
+
+  void on_word(node_id node, const frame& f, std::int64_t now_ns);
+  void enter(phase next, std::int64_t deadline_ns);
   void stop(const std::string& line, int status, std::int64_t now_ns);
   void kill(std::int64_t now_ns);
 
