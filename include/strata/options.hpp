@@ -32,8 +32,9 @@ struct options {
   bool bind = true;
   /// Print where the workers' time went, and counts of tasks and steals, when the runtime stops.
   bool stats = false;
-  /// Measure work and span (T1 and T_inf) of what is run; costs time at every fork. Forks and
-  /// scopes leave no call to other nodes meanwhile: what is measured is one program on one node.
+  /// Measure work and span (T1 and T_inf) of what is run, and print those of the last
+  /// runtime::run() on stderr when the runtime stops; costs time at every fork. Forks and scopes
+  /// leave no call to other nodes meanwhile: what is measured is one program on one node.
   bool profile = false;
   /// Microseconds that an idle worker searches for work before it sleeps, 0 to 1,000,000. That is
   /// how it begins; it learns from how long it has had to wait before, and searches for up to four

@@ -81,7 +81,8 @@ class runtime {
   runtime(int& argc, char** argv);
 
   /// Waits until all work has ended, on every node, then stops the workers. With settings.stats,
-  /// prints statistics on stderr. Not to be called from within the runtime.
+  /// prints statistics on stderr, with settings.profile alone work and span. Not to be called from
+  /// within the runtime.
   ~runtime();
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
