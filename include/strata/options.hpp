@@ -28,7 +28,10 @@ struct options {
   /// Bytes of each task's stack, 16 KiB to 1 GiB, rounded up to pages. Only pages that are touched
   /// cost memory.
   std::size_t stack_bytes = 256 * 1024;
-  /// Bind each worker to one CPU.
+  /// Bind each worker to one CPU. Runtimes of one process have CPUs of their own as long as there
+  /// are some; a runtime for which too few are left is not bound. Of several processes each binds
+  /// to the first that it may use, unless a launcher has given it some: processes with fewer
+  /// workers than CPUs that run at the same time say no here, or are given CPUs (`taskset`).
   bool bind = true;
   /// Print where the workers' time went, and counts of tasks and steals, when the runtime stops.
   bool stats = false;

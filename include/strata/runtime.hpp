@@ -47,7 +47,7 @@ struct detached_call : task {
 }  // namespace detail
 
 /// A set of workers, each an OS thread. Any number of runtimes can live in a process at once; they
-/// share nothing.
+/// share nothing, and no CPU as long as there are enough (options::bind).
 class runtime {
  public:
   /// Starts the workers: settings.workers of them, or as many as this process may use. They sleep

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include "sched/bound_cpus.hpp"
+
 namespace strata::detail {
 namespace {
 
@@ -37,6 +39,7 @@ void forget_runtimes() {
   auto* const none = new all_runtimes;
   none->forgotten = &all();
   current().store(none, std::memory_order_release);
+  forget_bound_cpus();
 }
 
 void for_each_runtime(const std::function<void(scheduler&)>& look) {
