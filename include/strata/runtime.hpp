@@ -51,7 +51,8 @@ struct detached_call : task {
 class runtime {
  public:
   /// Starts the workers: settings.workers of them, or as many as this process may use. They sleep
-  /// until there is work. In a process that `strata run`, `srun --mpi=pmix` or Open MPI's `mpirun`
+  /// until there is work. Settings are those given here: no flag, file or variable is read but
+  /// STRATA_LAUNCH. In a process that `strata run`, `srun --mpi=pmix` or Open MPI's `mpirun`
   /// has started, the first runtime joins the job, which blocks until all nodes have; on every node
   /// but node 0 it then works for the job and ends the process when that is over: what a program
   /// does before it makes its runtime happens on every node, what it does afterwards on node 0.
@@ -63,7 +64,7 @@ class runtime {
   ///
   ///   MPI_Init(&argc, &argv);
   ///   {
-  ///     strata::runtime runtime;
+  ///     strata::runtime runtime(argc, argv);
   ///     if (!runtime.has_served()) runtime.run([] { ... });  // on node 0, which is rank 0
   ///   }
   ///   MPI_Finalize();

@@ -83,6 +83,12 @@ TEST(mpirun, nodes_live_within_an_mpi_program) {
   const result four = run_to_end(mpirun("4", {STRATA_MPI_PROGRAM}), variables);
   EXPECT_EQ(four.status, 0) << four.err;
   EXPECT_EQ(four.out, "all 92, threads 1\n");
+  // The runtime knows its flags.
+  words several = mpirun("2", {STRATA_MPI_PROGRAM, "--strata-workers=3", "--strata-print-binding"});
+  const result flags = run_to_end(several, variables);
+  EXPECT_EQ(flags.status, 0) << flags.err;
+  EXPECT_TRUE(contains(flags.err, "strata: node 0 of 2, 1 by shm, 3 workers on ")) << flags.err;
+  EXPECT_EQ(flags.out, "all 14, threads 1\n");
 }
 #endif
 
