@@ -133,7 +133,8 @@ struct options {
   /// stays null). Everything else, and everything after a literal `--`, is left alone.
   /// `--strata-help` prints the table of settings on stdout and ends the process with status 0. A
   /// variable that starts with STRATA_ and is no setting is reported in one line on stderr; one
-  /// that is empty counts as not set. Throws user_error, with where and what, for an unknown flag
+  /// that is empty counts as not set, and so do all in a program with rights of its own
+  /// (set-user-ID). Throws user_error, with where and what, for an unknown flag
   /// or key, a bad value or an unreadable file; argv is then unchanged. Not to be called while
   /// another thread changes the environment.
   static options parse(int& argc, char** argv);
