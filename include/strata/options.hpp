@@ -57,9 +57,10 @@ struct options {
   unsigned node = 0;
   /// Whether the first runtime of a process that the site's tools have started (`srun --mpi=pmix`,
   /// Open MPI's `mpirun`) joins the job that they make: "auto": where PMIx's variables say that
-  /// there is one, "none": the process stays alone, "pmix": it must. A job of `strata run` has
-  /// precedence.
-  std::string launch = "auto";
+  /// there is one, "none": the process stays alone, "pmix": it must. Empty: what the variable
+  /// STRATA_LAUNCH says, also to a program that parses no options, and "auto" without it. A job of
+  /// `strata run` has precedence.
+  std::string launch{};
   /// In a job of the site's tools, how nodes talk: all by "shm", "tcp", "ucx" or "udp"; or through
   /// shared memory within a host, where it can be had, and by another transport between hosts:
   /// "shm+tcp", which "auto" stands for, "shm+ucx" or "shm+udp". Node 0's word counts. (Under

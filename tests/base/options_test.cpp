@@ -277,6 +277,10 @@ TEST_F(options_test, validate_refuses_what_a_program_filled_in_wrongly) {
   o.policy = "random";
   EXPECT_THROW(o.validate(), strata::misuse_error);
   o = {};
+  o.launch = "nobody";
+  EXPECT_THROW(o.validate(), strata::misuse_error);
+  o.launch = "auto";
+  EXPECT_NO_THROW(o.validate());
   o.node = 65'535;
   EXPECT_NO_THROW(o.validate());
   o.node = 70'000;

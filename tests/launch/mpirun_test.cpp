@@ -159,6 +159,10 @@ TEST(mpirun, the_user_may_say_no) {
   EXPECT_FALSE(contains(by_variable.out, "2 nodes")) << by_variable.out;
   const result by_flag = run_to_end(mpirun("2", {node_program(), "--strata-launch=none", "count"}));
   EXPECT_EQ(count_lines(by_flag.out), 2U) << by_flag.out;
+  const result flag_beats_variable = run_to_end(
+      mpirun("2", {node_program(), "--strata-launch=auto", "count"}), {"STRATA_LAUNCH=none"});
+  EXPECT_EQ(flag_beats_variable.status, 0) << flag_beats_variable.err;
+  EXPECT_TRUE(contains(flag_beats_variable.out, "2 nodes")) << flag_beats_variable.out;
 }
 
 TEST(mpirun, our_launcher_goes_before) {
