@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sched/bound_cpus.hpp"
+#include "sched/worker_numbers.hpp"
 
 namespace strata::detail {
 namespace {
@@ -40,6 +41,7 @@ void forget_runtimes() {
   none->forgotten = &all();
   current().store(none, std::memory_order_release);
   forget_bound_cpus();
+  forget_worker_numbers();
 }
 
 void for_each_runtime(const std::function<void(scheduler&)>& look) {
