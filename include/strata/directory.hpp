@@ -8,6 +8,8 @@
 // A name belongs to the node that its hash chooses; every node remembers what it has asked for, so
 // a second look-up costs no message. Withdrawing a name makes all nodes forget it before it
 // returns. When a node leaves the job (`strata leave`), the names that it has published go with it.
+// Visibility: who has found a name sees what was done before it was published; between nodes, whose
+// memory is not shared, that is the value (docs/memory-model.md).
 //
 // What suspends says so; it suspends the calling thread or task, and its worker does other work.
 #pragma once

@@ -24,9 +24,10 @@ using node_id_t = std::uint16_t;
   return w.node;
 }
 
-/// The number of nodes of the job: 1 for a program that was started without `strata run`, and
-/// outside a runtime. Where nodes come and go (`strata run --elastic`): how many numbers have been
-/// given out so far, of which some may have left; see strata/membership.hpp.
+/// The number of nodes of the job: 1 for a program that no launcher has started (`strata run`,
+/// `srun --mpi=pmix`, `mpirun`), and outside a runtime. Where nodes come and go (`strata run
+/// --elastic`): how many numbers have been given out so far, of which some may have left; see
+/// strata/membership.hpp.
 [[nodiscard]] inline unsigned num_nodes() noexcept {
   return detail::this_worker().nodes.load(std::memory_order_relaxed);
 }

@@ -28,12 +28,16 @@ struct options {
   /// Bytes of each task's stack, 16 KiB to 1 GiB, rounded up to pages. Only pages that are touched
   /// cost memory.
   std::size_t stack_bytes = 256 * 1024;
-  /// Bind each worker to one CPU.
+  /// Bind each worker to one CPU. Runtimes of one process have CPUs of their own as long as there
+  /// are some; a runtime for which too few are left is not bound. Of several processes each binds
+  /// to the first that it may use, unless a launcher has given it some: processes with fewer
+  /// workers than CPUs that run at the same time say no here, or are given CPUs (`taskset`).
   bool bind = true;
   /// Print where the workers' time went, and counts of tasks and steals, when the runtime stops.
   bool stats = false;
-  /// Measure work and span (T1 and T_inf) of what is run; costs time at every fork. Forks and
-  /// scopes leave no call to other nodes meanwhile: what is measured is one program on one node.
+  /// Measure work and span (T1 and T_inf) of what is run, and print those of the last
+  /// runtime::run() on stderr when the runtime stops; costs time at every fork. Forks and scopes
+  /// leave no call to other nodes meanwhile: what is measured is one program on one node.
   bool profile = false;
   /// Microseconds that an idle worker searches for work before it sleeps, 0 to 1,000,000. That is
   /// how it begins; it learns from how long it has had to wait before, and searches for up to four
@@ -53,9 +57,10 @@ struct options {
   unsigned node = 0;
   /// Whether the first runtime of a process that the site's tools have started (`srun --mpi=pmix`,
   /// Open MPI's `mpirun`) joins the job that they make: "auto": where PMIx's variables say that
-  /// there is one, "none": the process stays alone, "pmix": it must. A job of `strata run` has
-  /// precedence.
-  std::string launch = "auto";
+  /// there is one, "none": the process stays alone, "pmix": it must. Empty: what the variable
+  /// STRATA_LAUNCH says, also to a program that parses no options, and "auto" without it. A job of
+  /// `strata run` has precedence.
+  std::string launch{};
   /// In a job of the site's tools, how nodes talk: all by "shm", "tcp", "ucx" or "udp"; or through
   /// shared memory within a host, where it can be had, and by another transport between hosts:
   /// "shm+tcp", which "auto" stands for, "shm+ucx" or "shm+udp". Node 0's word counts. (Under
@@ -129,7 +134,8 @@ struct options {
   /// stays null). Everything else, and everything after a literal `--`, is left alone.
   /// `--strata-help` prints the table of settings on stdout and ends the process with status 0. A
   /// variable that starts with STRATA_ and is no setting is reported in one line on stderr; one
-  /// that is empty counts as not set. Throws user_error, with where and what, for an unknown flag
+  /// that is empty counts as not set, and so do all in a program with rights of its own
+  /// (set-user-ID). Throws user_error, with where and what, for an unknown flag
   /// or key, a bad value or an unreadable file; argv is then unchanged. Not to be called while
   /// another thread changes the environment.
   static options parse(int& argc, char** argv);

@@ -120,7 +120,8 @@ void parallel_for(std::stop_token stop, Index first, std::type_identity_t<Index>
 /// Combines map(i) for all i in [first, last): combine(... combine(identity, map(first)) ...,
 /// map(last - 1)), with the parentheses placed differently. So combine must be associative and
 /// identity its neutral element, but combine need not be commutative: the order of the operands is
-/// kept. Floating-point sums can differ in the last bits from run to run. Otherwise as
+/// kept. Floating-point sums can differ in the last bits from run to run. What map and combine have
+/// done the caller sees; a call of combine sees what made its two operands. Otherwise as
 /// parallel_for.
 template <std::integral Index, class T, class Map, class Combine>
 T parallel_reduce(Index first, std::type_identity_t<Index> last, T identity, Map&& map,

@@ -30,6 +30,8 @@
 // calling node keeps a copy of them as bytes until they have gone. Addresses (pointers, std::span
 // and the like) do not compile: send a global_ptr, or a copy.
 // Where it does not matter which node makes a call, leave that to the runtime: strata/call.hpp.
+// Visibility: the function sees what was done before the call, and who has its result, or has
+// joined, what it did; between nodes that is arguments and results (docs/memory-model.md).
 #pragma once
 #include <cstddef>
 #include <exception>

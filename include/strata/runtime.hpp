@@ -47,11 +47,12 @@ struct detached_call : task {
 }  // namespace detail
 
 /// A set of workers, each an OS thread. Any number of runtimes can live in a process at once; they
-/// share nothing.
+/// share nothing, and no CPU as long as there are enough (options::bind).
 class runtime {
  public:
   /// Starts the workers: settings.workers of them, or as many as this process may use. They sleep
-  /// until there is work. In a process that `strata run`, `srun --mpi=pmix` or Open MPI's `mpirun`
+  /// until there is work. Settings are those given here: no flag, file or variable is read but
+  /// STRATA_LAUNCH. In a process that `strata run`, `srun --mpi=pmix` or Open MPI's `mpirun`
   /// has started, the first runtime joins the job, which blocks until all nodes have; on every node
   /// but node 0 it then works for the job and ends the process when that is over: what a program
   /// does before it makes its runtime happens on every node, what it does afterwards on node 0.
@@ -63,7 +64,7 @@ class runtime {
   ///
   ///   MPI_Init(&argc, &argv);
   ///   {
-  ///     strata::runtime runtime;
+  ///     strata::runtime runtime(argc, argv);
   ///     if (!runtime.has_served()) runtime.run([] { ... });  // on node 0, which is rank 0
   ///   }
   ///   MPI_Finalize();
@@ -81,7 +82,8 @@ class runtime {
   runtime(int& argc, char** argv);
 
   /// Waits until all work has ended, on every node, then stops the workers. With settings.stats,
-  /// prints statistics on stderr. Not to be called from within the runtime.
+  /// prints statistics on stderr, with settings.profile alone work and span. Not to be called from
+  /// within the runtime.
   ~runtime();
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;

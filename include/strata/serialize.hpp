@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages, and calls on other nodes, with whatever cereal can serialise
 // (https://uscilabs.github.io/cereal/): strings, containers, and types with a serialize() function.
-// For programs that have cereal's headers; the
-// library does not need them. Each container of the standard library needs cereal's header for it,
+// For programs that have cereal's headers (Debian: libcereal-dev); the library does not need them.
+// Each container of the standard library needs cereal's header for it,
 // <cereal/types/vector.hpp> for std::vector, <cereal/types/map.hpp> for std::map and so on: without
 // it the compiler says "cereal could not find any output serialization functions for the provided
 // type".

@@ -132,6 +132,8 @@ struct statistics {
   [[nodiscard]] worker_statistics total() const;
   /// A table for people, several lines.
   [[nodiscard]] std::string to_text() const;
+  /// Its line of work and span; empty where they are 0.
+  [[nodiscard]] std::string profile_text() const;
 };
 
 }  // namespace strata

@@ -47,7 +47,7 @@ constexpr option_row rows[] = {
     {"policy", "NAME", "how ready tasks are distributed: steal (default), rotator, locked",
      one_of{&options::policy, policies}},
     {"launch", "NAME", "join the job that srun or mpirun has made: auto (default), none, pmix",
-     one_of{&options::launch, launches}},
+     one_of{&options::launch, launches, true}},
     {"transport", "NAME",
      "how nodes of such a job talk: auto (default), shm, tcp, ucx, udp, shm+tcp, shm+ucx, "
      "shm+udp",
@@ -145,7 +145,9 @@ struct checker {
   std::string operator()(const byte_count& n) const { return of_number(n, &bytes_to_text); }
   std::string operator()(const on_off&) const { return {}; }
   std::string operator()(const one_of& c) const {
-    return is_one_of(of.*c.field, c.names) ? "" : " is " + in_quotes(of.*c.field);
+    const std::string& value = of.*c.field;
+    if (is_one_of(value, c.names) || (value.empty() && c.may_be_empty)) return {};
+    return " is " + in_quotes(value);
   }
   std::string operator()(const free_text& t) const {
     try {

@@ -29,6 +29,7 @@ struct on_off {
 struct one_of {
   std::string options::*field;
   std::span<const std::string_view> names;
+  bool may_be_empty = false;  // where a program filled it in: nobody has chosen
 };
 struct free_text {
   std::string options::*field;

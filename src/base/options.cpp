@@ -3,6 +3,7 @@
 // variables, a file.
 #include "strata/options.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -10,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/environment.hpp"
+#include "base/given_options.hpp"
 #include "base/option_flags.hpp"
 #include "base/option_table.hpp"
 #include "base/shortened.hpp"
@@ -32,6 +35,7 @@ std::string key_of(std::string_view spelled) {
 
 std::vector<given_option> read_variables() {
   std::vector<given_option> result;
+  if (!takes_variables()) return result;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const auto equals = text.find('=');
@@ -80,20 +84,28 @@ std::vector<given_option> read_file(const std::string& path) {
 
 }  // namespace
 
-options options::parse(int& argc, char** argv) {
+bool given_options::has(std::string_view name) const noexcept {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+given_options parse_given(int& argc, char** argv) {
   const flags from_flags = read_flags(std::span(argv, static_cast<std::size_t>(argc)));
   if (from_flags.help) {
     print_option_help();
     std::exit(EXIT_SUCCESS);
   }
-  options result;
-  const char* variable = std::getenv("STRATA_CONFIG");
+  given_options result;
+  const auto take = [&result](const std::vector<given_option>& values) {
+    set_all(result.settings, values);
+    for (const given_option& one : values) result.names.push_back(one.what->name);
+  };
+  const char* variable = find_variable("STRATA_CONFIG");
   const std::string config = !from_flags.config.empty() ? from_flags.config
                              : variable != nullptr      ? variable
                                                         : "";
-  if (!config.empty()) set_all(result, read_file(config));
-  set_all(result, read_variables());
-  set_all(result, from_flags.values);
+  if (!config.empty()) take(read_file(config));
+  take(read_variables());
+  take(from_flags.values);
 
   argc = 0;
   for (char* kept : from_flags.rest) argv[argc++] = kept;
@@ -101,10 +113,13 @@ options options::parse(int& argc, char** argv) {
   return result;
 }
 
+options options::parse(int& argc, char** argv) { return parse_given(argc, argv).settings; }
+
 void options::validate() const {
   for (const option_row& one : option_table()) one.check(*this);
   if (node > 65'535)
-    throw user_error("node: " + std::to_string(node) + " is not a number from 0 to 65535");
+    throw misuse_error("strata::options: node is " + std::to_string(node) +
+                       ", not from 0 to 65535");
 }
 
 }  // namespace strata

@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/environment.hpp"
 #include "base/errno_error.hpp"
 #include "base/values.hpp"
 #include "launch/job.hpp"
@@ -274,7 +275,7 @@ void launcher_line::close() noexcept {
 }  // namespace
 
 std::unique_ptr<control_line> control_line::open() {
-  const char* const variable = std::getenv(job_fd_variable);
+  const char* const variable = find_variable(job_fd_variable);
   if (variable == nullptr) return nullptr;
   const std::string text = variable;
   ::unsetenv(job_fd_variable);
@@ -282,7 +283,7 @@ std::unique_ptr<control_line> control_line::open() {
 }
 
 std::optional<job_description> glance_at_job(std::int64_t limit_ns) {
-  const char* const variable = std::getenv(job_fd_variable);
+  const char* const variable = find_variable(job_fd_variable);
   if (variable == nullptr) return std::nullopt;
   const int fd = socket_named(variable);
   const std::int64_t until_ns = os::now_ns() + limit_ns;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/environment.hpp"
 #include "launch/pmix/available.hpp"
 #include "launch/pmix/mpi.hpp"
 #include "launch/site.hpp"
@@ -37,15 +38,16 @@ std::unique_ptr<control_line> join(const options& settings) {
   if (auto line = control_line::open()) return line;
   const bool again = joined.load() != 0;
   // A node of our launcher, whose first runtime has the line; or a child of a node.
-  if (!again && settings.launch == "auto" && std::getenv(node_variable) != nullptr) return nullptr;
+  const bool may_choose = settings.launch.empty() || settings.launch == "auto";
+  if (!again && may_choose && find_variable(node_variable) != nullptr) return nullptr;
   // On the other nodes there is no second runtime, unless their processes go on.
   if (again && !pmix::mpi_is_running()) return nullptr;
   const site where = look_at_site();
   if (!should_join(where, settings.launch)) {
     // Said once, not by each of them.
-    const char* const first = std::getenv("SLURM_PROCID");
-    if (settings.launch == "auto" && std::getenv(launch_variable) == nullptr &&
-        !where.hint.empty() && (first == nullptr || std::atoi(first) == 0)) {
+    const char* const first = find_variable("SLURM_PROCID");
+    if (may_choose && find_variable(launch_variable) == nullptr && !where.hint.empty() &&
+        (first == nullptr || std::atoi(first) == 0)) {
       std::fprintf(stderr, "strata: %s\n", where.hint.c_str());
     }
     return nullptr;

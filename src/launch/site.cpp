@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "base/environment.hpp"
 #include "base/shortened.hpp"
 #include "base/values.hpp"
 #include "strata/error.hpp"
@@ -15,7 +16,7 @@ namespace launch {
 namespace {
 
 std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
+  const char* const value = find_variable(name);
   return value != nullptr ? value : "";
 }
 
@@ -54,7 +55,8 @@ site look_at_site() {
 
 bool should_join(const site& where, const std::string& wish) {
   std::string how = wish;
-  if (how == "auto" && !variable(launch_variable).empty()) how = variable(launch_variable);
+  if (how.empty()) how = variable(launch_variable);
+  if (how.empty()) how = "auto";
   if (how == "none") return false;
   if (how == "pmix") {
     if (!where.has_pmix) {

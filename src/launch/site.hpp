@@ -22,8 +22,8 @@ struct site {
 
 site look_at_site();
 
-// Whether a process with this environment should join the site's job. `wish` is "auto", "none" or
-// "pmix"; "auto" gives way to the variable.
+// Whether a process with this environment should join the site's job. `wish`: "auto", "none" or
+// "pmix"; if it is empty the variable says so, and without that it is "auto".
 bool should_join(const site& where, const std::string& wish);
 
 }  // namespace strata::launch

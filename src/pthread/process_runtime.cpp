@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/given_options.hpp"
 #include "pthread/default_attributes.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/error.hpp"
@@ -24,7 +25,8 @@
 namespace strata::detail::posix {
 namespace {
 
-// By a STRATA_* variable. Relaxed: written before there is a runtime, and read by its threads.
+// By a STRATA_* variable, or the file that one names. Relaxed: written before there is a runtime,
+// and read by its threads.
 constinit std::atomic<bool> size_was_asked_for{false};
 
 // At least as large as kernel threads' are by default, as a power of two; small ones have room for
@@ -43,18 +45,15 @@ std::size_t usual_stack_bytes() noexcept {
   return std::bit_ceil(bytes < std::size_t{1} << 20 ? bytes + for_us : bytes);
 }
 
-bool asks_for_a_size(const options& o) noexcept {
-  return o.stack_bytes != options().stack_bytes || std::getenv("STRATA_STACK_BYTES") != nullptr;
-}
-
 options settings() {
   std::array<char, 7> name{"strata"};
   std::array<char*, 2> argv{name.data(), nullptr};
   int argc = 1;
-  options o = options::parse(argc, argv.data());
-  size_was_asked_for.store(asks_for_a_size(o), std::memory_order_relaxed);
-  if (!asks_for_a_size(o)) o.stack_bytes = usual_stack_bytes();
-  return o;
+  given_options given = parse_given(argc, argv.data());
+  const bool asks_for_a_size = given.has("stack-bytes");
+  size_was_asked_for.store(asks_for_a_size, std::memory_order_relaxed);
+  if (!asks_for_a_size) given.settings.stack_bytes = usual_stack_bytes();
+  return given.settings;
 }
 
 // What there is of it, for as long as the process.

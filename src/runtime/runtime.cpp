@@ -108,7 +108,10 @@ runtime::~runtime() {
 }
 
 void runtime::print_statistics() const {
-  if (!scheduler_->settings.stats) return;
+  if (!scheduler_->settings.stats) {
+    if (scheduler_->settings.profile) std::fputs(stats().profile_text().c_str(), stderr);
+    return;
+  }
   std::string text = stats().to_text();
   if (engine_ != nullptr) text = engine_->statistics_text() + text;
   std::fputs(text.c_str(), stderr);

@@ -63,9 +63,10 @@ void stack_main(void* argument) {
   }
 }
 
-place::place(frame_depot& depot, scheduler& s, unsigned number)
+place::place(frame_depot& depot, scheduler& s, unsigned index)
     : worker(depot), patience(s.spin_ticks()) {
-  id = number;
+  id = index;
+  number = number_.value();
   owner = &s;
   failed = &s.failed;
   profiling = s.settings.profile;
@@ -339,7 +340,7 @@ bool nothing_else_is_ready() noexcept { return this_place().nothing_waits(); }
 
 void yield_stack() noexcept {
   place& p = this_place();
-  if (p.owner == nullptr || p.current == nullptr) {
+  if (p.owner == nullptr || p.current == nullptr || p.is_held) {
     if (p.owner == nullptr) std::this_thread::yield();
     return;
   }

@@ -14,13 +14,14 @@
 #include "sched/policy.hpp"
 #include "sched/spin_window.hpp"
 #include "sched/stack_list.hpp"
+#include "sched/worker_numbers.hpp"
 #include "strata/detail/worker.hpp"
 
 namespace strata::detail {
 
 class place : public worker {
  public:
-  place(frame_depot& depot, scheduler& s, unsigned number);
+  place(frame_depot& depot, scheduler& s, unsigned index);
 
   // Runs tasks until *leave is not 0. Called on the OS thread's own stack.
   void dispatch(const std::atomic<std::uint32_t>& leave, bool guest);
@@ -249,6 +250,7 @@ class place : public worker {
   std::size_t run_share_ = 1;  // when that was decided
   unsigned idle_yields_ = 0;
   unsigned switches_left_ = 0;  // from stack to stack, before the dispatcher looks around
+  const worker_number number_;  // for worker::number
 };
 
 // What every pooled stack runs for ever: the body of one task after another. Not noexcept: see

@@ -5,6 +5,9 @@
 #include <mutex>
 #include <vector>
 
+#include "sched/bound_cpus.hpp"
+#include "sched/worker_numbers.hpp"
+
 namespace strata::detail {
 namespace {
 
@@ -37,6 +40,8 @@ void forget_runtimes() {
   auto* const none = new all_runtimes;
   none->forgotten = &all();
   current().store(none, std::memory_order_release);
+  forget_bound_cpus();
+  forget_worker_numbers();
 }
 
 void for_each_runtime(const std::function<void(scheduler&)>& look) {

@@ -54,11 +54,15 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given, lone_
   if (watch_ != nullptr) watch_->begin(*this);
   const std::vector<int> allowed = given.empty() ? os::allowed_cpus() : given;
   const unsigned count = idle_.places();
-  const std::vector<int> cpus = os::topology::machine().place(allowed, count);
-  oversubscribed_ = count > allowed.size();
+  const os::topology& machine = os::topology::machine();
+  const auto all = static_cast<unsigned>(allowed.size());
+  oversubscribed_ = count > all;
   // Fewer workers than cores because of a quota: bound ones of several such processes would all sit
   // on the first cores.
-  bound_ = settings.bind && !oversubscribed_ && (wanted.workers != 0 || count == allowed.size());
+  if (settings.bind && !oversubscribed_ && (wanted.workers != 0 || count == all))
+    bound_to_ = bound_cpus(machine.place(allowed, all), count);
+  bound_ = !bound_to_.cpus().empty();
+  const std::vector<int> cpus = bound_ ? bound_to_.cpus() : machine.place(allowed, count);
   binding_ = std::to_string(count) + (count == 1 ? " worker" : " workers") + " on CPUs " +
              os::to_ranges(cpus) + (bound_ ? ", bound" : ", not bound");
   if (wanted.workers == 0) binding_ += " (" + os::choose_workers().reason + ")";
@@ -75,7 +79,7 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given, lone_
   }
   last_looks_.resize(count);
   for (unsigned i = 0; i < count; ++i) {
-    for (const unsigned v : os::topology::machine().steal_order(cpus, i)) {
+    for (const unsigned v : machine.steal_order(cpus, i)) {
       places_[i]->victims.push_back(places_[v].get());
     }
   }

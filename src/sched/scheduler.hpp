@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "os/futex.hpp"
+#include "sched/bound_cpus.hpp"
 #include "sched/failure.hpp"
 #include "sched/frame_depot.hpp"
 #include "sched/held_items.hpp"
@@ -349,6 +350,7 @@ class scheduler {
   std::string binding_;
   bool oversubscribed_ = false;
   bool bound_ = false;
+  bound_cpus bound_to_;
   std::vector<unsigned> place_on_cpu_;  // index: CPU; empty unless workers are bound
   double ns_per_tick_;
   std::uint64_t spin_ticks_, away_ticks_, force_ticks_, look_ticks_, return_ticks_, started_;

@@ -128,12 +128,18 @@ std::string statistics::to_text() const {
     append(out, "  %-14s %12zu\n", "deepest, KiB", stack_bytes_deepest / 1024);
     append(out, "  %-14s %12zu\n", "memory, KiB", stack_bytes_resident / 1024);
   }
+  out += profile_text();
+  const std::string told = text_of(transports, forwarded) + text_of(messages);
+  if (!told.empty()) out += "strata: messages\n" + told;
+  return out;
+}
+
+std::string statistics::profile_text() const {
+  std::string out;
   if (work_ns > 0) {
     append(out, "strata: work %.6f s, span %.6f s, parallelism %.1f\n", work_ns / 1e9,
            span_ns / 1e9, span_ns > 0 ? work_ns / span_ns : 0.0);
   }
-  const std::string told = text_of(transports, forwarded) + text_of(messages);
-  if (!told.empty()) out += "strata: messages\n" + told;
   return out;
 }
 

@@ -33,6 +33,12 @@ void commit_request(place& p, void* argument) {
     throw misuse_error(
         "a fork or a wait outside a runtime: call it from within strata::runtime::run()");
   }
+  if (w.is_held) {
+    throw misuse_error(
+        "the function of strata::per_worker::use() must not fork or wait: whoever runs on this "
+        "worker meanwhile would find the value in use; take what is needed out of it, and wait "
+        "afterwards");
+  }
   throw misuse_error(std::string("a fiber must not block or fork (") +
                      std::string(w.running != nullptr ? plain_name(w.running()) : "unknown fiber") +
                      "): send a token and let a sync slot continue");
@@ -42,7 +48,7 @@ void commit_request(place& p, void* argument) {
 
 void require_stack() {
   const place& p = this_place();
-  if (p.owner == nullptr || p.current == nullptr) refuse_to_block(p);
+  if (p.owner == nullptr || p.current == nullptr || p.is_held) refuse_to_block(p);
 }
 
 void suspend(bool (*commit)(stack&, void*), void* argument) {

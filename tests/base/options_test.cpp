@@ -2,6 +2,9 @@
 #include "strata/options.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/given_options.hpp"
 #include "strata/error.hpp"
 
 namespace {
@@ -29,6 +33,7 @@ class command_line {
     count_ = static_cast<int>(texts_.size());
   }
   strata::options parse() { return strata::options::parse(count_, pointers_.data()); }
+  strata::given_options parse_given() { return strata::parse_given(count_, pointers_.data()); }
   [[nodiscard]] std::vector<std::string> left() const {
     EXPECT_EQ(pointers_[static_cast<std::size_t>(count_)], nullptr);
     return {pointers_.begin() + 1, pointers_.begin() + count_};
@@ -271,6 +276,75 @@ TEST_F(options_test, validate_refuses_what_a_program_filled_in_wrongly) {
   o = {};
   o.policy = "random";
   EXPECT_THROW(o.validate(), strata::misuse_error);
+  o = {};
+  o.launch = "nobody";
+  EXPECT_THROW(o.validate(), strata::misuse_error);
+  o.launch = "auto";
+  EXPECT_NO_THROW(o.validate());
+  o.node = 65'535;
+  EXPECT_NO_THROW(o.validate());
+  o.node = 70'000;
+  try {
+    o.validate();
+    ADD_FAILURE();
+  } catch (const strata::misuse_error& e) {
+    EXPECT_STREQ(e.what(), "strata::options: node is 70000, not from 0 to 65535");
+  }
+}
+
+TEST_F(options_test, what_is_given_is_told_from_what_is_not) {
+  const auto given = [](std::initializer_list<const char*> arguments) {
+    return command_line(arguments).parse_given();
+  };
+  EXPECT_FALSE(given({}).has("stack-bytes"));
+  // Also where it says what is so anyway.
+  EXPECT_TRUE(given({"--strata-stack-bytes=256K"}).has("stack-bytes"));
+  setenv("STRATA_STACK_BYTES", "", 1);
+  EXPECT_FALSE(given({}).has("stack-bytes"));
+  setenv("STRATA_STACK_BYTES", "256K", 1);
+  EXPECT_TRUE(given({}).has("stack-bytes"));
+  EXPECT_FALSE(given({}).has("workers"));
+  unsetenv("STRATA_STACK_BYTES");
+  EXPECT_TRUE(given({"--strata-config", write_config("stack_bytes = 256K\n")}).has("stack-bytes"));
+}
+
+constexpr int nobody = 65'534, another = 65'533;
+constexpr int has_no_rights = 77;
+
+// In a copy of this program that belongs to another user, with set-user-ID.
+[[noreturn]] void parse_with_rights_of_its_own() {
+  if (getauxval(AT_SECURE) == 0) std::_Exit(has_no_rights);
+  setenv("STRATA_CONFIG", "/proc/self/status", 1);  // a file that would be complained about
+  setenv("STRATA_WORKERS", "3", 1);
+  try {
+    std::_Exit(parse({}).workers == 0 && parse({"--strata-workers=2"}).workers == 2 ? 0 : 1);
+  } catch (const strata::user_error& problem) {
+    std::_Exit(2);
+  }
+}
+
+TEST_F(options_test, variables_are_not_for_programs_with_rights_of_their_own) {
+  if (std::getenv("OPTIONS_TEST_IS_COPY") != nullptr) parse_with_rights_of_its_own();
+  if (getuid() != 0) GTEST_SKIP() << "only root can give a program rights";
+  const std::string program = testing::TempDir() + "strata_options_" + std::to_string(getpid());
+  fs::copy_file("/proc/self/exe", program);
+  ASSERT_EQ(chown(program.c_str(), another, another), 0);
+  ASSERT_EQ(chmod(program.c_str(), 04755), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string self = std::string("--gtest_filter=*.") +
+                             testing::UnitTest::GetInstance()->current_test_info()->name();
+    setenv("OPTIONS_TEST_IS_COPY", "yes", 1);
+    if (setgid(nobody) == 0 && setuid(nobody) == 0)
+      execl(program.c_str(), program.c_str(), self.c_str(), nullptr);
+    std::_Exit(has_no_rights);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  fs::remove(program);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == has_no_rights) GTEST_SKIP() << "nobody is given rights here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# page.sh PAGE EXAMPLES COMMANDS PROGRAMS: each block of C++ in PAGE is one of the files in EXAMPLES, all of them are there, and each
-# `$ command` prints the lines below it. COMMANDS is where `strata` lies, PROGRAMS where the programs do. How programs are built is
+# page.sh PAGE EXAMPLES COMMANDS PROGRAMS [parts]: each block of C++ in PAGE (with `parts`: that has a main()) is one of the files in
+# EXAMPLES, all of them are there, and each `$ command` prints the lines below it. COMMANDS is where `strata` lies, PROGRAMS where the programs do. How programs are built is
 # shown too, but not done here (consumer.pkg_config does it).
 set -euo pipefail
-page=$1 examples=$2 programs=$4
+page=$1 examples=$2 programs=$4 parts=${5-}
 PATH=$3:$PATH
 failed=0
 wrong() { printf 'wrong: %s\n' "$1"; failed=1; }
@@ -14,6 +14,7 @@ block=() kind='' quoted='' runs=0
 check_code() {
   local text file
   text=$(printf '%s\n' "${block[@]}")
+  [[ -n $parts && $text != *'int main('* ]] && return
   for file in "$examples"/*.cpp; do
     [[ $text == "$(<"$file")" ]] && { quoted+=" ${file##*/}"; return; }
   done

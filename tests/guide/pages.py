@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """pages.py [--installed] ROOT: whether README.md, CHANGELOG.md and what lies under docs/ can be read. Links and names of
 sources lead somewhere, each page is found from README.md and begins with what it is for, and prose has paragraphs of six lines of
-160 columns at most. Pages and sections that a benchmark writes, tables and code are as they are; decisions are not measured.
+160 columns at most; code below `<!-- from SOURCE -->` is as there. Pages and sections that a benchmark writes, tables and other
+code are as they are; decisions are not measured.
 --installed: ROOT is the documents' folder of an installed copy, where there are no sources, and links lead to what is there."""
 import os
 import pathlib
@@ -43,6 +44,17 @@ def sources(root, text):
             yield without_code(text).count("\n", 0, match.start()) + 1, match[1]
 
 
+def misquoted(root, text):
+    """(line, name) of each block below `<!-- from NAME -->` whose lines are not in that source."""
+    def lines(of):
+        return "\n" + "\n".join(line.strip() for line in of.split("\n")) + "\n"
+
+    for match in re.finditer(r"(?ms)^<!-- from (\S+) -->\n```\w+\n(.*?)^```$", text):
+        source = root / match[1]
+        if not source.exists() or lines(match[2].rstrip("\n")) not in lines(source.read_text()):
+            yield text.count("\n", 0, match.start()) + 1, match[1]
+
+
 def prose(text):
     """(line, lines) of each paragraph and list item."""
     text = re.sub(r"(?s)<!-- \w+:begin.*?<!-- \w+:end -->", lambda part: "\n" * part[0].count("\n"), without_code(text))
@@ -71,6 +83,7 @@ def main(root, installed=False):
                 wrong.append(f"{name}:{line}: a link to #{anchor}, which {file.relative_to(root)} has not")
         if not installed:
             wrong += [f"{name}:{line}: {source}, which is not there" for line, source in sources(root, text)]
+            wrong += [f"{name}:{line}: not as in {source}" for line, source in misquoted(root, text)]
         if not re.match(r"# \S.*\n\n?[^\s#|`]", text):
             wrong.append(f"{name}:1: does not begin with a heading and what the page is for")
         if "decisions" in page.parts or "\nWritten by `bench/" in text:

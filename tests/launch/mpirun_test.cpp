@@ -83,6 +83,12 @@ TEST(mpirun, nodes_live_within_an_mpi_program) {
   const result four = run_to_end(mpirun("4", {STRATA_MPI_PROGRAM}), variables);
   EXPECT_EQ(four.status, 0) << four.err;
   EXPECT_EQ(four.out, "all 92, threads 1\n");
+  // The runtime knows its flags.
+  words several = mpirun("2", {STRATA_MPI_PROGRAM, "--strata-workers=3", "--strata-print-binding"});
+  const result flags = run_to_end(several, variables);
+  EXPECT_EQ(flags.status, 0) << flags.err;
+  EXPECT_TRUE(contains(flags.err, "strata: node 0 of 2, 1 by shm, 3 workers on ")) << flags.err;
+  EXPECT_EQ(flags.out, "all 14, threads 1\n");
 }
 #endif
 
@@ -153,6 +159,10 @@ TEST(mpirun, the_user_may_say_no) {
   EXPECT_FALSE(contains(by_variable.out, "2 nodes")) << by_variable.out;
   const result by_flag = run_to_end(mpirun("2", {node_program(), "--strata-launch=none", "count"}));
   EXPECT_EQ(count_lines(by_flag.out), 2U) << by_flag.out;
+  const result flag_beats_variable = run_to_end(
+      mpirun("2", {node_program(), "--strata-launch=auto", "count"}), {"STRATA_LAUNCH=none"});
+  EXPECT_EQ(flag_beats_variable.status, 0) << flag_beats_variable.err;
+  EXPECT_TRUE(contains(flag_beats_variable.out, "2 nodes")) << flag_beats_variable.out;
 }
 
 TEST(mpirun, our_launcher_goes_before) {

@@ -166,6 +166,29 @@ void leaves(int depth, std::int64_t ns) {
 }
 
 // Time in which the processor was taken away counts, so the best of a few runs is looked at.
+// Asked for alone, and with all the rest, where it is one line of it.
+TEST(profile, is_printed_when_the_runtime_stops) {
+  const auto printed = [](options o) {
+    testing::internal::CaptureStderr();
+    {
+      runtime rt(o);
+      rt.run([] { return fib(10); });
+    }
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string alone = printed(profiled(2));
+  EXPECT_EQ(alone.rfind("strata: work ", 0), 0U) << alone;
+  EXPECT_NE(alone.find(" s, parallelism "), std::string::npos) << alone;
+  EXPECT_EQ(std::count(alone.begin(), alone.end(), '\n'), 1) << alone;
+  options both = profiled(2);
+  both.stats = true;
+  const std::string all = printed(both);
+  const auto line = all.find("strata: work ");
+  EXPECT_NE(line, std::string::npos) << all;
+  EXPECT_EQ(all.find("strata: work ", line + 1), std::string::npos) << all;
+  EXPECT_EQ(printed(with_workers(2)), "");
+}
+
 TEST(profile, a_balanced_tree_has_the_parallelism_of_its_leaves) {
   constexpr std::int64_t leaf_ns = 100'000;
   constexpr int depth = 5;

@@ -4,8 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -244,6 +247,36 @@ TEST_F(thread_outside_death, the_first_is_refused_where_there_are_no_workers) {
         int ran = 0;
         thread([&] { ran = 42; }).join();
         std::_Exit(HasFailure() ? 1 : ran);
+      },
+      ::testing::ExitedWithCode(42), "");
+}
+
+std::size_t stack_bytes_of_a_thread() {
+  std::size_t bytes = 0;
+  thread([&] { bytes = detail::this_place().current->bytes; }).join();
+  return bytes;
+}
+
+// As large as kernel threads have them, unless somebody has said a size.
+TEST_F(thread_outside_death, an_empty_variable_says_no_size) {
+  if (address_sanitizer || thread_sanitizer) GTEST_SKIP() << "the sanitizer needs the addresses";
+  EXPECT_EXIT(
+      {
+        setenv("STRATA_STACK_BYTES", "", 1);
+        std::_Exit(stack_bytes_of_a_thread() >= 1U << 20 ? 42 : 1);
+      },
+      ::testing::ExitedWithCode(42), "");
+}
+
+TEST_F(thread_outside_death, a_file_says_the_size_of_the_default) {
+  EXPECT_EXIT(
+      {
+        const std::string file = ::testing::TempDir() + "strata-stacks-" + std::to_string(getpid());
+        std::ofstream(file) << "stack-bytes = 256K\n";
+        setenv("STRATA_CONFIG", file.c_str(), 1);
+        const std::size_t bytes = stack_bytes_of_a_thread();
+        std::remove(file.c_str());
+        std::_Exit(bytes <= 512U << 10 ? 42 : 1);
       },
       ::testing::ExitedWithCode(42), "");
 }

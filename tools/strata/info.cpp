@@ -54,7 +54,7 @@ void print_launch(bool has_line, const std::optional<job_description>& job) {
     print_job(*job);
   } else if (has_line) {
     std::printf("launch: strata run, a node that another program has taken part as\n");
-  } else if (should_join(where, "auto")) {
+  } else if (should_join(where, "")) {
     std::printf("launch: PMIx, job %s, %s\n", where.name_space.c_str(),
                 pmix::describe_job().c_str());
   } else if (where.has_pmix) {

@@ -37,7 +37,7 @@ void suspend(bool (*commit)(stack&, void*), void* argument);
 bool suspend_for(task& first, void (*commit)(stack&, void*), void* argument);
 
 // Throws misuse_error unless the caller runs on a stack that can be suspended: not in a fiber, not
-// outside a runtime.
+// while it holds its worker, not outside a runtime.
 void require_stack();
 
 // Whether the calling stack is nearly used up, so that more nesting should go to another one.
@@ -51,7 +51,7 @@ bool stack_is_low() noexcept;
 void resume(worker& w, stack& s);
 
 // Lets those run that are ready before the calling stack goes on; outside a runtime, other OS
-// threads. No effect in a fiber.
+// threads. No effect in a fiber, or while the caller holds its worker.
 void yield_stack() noexcept;
 
 // Continues a suspended stack after those that wait already, on whichever worker comes first. Any

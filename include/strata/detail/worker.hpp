@@ -95,7 +95,10 @@ class worker {
   // A preemptible thread runs here, and is not in a section of the runtime.
   std::atomic<bool> preemptible{false};
   bool has_neighbours = false;  // other workers of this runtime
+  bool is_held = false;         // what runs here keeps the worker: see class held_worker
   unsigned id = 0;
+  // Nobody else in this process has it meanwhile: see held_worker::number(). 0: has none.
+  unsigned number = 0;
   scheduler* owner = nullptr;  // null only in the worker that stands for "none"
   // Node numbers given out so far; grows where nodes come to a running job. Relaxed: who needs to
   // know of one that comes has heard of it in another way.
@@ -210,6 +213,43 @@ class uninterrupted {
 
  private:
   bool was_;
+};
+
+// The calling OS thread's number outside all workers. Made at its first call, kept until it ends.
+[[nodiscard]] unsigned number_outside();
+
+// A section in which the caller keeps its worker: there a fork or a wait throws misuse_error as in
+// a fiber, and a preemptible thread is not interrupted. Outside a runtime nobody else could run on
+// the caller's OS thread, and nothing is refused.
+class held_worker {
+ public:
+  held_worker() noexcept
+      : worker_(this_worker()), was_held_(worker_.is_held), limit_(worker_.stack_limit) {
+    if (worker_.number == 0) [[unlikely]]
+      return;  // there is but one "none", and others read it
+    worker_.is_held = true;
+    worker_.stack_limit = UINTPTR_MAX;  // every fork takes the slow way
+  }
+  ~held_worker() {
+    if (worker_.number == 0) [[unlikely]]
+      return;
+    worker_.stack_limit = limit_;
+    worker_.is_held = was_held_;
+  }
+  held_worker(const held_worker&) = delete;
+  held_worker& operator=(const held_worker&) = delete;
+
+  // From 1 on. While the section lasts, nobody else in this process has it. Who has it afterwards
+  // sees what was done here.
+  [[nodiscard]] unsigned number() const {
+    return worker_.number != 0 ? worker_.number : number_outside();
+  }
+
+ private:
+  const uninterrupted guard_;  // before the worker is looked up: until then it may change
+  worker& worker_;
+  const bool was_held_;
+  const std::uintptr_t limit_;
 };
 
 }  // namespace strata::detail

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/worker_numbers.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "strata/detail/worker.hpp"
+
+namespace strata::detail {
+namespace {
+
+// Never destroyed: OS threads outlive static objects.
+struct all_numbers {
+  std::mutex mutex;
+  std::vector<unsigned> given_back;  // a heap, the smallest first
+  std::atomic<unsigned> next{1};     // nobody has had it; written under the lock
+  all_numbers* forgotten = nullptr;  // what was before a fork, for those who look for leaks
+};
+std::atomic<all_numbers*>& current() {
+  static std::atomic<all_numbers*> one{new all_numbers};
+  return one;
+}
+all_numbers& all() { return *current().load(std::memory_order_acquire); }
+
+unsigned take() {
+  all_numbers& numbers = all();
+  const std::lock_guard lock(numbers.mutex);
+  std::vector<unsigned>& heap = numbers.given_back;
+  if (heap.empty()) {
+    const unsigned value = numbers.next.load(std::memory_order_relaxed);
+    if (heap.capacity() < value) heap.reserve(2 * std::size_t{value});  // for all that come back
+    numbers.next.store(value + 1, std::memory_order_relaxed);
+    return value;
+  }
+  std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+  const unsigned value = heap.back();
+  heap.pop_back();
+  return value;
+}
+
+void give_back(unsigned value) {
+  all_numbers& numbers = all();
+  const std::lock_guard lock(numbers.mutex);
+  std::vector<unsigned>& heap = numbers.given_back;
+  heap.push_back(value);
+  std::push_heap(heap.begin(), heap.end(), std::greater<>());
+}
+
+// Of the calling OS thread.
+constinit thread_local unsigned outside = 0;
+constinit thread_local bool ends = false;
+
+struct until_thread_ends {
+  until_thread_ends() { outside = take(); }
+  ~until_thread_ends() {
+    give_back(std::exchange(outside, 0));
+    ends = true;
+  }
+  until_thread_ends(const until_thread_ends&) = delete;
+  until_thread_ends& operator=(const until_thread_ends&) = delete;
+};
+
+}  // namespace
+
+worker_number::worker_number() : value_(take()) {}
+worker_number::~worker_number() { give_back(value_); }
+
+void forget_worker_numbers() {
+  // Its lock may be held by a thread that is no more.
+  auto* const none = new all_numbers;
+  none->forgotten = &all();
+  none->next.store(none->forgotten->next.load(std::memory_order_relaxed),
+                   std::memory_order_relaxed);
+  current().store(none, std::memory_order_release);
+}
+
+unsigned number_outside() {
+  if (outside != 0) [[likely]]
+    return outside;
+  // A destructor of another thread_local asks: there is nobody left to give it back.
+  if (ends) return outside = take();
+  static thread_local const until_thread_ends mine;
+  return outside;
+}
+
+}  // namespace strata::detail
