@@ -4,6 +4,7 @@
 import math
 from xml.sax.saxutils import escape
 
+from harness import files
 from harness.report import words
 
 # Colours that remain apart for colour-blind readers (Okabe and Ito), one per implementation, the same in every chart.
@@ -271,8 +272,7 @@ def bars(title, unit, groups):
 
 
 def write(folder, results):
-    folder.mkdir(parents=True, exist_ok=True)
     for name, draw in (("bench_overhead", overhead), ("bench_speedup", speedup)):
         svg = draw(results)
         if svg is not None:
-            (folder / (name + ".svg")).write_text(svg, encoding="utf-8")
+            files.write_whole(folder / (name + ".svg"), svg)

@@ -2,11 +2,14 @@
 """What the commands that repeat a paper's experiments share: programs that answer in JSON, medians, tables and CSV."""
 
 import csv
+import io
 import json
 import shlex
 import statistics
 import subprocess
 import sys
+
+from harness import files
 
 
 class Failed(Exception):
@@ -46,10 +49,11 @@ def median(found, value):
 
 
 def write_csv(path, rows):
-    with open(path, "w", newline="", encoding="utf-8") as f:
-        out = csv.DictWriter(f, fieldnames=list(rows[0]), lineterminator="\n")
-        out.writeheader()
-        out.writerows(rows)
+    text = io.StringIO()
+    out = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    out.writeheader()
+    out.writerows(rows)
+    files.write_whole(path, text.getvalue())
 
 
 def series(rows, name, x, y):

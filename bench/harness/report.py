@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares with the bars, and says it in Markdown and on the terminal."""
+"""Says in Markdown and on the terminal what was measured, and which bars it reached."""
 
-import dataclasses
-import json
+from harness import files, measure
 
-from harness import measure
+# Of docs/performance.md: who writes it, and what has a bar there but takes no more turns than what has none.
+sections = {
+    "bench": ("bench/run", " (not idle, memory and the bare kernels)"),
+    "nodes": ("bench/run --nodes", " (not messages but streams)"),
+    "endpoints": ("bench/messages/run --bars", ""),
+}
 
 
 def _marks(section):
-    """What surrounds a section of docs/performance.md: "bench" is one node, "nodes" several."""
-    command = "bench/run" + (" --nodes" if section == "nodes" else "")
-    return ("<!-- %s:begin (written by %s; edits between the markers are lost) -->" % (section, command),
+    """What surrounds a section."""
+    return ("<!-- %s:begin (written by %s; edits between the markers are lost) -->" % (section, sections[section][0]),
             "<!-- %s:end -->" % section)
 
 
@@ -38,6 +41,17 @@ words = {
     "raw_request_woken": "raw sockets, the other computes",
     "ucx_shm": "UCX, shared memory",
     "ucx_tcp": "UCX, TCP",
+    "ucx_tags_shm": "UCX, shared memory, tags",
+    "openmpi": "Open MPI, shared memory",
+    "mpich": "MPICH, shared memory",
+    "here_1": "Strata, one process, one worker",
+    "here_2": "Strata, one process, two workers",
+    "threads_shm": "Strata, shared memory",
+    "threads_shm_polling": "Strata, shared memory, polling",
+    "threads_shm_blocking": "Strata, shared memory, blocking",
+    "threads_tcp": "Strata, TCP",
+    "threads_ucx": "Strata, UCX over TCP",
+    "threads_ucx_polling": "Strata, UCX over TCP, polling",
     "alone": "one node, no launcher",
     "one_node": "one node under the launcher",
     "two_nodes_shm": "two nodes, shared memory",
@@ -54,6 +68,8 @@ titles = {
     "idle": ("CPU seconds of an idle runtime in 10 s", ""),
     "messages": ("Messages and operations between two processes", "message"),
     "nodes": ("Programs in fibers, one worker a node", ""),
+    "endpoints": ("Messages between threads", "message"),
+    "system_calls": ("System calls for a message between threads", ""),
 }
 # What a reader must know to judge a table.
 notes = {
@@ -71,93 +87,17 @@ notes = {
                 "one is asked for while one runs. *not ahead*: tokens of 20 ms, which are asked for when there is nothing "
                 "to do; the request alone, after as long a pause, beside it. *get*: from a node whose only worker "
                 "runs one fiber for 1 s, with each reception. UCX: `ucx_perftest`, thread-safe worker.",
+    "endpoints": "*latency*: half a round trip, in one process on one worker and on two, otherwise between two nodes of one worker each. "
+                 "*stream*: one way, as fast as it goes. *woken*: a round trip in which whoever waits sleeps. *call*: an empty one, "
+                 "there and back. *crowd*: a message of 1,000,000 that 10,000 threads send at random. The number is the size in "
+                 "bytes. Strata looks for messages as it does unless told otherwise (*adaptive*), all the time (*polling*), or not at "
+                 "all (*blocking*). UCX: `bench/messages/ucx.py`; *tags*: matched and copied, as Strata's and MPI's are. MPI: "
+                 "`bench/messages/mpi.py`.",
+    "system_calls": "Those of all processes of a job of 201,000 round trips (`bench/messages/system_calls.py`), less those of one of "
+                    "1,000, divided by the messages between.",
     "align": "*kernel* rows time the sweep alone, in one process with parasail, whose best variant counts; the others time "
              "the application, which also finds hits, and traces them back.",
 }
-
-
-@dataclasses.dataclass
-class Bar:
-    what: str
-    value: float = None
-    limit: str = ""
-    verdict: str = "not measured"
-    shared: bool = False  # on processors that another guest used as well
-
-    @property
-    def words(self):
-        return self.verdict + (", on shared cores" if self.shared else "")
-
-
-def _value(bar, results):
-    of = results.get(tuple(bar["of"]))
-    if of is None:
-        return None
-    kind = bar["kind"]
-    if kind == "unit_ns":
-        return of.unit_ns
-    if kind == "seconds":
-        return of.median
-    if kind == "speedup":
-        kernel, impl, parameter, _ = bar["of"]
-        one = results.get((kernel, impl, parameter, 1))
-        return 1 / of.unit_ratio(one) if one else None
-    to = results.get(tuple(bar["to"]))
-    if to is None:
-        return None
-    if kind == "memory_above":
-        return of.peak_mb - to.peak_mb
-    if kind == "rate":
-        return 1 / of.unit_ratio(to)
-    return of.unit_ratio(to)
-
-
-def _is_shared(bar, results):
-    """Of a bar that has a value: whether runs count that shared the processors."""
-    of = results[tuple(bar["of"])]
-    to = results.get((*bar["of"][:3], 1) if bar["kind"] == "speedup" else tuple(bar.get("to", ())))
-    return of.is_shared if to is None else of.shares_with(to)
-
-
-def _bars(path, section):
-    return json.loads(path.read_text(encoding="utf-8"))[{"bench": "bars", "nodes": "nodes"}[section]]
-
-
-def compared(path, section):
-    """The keys of the cases that bars depend on."""
-    keys = set()
-    for bar in _bars(path, section):
-        keys.add(tuple(bar["of"]))
-        if "to" in bar:
-            keys.add(tuple(bar["to"]))
-        if bar["kind"] == "speedup":
-            keys.add((*bar["of"][:3], 1))
-    return keys
-
-
-def judge(path, results, section):
-    judged = []
-    for bar in _bars(path, section):
-        b = Bar(bar["what"])
-        b.value = _value(bar, results)
-        lower = "at_least" in bar
-        goal = bar["at_least"] if lower else bar["at_most"]
-        sign = "≥" if lower else "≤"
-        b.limit = "%s %g" % (sign, goal)
-        if "stretch" in bar:
-            b.limit += ", stretch %s %g" % (sign, bar["stretch"])
-        if b.value is not None:
-            b.shared = _is_shared(bar, results)
-
-            def reached(x):
-                return b.value >= x if lower else b.value <= x
-            b.verdict = "missed"
-            if reached(goal):
-                b.verdict = "reached"
-            if "stretch" in bar and reached(bar["stretch"]):
-                b.verdict = "stretch reached"
-        judged.append(b)
-    return judged
 
 
 def _measured(x):
@@ -186,7 +126,10 @@ def _rows(kernel, results):
         header = ["implementation", "workers", "peak MB", "above serial"]
         return header, [[words[r.case.impl], str(r.case.workers), "%.1f" % r.peak_mb,
                          "%+.1f" % (r.peak_mb - serial.peak_mb)] for r in members]
-    if kernel == "messages":
+    if kernel == "system_calls":
+        return ["what", "implementation", "system calls"], [[r.case.parameter, words[r.case.impl], "%.5f" % r.median]
+                                                            for r in members]
+    if kernel in ("messages", "endpoints"):
         header = ["what", "implementation", "µs", "GB/s", "± %"]
 
         def bandwidth(r):
@@ -258,10 +201,8 @@ def as_markdown(results, bars, description, command, section):
         "\n".join("- %s: %s" % (k, v) for k, v in description.items()),
         "Medians; implementations alternate, there and back, so that a slow minute hits all of them. Where bars compare, the "
         "ratio is the median of those turn by turn. *±* is half of the span from the fastest to the slowest run. What a bar "
-        "times takes %d turns where others take one (not %s), so its ± spans more runs. %s" % (
-            measure.turns_of_decisive,
-            "idle, memory and the bare kernels" if section == "bench" else "messages but streams",
-            of_whole_cores(results)) + (
+        "times takes %d turns where others take one%s, so its ± spans more runs. %s" % (
+            measure.turns_of_decisive, sections[section][1], of_whole_cores(results)) + (
             " *To serial* divides the time per unit by that "
             "of the serial program on one core (1 is as fast, 2 is half as fast); *speed-up* is over the same "
             "implementation with one worker." if section == "bench" else ""),
@@ -285,10 +226,7 @@ def write(path, results, bars, description, command, section):
     head, rest = text.split(begin, 1)
     tail = rest.split(end, 1)[1]
     body = as_markdown(results, bars, description, command, section)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".md.new")
-    temporary.write_text("%s%s\n\n%s\n\n%s%s" % (head, begin, body, end, tail), encoding="utf-8")
-    temporary.replace(path)
+    files.write_whole(path, "%s%s\n\n%s\n\n%s%s" % (head, begin, body, end, tail))
 
 
 def _columns(header, rows):

@@ -6,8 +6,6 @@ rows: with everything installed, every row of pCoR's Figure 3 is measured, each 
 measurement with the programs in BUILD, and what stands in the folder afterwards. Numbers are no matter here."""
 
 import csv
-import importlib.machinery
-import importlib.util
 import itertools
 import pathlib
 import shutil
@@ -18,9 +16,11 @@ import unittest
 import unittest.mock
 import xml.etree.ElementTree
 
+sys.dont_write_bytecode = True
+import written  # noqa: E402
+
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 command = root / "bench" / "messages" / "run"
-sys.dont_write_bytecode = True
 
 waits = ["polling", "blocking", "adaptive"]
 ours = ["Strata, " + w for w in waits] + ["Strata, %s, handed over" % w for w in waits]
@@ -35,14 +35,12 @@ systems = {
     "ucx": ours + ucx + rendezvous + [name + ", blocking" for name in ucx + rendezvous] + ["Open MPI"],
 }
 modes = ["latency", "stream"]
-sizes = [1, 64, 1024, 4096, 65536, 1048576, 4194304]
+sizes = [1, 64, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304]
 
 
 class Rows(unittest.TestCase):
     def setUp(self):
-        loader = importlib.machinery.SourceFileLoader("messages_run", str(command))
-        self.run_module = importlib.util.module_from_spec(importlib.util.spec_from_loader("messages_run", loader))
-        loader.exec_module(self.run_module)
+        self.run_module = written.loaded(command)
 
     def planned(self, *words):
         module = self.run_module

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command of bench/ has written: a page, and beside it charts with their tables. For unittest."""
+"""A command of bench/, and what it has written: a page, and beside it charts with their tables. For unittest."""
 
 import csv
+import importlib.machinery
+import importlib.util
 import pathlib
 import re
 import subprocess
@@ -9,6 +11,14 @@ import tempfile
 import xml.etree.ElementTree
 
 svg = "{http://www.w3.org/2000/svg}"
+
+
+def loaded(command):
+    """As a module."""
+    loader = importlib.machinery.SourceFileLoader("command", str(command))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("command", loader))
+    loader.exec_module(module)
+    return module
 
 
 def run(test, command, check):
@@ -20,9 +30,9 @@ def run(test, command, check):
 
 
 def files(test, out, page, names):
-    """A chart and a table of each name, all of them named by the page, and nothing else."""
+    """A chart and a table of each name, all of them named by the page, and no others."""
     expected = {"figures/%s.%s" % (n, kind) for n in names for kind in ("csv", "svg")}
-    test.assertEqual(set(re.findall(r"\]\((.*?)\)", (out / page).read_text(encoding="utf-8"))), expected)
+    test.assertEqual(set(re.findall(r"\]\((figures/.*?)\)", (out / page).read_text(encoding="utf-8"))), expected)
     test.assertEqual({str(f.relative_to(out)) for f in out.rglob("*.*")}, expected | {page})
 
 

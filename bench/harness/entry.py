@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How every command of this folder starts and ends."""
+
+import os
+import sys
+
+from harness import build, experiment, measure
+
+
+def run(name, root, main):
+    """Ends with what main() returns; where something else goes wrong than a measurement, with one line and 2."""
+    os.chdir(root)
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (build.Failed, measure.Failed, experiment.Failed) as e:
+        why = str(e)
+    except OSError as e:
+        why = "%s: %s" % (e.filename, e.strerror) if e.filename else str(e)
+    print("%s: %s" % (name, why), file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""whole_files.py: the commands of bench/ find out before they measure whether they can write, and where writing fails
+afterwards, what was there stays. Nothing is built or measured."""
+
+import contextlib
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+root = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(root / "bench"))
+
+from harness import build, experiment, files, judge, report  # noqa: E402
+
+older, longer = "older\n", "newer, and longer\n" * 100
+
+
+@contextlib.contextmanager
+def files_of_at_most(size):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+class Commands(unittest.TestCase):
+    def test_look_at_the_folder_first(self):
+        for name, where in [("earth", "/proc/x"), ("bear", "/proc/x"), ("messages", "/proc/x"), ("mapview", "/proc/x"),
+                            ("threads", "/proc/x/figures/table.md")]:
+            with self.subTest(name), tempfile.TemporaryDirectory() as empty:
+                # What it measured would have to be in this folder.
+                done = subprocess.run([sys.executable, root / "bench" / name / "run", "--quick", "--no-build", "--build-dir",
+                                       empty, "--out", where], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                self.assertEqual(done.stderr, "bench/%s/run: no file can be written in /proc/x/figures: "
+                                              "No such file or directory\n" % name)
+
+    def test_say_in_a_line_what_is_missing(self):
+        with tempfile.TemporaryDirectory() as empty:
+            done = subprocess.run([sys.executable, root / "bench" / "bear" / "run", "--quick", "--no-build", "--build-dir", empty,
+                                   "--out", empty], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stderr.splitlines()[-1],
+                         "bench/bear/run: %s/bench/cores_share: No such file or directory" % empty)
+        self.assertNotIn("Traceback", done.stderr)
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.path = self.folder / "page.md"
+        self.path.write_text(older, encoding="utf-8")
+
+    def test_stay_where_there_is_no_room(self):
+        writers = {
+            "a page": lambda: files.write_whole(self.path, longer),
+            "a table": lambda: experiment.write_csv(self.path, [{"what": longer}]),
+            "a section": lambda: report.write(self.path, {}, [judge.Bar(longer)], {}, "", "bench"),
+        }
+        for name, write in writers.items():
+            with self.subTest(name):
+                with files_of_at_most(64), self.assertRaisesRegex(build.Failed, "page.md cannot be written: File too large"):
+                    write()
+                self.assertEqual(self.path.read_text(encoding="utf-8"), older)
+                self.assertEqual(list(self.folder.iterdir()), [self.path])
+
+    def test_are_replaced_where_there_is(self):
+        link = self.folder / "link.md"
+        link.symlink_to("page.md")
+        files.write_whole(link, longer)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(self.path.read_text(encoding="utf-8"), longer)
+        self.assertEqual(sorted(self.folder.iterdir()), [link, self.path])
+
+    def test_that_are_none_are_written_to(self):
+        files.write_whole(pathlib.Path("/dev/null"), longer)
+        self.assertTrue(pathlib.Path("/dev/null").is_char_device())
+
+    def test_are_tried_where_they_will_be(self):
+        inner = self.folder / "a" / "b"
+        files.prepare(inner)
+        self.assertEqual(list(inner.iterdir()), [])
+        with files_of_at_most(64), self.assertRaisesRegex(build.Failed, "no file can be written in .*: File too large"):
+            files.prepare(inner)
+        self.assertEqual(list(inner.iterdir()), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
