@@ -163,7 +163,8 @@ void call_blocking(blocking_call& call) {
                        .address = &call.done,
                        .then = &hand_over,
                        .then_argument = &call,
-                       .interruptible = call.interruptible});
+                       .interruptible = call.interruptible,
+                       .lasts = true});
   while (is_running(&call)) {
     constexpr std::int64_t soon_ns = 1'000'000;
     const bool by_others = why == unparked::signalled || why == unparked::interrupted;
@@ -174,7 +175,8 @@ void call_blocking(blocking_call& call) {
                  .still = &is_running,
                  .argument = &call,
                  .deadline_ns = again ? os::now_ns() + soon_ns : parking::never,
-                 .interruptible = call.interruptible && !again};
+                 .interruptible = call.interruptible && !again,
+                 .lasts = true};
     try {
       why = park(rest);
     } catch (const std::exception&) {
