@@ -61,9 +61,9 @@ struct blocking_function : blocking_call {
 /// is suspended and its worker goes on. Returns what f returns, rethrows its exception; errno goes
 /// there and comes back. f must not use fork-join, threads or fibers of the runtime, and sees other
 /// thread_local variables than the caller; it has blocked the signals that the caller's worker has,
-/// and so have programs that it starts. Outside a runtime f is simply called. 5 to 12 us when a
-/// thread is at hand; those threads end when they are idle for a second. There are at most 256 at
-/// once; further calls wait for one.
+/// and so have programs that it starts. The runtime does not end before f has returned. Outside a
+/// runtime f is simply called. 5 to 12 us when a thread is at hand; those threads end when they are
+/// idle for a second. There are at most 256 at once; further calls wait for one.
 template <class F>
 auto blocking(F&& f) -> std::invoke_result_t<F&> {
   detail::blocking_function<std::remove_reference_t<F>> call(f);
@@ -80,6 +80,8 @@ auto blocking(F&& f) -> std::invoke_result_t<F&> {
 /// thread instead. Outside a runtime it blocks. A deadline that passes gives ETIMEDOUT; where there
 /// is no thread or memory for a wait, the result is EAGAIN or ENOMEM. In a fiber they throw
 /// misuse_error if they would have to wait. Cost of a wait: 3 to 9 us.
+///
+/// Who waits without a timeout does not keep its runtime from ending, and goes no further then.
 ///
 /// Where it differs from a call that blocks: write() and send() return as soon as they have written
 /// something, which may be less than all (write_all() and send_all() go on), and those that receive

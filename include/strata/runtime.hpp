@@ -81,9 +81,11 @@ class runtime {
   /// options::parse_or_exit(); whatever else is thrown as above.
   runtime(int& argc, char** argv);
 
-  /// Waits until all work has ended, on every node, then stops the workers. With settings.stats,
-  /// prints statistics on stderr, with settings.profile alone work and span. Not to be called from
-  /// within the runtime.
+  /// Waits until all work has ended, on every node, as wait_idle() does, then stops the workers.
+  /// Whoever waits then for what has not come goes no further: what is on its stack is not
+  /// destroyed, and nobody finds it any more where it waits. With settings.stats, prints statistics
+  /// on stderr, with settings.profile alone work and span. Not to be called from within the
+  /// runtime.
   ~runtime();
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
@@ -122,9 +124,11 @@ class runtime {
     (void)call.release();  // it may be gone by now
   }
 
-  /// Blocks the calling OS thread until no worker, on any node, has anything left to do; suspended
-  /// stacks that nobody will continue do not count. Throws misuse_error within the runtime, and
-  /// node_lost_error if the job has lost a node: what that had left to do is not done.
+  /// Blocks the calling OS thread until no worker, on any node, has anything left to do, now or
+  /// when a time has come or a call of strata::blocking() has returned. Suspended stacks that
+  /// nobody will continue do not count, nor do those that wait for a descriptor without a timeout.
+  /// Throws misuse_error within the runtime, and node_lost_error if the job has lost a node: what
+  /// that had left to do is not done.
   void wait_idle();
 
   /// Whether this node has worked for a job that is over by now. run() and submit() throw

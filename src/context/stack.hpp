@@ -43,8 +43,10 @@ struct stack : task, context {
   const void* waits_at = nullptr;
   // 0 as long as it does; null: nobody knows. On this stack.
   const std::atomic<std::uint32_t>* waits_until = nullptr;
-  unsigned number = 0;         // for people; unique in this process
-  std::uint32_t lives = 0;     // tasks that have ended on it: who runs here is none of them
+  unsigned number = 0;  // for people; unique in this process
+  // Grows with the tasks that have ended on it, and begins elsewhere in each pool: who runs here is
+  // none of those that ran at this address before.
+  std::uint32_t lives = 0;
   bool unguarded = false;      // no guard page below it, but a canary
   strand* measured = nullptr;  // profiling: the strand that stopped here
 };

@@ -76,6 +76,13 @@ os::page_range reserve(std::size_t stride_bytes) {
   return os::page_range(whole(least));
 }
 
+// Spread over all numbers: whoever comes to the addresses of an earlier pool is none of those who
+// ran there.
+std::uint32_t first_life_of_next_pool() noexcept {
+  static std::atomic<std::uint32_t> pools{0};
+  return pools.fetch_add(1, std::memory_order_relaxed) * 0x9E37'79B1U;
+}
+
 }  // namespace
 
 stack_pool::stack_pool(std::size_t stack_bytes, void (*entry)(void*), bool guards, whose whose_size)
@@ -87,7 +94,9 @@ stack_pool::stack_pool(std::size_t stack_bytes, void (*entry)(void*), bool guard
       entry_(entry),
       range_(reserve(stride_bytes_)),
       guards_(guards),
-      capacity_(range_.size() / stride_bytes_) {
+      capacity_(range_.size() / stride_bytes_),
+      first_life_(first_life_of_next_pool()),
+      lives_(first_life_) {
   pieces.first = range_.data();
   pieces.stride = stride_bytes_;
 }
@@ -191,7 +200,7 @@ void stack_pool::tidy_some(std::int64_t now_ns, std::size_t most) noexcept {
 }
 
 void stack_pool::give_back_memory(const stack& s) noexcept {
-  lives_ = std::max(lives_, s.lives);
+  if (s.lives - first_life_ > lives_ - first_life_) lives_ = s.lives;
   const std::size_t i = index_of(s);
   const std::size_t used = depth(i, nullptr);
   if (used > deepest_.load(std::memory_order_relaxed))
@@ -320,6 +329,7 @@ stack* stack_pool::begin(std::size_t i) {
 #endif
   stack* s = ::new (static_cast<void*>(header(i))) stack;
   s->pool = this;
+  s->lives = first_life_;
   static std::atomic<unsigned> last_number{0};
   s->number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
   s->bottom = lowest;

@@ -164,8 +164,10 @@ class stack_pool {
   std::atomic<std::int64_t> unused_ns_{1'000'000'000};  // of no partner
   unsigned gives_ = 0;
   std::atomic<std::size_t> deepest_{0};  // of those that have given memory back
-  // The most of one that has: who begins on it anew has at least as many behind it.
-  std::uint32_t lives_ = 0;
+  // From where stacks count their lives, and the most of one that has given memory back: who begins
+  // on it anew has at least as many behind it.
+  const std::uint32_t first_life_;
+  std::uint32_t lives_;
 };
 
 // Ends the program with the name of s's task when it has run over the end of its stack, which has

@@ -76,7 +76,8 @@ void scheduler::clear_failure() {
   }
   while (failure != nullptr) {
     while (settled_.load(std::memory_order_seq_cst) == 0) os::blocking_futex_wait(settled_, 0);
-    wait_idle();
+    // Who is in a call is no part of what has failed, and may be there for ever.
+    wait_idle(calls::do_not_count);
     // Nothing can be injected now, and a thread that takes a sleeper's place looks at `failed`
     // afterwards (see lease()): if all sleep, the next to begin anything finds it cleared.
     const injected_work::closure nothing_comes_in(injected_);

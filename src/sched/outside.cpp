@@ -30,8 +30,14 @@ void scheduler::set_nodes(std::uint16_t nodes) noexcept {
 }
 
 std::int64_t scheduler::held() {
+  std::int64_t held = held_stacks();
+  for (const auto& p : places_) held += p->frames.live();
+  return held;
+}
+
+std::int64_t scheduler::held_stacks() {
   std::int64_t held = 0;
-  for (const auto& p : places_) held += p->frames.live() - (p->has_spare() ? 1 : 0);
+  for (const auto& p : places_) held -= p->has_spare() ? 1 : 0;
   for (const stack_pool* const pool : all_stacks())
     held += static_cast<std::int64_t>(pool->capacity() - pool->left());
   return held;
@@ -102,10 +108,12 @@ std::uint32_t scheduler::load() const noexcept {
   return static_cast<std::uint32_t>(std::min<std::size_t>(sum, UINT32_MAX));
 }
 
-bool scheduler::is_idle() const noexcept {
+bool scheduler::is_idle(calls in_progress) const noexcept {
   // And nothing on the way in: nobody is left who could produce work. Nor was anybody while we
   // looked, who may have taken the last of it out of our sight.
   const std::uint64_t before = idle_.tally();
+  if (in_progress == calls::count && calls_in_progress.load(std::memory_order_seq_cst) != 0)
+    return false;
   return deadlines.empty() && !injected_.has_any() && nothing_moves() && idle_.tally() == before;
 }
 

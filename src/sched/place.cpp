@@ -373,11 +373,6 @@ void place::give_way() noexcept {
   leave_stack(&go_behind_here, current);
 }
 
-void place::preempt() noexcept {
-  give_way();
-  this_place().preemptible.store(true, std::memory_order_relaxed);
-}
-
 inline stack* place::make_ours(stack* s) noexcept {
   s->type = &resumed_stack;
   s->home = owner;

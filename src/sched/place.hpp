@@ -135,10 +135,8 @@ class place : public worker {
   // Of those in their turn with the ready queue, by whoever runs here. Null: it is not theirs.
   task* next_bound();
   // On the stack of a thread that has run for long: gives it up as yield() would, and goes on here.
+  // It is marked as one that is not preemptible.
   void give_way() noexcept;
-  // The same of a preemptible thread that is interrupted, and for now is marked as none: unmarks it
-  // when it goes on.
-  void preempt() noexcept;
   std::atomic<int> os_thread{0};  // the one that is in this place
 
   // Stacks that others have made ready and that ran here before, linked by next_free.

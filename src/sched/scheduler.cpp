@@ -11,6 +11,7 @@
 #include "sched/lone_watch.hpp"
 #include "sched/program_ticks.hpp"
 #include "sched/registry.hpp"
+#include "sched/suspended.hpp"
 
 namespace strata::detail {
 
@@ -104,8 +105,21 @@ scheduler::~scheduler() {
   wait_idle();
   leave_registry(*this);
   clear_failure();  // reports what nobody was told
+  give_up_waiters();
   stop();
-  while (strangers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+  if (held_stacks() != 0) forget_descriptor_waits_of(*this);
+}
+
+// Who is suspended still is so for ever, and its stack is about to go. But who has been chosen from
+// outside before it was forgotten goes on, and may wait anew: until nobody has.
+void scheduler::give_up_waiters() {
+  for (;;) {
+    wait_idle();
+    const std::uint64_t before = idle_.tally();
+    if (held_stacks() != 0) forget_parked_of(*this);
+    while (strangers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+    if (is_idle() && idle_.tally() == before) return;
+  }
 }
 
 void scheduler::stop() {

@@ -61,16 +61,21 @@ class scheduler {
   // The same for a stack of ours that somebody of another runtime has completed, who knows nothing
   // of how long we exist.
   void continue_here(stack& s);
-  // By whoever makes stacks of `s` ready, before: s exists until they have ended, and from then on
-  // until no stranger is here. One of its workers ends before it anyway. Partner: the destructor.
+  // By whoever makes stacks of ours ready, before: we exist until they have ended, and from then on
+  // until no stranger is here. One of our workers ends before that anyway: then null, else this,
+  // which the stranger leaves afterwards. Partner: the destructor.
+  [[nodiscard]] scheduler* admit_stranger() noexcept {
+    if (this_place().owner == this) return nullptr;
+    // Relaxed: what publishes the stacks is a release.
+    strangers_.fetch_add(1, std::memory_order_relaxed);
+    return this;
+  }
+  void stranger_leaves() noexcept { strangers_.fetch_sub(1, std::memory_order_release); }
   class stranger {
    public:
-    explicit stranger(scheduler& s) noexcept : host_(this_place().owner == &s ? nullptr : &s) {
-      // Relaxed: what publishes the stacks is a release.
-      if (host_ != nullptr) host_->strangers_.fetch_add(1, std::memory_order_relaxed);
-    }
+    explicit stranger(scheduler& s) noexcept : host_(s.admit_stranger()) {}
     ~stranger() {
-      if (host_ != nullptr) host_->strangers_.fetch_sub(1, std::memory_order_release);
+      if (host_ != nullptr) host_->stranger_leaves();
     }
     stranger(const stranger&) = delete;
     stranger& operator=(const stranger&) = delete;
@@ -78,8 +83,10 @@ class scheduler {
    private:
     scheduler* const host_;
   };
+  // Whether a call of strata::blocking() that is in progress counts as something to do.
+  enum class calls { count, do_not_count };
   // Blocks until no worker has anything to do.
-  void wait_idle();
+  void wait_idle(calls in_progress = calls::count);
 
   // ---- workers ----
   // Finds a task elsewhere. Null when there is something here, and when *leave is not 0. `slept`:
@@ -128,6 +135,8 @@ class scheduler {
   // Frames and suspended stacks, less those frames that others took and we gave back. Of use while
   // nothing moves here.
   [[nodiscard]] std::int64_t held();
+  // Only the stacks.
+  [[nodiscard]] std::int64_t held_stacks();
   // While nothing moves. Nobody is in the neighbourhood afterwards.
   void leave();
   // A task that can travel, taken from whichever worker has shared or can be made to share one.
@@ -152,7 +161,10 @@ class scheduler {
   // No worker looks for anything. Something may be ready, or due later.
   [[nodiscard]] bool all_sleep() const noexcept;
   // Nobody has anything to do, and nothing waits for a time to come.
-  [[nodiscard]] bool is_idle() const noexcept;
+  [[nodiscard]] bool is_idle(calls in_progress = calls::count) const noexcept;
+  // Stacks of ours that wait for such calls, whose OS threads write to them in the end. Changed on
+  // the workers: where all sleep it stays as it is. Seq_cst. Partner: is_idle().
+  std::atomic<std::uint32_t> calls_in_progress{0};
 
   // ---- a node that has no others ----
   // A worker that sleeps falls asleep anew. False: none sleeps. Also by a signal's handler.
@@ -277,6 +289,7 @@ class scheduler {
   [[nodiscard]] std::size_t threads_max() const noexcept;
   struct search;
   friend class place;
+  void give_up_waiters();
   void stop();
   [[nodiscard]] std::uint64_t ticks_in_fibers() const noexcept;
   [[nodiscard]] bool failure_is_awaited();

@@ -79,8 +79,12 @@ void on_tick(int, siginfo_t*, void* machine) {
   // had to wait: it would have seen our code, not what is below.
   p.preemptible.store(false, std::memory_order_relaxed);
   let_ticks_in();
-  p.preempt();
+  p.give_way();
+  // Back, perhaps on another OS thread. The next tick has to wait until the kernel has gone back to
+  // what this one has interrupted, or it might move us once more, with what is kept here.
+  keep_what_is_now(machine, std::uint64_t{1} << (tick_signal - 1));
   write_errno(error);
+  this_worker().preemptible.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace

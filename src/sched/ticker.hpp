@@ -12,8 +12,12 @@
 // part of the program nobody is interrupted (is_safe()). While the handler looks, further ticks
 // have to wait: to them the handler itself would be the interrupted code. An interrupted thread
 // goes on on the same worker, because a compiler may hold the address of a thread_local variable
-// anywhere. Source of the method, signals that yield in user space, and of its limits: S. Shiina,
-// S. Iwasaki, K. Taura, P. Balaji, "Lightweight preemptive user-level threads", 2021
+// anywhere. That is the same OS thread, with one exception: who calls run() is in a worker's place
+// until that returns, and what it leaves behind goes on on the worker's own OS thread. Then the
+// signal mask and the signal stack are those of that one, but an address of a thread_local variable
+// that is held stays the other's.
+// Source of the method, signals that yield in user space, and of its limits: S. Shiina, S. Iwasaki,
+// K. Taura, P. Balaji, "Lightweight preemptive user-level threads", 2021
 // (doi:10.1145/3437801.3441610).
 #pragma once
 #include <atomic>

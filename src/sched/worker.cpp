@@ -42,10 +42,13 @@ task* worker::pop_overflow() {
   // first, as if just pushed.
   constexpr std::size_t batch = 4096;
   while (!overflow.empty()) {
+    // Without memory, of which there may be none. By number: what finds no room comes back behind
+    // them.
     const std::size_t n = std::min(batch, overflow.size());
-    const std::vector<task*> again(overflow.end() - static_cast<std::ptrdiff_t>(n), overflow.end());
-    overflow.resize(overflow.size() - n);
-    for (task* t : again) push(t);
+    const std::size_t from = overflow.size() - n;
+    for (std::size_t i = 0; i < n; ++i) push(overflow[from + i]);
+    const auto first = overflow.begin() + static_cast<std::ptrdiff_t>(from);
+    overflow.erase(first, first + static_cast<std::ptrdiff_t>(n));
     // Thieves may have taken the whole batch. A worker that gave up then could fall asleep over the
     // rest, which nobody else sees.
     if (task* t = deque.pop()) return t;

@@ -174,9 +174,11 @@ class idle_set {
   bool wake(unsigned i, Do&& meanwhile) noexcept {
     for (const bool guest : {false, true}) {
       word expected = guest ? leased_parked : parked;
+      // Seq_cst where it fails, too: for who comes without having looked, this is the look after
+      // what it has published. Partner: announce().
       if (state_[i].value.compare_exchange_strong(expected, guest ? leased_waking : waking,
                                                   std::memory_order_seq_cst,
-                                                  std::memory_order_relaxed)) {
+                                                  std::memory_order_seq_cst)) {
         tally_.fetch_add(one_leaves, std::memory_order_seq_cst);
         meanwhile();
         // Seq_cst: what we wrote before is visible to the sleeper. Partner: wait().

@@ -17,7 +17,7 @@
 #include "os/clock.hpp"
 #include "os/no_signals.hpp"
 #include "os/unbound.hpp"
-#include "sched/place.hpp"
+#include "sched/scheduler.hpp"
 #include "sched/waiting_stacks.hpp"
 #include "strata/detail/worker.hpp"
 #include "threads/after_fork.hpp"
@@ -128,6 +128,21 @@ bool is_running(void* argument) { return outcome_of(*static_cast<blocking_call*>
 
 void hand_over(void* argument) { the_pool().add(*static_cast<blocking_call*>(argument)); }
 
+// A runtime does not end under a call, which writes to the caller's stack when it is over. Changed
+// by the caller's worker, which looks whether all is idle when it falls asleep.
+class counted_call {
+ public:
+  explicit counted_call(scheduler& home) noexcept : home_(home) {
+    home_.calls_in_progress.fetch_add(1, std::memory_order_seq_cst);
+  }
+  ~counted_call() { home_.calls_in_progress.fetch_sub(1, std::memory_order_seq_cst); }
+  counted_call(const counted_call&) = delete;
+  counted_call& operator=(const counted_call&) = delete;
+
+ private:
+  scheduler& home_;
+};
+
 }  // namespace
 
 void forget_blocking_threads() {
@@ -136,7 +151,9 @@ void forget_blocking_threads() {
 }
 
 void call_blocking(blocking_call& call) {
-  if (this_worker().owner == nullptr) return call.run(call);
+  scheduler* const home = this_worker().owner;
+  if (home == nullptr) return call.run(call);
+  const counted_call here(*home);
   call.error = errno_here();
   call.caller = this_place().current;
   if (!call.takes_no_signals) pthread_sigmask(SIG_SETMASK, nullptr, &call.mask);
@@ -146,7 +163,8 @@ void call_blocking(blocking_call& call) {
                        .address = &call.done,
                        .then = &hand_over,
                        .then_argument = &call,
-                       .interruptible = call.interruptible});
+                       .interruptible = call.interruptible,
+                       .lasts = true});
   while (is_running(&call)) {
     constexpr std::int64_t soon_ns = 1'000'000;
     const bool by_others = why == unparked::signalled || why == unparked::interrupted;
@@ -157,7 +175,8 @@ void call_blocking(blocking_call& call) {
                  .still = &is_running,
                  .argument = &call,
                  .deadline_ns = again ? os::now_ns() + soon_ns : parking::never,
-                 .interruptible = call.interruptible && !again};
+                 .interruptible = call.interruptible && !again,
+                 .lasts = true};
     try {
       why = park(rest);
     } catch (const std::exception&) {

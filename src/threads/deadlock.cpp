@@ -88,16 +88,19 @@ void hold_lock_graph() { all().mutex.lock(); }
 void release_lock_graph() noexcept { all().mutex.unlock(); }
 
 void lock_taken(const void* lock) noexcept {
+  const uninterrupted mine;
   const std::lock_guard guard(all().mutex);
   all().holder[lock] = caller();
 }
 
 void lock_released(const void* lock) noexcept {
+  const uninterrupted mine;
   const std::lock_guard guard(all().mutex);
   all().holder.erase(lock);
 }
 
 void lock_awaited(const void* lock) noexcept {
+  const uninterrupted mine;
   graph& g = all();
   const party me = caller();
   const std::lock_guard guard(g.mutex);
@@ -114,6 +117,7 @@ void lock_awaited(const void* lock) noexcept {
 }
 
 void lock_no_longer_awaited() noexcept {
+  const uninterrupted mine;
   const std::lock_guard guard(all().mutex);
   all().waits_for.erase(caller());
 }

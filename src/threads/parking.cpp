@@ -10,46 +10,10 @@
 #include "sched/scheduler.hpp"
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/join.hpp"
-#include "sync/spin_lock.hpp"
-#include "threads/after_fork.hpp"
 #include "threads/thread_block.hpp"
-#include "threads/waiter.hpp"
+#include "threads/waiter_queue.hpp"
 
 namespace strata::detail {
-namespace {
-
-struct alignas(64) bucket {
-  spin_lock lock;
-  waiter* first = nullptr;
-  waiter* last = nullptr;
-
-  void append(waiter& w) noexcept {
-    w.next = nullptr;
-    w.previous = last;
-    (last != nullptr ? last->next : first) = &w;
-    last = &w;
-    w.queued = true;
-  }
-  void remove(waiter& w) noexcept {
-    (w.previous != nullptr ? w.previous->next : first) = w.next;
-    (w.next != nullptr ? w.next->previous : last) = w.previous;
-    w.queued = false;
-  }
-  static waiter* from(waiter* w, const void* address) noexcept {
-    while (w != nullptr && w->address.load(std::memory_order_relaxed) != address) w = w->next;
-    return w;
-  }
-};
-
-constexpr unsigned bucket_bits = 12;
-constinit std::array<bucket, 1U << bucket_bits> table;
-
-bucket& bucket_of(const void* address) noexcept {
-  const auto a = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address));
-  return table[(a * 0x9E37'79B9'7F4A'7C15U) >> (64 - bucket_bits)];
-}
-
-}  // namespace
 
 thread_local constinit thread_block* outside_block = nullptr;
 
@@ -86,8 +50,8 @@ bool enqueue(request& r, timers* clock) {
   // Needed when the waiter may be gone already.
   void (*const then)(void*) = how.then;
   void* const then_argument = how.then_argument;
-  bucket& b = bucket_of(how.address);
-  b.lock.lock();
+  waiter_queue& q = queue_of(how.address);
+  q.lock.lock();
   const bool waits = how.still == nullptr || how.still(how.argument);
   if (!waits) {
     r.w.state.store(static_cast<std::uint32_t>(unparked::refused), std::memory_order_relaxed);
@@ -107,17 +71,17 @@ bool enqueue(request& r, timers* clock) {
         queues = false;
         if (r.w.decide(unparked::refused)) {
           r.failure = std::current_exception();
-          b.lock.unlock();
+          q.lock.unlock();
           return false;
         }
       }
     }
-    if (queues) b.append(r.w);
-    b.lock.unlock();
+    if (queues) q.append(r.w);
+    q.lock.unlock();
     if (then != nullptr) then(then_argument);
     return true;
   }
-  b.lock.unlock();
+  q.lock.unlock();
   if (then != nullptr) then(then_argument);
   return false;
 }
@@ -134,27 +98,12 @@ bool commit(stack& s, void* argument) {
 void take_out(waiter& w) noexcept {
   for (;;) {
     const void* const address = w.address.load(std::memory_order_acquire);
-    bucket& b = bucket_of(address);
-    const std::lock_guard lock(b.lock);
+    waiter_queue& q = queue_of(address);
+    const std::lock_guard lock(q.lock);
     if (w.address.load(std::memory_order_relaxed) != address) continue;  // it was moved
-    if (w.queued) b.remove(w);
+    if (w.queued) q.remove(w);
     return;
   }
-}
-
-// The first at `address`, of one of `kinds`, that nobody else has decided about leaves the queue.
-// Who it is, and who comes next, has to be read before the decision.
-waiter* choose(bucket& b, const void* address, stack*& who,
-               std::uint32_t kinds = parking::every_kind) noexcept {
-  waiter* next = b.first;
-  while (waiter* const w = bucket::from(next, address)) {
-    next = w->next;
-    if ((w->kinds & kinds) == 0) continue;
-    b.remove(*w);
-    who = w->who;
-    if (w->decide(unparked::woken)) return w;
-  }
-  return nullptr;
 }
 
 void go_on(waiter& w, stack* who) noexcept {
@@ -165,21 +114,45 @@ void go_on(waiter& w, stack* who) noexcept {
   }
 }
 
+// Who is to go on.
+struct chosen {
+  waiter* w;
+  stack* who;
+  scheduler* host;  // ends only when we have left; null: we need not
+
+  void go_on() const noexcept {
+    detail::go_on(*w, who);
+    if (host != nullptr) host->stranger_leaves();
+  }
+};
+
+// The first at `address`, of one of `kinds`, that nobody else has decided about leaves the queue.
+// Who it is, and who comes next, has to be read before the decision. False: there is none.
+bool choose(waiter_queue& q, const void* address, chosen& one,
+            std::uint32_t kinds = parking::every_kind) noexcept {
+  waiter* next = q.first();
+  while (waiter* const w = waiter_queue::from(next, address)) {
+    next = w->next;
+    if ((w->kinds & kinds) == 0) continue;
+    // Announced while it is still queued: from then on its runtime does not find it any more.
+    // Partner: scheduler::give_up_waiters().
+    stack* const who = w->who;
+    scheduler* const host = who != nullptr ? who->home->admit_stranger() : nullptr;
+    q.remove(*w);
+    if (w->decide(unparked::woken)) {
+      one = {w, who, host};
+      return true;
+    }
+    if (host != nullptr) host->stranger_leaves();
+  }
+  return false;
+}
+
 }  // namespace
 
 std::int64_t deadline_now() noexcept {
   const worker& w = this_worker();
   return w.owner != nullptr ? w.owner->deadlines.now_ns() : os::now_ns();
-}
-
-void forget_parked() noexcept {
-  for (bucket& b : table) {
-    // Only those that need it: pages that are not written to stay shared with the parent.
-    if (b.first == nullptr && !b.lock.is_held()) continue;
-    b.first = nullptr;
-    b.last = nullptr;
-    b.lock.unlock();
-  }
 }
 
 bool wake(waiter& w, unparked why) noexcept {
@@ -198,8 +171,8 @@ unparked park(const parking& how) {
   if (how.look_again != nullptr) r.w.put_off = &on_look_again;
   r.block = block_for(how);
   r.w.heeds_interruption =
-      how.interruptible ||
-      (r.block != nullptr && r.block->extras->heeds_all.load(std::memory_order_relaxed));
+      how.interruptible || (!how.lasts && r.block != nullptr &&
+                            r.block->extras->heeds_all.load(std::memory_order_relaxed));
   r.w.kinds = how.kinds;
   if (this_worker().owner != nullptr) {
     suspend(&commit, &r);
@@ -250,44 +223,40 @@ unsigned unpark(const void* address, unsigned count, std::uint32_t kinds) noexce
   unsigned woken = 0;
   while (woken < count) {
     // In portions, so that nobody waits long for the lock.
-    std::array<waiter*, 32> waiters;
-    std::array<stack*, 32> stacks;
+    std::array<chosen, 32> some;
     unsigned n = 0;
     {
-      bucket& b = bucket_of(address);
-      const std::lock_guard lock(b.lock);
-      while (n < waiters.size() && woken + n < count) {
-        waiters[n] = choose(b, address, stacks[n], kinds);
-        if (waiters[n] == nullptr) break;
-        ++n;
-      }
+      waiter_queue& q = queue_of(address);
+      const std::lock_guard lock(q.lock);
+      while (n < some.size() && woken + n < count && choose(q, address, some[n], kinds)) ++n;
     }
-    for (unsigned i = 0; i < n; ++i) go_on(*waiters[i], stacks[i]);
+    for (unsigned i = 0; i < n; ++i) some[i].go_on();
     woken += n;
-    if (n < waiters.size()) break;
+    if (n < some.size()) break;
   }
   return woken;
 }
 
 bool unpark_one_or(const void* address, void (*otherwise)(void*), void* argument) noexcept {
   const uninterrupted guard;
-  stack* who = nullptr;
-  waiter* w = nullptr;
+  chosen one;
   {
-    bucket& b = bucket_of(address);
-    const std::lock_guard lock(b.lock);
-    w = choose(b, address, who);
-    if (w == nullptr) otherwise(argument);
+    waiter_queue& q = queue_of(address);
+    const std::lock_guard lock(q.lock);
+    if (!choose(q, address, one)) {
+      otherwise(argument);
+      return false;
+    }
   }
-  if (w != nullptr) go_on(*w, who);
-  return w != nullptr;
+  one.go_on();
+  return true;
 }
 
 void unless_awaited(const void* address, void (*f)(void*), void* argument) noexcept {
   const uninterrupted guard;
-  bucket& b = bucket_of(address);
-  const std::lock_guard lock(b.lock);
-  if (bucket::from(b.first, address) == nullptr) f(argument);
+  waiter_queue& q = queue_of(address);
+  const std::lock_guard lock(q.lock);
+  if (waiter_queue::from(q.first(), address) == nullptr) f(argument);
 }
 
 bool is_awaited(const void* address) noexcept {
@@ -300,21 +269,19 @@ bool is_awaited(const void* address) noexcept {
 unsigned unpark_requeue(const void* from, const void* to, bool wake_first,
                         unsigned count) noexcept {
   const uninterrupted guard;
-  bucket& a = bucket_of(from);
-  bucket& b = bucket_of(to);
-  bucket* const low = &a < &b ? &a : &b;
-  bucket* const high = &a < &b ? &b : &a;
+  waiter_queue& a = queue_of(from);
+  waiter_queue& b = queue_of(to);
+  waiter_queue* const low = &a < &b ? &a : &b;
+  waiter_queue* const high = &a < &b ? &b : &a;
+  waiters_move.lock();
   low->lock.lock();
   if (high != low) high->lock.lock();
   unsigned n = 0;
-  waiter* woken = nullptr;
-  stack* who = nullptr;
-  if (wake_first && count > 0) {
-    woken = choose(a, from, who);
-    n = woken != nullptr ? 1 : 0;
-  }
-  for (waiter* w = bucket::from(a.first, from); w != nullptr && n < count; ++n) {
-    waiter* const next = bucket::from(w->next, from);
+  chosen first;
+  const bool wakes = wake_first && count > 0 && choose(a, from, first);
+  if (wakes) ++n;
+  for (waiter* w = waiter_queue::from(a.first(), from); w != nullptr && n < count; ++n) {
+    waiter* const next = waiter_queue::from(w->next, from);
     a.remove(*w);
     // Release: who reads the new address finds it in the new bucket. Partner: take_out().
     w->address.store(to, std::memory_order_release);
@@ -323,7 +290,8 @@ unsigned unpark_requeue(const void* from, const void* to, bool wake_first,
   }
   if (high != low) high->lock.unlock();
   low->lock.unlock();
-  if (woken != nullptr) go_on(*woken, who);
+  waiters_move.unlock();
+  if (wakes) first.go_on();
   return n;
 }
 

@@ -19,6 +19,7 @@
 
 #include "os/no_signals.hpp"
 #include "os/own_numbers.hpp"
+#include "sched/suspended.hpp"
 #include "sched/waiting_stacks.hpp"
 #include "strata/detail/worker.hpp"
 #include "threads/after_fork.hpp"
@@ -33,6 +34,7 @@ struct io_wait {
   int fd;
   std::uint32_t events;
   reactor* by;  // not the one that there is any more, behind a fork in a handler
+  const scheduler* home;
   int error = 0;
   int watched = -1;  // fd, or a duplicate while somebody else waits for fd too
   std::uint64_t number = 0;
@@ -73,9 +75,17 @@ class reactor {
     }
     if (w.number == 0) return;
     waits_.erase(w.number);
-    if (w.watched < 0) return;
-    epoll_ctl(epoll_, EPOLL_CTL_DEL, w.watched, nullptr);
-    if (w.watched != w.fd) close(w.watched);
+    stop_watching(w);
+  }
+
+  // What those wait for who are suspended when their runtime has ended.
+  void forget_all_of(const scheduler& s) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(waits_, [&](const auto& one) {
+      if (one.second->home != &s) return false;
+      stop_watching(*one.second);
+      return true;
+    });
   }
 
   // In the child of a fork. Its thread is not here, its lock may be held for ever, and its epoll is
@@ -105,6 +115,12 @@ class reactor {
     } catch (const std::exception&) {  // refused; there may be room for it later
     }
     return running_ ? 0 : EAGAIN;
+  }
+
+  void stop_watching(const io_wait& w) {
+    if (w.watched < 0) return;
+    epoll_ctl(epoll_, EPOLL_CTL_DEL, w.watched, nullptr);
+    if (w.watched != w.fd) close(w.watched);
   }
 
   void fail(io_wait& w, int error) {
@@ -167,7 +183,7 @@ void forget(io_wait& w) {
 
 unparked wait_for_events(event_wait& how) {
   // The bits of poll and epoll are the same on Linux.
-  io_wait w{how.fd, static_cast<std::uint16_t>(how.events), &the_reactor()};
+  io_wait w{how.fd, static_cast<std::uint16_t>(how.events), &the_reactor(), this_worker().owner};
   unparked why{};
   try {
     why = park({.what = wait_for_descriptor,
@@ -190,6 +206,12 @@ unparked wait_for_events(event_wait& how) {
 bool is_for_waits(int fd) noexcept {
   const reactor* const r = current_one.load(std::memory_order_acquire);
   return r != nullptr && r->has(fd);
+}
+
+void forget_descriptor_waits_of(const scheduler& s) noexcept {
+  const uninterrupted guard;
+  if (reactor* const r = current_one.load(std::memory_order_acquire)) r->forget_all_of(s);
+  descriptor_turn::forget_all_of(s);
 }
 
 void forget_descriptor_waits() {

@@ -57,14 +57,14 @@ std::map<const void*, specific_value>* values_of_caller() noexcept {
 void end_specifics(std::map<const void*, specific_value>& values, std::vector<exit_call>& calls) {
   for (int round = 0; round < _POSIX_THREAD_DESTRUCTOR_ITERATIONS && !values.empty(); ++round) {
     // Those that are there now, each once. One that is being destroyed is no longer there; those
-    // that come after it are.
-    std::vector<const void*> keys;
-    keys.reserve(values.size());
-    for (const auto& [key, v] : values) keys.push_back(key);
-    for (const void* key : keys) {
-      const auto found = values.extract(key);
-      if (found.empty()) continue;
-      const specific_value& v = found.mapped();
+    // that come after it are. They are marked, and not listed: there may be no memory.
+    for (auto& [key, v] : values) v.is_due = true;
+    const void* last = nullptr;
+    for (auto at = values.begin(); at != values.end(); at = values.upper_bound(last)) {
+      last = at->first;
+      if (!at->second.is_due) continue;
+      const auto taken = values.extract(at);
+      const specific_value& v = taken.mapped();
       if (v.value != nullptr && v.destroy != nullptr) v.destroy(v.value, v.argument);
     }
   }
@@ -83,7 +83,11 @@ specific_value get_specific(const void* key) {
 }
 
 specific_value exchange_specific(const void* key, const specific_value& v) {
-  return std::exchange(of_caller().values[key], v);
+  specific_value& here = of_caller().values[key];
+  const bool is_due = here.is_due;
+  const specific_value before = std::exchange(here, v);
+  here.is_due = is_due;  // as the one before, at the thread's end
+  return before;
 }
 
 specific_value take_specific(const void* key) noexcept {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "sched/waiting_stacks.hpp"
 #include "strata/detail/deadline.hpp"
@@ -23,7 +24,8 @@ struct descriptor_turn::line {
 struct descriptor_turn::all_lines {
   std::mutex mutex;
   std::map<file, line> by_file;
-  all_lines* forgotten = nullptr;  // of the process that this one was forked from
+  descriptor_turn* first = nullptr;  // of all that there are
+  all_lines* forgotten = nullptr;    // of the process that this one was forked from
 };
 
 // Never destroyed: threads may be in it when the process ends.
@@ -51,24 +53,44 @@ descriptor_turn::file descriptor_turn::file_behind(int fd, bool writes) noexcept
   return {0, 0, fd, writes};
 }
 
-descriptor_turn::descriptor_turn(int fd, bool writes) : file_(file_behind(fd, writes)) {
+descriptor_turn::descriptor_turn(int fd, bool writes)
+    : file_(file_behind(fd, writes)), among_(&all()), home_(this_worker().owner) {
   const uninterrupted guard;
-  all_lines& lines = all();
-  const std::lock_guard lock(lines.mutex);
-  line_ = &lines.by_file[file_];
+  const std::lock_guard lock(among_->mutex);
+  line_ = &among_->by_file[file_];
   ++line_->users;
+  next_ = std::exchange(among_->first, this);
+  if (next_ != nullptr) next_->previous_ = this;
+}
+
+void descriptor_turn::leave() noexcept {
+  (previous_ != nullptr ? previous_->next_ : among_->first) = next_;
+  if (next_ != nullptr) next_->previous_ = previous_;
+  if (--line_->users == 0) among_->by_file.erase(file_);
 }
 
 descriptor_turn::~descriptor_turn() {
   const uninterrupted guard;
   const int error = errno_here();
-  if (mine_) unpark_one_or(line_, &give_back, line_);
-  {
-    all_lines& lines = all();
-    const std::lock_guard lock(lines.mutex);
-    if (--line_->users == 0) lines.by_file.erase(file_);
+  if (among_ == &all()) {
+    pass_on();
+    const std::lock_guard lock(among_->mutex);
+    leave();
   }
   set_errno_here(error);
+}
+
+void descriptor_turn::forget_all_of(const scheduler& s) noexcept {
+  all_lines& lines = all();
+  const std::lock_guard lock(lines.mutex);
+  for (descriptor_turn* t = lines.first; t != nullptr;) {
+    descriptor_turn* const next = t->next_;
+    if (t->home_ == &s) {
+      t->pass_on();
+      t->leave();
+    }
+    t = next;
+  }
 }
 
 bool descriptor_turn::is_taken(void* line_of_file) {
@@ -88,7 +110,7 @@ unparked descriptor_turn::take(std::int64_t deadline_ns, turn_ends ends) {
   while (line_->taken.exchange(true, std::memory_order_relaxed)) {
     if (deadline_ns != parking::never && deadline_ns <= deadline_now()) return unparked::timed_out;
     const unparked why = park({.what = wait_for_descriptor,
-                               .address = line_,
+                               .address = gate(),
                                .still = &is_taken,
                                .argument = line_,
                                .deadline_ns = deadline_ns,

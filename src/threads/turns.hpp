@@ -13,6 +13,8 @@
 
 namespace strata::detail {
 
+class scheduler;
+
 // What ends a wait for a turn, beside its deadline.
 struct turn_ends {
   bool interruption = false;
@@ -38,6 +40,8 @@ class descriptor_turn {
 
   // In the child of a fork, where none of those who had or awaited a turn is left.
   static void forget_all();
+  // Of a runtime that has ended, whose stacks still exist: nobody goes on who has or awaits one.
+  static void forget_all_of(const scheduler& s) noexcept;
 
  private:
   struct line;
@@ -48,9 +52,23 @@ class descriptor_turn {
   static file file_behind(int fd, bool writes) noexcept;
   static bool is_taken(void* line);
   static void give_back(void* line);
+  // Where who waits is woken to have the turn. Odd, as that of word_lock: what wakes late at the
+  // address of an object that is no more, where a line may lie by now, hands nothing over.
+  [[nodiscard]] const void* gate() const noexcept {
+    return reinterpret_cast<const char*>(line_) + 1;
+  }
+  void pass_on() noexcept {
+    if (mine_) unpark_one_or(gate(), &give_back, line_);
+  }
+  // With the mutex of those that it is among.
+  void leave() noexcept;
 
   const file file_;
+  all_lines* among_;  // not those that there are any more, behind a fork in a handler
   line* line_;
+  const scheduler* home_;  // of the caller
+  descriptor_turn* previous_ = nullptr;
+  descriptor_turn* next_ = nullptr;
   bool mine_ = false;
 };
 

@@ -272,6 +272,15 @@ TEST(stack_pool, makes_none_ready_for_who_is_waited_for) {
   EXPECT_EQ(pool.taken_max(), pool.cut());
 }
 
+// Nor of those of a pool that ends, though the next one may lie at its addresses.
+TEST(stack_pool, counts_lives_from_elsewhere_than_another) {
+  const auto first_life = [] {
+    stack_pool pool(32 * 1024, [](void*) {});
+    return pool.take()->lives;
+  };
+  EXPECT_NE(first_life(), first_life());
+}
+
 // Who runs there is none of those that did, whatever became of the memory.
 TEST(stack_pool, counts_lives_beyond_its_memory) {
   stack_pool pool(32 * 1024, [](void*) {});

@@ -32,6 +32,11 @@ TEST(idle, something_is_taken_out_of_a_sleepers_place) {
 
 TEST(idle, a_guest_sleeps_in_its_place) { expect_correct_at_random<idle_guest<>>(100); }
 
+// Who wakes it has not looked before whether it sleeps.
+TEST(idle, a_guest_is_woken_by_who_does_not_look) {
+  expect_correct_at_random<idle_guest<loading_futex_atomic, newest_futex>>(100);
+}
+
 TEST(idle, what_is_left_for_a_place_is_neither_forgotten_nor_overlooked) {
   expect_correct_at_random<idle_left<departure::looks, end_check::counts_departures>>(200);
 }
@@ -66,6 +71,10 @@ TEST(idle_mutation, taking_out_of_the_place_of_one_that_is_awake) {
 TEST(idle_mutation, acquire_and_release_alone_lose_a_wake_up) {
   expect_failure<idle_producers<1, 1, acquire_release_futex_atomic>>(rl::test_result_deadlock);
   expect_failure<idle_guest<acquire_release_futex_atomic>>(rl::test_result_deadlock);
+}
+
+TEST(idle_mutation, a_wake_up_that_fails_without_order_is_lost) {
+  expect_failure<idle_guest<stale_futex_atomic, newest_futex>>(rl::test_result_deadlock);
 }
 
 TEST(idle_mutation, relaxed_waking_hides_data) {

@@ -32,6 +32,32 @@ using acquire_release_futex_atomic = futex_word<T, strength::acquire_release>;
 template <class T>
 using relaxed_futex_atomic = futex_word<T, strength::relaxed>;
 
+// As C++ has it, and Relacy has not: a compare-exchange that fails is no more than a load, which
+// may see an older value: with the order that the code asks for, or relaxed.
+enum class failing { as_written, relaxed };
+template <class T, failing Order>
+class loading_futex_word : public futex_word<T, strength::as_written> {
+  using order = std::memory_order;
+
+ public:
+  using futex_word<T, strength::as_written>::futex_word;
+
+  bool compare_exchange_strong(T& expected, T value, order success, order failure,
+                               const code_place& at = {}) {
+    const T now = this->load(Order == failing::relaxed ? order::relaxed : failure, at);
+    if (now != expected) {
+      expected = now;
+      return false;
+    }
+    return futex_word<T, strength::as_written>::compare_exchange_strong(expected, value, success,
+                                                                        failure, at);
+  }
+};
+template <class T>
+using loading_futex_atomic = loading_futex_word<T, failing::as_written>;
+template <class T>
+using stale_futex_atomic = loading_futex_word<T, failing::relaxed>;
+
 struct model_futex {
   template <class Word, class T>
   static void wait(Word& word, T expected, const code_place& at = {}) {
@@ -107,6 +133,16 @@ struct own_threads_futex : model_futex {
   template <class Word>
   static void wake(Word& word, detail::sleeper, const code_place& at = {}) {
     model_futex::wake(word, detail::sleeper::own_thread, at);
+  }
+};
+
+// For loading_futex_word: the kernel sees the newest value.
+struct newest_futex : model_futex {
+  template <class T, failing Order>
+  static void wait(loading_futex_word<T, Order>& word, T expected, detail::sleeper who,
+                   const code_place& at = {}) {
+    futex_word<T, strength::as_written>& whole = word;
+    model_futex::wait(whole, expected, who, at);
   }
 };
 

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -241,6 +242,15 @@ TEST_P(preemption, nobody_keeps_the_lock_of_an_i_structure) {
   });
 }
 
+TEST_P(preemption, nobody_keeps_the_lock_of_who_looks_for_deadlocks) {
+  options watched = settings();
+  watched.detect_deadlock = true;
+  mutex m;
+  share_with_an_interrupted_one(watched, [&](const auto& goes_on) {
+    while (goes_on()) const std::lock_guard lock(m);
+  });
+}
+
 // Nor is the queue half written into which whoever is enabled goes.
 TEST_P(preemption, signals_do_not_get_lost) {
   share_with_an_interrupted_one(settings(), [](const auto& goes_on) {
@@ -253,6 +263,64 @@ TEST_P(preemption, signals_do_not_get_lost) {
 }
 
 INSTANTIATE_TEST_SUITE_P(workers, preemption, testing::Values(1U, 2U, 4U));
+
+// What an OS thread has for signals.
+struct signal_manners {
+  pid_t thread = gettid();
+  int blocks = 0;  // SIGUSR1
+  void* stack = nullptr;
+  signal_manners() {
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+    blocks = sigismember(&mask, SIGUSR1);
+    stack_t alternate;
+    sigaltstack(nullptr, &alternate);
+    stack = alternate.ss_sp;
+  }
+  bool operator==(const signal_manners&) const = default;
+};
+
+// A thread that is interrupted on the OS thread that has called run(), and outlives that, goes on
+// on the worker's own, which stays as it was.
+TEST(preemption_of_guests, leaves_the_worker_its_signals) {
+  if (!detail::ticker::is_safe()) GTEST_SKIP() << "nobody can be interrupted in this program";
+  options o = with_workers(1);
+  o.preempt_us = 500;
+  runtime rt(o);
+  const auto of_worker = [&rt] {
+    std::optional<signal_manners> found;
+    rt.submit([&] { found.emplace(); });
+    rt.wait_idle();
+    return *found;
+  };
+  const signal_manners before = of_worker();
+  pid_t began_on = 0, ended_on = 0, guest_is = 0;
+  std::thread guest([&] {
+    guest_is = gettid();
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &one, nullptr);
+    std::atomic<bool> has_begun{false};
+    static std::atomic<bool> ends{false};
+    rt.run([&] {
+      thread(preemptible(), [&] {
+        began_on = gettid();
+        has_begun = true;
+        while (!ends.load(std::memory_order_relaxed)) {
+        }
+        ended_on = gettid();
+      }).detach();
+      while (!has_begun) this_thread::yield();
+      ends = true;
+    });
+  });
+  guest.join();
+  rt.wait_idle();
+  EXPECT_EQ(began_on, guest_is);
+  EXPECT_EQ(ended_on, before.thread);
+  EXPECT_EQ(of_worker(), before);
+}
 
 }  // namespace
 }  // namespace strata::test

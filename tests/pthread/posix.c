@@ -648,6 +648,37 @@ CASE(asynchronous_cancellation_ends_a_wait_for_a_mutex) {
   SAME(pthread_mutex_lock(&held), 0);
   SAME(pthread_mutex_unlock(&held), 0);
 }
+static void* sigwait_asynchronously(void* set) {
+  int number = 0;
+  SAME(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL), 0);
+  atomic_store(&waits, 1);
+  sigwait(set, &number);
+  return NULL;
+}
+/* On the stack of the one before, which whoever waits for signals may still use. */
+static void* keep_a_stack(void* a) {
+  volatile unsigned char all[8192];
+  for (size_t i = 0; i < sizeof all; ++i) all[i] = (unsigned char)i;
+  usleep(25000);
+  for (size_t i = 0; i < sizeof all; ++i) SAME(all[i], (unsigned char)i);
+  return a;
+}
+CASE(asynchronous_cancellation_ends_sigwait) {
+  sigset_t set, before;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &set, &before);
+  for (int i = 0; i < 5; ++i) {
+    atomic_store(&waits, 0);
+    pthread_t t = begin(sigwait_asynchronously, &set);
+    await(&waits, 1);
+    usleep(2000);
+    SAME(pthread_cancel(t), 0);
+    CHECK(end(t) == PTHREAD_CANCELED);
+    CHECK(end(begin(keep_a_stack, &set)) == &set);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
 
 /* ---- attributes ---- */
 static void* scheduling_there(void* a) {

@@ -4,11 +4,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "../sched/support.hpp"
 #include "strata/thread.hpp"
+#include "threads/waiter.hpp"
 
 namespace strata::test {
 namespace {
@@ -83,6 +85,66 @@ TEST(parking, wakes_threads_from_outside_of_a_kind) {
   c.wake_both();
   for (std::thread& t : all) t.join();
   EXPECT_EQ(c.left_of_first, each);
+}
+
+// Three that wait for ever when their runtime ends.
+void leave_behind_at(counting_semaphore<>& semaphore) {
+  runtime rt(with_workers(2));
+  rt.run([&] {
+    for (int i = 0; i < 3; ++i) {
+      thread([&] {
+        semaphore.acquire();
+        ADD_FAILURE() << "its runtime has ended";
+      }).detach();
+    }
+  });
+}
+
+TEST(parking, finds_nobody_whose_runtime_has_ended) {
+  for (int round = 0; round < 20; ++round) {
+    counting_semaphore<> left(0);
+    leave_behind_at(left);
+    left.release(3);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(left.try_acquire());
+  }
+}
+
+// Nor does anybody pass them who waits at an address of the same queue.
+TEST(parking, passes_nobody_whose_runtime_has_ended) {
+  counting_semaphore<> left(0);
+  leave_behind_at(left);
+  runtime rt(with_workers(2));
+  rt.run([] {
+    std::vector<mutex> all(5000);  // more than there are queues
+    for (mutex& m : all) {
+      std::unique_lock lock(m);
+      thread waits([&] { const std::lock_guard mine(m); });
+      while (!detail::is_awaited(&m)) this_thread::yield();
+      lock.unlock();
+      waits.join();
+    }
+  });
+}
+
+// One is woken while its runtime ends: it goes on or does not, but is not looked for where it was.
+TEST(parking, wakes_while_a_runtime_ends) {
+  for (int round = 0; round < scaled(2000, 200); ++round) {
+    counting_semaphore<> left(0);
+    std::atomic<bool> begins{false};
+    std::thread outside;
+    {
+      runtime rt(with_workers(1));
+      rt.run([&] {
+        for (int i = 0; i < 40; ++i) thread([&] { left.acquire(); }).detach();
+      });
+      outside = std::thread([&] {
+        begins = true;
+        left.release(40);
+      });
+      spin_until(begins);
+    }
+    outside.join();
+  }
 }
 
 }  // namespace

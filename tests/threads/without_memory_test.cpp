@@ -7,15 +7,19 @@
 #include <atomic>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include "../common/counted.hpp"
 #include "../common/refuse_threads.hpp"
 #include "../sched/support.hpp"
+#include "strata/fiber.hpp"
 #include "strata/thread.hpp"
+#include "strata/thread_specific.hpp"
 
 namespace strata::test {
 namespace {
@@ -120,6 +124,57 @@ TEST_P(without_memory, a_thread_is_refused_as_by_the_standard) {
       int ran = 0;
       thread([&] { ran = 42; }).join();
       std::_Exit(ran);
+    });
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");
+}
+
+// More than a worker's deque has room for: the rest is put back into it by the dispatcher.
+TEST_P(without_memory, tokens_that_found_no_room_are_run) {
+  constexpr int tokens = 20'000;
+  const auto program = [] {
+    options wanted = settings();
+    wanted.workers = 1;
+    runtime rt(wanted);
+    rt.run([] {
+      std::atomic<int> ran{0};
+      {
+        completion first;  // who waits for one needs room in a list
+        token<counted>(&ran, first.sptr());
+        first.wait();
+      }
+      completion all(tokens);
+      for (int i = 0; i < tokens; ++i) token<counted>(&ran, all.sptr());
+      empty_memory();
+      all.wait();
+      std::_Exit(ran == tokens + 1 ? 42 : 3);
+    });
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");
+}
+
+TEST_P(without_memory, a_thread_with_values_of_its_own_ends) {
+  static std::atomic<int> ended{0};
+  const auto program = [] {
+    runtime rt(settings());
+    rt.run([] {
+      using value = thread_specific_ptr<int>;
+      constexpr int values = 100;
+      std::vector<std::unique_ptr<value>> all;
+      for (int i = 0; i < values; ++i)
+        all.push_back(std::make_unique<value>([](int*) { ++ended; }));
+      int something = 0;
+      binary_semaphore are_set(0), go(0);
+      thread t([&] {
+        for (const auto& one : all) one->reset(&something);
+        are_set.release();
+        go.acquire();
+      });
+      are_set.acquire();
+      empty_memory();
+      go.release();
+      t.join();
+      std::_Exit(ended == values ? 42 : 3);
     });
   };
   EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");

@@ -37,7 +37,10 @@ struct parking {
   // locks, is not known: it is short, takes none and needs no memory. Null: deadline_ns is the end.
   std::int64_t (*look_again)(const void*) noexcept = nullptr;
   const void* look_again_argument = nullptr;
-  bool interruptible = false;        // interrupt() ends it
+  bool interruptible = false;  // interrupt() ends it
+  // Nor does what ends waits that are not (asynchronous cancellation): what goes on meanwhile uses
+  // the waiter's stack.
+  bool lasts = false;
   bool ends_by_signal = false;       // also from outside, where only interruptible waits do so
   std::uint32_t kinds = every_kind;  // a bit each: unpark() of one of them wakes it
 

@@ -12,6 +12,7 @@ struct specific_value {
   // they are destroyed too, for as many rounds as POSIX demands.
   void (*destroy)(void* value, void* argument) = nullptr;
   void* argument = nullptr;
+  bool is_due = false;  // at the thread's end: was there when the round began
 };
 
 // The caller's value under `key`; null value when it has none.

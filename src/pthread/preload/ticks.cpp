@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pthread/preload/ticks.hpp"
 
-#include <signal.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -13,7 +9,6 @@
 
 #include "context/interrupted.hpp"
 #include "context/program_locals.hpp"
-#include "os/system_call.hpp"
 #include "pthread/fork.hpp"
 #include "pthread/preload/native.hpp"
 #include "pthread/preload/own_signal.hpp"
@@ -75,16 +70,6 @@ bool may_be_left(const detail::place& p, std::uintptr_t at, std::uintptr_t frame
 [[gnu::noinline]] int read_errno_of_tick() noexcept { return errno; }
 [[gnu::noinline]] void write_errno_of_tick(int error) noexcept { errno = error; }
 
-// When the handler ends the kernel would put back what the OS thread had blocked when it began, and
-// where its signal stack was: others may have changed that since, and it is theirs.
-void keep_what_is_now(void* machine) noexcept {
-  auto& m = *static_cast<ucontext_t*>(machine);
-  constexpr long kernel_set_bytes = 8;
-  (void)os::system_call(SYS_rt_sigprocmask, SIG_BLOCK, 0, reinterpret_cast<long>(&m.uc_sigmask),
-                        kernel_set_bytes, 0, 0);
-  (void)sigaltstack(nullptr, &m.uc_stack);
-}
-
 void note_turn(bool is_due) noexcept {
   const int depth = native_depth.load(std::memory_order_relaxed) & ~turn_is_due;
   native_depth.store(is_due ? depth | turn_is_due : depth, std::memory_order_relaxed);
@@ -105,7 +90,7 @@ void on_tick(void* machine) {
   if (!may_be_left(*p, i.at, i.stack)) return note_turn(true);
   const int error = read_errno_of_tick();
   give_way(*p);
-  keep_what_is_now(machine);
+  detail::keep_what_is_now(machine);
   write_errno_of_tick(error);
 }
 

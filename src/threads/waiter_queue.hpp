@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of all who wait in this process: a waiter is in the queue of its address, which other
+// addresses share. Owned by no runtime.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "sync/spin_lock.hpp"
+#include "threads/waiter.hpp"
+
+namespace strata::detail {
+
+// Used with its lock, but for has_any().
+class alignas(64) waiter_queue {
+ public:
+  spin_lock lock;
+
+  [[nodiscard]] waiter* first() const noexcept { return first_.load(std::memory_order_relaxed); }
+  void append(waiter& w) noexcept {
+    w.next = nullptr;
+    w.previous = last_;
+    set_next(last_, &w);
+    last_ = &w;
+    w.queued = true;
+  }
+  void remove(waiter& w) noexcept {
+    set_next(w.previous, w.next);
+    (w.next != nullptr ? w.next->previous : last_) = w.previous;
+    w.queued = false;
+  }
+  void clear() noexcept {
+    first_.store(nullptr, std::memory_order_relaxed);
+    last_ = nullptr;
+  }
+  // The next that waits at `address`, from w on.
+  static waiter* from(waiter* w, const void* address) noexcept {
+    while (w != nullptr && w->address.load(std::memory_order_relaxed) != address) w = w->next;
+    return w;
+  }
+  // Without the lock. Who has queued itself before, as the caller knows, and is still here is seen.
+  // If nobody is here the caller sees what those did before who have removed the others.
+  [[nodiscard]] bool has_any() const noexcept {
+    return first_.load(std::memory_order_acquire) != nullptr;
+  }
+
+ private:
+  void set_next(waiter* of, waiter* next) noexcept {
+    if (of != nullptr)
+      of->next = next;
+    else
+      first_.store(next, std::memory_order_release);  // partner: has_any()
+  }
+
+  std::atomic<waiter*> first_{nullptr};
+  waiter* last_ = nullptr;
+};
+
+inline constexpr unsigned waiter_queue_bits = 12;
+inline constinit std::array<waiter_queue, 1U << waiter_queue_bits> waiter_queues;
+// Taken before theirs by who moves waiters from one to another, and by who looks through all of
+// them: nobody is moved behind its back.
+inline constinit spin_lock waiters_move;
+
+inline waiter_queue& queue_of(const void* address) noexcept {
+  const auto a = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address));
+  return waiter_queues[(a * 0x9E37'79B9'7F4A'7C15U) >> (64 - waiter_queue_bits)];
+}
+
+}  // namespace strata::detail

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// A runtime ends when what goes on has ended, on other OS threads than its workers, too. Who waits
+// for a descriptor goes no further, and leaves nothing that others would find.
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <semaphore>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "../common/thread_asleep.hpp"
+#include "../sched/support.hpp"
+#include "strata/blocking.hpp"
+#include "strata/fiber.hpp"
+#include "strata/thread.hpp"
+
+namespace strata::test {
+namespace {
+
+class runtime_end : public testing::TestWithParam<unsigned> {
+ protected:
+  static options settings() { return with_workers(GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(workers, runtime_end, testing::Values(1U, 4U));
+
+// A call that lasts until it is let go, by a thread of a runtime.
+struct long_call {
+  std::binary_semaphore has_begun{0}, may_end{0};
+  std::atomic<int> result{0};
+
+  void operator()() {
+    result = blocking([this] {
+      has_begun.release();
+      may_end.acquire();
+      return 42;
+    });
+  }
+};
+
+// `wait`, on an OS thread of its own, returns only after `meanwhile`, which begins when that
+// sleeps.
+template <class Wait, class Meanwhile>
+void expect_waits(const Wait& wait, const Meanwhile& meanwhile) {
+  std::atomic<pid_t> waiter{0};
+  std::atomic<bool> is_over{false};
+  std::thread waits([&] {
+    waiter = gettid();
+    wait();
+    is_over = true;
+  });
+  spin_until([&] { return is_over || (waiter != 0 && sleeps(waiter)); });
+  EXPECT_FALSE(is_over);
+  meanwhile();
+  waits.join();
+}
+
+// Threads that lie where those of a runtime lay that is gone.
+void use_stacks(const options& settings) {
+  runtime rt(settings);
+  rt.run([] {
+    std::vector<thread> some;
+    for (int i = 0; i < 10; ++i) {
+      some.emplace_back([] {
+        std::array<volatile char, 4096> all{};
+        for (int k = 0; k < 3; ++k) this_thread::yield();
+        for (const volatile char& c : all) ASSERT_EQ(c, 0);
+      });
+    }
+    for (thread& t : some) t.join();
+  });
+}
+
+constexpr int rounds = scaled(30, 5);
+
+TEST_P(runtime_end, comes_after_a_call_of_a_task) {
+  for (int round = 0; round < rounds; ++round) {
+    long_call call;
+    auto rt = std::make_unique<runtime>(settings());
+    rt->submit([&] { call(); });
+    call.has_begun.acquire();
+    expect_waits([&] { rt.reset(); },
+                 [&] {
+                   use_stacks(settings());
+                   call.may_end.release();
+                 });
+    EXPECT_EQ(call.result, 42);
+  }
+}
+
+TEST_P(runtime_end, comes_after_a_call_of_a_detached_thread) {
+  for (int round = 0; round < rounds; ++round) {
+    long_call call;
+    auto rt = std::make_unique<runtime>(settings());
+    rt->run([&] { thread([&] { call(); }).detach(); });
+    call.has_begun.acquire();
+    expect_waits([&] { rt.reset(); },
+                 [&] {
+                   use_stacks(settings());
+                   call.may_end.release();
+                 });
+    EXPECT_EQ(call.result, 42);
+  }
+}
+
+TEST_P(runtime_end, is_not_idle_during_a_call) {
+  runtime rt(settings());
+  for (int round = 0; round < rounds; ++round) {
+    long_call call;
+    rt.submit([&] { call(); });
+    call.has_begun.acquire();
+    expect_waits([&] { rt.wait_idle(); }, [&] { call.may_end.release(); });
+    EXPECT_EQ(call.result, 42);
+  }
+}
+
+struct fails : threaded {
+  void start() { throw std::runtime_error("a fiber"); }
+};
+
+// A call has nothing to do with a computation that fails meanwhile, which is told at once.
+TEST_P(runtime_end, of_a_failed_computation_comes_before_that_of_a_call) {
+  runtime rt(settings());
+  long_call call;
+  rt.submit([&] { call(); });
+  call.has_begun.acquire();
+  EXPECT_THROW(rt.run([] {
+    completion never;
+    token<fails>();
+    never.wait();
+  }),
+               std::runtime_error);
+  call.may_end.release();
+  rt.wait_idle();
+  EXPECT_EQ(call.result, 42);
+}
+
+// Neither what they wait for nor their turns.
+TEST_P(runtime_end, leaves_nobody_at_a_descriptor) {
+  std::array<int, 2> ends{-1, -1};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  for (int round = 0; round < rounds; ++round) {
+    {
+      runtime first(settings());
+      first.run([&] {
+        for (int i = 0; i < 3; ++i) {
+          thread([fd = ends[0]] {
+            char c = 0;
+            (void)io::read(fd, &c, 1);
+            ADD_FAILURE() << "its runtime has ended";
+          }).detach();
+        }
+      });
+    }
+    runtime second(settings());
+    second.run([&] {
+      char c = 0;
+      thread reader([&] { EXPECT_EQ(io::read(ends[0], &c, 1), 1); });
+      EXPECT_EQ(::write(ends[1], "x", 1), 1);
+      reader.join();
+      EXPECT_EQ(c, 'x');
+    });
+  }
+  for (const int fd : ends) close(fd);
+}
+
+}  // namespace
+}  // namespace strata::test
