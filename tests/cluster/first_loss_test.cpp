@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "../common/require.hpp"
-#include "launch/build_id.hpp"
+#include "cluster/program_build.hpp"
 #include "launch/messages.hpp"
 #include "net/tcp/mesh.hpp"
 #include "os/clock.hpp"
@@ -63,7 +63,7 @@ class surroundings_of_node_0 {
     std::vector<launch::address> only_0(nodes_in_all);
     only_0[0] = everybody[0];
     for (node_id n = 1; n < nodes_in_all; ++n) {
-      const auto me = net::tcp::identity_in(job_of(n), launch::build_id());
+      const auto me = net::tcp::identity_in(job_of(n), program_build());
       auto sockets = net::tcp::connect_mesh(me, std::span(&doors[n - 1U], 1), only_0,
                                             os::now_ns() + no_limit_ns, {});
       to_0_.push_back(std::move(sockets[0]));
