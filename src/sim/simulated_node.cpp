@@ -163,6 +163,7 @@ void simulated_node::settle(bool forget) {
 void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte> head,
                           std::span<const std::byte> body) {
   if (crashed_) return;
+  if (says) says(to, k);
   if (runs_task_ && job_.model.answers_while_busy) {
     const auto when_it_ends = [this, to, m = cluster::copy_of(k, head, body)] {
       if (!crashed_) post(to, m.k, m.payload, {});

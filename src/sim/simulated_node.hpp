@@ -202,6 +202,8 @@ class simulated_node final : public cluster::mailer,
   std::optional<cluster::named_networks> networks;
   // For tests: what others have said to this node. True: it is for the test.
   std::function<bool(node_id from, cluster::kind k, std::span<const std::byte> payload)> hears;
+  // For tests: what it is about to say. May throw what post() may.
+  std::function<void(node_id to, cluster::kind k)> says;
   // As threads of the program would: by whatever they wait for, whether that may come from outside
   // the job.
   std::map<std::string, bool> waiting;
