@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cluster/opening/transports.hpp"
+#include "cluster/program_build.hpp"
 #include "os/clock.hpp"
 #include "os/slice.hpp"
 #include "strata/error.hpp"
@@ -55,7 +56,7 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
       rules_(reception_of(settings), std::int64_t{settings.watchdog_us} * 1000),
       departures_(nodes_) {
   const launch::job_description& job = line_->job();
-  connections joined = open_transports(*line_, settings_);
+  connections joined = open_transports(*line_, settings_, program_build());
   transports_ = std::move(joined.transports);
   on_networks_ = std::move(joined.networks);
   network_names_ = std::move(joined.network_names);

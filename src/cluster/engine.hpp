@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cluster/departures.hpp"
+#include "cluster/handling.hpp"
 #include "cluster/links/links.hpp"
 #include "cluster/members/roster.hpp"
 #include "cluster/members/suspicions.hpp"
@@ -44,6 +45,7 @@ class engine final : public mailer,
                      public detail::neighbourhood,
                      public roster::hands,
                      public named_networks::ground,
+                     public handling_ground,
                      public reopening::hands,
                      public stall_watch::hands {
  public:
@@ -204,6 +206,9 @@ class engine final : public mailer,
   void on_changed(const way_plan& p) override;
   void let_come(node_id n) override;
 
+  // ---- handling_ground ----
+  bool on_other_kind(node_id from, kind k) override;
+
   // ---- reopening::hands ----
   std::unique_lock<std::timed_mutex> take_inbox() override { return std::unique_lock(inbox_); }
   void on_met(node_id n, std::uint16_t network, std::unique_ptr<net::renewal> made) override {
@@ -214,12 +219,13 @@ class engine final : public mailer,
  private:
   void stop_threads();
   void run_receiver(net::transport& t);
-  // A receiver: true when it has slept, because workers look for messages.
-  [[nodiscard]] bool leave_it_to_workers(std::int64_t beat_ns);
+  // A receiver: true when it has slept, no longer than that, because workers look for messages.
+  [[nodiscard]] bool leave_it_to_workers(std::int64_t most_ns);
   void watch_line();
   void keep_in_touch();
   // Nodes that come and go (engine_members.cpp). admit(): the line's thread.
   void admit(node_id node, std::uint16_t host, const launch::address& where);
+  void try_to_admit(node_id node, std::uint16_t host, const launch::address& where);
   void let_in(node_id node);
   bool is_no_loss(node_id node);
   // Returns for how long none is due.
@@ -273,7 +279,6 @@ class engine final : public mailer,
   // What has come, and ended, before anybody polls. With the inbox.
   void hear(const connections& joined);
   void handle(node_id from, kind k, std::span<const std::byte> payload);
-  void on_forwarded(const forwarded& f);
   void wait_for_goodbyes();
   void linger();
   // False: a node was lost before.

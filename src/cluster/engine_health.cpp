@@ -137,7 +137,12 @@ void engine::keep_in_touch() {
   const bool polled = polled_since_beat_.exchange(false, std::memory_order_relaxed);
   const bool listening = rules_.how() != reception::polling || polled || workers_.all_sleep();
   protocols_->life.beat(listening);
-  if (networks_ != nullptr && !is_over()) networks_->beat(listening);
+  if (is_over()) return;
+  if (networks_ != nullptr) return networks_->beat(listening);
+  // The ring knows only of neighbours in it, and whether they live; two others may reach each other
+  // no more. Where networks are named, detours see to that.
+  for (const auto& t : transports_)
+    t->look_for_silence(*this, now_ns(), std::int64_t{settings_.lost_after_ms} * 1'000'000);
 }
 
 // ---- failed computations ----

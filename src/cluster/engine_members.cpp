@@ -2,6 +2,7 @@
 // Nodes that come to the running job and leave it, and this node when it does.
 #include <pthread.h>
 
+#include <exception>
 #include <utility>
 
 #include "cluster/engine.hpp"
@@ -19,7 +20,16 @@ bool engine::is_known(std::uint16_t node) const noexcept {
 
 // ---- others ----
 
+// For its sake nothing ends here: who cannot let it in, for want of memory or of a thread, does not
+// say that it has, and the launcher tells who has not.
 void engine::admit(node_id node, std::uint16_t host, const launch::address& where) {
+  try {
+    try_to_admit(node, host, where);
+  } catch (const std::exception&) {
+  }
+}
+
+void engine::try_to_admit(node_id node, std::uint16_t host, const launch::address& where) {
   if (node >= nodes_ || members_.of(node) != standing::absent) return;
   using way = entrance::way;
   way by = way::others;
@@ -40,11 +50,7 @@ void engine::admit(node_id node, std::uint16_t host, const launch::address& wher
       links_->expect(node, ways_.to(node).next);
     }
     members_.expect(node, by == way::memory);
-    try {
-      if (auto* const t = door_->admit_at_once(node, by)) links_->admit(node, *t);
-    } catch (const error&) {
-      return;  // it is not let in; the launcher tells who has not
-    }
+    if (auto* const t = door_->admit_at_once(node, by)) links_->admit(node, *t);
   }
   visitor_.on_coming(node, host == line_->job().host_of.at(self_));
   // It connects when all have said so; whoever is late finds it in the kernel's queue.
@@ -75,21 +81,15 @@ void engine::let_in(node_id node) {
       if (members_.of(node) == standing::left) return;
       links_->admit(node, door_->admit(node, std::move(connection)));
       if (networks_ != nullptr) networks_->rerouting().on_connected();
-    } catch (const error&) {
+    } catch (const std::exception&) {
       // Without a connection it cannot come, and says why to the launcher; or it has given up.
     }
   });
 }
 
-// What was to come and does not is no loss, nor is one that has left.
 bool engine::is_no_loss(node_id node) {
-  const standing s = members_.of(node);
-  if (s == standing::left) links_->on_lost(node);
-  if (s == standing::coming) {
-    members_.set(node, standing::left);
-    on_standing(node);
-  }
-  return s == standing::coming || s == standing::absent || s == standing::left;
+  if (members_.of(node) == standing::left) links_->on_lost(node);
+  return roster_->is_no_loss(node);
 }
 
 void engine::on_standing(node_id n) {

@@ -63,48 +63,29 @@ void engine::receive(node_id from, kind k, std::span<const std::byte> payload) {
 }
 
 void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
-  // Once a node is lost, what the others still send may be for frames that are being unwound.
-  if (broken_.load(std::memory_order_relaxed) && k < kind::failed && k != kind::forward &&
-      k != kind::hold)
-    return;
-  if (protocols_->on_message(from, k, payload)) return;
-  reader r(payload);
-  if (stalls_->on_message(from, k, r)) return;
-  if (members_.is_elastic() && roster_->on_message(from, k, r)) return;
-  if (networks_ != nullptr && networks_->on_message(from, k, r)) return;
+  cluster::handle(from, k, payload,
+                  {*protocols_, *stalls_, *roster_, networks_.get(), *links_, members_,
+                   broken_.load(std::memory_order_relaxed)},
+                  *this);
+}
+
+bool engine::on_other_kind(node_id from, kind k) {
   switch (k) {
-    case kind::forward:
-      if (const auto f = links_->unwrap(payload, members_)) on_forwarded(*f);
-      return;
-    case kind::hold:
-      if (!broken_.load()) links_->hold(from, r);
-      return;
     case kind::stop:
       stopping_.store(true, std::memory_order_seq_cst);
-      return departures_.end(departures::cause::stopped);
-    case kind::goodbye: {
+      departures_.end(departures::cause::stopped);
+      return true;
+    case kind::goodbye:
       (void)roster_->on_lost(from);  // it may have ended before it heard that this one leaves
       if (self_ == 0 && broken_.load(std::memory_order_relaxed)) post(from, kind::stop, {}, {});
       (void)departures_.add(from);
-      return;
-    }
+      return true;
     case kind::report:
-      return print_report_once();
-    case kind::ping:
-    case kind::pong:
-      return;  // so late that nobody waits for it
+      print_report_once();
+      return true;
     default:
-      throw malformed("a message of no kind that there is");
+      return false;
   }
-}
-
-void engine::on_forwarded(const forwarded& f) {
-  protocols_->life.heard_of(f.what.source);
-  const auto k = static_cast<kind>(f.what.kind);
-  if (networks_ != nullptr &&
-      networks_->rerouting().keeps(f.what.source, f.what.ways, k, f.payload))
-    return;
-  receive(f.what.source, k, f.payload);
 }
 
 std::size_t engine::poll_all(std::size_t messages_max) {
@@ -291,7 +272,7 @@ const std::unique_ptr<net::transport>* engine::nearby() const noexcept {
   return found == transports_.end() ? nullptr : &*found;
 }
 
-bool engine::leave_it_to_workers(std::int64_t beat_ns) {
+bool engine::leave_it_to_workers(std::int64_t most_ns) {
   if (!workers_look->load(std::memory_order_relaxed)) return false;
   const std::uint32_t epoch = idle_epoch_.load(std::memory_order_acquire);
   if (report_wanted_.load(std::memory_order_relaxed) ||
@@ -302,7 +283,7 @@ bool engine::leave_it_to_workers(std::int64_t beat_ns) {
   const bool asleep = workers_.all_sleep() || leaves_.load(std::memory_order_relaxed) ||
                       stopping_.load(std::memory_order_acquire);
   const reception_rules::turn turn =
-      rules_.begin_turn(os::now_ns(), asleep, pollers_.load(std::memory_order_relaxed), beat_ns);
+      rules_.begin_turn(os::now_ns(), asleep, pollers_.load(std::memory_order_relaxed), most_ns);
   if (turn.looks) return false;
   if (turn.is_held_up && take_in_patiently()) rules_.heard_by_watcher(os::now_ns());
   os::blocking_futex_wait(idle_epoch_, epoch, turn.elsewhere_ns);
@@ -318,7 +299,7 @@ void engine::run_receiver(net::transport& t) {
   std::int64_t beat_at = os::now_ns() + beat_ns;
   std::int64_t due_ns = INT64_MAX;
   while (!stopping_.load(std::memory_order_acquire) || !everybody_is_gone()) {
-    const bool looks = !leave_it_to_workers(beat_ns);
+    const bool looks = !leave_it_to_workers(std::min(beat_ns, due_ns));
     if (looks) {
       const std::int64_t began = os::now_ns();
       bool found = false;

@@ -43,6 +43,11 @@ bool named_networks::on_message(node_id from, kind k, reader r) {
 
 void named_networks::on_left(node_id n) {
   if (mending_) mending_->forget(n);
+  // One that waits for its word would stay open; those that are about to begin with it do.
+  if (!detours_.is_undecided(n)) {
+    detours_.forget_new(n);
+    reopened_.erase(n);
+  }
   // Where it was stays known: what others have said to it last may still have to go by here.
   rerouting_.on_left(n);
 }

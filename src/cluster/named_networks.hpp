@@ -135,6 +135,8 @@ class named_networks final : private cluster::rerouting::hands,
   // over.
   void on_met(node_id n, network over, std::unique_ptr<net::renewal> made);
   void on_not_met(node_id n, network over);
+  // There is one that waits for n's word, without which it does not begin.
+  [[nodiscard]] bool holds_connection_to(node_id n) const { return reopened_.contains(n); }
 
  private:
   // ---- rerouting::hands ----

@@ -2,12 +2,15 @@
 // The cold half of fibers' operations on other nodes: who there is to ask, and what can travel.
 #include "strata/detail/remote.hpp"
 
+#include <array>
 #include <atomic>
 #include <limits>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
+#include "fibers/code_modules.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/call.hpp"
 #include "strata/detail/text_hash.hpp"
@@ -36,6 +39,17 @@ remote_nodes& other_nodes(const worker& w, node_id_t node) {
 // Written before main() and while a library is loaded, by one thread at a time. Release; partner:
 // travelling_code::find(), which may look meanwhile.
 constinit std::atomic<const travelling_code*> all_code{nullptr};
+
+// Each module once. The same threads; partner: modules_of_travelling_code().
+constinit std::array<std::atomic<const char*>, code_modules_max> code_modules{};
+
+void note_module(const char* begin) noexcept {
+  for (std::atomic<const char*>& m : code_modules) {
+    const char* const known = m.load(std::memory_order_relaxed);
+    if (known == nullptr) m.store(begin, std::memory_order_release);
+    if (known == nullptr || known == begin) return;
+  }
+}
 
 // What find() knows: all code that there was when `newest` was the newest.
 struct known_code {
@@ -136,6 +150,15 @@ travelling_code::travelling_code(const wire_type& type, const char* module_begin
                 text_hash(type.name()) << 48),
       next_(all_code.load(std::memory_order_relaxed)) {
   all_code.store(this, std::memory_order_release);
+  note_module(module_begin);
+}
+
+std::vector<const void*> modules_of_travelling_code() {
+  std::vector<const void*> all;
+  for (const std::atomic<const char*>& m : code_modules) {
+    if (const char* const begin = m.load(std::memory_order_acquire)) all.push_back(begin);
+  }
+  return all;
 }
 
 const wire_type* travelling_code::find(code_identity identity) noexcept {

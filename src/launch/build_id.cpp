@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <link.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "base/errno_error.hpp"
 #include "os/descriptor.hpp"
@@ -28,35 +30,76 @@ std::string to_hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-// dl_iterate_phdr begins with the executable itself; returning 1 ends the walk after it.
-int visit_executable(dl_phdr_info* info, std::size_t, void* result) {
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const auto& segment = info->dlpi_phdr[i];
-    if (segment.p_type != PT_NOTE) continue;
-    const auto* const begin = reinterpret_cast<const std::byte*>(info->dlpi_addr + segment.p_vaddr);
-    if (auto id = build_id_in_notes({begin, segment.p_memsz}, segment.p_align)) {
-      *static_cast<std::optional<std::string>*>(result) = std::move(id);
-      break;
-    }
-  }
-  return 1;
-}
-
 // FNV-1a: tells builds apart, and proves nothing.
-std::string hash_of_executable() {
-  const os::descriptor file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  std::array<unsigned char, 65536> block;
+class hash {
+ public:
+  void add(std::string_view bytes) noexcept {
+    for (const char c : bytes) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  }
+  [[nodiscard]] std::string text() const { return to_hex(std::as_bytes(std::span(&value_, 1))); }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325U;
+};
+
+std::string hash_of_file(const char* name) {
+  const os::descriptor file(::open(name, O_RDONLY | O_CLOEXEC));
+  hash all;
+  std::array<char, 65536> block;
   while (true) {
     const ssize_t bytes = ::read(file.get(), block.data(), block.size());
     if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0) throw errno_error("cannot read the running program's file", errno);
-    if (bytes == 0) break;
-    for (ssize_t i = 0; i < bytes; ++i) {
-      hash = (hash ^ block[static_cast<std::size_t>(i)]) * 0x100000001b3U;
-    }
+    if (bytes < 0)
+      throw errno_error("cannot read the running program's file " + std::string(name), errno);
+    if (bytes == 0) return all.text();
+    all.add({block.data(), static_cast<std::size_t>(bytes)});
   }
-  return to_hex(std::as_bytes(std::span(&hash, 1)));
+}
+
+// An executable or a library that is loaded.
+struct module {
+  std::string file;
+  std::optional<std::string> id;
+
+  [[nodiscard]] std::string text() const { return id ? *id : hash_of_file(file.c_str()); }
+};
+
+std::optional<std::string> build_id_of(const dl_phdr_info& loaded) {
+  for (int i = 0; i < loaded.dlpi_phnum; ++i) {
+    const auto& segment = loaded.dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    const auto* const begin =
+        reinterpret_cast<const std::byte*>(loaded.dlpi_addr + segment.p_vaddr);
+    if (auto id = build_id_in_notes({begin, segment.p_memsz}, segment.p_align)) return id;
+  }
+  return std::nullopt;
+}
+
+bool holds(const dl_phdr_info& loaded, const void* address) {
+  for (int i = 0; i < loaded.dlpi_phnum; ++i) {
+    const auto& segment = loaded.dlpi_phdr[i];
+    const std::uintptr_t into =
+        reinterpret_cast<std::uintptr_t>(address) - (loaded.dlpi_addr + segment.p_vaddr);
+    if (segment.p_type == PT_LOAD && into < segment.p_memsz) return true;
+  }
+  return false;
+}
+
+struct search {
+  std::span<const void* const> of_libraries;
+  std::vector<module> found{};  // the executable first
+};
+
+// dl_iterate_phdr begins with the executable itself; returning 0 goes on.
+int visit(dl_phdr_info* loaded, std::size_t, void* result) {
+  auto& s = *static_cast<search*>(result);
+  if (s.found.empty()) {
+    s.found.push_back({"/proc/self/exe", build_id_of(*loaded)});
+  } else if (std::any_of(s.of_libraries.begin(), s.of_libraries.end(),
+                         [&](const void* address) { return holds(*loaded, address); })) {
+    s.found.push_back({loaded->dlpi_name, build_id_of(*loaded)});
+  }
+  return 0;
 }
 
 }  // namespace
@@ -82,10 +125,18 @@ std::optional<std::string> build_id_in_notes(std::span<const std::byte> notes,
   return std::nullopt;
 }
 
-std::string build_id() {
-  std::optional<std::string> id;
-  dl_iterate_phdr(&visit_executable, &id);
-  return id ? *id : hash_of_executable();
+std::string build_id(std::span<const void* const> of_libraries) {
+  search s{of_libraries};
+  dl_iterate_phdr(&visit, &s);
+  const std::string program = s.found.at(0).text();
+  if (s.found.size() == 1) return program;
+  // In whatever order they were loaded.
+  std::vector<std::string> libraries;
+  for (std::size_t i = 1; i < s.found.size(); ++i) libraries.push_back(s.found[i].text());
+  std::sort(libraries.begin(), libraries.end());
+  hash all;
+  for (const std::string& one : libraries) all.add(one + ' ');
+  return program + '-' + all.text();
 }
 
 }  // namespace strata::launch

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -141,6 +142,7 @@ class launcher_line final : public control_line {
     send_all(line_.get(), bytes);
   }
   void hear(const frame& f, const job_news& news) const;
+  void hear_of_comer(const frame& f, const job_news& news) const;
 
   os::descriptor line_;
   std::mutex sending_;
@@ -204,6 +206,17 @@ void launcher_line::tell_plan(const std::string& plan) noexcept {
   }
 }
 
+void launcher_line::hear_of_comer(const frame& f, const job_news& news) const {
+  try {
+    const admit_message message = unpack_admit(f.payload);
+    if (message.node >= job_.capacity || !news.admit)
+      refuse_frame("a message numbers its node wrongly");
+    news.admit(message.node, message.host, message.where);
+  } catch (const std::bad_alloc&) {
+    // It is not let in; the launcher tells who has not.
+  }
+}
+
 void launcher_line::hear(const frame& f, const job_news& news) const {
   switch (f.kind) {
     case frame_kind::lost: {
@@ -211,12 +224,8 @@ void launcher_line::hear(const frame& f, const job_news& news) const {
       if (message.node >= job_.capacity) refuse_frame("a message numbers its node wrongly");
       return news.lost(message.node, message.why);
     }
-    case frame_kind::admit: {
-      const admit_message message = unpack_admit(f.payload);
-      if (message.node >= job_.capacity || !news.admit)
-        refuse_frame("a message numbers its node wrongly");
-      return news.admit(message.node, message.host, message.where);
-    }
+    case frame_kind::admit:
+      return hear_of_comer(f, news);
     case frame_kind::leave:
       if (news.leave) return news.leave();
       break;

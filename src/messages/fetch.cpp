@@ -3,9 +3,11 @@
 // transfer of the network's, or in pieces. (Requirements P9, P10.)
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "cluster/words/pieces.hpp"
 #include "messages/messenger.hpp"
+#include "messages/patience.hpp"
 #include "messages/process_memory.hpp"
 #include "strata/detail/check.hpp"
 #include "strata/runtime.hpp"
@@ -48,7 +50,8 @@ void messenger::begin_fetch(const message_info& m, const arrival::offered& offer
   if (!in_handler || into.size() <= read_in_handler_max)
     return fetch_by_reading(offer, receive, into);
   auto read = [this, offer, &receive, into] { fetch_by_reading(offer, receive, into); };
-  here_->run_soon(new detail::detached_call<decltype(read)>(read));
+  // The message is matched already.
+  here_->run_soon(patiently([&] { return new detail::detached_call<decltype(read)>(read); }));
 }
 
 bool messenger::is_attended(net::node_id node) const noexcept {
@@ -88,7 +91,7 @@ void messenger::fetch_from_node(const arrival::offered& offer, request& receive,
     const std::lock_guard lock(transfers_mutex_);
     if (!broken_.load(std::memory_order_acquire)) {
       const std::uint64_t number = next_number_++;
-      fetch& f = fetches_[number];
+      fetch& f = patiently([&]() -> std::reference_wrapper<fetch> { return fetches_[number]; });
       f = {.receive = &receive, .from = node, .offer = offer.id, .into = into};
       net::transfers* const way = mail_->transfers_with(node);
       if (way != nullptr && into.size() >= way->bytes_min(node))

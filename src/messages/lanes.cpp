@@ -5,6 +5,7 @@
 
 #include "messages/messenger.hpp"
 #include "messages/office.hpp"
+#include "messages/patience.hpp"
 #include "messages/process_memory.hpp"
 #include "strata/error.hpp"
 #include "strata/remote_thread.hpp"
@@ -20,7 +21,11 @@ void messenger::post(net::node_id to, kind k, const Head& head, std::span<const 
   if (broken_.load(memory_order_relaxed)) return;
   // Before it can arrive. Partner: on_message() there, and quiescence.
   counts_->sent.fetch_add(1, std::memory_order_seq_cst);
-  mail_->post(to, k, std::as_bytes(std::span(&head, 1)), body);
+  // Whatever is half done when this is called: requests that wait, room that is taken.
+  patiently([&] {
+    if (!broken_.load(memory_order_relaxed))
+      mail_->post(to, k, std::as_bytes(std::span(&head, 1)), body);
+  });
 }
 template void messenger::post(net::node_id, kind, const fetched_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const pull_head&, std::span<const std::byte>);
@@ -108,7 +113,7 @@ void messenger::transmit(lane& l, request& r, load what) {
   {
     const std::lock_guard lock(transfers_mutex_);
     number = next_number_++;
-    offers_.emplace(number, open_offer{&r});
+    patiently([&] { offers_.emplace(number, open_offer{&r}); });
   }
   const process_mark mark = own_mark();
   post(to, kind::offer,
@@ -128,6 +133,8 @@ std::vector<request*> messenger::send_waiting(lane& l) {
   std::vector<request*> ended;
   while (!l.waiting.empty()) {
     request& next = *l.waiting.first;
+    // Before anything has changed.
+    if (ended.size() == ended.capacity()) patiently([&] { ended.reserve(2 * ended.size() + 1); });
     const load what = take_room(l, next);
     if (what == load::nothing) break;
     // Before it is posted: an offer may be fetched, and its request be gone, at once.
@@ -146,7 +153,7 @@ void messenger::close_lane(endpoint_id target, outcome how) {
     const std::lock_guard lock(s.lock);
     // The name is remembered for a while: who sends there later is told at once.
     std::shared_ptr<lane>& entry = s.lanes[target];
-    if (entry == nullptr) entry = std::make_shared<lane>(target);
+    if (entry == nullptr) patiently([&] { entry = std::make_shared<lane>(target); });
     l = entry;
     bool is_news = false;
     {
@@ -158,7 +165,7 @@ void messenger::close_lane(endpoint_id target, outcome how) {
     }
     // Once, however often its end is told: so a lane that is forgotten has ended, and whoever still
     // has it hears so.
-    if (is_news) s.closed.push_back(target);
+    if (is_news) patiently([&] { s.closed.push_back(target); });
     if (s.closed.size() > closed_names_max) {
       if (const auto oldest = s.lanes.find(s.closed.front()); oldest != s.lanes.end()) {
         {
@@ -220,7 +227,7 @@ void messenger::on_room(net::node_id from, cluster::reader& r) {
   const auto target = endpoint_id::from_bits(head.target);
   if (target.node() != from || head.bytes > window_bytes || head.stuck > 1)
     throw cluster::malformed("room for messages that were not sent");
-  const std::shared_ptr<lane> l = lane_to(target);
+  const std::shared_ptr<lane> l = patiently([&] { return lane_to(target); });
   std::vector<request*> ended;
   {
     const std::lock_guard lock(l->lock);

@@ -6,13 +6,10 @@
 namespace strata::messages {
 namespace {
 
-constexpr unsigned generation_bits = 24;
-
 endpoint_id name(node_id_t node, std::uint32_t generation, std::uint32_t number) {
-  return endpoint_id::from_bits(
-      (std::uint64_t{node} << 48) |
-      (std::uint64_t{generation & ((1U << generation_bits) - 1)} << port_table::number_bits) |
-      (number + 1));
+  return endpoint_id::from_bits((std::uint64_t{node} << 48) |
+                                (std::uint64_t{generation} << port_table::number_bits) |
+                                (number + 1));
 }
 
 }  // namespace
@@ -59,14 +56,19 @@ port* port_table::open(node_id_t node, messenger& office) {
 
 bool port_table::give_back(port& p) {
   const std::lock_guard lock(mutex_);
-  free_.push_back(p.number);
-  return is_over_ && free_.size() == made_;
+  // Its next name would be one that it has had.
+  if (p.generation == generations_max) {
+    ++spent_;
+  } else {
+    free_.push_back(p.number);
+  }
+  return is_over_ && free_.size() + spent_ == made_;
 }
 
 bool port_table::end() {
   const std::lock_guard lock(mutex_);
   is_over_ = true;
-  return free_.size() == made_;
+  return free_.size() + spent_ == made_;
 }
 
 }  // namespace strata::messages

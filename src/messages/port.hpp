@@ -54,6 +54,8 @@ class port_table {
  public:
   static constexpr unsigned number_bits = 24;
   static constexpr std::uint32_t ports_max = (1U << number_bits) - 1;
+  // How many names a port has, one after the other; then nobody gets it any more.
+  static constexpr std::uint32_t generations_max = (1U << 24) - 1;
 
   // An open port with a name that no endpoint has had. Null: there are ports_max.
   port* open(node_id_t node, messenger& office);
@@ -85,6 +87,7 @@ class port_table {
   std::array<std::unique_ptr<port[]>, chunks> owned_;
   std::uint32_t made_ = 0;
   std::vector<std::uint32_t> free_;
+  std::uint32_t spent_ = 0;  // that have had all their names
   bool is_over_ = false;
 };
 

@@ -113,6 +113,11 @@ class transport {
   // on_lost() is not called for it.
   virtual void drop(node_id) noexcept {}
 
+  // With what poll() needs, some times while limit_ns pass: a peer that the network has carried
+  // nothing to for so long, though something was sent, is lost, whatever it says itself. Of
+  // transports that do not find that out in poll().
+  virtual void look_for_silence(receiver&, std::int64_t /*now_ns*/, std::int64_t /*limit_ns*/) {}
+
   // Null: everything travels in messages.
   [[nodiscard]] virtual transfers* transfers_of_peers() noexcept { return nullptr; }
 

@@ -107,7 +107,10 @@ void job::let_in(node_id n) {
     node(n).begin_to_reroute();
     if (node(n).networks->rerouting().ways()->unreachable(n, left_)) return refuse(n);
   }
-  in.at(in.now_ns() + 100'000, [this, n] { node(n).roster.come(); });
+  in.at(in.now_ns() + 100'000, [this, n] {
+    if (node(n).crashed_) return refuse(n);
+    node(n).roster.come();
+  });
 }
 
 // Its process ends with an error, and the launcher says so to those who know it.
@@ -116,7 +119,7 @@ void job::refuse(node_id n) {
   node(n).parted_ = true;
   in.at(in.now_ns() + 100'000, [this, n] {
     for (const auto& member : nodes_) {
-      if (!member->parted_) member->never_comes(n);
+      if (!member->parted_ && !member->crashed_) member->lose(n, "ended while it came");
     }
     std::exchange(when_refused_[n], nullptr)();
   });

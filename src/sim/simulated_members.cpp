@@ -21,11 +21,6 @@ void simulated_node::expect(node_id n) {
   if (first_.reaches(n)) links_->admit(n, first_);
 }
 
-void simulated_node::never_comes(node_id n) {
-  members_.set(n, cluster::standing::left);
-  on_standing(n);
-}
-
 void simulated_node::on_spared(bool is) {
   is ? begin_to_leave() : std::exchange(job_.when_refused_[self_], nullptr)();
 }

@@ -163,6 +163,7 @@ void simulated_node::settle(bool forget) {
 void simulated_node::post(node_id to, cluster::kind k, std::span<const std::byte> head,
                           std::span<const std::byte> body) {
   if (crashed_) return;
+  if (says) says(to, k);
   if (runs_task_ && job_.model.answers_while_busy) {
     const auto when_it_ends = [this, to, m = cluster::copy_of(k, head, body)] {
       if (!crashed_) post(to, m.k, m.payload, {});
@@ -189,25 +190,13 @@ void simulated_node::receive(node_id from, cluster::kind k, std::span<const std:
 }
 
 void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::byte> payload) {
-  if (k == cluster::kind::forward) {
-    if (const auto f = links_->unwrap(payload, members_)) on_forwarded(*f);
-    return;
-  }
-  if (broken_ && k < cluster::kind::failed && k != cluster::kind::hold) return;
   const as_its_worker here(*this);
-  cluster::reader r(payload);
-  if ((hears && hears(from, k, payload)) || protocols.on_message(from, k, payload) ||
-      stalls.on_message(from, k, r) || (members_.is_elastic() && roster.on_message(from, k, r)) ||
-      (networks && networks->on_message(from, k, r)))
-    return;
-  if (k == cluster::kind::hold && !broken_) links_->hold(from, r);
-}
-
-void simulated_node::on_forwarded(const cluster::forwarded& f) {
-  protocols.life.heard_of(f.what.source);
-  const auto k = static_cast<cluster::kind>(f.what.kind);
-  if (!networks || !networks->rerouting().keeps(f.what.source, f.what.ways, k, f.payload))
-    receive(f.what.source, k, f.payload);
+  const bool comes_too_late = broken_ && k < cluster::kind::failed && k != cluster::kind::hold;
+  if (hears && !comes_too_late && k != cluster::kind::forward && hears(from, k, payload)) return;
+  cluster::handle(
+      from, k, payload,
+      {protocols, stalls, roster, networks ? &*networks : nullptr, *links_, members_, broken_},
+      *this);
 }
 
 }  // namespace strata::sim

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/handling.hpp"
 #include "cluster/links/links.hpp"
 #include "cluster/members/roster.hpp"
 #include "cluster/named_networks.hpp"
@@ -36,6 +37,7 @@ class simulated_node final : public cluster::mailer,
                              public cluster::local_node,
                              public cluster::roster::hands,
                              public cluster::named_networks::ground,
+                             public cluster::handling_ground,
                              public cluster::stall_watch::hands,
                              public cluster::survey::line,
                              public net::receiver,
@@ -117,6 +119,12 @@ class simulated_node final : public cluster::mailer,
   void on_changed(const cluster::way_plan& p) override;
   void let_come(node_id n) override;
 
+  // ---- cluster::handling_ground ----
+  // What ends a runtime, or prints, ends or prints nothing here.
+  bool on_other_kind(node_id, cluster::kind k) override {
+    return k == cluster::kind::stop || k == cluster::kind::goodbye || k == cluster::kind::report;
+  }
+
   // ---- cluster::stall_watch::hands ----
   [[nodiscard]] cluster::stall_watch::observation observe() override;
   [[nodiscard]] cluster::stall_watch::waits who_waits_here() override;
@@ -194,6 +202,8 @@ class simulated_node final : public cluster::mailer,
   std::optional<cluster::named_networks> networks;
   // For tests: what others have said to this node. True: it is for the test.
   std::function<bool(node_id from, cluster::kind k, std::span<const std::byte> payload)> hears;
+  // For tests: what it is about to say. May throw what post() may.
+  std::function<void(node_id to, cluster::kind k)> says;
   // As threads of the program would: by whatever they wait for, whether that may come from outside
   // the job.
   std::map<std::string, bool> waiting;
@@ -224,7 +234,6 @@ class simulated_node final : public cluster::mailer,
   void begin();
   void begin_to_reroute();
   void expect(node_id n);
-  void never_comes(node_id n);
   void measure_again();
 
   void begin_to_leave();
@@ -240,7 +249,6 @@ class simulated_node final : public cluster::mailer,
   void take_in(simulated_transport& t);
   void on_met(node_id n, std::uint16_t which, std::uint32_t connection);
   void mend();
-  void on_forwarded(const cluster::forwarded& f);
 
   std::unique_ptr<detail::place> worker_;
   std::deque<detail::task*> ready_;   // to be run here, first in first out

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "../common/require.hpp"
-#include "launch/build_id.hpp"
+#include "cluster/program_build.hpp"
 #include "launch/messages.hpp"
 #include "net/tcp/mesh.hpp"
 #include "os/clock.hpp"
@@ -63,7 +63,7 @@ class surroundings_of_node_0 {
     std::vector<launch::address> only_0(nodes_in_all);
     only_0[0] = everybody[0];
     for (node_id n = 1; n < nodes_in_all; ++n) {
-      const auto me = net::tcp::identity_in(job_of(n), launch::build_id());
+      const auto me = net::tcp::identity_in(job_of(n), program_build());
       auto sockets = net::tcp::connect_mesh(me, std::span(&doors[n - 1U], 1), only_0,
                                             os::now_ns() + no_limit_ns, {});
       to_0_.push_back(std::move(sockets[0]));
@@ -102,9 +102,17 @@ class surroundings_of_node_0 {
   std::vector<os::descriptor> to_0_;
 };
 
-// What node 0's program is told while `loses` happens.
+options one_worker() {
+  options o;
+  o.workers = 1;
+  return o;
+}
+
+// What node 0's program is told while `loses` happens, and it waits or computes.
 std::optional<node_lost_error> loss_of(surroundings_of_node_0& all,
-                                       const std::function<void()>& loses) {
+                                       const std::function<void()>& loses,
+                                       const options& o = one_worker(),
+                                       const std::function<void()>& meanwhile = {}) {
   std::promise<void> runs;
   std::thread others([&] {
     all.join();
@@ -113,12 +121,11 @@ std::optional<node_lost_error> loss_of(surroundings_of_node_0& all,
   });
   std::optional<node_lost_error> told;
   try {
-    options o;
-    o.workers = 1;
     runtime rt(o);
     rt.run([&] {
       completion never;
       runs.set_value();
+      if (meanwhile) meanwhile();
       never.wait();
     });
   } catch (const node_lost_error& e) {
@@ -146,6 +153,26 @@ TEST(first_loss, is_what_a_node_sees_itself_when_the_launcher_says_nothing) {
     all.close_and_wait(2);
     all.close_and_wait(1);
   });
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->node(), 2) << told->what();
+}
+
+struct endless : threaded {
+  void start() {
+    token<endless>();
+    terminate();
+  }
+};
+
+// The worker is busy, and takes in what comes between two tasks; the receiver sleeps. It looks up
+// when the launcher has had its time, and not at the next beat, six minutes later.
+TEST(first_loss, is_told_in_time_where_workers_receive) {
+  surroundings_of_node_0 all;
+  options o = one_worker();
+  o.reception = "polling";
+  o.lost_after_ms = 3'600'000;
+  const auto told = loss_of(
+      all, [&] { all.close_and_wait(2); }, o, [] { token<endless>(); });
   ASSERT_TRUE(told);
   EXPECT_EQ(told->node(), 2) << told->what();
 }

@@ -2,6 +2,7 @@
 // Jobs on four hosts of two nodes each: shared memory within a host, TCP between hosts; or UDP or
 // UCX, between hosts or for all.
 #include <regex>
+#include <utility>
 
 #include "../common/slow_builds.hpp"
 #include "chain_of_hosts.hpp"
@@ -37,6 +38,23 @@ TEST_F(jobs_on, hear_of_a_killed_node) {
   command c(launch_test::run({"-n", "4", "--host", all_hosts()}, {"kill"}), from_hub());
   EXPECT_NE(c.wait(), 0);
   EXPECT_NE(c.out().find("caught: node 1 is lost"), std::string::npos) << c.out();
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
+// No neighbours in the ring of heartbeats, and both live. The kernel would wait for a quarter of an
+// hour.
+TEST_F(jobs_on, hear_that_two_others_reach_each_other_no_more) {
+  command c(launch_test::run({"-n", "4", "--transport", "tcp", "--host", all_hosts()},
+                             {"--strata-lost-after-ms=2000", "talk-across"}),
+            from_hub());
+  ASSERT_TRUE(c.wait_for_output("talking")) << c.err();
+  for (const auto& [host, other] : {std::pair(2, 4), std::pair(4, 2)})
+    ASSERT_TRUE(
+        launch_test::shell("ip -n " + address(host) + " route add blackhole " + address(other)));
+  EXPECT_EQ(c.wait(), 1) << c.err();
+  EXPECT_TRUE(std::regex_search(c.out(), std::regex("caught: node [13] is lost: has acknowledged "
+                                                    "nothing for 2000 ms")))
+      << c.out() << c.err();
   EXPECT_EQ(c.processes_left(), 0);
 }
 

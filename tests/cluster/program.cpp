@@ -67,6 +67,7 @@ constexpr action actions[] = {
     {"kill-victim", &kill_victim},
     {"kill-under-wait-idle", &kill_under_wait_idle},
     {"leave", &lose_leaver},
+    {"talk-across", &talk_across},
 };
 
 }  // namespace

@@ -134,6 +134,9 @@ constexpr void (*sends_without_a_wait[])(const target&) = {
     [](const target&) { remote_thread(1, [] {}).detach(); },
 };
 
+node_id_t here() { return node_id(); }
+node_id_t ask_node_3() { return call<here>(on_node{3}); }
+
 int dies_elsewhere(int) {
   slow_here(0);
   if (node_id() != 0) ::kill(::getpid(), SIGKILL);
@@ -218,6 +221,21 @@ void kill_victim(runtime& rt) {
     require(false, "waited for nothing");
   } catch (const node_lost_error& e) {
     require(e.node() == 1, "names the node");
+    std::printf("caught: %s\n", e.what());
+  }
+}
+
+// Node 1 asks node 3 again and again; the test sees to it that no answer comes.
+void talk_across(runtime& rt) {
+  try {
+    rt.run([] {
+      const on_node first{1};
+      require(call<ask_node_3>(first) == 3, "an answer");
+      std::printf("talking\n");
+      std::fflush(stdout);
+      for (;;) (void)call<ask_node_3>(first);
+    });
+  } catch (const node_lost_error& e) {
     std::printf("caught: %s\n", e.what());
   }
 }

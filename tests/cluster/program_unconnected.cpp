@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "src/launch/build_id.hpp"
+#include "src/cluster/program_build.hpp"
 #include "src/launch/job.hpp"
 #include "src/net/udp/seal.hpp"
 
@@ -18,6 +18,7 @@ void die_before_it_connects() {
   const char* const number = std::getenv("STRATA_NODE");
   if (number == nullptr || number != std::string_view("1")) return;
   const auto line = launch::control_line::open();
-  (void)line->exchange({line->job().bind_address, 9, net::udp::fresh_nonce()}, launch::build_id());
+  (void)line->exchange({line->job().bind_address, 9, net::udp::fresh_nonce()},
+                       cluster::program_build());
   ::kill(::getpid(), SIGKILL);
 }

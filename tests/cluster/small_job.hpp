@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "launch/job.hpp"
+#include "net/wire.hpp"
 
 namespace strata::cluster {
 

@@ -231,6 +231,23 @@ TEST_F(elastic_course, one_that_takes_too_long) {
   EXPECT_TRUE(said.empty());
 }
 
+// It may be known to node 0 by then, while another member computes and does not answer it: only the
+// end of its process would be a loss.
+TEST_F(elastic_course, one_that_all_have_let_in_takes_as_long_as_it_takes) {
+  open(2);
+  ask_join();
+  reach(2);
+  admit(0, 2);
+  admit(1, 2);
+  pass(3'600 * second);
+  job->postpone(second);
+  EXPECT_TRUE(answers.empty());
+  EXPECT_TRUE(killed.empty());
+  EXPECT_EQ(got(0), kinds{frame_kind::admit});
+  enter(2);
+  EXPECT_EQ(answers, lines{"70: joined 2"});
+}
+
 TEST_F(elastic_course, one_that_cannot_be_started) {
   open(1);
   cannot_spawn = "no room";

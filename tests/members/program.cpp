@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/launch/build_id.hpp"
+#include "src/cluster/program_build.hpp"
 #include "src/launch/job.hpp"
 #include "strata/directory.hpp"
 #include "strata/error.hpp"
@@ -284,7 +284,7 @@ void numbers(runtime& rt) {
 // Says where it can be reached, as every node does, and is gone.
 void die_at_the_door() {
   const auto line = launch::control_line::open();
-  (void)line->exchange({"127.0.0.1", 1}, launch::build_id());
+  (void)line->exchange({"127.0.0.1", 1}, cluster::program_build());
   ::_exit(3);
 }
 

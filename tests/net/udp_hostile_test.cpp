@@ -318,6 +318,31 @@ TEST_F(udp_hostile_again, whatever_byte_of_a_word_is_altered_it_is_refused) {
   EXPECT_EQ(met_, 0U);
 }
 
+// Faster than it is looked at.
+TEST(udp_admission, who_floods_does_not_keep_a_node_waiting_for_others) {
+  udp_transport waits(udp_settings(0, 2));
+  // Where nobody is.
+  const udp::datagram_socket nobody("127.0.0.1");
+  launch::address instead = nobody.address();
+  instead.worker = udp::fresh_nonce();
+  const std::vector<launch::address> directory = {waits.address(), instead};
+  const udp::target where = udp::target_of(waits.address());
+  std::atomic<bool> is_over{false};
+  std::vector<std::thread> strangers;
+  for (int i = 0; i < 8; ++i) {
+    strangers.emplace_back([&] {
+      const udp::datagram_socket stranger("127.0.0.1");
+      const std::vector<std::size_t> sizes(udp::batch_max, 1);
+      const bytes garbage(sizes.size());
+      while (!is_over.load()) (void)stranger.send(where, garbage, sizes);
+    });
+  }
+  EXPECT_THROW(waits.connect(directory, os::now_ns() + 300'000'000), error);
+  is_over.store(true);
+  for (std::thread& t : strangers) t.join();
+  EXPECT_GT(waits.refused(), 0U);
+}
+
 // Somebody who knows the key, but has not been let in: a node that comes too early.
 TEST(udp_admission, who_was_not_let_in_is_not_heard) {
   udp_transport member(udp_settings(0, 2));

@@ -134,6 +134,30 @@ TEST(udp_transport, what_is_under_way_arrives_before_the_end) {
   EXPECT_EQ(r.lost[0][0], "has left");
 }
 
+// The node computes, and its threads only fetch what comes and do what is due.
+TEST(udp_transport, what_has_arrived_before_the_end_waits_for_who_polls) {
+  auto all = udp_nodes(2);
+  constexpr std::size_t messages = 10;
+  for (std::size_t i = 0; i < messages; ++i) send_patiently(*all[0], 0, 1, content(0, i, 64));
+  std::atomic<bool> has_ended{false};
+  std::thread ends([&] {
+    all[0].reset();
+    has_ended.store(true);
+  });
+  while (!has_ended.load()) all[1]->tend();
+  ends.join();
+  // For longer than what a leaving node has said may be under way.
+  const std::int64_t until_ns = os::now_ns() + 100'000'000;
+  while (os::now_ns() < until_ns) {
+    all[1]->tend();
+    std::this_thread::yield();
+  }
+  checking_receiver r(1, small_size);
+  r.receive_until(*all[1], [&] { return !r.lost.empty(); });
+  EXPECT_EQ(r.received[0], messages);
+  EXPECT_EQ(r.lost[0][0], "has left");
+}
+
 // As the other end of a socket that is closed.
 TEST(udp_transport, who_is_dropped_hears_of_it) {
   auto all = udp_nodes(2);

@@ -142,6 +142,32 @@ struct guest : threaded {
 };
 
 // Nobody mistakes the silence between a leaver and those who have nothing for it for a loss.
+// Nobody has heard more of it than that it will come: the next one comes.
+TEST(simulated_members, who_ends_while_it_comes_is_no_loss) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    sim::world w({.jitter_ns = 20'000}, seed);
+    sim::job j(w, {.nodes = 5, .founders = 3, .cost = two_microseconds});
+    std::vector<long> answers;
+    j.node(0).as_worker([&] { token<sum_of_fibs>(14, &answers); });
+    j.when_made = [&](net::node_id n) {
+      if (n == 3) j.node(n).crash();
+    };
+    std::vector<net::node_id> refused, came;
+    for (int i = 0; i < 2; ++i) {
+      j.come([&](net::node_id n) { came.push_back(n); },
+             [&](net::node_id n) { refused.push_back(n); });
+    }
+    bool quiet = false;
+    j.node(0).protocols.quiet.detect([&] { quiet = true; });
+    ASSERT_TRUE(w.run([&] { return quiet && !came.empty(); }, 10'000'000'000));
+    EXPECT_EQ(refused, std::vector<net::node_id>{3});
+    EXPECT_EQ(came, std::vector<net::node_id>{4});
+    EXPECT_EQ(answers, std::vector<long>{377});
+    for (const net::node_id n : {0, 1, 2, 4}) EXPECT_TRUE(j.node(n).losses().empty()) << n;
+  }
+}
+
 TEST(simulated_members, who_takes_long_to_leave_is_not_lost_nor_thinks_so_of_others) {
   sim::world world({}, 1);
   sim::job job(world, {.nodes = 6, .founders = 4, .lost_after_ns = 1'000'000});

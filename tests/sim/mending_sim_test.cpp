@@ -284,5 +284,24 @@ TEST_P(simulated_mending, forgets_who_has_left) {
   expect_no_losses(t);
 }
 
+// Which has a connection at one end only when the cable is cut once more.
+TEST_P(simulated_mending, closes_what_waits_for_the_word_of_one_that_leaves) {
+  talking_job t = make(triangle(), 3, 1, {}, false);
+  const std::int64_t began = t.world.now_ns();
+  t.until_ns = began + 1'000 * ms;
+  t.pause_ns = 10 * ms;
+  t.world.at(began + 100 * ms, [&] { t.job->tear(1, 2); });
+  t.world.at(began + 110 * ms, [&] { t.job->restore(1, 2); });
+  const auto& networks = *t.job->node(1).networks;
+  ASSERT_TRUE(
+      t.world.run([&] { return networks.holds_connection_to(2); }, t.world.now_ns() + 1'000 * ms));
+  t.job->silence(1, 2);
+  bool has_left = false;
+  t.job->leave(2, [&] { has_left = true; });
+  t.end([&] { return has_left; });
+  EXPECT_FALSE(networks.holds_connection_to(2));
+  expect_no_losses(t);
+}
+
 }  // namespace
 }  // namespace strata::test

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <set>
 #include <string>
 #include <tuple>
@@ -238,6 +239,33 @@ TEST(simulated_messages, arrive_by_transfers_too) {
 }
 
 // Along a row of nodes: the first and the last share no network.
+// Nothing is lost or counted twice, no room is, and no request is left behind.
+TEST(simulated_messages, arrive_where_there_is_often_no_memory_to_send_them) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    constexpr net::node_id nodes = 3;
+    conversation c(nodes, {}, seed, {}, seed % 2 == 0 ? 50'000 : net::transfers::never);
+    prng random(seed);
+    unsigned refused = 0;
+    for (net::node_id n = 0; n < nodes; ++n) {
+      c.job().node(n).says = [&](net::node_id, cluster::kind k) {
+        if (!cluster::carries_work(k) || random.below(3) != 0) return;
+        ++refused;
+        throw std::bad_alloc();
+      };
+    }
+    c.run(200);
+    EXPECT_GT(refused, 100U);
+    std::uint64_t sent = 0, received = 0;
+    for (net::node_id n = 0; n < nodes; ++n) {
+      c.job().node(n).says = nullptr;
+      sent += c.job().node(n).protocols.counts.sent;
+      received += c.job().node(n).protocols.counts.received;
+    }
+    EXPECT_EQ(sent, received);
+  }
+}
+
 TEST(simulated_messages, arrive_by_other_nodes) {
   const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.05, .duplication = 0.05};
   for (const std::uint64_t seed : seeds()) {

@@ -96,6 +96,31 @@ TEST(nonsense, that_is_empty_or_ends_too_soon_is_refused_or_does_no_harm) {
   }
 }
 
+// ---- of no kind ----
+
+void expect_of_no_kind(hearing_job::flavour f, unsigned number) {
+  const auto k = static_cast<kind>(number);
+  SCOPED_TRACE(text_of(k, {}));
+  hearing_job j(f, number, 1'000);
+  const auto [at, from] = j.any_two();
+  EXPECT_EQ(j.hear(at, from, k, {}), heard::malformed);
+  j.job().node(at).receive(from, k, {});
+  EXPECT_TRUE(j.job().node(at).losses().contains(from));
+}
+
+TEST(nonsense, of_a_kind_that_there_is_not_is_a_loss) {
+  constexpr std::array<std::pair<unsigned, unsigned>, 6> between_all{
+      {{0, 0}, {24, 31}, {35, 39}, {44, 47}, {last_kind, last_kind + 9}, {0xffff, 0xffff}}};
+  for (const auto f : hearing_job::all_flavours) {
+    for (const auto& [first, last] : between_all) {
+      for (unsigned n = first; n <= last; ++n) expect_of_no_kind(f, n);
+    }
+  }
+  // Where nobody comes, and no ways change.
+  for (const kind k : {kind::arrive, kind::parted, kind::next_ways, kind::cut_off, kind::confirmed})
+    expect_of_no_kind(hearing_job::flavour::fixed, static_cast<unsigned>(k));
+}
+
 // ---- random bytes ----
 
 TEST(nonsense, of_random_bytes_is_refused_or_does_no_harm) {

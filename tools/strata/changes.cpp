@@ -143,6 +143,9 @@ void changes::on_admitted(node_id node, node_id about) {
   for (const node_id member : nodes_.members()) everybody[member] = nodes_.at(member).where;
   everybody[about] = nodes_.at(about).where;
   coming_->at = newcomer::stage::entering;
+  // From here on it may say to node 0 that it is there, and would be a loss: what it needs to
+  // connect it limits itself, and a member that computes may let it wait for as long.
+  coming_->deadline_ns = no_deadline;
   hands_.send(about, pack_directory(everybody));
   const std::string measurements = nodes_.measurements();
   if (measurements.empty()) return;
@@ -297,7 +300,7 @@ void changes::on_time(std::int64_t now_ns) {
 }
 
 void changes::postpone(std::int64_t ns) {
-  if (coming_) coming_->deadline_ns += ns;
+  if (coming_ && coming_->deadline_ns != no_deadline) coming_->deadline_ns += ns;
 }
 
 std::int64_t changes::deadline_ns() const noexcept {

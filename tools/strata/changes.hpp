@@ -26,7 +26,7 @@ class changes {
   struct description {
     node_id capacity = 1;  // numbers that may ever be given out
     std::string program{};
-    std::int64_t limit_ns = 0;  // from the start of a node to its membership
+    std::int64_t limit_ns = 0;  // from the start of a node until all have let it in
   };
 
   changes(description what, roster& nodes, job_hands& h);

@@ -27,8 +27,9 @@ class backlog {
   [[nodiscard]] std::size_t size() const noexcept { return queue_.size(); }
   [[nodiscard]] const message_copy& front() const { return queue_.front(); }
   void push(message_copy m) {
-    count(m);
+    const std::size_t cost = cost_of(m);
     queue_.push_back(std::move(m));
+    bytes_.store(bytes() + cost, std::memory_order_relaxed);
   }
   message_copy pop() {
     message_copy m = std::move(queue_.front());
@@ -46,8 +47,9 @@ class backlog {
   // ---- what is kept back ----
   [[nodiscard]] bool keeps_any() const noexcept { return !kept_.empty(); }
   void keep(message_copy m) {
-    count(m);
+    const std::size_t cost = cost_of(m);
     kept_.push_back(std::move(m));
+    bytes_.store(bytes() + cost, std::memory_order_relaxed);
   }
   [[nodiscard]] std::deque<message_copy> take_kept() {
     for (const message_copy& m : kept_) discount(m);

@@ -293,6 +293,11 @@ void detours::on_connected(node_id n) {
   try_to_begin_anew(n);
 }
 
+void detours::forget_new(node_id n) {
+  const auto found = broken_.find(n);
+  if (found != broken_.end()) found->second.has_new = false;
+}
+
 bool detours::try_to_begin_anew() {
   std::vector<node_id> ending;
   for (const auto& [n, there] : broken_) {

@@ -120,6 +120,8 @@ class detours {
   void on_silent(node_id n);
   // There is a connection to n again, which is_broken().
   void on_connected(node_id n);
+  // There is not any more: n, not is_undecided(), has left.
+  void forget_new(node_id n);
   // What others have heard.
   void learn(const words& about_connections);
   // Whoever has heard the last by a detour may have to wait until its own has room there. True:

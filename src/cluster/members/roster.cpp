@@ -52,6 +52,15 @@ void roster::on_answer(node_id from, step expected) {
   if (awaited_.empty()) next_step();
 }
 
+bool roster::is_no_loss(node_id node) {
+  const standing s = members_.of(node);
+  if (s == standing::coming) {
+    members_.set(node, standing::left);
+    hands_.on_standing(node);
+  }
+  return s == standing::coming || s == standing::absent || s == standing::left;
+}
+
 bool roster::on_lost(node_id node) {
   if (step_ != step::left) return false;
   // Others close the connection as soon as they have said their last.

@@ -58,6 +58,9 @@ class roster {
   void come();
   void begin_to_leave();
   void part();
+  // `node` was to come and does not, which all that is here hears of; or it has left, or never was
+  // there. False: it counts.
+  bool is_no_loss(node_id node);
   // Nothing that this node has said is lost with `node`: it has left, and is told no more. False:
   // it has not.
   bool on_lost(node_id node);

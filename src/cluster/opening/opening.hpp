@@ -14,7 +14,6 @@
 #include "cluster/opening/reopening.hpp"
 #include "cluster/opening/transports.hpp"
 #include "cluster/ways/joined_hosts.hpp"
-#include "launch/build_id.hpp"
 #include "launch/job.hpp"
 #include "launch/own_address.hpp"
 #include "net/shm/shm_transport.hpp"
@@ -24,7 +23,7 @@ namespace strata::cluster {
 
 class opening {
  public:
-  opening(launch::control_line& line, const options& settings);
+  opening(launch::control_line& line, const options& settings, std::string build);
   connections all();
 
  private:
@@ -70,7 +69,7 @@ class opening {
   const launch::job_description& job_;
   const options& settings_;
   std::vector<launch::named_network> networks_;  // that the user has named, or that were found
-  const std::string build_ = launch::build_id();
+  const std::string build_;
   std::vector<net::node_id> on_this_host_;
   const bool several_;
   connections opened_;

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <exception>
 #include <utility>
 
 #include "strata/detail/check.hpp"
@@ -79,7 +80,12 @@ void reopening::begin(hands& h) {
   if (!meeting_) return;
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "strata-reopen");
-    meeting_->run(*this);
+    try {
+      meeting_->run(*this);
+    } catch (const std::exception&) {
+      // What it needs is used up. Connections that end are not made again over TCP; nothing else
+      // ends for that.
+    }
   });
 }
 

@@ -41,11 +41,12 @@ std::vector<network_kind> kinds_of(const std::vector<launch::named_network>& net
 
 }  // namespace
 
-opening::opening(launch::control_line& line, const options& settings)
+opening::opening(launch::control_line& line, const options& settings, std::string build)
     : line_(line),
       job_(line.job()),
       settings_(settings),
       networks_(launch::networks_in(settings.networks, network_of(job_.transport))),
+      build_(std::move(build)),
       several_(job_.nodes > 1 || job_.elastic),
       opened_{{}, {}, routes(job_.node, job_.capacity), {}, {}, {}, {}, nullptr, nullptr, {},
               {}, {}} {
@@ -194,8 +195,9 @@ connections opening::all() {
   return std::move(opened_);
 }
 
-connections open_transports(launch::control_line& line, const options& settings) {
-  return opening(line, settings).all();
+connections open_transports(launch::control_line& line, const options& settings,
+                            const std::string& build) {
+  return opening(line, settings, build).all();
 }
 
 }  // namespace strata::cluster

@@ -50,7 +50,8 @@ struct connections {
 
 // Opens them and connects; blocks until every node of the job is there. Where the user names
 // several networks, they are measured then, for at most about two seconds. Throws strata::error;
-// user_error when the networks leave a node out.
-connections open_transports(launch::control_line& line, const options& settings);
+// user_error when the networks leave a node out. `build`: what all nodes must have in common.
+connections open_transports(launch::control_line& line, const options& settings,
+                            const std::string& build);
 
 }  // namespace strata::cluster

@@ -152,6 +152,8 @@ class rerouting {
   void try_to_begin();
   void on_saw_leave(node_id from, node_id gone);
   [[nodiscard]] way_plan plan_next();
+  // Without those who want to be spared and can be.
+  void grant_wishes(way_plan& p);
   void begin(const way_plan& p);
   void on_answer(node_id from, order expected);
   void next_step();

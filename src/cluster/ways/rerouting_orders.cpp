@@ -10,10 +10,13 @@ namespace strata::cluster {
 void rerouting::try_to_begin() {
   if (mail_.self() != 0 || stopped_ || order_ != order::none || !coming_.empty() || !going_.empty())
     return;
-  const way_plan p = plan_next();
-  // Somebody is lost, and whoever was its neighbour last is about to say so.
+  way_plan p = plan_next();
+  // Somebody is lost, and whoever was its neighbour last is about to say so. What others want and
+  // offer has its turn then.
   const bool connects_otherwise = p.about_connections != plan_.about_connections;
   if (connects_otherwise && !reaches_all(p)) return;
+  offers_.clear();
+  grant_wishes(p);
   if (p.forwarders != plan_.forwarders || p.measured != plan_.measured || connects_otherwise)
     return begin(p);
   for (const node_id n : std::exchange(granted_, {})) tell_whether_spared(n, true);
@@ -43,7 +46,7 @@ void rerouting::on_word(const way_plan::pair& ends, std::uint32_t number) {
   try_to_begin();
 }
 
-// From what everybody wants and offers.
+// From what everybody offers.
 way_plan rerouting::plan_next() {
   way_plan p = plan_;
   ++p.number;
@@ -53,11 +56,15 @@ way_plan rerouting::plan_next() {
     return !mail_.members().has(c.first.first) || !mail_.members().has(c.first.second);
   });
   p.about_connections = about_connections_;
-  for (const node_id n : std::exchange(offers_, {})) {
+  for (const node_id n : offers_) {
     if (!p.forwards(n))
       p.forwarders.insert(std::upper_bound(p.forwarders.begin(), p.forwarders.end(), n), n);
   }
   std::erase_if(p.forwarders, [&](node_id n) { return !mail_.members().has(n); });
+  return p;
+}
+
+void rerouting::grant_wishes(way_plan& p) {
   for (const node_id n : std::exchange(wishes_, {})) {
     way_plan without = p;
     std::erase(without.forwarders, n);
@@ -68,7 +75,6 @@ way_plan rerouting::plan_next() {
     p = std::move(without);
     granted_.push_back(n);
   }
-  return p;
 }
 
 bool rerouting::reaches_all(const way_plan& p) {

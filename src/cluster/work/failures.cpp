@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/work/failures.hpp"
 
+#include <exception>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -73,7 +75,13 @@ bool failures::on_message(kind k, reader r) {
     return false;
   }
   counts_.received.fetch_add(1, std::memory_order_seq_cst);
-  if (k == kind::failed && mail_.self() == 0) settle();
+  if (k != kind::failed || mail_.self() != 0) return true;
+  try {
+    settle();
+  } catch (const std::bad_alloc&) {
+    // It is counted, and whoever called would do so again.
+    here_.fail(std::current_exception());
+  }
   return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 
 #include "cluster/work/packed_token.hpp"
@@ -249,7 +250,12 @@ void stealing::on_tokens(node_id from, reader& r) {
     counts_of_.taken += taken;
   }
   // Now, and not when it begins: then a worker would wait for the wish to be sent.
-  if (unasked) ask_ahead(1);
+  if (!unasked) return;
+  try {
+    ask_ahead(1);
+  } catch (const std::bad_alloc&) {
+    // It asks when it has nothing left. What came is counted, and whoever called would do so again.
+  }
 }
 
 // The tokens are gone afterwards.

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/errno_error.hpp"
+#include "net/tcp/silence.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::net::tcp {
@@ -23,6 +24,7 @@ struct tcp_transport::peer {
   os::descriptor socket;
   outgoing out;
   incoming in;
+  silence quiet;
   bool lost = false;                 // reported
   bool queued = false;               // in turns_
   std::atomic<bool> dropped{false};  // its end is known already
@@ -72,6 +74,7 @@ bool tcp_transport::restart(node_id n, os::descriptor socket) {
   if (!p.lost) forget(p, "was replaced");
   if (!p.out.restart(socket.get())) return false;
   p.in.restart();
+  p.quiet.restart();
   p.socket = std::move(socket);
   p.lost = false;
   p.dropped.store(false, std::memory_order_relaxed);
@@ -171,6 +174,16 @@ void tcp_transport::lose(peer& p, receiver& r, const std::string& why) {
   forget(p, why);
   if (p.dropped.load(std::memory_order_relaxed)) return;
   r.on_lost(p.id, p.out.trouble());  // a failed write may have been first, and knows more
+}
+
+void tcp_transport::look_for_silence(receiver& r, std::int64_t now_ns, std::int64_t limit_ns) {
+  for (const auto& p : owned_) {
+    if (p->lost || p->dropped.load(std::memory_order_relaxed)) continue;
+    if (p->quiet.lasts(p->socket.get(), now_ns, limit_ns))
+      lose(*p, r,
+           "has acknowledged nothing for " + std::to_string(limit_ns / 1'000'000) +
+               " ms: the network carries nothing to it");
+  }
 }
 
 void tcp_transport::drop(node_id n) noexcept {

@@ -63,6 +63,7 @@ class tcp_transport final : public transport {
     return unfinished_.load(std::memory_order_acquire);
   }
   void drop(node_id peer) noexcept override;
+  void look_for_silence(receiver& r, std::int64_t now_ns, std::int64_t limit_ns) override;
   [[nodiscard]] traffic counted() const noexcept override;
 
  private:

@@ -20,6 +20,8 @@ constexpr std::int64_t leave_ns_max = 20'000'000;
 // And then for UCX to let go of its connections, which it does by itself.
 constexpr std::int64_t close_ns_max = 1'000'000'000;
 constexpr std::size_t missing_named_max = 8;
+// How often it is taken in what has arrived before anything else is done.
+constexpr unsigned rounds_max = 16;
 
 }  // namespace
 
@@ -66,7 +68,8 @@ std::vector<ucx_transport::state::peer*> ucx_transport::state::greet(
       meanwhile.look();
       held.lock();
     }
-    while (w.progress()) {
+    // Strangers may send faster than this is done: what is left keeps may_sleep() from sleeping.
+    for (unsigned round = 0; round != rounds_max && w.progress(); ++round) {
     }
     std::vector<peer*> absent;
     for (const auto& p : peers.all()) {

@@ -23,6 +23,8 @@ constexpr std::int64_t leave_ns_max = 100'000'000;
 // How often a node says that it leaves: nobody answers that.
 constexpr int last_words = 3;
 constexpr std::size_t missing_named_max = 8;
+// How often a look takes in what has arrived before it does anything else.
+constexpr unsigned rounds_max = 16;
 constexpr std::size_t buffer_bytes_min = 2 * (sizeof(header) + payload_bytes_max);
 
 channel::settings channel_settings(const settings& s, std::size_t datagram_bytes) {
@@ -151,9 +153,9 @@ void udp_transport::join(const std::vector<launch::address>& directory, std::int
 void udp_transport::look(std::int64_t now_ns) {
   {
     const std::lock_guard held(inbox_);
-    do {
+    // Strangers may send faster than this is done: what is left wakes the caller again at once.
+    for (unsigned round = 0; round == 0 || (more_arrives_ && round != rounds_max); ++round)
       (void)receive(now_ns);
-    } while (more_arrives_);
     answer(now_ns);
   }
   do_what_is_due(now_ns);

@@ -167,7 +167,8 @@ void udp_transport::look_after(peer& p, std::int64_t now_ns) {
 
 void udp_transport::plan(peer& p, std::int64_t now_ns) {
   std::int64_t due_ns = never_ns;
-  if (!p.lost.load(std::memory_order_relaxed)) {
+  // Of who has left, and all of whose stream is here, only whoever polls has something left to do.
+  if (!p.lost.load(std::memory_order_relaxed) && !p.c->is_complete()) {
     due_ns = std::min(p.c->due_ns(), p.end_limit_ns);
     if (p.unsent != 0) due_ns = std::max(due_ns, now_ns + full_socket_ns);
   }

@@ -54,6 +54,11 @@ void udp_transport::do_what_is_due(std::int64_t now_ns) {
     const std::lock_guard held(p->lock);
     if (p->meets.due_ns() <= now_ns) look_after_words(*p, now_ns);
     if (p->lost.load(std::memory_order_relaxed)) continue;
+    // What has arrived is not lost, however late somebody polls: serve() says that it has left.
+    if (p->c->is_complete()) {
+      plan(*p, now_ns);
+      continue;
+    }
     if (p->end_limit_ns <= now_ns) {
       lose(*p, "has left in the middle of a message");
       continue;

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/tcp/silence.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+namespace strata::net::tcp {
+
+bool silence::lasts(int fd, std::int64_t now_ns, std::int64_t limit_ns) noexcept {
+  tcp_info now{};
+  socklen_t size = sizeof now;
+  const bool is_known = ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &now, &size) == 0;
+  // Both are set back by whatever answer comes.
+  const bool repeats = (now.tcpi_unacked != 0 && now.tcpi_retransmits != 0) || now.tcpi_probes != 0;
+  if (!is_known || !repeats) {
+    since_ns_ = none;
+    return false;
+  }
+  if (since_ns_ == none) since_ns_ = now_ns;
+  // A connection on which nothing was sent for long has heard nothing for as long.
+  const std::int64_t unheard_ns = std::int64_t{now.tcpi_last_ack_recv} * 1'000'000;
+  return std::min(unheard_ns, now_ns - since_ns_) >= limit_ns;
+}
+
+}  // namespace strata::net::tcp
