@@ -47,8 +47,9 @@ class future_base {
   [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
   /// Suspends the caller until the result is there; makes the call if it was deferred.
   void wait() const { checked().wait(); }
-  /// For that long at most: ready, timeout, or deferred, which makes no call. Throws
-  /// std::system_error or std::bad_alloc where there is no thread or memory for a deadline.
+  /// For that long at most: ready (of async(), once its thread has ended), timeout, or deferred,
+  /// which makes no call. Throws std::system_error or std::bad_alloc where there is no thread or
+  /// memory for a deadline.
   template <class Rep, class Period>
   future_status wait_for(const std::chrono::duration<Rep, Period>& time) const {
     return checked().wait_until(deadline_after(time));

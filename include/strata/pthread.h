@@ -234,6 +234,8 @@ int strata_posix_spawnp(pid_t* process, const char* file, const posix_spawn_file
                         char* const environment[]);
 int strata_system(const char* command);
 FILE* strata_popen(const char* command, const char* mode);
+/* Suspends the thread until the program has ended. */
+int strata_pclose(FILE* stream);
 /* After vfork(); after fork() the child has blocked what the thread has, whatever it calls. */
 int strata_execv(const char* path, char* const arguments[]);
 int strata_execve(const char* path, char* const arguments[], char* const environment[]);

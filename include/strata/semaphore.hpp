@@ -54,6 +54,9 @@ class semaphore_core {
       wake(this, n);
     return before & ~awaited;
   }
+  // release() in two steps, for who may not wake anybody yet: afterwards by the address alone.
+  void release_unheard() noexcept { state_.fetch_add(1, std::memory_order_release); }
+  static void wake(const void* address, std::uint64_t n) noexcept;
   [[nodiscard]] std::uint64_t count() const noexcept {
     return state_.load(std::memory_order_relaxed) & ~awaited;
   }
@@ -62,7 +65,6 @@ class semaphore_core {
   // Somebody may be parked; set with the queue locked, and never taken back.
   static constexpr std::uint64_t awaited = std::uint64_t{1} << 63;
   static bool must_wait(void* self);
-  static void wake(const void* address, std::uint64_t n) noexcept;
   unparked wait(std::int64_t deadline_ns);
 
   std::atomic<std::uint64_t> state_;

@@ -3,8 +3,9 @@
 // strata/thread.hpp, each started by the first of them, never stopped. They are two for the sake of
 // signals. Handlers of pthreads' programs may post semaphores, so they must not interrupt the
 // runtime: its workers block all signals, and src/pthread stands between them and the threads'
-// masks. Threads of strata/thread.hpp have the mask of their worker, for themselves and for the
-// programs that they start, so those workers have the one that the process has, as in run().
+// masks. (Those of a main() without a worker put off what they must not do: put_off.hpp.) Threads
+// of strata/thread.hpp have the mask of their worker, for themselves and for the programs that they
+// start, so those workers have the one that the process has, as in run().
 #pragma once
 #include <signal.h>
 

@@ -121,7 +121,7 @@ struct record : thread_block {
   // kernel has interrupted main(). The same of siglongjmp(): then main() is reminded of what it
   // could have been offered. Changed by the thread itself, and set with more.lock where the kernel
   // has not called it. Partners: will_handle() in signal_offers.cpp, call_on_main() in
-  // preload/handlers.cpp.
+  // preload/handler_calls.cpp.
   std::atomic<std::uint64_t> running_handlers{0};
   // It runs a handler within a section of the runtime, where none interrupts main(), and looks for
   // what is pending when that ends. Relaxed: by the thread itself, and by what the kernel calls on

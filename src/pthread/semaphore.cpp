@@ -2,14 +2,21 @@
 #include "strata/semaphore.hpp"
 
 #include <semaphore.h>
+#include <signal.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstring>
 #include <new>
 
+#include "os/clock.hpp"
+#include "pthread/put_off.hpp"
 #include "pthread/record.hpp"
+#include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
+#include "sched/outside_section.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/pthread.h"
 #include "threads/waiter.hpp"
@@ -51,6 +58,35 @@ bool ends_wait(const deadline& until) {
   return r.is_os_thread || until.until != nullptr || !r.restarts;
 }
 
+// Whether the kernel would begin the wait again after a handler. It does not say which has run:
+// after any that there is. Faults end no wait.
+bool begins_again() noexcept {
+  for (int number = 1; number < NSIG; ++number) {
+    constexpr std::array faults{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    if (std::find(faults.begin(), faults.end(), number) != faults.end()) continue;
+    struct sigaction how {};
+    if (is_handled(number, how) && (how.sa_flags & SA_RESTART) == 0) return false;
+  }
+  return true;
+}
+
+// By a thread from outside, which somebody can cancel: the kernel knows nothing of that.
+int wait_outside(sem_t* semaphore, const deadline& until) {
+  constexpr std::int64_t look_again_ns = 20'000'000;
+  constexpr std::int64_t ns_per_s = 1'000'000'000;
+  for (;;) {
+    act_on_cancellation();
+    const std::int64_t end_ns = std::min(os::now_ns() + look_again_ns, until.to_ns());
+    const timespec end{end_ns / ns_per_s, end_ns % ns_per_s};
+    if (sem_clockwait(semaphore, CLOCK_MONOTONIC, &end) == 0) return 0;
+    const int error = errno_here();
+    const bool goes_on = error == ETIMEDOUT
+                             ? !until.has_passed()
+                             : error == EINTR && until.until == nullptr && begins_again();
+    if (!goes_on) return -1;
+  }
+}
+
 // The other side of a named semaphore is another process, which cannot wake a thread of ours.
 int poll_theirs(sem_t* semaphore, const deadline& until) {
   patience between("semaphore of several processes");
@@ -70,14 +106,15 @@ int wait(sem_t* semaphore, const deadline& until) {
   if (until.check() != 0) return fail_with(EINVAL);
   const int error_before = errno_here();
   if (s.theirs != 0) {
-    if (this_worker().owner == nullptr)
+    if (is_unknown_outside())
       return until.until == nullptr ? sem_wait(semaphore)
                                     : sem_clockwait(semaphore, until.clock, until.until);
-    const int answer = poll_theirs(semaphore, until);
+    const int answer =
+        is_outside() ? wait_outside(semaphore, until) : poll_theirs(semaphore, until);
     if (answer == 0) set_errno_here(error_before);
     return answer;
   }
-  if (this_worker().owner == nullptr) (void)self();  // what tells us of signals
+  if (is_outside()) (void)self();  // what tells us of signals
   for (;;) {
     switch (acquire(s.core, until)) {
       case unparked::interrupted:
@@ -139,6 +176,11 @@ int strata_sem_post(sem_t* semaphore) {
   semaphore_state& s = state_of(semaphore);
   if (s.theirs != 0) return sem_post(semaphore);
   if (s.core.count() >= SEM_VALUE_MAX) return fail_with(EOVERFLOW);
+  if (outside_section::is_here()) [[unlikely]] {
+    if (!put_off_waking(&s.core)) return fail_with(EAGAIN);
+    s.core.release_unheard();
+    return 0;
+  }
   const kept_errno keep;
   s.core.release(1);
   return 0;

@@ -8,6 +8,7 @@
 
 #include "pthread/held_signals.hpp"
 #include "pthread/holding.hpp"
+#include "pthread/put_off.hpp"
 #include "pthread/signal_taker.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
@@ -136,6 +137,15 @@ void change_mask(record& r, int how, const sigset_t* set, sigset_t* before) {
   count_opened(r, more, less);
 }
 
+void note_mask_of_os_thread() {
+  record& r = self();
+  sigset_t now;
+  pthread_sigmask(SIG_SETMASK, nullptr, &now);
+  begin_mask(r, now, true);
+  siginfo_t info;
+  while (take_held(unblocked(r), info) != 0) (void)raise_here(info);
+}
+
 }  // namespace strata::detail::posix
 
 using namespace strata::detail;
@@ -147,12 +157,7 @@ int strata_pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
   if (this_worker().owner == nullptr) {
     const int error = pthread_sigmask(how, set, before);
     if (error != 0 || set == nullptr) return error;
-    record& r = self();
-    sigset_t now;
-    pthread_sigmask(SIG_SETMASK, nullptr, &now);
-    begin_mask(r, now, true);
-    siginfo_t info;
-    while (take_held(unblocked(r), info) != 0) (void)raise_here(info);
+    outside_section::is_here() ? put_off_noting_mask() : note_mask_of_os_thread();
     return 0;
   }
   if (set != nullptr && how != SIG_BLOCK && how != SIG_UNBLOCK && how != SIG_SETMASK) return EINVAL;

@@ -68,7 +68,7 @@ bool will_handle(record& r, const process_offer& o, const struct sigaction& how)
   r.blocked_elsewhere.store(blocked_by(o.number, how) | signal_bit(o.number),
                             std::memory_order_relaxed);
   // Seq_cst, before the look, and with what it blocks: else each could miss the other. Partner:
-  // call_on_main() in preload/handlers.cpp.
+  // call_on_main() in preload/handler_calls.cpp.
   r.handled_elsewhere.store(true, std::memory_order_seq_cst);
   if (!o.heeds_handlers || (!is_in_handler(r, o.number) && !runs_beside(r, o))) return true;
   r.handled_elsewhere.store(false, std::memory_order_release);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "pthread/holding.hpp"
+#include "pthread/put_off.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
 
@@ -25,6 +26,12 @@ int send(pthread_t thread, int number, const sent_value& value) {
   if (r == nullptr) return ESRCH;
   const kept_errno keep;
   const bool own = r == self_if_any();
+  if (outside_section::is_here()) [[unlikely]] {
+    if (number == 0) return 0;
+    // Its own, the kernel delivers here and now.
+    if (own) return send_to_os_thread(*r, number, value);
+    return put_off_sending(thread, number, value ? &*value : nullptr) ? 0 : EAGAIN;
+  }
   siginfo_t info = about_signal(number, value ? &*value : nullptr);
   bool for_process = false;
   {
@@ -67,6 +74,11 @@ int send(pthread_t thread, int number, const sent_value& value) {
 }
 
 }  // namespace
+
+void send_late(pthread_t thread, int number, const sigval* value) {
+  (void)send(thread, number, value != nullptr ? sent_value(*value) : std::nullopt);
+}
+
 }  // namespace strata::detail::posix
 
 using namespace strata::detail;

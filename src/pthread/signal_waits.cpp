@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waits for signals: for what is blocked, which is taken without a handler, and for a handler.
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "os/clock.hpp"
+#include "os/no_signals.hpp"
 #include "pthread/held_signals.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/signals.hpp"
@@ -181,7 +183,18 @@ int await_handler(record& r, std::uint32_t before) {
   return -1;
 }
 
-bool is_from_outside() noexcept { return this_worker().owner == nullptr; }
+// Of a thread from outside. The kernel runs handlers in no other moment than within its call, which
+// says that one has run; of cancellation it knows nothing. Null: the mask stays as it is.
+int await_handler_outside(record& r, const sigset_t* mask) {
+  constexpr timespec look_again{0, 20'000'000};
+  for (;;) {
+    act_on_cancellation();
+    const os::no_signals between;
+    while (!has_to_leave(r)) {
+      if (ppoll(nullptr, 0, &look_again, mask != nullptr ? mask : &between.before()) < 0) return -1;
+    }
+  }
+}
 
 }  // namespace
 }  // namespace strata::detail::posix
@@ -232,8 +245,9 @@ int strata_sigwaitinfo(const sigset_t* set, siginfo_t* info) {
 }
 
 int strata_sigsuspend(const sigset_t* mask) {
-  if (is_from_outside()) return sigsuspend(mask);
+  if (is_unknown_outside()) return sigsuspend(mask);
   act_on_cancellation();
+  if (is_outside()) return await_handler_outside(self(), mask);
   const uninterrupted guard;
   record& r = self();
   const std::uint32_t before = r.handlers_run.load(std::memory_order_relaxed);
@@ -242,8 +256,9 @@ int strata_sigsuspend(const sigset_t* mask) {
 }
 
 int strata_pause() {
-  if (is_from_outside()) return pause();
+  if (is_unknown_outside()) return pause();
   act_on_cancellation();
+  if (is_outside()) return await_handler_outside(self(), nullptr);
   const uninterrupted guard;
   record& r = self();
   return await_handler(r, r.handlers_run.load(std::memory_order_relaxed));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time to pass, and others to go first. A thread from outside that nobody here knows does as it
-// always did.
+// Time to pass, and others to go first.
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,12 +16,17 @@
 namespace strata::detail::posix {
 namespace {
 
-bool is_outside() noexcept { return this_worker().owner == nullptr; }
-// It has no pthread_t that somebody could cancel.
-bool is_unknown() noexcept { return is_outside() && self_if_any() == nullptr; }
-
 bool is_valid(const timespec& t) noexcept {
   return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < 1'000'000'000;
+}
+
+bool is_of_time(clockid_t clock) noexcept {
+  return clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME || clock == CLOCK_BOOTTIME ||
+         clock == CLOCK_TAI;
+}
+// Whoever computes moves it on. (Those of other processes and threads are negative numbers.)
+bool is_of_processors(clockid_t clock) noexcept {
+  return clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID || clock < 0;
 }
 
 // False: a signal handler has run before.
@@ -30,14 +34,17 @@ bool sleep_until(const deadline& until) {
   act_on_cancellation();
   const kept_errno keep;
   const char nobody_wakes = 0;
+  const bool asks = is_of_processors(until.clock);
   while (!until.has_passed()) {
-    const unparked why = park_or_give_way({.what = "time to pass",
-                                           .address = &nobody_wakes,
-                                           .deadline_ns = until.to_ns(),
-                                           .look_again = until.asked_again(),
-                                           .look_again_argument = &until,
-                                           .interruptible = is_cancellable(),
-                                           .ends_by_signal = true});
+    constexpr std::int64_t soon_ns = 2'000'000;
+    const unparked why =
+        park_or_give_way({.what = "time to pass",
+                          .address = &nobody_wakes,
+                          .deadline_ns = asks ? os::now_ns() + soon_ns : until.to_ns(),
+                          .look_again = asks ? nullptr : until.asked_again(),
+                          .look_again_argument = &until,
+                          .interruptible = is_cancellable(),
+                          .ends_by_signal = true});
     if (why == unparked::interrupted) act_on_cancellation();
     if (why == unparked::signalled) return false;
   }
@@ -45,18 +52,19 @@ bool sleep_until(const deadline& until) {
   return true;
 }
 
-// The same; *left is then what is missing.
-bool sleep_for(const timespec& time, timespec* left) {
+// The same; *left is then what is missing. That a clock is set makes no difference.
+bool sleep_for(const timespec& time, timespec* left, clockid_t clock = CLOCK_MONOTONIC) {
+  if (clock == CLOCK_REALTIME || clock == CLOCK_TAI) clock = CLOCK_MONOTONIC;
   if (time.tv_sec == 0 && time.tv_nsec == 0) {
     act_on_cancellation();
     (void)strata_sched_yield();
     return true;
   }
-  const timespec end = from_now(time);
-  if (sleep_until({CLOCK_MONOTONIC, &end})) return true;
+  const timespec end = from_now(time, clock);
+  if (sleep_until({clock, &end})) return true;
   if (left == nullptr) return false;
   timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   *left = {end.tv_sec - now.tv_sec, end.tv_nsec - now.tv_nsec};
   if (left->tv_nsec < 0) *left = {left->tv_sec - 1, left->tv_nsec + 1'000'000'000};
   if (left->tv_sec < 0) *left = {0, 0};
@@ -84,7 +92,7 @@ int strata_sched_yield() {
 }
 
 int strata_nanosleep(const timespec* time, timespec* left) {
-  if (is_unknown()) return nanosleep(time, left);
+  if (is_unknown_outside()) return nanosleep(time, left);
   if (!is_valid(*time)) {
     set_errno_here(EINVAL);
     return -1;
@@ -93,20 +101,26 @@ int strata_nanosleep(const timespec* time, timespec* left) {
 }
 
 int strata_clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* left) {
-  if (is_unknown()) return clock_nanosleep(clock, flags, time, left);
-  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) {
+  if (is_unknown_outside()) return clock_nanosleep(clock, flags, time, left);
+  if (!is_of_time(clock) && !is_of_processors(clock)) {
+    // What else there is wakes the machine, which only the kernel can.
     act_on_cancellation();
     const int error = clock_nanosleep(clock, flags, time, left);
     act_on_cancellation();
     return error;
   }
   if (!is_valid(*time)) return EINVAL;
+  if (is_of_processors(clock)) {
+    // Whether there can be such waits at all.
+    constexpr timespec long_ago{0, 0};
+    if (const int error = clock_nanosleep(clock, TIMER_ABSTIME, &long_ago, nullptr)) return error;
+  }
   if ((flags & TIMER_ABSTIME) != 0) return sleep_until({clock, time}) ? 0 : EINTR;
-  return sleep_for(*time, left) ? 0 : EINTR;
+  return sleep_for(*time, left, clock) ? 0 : EINTR;
 }
 
 int strata_usleep(unsigned microseconds) {
-  if (is_unknown()) return usleep(microseconds);
+  if (is_unknown_outside()) return usleep(microseconds);
   const bool slept = sleep_for({static_cast<time_t>(microseconds / 1'000'000),
                                 static_cast<long>(microseconds % 1'000'000) * 1000},
                                nullptr);
@@ -114,7 +128,7 @@ int strata_usleep(unsigned microseconds) {
 }
 
 unsigned strata_sleep(unsigned seconds) {
-  if (is_unknown()) return sleep(seconds);
+  if (is_unknown_outside()) return sleep(seconds);
   timespec left{};
   if (sleep_for({static_cast<time_t>(seconds), 0}, &left)) return 0;
   // To the nearest second, as the C library has it.

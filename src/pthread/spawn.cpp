@@ -105,6 +105,14 @@ FILE* strata_popen(const char* command, const char* mode) {
   return with_own_state(&popen, command, mode);
 }
 
+int strata_pclose(FILE* stream) {
+  const record* const caller = self_if_any();
+  // Who has locked the stream has done so on this OS thread.
+  const bool holds_streams = caller != nullptr && caller->streams_held != 0;
+  if (holds_streams || !stops_others()) return pclose(stream);
+  return strata::blocking([&] { return pclose(stream); });
+}
+
 int strata_execv(const char* path, char* const arguments[]) {
   return with_own_state(&execv, path, arguments);
 }

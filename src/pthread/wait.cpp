@@ -12,6 +12,7 @@
 #include "pthread/exit.hpp"
 #include "pthread/record.hpp"
 #include "pthread/signals.hpp"
+#include "sched/outside_section.hpp"
 #include "sched/place.hpp"
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/join.hpp"
@@ -82,9 +83,9 @@ std::int64_t deadline::look_again(const void* it) noexcept {
   return d.has_passed() ? long_ago : d.to_ns();
 }
 
-timespec from_now(const timespec& time) noexcept {
+timespec from_now(const timespec& time, clockid_t clock) noexcept {
   timespec end;
-  clock_gettime(CLOCK_MONOTONIC, &end);
+  clock_gettime(clock, &end);
   end.tv_nsec += time.tv_nsec;
   if (end.tv_nsec >= ns_per_s) {
     end.tv_nsec -= ns_per_s;
@@ -113,6 +114,12 @@ void act_on_cancellation() {
   if (r->more.signalled.load(std::memory_order_relaxed)) [[unlikely]]
     deliver_signals(*r);
   if (has_to_leave(*r)) leave_thread(*r, PTHREAD_CANCELED);
+}
+
+bool is_outside() noexcept { return this_worker().owner == nullptr; }
+
+bool is_unknown_outside() noexcept {
+  return is_outside() && (self_if_any() == nullptr || outside_section::is_here());
 }
 
 const void* me() noexcept {

@@ -36,21 +36,21 @@ struct deadline {
   // 0 or EINVAL.
   [[nodiscard]] int check() const noexcept;
   [[nodiscard]] bool has_passed() const noexcept;
-  // On the monotonic clock. CLOCK_REALTIME can be set meanwhile, also while the machine sleeps:
-  // this is in a second at the latest then, and has_passed() is to be asked again.
+  // On the monotonic clock. All others but it can be set meanwhile, or go on while the machine
+  // sleeps: this is in a second at the latest then, and has_passed() is to be asked again.
   [[nodiscard]] std::int64_t to_ns() const noexcept;
   // The same for parking::look_again, with this as its argument: who asks is not woken for it.
   [[nodiscard]] auto asked_again() const noexcept { return can_be_set() ? &look_again : nullptr; }
 
  private:
   [[nodiscard]] bool can_be_set() const noexcept {
-    return until != nullptr && clock == CLOCK_REALTIME;
+    return until != nullptr && clock != CLOCK_MONOTONIC;
   }
   static std::int64_t look_again(const void* it) noexcept;
 };
 
-// That long from now, on the monotonic clock. `time` is not negative; too long is for ever.
-[[nodiscard]] timespec from_now(const timespec& time) noexcept;
+// That long from now. `time` is not negative; too long is for ever.
+[[nodiscard]] timespec from_now(const timespec& time, clockid_t clock = CLOCK_MONOTONIC) noexcept;
 
 // Whether the calling thread's waits are to end when it is cancelled.
 [[nodiscard]] bool is_cancellable() noexcept;
@@ -59,6 +59,12 @@ struct deadline {
 [[nodiscard]] bool has_to_leave(const record& r) noexcept;
 // At the end of a wait, or before it: does not return if the calling thread has been cancelled.
 void act_on_cancellation();
+
+// A thread without a worker.
+[[nodiscard]] bool is_outside() noexcept;
+// One that does as it always did: it has no pthread_t that somebody could cancel, or is in a
+// handler that must not wait here.
+[[nodiscard]] bool is_unknown_outside() noexcept;
 
 // Something that tells the calling thread from all others, also from those that have ended; never
 // null. (After four million threads on its stack the first is mistaken for it.)

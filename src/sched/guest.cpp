@@ -3,6 +3,7 @@
 #include "context/exceptions.hpp"
 #include "context/overflow.hpp"
 #include "os/topology.hpp"
+#include "sched/outside_section.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/fences.hpp"
 #include "strata/error.hpp"
@@ -166,6 +167,7 @@ void scheduler::run_as_guest(place& p, root_task& root) {
 }
 
 void scheduler::inject(task* t) {
+  const outside_section here;
   const uninterrupted guard;
   injected_.push(t);
   // First whoever is awake already, because it has taken in what brings this.

@@ -6,6 +6,7 @@
 #include "context/overflow.hpp"
 #include "context/stack_pool.hpp"
 #include "threads/thread_block.hpp"
+#include "threads/waiter.hpp"
 
 // Of types with bases, but without virtual ones: every compiler that we know of can.
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
@@ -27,8 +28,11 @@ using strata::detail::task_type;
 using strata::detail::thread_block;
 using strata::detail::thread_extras;
 
-extern "C" const std::array<std::uintptr_t, 20> strata_debugger_layout{
-    3,
+// The script takes that for granted.
+static_assert(strata::detail::waiter::waiting == 0);
+
+extern "C" const std::array<std::uintptr_t, 21> strata_debugger_layout{
+    4,
     reinterpret_cast<std::uintptr_t>(&strata::detail::watched_pools),
     strata::detail::watched_pools.size(),
     offsetof(stack_pool, pieces.first),
@@ -44,6 +48,7 @@ extern "C" const std::array<std::uintptr_t, 20> strata_debugger_layout{
     offsetof(stack, thread),
     offsetof(stack, waits_for),
     offsetof(stack, waits_at),
+    offsetof(stack, waits_until),
     offsetof(stack, number),
     offsetof(task_type, name),
     offsetof(thread_block, extras),

@@ -6,4 +6,4 @@
 #include <cstdint>
 
 // In the order of FIELDS in the script.
-extern "C" const std::array<std::uintptr_t, 20> strata_debugger_layout;
+extern "C" const std::array<std::uintptr_t, 21> strata_debugger_layout;

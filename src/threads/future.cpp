@@ -46,7 +46,7 @@ void future_state::wait() {
   while (!is_ready()) {
     park({.what = "future", .address = &word_, .still = &must_wait, .argument = this});
   }
-  finish();
+  (void)finish(parking::never);
 }
 
 std::future_status future_state::wait_until(std::int64_t deadline_ns) {
@@ -59,7 +59,7 @@ std::future_status future_state::wait_until(std::int64_t deadline_ns) {
                                .deadline_ns = deadline_ns});
     if (why == unparked::timed_out && !is_ready()) return std::future_status::timeout;
   }
-  return std::future_status::ready;
+  return finish(deadline_ns) ? std::future_status::ready : std::future_status::timeout;
 }
 
 }  // namespace strata::detail

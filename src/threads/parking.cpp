@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "os/clock.hpp"
+#include "sched/outside_section.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/join.hpp"
@@ -46,6 +47,7 @@ thread_block* block_for(const parking& how) {
 // With the stack given up, or by a thread from outside: queues the waiter unless there is no reason
 // to wait any more. From then on somebody may decide and continue it.
 bool enqueue(request& r, timers* clock) {
+  const outside_section here;
   const parking& how = r.how;
   // Needed when the waiter may be gone already.
   void (*const then)(void*) = how.then;
@@ -96,6 +98,7 @@ bool commit(stack& s, void* argument) {
 }
 
 void take_out(waiter& w) noexcept {
+  const outside_section here;
   for (;;) {
     const void* const address = w.address.load(std::memory_order_acquire);
     waiter_queue& q = queue_of(address);
@@ -219,6 +222,7 @@ unparked park(const parking& how) {
 }
 
 unsigned unpark(const void* address, unsigned count, std::uint32_t kinds) noexcept {
+  const outside_section here;
   const uninterrupted guard;
   unsigned woken = 0;
   while (woken < count) {
@@ -238,6 +242,7 @@ unsigned unpark(const void* address, unsigned count, std::uint32_t kinds) noexce
 }
 
 bool unpark_one_or(const void* address, void (*otherwise)(void*), void* argument) noexcept {
+  const outside_section here;
   const uninterrupted guard;
   chosen one;
   {
@@ -253,6 +258,7 @@ bool unpark_one_or(const void* address, void (*otherwise)(void*), void* argument
 }
 
 void unless_awaited(const void* address, void (*f)(void*), void* argument) noexcept {
+  const outside_section here;
   const uninterrupted guard;
   waiter_queue& q = queue_of(address);
   const std::lock_guard lock(q.lock);
@@ -268,6 +274,7 @@ bool is_awaited(const void* address) noexcept {
 
 unsigned unpark_requeue(const void* from, const void* to, bool wake_first,
                         unsigned count) noexcept {
+  const outside_section here;
   const uninterrupted guard;
   waiter_queue& a = queue_of(from);
   waiter_queue& b = queue_of(to);

@@ -14,6 +14,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <unordered_map>
 
@@ -48,11 +49,10 @@ class reactor {
     const std::lock_guard lock(mutex_);
     w.watched_once = true;
     if (const int error = begin()) return fail(w, error);
-    w.number = ++numbers_;
+    if (const int error = note(w)) return fail(w, error);
     epoll_event e{};
     e.events = w.events | EPOLLONESHOT;
     e.data.u64 = w.number;
-    waits_.emplace(w.number, &w);
     w.watched = w.fd;
     if (epoll_ctl(epoll_, EPOLL_CTL_ADD, w.watched, &e) == 0) return;
     if (errno == EEXIST) {
@@ -115,6 +115,17 @@ class reactor {
     } catch (const std::exception&) {  // refused; there may be room for it later
     }
     return running_ ? 0 : EAGAIN;
+  }
+
+  // Nor here.
+  int note(io_wait& w) {
+    try {
+      waits_.emplace(numbers_ + 1, &w);
+    } catch (const std::bad_alloc&) {
+      return ENOMEM;
+    }
+    w.number = ++numbers_;
+    return 0;
   }
 
   void stop_watching(const io_wait& w) {

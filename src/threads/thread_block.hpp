@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "strata/detail/parking.hpp"
@@ -38,6 +39,8 @@ struct thread_extras {
   std::atomic<bool> signalled{false};  // changed with the lock
   std::atomic<bool> heeds_all{false};  // interruption ends waits that are not interruptible, too
 };
+
+[[noreturn]] void refuse_thread(std::errc code, const char* what);
 
 // As task_type::run of threads whose stack has a size of its own: it is extras->own_stack.
 void run_on_own_stack(task& t, worker& w);

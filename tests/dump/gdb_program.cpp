@@ -38,9 +38,13 @@ void kind_of_work() {
     const pthread_t unnamed = begin_pthread(s);
     const pthread_t named = begin_pthread(s);
     strata_pthread_setname_np(named, "gamma");
+    strata::counting_semaphore<> woken(0);
+    strata::thread delta({.name = "delta"}, [&] { woken.acquire(); });
     strata::this_thread::yield();
+    woken.release();  // it goes on when this thread waits
     stop_here();
     s.release(5);
+    delta.join();
     a.join();
     b.join();
     sized.join();

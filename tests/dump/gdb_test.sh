@@ -19,6 +19,7 @@ expect '^thread [0-9]+ "a name that is too long for the string itself": waits fo
 expect '^thread [0-9]+ "thread": waits for semaphore at 0x'
 expect '^thread [0-9]+ "pthread": waits for semaphore at 0x'
 expect '^thread [0-9]+ "gamma": waits for semaphore at 0x'
+expect '^thread [0-9]+ "delta": ready'
 expect '^thread [0-9]+ "kind_of_work\(\)::.*": running on OS thread [0-9]+'
 [[ $(grep -c 'in strata_context_begin' <<<"$out") -ge 6 ]] || fail "six suspended stacks to their end"
 look=$(sed -n '/^LOOK/,/^BACK/p' <<<"$out")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases of one list: each says in a line what failed. The same sources are built against the C library's threads, which
-   proves that the expectations are right, and against ours. */
+/* Cases of one list: each says in a line what failed. The same sources are built against the C
+   library's threads, which proves that the expectations are right, and against ours. */
 #pragma once
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -27,13 +27,13 @@ struct test_case {
 extern struct test_case* all_cases;
 extern int failures;
 
-#define CASE(name)                                             \
-  static void name(void);                                      \
-  static struct test_case case_##name = {#name, name, NULL};   \
-  __attribute__((constructor)) static void add_##name(void) {  \
-    case_##name.next = all_cases;                              \
-    all_cases = &case_##name;                                  \
-  }                                                            \
+#define CASE(name)                                            \
+  static void name(void);                                     \
+  static struct test_case case_##name = {#name, name, NULL};  \
+  __attribute__((constructor)) static void add_##name(void) { \
+    case_##name.next = all_cases;                             \
+    all_cases = &case_##name;                                 \
+  }                                                           \
   static void name(void)
 
 #define CHECK(condition) check_((condition) ? 1 : 0, #condition, __func__, __FILE__, __LINE__)
@@ -44,9 +44,14 @@ void same_(long got, long wanted, const char* text, const char* where, const cha
 
 /* That many milliseconds from now. */
 struct timespec from_now(clockid_t clock, long ms);
-/* Whether these are our threads: some of what POSIX leaves open is otherwise with the C library's. */
+/* Whether these are our threads: some of what POSIX leaves open is otherwise with the C library's.
+ */
 int on_strata(void);
 pthread_t begin(void* (*start)(void*), void* argument);
 void* end(pthread_t thread);
 /* Lets time pass for others until *flag is `wanted`; for some seconds at most. */
 void await(atomic_int* flag, int wanted);
+/* In the child of a fork: counts its own failures, and ends after 30 s at the latest. */
+void begin_child(void);
+/* Until it has ended, with status 0. */
+void reap(pid_t child);

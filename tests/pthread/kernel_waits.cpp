@@ -2,11 +2,15 @@
 // A program whose threads wait in the kernel for what other threads of it do next: natively, and as
 // it is under `strata pthread` with one worker. Status 0 if all is right.
 #include <fcntl.h>
+#include <mqueue.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,13 +32,17 @@ constexpr int status_of_child = 7;
 // A child that ends when it is told to.
 class child {
  public:
-  child() {
+  child() : child([] {}) {}
+  // Which begins with that.
+  template <class Begin>
+  explicit child(Begin begin) {
     int ends[2] = {-1, -1};
     SAME(pipe(ends), 0);
     pid_ = fork();
     if (pid_ == 0) {
       char told = 0;
       close(ends[1]);
+      begin();
       _exit(read(ends[0], &told, 1) == 1 ? status_of_child : 1);
     }
     close(ends[0]);
@@ -193,8 +201,150 @@ void files() {
         SAME(errno, EBADF);
       },
       [&] { SAME(flock(one, LOCK_UN), 0); });
+  SAME(flock(one, LOCK_UN), 0);
+  // Of a part: another process has it.
+  for (const bool by_fcntl : {false, true}) {
+    SAME(ftruncate(one, 100), 0);
+    struct flock whole {};
+    whole.l_type = F_WRLCK;
+    int locked[2] = {-1, -1};
+    SAME(pipe(locked), 0);
+    const child holder([&] {
+      SAME(fcntl(one, F_SETLK, &whole), 0);
+      SAME(write(locked[1], "x", 1), 1);
+    });
+    char told = 0;
+    SAME(read(locked[0], &told, 1), 1);
+    beside(
+        [&] {
+          SAME(by_fcntl ? fcntl(one, F_SETLKW, &whole) : lockf(one, F_LOCK, 0), 0);
+          SAME(lockf(one, F_LOCK, 0), 0);  // ours
+          SAME(lockf(one, F_ULOCK, 0), 0);
+          SAME(lockf(-1, F_LOCK, 0), -1);
+          SAME(errno, EBADF);
+        },
+        [&] { holder.end(); });
+    int status = 0;
+    SAME(waitpid(holder.pid(), &status, 0), holder.pid());
+    check_status(status);
+    close(locked[0]);
+    close(locked[1]);
+  }
+  // Those of an open file.
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  SAME(fcntl(one, F_OFD_SETLK, &whole), 0);
+  beside(
+      [&] {
+        struct flock part {};
+        part.l_type = F_WRLCK;
+        SAME(fcntl(other, F_OFD_SETLKW, &part), 0);
+      },
+      [&] {
+        struct flock none {};
+        none.l_type = F_UNLCK;
+        SAME(fcntl(one, F_OFD_SETLK, &none), 0);
+      });
+  SAME(fcntl(one, F_GETFL) & O_ACCMODE, O_RDWR);
   close(one);
   close(other);
+}
+
+// ---- queues ----
+
+void system_v() {
+  const int semaphores = semget(IPC_PRIVATE, 2, 0600);
+  SAME(semaphores >= 0, true);
+  sembuf take_both[2] = {{0, -1, 0}, {1, -1, 0}};
+  sembuf give_one{0, 1, 0};
+  sembuf give_other{1, 1, 0};
+  beside([&] { SAME(semop(semaphores, take_both, 2), 0); },
+         [&] {
+           SAME(semop(semaphores, &give_one, 1), 0);
+           SAME(semop(semaphores, &give_other, 1), 0);
+         });
+  std::thread([&] {
+    const timespec little{0, 1'000'000};
+    SAME(semtimedop(semaphores, take_both, 2, &little), -1);
+    SAME(errno, EAGAIN);
+    take_both[0].sem_flg = IPC_NOWAIT;
+    SAME(semop(semaphores, take_both, 1), -1);
+    SAME(errno, EAGAIN);
+  }).join();
+  SAME(semctl(semaphores, 0, IPC_RMID), 0);
+
+  struct message {
+    long kind;
+    char text[8000];
+  };
+  const int queue = msgget(IPC_PRIVATE, 0600);
+  SAME(queue >= 0, true);
+  beside(
+      [&] {
+        message got{};
+        SAME(msgrcv(queue, &got, sizeof got.text, 7, 0), 1);
+        SAME(got.text[0], 'b');
+        got.kind = 9;
+        // When there is room.
+        for (int i = 0; i < 8; ++i) SAME(msgsnd(queue, &got, sizeof got.text, 0), 0);
+      },
+      [&] {
+        const message other_kind{1, {'a'}};
+        const message wanted{7, {'b'}};
+        SAME(msgsnd(queue, &other_kind, 1, 0), 0);
+        SAME(msgsnd(queue, &wanted, 1, 0), 0);
+        message got{};
+        for (int i = 0; i < 8; ++i) SAME(msgrcv(queue, &got, sizeof got.text, 9, 0), 8000);
+      });
+  SAME(msgctl(queue, IPC_RMID, nullptr), 0);
+}
+
+// Room for one message of one byte, and no name. -1: the kernel has no queues.
+mqd_t new_queue() {
+  const std::string name = "/strata-test-" + std::to_string(getpid());
+  mq_attr attributes{};
+  attributes.mq_maxmsg = 1;
+  attributes.mq_msgsize = 1;
+  const mqd_t queue = mq_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600, &attributes);
+  if (queue == -1) SAME(errno, ENOSYS);
+  mq_unlink(name.c_str());
+  return queue;
+}
+
+void posix_queues() {
+  const mqd_t there = new_queue();
+  const mqd_t back = new_queue();
+  if (there == -1) return;
+  beside(
+      [&] {
+        char got = 0;
+        unsigned priority = 0;
+        SAME(mq_receive(there, &got, 1, &priority), 1);
+        SAME(got, 'q');
+        SAME(priority, 3);
+        SAME(mq_send(back, "r", 1, 0), 0);
+        SAME(mq_send(back, "s", 1, 0), 0);  // when there is room
+      },
+      [&] {
+        char got = 0;
+        SAME(mq_send(there, "q", 1, 3), 0);
+        SAME(mq_receive(back, &got, 1, nullptr), 1);
+        SAME(got, 'r');
+        SAME(mq_receive(back, &got, 1, nullptr), 1);
+        SAME(got, 's');
+      });
+  std::thread([&] {
+    char got = 0;
+    timespec soon{};
+    clock_gettime(CLOCK_REALTIME, &soon);
+    SAME(mq_timedreceive(there, &got, 1, nullptr, &soon), -1);
+    SAME(errno, ETIMEDOUT);
+    SAME(mq_send(there, "t", 1, 0), 0);
+    SAME(mq_timedsend(there, "u", 1, 0, &soon), -1);
+    SAME(errno, ETIMEDOUT);
+  }).join();
+  mq_close(there);
+  mq_close(back);
 }
 
 // ---- commands ----
@@ -211,6 +361,18 @@ void commands() {
         SAME(system(nullptr) != 0, true);
       },
       [&] { SAME(write(ends[1], "x\n", 2), 2); });
+  // And one that goes on when its stream has been read to the end.
+  const std::string late = "exec >&-; " + command;
+  beside(
+      [&] {
+        std::FILE* const stream = popen(late.c_str(), "r");
+        SAME(stream != nullptr, true);
+        SAME(std::fgetc(stream), EOF);
+        const int status = pclose(stream);
+        SAME(WIFEXITED(status), true);
+        SAME(WEXITSTATUS(status), 5);
+      },
+      [&] { SAME(write(ends[1], "x\n", 2), 2); });
   close(ends[0]);
   close(ends[1]);
 }
@@ -222,6 +384,8 @@ int main() {
   children();
   many();
   files();
+  system_v();
+  posix_queues();
   commands();
   return pthread_programs::status_of_all();
 }

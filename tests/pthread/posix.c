@@ -94,22 +94,6 @@ CASE(shared_by_threads) {
   end(t);
   unmap_shared(s);
 }
-/* A leak check of the child would have to know of threads that are no more, which LeakSanitizer
- * asks here. */
-static int is_child;
-int __lsan_is_turned_off(void) { return is_child; }
-/* In the child: counts its own failures. */
-static void begin_child(void) {
-  alarm(30);
-  failures = 0;
-  is_child = 1;
-}
-static void reap(pid_t child) {
-  int status = -1;
-  CHECK(child > 0);
-  CHECK(waitpid(child, &status, 0) == child);
-  SAME(status, 0);
-}
 CASE(shared_by_processes) {
   struct shared* s = map_shared(PTHREAD_MUTEX_ERRORCHECK);
   const pid_t child = fork();
@@ -299,26 +283,6 @@ CASE(once_in_the_child_waits_for_nobody) {
   atomic_store(&leave_once, 1);
   end(t);
 }
-static void* cancel_the_first_thread(void* a) {
-  void* result = NULL;
-  SAME(pthread_cancel(*(pthread_t*)a), 0);
-  SAME(pthread_join(*(pthread_t*)a, &result), 0);
-  CHECK(result == PTHREAD_CANCELED);
-  _exit(failures != 0);
-}
-CASE(cancel_ends_the_first_thread_s_sleep) {
-  const pid_t child = fork();
-  if (child == 0) {
-    begin_child();
-    static pthread_t own; /* our frame will be gone */
-    own = pthread_self();
-    begin(cancel_the_first_thread, &own);
-    sleep(1000);
-    _exit(2);
-  }
-  reap(child);
-}
-
 /* ---- programs that are started ---- */
 static const char* const end_itself = "kill -TERM $$; exit 7";
 static void* start_programs(void* a) {

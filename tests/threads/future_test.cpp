@@ -381,6 +381,38 @@ TEST(async, its_last_future_waits_for_the_thread) {
   });
 }
 
+// A value of the thread's whose end takes until it is let go.
+struct slow_to_end {
+  counting_semaphore<> ends{0};
+  counting_semaphore<> goes_on{0};
+  std::atomic<bool> ended{false};
+};
+
+TEST(async, who_waits_for_a_time_waits_for_the_thread_too) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    slow_to_end value;
+    thread_specific_ptr<slow_to_end> mine([](slow_to_end* v) {
+      v->ends.release();
+      v->goes_on.acquire();
+      v->ended = true;
+    });
+    const shared_future<void> f = strata::async(launch::async, [&] { mine.reset(&value); }).share();
+    value.ends.acquire();  // the call is over
+    EXPECT_EQ(f.wait_for(0s), future_status::timeout);
+    EXPECT_EQ(f.wait_until(std::chrono::steady_clock::now() + 1ms), future_status::timeout);
+    future_status of_other = future_status::timeout;
+    thread other([&] { of_other = f.wait_for(1h); });
+    value.goes_on.release();
+    EXPECT_EQ(f.wait_for(1h), future_status::ready);
+    EXPECT_TRUE(value.ended);
+    other.join();
+    EXPECT_EQ(of_other, future_status::ready);
+    EXPECT_EQ(f.wait_for(0s), future_status::ready);
+    f.get();
+  });
+}
+
 TEST(async, deferred) {
   runtime rt(with_workers(2));
   rt.run([] {

@@ -2,9 +2,13 @@
 // Where memory runs out a thread too many is refused, and those that wait can still be woken. Each
 // in a process of its own.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -17,6 +21,7 @@
 #include "../common/counted.hpp"
 #include "../common/refuse_threads.hpp"
 #include "../sched/support.hpp"
+#include "strata/blocking.hpp"
 #include "strata/fiber.hpp"
 #include "strata/thread.hpp"
 #include "strata/thread_specific.hpp"
@@ -175,6 +180,22 @@ TEST_P(without_memory, a_thread_with_values_of_its_own_ends) {
       go.release();
       t.join();
       std::_Exit(ended == values ? 42 : 3);
+    });
+  };
+  EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");
+}
+
+TEST_P(without_memory, a_wait_for_a_descriptor_is_refused) {
+  const auto program = [] {
+    runtime rt(settings());
+    rt.run([&] {
+      std::array<int, 2> ends{};
+      if (pipe(ends.data()) != 0) std::_Exit(3);
+      // The first makes what is needed once.
+      if (io::wait(ends[0], POLLIN, std::chrono::milliseconds(1)) != -1) std::_Exit(4);
+      empty_memory();
+      if (io::wait(ends[0], POLLIN) != -1) std::_Exit(5);
+      std::_Exit(errno == ENOMEM ? 42 : 6);
     });
   };
   EXPECT_EXIT(program(), testing::ExitedWithCode(42), "");

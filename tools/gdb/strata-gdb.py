@@ -15,10 +15,10 @@ import re
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
-LAYOUT_VERSION = 3
+LAYOUT_VERSION = 4
 FIELDS = (
     "version pools pool_count first stride header_bytes colours colour_bytes cut "
-    "sp bottom bytes kind thread waits_for waits_at number kind_name block_extras extras_name"
+    "sp bottom bytes kind thread waits_for waits_at waits_until number kind_name block_extras extras_name"
 ).split()
 # What strata_switch_context leaves at the stack pointer it saves: registers by offset, and how far up the caller's is.
 SAVED = {
@@ -82,6 +82,7 @@ class Thread:
         self.top = self.bottom + word(where + at["bytes"])
         self.waits_for = text(word(where + at["waits_for"]), 64)
         self.waits_at = word(where + at["waits_at"])
+        self.is_woken = self.was_decided(at)
         self.runner = None
         self.name = self.its_name(at)
 
@@ -100,10 +101,18 @@ class Thread:
         kind = word(self.where + at["kind"])
         return function_name(word(kind + at["kind_name"]))
 
+    def was_decided(self, at):
+        """Somebody has ended its wait, and it has not gone on yet."""
+        until = word(self.where + at["waits_until"])
+        try:
+            return until != 0 and word(until, 4) != 0
+        except gdb.MemoryError:
+            return False
+
     def state(self):
         if self.runner is not None:
             return "running on OS thread %d" % self.runner
-        if not self.waits_for:
+        if not self.waits_for or self.is_woken:
             return "ready"
         return "waits for " + self.waits_for + (" at 0x%x" % self.waits_at if self.waits_at else "")
 

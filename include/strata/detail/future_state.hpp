@@ -59,8 +59,8 @@ class future_state {
  protected:
   // Whoever waits first: makes the call, if it was put off until then.
   virtual void begin() {}
-  // Whoever waits, once it is ready.
-  virtual void finish() {}
+  // Whoever waits, once it is ready. False: what it waits for there had not come by the deadline.
+  virtual bool finish(std::int64_t) { return true; }
   [[nodiscard]] virtual bool is_deferred() const noexcept { return false; }
 
  private:
@@ -139,7 +139,12 @@ class deferred_state : public result_state<R> {
   std::atomic<bool> begun_{false};
 };
 
-// async() with launch::async. The last to let go of it waits for the thread.
+// Until the thread has ended, which stays to be joined; false: the deadline came first. One caller
+// at a time. Throws as park().
+[[nodiscard]] bool await_end(thread_block& b, std::int64_t deadline_ns);
+
+// async() with launch::async. The last to let go of it waits for the thread, and so does whoever
+// finds it ready: [futures.async]/5.
 template <class R, class Call>
 class async_state : public result_state<R> {
  public:
@@ -160,16 +165,27 @@ class async_state : public result_state<R> {
       throw;
     }
   }
-  ~async_state() override { finish(); }
+  ~async_state() override {
+    if (thread_.joinable()) thread_.join();
+  }
 
  private:
-  void finish() override {
-    call_once(joined_, [this] { thread_.join(); });
+  bool finish(std::int64_t deadline_ns) override {
+    if (!joining_.lock_until(deadline_ns)) return false;
+    const std::unique_ptr<word_lock, unlock> held(&joining_);
+    if (!thread_.joinable()) return true;
+    if (deadline_ns != parking::never && !await_end(*thread_.native_handle(), deadline_ns))
+      return false;
+    thread_.join();
+    return true;
   }
+  struct unlock {
+    void operator()(word_lock* l) const noexcept { l->unlock(); }
+  };
 
   Call call_;
   thread thread_;
-  once_flag joined_;
+  word_lock joining_;
 };
 
 }  // namespace strata::detail

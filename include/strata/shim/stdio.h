@@ -6,5 +6,6 @@
 #define STRATA_SHIM_STDIO_H
 #ifdef __USE_POSIX2
 #pragma redefine_extname popen strata_popen
+#pragma redefine_extname pclose strata_pclose
 #endif
 #endif

@@ -2,6 +2,12 @@
 // Each asks first whether there is anything to wait for: what is at hand costs no more than it did.
 #include "pthread/preload/kernel_waits.hpp"
 
+#include <fcntl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "pthread/preload/elsewhere.hpp"
@@ -14,6 +20,16 @@ namespace {
 bool has_to_wait_here(int options) noexcept {
   return (options & (WNOHANG | __WNOTHREAD)) != 0 || !detail::posix::stops_others();
 }
+
+// A call that was asked not to wait would have to. It has told so by one of these.
+bool would_wait(ssize_t answer, int error, int other = 0) noexcept {
+  if (answer >= 0) return false;
+  const int now = detail::errno_here();
+  return now == error || (other != 0 && now == other);
+}
+
+// A time that has passed: a call until then does not wait.
+constexpr timespec long_ago{0, 0};
 
 }  // namespace
 
@@ -50,6 +66,94 @@ int lock_file(int fd, int operation) {
   const int now = flock(fd, operation | LOCK_NB);
   if (now == 0 || detail::errno_here() != EWOULDBLOCK) return now;
   return elsewhere([&] { return flock(fd, operation); }, ended_by::handlers_not_restart, false);
+}
+
+int lock_part(int fd, int command, off_t bytes) {
+  if (command != F_LOCK || !detail::posix::stops_others()) return lockf(fd, command, bytes);
+  const int now = lockf(fd, F_TLOCK, bytes);
+  if (!would_wait(now, EAGAIN, EACCES)) return now;
+  return elsewhere([&] { return lockf(fd, command, bytes); });
+}
+
+int control_file(int fd, int command, void* argument) {
+  const bool may_wait = command == F_SETLKW || command == F_OFD_SETLKW;
+  if (!may_wait || !detail::posix::stops_others()) return fcntl(fd, command, argument);
+  const int now = fcntl(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, argument);
+  if (!would_wait(now, EAGAIN, EACCES)) return now;
+  return elsewhere([&] { return fcntl(fd, command, argument); });
+}
+
+int await_written(int fd) {
+  if (!detail::posix::stops_others()) return tcdrain(fd);
+  return elsewhere([&] { return tcdrain(fd); });
+}
+
+// ---- System V's: a handler ends their waits, whatever it has been set with ----
+
+int change_semaphores(int id, sembuf* changes, size_t count) {
+  return change_semaphores_within(id, changes, count, nullptr);
+}
+
+int change_semaphores_within(int id, sembuf* changes, size_t count, const timespec* timeout) {
+  std::array<sembuf, 32> at_once{};
+  const auto waits = [](const sembuf& one) { return (one.sem_flg & IPC_NOWAIT) == 0; };
+  if (count == 0 || count > at_once.size() || !std::all_of(changes, changes + count, waits) ||
+      !detail::posix::stops_others())
+    return semtimedop(id, changes, count, timeout);
+  std::transform(changes, changes + count, at_once.begin(), [](sembuf one) {
+    one.sem_flg = static_cast<short>(one.sem_flg | IPC_NOWAIT);
+    return one;
+  });
+  const int now = semop(id, at_once.data(), count);
+  if (!would_wait(now, EAGAIN)) return now;
+  return elsewhere([&] { return semtimedop(id, changes, count, timeout); }, ended_by::handlers,
+                   false);
+}
+
+int send_to_queue(int id, const void* message, size_t bytes, int flags) {
+  if ((flags & IPC_NOWAIT) != 0 || !detail::posix::stops_others())
+    return msgsnd(id, message, bytes, flags);
+  const int now = msgsnd(id, message, bytes, flags | IPC_NOWAIT);
+  if (!would_wait(now, EAGAIN)) return now;
+  return elsewhere([&] { return msgsnd(id, message, bytes, flags); }, ended_by::handlers);
+}
+
+ssize_t receive_from_queue(int id, void* message, size_t bytes, long kind, int flags) {
+  if ((flags & IPC_NOWAIT) != 0 || !detail::posix::stops_others())
+    return msgrcv(id, message, bytes, kind, flags);
+  const ssize_t now = msgrcv(id, message, bytes, kind, flags | IPC_NOWAIT);
+  if (!would_wait(now, ENOMSG)) return now;
+  return elsewhere([&] { return msgrcv(id, message, bytes, kind, flags); }, ended_by::handlers);
+}
+
+// ---- POSIX's queues ----
+
+int put_message(mqd_t queue, const char* message, size_t bytes, unsigned priority) {
+  return put_message_until(queue, message, bytes, priority, nullptr);
+}
+
+int put_message_until(mqd_t queue, const char* message, size_t bytes, unsigned priority,
+                      const timespec* until) {
+  const auto put = [&](const timespec* end) {
+    return mq_timedsend(queue, message, bytes, priority, end);
+  };
+  if (!detail::posix::stops_others()) return put(until);
+  const int now = put(&long_ago);
+  return would_wait(now, ETIMEDOUT) ? elsewhere([&] { return put(until); }) : now;
+}
+
+ssize_t take_message(mqd_t queue, char* message, size_t bytes, unsigned* priority) {
+  return take_message_until(queue, message, bytes, priority, nullptr);
+}
+
+ssize_t take_message_until(mqd_t queue, char* message, size_t bytes, unsigned* priority,
+                           const timespec* until) {
+  const auto take = [&](const timespec* end) {
+    return mq_timedreceive(queue, message, bytes, priority, end);
+  };
+  if (!detail::posix::stops_others()) return take(until);
+  const ssize_t now = take(&long_ago);
+  return would_wait(now, ETIMEDOUT) ? elsewhere([&] { return take(until); }) : now;
 }
 
 }  // namespace strata::preload

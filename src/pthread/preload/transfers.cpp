@@ -173,4 +173,12 @@ ssize_t write_parts(int fd, const iovec* from, int count) {
   return write_any(fd, from, static_cast<std::size_t>(count), plain);
 }
 
+int read_counter(int fd, eventfd_t* value) {
+  return read_some(fd, value, sizeof *value) == sizeof *value ? 0 : -1;
+}
+
+int write_counter(int fd, eventfd_t value) {
+  return write_all(fd, &value, sizeof value) == sizeof value ? 0 : -1;
+}
+
 }  // namespace strata::preload

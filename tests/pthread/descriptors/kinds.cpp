@@ -55,6 +55,45 @@ void counters_and_timers() {
   close(timer);
 }
 
+// By the calls that the C library has for them, one after the other.
+void counters_by_name() {
+  const int there = eventfd(0, EFD_SEMAPHORE);
+  const int back = eventfd(0, 0);
+  constexpr int rounds = 100;
+  eventfd_t n = 0;
+  beside(
+      [&] {
+        for (int i = 1; i <= rounds; ++i) {
+          eventfd_t got = 0;
+          SAME(eventfd_read(there, &got), 0);
+          SAME(got, 1);
+          SAME(eventfd_write(back, static_cast<eventfd_t>(i)), 0);
+        }
+      },
+      [&] {
+        for (int i = 1; i <= rounds; ++i) {
+          SAME(eventfd_write(there, 1), 0);
+          SAME(eventfd_read(back, &n), 0);
+          SAME(n, i);
+        }
+      });
+  beside(
+      [&] {
+        SAME(eventfd_write(back, UINT64_MAX - 1), 0);
+        SAME(eventfd_write(back, 1), 0);  // when there is room
+        SAME(eventfd_read(there, &n), 0);
+      },
+      [&] {
+        eventfd_t got = 0;
+        SAME(eventfd_read(back, &got), 0);
+        SAME(eventfd_write(there, 1), 0);
+      });
+  SAME(eventfd_read(-1, &n), -1);
+  SAME(errno, EBADF);
+  close(there);
+  close(back);
+}
+
 void terminals() {
   const int master = posix_openpt(O_RDWR | O_NOCTTY);
   SAME(master >= 0, true);

@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
       part{"select_beyond", &select_beyond},
       part{"epolls", &epolls},
       part{"counters_and_timers", &counters_and_timers},
+      part{"counters_by_name", &counters_by_name},
       part{"terminals", &terminals},
       part{"files", &files},
       part{"names", &names},

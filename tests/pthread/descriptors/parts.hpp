@@ -21,6 +21,7 @@ void selects();
 void select_beyond();
 void epolls();
 void counters_and_timers();
+void counters_by_name();
 void terminals();
 void files();
 void names();

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the thread of main() may do that its handlers do too, and what ends its waits. With the
+ * folder it is a kernel thread, which the kernel interrupts. */
+#include <semaphore.h>
+#include <sys/mman.h>
+
+#include "check.h"
+
+/* ---- handlers ---- */
+static sem_t posted, over;
+static pthread_t other;
+static atomic_int posts, has_waited;
+static void post_and_kill(int n) {
+  const int error = errno;
+  (void)n;
+  sem_post(&posted);
+  atomic_fetch_add(&posts, 1);
+  pthread_kill(other, SIGUSR2);
+  errno = error;
+}
+static void* wait_once(void* a) {
+  SAME(sem_wait(&posted), 0);
+  atomic_store(&has_waited, 1);
+  while (sem_wait(&over) != 0) SAME(errno, EINTR);
+  return a;
+}
+static timer_t begin_timer(int number, long us) {
+  struct sigevent event = {0};
+  const struct itimerspec often = {{0, us * 1000}, {0, us * 1000}};
+  timer_t timer = 0;
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = number;
+  SAME(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+  SAME(timer_settime(timer, 0, &often, NULL), 0);
+  return timer;
+}
+CASE(a_handler_does_what_it_interrupts) {
+  enum { times = 50000 };
+  sigset_t both, one, before;
+  int left = 0;
+  sem_init(&posted, 0, 0);
+  sem_init(&over, 0, 0);
+  atomic_store(&posts, 0);
+  atomic_store(&has_waited, 0);
+  signal(SIGUSR1, post_and_kill);
+  sigemptyset(&both);
+  sigaddset(&both, SIGUSR1);
+  sigaddset(&both, SIGUSR2);
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &both, &before);
+  other = begin(wait_once, NULL);
+  pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+  usleep(2000); /* once somebody waits there a post looks for who does */
+  sem_post(&posted);
+  await(&has_waited, 1);
+  const timer_t timer = begin_timer(SIGUSR1, 50);
+  for (int i = 0; i < times; ++i) {
+    SAME(sem_post(&posted), 0);
+    if (i % 4 == 0) SAME(pthread_kill(other, SIGUSR2), 0);
+    if (i % 16 == 0) SAME(pthread_sigmask(SIG_BLOCK, NULL, NULL), 0);
+    while (sem_wait(&posted) != 0) SAME(errno, EINTR);
+  }
+  SAME(timer_delete(timer), 0);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  SAME(sem_getvalue(&posted, &left), 0);
+  SAME(left, posts);
+  CHECK(left > 0);
+  sem_post(&over);
+  end(other);
+  signal(SIGUSR1, SIG_DFL);
+}
+
+/* ---- cancellation ---- */
+static int waits_first;
+static void* cancel_the_first_thread(void* a) {
+  if (waits_first) usleep(3000);
+  void* result = NULL;
+  SAME(pthread_cancel(*(pthread_t*)a), 0);
+  SAME(pthread_join(*(pthread_t*)a, &result), 0);
+  CHECK(result == PTHREAD_CANCELED);
+  _exit(failures != 0);
+}
+/* In the child of a fork: it is its first thread that is cancelled. */
+static void check_cancellation(void (*wait)(void)) {
+  for (waits_first = 0; waits_first < 2; ++waits_first) {
+    const pid_t child = fork();
+    if (child == 0) {
+      begin_child();
+      static pthread_t own; /* our frame will be gone */
+      own = pthread_self();
+      begin(cancel_the_first_thread, &own);
+      wait();
+      _exit(2);
+    }
+    reap(child);
+  }
+}
+static void sleep_long(void) { sleep(1000); }
+CASE(cancel_ends_the_first_thread_s_sleep) { check_cancellation(sleep_long); }
+static void pause_long(void) { pause(); }
+CASE(cancel_ends_the_first_thread_s_pause) { check_cancellation(pause_long); }
+static void suspend_long(void) {
+  sigset_t none;
+  sigemptyset(&none);
+  sigsuspend(&none);
+}
+CASE(cancel_ends_the_first_thread_s_wait_with_a_mask) { check_cancellation(suspend_long); }
+static sem_t* shared_semaphore(void) {
+  void* const at =
+      mmap(NULL, sizeof(sem_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  SAME(sem_init(at, 1, 0), 0);
+  return at;
+}
+static void wait_for_process(void) { sem_wait(shared_semaphore()); }
+static void wait_for_process_until(void) {
+  const struct timespec late = from_now(CLOCK_REALTIME, 1000000);
+  sem_timedwait(shared_semaphore(), &late);
+}
+CASE(cancel_ends_the_first_thread_s_wait_for_other_processes) {
+  check_cancellation(wait_for_process);
+  check_cancellation(wait_for_process_until);
+}
+
+/* ---- what else ends those waits ---- */
+static atomic_int handled;
+static void count(int n) {
+  (void)n;
+  atomic_fetch_add(&handled, 1);
+}
+static void handle_with(int flags) {
+  struct sigaction action = {0};
+  action.sa_handler = count;
+  action.sa_flags = flags;
+  SAME(sigaction(SIGUSR1, &action, NULL), 0);
+}
+CASE(a_handler_ends_the_first_thread_s_waits) {
+  sigset_t one, before;
+  sem_t* const shared = shared_semaphore();
+  handle_with(SA_RESTART);
+  atomic_store(&handled, 0);
+  timer_t timer = begin_timer(SIGUSR1, 1000);
+  SAME(pause(), -1);
+  SAME(errno, EINTR);
+  timer_delete(timer);
+  CHECK(handled > 0);
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &one, &before);
+  atomic_store(&handled, 0);
+  timer = begin_timer(SIGUSR1, 1000);
+  SAME(sigsuspend(&before), -1);
+  SAME(errno, EINTR);
+  timer_delete(timer);
+  CHECK(handled > 0);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  handle_with(0);
+  timer = begin_timer(SIGUSR1, 1000);
+  SAME(sem_wait(shared), -1);
+  SAME(errno, EINTR);
+  timer_delete(timer);
+  signal(SIGUSR1, SIG_DFL);
+}
+
+/* ---- other clocks ---- */
+static struct timespec very_long = {1000, 0};
+static void* sleep_on_boot_time(void* a) {
+  clock_nanosleep(CLOCK_BOOTTIME, 0, &very_long, NULL);
+  return a;
+}
+static void* sleep_on_atomic_time(void* a) {
+  struct timespec end_of_it;
+  clock_gettime(CLOCK_TAI, &end_of_it);
+  end_of_it.tv_sec += 1000;
+  clock_nanosleep(CLOCK_TAI, TIMER_ABSTIME, &end_of_it, NULL);
+  return a;
+}
+static void* sleep_on_processor_time(void* a) {
+  clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, 0, &very_long, NULL);
+  return a;
+}
+static void* cancel_it(void* a) {
+  usleep(1000);
+  SAME(pthread_cancel(*(pthread_t*)a), 0);
+  return a;
+}
+CASE(other_clocks_keep_nobody_from_running) {
+  void* (*const sleepers[])(void*) = {sleep_on_boot_time, sleep_on_atomic_time,
+                                      sleep_on_processor_time};
+  for (int i = 0; i < 3; ++i) {
+    pthread_t sleeper = begin(sleepers[i], NULL);
+    end(begin(cancel_it, &sleeper));
+    CHECK(end(sleeper) == PTHREAD_CANCELED);
+  }
+}
+static void* sleep_a_little(void* a) {
+  const clockid_t clocks[] = {CLOCK_BOOTTIME, CLOCK_TAI};
+  for (int i = 0; i < 2; ++i) {
+    struct timespec before, after;
+    const struct timespec little = {0, 3000000};
+    clock_gettime(clocks[i], &before);
+    SAME(clock_nanosleep(clocks[i], 0, &little, NULL), 0);
+    clock_gettime(clocks[i], &after);
+    CHECK((after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec >= 3000000);
+    before = from_now(clocks[i], 3);
+    SAME(clock_nanosleep(clocks[i], TIMER_ABSTIME, &before, NULL), 0);
+    clock_gettime(clocks[i], &after);
+    CHECK(after.tv_sec > before.tv_sec ||
+          (after.tv_sec == before.tv_sec && after.tv_nsec >= before.tv_nsec));
+  }
+  const struct timespec past = {0, 0}, wrong = {0, 1000000000};
+  SAME(clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, TIMER_ABSTIME, &past, NULL), 0);
+  SAME(clock_nanosleep(CLOCK_THREAD_CPUTIME_ID, 0, &past, NULL), EINVAL);
+  SAME(clock_nanosleep(CLOCK_BOOTTIME, 0, &wrong, NULL), EINVAL);
+  SAME(clock_nanosleep(12345, 0, &past, NULL), EINVAL);
+  return a;
+}
+CASE(other_clocks_are_slept_on) { end(begin(sleep_a_little, NULL)); }
+static atomic_int has_slept;
+static void* sleep_while_others_compute(void* a) {
+  const struct timespec little = {0, 3000000};
+  SAME(clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, 0, &little, NULL), 0);
+  atomic_store(&has_slept, 1);
+  return a;
+}
+CASE(processor_time_is_slept_on) {
+  atomic_store(&has_slept, 0);
+  pthread_t t = begin(sleep_while_others_compute, NULL);
+  await(&has_slept, 1);
+  end(t);
+}
