@@ -19,7 +19,9 @@
 // bytes, so that is 1,440 KiB of memory in messages without any, 386 KiB in messages of 1 KiB. From
 // its own process an endpoint keeps messages until they are 64 KiB, counted likewise; the one that
 // gets there may be a std::vector of any size that was handed over. Whoever sends more waits, or
-// its transfer does; nothing is dropped.
+// its transfer does; nothing is dropped. Where that much is kept and a receive or a probe asks for
+// what still waits with its sender, 288 bytes are kept for that besides, and for each message that
+// its endpoint has begun to send before it; its own bytes stay with the sender.
 //
 // Paths, chosen by location: within a process the bytes are copied once, or not at all when they
 // are handed over as a std::vector; between processes of one host messages above the eager limit
@@ -193,7 +195,9 @@ class transfer {
   transfer(transfer&&) noexcept = default;
   /// As the destructor does, first.
   transfer& operator=(transfer&& other) noexcept;
-  /// Cancels it if it has not ended; if it cannot be cancelled any more, waits for its end.
+  /// Cancels it if it has not ended; if it has been matched already, waits for its end. A send that
+  /// waits on another node to be received is taken back from there: that suspends until the node
+  /// has answered, whatever its threads do, or is lost.
   ~transfer();
 
   /// False for a default-constructed or moved-from transfer, and after wait().
@@ -225,8 +229,8 @@ class transfer {
   /// True if it had not begun, and never will: for a receive, no message has been matched; for a
   /// send, the message still waits on this node. Not valid() afterwards then. False: wait() for it.
   /// A message above the eager limit, or a synchronous one, to another node has begun once there is
-  /// room for its name there: it cannot be given up, and ends when it is received, or the target
-  /// ends. Never blocks. Throws misuse_error if not valid().
+  /// room for its name there: it ends when it is received, or the target ends, or is taken back by
+  /// the destructor. Never blocks. Throws misuse_error if not valid().
   bool cancel();
 
  private:

@@ -28,8 +28,7 @@ void messenger::keeps(port& p, port::account& a, std::uint32_t kept) noexcept {
 }
 
 // After every change of the account, and when somebody begins to wait.
-messenger::room_notice messenger::notice_for(port& p, net::node_id node,
-                                             bool somebody_waits) noexcept {
+room_notice messenger::notice_for(port& p, net::node_id node, bool somebody_waits) noexcept {
   port::account& a = p.accounts[node];
   const bool stuck = a.kept >= stuck_bytes && (somebody_waits || !p.receives.empty());
   const std::uint32_t bytes =
@@ -40,23 +39,40 @@ messenger::room_notice messenger::notice_for(port& p, net::node_id node,
   return {node, bytes, stuck, ++a.notices};
 }
 
-std::vector<messenger::room_notice> messenger::notices_of_wait(port& p) {
-  std::vector<room_notice> all;
-  if (p.full_accounts == 0) return all;
-  all.reserve(p.accounts.size());  // may throw, before anything has changed
+news messenger::news_for(port& p, const pattern& wanted, bool stays) {
+  news n;
+  if (p.full_accounts == 0) return n;
+  // May throw, before anything has changed.
+  n.rooms.reserve(p.accounts.size());
+  n.sought = seeks_for(p, wanted, stays);
   for (std::size_t node = 0; node < p.accounts.size(); ++node) {
-    const room_notice n = notice_for(p, static_cast<net::node_id>(node), true);
-    if (n.number != 0) all.push_back(n);
+    const room_notice one = notice_for(p, static_cast<net::node_id>(node), true);
+    if (one.number != 0) n.rooms.push_back(one);
   }
-  return all;
+  for (const seek& s : n.sought) begin_seek(p, s);
+  return n;
+}
+
+void messenger::post_news(endpoint_id target, const news& n) {
+  for (const room_notice& one : n.rooms) post_notice(target, one);
+  for (const seek& s : n.sought) post_seek(target, s);
 }
 
 void messenger::post_notice(endpoint_id target, const room_notice& n) {
   if (n.number != 0) post(n.to, kind::room, room_head{target.bits(), n.bytes, n.stuck, n.number});
 }
 
-void messenger::refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, outcome how) {
-  post(sender, kind::closed, closed_head{target.bits(), offer, how == outcome::announced});
+room_notice messenger::give_charge_back(port& p, const arrival& a) {
+  if (a.charge == 0) return {};
+  const net::node_id node = a.info.source.node();
+  port::account& from = account_of(p, node);
+  keeps(p, from, from.kept - a.charge);
+  from.to_give += a.charge;
+  return notice_for(p, node, false);
+}
+
+void messenger::refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, end_word how) {
+  post(sender, kind::closed, closed_head{target.bits(), offer, how});
 }
 
 // ---- messages ----
@@ -86,6 +102,15 @@ bool messenger::on_message(net::node_id from, kind k, cluster::reader r) {
       break;
     case kind::closed:
       on_closed(from, r);
+      break;
+    case kind::seek:
+      on_seek(from, r);
+      break;
+    case kind::sought:
+      on_sought(from, r);
+      break;
+    case kind::recall:
+      on_recall(from, r);
       break;
     case kind::names:
       if (self_ != 0 || mail_->members().of(from) != cluster::standing::leaving)
@@ -135,9 +160,11 @@ void messenger::on_offer(net::node_id from, cluster::reader& r) {
                                head.process};
   const message_info info{endpoint_id::from_bits(head.source), endpoint_id::from_bits(head.target),
                           head.tag, head.bytes};
-  delivery d{.info = &info, .offer = &offer, .charge = charge_for_message};
+  delivery d{.info = &info, .offer = &offer, .charge = static_cast<std::uint32_t>(head.charge)};
   check_ends(from, self_, info.source, info.target, head.tag);
   if (head.offer == 0) throw cluster::malformed("an offer without a number");
+  if (head.charge != 0 && head.charge != charge_for_message)
+    throw cluster::malformed("an offer that takes other room than offers do");
   if (head.bytes > process_bytes_max)
     throw cluster::malformed("an offer of more than there can be");
   const outcome how = deliver(info.target, d);

@@ -97,7 +97,10 @@ message_info finish(request& r) {
 
 void transfer::release::operator()(request* r) const noexcept {
   const detail::uninterrupted guard;
-  if (!r->is_done() && !r->office->cancel(*r)) r->wait();
+  if (!r->is_done() && !r->office->cancel(*r)) {
+    r->office->recall(*r);
+    r->wait();
+  }
   delete r;
 }
 

@@ -33,6 +33,9 @@ template void messenger::post(net::node_id, kind, const piece_head&, std::span<c
 template void messenger::post(net::node_id, kind, const help_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const room_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const closed_head&, std::span<const std::byte>);
+template void messenger::post(net::node_id, kind, const seek_head&, std::span<const std::byte>);
+template void messenger::post(net::node_id, kind, const sought_head&, std::span<const std::byte>);
+template void messenger::post(net::node_id, kind, const recall_head&, std::span<const std::byte>);
 
 std::shared_ptr<lane> messenger::lane_to(endpoint_id target) {
   shard& s = shards_[std::hash<endpoint_id>()(target) % lane_shards];
@@ -90,6 +93,7 @@ void messenger::send_to_node(request& r) {
         r.at = request::place::lane;
         r.on = to;
         l.waiting.append(r);
+        if (l.awaits_news) tell_of_news(l);
         return;
       }
       transmit(l, r, what);
@@ -115,6 +119,7 @@ void messenger::transmit(lane& l, request& r, load what) {
     number = next_number_++;
     patiently([&] { offers_.emplace(number, open_offer{&r}); });
   }
+  r.order = number;
   const process_mark mark = own_mark();
   post(to, kind::offer,
        offer_head{.target = r.info.target.bits(),
@@ -125,7 +130,8 @@ void messenger::transmit(lane& l, request& r, load what) {
                   .mark_address = mark.address,
                   .mark = mark.value,
                   .process = own_process(),
-                  .tag = r.info.tag});
+                  .tag = r.info.tag,
+                  .charge = what == load::sought ? 0U : charge_for_message});
 }
 
 // With the lane's lock. Returns those that have ended with it.
@@ -247,9 +253,13 @@ void messenger::on_closed(net::node_id from, cluster::reader& r) {
   r.end();
   const auto target = endpoint_id::from_bits(head.target);
   if (target.node() != from) throw cluster::malformed("an end of another node's endpoint");
-  if (head.announced > 1) throw cluster::malformed("an end that is unknown");
-  const outcome how = head.announced != 0 ? outcome::announced : outcome::closed;
-  close_lane(target, how);
+  const bool is_recalled = head.how == end_word::recalled;
+  if (head.how > end_word::recalled || (is_recalled && head.offer == 0))
+    throw cluster::malformed("an end that is unknown");
+  const outcome how = is_recalled                       ? outcome::cancelled
+                      : head.how == end_word::announced ? outcome::announced
+                                                        : outcome::closed;
+  if (!is_recalled) close_lane(target, how);
   if (head.offer == 0) return;
   if (request* const refused = take_offer(head.offer, from)) refused->finish(how);
 }

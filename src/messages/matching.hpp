@@ -214,6 +214,13 @@ class waiting_messages {
   void for_each(F&& f) {
     all_.for_each(f);
   }
+  // The oldest of which f(entry) is true, looked at one after the other; null: none.
+  template <class F>
+  [[nodiscard]] Entry* find_if(F&& f) const {
+    Entry* e = all_.first;
+    while (e != nullptr && !f(*e)) e = e->links[open_shape].next;
+    return e;
+  }
 
  private:
   [[nodiscard]] Entry* first_of_the_program() const noexcept {

@@ -90,6 +90,7 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
   if (p == nullptr) return outcome::closed;
   request* matched = nullptr;
   room_notice notice;
+  bool gets_full = false;
   {
     const std::lock_guard lock(p->lock);
     if (p->id != target) {
@@ -102,6 +103,8 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
       const port::account& a = account_of(*p, d.info->source.node());
       if (d.charge > window_bytes - a.kept - a.to_give)
         throw cluster::malformed("a message that there is no room for");
+    } else if (d.offer != nullptr && !has_sought(*p, d.info->source.node())) {
+      throw cluster::malformed("a message that nobody has sought");
     }
     // Read here and not by the caller: it was written just before in two parts, which no processor
     // hands on to one wide load; behind the lock it is in the cache.
@@ -124,6 +127,7 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
       if (matched != nullptr) {
         a.to_give += d.charge;
       } else {
+        gets_full = a.kept < full_bytes && a.kept + d.charge >= full_bytes;
         keeps(*p, a, a.kept + d.charge);
       }
       notice = notice_for(*p, d.info->source.node(), false);
@@ -135,6 +139,8 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
     }
   }
   post_notice(target, notice);
+  if (gets_full) [[unlikely]]
+    seek_for_all(*p, target, d.info->source.node());
   if (matched == nullptr) return outcome::done;
   const bool in_handler = d.sender == nullptr;
   d.sender = nullptr;  // ends with this call, whatever becomes of the message
@@ -300,12 +306,17 @@ void messenger::receive_locked(request& r) {
         lock.unlock();
         return r.finish_unseen(is_lost ? outcome::lost : outcome::left);
       }
-      const std::vector<room_notice> news = notices_of_wait(p);
-      r.at = request::place::receives;
       p.receives.add(r);
+      news heard;
+      try {
+        heard = news_for(p, r.wanted, true);
+      } catch (...) {  // no memory
+        p.receives.remove(r);
+        throw;
+      }
+      r.at = request::place::receives;
       lock.unlock();
-      for (const room_notice& n : news) post_notice(id, n);
-      return;
+      return post_news(id, heard);
     }
     if (r.what == action::probe || !r.has_room_for(a->info.bytes, a->whole())) {
       r.info = a->info;
@@ -320,14 +331,9 @@ void messenger::receive_locked(request& r) {
          .sender = a->sender(),
          .offer = a->offer()};
     if (d.sender != nullptr) d.sender->at = request::place::nowhere;
-    if (a->charge != 0) {
-      port::account& from = account_of(p, a->info.source.node());
-      keeps(p, from, from.kept - a->charge);
-      from.to_give += a->charge;
-      notice = notice_for(p, a->info.source.node(), false);
-    } else if (d.sender == nullptr) {
-      p.local_bytes -= a->info.bytes + charge_for_message;
-    }
+    notice = give_charge_back(p, *a);
+    const bool is_copy_from_here = a->charge == 0 && d.sender == nullptr && d.offer == nullptr;
+    if (is_copy_from_here) p.local_bytes -= a->info.bytes + charge_for_message;
     count(p, d, r);
   }
   post_notice(id, notice);
@@ -375,46 +381,17 @@ void messenger::look_now_and_then() const noexcept {
 }
 
 std::optional<message_info> messenger::probe(port& p, endpoint_id id, const pattern& wanted) {
-  std::vector<room_notice> news;
+  news heard;
   {
     const std::lock_guard lock(p.lock);
     if (p.id != id) return std::nullopt;
     if (const arrival* const a = p.messages.find(wanted)) return a->info;
     if (broken_.load(std::memory_order_acquire)) throw_loss();
     if (is_gone(wanted.source)) throw cluster::has_left(wanted.source.node());
-    news = notices_of_wait(p);
+    heard = news_for(p, wanted, false);
   }
-  for (const room_notice& n : news) post_notice(id, n);
+  post_news(id, heard);
   return std::nullopt;
-}
-
-bool messenger::cancel(request& r) {
-  std::unique_ptr<arrival> left;
-  std::vector<request*> ended;
-  if (r.is_receive()) {
-    const std::lock_guard lock(r.mine->lock);
-    if (r.at != request::place::receives) return false;
-    r.mine->receives.remove(r);
-    r.at = request::place::nowhere;
-  } else if (r.on != nullptr) {
-    const std::lock_guard lock(r.on->lock);
-    if (r.at != request::place::lane) return false;
-    r.on->waiting.remove(r);
-    r.at = request::place::nowhere;
-    // There may be room for those behind it, and nobody else will say so.
-    ended = send_waiting(*r.on);
-  } else if (r.target != nullptr) {
-    const std::lock_guard lock(r.target->lock);
-    if (r.at != request::place::messages) return false;
-    left.reset(r.left);
-    r.target->messages.remove(*left);
-    r.at = request::place::nowhere;
-  } else {
-    return false;
-  }
-  r.finish(outcome::cancelled);
-  for (request* const one : ended) one->finish(outcome::done);
-  return true;
 }
 
 }  // namespace strata::messages

@@ -25,29 +25,19 @@
 #include "cluster/words/surroundings.hpp"
 #include "messages/common_waits.hpp"
 #include "messages/directory.hpp"
+#include "messages/fetch.hpp"
 #include "messages/followed_stops.hpp"
+#include "messages/lane.hpp"
 #include "messages/match_list.hpp"
 #include "messages/named_objects.hpp"
 #include "messages/parcels.hpp"
 #include "messages/port.hpp"
 #include "messages/request.hpp"
+#include "messages/wanted_patterns.hpp"
 #include "messages/wire.hpp"
 #include "strata/stats.hpp"
 
 namespace strata::messages {
-
-// What this node sends to one endpoint of another node.
-struct lane {
-  explicit lane(endpoint_id t) : target(t) {}
-  const endpoint_id target;
-  detail::spin_lock lock;
-  std::uint32_t room = window_bytes;
-  bool stuck = false;              // what is sent is not what is received
-  outcome open = outcome::done;    // or how it has ended
-  match_list<request, 0> waiting;  // for room
-  std::uint64_t eager = 0;         // messages that went with their bytes
-  std::uint64_t last_notice = 0;   // that has said whether it is stuck
-};
 
 class messenger final : public cluster::visiting_protocol {
  public:
@@ -76,8 +66,11 @@ class messenger final : public cluster::visiting_protocol {
   // nothing has happened: it goes by send().
   bool send_to_waiting(endpoint_id source, endpoint_id target, message_tag tag,
                        std::span<const std::byte> bytes) noexcept;
-  // False: it has ended, or has been matched and will.
+  // False: it has ended, or has been matched and will; or it is a send that waits on another node.
   bool cancel(request& r);
+  // Of a send that waits on another node: it is taken back from there, or has been matched, and
+  // ends in any case. Otherwise nothing happens. Its caller's alone. See giving_up.cpp.
+  void recall(request& r) noexcept;
   // Whether another node may end it.
   [[nodiscard]] bool is_far(const request& r) const noexcept {
     return mail_ != nullptr && (!r.other_end() || r.other_end().node() != self_);
@@ -155,22 +148,6 @@ class messenger final : public cluster::visiting_protocol {
     const arrival::offered* offer = nullptr;  // or: it is still with a sender on another node
     std::uint32_t charge = 0;
   };
-  struct fetch {
-    request* receive = nullptr;
-    net::node_id from = 0;
-    std::uint64_t offer = 0;
-    std::span<std::byte> into{};
-    std::size_t asked = 0, arrived = 0;
-    // It is the network's, which alone knows when nobody writes there any more; null: nobody does.
-    net::transfers* moves = nullptr;
-  };
-  struct open_offer {
-    request* send = nullptr;
-    bool moves = false;    // as above: when nobody reads there any more
-    bool helped = false;   // help_to_copy() may read there, until it is `fetched`
-    bool fetched = false;  // while it still moves
-    [[nodiscard]] bool is_in_use() const noexcept { return moves || helped; }
-  };
   static constexpr unsigned lane_shards = 16;
   static constexpr std::size_t closed_names_max = 1024;  // in each
   struct shard {
@@ -203,19 +180,32 @@ class messenger final : public cluster::visiting_protocol {
   void hand_over(delivery& d, request& receive, bool in_handler);
   void copy_into(request& receive, delivery& d);
   void count(port& p, const delivery& d, const request& receive) noexcept;
-  // What the senders of a node have to be told. Taken with the port's lock, posted without.
-  struct room_notice {
-    net::node_id to = 0;
-    std::uint32_t bytes = 0;
-    bool stuck = false;
-    std::uint64_t number = 0;  // 0: nothing
-  };
   port::account& account_of(port& p, net::node_id node);
   static void keeps(port& p, port::account& a, std::uint32_t kept) noexcept;
   static room_notice notice_for(port& p, net::node_id node, bool somebody_waits) noexcept;
-  // Somebody waits for a message that is not there: to whom that is news.
-  static std::vector<room_notice> notices_of_wait(port& p);
+  // What is taken out of the port waits there no longer: its room is to be given back.
+  [[nodiscard]] room_notice give_charge_back(port& p, const arrival& a);
   void post_notice(endpoint_id target, const room_notice& n);
+
+  // To whom it is news that somebody asks for a message that is not there; `stays`: and is among
+  // those who wait.
+  [[nodiscard]] news news_for(port& p, const pattern& wanted, bool stays);
+  void post_news(endpoint_id target, const news& n);
+
+  // What a port seeks among what waits on other nodes, and the other end of that: seeking.cpp.
+  // All of what is waited for there; nothing if that is not due.
+  [[nodiscard]] seek seek_all(port& p, net::node_id node);
+  [[nodiscard]] std::vector<seek> seeks_for(port& p, const pattern& wanted, bool stays);
+  static void begin_seek(port& p, const seek& s) noexcept;
+  void post_seek(endpoint_id target, const seek& s);
+  // Without the port's lock.
+  void seek_for_all(port& p, endpoint_id target, net::node_id node);
+  [[nodiscard]] static bool has_sought(const port& p, net::node_id node) noexcept {
+    return node < p.accounts.size() && p.accounts[node].seeks != nullptr;
+  }
+  // With the lane's lock. False: nothing of it waits.
+  bool send_out_of_turn(lane& l, wanted_patterns& wanted);
+  void tell_of_news(lane& l);
 
   void send_within(request& r);
   void send_to_node(request& r);
@@ -223,13 +213,18 @@ class messenger final : public cluster::visiting_protocol {
   // The same, for as long as this thread asks for no other one and is not suspended.
   const std::shared_ptr<lane>& lane_in_use(endpoint_id target);
   // With the lane's lock. What travels of a send, for which room has been taken: nothing, since
-  // there is none; its envelope alone, an offer; or all of it, which ends it.
-  enum class load { nothing, envelope, everything };
+  // there is none; its envelope alone, an offer; or all of it, which ends it. Or its envelope
+  // without any room, since its receiver has sought it.
+  enum class load { nothing, envelope, everything, sought };
   [[nodiscard]] load take_room(lane& l, const request& r) noexcept;
   void transmit(lane& l, request& r, load what);
   std::vector<request*> send_waiting(lane& l);
   void close_lane(endpoint_id target, outcome how);
-  void refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, outcome how);
+  void refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, end_word how);
+  void refuse(net::node_id sender, endpoint_id target, std::uint64_t offer, outcome how) {
+    refuse(sender, target, offer,
+           how == outcome::announced ? end_word::announced : end_word::closed);
+  }
 
   void begin_fetch(const message_info& m, const arrival::offered& offer, request& receive,
                    bool in_handler);
@@ -274,6 +269,9 @@ class messenger final : public cluster::visiting_protocol {
   void on_fetched(net::node_id from, cluster::reader& r);
   void on_room(net::node_id from, cluster::reader& r);
   void on_closed(net::node_id from, cluster::reader& r);
+  void on_seek(net::node_id from, cluster::reader& r);
+  void on_sought(net::node_id from, cluster::reader& r);
+  void on_recall(net::node_id from, cluster::reader& r);
 
   template <class Head>
   void post(net::node_id to, cluster::kind k, const Head& head,

@@ -13,9 +13,35 @@
 
 #include "messages/matching.hpp"
 #include "messages/request.hpp"
+#include "messages/wire.hpp"
+#include "net/wire.hpp"
 #include "sync/spin_lock.hpp"
 
 namespace strata::messages {
+
+// What somebody waits for at a port, and seeks among what waits with its senders on one node: see
+// seeking.cpp.
+struct search {
+  std::uint32_t unanswered = 0;  // kind::seek
+  bool again = false;            // then all that is waited for is sought anew
+  std::vector<pattern> probed;   // meanwhile, by who does not wait
+};
+
+// What the nodes of senders have to be told. Taken with the port's lock, posted without.
+struct room_notice {
+  net::node_id to = 0;
+  std::uint32_t bytes = 0;
+  bool stuck = false;
+  std::uint64_t number = 0;  // 0: nothing
+};
+struct seek {
+  net::node_id to = 0;
+  std::vector<sought_pattern> wanted;
+};
+struct news {
+  std::vector<room_notice> rooms;
+  std::vector<seek> sought;
+};
 
 struct alignas(64) port {
   detail::spin_lock lock;
@@ -29,8 +55,9 @@ struct alignas(64) port {
     std::uint32_t to_give = 0;  // room of messages received since room was last given back
     std::uint32_t kept = 0;     // by messages that wait for a receive: see keeps()
     bool told_stuck = false;
-    std::uint64_t notices = 0;
     bool known = false;  // a message has come from there
+    std::uint64_t notices = 0;
+    std::unique_ptr<search> seeks;  // null: nothing was ever sought there
   };
   std::vector<account> accounts;
   // Of all endpoints that it has been.

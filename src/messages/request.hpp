@@ -66,8 +66,8 @@ struct request {
   // ---- where it waits: under the lock of what it waits in ----
   enum class place : std::uint8_t { nowhere, receives, lane, messages, offered };
   place at = place::nowhere;
-  match_links<request> links[1];  // set when it is linked; so is the next
-  std::uint64_t order;
+  match_links<request> links[1];    // set when it is linked; so is the next
+  std::uint64_t order;              // receive: among those; send that is offered: its number
   port* target = nullptr;           // send within the process: whose messages
   struct arrival* left;             // the same: what it left there, once it has
   std::shared_ptr<struct lane> on;  // send to another node: where it waits for room

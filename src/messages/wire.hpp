@@ -23,6 +23,7 @@ struct offer_head {
   std::uint64_t mark_address, mark;  // see process_memory.hpp
   std::uint32_t process;             // the sender's process id
   std::uint32_t tag;
+  std::uint64_t charge;  // of the sender's room; 0: its receiver has sought it
 };
 // kind::pull: send these bytes of it. in_one: 1 if they are all of it, and the receiver expects
 // them as a transfer under its number (net/transfers.hpp), else 0: in pieces.
@@ -55,11 +56,33 @@ struct fetched_head {
 struct room_head {
   std::uint64_t target, bytes, stuck, number;
 };
-// kind::closed: there is no such endpoint (any more). offer: what is refused for that; 0: nothing.
-// announced: 1 if it ended with outcome::announced, else 0.
+// kind::closed: there is no such endpoint (any more), or only that offer is not there any more.
+// offer: what is refused for that; 0: nothing.
+enum class end_word : std::uint64_t {
+  closed,
+  announced,  // as outcome::announced
+  recalled,   // the endpoint is there
+};
 struct closed_head {
   std::uint64_t target, offer;
-  std::uint64_t announced;
+  end_word how;
+};
+// kind::seek: these follow, one or more: somebody waits at the endpoint for messages that have not
+// come. What it means: seeking.cpp.
+struct seek_head {
+  std::uint64_t target;
+};
+struct sought_pattern {
+  std::uint64_t source, tag;  // as in a receive
+};
+// kind::sought: answers: 1 if it is about one kind::seek, else 0. more: 1 if another look for what
+// somebody waits for may find something, else 0.
+struct sought_head {
+  std::uint64_t target, answers, more;
+};
+// kind::recall: a message that is not matched yet is given up; see giving_up.cpp.
+struct recall_head {
+  std::uint64_t target, offer;
 };
 
 // Larger messages stay with their sender until they are matched.
@@ -91,7 +114,12 @@ inline constexpr std::uint32_t give_back_bytes = 64U << 10;
 // arrived. If anybody waits there, the sender learns that it must not.
 inline constexpr std::uint32_t stuck_bytes =
     content_window_bytes - (charge_for_message + eager_bytes_near) - give_back_bytes;
+// Who has no room for an envelope either has sent more than the window less one of them, of which
+// less than a step was received and not given back: so at least so much is kept.
+inline constexpr std::uint32_t full_bytes = window_bytes - charge_for_message - give_back_bytes;
 
 inline constexpr std::size_t piece_bytes_max = cluster::part_bytes_max - sizeof(piece_head);
+inline constexpr std::size_t patterns_in_one_max =
+    (cluster::part_bytes_max - sizeof(seek_head)) / sizeof(sought_pattern);
 
 }  // namespace strata::messages

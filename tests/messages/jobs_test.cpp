@@ -45,6 +45,8 @@ TEST_P(message_jobs, tell_of_targets_that_have_ended) { run("ended-targets"); }
 TEST_P(message_jobs, wait_for_a_slow_receiver) { run("slow-receiver"); }
 TEST_P(message_jobs, keep_no_more_than_they_say) { run("kept-memory"); }
 TEST_P(message_jobs, choose_one_behind_a_thousand) { run("kept-apart"); }
+TEST_P(message_jobs, receive_backwards_from_thousands) { run("received-backwards"); }
+TEST_P(message_jobs, give_up_what_nobody_receives) { run("given-up"); }
 TEST_P(message_jobs, send_on_behind_a_cancelled_one) { run("cancelled-send"); }
 TEST_P(message_jobs, wait_for_the_receiver_above_the_eager_limit_alone) { run("eager-limit"); }
 TEST_P(message_jobs, have_endpoints_that_outlive_them) { run("outlives-its-runtime"); }

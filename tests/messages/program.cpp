@@ -12,6 +12,7 @@
 #include "../common/denied_calls.hpp"
 #include "../common/require.hpp"
 #include "program_asleep.hpp"
+#include "program_backwards.hpp"
 #include "program_by_node.hpp"
 #include "program_calls.hpp"
 #include "program_crowd.hpp"
@@ -43,6 +44,7 @@ int main(int argc, char** argv) {
       {"eager-limit", eager_limit},
       {"echoes", echoes},
       {"ended-targets", ended_targets},
+      {"given-up", given_up},
       {"goes-around", goes_around},
       {"group-errors", group_errors},
       {"group-example", group_example},
@@ -74,6 +76,7 @@ int main(int argc, char** argv) {
       {"others-go-on", others_go_on},
       {"outlives-its-runtime", outlives_its_runtime},
       {"paths", paths},
+      {"received-backwards", received_backwards},
       {"registered", registered},
       {"slow-receiver", slow_receiver},
       {"stops", stops},

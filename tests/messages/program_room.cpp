@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -54,6 +55,13 @@ void receive_on_demand(endpoint_id to) {
   word.send_value(to, 1, mine.id());
   const auto all = word.receive_value<int>(to);
   for (int i = 0; i < all; ++i) (void)mine.receive_message();
+}
+
+void look_for_nothing(endpoint_id to) {
+  endpoint kept, word;
+  word.send_value(to, 1, kept.id());
+  (void)word.receive_value<int>();
+  word.send_value(to, 2, kept.probe().has_value());
 }
 
 // Ends with its process, when the job is long over.
@@ -144,6 +152,30 @@ void cancelled_send(runtime& rt) {
       next.wait();
     }
     mine.send_value(first.source, 1, little);
+    keeper.join();
+  });
+}
+
+// A synchronous send and a large one that nobody receives end with their scope, and leave nothing.
+void given_up(runtime& rt) {
+  rt.run([] {
+    using namespace std::chrono_literals;
+    endpoint mine;
+    remote_thread keeper(on_node{last_node()}, call<look_for_nothing>(mine.id()));
+    endpoint_id kept;
+    const message_info first = mine.receive_value_into(kept, any_endpoint, 1);
+    const std::vector<std::byte> large(1UL << 20);
+    {
+      transfer waits = mine.start_synchronous_send(kept, 1, bytes_of(kept));
+      require(!waits.wait_for(1ms), "a synchronous send that nobody receives");
+    }
+    {
+      transfer waits = mine.start_send(kept, 2, large);
+      require(!waits.wait_for(1ms), "a large one that nobody receives");
+    }
+    { const transfer at_once = mine.start_send(kept, 3, large); }
+    mine.send_value(first.source, 1, 0);
+    require(!mine.receive_value<bool>(first.source, 2), "nothing of them is there");
     keeper.join();
   });
 }

@@ -5,5 +5,6 @@
 
 void slow_receiver(strata::runtime& rt);
 void cancelled_send(strata::runtime& rt);
+void given_up(strata::runtime& rt);
 void eager_limit(strata::runtime& rt);
 void outlives_its_runtime(strata::runtime& rt);

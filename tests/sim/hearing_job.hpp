@@ -114,6 +114,7 @@ class hearing_job {
   ~hearing_job() {
     listens_ = {};
     for (talker& t : talkers_) t.office->close(t.id, *t.where);
+    keeper_.office->close(keeper_.id, *keeper_.where);
     for (auto& p : posted_) (void)p->r.office->cancel(p->r);
   }
   hearing_job(const hearing_job&) = delete;
@@ -232,15 +233,15 @@ class hearing_job {
   }
 
   void open(net::node_id n) {
-    for (int i = 0; i < 2; ++i) {
-      talker& t = talkers_.emplace_back();
-      t = {n, &job_->node(n).messenger, nullptr, {}};
-      t.where = &t.office->open();
-      t.id = t.where->id;
-    }
+    for (int i = 0; i < 2; ++i) talkers_.push_back(opened(n));
+  }
+  talker opened(net::node_id n) {
+    messages::messenger& office = job_->node(n).messenger;
+    messages::port& where = office.open();
+    return {n, &office, &where, where.id};
   }
 
-  void send(talker& from, talker& to, std::size_t bytes, messages::action what) {
+  messages::request& send(talker& from, talker& to, std::size_t bytes, messages::action what) {
     posted& p = *posted_.emplace_back(std::make_unique<posted>());
     p.bytes.resize(bytes);
     p.r.what = what;
@@ -249,9 +250,10 @@ class hearing_job {
     p.r.from = p.bytes;
     p.r.info = {from.id, to.id, static_cast<message_tag>(random_.below(3)), bytes};
     from.office->send(p.r);
+    return p.r;
   }
   // Into so much and no more: what an offer says of its size nobody can check.
-  void receive(talker& at, std::size_t bytes) {
+  void receive(talker& at, std::size_t bytes, std::optional<message_tag> tag = {}) {
     posted& p = *posted_.emplace_back(std::make_unique<posted>());
     p.room = std::make_unique_for_overwrite<std::byte[]>(bytes);
     p.r.what = random_.below(8) == 0 ? messages::action::probe : messages::action::receive;
@@ -259,6 +261,7 @@ class hearing_job {
     p.r.mine = at.where;
     p.r.into = {p.room.get(), bytes};
     if (random_.below(4) == 0) p.r.wanted.tag = static_cast<message_tag>(random_.below(3));
+    if (tag) p.r.wanted.tag = *tag;
     p.r.info.target = at.id;
     at.office->receive(p.r);
   }
@@ -283,8 +286,26 @@ class hearing_job {
       receive(to, 10'000);
       send(from, to, 10'000, messages::action::send);
     }
+    seek_in_vain();
     job_->node(0).protocols.quiet.detect([] {});
     if (f != flavour::fixed) come_and_go(f);
+  }
+
+  // As much as there is room for is kept for somebody who waits for something else; one that waits
+  // behind it is given up.
+  void seek_in_vain() {
+    constexpr message_tag nobodys = 3;
+    keeper_ = opened(1);
+    receive(keeper_, 10'000, nobodys);
+    talker& fills = talkers_[0];
+    for (int i = 0; i < 15; ++i)
+      send(fills, keeper_, std::size_t{16} << 10, messages::action::send);
+    send(fills, keeper_, 15'360, messages::action::send);
+    world_.at(world_.now_ns() + 500'000, [this, &fills] {
+      messages::request& r = send(fills, keeper_, 150'000, messages::action::send);
+      world_.at(world_.now_ns() + static_cast<std::int64_t>(random_.below(500'000)),
+                [&r] { r.office->recall(r); });
+    });
   }
 
   void call_others(net::node_id n) {
@@ -350,6 +371,7 @@ class hearing_job {
   bool is_hearing_ = false;
   std::optional<sim::job> job_;
   std::deque<talker> talkers_;
+  talker keeper_;
 };
 
 }  // namespace strata::test

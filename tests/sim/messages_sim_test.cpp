@@ -435,7 +435,7 @@ void find_each_in_turn(std::uint64_t seed, bool waits) {
     port& from = office.open();
     sources.push_back({&office, &from, from.id});
   }
-  constexpr message_tag each = 600;
+  constexpr message_tag each = 3000;
   std::vector<std::unique_ptr<request>> sends;
   std::vector<std::pair<endpoint_id, message_tag>> order;
   const std::vector<std::byte> content(20'000);

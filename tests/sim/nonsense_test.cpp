@@ -73,7 +73,7 @@ TEST(nonsense, is_made_of_every_kind_that_nodes_say_to_each_other) {
                        kind::ways_done,     kind::ways_over,      kind::spare_me,  kind::spared,
                        kind::forwards,      kind::cut_off,        kind::resume,    kind::confirmed,
                        kind::measure_again, kind::measured_again, kind::saw_leave, kind::who_waits,
-                       kind::waits_here}) {
+                       kind::waits_here,    kind::seek,           kind::sought,    kind::recall}) {
     EXPECT_TRUE(recorded().contains(k)) << "kind " << static_cast<unsigned>(k);
   }
 }

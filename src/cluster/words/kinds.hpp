@@ -28,7 +28,10 @@ enum class kind : net::message_kind {
   fetched = 13,
   room = 14,
   closed = 15,
-  help = 20,  // before 16 there is no number left
+  help = 20,  // these four: before 16 there is no number left
+  seek = 21,
+  sought = 22,
+  recall = 23,
 
   // Stealing (stealing.cpp).
   steal = 16,       // how many; whether the thief waits when there is nothing
@@ -100,7 +103,7 @@ enum class kind : net::message_kind {
 // What is counted for quiescence.
 constexpr bool carries_work(kind k) noexcept {
   return k < kind::steal || k == kind::tokens || k == kind::failed || k == kind::settled ||
-         k == kind::help;
+         (k >= kind::help && k <= kind::recall);
 }
 // What a node that is just coming or leaving does not get: it carries work, or makes the node send
 // some.

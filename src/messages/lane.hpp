@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this node sends to one endpoint of another node: the room that is left there, and what waits
+// for more.
+//
+// Invariant: what waits is in the order in which it was sent. Whatever leaves, of one source the
+// older messages have left before (lanes.cpp, seeking.cpp).
+#pragma once
+#include <cstdint>
+
+#include "messages/match_list.hpp"
+#include "messages/request.hpp"
+#include "messages/wire.hpp"
+#include "sync/spin_lock.hpp"
+
+namespace strata::messages {
+
+struct lane {
+  explicit lane(endpoint_id t) : target(t) {}
+  const endpoint_id target;
+  detail::spin_lock lock;
+  std::uint32_t room = window_bytes;
+  bool stuck = false;              // what is sent is not what is received
+  bool awaits_news = false;        // what was sought there last has not been sent: see seeking.cpp
+  outcome open = outcome::done;    // or how it has ended
+  match_list<request, 0> waiting;  // for room
+  std::uint64_t eager = 0;         // messages that went with their bytes
+  std::uint64_t last_notice = 0;   // that has said whether it is stuck
+};
+
+}  // namespace strata::messages
