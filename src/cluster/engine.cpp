@@ -67,6 +67,7 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   for (const auto& t : transports_) all.push_back(t.get());
   links_ = std::make_unique<links>(self_, all, ways_,
                                    links::traits{job.elastic, joined.plan.has_value()});
+  links_->tell_of_congestion(visitor_);
   for (const node_id n : joined.better_by_spare) links_->begin_with_spare(n);
   is_gateway_ = ways_.is_gateway();
   if (joined.plan) {

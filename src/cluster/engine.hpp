@@ -81,6 +81,9 @@ class engine final : public mailer,
   void post(node_id to, kind k, std::span<const std::byte> head,
             std::span<const std::byte> body) override;
   void wait_for_room(node_id to) override;
+  [[nodiscard]] bool is_congested(node_id to) const noexcept override {
+    return links_->is_congested(to);
+  }
   void posted_for(node_id source, node_id to) override { links_->posted_for(source, to); }
   sight look_for_message(node_id from) noexcept override;
   [[nodiscard]] net::corked cork(node_id to, std::span<const std::byte> lasting) override {

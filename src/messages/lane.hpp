@@ -6,6 +6,7 @@
 // older messages have left before (lanes.cpp, seeking.cpp).
 #pragma once
 #include <cstdint>
+#include <memory>
 
 #include "messages/match_list.hpp"
 #include "messages/request.hpp"
@@ -14,13 +15,15 @@
 
 namespace strata::messages {
 
-struct lane {
+struct lane : std::enable_shared_from_this<lane> {
   explicit lane(endpoint_id t) : target(t) {}
   const endpoint_id target;
   detail::spin_lock lock;
   std::uint32_t room = window_bytes;
   bool stuck = false;              // what is sent is not what is received
   bool awaits_news = false;        // what was sought there last has not been sent: see seeking.cpp
+  bool is_held = false;            // it is among those of crowding.cpp
+  bool is_let_go = false;          // what waits in it is sent, though others are among those
   outcome open = outcome::done;    // or how it has ended
   match_list<request, 0> waiting;  // for room
   std::uint64_t eager = 0;         // messages that went with their bytes

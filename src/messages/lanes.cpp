@@ -57,7 +57,9 @@ const std::shared_ptr<lane>& messenger::lane_in_use(endpoint_id target) {
   return last.to;
 }
 
-messenger::load messenger::take_room(lane& l, const request& r) noexcept {
+messenger::load messenger::take_room(lane& l, const request& r) {
+  if (crowded_.load(memory_order_relaxed) && is_held_back(l)) [[unlikely]]
+    return load::nothing;
   const net::node_id to = r.info.target.node();
   // Asked only where it makes a difference.
   net::joint_copies* const way = r.from.size() > eager_bytes_max ? mail_->copies_with(to) : nullptr;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -124,6 +125,8 @@ class messenger final : public cluster::visiting_protocol {
   void on_left(net::node_id node) override;
   void on_leaving() override;
   void members_have_changed() noexcept override;
+  void on_congestion() noexcept override;
+  void on_room_made() override;
   [[nodiscard]] bool holds_something() override;
   void hand_over() override;
   void on_lost(const std::exception_ptr& error) override;
@@ -216,7 +219,9 @@ class messenger final : public cluster::visiting_protocol {
   // there is none; its envelope alone, an offer; or all of it, which ends it. Or its envelope
   // without any room, since its receiver has sought it.
   enum class load { nothing, envelope, everything, sought };
-  [[nodiscard]] load take_room(lane& l, const request& r) noexcept;
+  [[nodiscard]] load take_room(lane& l, const request& r);
+  // With the lane's lock: it waits until less is queued for its node, see crowding.cpp.
+  bool is_held_back(lane& l);
   void transmit(lane& l, request& r, load what);
   std::vector<request*> send_waiting(lane& l);
   void close_lane(endpoint_id target, outcome how);
@@ -301,7 +306,13 @@ class messenger final : public cluster::visiting_protocol {
   std::unordered_map<std::uint64_t, fetch> fetches_;
   std::uint64_t next_number_ = 1;
 
+  // Lanes that wait until less is queued for their node: crowding.cpp.
+  std::mutex held_mutex_;  // behind all others; nothing but is_congested() is asked with it
+  std::map<net::node_id, std::deque<std::shared_ptr<lane>>> held_;
+
   std::atomic<bool> broken_{false};
+  // Somewhere more may be queued than should be: a send looks whether it is there.
+  std::atomic<bool> crowded_{false};
   std::exception_ptr loss_;  // written before broken_
 
   path_counters paths_;

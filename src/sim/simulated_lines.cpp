@@ -72,7 +72,10 @@ void simulated_node::take_in(simulated_transport& t) {
 }
 
 void simulated_node::on_room(simulated_transport& t) {
-  if (links_) return static_cast<void>(links_->send_queued(t));
+  if (links_) {
+    const as_its_worker here(*this);  // who waited for that goes on
+    return static_cast<void>(links_->send_queued(t));
+  }
   // What measures the networks tries again by itself.
   for (unsigned n = 0; n < nodes(); ++n) (void)t.flush(static_cast<node_id>(n));
 }

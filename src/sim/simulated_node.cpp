@@ -66,6 +66,7 @@ void simulated_node::make_links() {
     ways = job_.plan_.ways(self_, nodes(), [this](node_id a, node_id b) { return cost(a, b); });
   }
   links_.emplace(self_, all, ways, cluster::links::traits{job_.model.founders != 0, by_networks});
+  links_->tell_of_congestion(messenger);
   if (job_.model.lost_after_ns != 0) beat();
   if (stalls.look_ns() != INT64_MAX) look_for_stall();
 }

@@ -175,7 +175,9 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] std::uint64_t forwarded() const noexcept { return links_->forwarded(); }
   // Whether the program should send there, and what waits for a neighbour, in bytes: see
   // cluster::links.
-  [[nodiscard]] bool is_congested(node_id to) const noexcept { return links_->is_congested(to); }
+  [[nodiscard]] bool is_congested(node_id to) const noexcept override {
+    return links_->is_congested(to);
+  }
   [[nodiscard]] std::size_t queued_bytes(node_id neighbour) const noexcept {
     return links_->queued_bytes(neighbour);
   }

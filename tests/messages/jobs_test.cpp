@@ -52,6 +52,9 @@ TEST_P(message_jobs, wait_for_the_receiver_above_the_eager_limit_alone) { run("e
 TEST_P(message_jobs, have_endpoints_that_outlive_them) { run("outlives-its-runtime"); }
 TEST_P(message_jobs, share_what_has_a_name) { run("names"); }
 TEST_P(message_jobs, keep_the_order_among_many) { run("crowd"); }
+TEST_P(message_jobs, wait_for_a_network_that_carries_less_than_there_is_room_for) {
+  run("crowded-network");
+}
 TEST_P(message_jobs, receive_from_one_node) { run("by-node"); }
 TEST_P(message_jobs, make_operations_of_groups) { run("groups"); }
 TEST_P(message_jobs, tell_of_groups_that_fail) { run("group-errors"); }

@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
       {"by-node", by_node},
       {"calls", calls},
       {"cancelled-send", cancelled_send},
+      {"crowded-network", crowded_network},
       {"copied-by-both", copied_by_both},
       {"crowd", crowd},
       {"eager-limit", eager_limit},

@@ -72,6 +72,22 @@ void talk(endpoint_id book, std::uint32_t me) {
   (void)mine.receive_message(book, 6);
 }
 
+constexpr unsigned crowd_targets = 800, messages_to_each = 25;
+
+void receive_at_all(endpoint_id to) {
+  std::vector<endpoint> all(crowd_targets);
+  std::vector<endpoint_id> names;
+  for (const endpoint& one : all) names.push_back(one.id());
+  this_thread::endpoint().send(to, 1, names);
+  std::array<std::byte, 1024> content{};
+  for (endpoint& one : all) {
+    for (unsigned n = 0; n < messages_to_each; ++n) {
+      one.receive(content);
+      require(std::memcmp(content.data(), &n, sizeof n) == 0, "all to each, in their order");
+    }
+  }
+}
+
 }  // namespace
 
 void crowd(runtime& rt) {
@@ -95,5 +111,27 @@ void crowd(runtime& rt) {
     require(received == std::uint64_t{count} * messages_each, "everything arrives once");
     for (const endpoint_id e : all) book.send_value(e, 6, 0);
     for (remote_thread& t : threads) t.join();
+  });
+}
+
+// 20 MiB at once, for all of which their targets have room: what waits is queued on no node.
+void crowded_network(runtime& rt) {
+  rt.run([] {
+    endpoint mine;
+    remote_thread other(on_node{test::last_node()}, call<receive_at_all>(mine.id()));
+    std::vector<endpoint_id> names(crowd_targets);
+    mine.receive(names, any_endpoint, 1);
+    std::vector<thread> threads;
+    for (const endpoint_id to : names) {
+      threads.emplace_back([to] {
+        std::array<std::byte, 1024> content{};
+        for (unsigned n = 0; n < messages_to_each; ++n) {
+          std::memcpy(content.data(), &n, sizeof n);
+          this_thread::endpoint().send(to, 0, content);
+        }
+      });
+    }
+    for (thread& t : threads) t.join();
+    other.join();
   });
 }

@@ -4,3 +4,4 @@
 #include "strata/runtime.hpp"
 
 void crowd(strata::runtime& rt);
+void crowded_network(strata::runtime& rt);

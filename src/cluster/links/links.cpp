@@ -60,15 +60,18 @@ void links::change_way(node_id node, node_id next, std::uint32_t number,
                        std::span<const std::byte> last_word) {
   peer& p = peers_[node];
   back_room& b = p.back();
-  const std::lock_guard lock(b.way_mutex);
-  if (!last_word.empty() && !is_lost(node)) dispatch(p, node, kind::way_ends, last_word, {});
-  b.table = number;
-  const node_id before = p.next.exchange(next, std::memory_order_relaxed);
-  if (before == next) return;
-  // Whoever waits there for room does so for something else now.
-  back_room& old = peers_[before].back();
-  const std::lock_guard waiting(old.mutex);
-  old.room.notify_all();
+  {
+    const std::lock_guard lock(b.way_mutex);
+    if (!last_word.empty() && !is_lost(node)) dispatch(p, node, kind::way_ends, last_word, {});
+    b.table = number;
+    const node_id before = p.next.exchange(next, std::memory_order_relaxed);
+    if (before == next) return;
+    // Whoever waits there for room does so for something else now.
+    back_room& old = peers_[before].back();
+    const std::lock_guard waiting(old.mutex);
+    old.room.notify_all();
+  }
+  congestion_may_be_over();
 }
 
 bool links::post(node_id to, kind k, std::span<const std::byte> head,
@@ -166,6 +169,7 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
       case net::send_outcome::sent:
       case net::send_outcome::staged:  // the transport sees to it
       case net::send_outcome::lost:    // whoever depends on it hears of the loss
+        if (counts && p.back().given.bytes() > given_bytes_max) congestion_begins();
         return true;
       case net::send_outcome::would_block:
         break;
@@ -186,7 +190,9 @@ bool links::send(node_id to, kind k, std::span<const std::byte> head,
   }
   b.waiting.push(std::move(m));
   p.queueing.store(true, std::memory_order_release);
+  const bool is_too_much = b.waiting.bytes() > queued_bytes_max;
   lock.unlock();
+  if (is_too_much) congestion_begins();
   way->wake_sender();
   return true;
 }
@@ -245,9 +251,11 @@ bool links::send_queued(node_id to, peer& p) {
     released = b.told.release();
     lock.unlock();
     if (goes_around_.load(std::memory_order_relaxed)) wake_who_go_around();
+    congestion_may_be_over();
   }
   for (const auto& [f, number] : released) tell(f, number);
-  return way_to(to)->flush(to);
+  // What was held back may be queued again.
+  return way_to(to)->flush(to) && !p.queueing.load(std::memory_order_acquire);
 }
 
 bool links::send_queued(net::transport& t) {

@@ -172,6 +172,8 @@ class links {
   // other. Throws malformed.
   void hold(node_id gateway, reader r);
 
+  // Who is to hear of what follows. Before anybody sends.
+  void tell_of_congestion(visiting_protocol& v) noexcept { hears_of_congestion_ = &v; }
   // True while more is queued for that node than it should be.
   [[nodiscard]] bool is_congested(node_id to) const noexcept;
   // Blocks until it is not, or the node is lost.
@@ -286,8 +288,17 @@ class links {
   static void queue_rest(back_room& b, std::uint64_t come);
   void wake_who_go_around();
 
+  void congestion_begins() noexcept {
+    if (hears_of_congestion_ != nullptr) hears_of_congestion_->on_congestion();
+  }
+  // Whoever waits in another way than wait_for_room() is told so, without any lock.
+  void congestion_may_be_over() {
+    if (hears_of_congestion_ != nullptr) hears_of_congestion_->on_room_made();
+  }
+
   const node_id self_;
   const bool elastic_, ways_change_;
+  visiting_protocol* hears_of_congestion_ = nullptr;
   way_tables tables_;        // of forward()
   std::vector<peer> peers_;  // index: node
   std::atomic<std::uint64_t> forwarded_{0};

@@ -21,11 +21,14 @@ void links::confirm(node_id neighbour, back_room& b) {
 
 void links::on_confirmed(node_id neighbour, std::uint64_t come) {
   back_room& b = peers_[neighbour].back();
-  const std::lock_guard lock(b.mutex);
-  // Its last word about a connection may come by a detour.
-  if (b.stands != back_room::connection::open) return;
-  b.given.confirm(come);
-  b.room.notify_all();
+  {
+    const std::lock_guard lock(b.mutex);
+    // Its last word about a connection may come by a detour.
+    if (b.stands != back_room::connection::open) return;
+    b.given.confirm(come);
+    b.room.notify_all();
+  }
+  congestion_may_be_over();
 }
 
 links::trouble links::confirm_all(bool listening) {
@@ -157,6 +160,7 @@ bool links::send_around(back_room& b) {
         const words_told::words released = b.told.release();
         lock.unlock();
         for (const auto& [f, number] : released) tell(f, number);
+        congestion_may_be_over();
         // Others may go by this one.
         if (has_sent) wake_who_go_around();
         return true;

@@ -29,10 +29,18 @@ void links::hold(node_id gateway, reader r) {
   peer& there = peers_[word.destination];
   back_room& b = there.back();
   back_room& next = peers_[there.next].back();
-  const std::lock_guard lock(next.mutex);
-  if (!b.heard.hear(gateway, word.number)) return;
-  there.held.store(b.heard.say_wait(), std::memory_order_relaxed);
-  next.room.notify_all();
+  bool waits = false;
+  {
+    const std::lock_guard lock(next.mutex);
+    if (!b.heard.hear(gateway, word.number)) return;
+    waits = b.heard.say_wait();
+    there.held.store(waits, std::memory_order_relaxed);
+    next.room.notify_all();
+  }
+  if (waits)
+    congestion_begins();
+  else
+    congestion_may_be_over();
 }
 
 void links::forget_words_of(node_id gateway) {
@@ -45,6 +53,7 @@ void links::forget_words_of(node_id gateway) {
     there.held.store(b->heard.say_wait(), std::memory_order_relaxed);
     next.room.notify_all();
   }
+  congestion_may_be_over();
 }
 
 void links::stop_holding() noexcept {
@@ -58,6 +67,7 @@ void links::stop_holding() noexcept {
     there.held.store(false, std::memory_order_relaxed);
     next.room.notify_all();
   }
+  congestion_may_be_over();
 }
 
 }  // namespace strata::cluster

@@ -37,6 +37,9 @@ class mailer {
   // receive. For the program's own threads; messages are handled meanwhile.
   virtual void wait_for_room(node_id to) = 0;
 
+  // True while it would. For those who wait in another way: visiting_protocol::on_room_made().
+  [[nodiscard]] virtual bool is_congested(node_id /*to*/) const noexcept { return false; }
+
   // What `source` has sent here has made this node's handler post something to `to`. If too much
   // waits for room there, `source` hears of it, whose program is_congested() on its way to `to`
   // then, and waits (see links). Never blocks.
@@ -136,6 +139,10 @@ class visiting_protocol {
   virtual void on_leaving() {}
   // After any change of who takes part, and what was said of it.
   virtual void members_have_changed() noexcept {}
+  // By any thread: the program should not send somewhere, see mailer::is_congested(); and that may
+  // be over. Whoever is told the first may hold a lock of who has posted something.
+  virtual void on_congestion() noexcept {}
+  virtual void on_room_made() {}
   // Whether it has something that keeps this node from leaving; and, before the node leaves, what
   // node 0 is to have of it.
   [[nodiscard]] virtual bool holds_something() { return false; }
