@@ -6,7 +6,9 @@ written. Numbers are no matter here; they only have to be there."""
 import itertools
 import pathlib
 import sys
+import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
@@ -45,6 +47,26 @@ class Files(unittest.TestCase):
                         self.assertGreater(float(row[value]), 0, row)
                 # One bar, or one point, for each row.
                 self.assertEqual(written.marks(self, out, "earth_" + name), len(rows))
+
+
+class Committed(unittest.TestCase):
+    """What stands in docs/ has the rows that the command writes now."""
+
+    def test_the_rows_are_those_of_the_command(self):
+        module = written.loaded(root / "bench" / "earth" / "run")
+        with unittest.mock.patch.object(sys, "argv", ["run"]):
+            given = module.arguments()
+        # Measures nothing.
+        module.medians = lambda commands, reps, whole=False: dict.fromkeys(commands, 1.0)
+        with tempfile.TemporaryDirectory() as scratch:
+            planned = {"speedup": module.speedups(given, scratch), "get": module.gets(given), "polling": module.polling(given),
+                       "buffers": module.buffers(given)}
+        self.assertEqual(set(planned), set(tables))
+        for name, rows in planned.items():
+            with self.subTest(name):
+                keys = [tuple(str(row[column]) for column in tables[name]) for row in rows]
+                written.table(self, root / "docs", "earth_" + name, list(tables[name]), keys,
+                              "docs/figures/earth_%s.csv is older than bench/earth/run: run that again" % name)
 
 
 class Bars(unittest.TestCase):

@@ -36,11 +36,11 @@ def files(test, out, page, names):
     test.assertEqual({str(f.relative_to(out)) for f in out.rglob("*.*")}, expected | {page})
 
 
-def table(test, out, name, columns, keys):
-    """The rows, which must be one for each of keys: what `columns` hold."""
+def table(test, out, name, columns, keys, otherwise=None):
+    """The rows, which must be one for each of keys: what `columns` hold. otherwise: what to do where they are not."""
     with open(out / "figures" / (name + ".csv"), encoding="utf-8", newline="") as f:
         rows = list(csv.DictReader(f))
-    test.assertEqual(sorted(tuple(r[c] for c in columns) for r in rows), sorted(keys))
+    test.assertEqual(sorted(tuple(r[c] for c in columns) for r in rows), sorted(keys), otherwise)
     return rows
 
 
