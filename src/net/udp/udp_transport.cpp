@@ -167,8 +167,7 @@ void udp_transport::look_after(peer& p, std::int64_t now_ns) {
 
 void udp_transport::plan(peer& p, std::int64_t now_ns) {
   std::int64_t due_ns = never_ns;
-  // Of who has left, and all of whose stream is here, only whoever polls has something left to do.
-  if (!p.lost.load(std::memory_order_relaxed) && !p.c->is_complete()) {
+  if (!p.lost.load(std::memory_order_relaxed)) {
     due_ns = std::min(p.c->due_ns(), p.end_limit_ns);
     if (p.unsent != 0) due_ns = std::max(due_ns, now_ns + full_socket_ns);
   }
@@ -287,7 +286,8 @@ bool udp_transport::next_message(peer& p, std::span<const std::byte> data, heade
 }
 
 std::size_t udp_transport::serve(peer& p, receiver& r, std::size_t messages_max) {
-  if (p.lost.load(std::memory_order_relaxed)) return 0;
+  // What has arrived of one that has left is not lost with it, however late somebody polls.
+  if (p.lost.load(std::memory_order_relaxed) && !p.c->is_complete()) return 0;
   // p.lock is not held: only who holds inbox_ changes what is there.
   std::span<const std::byte> data = p.c->in().data();
   const std::size_t all = data.size();
@@ -336,6 +336,10 @@ void udp_transport::answer(std::int64_t now_ns) {
 void udp_transport::report_losses(receiver& r) {
   for (const auto& p : peers_.all()) {
     if (p->reported || !p->lost.load(std::memory_order_acquire)) continue;
+    if (p->queued) {  // not all of it is handed over
+      losses_.store(true, std::memory_order_relaxed);
+      continue;
+    }
     p->reported = true;
     if (!p->dropped.load(std::memory_order_relaxed)) r.on_lost(p->id, p->why);
   }

@@ -54,13 +54,9 @@ void udp_transport::do_what_is_due(std::int64_t now_ns) {
     const std::lock_guard held(p->lock);
     if (p->meets.due_ns() <= now_ns) look_after_words(*p, now_ns);
     if (p->lost.load(std::memory_order_relaxed)) continue;
-    // What has arrived is not lost, however late somebody polls: serve() says that it has left.
-    if (p->c->is_complete()) {
-      plan(*p, now_ns);
-      continue;
-    }
     if (p->end_limit_ns <= now_ns) {
-      lose(*p, "has left in the middle of a message");
+      // Nobody confirms any more what waits for it here.
+      lose(*p, p->c->is_complete() ? "has left" : "has left in the middle of a message");
       continue;
     }
     p->c->on_time(now_ns);
