@@ -165,6 +165,8 @@ class scheduler {
   // Stacks of ours that wait for such calls, whose OS threads write to them in the end. Changed on
   // the workers: where all sleep it stays as it is. Seq_cst. Partner: is_idle().
   std::atomic<std::uint32_t> calls_in_progress{0};
+  // Those of ours who wait at addresses are being forgotten: see threads/forget_parked.cpp.
+  std::atomic<bool> waiters_are_given_up{false};
 
   // ---- a node that has no others ----
   // A worker that sleeps falls asleep anew. False: none sleeps. Also by a signal's handler.

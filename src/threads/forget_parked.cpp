@@ -10,21 +10,22 @@
 namespace strata::detail {
 
 void forget_parked() noexcept {
-  waiters_move.unlock();
+  runtimes_given_up.store(0, std::memory_order_relaxed);
   for (waiter_queue& q : waiter_queues) {
     // Only those that need it: pages that are not written to stay shared with the parent.
-    if (!q.has_any() && !q.lock.is_held()) continue;
+    if (q.first() == nullptr && !q.lock.is_held()) continue;
     q.clear();
     q.lock.unlock();
   }
 }
 
-// Of others' waiters nothing is touched but their places in the queues.
-void forget_parked_of(const scheduler& s) noexcept {
+// Of others' waiters nothing is touched but their places in the queues. Each lock is taken, also
+// of a queue where nobody is: who moves somebody there has it before us, or sees that we are here.
+void forget_parked_of(scheduler& s) noexcept {
   const uninterrupted guard;  // who ends it may be a thread of another runtime
-  const std::lock_guard nobody_moves(waiters_move);
+  s.waiters_are_given_up.store(true, std::memory_order_relaxed);
+  runtimes_given_up.fetch_add(1, std::memory_order_relaxed);
   for (waiter_queue& q : waiter_queues) {
-    if (!q.has_any()) continue;
     const std::lock_guard lock(q.lock);
     for (waiter* w = q.first(); w != nullptr;) {
       waiter* const next = w->next;
@@ -32,6 +33,8 @@ void forget_parked_of(const scheduler& s) noexcept {
       w = next;
     }
   }
+  runtimes_given_up.fetch_sub(1, std::memory_order_relaxed);
+  s.waiters_are_given_up.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace strata::detail

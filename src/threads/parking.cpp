@@ -109,6 +109,11 @@ void take_out(waiter& w) noexcept {
   }
 }
 
+// It goes no further, and nobody is to find it any more.
+bool is_given_up(const waiter& w) noexcept {
+  return w.who != nullptr && w.who->home->waiters_are_given_up.load(std::memory_order_relaxed);
+}
+
 void go_on(waiter& w, stack* who) noexcept {
   if (who != nullptr) {
     make_ready(*who);
@@ -280,7 +285,6 @@ unsigned unpark_requeue(const void* from, const void* to, bool wake_first,
   waiter_queue& b = queue_of(to);
   waiter_queue* const low = &a < &b ? &a : &b;
   waiter_queue* const high = &a < &b ? &b : &a;
-  waiters_move.lock();
   low->lock.lock();
   if (high != low) high->lock.lock();
   unsigned n = 0;
@@ -290,6 +294,10 @@ unsigned unpark_requeue(const void* from, const void* to, bool wake_first,
   for (waiter* w = waiter_queue::from(a.first(), from); w != nullptr && n < count; ++n) {
     waiter* const next = waiter_queue::from(w->next, from);
     a.remove(*w);
+    if (runtimes_given_up.load(std::memory_order_relaxed) != 0 && is_given_up(*w)) [[unlikely]] {
+      w = next;
+      continue;
+    }
     // Release: who reads the new address finds it in the new bucket. Partner: take_out().
     w->address.store(to, std::memory_order_release);
     b.append(*w);
@@ -297,7 +305,6 @@ unsigned unpark_requeue(const void* from, const void* to, bool wake_first,
   }
   if (high != low) high->lock.unlock();
   low->lock.unlock();
-  waiters_move.unlock();
   if (wakes) first.go_on();
   return n;
 }

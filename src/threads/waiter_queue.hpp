@@ -11,12 +11,12 @@
 
 namespace strata::detail {
 
-// Used with its lock, but for has_any().
+// Used with its lock.
 class alignas(64) waiter_queue {
  public:
   spin_lock lock;
 
-  [[nodiscard]] waiter* first() const noexcept { return first_.load(std::memory_order_relaxed); }
+  [[nodiscard]] waiter* first() const noexcept { return first_; }
   void append(waiter& w) noexcept {
     w.next = nullptr;
     w.previous = last_;
@@ -30,7 +30,7 @@ class alignas(64) waiter_queue {
     w.queued = false;
   }
   void clear() noexcept {
-    first_.store(nullptr, std::memory_order_relaxed);
+    first_ = nullptr;
     last_ = nullptr;
   }
   // The next that waits at `address`, from w on.
@@ -38,29 +38,19 @@ class alignas(64) waiter_queue {
     while (w != nullptr && w->address.load(std::memory_order_relaxed) != address) w = w->next;
     return w;
   }
-  // Without the lock. Who has queued itself before, as the caller knows, and is still here is seen.
-  // If nobody is here the caller sees what those did before who have removed the others.
-  [[nodiscard]] bool has_any() const noexcept {
-    return first_.load(std::memory_order_acquire) != nullptr;
-  }
 
  private:
-  void set_next(waiter* of, waiter* next) noexcept {
-    if (of != nullptr)
-      of->next = next;
-    else
-      first_.store(next, std::memory_order_release);  // partner: has_any()
-  }
+  void set_next(waiter* of, waiter* next) noexcept { (of != nullptr ? of->next : first_) = next; }
 
-  std::atomic<waiter*> first_{nullptr};
+  waiter* first_ = nullptr;
   waiter* last_ = nullptr;
 };
 
 inline constexpr unsigned waiter_queue_bits = 12;
 inline constinit std::array<waiter_queue, 1U << waiter_queue_bits> waiter_queues;
-// Taken before theirs by who moves waiters from one to another, and by who looks through all of
-// them: nobody is moved behind its back.
-inline constinit spin_lock waiters_move;
+// Runtimes whose waiters are being taken out of all queues, one after the other. Relaxed: changed
+// before the first of their locks is taken. Who has two of these and reads 0 has been there before.
+inline constinit std::atomic<unsigned> runtimes_given_up{0};
 
 inline waiter_queue& queue_of(const void* address) noexcept {
   const auto a = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address));
