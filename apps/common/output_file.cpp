@@ -104,14 +104,15 @@ output_file::output_file(std::string path) : path_(std::move(path)) {
   }
   target_ = std::move(to.path);
   struct stat older {};
-  const bool replaces = ::stat(target_.c_str(), &older) == 0;
+  // By the path that was given: the system may refuse to follow links that others have made.
+  const bool replaces = ::stat(path_.c_str(), &older) == 0;
   if (!replaces && errno != ENOENT) fail("open");
   if (replaces && !S_ISREG(older.st_mode)) {
     if (S_ISDIR(older.st_mode)) {
       errno = EISDIR;
       fail("open");
     }
-    fd_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+    fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd_ < 0) fail("open");
     in_place_ = true;
     return;

@@ -35,15 +35,16 @@ viewer::shown viewer::show(const view& v, const effort& most) {
     throw strata::user_error("a window must have 1 to 16384 pixels each way");
   shown s;
   s.window = picture(v.width, v.height);
-  show_tiles(v, most, grid_of(map_, v.region, level_for(map_, v)), s);
+  const tile_grid tiles = grid_of(map_, v.region, level_for(map_, v));
+  if (tiles.size() > most.tiles)
+    throw strata::user_error("a picture of more than " + std::to_string(most.tiles) +
+                             " tiles; ask for a smaller region or window, or make the map again "
+                             "with smaller copies (mapview make --levels auto --replace)");
+  show_tiles(v, most, tiles, s);
   return s;
 }
 
 void viewer::show_tiles(const view& v, const effort& most, const tile_grid& tiles, shown& s) {
-  if (tiles.size() > most.tiles - s.tiles)
-    throw strata::user_error("a picture of more than " + std::to_string(most.tiles) +
-                             " tiles; ask for a smaller region or window, or make the map again "
-                             "with smaller copies (mapview make --levels auto --replace)");
   std::vector<tile_place> missing;
   tiles_.load(v, tiles, [&](const fragment& f) {
     if (!most.is_awaited()) throw not_awaited();
@@ -67,7 +68,8 @@ void viewer::show_tiles(const view& v, const effort& most, const tile_grid& tile
     rectangle area = map_.area_of(*first);
     const rectangle last = map_.area_of(at[-1]);
     area.width = last.x + last.width - area.x;
-    show_tiles(v, most, grid_of(map_, intersection(area, v.region), level - 1), s);
+    const tile_grid larger = grid_of(map_, intersection(area, v.region), level - 1);
+    if (larger.size() <= most.tiles - s.tiles) show_tiles(v, most, larger, s);
   }
 }
 

@@ -33,11 +33,11 @@ class viewer {
     // Of the full size: each is drawn as a hatch.
     std::vector<tile_place> missing;
     // Of smaller levels, which could not be read either: what they show comes from larger ones, as
-    // far as there are such.
+    // far as there are such and it may load so many; the rest is a hatch.
     std::vector<tile_place> replaced;
   };
   // Of the smallest level that will do. Within the runtime. Throws strata::user_error for a region
-  // that is not of the map, or a window of nothing, or where that takes more tiles than it may;
+  // that is not of the map, or a window of nothing, or where that takes more tiles than it may though all are there;
   // not_awaited.
   [[nodiscard]] shown show(const view& v, const effort& most = {});
 

@@ -7,7 +7,7 @@ from harness import files, measure
 sections = {
     "bench": ("bench/run", " (not idle, memory and the bare kernels)"),
     "nodes": ("bench/run --nodes", " (not messages but streams)"),
-    "endpoints": ("bench/messages/run --bars", ""),
+    "endpoints": ("bench/messages/run --bars", " (not system calls)"),
 }
 
 

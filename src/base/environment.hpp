@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variables whose caller may have said what this process is to do. A program that has rights of its
-// own (set-user-ID and the like) takes none: they are those of whoever calls it, who must not have
-// it read files, or join jobs, with rights that he does not have himself.
+// own (set-user-ID and the like) takes none, and no file of settings: they are those of whoever
+// calls it, who must not have it read files, or join jobs, with rights that he does not have
+// himself.
 #pragma once
 #include <sys/auxv.h>
 

@@ -99,6 +99,8 @@ given_options parse_given(int& argc, char** argv) {
     set_all(result.settings, values);
     for (const given_option& one : values) result.names.push_back(one.what->name);
   };
+  if (!from_flags.config.empty() && !takes_variables())
+    throw user_error("--strata-config: not in a program with rights of its own (set-user-ID)");
   const char* variable = find_variable("STRATA_CONFIG");
   const std::string config = !from_flags.config.empty() ? from_flags.config
                              : variable != nullptr      ? variable

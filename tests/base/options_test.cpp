@@ -317,9 +317,15 @@ constexpr int has_no_rights = 77;
   setenv("STRATA_CONFIG", "/proc/self/status", 1);  // a file that would be complained about
   setenv("STRATA_WORKERS", "3", 1);
   try {
-    std::_Exit(parse({}).workers == 0 && parse({"--strata-workers=2"}).workers == 2 ? 0 : 1);
+    if (parse({}).workers != 0 || parse({"--strata-workers=2"}).workers != 2) std::_Exit(1);
   } catch (const strata::user_error& problem) {
     std::_Exit(2);
+  }
+  try {
+    (void)parse({"--strata-config=/dev/null"});
+    std::_Exit(3);
+  } catch (const strata::user_error& problem) {
+    std::_Exit(0);
   }
 }
 

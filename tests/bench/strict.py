@@ -50,7 +50,7 @@ class Strict(unittest.TestCase):
         patch.start()
         self.addCleanup(patch.stop)
 
-        def with_(barrier=0.5, fork=0.3, to_locked=0.99):
+        def with_(barrier=0.5, fork=0.3, to_locked=0.99, least=0.9):
             ratios = {"barrier": barrier, "fork": fork}
             systems = [*module.policies.values(), module.kernel]
             return {
@@ -60,12 +60,13 @@ class Strict(unittest.TestCase):
                            "to_nptl": "1" if s == module.kernel else str(ratios[sync] if bits == 5 else 0.2)}
                           for sync in module.syncs for s in systems for bits in module.radices],
                 "to_locked": [{"keys_log2": 16, "keys": "2^16 keys", "workers": 2, "sync": sync, "system": "rotator (LB2)",
-                               "radix_bits": bits, "ms": "1", "locked_ms": "1", "least": "0.9", "greatest": "1.1",
+                               "radix_bits": bits, "ms": "1", "locked_ms": "1", "least": str(least), "greatest": "1.1",
                                "ratio": str(to_locked if bits == 5 else 0.9)}
                               for sync in module.syncs for bits in module.radices],
             }
         self.assertEqual(self.ends_with(module, with_(), "--strict"), 0)
-        for beyond in [{"barrier": 0.61}, {"fork": 0.41}, {"to_locked": 1.01}]:
+        self.assertEqual(self.ends_with(module, with_(to_locked=1.01), "--strict"), 0, "the turns leave it open")
+        for beyond in [{"barrier": 0.61}, {"fork": 0.41}, {"to_locked": 1.01, "least": 1.001}]:
             self.assertEqual(self.ends_with(module, with_(**beyond), "--strict"), 1, beyond)
             self.assertEqual(self.ends_with(module, with_(**beyond)), 0, beyond)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# page.sh PAGE EXAMPLES COMMANDS PROGRAMS [parts]: each block of C++ in PAGE (with `parts`: that has a main()) is one of the files in
-# EXAMPLES, all of them are there, and each `$ command` prints the lines below it. COMMANDS is where `strata` lies, PROGRAMS where the programs do. How programs are built is
-# shown too, but not done here (consumer.pkg_config does it).
+# page.sh PAGE EXAMPLES COMMANDS PROGRAMS [parts]: each block of C++ in PAGE (with `parts`: that has a main()) is one of the files
+# in EXAMPLES, all of them are there, and each `$ command` prints the lines below it. COMMANDS is where `strata` lies, PROGRAMS
+# where the programs do. How programs are built is shown too, but not done here (consumer.pkg_config does it).
 set -euo pipefail
 page=$1 examples=$2 programs=$4 parts=${5-}
 PATH=$3:$PATH
