@@ -20,9 +20,13 @@ struct handlers {
   named_networks* networks;  // null: no ways change
   links& connections;
   const membership& members;
-  bool
-      is_broken;  // a node is lost: what others still send may be for frames that are being unwound
+  // A node is lost: what others still send may be for frames that are being unwound.
+  bool is_broken;
 };
+
+inline bool comes_too_late(kind k, bool is_broken) noexcept {
+  return is_broken && k < kind::failed && k != kind::forward && k != kind::hold;
+}
 
 // Of the ground that the node stands on.
 class handling_ground {
@@ -40,7 +44,7 @@ class handling_ground {
 // knows; misuse_error.
 inline void handle(node_id from, kind k, std::span<const std::byte> payload, const handlers& h,
                    handling_ground& ground) {
-  if (h.is_broken && k < kind::failed && k != kind::forward && k != kind::hold) return;
+  if (comes_too_late(k, h.is_broken)) return;
   if (h.all.on_message(from, k, payload)) return;
   reader r(payload);
   if (h.stalls.on_message(from, k, r)) return;

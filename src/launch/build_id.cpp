@@ -135,8 +135,11 @@ std::string build_id(std::span<const void* const> of_libraries) {
   for (std::size_t i = 1; i < s.found.size(); ++i) libraries.push_back(s.found[i].text());
   std::sort(libraries.begin(), libraries.end());
   hash all;
+  // Of an id that is longer than a linker's usual one a connection would not compare the end.
+  constexpr std::size_t shown_max = 40;
+  if (program.size() > shown_max) all.add(program + ' ');
   for (const std::string& one : libraries) all.add(one + ' ');
-  return program + '-' + all.text();
+  return program.substr(0, shown_max) + '-' + all.text();
 }
 
 }  // namespace strata::launch

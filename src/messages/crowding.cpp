@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "messages/messenger.hpp"
+#include "messages/patience.hpp"
 
 namespace strata::messages {
 
@@ -23,7 +24,7 @@ void messenger::on_congestion() noexcept {
   crowded_.store(true, memory_order_relaxed);
 }
 
-bool messenger::is_held_back(lane& l) {
+bool messenger::is_held_back(lane& l) noexcept {
   const net::node_id node = l.target.node();
   const std::lock_guard lock(held_mutex_);
   if (!mail_->is_congested(node)) {
@@ -31,7 +32,7 @@ bool messenger::is_held_back(lane& l) {
     const auto found = held_.find(node);
     if (l.is_let_go || found == held_.end()) return false;
   }
-  if (!l.is_held) held_[node].push_back(l.shared_from_this());
+  if (!l.is_held) patiently([&] { held_[node].push_back(l.shared_from_this()); });
   l.is_held = true;
   return true;
 }

@@ -58,10 +58,7 @@ void messenger::recall(request& r) noexcept {
     if (r.at != request::place::offered) return;
     offer = r.order;
   }
-  try {
-    post(target.node(), kind::recall, recall_head{target.bits(), offer});
-  } catch (const std::exception&) {  // no memory: it ends when it is received
-  }
+  post(target.node(), kind::recall, recall_head{target.bits(), offer});
 }
 
 void messenger::on_recall(net::node_id from, cluster::reader& r) {

@@ -57,7 +57,7 @@ const std::shared_ptr<lane>& messenger::lane_in_use(endpoint_id target) {
   return last.to;
 }
 
-messenger::load messenger::take_room(lane& l, const request& r) {
+messenger::load messenger::take_room(lane& l, const request& r) noexcept {
   if (crowded_.load(memory_order_relaxed) && is_held_back(l)) [[unlikely]]
     return load::nothing;
   const net::node_id to = r.info.target.node();

@@ -38,8 +38,9 @@ std::unique_ptr<member> member::split(std::optional<unsigned> color, int key) {
       mine.takes_part = 1;
     }
     all_gather(*this, bytes_of(mine), std::as_writable_bytes(std::span(all)));
-    std::erase_if(all, [&](const placing& p) { return p.takes_part == 0 || p.color != *color; });
-    if (!color) all.clear();
+    std::erase_if(all, [&](const placing& p) {
+      return mine.takes_part == 0 || p.takes_part == 0 || p.color != mine.color;
+    });
     std::ranges::sort(all, {}, [](const placing& p) { return std::pair(p.key, p.rank); });
     for (const placing& p : all) {
       if (p.rank == rank_) part->rank_ = part->size();

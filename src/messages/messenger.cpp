@@ -331,9 +331,11 @@ void messenger::receive_locked(request& r) {
          .sender = a->sender(),
          .offer = a->offer()};
     if (d.sender != nullptr) d.sender->at = request::place::nowhere;
-    notice = give_charge_back(p, *a);
-    const bool is_copy_from_here = a->charge == 0 && d.sender == nullptr && d.offer == nullptr;
-    if (is_copy_from_here) p.local_bytes -= a->info.bytes + charge_for_message;
+    if (a->charge != 0) {
+      notice = give_charge_back(p, *a);
+    } else if (d.sender == nullptr && d.offer == nullptr) {  // a copy from here
+      p.local_bytes -= a->info.bytes + charge_for_message;
+    }
     count(p, d, r);
   }
   post_notice(id, notice);

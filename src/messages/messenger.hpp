@@ -219,9 +219,9 @@ class messenger final : public cluster::visiting_protocol {
   // there is none; its envelope alone, an offer; or all of it, which ends it. Or its envelope
   // without any room, since its receiver has sought it.
   enum class load { nothing, envelope, everything, sought };
-  [[nodiscard]] load take_room(lane& l, const request& r);
+  [[nodiscard]] load take_room(lane& l, const request& r) noexcept;
   // With the lane's lock: it waits until less is queued for its node, see crowding.cpp.
-  bool is_held_back(lane& l);
+  bool is_held_back(lane& l) noexcept;
   void transmit(lane& l, request& r, load what);
   std::vector<request*> send_waiting(lane& l);
   void close_lane(endpoint_id target, outcome how);

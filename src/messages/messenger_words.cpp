@@ -81,7 +81,10 @@ std::string messenger::describe_waits() {
         bytes += r.info.bytes;
       });
       if (waiting != 0)
-        text += senders(waiting, bytes) + " for room at endpoint " + text_of(target) + "\n";
+        text += senders(waiting, bytes) +
+                (l->is_held ? " for the network to node " + std::to_string(target.node())
+                            : " for room at endpoint " + text_of(target)) +
+                "\n";
     }
   }
   return text;

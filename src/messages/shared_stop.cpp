@@ -41,7 +41,7 @@ void await_call(remote_thread& t) {
 
 bool shared_stop_state::follow(node_id_t node) {
   const std::lock_guard lock(changes_);
-  if (!is_requested_) followers_.push_back(node);
+  followers_.push_back(node);  // it hears of the end in any case
   return is_requested_;
 }
 

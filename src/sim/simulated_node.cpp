@@ -192,8 +192,9 @@ void simulated_node::receive(node_id from, cluster::kind k, std::span<const std:
 
 void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::byte> payload) {
   const as_its_worker here(*this);
-  const bool comes_too_late = broken_ && k < cluster::kind::failed && k != cluster::kind::hold;
-  if (hears && !comes_too_late && k != cluster::kind::forward && hears(from, k, payload)) return;
+  if (hears && k != cluster::kind::forward && !cluster::comes_too_late(k, broken_) &&
+      hears(from, k, payload))
+    return;
   cluster::handle(
       from, k, payload,
       {protocols, stalls, roster, networks ? &*networks : nullptr, *links_, members_, broken_},

@@ -114,7 +114,7 @@ void crowd(runtime& rt) {
   });
 }
 
-// 20 MiB at once, for all of which their targets have room: what waits is queued on no node.
+// 20 MiB at once, for all of which their targets have room.
 void crowded_network(runtime& rt) {
   rt.run([] {
     endpoint mine;

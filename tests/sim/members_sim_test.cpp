@@ -141,7 +141,6 @@ struct guest : threaded {
   fiber<&guest::go> GO{this, 1};
 };
 
-// Nobody mistakes the silence between a leaver and those who have nothing for it for a loss.
 // Nobody has heard more of it than that it will come: the next one comes.
 TEST(simulated_members, who_ends_while_it_comes_is_no_loss) {
   for (const std::uint64_t seed : seeds()) {
@@ -168,6 +167,7 @@ TEST(simulated_members, who_ends_while_it_comes_is_no_loss) {
   }
 }
 
+// Nobody mistakes the silence between a leaver and those who have nothing for it for a loss.
 TEST(simulated_members, who_takes_long_to_leave_is_not_lost_nor_thinks_so_of_others) {
   sim::world world({}, 1);
   sim::job job(world, {.nodes = 6, .founders = 4, .lost_after_ns = 1'000'000});

@@ -238,7 +238,6 @@ TEST(simulated_messages, arrive_by_transfers_too) {
   }
 }
 
-// Along a row of nodes: the first and the last share no network.
 // Nothing is lost or counted twice, no room is, and no request is left behind.
 TEST(simulated_messages, arrive_where_there_is_often_no_memory_to_send_them) {
   for (const std::uint64_t seed : seeds()) {
@@ -266,6 +265,7 @@ TEST(simulated_messages, arrive_where_there_is_often_no_memory_to_send_them) {
   }
 }
 
+// Along a row of nodes: the first and the last share no network.
 TEST(simulated_messages, arrive_by_other_nodes) {
   const sim::network_model bad{.jitter_ns = 30'000, .loss = 0.05, .duplication = 0.05};
   for (const std::uint64_t seed : seeds()) {

@@ -5,12 +5,12 @@
 
 namespace strata::launch {
 
-inline constexpr std::int64_t grace_ns =
-    2'000'000'000;  // from a request to end to the next stronger one
-inline constexpr std::int64_t own_end_ns =
-    10'000'000'000;  // for what a program still does about a loss
-inline constexpr std::int64_t settle_ns =
-    1'000'000'000;  // for the other nodes to fail in the same way
+// From a request to end to the next stronger one.
+inline constexpr std::int64_t grace_ns = 2'000'000'000;
+// For what a program still does about a loss.
+inline constexpr std::int64_t own_end_ns = 10'000'000'000;
+// For the other nodes to fail in the same way.
+inline constexpr std::int64_t settle_ns = 1'000'000'000;
 // From the end of a line to that of its process. A process that is killed closes its line first,
 // and the kernel may take seconds for what else it has: sockets, for example, while namespaces of
 // networks are taken down.

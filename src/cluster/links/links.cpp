@@ -249,8 +249,10 @@ bool links::send_queued(node_id to, peer& p) {
     p.queueing.store(false, std::memory_order_release);
     b.room.notify_all();
     released = b.told.release();
+    const bool is_too_much = b.given.bytes() > given_bytes_max;
     lock.unlock();
     if (goes_around_.load(std::memory_order_relaxed)) wake_who_go_around();
+    if (is_too_much) congestion_begins();
     congestion_may_be_over();
   }
   for (const auto& [f, number] : released) tell(f, number);

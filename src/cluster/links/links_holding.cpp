@@ -67,7 +67,6 @@ void links::stop_holding() noexcept {
     there.held.store(false, std::memory_order_relaxed);
     next.room.notify_all();
   }
-  congestion_may_be_over();
 }
 
 }  // namespace strata::cluster

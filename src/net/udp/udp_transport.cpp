@@ -287,7 +287,9 @@ bool udp_transport::next_message(peer& p, std::span<const std::byte> data, heade
 
 std::size_t udp_transport::serve(peer& p, receiver& r, std::size_t messages_max) {
   // What has arrived of one that has left is not lost with it, however late somebody polls.
-  if (p.lost.load(std::memory_order_relaxed) && !p.c->is_complete()) return 0;
+  if (p.dropped.load(std::memory_order_relaxed) ||
+      (p.lost.load(std::memory_order_relaxed) && !p.c->is_complete()))
+    return 0;
   // p.lock is not held: only who holds inbox_ changes what is there.
   std::span<const std::byte> data = p.c->in().data();
   const std::size_t all = data.size();
@@ -315,6 +317,7 @@ std::size_t udp_transport::serve(peer& p, receiver& r, std::size_t messages_max)
                        std::memory_order_relaxed);
     bytes_in_.store(bytes_in_.load(std::memory_order_relaxed) + used, std::memory_order_relaxed);
   }
+  if (p.dropped.load(std::memory_order_relaxed)) return handed;
   if (more) {
     add_turn(p);
   } else if (p.c->is_complete()) {
