@@ -83,9 +83,10 @@ class runtime {
 
   /// Waits until all work has ended, on every node, as wait_idle() does, then stops the workers.
   /// Whoever waits then for what has not come goes no further: what is on its stack is not
-  /// destroyed, and nobody finds it any more where it waits. With settings.stats, prints statistics
-  /// on stderr, with settings.profile alone work and span. Not to be called from within the
-  /// runtime.
+  /// destroyed, and nobody finds it any more where it waits. What another runtime completes for it
+  /// (a completion, a thread that it joins) must not come afterwards. With settings.stats, prints
+  /// statistics on stderr, with settings.profile alone work and span. Not to be called from within
+  /// the runtime.
   ~runtime();
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
@@ -152,6 +153,7 @@ class runtime {
   void inject(detail::task& t);
 
   void print_statistics() const;
+  [[nodiscard]] bool has_calls_in_progress() const noexcept;
   [[nodiscard]] std::string describe_waits() const;
   void refuse_after_service() const;
 

@@ -98,8 +98,8 @@ int engine::serve() {
   stopping_.store(true, std::memory_order_seq_cst);
   // What others still have to say to each other comes by here.
   if (is_gateway_) wait_for_goodbyes();
-  // Who has been told of the loss still uses what ends here.
-  if (how == cause::lost) workers_.wait_idle();
+  // Who has been told of the loss still uses what ends here. Blocking calls may last for ever.
+  if (how == cause::lost) workers_.wait_idle(detail::scheduler::calls::do_not_count);
   stop_threads();
   return how == cause::lost ? 1 : 0;
 }

@@ -23,13 +23,14 @@ struct call {
   std::atomic<bool> is_whole{false};
 };
 
-// Of one OS thread. Handlers add to it within sections of that, and outside of them it takes out:
-// never both at once. Relaxed, all of it: nobody else looks.
+// Of one OS thread. Handlers add to it within sections of that, and outside of them it takes out,
+// where another handler's section may end, which takes out what is left. Relaxed, all of it: nobody
+// else looks.
 struct call_list {
+  std::atomic<bool> is_taken{false};
   std::array<call, put_off_max> calls;
   std::atomic<std::size_t> first{0};
   std::atomic<std::size_t> last{0};  // both only grow
-  std::atomic<bool> has_to_note_mask{false};
 
   call& at(std::size_t i) noexcept { return calls[i % put_off_max]; }
 
@@ -43,29 +44,52 @@ struct call_list {
   }
 };
 
-thread_local constinit call_list here __attribute__((tls_model("initial-exec")));
+// Room for static thread-local variables is scarce where the library is loaded late.
+struct state {
+  std::atomic<call_list*> calls{nullptr};
+  std::atomic<bool> has_to_note_mask{false};
+};
+thread_local constinit state here __attribute__((tls_model("initial-exec")));
 
-void do_one(call& c) {
-  const void* const semaphore = c.semaphore;
-  const std::uint32_t posts = c.posts.load(std::memory_order_relaxed);
-  const pthread_t thread = c.thread;
-  const int number = c.number;
-  const std::optional<sigval> value = c.value;
-  c.is_whole.store(false, std::memory_order_relaxed);
-  here.first.fetch_add(1, std::memory_order_relaxed);  // it can be used again
-  if (semaphore != nullptr)
-    semaphore_core::wake(semaphore, posts);
-  else
-    send_late(thread, number, value ? &*value : nullptr);
+// An OS thread keeps the one that it has taken.
+constinit std::array<call_list, put_off_threads_max> lists;
+
+// Null: there is none left.
+call_list* list_here() noexcept {
+  if (call_list* const mine = here.calls.load(std::memory_order_relaxed)) return mine;
+  for (call_list& one : lists) {
+    if (one.is_taken.exchange(true, std::memory_order_relaxed)) continue;
+    call_list* before = nullptr;
+    if (here.calls.compare_exchange_strong(before, &one, std::memory_order_relaxed)) return &one;
+    one.is_taken.store(false, std::memory_order_relaxed);  // another handler has come between
+    return before;
+  }
+  return nullptr;
 }
 
 // What it does has sections of its own, at whose ends the rest may be done.
 void do_all() {
   if (here.has_to_note_mask.exchange(false, std::memory_order_relaxed)) note_mask_of_os_thread();
+  call_list* const list = here.calls.load(std::memory_order_relaxed);
+  if (list == nullptr) return;
   for (;;) {
-    const std::size_t first = here.first.load(std::memory_order_relaxed);
-    if (first == here.last.load(std::memory_order_relaxed)) return;
-    do_one(here.at(first));
+    std::size_t first = list->first.load(std::memory_order_relaxed);
+    if (first == list->last.load(std::memory_order_relaxed)) return;
+    call& c = list->at(first);
+    c.is_whole.store(false, std::memory_order_relaxed);  // nobody joins it any more
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    const void* const semaphore = c.semaphore;
+    const std::uint32_t posts = c.posts.load(std::memory_order_relaxed);
+    const pthread_t thread = c.thread;
+    const int number = c.number;
+    const std::optional<sigval> value = c.value;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    // Another handler's section may have ended meanwhile, and then all has been done there.
+    if (!list->first.compare_exchange_strong(first, first + 1, std::memory_order_relaxed)) continue;
+    if (semaphore != nullptr)
+      semaphore_core::wake(semaphore, posts);
+    else
+      send_late(thread, number, value ? &*value : nullptr);
   }
 }
 
@@ -77,14 +101,16 @@ void finish(call& c) noexcept {
 }  // namespace
 
 bool put_off_waking(const void* semaphore) noexcept {
-  for (std::size_t i = here.first.load(std::memory_order_relaxed);
-       i != here.last.load(std::memory_order_relaxed); ++i) {
-    call& c = here.at(i);
+  call_list* const list = list_here();
+  if (list == nullptr) return false;
+  for (std::size_t i = list->first.load(std::memory_order_relaxed);
+       i != list->last.load(std::memory_order_relaxed); ++i) {
+    call& c = list->at(i);
     if (!c.is_whole.load(std::memory_order_relaxed) || c.semaphore != semaphore) continue;
     c.posts.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
-  call* const c = here.add();
+  call* const c = list->add();
   if (c == nullptr) return false;
   c->semaphore = semaphore;
   c->posts.store(1, std::memory_order_relaxed);
@@ -93,7 +119,8 @@ bool put_off_waking(const void* semaphore) noexcept {
 }
 
 bool put_off_sending(pthread_t thread, int number, const sigval* value) noexcept {
-  call* const c = here.add();
+  call_list* const list = list_here();
+  call* const c = list != nullptr ? list->add() : nullptr;
   if (c == nullptr) return false;
   c->semaphore = nullptr;
   c->thread = thread;

@@ -10,7 +10,7 @@
 namespace strata::detail::posix {
 
 // Different semaphores, and signals to threads, within one section.
-inline constexpr std::size_t put_off_max = 32;
+inline constexpr std::size_t put_off_max = 32, put_off_threads_max = 16;
 
 // Waking who waits for what has been posted there. By the address alone. False: there is no room.
 [[nodiscard]] bool put_off_waking(const void* semaphore) noexcept;

@@ -85,12 +85,25 @@ runtime::runtime(const options& wanted) {
   if (process_goes_on) {
     if (status == 0) return;
     // There will be no runtime to end, and open endpoints keep the messenger.
-    scheduler_.reset();
+    if (has_calls_in_progress())
+      (void)scheduler_.release();
+    else
+      scheduler_.reset();
     messages::messenger::let_go(std::move(messages_));
     throw error("the job that this node served has lost a node");
   }
+  if (status != 0 && has_calls_in_progress()) {
+    std::fflush(nullptr);
+    std::_Exit(status);
+  }
   scheduler_.reset();
   std::exit(status);
+}
+
+// Of strata::blocking(): when they are over they write to their callers' stacks, which stay until
+// then, and that may be for ever.
+bool runtime::has_calls_in_progress() const noexcept {
+  return scheduler_->calls_in_progress.load(std::memory_order_seq_cst) != 0;
 }
 
 runtime::~runtime() {

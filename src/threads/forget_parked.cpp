@@ -2,6 +2,7 @@
 // Who waits at addresses, and never goes on: what a fork, or a runtime that ends, leaves behind.
 #include <mutex>
 
+#include "sched/outside_section.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/suspended.hpp"
 #include "threads/after_fork.hpp"
@@ -22,6 +23,7 @@ void forget_parked() noexcept {
 // Of others' waiters nothing is touched but their places in the queues. Each lock is taken, also
 // of a queue where nobody is: who moves somebody there has it before us, or sees that we are here.
 void forget_parked_of(scheduler& s) noexcept {
+  const outside_section here;
   const uninterrupted guard;  // who ends it may be a thread of another runtime
   s.waiters_are_given_up.store(true, std::memory_order_relaxed);
   runtimes_given_up.fetch_add(1, std::memory_order_relaxed);
@@ -29,7 +31,8 @@ void forget_parked_of(scheduler& s) noexcept {
     const std::lock_guard lock(q.lock);
     for (waiter* w = q.first(); w != nullptr;) {
       waiter* const next = w->next;
-      if (w->who != nullptr && w->who->home == &s) q.remove(*w);
+      // Not who waits for a call that is in progress: it goes on.
+      if (w->who != nullptr && w->home == &s && !w->how->lasts) q.remove(*w);
       w = next;
     }
   }

@@ -8,7 +8,6 @@
 namespace strata::detail {
 
 unparked begin_wait(thread_block& b, waiter& w) noexcept {
-  const outside_section here;
   const std::lock_guard lock(b.extras->lock);
   if (b.extras->interrupted && w.heeds_interruption) return unparked::interrupted;
   if (b.extras->signalled.load(std::memory_order_relaxed)) return unparked::signalled;

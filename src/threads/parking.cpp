@@ -45,9 +45,8 @@ thread_block* block_for(const parking& how) {
 }
 
 // With the stack given up, or by a thread from outside: queues the waiter unless there is no reason
-// to wait any more. From then on somebody may decide and continue it.
+// to wait any more. From then on somebody may decide and continue it. Within an outside_section.
 bool enqueue(request& r, timers* clock) {
-  const outside_section here;
   const parking& how = r.how;
   // Needed when the waiter may be gone already.
   void (*const then)(void*) = how.then;
@@ -88,9 +87,15 @@ bool enqueue(request& r, timers* clock) {
   return false;
 }
 
+bool enqueue_outside(request& r) {
+  const outside_section here;
+  return enqueue(r, nullptr);
+}
+
 bool commit(stack& s, void* argument) {
   auto& r = *static_cast<request*>(argument);
   r.w.who = &s;
+  r.w.home = s.home;
   s.waits_for = r.how.what;
   s.waits_at = r.how.address;
   s.waits_until = &r.w.state;
@@ -111,7 +116,7 @@ void take_out(waiter& w) noexcept {
 
 // It goes no further, and nobody is to find it any more.
 bool is_given_up(const waiter& w) noexcept {
-  return w.who != nullptr && w.who->home->waiters_are_given_up.load(std::memory_order_relaxed);
+  return w.who != nullptr && w.home->waiters_are_given_up.load(std::memory_order_relaxed);
 }
 
 void go_on(waiter& w, stack* who) noexcept {
@@ -145,7 +150,7 @@ bool choose(waiter_queue& q, const void* address, chosen& one,
     // Announced while it is still queued: from then on its runtime does not find it any more.
     // Partner: scheduler::give_up_waiters().
     stack* const who = w->who;
-    scheduler* const host = who != nullptr ? who->home->admit_stranger() : nullptr;
+    scheduler* const host = who != nullptr ? w->home->admit_stranger() : nullptr;
     q.remove(*w);
     if (w->decide(unparked::woken)) {
       one = {w, who, host};
@@ -187,7 +192,7 @@ unparked park(const parking& how) {
     stack& mine = *this_place().current;
     mine.waits_for = nullptr;
     mine.waits_until = nullptr;
-  } else if (enqueue(r, nullptr)) {
+  } else if (enqueue_outside(r)) {
     std::uint32_t now = waiter::waiting;
     std::int64_t deadline_ns = how.deadline_ns;
     while ((now = r.w.state.load(std::memory_order_acquire)) == waiter::waiting) {

@@ -25,7 +25,8 @@ struct waiter : timers::entry {
   const parking* how = nullptr;
   // Under which it is queued; changed with the locks of both buckets.
   std::atomic<const void*> address{nullptr};
-  stack* who = nullptr;  // null: a thread from outside, which sleeps on `state`
+  stack* who = nullptr;       // null: a thread from outside, which sleeps on `state`
+  scheduler* home = nullptr;  // who's; here, so that its own lines are left alone with the lock
   // Decided once, by whoever makes it something else than `waiting`.
   os::futex_word state{waiting};
 

@@ -302,7 +302,8 @@ TEST(preemption_of_guests, leaves_the_worker_its_signals) {
     sigaddset(&one, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &one, nullptr);
     std::atomic<bool> has_begun{false};
-    static std::atomic<bool> ends{false};
+    static std::atomic<bool> ends;
+    ends = false;
     rt.run([&] {
       thread(preemptible(), [&] {
         began_on = gettid();

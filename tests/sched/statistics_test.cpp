@@ -165,7 +165,6 @@ void leaves(int depth, std::int64_t ns) {
   fork2join([=] { leaves(depth - 1, ns); }, [=] { leaves(depth - 1, ns); });
 }
 
-// Time in which the processor was taken away counts, so the best of a few runs is looked at.
 // Asked for alone, and with all the rest, where it is one line of it.
 TEST(profile, is_printed_when_the_runtime_stops) {
   const auto printed = [](options o) {
@@ -189,6 +188,7 @@ TEST(profile, is_printed_when_the_runtime_stops) {
   EXPECT_EQ(printed(with_workers(2)), "");
 }
 
+// Time in which the processor was taken away counts, so the best of a few runs is looked at.
 TEST(profile, a_balanced_tree_has_the_parallelism_of_its_leaves) {
   constexpr std::int64_t leaf_ns = 100'000;
   constexpr int depth = 5;
