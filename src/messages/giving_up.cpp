@@ -49,8 +49,9 @@ bool messenger::cancel(request& r) {
 }
 
 void messenger::recall(request& r) noexcept {
+  if (r.is_receive()) return;  // whose info somebody may be writing
   const endpoint_id target = r.info.target;
-  if (r.is_receive() || target.node() == self_) return;
+  if (target.node() == self_) return;
   std::uint64_t offer = 0;
   {
     std::unique_lock<detail::spin_lock> lock;

@@ -31,7 +31,8 @@ std::unique_ptr<member> member::split(std::optional<unsigned> color, int key) {
   perform(operation::split, 0, [&] {
     // All memory first: what fails later must not leave others with one who is not there.
     std::vector<placing> all(size());
-    placing mine{.color = color.value_or(0), .key = key, .rank = rank_, .takes_part = 0};
+    placing mine{
+        .here = {}, .color = color.value_or(0), .key = key, .rank = rank_, .takes_part = 0};
     if (color) {
       part.reset(new member(size()));
       mine.here = part->own_->id();

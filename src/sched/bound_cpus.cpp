@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/bound_cpus.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -33,10 +32,8 @@ bound_cpus::bound_cpus(std::span<const int> may, unsigned count) : cpus_(may.beg
     return bound.workers[static_cast<std::size_t>(cpu)];
   };
   if (count < may.size()) {
-    std::stable_sort(cpus_.begin(), cpus_.end(),
-                     [&](int a, int b) { return bound_to(a) < bound_to(b); });
-    cpus_.resize(count);
-    if (bound_to(cpus_.back()) != 0) cpus_.clear();
+    std::erase_if(cpus_, [&](int cpu) { return bound_to(cpu) != 0; });
+    cpus_.resize(cpus_.size() >= count ? count : 0);
   }
   for (const int cpu : cpus_) ++bound_to(cpu);
 }
