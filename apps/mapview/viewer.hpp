@@ -37,8 +37,8 @@ class viewer {
     std::vector<tile_place> replaced;
   };
   // Of the smallest level that will do. Within the runtime. Throws strata::user_error for a region
-  // that is not of the map, or a window of nothing, or where that takes more tiles than it may though all are there;
-  // not_awaited.
+  // that is not of the map, or a window of nothing, or where that takes more tiles than it may
+  // though all are there; not_awaited.
   [[nodiscard]] shown show(const view& v, const effort& most = {});
 
  private:
