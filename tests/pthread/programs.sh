@@ -42,9 +42,9 @@ for workers in 1 2; do
     missing+=(xz)
   fi
   if command -v sysbench >/dev/null; then
-    timeout 120 "$strata" pthread sysbench mutex --threads=6 --time=100 run | grep -q 'total number of events: *6$' ||
+    timeout 120 "$strata" pthread sysbench mutex --threads=6 --time=100 run | grep 'total number of events: *6$' > said ||
       { echo "FAILED: sysbench mutex, $workers worker(s): not one event for each thread"; exit 1; }
-    timeout 120 "$strata" pthread sysbench memory --threads=6 --memory-total-size=30M run | grep -q '^Total operations: 30720 ' ||
+    timeout 120 "$strata" pthread sysbench memory --threads=6 --memory-total-size=30M run | grep '^Total operations: 30720 ' > said ||
       { echo "FAILED: sysbench memory, $workers worker(s): another number of operations"; exit 1; }
     echo "ok: sysbench, $workers worker(s)"
   else
