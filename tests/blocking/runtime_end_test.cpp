@@ -75,34 +75,32 @@ void use_stacks(const options& settings) {
 
 constexpr int rounds = scaled(30, 5);
 
-TEST_P(runtime_end, comes_after_a_call_of_a_task) {
+// begin(runtime, call): a stack of that runtime makes the call.
+template <class Begin>
+void expect_end_after_a_call(const options& settings, const Begin& begin) {
   for (int round = 0; round < rounds; ++round) {
     long_call call;
-    auto rt = std::make_unique<runtime>(settings());
-    rt->submit([&] { call(); });
+    auto rt = std::make_unique<runtime>(settings);
+    begin(*rt, call);
     call.has_begun.acquire();
     expect_waits([&] { rt.reset(); },
                  [&] {
-                   use_stacks(settings());
+                   use_stacks(settings);
                    call.may_end.release();
                  });
     EXPECT_EQ(call.result, 42);
   }
 }
 
+TEST_P(runtime_end, comes_after_a_call_of_a_task) {
+  expect_end_after_a_call(settings(),
+                          [](runtime& rt, long_call& call) { rt.submit([&call] { call(); }); });
+}
+
 TEST_P(runtime_end, comes_after_a_call_of_a_detached_thread) {
-  for (int round = 0; round < rounds; ++round) {
-    long_call call;
-    auto rt = std::make_unique<runtime>(settings());
-    rt->run([&] { thread([&] { call(); }).detach(); });
-    call.has_begun.acquire();
-    expect_waits([&] { rt.reset(); },
-                 [&] {
-                   use_stacks(settings());
-                   call.may_end.release();
-                 });
-    EXPECT_EQ(call.result, 42);
-  }
+  expect_end_after_a_call(settings(), [](runtime& rt, long_call& call) {
+    rt.run([&call] { thread([&call] { call(); }).detach(); });
+  });
 }
 
 TEST_P(runtime_end, is_not_idle_during_a_call) {
