@@ -16,10 +16,12 @@ namespace strata {
 /// again, a few times. Nobody is stopped for it but a worker that runs a thread, for some 50 us, as
 /// by a debugger; where that is not allowed (a debugger is there already, containers that forbid
 /// ptrace(), ThreadSanitizer), what runs on another worker is shown without a backtrace. Some 50 us
-/// a thread, less when many are in the same place.
+/// a thread, less when many are in the same place. Orders no memory: what it says may have changed.
+/// Never suspends. Throws std::bad_alloc.
 [[nodiscard]] std::string threads_text();
 
-/// Writes threads_text() to `out`.
+/// Writes threads_text() to `out`, which blocks the calling OS thread while `out` takes nothing,
+/// and so its worker. Errors of writing are std::ferror()'s; throws as threads_text().
 void dump_threads(std::FILE* out = stderr);
 
 }  // namespace strata

@@ -14,7 +14,8 @@
 namespace strata {
 
 /// A topology: ranks in a grid of up to four dimensions, the last one fastest. A value: publish()
-/// it under a name. Size of a dimension: 0 from the first one that is not used.
+/// it under a name. Size of a dimension: 0 from the first one that is not used. Nothing here waits,
+/// or needs a runtime; different threads may read one at a time.
 struct grid {
   std::array<std::uint32_t, 4> extent{};
   std::array<bool, 4> wraps{};  // the ends of this dimension are neighbours

@@ -12,7 +12,7 @@ namespace strata {
 ///
 ///   if (strata::launched_node().value_or(0) == 0) std::puts("reading the input");
 ///
-/// Any thread, while none changes the environment.
+/// Any thread, while none changes the environment. Never blocks. Throws std::bad_alloc.
 [[nodiscard]] std::optional<unsigned> launched_node();
 
 }  // namespace strata

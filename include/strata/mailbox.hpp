@@ -20,8 +20,11 @@ class mailbox_access;
 }  // namespace detail
 
 /// Items of any size, dropped in from anywhere, retrieved on the node where the mailbox lives. One
-/// signal is sent for each item, after the item is there. Any number of fibers may use it at the
-/// same time. It must outlive its use, so it usually is a frame variable.
+/// signal is sent for each item, after the item is there. Any number of fibers, tasks and threads
+/// may use it at the same time. It must outlive its use, so it usually is a frame variable.
+///
+/// Visibility: who retrieves an item sees what was done before it was dropped in, and so does what
+/// the mailbox's slot enables; between nodes that is the item (docs/memory-model.md).
 ///
 /// Nothing bounds what it holds but the program: whoever drops an item in does not wait for whoever
 /// retrieves one, who may wait for all of them together (the slot's count says for how many).
@@ -37,7 +40,8 @@ class mailbox {
   mailbox(const mailbox&) = delete;
   mailbox& operator=(const mailbox&) = delete;
 
-  /// Items that wait.
+  /// Items that wait; another thread may change that at once. On the mailbox's node, any thread,
+  /// also outside the runtime. Holds a lock for an instant; never suspends.
   [[nodiscard]] std::size_t size() const;
 
  private:
@@ -72,7 +76,8 @@ void drop_in(global_ptr<mailbox> box, const T& item) {
 /// empty; or on another node than the mailbox's.
 std::size_t retrieve_item(mailbox& box, void* item, std::size_t room);
 
-/// The same for a value: the item must have T's size.
+/// The same for a value. The item must have T's size: a larger one throws misuse_error and stays, a
+/// smaller one throws misuse_error and is lost.
 template <class T>
 T retrieve_item(mailbox& box) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");

@@ -39,7 +39,9 @@ std::optional<std::vector<node_id_t>> await_other_members(std::span<const node_i
 [[nodiscard]] bool is_leaving() noexcept;
 
 /// The nodes for which is_member() holds, by number: the calling one among them, even if it is
-/// about to leave. {0} outside a runtime.
+/// about to leave. {0} outside a runtime. What this node knows now: in an elastic job others may
+/// have heard of a change earlier or later, and a node may leave before it is called
+/// (node_left_error). Any thread; never blocks. Throws std::bad_alloc.
 [[nodiscard]] std::vector<node_id_t> members();
 
 /// Suspends until members() is not `known`, which it was when the caller asked last, and returns

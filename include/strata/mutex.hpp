@@ -195,11 +195,12 @@ class recursive_mutex {
 /// std::recursive_timed_mutex.
 class recursive_timed_mutex : public recursive_mutex {
  public:
-  /// As those of timed_mutex; at once true for the owner, unless it has locked it 2^32 - 1 times.
+  /// As that of timed_mutex; at once true for the owner, unless it has locked it 2^32 - 1 times.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
     return is_mine() ? deepen() : enter(word_.lock_until(detail::deadline_after(time)));
   }
+  /// The same until `time` at the latest.
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
     return is_mine() ? deepen() : enter(detail::attempt_until(time, [this](std::int64_t ns) {
@@ -220,30 +221,39 @@ class shared_timed_mutex {
   ~shared_timed_mutex();
 #endif
 
-  /// For a writer, as those of mutex: lock() suspends until nobody else has it.
+  /// For a writer: suspends the caller until nobody else has it; what all who had it did before
+  /// they unlocked is visible then. Throws misuse_error in a fiber if it would have to wait.
   void lock() { (void)lock_until(detail::parking::never); }
+  /// For a writer. Never blocks; true if the caller has it now.
   bool try_lock() noexcept;
+  /// By the writer that has it. Never blocks.
   void unlock() noexcept;
-  /// For a reader: lock_shared() suspends while a writer has it or waits for it. What writers did
-  /// before is visible then. Throws misuse_error in a fiber if it would have to wait; the others
-  /// never block.
+  /// For a reader: suspends the caller while a writer has it or waits for it; what writers did
+  /// before is visible then. Throws misuse_error in a fiber if it would have to wait.
   void lock_shared() { (void)lock_shared_until(detail::parking::never); }
+  /// For a reader. Never blocks; true if the caller has it now, false also where a writer waits.
   bool try_lock_shared() noexcept;
+  /// By a reader that has it. Never blocks.
   void unlock_shared() noexcept;
 
-  /// As those of timed_mutex, for a writer and for a reader.
+  /// lock() for that long at most; false if the caller does not have it then. Throws as
+  /// timed_mutex.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
     return lock_until(detail::deadline_after(time));
   }
+  /// The same until `time` at the latest.
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
     return detail::attempt_until(time, [this](std::int64_t ns) { return lock_until(ns); });
   }
+  /// lock_shared() for that long at most; false if the caller does not have it then. Throws as
+  /// timed_mutex.
   template <class Rep, class Period>
   bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& time) {
     return lock_shared_until(detail::deadline_after(time));
   }
+  /// The same until `time` at the latest.
   template <class Clock, class Duration>
   bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& time) {
     return detail::attempt_until(time, [this](std::int64_t ns) { return lock_shared_until(ns); });

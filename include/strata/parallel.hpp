@@ -17,11 +17,13 @@ namespace strata {
 
 /// How finely a loop is cut. The default adapts itself: the range is worked through in small steps,
 /// and what is left is cut in two whenever another worker is hungry (lazy binary splitting, A.
-/// Tzannes et al., 2010, doi:10.1145/1693453.1693479). So there is nothing to tune unless single
-/// iterations are very short (below 10 ns) or very long (above 1 ms).
+/// Tzannes et al., 2010, doi:10.1145/1693453.1693479). A step, once begun, is neither shared nor
+/// stopped. So there is mostly nothing to tune. grain{1} is for thousands of iterations and more of
+/// which single ones take long (above 10 us, say), and for loops that are to stop soon; a large one
+/// for a few thousand iterations of some nanoseconds each.
 struct grain {
-  /// Iterations between two looks at whether somebody is hungry; 0: the range's length / 1024,
-  /// between 1 and 1024.
+  /// Iterations of a step: between two looks at whether somebody is hungry, or a stop has been
+  /// requested. 0: the range's length / 1024, between 1 and 1024.
   std::size_t step = 0;
 };
 
@@ -107,8 +109,10 @@ void parallel_for(Index first, std::type_identity_t<Index> last, Body&& body, gr
                     std::stop_token{}, body);
 }
 
-/// The same, until a stop is requested: steps not begun by then are skipped. Returns as usual; ask
-/// the token.
+/// The same, until a stop is requested: steps (see grain) not begun by then are skipped, each of
+/// those in progress is done to its end, so a body that takes long asks the token itself. Returns
+/// as usual, without an exception. Whoever asks the token and sees the stop sees what was done
+/// before it was requested.
 template <std::integral Index, class Body>
 void parallel_for(std::stop_token stop, Index first, std::type_identity_t<Index> last, Body&& body,
                   grain g = {}) {
@@ -132,7 +136,8 @@ T parallel_reduce(Index first, std::type_identity_t<Index> last, T identity, Map
                               T(identity), identity, map, combine);
 }
 
-/// The same, until a stop is requested: the result then lacks some of the terms; ask the token.
+/// The same, until a stop is requested, as parallel_for: the result then lacks the terms of some
+/// steps, each of which is there whole or not at all; ask the token.
 template <std::integral Index, class T, class Map, class Combine>
 T parallel_reduce(std::stop_token stop, Index first, std::type_identity_t<Index> last, T identity,
                   Map&& map, Combine&& combine, grain g = {}) {

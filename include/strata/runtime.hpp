@@ -97,7 +97,8 @@ class runtime {
   /// threads may call at once. Called within this runtime, f is simply called. f sees everything
   /// before the call; the caller sees everything f did. Rethrows f's exception. An exception that
   /// leaves a fiber fails everything that is in progress in this runtime: each run() rethrows it
-  /// (unless f has thrown something else) when all of it has ended.
+  /// (unless f has thrown something else) when all of it has ended. So does node_lost_error when
+  /// the job loses a node. Throws misuse_error where has_served(); f is not called then.
   template <class F>
   auto run(F&& f) -> std::invoke_result_t<F&> {
     if (is_inside()) return std::forward<F>(f)();
@@ -136,7 +137,7 @@ class runtime {
   /// misuse_error then.
   [[nodiscard]] bool has_served() const noexcept { return has_served_; }
 
-  /// Number of workers.
+  /// Number of workers of this node, which stays the same. Any thread, any time; never blocks.
   [[nodiscard]] unsigned workers() const noexcept;
 
   /// What the workers have done since the start, and which paths messages took. Any thread, any
@@ -144,7 +145,9 @@ class runtime {
   /// had at one time, and locks each for as long.
   [[nodiscard]] statistics stats() const;
 
-  /// How many workers there are, why, and on which CPUs; a few lines for people.
+  /// How many workers there are, why, and on which CPUs; in a job also which node this is, and how
+  /// many others it reaches by what. Some lines for people, whose words may change. Any thread, any
+  /// time; does not wait for others. Throws std::bad_alloc.
   [[nodiscard]] std::string describe() const;
 
  private:

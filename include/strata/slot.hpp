@@ -25,11 +25,14 @@ class slot : protected detail::task {
   slot(const slot&) = delete;
   slot& operator=(const slot&) = delete;
 
-  /// Sets count and reset anew (EARTH's INIT_SYNC). Only before any signal of this round can
-  /// arrive.
+  /// Sets count and reset anew (EARTH's INIT_SYNC): it fires at the count-th signal from now on,
+  /// and then at each reset-th; 0: never again. Only before any signal of this round can arrive:
+  /// whoever has got the slot's address afterwards, in a token or a message, finds it so. Never
+  /// blocks; a call at another time is not noticed.
   void init(std::uint32_t count, std::uint32_t reset = 0) noexcept { counter_.init(count, reset); }
 
-  /// Signals still awaited.
+  /// Signals still awaited, for whom it does not matter that others may send some meanwhile: orders
+  /// no memory. Any thread of its node; never blocks.
   [[nodiscard]] std::uint32_t count() const noexcept { return counter_.count(); }
 
  protected:

@@ -80,19 +80,22 @@ class lock_handle {
   static lock_handle await(std::string_view name) {
     return lock_handle(semaphore_handle::await(name));
   }
-  /// As acquire(), try_acquire() and its kin, and release() of semaphore_handle. Who is lost with
-  /// its node leaves the lock held: lock() throws node_lost_error in all who wait for it then or
-  /// later, try_lock() has it never again.
+  /// As acquire() of semaphore_handle. Who is lost with its node leaves the lock held: lock()
+  /// throws node_lost_error in all who wait for it then or later, try_lock() has it never again.
   void lock() { s_.acquire(); }
+  /// As try_acquire() of semaphore_handle: suspends for the call alone.
   [[nodiscard]] bool try_lock() { return s_.try_acquire(); }
+  /// As try_acquire_for() of semaphore_handle: who has waited in vain does not have the lock.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
     return s_.try_acquire_for(time);
   }
+  /// The same until `time` at the latest, on the caller's clock.
   template <class Clock, class Duration>
   [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& time) {
     return s_.try_acquire_until(time);
   }
+  /// As release() of semaphore_handle: by any thread, on any node. Suspends for the call alone.
   void unlock() { s_.release(); }
 
  private:

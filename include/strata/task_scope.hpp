@@ -58,8 +58,9 @@ class scope_maker {
 template <class T>
 class spawned {
  public:
-  /// The value. Throws misuse_error before the scope's sync(), when the task was cancelled, or the
-  /// second time.
+  /// The value, moved out. Never blocks. Throws misuse_error before the scope's sync(), when the
+  /// task was cancelled or has thrown, or the second time. Only the task that made the scope calls
+  /// it, before the scope ends.
   T get();
 
  private:
@@ -88,8 +89,10 @@ class task_scope {
 
   /// Makes f a child task: it runs during sync() on this stack, or before that on another worker. f
   /// is moved into a block of the worker's pool: no lock, no fence. If f returns a
-  /// value, spawn returns a handle for it, else nothing. f sees everything before the call. Throws
-  /// misuse_error outside a runtime and in a fiber; f's exception is kept for sync().
+  /// value, spawn returns a handle for it, else nothing; the result has a block of its own, by new.
+  /// f sees everything before the call. Never blocks. Throws misuse_error outside a runtime and in
+  /// a fiber, std::bad_alloc, and what moving or copying f throws; nothing has been spawned then.
+  /// f's exception is kept for sync().
   ///
   /// As call<f>(arguments...) the child may run on another node: what f throws there is kept as a
   /// remote_error, and a node that is lost with it as node_lost_error. Its block, about 100 bytes
