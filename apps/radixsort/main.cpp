@@ -118,7 +118,7 @@ void print(const request& r, const outcome& o) {
 report run(apps::program& p, const request& r, const radixsort::summary& wanted) {
   const bool with_runtime = r.engine == "strata";
   std::optional<strata::runtime> runtime;
-  if (with_runtime || apps::program::in_job()) {
+  if (with_runtime || p.in_job()) {
     p.starts_runtime();
     runtime.emplace(p.runtime_options());
   }
