@@ -6,6 +6,7 @@
 
 #include "strata/error.hpp"
 #include "tools/strata/event_loop.hpp"
+#include "tools/strata/seconds.hpp"
 
 namespace strata::launch {
 

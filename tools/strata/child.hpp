@@ -14,7 +14,7 @@
 
 #include "os/descriptor.hpp"
 #include "tools/strata/event_loop.hpp"
-#include "tools/strata/host_nodes.hpp"
+#include "tools/strata/node_end.hpp"
 #include "tools/strata/signals.hpp"
 
 namespace strata::launch {

@@ -10,17 +10,9 @@
 #include "launch/frame.hpp"
 #include "launch/job.hpp"
 #include "tools/strata/event_loop.hpp"
+#include "tools/strata/node_end.hpp"
 
 namespace strata::launch {
-
-// How a process ended.
-struct node_end {
-  bool signalled = false;
-  int code = 0;  // the signal, or the exit status
-  [[nodiscard]] bool failed() const noexcept { return signalled || code != 0; }
-  // What a shell would say.
-  [[nodiscard]] int status() const noexcept { return signalled ? 128 + code : code; }
-};
 
 struct start_request {
   std::string program{};                 // a path

@@ -21,7 +21,7 @@
 #include "os/clock.hpp"
 #include "tools/strata/agent_messages.hpp"
 #include "tools/strata/program_path.hpp"
-#include "tools/strata/roster.hpp"
+#include "tools/strata/seconds.hpp"
 
 namespace strata::launch {
 

@@ -2,7 +2,6 @@
 #include "tools/strata/roster.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "launch/messages.hpp"
 #include "os/topology.hpp"
@@ -52,20 +51,6 @@ std::string roster::other_build(node_id a, node_id b, const std::string& program
   if (at(low).build_id == at(high).build_id) return {};
   return name(high) + " runs another build of " + program + " than " + name(low) + " (build ids " +
          at(high).build_id + " and " + at(low).build_id + "); install the same file on every host";
-}
-
-std::string to_text(node_end how) {
-  if (!how.signalled) return "ended with status " + std::to_string(how.code);
-  const char* const abbreviation = ::sigabbrev_np(how.code);
-  return "was killed by signal " + std::to_string(how.code) +
-         (abbreviation != nullptr ? std::string(" (SIG") + abbreviation + ")" : "");
-}
-
-std::string to_seconds(std::int64_t ns) {
-  std::string text = std::to_string(static_cast<double>(ns) / 1e9);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text + " s";
 }
 
 }  // namespace strata::launch

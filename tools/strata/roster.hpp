@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "launch/job.hpp"
-#include "tools/strata/host_nodes.hpp"
+#include "tools/strata/node_end.hpp"
 
 namespace strata::launch {
 
@@ -93,10 +93,5 @@ class roster {
  private:
   std::deque<node_state> all_;
 };
-
-// "was killed by signal 9 (SIGKILL)"
-std::string to_text(node_end how);
-// "30 s"
-std::string to_seconds(std::int64_t ns);
 
 }  // namespace strata::launch

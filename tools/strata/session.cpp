@@ -9,6 +9,7 @@
 #include "launch/messages.hpp"
 #include "strata/error.hpp"
 #include "tools/strata/event_loop.hpp"
+#include "tools/strata/seconds.hpp"
 #include "tools/strata/session_limits.hpp"
 
 namespace strata::launch {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tools/strata/event_loop.hpp"
+#include "tools/strata/seconds.hpp"
 #include "tools/strata/session.hpp"
 #include "tools/strata/session_limits.hpp"
 
