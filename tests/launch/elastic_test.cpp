@@ -20,8 +20,8 @@
 #include "command.hpp"
 #include "strata/error.hpp"
 #include "tests/common/denied_calls.hpp"
-#include "tools/strata/control_messages.hpp"
-#include "tools/strata/job_folder.hpp"
+#include "tools/strata/control/control_messages.hpp"
+#include "tools/strata/control/job_folder.hpp"
 
 namespace {
 

@@ -12,8 +12,8 @@
 #include "launch/messages.hpp"
 #include "random.hpp"
 #include "strata/error.hpp"
-#include "tools/strata/agent_messages.hpp"
-#include "tools/strata/control_messages.hpp"
+#include "tools/strata/control/control_messages.hpp"
+#include "tools/strata/nodes/agent_messages.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/strata/hosts.hpp"
+#include "tools/strata/hosts/hosts.hpp"
 
 #include <gtest/gtest.h>
 

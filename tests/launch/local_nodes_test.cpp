@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes of one host: what they talk over without memory to share, and what stays of those that end.
-#include "tools/strata/local_nodes.hpp"
+#include "tools/strata/nodes/local_nodes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "strata/error.hpp"
-#include "tools/strata/program_path.hpp"
+#include "tools/strata/processes/program_path.hpp"
 
 namespace {
 

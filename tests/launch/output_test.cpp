@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/strata/output.hpp"
+#include "tools/strata/events/output.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ending what is below a process.
-#include "tools/strata/process_tree.hpp"
+#include "tools/strata/processes/process_tree.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -12,7 +12,7 @@
 #include <limits>
 
 #include "os/clock.hpp"
-#include "tools/strata/frame_channel.hpp"
+#include "tools/strata/events/frame_channel.hpp"
 
 namespace {
 

@@ -13,8 +13,8 @@
 #include <sstream>
 
 #include "command.hpp"
-#include "tools/strata/agent_messages.hpp"
-#include "tools/strata/program_path.hpp"
+#include "tools/strata/nodes/agent_messages.hpp"
+#include "tools/strata/processes/program_path.hpp"
 
 namespace {
 

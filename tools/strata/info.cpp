@@ -19,8 +19,8 @@
 #include "os/topology.hpp"
 #include "strata/error.hpp"
 #include "strata/version.hpp"
-#include "tools/strata/hosts.hpp"
-#include "tools/strata/start_process.hpp"
+#include "tools/strata/hosts/hosts.hpp"
+#include "tools/strata/processes/start_process.hpp"
 
 namespace strata::launch {
 

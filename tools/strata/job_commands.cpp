@@ -17,12 +17,12 @@
 #include "launch/messages.hpp"
 #include "os/clock.hpp"
 #include "strata/error.hpp"
-#include "tools/strata/control_messages.hpp"
-#include "tools/strata/event_loop.hpp"
-#include "tools/strata/frame_channel.hpp"
-#include "tools/strata/job_folder.hpp"
+#include "tools/strata/control/control_messages.hpp"
+#include "tools/strata/control/job_folder.hpp"
+#include "tools/strata/events/event_loop.hpp"
+#include "tools/strata/events/frame_channel.hpp"
+#include "tools/strata/events/signals.hpp"
 #include "tools/strata/placement.hpp"
-#include "tools/strata/signals.hpp"
 
 namespace strata::launch {
 

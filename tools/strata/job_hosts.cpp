@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/option_flags.hpp"
-#include "tools/strata/local_nodes.hpp"
-#include "tools/strata/remote_nodes.hpp"
+#include "tools/strata/nodes/local_nodes.hpp"
+#include "tools/strata/nodes/remote_nodes.hpp"
 
 namespace strata::launch {
 

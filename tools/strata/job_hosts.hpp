@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "launch/job.hpp"
-#include "tools/strata/child.hpp"
-#include "tools/strata/event_loop.hpp"
-#include "tools/strata/host_nodes.hpp"
-#include "tools/strata/job_hands.hpp"
+#include "tools/strata/course/job_actions.hpp"
+#include "tools/strata/events/event_loop.hpp"
+#include "tools/strata/nodes/host_nodes.hpp"
 #include "tools/strata/placement.hpp"
+#include "tools/strata/processes/child.hpp"
 #include "tools/strata/run_request.hpp"
 
 namespace strata::launch {

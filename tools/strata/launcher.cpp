@@ -17,14 +17,14 @@
 #include "base/errno_error.hpp"
 #include "os/clock.hpp"
 #include "os/topology.hpp"
-#include "tools/strata/control_socket.hpp"
+#include "tools/strata/control/control_socket.hpp"
+#include "tools/strata/course/session.hpp"
+#include "tools/strata/events/output.hpp"
+#include "tools/strata/events/signals.hpp"
 #include "tools/strata/job_hosts.hpp"
-#include "tools/strata/local_nodes.hpp"
-#include "tools/strata/output.hpp"
+#include "tools/strata/nodes/local_nodes.hpp"
+#include "tools/strata/nodes/remote_nodes.hpp"
 #include "tools/strata/placement.hpp"
-#include "tools/strata/remote_nodes.hpp"
-#include "tools/strata/session.hpp"
-#include "tools/strata/signals.hpp"
 
 namespace strata::launch {
 
@@ -70,7 +70,7 @@ std::size_t descriptors_for(const run_request& what, const std::vector<placed_ho
   return count;
 }
 
-class launcher final : public node_listener, public job_hands {
+class launcher final : public node_listener, public job_actions {
  public:
   launcher(const run_request& what, inherited_state& inherited, const job_description& job,
            const std::vector<placed_host>& hosts)
@@ -138,7 +138,7 @@ class launcher final : public node_listener, public job_hands {
     session_.on_host_lost(nodes, why, user, os::now_ns());
   }
 
-  // job_hands
+  // job_actions
   void send(node_id node, const std::string& frame_bytes) override {
     hosts_.send(node, frame_bytes);
   }

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "tools/strata/child.hpp"
+#include "tools/strata/processes/child.hpp"
 #include "tools/strata/run_request.hpp"
 
 namespace strata::launch {

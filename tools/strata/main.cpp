@@ -11,10 +11,10 @@
 #include "base/standard_output.hpp"
 #include "strata/error.hpp"
 #include "strata/version.hpp"
-#include "tools/strata/agent.hpp"
 #include "tools/strata/info.hpp"
 #include "tools/strata/job_commands.hpp"
 #include "tools/strata/launcher.hpp"
+#include "tools/strata/nodes/agent.hpp"
 #include "tools/strata/pthread.hpp"
 #include "tools/strata/routes.hpp"
 

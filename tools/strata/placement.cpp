@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "strata/error.hpp"
-#include "tools/strata/addresses.hpp"
+#include "tools/strata/hosts/addresses.hpp"
 
 namespace strata::launch {
 

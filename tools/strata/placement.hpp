@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launch/job.hpp"
-#include "tools/strata/control_messages.hpp"
+#include "tools/strata/control/control_messages.hpp"
 #include "tools/strata/run_request.hpp"
 
 namespace strata::launch {

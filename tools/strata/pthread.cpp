@@ -20,7 +20,7 @@
 #include "base/leading_flags.hpp"
 #include "strata/error.hpp"
 #include "strata/options.hpp"
-#include "tools/strata/program_path.hpp"
+#include "tools/strata/processes/program_path.hpp"
 
 namespace strata::launch {
 namespace {

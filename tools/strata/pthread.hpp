@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "tools/strata/child.hpp"
+#include "tools/strata/processes/child.hpp"
 
 namespace strata::launch {
 

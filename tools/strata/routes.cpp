@@ -16,7 +16,7 @@
 #include "strata/remote_thread.hpp"
 #include "strata/route.hpp"
 #include "strata/runtime.hpp"
-#include "tools/strata/program_path.hpp"
+#include "tools/strata/processes/program_path.hpp"
 
 namespace strata::launch {
 

@@ -14,7 +14,7 @@
 #include "base/values.hpp"
 #include "net/ucx/available.hpp"
 #include "strata/error.hpp"
-#include "tools/strata/program_path.hpp"
+#include "tools/strata/processes/program_path.hpp"
 
 namespace strata::launch {
 

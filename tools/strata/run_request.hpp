@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "launch/job.hpp"
-#include "tools/strata/hosts.hpp"
+#include "tools/strata/hosts/hosts.hpp"
 
 namespace strata::launch {
 
