@@ -17,6 +17,7 @@
 namespace launch_test {
 
 using namespace strata::launch;
+using namespace strata::launcher;
 
 inline constexpr std::int64_t second = 1'000'000'000;
 

@@ -349,22 +349,24 @@ TEST_F(elastic, a_host_that_cannot_be_reached_from_the_nodes_is_refused) {
 }
 
 TEST_F(elastic, nonsense_is_not_answered) {
-  namespace launch = strata::launch;
+  namespace launcher = strata::launcher;
   open({}, {"join", "enter"});
   const std::string header("SL", 2);
   for (const std::string& bytes :
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("\0", 1),
-        launch::pack_frame(launch::frame_kind::ask_join, "x"),
-        launch::pack_frame(launch::frame_kind::start, std::string(3000, 'x')),
-        launch::pack_frame(launch::frame_kind::ask_leave, std::string(5000, 'x')),
-        launch::pack_ask_join({.nodes = 100'000}), launch::pack_ask_join({.host = "-oProxy=x"})}) {
+        launcher::pack_frame(launcher::frame_kind::ask_join, "x"),
+        launcher::pack_frame(launcher::frame_kind::start, std::string(3000, 'x')),
+        launcher::pack_frame(launcher::frame_kind::ask_leave, std::string(5000, 'x')),
+        launcher::pack_ask_join({.nodes = 100'000}),
+        launcher::pack_ask_join({.host = "-oProxy=x"})}) {
     EXPECT_EQ(answer_to(bytes), "");
   }
   // A request is answered once; what follows ends the line.
-  EXPECT_NE(answer_to(launch::pack_ask_status() + launch::pack_ask_status()).find("launch_node"),
-            std::string::npos);
   EXPECT_NE(
-      answer_to(launch::pack_ask_join({.host = "b", .address = "b"}) + "x").find("no address"),
+      answer_to(launcher::pack_ask_status() + launcher::pack_ask_status()).find("launch_node"),
+      std::string::npos);
+  EXPECT_NE(
+      answer_to(launcher::pack_ask_join({.host = "b", .address = "b"}) + "x").find("no address"),
       std::string::npos);
   expect_joined("1");
   end_well();
@@ -398,7 +400,7 @@ TEST_F(elastic, another_user_is_not_heard) {
   for (const fs::path& path : {folder, folder / "strata", folder / "strata" / job}) {
     fs::permissions(path, fs::perms::all);
   }
-  const std::string request = strata::launch::pack_ask_status();
+  const std::string request = strata::launcher::pack_ask_status();
   const pid_t other = ::fork();
   if (other == 0) {
     if (::setuid(65534) != 0) ::_exit(3);
@@ -471,7 +473,7 @@ TEST_F(elastic, a_file_system_that_cannot_rename_with_care_will_do) {
   std::thread([&] {
     denied = strata::test::deny_calls({SYS_renameat2}, EINVAL);
     if (!denied) return;
-    const auto place = strata::launch::job_folder::create();
+    const auto place = strata::launcher::job_folder::create();
     const strata::os::descriptor one = place.listen("0123abcd");
     EXPECT_EQ(place.jobs(), words{"0123abcd"});
     EXPECT_THROW((void)place.listen("0123abcd"), strata::error);

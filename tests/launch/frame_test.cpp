@@ -18,6 +18,7 @@
 namespace {
 
 using namespace strata::launch;
+using namespace strata::launcher;
 
 job_description some_job() {
   job_description job;

@@ -12,6 +12,7 @@
 namespace {
 
 using namespace strata::launch;
+using namespace strata::launcher;
 
 std::vector<host> parse(const std::string& text) {
   std::istringstream in(text);

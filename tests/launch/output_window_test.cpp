@@ -13,6 +13,7 @@
 namespace {
 
 using namespace strata::launch;
+using namespace strata::launcher;
 
 class window : public testing::Test {
  protected:

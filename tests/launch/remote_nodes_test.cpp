@@ -20,6 +20,7 @@
 namespace {
 
 using namespace strata::launch;
+using namespace strata::launcher;
 
 struct heard_of final : node_listener {
   unsigned notes = 0, ended = 0;

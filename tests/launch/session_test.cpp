@@ -11,6 +11,7 @@
 namespace {
 
 using namespace strata::launch;
+using namespace strata::launcher;
 
 using launch_test::course;
 using launch_test::second;

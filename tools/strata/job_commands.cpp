@@ -23,8 +23,9 @@
 #include "tools/strata/events/frame_channel.hpp"
 #include "tools/strata/events/signals.hpp"
 #include "tools/strata/placement.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -243,4 +244,4 @@ int run_leave(int argc, char** argv) {
                 frame_kind::left, "has left", 1);
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

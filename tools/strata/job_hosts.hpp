@@ -15,8 +15,9 @@
 #include "tools/strata/placement.hpp"
 #include "tools/strata/processes/child.hpp"
 #include "tools/strata/run_request.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // What somebody asked for, and how far it has come.
 struct late_wish {
@@ -67,4 +68,4 @@ class job_hosts {
   std::vector<one_host> hosts_;
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

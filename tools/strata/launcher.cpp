@@ -26,7 +26,7 @@
 #include "tools/strata/nodes/remote_nodes.hpp"
 #include "tools/strata/placement.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -291,4 +291,4 @@ int run_job(const run_request& what, inherited_state& inherited) {
   return one.blocking_flush() ? status : exit_bad_input;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

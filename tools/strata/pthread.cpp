@@ -22,7 +22,7 @@
 #include "strata/options.hpp"
 #include "tools/strata/processes/program_path.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -130,4 +130,4 @@ int run_pthread(int argc, char** argv, const inherited_state& inherited) {
   throw error("cannot run " + program + ": " + std::strerror(errno));
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -16,7 +16,7 @@
 #include "strata/error.hpp"
 #include "tools/strata/processes/program_path.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -172,4 +172,4 @@ run_request parse_run(int argc, char** argv) {
   return request;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

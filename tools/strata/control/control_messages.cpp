@@ -4,8 +4,9 @@
 #include "launch/messages.hpp"
 #include "strata/error.hpp"
 #include "tools/strata/hosts/hosts.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -72,4 +73,4 @@ std::string unpack_denied(std::string_view payload) {
   return why;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -8,8 +8,9 @@
 
 #include "launch/frame.hpp"
 #include "launch/job.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // One request fits, and nothing that costs memory.
 inline constexpr std::size_t control_payload_bytes_max = 4096;
@@ -41,4 +42,4 @@ std::string pack_left(node_id node);
 std::string pack_denied(const std::string& why);
 std::string unpack_denied(std::string_view payload);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -11,8 +11,9 @@
 #include "launch/messages.hpp"
 #include "os/clock.hpp"
 #include "strata/error.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -141,4 +142,4 @@ std::int64_t control_socket::deadline_ns() const noexcept {
   return earliest;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

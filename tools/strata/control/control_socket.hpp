@@ -16,7 +16,7 @@
 #include "tools/strata/events/event_loop.hpp"
 #include "tools/strata/events/frame_channel.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 class control_socket {
  public:
@@ -67,4 +67,4 @@ class control_socket {
   std::int64_t deaf_until_ns_ = 0;  // no descriptors are left for more connections
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

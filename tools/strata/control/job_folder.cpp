@@ -18,7 +18,7 @@
 
 #include "base/errno_error.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -174,4 +174,4 @@ void job_folder::remove(const std::string& job) const noexcept {
   ::unlinkat(folder_.get(), job.c_str(), 0);
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

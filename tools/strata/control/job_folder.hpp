@@ -8,7 +8,7 @@
 
 #include "os/descriptor.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // "3f2a91c0": how users call a job.
 std::string job_name(std::uint64_t job);
@@ -40,4 +40,4 @@ class job_folder {
   os::descriptor folder_;
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

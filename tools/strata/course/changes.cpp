@@ -8,7 +8,7 @@
 #include "tools/strata/events/event_loop.hpp"
 #include "tools/strata/events/seconds.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -310,4 +310,4 @@ std::int64_t changes::deadline_ns() const noexcept {
   return coming_ ? coming_->deadline_ns : no_deadline;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

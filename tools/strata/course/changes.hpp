@@ -18,8 +18,9 @@
 #include "launch/messages.hpp"
 #include "tools/strata/course/job_actions.hpp"
 #include "tools/strata/course/node_table.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 class changes {
  public:
@@ -100,4 +101,4 @@ class changes {
   std::vector<leave> leaves_;       // the drained ones in the order in which they will be let go
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "launch/job.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // Of somebody who asked for a change of a running job, and is told what became of it.
 using ticket = std::uint64_t;
@@ -38,4 +39,4 @@ class job_actions {
   ~job_actions() = default;
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

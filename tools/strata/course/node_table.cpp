@@ -6,8 +6,9 @@
 #include "launch/messages.hpp"
 #include "os/topology.hpp"
 #include "tools/strata/events/event_loop.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 node_table::node_table(node_id nodes) : all_(nodes, node_state{.line_limit_ns = no_deadline}) {}
 
@@ -53,4 +54,4 @@ std::string node_table::other_build(node_id a, node_id b, const std::string& pro
          at(high).build_id + " and " + at(low).build_id + "); install the same file on every host";
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

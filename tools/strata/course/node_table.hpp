@@ -11,8 +11,9 @@
 
 #include "launch/job.hpp"
 #include "tools/strata/processes/node_end.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 enum class part : std::uint8_t {
   member,   // from the start, or since it has entered
@@ -94,4 +95,4 @@ class node_table {
   std::deque<node_state> all_;
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

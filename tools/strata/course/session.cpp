@@ -11,8 +11,9 @@
 #include "tools/strata/course/session_limits.hpp"
 #include "tools/strata/events/event_loop.hpp"
 #include "tools/strata/events/seconds.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 session::session(description what, job_actions& h, std::int64_t now_ns)
     : what_(std::move(what)),
@@ -171,14 +172,15 @@ void session::on_time(std::int64_t now_ns) {
       break;
     case phase::interrupted:
       actions_.say(nodes_.names(nodes_.members()) + " did not end within " + to_seconds(grace_ns) +
-                 " of the signal: killed");
+                   " of the signal: killed");
       kill(now_ns);
       break;
     case phase::terminating:
       kill(now_ns);
       break;
     case phase::killing:
-      actions_.say("cannot end " + nodes_.names(nodes_.members()) + "; look for leftover processes");
+      actions_.say("cannot end " + nodes_.names(nodes_.members()) +
+                   "; look for leftover processes");
       given_up_ = true;
       break;
     case phase::running:
@@ -215,4 +217,4 @@ int session::status() const noexcept {
   return first.failed() ? first.status() : late_status_;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -13,8 +13,9 @@
 #include "tools/strata/course/job_actions.hpp"
 #include "tools/strata/course/node_table.hpp"
 #include "tools/strata/nodes/host_nodes.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 class session {
  public:
@@ -125,4 +126,4 @@ class session {
   bool given_up_ = false;
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -8,7 +8,7 @@
 #include "tools/strata/events/event_loop.hpp"
 #include "tools/strata/events/seconds.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 void session::on_finished(node_id node, std::int64_t now_ns) {
   node_state& n = nodes_.at(node);
@@ -72,4 +72,4 @@ void session::look_for_stragglers(std::int64_t now_ns) {
   }
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

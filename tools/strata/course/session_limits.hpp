@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // From a request to end to the next stronger one.
 inline constexpr std::int64_t grace_ns = 2'000'000'000;
@@ -22,4 +22,4 @@ inline constexpr std::int64_t same_request_ns = 250'000'000;
 
 inline constexpr const char* job_is_stopped = "; the job is stopped";
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

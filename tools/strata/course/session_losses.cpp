@@ -9,8 +9,9 @@
 #include "tools/strata/course/session.hpp"
 #include "tools/strata/course/session_limits.hpp"
 #include "tools/strata/events/event_loop.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 void session::lose(const std::vector<node_id>& gone, const std::string& why,
                    const std::string& line, int status, std::int64_t now_ns) {
@@ -129,4 +130,4 @@ void session::look_for_ended_lines(std::int64_t now_ns) {
   lose(silent, why, line, 1, now_ns);
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

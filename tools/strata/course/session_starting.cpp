@@ -7,8 +7,9 @@
 #include "launch/messages.hpp"
 #include "tools/strata/course/session.hpp"
 #include "tools/strata/course/session_limits.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 void session::on_reachable(node_id node, const frame& f, std::int64_t now_ns) {
   reachable_message message = unpack_reachable(f.payload);
@@ -141,4 +142,4 @@ void session::end_failing(std::int64_t now_ns) {
   if (!over()) actions_.signal_all(SIGTERM);
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

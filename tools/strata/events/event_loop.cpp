@@ -11,7 +11,7 @@
 #include "base/errno_error.hpp"
 #include "os/clock.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 event_loop::event_loop() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
   if (!epoll_) throw errno_error("cannot wait for events", errno);
@@ -83,4 +83,4 @@ void event_loop::run_once(std::int64_t deadline_ns) {
   }
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -8,7 +8,7 @@
 
 #include "os/descriptor.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 inline constexpr std::int64_t no_deadline = INT64_MAX;
 
@@ -43,4 +43,4 @@ class event_loop {
   std::unordered_map<int, watched> watched_;
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

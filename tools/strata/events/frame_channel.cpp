@@ -10,7 +10,7 @@
 
 #include "base/errno_error.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 void set_nonblocking(int fd) {
   if (::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK) != 0) {
@@ -114,4 +114,4 @@ void frame_channel::drain() {
   }
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -10,8 +10,9 @@
 #include "launch/frame.hpp"
 #include "os/descriptor.hpp"
 #include "tools/strata/events/event_loop.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 class frame_channel {
  public:
@@ -61,4 +62,4 @@ struct pipe_ends {
 };
 pipe_ends make_pipe();
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -10,7 +10,7 @@
 
 #include "tools/strata/events/frame_channel.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 input_source::input_source(event_loop& loop, int fd, std::function<void(std::string_view)> send)
     : loop_(loop), fd_(fd), send_(std::move(send)) {
@@ -97,4 +97,4 @@ void input_sink::pump() {
   if (ended_) close();
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

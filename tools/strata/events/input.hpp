@@ -10,7 +10,7 @@
 #include "os/descriptor.hpp"
 #include "tools/strata/events/event_loop.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 inline constexpr std::size_t input_window_bytes = 256 << 10;
 
@@ -61,4 +61,4 @@ class input_sink {
   bool ended_ = false;
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -9,7 +9,7 @@
 #include <climits>
 #include <utility>
 
-namespace strata::launch {
+namespace strata::launcher {
 
 std::string line_prefixer::add(std::string_view bytes) {
   std::string lines;
@@ -77,4 +77,4 @@ void output_queue::blocking_flush() {
   }
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -6,7 +6,7 @@
 
 #include "tools/strata/events/event_loop.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // Puts a prefix before each line; only whole lines come out. A longer line than this is cut.
 inline constexpr std::size_t line_bytes_max = 1 << 20;
@@ -54,4 +54,4 @@ class output_queue {
   int broken_ = 0;
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

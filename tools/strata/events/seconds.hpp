@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // "30 s"
 inline std::string to_seconds(std::int64_t ns) {
@@ -14,4 +14,4 @@ inline std::string to_seconds(std::int64_t ns) {
   return text + " s";
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

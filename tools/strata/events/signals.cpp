@@ -7,7 +7,7 @@
 
 #include "base/errno_error.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 signal_events::signal_events(event_loop& loop, std::initializer_list<int> signals,
                              std::function<void(const signalfd_siginfo&)> on_signal)
@@ -36,4 +36,4 @@ void signal_events::read() {
   while (::read(fd_.get(), &info, sizeof info) == sizeof info) on_signal_(info);
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

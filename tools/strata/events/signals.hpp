@@ -8,7 +8,7 @@
 #include "os/descriptor.hpp"
 #include "tools/strata/events/event_loop.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // Signals as events. Those of the list are blocked while this lives, and handed to the callback.
 class signal_events {
@@ -28,4 +28,4 @@ class signal_events {
   os::descriptor fd_;
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

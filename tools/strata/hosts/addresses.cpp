@@ -14,8 +14,9 @@
 #include "launch/socket_address.hpp"
 #include "os/descriptor.hpp"
 #include "strata/error.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -97,4 +98,4 @@ bool is_loopback(const std::string& numeric_address) {
   return numeric_address.starts_with("127.") || numeric_address == "::1";
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

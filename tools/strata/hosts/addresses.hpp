@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // The numeric address of a host that the user named. Throws user_error when there is none.
 std::string resolve(const std::string& name);
@@ -17,4 +17,4 @@ bool is_numeric_address(const std::string& text);
 
 bool is_loopback(const std::string& numeric_address);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

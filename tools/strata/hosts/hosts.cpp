@@ -11,7 +11,7 @@
 #include "base/values.hpp"
 #include "strata/error.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -114,4 +114,4 @@ std::vector<std::uint16_t> place_nodes(const std::vector<host>& hosts, unsigned 
   return host_of;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace strata::launch {
+namespace strata::launcher {
 
 inline constexpr unsigned nodes_max = 4096;
 inline constexpr unsigned workers_max = 4096;
@@ -35,4 +35,4 @@ void append_hosts(std::vector<host>& hosts, std::vector<host> more);
 // Throws user_error when there is not room for all.
 std::vector<std::uint16_t> place_nodes(const std::vector<host>& hosts, unsigned nodes);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

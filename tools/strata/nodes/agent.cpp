@@ -19,8 +19,9 @@
 #include "tools/strata/nodes/local_nodes.hpp"
 #include "tools/strata/nodes/output_window.hpp"
 #include "tools/strata/processes/program_path.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -163,4 +164,4 @@ class agent final : public node_listener {
 
 int run_agent(inherited_state& inherited) { return agent(inherited).run(); }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "launch/messages.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -167,4 +168,4 @@ refused_message unpack_refused(std::string_view payload) {
   return message;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -8,7 +8,7 @@
 
 #include "tools/strata/nodes/host_nodes.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // So often an agent says that it is there (frame_kind::alive). Of a host without power, or a link
 // that carries nothing any more, no system tells the other end.
@@ -64,4 +64,4 @@ struct refused_message {
 std::string pack_refused(const refused_message& message);
 refused_message unpack_refused(std::string_view payload);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -11,8 +11,9 @@
 #include "launch/job.hpp"
 #include "tools/strata/events/event_loop.hpp"
 #include "tools/strata/processes/node_end.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 struct start_request {
   std::string program{};                 // a path
@@ -68,4 +69,4 @@ class host_nodes {
   virtual void abandon() = 0;
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

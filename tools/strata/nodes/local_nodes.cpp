@@ -17,8 +17,9 @@
 #include "launch/messages.hpp"
 #include "launch/site.hpp"
 #include "launch/ucx_variables.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -269,4 +270,4 @@ void local_nodes::on_ended(node_id node, node_end how) {
   listener_.on_ended(node, how);
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

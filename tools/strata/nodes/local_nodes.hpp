@@ -12,8 +12,9 @@
 #include "tools/strata/events/frame_channel.hpp"
 #include "tools/strata/nodes/host_nodes.hpp"
 #include "tools/strata/processes/child.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // Of each node: its line, and its output if it is captured.
 inline constexpr std::size_t descriptors_with_output = 3;
@@ -69,4 +70,4 @@ class local_nodes final : public host_nodes {
   bool paused_ = false;
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -6,7 +6,7 @@
 
 #include "tools/strata/nodes/agent_messages.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 void output_window::send(node_id node, output_stream stream, std::string_view bytes) {
   under_way_ += bytes.size();
@@ -49,4 +49,4 @@ void output_receipt::tell() {
   if (!paused_ && untold_ >= output_window_bytes / 4) send_(std::exchange(untold_, 0));
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -11,7 +11,7 @@
 
 #include "tools/strata/nodes/host_nodes.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 inline constexpr std::size_t output_window_bytes = 256 << 10;
 
@@ -62,4 +62,4 @@ class output_receipt {
   bool paused_ = false;
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

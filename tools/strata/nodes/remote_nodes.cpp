@@ -22,8 +22,9 @@
 #include "tools/strata/events/seconds.hpp"
 #include "tools/strata/nodes/agent_messages.hpp"
 #include "tools/strata/processes/program_path.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -252,4 +253,4 @@ void remote_nodes::lose(const std::string& why, bool user) {
   listener_.on_host_lost(gone, why, user);
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -14,7 +14,7 @@
 #include "tools/strata/nodes/output_window.hpp"
 #include "tools/strata/processes/child.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // Pipes: to the agent, from it, and from ssh.
 inline constexpr std::size_t descriptors_of_agent = 3;
@@ -67,4 +67,4 @@ class remote_nodes final : public host_nodes {
 // is told never to ask. Throws user_error when there is no such program.
 std::vector<std::string> remote_command();
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -22,7 +22,7 @@
 
 extern char** environ;
 
-namespace strata::launch {
+namespace strata::launcher {
 
 inherited_state::inherited_state() {
   // A closed standard stream would give its number to a line or a log. Who writes to it is refused
@@ -211,4 +211,4 @@ void children::lose_guard() {
   kill_children([](pid_t) { return false; }, os::now_ns() + end_limit_ns);
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

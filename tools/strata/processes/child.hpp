@@ -17,7 +17,7 @@
 #include "tools/strata/events/signals.hpp"
 #include "tools/strata/processes/node_end.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // What a process passes on to its children as it found it, although it changed it for itself.
 // Constructed first in main(); standard input, output and error are open afterwards.
@@ -88,4 +88,4 @@ class children {
 std::vector<std::string> environment_with(const std::vector<std::string>& more,
                                           const std::vector<std::string>& names);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -31,7 +31,7 @@
 #include "tools/strata/processes/process_tree.hpp"
 #include "tools/strata/processes/start_process.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -232,4 +232,4 @@ guard_ends start_guard(const inherited_state& inherited) {
   return {std::move(ours), std::move(reading), pid};
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

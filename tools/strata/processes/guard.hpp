@@ -9,7 +9,7 @@
 #include "os/descriptor.hpp"
 #include "tools/strata/processes/child.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 struct guard_ends {
   os::descriptor requests;  // guard_messages.hpp
@@ -20,4 +20,4 @@ struct guard_ends {
 // One thread. Throws strata::error.
 guard_ends start_guard(const inherited_state& inherited);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -9,8 +9,9 @@
 #include <string_view>
 
 #include "launch/frame.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -156,4 +157,4 @@ std::optional<guard_answer> receive_answer(int socket) {
   return answer;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -11,7 +11,7 @@
 #include "os/descriptor.hpp"
 #include "tools/strata/processes/child.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 enum class guard_word : std::uint8_t { start = 1, signal = 2, kill_orphans = 3 };
 
@@ -40,4 +40,4 @@ struct guard_report {
 [[nodiscard]] bool send_answer(int socket, const guard_answer& answer);
 [[nodiscard]] std::optional<guard_answer> receive_answer(int socket);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

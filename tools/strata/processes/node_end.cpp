@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-namespace strata::launch {
+namespace strata::launcher {
 
 std::string to_text(node_end how) {
   if (!how.signalled) return "ended with status " + std::to_string(how.code);
@@ -12,4 +12,4 @@ std::string to_text(node_end how) {
          (abbreviation != nullptr ? std::string(" (SIG") + abbreviation + ")" : "");
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

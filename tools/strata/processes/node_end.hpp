@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-namespace strata::launch {
+namespace strata::launcher {
 
 struct node_end {
   bool signalled = false;
@@ -16,4 +16,4 @@ struct node_end {
 // "was killed by signal 9 (SIGKILL)"
 std::string to_text(node_end how);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

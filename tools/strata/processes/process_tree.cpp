@@ -19,7 +19,7 @@
 
 #include "os/clock.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -119,4 +119,4 @@ std::vector<overseen_process> overseen_in(pid_t group) {
   return result;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

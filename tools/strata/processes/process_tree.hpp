@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // Orphans among the descendants of this process become its children from now on, as far as none in
 // between has asked for the same.
@@ -28,4 +28,4 @@ struct overseen_process {
 // All of a group, but for the children of this process.
 std::vector<overseen_process> overseen_in(pid_t group);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

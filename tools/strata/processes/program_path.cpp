@@ -13,7 +13,7 @@
 #include "base/values.hpp"
 #include "strata/error.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace fs = std::filesystem;
 
@@ -71,4 +71,4 @@ std::string own_path() {
   return path;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // The absolute path of the program that a shell would run for `name`: a path, or a name to be found
 // along PATH. Throws user_error when there is none, or when it cannot be executed.
@@ -11,4 +11,4 @@ std::string find_program(const std::string& name);
 // The file of this launcher.
 std::string own_path();
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -14,7 +14,7 @@
 
 #include "os/descriptor.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -105,4 +105,4 @@ bool was_started_by_launcher() {
   return ::prctl(PR_GET_PDEATHSIG, &at_end_of_parent) == 0 && at_end_of_parent == SIGKILL;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

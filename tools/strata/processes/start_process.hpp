@@ -7,7 +7,7 @@
 
 #include "tools/strata/processes/child.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // A descriptor that the process gets, and the number that it gets it under.
 struct handed_over {
@@ -32,4 +32,4 @@ started_process start_process(const child_request& what, const inherited_state& 
 // that it has started itself.
 bool was_started_by_launcher();
 
-}  // namespace strata::launch
+}  // namespace strata::launcher
