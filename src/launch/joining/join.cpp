@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/join.hpp"
+#include "launch/joining/join.hpp"
 
 #include <atomic>
 #include <cstdio>
