@@ -32,6 +32,7 @@ using apps_test::maps;
 using apps_test::outcome;
 using apps_test::read_picture;
 using apps_test::run_line;
+using apps_test::write_picture;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
