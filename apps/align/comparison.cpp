@@ -59,15 +59,10 @@ void compare_global(const sequence& query, const sequence& ref, const comparison
   out.hits.push_back(std::move(f));
 }
 
-void compare_local(const sequence& query, const sequence& ref, const comparison_options& o,
-                   const driver& d, bool show_progress, comparison& out) {
-  sequence other_strand;
-  if (o.which != strands::forward) other_strand = reverse_complement(query);
-  const letters_view r{ref.codes};
-  std::vector<field> fields;
-  if (o.which != strands::reverse) fields.push_back({nullptr, {query.codes}, false});
-  if (o.which != strands::forward) fields.push_back({nullptr, {other_strand.codes}, true});
-
+// All of them, on the nodes that it pays for. What it returns is what fields[].tiles points to.
+std::vector<std::unique_ptr<sweep>> sweep_all(std::vector<field>& fields, letters_view r,
+                                              const comparison_options& o, const driver& d,
+                                              bool show_progress, comparison& out) {
   const auto start = clock::now();
   std::vector<std::unique_ptr<sweep>> sweeps(fields.size());
   d.for_each(sweeps.size(), [&](std::size_t f) {
@@ -93,13 +88,17 @@ void compare_local(const sequence& query, const sequence& ref, const comparison_
     for (std::size_t f = 0; f < fields.size(); ++f)
       parts.push_back({sweeps[f].get(), fields[f].reverse_strand});
     out.nodes = with_progress.run_all(parts, driver::fewest_tiles_to_share);
-    for (const auto& s : sweeps) s->release();
+    for (const auto& one : sweeps) one->release();
   }
   out.sweep_seconds = seconds_since(start);
+  return sweeps;
+}
 
+// Notes the best cell; returns the number of its field.
+std::size_t note_best(const std::vector<field>& fields, comparison& out) {
   std::size_t best_field = 0;
   for (std::size_t f = 0; f < fields.size(); ++f) {
-    const best_cell& best = sweeps[f]->best();
+    const best_cell& best = fields[f].tiles->best();
     const std::int64_t score = best.count() > 0 ? best.score() : 0;
     if (score <= out.score) continue;
     out.score = score;
@@ -109,6 +108,35 @@ void compare_local(const sequence& query, const sequence& ref, const comparison_
     out.reverse_strand = fields[f].reverse_strand;
     best_field = f;
   }
+  return best_field;
+}
+
+// As people count: from 1, and along the query as it was given.
+finding finding_of(const hit& h, const field& from, letters_view r, const scoring& s, bool& ok) {
+  finding f = describe(h.steps, h.score, from.query.sub(h.begin.row, h.end.row - h.begin.row + 1),
+                       r.sub(h.begin.column, h.end.column - h.begin.column + 1), s, ok);
+  f.reverse_strand = from.reverse_strand;
+  f.query_begin = h.begin.row + 1;
+  f.query_end = h.end.row + 1;
+  if (f.reverse_strand) {
+    f.query_begin = from.query.size() - h.begin.row;
+    f.query_end = from.query.size() - h.end.row;
+  }
+  f.ref_begin = h.begin.column + 1;
+  f.ref_end = h.end.column + 1;
+  return f;
+}
+
+void compare_local(const sequence& query, const sequence& ref, const comparison_options& o,
+                   const driver& d, bool show_progress, comparison& out) {
+  sequence other_strand;
+  if (o.which != strands::forward) other_strand = reverse_complement(query);
+  const letters_view r{ref.codes};
+  std::vector<field> fields;
+  if (o.which != strands::reverse) fields.push_back({nullptr, {query.codes}, false});
+  if (o.which != strands::forward) fields.push_back({nullptr, {other_strand.codes}, true});
+  const auto sweeps = sweep_all(fields, r, o, d, show_progress, out);
+  const std::size_t best_field = note_best(fields, out);
   if (out.score == 0) {
     out.cells_with_maximum =
         static_cast<std::int64_t>(query.size()) * static_cast<std::int64_t>(ref.size());
@@ -124,21 +152,7 @@ void compare_local(const sequence& query, const sequence& ref, const comparison_
   };
   if (o.hits > 0 && o.least_score <= out.score && (hits.empty() || !is_best(hits.front())))
     out.ok = false;
-  for (const hit& h : hits) {
-    const field& from = fields[h.field];
-    finding f = describe(h.steps, h.score, from.query.sub(h.begin.row, h.end.row - h.begin.row + 1),
-                         r.sub(h.begin.column, h.end.column - h.begin.column + 1), o.score, out.ok);
-    f.reverse_strand = from.reverse_strand;
-    f.query_begin = h.begin.row + 1;
-    f.query_end = h.end.row + 1;
-    if (f.reverse_strand) {
-      f.query_begin = from.query.size() - h.begin.row;
-      f.query_end = from.query.size() - h.end.row;
-    }
-    f.ref_begin = h.begin.column + 1;
-    f.ref_end = h.end.column + 1;
-    out.hits.push_back(std::move(f));
-  }
+  for (const hit& h : hits) out.hits.push_back(finding_of(h, fields[h.field], r, o.score, out.ok));
 }
 
 }  // namespace

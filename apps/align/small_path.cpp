@@ -18,17 +18,31 @@ enum decision : std::uint8_t {
 };
 constexpr std::int64_t unreachable = -(std::int64_t{1} << 60);
 
-}  // namespace
+// What was decided in each cell of the band: row i keeps columns [i + lowest, i + highest].
+class decisions {
+ public:
+  decisions(std::ptrdiff_t rows, const band& within)
+      : lowest_(within.lowest),
+        width_(within.highest - within.lowest + 1),
+        how_(static_cast<std::size_t>(rows * width_)) {}
+  std::uint8_t& at(std::ptrdiff_t i, std::ptrdiff_t j) {
+    return how_[static_cast<std::size_t>((i - 1) * width_ + j - i - lowest_)];
+  }
 
-path small_path(letters_view query, letters_view ref, const band& within, const scoring& s, int top,
-                int bottom) {
+ private:
+  std::ptrdiff_t lowest_, width_;
+  std::vector<std::uint8_t> how_;
+};
+
+// Of the last cell: the best score, and the best that ends in a gap in the reference.
+struct corner {
+  std::int64_t h, above;
+};
+
+// What lies beyond the band is unreachable.
+corner fill(letters_view query, letters_view ref, const band& within, const scoring& s, int top,
+            decisions& how) {
   const std::ptrdiff_t m = query.size(), n = ref.size();
-  // Row i keeps columns [i + lowest, i + highest]; what lies beyond is unreachable.
-  const std::ptrdiff_t width = within.highest - within.lowest + 1;
-  std::vector<std::uint8_t> how(static_cast<std::size_t>(m * width));
-  const auto decision_at = [&](std::ptrdiff_t i, std::ptrdiff_t j) -> std::uint8_t& {
-    return how[static_cast<std::size_t>((i - 1) * width + j - i - within.lowest)];
-  };
   std::vector<std::int64_t> h(static_cast<std::size_t>(n) + 1), above(h.size(), unreachable);
   for (std::ptrdiff_t j = 1; j <= n; ++j) h[static_cast<std::size_t>(j)] = -s.gap(j);
   for (std::ptrdiff_t i = 1; i <= m; ++i) {
@@ -61,19 +75,18 @@ path small_path(letters_view query, letters_view ref, const band& within, const 
       }
       diagonal = h[at];
       h[at] = best;
-      decision_at(i, j) = d;
+      how.at(i, j) = d;
     }
   }
+  return {h.back(), above.back()};
+}
 
+// From cell (i, j); `in`: the gap that it lies in, or from_mask.
+path trace_back(decisions& how, std::ptrdiff_t i, std::ptrdiff_t j, int in) {
   std::vector<path_run> backwards;
-  std::ptrdiff_t i = m, j = n;
-  int in = from_mask;  // no gap we are inside of
-  if (n > 0 &&
-      above[static_cast<std::size_t>(n)] + s.open - bottom > h[static_cast<std::size_t>(n)])
-    in = from_above;
   while (i > 0 || j > 0) {
     // On the top border only the left remains, on the left border only what is above.
-    const std::uint8_t d = i > 0 && j > 0 ? decision_at(i, j) : 0;
+    const std::uint8_t d = i > 0 && j > 0 ? how.at(i, j) : 0;
     if (i == 0)
       in = from_left;
     else if (j == 0)
@@ -98,6 +111,16 @@ path small_path(letters_view query, letters_view ref, const band& within, const 
   for (auto run = backwards.rbegin(); run != backwards.rend(); ++run)
     out.add(run->kind, run->length);
   return out;
+}
+
+}  // namespace
+
+path small_path(letters_view query, letters_view ref, const band& within, const scoring& s, int top,
+                int bottom) {
+  decisions how(query.size(), within);
+  const corner last = fill(query, ref, within, s, top, how);
+  const bool ends_in_gap = ref.size() > 0 && last.above + s.open - bottom > last.h;
+  return trace_back(how, query.size(), ref.size(), ends_in_gap ? from_above : from_mask);
 }
 
 }  // namespace align

@@ -114,13 +114,71 @@ part_plan plan_of(const part& from) {
   return p;
 }
 
+template <class F>
+void each_node(unsigned nodes, F&& f) {
+  for (unsigned n = 0; n < nodes; ++n) f(static_cast<strata::node_id_t>(n));
+}
+
+// Everybody has a mailbox.
+std::vector<mailbox_ptr> enlist_all(const plan& what) {
+  std::vector<mailbox_ptr> boxes(what.nodes);
+  strata::completion enlisted(what.nodes);
+  open_inbox(strata::to_global(boxes.data()), enlisted.sptr());
+  each_node(what.nodes, [&](strata::node_id_t n) {
+    if (n != 0)
+      strata::invoke<enlist>(n, what, strata::to_global(boxes.data() + n), enlisted.sptr());
+  });
+  enlisted.wait();
+  return boxes;
+}
+
+// Everybody knows the others. `complete` hears of each result.
+void connect_all(const std::vector<mailbox_ptr>& boxes, const std::vector<part>& parts,
+                 std::vector<report>& reports, strata::completion& complete) {
+  const auto nodes = static_cast<unsigned>(boxes.size());
+  strata::completion connected(nodes);
+  each_node(nodes, [&](strata::node_id_t n) {
+    const neighbours beside{boxes[n > 0 ? n - 1u : 0], boxes[std::min(n + 1u, nodes - 1)]};
+    destination results;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      results.maxima[i] = strata::to_global(parts[i].tiles->maxima().data());
+    results.result = strata::to_global(&reports[n]);
+    results.arrived = complete.sptr();
+    strata::invoke<connect>(n, beside, results, connected.sptr());
+  });
+  connected.wait();
+}
+
+void dismiss_all(const std::vector<mailbox_ptr>& boxes) {
+  const auto nodes = static_cast<unsigned>(boxes.size());
+  strata::completion dismissed(nodes);
+  each_node(nodes, [&](strata::node_id_t n) {
+    item_head farewell;
+    farewell.kind = item_head::what::farewell;
+    farewell.acknowledged = dismissed.sptr();
+    strata::drop_in(boxes[n], farewell);
+  });
+  dismissed.wait();
+}
+
+// The best cells go into the parts; returns the work.
+std::vector<node_work> gather(const std::vector<report>& reports, const std::vector<part>& parts) {
+  std::vector<node_work> out;
+  for (std::size_t n = 0; n < reports.size(); ++n) {
+    out.push_back(reports[n].work);
+    if (n == 0) continue;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const best_report& b = reports[n].best[i];
+      parts[i].tiles->merge_best(static_cast<std::int32_t>(b.score), b.first, b.count);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<node_work> run_on_nodes(const std::vector<part>& parts, const driver& d) {
   const unsigned nodes = d.nodes;
-  const auto each_node = [&](auto&& f) {
-    for (unsigned n = 0; n < nodes; ++n) f(static_cast<strata::node_id_t>(n));
-  };
   STRATA_CHECK(parts.size() <= parts_max, parts.size());
   plan what;
   what.count = static_cast<std::uint32_t>(parts.size());
@@ -136,55 +194,17 @@ std::vector<node_work> run_on_nodes(const std::vector<part>& parts, const driver
     groups += static_cast<std::uint32_t>(team_here->fronts[i]->mine.groups());
   }
 
-  // 1. Everybody has a mailbox.
-  std::vector<mailbox_ptr> boxes(nodes);
-  strata::completion enlisted(nodes);
-  open_inbox(strata::to_global(boxes.data()), enlisted.sptr());
-  each_node([&](strata::node_id_t n) {
-    if (n != 0)
-      strata::invoke<enlist>(n, what, strata::to_global(boxes.data() + n), enlisted.sptr());
-  });
-  enlisted.wait();
-
-  // 2. Everybody knows the others.
+  const std::vector<mailbox_ptr> boxes = enlist_all(what);
   std::vector<report> reports(nodes);
-  strata::completion complete(groups + nodes), connected(nodes);
-  each_node([&](strata::node_id_t n) {
-    const neighbours beside{boxes[n > 0 ? n - 1u : 0], boxes[std::min(n + 1u, nodes - 1)]};
-    destination results;
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      results.maxima[i] = strata::to_global(parts[i].tiles->maxima().data());
-    results.result = strata::to_global(&reports[n]);
-    results.arrived = complete.sptr();
-    strata::invoke<connect>(n, beside, results, connected.sptr());
-  });
-  connected.wait();
-
-  // 3. The first strip of each part.
+  strata::completion complete(groups + nodes);
+  connect_all(boxes, parts, reports, complete);
+  // The first strip of each part.
   for (std::size_t i = 0; i < parts.size(); ++i)
     strata::invoke<begin>(static_cast<strata::node_id_t>(i % 2 != 0 ? nodes - 1 : 0),
                           static_cast<int>(i));
   complete.wait();
-
-  strata::completion dismissed(nodes);
-  each_node([&](strata::node_id_t n) {
-    item_head farewell;
-    farewell.kind = item_head::what::farewell;
-    farewell.acknowledged = dismissed.sptr();
-    strata::drop_in(boxes[n], farewell);
-  });
-  dismissed.wait();
-
-  std::vector<node_work> out;
-  each_node([&](strata::node_id_t n) {
-    out.push_back(reports[n].work);
-    if (n == 0) return;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const best_report& b = reports[n].best[i];
-      parts[i].tiles->merge_best(static_cast<std::int32_t>(b.score), b.first, b.count);
-    }
-  });
-  return out;
+  dismiss_all(boxes);
+  return gather(reports, parts);
 }
 
 }  // namespace align

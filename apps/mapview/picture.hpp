@@ -59,8 +59,4 @@ class picture_file {
   apps::output_file out_;
 };
 
-inline void write_picture(const std::string& path, const picture& p) {
-  picture_file(path).write(p);
-}
-
 }  // namespace mapview

@@ -6,7 +6,7 @@
 
 #include "cluster/engine.hpp"
 #include "launch/job.hpp"
-#include "launch/join.hpp"
+#include "launch/joining/join.hpp"
 #include "messages/messenger.hpp"
 #include "runtime/report_signal.hpp"
 #include "sched/lone_watch.hpp"

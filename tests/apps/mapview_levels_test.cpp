@@ -42,6 +42,7 @@ using apps_test::read_picture;
 using apps_test::reply;
 using apps_test::run_line;
 using apps_test::running;
+using apps_test::write_picture;
 using nlohmann::json;
 namespace fs = std::filesystem;
 

@@ -26,6 +26,7 @@ namespace {
 using namespace mapview;
 using apps_test::outcome;
 using apps_test::run_line;
+using apps_test::write_picture;
 namespace fs = std::filesystem;
 
 class made_maps : public apps_test::maps {

@@ -12,6 +12,10 @@ namespace apps_test {
 
 // As mapview reads it. Throws strata::user_error.
 [[nodiscard]] mapview::picture read_picture(const std::string& path);
+// As mapview writes it.
+inline void write_picture(const std::string& path, const mapview::picture& p) {
+  mapview::picture_file(path).write(p);
+}
 
 struct png_kind {
   std::uint32_t width = 0, height = 0;

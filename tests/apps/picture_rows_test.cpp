@@ -27,6 +27,7 @@ namespace {
 using namespace mapview;
 using apps_test::png_kind;
 using apps_test::read_picture;
+using apps_test::write_picture;
 namespace fs = std::filesystem;
 using rows_of_pictures = apps_test::maps;
 

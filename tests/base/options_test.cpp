@@ -235,8 +235,9 @@ TEST_F(options_test, unknown_policies_are_refused_and_the_choices_named) {
 
 TEST_F(options_test, bad_files_say_where_and_what) {
   EXPECT_EQ(complaint_about({"--strata-config=/nonexistent/file"}),
-            "cannot read the configuration file /nonexistent/file");
-  EXPECT_EQ(complaint_about({"--strata-config=/"}), "cannot read the configuration file /");
+            "cannot read the configuration file /nonexistent/file: No such file or directory");
+  EXPECT_EQ(complaint_about({"--strata-config=/"}),
+            "cannot read the configuration file /: Is a directory");
   EXPECT_EQ(complaint_about({"--strata-config=/dev/zero"}),
             "/dev/zero is longer than 1 MiB: the configuration file is a text of some lines");
   EXPECT_EQ(complaint_about({"--strata-config="}), "--strata-config needs the name of a file");

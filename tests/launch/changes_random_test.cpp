@@ -14,6 +14,7 @@
 namespace {
 
 using namespace strata::launch;
+using namespace strata::launcher;
 using launch_test::second;
 
 struct random_course : launch_test::course {

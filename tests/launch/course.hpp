@@ -11,12 +11,13 @@
 
 #include "launch/messages.hpp"
 #include "strata/error.hpp"
-#include "tools/strata/event_loop.hpp"
-#include "tools/strata/session.hpp"
+#include "tools/strata/course/session.hpp"
+#include "tools/strata/events/event_loop.hpp"
 
 namespace launch_test {
 
 using namespace strata::launch;
+using namespace strata::launcher;
 
 inline constexpr std::int64_t second = 1'000'000'000;
 
@@ -26,7 +27,7 @@ inline frame unpack(const std::string& bytes) {
   return *reader.next();
 }
 
-struct course : job_hands, testing::Test {
+struct course : job_actions, testing::Test {
   void begin(const session::description& what) {
     job = std::make_unique<session>(what, *this, now);
   }

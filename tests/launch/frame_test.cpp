@@ -12,12 +12,13 @@
 #include "launch/messages.hpp"
 #include "random.hpp"
 #include "strata/error.hpp"
-#include "tools/strata/agent_messages.hpp"
-#include "tools/strata/control_messages.hpp"
+#include "tools/strata/control/control_messages.hpp"
+#include "tools/strata/nodes/agent_messages.hpp"
 
 namespace {
 
 using namespace strata::launch;
+using namespace strata::launcher;
 
 job_description some_job() {
   job_description job;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/strata/hosts.hpp"
+#include "tools/strata/hosts/hosts.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 namespace {
 
 using namespace strata::launch;
+using namespace strata::launcher;
 
 std::vector<host> parse(const std::string& text) {
   std::istringstream in(text);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/strata/output.hpp"
+#include "tools/strata/events/output.hpp"
 
 #include <gtest/gtest.h>
 
 namespace {
 
-using strata::launch::line_prefixer;
+using strata::launcher::line_prefixer;
 
 TEST(line_prefixer, whole_lines_only) {
   line_prefixer p("[1] ");
@@ -20,7 +20,7 @@ TEST(line_prefixer, whole_lines_only) {
 
 TEST(line_prefixer, an_endless_line_is_cut) {
   line_prefixer p("[1] ");
-  const std::string half(strata::launch::line_bytes_max / 2, 'x');
+  const std::string half(strata::launcher::line_bytes_max / 2, 'x');
   EXPECT_EQ(p.add(half), "");
   EXPECT_EQ(p.add(half), "[1] " + half + half + "\n");
   EXPECT_EQ(p.add("y\n"), "[1] y\n");

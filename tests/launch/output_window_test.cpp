@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much of what nodes write is under way between an agent and its launcher.
-#include "tools/strata/output_window.hpp"
+#include "tools/strata/nodes/output_window.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "launch/frame.hpp"
-#include "tools/strata/agent_messages.hpp"
+#include "tools/strata/nodes/agent_messages.hpp"
 
 namespace {
 
 using namespace strata::launch;
+using namespace strata::launcher;
 
 class window : public testing::Test {
  protected:

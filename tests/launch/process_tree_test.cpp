@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ending what is below a process.
-#include "tools/strata/process_tree.hpp"
+#include "tools/strata/processes/process_tree.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -12,7 +12,7 @@
 #include <limits>
 
 #include "os/clock.hpp"
-#include "tools/strata/frame_channel.hpp"
+#include "tools/strata/events/frame_channel.hpp"
 
 namespace {
 
@@ -29,7 +29,7 @@ pid_t start_idle(int report, First&& first) {
 
 // That has been killed and that nobody may reap but the one who traces it, who does not.
 TEST(kill_children, waits_for_one_that_does_not_end_no_longer_than_told) {
-  const strata::launch::pipe_ends report = strata::launch::make_pipe();
+  const strata::launcher::pipe_ends report = strata::launcher::make_pipe();
   char said = 0;
   const pid_t traced = start_idle(report.writing.get(), [] {
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
@@ -43,12 +43,12 @@ TEST(kill_children, waits_for_one_that_does_not_end_no_longer_than_told) {
   const bool may_trace = said == 'y';
   const auto is_other = [traced](pid_t pid) { return pid != traced; };
   if (may_trace) {
-    strata::launch::kill_children(is_other, strata::os::now_ns());
+    strata::launcher::kill_children(is_other, strata::os::now_ns());
     EXPECT_EQ(::waitpid(traced, nullptr, WNOHANG), 0) << "it ends when its tracer does";
   }
   ::kill(tracer, SIGKILL);
   EXPECT_EQ(::waitpid(tracer, nullptr, 0), tracer);
-  strata::launch::kill_children(is_other, std::numeric_limits<std::int64_t>::max());
+  strata::launcher::kill_children(is_other, std::numeric_limits<std::int64_t>::max());
   EXPECT_EQ(::waitpid(traced, nullptr, WNOHANG), -1) << "it has been reaped";
   if (!may_trace) GTEST_SKIP() << "needs the right to trace a process";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes of another host, of which nothing is heard: the test says what their agent does, and what
 // time it is.
-#include "tools/strata/remote_nodes.hpp"
+#include "tools/strata/nodes/remote_nodes.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,12 +14,13 @@
 #include <string>
 #include <vector>
 
-#include "tools/strata/agent_messages.hpp"
-#include "tools/strata/program_path.hpp"
+#include "tools/strata/nodes/agent_messages.hpp"
+#include "tools/strata/processes/program_path.hpp"
 
 namespace {
 
 using namespace strata::launch;
+using namespace strata::launcher;
 
 struct heard_of final : node_listener {
   unsigned notes = 0, ended = 0;

@@ -13,8 +13,8 @@
 #include <sstream>
 
 #include "command.hpp"
-#include "tools/strata/agent_messages.hpp"
-#include "tools/strata/program_path.hpp"
+#include "tools/strata/nodes/agent_messages.hpp"
+#include "tools/strata/processes/program_path.hpp"
 
 namespace {
 
@@ -325,15 +325,15 @@ TEST_F(remote, a_host_that_never_answers_for_its_only_node_is_given_up) {
 
 // Nodes that say nothing are known to be there.
 TEST_F(remote, an_agent_says_that_it_has_started_the_nodes) {
-  strata::launch::start_request what;
-  what.program = strata::launch::find_program("sleep");
+  strata::launcher::start_request what;
+  what.program = strata::launcher::find_program("sleep");
   what.arguments = {"sleep", "1000"};
   what.nodes = {0};
   what.job.host_of = {0};
   what.workers = 1;
   what.bind = false;
   command c({"agent"}, {.variables = {},
-                        .input = strata::launch::pack_start(what),
+                        .input = strata::launcher::pack_start(what),
                         .around = {"sh", "-c", "cat | \"$0\" \"$@\""}});
   EXPECT_EQ(c.wait(), 1);
   EXPECT_EQ(c.out(), strata::launch::pack_frame(strata::launch::frame_kind::alive, {}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Courses of a job, played without processes or clocks.
-#include "tools/strata/session.hpp"
+#include "tools/strata/course/session.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 namespace {
 
 using namespace strata::launch;
+using namespace strata::launcher;
 
 using launch_test::course;
 using launch_test::second;

@@ -19,10 +19,11 @@
 #include "os/topology.hpp"
 #include "strata/error.hpp"
 #include "strata/version.hpp"
-#include "tools/strata/hosts.hpp"
-#include "tools/strata/start_process.hpp"
+#include "tools/strata/hosts/hosts.hpp"
+#include "tools/strata/processes/start_process.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -112,4 +113,4 @@ int run_info(int argc, char** argv) {
   return EXIT_SUCCESS;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // The words after `strata info`. Throws user_error.
 int run_info(int argc, char** argv);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

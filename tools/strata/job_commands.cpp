@@ -17,14 +17,15 @@
 #include "launch/messages.hpp"
 #include "os/clock.hpp"
 #include "strata/error.hpp"
-#include "tools/strata/control_messages.hpp"
-#include "tools/strata/event_loop.hpp"
-#include "tools/strata/frame_channel.hpp"
-#include "tools/strata/job_folder.hpp"
+#include "tools/strata/control/control_messages.hpp"
+#include "tools/strata/control/job_folder.hpp"
+#include "tools/strata/events/event_loop.hpp"
+#include "tools/strata/events/frame_channel.hpp"
+#include "tools/strata/events/signals.hpp"
 #include "tools/strata/placement.hpp"
-#include "tools/strata/signals.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -243,4 +244,4 @@ int run_leave(int argc, char** argv) {
                 frame_kind::left, "has left", 1);
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

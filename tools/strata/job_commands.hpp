@@ -3,10 +3,10 @@
 // asked of their launchers. Each returns the exit status, and throws user_error and error.
 #pragma once
 
-namespace strata::launch {
+namespace strata::launcher {
 
 int run_jobs(int argc, char** argv);
 int run_join(int argc, char** argv);
 int run_leave(int argc, char** argv);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

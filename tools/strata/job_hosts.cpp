@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "base/option_flags.hpp"
-#include "tools/strata/local_nodes.hpp"
-#include "tools/strata/remote_nodes.hpp"
+#include "tools/strata/nodes/local_nodes.hpp"
+#include "tools/strata/nodes/remote_nodes.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 job_hosts::job_hosts(event_loop& loop, children& processes, node_listener& listener,
                      const run_request& what, job_description job,
@@ -133,4 +133,4 @@ void job_hosts::on_time(std::int64_t now_ns) {
   for (std::size_t h = 0; h < hosts_.size(); ++h) hosts_[h].nodes->on_time(now_ns);
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -9,14 +9,15 @@
 #include <vector>
 
 #include "launch/job.hpp"
-#include "tools/strata/child.hpp"
-#include "tools/strata/event_loop.hpp"
-#include "tools/strata/host_nodes.hpp"
-#include "tools/strata/job_hands.hpp"
+#include "tools/strata/course/job_actions.hpp"
+#include "tools/strata/events/event_loop.hpp"
+#include "tools/strata/nodes/host_nodes.hpp"
 #include "tools/strata/placement.hpp"
+#include "tools/strata/processes/child.hpp"
 #include "tools/strata/run_request.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // What somebody asked for, and how far it has come.
 struct late_wish {
@@ -67,4 +68,4 @@ class job_hosts {
   std::vector<one_host> hosts_;
 };
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

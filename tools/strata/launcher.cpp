@@ -17,16 +17,16 @@
 #include "base/errno_error.hpp"
 #include "os/clock.hpp"
 #include "os/topology.hpp"
-#include "tools/strata/control_socket.hpp"
+#include "tools/strata/control/control_socket.hpp"
+#include "tools/strata/course/session.hpp"
+#include "tools/strata/events/output.hpp"
+#include "tools/strata/events/signals.hpp"
 #include "tools/strata/job_hosts.hpp"
-#include "tools/strata/local_nodes.hpp"
-#include "tools/strata/output.hpp"
+#include "tools/strata/nodes/local_nodes.hpp"
+#include "tools/strata/nodes/remote_nodes.hpp"
 #include "tools/strata/placement.hpp"
-#include "tools/strata/remote_nodes.hpp"
-#include "tools/strata/session.hpp"
-#include "tools/strata/signals.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -70,7 +70,7 @@ std::size_t descriptors_for(const run_request& what, const std::vector<placed_ho
   return count;
 }
 
-class launcher final : public node_listener, public job_hands {
+class launcher final : public node_listener, public job_actions {
  public:
   launcher(const run_request& what, inherited_state& inherited, const job_description& job,
            const std::vector<placed_host>& hosts)
@@ -138,12 +138,14 @@ class launcher final : public node_listener, public job_hands {
     session_.on_host_lost(nodes, why, user, os::now_ns());
   }
 
-  // job_hands
+  // job_actions
   void send(node_id node, const std::string& frame_bytes) override {
     hosts_.send(node, frame_bytes);
   }
   void signal_all(int number) override { hosts_.signal(number); }
-  void say(const std::string& line) override { err_.add("strata run: " + line + "\n"); }
+  void say(const std::string& line) override {
+    queue(output_stream::err).add("strata run: " + line + "\n");
+  }
   late_place spawn(node_id node, ticket who, const std::vector<node_id>& gone) override {
     return hosts_.start_late(node, wishes_.at(who), gone);
   }
@@ -184,7 +186,10 @@ class launcher final : public node_listener, public job_hands {
     return text += "] ";
   }
 
-  output_queue& queue(output_stream stream) { return stream == output_stream::out ? out_ : err_; }
+  // One queue for one place: a line that two write to would be cut where the first has to wait.
+  output_queue& queue(output_stream stream) {
+    return stream == output_stream::out || outputs_are_one_ ? out_ : err_;
+  }
 
   void on_ask_join(ticket who, const join_request& what) {
     try {
@@ -261,6 +266,7 @@ class launcher final : public node_listener, public job_hands {
   event_loop loop_;
   children processes_;
   session session_;
+  const bool outputs_are_one_ = lead_to_one_place(STDOUT_FILENO, STDERR_FILENO);
   output_queue out_, err_;
   std::unique_ptr<signal_events> signals_;
   std::string name_;
@@ -285,4 +291,4 @@ int run_job(const run_request& what, inherited_state& inherited) {
   return one.blocking_flush() ? status : exit_bad_input;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -11,10 +11,10 @@
 #include "base/standard_output.hpp"
 #include "strata/error.hpp"
 #include "strata/version.hpp"
-#include "tools/strata/agent.hpp"
 #include "tools/strata/info.hpp"
 #include "tools/strata/job_commands.hpp"
 #include "tools/strata/launcher.hpp"
+#include "tools/strata/nodes/agent.hpp"
 #include "tools/strata/pthread.hpp"
 #include "tools/strata/routes.hpp"
 
@@ -50,8 +50,8 @@ int after_output(const std::string& command, int status) {
 }
 
 int dispatch(std::string_view command, int argc, char** argv,
-             strata::launch::inherited_state& inherited) {
-  using namespace strata::launch;
+             strata::launcher::inherited_state& inherited) {
+  using namespace strata::launcher;
   if (command == "run") return run_job(parse_run(argc, argv), inherited);
   if (command == "jobs") return run_jobs(argc, argv);
   if (command == "join") return run_join(argc, argv);
@@ -83,13 +83,13 @@ int dispatch(std::string_view command, int argc, char** argv,
 int main(int argc, char** argv) {
   std::string name = "strata";
   try {
-    strata::launch::inherited_state inherited;
+    strata::launcher::inherited_state inherited;
     if (argc < 2) throw strata::user_error("which command? strata --help lists them");
     const std::string command = argv[1];
     // What the nodes of `strata info --routes` run is no command of the user's.
     if (!command.starts_with('-')) name += " " + (command == "report-routes" ? "info" : command);
     return after_output(name, dispatch(command, argc - 1, argv + 1, inherited));
-  } catch (const strata::launch::help_given&) {
+  } catch (const strata::launcher::help_given&) {
     return after_output(name, 0);
   } catch (const strata::user_error& problem) {
     return complain(name, problem.what(), exit_bad_input);

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "strata/error.hpp"
-#include "tools/strata/addresses.hpp"
+#include "tools/strata/hosts/addresses.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -111,4 +111,4 @@ join_request look_up_late(const std::string& host) {
   return what;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

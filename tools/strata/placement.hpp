@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "launch/job.hpp"
-#include "tools/strata/control_messages.hpp"
+#include "tools/strata/control/control_messages.hpp"
 #include "tools/strata/run_request.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // A host with what the launcher found out about it.
 struct placed_host {
@@ -31,4 +32,4 @@ placed_host place_late(const join_request& what, transport_choice transport,
 // names, which takes time. Nothing for this machine. Throws user_error.
 join_request look_up_late(const std::string& host);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

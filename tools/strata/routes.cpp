@@ -16,9 +16,10 @@
 #include "strata/remote_thread.hpp"
 #include "strata/route.hpp"
 #include "strata/runtime.hpp"
-#include "tools/strata/program_path.hpp"
+#include "tools/strata/processes/program_path.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -165,4 +166,4 @@ int report_routes(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

@@ -3,7 +3,7 @@
 #pragma once
 #include "tools/strata/run_request.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 // The words after `strata info`, --routes among them, as the job that answers them: the flags of
 // `strata run`, and --networks. Throws user_error.
@@ -12,4 +12,4 @@ run_request routes_request(int argc, char** argv);
 // What every node of that job runs; node 0 prints.
 int report_routes(int argc, char** argv);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

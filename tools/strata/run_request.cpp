@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -14,9 +15,9 @@
 #include "base/values.hpp"
 #include "net/ucx/available.hpp"
 #include "strata/error.hpp"
-#include "tools/strata/program_path.hpp"
+#include "tools/strata/processes/program_path.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 namespace {
 
@@ -80,6 +81,73 @@ void allow_changes(run_request& request, const std::string& most) {
   }
 }
 
+// What `set` throws begins with the flag's name.
+void add(CLI::App& cli, const std::string& flag, const std::string& value, const std::string& help,
+         const std::function<void(const std::string&)>& set) {
+  const std::string shown = flag.substr(flag.find("--") == std::string::npos ? 0 : flag.find("--"));
+  cli.add_option_function<std::vector<std::string>>(
+         flag,
+         [set, shown](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             try {
+               set(text);
+             } catch (const user_error& problem) {
+               throw user_error(shown + ": " + problem.what());
+             }
+           }
+         },
+         help)
+      ->type_name(value)
+      ->allow_extra_args(false);
+}
+
+// Where the nodes are, and how many. `from_file`: the hosts of hostfiles.
+void add_placement_flags(CLI::App& cli, run_request& request, std::vector<host>& from_file) {
+  add(cli, "-n", "N", "number of nodes, 1 to 4096 [1]", [&](const std::string& text) {
+    request.nodes = static_cast<unsigned>(parse_whole(text, 1, nodes_max));
+  });
+  add(cli, "--workers", "W", "workers of each node [its share of the cores]",
+      [&](const std::string& text) {
+        request.workers = static_cast<unsigned>(parse_whole(text, 1, workers_max));
+      });
+  add(cli, "--hostfile", "FILE",
+      "hosts to run on, in place of --host: lines 'NAME [slots=N] [address=A]'",
+      [&](const std::string& text) { append_hosts(from_file, read_hostfile(text)); });
+  add(cli, "--host", "A,B:2,...", "hosts to run on, with the number of nodes that each takes",
+      [&](const std::string& text) { append_hosts(request.hosts, parse_host_list(text)); });
+}
+
+// What holds for each of them, and for what is between them.
+void add_node_flags(CLI::App& cli, run_request& request) {
+  add(cli, "--transport", "auto|shm|tcp|ucx|udp|shm+tcp|shm+ucx|shm+udp",
+      "how nodes talk: by one for all, or by shm within a host and the other between hosts [auto: "
+      "shm+tcp]",
+      [&](const std::string& text) { request.transport = parse_transport(text); });
+  add(cli, "--bind", "core|none", "workers stay on cores of their own, or not [core]",
+      [&](const std::string& text) {
+        request.bind = choose<bool>({{"core", true}, {"none", false}}, text);
+      });
+  add(cli, "--bind-address", "ADDRESS", "where the nodes of one host listen [127.0.0.1]",
+      [&](const std::string& text) { request.bind_address = text; });
+  add(cli, "-x", "VAR[=VALUE]", "a variable for all nodes; other hosts get only these",
+      [&](const std::string& text) { request.variables.push_back(parse_variable(text)); });
+  add(cli, "--start-limit", "SECONDS", "all nodes must have joined by then [30]",
+      [&](const std::string& text) { request.start_limit_ns = parse_start_limit(text); });
+}
+
+// The program and its arguments.
+std::vector<std::string> command_in(std::vector<std::string> words) {
+  if (!words.empty() && words[0] == "--") {
+    words.erase(words.begin());
+  } else if (!words.empty() && words[0].starts_with("--strata-")) {
+    throw user_error(words[0] + " is the program's: it goes after PROGRAM");
+  } else if (!words.empty() && words[0].starts_with('-')) {
+    throw user_error("unknown flag " + words[0] + "; strata run --help lists the flags");
+  }
+  if (words.empty()) throw user_error("which program? Usage: strata run -n N PROGRAM ARGUMENTS");
+  return words;
+}
+
 }  // namespace
 
 run_request parse_run(int argc, char** argv) {
@@ -90,51 +158,8 @@ run_request parse_run(int argc, char** argv) {
       "Usage: strata run [flags] PROGRAM [ARGUMENTS...]; what follows PROGRAM belongs to it.",
       "strata run");
   cli.prefix_command();
-  const auto add = [&](const std::string& flag, const std::string& value, const std::string& help,
-                       const std::function<void(const std::string&)>& set) {
-    const std::string shown =
-        flag.substr(flag.find("--") == std::string::npos ? 0 : flag.find("--"));
-    cli.add_option_function<std::vector<std::string>>(
-           flag,
-           [set, shown](const std::vector<std::string>& texts) {
-             for (const std::string& text : texts) {
-               try {
-                 set(text);
-               } catch (const user_error& problem) {
-                 throw user_error(shown + ": " + problem.what());
-               }
-             }
-           },
-           help)
-        ->type_name(value)
-        ->allow_extra_args(false);
-  };
-  add("-n", "N", "number of nodes, 1 to 4096 [1]", [&](const std::string& text) {
-    request.nodes = static_cast<unsigned>(parse_whole(text, 1, nodes_max));
-  });
-  add("--workers", "W", "workers of each node [its share of the cores]",
-      [&](const std::string& text) {
-        request.workers = static_cast<unsigned>(parse_whole(text, 1, workers_max));
-      });
-  add("--hostfile", "FILE",
-      "hosts to run on, in place of --host: lines 'NAME [slots=N] [address=A]'",
-      [&](const std::string& text) { append_hosts(from_file, read_hostfile(text)); });
-  add("--host", "A,B:2,...", "hosts to run on, with the number of nodes that each takes",
-      [&](const std::string& text) { append_hosts(request.hosts, parse_host_list(text)); });
-  add("--transport", "auto|shm|tcp|ucx|udp|shm+tcp|shm+ucx|shm+udp",
-      "how nodes talk: by one for all, or by shm within a host and the other between hosts [auto: "
-      "shm+tcp]",
-      [&](const std::string& text) { request.transport = parse_transport(text); });
-  add("--bind", "core|none", "workers stay on cores of their own, or not [core]",
-      [&](const std::string& text) {
-        request.bind = choose<bool>({{"core", true}, {"none", false}}, text);
-      });
-  add("--bind-address", "ADDRESS", "where the nodes of one host listen [127.0.0.1]",
-      [&](const std::string& text) { request.bind_address = text; });
-  add("-x", "VAR[=VALUE]", "a variable for all nodes; other hosts get only these",
-      [&](const std::string& text) { request.variables.push_back(parse_variable(text)); });
-  add("--start-limit", "SECONDS", "all nodes must have joined by then [30]",
-      [&](const std::string& text) { request.start_limit_ns = parse_start_limit(text); });
+  add_placement_flags(cli, request, from_file);
+  add_node_flags(cli, request);
   std::string elastic;
   cli.add_flag("--elastic", elastic,
                "nodes may join and leave while the job runs; --elastic=MAX: MAX in all [64, or N]");
@@ -152,18 +177,7 @@ run_request parse_run(int argc, char** argv) {
     throw user_error(in_brief(problem.what()) + "; strata run --help lists the flags");
   }
   if (!elastic.empty()) allow_changes(request, elastic);
-  request.arguments = cli.remaining();
-  if (!request.arguments.empty() && request.arguments[0] == "--") {
-    request.arguments.erase(request.arguments.begin());
-  } else if (!request.arguments.empty() && request.arguments[0].starts_with("--strata-")) {
-    throw user_error(request.arguments[0] + " is the program's: it goes after PROGRAM");
-  } else if (!request.arguments.empty() && request.arguments[0].starts_with('-')) {
-    throw user_error("unknown flag " + request.arguments[0] +
-                     "; strata run --help lists the flags");
-  }
-  if (request.arguments.empty()) {
-    throw user_error("which program? Usage: strata run -n N PROGRAM ARGUMENTS");
-  }
+  request.arguments = command_in(cli.remaining());
   if (!from_file.empty() && !request.hosts.empty()) {
     throw user_error("--host and --hostfile exclude each other");
   }
@@ -172,4 +186,4 @@ run_request parse_run(int argc, char** argv) {
   return request;
 }
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

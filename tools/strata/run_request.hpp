@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "launch/job.hpp"
-#include "tools/strata/hosts.hpp"
+#include "tools/strata/hosts/hosts.hpp"
+#include "tools/strata/shared_names.hpp"
 
-namespace strata::launch {
+namespace strata::launcher {
 
 struct run_request {
   unsigned nodes = 1;
@@ -35,4 +36,4 @@ struct help_given {};
 // The words after `strata run`. Throws user_error, help_given.
 run_request parse_run(int argc, char** argv);
 
-}  // namespace strata::launch
+}  // namespace strata::launcher

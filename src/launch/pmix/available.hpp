@@ -14,8 +14,7 @@ namespace strata::launch::pmix {
 [[nodiscard]] std::string describe();
 
 // Connects to the server of the job that this process belongs to: "node 1 of 4, 2 of them on this
-// host". Throws
-// strata::error.
+// host". Throws strata::error.
 [[nodiscard]] std::string describe_job();
 
 }  // namespace strata::launch::pmix

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/strata/processes/program_path.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+
+#include "base/values.hpp"
+#include "strata/error.hpp"
+
+namespace strata::launcher {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+bool is_executable(const fs::path& path) {
+  return is_file(path) && ::access(path.c_str(), X_OK) == 0;
+}
+
+// The kernel says of a script whose interpreter is missing that the script is.
+std::string runnable(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  std::error_code ignored;
+  if (file && file.get() == '#' && file.get() == '!' && std::getline(file, line)) {
+    const std::string_view words = trimmed(line);
+    const std::string interpreter(words.substr(0, words.find_first_of(" \t")));
+    if (!fs::exists(interpreter, ignored))
+      throw user_error(path.string() + " is a script for " + interpreter +
+                       ", and there is no such program");
+  }
+  return fs::absolute(path).lexically_normal();
+}
+
+}  // namespace
+
+std::string find_program(const std::string& name) {
+  if (name.empty()) throw user_error("the program's name is empty");
+  if (name.find('/') != std::string::npos) {
+    std::error_code ignored;
+    if (fs::is_directory(name, ignored)) throw user_error(name + " is a folder, not a program");
+    if (!fs::exists(name, ignored)) throw user_error("there is no program " + name);
+    if (!is_executable(name)) throw user_error(name + " is not executable; chmod +x makes it so");
+    return runnable(name);
+  }
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
+    if (is_executable(candidate)) return runnable(candidate);
+  }
+  throw user_error("there is no program " + name + " along PATH" +
+                   (is_executable(name) ? "; did you mean ./" + name + "?" : ""));
+}
+
+std::string own_path() {
+  std::error_code problem;
+  const fs::path path = fs::read_symlink("/proc/self/exe", problem);
+  if (problem) throw error("cannot find the launcher's own file: " + problem.message());
+  return path;
+}
+
+}  // namespace strata::launcher
