@@ -142,5 +142,36 @@ TEST(remote_threads, are_awaited_where_nobody_joins_them) {
   });
 }
 
+struct joins_in_a_fiber : threaded {
+  bool* was_refused;
+  slot_ptr done;
+  void start() {
+    remote_thread t(0, [] {});
+    EXPECT_THROW(t.join(), misuse_error);
+    EXPECT_TRUE(t.joinable());
+    t.detach();
+    try {
+      const remote_thread left(0, [] {});
+      throw std::range_error("passes by");
+    } catch (const std::range_error&) {
+    }
+    EXPECT_THROW(on_every_node([] { ADD_FAILURE() << "it is called"; }), misuse_error);
+    *was_refused = true;
+    sync(done);
+    terminate();
+  }
+};
+
+TEST(remote_threads, are_not_joined_in_fibers) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    bool was_refused = false;
+    completion done(1);
+    token<joins_in_a_fiber>(local_address(&was_refused), done.sptr());
+    done.wait();
+    EXPECT_TRUE(was_refused);
+  });
+}
+
 }  // namespace
 }  // namespace strata::test
