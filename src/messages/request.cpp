@@ -125,6 +125,8 @@ bool request::wait(std::int64_t deadline_ns) {
 bool request::has_room_for(std::size_t bytes, const std::vector<std::byte>* given) noexcept {
   if (whole == nullptr) return bytes <= into.size();
   if (given != nullptr && given->size() == bytes) return true;
+  if (bytes <= whole->capacity()) return true;
+  whole->clear();  // what it holds is not to be copied, with the port's lock
   try {
     whole->reserve(bytes);
   } catch (const std::exception&) {  // no memory, or more than there can be
