@@ -208,8 +208,8 @@ class transfer {
   /// here perhaps: let it yield. Throws misuse_error if not valid().
   [[nodiscard]] bool test() const;
   /// Suspends the caller until it has ended, and returns what was transferred; not valid()
-  /// afterwards. Throws endpoint_closed_error, message_too_large_error, node_lost_error,
-  /// misuse_error (a handle used twice).
+  /// afterwards. Throws endpoint_closed_error, message_too_large_error, std::bad_alloc (as
+  /// receive_message()), node_lost_error, misuse_error (a handle used twice).
   message_info wait();
   /// The same with a limit: nothing when the time is over first, and the transfer goes on.
   template <class Rep, class Period>
@@ -369,6 +369,7 @@ class endpoint {
   message_info receive(std::span<std::byte> buffer, endpoint_id from = any_endpoint,
                        message_tag tag = any_tag);
   /// The same whatever its size; bytes that were handed over within a process are not copied.
+  /// Throws std::bad_alloc where there is no memory for the message, which leaves it there.
   message receive_message(endpoint_id from = any_endpoint, message_tag tag = any_tag);
   /// As receive(), into elements such as send() takes: at most as many as `values` has, which does
   /// not grow. count_of<T>() of what is returned says how many came; the others stay as they are.

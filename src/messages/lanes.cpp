@@ -37,12 +37,19 @@ template void messenger::post(net::node_id, kind, const seek_head&, std::span<co
 template void messenger::post(net::node_id, kind, const sought_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const recall_head&, std::span<const std::byte>);
 
+// With the shard's lock. Where there is no memory nothing has changed: all who look at lanes count
+// on there being one in each entry.
+std::shared_ptr<lane> messenger::lane_in(shard& s, endpoint_id target) {
+  const auto known = s.lanes.find(target);
+  if (known != s.lanes.end()) return known->second;
+  auto made = std::make_shared<lane>(target);
+  return s.lanes.try_emplace(target, std::move(made)).first->second;
+}
+
 std::shared_ptr<lane> messenger::lane_to(endpoint_id target) {
   shard& s = shards_[std::hash<endpoint_id>()(target) % lane_shards];
   const std::lock_guard lock(s.lock);
-  std::shared_ptr<lane>& l = s.lanes[target];
-  if (l == nullptr) l = std::make_shared<lane>(target);
-  return l;
+  return lane_in(s, target);
 }
 
 // Most threads send to one endpoint many times.
@@ -160,9 +167,7 @@ void messenger::close_lane(endpoint_id target, outcome how) {
   {
     const std::lock_guard lock(s.lock);
     // The name is remembered for a while: who sends there later is told at once.
-    std::shared_ptr<lane>& entry = s.lanes[target];
-    if (entry == nullptr) patiently([&] { entry = std::make_shared<lane>(target); });
-    l = entry;
+    l = patiently([&] { return lane_in(s, target); });
     bool is_news = false;
     {
       const std::lock_guard one(l->lock);

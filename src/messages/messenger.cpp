@@ -44,8 +44,9 @@ port& messenger::open() {
 
 void messenger::close(endpoint_id id, port& p, outcome how) {
   std::vector<port::account> accounts;
-  std::vector<request*> receives;
-  std::vector<arrival*> messages;
+  // Linked by what they were in the port by: this takes no memory.
+  match_list<request, 0> receives;
+  match_list<arrival, 0> messages;
   {
     const std::lock_guard lock(p.lock);
     if (p.id != id) return;
@@ -57,24 +58,24 @@ void messenger::close(endpoint_id id, port& p, outcome how) {
     p.receives.for_each([&](request& r) {
       p.receives.remove(r);
       r.at = request::place::nowhere;
-      receives.push_back(&r);
+      receives.append(r);
     });
     p.messages.for_each([&](arrival& a) {
       p.messages.remove(a);
       if (request* const sender = a.sender()) sender->at = request::place::nowhere;
-      messages.push_back(&a);
+      messages.append(a);
     });
     p.local_bytes = 0;
     accounts.swap(p.accounts);
     p.full_accounts = 0;
   }
-  for (request* r : receives) r->finish(outcome::closed);
-  for (arrival* const a : messages) {
-    if (request* const sender = a->sender()) sender->finish(how);
-    if (const arrival::offered* const offer = a->offer())
-      refuse(a->info.source.node(), id, offer->id, how);
-    delete a;
-  }
+  receives.for_each([](request& r) { r.finish(outcome::closed); });
+  messages.for_each([&](arrival& a) {
+    if (request* const sender = a.sender()) sender->finish(how);
+    if (const arrival::offered* const offer = a.offer())
+      refuse(a.info.source.node(), id, offer->id, how);
+    delete &a;
+  });
   for (std::size_t n = 0; n < accounts.size(); ++n) {
     // Somebody there may wait for room.
     if (accounts[n].known) refuse(static_cast<net::node_id>(n), id, 0, how);
@@ -116,7 +117,7 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
       // Has ended, but not with the message.
       matched->info = *d.info;
       const bool refused = matched->refuses_larger;
-      matched->finish(matched->what == action::probe ? outcome::done : outcome::too_large);
+      matched->finish(matched->what == action::probe ? outcome::done : matched->without_room());
       if (refused) return outcome::closed;
     }
     // Nobody waits here who has not seen that a node is lost. Partner: on_lost().
@@ -321,7 +322,7 @@ void messenger::receive_locked(request& r) {
     if (r.what == action::probe || !r.has_room_for(a->info.bytes, a->whole())) {
       r.info = a->info;
       lock.unlock();
-      return r.finish_unseen(r.what == action::probe ? outcome::done : outcome::too_large);
+      return r.finish_unseen(r.what == action::probe ? outcome::done : r.without_room());
     }
     p.messages.remove(*a);
     d = {.info = &a->info,

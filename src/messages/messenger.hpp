@@ -212,6 +212,7 @@ class messenger final : public cluster::visiting_protocol {
 
   void send_within(request& r);
   void send_to_node(request& r);
+  static std::shared_ptr<lane> lane_in(shard& s, endpoint_id target);
   std::shared_ptr<lane> lane_to(endpoint_id target);
   // The same, for as long as this thread asks for no other one and is not suspended.
   const std::shared_ptr<lane>& lane_in_use(endpoint_id target);

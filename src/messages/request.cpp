@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "messages/request.hpp"
 
+#include <new>
 #include <string>
 
 #include "cluster/work/split_phase.hpp"
@@ -144,6 +145,8 @@ void request::throw_end() const {
       throw message_too_large_error(
           info, "a message of " + std::to_string(info.bytes) + " bytes does not fit into " +
                     std::to_string(into.size()) + ": receive it with more room");
+    case outcome::no_memory:
+      throw std::bad_alloc();
     case outcome::left:
       // Of a message that was matched already the source is known.
       if (is_receive())

@@ -30,6 +30,7 @@ enum class outcome : std::uint8_t {
   done,
   cancelled,
   too_large,
+  no_memory,  // for a message of any size, which stays
   closed,     // the endpoint has ended
   announced,  // it has ended, and everybody who uses it gets a message that says why
   left,       // the node that it needs has left the job
@@ -82,6 +83,10 @@ struct request {
   // Whether a message of so many bytes can be received; `given`: the vector that holds it and may
   // be taken, if any. Gets the memory for it, so that no match fails for want of it.
   [[nodiscard]] bool has_room_for(std::size_t bytes, const std::vector<std::byte>* given) noexcept;
+  // How it ends where it has none.
+  [[nodiscard]] outcome without_room() const noexcept {
+    return whole != nullptr ? outcome::no_memory : outcome::too_large;
+  }
 
   // Whether it is a receive that such a message ends by being copied.
   [[nodiscard]] bool takes_copy_of(const pattern& message, std::size_t bytes) const noexcept {

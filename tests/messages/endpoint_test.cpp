@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -210,8 +211,7 @@ TEST_P(endpoints, keep_a_message_that_there_is_no_memory_for) {
   run([&] {
     endpoint a, b;
     for (const bool receiver_waits : {false, true}) {
-      thread receiver(
-          [&] { EXPECT_THROW((void)b.receive_message(a.id(), 1), message_too_large_error); });
+      thread receiver([&] { EXPECT_THROW((void)b.receive_message(a.id(), 1), std::bad_alloc); });
       if (receiver_waits) this_thread::yield();
       transfer send = a.start_send(b.id(), 1, {static_cast<const std::byte*>(nothing), huge});
       receiver.join();
