@@ -310,7 +310,8 @@ class endpoint {
   /// process, or the message had to wait for it; else flush() tells), node_lost_error, misuse_error
   /// for a tag above message_tag_max, any_endpoint_on(), or no such node.
   void send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes);
-  /// Hands the bytes over: within a process nothing is copied.
+  /// Hands the bytes over: within a process nothing is copied. `bytes` is empty afterwards, and as
+  /// it was where this throws.
   void send(endpoint_id to, message_tag tag, std::vector<std::byte>&& bytes);
   /// The elements of a std::vector, std::array, std::span, plain array, std::string or another
   /// contiguous range, side by side: trivially copyable, and no addresses. (A string literal is an

@@ -290,14 +290,16 @@ void endpoint::send(endpoint_id to, message_tag tag, std::span<const std::byte> 
 
 void endpoint::send(endpoint_id to, message_tag tag, std::vector<std::byte>&& bytes) {
   const detail::uninterrupted guard;
-  std::vector<std::byte> mine = std::move(bytes);
-  request r;
+  messages::port& mine = open_port();
   check_tag_sent(tag);
   check_send(to);
-  prepare_send(r, action::send, open_port(), id_, to, tag, mine);
-  r.whole = &mine;
+  request r;
+  prepare_send(r, action::send, mine, id_, to, tag, bytes);
+  // Who takes them has them for good; an error says that nobody has.
+  r.whole = &bytes;
   r.office->send(r);
   finish(r);
+  bytes = std::vector<std::byte>();
 }
 
 transfer endpoint::start_send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes) {
