@@ -101,6 +101,15 @@ TEST(on_node, is_what_a_number_means_to_invoke) {
   EXPECT_EQ(number, 1);
 }
 
+TEST(num_workers, are_those_of_the_calling_runtime) {
+  EXPECT_EQ(num_workers(), 1U);
+  for (const unsigned workers : {1U, 3U}) {
+    runtime rt(with_workers(workers));
+    rt.run([&] { EXPECT_EQ(num_workers(), workers); });
+    EXPECT_EQ(num_workers(), 1U);
+  }
+}
+
 // What leaves their scope is not lost to them, nor they to what they were given.
 TEST(remote_threads, are_awaited_by_an_error_that_leaves_their_scope) {
   runtime rt(with_workers(1));
