@@ -19,9 +19,9 @@
 // nor the messages of the program.
 //
 // N members; rounds are the longest chain of messages of which each was sent after the one before
-// it had been received. Everything here takes O(log N) rounds, except all_to_all() of large blocks:
-// there N - 1 messages of each member carry the blocks straight to where they belong. No member
-// gets more than 32 operations ahead of another.
+// it had been received. Everything here takes O(log N) rounds, except all_to_all() of large blocks
+// and all_to_all_any() with large parts: there N - 1 messages of each member carry the blocks
+// straight to where they belong. No member gets more than 32 operations ahead of another.
 //
 // The algorithms are those of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective
 // Communication Operations in MPICH", 2005, doi:10.1177/1094342005051521, and for the barrier of
@@ -33,6 +33,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -127,6 +128,48 @@ combination combination_of(Op& op) noexcept {
             for (std::size_t i = 0; i < elements; ++i)
               result[i] = (*static_cast<Op*>(function))(l[i], r[i]);
           }};
+}
+
+// What is not given as bytes anyway.
+template <class R>
+concept range_of_no_bytes =
+    value_range<R> && !std::same_as<std::ranges::range_value_t<R>, std::byte>;
+// Of each member another number of values: a range of ranges.
+template <class P>
+concept range_of_parts = std::ranges::forward_range<const P> &&
+    std::is_lvalue_reference_v<std::ranges::range_reference_t<const P>> &&
+    value_range<std::ranges::range_value_t<P>>;
+template <class P>
+using part_value = std::ranges::range_value_t<std::ranges::range_value_t<P>>;
+
+template <range_of_parts P>
+std::vector<std::span<const std::byte>> contents_of(const P& parts) {
+  std::vector<std::span<const std::byte>> all;
+  for (const auto& one : parts) all.push_back(content_of(one));
+  return all;
+}
+
+// What has come in bytes, of which there are a whole number of elements.
+template <class T>
+std::vector<T> elements_of(std::vector<std::byte> bytes) {
+  if constexpr (std::same_as<T, std::byte>) {
+    return bytes;
+  } else {
+    std::vector<T> elements(bytes.size() / sizeof(T));
+    if (!bytes.empty()) std::memcpy(elements.data(), bytes.data(), bytes.size());
+    return elements;
+  }
+}
+template <class T>
+std::vector<std::vector<T>> elements_of_all(std::vector<std::vector<std::byte>> all) {
+  if constexpr (std::same_as<T, std::byte>) {
+    return all;
+  } else {
+    std::vector<std::vector<T>> elements;
+    elements.reserve(all.size());
+    for (std::vector<std::byte>& one : all) elements.push_back(elements_of<T>(std::move(one)));
+    return elements;
+  }
 }
 
 }  // namespace detail
@@ -273,6 +316,14 @@ class group {
   /// to two messages, the sizes before the bytes.
   [[nodiscard]] std::vector<std::vector<std::byte>> gather_any(std::span<const std::byte> bytes,
                                                                unsigned root);
+  /// The same for any number of values of each.
+  template <detail::range_of_no_bytes R>
+  [[nodiscard]] std::vector<std::vector<std::ranges::range_value_t<R>>> gather_any(const R& values,
+                                                                                   unsigned root) {
+    using T = std::ranges::range_value_t<R>;
+    return detail::elements_of_all<T>(
+        gather_any_bytes(detail::content_of(values), root, sizeof(T)));
+  }
 
   /// Everybody's `all`, N times as large, becomes all members' `values` in the order of the ranks.
   /// ceil(log2 N) rounds of up to two messages for each member.
@@ -289,12 +340,31 @@ class group {
     return all;
   }
 
+  /// Any number of values of each: all of them, by rank. 2 ceil(log2 N) rounds of up to two
+  /// messages for each member, the sizes before the values.
+  template <detail::value_range R>
+  [[nodiscard]] std::vector<std::vector<std::ranges::range_value_t<R>>> all_gather_any(
+      const R& values) {
+    using T = std::ranges::range_value_t<R>;
+    return detail::elements_of_all<T>(all_gather_any_bytes(detail::content_of(values), sizeof(T)));
+  }
+
   /// The root's `all`, N times as large, is dealt out in the order of the ranks. `all` is not
   /// looked at elsewhere. ceil(log2 N) rounds, N - 1 messages in all.
   template <detail::value_range R, detail::changeable_range S>
   requires detail::same_values<R, S>
   void scatter(const R& all, S&& values, unsigned root) {
     scatter_bytes(detail::content_of(all), detail::room_of(values), root);
+  }
+
+  /// The root's parts, one for each member by rank, are dealt out: returns this member's. A part is
+  /// any number of values: parts are a std::vector of std::vectors, say, or of std::spans; they are
+  /// not looked at elsewhere. 2 ceil(log2 N) rounds, 2 (N - 1) messages in all, the sizes before
+  /// the values.
+  template <detail::range_of_parts P>
+  [[nodiscard]] std::vector<detail::part_value<P>> scatter_any(const P& parts, unsigned root) {
+    using T = detail::part_value<P>;
+    return detail::elements_of<T>(scatter_any_bytes(detail::contents_of(parts), root, sizeof(T)));
   }
 
   /// `in` becomes what each member, by rank, has for this one; `out` is by rank what this one has
@@ -305,6 +375,16 @@ class group {
   requires detail::same_values<R, S>
   void all_to_all(const R& out, S&& in) {
     all_to_all_bytes(detail::content_of(out), detail::room_of(in));
+  }
+  /// Any number of values for each member: `parts` are by rank what this one has for each, as for
+  /// scatter_any(); returns what each has for this one. Where no part of any member has more than
+  /// 256 bytes: the rounds of all_reduce() for one value and of all_to_all() for small blocks.
+  /// Else, after as many for the sizes, up to N - 1 messages for each member, one for each part
+  /// that is not empty.
+  template <detail::range_of_parts P>
+  [[nodiscard]] std::vector<std::vector<detail::part_value<P>>> all_to_all_any(const P& parts) {
+    using T = detail::part_value<P>;
+    return detail::elements_of_all<T>(all_to_all_any_bytes(detail::contents_of(parts), sizeof(T)));
   }
 
   /// Members that give the same color become a group of their own, in which they are in the order
@@ -325,6 +405,16 @@ class group {
   void scan_bytes(std::span<std::byte> values, std::span<std::byte> before,
                   const detail::combination& op);
   void gather_bytes(std::span<const std::byte> values, std::span<std::byte> all, unsigned root);
+  // These leave the group where what comes is no whole number of elements.
+  using any_bytes = std::vector<std::byte>;
+  std::vector<any_bytes> gather_any_bytes(std::span<const std::byte> values, unsigned root,
+                                          std::size_t element_bytes);
+  std::vector<any_bytes> all_gather_any_bytes(std::span<const std::byte> values,
+                                              std::size_t element_bytes);
+  any_bytes scatter_any_bytes(const std::vector<std::span<const std::byte>>& parts, unsigned root,
+                              std::size_t element_bytes);
+  std::vector<any_bytes> all_to_all_any_bytes(const std::vector<std::span<const std::byte>>& parts,
+                                              std::size_t element_bytes);
   void all_gather_bytes(std::span<const std::byte> values, std::span<std::byte> all);
   void scatter_bytes(std::span<const std::byte> all, std::span<std::byte> values, unsigned root);
   void all_to_all_bytes(std::span<const std::byte> out, std::span<std::byte> in);

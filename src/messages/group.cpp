@@ -60,10 +60,63 @@ void group::gather_bytes(std::span<const std::byte> values, std::span<std::byte>
   me_->perform(operation::gather, root, [&] { messages::gather(*me_, values, all, root); });
 }
 
+namespace {
+// Who has sent something else has another type.
+void require_whole(messages::member& me, const std::vector<std::byte>& bytes,
+                   std::size_t element_bytes) {
+  me.require(bytes.size() % element_bytes == 0,
+             "members give values of different types: a size that is no multiple of a value's");
+}
+void require_whole(messages::member& me, const std::vector<std::vector<std::byte>>& all,
+                   std::size_t element_bytes) {
+  for (const std::vector<std::byte>& one : all) require_whole(me, one, element_bytes);
+}
+}  // namespace
+
 std::vector<std::vector<std::byte>> group::gather_any(std::span<const std::byte> bytes,
                                                       unsigned root) {
+  return gather_any_bytes(bytes, root, 1);
+}
+
+std::vector<std::vector<std::byte>> group::gather_any_bytes(std::span<const std::byte> values,
+                                                            unsigned root,
+                                                            std::size_t element_bytes) {
   std::vector<std::vector<std::byte>> all;
-  me_->perform(operation::gather_any, root, [&] { all = messages::gather_any(*me_, bytes, root); });
+  me_->perform(operation::gather_any, root, [&] {
+    all = messages::gather_any(*me_, values, root);
+    require_whole(*me_, all, element_bytes);
+  });
+  return all;
+}
+
+std::vector<std::vector<std::byte>> group::all_gather_any_bytes(std::span<const std::byte> values,
+                                                                std::size_t element_bytes) {
+  std::vector<std::vector<std::byte>> all;
+  me_->perform(operation::all_gather_any, 0, [&] {
+    all = messages::all_gather_any(*me_, values);
+    require_whole(*me_, all, element_bytes);
+  });
+  return all;
+}
+
+std::vector<std::byte> group::scatter_any_bytes(
+    const std::vector<std::span<const std::byte>>& parts, unsigned root,
+    std::size_t element_bytes) {
+  std::vector<std::byte> mine;
+  me_->perform(operation::scatter_any, root, [&] {
+    mine = messages::scatter_any(*me_, parts, root);
+    require_whole(*me_, mine, element_bytes);
+  });
+  return mine;
+}
+
+std::vector<std::vector<std::byte>> group::all_to_all_any_bytes(
+    const std::vector<std::span<const std::byte>>& parts, std::size_t element_bytes) {
+  std::vector<std::vector<std::byte>> all;
+  me_->perform(operation::all_to_all_any, 0, [&] {
+    all = messages::all_to_all_any(*me_, parts);
+    require_whole(*me_, all, element_bytes);
+  });
   return all;
 }
 
