@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "messages/matching.hpp"
+#include "strata/detail/parking.hpp"
 #include "strata/message.hpp"
 
 namespace strata::detail {
