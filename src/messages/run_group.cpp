@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the threads of a whole job become a group: all have begun before anybody is told of anybody,
+// and where one node cannot begin, none does.
+#include "strata/run_group.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "strata/detail/join.hpp"
+#include "strata/detail/thread_core.hpp"
+#include "strata/group.hpp"
+#include "strata/semaphore.hpp"
+
+namespace strata::detail {
+namespace {
+
+// What the caller of run_group, its nodes and its threads say to each other, by tag.
+constexpr message_tag joins = 1;   // node: the endpoints of its members
+constexpr message_tag begins = 2;  // caller: all of them; none: it does not
+constexpr message_tag over = 3;    // thread of the caller: a node whose call has ended
+
+enum class ending : std::uint8_t { fine, by_another, by_itself };
+
+ending ending_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const member_left_error&) {
+    return ending::by_another;
+  } catch (const remote_error& e) {
+    return e.type_name() == "strata::member_left_error" ? ending::by_another : ending::by_itself;
+  } catch (...) {
+    return ending::by_itself;
+  }
+}
+
+// The worst that has happened.
+struct verdict {
+  ending how = ending::fine;
+  std::exception_ptr error;
+  void add(const std::exception_ptr& e) {
+    if (e == nullptr || ending_of(e) <= how) return;
+    how = ending_of(e);
+    error = e;
+  }
+  void rethrow() const {
+    if (error != nullptr) std::rethrow_exception(error);
+  }
+};
+
+std::vector<endpoint_id> list_in(const message& m) {
+  std::vector<endpoint_id> list(m.content.size() / sizeof(endpoint_id));
+  if (!list.empty()) std::memcpy(list.data(), m.content.data(), list.size() * sizeof(endpoint_id));
+  return list;
+}
+
+void be_member(std::vector<endpoint_id> all, const std::function<void(group&)>& body) {
+  group g(this_thread::endpoint(), std::move(all));
+  try {
+    body(g);
+  } catch (const std::exception& e) {
+    g.leave(e.what());
+    throw;
+  } catch (...) {
+    g.leave("an exception that is no std::exception");
+    throw;
+  }
+}
+
+// The members of one node. Each has its thread before anybody is told that it is there.
+class crew {
+ public:
+  // Begins the threads, which wait for the list of all members. Throws if one of them is not to be
+  // had, or its endpoint.
+  crew(unsigned threads, const std::function<void(group&)>& body)
+      : body_(body), ids_(threads), errors_(threads), missing_(threads) {
+    try {
+      for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
+      missing_.wait();
+      rethrow();
+    } catch (...) {
+      end();
+      throw;
+    }
+  }
+  ~crew() { end(); }
+  crew(const crew&) = delete;
+  crew& operator=(const crew&) = delete;
+
+  // Where they receive.
+  [[nodiscard]] const std::vector<endpoint_id>& ids() const noexcept { return ids_; }
+  // The list of all members, for a group; returns when the threads have ended. Rethrows: an error
+  // that was not caused by another one, if there is one.
+  void work(std::vector<endpoint_id> all) {
+    all_ = std::move(all);
+    end();
+    rethrow();
+  }
+
+ private:
+  void run(unsigned i) noexcept {
+    try {
+      ids_[i] = this_thread::endpoint().id();
+    } catch (...) {
+      errors_[i] = std::current_exception();
+    }
+    missing_.count_down();
+    told_.wait();
+    if (all_.empty()) return;
+    try {
+      be_member(all_, body_);
+    } catch (...) {
+      errors_[i] = std::current_exception();
+    }
+  }
+  void end() {
+    if (threads_.empty()) return;
+    told_.count_down();
+    for (thread& t : threads_) t.join();
+    threads_.clear();
+  }
+  void rethrow() const {
+    verdict of_all;
+    for (const std::exception_ptr& e : errors_) of_all.add(e);
+    of_all.rethrow();
+  }
+
+  const std::function<void(group&)>& body_;
+  std::vector<endpoint_id> ids_;
+  std::vector<std::exception_ptr> errors_;
+  std::vector<endpoint_id> all_;  // none: there is no group
+  latch missing_;                 // those whose endpoints are not known yet
+  latch told_{1};
+  std::vector<thread> threads_;
+};
+
+}  // namespace
+
+void run_members(endpoint_id home, unsigned threads, const std::function<void(group&)>& body) {
+  endpoint mine;
+  crew members(threads, body);
+  mine.send(home, joins, bytes_of(members.ids()));
+  members.work(list_in(mine.receive_message(home, begins)));
+}
+
+// A node that has been called, and the thread here that hears how that ends: whoever waits for what
+// a node says would wait for ever for one whose call cannot be made.
+struct group_launch::called_node {
+  explicit called_node(node_id_t n) : number(n) {}
+  const node_id_t number;
+  remote_thread call;  // none: it could not be called
+  latch is_called{1};
+  std::exception_ptr error;
+  thread hears;
+};
+
+group_launch::group_launch(unsigned threads_per_node) : threads_(threads_per_node) {
+  require_stack();
+  if (threads_ == 0) throw misuse_error("run_group() of no threads");
+}
+
+group_launch::~group_launch() {
+  try {
+    meet(false);
+  } catch (...) {  // a node is lost
+  }
+  for (const auto& node : nodes_) node->hears.join();
+}
+
+void group_launch::add(node_id_t number, const std::function<remote_thread()>& begin) {
+  called_node& node = *nodes_.emplace_back(std::make_unique<called_node>(number));
+  try {
+    node.hears = thread([this, &node] { hear(node); });
+  } catch (...) {
+    nodes_.pop_back();
+    throw;
+  }
+  const struct at_the_end {
+    ~at_the_end() { is_called.count_down(); }
+    latch& is_called;
+  } goes_on{node.is_called};
+  node.call = begin();
+}
+
+void group_launch::hear(called_node& node) noexcept {
+  node.is_called.wait();
+  try {
+    if (node.call.joinable()) node.call.join();
+  } catch (...) {
+    node.error = std::current_exception();
+  }
+  if (have_met_.load(std::memory_order_relaxed)) return;
+  try {
+    home_.send_value(home_.id(), over, node.number);
+  } catch (const node_lost_error&) {  // who would receive it hears of that as well
+  }
+}
+
+std::size_t group_launch::place_of(node_id_t number) const {
+  const auto place =
+      std::lower_bound(nodes_.begin(), nodes_.end(), number,
+                       [](const auto& node, node_id_t n) { return node->number < n; });
+  if (place == nodes_.end() || (*place)->number != number)
+    throw error("node " + std::to_string(number) + " answers for a group that it is not in");
+  return static_cast<std::size_t>(place - nodes_.begin());
+}
+
+void group_launch::meet(bool may_begin) {
+  std::vector<endpoint_id> list(nodes_.size() * threads_), leads;
+  std::vector<bool> has_spoken(nodes_.size());
+  for (std::size_t missing = nodes_.size(); missing != 0;) {
+    const message m = home_.receive_message();
+    node_id_t number = m.source.node();
+    std::vector<endpoint_id> theirs;
+    if (m.tag == over) {
+      std::memcpy(&number, m.content.data(), sizeof number);
+    } else {
+      leads.push_back(m.source);
+      theirs = list_in(m);
+    }
+    const std::size_t place = place_of(number);
+    may_begin &= theirs.size() == threads_;
+    if (theirs.size() == threads_) {
+      std::copy(theirs.begin(), theirs.end(),
+                list.begin() + static_cast<std::ptrdiff_t>(place * threads_));
+    }
+    if (!has_spoken[place]) --missing;
+    has_spoken[place] = true;
+  }
+  have_met_.store(true, std::memory_order_relaxed);
+  if (!may_begin) list.clear();
+  for (const endpoint_id lead : leads) {
+    try {
+      home_.send(lead, begins, bytes_of(list));
+    } catch (const endpoint_closed_error&) {  // its call says why
+    }
+  }
+}
+
+void group_launch::finish() {
+  verdict of_all;
+  try {
+    meet(true);
+  } catch (...) {  // a node is lost, and every join says so
+    of_all.add(std::current_exception());
+  }
+  for (const auto& node : nodes_) {
+    node->hears.join();
+    of_all.add(node->error);
+  }
+  nodes_.clear();
+  of_all.rethrow();
+}
+
+}  // namespace strata::detail
