@@ -98,10 +98,10 @@ bool directory::remove(const std::string& name, std::uint64_t publication,
   return true;
 }
 
-void directory::await_duty(const messenger& office, std::size_t hash) {
+void directory::await_duty(const messenger& here, std::size_t hash) {
   const strata::detail::uninterrupted guard;
   std::unique_lock lock(home_lock_);
-  while (office.home_of(hash) != strata::detail::this_worker().node) {
+  while (here.home_of(hash) != strata::detail::this_worker().node) {
     if (loss_ != nullptr) std::rethrow_exception(loss_);
     wait(members_changed_, lock, strata::detail::parking::never);
   }

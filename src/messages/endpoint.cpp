@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "messages/current_messenger.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/message.hpp"
 #include "strata/thread_specific.hpp"
@@ -49,7 +49,7 @@ void check_send(endpoint_id to) {
 void prepare_send(request& r, action what, messages::port& from, endpoint_id source, endpoint_id to,
                   message_tag tag, std::span<const std::byte> bytes) {
   r.what = what;
-  r.office = from.office;
+  r.messenger = from.messenger;
   r.mine = &from;
   r.from = bytes;
   r.info = {source, to, tag, bytes.size()};
@@ -61,7 +61,7 @@ request* begin_send(action what, messages::port& from, endpoint_id source, endpo
   auto r = std::make_unique<request>();
   check_send(to);
   prepare_send(*r, what, from, source, to, tag, bytes);
-  r->office->send(*r);
+  r->messenger->send(*r);
   return r.release();
 }
 
@@ -69,9 +69,9 @@ void prepare_receive(request& r, action what, messages::port& at, endpoint_id mi
                      endpoint_id from, message_tag tag) {
   check_caller();
   check_tag_received(tag);
-  at.office->check_source(from);
+  at.messenger->check_source(from);
   r.what = what;
-  r.office = at.office;
+  r.messenger = at.messenger;
   r.mine = &at;
   r.wanted = {from, tag};
   r.info.target = mine;
@@ -79,8 +79,8 @@ void prepare_receive(request& r, action what, messages::port& at, endpoint_id mi
 
 // A receive that ends before its caller goes on.
 message_info receive_now(request& r) {
-  r.waits_at_once = detail::this_worker().owner != nullptr && !r.office->is_far(r);
-  r.office->receive(r);
+  r.waits_at_once = detail::this_worker().owner != nullptr && !r.messenger->is_far(r);
+  r.messenger->receive(r);
   if (!r.is_done()) r.wait();
   return r.result();
 }
@@ -94,9 +94,9 @@ message_info finish(request& r) {
 
 endpoint::endpoint() {
   const detail::uninterrupted guard;
-  port_ =
-      &messages::office_or_refusal("an endpoint can only be made within a runtime (runtime::run())")
-           .open();
+  port_ = &messages::messenger_or_refusal(
+               "an endpoint can only be made within a runtime (runtime::run())")
+               .open();
   id_ = port_->id;  // nobody else knows it yet
 }
 
@@ -113,12 +113,12 @@ endpoint& endpoint::operator=(endpoint&& other) noexcept {
 
 endpoint::~endpoint() {
   const detail::uninterrupted guard;
-  if (port_ != nullptr) port_->office->close(id_, *port_);
+  if (port_ != nullptr) port_->messenger->close(id_, *port_);
 }
 
 void endpoint::close_announced() noexcept {
   const detail::uninterrupted guard;
-  port_->office->close(id_, *port_, messages::outcome::announced);
+  port_->messenger->close(id_, *port_, messages::outcome::announced);
   port_ = nullptr;
 }
 
@@ -142,10 +142,10 @@ void endpoint::send(endpoint_id to, message_tag tag, std::span<const std::byte> 
   messages::port& mine = open_port();
   check_tag_sent(tag);
   check_send(to);
-  if (mine.office->send_to_waiting(id_, to, tag, bytes)) return;
+  if (mine.messenger->send_to_waiting(id_, to, tag, bytes)) return;
   request r;
   prepare_send(r, action::send, mine, id_, to, tag, bytes);
-  r.office->send(r);
+  r.messenger->send(r);
   finish(r);
 }
 
@@ -158,7 +158,7 @@ void endpoint::send(endpoint_id to, message_tag tag, std::vector<std::byte>&& by
   prepare_send(r, action::send, mine, id_, to, tag, bytes);
   // Who takes them has them for good; an error says that nobody has.
   r.whole = &bytes;
-  r.office->send(r);
+  r.messenger->send(r);
   finish(r);
   bytes = std::vector<std::byte>();
 }
@@ -178,7 +178,7 @@ void endpoint::flush(endpoint_id to) {
   const detail::uninterrupted guard;
   messages::port& mine = open_port();
   check_send(to);
-  mine.office->flush(to);
+  mine.messenger->flush(to);
 }
 
 message_info endpoint::receive(std::span<std::byte> buffer, endpoint_id from, message_tag tag) {
@@ -204,7 +204,7 @@ transfer endpoint::start_receive(std::span<std::byte> buffer, endpoint_id from, 
   auto r = std::make_unique<request>();
   prepare_receive(*r, action::receive, open_port(), id_, from, tag);
   r->into = buffer;
-  r->office->receive(*r);
+  r->messenger->receive(*r);
   return transfer(r.release());
 }
 
@@ -214,7 +214,7 @@ transfer endpoint::start_only_receive(std::span<std::byte> buffer, endpoint_id f
   prepare_receive(*r, action::receive, open_port(), id_, from, any_tag);
   r->into = buffer;
   r->refuses_larger = true;
-  r->office->receive(*r);
+  r->messenger->receive(*r);
   return transfer(r.release());
 }
 
@@ -238,7 +238,7 @@ transfer endpoint::start_receive_message(std::vector<std::byte>& content, endpoi
   auto r = std::make_unique<request>();
   prepare_receive(*r, action::receive, open_port(), id_, from, tag);
   r->whole = &content;
-  r->office->receive(*r);
+  r->messenger->receive(*r);
   return transfer(r.release());
 }
 
@@ -246,9 +246,9 @@ std::optional<message_info> endpoint::probe(endpoint_id from, message_tag tag) {
   const detail::uninterrupted guard;
   messages::port& p = open_port();
   check_tag_received(tag);
-  p.office->check_source(from);
-  std::optional<message_info> found = p.office->probe(p, id_, {from, tag});
-  if (!found) p.office->look_now_and_then();
+  p.messenger->check_source(from);
+  std::optional<message_info> found = p.messenger->probe(p, id_, {from, tag});
+  if (!found) p.messenger->look_now_and_then();
   return found;
 }
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <mutex>
 
+#include "messages/current_messenger.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
 #include "strata/error.hpp"
 #include "strata/remote_thread.hpp"
 
@@ -19,8 +19,8 @@ bool messenger::is_open(endpoint_id id) const noexcept {
 
 namespace {
 bool is_open_there(endpoint_id id) {
-  const messenger* const office = office_here();
-  return office != nullptr && office->is_open(id);
+  const messenger* const here = messenger_here();
+  return here != nullptr && here->is_open(id);
 }
 }  // namespace
 

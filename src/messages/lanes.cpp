@@ -53,12 +53,12 @@ std::shared_ptr<lane> messenger::lane_to(endpoint_id target) {
 // Most threads send to one endpoint many times.
 const std::shared_ptr<lane>& messenger::lane_in_use(endpoint_id target) {
   struct used {
-    std::uint64_t office = 0;
+    std::uint64_t serial = 0;
     std::shared_ptr<lane> to;
   };
   static thread_local used last;
   // A lane that has been forgotten meanwhile had been closed, and says so.
-  if (last.office != serial_ || last.to->target != target) last = {serial_, lane_to(target)};
+  if (last.serial != serial_ || last.to->target != target) last = {serial_, lane_to(target)};
   return last.to;
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "messages/current_messenger.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
 #include "messages/parcels.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/call.hpp"
@@ -28,7 +28,7 @@ node_id_t home_of(const object_head& head) { return global_address::from_bits(he
 // ---- made at home, by who makes the call ----
 
 std::shared_ptr<parcel> parcel_of(std::uint64_t number) {
-  if (auto found = messages::office_here()->parcels->find(number)) return found;
+  if (auto found = messages::messenger_here()->parcels->find(number)) return found;
   throw error("a call that is not awaited any more");
 }
 
@@ -37,12 +37,12 @@ void send_arguments(std::uint64_t number, endpoint_id to, std::uint64_t bytes) {
   if (p->arguments.size() != bytes) refuse_object_bytes("they are not as many as was said");
   // Nobody asks twice: when they have gone, they need no memory here.
   const object_bytes arguments = std::exchange(p->arguments, {});
-  if (p->only_arguments) messages::office_here()->parcels->leave(number);
+  if (p->only_arguments) messages::messenger_here()->parcels->leave(number);
   endpoint().send(to, 0, arguments);
 }
 
 // Of a token that nobody can begin.
-void forget_arguments(std::uint64_t number) { messages::office_here()->parcels->leave(number); }
+void forget_arguments(std::uint64_t number) { messages::messenger_here()->parcels->leave(number); }
 
 // `by` makes the call.
 endpoint_id make_room(std::uint64_t number, std::uint64_t bytes, node_id_t by) {
@@ -153,7 +153,7 @@ void leaving_arguments::pack_head(std::uint16_t here, std::byte* out) noexcept {
 void leaving_arguments::give_up(worker& w, const std::byte* head) noexcept {
   object_head h;
   std::memcpy(&h, head, sizeof(h));
-  messages::office_of(w)->parcels->leave(h.parcel);
+  messages::messenger_of(w)->parcels->leave(h.parcel);
 }
 
 // ---- where it is made ----

@@ -4,8 +4,8 @@
 #include <mutex>
 #include <utility>
 
+#include "messages/current_messenger.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
 #include "strata/detail/worker.hpp"
 
 namespace strata::messages {
@@ -55,7 +55,7 @@ std::size_t parcel_table::size() noexcept {
 
 held_parcel::held_parcel(const strata::detail::worker& w)
     : parcel_(std::make_shared<parcel>()), number_(0) {
-  table_ = office_or_refusal(
+  table_ = messenger_or_refusal(
                w, "a call on another node can only be made within a runtime (runtime::run())")
                .parcels;
   number_ = table_->enter(parcel_);

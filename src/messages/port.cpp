@@ -27,7 +27,7 @@ port* port_table::find(endpoint_id id) const noexcept {
   return number == 0 ? nullptr : at(number - 1);
 }
 
-port* port_table::open(node_id_t node, messenger& office) {
+port* port_table::open(node_id_t node, messenger& of) {
   port* p = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -50,7 +50,7 @@ port* port_table::open(node_id_t node, messenger& office) {
     p->number = number;
   }
   const std::lock_guard lock(p->lock);
-  p->office = &office;
+  p->messenger = &of;
   p->id = name(node, ++p->generation, p->number);
   return p;
 }

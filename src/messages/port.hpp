@@ -72,7 +72,7 @@ struct alignas(64) port {
   // something fails with each of them.
   std::vector<endpoint_id> announced;
 
-  messenger* office = nullptr;
+  messages::messenger* messenger = nullptr;
   std::uint32_t number = 0;  // in the table
   std::uint32_t generation = 0;
 };
@@ -85,7 +85,7 @@ class port_table {
   static constexpr std::uint32_t generations_max = (1U << 24) - 1;
 
   // An open port with a name that no endpoint has had. Null: there are ports_max.
-  port* open(node_id_t node, messenger& office);
+  port* open(node_id_t node, messenger& of);
   // Its name is gone already. True: it was the last one, after end().
   [[nodiscard]] bool give_back(port& p) noexcept;
   // No more will be opened. True: none is open.

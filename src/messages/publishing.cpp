@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "messages/current_messenger.hpp"
 #include "messages/directory.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/thread_core.hpp"
@@ -22,22 +22,23 @@ namespace strata {
 namespace detail {
 namespace {
 
-messages::messenger& office_of_names() {
-  return messages::office_or_refusal("a name can only be used within a runtime (runtime::run())");
+messages::messenger& messenger_of_names() {
+  return messages::messenger_or_refusal(
+      "a name can only be used within a runtime (runtime::run())");
 }
 
 std::size_t hash_of(const resource_name& name) {
   return std::hash<std::string_view>()(name.view());
 }
 
-on_node home_of(const resource_name& name) { return {office_of_names().home_of(hash_of(name))}; }
+on_node home_of(const resource_name& name) { return {messenger_of_names().home_of(hash_of(name))}; }
 
 // ---- made on the name's home ----
 
 messages::directory& names_at_home(const resource_name& name) {
-  messages::messenger& office = office_of_names();
-  office.names.await_duty(office, hash_of(name));
-  return office.names;
+  messages::messenger& messenger = messenger_of_names();
+  messenger.names.await_duty(messenger, hash_of(name));
+  return messenger.names;
 }
 
 std::uint64_t enter_at_home(const resource_name& name, const published_value& v) {
@@ -52,7 +53,7 @@ published_value give_from_home(const resource_name& name, node_id_t asks, std::i
 }
 
 void forget_here(const resource_name& name) {
-  office_of_names().names.forget(std::string(name.view()));
+  messenger_of_names().names.forget(std::string(name.view()));
 }
 
 bool withdraw_at_home(const resource_name& name, std::uint64_t publication) {
@@ -86,7 +87,7 @@ auto call_home(const resource_name& name, const Arguments&... arguments) {
 
 // Its publisher has not left. What this node knows of that its home may hear later.
 bool is_of_the_job(std::uint64_t publication) {
-  return office_of_names().has(messages::directory::publisher_of(publication));
+  return messenger_of_names().has(messages::directory::publisher_of(publication));
 }
 
 // Suspends the calling thread until it is worth asking again.
@@ -109,17 +110,18 @@ void refuse_type(const resource_name& name) {
 
 // Before anything is asked: on the name's home the call would be a plain one, on all others a fiber
 // is refused.
-messages::messenger& office_for_waits() {
-  messages::messenger& office = office_of_names();
+messages::messenger& messenger_for_waits() {
+  messages::messenger& messenger = messenger_of_names();
   require_stack();
-  return office;
+  return messenger;
 }
 
 void publish_value(const resource_name& name, const published_value& v) {
-  messages::messenger& office = office_for_waits();
+  messages::messenger& messenger = messenger_for_waits();
   published_value known = v;
   known.found = true;
-  if (known.publication == 0) known.publication = office.names.new_publication(this_worker().node);
+  if (known.publication == 0)
+    known.publication = messenger.names.new_publication(this_worker().node);
   while (true) {
     const std::uint64_t has_it = call_home<enter_at_home>(name, known);
     if (has_it == known.publication) return;
@@ -131,7 +133,7 @@ void publish_value(const resource_name& name, const published_value& v) {
 }
 
 published_value look_up(const resource_name& name, std::int64_t deadline_ns) {
-  messages::directory& names = office_of_names().names;
+  messages::directory& names = messenger_of_names().names;
   const std::string text(name.view());
   std::uint64_t epoch = 0;
   published_value v = names.recall(text, epoch);
@@ -154,7 +156,7 @@ published_value look_up(const resource_name& name, std::int64_t deadline_ns) {
 }
 
 bool withdraw_value(const resource_name& name, std::uint64_t publication) {
-  (void)office_for_waits();
+  (void)messenger_for_waits();
   return call_home<withdraw_at_home>(name, publication);
 }
 

@@ -14,7 +14,7 @@
 
 namespace strata::messages {
 
-void request::keep_loss() noexcept { loss_ = office->loss(); }
+void request::keep_loss() noexcept { loss_ = messenger->loss(); }
 
 void request::finish(outcome o) noexcept {
   note(o);
@@ -101,7 +101,7 @@ bool request::wait(std::int64_t deadline_ns) {
   if (is_done()) return true;
   const bool on_worker = detail::this_worker().owner != nullptr;
   if (on_worker) {
-    office->look_for(*this);
+    messenger->look_for(*this);
     if (is_done()) return true;
   }
   if (deadline_ns == detail::parking::never && on_worker) {

@@ -48,7 +48,7 @@ enum class action : std::uint8_t {
 struct request {
   // ---- set before it begins ----
   action what = action::receive;
-  messenger* office = nullptr;
+  messages::messenger* messenger = nullptr;
   port* mine = nullptr;               // receive: where; send: from where
   std::span<std::byte> into{};        // receive
   std::span<const std::byte> from{};  // send
@@ -146,7 +146,7 @@ struct request {
   void keep_loss() noexcept;
 
   outcome how_ = outcome::done;
-  std::exception_ptr loss_;  // a transfer is asked for it after its office has ended, too
+  std::exception_ptr loss_;  // a transfer is asked for it after its messenger has ended, too
   // Or the address at which somebody waits for it; or, marked, the stack that does.
   static constexpr std::uintptr_t pending = 0;
   static constexpr std::uintptr_t ended = 1;

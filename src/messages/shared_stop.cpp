@@ -6,9 +6,9 @@
 #include <exception>
 #include <mutex>
 
+#include "messages/current_messenger.hpp"
 #include "messages/followed_stops.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
 #include "strata/remote_thread.hpp"
 
 namespace strata {
@@ -17,10 +17,10 @@ namespace detail {
 namespace {
 
 void stop_follower(std::uint64_t number) {
-  if (const auto known = messages::office_here()->stops.find(number)) known->here.request_stop();
+  if (const auto known = messages::messenger_here()->stops.find(number)) known->here.request_stop();
 }
 
-void end_follower(std::uint64_t number) { messages::office_here()->stops.forget(number); }
+void end_follower(std::uint64_t number) { messages::messenger_here()->stops.forget(number); }
 
 template <auto Function>
 void begin_call(std::vector<remote_thread>& calls, node_id_t node, std::uint64_t number) {
@@ -102,7 +102,7 @@ stop_token stop_handle::token() const {
     if (held.get() == nullptr) detail::refuse_ended_resource(node());
     return static_cast<detail::shared_stop_state*>(held.get())->here.get_token();
   }
-  messages::followed_stops& stops = messages::office_here()->stops;
+  messages::followed_stops& stops = messages::messenger_here()->stops;
   for (;;) {
     const std::shared_ptr<messages::followed_stop> known = stops.of(number_);
     // Acquire: after what the other node answered. Partner: the store below.

@@ -20,8 +20,8 @@ using messages::request;
 
 void transfer::release::operator()(request* r) const noexcept {
   const detail::uninterrupted guard;
-  if (!r->is_done() && !r->office->cancel(*r)) {
-    r->office->recall(*r);
+  if (!r->is_done() && !r->messenger->cancel(*r)) {
+    r->messenger->recall(*r);
     r->wait();
   }
   delete r;
@@ -37,9 +37,9 @@ bool transfer::test() const {
   if (request_ == nullptr) throw misuse_error("test() for a transfer that is not valid()");
   if (request_->is_done()) return true;
   const detail::uninterrupted guard;
-  // In a loop it may be all that this worker does. From outside the office may end meanwhile.
-  if (detail::this_worker().owner != nullptr && request_->office->is_far(*request_))
-    request_->office->look_now_and_then();
+  // In a loop it may be all that this worker does. From outside the messenger may end meanwhile.
+  if (detail::this_worker().owner != nullptr && request_->messenger->is_far(*request_))
+    request_->messenger->look_now_and_then();
   return request_->is_done();
 }
 
@@ -61,8 +61,8 @@ std::optional<message_info> transfer::wait_until_ns(std::int64_t deadline_ns) {
 bool transfer::cancel() {
   if (request_ == nullptr) throw misuse_error("cancel() for a transfer that is not valid()");
   const detail::uninterrupted guard;
-  if (request_->is_done()) return false;  // its office may have ended as well
-  if (!request_->office->cancel(*request_)) return false;
+  if (request_->is_done()) return false;  // its messenger may have ended as well
+  if (!request_->messenger->cancel(*request_)) return false;
   request_.reset();
   return true;
 }

@@ -31,7 +31,7 @@ std::size_t room_when_handled(std::uint64_t seed, std::size_t bytes) {
   std::vector<std::byte> content;
   request receives;
   receives.what = action::receive;
-  receives.office = &there;
+  receives.messenger = &there;
   receives.mine = &to;
   receives.whole = &content;
   receives.info.target = target;
@@ -40,7 +40,7 @@ std::size_t room_when_handled(std::uint64_t seed, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) sent[i] = static_cast<std::byte>(i * 7 + i / 999);
   request sends;
   sends.what = action::send;
-  sends.office = &here;
+  sends.messenger = &here;
   sends.mine = &from;
   sends.from = sent;
   sends.info = {source, target, 1, bytes};
