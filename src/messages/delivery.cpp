@@ -71,7 +71,7 @@ outcome messenger::deliver(endpoint_id target, delivery& d) {
   if (matched == nullptr) return outcome::done;
   const bool in_handler = d.sender == nullptr;
   d.sender = nullptr;  // ends with this call, whatever becomes of the message
-  hand_over(d, *matched, in_handler);
+  complete(d, *matched, in_handler);
   return outcome::done;
 }
 
@@ -134,7 +134,7 @@ void messenger::copy_into(request& receive, delivery& d) {
   }
 }
 
-void messenger::hand_over(delivery& d, request& receive, bool in_handler) {
+void messenger::complete(delivery& d, request& receive, bool in_handler) {
   receive.info = *d.info;
   if (d.offer != nullptr) return begin_fetch(*d.info, *d.offer, receive, in_handler);
   copy_into(receive, d);

@@ -180,7 +180,7 @@ class messenger final : public cluster::visiting_protocol {
   outcome deliver(endpoint_id target, delivery& d);
   void keep(port& p, delivery& d);
   // The message has been matched; ends the receive, now or later.
-  void hand_over(delivery& d, request& receive, bool in_handler);
+  void complete(delivery& d, request& receive, bool in_handler);
   void copy_into(request& receive, delivery& d);
   void count(port& p, const delivery& d, const request& receive) noexcept;
   port::account& account_of(port& p, net::node_id node);

@@ -88,7 +88,7 @@ void messenger::receive_locked(request& r) {
   }
   post_notice(id, notice);
   const std::unique_ptr<arrival> owned(a);
-  hand_over(d, r, false);
+  complete(d, r, false);
 }
 
 std::optional<message_info> messenger::probe(port& p, endpoint_id id, const pattern& wanted) {
