@@ -7,8 +7,8 @@
 
 #include "cluster/words/pieces.hpp"
 #include "messages/messenger.hpp"
-#include "messages/patience.hpp"
 #include "messages/process_memory.hpp"
+#include "messages/retry_without_memory.hpp"
 #include "strata/detail/check.hpp"
 #include "strata/runtime.hpp"
 
@@ -54,7 +54,8 @@ void messenger::begin_fetch(const message_info& m, const arrival::offered& offer
   const bool takes_long = (reads || receive.whole != nullptr) && m.bytes > read_in_handler_max;
   if (!in_handler || !takes_long) return begin();
   // The message is matched already.
-  here_->run_soon(patiently([&] { return new detail::detached_call<decltype(begin)>(begin); }));
+  here_->run_soon(
+      retry_without_memory([&] { return new detail::detached_call<decltype(begin)>(begin); }));
 }
 
 bool messenger::is_attended(net::node_id node) const noexcept {
@@ -94,7 +95,8 @@ void messenger::fetch_from_node(const arrival::offered& offer, request& receive,
     const std::lock_guard lock(transfers_mutex_);
     if (!broken_.load(std::memory_order_acquire)) {
       const std::uint64_t number = next_number_++;
-      fetch& f = patiently([&]() -> std::reference_wrapper<fetch> { return fetches_[number]; });
+      fetch& f =
+          retry_without_memory([&]() -> std::reference_wrapper<fetch> { return fetches_[number]; });
       f = {.receive = &receive, .from = node, .offer = offer.id, .into = into};
       net::transfers* const way = mail_->transfers_with(node);
       if (way != nullptr && into.size() >= way->bytes_min(node))

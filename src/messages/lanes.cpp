@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "messages/messenger.hpp"
-#include "messages/patience.hpp"
 #include "messages/process_memory.hpp"
+#include "messages/retry_without_memory.hpp"
 #include "strata/error.hpp"
 
 namespace strata::messages {
@@ -20,7 +20,7 @@ void messenger::post(net::node_id to, kind k, const Head& head, std::span<const 
   // Before it can arrive. Partner: on_message() there, and quiescence.
   counts_->sent.fetch_add(1, std::memory_order_seq_cst);
   // Whatever is half done when this is called: requests that wait, room that is taken.
-  patiently([&] {
+  retry_without_memory([&] {
     if (!broken_.load(memory_order_relaxed))
       mail_->post(to, k, std::as_bytes(std::span(&head, 1)), body);
   });
@@ -124,7 +124,7 @@ void messenger::transmit(lane& l, request& r, load what) {
   {
     const std::lock_guard lock(transfers_mutex_);
     number = next_number_++;
-    patiently([&] { offers_.emplace(number, open_offer{&r}); });
+    retry_without_memory([&] { offers_.emplace(number, open_offer{&r}); });
   }
   r.order = number;
   const process_mark mark = own_mark();
@@ -147,7 +147,8 @@ std::vector<request*> messenger::send_waiting(lane& l) {
   while (!l.waiting.empty()) {
     request& next = *l.waiting.first;
     // Before anything has changed.
-    if (ended.size() == ended.capacity()) patiently([&] { ended.reserve(2 * ended.size() + 1); });
+    if (ended.size() == ended.capacity())
+      retry_without_memory([&] { ended.reserve(2 * ended.size() + 1); });
     const load what = take_room(l, next);
     if (what == load::nothing) break;
     // Before it is posted: an offer may be fetched, and its request be gone, at once.
@@ -165,7 +166,7 @@ void messenger::close_lane(endpoint_id target, outcome how) {
   {
     const std::lock_guard lock(s.lock);
     // The name is remembered for a while: who sends there later is told at once.
-    l = patiently([&] { return lane_in(s, target); });
+    l = retry_without_memory([&] { return lane_in(s, target); });
     bool is_news = false;
     {
       const std::lock_guard one(l->lock);
@@ -176,7 +177,7 @@ void messenger::close_lane(endpoint_id target, outcome how) {
     }
     // Once, however often its end is told: so a lane that is forgotten has ended, and whoever still
     // has it hears so.
-    if (is_news) patiently([&] { s.closed.push_back(target); });
+    if (is_news) retry_without_memory([&] { s.closed.push_back(target); });
     if (s.closed.size() > closed_names_max) {
       if (const auto oldest = s.lanes.find(s.closed.front()); oldest != s.lanes.end()) {
         {
@@ -199,7 +200,7 @@ void messenger::on_room(net::node_id from, cluster::reader& r) {
   const auto target = endpoint_id::from_bits(head.target);
   if (target.node() != from || head.bytes > window_bytes || head.stuck > 1)
     throw cluster::malformed("room for messages that were not sent");
-  const std::shared_ptr<lane> l = patiently([&] { return lane_to(target); });
+  const std::shared_ptr<lane> l = retry_without_memory([&] { return lane_to(target); });
   std::vector<request*> ended;
   {
     const std::lock_guard lock(l->lock);
