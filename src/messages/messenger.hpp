@@ -29,9 +29,9 @@
 #include "messages/fetch.hpp"
 #include "messages/followed_stops.hpp"
 #include "messages/lane.hpp"
+#include "messages/large_values.hpp"
 #include "messages/match_list.hpp"
 #include "messages/named_objects.hpp"
-#include "messages/parcels.hpp"
 #include "messages/port.hpp"
 #include "messages/request.hpp"
 #include "messages/wanted_patterns.hpp"
@@ -53,7 +53,7 @@ class messenger final : public cluster::visiting_protocol {
   // Shared: a named object may end after its runtime.
   const std::shared_ptr<named_objects> objects = std::make_shared<named_objects>();
   // Shared: so may a call that has been answered.
-  const std::shared_ptr<parcel_table> parcels = std::make_shared<parcel_table>();
+  const std::shared_ptr<large_value_table> large_values = std::make_shared<large_value_table>();
 
   // ---- for the program ----
   port& open();

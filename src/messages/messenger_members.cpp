@@ -116,7 +116,7 @@ bool messenger::holds_something() {
     open |= p.id != endpoint_id();
   });
   // Or tokens are on their way whose arguments are still to be fetched from here.
-  return open || parcels->size() != 0;
+  return open || large_values->size() != 0;
 }
 
 void messenger::hand_over() {

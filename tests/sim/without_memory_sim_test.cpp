@@ -45,7 +45,7 @@ TEST(simulated_without_memory, arguments_that_nobody_can_take_do_not_keep_their_
       const std::string text(large, 't');
       for (unsigned i = 0; i < 4; ++i)
         invoke<takes_large_text>(static_cast<node_id_t>(i % 2), text);
-      EXPECT_EQ(p.job->node(leaver).messenger.parcels->size(), 4U);
+      EXPECT_EQ(p.job->node(leaver).messenger.large_values->size(), 4U);
       little.emplace(large / 2 + 1);
       p.world.at(p.now_ns(), [&] { p.job->leave(leaver, [] {}); });
     });
@@ -53,7 +53,8 @@ TEST(simulated_without_memory, arguments_that_nobody_can_take_do_not_keep_their_
     little.reset();
     EXPECT_EQ(texts_begun, 0U) << "there was memory";
     for (node_id n = 0; n < nodes; ++n)
-      EXPECT_EQ(p.job->node(n).messenger.parcels->size(), 0U) << "of tokens that nobody begins";
+      EXPECT_EQ(p.job->node(n).messenger.large_values->size(), 0U)
+          << "of tokens that nobody begins";
   }
 }
 
