@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "group_support.hpp"
-#include "messages/tree.hpp"
+#include "messages/groups/tree.hpp"
 
 namespace strata::test {
 namespace {

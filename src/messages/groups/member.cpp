@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "messages/member.hpp"
+#include "messages/groups/member.hpp"
 
 #include <algorithm>
 #include <cstring>

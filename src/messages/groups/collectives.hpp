@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "messages/member.hpp"
+#include "messages/groups/member.hpp"
 
 namespace strata::messages {
 

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "messages/blocks.hpp"
-#include "messages/collectives.hpp"
-#include "messages/scratch.hpp"
-#include "messages/tree.hpp"
+#include "messages/groups/blocks.hpp"
+#include "messages/groups/collectives.hpp"
+#include "messages/groups/scratch.hpp"
+#include "messages/groups/tree.hpp"
 
 namespace strata::messages {
 namespace {

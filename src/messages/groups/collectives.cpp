@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes along a tree, and what everybody gets from everybody.
-#include "messages/collectives.hpp"
+#include "messages/groups/collectives.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "messages/blocks.hpp"
-#include "messages/scratch.hpp"
-#include "messages/tree.hpp"
+#include "messages/groups/blocks.hpp"
+#include "messages/groups/scratch.hpp"
+#include "messages/groups/tree.hpp"
 
 namespace strata::messages {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "messages/collectives.hpp"
+#include "messages/groups/collectives.hpp"
 
 namespace strata::messages {
 
