@@ -32,6 +32,11 @@ using node_id_t = std::uint16_t;
   return detail::this_worker().nodes.load(std::memory_order_relaxed);
 }
 
+/// The number of workers of this node, in the calling task's runtime: so many of its tasks and
+/// threads run at the same time (runtime::workers()). 1 outside a runtime, where a plain thread
+/// runs alone. Never blocks.
+[[nodiscard]] unsigned num_workers() noexcept;
+
 namespace detail {
 
 // What may stand for the number of a node: integers, but not what happens to be one in C++.

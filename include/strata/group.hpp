@@ -19,9 +19,9 @@
 // nor the messages of the program.
 //
 // N members; rounds are the longest chain of messages of which each was sent after the one before
-// it had been received. Everything here takes O(log N) rounds, except all_to_all() of large blocks:
-// there N - 1 messages of each member carry the blocks straight to where they belong. No member
-// gets more than 32 operations ahead of another.
+// it had been received. Everything here takes O(log N) rounds, except all_to_all() of large blocks
+// and all_to_all_any() with large parts: there N - 1 messages of each member carry the blocks
+// straight to where they belong. No member gets more than 32 operations ahead of another.
 //
 // The algorithms are those of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective
 // Communication Operations in MPICH", 2005, doi:10.1177/1094342005051521, and for the barrier of
@@ -29,24 +29,25 @@
 // doi:10.1007/BF01379320. Our trees differ: they are cut by rank and not by the distance from the
 // root, so that reductions keep the order of the ranks for any root, and blocks need not be turned.
 #pragma once
-#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <ranges>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "strata/detail/address.hpp"
+#include "strata/detail/combination.hpp"
 #include "strata/detail/elements.hpp"
 #include "strata/message.hpp"
-#include "strata/remote_thread.hpp"
+#include "strata/run_group.hpp"  // IWYU pragma: export
 
 namespace strata {
 
@@ -55,19 +56,6 @@ namespace messages {
 class member;
 
 }  // namespace messages
-
-namespace detail {
-
-// An operation of the program on arrays of its type.
-struct combination {
-  std::size_t element_bytes, alignment;
-  void* function;
-  // into[i] = function(left[i], right[i]); `into` may be `left` or `right`.
-  void (*apply)(void* function, const std::byte* left, const std::byte* right, std::byte* into,
-                std::size_t elements);
-};
-
-}  // namespace detail
 
 /// Members disagree: they call different operations, or with another root, or sizes do not fit, or
 /// the group was made from different lists. what() says who sent what. It is noticed when a message
@@ -110,23 +98,46 @@ namespace detail {
 
 template <class T>
 concept single_value = std::is_trivially_copyable_v<T> && !std::ranges::range<T>;
-template <class Op, class T>
-concept combines = requires(Op& op, const T& x) {
-  { op(x, x) } -> std::convertible_to<T>;
-};
+// What is not given as bytes anyway.
+template <class R>
+concept range_of_no_bytes =
+    value_range<R> && !std::same_as<std::ranges::range_value_t<R>, std::byte>;
+// Of each member another number of values: a range of ranges.
+template <class P>
+concept range_of_parts = std::ranges::forward_range<const P> &&
+    std::is_lvalue_reference_v<std::ranges::range_reference_t<const P>> &&
+    value_range<std::ranges::range_value_t<P>>;
+template <class P>
+using part_value = std::ranges::range_value_t<std::ranges::range_value_t<P>>;
 
-template <class T, class Op>
-combination combination_of(Op& op) noexcept {
-  refuse_addresses<T>();
-  return {sizeof(T), alignof(T), &op,
-          [](void* function, const std::byte* left, const std::byte* right, std::byte* into,
-             std::size_t elements) {
-            const auto* const l = reinterpret_cast<const T*>(left);
-            const auto* const r = reinterpret_cast<const T*>(right);
-            auto* const result = reinterpret_cast<T*>(into);
-            for (std::size_t i = 0; i < elements; ++i)
-              result[i] = (*static_cast<Op*>(function))(l[i], r[i]);
-          }};
+template <range_of_parts P>
+std::vector<std::span<const std::byte>> contents_of(const P& parts) {
+  std::vector<std::span<const std::byte>> all;
+  for (const auto& one : parts) all.push_back(content_of(one));
+  return all;
+}
+
+// What has come in bytes, of which there are a whole number of elements.
+template <class T>
+std::vector<T> elements_of(std::vector<std::byte> bytes) {
+  if constexpr (std::same_as<T, std::byte>) {
+    return bytes;
+  } else {
+    std::vector<T> elements(bytes.size() / sizeof(T));
+    if (!bytes.empty()) std::memcpy(elements.data(), bytes.data(), bytes.size());
+    return elements;
+  }
+}
+template <class T>
+std::vector<std::vector<T>> elements_of_all(std::vector<std::vector<std::byte>> all) {
+  if constexpr (std::same_as<T, std::byte>) {
+    return all;
+  } else {
+    std::vector<std::vector<T>> elements;
+    elements.reserve(all.size());
+    for (std::vector<std::byte>& one : all) elements.push_back(elements_of<T>(std::move(one)));
+    return elements;
+  }
 }
 
 }  // namespace detail
@@ -273,6 +284,14 @@ class group {
   /// to two messages, the sizes before the bytes.
   [[nodiscard]] std::vector<std::vector<std::byte>> gather_any(std::span<const std::byte> bytes,
                                                                unsigned root);
+  /// The same for any number of values of each.
+  template <detail::range_of_no_bytes R>
+  [[nodiscard]] std::vector<std::vector<std::ranges::range_value_t<R>>> gather_any(const R& values,
+                                                                                   unsigned root) {
+    using T = std::ranges::range_value_t<R>;
+    return detail::elements_of_all<T>(
+        gather_any_bytes(detail::content_of(values), root, sizeof(T)));
+  }
 
   /// Everybody's `all`, N times as large, becomes all members' `values` in the order of the ranks.
   /// ceil(log2 N) rounds of up to two messages for each member.
@@ -289,12 +308,31 @@ class group {
     return all;
   }
 
+  /// Any number of values of each: all of them, by rank. 2 ceil(log2 N) rounds of up to two
+  /// messages for each member, the sizes before the values.
+  template <detail::value_range R>
+  [[nodiscard]] std::vector<std::vector<std::ranges::range_value_t<R>>> all_gather_any(
+      const R& values) {
+    using T = std::ranges::range_value_t<R>;
+    return detail::elements_of_all<T>(all_gather_any_bytes(detail::content_of(values), sizeof(T)));
+  }
+
   /// The root's `all`, N times as large, is dealt out in the order of the ranks. `all` is not
   /// looked at elsewhere. ceil(log2 N) rounds, N - 1 messages in all.
   template <detail::value_range R, detail::changeable_range S>
   requires detail::same_values<R, S>
   void scatter(const R& all, S&& values, unsigned root) {
     scatter_bytes(detail::content_of(all), detail::room_of(values), root);
+  }
+
+  /// The root's parts, one for each member by rank, are dealt out: returns this member's. A part is
+  /// any number of values: parts are a std::vector of std::vectors, say, or of std::spans; they are
+  /// not looked at elsewhere. 2 ceil(log2 N) rounds, 2 (N - 1) messages in all, the sizes before
+  /// the values.
+  template <detail::range_of_parts P>
+  [[nodiscard]] std::vector<detail::part_value<P>> scatter_any(const P& parts, unsigned root) {
+    using T = detail::part_value<P>;
+    return detail::elements_of<T>(scatter_any_bytes(detail::contents_of(parts), root, sizeof(T)));
   }
 
   /// `in` becomes what each member, by rank, has for this one; `out` is by rank what this one has
@@ -305,6 +343,16 @@ class group {
   requires detail::same_values<R, S>
   void all_to_all(const R& out, S&& in) {
     all_to_all_bytes(detail::content_of(out), detail::room_of(in));
+  }
+  /// Any number of values for each member: `parts` are by rank what this one has for each, as for
+  /// scatter_any(); returns what each has for this one. Where no part of any member has more than
+  /// 256 bytes: the rounds of all_reduce() for one value and of all_to_all() for small blocks.
+  /// Else, after as many for the sizes, up to N - 1 messages for each member, one for each part
+  /// that is not empty.
+  template <detail::range_of_parts P>
+  [[nodiscard]] std::vector<std::vector<detail::part_value<P>>> all_to_all_any(const P& parts) {
+    using T = detail::part_value<P>;
+    return detail::elements_of_all<T>(all_to_all_any_bytes(detail::contents_of(parts), sizeof(T)));
   }
 
   /// Members that give the same color become a group of their own, in which they are in the order
@@ -325,105 +373,21 @@ class group {
   void scan_bytes(std::span<std::byte> values, std::span<std::byte> before,
                   const detail::combination& op);
   void gather_bytes(std::span<const std::byte> values, std::span<std::byte> all, unsigned root);
+  // These leave the group where what comes is no whole number of elements.
+  using any_bytes = std::vector<std::byte>;
+  std::vector<any_bytes> gather_any_bytes(std::span<const std::byte> values, unsigned root,
+                                          std::size_t element_bytes);
+  std::vector<any_bytes> all_gather_any_bytes(std::span<const std::byte> values,
+                                              std::size_t element_bytes);
+  any_bytes scatter_any_bytes(const std::vector<std::span<const std::byte>>& parts, unsigned root,
+                              std::size_t element_bytes);
+  std::vector<any_bytes> all_to_all_any_bytes(const std::vector<std::span<const std::byte>>& parts,
+                                              std::size_t element_bytes);
   void all_gather_bytes(std::span<const std::byte> values, std::span<std::byte> all);
   void scatter_bytes(std::span<const std::byte> all, std::span<std::byte> values, unsigned root);
   void all_to_all_bytes(std::span<const std::byte> out, std::span<std::byte> in);
 
   std::unique_ptr<messages::member> me_;
 };
-
-namespace detail {
-
-// One node's members, until all have ended.
-void run_members(endpoint_id home, unsigned threads, const std::function<void(group&)>& body);
-
-// Where the nodes meet: passes the list of all members around, then joins the nodes' threads.
-class group_launch {
- public:
-  explicit group_launch(unsigned threads_per_node);
-  group_launch(const group_launch&) = delete;
-  group_launch& operator=(const group_launch&) = delete;
-  // Where not all nodes have been called, the others are sent away.
-  ~group_launch();
-  [[nodiscard]] endpoint_id home() const noexcept { return home_.id(); }
-  // Calls one node, by begin(); nodes come by their numbers. Throws what that throws, and
-  // std::system_error as a thread.
-  void add(node_id_t number, const std::function<remote_thread()>& begin);
-  // Suspends until all have ended. Rethrows: of the nodes' errors one that was not caused by
-  // another.
-  void finish();
-
- private:
-  struct called_node;
-  void hear(called_node& node) noexcept;
-  // Until each node has told its members, or its call has ended. Then tells those who wait whom
-  // they are with, or, unless all are there and may begin, that they are not to.
-  void meet(bool may_begin);
-  [[nodiscard]] std::size_t place_of(node_id_t number) const;
-
-  // Nobody waits for the ends of calls any more. Written before those that have joined may begin,
-  // and so before they end; who reads it too early sends a word more.
-  std::atomic<bool> have_met_{false};
-  endpoint home_;
-  unsigned threads_;
-  std::vector<std::unique_ptr<called_node>> nodes_;
-};
-
-template <class F, class... Arguments>
-struct group_body {
-  void operator()(endpoint_id home, unsigned threads, const Arguments&... arguments) const {
-    run_members(home, threads, [&](group& all) { F{}(all, arguments...); });
-  }
-};
-
-// Of these nodes, by their numbers.
-template <class F, class... Arguments>
-void run_group_on(const std::vector<node_id_t>& nodes, unsigned threads_per_node, F,
-                  const Arguments&... arguments) {
-  group_launch launch(threads_per_node);
-  for (const node_id_t n : nodes) {
-    launch.add(n, [&] {
-      return remote_thread(on_node{n}, group_body<F, Arguments...>{}, launch.home(),
-                           threads_per_node, arguments...);
-    });
-  }
-  launch.finish();
-}
-
-}  // namespace detail
-
-/// Calls f(group, arguments...) in `threads_per_node` threads on every node of the job, members of
-/// one group in which the n-th of strata::members() has the ranks from n x threads_per_node on, and
-/// waits for all of them. Nodes that come later have no part in it; one that is to leave does so
-/// when its threads have ended. Each thread is the member at its this_thread::endpoint(): members()
-/// of the group are where the program sends what is for them.
-/// f and the arguments: as for remote_thread. What f throws makes its member leave the group; once
-/// all have ended one such exception is rethrown, as remote_error if it was on another node. Throws
-/// misuse_error for no threads, in a fiber and outside a runtime; node_lost_error. Where a node
-/// cannot begin, f is called nowhere, and its error is thrown: std::system_error if it has not so
-/// many threads, what its arguments throw there, node_left_error if it has just left.
-template <class F, class... Arguments>
-requires(std::is_empty_v<F>&& std::is_default_constructible_v<F>) void run_group(
-    unsigned threads_per_node, F f, const Arguments&... arguments) {
-  static_assert(std::is_invocable_v<F, group&, const Arguments&...>,
-                "run_group(threads, f, arguments...): f cannot be called with a strata::group& and "
-                "these arguments");
-  detail::run_group_on(members(), threads_per_node, f, arguments...);
-}
-/// Does not compile: where a function is differs from node to node.
-template <class Result, class... Parameters, class... Arguments>
-void run_group(unsigned, Result (*)(Parameters...), const Arguments&...) {
-  static_assert(detail::always_false<Result>,
-                "a function's address means nothing on another node; name the function in a lambda "
-                "that captures nothing: run_group(threads, [](strata::group& all) { work(all); })");
-}
-/// Does not compile: what it holds may be of this node, and only arguments are looked at.
-template <class F, class... Arguments>
-requires(detail::has_state<F>) void run_group(unsigned, F, const Arguments&...) {
-  static_assert(detail::always_false<F>,
-                "a lambda that captures something, or another function object with a state, does "
-                "not travel to another node; capture nothing and pass what it needs as arguments: "
-                "run_group(threads, [](strata::group& all, int n) { work(all, n); }, n)");
-}
 
 }  // namespace strata

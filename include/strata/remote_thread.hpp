@@ -64,8 +64,10 @@ template <class Call>
 struct remote_call {
   explicit remote_call(const Call& c) : call(c), there(call) {}
   void begin(node_id_t node) { call_on(node, there); }
+  // As join_point::wait().
+  void await() { there.join.wait(); }
   auto take() {
-    there.join.wait();
+    await();
     if constexpr (std::is_void_v<typename Call::result>) {
       (void)there.out.take();
     } else {
@@ -76,9 +78,13 @@ struct remote_call {
   fork_task<Call> there;
 };
 
+// Exists until await() has returned: the other node answers into it, or the thread writes there.
 struct remote_thread_state {
   virtual ~remote_thread_state() = default;
-  virtual void join() = 0;
+  // Suspends until the call has ended. Throws where it cannot wait for that; nothing has changed.
+  virtual void await() = 0;
+  // After that, once: rethrows.
+  virtual void take() = 0;
 };
 
 // On the calling node.
@@ -90,10 +96,8 @@ struct thread_here final : remote_thread_state {
       result.capture(f);
     });
   }
-  void join() override {
-    here.join();
-    result.take();
-  }
+  void await() override { here.join(); }
+  void take() override { result.take(); }
   Call call;
   thread here;
   outcome<void> result;
@@ -106,7 +110,8 @@ struct thread_away final : remote_thread_state {
   thread_away(node_id_t node, const Call& c) : made(c) {
     made.begin(node);
   }
-  void join() override { (void)made.take(); }
+  void await() override { made.await(); }
+  void take() override { (void)made.take(); }
   Made made;
 };
 
@@ -192,15 +197,17 @@ class remote_thread {
     state_ = std::move(other.state_);
     return *this;
   }
-  /// If joinable(): waits for it, as std::jthread does and join(). What it threw is dropped where
-  /// another exception is on its way past *this; else it ends the program, with its message, by
-  /// std::terminate(): nobody could catch it here.
+  /// If joinable(): waits for it, as std::jthread does and join(). What it threw, and that nobody
+  /// can wait here (in a fiber), is dropped where another exception is on its way past *this, and a
+  /// thread that is not awaited goes on as after detach(); else it ends the program, with its
+  /// message, by std::terminate(): nobody could catch it here.
   ~remote_thread() {
     if (!joinable()) return;
     try {
       join();
     } catch (...) {
       if (std::uncaught_exceptions() == 0) std::terminate();
+      if (joinable()) leave();
     }
   }
 
@@ -208,11 +215,14 @@ class remote_thread {
   [[nodiscard]] bool joinable() const noexcept { return state_ != nullptr; }
   /// Suspends the caller until it has ended; what it did on its node is done. Rethrows what it
   /// threw, as remote_error if it was on another node. Throws misuse_error if not joinable(),
-  /// node_lost_error.
+  /// node_lost_error; and misuse_error, with *this joinable as before, where it has not ended and
+  /// nobody can wait for it: in a fiber, in the function of per_worker::use(), and, for one on
+  /// another node, outside a runtime.
   void join() {
     if (!joinable()) throw misuse_error("join() for a remote_thread that is not joinable()");
+    state_->await();
     const auto state = std::move(state_);
-    state->join();
+    state->take();
   }
   /// Nobody waits for it any more; what it throws is dropped. Throws misuse_error if not
   /// joinable(), and what `thread` throws, with *this joinable as before.
@@ -223,7 +233,8 @@ class remote_thread {
     thread waiter([state] {
       const std::unique_ptr<detail::remote_thread_state> owned(state);
       try {
-        owned->join();
+        owned->await();
+        owned->take();
       } catch (...) {  // nobody waits for it
       }
     });
@@ -232,13 +243,24 @@ class remote_thread {
   }
 
  private:
+  // For who cannot wait.
+  void leave() noexcept {
+    try {
+      detach();
+    } catch (...) {  // no thread to own it: it stays for as long as the process
+      (void)state_.release();
+    }
+  }
+
   std::unique_ptr<detail::remote_thread_state> state_;
 };
 
 /// Calls f(arguments...) on every member of the job (strata/membership.hpp) at once, as a thread
-/// each, and waits for all of them. Rethrows the first error. f: as for remote_thread.
+/// each, and waits for all of them. Rethrows the first error. f: as for remote_thread. Throws
+/// misuse_error, and has called nothing, in a fiber and outside a runtime.
 template <class F, class... Arguments>
 void on_every_node(F f, const Arguments&... arguments) {
+  detail::require_stack();
   std::vector<remote_thread> threads;
   std::exception_ptr first;
   try {

@@ -57,9 +57,9 @@ class stop_handle {
   [[nodiscard]] node_id_t node() const noexcept { return where_.node(); }
   /// This node's token. Where the shared_stop is on another node, the first time on this one
   /// suspends for a call there; otherwise never blocks, and may be used in a fiber. Throws
-  /// resource_ended_error if the shared_stop has ended and this node has no token of it,
-  /// node_lost_error, node_left_error if its node has left, std::bad_alloc, misuse_error outside a
-  /// runtime.
+  /// resource_ended_error if the shared_stop has ended, node_lost_error, node_left_error if its
+  /// node has left, std::bad_alloc, misuse_error outside a runtime and, where the other node has to
+  /// be asked, in a fiber.
   [[nodiscard]] stop_token token() const;
   /// Requests a stop on every node of the job. Returns when those that have a token have been told,
   /// and their callbacks have been called there, in a thread of that node; what the requesting
@@ -87,7 +87,9 @@ class shared_stop {
   /// Throws std::bad_alloc, and misuse_error outside a runtime.
   shared_stop();
   /// Waits for requests that are in progress, and suspends for calls that tell other nodes of its
-  /// end. Requests nothing. Tokens outlive it; no stop is requested on them any more. Never throws.
+  /// end. In a fiber it waits for nothing: where a request is in progress the stop is left to it,
+  /// and the nodes hear of the end later. Requests nothing. Tokens outlive it; no stop is requested
+  /// on them any more. Never throws.
   ~shared_stop();
   shared_stop(const shared_stop&) = delete;
   shared_stop& operator=(const shared_stop&) = delete;

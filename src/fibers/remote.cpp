@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cold half of fibers' operations on other nodes: who there is to ask, and what can travel.
+// The cold half of fibers' operations on other nodes: who there is, and what can travel.
 #include "strata/detail/remote.hpp"
 
 #include <array>
@@ -18,6 +18,15 @@
 #include "strata/error.hpp"
 #include "strata/global_ptr.hpp"
 #include "strata/remote_thread.hpp"
+
+namespace strata {
+
+unsigned num_workers() noexcept {
+  const detail::worker& w = detail::this_worker();
+  return w.owner != nullptr ? w.owner->workers() : 1;
+}
+
+}  // namespace strata
 
 namespace strata::detail {
 namespace {

@@ -45,7 +45,7 @@ class directory {
   // ---- nodes that come and go ----
   // Suspends until this node is the home of names with that hash. For whoever has heard of a leaver
   // before node 0 has.
-  void await_duty(const messenger& office, std::size_t hash);
+  void await_duty(const messenger& here, std::size_t hash);
   void members_have_changed();
   // What `leaver` has published, here and in what this node remembers.
   void forget_those_of(net::node_id leaver);

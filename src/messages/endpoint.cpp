@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// strata/message.hpp for the program: what it may ask for, and who is asked.
-#include <exception>
+// Endpoints for the program (strata/message.hpp): what it may ask for, and who is asked.
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "messages/current_messenger.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/message.hpp"
 #include "strata/thread_specific.hpp"
@@ -50,7 +49,7 @@ void check_send(endpoint_id to) {
 void prepare_send(request& r, action what, messages::port& from, endpoint_id source, endpoint_id to,
                   message_tag tag, std::span<const std::byte> bytes) {
   r.what = what;
-  r.office = from.office;
+  r.messenger = from.messenger;
   r.mine = &from;
   r.from = bytes;
   r.info = {source, to, tag, bytes.size()};
@@ -62,7 +61,7 @@ request* begin_send(action what, messages::port& from, endpoint_id source, endpo
   auto r = std::make_unique<request>();
   check_send(to);
   prepare_send(*r, what, from, source, to, tag, bytes);
-  r->office->send(*r);
+  r->messenger->send(*r);
   return r.release();
 }
 
@@ -70,9 +69,9 @@ void prepare_receive(request& r, action what, messages::port& at, endpoint_id mi
                      endpoint_id from, message_tag tag) {
   check_caller();
   check_tag_received(tag);
-  at.office->check_source(from);
+  at.messenger->check_source(from);
   r.what = what;
-  r.office = at.office;
+  r.messenger = at.messenger;
   r.mine = &at;
   r.wanted = {from, tag};
   r.info.target = mine;
@@ -80,8 +79,8 @@ void prepare_receive(request& r, action what, messages::port& at, endpoint_id mi
 
 // A receive that ends before its caller goes on.
 message_info receive_now(request& r) {
-  r.waits_at_once = detail::this_worker().owner != nullptr && !r.office->is_far(r);
-  r.office->receive(r);
+  r.waits_at_once = detail::this_worker().owner != nullptr && !r.messenger->is_far(r);
+  r.messenger->receive(r);
   if (!r.is_done()) r.wait();
   return r.result();
 }
@@ -93,149 +92,11 @@ message_info finish(request& r) {
 
 }  // namespace
 
-// ---- transfers ----
-
-void transfer::release::operator()(request* r) const noexcept {
-  const detail::uninterrupted guard;
-  if (!r->is_done() && !r->office->cancel(*r)) {
-    r->office->recall(*r);
-    r->wait();
-  }
-  delete r;
-}
-
-transfer& transfer::operator=(transfer&& other) noexcept {
-  request_ = std::move(other.request_);
-  return *this;
-}
-transfer::~transfer() = default;
-
-bool transfer::test() const {
-  if (request_ == nullptr) throw misuse_error("test() for a transfer that is not valid()");
-  if (request_->is_done()) return true;
-  const detail::uninterrupted guard;
-  // In a loop it may be all that this worker does. From outside the office may end meanwhile.
-  if (detail::this_worker().owner != nullptr && request_->office->is_far(*request_))
-    request_->office->look_now_and_then();
-  return request_->is_done();
-}
-
-message_info transfer::wait() {
-  if (request_ == nullptr) throw misuse_error("wait() for a transfer that is not valid()");
-  const detail::uninterrupted guard;
-  request_->wait();
-  return std::exchange(request_, nullptr)->result();
-}
-
-std::optional<message_info> transfer::wait_until_ns(std::int64_t deadline_ns) {
-  if (request_ == nullptr)
-    throw misuse_error("wait_for() or wait_until() for a transfer that is not valid()");
-  const detail::uninterrupted guard;
-  if (!request_->wait(deadline_ns)) return std::nullopt;
-  return std::exchange(request_, nullptr)->result();
-}
-
-bool transfer::cancel() {
-  if (request_ == nullptr) throw misuse_error("cancel() for a transfer that is not valid()");
-  const detail::uninterrupted guard;
-  if (request_->is_done()) return false;  // its office may have ended as well
-  if (!request_->office->cancel(*request_)) return false;
-  request_.reset();
-  return true;
-}
-
-namespace {
-struct several {
-  std::span<request* const> requests;
-  const void* address;
-  // Also where the wait throws: nobody looks for that address any more.
-  void withdraw() const noexcept {
-    for (request* const r : requests) {
-      if (r != nullptr) r->withdraw(address);
-    }
-  }
-  // With the queue of `address` locked.
-  static bool all_wait(void* self) {
-    const auto& s = *static_cast<several*>(self);
-    for (request* const r : s.requests) {
-      if (r != nullptr && !r->announce_to(s.address)) return false;
-    }
-    return true;
-  }
-};
-}  // namespace
-
-std::optional<std::size_t> detail::wait_any_until_ns(std::span<transfer> transfers,
-                                                     std::int64_t deadline_ns) {
-  const uninterrupted guard;
-  std::vector<request*> requests;
-  bool any = false;
-  for (const transfer& t : transfers) {
-    requests.push_back(t.request_.get());
-    any |= t.valid();
-  }
-  if (!any)
-    throw misuse_error("wait_any(), or with a limit, for transfers of which none is valid()");
-  several all{requests, requests.data()};
-  const auto ended = [&]() -> std::size_t {
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      if (requests[i] != nullptr && requests[i]->is_done()) return i;
-    }
-    return requests.size();
-  };
-  std::size_t found = ended();
-  bool in_time = true;
-  try {
-    while (found == requests.size() && in_time) {
-      in_time = park({.what = "one of several messages",
-                      .address = all.address,
-                      .still = &several::all_wait,
-                      .argument = &all,
-                      .deadline_ns = deadline_ns,
-                      .kinds = request::kind_of_caller()}) != unparked::timed_out;
-      found = ended();
-    }
-  } catch (...) {
-    all.withdraw();
-    throw;
-  }
-  all.withdraw();
-  if (found == requests.size()) return std::nullopt;
-  return found;
-}
-
-std::size_t wait_any(std::span<transfer> transfers) {
-  return *detail::wait_any_until_ns(transfers, detail::parking::never);
-}
-
-std::vector<message_info> wait_all(std::span<transfer> transfers) {
-  std::vector<message_info> ended;
-  std::exception_ptr first;
-  try {
-    ended.resize(transfers.size());
-  } catch (const std::bad_alloc&) {
-    first = std::current_exception();
-  }
-  for (std::size_t i = 0; i < transfers.size(); ++i) {
-    try {
-      if (!transfers[i].valid()) continue;
-      const message_info one = transfers[i].wait();
-      if (i < ended.size()) ended[i] = one;
-    } catch (...) {
-      if (first == nullptr) first = std::current_exception();
-    }
-  }
-  if (first != nullptr) std::rethrow_exception(first);
-  return ended;
-}
-
-// ---- endpoints ----
-
 endpoint::endpoint() {
   const detail::uninterrupted guard;
-  port_ =
-      &messages::office_or_refusal("an endpoint can only be made within a runtime (runtime::run())")
-           .open();
+  port_ = &messages::messenger_or_refusal(
+               "an endpoint can only be made within a runtime (runtime::run())")
+               .open();
   id_ = port_->id;  // nobody else knows it yet
 }
 
@@ -252,12 +113,12 @@ endpoint& endpoint::operator=(endpoint&& other) noexcept {
 
 endpoint::~endpoint() {
   const detail::uninterrupted guard;
-  if (port_ != nullptr) port_->office->close(id_, *port_);
+  if (port_ != nullptr) port_->messenger->close(id_, *port_);
 }
 
 void endpoint::close_announced() noexcept {
   const detail::uninterrupted guard;
-  port_->office->close(id_, *port_, messages::outcome::announced);
+  port_->messenger->close(id_, *port_, messages::outcome::announced);
   port_ = nullptr;
 }
 
@@ -281,23 +142,25 @@ void endpoint::send(endpoint_id to, message_tag tag, std::span<const std::byte> 
   messages::port& mine = open_port();
   check_tag_sent(tag);
   check_send(to);
-  if (mine.office->send_to_waiting(id_, to, tag, bytes)) return;
+  if (mine.messenger->send_to_waiting(id_, to, tag, bytes)) return;
   request r;
   prepare_send(r, action::send, mine, id_, to, tag, bytes);
-  r.office->send(r);
+  r.messenger->send(r);
   finish(r);
 }
 
 void endpoint::send(endpoint_id to, message_tag tag, std::vector<std::byte>&& bytes) {
   const detail::uninterrupted guard;
-  std::vector<std::byte> mine = std::move(bytes);
-  request r;
+  messages::port& mine = open_port();
   check_tag_sent(tag);
   check_send(to);
-  prepare_send(r, action::send, open_port(), id_, to, tag, mine);
-  r.whole = &mine;
-  r.office->send(r);
+  request r;
+  prepare_send(r, action::send, mine, id_, to, tag, bytes);
+  // Who takes them has them for good; an error says that nobody has.
+  r.whole = &bytes;
+  r.messenger->send(r);
   finish(r);
+  bytes = std::vector<std::byte>();
 }
 
 transfer endpoint::start_send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes) {
@@ -315,7 +178,7 @@ void endpoint::flush(endpoint_id to) {
   const detail::uninterrupted guard;
   messages::port& mine = open_port();
   check_send(to);
-  mine.office->flush(to);
+  mine.messenger->flush(to);
 }
 
 message_info endpoint::receive(std::span<std::byte> buffer, endpoint_id from, message_tag tag) {
@@ -341,7 +204,7 @@ transfer endpoint::start_receive(std::span<std::byte> buffer, endpoint_id from, 
   auto r = std::make_unique<request>();
   prepare_receive(*r, action::receive, open_port(), id_, from, tag);
   r->into = buffer;
-  r->office->receive(*r);
+  r->messenger->receive(*r);
   return transfer(r.release());
 }
 
@@ -351,7 +214,7 @@ transfer endpoint::start_only_receive(std::span<std::byte> buffer, endpoint_id f
   prepare_receive(*r, action::receive, open_port(), id_, from, any_tag);
   r->into = buffer;
   r->refuses_larger = true;
-  r->office->receive(*r);
+  r->messenger->receive(*r);
   return transfer(r.release());
 }
 
@@ -375,7 +238,7 @@ transfer endpoint::start_receive_message(std::vector<std::byte>& content, endpoi
   auto r = std::make_unique<request>();
   prepare_receive(*r, action::receive, open_port(), id_, from, tag);
   r->whole = &content;
-  r->office->receive(*r);
+  r->messenger->receive(*r);
   return transfer(r.release());
 }
 
@@ -383,9 +246,9 @@ std::optional<message_info> endpoint::probe(endpoint_id from, message_tag tag) {
   const detail::uninterrupted guard;
   messages::port& p = open_port();
   check_tag_received(tag);
-  p.office->check_source(from);
-  std::optional<message_info> found = p.office->probe(p, id_, {from, tag});
-  if (!found) p.office->look_now_and_then();
+  p.messenger->check_source(from);
+  std::optional<message_info> found = p.messenger->probe(p, id_, {from, tag});
+  if (!found) p.messenger->look_now_and_then();
   return found;
 }
 

@@ -7,8 +7,8 @@
 
 #include "cluster/words/pieces.hpp"
 #include "messages/messenger.hpp"
-#include "messages/patience.hpp"
 #include "messages/process_memory.hpp"
+#include "messages/retry_without_memory.hpp"
 #include "strata/detail/check.hpp"
 #include "strata/runtime.hpp"
 
@@ -19,7 +19,8 @@ using std::memory_order_relaxed;
 
 namespace {
 
-// A handler reads so much itself; more would keep other messages waiting.
+// A handler reads so much itself, or makes room for it, which writes to all of it; more would keep
+// other messages waiting.
 constexpr std::size_t read_in_handler_max = std::size_t{64} << 10;
 // From so many bytes on one copy, by the kernel, takes no longer than one by each end at the same
 // time, by way of the memory that they share. For that the other end must be awake.
@@ -32,26 +33,29 @@ constexpr std::size_t under_way_max = 2 * pull_bytes;
 
 void messenger::begin_fetch(const message_info& m, const arrival::offered& offer, request& receive,
                             bool in_handler) {
-  std::span<std::byte> into = receive.into;
-  if (receive.whole != nullptr) {
-    receive.whole->resize(m.bytes);  // see has_room_for()
-    into = *receive.whole;
-  }
-  into = into.first(m.bytes);
   const net::node_id node = m.source.node();
-  if (into.empty()) {  // the envelope was all of it
+  if (m.bytes == 0) {  // the envelope was all of it
+    if (receive.whole != nullptr) receive.whole->clear();
     post(node, kind::fetched, fetched_head{offer.id});
     return receive.finish(outcome::done);
   }
-  const bool by_both =
-      into.size() > eager_bytes_near && into.size() < alone_min && is_attended(node);
-  if (by_both || !readable_[node].load(memory_order_relaxed))
-    return fetch_from_node(offer, receive, into);
-  if (!in_handler || into.size() <= read_in_handler_max)
-    return fetch_by_reading(offer, receive, into);
-  auto read = [this, offer, &receive, into] { fetch_by_reading(offer, receive, into); };
+  const bool by_both = m.bytes > eager_bytes_near && m.bytes < alone_min && is_attended(node);
+  const bool reads = !by_both && readable_[node].load(memory_order_relaxed);
+  auto begin = [this, offer, &receive, reads] {
+    std::span<std::byte> into = receive.into;
+    if (receive.whole != nullptr) {
+      receive.whole->resize(receive.info.bytes);  // see has_room_for()
+      into = *receive.whole;
+    }
+    into = into.first(receive.info.bytes);
+    if (reads) return fetch_by_reading(offer, receive, into);
+    fetch_from_node(offer, receive, into);
+  };
+  const bool takes_long = (reads || receive.whole != nullptr) && m.bytes > read_in_handler_max;
+  if (!in_handler || !takes_long) return begin();
   // The message is matched already.
-  here_->run_soon(patiently([&] { return new detail::detached_call<decltype(read)>(read); }));
+  here_->run_soon(
+      retry_without_memory([&] { return new detail::detached_call<decltype(begin)>(begin); }));
 }
 
 bool messenger::is_attended(net::node_id node) const noexcept {
@@ -91,7 +95,8 @@ void messenger::fetch_from_node(const arrival::offered& offer, request& receive,
     const std::lock_guard lock(transfers_mutex_);
     if (!broken_.load(std::memory_order_acquire)) {
       const std::uint64_t number = next_number_++;
-      fetch& f = patiently([&]() -> std::reference_wrapper<fetch> { return fetches_[number]; });
+      fetch& f =
+          retry_without_memory([&]() -> std::reference_wrapper<fetch> { return fetches_[number]; });
       f = {.receive = &receive, .from = node, .offer = offer.id, .into = into};
       net::transfers* const way = mail_->transfers_with(node);
       if (way != nullptr && into.size() >= way->bytes_min(node))

@@ -33,4 +33,10 @@ void followed_stops::forget(std::uint64_t number) noexcept {
   stops_.erase(found);
 }
 
+std::size_t followed_stops::size() noexcept {
+  const strata::detail::uninterrupted guard;
+  const std::lock_guard lock(lock_);
+  return stops_.size();
+}
+
 }  // namespace strata::messages

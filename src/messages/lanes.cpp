@@ -4,11 +4,9 @@
 #include <utility>
 
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
-#include "messages/patience.hpp"
 #include "messages/process_memory.hpp"
+#include "messages/retry_without_memory.hpp"
 #include "strata/error.hpp"
-#include "strata/remote_thread.hpp"
 
 namespace strata::messages {
 
@@ -22,7 +20,7 @@ void messenger::post(net::node_id to, kind k, const Head& head, std::span<const 
   // Before it can arrive. Partner: on_message() there, and quiescence.
   counts_->sent.fetch_add(1, std::memory_order_seq_cst);
   // Whatever is half done when this is called: requests that wait, room that is taken.
-  patiently([&] {
+  retry_without_memory([&] {
     if (!broken_.load(memory_order_relaxed))
       mail_->post(to, k, std::as_bytes(std::span(&head, 1)), body);
   });
@@ -37,23 +35,30 @@ template void messenger::post(net::node_id, kind, const seek_head&, std::span<co
 template void messenger::post(net::node_id, kind, const sought_head&, std::span<const std::byte>);
 template void messenger::post(net::node_id, kind, const recall_head&, std::span<const std::byte>);
 
+// With the shard's lock. Where there is no memory nothing has changed: all who look at lanes count
+// on there being one in each entry.
+std::shared_ptr<lane> messenger::lane_in(shard& s, endpoint_id target) {
+  const auto known = s.lanes.find(target);
+  if (known != s.lanes.end()) return known->second;
+  auto made = std::make_shared<lane>(target);
+  return s.lanes.try_emplace(target, std::move(made)).first->second;
+}
+
 std::shared_ptr<lane> messenger::lane_to(endpoint_id target) {
   shard& s = shards_[std::hash<endpoint_id>()(target) % lane_shards];
   const std::lock_guard lock(s.lock);
-  std::shared_ptr<lane>& l = s.lanes[target];
-  if (l == nullptr) l = std::make_shared<lane>(target);
-  return l;
+  return lane_in(s, target);
 }
 
 // Most threads send to one endpoint many times.
 const std::shared_ptr<lane>& messenger::lane_in_use(endpoint_id target) {
   struct used {
-    std::uint64_t office = 0;
+    std::uint64_t serial = 0;
     std::shared_ptr<lane> to;
   };
   static thread_local used last;
   // A lane that has been forgotten meanwhile had been closed, and says so.
-  if (last.office != serial_ || last.to->target != target) last = {serial_, lane_to(target)};
+  if (last.serial != serial_ || last.to->target != target) last = {serial_, lane_to(target)};
   return last.to;
 }
 
@@ -119,7 +124,7 @@ void messenger::transmit(lane& l, request& r, load what) {
   {
     const std::lock_guard lock(transfers_mutex_);
     number = next_number_++;
-    patiently([&] { offers_.emplace(number, open_offer{&r}); });
+    retry_without_memory([&] { offers_.emplace(number, open_offer{&r}); });
   }
   r.order = number;
   const process_mark mark = own_mark();
@@ -142,7 +147,8 @@ std::vector<request*> messenger::send_waiting(lane& l) {
   while (!l.waiting.empty()) {
     request& next = *l.waiting.first;
     // Before anything has changed.
-    if (ended.size() == ended.capacity()) patiently([&] { ended.reserve(2 * ended.size() + 1); });
+    if (ended.size() == ended.capacity())
+      retry_without_memory([&] { ended.reserve(2 * ended.size() + 1); });
     const load what = take_room(l, next);
     if (what == load::nothing) break;
     // Before it is posted: an offer may be fetched, and its request be gone, at once.
@@ -160,9 +166,7 @@ void messenger::close_lane(endpoint_id target, outcome how) {
   {
     const std::lock_guard lock(s.lock);
     // The name is remembered for a while: who sends there later is told at once.
-    std::shared_ptr<lane>& entry = s.lanes[target];
-    if (entry == nullptr) patiently([&] { entry = std::make_shared<lane>(target); });
-    l = entry;
+    l = retry_without_memory([&] { return lane_in(s, target); });
     bool is_news = false;
     {
       const std::lock_guard one(l->lock);
@@ -173,7 +177,7 @@ void messenger::close_lane(endpoint_id target, outcome how) {
     }
     // Once, however often its end is told: so a lane that is forgotten has ended, and whoever still
     // has it hears so.
-    if (is_news) patiently([&] { s.closed.push_back(target); });
+    if (is_news) retry_without_memory([&] { s.closed.push_back(target); });
     if (s.closed.size() > closed_names_max) {
       if (const auto oldest = s.lanes.find(s.closed.front()); oldest != s.lanes.end()) {
         {
@@ -188,45 +192,6 @@ void messenger::close_lane(endpoint_id target, outcome how) {
   waiting.for_each([how](request& r) { r.finish(how); });
 }
 
-// ---- whether it has arrived ----
-
-bool messenger::is_open(endpoint_id id) const noexcept {
-  port* const p = ports_.find(id);
-  if (p == nullptr) return false;
-  const std::lock_guard lock(p->lock);
-  return p->id == id;
-}
-
-namespace {
-bool is_open_there(endpoint_id id) {
-  const messenger* const office = office_here();
-  return office != nullptr && office->is_open(id);
-}
-}  // namespace
-
-void messenger::flush(endpoint_id to) {
-  if (broken_.load(std::memory_order_acquire)) throw_loss();
-  const net::node_id node = to.node();
-  check_target(to);
-  bool is_there = false;
-  try {
-    // The call takes the way of the messages, behind them; so does what was refused of them, before
-    // the answer.
-    is_there = node == self_ ? is_open(to) : call<is_open_there>(on_node{node}, to);
-  } catch (const node_left_error&) {  // and its endpoints with it
-  }
-  if (is_there) return;
-  if (node != self_) {
-    const std::shared_ptr<lane> l = lane_to(to);
-    const auto is_known = [&l] {
-      const std::lock_guard lock(l->lock);
-      return l->open != outcome::done;
-    };
-    if (!is_known()) close_lane(to, outcome::closed);
-  }
-  throw endpoint_closed_error(to, "endpoint " + text_of(to) + " has ended");
-}
-
 // ---- from the nodes that it sends to ----
 
 void messenger::on_room(net::node_id from, cluster::reader& r) {
@@ -235,7 +200,7 @@ void messenger::on_room(net::node_id from, cluster::reader& r) {
   const auto target = endpoint_id::from_bits(head.target);
   if (target.node() != from || head.bytes > window_bytes || head.stuck > 1)
     throw cluster::malformed("room for messages that were not sent");
-  const std::shared_ptr<lane> l = patiently([&] { return lane_to(target); });
+  const std::shared_ptr<lane> l = retry_without_memory([&] { return lane_to(target); });
   std::vector<request*> ended;
   {
     const std::lock_guard lock(l->lock);

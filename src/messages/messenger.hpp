@@ -29,9 +29,9 @@
 #include "messages/fetch.hpp"
 #include "messages/followed_stops.hpp"
 #include "messages/lane.hpp"
+#include "messages/large_values.hpp"
 #include "messages/match_list.hpp"
 #include "messages/named_objects.hpp"
-#include "messages/parcels.hpp"
 #include "messages/port.hpp"
 #include "messages/request.hpp"
 #include "messages/wanted_patterns.hpp"
@@ -53,7 +53,7 @@ class messenger final : public cluster::visiting_protocol {
   // Shared: a named object may end after its runtime.
   const std::shared_ptr<named_objects> objects = std::make_shared<named_objects>();
   // Shared: so may a call that has been answered.
-  const std::shared_ptr<parcel_table> parcels = std::make_shared<parcel_table>();
+  const std::shared_ptr<large_value_table> large_values = std::make_shared<large_value_table>();
 
   // ---- for the program ----
   port& open();
@@ -180,7 +180,7 @@ class messenger final : public cluster::visiting_protocol {
   outcome deliver(endpoint_id target, delivery& d);
   void keep(port& p, delivery& d);
   // The message has been matched; ends the receive, now or later.
-  void hand_over(delivery& d, request& receive, bool in_handler);
+  void complete(delivery& d, request& receive, bool in_handler);
   void copy_into(request& receive, delivery& d);
   void count(port& p, const delivery& d, const request& receive) noexcept;
   port::account& account_of(port& p, net::node_id node);
@@ -212,6 +212,7 @@ class messenger final : public cluster::visiting_protocol {
 
   void send_within(request& r);
   void send_to_node(request& r);
+  static std::shared_ptr<lane> lane_in(shard& s, endpoint_id target);
   std::shared_ptr<lane> lane_to(endpoint_id target);
   // The same, for as long as this thread asks for no other one and is not suspended.
   const std::shared_ptr<lane>& lane_in_use(endpoint_id target);

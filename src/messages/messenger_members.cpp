@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "messages/current_messenger.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/membership.hpp"
@@ -116,7 +116,7 @@ bool messenger::holds_something() {
     open |= p.id != endpoint_id();
   });
   // Or tokens are on their way whose arguments are still to be fetched from here.
-  return open || parcels->size() != 0;
+  return open || large_values->size() != 0;
 }
 
 void messenger::hand_over() {
@@ -215,7 +215,7 @@ void messenger::retire() {
 
 void messenger::let_go(std::unique_ptr<messenger> m) {
   // Else it may be gone already.
-  if (messenger* const office = m.release(); office->ports_.end()) delete office;
+  if (messenger* const last = m.release(); last->ports_.end()) delete last;
 }
 
 }  // namespace strata::messages
@@ -224,16 +224,16 @@ namespace strata {
 
 bool is_leaving() noexcept {
   const detail::worker& here = detail::this_worker();
-  return here.others != nullptr && messages::office_of(here)->is_leaving();
+  return here.others != nullptr && messages::messenger_of(here)->is_leaving();
 }
 
 std::optional<std::vector<node_id_t>> detail::await_other_members(std::span<const node_id_t> known,
                                                                   std::int64_t deadline_ns) {
   const uninterrupted guard;
-  messages::messenger& office =
-      messages::office_or_refusal("nodes can only be waited for within a runtime (runtime::run())");
+  messages::messenger& messenger = messages::messenger_or_refusal(
+      "nodes can only be waited for within a runtime (runtime::run())");
   require_stack();
-  return office.await_other_members(known, deadline_ns);
+  return messenger.await_other_members(known, deadline_ns);
 }
 
 std::vector<node_id_t> await_members_other_than(std::span<const node_id_t> known) {

@@ -18,7 +18,7 @@ void object_call_at_home::begin(std::uint16_t node) {
 }
 
 std::span<const std::byte> object_call_at_home::wait() {
-  join_.wait();
+  await();
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
   return trip_.result();
 }

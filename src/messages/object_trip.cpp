@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "messages/current_messenger.hpp"
+#include "messages/large_values.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
-#include "messages/parcels.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/call.hpp"
 #include "strata/detail/thread_core.hpp"
@@ -21,32 +21,34 @@ namespace strata::detail {
 namespace {
 
 using messages::awaited_bytes;
-using messages::parcel;
+using messages::large_value;
 
 node_id_t home_of(const object_head& head) { return global_address::from_bits(head.home).node(); }
 
 // ---- made at home, by who makes the call ----
 
-std::shared_ptr<parcel> parcel_of(std::uint64_t number) {
-  if (auto found = messages::office_here()->parcels->find(number)) return found;
+std::shared_ptr<large_value> large_value_of(std::uint64_t number) {
+  if (auto found = messages::messenger_here()->large_values->find(number)) return found;
   throw error("a call that is not awaited any more");
 }
 
 void send_arguments(std::uint64_t number, endpoint_id to, std::uint64_t bytes) {
-  const std::shared_ptr<parcel> p = parcel_of(number);
+  const std::shared_ptr<large_value> p = large_value_of(number);
   if (p->arguments.size() != bytes) refuse_object_bytes("they are not as many as was said");
   // Nobody asks twice: when they have gone, they need no memory here.
   const object_bytes arguments = std::exchange(p->arguments, {});
-  if (p->only_arguments) messages::office_here()->parcels->leave(number);
+  if (p->only_arguments) messages::messenger_here()->large_values->leave(number);
   endpoint().send(to, 0, arguments);
 }
 
 // Of a token that nobody can begin.
-void forget_arguments(std::uint64_t number) { messages::office_here()->parcels->leave(number); }
+void forget_arguments(std::uint64_t number) {
+  messages::messenger_here()->large_values->leave(number);
+}
 
 // `by` makes the call.
 endpoint_id make_room(std::uint64_t number, std::uint64_t bytes, node_id_t by) {
-  const std::shared_ptr<parcel> p = parcel_of(number);
+  const std::shared_ptr<large_value> p = large_value_of(number);
   if (p->result) refuse_object_bytes("they were announced before");
   return p->result.emplace(bytes, by).at();
 }
@@ -56,7 +58,7 @@ endpoint_id make_room(std::uint64_t number, std::uint64_t bytes, node_id_t by) {
 received_bytes fetched(const object_head& head) {
   const node_id_t home = home_of(head);
   awaited_bytes arguments(head.bytes, home);
-  call<send_arguments>(on_node{home}, head.parcel, arguments.at(), head.bytes);
+  call<send_arguments>(on_node{home}, head.large_value, arguments.at(), head.bytes);
   arguments.wait();
   return std::move(arguments.bytes());
 }
@@ -67,7 +69,7 @@ void nobody_asks_for(const object_head& head) {
   const on_node home{home_of(head)};
   for (;;) {
     try {
-      return call<forget_arguments>(home, head.parcel);
+      return call<forget_arguments>(home, head.large_value);
     } catch (const std::bad_alloc&) {
       this_thread::yield();  // others may give some back
     } catch (const remote_error&) {
@@ -112,22 +114,22 @@ object_trip::object_trip(const worker& w, object_bytes arguments, bool large_res
     : bytes_(arguments.size()), arguments_(std::move(arguments)) {
   const bool are_asked_for = bytes_ > travelling_bytes_max;
   if (!are_asked_for && !large_result) return;
-  parcel_ = std::make_unique<messages::held_parcel>(w);
-  if (are_asked_for) (*parcel_)->arguments = std::exchange(arguments_, {});
+  large_value_ = std::make_unique<messages::held_large_value>(w);
+  if (are_asked_for) (*large_value_)->arguments = std::exchange(arguments_, {});
 }
 
 object_trip::~object_trip() = default;
 
 void object_trip::pack_head(const task& home, std::uint16_t here, std::byte* out) const {
   pack({.home = global_address(here, &home).bits(),
-        .parcel = parcel_ != nullptr ? parcel_->number() : 0,
+        .large_value = large_value_ != nullptr ? large_value_->number() : 0,
         .bytes = bytes_},
        out);
 }
 
 std::span<const std::byte> object_trip::result() {
-  if (parcel_ == nullptr || !(*parcel_)->result) return result_.get().all();
-  awaited_bytes& large = *(*parcel_)->result;
+  if (large_value_ == nullptr || !(*large_value_)->result) return result_.get().all();
+  awaited_bytes& large = *(*large_value_)->result;
   large.wait();
   return large.bytes().all();
 }
@@ -135,25 +137,25 @@ std::span<const std::byte> object_trip::result() {
 leaving_arguments::leaving_arguments(const worker& w, object_bytes arguments)
     : bytes_(arguments.size()), arguments_(std::move(arguments)) {
   if (bytes_ <= travelling_bytes_max) return;
-  parcel_ = std::make_unique<messages::held_parcel>(w);
-  (*parcel_)->arguments = std::exchange(arguments_, {});
-  (*parcel_)->only_arguments = true;
+  large_value_ = std::make_unique<messages::held_large_value>(w);
+  (*large_value_)->arguments = std::exchange(arguments_, {});
+  (*large_value_)->only_arguments = true;
 }
 
 leaving_arguments::~leaving_arguments() = default;
 
 void leaving_arguments::pack_head(std::uint16_t here, std::byte* out) noexcept {
   pack({.home = global_address(here, nullptr).bits(),
-        .parcel = parcel_ != nullptr ? parcel_->number() : 0,
+        .large_value = large_value_ != nullptr ? large_value_->number() : 0,
         .bytes = bytes_},
        out);
-  if (parcel_ != nullptr) parcel_->stays();
+  if (large_value_ != nullptr) large_value_->stays();
 }
 
 void leaving_arguments::give_up(worker& w, const std::byte* head) noexcept {
   object_head h;
   std::memcpy(&h, head, sizeof(h));
-  messages::office_of(w)->parcels->leave(h.parcel);
+  messages::messenger_of(w)->large_values->leave(h.large_value);
 }
 
 // ---- where it is made ----
@@ -239,7 +241,7 @@ namespace strata::messages {
 
 endpoint_id room_for_result(const strata::detail::object_head& head, std::uint64_t bytes) {
   const on_node home{strata::detail::home_of(head)};
-  return call<strata::detail::make_room>(home, head.parcel, bytes, node_id());
+  return call<strata::detail::make_room>(home, head.large_value, bytes, node_id());
 }
 
 void send_result(endpoint_id room, std::span<const std::byte> result) {

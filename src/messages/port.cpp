@@ -27,7 +27,7 @@ port* port_table::find(endpoint_id id) const noexcept {
   return number == 0 ? nullptr : at(number - 1);
 }
 
-port* port_table::open(node_id_t node, messenger& office) {
+port* port_table::open(node_id_t node, messenger& of) {
   port* p = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -40,6 +40,7 @@ port* port_table::open(node_id_t node, messenger& office) {
       const std::uint32_t n = made_ + (1U << first_bits);
       if (std::has_single_bit(n)) {
         const unsigned chunk = static_cast<unsigned>(std::bit_width(n)) - 1 - first_bits;
+        free_.reserve(made_ + n);  // so that give_back() takes no memory
         owned_[chunk] = std::make_unique<port[]>(n);
         chunk_[chunk].store(owned_[chunk].get(), std::memory_order_release);
       }
@@ -49,12 +50,12 @@ port* port_table::open(node_id_t node, messenger& office) {
     p->number = number;
   }
   const std::lock_guard lock(p->lock);
-  p->office = &office;
+  p->messenger = &of;
   p->id = name(node, ++p->generation, p->number);
   return p;
 }
 
-bool port_table::give_back(port& p) {
+bool port_table::give_back(port& p) noexcept {
   const std::lock_guard lock(mutex_);
   // Its next name would be one that it has had.
   if (p.generation == generations_max) {

@@ -72,7 +72,7 @@ struct alignas(64) port {
   // something fails with each of them.
   std::vector<endpoint_id> announced;
 
-  messenger* office = nullptr;
+  messages::messenger* messenger = nullptr;
   std::uint32_t number = 0;  // in the table
   std::uint32_t generation = 0;
 };
@@ -85,9 +85,9 @@ class port_table {
   static constexpr std::uint32_t generations_max = (1U << 24) - 1;
 
   // An open port with a name that no endpoint has had. Null: there are ports_max.
-  port* open(node_id_t node, messenger& office);
+  port* open(node_id_t node, messenger& of);
   // Its name is gone already. True: it was the last one, after end().
-  [[nodiscard]] bool give_back(port& p);
+  [[nodiscard]] bool give_back(port& p) noexcept;
   // No more will be opened. True: none is open.
   [[nodiscard]] bool end();
   // The port that has, or had, this name; null: none of this node has ever had it. Any thread.
@@ -113,8 +113,8 @@ class port_table {
   std::array<std::atomic<port*>, chunks> chunk_{};
   std::array<std::unique_ptr<port[]>, chunks> owned_;
   std::uint32_t made_ = 0;
-  std::vector<std::uint32_t> free_;
-  std::uint32_t spent_ = 0;  // that have had all their names
+  std::vector<std::uint32_t> free_;  // with room for all that are made
+  std::uint32_t spent_ = 0;          // that have had all their names
   bool is_over_ = false;
 };
 

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "messages/current_messenger.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
 #include "net/transfers.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/error.hpp"
@@ -39,11 +39,11 @@ namespace {
 
 // Null: there is nothing to register.
 messages::registrations* registrations_of(std::span<std::byte> bytes) {
-  const messages::messenger& office = messages::office_or_refusal(
+  const messages::messenger& messenger = messages::messenger_or_refusal(
       "memory can only be registered within a runtime (runtime::run())");
   if (bytes.empty()) return nullptr;
   const detail::uninterrupted guard;  // no other thread of this worker waits for a network's lock
-  const std::vector<net::transfers*> ways = office.transfers_here();
+  const std::vector<net::transfers*> ways = messenger.transfers_here();
   return ways.empty() ? nullptr : new messages::registrations(ways, bytes);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "messages/request.hpp"
 
+#include <new>
 #include <string>
 
 #include "cluster/work/split_phase.hpp"
@@ -13,7 +14,7 @@
 
 namespace strata::messages {
 
-void request::keep_loss() noexcept { loss_ = office->loss(); }
+void request::keep_loss() noexcept { loss_ = messenger->loss(); }
 
 void request::finish(outcome o) noexcept {
   note(o);
@@ -100,7 +101,7 @@ bool request::wait(std::int64_t deadline_ns) {
   if (is_done()) return true;
   const bool on_worker = detail::this_worker().owner != nullptr;
   if (on_worker) {
-    office->look_for(*this);
+    messenger->look_for(*this);
     if (is_done()) return true;
   }
   if (deadline_ns == detail::parking::never && on_worker) {
@@ -125,6 +126,8 @@ bool request::wait(std::int64_t deadline_ns) {
 bool request::has_room_for(std::size_t bytes, const std::vector<std::byte>* given) noexcept {
   if (whole == nullptr) return bytes <= into.size();
   if (given != nullptr && given->size() == bytes) return true;
+  if (bytes <= whole->capacity()) return true;
+  whole->clear();  // what it holds is not to be copied, with the port's lock
   try {
     whole->reserve(bytes);
   } catch (const std::exception&) {  // no memory, or more than there can be
@@ -142,6 +145,8 @@ void request::throw_end() const {
       throw message_too_large_error(
           info, "a message of " + std::to_string(info.bytes) + " bytes does not fit into " +
                     std::to_string(into.size()) + ": receive it with more room");
+    case outcome::no_memory:
+      throw std::bad_alloc();
     case outcome::left:
       // Of a message that was matched already the source is known.
       if (is_receive())

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "messages/matching.hpp"
+#include "strata/detail/parking.hpp"
 #include "strata/message.hpp"
 
 namespace strata::detail {
@@ -30,6 +31,7 @@ enum class outcome : std::uint8_t {
   done,
   cancelled,
   too_large,
+  no_memory,  // for a message of any size, which stays
   closed,     // the endpoint has ended
   announced,  // it has ended, and everybody who uses it gets a message that says why
   left,       // the node that it needs has left the job
@@ -46,7 +48,7 @@ enum class action : std::uint8_t {
 struct request {
   // ---- set before it begins ----
   action what = action::receive;
-  messenger* office = nullptr;
+  messages::messenger* messenger = nullptr;
   port* mine = nullptr;               // receive: where; send: from where
   std::span<std::byte> into{};        // receive
   std::span<const std::byte> from{};  // send
@@ -82,6 +84,10 @@ struct request {
   // Whether a message of so many bytes can be received; `given`: the vector that holds it and may
   // be taken, if any. Gets the memory for it, so that no match fails for want of it.
   [[nodiscard]] bool has_room_for(std::size_t bytes, const std::vector<std::byte>* given) noexcept;
+  // How it ends where it has none.
+  [[nodiscard]] outcome without_room() const noexcept {
+    return whole != nullptr ? outcome::no_memory : outcome::too_large;
+  }
 
   // Whether it is a receive that such a message ends by being copied.
   [[nodiscard]] bool takes_copy_of(const pattern& message, std::size_t bytes) const noexcept {
@@ -140,7 +146,7 @@ struct request {
   void keep_loss() noexcept;
 
   outcome how_ = outcome::done;
-  std::exception_ptr loss_;  // a transfer is asked for it after its office has ended, too
+  std::exception_ptr loss_;  // a transfer is asked for it after its messenger has ended, too
   // Or the address at which somebody waits for it; or, marked, the stack that does.
   static constexpr std::uintptr_t pending = 0;
   static constexpr std::uintptr_t ended = 1;

@@ -4,19 +4,19 @@
 #include <string>
 #include <utility>
 
+#include "messages/current_messenger.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
 
 namespace strata {
 
 namespace detail {
 
 object_entry::object_entry(void* object) : number_(0) {
-  messages::messenger& office = messages::office_or_refusal(
+  messages::messenger& messenger = messages::messenger_or_refusal(
       "an object with a name can only be made within a runtime (runtime::run())");
-  number_ = office.names.new_publication(this_worker().node);
-  office.objects->enter(number_, object);
-  among_ = office.objects;
+  number_ = messenger.names.new_publication(this_worker().node);
+  messenger.objects->enter(number_, object);
+  among_ = messenger.objects;
 }
 
 object_entry::~object_entry() {
@@ -28,20 +28,20 @@ bool object_entry::end() noexcept { return std::exchange(among_, nullptr)->end(n
 
 held_object::held_object(std::uint64_t number, void* object)
     : number_(number),
-      object_(number == 0 ? object : messages::office_here()->objects->hold(number)) {}
+      object_(number == 0 ? object : messages::messenger_here()->objects->hold(number)) {}
 
 held_object::~held_object() {
-  if (number_ != 0 && object_ != nullptr) messages::office_here()->objects->let_go(number_);
+  if (number_ != 0 && object_ != nullptr) messages::messenger_here()->objects->let_go(number_);
 }
 
 unparked park_in_job(const parking& how) {
-  messages::messenger* const office = messages::office_here();
-  return office != nullptr ? office->waits.park(how) : park(how);
+  messages::messenger* const messenger = messages::messenger_here();
+  return messenger != nullptr ? messenger->waits.park(how) : park(how);
 }
 
 void require_whole_job() {
-  if (const messages::messenger* const office = messages::office_here())
-    office->waits.require_all_nodes();
+  if (const messages::messenger* const messenger = messages::messenger_here())
+    messenger->waits.require_all_nodes();
 }
 
 void refuse_ended_resource(node_id_t node) {

@@ -34,7 +34,7 @@
 #include <unordered_map>
 
 #include "messages/messenger.hpp"
-#include "messages/patience.hpp"
+#include "messages/retry_without_memory.hpp"
 
 namespace strata::messages {
 
@@ -149,7 +149,7 @@ bool messenger::send_out_of_turn(lane& l, wanted_patterns& wanted) {
   std::unordered_map<endpoint_id, const request*> last;
   l.waiting.for_each([&](const request& r) {
     if (!wanted.empty() && wanted.take({r.info.source, r.info.tag}))
-      patiently([&] { last[r.info.source] = &r; });
+      retry_without_memory([&] { last[r.info.source] = &r; });
   });
   if (last.empty()) return false;
   l.waiting.for_each([&](request& r) {
@@ -173,9 +173,9 @@ void messenger::on_seek(net::node_id from, cluster::reader& r) {
     const auto one = r.take<sought_pattern>();
     if (one.tag > any_tag) throw cluster::malformed("a search for a tag that there is not");
     const pattern p{endpoint_id::from_bits(one.source), static_cast<message_tag>(one.tag)};
-    patiently([&] { wanted.add(p); });
+    retry_without_memory([&] { wanted.add(p); });
   }
-  const std::shared_ptr<lane> l = patiently([&] { return lane_to(target); });
+  const std::shared_ptr<lane> l = retry_without_memory([&] { return lane_to(target); });
   const std::lock_guard lock(l->lock);
   if (l->open != outcome::done || broken_.load(std::memory_order_acquire)) return;
   const bool found = send_out_of_turn(*l, wanted);

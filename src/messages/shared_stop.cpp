@@ -6,9 +6,9 @@
 #include <exception>
 #include <mutex>
 
+#include "messages/current_messenger.hpp"
 #include "messages/followed_stops.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
 #include "strata/remote_thread.hpp"
 
 namespace strata {
@@ -17,10 +17,10 @@ namespace detail {
 namespace {
 
 void stop_follower(std::uint64_t number) {
-  if (const auto known = messages::office_here()->stops.find(number)) known->here.request_stop();
+  if (const auto known = messages::messenger_here()->stops.find(number)) known->here.request_stop();
 }
 
-void end_follower(std::uint64_t number) { messages::office_here()->stops.forget(number); }
+void end_follower(std::uint64_t number) { messages::messenger_here()->stops.forget(number); }
 
 template <auto Function>
 void begin_call(std::vector<remote_thread>& calls, node_id_t node, std::uint64_t number) {
@@ -35,6 +35,15 @@ void await_call(remote_thread& t) {
     t.join();
   } catch (const node_left_error&) {
   }
+}
+
+bool may_wait() noexcept {
+  try {
+    require_stack();
+  } catch (const misuse_error&) {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -72,7 +81,14 @@ void shared_stop_state::tell_of_end(std::uint64_t number) const noexcept {
     std::vector<remote_thread> calls;
     calls.reserve(followers_.size());
     for (const node_id_t n : followers_) begin_call<end_follower>(calls, n, number);
-    for (remote_thread& t : calls) await_call(t);
+    const bool waits = may_wait();
+    for (remote_thread& t : calls) {
+      if (waits) {
+        await_call(t);
+      } else {
+        t.detach();
+      }
+    }
   } catch (const std::exception&) {  // they keep an entry that nobody uses
   }
 }
@@ -86,24 +102,28 @@ stop_token stop_handle::token() const {
     if (held.get() == nullptr) detail::refuse_ended_resource(node());
     return static_cast<detail::shared_stop_state*>(held.get())->here.get_token();
   }
-  messages::followed_stops& stops = messages::office_here()->stops;
-  const std::shared_ptr<messages::followed_stop> known = stops.of(number_);
-  // Acquire: after what the other node answered. Partner: the store below.
-  if (!known->is_told.load(std::memory_order_acquire)) {
+  messages::followed_stops& stops = messages::messenger_here()->stops;
+  for (;;) {
+    const std::shared_ptr<messages::followed_stop> known = stops.of(number_);
+    // Acquire: after what the other node answered. Partner: the store below.
+    if (known->is_told.load(std::memory_order_acquire)) return known->here.get_token();
     const std::lock_guard lock(known->asking);
-    if (!known->is_told.load(std::memory_order_relaxed)) {
+    if (known->is_told.load(std::memory_order_relaxed)) return known->here.get_token();
+    if (known->is_forgotten) continue;  // who asked before us had no answer
+    try {
       using state = detail::shared_stop_state;
       const auto answer = call<&detail::apply_to_resource<&state::follow, state, node_id_t>>(
           on_node{node()}, where_, number_, node_id());
-      if (!answer.exists) {
-        stops.forget(number_);
-        detail::refuse_ended_resource(node());
-      }
+      if (!answer.exists) detail::refuse_ended_resource(node());
       if (answer.value) known->here.request_stop();
-      known->is_told.store(true, std::memory_order_release);
+    } catch (...) {
+      known->is_forgotten = true;
+      stops.forget(number_);
+      throw;
     }
+    known->is_told.store(true, std::memory_order_release);
+    return known->here.get_token();
   }
-  return known->here.get_token();
 }
 
 bool stop_handle::request() const {

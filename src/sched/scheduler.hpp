@@ -41,7 +41,7 @@ struct waiting_stacks;
 class scheduler {
  public:
   // What the runtime attaches to this node for its messages. Null in a runtime of the process until
-  // somebody asks there: see messages/office.hpp.
+  // somebody asks there: see messages/current_messenger.hpp.
   strata::messages::messenger* messenger = nullptr;
 
   // Workers on `cpus`; if that is empty, on those that this process may use. `watch` looks while

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "group_support.hpp"
-#include "messages/tree.hpp"
+#include "messages/groups/tree.hpp"
 
 namespace strata::test {
 namespace {
@@ -121,6 +121,14 @@ TEST(groups_of_one_process, take_a_logarithm_of_rounds) {
                        g.scatter(all, mine, root);
                      }),
              log, log, n - 1);
+      expect(
+          "scatter_any",
+          cost_of(n,
+                  [&](group& g) { (void)g.scatter_any(std::vector(n, std::vector(3, 1)), root); }),
+          2 * log, 2 * log, 2 * (n - 1));
+      expect("all_gather_any",
+             cost_of(n, [](group& g) { (void)g.all_gather_any(std::vector(g.rank(), 1)); }),
+             4 * log, 2 * log, 4 * n * log);
       expect("split", cost_of(n, [](group& g) { (void)g.split(g.rank() % 3); }), 3 * log, 2 * log,
              3 * n * log);
       const auto to_all = [](std::size_t block) {
@@ -132,6 +140,19 @@ TEST(groups_of_one_process, take_a_logarithm_of_rounds) {
       expect("all_to_all", cost_of(n, to_all(8)), log + 1, log + 1, n * (log + 1));
       expect("all_to_all of much", cost_of(n, to_all(300)), n - 1, n - 1,
              std::uint64_t{n} * (n - 1));
+      // Whether all parts are small, and then the parts, or their sizes before them.
+      const auto parts_to_all = [n](std::size_t bytes) {
+        return [n, bytes](group& g) {
+          (void)g.all_to_all_any(std::vector(n, std::vector<std::byte>(bytes)));
+        };
+      };
+      const unsigned before = exact + 1 + log;
+      expect("all_to_all_any", cost_of(n, parts_to_all(256)), before, exact + pairing + log,
+             std::uint64_t{n} * before);
+      expect("all_to_all_any of much", cost_of(n, parts_to_all(257)), before + n - 1,
+             exact + pairing + log + n - 1, std::uint64_t{n} * (before + n - 1));
+      expect("all_to_all_any of nothing", cost_of(n, parts_to_all(0)), before,
+             exact + pairing + log, std::uint64_t{n} * before);
     }
   });
 }

@@ -126,6 +126,48 @@ TEST_P(groups, tell_of_different_operations) {
   });
 }
 
+TEST_P(groups, tell_of_values_of_any_number_that_are_of_another_type) {
+  run([] {
+    for (const unsigned n : {2U, 5U}) {
+      const auto expect_told = [&](const std::vector<std::string>& all) {
+        for (const std::string& what : all) EXPECT_NE(what, "fine");
+        EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const std::string& what) {
+          return what.find("members give values of different types") != std::string::npos;
+        }));
+      };
+      const std::vector<int> three(3);
+      const std::vector<double> two(2);
+      expect_told(outcomes(n, [&](group& g) {
+        if (g.rank() == 1) {
+          (void)g.all_gather_any(two);
+          (void)g.all_gather_any(two);
+        } else {
+          (void)g.all_gather_any(three);
+          (void)g.all_gather_any(three);
+        }
+      }));
+      expect_told(outcomes(n, [&](group& g) {
+        if (g.rank() == 0) {
+          (void)g.scatter_any(std::vector(n, three), 0);
+        } else {
+          (void)g.scatter_any(std::vector(n, two), 0);
+        }
+        g.barrier();
+      }));
+      for (const std::string& what : outcomes(n, [&](group& g) {
+             (void)g.all_to_all_any(std::vector(g.rank() == 1 ? n - 1 : n, three));
+             g.barrier();
+           }))
+        EXPECT_NE(what, "fine");
+      for (const std::string& what : outcomes(n, [&](group& g) {
+             (void)g.scatter_any(std::vector(n + 1, three), 1);
+             g.barrier();
+           }))
+        EXPECT_NE(what, "fine");
+    }
+  });
+}
+
 TEST_P(groups, tell_of_a_member_that_leaves) {
   run([] {
     for (const unsigned n : {2U, 5U, 9U}) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "group_data.hpp"
@@ -182,6 +183,73 @@ TEST_P(groups, gather_any_sizes) {
       for (unsigned r = 0; r < all.size(); ++r) EXPECT_EQ(all[r], bytes_for(r, root));
     }
     EXPECT_EQ(g.gather_any({}, 0).size(), g.rank() == 0 ? g.size() : 0);  // nobody has anything
+  });
+}
+
+// How many numbers `from` has for `to`: often none, now and then many.
+std::size_t count_for(unsigned from, unsigned to, std::size_t most) {
+  const std::uint64_t random = datum(from * 100 + to, most);
+  return random % 3 == 0 ? 0 : random % (random % 7 == 0 ? 9'000 : most + 1);
+}
+std::vector<std::uint64_t> numbers_for(unsigned from, unsigned to, std::size_t most) {
+  return data(from * 100 + to, count_for(from, to, most));
+}
+
+TEST_P(groups, gather_any_numbers_of_values) {
+  in_all_sizes([](group& g) {
+    for (const std::size_t most : {std::size_t{0}, std::size_t{1}, std::size_t{30}}) {
+      for (unsigned root = 0; root < g.size(); root += 1 + g.size() / 4) {
+        const auto at_root = g.gather_any(numbers_for(g.rank(), root, most), root);
+        ASSERT_EQ(at_root.size(), g.rank() == root ? g.size() : 0);
+        for (unsigned r = 0; r < at_root.size(); ++r)
+          EXPECT_EQ(at_root[r], numbers_for(r, root, most));
+      }
+      const auto all = g.all_gather_any(numbers_for(g.rank(), 99, most));
+      ASSERT_EQ(all.size(), g.size());
+      for (unsigned r = 0; r < g.size(); ++r) EXPECT_EQ(all[r], numbers_for(r, 99, most));
+    }
+    const std::vector<std::byte> bytes(g.rank() * 3, static_cast<std::byte>(g.rank()));
+    const std::vector<std::vector<std::byte>> all = g.all_gather_any(bytes);
+    for (unsigned r = 0; r < g.size(); ++r)
+      EXPECT_EQ(all[r], std::vector<std::byte>(r * 3, static_cast<std::byte>(r)));
+  });
+}
+
+TEST_P(groups, scatter_any_numbers_of_values) {
+  in_all_sizes([](group& g) {
+    for (unsigned root = 0; root < g.size(); ++root) {
+      for (const std::size_t most : {std::size_t{0}, std::size_t{1}, std::size_t{30}}) {
+        std::vector<std::vector<std::uint64_t>> parts;
+        for (unsigned to = 0; g.rank() == root && to < g.size(); ++to)
+          parts.push_back(numbers_for(root, to, most));
+        EXPECT_EQ(g.scatter_any(parts, root), numbers_for(root, g.rank(), most));
+        // Of what is somewhere else.
+        const std::vector<std::span<const std::uint64_t>> views(parts.begin(), parts.end());
+        EXPECT_EQ(g.scatter_any(views, root), numbers_for(root, g.rank(), most));
+      }
+    }
+  });
+}
+
+TEST_P(groups, send_any_numbers_of_values_to_all) {
+  in_all_sizes([](group& g) {
+    const auto exchange = [&](auto&& part) {
+      std::vector<std::vector<std::uint64_t>> parts;
+      for (unsigned to = 0; to < g.size(); ++to) parts.push_back(part(g.rank(), to));
+      const auto in = g.all_to_all_any(parts);
+      ASSERT_EQ(in.size(), g.size());
+      for (unsigned from = 0; from < g.size(); ++from) EXPECT_EQ(in[from], part(from, g.rank()));
+    };
+    for (const std::size_t most : {std::size_t{0}, std::size_t{1}, std::size_t{32}}) {
+      exchange([&](unsigned from, unsigned to) {  // small ones alone, and some of 256 bytes
+        return data(from * 100 + to, datum(from, to) % (most + 1));
+      });
+      exchange([&](unsigned from, unsigned to) { return numbers_for(from, to, most); });
+    }
+    // One large part, of which the others know nothing.
+    exchange([&](unsigned from, unsigned to) {
+      return data(from * 100 + to, from == 0 && to + 1 == g.size() ? 33 : 0);
+    });
   });
 }
 

@@ -101,6 +101,15 @@ TEST(on_node, is_what_a_number_means_to_invoke) {
   EXPECT_EQ(number, 1);
 }
 
+TEST(num_workers, are_those_of_the_calling_runtime) {
+  EXPECT_EQ(num_workers(), 1U);
+  for (const unsigned workers : {1U, 3U}) {
+    runtime rt(with_workers(workers));
+    rt.run([&] { EXPECT_EQ(num_workers(), workers); });
+    EXPECT_EQ(num_workers(), 1U);
+  }
+}
+
 // What leaves their scope is not lost to them, nor they to what they were given.
 TEST(remote_threads, are_awaited_by_an_error_that_leaves_their_scope) {
   runtime rt(with_workers(1));
@@ -139,6 +148,37 @@ TEST(remote_threads, are_awaited_where_nobody_joins_them) {
     replaced.join();
     EXPECT_EQ(number, 15);
     EXPECT_FALSE(replaced.joinable());
+  });
+}
+
+struct joins_in_a_fiber : threaded {
+  bool* was_refused;
+  slot_ptr done;
+  void start() {
+    remote_thread t(0, [] {});
+    EXPECT_THROW(t.join(), misuse_error);
+    EXPECT_TRUE(t.joinable());
+    t.detach();
+    try {
+      const remote_thread left(0, [] {});
+      throw std::range_error("passes by");
+    } catch (const std::range_error&) {
+    }
+    EXPECT_THROW(on_every_node([] { ADD_FAILURE() << "it is called"; }), misuse_error);
+    *was_refused = true;
+    sync(done);
+    terminate();
+  }
+};
+
+TEST(remote_threads, are_not_joined_in_fibers) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    bool was_refused = false;
+    completion done(1);
+    token<joins_in_a_fiber>(local_address(&was_refused), done.sptr());
+    done.wait();
+    EXPECT_TRUE(was_refused);
   });
 }
 

@@ -10,7 +10,7 @@ namespace strata::messages {
 namespace {
 
 // Nothing is asked of it.
-messenger& office() {
+messenger& nobody() {
   alignas(std::max_align_t) static std::byte nothing[64];
   return *reinterpret_cast<messenger*>(nothing);
 }
@@ -22,18 +22,18 @@ void close(port& p) {
 
 TEST(ports, that_have_had_all_their_names_are_used_no_more) {
   port_table all;
-  port& first = *all.open(0, office());
+  port& first = *all.open(0, nobody());
   const endpoint_id name = first.id;
   close(first);
   EXPECT_FALSE(all.give_back(first));
   first.generation = port_table::generations_max - 1;  // as if used so often
-  port* const last = all.open(0, office());
+  port* const last = all.open(0, nobody());
   EXPECT_EQ(last, &first);
   const endpoint_id last_name = last->id;
   EXPECT_NE(last_name, name);
   close(*last);
   EXPECT_FALSE(all.give_back(*last));
-  port* const other = all.open(0, office());
+  port* const other = all.open(0, nobody());
   EXPECT_NE(other, &first);
   EXPECT_EQ(all.find(name), &first) << "who has an old name finds that it is gone";
   EXPECT_FALSE(all.end());

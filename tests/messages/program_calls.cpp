@@ -12,6 +12,7 @@
 #include "strata/membership.hpp"
 #include "strata/remote_thread.hpp"
 #include "strata/route.hpp"
+#include "strata/thread.hpp"
 
 using namespace strata;
 using test::last_node;
@@ -47,6 +48,26 @@ node_id_t where() { return node_id(); }
 void note(global_ptr<std::atomic<unsigned>> place, node_id_t n) { *place.local() = n; }
 void asks(node_id_t whom, int x) { call<throws>(on_node{whom}, x); }
 std::atomic<int> calls_here{0};
+std::atomic<bool> may_end{false};
+void wait_to_end() {
+  while (!may_end.exchange(false)) this_thread::yield();
+}
+
+// Nobody can wait outside for what is made on another node.
+void join_outside(runtime& rt) {
+  if (rt.run([] { return num_nodes(); }) == 1) return;
+  remote_thread t = rt.run([] { return remote_thread(on_node{last_node()}, call<wait_to_end>()); });
+  try {
+    t.join();
+    require(false, "a wait outside");
+  } catch (const misuse_error&) {
+  }
+  require(t.joinable(), "who could not be joined");
+  rt.run([&] {
+    call<[] { may_end = true; }>(on_node{last_node()});
+    t.join();
+  });
+}
 
 // What throws() throws, by the nodes that it left.
 void require_thrown(const remote_error& e, int x, const std::vector<node_id_t>& trace) {
@@ -124,4 +145,5 @@ void calls(runtime& rt) {
     }
     remote_thread(on_node{last_node()}, [] {}).detach();
   });
+  join_outside(rt);
 }

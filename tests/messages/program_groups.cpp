@@ -71,6 +71,20 @@ void one_size(group& g, std::size_t n) {
             "gather_any");
   }
 
+  const auto part = [n, size](unsigned from, unsigned to) {
+    return data(from * 1000 + to, n * (from + to) / size);
+  };
+  std::vector<std::vector<std::uint64_t>> mine_for_all;
+  for (unsigned to = 0; to < size; ++to) mine_for_all.push_back(part(g.rank(), to));
+  require(g.scatter_any(mine_for_all, root) == part(root, g.rank()), "scatter_any");
+  const auto from_all = g.all_to_all_any(mine_for_all);
+  const auto of_all = g.all_gather_any(part(g.rank(), 0));
+  require(from_all.size() == size && of_all.size() == size, "any numbers: of how many");
+  for (unsigned from = 0; from < size; ++from) {
+    require(from_all[from] == part(from, g.rank()), "all_to_all_any");
+    require(of_all[from] == part(from, 0), "all_gather_any");
+  }
+
   std::vector<std::uint64_t> out(n * size), in(n * size);
   for (unsigned to = 0; to < size; ++to) {
     for (std::size_t i = 0; i < n; ++i) out[to * n + i] = datum(g.rank() * 1000 + to, i);

@@ -87,6 +87,11 @@ class crowd {
     for (std::size_t i = 0; i < n; ++i) all[i] = value(rank, operation, i);
     return all;
   }
+  // What `from` has for `to`: of all another number, and of some none.
+  [[nodiscard]] std::vector<affine> any_values(unsigned from, unsigned to, unsigned operation,
+                                               std::size_t n) const {
+    return values(from * size() + to, operation, n * ((from + 2 * to) % 4) / 3);
+  }
   // Of the ranks from 0 to `last`.
   [[nodiscard]] static std::vector<affine> combined(unsigned last, unsigned operation,
                                                     std::size_t n) {
@@ -111,7 +116,7 @@ class crowd {
     const auto root = static_cast<unsigned>(shared.below(size()));
     // Now and then more than 64 KiB, where other algorithms are used.
     const std::size_t n = shared.below(6) == 0 ? 10'000 + shared.below(2'000) : shared.below(20);
-    const std::uint64_t which = shared.below(10);
+    const std::uint64_t which = shared.below(13);
     std::vector<affine> mine = values(me, i, n);
     switch (which) {
       case 0:
@@ -167,6 +172,29 @@ class crowd {
         all.scatter(me == root ? joined(size(), i, n) : std::vector<affine>(), mine, root);
         EXPECT_EQ(mine, values(me, i, n));
         return;
+      case 9: {
+        const auto result = all.all_gather_any(any_values(me, last, i, n));
+        EXPECT_EQ(result.size(), size());
+        for (unsigned rank = 0; rank < result.size(); ++rank)
+          EXPECT_EQ(result[rank], any_values(rank, last, i, n));
+        return;
+      }
+      case 10: {
+        std::vector<std::vector<affine>> parts;
+        for (unsigned to = 0; me == root && to < size(); ++to)
+          parts.push_back(any_values(root, to, i, n));
+        EXPECT_EQ(all.scatter_any(parts, root), any_values(root, me, i, n));
+        return;
+      }
+      case 11: {
+        std::vector<std::vector<affine>> parts;
+        for (unsigned to = 0; to < size(); ++to) parts.push_back(any_values(me, to, i, n));
+        const auto result = all.all_to_all_any(parts);
+        EXPECT_EQ(result.size(), size());
+        for (unsigned from = 0; from < result.size(); ++from)
+          EXPECT_EQ(result[from], any_values(from, me, i, n));
+        return;
+      }
       default: {
         // What `from` has for `to`.
         const auto block = [&](unsigned from, unsigned to) {

@@ -113,9 +113,9 @@ class hearing_job {
   }
   ~hearing_job() {
     listens_ = {};
-    for (talker& t : talkers_) t.office->close(t.id, *t.where);
-    keeper_.office->close(keeper_.id, *keeper_.where);
-    for (auto& p : posted_) (void)p->r.office->cancel(p->r);
+    for (talker& t : talkers_) t.messenger->close(t.id, *t.where);
+    keeper_.messenger->close(keeper_.id, *keeper_.where);
+    for (auto& p : posted_) (void)p->r.messenger->cancel(p->r);
   }
   hearing_job(const hearing_job&) = delete;
   hearing_job& operator=(const hearing_job&) = delete;
@@ -214,7 +214,7 @@ class hearing_job {
   };
   struct talker {
     net::node_id node;
-    messages::messenger* office;
+    messages::messenger* messenger;
     messages::port* where;
     endpoint_id id;
   };
@@ -236,20 +236,20 @@ class hearing_job {
     for (int i = 0; i < 2; ++i) talkers_.push_back(opened(n));
   }
   talker opened(net::node_id n) {
-    messages::messenger& office = job_->node(n).messenger;
-    messages::port& where = office.open();
-    return {n, &office, &where, where.id};
+    messages::messenger& messenger = job_->node(n).messenger;
+    messages::port& where = messenger.open();
+    return {n, &messenger, &where, where.id};
   }
 
   messages::request& send(talker& from, talker& to, std::size_t bytes, messages::action what) {
     posted& p = *posted_.emplace_back(std::make_unique<posted>());
     p.bytes.resize(bytes);
     p.r.what = what;
-    p.r.office = from.office;
+    p.r.messenger = from.messenger;
     p.r.mine = from.where;
     p.r.from = p.bytes;
     p.r.info = {from.id, to.id, static_cast<message_tag>(random_.below(3)), bytes};
-    from.office->send(p.r);
+    from.messenger->send(p.r);
     return p.r;
   }
   // Into so much and no more: what an offer says of its size nobody can check.
@@ -257,13 +257,13 @@ class hearing_job {
     posted& p = *posted_.emplace_back(std::make_unique<posted>());
     p.room = std::make_unique_for_overwrite<std::byte[]>(bytes);
     p.r.what = random_.below(8) == 0 ? messages::action::probe : messages::action::receive;
-    p.r.office = at.office;
+    p.r.messenger = at.messenger;
     p.r.mine = at.where;
     p.r.into = {p.room.get(), bytes};
     if (random_.below(4) == 0) p.r.wanted.tag = static_cast<message_tag>(random_.below(3));
     if (tag) p.r.wanted.tag = *tag;
     p.r.info.target = at.id;
-    at.office->receive(p.r);
+    at.messenger->receive(p.r);
   }
   talker& any_talker() { return talkers_[random_.below(talkers_.size())]; }
 
@@ -304,7 +304,7 @@ class hearing_job {
     world_.at(world_.now_ns() + 500'000, [this, &fills] {
       messages::request& r = send(fills, keeper_, 150'000, messages::action::send);
       world_.at(world_.now_ns() + static_cast<std::int64_t>(random_.below(500'000)),
-                [&r] { r.office->recall(r); });
+                [&r] { r.messenger->recall(r); });
     });
   }
 
@@ -330,7 +330,7 @@ class hearing_job {
     talker &from = any_talker(), &to = any_talker();
     const std::uint64_t what = random_.below(10);
     if (what < 4) return receive(to, std::size_t{300} << 10);
-    if (what == 9 && random_.below(6) == 0) return from.office->close(from.id, *from.where);
+    if (what == 9 && random_.below(6) == 0) return from.messenger->close(from.id, *from.where);
     const std::size_t bytes = what == 8 ? 150'000 : what == 7 ? 20'000 : random_.below(16'000);
     send(from, to, bytes,
          what == 4 ? messages::action::send_synchronously : messages::action::send);

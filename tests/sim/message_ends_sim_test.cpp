@@ -37,7 +37,7 @@ void refuse_messages(std::uint64_t seed, messages::outcome how) {
     sends.push_back(std::make_unique<request>());
     request& r = *sends.back();
     r.what = i % 100 == 99 ? action::send_synchronously : action::send;
-    r.office = &here;
+    r.messenger = &here;
     r.mine = &from;
     r.from = content;
     r.info = {source, target, 0, content.size()};
@@ -98,7 +98,7 @@ void end_many_times(std::uint64_t seed) {
   const auto send = [&](endpoint_id target) {
     request& r = sends.emplace_back();
     r.what = action::send;
-    r.office = &here;
+    r.messenger = &here;
     r.mine = &from;
     r.from = content;
     r.info = {source, target, 0, content.size()};
@@ -159,20 +159,20 @@ void wait_for_a_leaver(std::uint64_t seed) {
 
   std::deque<request> requests;
   std::array<std::byte, 4> bytes{};
-  const auto send = [&](messages::messenger& office, port& from, message_tag tag) {
+  const auto send = [&](messages::messenger& messenger, port& from, message_tag tag) {
     request& r = requests.emplace_back();
     r.what = action::send;
-    r.office = &office;
+    r.messenger = &messenger;
     r.mine = &from;
     r.from = bytes;
     r.info = {from.id, target, tag, bytes.size()};
-    office.send(r);
+    messenger.send(r);
   };
   const auto receive = [&](endpoint_id from, message_tag tag,
                            action what = action::receive) -> request& {
     request& r = requests.emplace_back();
     r.what = what;
-    r.office = &here;
+    r.messenger = &here;
     r.mine = &to;
     r.into = bytes;
     r.wanted = {from, tag};

@@ -35,7 +35,7 @@ std::byte filling(const stamp& s, std::size_t i) {
 // One endpoint and the program that uses it.
 struct talker {
   net::node_id node = 0;
-  messages::messenger* office = nullptr;
+  messages::messenger* messenger = nullptr;
   port* where = nullptr;
   endpoint_id id;
   struct sending {
@@ -66,8 +66,8 @@ class conversation {
       for (int i = 0; i < 3; ++i) {
         auto t = std::make_unique<talker>();
         t->node = n;
-        t->office = &job_->node(n).messenger;
-        t->where = &t->office->open();
+        t->messenger = &job_->node(n).messenger;
+        t->where = &t->messenger->open();
         t->id = t->where->id;
         talkers_.push_back(std::move(t));
       }
@@ -76,9 +76,9 @@ class conversation {
   ~conversation() {
     over_ = true;
     for (auto& t : talkers_) {
-      t->office->close(t->id, *t->where);
+      t->messenger->close(t->id, *t->where);
       // What could not be sent is nobody's any more.
-      for (auto& s : t->sends) (void)t->office->cancel(s->r);
+      for (auto& s : t->sends) (void)t->messenger->cancel(s->r);
     }
     world_.run([] { return false; });
   }
@@ -129,18 +129,18 @@ class conversation {
     std::memcpy(m->bytes.data(), &s, sizeof(s));
     for (std::size_t i = 0; i < more; ++i) m->bytes[sizeof(s) + i] = filling(s, i);
     m->r.what = random().next() % 8 == 0 ? action::send_synchronously : action::send;
-    m->r.office = t.office;
+    m->r.messenger = t.messenger;
     m->r.mine = t.where;
     m->r.from = m->bytes;
     m->r.info = {t.id, to.id, tag, m->bytes.size()};
-    t.office->send(m->r);
+    t.messenger->send(m->r);
     t.sends.push_back(std::move(m));
   }
 
   void post(talker& t) {
     auto r = std::make_unique<talker::receiving>();
     r->r.what = action::receive;
-    r->r.office = t.office;
+    r->r.messenger = t.messenger;
     r->r.mine = t.where;
     r->r.whole = &r->bytes;
     if (random().next() % 3 == 0) r->r.wanted.tag = static_cast<message_tag>(random().next() % 3);
@@ -149,12 +149,12 @@ class conversation {
     if (whose == 0) r->r.wanted.source = of.id;
     if (whose == 1) r->r.wanted.source = any_endpoint_on(of.node);
     r->r.info.target = t.id;
-    t.office->receive(r->r);
+    t.messenger->receive(r->r);
     t.receives.push_back(std::move(r));
     // Not too many that may never fit: an open one at the end of each dozen.
     if (t.receives.size() % 12 == 0 && t.receives.back()->r.wanted.shape() != 0) {
       talker::receiving& last = *t.receives.back();
-      if (t.office->cancel(last.r)) {
+      if (t.messenger->cancel(last.r)) {
         t.receives.pop_back();
         post(t);
       }
@@ -299,15 +299,15 @@ void find_each_in_turn(std::uint64_t seed, bool waits) {
   port& to = there.open();
   const endpoint_id target = to.id;
   struct source {
-    messages::messenger* office;
+    messages::messenger* messenger;
     port* from;
     endpoint_id id;
   };
   std::vector<source> sources;
   for (const net::node_id n : {0, 1}) {
-    messages::messenger& office = job.node(n).messenger;
-    port& from = office.open();
-    sources.push_back({&office, &from, from.id});
+    messages::messenger& messenger = job.node(n).messenger;
+    port& from = messenger.open();
+    sources.push_back({&messenger, &from, from.id});
   }
   constexpr message_tag each = 3000;
   std::vector<std::unique_ptr<request>> sends;
@@ -319,11 +319,11 @@ void find_each_in_turn(std::uint64_t seed, bool waits) {
       request& r = *sends.back();
       const std::uint64_t dice = world.random.next();
       r.what = dice % 16 == 0 ? action::send_synchronously : action::send;
-      r.office = s.office;
+      r.messenger = s.messenger;
       r.mine = s.from;
       r.from = std::span(content).first((dice >> 8) % (dice % 8 == 1 ? 20'000 : 1500));
       r.info = {s.id, target, tag, r.from.size()};
-      world.at(tag * 100, [&s, &r] { s.office->send(r); });
+      world.at(tag * 100, [&s, &r] { s.messenger->send(r); });
       order.emplace_back(s.id, tag);
     }
   }
@@ -335,7 +335,7 @@ void find_each_in_turn(std::uint64_t seed, bool waits) {
   request wanted;
   std::vector<std::byte> bytes;
   std::function<void()> step = [&] {
-    if (wanted.what == action::receive && wanted.office != nullptr) {
+    if (wanted.what == action::receive && wanted.messenger != nullptr) {
       if (!wanted.is_done()) return world.at(world.now_ns() + 5'000, step);
       EXPECT_EQ(wanted.result().tag, order[found].second);
       ++found;
@@ -345,7 +345,7 @@ void find_each_in_turn(std::uint64_t seed, bool waits) {
     if (found == order.size() || world.now_ns() > 300'000'000'000) return;
     const messages::pattern next{order[found].first, order[found].second};
     if (waits || there.probe(to, target, next)) {
-      wanted.office = &there;
+      wanted.messenger = &there;
       wanted.mine = &to;
       wanted.whole = &bytes;
       wanted.wanted = next;
@@ -362,7 +362,7 @@ void find_each_in_turn(std::uint64_t seed, bool waits) {
       << " of " << order.size();
   EXPECT_EQ(job.failure(), nullptr);
   there.close(target, to);
-  for (const source& s : sources) s.office->close(s.id, *s.from);
+  for (const source& s : sources) s.messenger->close(s.id, *s.from);
 }
 
 TEST(simulated_messages, are_found_behind_more_than_there_is_room_for) {

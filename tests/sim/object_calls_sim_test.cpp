@@ -185,7 +185,7 @@ TEST(simulated_object_calls, throw_what_is_wrong_with_them) {
 }
 
 // A call that says of its arguments what is not so.
-std::uint64_t said_bytes, said_parcel;
+std::uint64_t said_bytes, said_large_value;
 struct lying_call {
   using honest = detail::object_travel<travelling_call<refused, std::string>, true>;
   static void pack(const detail::task& t, std::uint16_t here, std::byte* out) {
@@ -193,7 +193,7 @@ struct lying_call {
     detail::object_head head;
     std::memcpy(&head, out, sizeof head);
     head.bytes = said_bytes;
-    if (said_parcel != 0) head.parcel = said_parcel;
+    if (said_large_value != 0) head.large_value = said_large_value;
     std::memcpy(out, &head, sizeof head);
   }
   static const detail::wire_type& wire() {
@@ -212,9 +212,9 @@ TEST(simulated_object_calls, refuse_lengths_that_are_not_so) {
   program_job p(1, {.nodes = 2});
   p.begin(0, [&] {
     const auto expect_refused = [&](const char* what, std::size_t sent, std::uint64_t said,
-                                    const char* error, std::uint64_t parcel = 0) {
+                                    const char* error, std::uint64_t large_value = 0) {
       said_bytes = said;
-      said_parcel = parcel;
+      said_large_value = large_value;
       // A text for which the call would be made.
       detail::object_bytes bytes;
       if (sent != 0) detail::append_value(bytes, std::string(sent - sizeof(std::uint64_t), 't'));
@@ -362,7 +362,7 @@ TEST(simulated_object_calls, throw_when_a_node_is_lost) {
       EXPECT_EQ(told, nodes * (nodes - 1U));
       p.world.run([] { return false; }, p.now_ns() + 10 * program_job::ms);
       for (node_id n = 0; n < nodes; ++n)
-        EXPECT_EQ(p.job->node(n).messenger.parcels->size(), 0U) << "of calls that have ended";
+        EXPECT_EQ(p.job->node(n).messenger.large_values->size(), 0U) << "of calls that have ended";
     }
   }
   EXPECT_GT(made, 0U);

@@ -102,7 +102,7 @@ auto outcome_of_a_search(std::uint64_t seed, bool one_leaves = false) {
   p.run();
   EXPECT_EQ(std::count(times_run.begin(), times_run.end(), 1U), leaves_max) << "each is made once";
   for (node_id n = 0; n < nodes; ++n)
-    EXPECT_EQ(p.job->node(n).messenger.parcels->size(), 0U) << "of calls that have ended";
+    EXPECT_EQ(p.job->node(n).messenger.large_values->size(), 0U) << "of calls that have ended";
   return p.outcome();
 }
 
@@ -240,7 +240,7 @@ TEST(simulated_object_forks, throw_what_is_wrong_with_them) {
   });
   p.run();
   for (node_id n = 0; n < 2; ++n)
-    EXPECT_EQ(p.job->node(n).messenger.parcels->size(), 0U) << "of calls that have ended";
+    EXPECT_EQ(p.job->node(n).messenger.large_values->size(), 0U) << "of calls that have ended";
 }
 
 // ---- losses ----
@@ -290,7 +290,7 @@ TEST(simulated_object_forks, throw_when_a_node_is_lost) {
     // What others still make for who was lost.
     p.world.run([] { return false; }, ends_at + 2 * model.lost_after_ns);
     for (node_id n = 0; n < nodes; ++n)
-      EXPECT_EQ(p.job->node(n).messenger.parcels->size(), 0U) << "of calls that have ended";
+      EXPECT_EQ(p.job->node(n).messenger.large_values->size(), 0U) << "of calls that have ended";
   }
   EXPECT_GT(made, 0U);
   EXPECT_GT(all_told, 0U);
@@ -342,7 +342,7 @@ auto outcome_of_many_tokens(std::uint64_t seed) {
   p.run();
   EXPECT_EQ(std::count(times_run.begin(), times_run.end(), 1U), leaves_max) << "each runs once";
   for (node_id n = 0; n < nodes; ++n)
-    EXPECT_EQ(p.job->node(n).messenger.parcels->size(), 0U) << "of tokens that have run";
+    EXPECT_EQ(p.job->node(n).messenger.large_values->size(), 0U) << "of tokens that have run";
   return p.outcome();
 }
 

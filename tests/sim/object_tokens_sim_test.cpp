@@ -86,7 +86,7 @@ TEST(simulated_object_tokens, keep_their_node_until_their_arguments_have_been_fe
     p.run([&] { return p.job->node(leaver).has_left(); });
     EXPECT_EQ(texts_run, texts_begun);
     for (node_id n = 0; n < nodes; ++n)
-      EXPECT_EQ(p.job->node(n).messenger.parcels->size(), 0U) << "of tokens that have run";
+      EXPECT_EQ(p.job->node(n).messenger.large_values->size(), 0U) << "of tokens that have run";
   }
 }
 
@@ -119,7 +119,7 @@ TEST(simulated_object_tokens, leave_nothing_behind_that_cannot_arrive) {
     if (const std::exception_ptr failure = p.job->failure()) {
       EXPECT_THROW(std::rethrow_exception(failure), node_lost_error);
     }
-    for (node_id n = 0; n < 3; ++n) EXPECT_EQ(p.job->node(n).messenger.parcels->size(), 0U);
+    for (node_id n = 0; n < 3; ++n) EXPECT_EQ(p.job->node(n).messenger.large_values->size(), 0U);
   }
 }
 

@@ -118,7 +118,7 @@ class two_halves {
     all.push_back(std::make_unique<messages::request>());
     messages::request& r = *all.back();
     r.what = what;
-    r.office = &job_->node(at).messenger;
+    r.messenger = &job_->node(at).messenger;
     r.mine = ports_[at];
     return r;
   }
@@ -128,14 +128,14 @@ class two_halves {
     r.into = std::as_writable_bytes(std::span(words_.back().get(), 1));
     r.wanted.source = ids_[partner_of(n)];
     r.info.target = ids_[n];
-    r.office->receive(r);
+    r.messenger->receive(r);
   }
   void send_to(net::node_id n) {
     const net::node_id from = partner_of(n);
     messages::request& r = make(messages::action::send, from, sends_);
     r.from = std::as_bytes(std::span(&sent_, 1));
     r.info = {ids_[from], ids_[n], 1, sizeof sent_};
-    r.office->send(r);
+    r.messenger->send(r);
   }
   [[nodiscard]] bool nobody_waits() const {
     return std::all_of(receives_.begin(), receives_.end(),

@@ -242,7 +242,7 @@ TEST(simulated_seeking, brings_no_more_than_is_asked_for) {
       sends.push_back(std::make_unique<messages::request>());
       messages::request& r = *sends.back();
       r.what = messages::action::send;
-      r.office = &there;
+      r.messenger = &there;
       r.mine = from.back();
       r.from = content;
       r.info = {from.back()->id, target, i, content.size()};

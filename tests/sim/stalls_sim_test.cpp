@@ -60,14 +60,14 @@ class stalling_job {
     r.into = std::as_writable_bytes(std::span(&word_, 1));
     r.wanted.source = talkers_[from].id;
     r.info.target = talkers_[n].id;
-    r.office->receive(r);
+    r.messenger->receive(r);
   }
   void send(net::node_id from, net::node_id to) {
     job->node(to).waiting.clear();
     messages::request& r = make(messages::action::send, from);
     r.from = std::as_bytes(std::span(&sent_, 1));
     r.info = {talkers_[from].id, talkers_[to].id, 1, sizeof sent_};
-    r.office->send(r);
+    r.messenger->send(r);
   }
 
   void run_for(std::int64_t ns) {
@@ -110,7 +110,7 @@ class stalling_job {
   messages::request& make(messages::action what, net::node_id at) {
     messages::request& r = *requests_.emplace_back(std::make_unique<messages::request>());
     r.what = what;
-    r.office = &job->node(at).messenger;
+    r.messenger = &job->node(at).messenger;
     r.mine = talkers_[at].where;
     return r;
   }

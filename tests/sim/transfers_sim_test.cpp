@@ -106,7 +106,7 @@ class transfers_with_losses {
     operations_.push_back(std::make_unique<operation>());
     request& r = operations_.back()->r;
     r.what = what;
-    r.office = &job_->node(node).messenger;
+    r.messenger = &job_->node(node).messenger;
     r.mine = ports_[node];
     return *operations_.back();
   }
@@ -117,7 +117,7 @@ class transfers_with_losses {
     o.bytes.assign(bytes, static_cast<std::byte>(bytes % 251));
     o.r.from = o.bytes;
     o.r.info = {ids_[from], ids_[to], 1, bytes};
-    o.r.office->send(o.r);
+    o.r.messenger->send(o.r);
   }
   void receive(net::node_id at) {
     if (job_->node(at).has_crashed()) return;
@@ -125,7 +125,7 @@ class transfers_with_losses {
     o.bytes.resize(400'000);
     o.r.into = o.bytes;
     o.r.info.target = ids_[at];
-    o.r.office->receive(o.r);
+    o.r.messenger->receive(o.r);
   }
   void break_node(net::node_id n) {
     job_->node(n).break_off(std::make_exception_ptr(node_lost_error(gone, "it is gone")));

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulated nodes where memory runs out: whoever cannot take in what is large says so, and nothing
 // waits for it for ever.
+#include <array>
 #include <cereal/types/string.hpp>
 #include <cstddef>
+#include <new>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "../common/refused_new.hpp"
 #include "messages/messenger.hpp"
 #include "program_job.hpp"
 #include "strata/fiber.hpp"
+#include "strata/message.hpp"
 #include "strata/serialize.hpp"
 
 namespace strata::test {
@@ -40,7 +45,7 @@ TEST(simulated_without_memory, arguments_that_nobody_can_take_do_not_keep_their_
       const std::string text(large, 't');
       for (unsigned i = 0; i < 4; ++i)
         invoke<takes_large_text>(static_cast<node_id_t>(i % 2), text);
-      EXPECT_EQ(p.job->node(leaver).messenger.parcels->size(), 4U);
+      EXPECT_EQ(p.job->node(leaver).messenger.large_values->size(), 4U);
       little.emplace(large / 2 + 1);
       p.world.at(p.now_ns(), [&] { p.job->leave(leaver, [] {}); });
     });
@@ -48,7 +53,86 @@ TEST(simulated_without_memory, arguments_that_nobody_can_take_do_not_keep_their_
     little.reset();
     EXPECT_EQ(texts_begun, 0U) << "there was memory";
     for (node_id n = 0; n < nodes; ++n)
-      EXPECT_EQ(p.job->node(n).messenger.parcels->size(), 0U) << "of tokens that nobody begins";
+      EXPECT_EQ(p.job->node(n).messenger.large_values->size(), 0U)
+          << "of tokens that nobody begins";
+  }
+}
+
+// Who looks at all lanes afterwards finds no entry without one.
+TEST(simulated_without_memory, what_cannot_be_sent_leaves_nothing) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 2});
+    messages::messenger& sends = p.job->node(0).messenger;
+    endpoint_id to;
+    p.begin(1, [&] {
+      endpoint mine;
+      to = mine.id();
+      EXPECT_EQ(mine.receive_value<int>(), 7);
+    });
+    p.begin(0, [&] {
+      endpoint mine;
+      while (!to) p.pause(100'000);
+      {
+        // A lane with what std::make_shared adds, and less than the table of all.
+        const refused_new no_lane(sizeof(messages::lane), sizeof(messages::lane) + 24);
+        EXPECT_THROW(mine.send_value(to, 1, 5), std::bad_alloc);
+      }
+      EXPECT_EQ(sends.describe_waits(), "");
+      EXPECT_EQ(sends.counted().sent_whole, 0U);
+      mine.send_value(to, 1, 7);
+      EXPECT_EQ(sends.counted().sent_whole, 1U);
+    });
+    p.run();
+  }
+}
+
+TEST(simulated_without_memory, endpoints_end) {
+  program_job p(1, {.nodes = 1});
+  p.begin(0, [&] {
+    endpoint other;
+    std::optional<endpoint> waits(std::in_place), is_full(std::in_place);
+    std::array<std::array<std::byte, 4>, 20> rooms;
+    std::vector<transfer> in_vain;
+    for (auto& room : rooms) {
+      in_vain.push_back(waits->start_receive(room));
+      in_vain.push_back(other.start_synchronous_send(is_full->id(), 1, room));
+    }
+    {
+      const refused_new nothing(1);
+      waits.reset();
+      is_full.reset();
+    }
+    for (transfer& t : in_vain) EXPECT_THROW(t.wait(), endpoint_closed_error);
+  });
+  p.run();
+}
+
+// What it had before is not needed for that.
+TEST(simulated_without_memory, receives_of_any_size_leave_their_message) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 2});
+    const std::vector<std::byte> sent(large, std::byte{3});
+    endpoint_id to;
+    p.begin(0, [&] {
+      endpoint mine;
+      while (!to) p.pause(100'000);
+      mine.send(to, 1, sent);
+    });
+    p.begin(1, [&] {
+      endpoint mine;
+      to = mine.id();
+      std::vector<std::byte> content(1000);
+      {
+        const refused_new little(large);
+        transfer receives = mine.start_receive_message(content);
+        EXPECT_THROW(receives.wait(), std::bad_alloc);
+        EXPECT_THROW((void)mine.receive_message(), std::bad_alloc);
+      }
+      EXPECT_EQ(mine.receive_message().content, sent);
+    });
+    p.run();
   }
 }
 

@@ -31,6 +31,8 @@ class object_call_at_home : public task {
 
   // Once. Throws as call_on().
   void begin(std::uint16_t node);
+  // After begin(): suspends until the call has been answered. As join_point::wait().
+  void await() { join_.wait(); }
   // After begin(), once: suspends until the result is here, whose bytes stay as long as this.
   // Rethrows what the call threw.
   [[nodiscard]] std::span<const std::byte> wait();
@@ -82,6 +84,7 @@ class object_call<travelling_call<Function, Arguments...>, Returns> {
       : there_(kind, c.arguments_.apply(&bytes_of_all<Arguments...>), may_be_large<result>) {}
 
   void begin(std::uint16_t node) { there_.begin(node); }
+  void await() { there_.await(); }
   result take() { return result_of<result>(there_.wait()); }
 
  private:

@@ -21,16 +21,16 @@
 namespace strata {
 
 namespace messages {
-class held_parcel;
+class held_large_value;
 }
 
 namespace detail {
 
 // What every such call or token begins with on the wire.
 struct object_head {
-  std::uint64_t home = 0;    // where a call waits; of a token only the node means something
-  std::uint64_t parcel = 0;  // of the node there: where what is large comes from and goes to
-  std::uint64_t bytes = 0;   // of the arguments
+  std::uint64_t home = 0;         // where a call waits; of a token only the node means something
+  std::uint64_t large_value = 0;  // of the node there: where what is large comes from and goes to
+  std::uint64_t bytes = 0;        // of the arguments
 };
 // How many of them follow it. For wire_type.
 std::size_t bytes_behind_head(const std::byte* head) noexcept;
@@ -71,10 +71,10 @@ class object_trip {
   [[nodiscard]] std::span<const std::byte> result();
 
  private:
-  std::size_t bytes_;                              // of the arguments
-  object_bytes arguments_;                         // unless they are asked for
-  kept_bytes result_;                              // which came with the answer
-  std::unique_ptr<messages::held_parcel> parcel_;  // null: neither can be large
+  std::size_t bytes_;                                        // of the arguments
+  object_bytes arguments_;                                   // unless they are asked for
+  kept_bytes result_;                                        // which came with the answer
+  std::unique_ptr<messages::held_large_value> large_value_;  // null: neither can be large
 };
 
 // What a branch left behind that may have been made here or on another node.
@@ -139,8 +139,8 @@ class leaving_arguments {
 
  private:
   std::size_t bytes_;
-  object_bytes arguments_;                         // unless they are asked for
-  std::unique_ptr<messages::held_parcel> parcel_;  // else null
+  object_bytes arguments_;                                   // unless they are asked for
+  std::unique_ptr<messages::held_large_value> large_value_;  // else null
 };
 
 // A call or token where it is made.

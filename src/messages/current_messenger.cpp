@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "messages/office.hpp"
+#include "messages/current_messenger.hpp"
 
 #include <atomic>
 #include <memory>
@@ -14,7 +14,7 @@ namespace strata::messages {
 // A strata::runtime brings its own. That of threads which were made outside any has none, since who
 // starts it (pthread/process_runtime.hpp) knows nothing of messages: the first who asks makes it,
 // for as long as the process.
-messenger* office_of(const strata::detail::worker& w) {
+messenger* messenger_of(const strata::detail::worker& w) {
   strata::detail::scheduler* const home = w.owner;
   if (home == nullptr) return nullptr;
   const std::atomic_ref<messenger*> known(home->messenger);
@@ -29,16 +29,16 @@ messenger* office_of(const strata::detail::worker& w) {
   return mine.release();
 }
 
-messenger* office_here() { return office_of(strata::detail::this_worker()); }
+messenger* messenger_here() { return messenger_of(strata::detail::this_worker()); }
 
-messenger& office_or_refusal(const strata::detail::worker& w, const char* refusal) {
-  messenger* const office = office_of(w);
-  if (office == nullptr) throw misuse_error(refusal);
-  return *office;
+messenger& messenger_or_refusal(const strata::detail::worker& w, const char* refusal) {
+  messenger* const here = messenger_of(w);
+  if (here == nullptr) throw misuse_error(refusal);
+  return *here;
 }
 
-messenger& office_or_refusal(const char* refusal) {
-  return office_or_refusal(strata::detail::this_worker(), refusal);
+messenger& messenger_or_refusal(const char* refusal) {
+  return messenger_or_refusal(strata::detail::this_worker(), refusal);
 }
 
 }  // namespace strata::messages

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "messages/member.hpp"
+#include "messages/groups/member.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -15,6 +15,8 @@ namespace {
 
 // ---- tags: the operation, its number, its root, and the length of the chain ----
 
+// Four bits, of which the highest value would be beyond message_tag_max.
+static_assert(static_cast<unsigned>(operation::leave) < 15);
 constexpr unsigned chain_max = 0xFF;
 constexpr message_tag place_mask = ~message_tag{chain_max};
 
@@ -28,9 +30,11 @@ operation operation_of(message_tag tag) noexcept { return static_cast<operation>
 constexpr message_tag naming_tag = message_tag_max + 1;
 
 std::string described(message_tag tag) {
-  static constexpr std::array names{"barrier", "broadcast",  "reduce",     "all_reduce",
-                                    "scan",    "gather",     "gather_any", "all_gather",
-                                    "scatter", "all_to_all", "split",      "leave"};
+  static constexpr std::array names{"barrier",        "broadcast", "reduce",      "all_reduce",
+                                    "scan",           "gather",    "gather_any",  "all_gather",
+                                    "all_gather_any", "scatter",   "scatter_any", "all_to_all",
+                                    "all_to_all_any", "split",     "leave"};
+  static_assert(names.size() == static_cast<std::size_t>(operation::leave) + 1);
   const auto what = static_cast<std::size_t>(operation_of(tag));
   return std::string(what < names.size() ? names[what] : "nothing known") + " (operation " +
          std::to_string(tag >> 20 & 0xFFU) + " modulo 256, root " +
@@ -50,7 +54,9 @@ std::uint64_t hash_of(std::span<const endpoint_id> members) noexcept {
 // Nobody can finish these before all have begun them.
 bool waits_for_all(operation what) noexcept {
   return what == operation::barrier || what == operation::all_reduce ||
-         what == operation::all_gather || what == operation::all_to_all || what == operation::split;
+         what == operation::all_gather || what == operation::all_gather_any ||
+         what == operation::all_to_all || what == operation::all_to_all_any ||
+         what == operation::split;
 }
 
 }  // namespace

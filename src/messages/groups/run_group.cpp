@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// strata/group.hpp for the program: who is asked, and how a job's threads become a group.
-#include "strata/group.hpp"
+// How the threads of a whole job become a group: all have begun before anybody is told of anybody,
+// and where one node cannot begin, none does.
+#include "strata/run_group.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -10,85 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "messages/collectives.hpp"
-#include "messages/member.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/thread_core.hpp"
+#include "strata/group.hpp"
 #include "strata/semaphore.hpp"
 
-namespace strata {
-
-using messages::operation;
-
-group::group(endpoint& mine, std::vector<endpoint_id> members)
-    : me_(std::make_unique<messages::member>(mine, std::move(members))) {}
-group::group(std::unique_ptr<messages::member> me) noexcept : me_(std::move(me)) {}
-group::group(group&&) noexcept = default;
-group& group::operator=(group&&) noexcept = default;
-group::~group() = default;
-
-unsigned group::rank() const noexcept { return me_->rank(); }
-unsigned group::size() const noexcept { return me_->size(); }
-std::span<const endpoint_id> group::members() const noexcept { return me_->members(); }
-const group_traffic& group::traffic() const noexcept { return me_->traffic(); }
-void group::leave(std::string_view why) noexcept { me_->leave(why); }
-
-void group::barrier() {
-  me_->perform(operation::barrier, 0, [&] { me_->meet(); });
-}
-
-void group::broadcast_bytes(std::span<std::byte> values, unsigned root) {
-  me_->perform(operation::broadcast, root, [&] { messages::broadcast(*me_, values, root); });
-}
-
-void group::reduce_bytes(std::span<const std::byte> values, std::span<std::byte> result,
-                         unsigned root, const detail::combination& op) {
-  me_->perform(operation::reduce, root, [&] { messages::reduce(*me_, values, result, root, op); });
-}
-
-void group::all_reduce_bytes(std::span<std::byte> values, const detail::combination& op) {
-  me_->perform(operation::all_reduce, 0, [&] { messages::all_reduce(*me_, values, op); });
-}
-
-void group::scan_bytes(std::span<std::byte> values, std::span<std::byte> before,
-                       const detail::combination& op) {
-  me_->perform(operation::scan, 0, [&] { messages::scan(*me_, values, before, op); });
-}
-
-void group::gather_bytes(std::span<const std::byte> values, std::span<std::byte> all,
-                         unsigned root) {
-  me_->perform(operation::gather, root, [&] { messages::gather(*me_, values, all, root); });
-}
-
-std::vector<std::vector<std::byte>> group::gather_any(std::span<const std::byte> bytes,
-                                                      unsigned root) {
-  std::vector<std::vector<std::byte>> all;
-  me_->perform(operation::gather_any, root, [&] { all = messages::gather_any(*me_, bytes, root); });
-  return all;
-}
-
-void group::all_gather_bytes(std::span<const std::byte> values, std::span<std::byte> all) {
-  me_->perform(operation::all_gather, 0, [&] { messages::all_gather(*me_, values, all); });
-}
-
-void group::scatter_bytes(std::span<const std::byte> all, std::span<std::byte> values,
-                          unsigned root) {
-  me_->perform(operation::scatter, root, [&] { messages::scatter(*me_, all, values, root); });
-}
-
-void group::all_to_all_bytes(std::span<const std::byte> out, std::span<std::byte> in) {
-  me_->perform(operation::all_to_all, 0, [&] { messages::all_to_all(*me_, out, in); });
-}
-
-std::optional<group> group::split(std::optional<unsigned> color, int key) {
-  std::unique_ptr<messages::member> part = me_->split(color, key);
-  if (part == nullptr) return std::nullopt;
-  return group(std::move(part));
-}
-
-// ---- a group of the whole job ----
-
-namespace detail {
+namespace strata::detail {
 namespace {
 
 // What the caller of run_group, its nodes and its threads say to each other, by tag.
@@ -328,6 +256,4 @@ void group_launch::finish() {
   of_all.rethrow();
 }
 
-}  // namespace detail
-
-}  // namespace strata
+}  // namespace strata::detail

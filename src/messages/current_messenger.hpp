@@ -11,10 +11,10 @@ namespace strata::messages {
 class messenger;
 
 // That of w's runtime; null outside any.
-[[nodiscard]] messenger* office_of(const strata::detail::worker& w);
-[[nodiscard]] messenger* office_here();
+[[nodiscard]] messenger* messenger_of(const strata::detail::worker& w);
+[[nodiscard]] messenger* messenger_here();
 // Throws misuse_error(refusal) there.
-[[nodiscard]] messenger& office_or_refusal(const strata::detail::worker& w, const char* refusal);
-[[nodiscard]] messenger& office_or_refusal(const char* refusal);
+[[nodiscard]] messenger& messenger_or_refusal(const strata::detail::worker& w, const char* refusal);
+[[nodiscard]] messenger& messenger_or_refusal(const char* refusal);
 
 }  // namespace strata::messages

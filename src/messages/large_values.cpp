@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "messages/parcels.hpp"
+#include "messages/large_values.hpp"
 
 #include <mutex>
 #include <utility>
 
+#include "messages/current_messenger.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
 #include "strata/detail/worker.hpp"
 
 namespace strata::messages {
@@ -27,38 +27,38 @@ void awaited_bytes::wait() {
     strata::detail::refuse_object_bytes("they are fewer than was said");
 }
 
-std::uint64_t parcel_table::enter(std::shared_ptr<parcel> p) {
+std::uint64_t large_value_table::enter(std::shared_ptr<large_value> p) {
   const strata::detail::uninterrupted guard;
   const std::lock_guard lock(lock_);
-  parcels_.emplace(next_, std::move(p));
+  large_values_.emplace(next_, std::move(p));
   return next_++;
 }
 
-std::shared_ptr<parcel> parcel_table::find(std::uint64_t number) noexcept {
+std::shared_ptr<large_value> large_value_table::find(std::uint64_t number) noexcept {
   const strata::detail::uninterrupted guard;
   const std::lock_guard lock(lock_);
-  const auto found = parcels_.find(number);
-  return found != parcels_.end() ? found->second : nullptr;
+  const auto found = large_values_.find(number);
+  return found != large_values_.end() ? found->second : nullptr;
 }
 
-void parcel_table::leave(std::uint64_t number) noexcept {
+void large_value_table::leave(std::uint64_t number) noexcept {
   const strata::detail::uninterrupted guard;
   const std::lock_guard lock(lock_);
-  parcels_.erase(number);  // held_parcel has it still
+  large_values_.erase(number);  // held_large_value has it still
 }
 
-std::size_t parcel_table::size() noexcept {
+std::size_t large_value_table::size() noexcept {
   const strata::detail::uninterrupted guard;
   const std::lock_guard lock(lock_);
-  return parcels_.size();
+  return large_values_.size();
 }
 
-held_parcel::held_parcel(const strata::detail::worker& w)
-    : parcel_(std::make_shared<parcel>()), number_(0) {
-  table_ = office_or_refusal(
+held_large_value::held_large_value(const strata::detail::worker& w)
+    : large_value_(std::make_shared<large_value>()), number_(0) {
+  table_ = messenger_or_refusal(
                w, "a call on another node can only be made within a runtime (runtime::run())")
-               .parcels;
-  number_ = table_->enter(parcel_);
+               .large_values;
+  number_ = table_->enter(large_value_);
 }
 
 }  // namespace strata::messages

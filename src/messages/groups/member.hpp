@@ -31,8 +31,11 @@ enum class operation : std::uint8_t {
   gather,
   gather_any,
   all_gather,
+  all_gather_any,
   scatter,
+  scatter_any,
   all_to_all,
+  all_to_all_any,
   split,
   leave,  // not an operation: the message of a member that leaves
 };

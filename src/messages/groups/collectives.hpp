@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "messages/member.hpp"
+#include "messages/groups/member.hpp"
 
 namespace strata::messages {
 
@@ -18,6 +18,7 @@ inline constexpr std::size_t all_to_all_packed_bytes_max = 256;
 
 using byte_view = std::span<const std::byte>;
 using byte_room = std::span<std::byte>;
+using byte_string = std::vector<std::byte>;
 
 void broadcast(member& me, byte_room values, unsigned root);
 void reduce(member& me, byte_view values, byte_room result, unsigned root,
@@ -25,9 +26,12 @@ void reduce(member& me, byte_view values, byte_room result, unsigned root,
 void all_reduce(member& me, byte_room values, const strata::detail::combination& op);
 void scan(member& me, byte_room values, byte_room before, const strata::detail::combination& op);
 void gather(member& me, byte_view values, byte_room all, unsigned root);
-std::vector<std::vector<std::byte>> gather_any(member& me, byte_view values, unsigned root);
+std::vector<byte_string> gather_any(member& me, byte_view values, unsigned root);
 void all_gather(member& me, byte_view values, byte_room all);
+std::vector<byte_string> all_gather_any(member& me, byte_view values);
 void scatter(member& me, byte_view all, byte_room values, unsigned root);
+byte_string scatter_any(member& me, std::span<const byte_view> parts, unsigned root);
 void all_to_all(member& me, byte_view out, byte_room in);
+std::vector<byte_string> all_to_all_any(member& me, std::span<const byte_view> parts);
 
 }  // namespace strata::messages

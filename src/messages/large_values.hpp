@@ -4,7 +4,7 @@
 // result. Other nodes name them by number, as a call may be told that it is lost while they still
 // ask.
 //
-// Invariant: a number leads to its parcel for as long as the call is awaited, that of a token until
+// Invariant: a number leads to its value for as long as the call is awaited, that of a token until
 // its arguments have been asked for; who has found it may use it on.
 #pragma once
 #include <cstddef>
@@ -40,7 +40,7 @@ class awaited_bytes {
   transfer arrives_;
 };
 
-struct parcel {
+struct large_value {
   std::vector<std::byte> arguments{};
   bool only_arguments = false;  // a token's: nobody waits for more
   // Made by the node that makes the call, and used when its answer is here.
@@ -54,29 +54,29 @@ struct parcel {
 void send_result(endpoint_id room, std::span<const std::byte> result);
 
 // Any thread of the runtime.
-class parcel_table {
+class large_value_table {
  public:
-  std::uint64_t enter(std::shared_ptr<parcel> p);
+  std::uint64_t enter(std::shared_ptr<large_value> p);
   // Null: nobody awaits that call any more.
-  [[nodiscard]] std::shared_ptr<parcel> find(std::uint64_t number) noexcept;
+  [[nodiscard]] std::shared_ptr<large_value> find(std::uint64_t number) noexcept;
   void leave(std::uint64_t number) noexcept;
   // Calls that are awaited, and tokens whose arguments are.
   [[nodiscard]] std::size_t size() noexcept;
 
  private:
   strata::detail::spin_lock lock_;  // held briefly, by uninterrupted threads
-  std::unordered_map<std::uint64_t, std::shared_ptr<parcel>> parcels_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<large_value>> large_values_;
   std::uint64_t next_ = 1;
 };
 
 // One that is in the table of the caller's node.
-class held_parcel {
+class held_large_value {
  public:
   // Of w's node. Throws misuse_error outside a runtime.
-  explicit held_parcel(const strata::detail::worker& w);
-  held_parcel(const held_parcel&) = delete;
-  held_parcel& operator=(const held_parcel&) = delete;
-  ~held_parcel() {
+  explicit held_large_value(const strata::detail::worker& w);
+  held_large_value(const held_large_value&) = delete;
+  held_large_value& operator=(const held_large_value&) = delete;
+  ~held_large_value() {
     if (table_ != nullptr) table_->leave(number_);
   }
 
@@ -84,12 +84,12 @@ class held_parcel {
   void stays() noexcept { table_ = nullptr; }
 
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-  [[nodiscard]] parcel& operator*() const noexcept { return *parcel_; }
-  [[nodiscard]] parcel* operator->() const noexcept { return parcel_.get(); }
+  [[nodiscard]] large_value& operator*() const noexcept { return *large_value_; }
+  [[nodiscard]] large_value* operator->() const noexcept { return large_value_.get(); }
 
  private:
-  std::shared_ptr<parcel_table> table_;
-  std::shared_ptr<parcel> parcel_;
+  std::shared_ptr<large_value_table> table_;
+  std::shared_ptr<large_value> large_value_;
   std::uint64_t number_;
 };
 

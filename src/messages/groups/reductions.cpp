@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "messages/collectives.hpp"
-#include "messages/scratch.hpp"
-#include "messages/tree.hpp"
+#include "messages/groups/collectives.hpp"
+#include "messages/groups/scratch.hpp"
+#include "messages/groups/tree.hpp"
 
 namespace strata::messages {
 

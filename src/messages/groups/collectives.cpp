@@ -1,33 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes along a tree, and what everybody gets from everybody.
-#include "messages/collectives.hpp"
+#include "messages/groups/collectives.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <cstring>
+#include <utility>
+#include <vector>
 
-#include "messages/scratch.hpp"
-#include "messages/tree.hpp"
+#include "messages/groups/blocks.hpp"
+#include "messages/groups/scratch.hpp"
+#include "messages/groups/tree.hpp"
 
 namespace strata::messages {
 namespace {
-
-void copy(byte_view from, byte_room to) {
-  if (!from.empty() && from.data() != to.data()) std::memmove(to.data(), from.data(), from.size());
-}
-
-// Blocks by rank, one after the other; the last may be smaller, or nothing.
-struct blocks {
-  std::size_t each, total;
-  [[nodiscard]] std::size_t begin(std::uint64_t rank) const noexcept {
-    return std::min<std::size_t>(rank * each, total);
-  }
-  template <class Span>
-  [[nodiscard]] Span of(Span all, std::uint64_t first, std::uint64_t last) const noexcept {
-    return all.subspan(begin(first), begin(last) - begin(first));
-  }
-};
 
 // From the root to all; every member gets the blocks of its subtree, which are the first in `mine`.
 // At the root `mine` is all of them.
@@ -44,6 +29,8 @@ void deal(member& me, const tree& t, const blocks& cut, byte_room mine) {
   }
   for (member::sending& s : sends) me.finish(s);
 }
+
+}  // namespace
 
 // Everybody has its own block in `all`. In round k it also has those of the 2^k - 1 members that
 // follow, and gives them to the member 2^k ranks back: J. Bruck et al., 1997,
@@ -72,8 +59,6 @@ void exchange_blocks(member& me, const blocks& cut, byte_room all) {
   }
 }
 
-}  // namespace
-
 void broadcast(member& me, byte_room values, unsigned root) {
   const tree t(me.rank(), me.size(), root);
   // Two or three members gain nothing from pieces.
@@ -100,14 +85,14 @@ void scatter(member& me, byte_view all, byte_room values, unsigned root) {
       const subtree& child = t.children()[i];
       sends.push_back(me.start_send(child.head, cut.of(all, child.first, child.last)));
     }
-    copy(cut.of(all, root, root + 1), values);
+    copy_bytes(cut.of(all, root, root + 1), values);
     for (member::sending& s : sends) me.finish(s);
   } else if (t.mine().size() == 1) {
     deal(me, t, cut, values);
   } else {
     const scratch mine(values.size() * t.mine().size());
     deal(me, t, cut, mine.all());
-    copy(mine.all().first(values.size()), values);
+    copy_bytes(mine.all().first(values.size()), values);
   }
 }
 
@@ -121,7 +106,7 @@ void gather(member& me, byte_view values, byte_room all, unsigned root) {
   const scratch collected(is_root ? 0 : values.size() * t.mine().size());
   const byte_room mine = is_root ? all : collected.all();
   const std::size_t start = cut.begin(t.mine().first);
-  copy(values, mine.subspan(cut.begin(me.rank()) - start, values.size()));
+  copy_bytes(values, mine.subspan(cut.begin(me.rank()) - start, values.size()));
   for (const subtree& child : t.children()) {
     const std::size_t at = cut.begin(child.first);
     me.receive(child.head, mine.subspan(at - start, cut.begin(child.last) - at));
@@ -129,80 +114,12 @@ void gather(member& me, byte_view values, byte_room all, unsigned root) {
   if (!is_root) me.send(*t.parent(), mine);
 }
 
-namespace {
-
-// Of what a member says that it has.
-std::size_t sum_of(member& me, std::span<const std::uint64_t> sizes) {
-  constexpr std::uint64_t bytes_max = PTRDIFF_MAX;
-  std::uint64_t sum = 0;
-  for (const std::uint64_t one : sizes) {
-    me.require(one <= bytes_max - sum, "gather_any(): a member has more bytes than there can be");
-    sum += one;
-  }
-  return sum;
-}
-
-}  // namespace
-
-std::vector<std::vector<std::byte>> gather_any(member& me, byte_view values, unsigned root) {
-  const tree t(me.rank(), me.size(), root);
-  const subtree& mine = t.mine();
-  // By rank from mine.first on; a member's own is not copied before it must be.
-  std::vector<std::uint64_t> sizes(mine.size());
-  std::vector<std::vector<std::byte>> parts;  // as they come: one for each child
-  sizes[me.rank() - mine.first] = values.size();
-  for (const subtree& child : t.children()) {
-    const auto theirs = std::span(sizes).subspan(child.first - mine.first, child.size());
-    me.receive(child.head, std::as_writable_bytes(theirs));
-    parts.emplace_back(sum_of(me, theirs));
-    if (!parts.back().empty()) me.receive(child.head, parts.back());
-  }
-  // A subtree's bytes, in order of the ranks.
-  const auto for_each_part = [&](auto&& f) {
-    std::vector<std::pair<unsigned, byte_view>> ordered{{me.rank(), values}};
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      ordered.emplace_back(t.children()[i].first, parts[i]);
-    std::sort(ordered.begin(), ordered.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [first, part] : ordered) f(part);
-  };
-  if (t.parent()) {
-    std::vector<std::byte> joined;
-    byte_view all = values;
-    if (!parts.empty()) {
-      joined.reserve(sum_of(me, sizes));
-      for_each_part([&](byte_view part) { joined.insert(joined.end(), part.begin(), part.end()); });
-      all = joined;
-    }
-    me.send(*t.parent(), bytes_of(sizes));
-    if (!all.empty()) me.send(*t.parent(), all);
-    return {};
-  }
-  std::vector<std::vector<std::byte>> result;
-  for_each_part([&](byte_view part) {
-    // One of the parts may be of several members, or of some without any bytes.
-    const std::size_t end = result.size();
-    std::size_t members = 1;
-    for (const subtree& child : t.children()) {
-      if (child.first == end) members = child.size();
-    }
-    for (std::size_t i = 0; i < members; ++i) {
-      const byte_view one = part.first(sizes[result.size()]);
-      result.emplace_back(one.begin(), one.end());
-      part = part.subspan(one.size());
-    }
-  });
-  return result;
-}
-
 void all_gather(member& me, byte_view values, byte_room all) {
   const blocks cut{values.size(), values.size() * me.size()};
   me.require(all.size() == cut.total, "all_gather(): `all` is not N times as large as `values`");
-  copy(values, cut.of(all, me.rank(), me.rank() + 1));
+  copy_bytes(values, cut.of(all, me.rank(), me.rank() + 1));
   exchange_blocks(me, cut, all);
 }
-
-namespace {
 
 // J. Bruck et al., 1997: block i is for the member i ranks on, and travels 2^k of them in round k
 // if i has that bit.
@@ -211,25 +128,23 @@ void all_to_all_packed(member& me, byte_view out, byte_room in, std::size_t bloc
   const auto at = [block](byte_room all, std::size_t i) { return all.subspan(i * block, block); };
   const scratch turned(out.size()), packed(out.size()), arrived(out.size());
   for (unsigned i = 0; i < n; ++i)
-    copy(out.subspan((me.rank() + std::size_t{i}) % n * block, block), at(turned.all(), i));
+    copy_bytes(out.subspan((me.rank() + std::size_t{i}) % n * block, block), at(turned.all(), i));
   for (std::uint64_t far = 1; far < n; far *= 2) {
     std::size_t count = 0;
     for (unsigned i = 0; i < n; ++i) {
-      if ((i & far) != 0) copy(at(turned.all(), i), at(packed.all(), count++));
+      if ((i & far) != 0) copy_bytes(at(turned.all(), i), at(packed.all(), count++));
     }
     me.exchange(static_cast<unsigned>((me.rank() + far) % n), packed.all().first(count * block),
                 static_cast<unsigned>((me.rank() + n - far) % n),
                 arrived.all().first(count * block));
     count = 0;
     for (unsigned i = 0; i < n; ++i) {
-      if ((i & far) != 0) copy(at(arrived.all(), count++), at(turned.all(), i));
+      if ((i & far) != 0) copy_bytes(at(arrived.all(), count++), at(turned.all(), i));
     }
   }
   for (unsigned i = 0; i < n; ++i)
-    copy(at(turned.all(), i), at(in, (me.rank() + std::size_t{n} - i) % n));
+    copy_bytes(at(turned.all(), i), at(in, (me.rank() + std::size_t{n} - i) % n));
 }
-
-}  // namespace
 
 void all_to_all(member& me, byte_view out, byte_room in) {
   const unsigned n = me.size();
@@ -237,15 +152,10 @@ void all_to_all(member& me, byte_view out, byte_room in) {
   me.require(out.size() % n == 0, "all_to_all(): `out` is not one block for each member");
   const std::size_t block = out.size() / n;
   if (n >= 4 && block <= all_to_all_packed_bytes_max) return all_to_all_packed(me, out, in, block);
-  copy(out.subspan(me.rank() * block, block), in.subspan(me.rank() * block, block));
-  for (unsigned far = 1; far < n; ++far) {
-    // Half of all others may have sent already to one that has not come here yet. There must be
-    // room for them.
-    if (far % 256 == 0) me.meet();
-    const auto to = static_cast<unsigned>((me.rank() + std::uint64_t{far}) % n);
-    const auto from = static_cast<unsigned>((me.rank() + std::uint64_t{n} - far) % n);
+  copy_bytes(out.subspan(me.rank() * block, block), in.subspan(me.rank() * block, block));
+  for_each_other(me, [&](unsigned to, unsigned from) {
     me.exchange(to, out.subspan(to * block, block), from, in.subspan(from * block, block));
-  }
+  });
 }
 
 }  // namespace strata::messages

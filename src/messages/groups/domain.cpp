@@ -5,8 +5,8 @@
 #include <mutex>
 #include <string>
 
+#include "messages/current_messenger.hpp"
 #include "messages/messenger.hpp"
-#include "messages/office.hpp"
 
 namespace strata {
 
@@ -14,8 +14,8 @@ namespace {
 
 // No member can be there any more.
 bool has_gone(endpoint_id member) {
-  const messages::messenger* const office = messages::office_here();
-  return office != nullptr && !office->has(member.node());
+  const messages::messenger* const messenger = messages::messenger_here();
+  return messenger != nullptr && !messenger->has(member.node());
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vector>
 
-#include "messages/collectives.hpp"
-#include "messages/member.hpp"
+#include "messages/groups/collectives.hpp"
+#include "messages/groups/member.hpp"
 
 namespace strata::messages {
 

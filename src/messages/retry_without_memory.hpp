@@ -12,7 +12,7 @@ namespace strata::messages {
 // throws bad_alloc. `wait` lets others run: of whoever may hold a lock, or handles messages, the
 // system's threads.
 template <class F, class Wait>
-auto patiently(F&& f, Wait&& wait) {
+auto retry_without_memory(F&& f, Wait&& wait) {
   for (;;) {
     try {
       return f();
@@ -22,8 +22,8 @@ auto patiently(F&& f, Wait&& wait) {
   }
 }
 template <class F>
-auto patiently(F&& f) {
-  return patiently(f, [] { sched_yield(); });
+auto retry_without_memory(F&& f) {
+  return retry_without_memory(f, [] { sched_yield(); });
 }
 
 }  // namespace strata::messages
