@@ -107,7 +107,9 @@ class endpoint {
     send(to, tag, std::as_bytes(std::span(&value, 1)));
   }
   /// Returns at once; `bytes` must stay as they are until the transfer has ended. Nothing is kept
-  /// of them in between if the message is above the eager limit.
+  /// of them in between if the message is above the eager limit. Throws misuse_error as send(), and
+  /// std::bad_alloc. What becomes of the message the transfer says: its wait() throws
+  /// endpoint_closed_error and node_lost_error.
   [[nodiscard]] transfer start_send(endpoint_id to, message_tag tag,
                                     std::span<const std::byte> bytes);
   /// The same with elements, as for send(). They must stay as they are, so a container that ends
@@ -119,7 +121,8 @@ class endpoint {
   // Of bytes one would become a span of them.
   template <detail::passing_range R>
   transfer start_send(endpoint_id to, message_tag tag, R&& values) = delete;
-  /// As start_send(), and the transfer ends when the message has been matched with a receive.
+  /// As start_send(), errors too, and the transfer ends when the message has been matched with a
+  /// receive.
   [[nodiscard]] transfer start_synchronous_send(endpoint_id to, message_tag tag,
                                                 std::span<const std::byte> bytes);
   /// The same with elements.
