@@ -2,7 +2,6 @@
 // Without <sys/socket.h>, whose declarations some compilers turn into inline functions.
 #include "steps.hpp"
 
-#include <dlfcn.h>
 #include <signal.h>
 #include <sys/types.h>
 #include <time.h>
@@ -14,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/common/hidden_call.hpp"
 #include "tests/common/require.hpp"
 
 struct msghdr;
@@ -38,33 +38,15 @@ void count(std::atomic<int>& left) {
     die();
 }
 
-// The function that the program would have called. Looked up again by threads that come at once.
-template <class F>
-class hidden {
- public:
-  constexpr explicit hidden(const char* name) : name_(name) {}
-  F* get() noexcept {
-    F* found = found_.load(std::memory_order_relaxed);
-    if (found == nullptr) {
-      found = reinterpret_cast<F*>(::dlsym(RTLD_NEXT, name_));
-      found_.store(found, std::memory_order_relaxed);
-    }
-    return found;
-  }
-
- private:
-  const char* const name_;
-  std::atomic<F*> found_{nullptr};
-};
-
+using strata::test::hidden_call;
 using send_function = ssize_t(int, const void*, std::size_t, int);
 using recv_function = ssize_t(int, void*, std::size_t, int);
 using sendmsg_function = ssize_t(int, const msghdr*, int);
 using syscall_function = long(long, ...);
-constinit hidden<send_function> real_send("send");
-constinit hidden<recv_function> real_recv("recv");
-constinit hidden<sendmsg_function> real_sendmsg("sendmsg");
-constinit hidden<syscall_function> real_syscall("syscall");
+constinit hidden_call<send_function> real_send("send");
+constinit hidden_call<recv_function> real_recv("recv");
+constinit hidden_call<sendmsg_function> real_sendmsg("sendmsg");
+constinit hidden_call<syscall_function> real_syscall("syscall");
 
 }  // namespace
 

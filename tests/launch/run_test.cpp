@@ -167,6 +167,12 @@ TEST(run, the_status_is_node_0s) {
   EXPECT_EQ(run_to_end(run({"-n", "2"}, {"join", "finish", "@0:exit:3"})).status, 3);
 }
 
+TEST(run, or_if_that_is_0_that_of_the_first_node_that_failed_after_it_had_finished) {
+  EXPECT_EQ(run_to_end(run({"-n", "3"}, {"join", "finish", "@1:exit:5"})).status, 5);
+  EXPECT_EQ(run_to_end(run({"-n", "2"}, {"join", "finish", "@0:exit:3", "@1:exit:5"})).status, 3);
+  EXPECT_EQ(run_to_end(run({"-n", "2"}, {"join", "finish", "@1:raise:11"})).status, 139);
+}
+
 TEST(run, alone_any_program_runs) {
   EXPECT_EQ(run_to_end({"run", "true"}).status, 0);
   EXPECT_EQ(run_to_end({"run", "-n", "1", "false"}).status, 1);

@@ -4,10 +4,12 @@
 #include <sched.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "command.hpp"
 
@@ -59,6 +61,23 @@ TEST(signals, who_ignores_them_is_killed) {
   EXPECT_NE(c.err().find("did not end within 2 s of the signal: killed\n"), std::string::npos)
       << c.err();
   EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST(signals, a_second_one_kills_who_goes_on_at_once) {
+  for (const int second : {SIGINT, SIGTERM}) {
+    command c(run(two, ready_then({"report:2", "report:15"}, {"sleep"})));
+    wait_for_both(c);
+    c.signal(SIGINT);
+    // So the launcher has dealt with it, too.
+    ASSERT_TRUE(c.wait_for_output("S02\nS02\n"));
+    // Two within 250 ms are one.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    c.signal(second);
+    EXPECT_EQ(c.wait(), 130);
+    // Nobody waited for the 2 s after which it says so.
+    EXPECT_EQ(c.err().find("did not end within"), std::string::npos) << c.err();
+    EXPECT_EQ(c.processes_left(), 0);
+  }
 }
 
 TEST(signals, the_users_own_reach_every_node) {

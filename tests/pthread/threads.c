@@ -91,6 +91,24 @@ CASE(tryjoin) {
   soon = from_now(CLOCK_REALTIME, 20000);
   SAME(pthread_timedjoin_np(t, &result, &soon), 0);
 }
+CASE(clockjoin) {
+  const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC};
+  for (int i = 0; i < 2; ++i) {
+    sem_t stop;
+    void* result = &stop;
+    sem_init(&stop, 0, 0);
+    pthread_t t = begin(wait_on, &stop);
+    struct timespec until = from_now(clocks[i], -1);
+    SAME(pthread_clockjoin_np(t, &result, clocks[i], &until), ETIMEDOUT);
+    until = from_now(clocks[i], 5);
+    SAME(pthread_clockjoin_np(t, &result, clocks[i], &until), ETIMEDOUT);
+    SAME(pthread_clockjoin_np(t, &result, CLOCK_PROCESS_CPUTIME_ID, &until), EINVAL);
+    sem_post(&stop);
+    until = from_now(clocks[i], 20000);
+    SAME(pthread_clockjoin_np(t, &result, clocks[i], &until), 0);
+    CHECK(result == NULL);
+  }
+}
 static void* own_id(void* a) {
   *(pthread_t*)a = pthread_self();
   return NULL;
@@ -190,6 +208,22 @@ CASE(scheduling_parameters) {
   SAME(pthread_setschedparam(pthread_self(), SCHED_OTHER, &p), EINVAL);
   p.sched_priority = 0;
   SAME(pthread_setschedparam(pthread_self(), 12345, &p), EINVAL);
+}
+CASE(scheduling_priority) {
+  sem_t stop;
+  sem_init(&stop, 0, 0);
+  pthread_t t = begin(wait_on, &stop), both[] = {pthread_self(), t};
+  for (int i = 0; i < 2; ++i) {
+    struct sched_param p = {-1};
+    int policy = -1;
+    SAME(pthread_setschedprio(both[i], 0), 0);
+    SAME(pthread_setschedprio(both[i], 5), EINVAL);
+    SAME(pthread_getschedparam(both[i], &policy, &p), 0);
+    SAME(policy, SCHED_OTHER);
+    SAME(p.sched_priority, 0);
+  }
+  sem_post(&stop);
+  end(t);
 }
 CASE(concurrency) {
   SAME(pthread_getconcurrency(), 0);

@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 
 #include "sched/ticker.hpp"
@@ -151,6 +153,31 @@ std::string by_fork() {
   return out.blocked();
 }
 
+// Where the shell would find it.
+std::string path_of(const std::string& program) {
+  std::istringstream folders(std::getenv("PATH"));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string path = folder + "/" + program;
+    if (access(path.c_str(), X_OK) == 0) return path;
+  }
+  throw std::runtime_error("no program " + program);
+}
+
+// The child has what its thread's OS thread has blocked, until it becomes another program.
+template <class Become>
+std::string by_vfork(Become become) {
+  const output_file out;
+  grep_command grep;
+  const pid_t process = vfork();
+  if (process == 0) {
+    dup2(out.fd, STDOUT_FILENO);
+    become(grep.arguments.data());
+    _exit(1);
+  }
+  wait_for(process);
+  return out.blocked();
+}
+
 void keep_masks_of_process() {
   (void)mask_of_process();
   (void)mask_by_system();
@@ -218,6 +245,15 @@ TEST(started_programs, by_pthreads_of_a_plain_main) {
     EXPECT_NE(mask_now(), mask_of_process());
     EXPECT_EQ(by_spawn(&strata_posix_spawnp), mask_of_process());
     EXPECT_EQ(by_fork(), mask_of_process());
+    EXPECT_EQ(by_vfork([](char* const words[]) { strata_execvp("grep", words); }),
+              mask_of_process());
+    EXPECT_EQ(by_vfork([](char* const words[]) { strata_execvpe("grep", words, environ); }),
+              mask_of_process());
+    static const std::string grep = path_of("grep");
+    EXPECT_EQ(by_vfork([](char* const words[]) { strata_execv(grep.c_str(), words); }),
+              mask_of_process());
+    EXPECT_EQ(by_vfork([](char* const words[]) { strata_execve(grep.c_str(), words, environ); }),
+              mask_of_process());
     return nullptr;
   };
   detail::scheduler* home = nullptr;
@@ -230,6 +266,30 @@ TEST(started_programs, by_pthreads_of_a_plain_main) {
     EXPECT_EQ(detail::this_worker().owner, home);
     expect_mask_of_process();
   }).join();
+}
+
+// And not that of the process.
+TEST(started_programs, by_pthreads_have_the_environment_that_they_are_given) {
+  const auto look = [](void*) -> void* {
+    static const std::string shell = path_of("sh");
+    static char name[] = "sh", flag[] = "-c", script[] = "test \"$GIVEN $STRATA_WORKERS\" = '7 '",
+                given[] = "GIVEN=7";
+    static char* const words[] = {name, flag, script, nullptr};
+    static char* const environment[] = {given, nullptr};
+    for (const bool by_path : {false, true}) {
+      const pid_t child = fork();
+      if (child == 0) {
+        if (by_path) strata_execvpe(name, words, environment);
+        strata_execve(shell.c_str(), words, environment);
+        _exit(1);
+      }
+      wait_for(child);
+    }
+    return nullptr;
+  };
+  pthread_t made{};
+  ASSERT_EQ(strata_pthread_create(&made, nullptr, look, nullptr), 0);
+  EXPECT_EQ(strata_pthread_join(made, nullptr), 0);
 }
 
 // A tick is a signal, too.
