@@ -100,7 +100,7 @@ TEST(map_levels, have_at_least_the_pixels_of_the_window_and_less_than_twice_as_m
 
 TEST(map_levels, cover_the_window_once_and_each_tile_what_those_below_it_cover) {
   std::mt19937 random(8);
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < strata::test::sampled(200, 50); ++i) {
     const map_info map = any_map(random);
     const view v = any_view(random, map);
     const std::uint32_t level = random() % (map.levels + 1);

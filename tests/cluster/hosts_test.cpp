@@ -4,6 +4,7 @@
 #include <regex>
 #include <utility>
 
+#include "../common/sampled.hpp"
 #include "../common/slow_builds.hpp"
 #include "chain_of_hosts.hpp"
 
@@ -45,7 +46,7 @@ TEST_F(jobs_on, hear_of_a_killed_node) {
 // hour.
 TEST_F(jobs_on, hear_that_two_others_reach_each_other_no_more) {
   command c(launch_test::run({"-n", "4", "--transport", "tcp", "--host", all_hosts()},
-                             {"--strata-lost-after-ms=2000", "talk-across"}),
+                             {"--strata-lost-after-ms=6000", "talk-across"}),
             from_hub());
   ASSERT_TRUE(c.wait_for_output("talking")) << c.err();
   for (const auto& [host, other] : {std::pair(2, 4), std::pair(4, 2)})
@@ -53,7 +54,7 @@ TEST_F(jobs_on, hear_that_two_others_reach_each_other_no_more) {
         launch_test::shell("ip -n " + address(host) + " route add blackhole " + address(other)));
   EXPECT_EQ(c.wait(), 1) << c.err();
   EXPECT_TRUE(std::regex_search(c.out(), std::regex("caught: node [13] is lost: has acknowledged "
-                                                    "nothing for 2000 ms")))
+                                                    "nothing for 6000 ms")))
       << c.out() << c.err();
   EXPECT_EQ(c.processes_left(), 0);
 }
@@ -288,8 +289,7 @@ TEST_P(circle_by, routes_go_around_a_slow_network) {
 TEST_P(circle_by, an_unused_connection_that_ends_is_no_loss) {
   make_slow(2, 3, "cable2");
   if (IsSkipped()) return;
-  const int jobs =
-      strata::test::thread_sanitizer ? 3 : 10;  // what it looks for is a race between processes
+  const int jobs = strata::test::sampled(10, 3);  // it looks for a race between processes
   for (int i = 0; i < jobs; ++i) expect_ok("tokens", GetParam());
 }
 

@@ -70,27 +70,48 @@ TEST(a_mistyped_flag, ends_in_one_line_with_status_2) {
   EXPECT_EQ(job.err().find(line, first + 1), std::string::npos) << job.err();
 }
 
-TEST(job, spreads_its_tokens) {
-  for (const char* const transport : transports)
-    expect_ok({"-n", "2", "--transport", transport}, {"spread"});
+class job_over : public launch_test::over_each_transport {};
+INSTANTIATE_TEST_SUITE_P(transports, job_over, testing::ValuesIn(transports),
+                         launch_test::name_of_text);
+
+TEST_P(job_over, spreads_its_tokens) {
+  expect_ok({"-n", "2", "--transport", GetParam()}, {"spread"});
 }
-// Also where no other worker of the node ever asks for some.
-TEST(job, makes_calls_elsewhere_with_each_balancer) {
-  for (const char* const balancer : {"random", "sender", "informed"}) {
-    SCOPED_TRACE(balancer);
-    expect_ok({"-n", "2", "--workers", "1"},
-              {std::string("--strata-balancing=") + balancer, "calls"});
+TEST_P(job_over, makes_calls_of_scopes_elsewhere) {
+  expect_ok({"-n", "2", "--workers", "1", "--transport", GetParam()}, {"scopes"});
+}
+TEST_P(job_over, takes_a_token_from_under_a_busy_worker) {
+  expect_ok({"-n", "2", "--workers", "1", "--transport", GetParam()}, {"lone-tokens"});
+}
+TEST_P(job_over, runs_what_nobody_waits_for_before_it_is_quiet) {
+  expect_ok({"-n", "3", "--workers", "1", "--transport", GetParam()}, {"left-behind"});
+}
+TEST_P(job_over, makes_calls_on_other_nodes) {
+  expect_ok({"-n", "2", "--transport", GetParam()}, {"calls"});
+}
+TEST_P(job_over, says_by_which_nodes_an_exception_came) {
+  expect_ok({"-n", "3", "--transport", GetParam()}, {"exceptions-by-way"});
+}
+TEST_P(job_over, tells_of_a_signal_too_many_from_another_node) {
+  expect_ok({"-n", "2", "--transport", GetParam()}, {"signal-too-many"});
+}
+
+class balanced_job : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (strata::test::left_to_the_other_sanitizer()) GTEST_SKIP() << "the other sanitizer's turn";
   }
+};
+INSTANTIATE_TEST_SUITE_P(balancers, balanced_job, testing::Values("random", "sender", "informed"),
+                         launch_test::name_of_text);
+
+// Also where no other worker of the node ever asks for some.
+TEST_P(balanced_job, makes_calls_elsewhere) {
+  expect_ok({"-n", "2", "--workers", "1"},
+            {std::string("--strata-balancing=") + GetParam(), "calls"});
 }
-TEST(job, makes_calls_of_scopes_elsewhere) {
-  for (const char* const transport : transports)
-    expect_ok({"-n", "2", "--workers", "1", "--transport", transport}, {"scopes"});
-  expect_ok({"-n", "3", "--workers", "2"}, {"scopes"});
-}
-TEST(job, takes_a_token_from_under_a_busy_worker) {
-  for (const char* const transport : transports)
-    expect_ok({"-n", "2", "--workers", "1", "--transport", transport}, {"lone-tokens"});
-}
+
+TEST(job, makes_calls_of_scopes_elsewhere) { expect_ok({"-n", "3", "--workers", "2"}, {"scopes"}); }
 
 // Of all nodes of a job that prints its statistics.
 std::size_t taken_from_shelves(const std::string& statistics) {
@@ -121,10 +142,6 @@ TEST(job, takes_back_what_nobody_wants) {
     expect_ok({"-n", nodes, "--workers", "2", "--transport", "shm"}, {"left-behind"});
   }
 }
-TEST(job, runs_what_nobody_waits_for_before_it_is_quiet) {
-  for (const char* const transport : transports)
-    expect_ok({"-n", "3", "--workers", "1", "--transport", transport}, {"left-behind"});
-}
 TEST(job, sends_what_does_not_fit_on_a_shelf) {
   for (const char* const workers : {"1", "2"})
     expect_ok({"-n", "2", "--workers", workers, "--transport", "shm"}, {"large-tokens"});
@@ -134,10 +151,6 @@ TEST(job, does_without_a_shelf) {
     expect_ok({"-n", "3", "--transport", "shm"},
               {std::string("--strata-shelf=") + offered, "tokens"});
 }
-TEST(job, makes_calls_on_other_nodes) {
-  for (const char* const transport : transports)
-    expect_ok({"-n", "2", "--transport", transport}, {"calls"});
-}
 // Each node of a program with random addresses has some of its own.
 TEST(job, makes_calls_on_nodes_whose_code_lies_elsewhere) {
   command c(launch_test::run({"-n", "2"}, {"code-elsewhere"}));
@@ -146,16 +159,8 @@ TEST(job, makes_calls_on_nodes_whose_code_lies_elsewhere) {
   EXPECT_EQ(c.out(), "ok\n") << c.err();
 }
 TEST(job, brings_exceptions_of_calls_home) { expect_ok({"-n", "2"}, {"exceptions"}); }
-TEST(job, says_by_which_nodes_an_exception_came) {
-  for (const char* const transport : transports)
-    expect_ok({"-n", "3", "--transport", transport}, {"exceptions-by-way"});
-}
 TEST(job, refuses_nodes_that_do_not_exist) { expect_ok({"-n", "2"}, {"misuse"}); }
 TEST(job, says_where_what_is_used_as_if_it_were_here_lies) { expect_ok({"-n", "3"}, {"misuse"}); }
-TEST(job, tells_of_a_signal_too_many_from_another_node) {
-  for (const char* const transport : transports)
-    expect_ok({"-n", "2", "--transport", transport}, {"signal-too-many"});
-}
 TEST(job, of_one_node_is_as_without_a_launcher) { expect_ok({"-n", "1"}, {"tokens"}); }
 // Its thread computes as well, so it keeps off the cores of other nodes, where there are any.
 TEST(job, keeps_its_threads_apart_where_it_has_several_nodes) {

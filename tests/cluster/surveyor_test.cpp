@@ -22,7 +22,8 @@ constexpr node_id three = 3;
 // Two nodes of three, and a third that is no more than the far ends of its connections.
 class survey_of_three : public testing::Test {
  protected:
-  survey_of_three() {
+  survey_of_three() { connect(); }
+  void connect() {
     std::array<std::vector<os::descriptor>, three> ends;
     for (auto& e : ends) e.resize(three);
     for (node_id a = 0; a < three; ++a) {
@@ -39,27 +40,35 @@ class survey_of_three : public testing::Test {
     silent = std::move(ends[2]);
   }
 
+  static constexpr std::int64_t patience_ns_max = 2'000'000'000;
   std::array<std::optional<net::tcp::tcp_transport>, 2> transports;
   std::vector<os::descriptor> silent;
   survey::limits limits{.patience_ns = 20'000'000, .all_ns = 300'000'000};
 };
 
 TEST_F(survey_of_three, measures_and_is_measured_though_one_never_answers) {
-  const std::int64_t began = os::now_ns();
-  surveyor zero(*transports[0], 0, three, {2, 1}, limits),
-      one(*transports[1], 1, three, {}, limits);
-  EXPECT_TRUE(one.results().empty());
-  const auto found = zero.results();
-  EXPECT_GE(os::now_ns() - began, limits.all_ns);
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0].node, 2);
-  EXPECT_GE(found[0].latency_ns, limits.patience_ns / 2);
-  EXPECT_EQ(found[0].bytes_per_s, 0);
-  EXPECT_EQ(found[1].node, 1);
-  EXPECT_LT(found[1].latency_ns, limits.patience_ns);
-  EXPECT_GT(found[1].bytes_per_s, 0);
-  EXPECT_TRUE(zero.end().empty());
-  EXPECT_TRUE(one.end().empty());
+  // A machine on which the other one needs longer for its answers gets longer.
+  for (bool answered = false; !answered;) {
+    const std::int64_t began = os::now_ns();
+    surveyor zero(*transports[0], 0, three, {2, 1}, limits),
+        one(*transports[1], 1, three, {}, limits);
+    EXPECT_TRUE(one.results().empty());
+    const auto found = zero.results();
+    EXPECT_GE(os::now_ns() - began, limits.all_ns);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0].node, 2);
+    EXPECT_GE(found[0].latency_ns, limits.patience_ns / 2);
+    EXPECT_EQ(found[0].bytes_per_s, 0);
+    EXPECT_EQ(found[1].node, 1);
+    EXPECT_TRUE(zero.end().empty());
+    EXPECT_TRUE(one.end().empty());
+    answered = found[1].latency_ns < limits.patience_ns && found[1].bytes_per_s > 0;
+    if (answered) continue;
+    ASSERT_LT(limits.patience_ns, patience_ns_max);
+    limits.patience_ns *= 2;
+    limits.all_ns *= 2;
+    connect();
+  }
 }
 
 TEST_F(survey_of_three, keeps_what_comes_before_its_time) {

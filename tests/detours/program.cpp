@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "rounds.hpp"
 #include "strata/call.hpp"
 #include "strata/error.hpp"
 #include "strata/fiber.hpp"
@@ -82,12 +83,8 @@ std::vector<std::uint64_t> pattern(int round) {
 
 template <class F>
 void send_bulk_to_node_2(F enough) {
-  endpoint mine;
-  remote_thread other(
-      on_node{2},
-      [](endpoint_id home) {
-        endpoint here;
-        here.send_value(home, 1, here.id());
+  test::talk_to_node_2(
+      [](endpoint& here, endpoint_id home) {
         std::vector<std::uint64_t> all(pattern(0).size());
         for (;;) {
           const std::size_t bytes =
@@ -96,18 +93,17 @@ void send_bulk_to_node_2(F enough) {
           if (bytes == 0) return;
         }
       },
-      mine.id());
-  const auto theirs = mine.receive_value<endpoint_id>(any_endpoint, 1);
-  std::vector<std::uint64_t> back(pattern(0).size());
-  for (int round = 0; !enough() || round < 10; ++round) {
-    const std::vector<std::uint64_t> there = pattern(round);
-    mine.send(theirs, 2, std::as_bytes(std::span(there)));
-    (void)mine.receive(std::as_writable_bytes(std::span(back)), theirs, 3);
-    require(back == there, "as it was sent");
-  }
-  mine.send(theirs, 2, std::span<const std::byte>{});
-  (void)mine.receive(std::as_writable_bytes(std::span(back)), theirs, 3);
-  other.join();
+      [&](endpoint& mine, endpoint_id theirs) {
+        std::vector<std::uint64_t> back(pattern(0).size());
+        for (int round = 0; !enough() || round < 10; ++round) {
+          const std::vector<std::uint64_t> there = pattern(round);
+          mine.send(theirs, 2, std::as_bytes(std::span(there)));
+          (void)mine.receive(std::as_writable_bytes(std::span(back)), theirs, 3);
+          require(back == there, "as it was sent");
+        }
+        mine.send(theirs, 2, std::span<const std::byte>{});
+        (void)mine.receive(std::as_writable_bytes(std::span(back)), theirs, 3);
+      });
 }
 
 // Everything that nodes 0 and 2 say to each other while `happens` in the middle of it, until that
@@ -193,12 +189,12 @@ int count_connections(std::string_view to) {
 // all that the two nodes have. look(): what is known of that one while nothing goes by it;
 // is_back(): that shows that there is a connection again.
 template <class Look, class IsBack>
-void talk_over_cables_that_return(runtime& rt, int rounds, Look look, IsBack is_back) {
+void talk_over_cables_that_return(runtime& rt, Look look, IsBack is_back) {
   rt.run([&] {
     std::atomic<bool> is_over{false};
     thread counting([&] { test::count_to_node_2([&] { return is_over.load(); }); });
     std::string cable = used_cable();
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0; round < detours_test::rounds_of_cables; ++round) {
       const std::string now = " round " + std::to_string(round);
       say(("cable" + cable + " carries" + now).c_str());
       const std::string other = std::exchange(cable, cable == "4" ? "6" : "4");
@@ -222,7 +218,7 @@ bool is_connected_over(const std::string& cable) {
 }
 void talk_over_sockets_that_return(runtime& rt) {
   talk_over_cables_that_return(
-      rt, 4, [](const std::string&) { return 0; },
+      rt, [](const std::string&) { return 0; },
       [](const std::string& cable, int) { return is_connected_over(cable); });
 }
 
@@ -238,7 +234,7 @@ std::uint64_t messages_by_udp(const runtime& rt) {
 // not in use something is said every few seconds.
 void talk_over_kinds_that_return(runtime& rt) {
   talk_over_cables_that_return(
-      rt, 3, [&](const std::string&) { return messages_by_udp(rt); },
+      rt, [&](const std::string&) { return messages_by_udp(rt); },
       [&](const std::string& cable, std::uint64_t before) {
         return cable == "4" ? messages_by_udp(rt) != before : is_connected_over(cable);
       });

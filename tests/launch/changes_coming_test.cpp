@@ -120,8 +120,7 @@ TEST_F(elastic_course, a_node_comes) {
   EXPECT_EQ(job->members(), (std::vector<node_id>{0, 1, 2}));
   EXPECT_EQ(job->deadline_ns(), no_deadline);
   for (node_id n = 0; n < 3; ++n) leave(n);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 0);
+  expect_over(0);
   EXPECT_TRUE(said.empty());
 }
 
@@ -326,8 +325,7 @@ TEST_F(elastic_course, a_newcomer_that_was_counted_already_is_a_loss) {
             std::string::npos);
   leave(0);
   leave(1);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 137);
+  expect_over(137);
 }
 
 // Node 0 may notice first.
@@ -343,8 +341,7 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_first_is_a_loss) {
   EXPECT_NE(said[0].find("node 1 was killed by signal 9 (SIGKILL) while it joined"),
             std::string::npos);
   leave(0);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 137);
+  expect_over(137);
 }
 
 TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_ended) {
@@ -359,8 +356,7 @@ TEST_F(elastic_course, a_newcomer_that_node_0_misses_is_ended) {
   EXPECT_NE(said[0].find("node 1 was lost while it joined"), std::string::npos);
   kill(1, 9);
   leave(0);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 1);
+  expect_over(1);
 }
 
 // Its last words may be read after those of node 0.

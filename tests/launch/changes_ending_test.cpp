@@ -42,8 +42,7 @@ TEST_F(elastic_course, the_job_ends_before_a_node_is_let_in) {
   EXPECT_EQ(answers.back(), "70: the job is ending");
   end(1, 0);
   leave(0);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 0);
+  expect_over(0);
   EXPECT_TRUE(said.empty());
 }
 
@@ -61,8 +60,7 @@ TEST_F(elastic_course, the_job_ends_while_a_node_hands_over_its_work) {
   stays(2);
   EXPECT_EQ(got(1), kinds{frame_kind::leave});
   for (node_id n = 0; n < 3; ++n) leave(n);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 0);
+  expect_over(0);
   EXPECT_TRUE(said.empty());
 }
 
@@ -89,8 +87,7 @@ TEST_F(elastic_course, the_job_ends_just_when_a_node_is_let_in) {
     }
     end(1, 0);
     end(0, 0);
-    EXPECT_TRUE(job->over());
-    EXPECT_EQ(job->status(), 0);
+    expect_over(0);
     EXPECT_TRUE(said.empty());
   }
 }
@@ -119,8 +116,7 @@ TEST_F(elastic_course, a_member_is_lost_while_another_comes) {
   EXPECT_EQ(unpack_lost(sent[0].back().payload).node, 1);
   end(0, 9);
   end(2, 9);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 137);
+  expect_over(137);
 }
 
 TEST_F(elastic_course, one_that_came_late_is_a_member_like_the_others) {
@@ -153,8 +149,7 @@ TEST_F(elastic_course, an_interrupt_ends_changes) {
   kill(2, SIGKILL);
   kill(0, SIGINT);
   kill(1, SIGINT);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 130);
+  expect_over(130);
 }
 
 TEST_F(elastic_course, time_in_which_all_were_stopped_does_not_count) {

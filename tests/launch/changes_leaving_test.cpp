@@ -40,8 +40,7 @@ TEST_F(elastic_course, a_node_leaves) {
   pass(10 * second);
   EXPECT_EQ(said, lines{"node 0 has ended; waiting for node 3 (Ctrl-C ends the wait)"});
   end(3, 0);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 0);
+  expect_over(0);
 }
 
 TEST_F(elastic_course, who_has_left_is_not_waited_for) {
@@ -51,8 +50,7 @@ TEST_F(elastic_course, who_has_left_is_not_waited_for) {
   finish(1);
   job->on_line_ended(1, "", now);
   leave(0);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 0);
+  expect_over(0);
   EXPECT_TRUE(said.empty());
   EXPECT_EQ(answers, lines{"70: left 1"});
 }

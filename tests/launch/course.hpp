@@ -95,6 +95,10 @@ struct course : job_actions, testing::Test {
     now += ns;
     job->on_time(now);
   }
+  void expect_over(int status) const {
+    EXPECT_TRUE(job->over());
+    EXPECT_EQ(job->status(), status);
+  }
   // What the nodes of a new job say ends it, with one line.
   template <class What>
   void expect_refused(What&& what) {

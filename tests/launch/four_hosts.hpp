@@ -3,11 +3,17 @@
 // accident of a shared loopback interface. Needs root and `ip netns`.
 #pragma once
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/types.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "../common/in_turn.hpp"
 #include "command.hpp"
@@ -24,9 +30,9 @@ class four_hosts : public testing::Test {
  protected:
   void SetUp() override {
     if (strata::test::left_to_the_other_sanitizer()) GTEST_SKIP() << "the other sanitizer's turn";
-    if (::geteuid() != 0 || !shell("ip netns add " + hub())) {
-      GTEST_SKIP() << "no network namespaces here: this needs root and iproute2";
-    }
+    if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
+    remove_leftovers();
+    if (!make(hub())) GTEST_SKIP() << "no network namespaces here: this needs iproute2";
     bool ok = shell("ip -n " + hub() + " link add br0 type bridge") &&
               shell("ip -n " + hub() + " addr add " + address(100) + "/24 dev br0") &&
               shell("ip -n " + hub() + " link set br0 up") &&
@@ -34,7 +40,7 @@ class four_hosts : public testing::Test {
     for (int h = 1; ok && h <= 4; ++h) {
       std::string port = "port";
       port += std::to_string(h);
-      ok = shell("ip netns add " + address(h)) &&
+      ok = make(address(h)) &&
            shell("ip -n " + hub() + " link add " + port + " type veth peer name eth0 netns " +
                  address(h)) &&
            shell("ip -n " + hub() + " link set " + port + " master br0 up") &&
@@ -42,22 +48,16 @@ class four_hosts : public testing::Test {
            shell("ip -n " + address(h) + " link set eth0 up") &&
            shell("ip -n " + address(h) + " link set lo up");
     }
-    if (!ok || !shell("ip netns exec " + address(1) + " true")) {
-      GTEST_SKIP() << "this system does not let us join network namespaces";
-    }
+    ASSERT_TRUE(ok && shell("ip netns exec " + address(1) + " true"))
+        << "this system makes network namespaces, and does not let us join them";
   }
+  // That of the hub last: it tells remove_leftovers() of the others.
   void TearDown() override {
-    for (int h = 1; h <= 4; ++h) shell("ip netns del " + address(h));
-    shell("ip netns del " + hub());
+    for (; !made_.empty(); made_.pop_back()) shell("ip netns del " + made_.back());
   }
 
-  static std::string hub() { return "strata-test-" + std::to_string(::getpid()); }
-  // Tests may run side by side.
-  static std::string address(int host) {
-    std::ostringstream text;
-    text << "10." << ::getpid() / 250 % 250 << '.' << ::getpid() % 250 << '.' << host;
-    return text.str();
-  }
+  static std::string hub() { return hub_prefix + std::to_string(::getpid()); }
+  static std::string address(int host) { return address(::getpid(), host); }
   static std::string all_hosts() {
     return address(1) + "," + address(2) + "," + address(3) + "," + address(4);
   }
@@ -68,6 +68,35 @@ class four_hosts : public testing::Test {
             .input = {},
             .around = {"ip", "netns", "exec", hub()}};
   }
+
+ private:
+  static constexpr const char* hub_prefix = "strata-test-";
+  // Tests may run side by side.
+  static std::string address(pid_t test, int host) {
+    std::ostringstream text;
+    text << "10." << test / 250 % 250 << '.' << test % 250 << '.' << host;
+    return text.str();
+  }
+  bool make(const std::string& name) {
+    if (!shell("ip netns add " + name)) return false;
+    made_.push_back(name);
+    return true;
+  }
+  // What tests have left that were killed.
+  static void remove_leftovers() {
+    const std::string prefix = hub_prefix;
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator("/run/netns", none)) {
+      const std::string name = entry.path().filename();
+      if (!name.starts_with(prefix)) continue;
+      const pid_t test = std::atoi(name.c_str() + prefix.size());
+      if (test <= 0 || ::kill(test, 0) == 0 || errno != ESRCH) continue;
+      for (int h = 1; h <= 4; ++h) shell("ip netns del " + address(test, h));
+      shell("ip netns del " + name);
+    }
+  }
+
+  std::vector<std::string> made_;
 };
 
 }  // namespace launch_test

@@ -29,8 +29,7 @@ TEST_F(course, everybody_learns_where_all_are_and_leaves) {
     EXPECT_EQ(unpack_directory(sent[n][0].payload)[n].port, n);
   }
   for (node_id n = 0; n < 3; ++n) leave(n);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 0);
+  expect_over(0);
   EXPECT_TRUE(said.empty());
 }
 
@@ -221,8 +220,7 @@ TEST_F(course, a_lost_node_stops_the_job_step_by_step) {
   pass(2 * second);
   EXPECT_EQ(signals, (numbers{SIGTERM, SIGKILL}));
   kill(0, SIGKILL);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 137);
+  expect_over(137);
   EXPECT_EQ(said.size(), 1U);
 }
 
@@ -342,8 +340,7 @@ TEST_F(course, a_program_that_is_asked_for_help_need_not_join) {
     end(1, 0);
     end(0, of_one);
     EXPECT_TRUE(said.empty());
-    EXPECT_TRUE(job->over());
-    EXPECT_EQ(job->status(), of_one);
+    expect_over(of_one);
   }
 }
 
@@ -351,8 +348,7 @@ TEST_F(course, alone_it_may_be_any_program) {
   begin(1);
   EXPECT_EQ(job->deadline_ns(), no_deadline);
   end(0, 4);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 4);
+  expect_over(4);
   EXPECT_TRUE(said.empty());
 }
 
@@ -438,8 +434,7 @@ TEST_F(course, a_node_that_others_have_lost_is_stopped_when_it_does_not_end) {
   pass(2 * second);
   EXPECT_EQ(signals, (numbers{SIGTERM, SIGKILL}));
   for (node_id n = 0; n < 3; ++n) kill(n, SIGKILL);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 1);
+  expect_over(1);
 }
 
 TEST_F(course, a_node_0_that_others_have_lost_is_named_though_these_have_ended) {
@@ -454,8 +449,7 @@ TEST_F(course, a_node_0_that_others_have_lost_is_named_though_these_have_ended) 
   pass(2 * second);
   EXPECT_EQ(signals, numbers{SIGTERM});
   kill(0, SIGKILL);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 1);
+  expect_over(1);
   EXPECT_EQ(said.size(), 1U);
 }
 
@@ -560,8 +554,7 @@ TEST_F(course, a_host_that_is_lost_takes_its_nodes_along) {
   EXPECT_EQ(unpack_lost(sent[0][2].payload).node, 2);
   EXPECT_FALSE(job->over());
   end(0, 9);
-  EXPECT_TRUE(job->over());
-  EXPECT_EQ(job->status(), 1);
+  expect_over(1);
 }
 
 TEST_F(course, what_cannot_be_killed_is_given_up) {

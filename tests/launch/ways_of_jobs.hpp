@@ -31,12 +31,21 @@ class in_several_ways : public testing::TestWithParam<way> {
   void SetUp() override {
     if (strata::test::left_to_the_other_sanitizer()) GTEST_SKIP() << "the other sanitizer's turn";
   }
-  static void run(const std::string& what) {
+  static void run(const std::string& what, const words& more = {}) {
     words arguments = GetParam().settings;
+    arguments.insert(arguments.end(), more.begin(), more.end());
     arguments.push_back(what);
     expect_ok(
         launch_test::run({"-n", GetParam().nodes, "--transport", GetParam().transport}, arguments));
   }
 };
+
+class over_each_transport : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (strata::test::left_to_the_other_sanitizer()) GTEST_SKIP() << "the other sanitizer's turn";
+  }
+};
+inline constexpr auto name_of_text = [](const auto& p) { return std::string(p.param); };
 
 }  // namespace launch_test

@@ -69,39 +69,38 @@ TEST(message_job, takes_in_what_has_come_while_nobody_else_is_ready) {
   }
 }
 
-// One worker, which asks for nothing else all the time.
-TEST(message_job, hears_messages_in_a_loop_of_test_or_probe) {
-  for (const char* reception : {"adaptive", "blocking", "polling", "watchdog"}) {
-    for (const char* transport : {"shm", "tcp"}) {
-      SCOPED_TRACE(std::string(reception) + " over " + transport);
-      launch_test::expect_ok(
-          launch_test::run({"-n", "2", "--workers", "1", "--transport", transport},
-                           {std::string("--strata-reception=") + reception, "nothing-but-looks"}));
-    }
-  }
+// One worker, which asks for nothing else all the time. In this order each sanitizer sees every
+// reception and both transports.
+class receptions : public launch_test::in_several_ways {};
+INSTANTIATE_TEST_SUITE_P(
+    ways, receptions,
+    testing::Values(way{"adaptive_shm", "2", "shm", {"--strata-reception=adaptive"}},
+                    way{"blocking_shm", "2", "shm", {"--strata-reception=blocking"}},
+                    way{"polling_shm", "2", "shm", {"--strata-reception=polling"}},
+                    way{"watchdog_shm", "2", "shm", {"--strata-reception=watchdog"}},
+                    way{"blocking_tcp", "2", "tcp", {"--strata-reception=blocking"}},
+                    way{"adaptive_tcp", "2", "tcp", {"--strata-reception=adaptive"}},
+                    way{"watchdog_tcp", "2", "tcp", {"--strata-reception=watchdog"}},
+                    way{"polling_tcp", "2", "tcp", {"--strata-reception=polling"}}),
+    launch_test::name_of_param);
+
+TEST_P(receptions, hear_messages_in_a_loop_of_test_or_probe) {
+  run("nothing-but-looks", {"--strata-workers=1"});
+}
+TEST_P(receptions, hear_messages_while_it_waits_for_a_time_too) {
+  run("waits-with-a-deadline", {"--strata-workers=1", "--strata-spin-us=0"});
 }
 
-TEST(message_job, hears_messages_while_it_waits_for_a_time_too) {
-  for (const char* reception : {"adaptive", "blocking", "polling", "watchdog"}) {
-    for (const char* transport : {"shm", "tcp"}) {
-      SCOPED_TRACE(std::string(reception) + " over " + transport);
-      launch_test::expect_ok(
-          launch_test::run({"-n", "2", "--workers", "1", "--transport", transport},
-                           {"--strata-spin-us=0", std::string("--strata-reception=") + reception,
-                            "waits-with-a-deadline"}));
-    }
-  }
-}
+class workers_with_guests : public launch_test::in_several_ways {};
+INSTANTIATE_TEST_SUITE_P(ways, workers_with_guests,
+                         testing::Values(way{"one_shm", "2", "shm", {"--strata-workers=1"}},
+                                         way{"two_shm", "2", "shm", {"--strata-workers=2"}},
+                                         way{"two_tcp", "2", "tcp", {"--strata-workers=2"}},
+                                         way{"one_tcp", "2", "tcp", {"--strata-workers=1"}}),
+                         launch_test::name_of_param);
 
-TEST(message_job, hears_messages_while_guests_come_and_go) {
-  for (const char* transport : {"shm", "tcp"}) {
-    for (const char* workers : {"1", "2"}) {
-      SCOPED_TRACE(std::string(workers) + " workers over " + transport);
-      launch_test::expect_ok(
-          launch_test::run({"-n", "2", "--workers", workers, "--transport", transport},
-                           {"--strata-spin-us=0", "guests-come-and-go"}));
-    }
-  }
+TEST_P(workers_with_guests, hear_messages_while_these_come_and_go) {
+  run("guests-come-and-go", {"--strata-spin-us=0"});
 }
 
 // How many large messages took which path.
@@ -145,46 +144,50 @@ TEST(message_job, sends_pieces_where_no_process_may_read_another_one) {
   }
 }
 
-TEST(message_job, counts_which_path_a_message_takes_within_a_host) {
-  for (const char* transport : transports) {
-    const auto says = [&](const char* what) {
-      command c(launch_test::run({"-n", "2", "--workers", "1", "--transport", transport}, {what}));
-      EXPECT_EQ(c.wait(), 0) << c.err();
-      return c.out();
-    };
-    const std::string large = std::string("by ") + transport + ", large ones ";
-    EXPECT_EQ(says("unreadable-paths"), large + "in pieces\nok\n");
-    if (strata::test::siblings_can_be_read()) {
-      EXPECT_EQ(says("paths"), large + "read\nok\n");
-    }
-  }
-}
-
-TEST(message_job, tells_who_waits_of_a_lost_node) {
-  for (const char* transport : transports) {
-    for (const char* what :
-         {"lost", "lost-within", "lost-with-objects", "lost-with-forks", "group-loses-a-node"}) {
-      command c(launch_test::run({"-n", "3", "--transport", transport}, {what}));
-      EXPECT_NE(c.wait(), 0);
-      EXPECT_EQ(c.out().substr(0, 5), "told\n") << c.out() << c.err();
-      EXPECT_EQ(c.processes_left(), 0);
-    }
-  }
-}
-
-// Who waits on its own node, for a lock that the killed node has.
-TEST(message_job, ends_by_itself_when_a_node_is_killed_that_has_a_lock) {
-  for (const char* transport : transports) {
-    command c(launch_test::run({"-n", "3", "--transport", transport}, {"lost-with-locks"}));
-    EXPECT_NE(c.wait(), 0);
-    EXPECT_EQ(c.out().substr(0, 5), "told\n") << c.out() << c.err();
-    // By itself: nobody had to be stopped, which would be another line. (The first one is said
-    // where there are too few cores.)
-    const std::regex one_line(
+class message_job_over : public launch_test::over_each_transport {
+ protected:
+  // Node 2 is killed, and of this the program tells; by itself: nobody has to be stopped, which
+  // would be another line. (The first one is said where there are too few cores.)
+  static void expect_told(const char* what) {
+    static const std::regex one_line(
         "(.*expect no speed-up.*\n)?strata run: node 2 was killed by signal 9 \\(SIGKILL\\).*\n");
+    command c(launch_test::run({"-n", "3", "--transport", GetParam()}, {what}));
+    EXPECT_EQ(c.wait(), 137);
+    EXPECT_EQ(c.out().substr(0, 5), "told\n") << c.out() << c.err();
     EXPECT_TRUE(std::regex_match(c.err(), one_line)) << c.err();
     EXPECT_EQ(c.processes_left(), 0);
   }
+};
+INSTANTIATE_TEST_SUITE_P(transports, message_job_over, testing::ValuesIn(transports),
+                         launch_test::name_of_text);
+
+TEST_P(message_job_over, counts_which_path_a_message_takes_within_a_host) {
+  const auto says = [&](const char* what) {
+    command c(launch_test::run({"-n", "2", "--workers", "1", "--transport", GetParam()}, {what}));
+    EXPECT_EQ(c.wait(), 0) << c.err();
+    return c.out();
+  };
+  const std::string large = std::string("by ") + GetParam() + ", large ones ";
+  EXPECT_EQ(says("unreadable-paths"), large + "in pieces\nok\n");
+  if (strata::test::siblings_can_be_read()) {
+    EXPECT_EQ(says("paths"), large + "read\nok\n");
+  }
+}
+
+TEST_P(message_job_over, tells_who_waits_of_a_lost_node) { expect_told("lost"); }
+TEST_P(message_job_over, tells_who_waits_within_a_call_of_a_lost_node) {
+  expect_told("lost-within");
+}
+TEST_P(message_job_over, tells_who_waits_for_objects_of_a_lost_node) {
+  expect_told("lost-with-objects");
+}
+TEST_P(message_job_over, tells_who_waits_for_forks_of_a_lost_node) {
+  expect_told("lost-with-forks");
+}
+TEST_P(message_job_over, tells_a_group_of_a_lost_node) { expect_told("group-loses-a-node"); }
+// Who waits on its own node, for a lock that the killed node has.
+TEST_P(message_job_over, tells_who_waits_for_a_lock_of_a_lost_node) {
+  expect_told("lost-with-locks");
 }
 
 // A node on each. Which way large messages went the statistics tell.

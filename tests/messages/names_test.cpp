@@ -6,27 +6,17 @@
 #include <string>
 
 #include "command.hpp"
+#include "ways_of_jobs.hpp"
 
 namespace {
 
-struct names_way {
-  const char* name;
-  const char* nodes;
-  const char* transport;
-};
+using launch_test::way;
 
-class names_of_jobs : public testing::TestWithParam<names_way> {
- protected:
-  static void run(const char* what) {
-    launch_test::expect_ok(
-        launch_test::run({"-n", GetParam().nodes, "--transport", GetParam().transport}, {what}));
-  }
-};
+class names_of_jobs : public launch_test::in_several_ways {};
 INSTANTIATE_TEST_SUITE_P(ways, names_of_jobs,
-                         testing::Values(names_way{"one", "1", "auto"},
-                                         names_way{"shm_2", "2", "shm"},
-                                         names_way{"tcp_3", "3", "tcp"}),
-                         [](const auto& p) { return std::string(p.param.name); });
+                         testing::Values(way{"one", "1", "auto"}, way{"shm_2", "2", "shm"},
+                                         way{"tcp_3", "3", "tcp"}),
+                         launch_test::name_of_param);
 
 TEST_P(names_of_jobs, are_looked_up_by_a_thousand_threads_of_each_node) { run("names-at-once"); }
 TEST_P(names_of_jobs, of_objects_that_end_lead_to_an_error) { run("named-objects-end"); }
@@ -49,8 +39,9 @@ TEST(names_of_a_job, cost_no_message_once_they_are_known) {
     };
     const long once = messages_of("names-found-once");
     EXPECT_GT(once, 0);
-    // Idle nodes say a few words to each other, the more the longer it takes.
-    EXPECT_LT(messages_of("names-found-often"), once + 1600) << transport;
+    // Idle nodes say a few words to each other, the more the longer it takes; one look-up in ten
+    // may look like that.
+    EXPECT_LT(messages_of("names-found-often"), once + 16'000) << transport;
   }
 }
 

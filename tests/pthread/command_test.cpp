@@ -43,10 +43,13 @@ void expect_refused(const words& line, const std::string& why) {
 class pthread_command : public ::testing::Test {
  protected:
   void TearDown() override { fs::remove(file_); }
+  static std::string file_of_this_test() {
+    return testing::TempDir() + "strata_pthread_" + std::to_string(::getpid()) + "_" +
+           testing::UnitTest::GetInstance()->current_test_info()->name();
+  }
   // A file that may be run, with that in it.
   const std::string& program(const void* data, std::size_t bytes) {
-    file_ = testing::TempDir() + "strata_pthread_" +
-            testing::UnitTest::GetInstance()->current_test_info()->name();
+    file_ = file_of_this_test();
     std::ofstream(file_, std::ios::binary)
         .write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
     fs::permissions(file_, fs::perms::owner_all);
@@ -86,7 +89,7 @@ TEST_F(pthread_command, says_why_a_file_cannot_be_preloaded) {
 }
 
 TEST_F(pthread_command, refuses_what_the_system_would_not_preload) {
-  file_ = testing::TempDir() + "strata_pthread_setuid";
+  file_ = file_of_this_test();
   fs::copy_file(node_program(), file_, fs::copy_options::overwrite_existing);
   // The caller's own rights are no others.
   fs::permissions(file_, fs::perms::owner_all | fs::perms::set_uid);

@@ -16,6 +16,14 @@ compare() { # NAME: what `output` decompresses to
   echo "ok: $1"
 }
 
+count_with_sysbench() { # LINE TEST OPTION: what its six threads count together
+  if ! timeout 120 "$strata" pthread sysbench "$2" --threads=6 "$3" run >said 2>&1 || ! grep -q "$1" said; then
+    echo "FAILED: sysbench $2, $workers worker(s): no line '$1' in what it printed:"
+    cat said
+    exit 1
+  fi
+}
+
 for workers in 1 2; do
   export STRATA_WORKERS=$workers
   if command -v pigz >/dev/null; then
@@ -42,10 +50,8 @@ for workers in 1 2; do
     missing+=(xz)
   fi
   if command -v sysbench >/dev/null; then
-    timeout 120 "$strata" pthread sysbench mutex --threads=6 --time=100 run | grep 'total number of events: *6$' > said ||
-      { echo "FAILED: sysbench mutex, $workers worker(s): not one event for each thread"; exit 1; }
-    timeout 120 "$strata" pthread sysbench memory --threads=6 --memory-total-size=30M run | grep '^Total operations: 30720 ' > said ||
-      { echo "FAILED: sysbench memory, $workers worker(s): another number of operations"; exit 1; }
+    count_with_sysbench 'total number of events: *6$' mutex --time=100
+    count_with_sysbench '^Total operations: 30720 ' memory --memory-total-size=30M
     echo "ok: sysbench, $workers worker(s)"
   else
     missing+=(sysbench)

@@ -437,9 +437,8 @@ TEST(simulated_deadlines, end_early_for_a_lost_node_alone) {
     const sim::job_model model{
         .nodes = nodes, .lost_after_ns = 20 * program_job::ms, .breaks_off = true};
     program_job p(seed, model, program_job::disorderly);
-    const auto victim = static_cast<node_id>(p.below(nodes));
-    const std::int64_t crash_ns =
-        program_job::ms + static_cast<std::int64_t>(p.below(10 * program_job::ms));
+    const program_job::crash crash = p.crash_one(nodes, 10 * program_job::ms, program_job::ms);
+    const node_id victim = crash.victim;
     unsigned timed_out = 0, told = 0;
     for (node_id n = 0; n < nodes; ++n) {
       if (n == victim) continue;
@@ -453,8 +452,8 @@ TEST(simulated_deadlines, end_early_for_a_lost_node_alone) {
         } catch (const node_lost_error& e) {
           ++told;
           EXPECT_EQ(e.node(), victim) << e.what();
-          EXPECT_GT(p.now_ns(), crash_ns);
-          EXPECT_LE(p.now_ns(), crash_ns + 2 * model.lost_after_ns);
+          EXPECT_GT(p.now_ns(), crash.at_ns);
+          EXPECT_LE(p.now_ns(), crash.at_ns + 2 * model.lost_after_ns);
         }
         expect_used(t);
       });
@@ -464,7 +463,6 @@ TEST(simulated_deadlines, end_early_for_a_lost_node_alone) {
         EXPECT_LE(p.now_ns(), 4 * model.lost_after_ns + turn_ns);
       });
     }
-    p.world.at(crash_ns, [&] { p.job->node(victim).crash(); });
     p.run();
     EXPECT_EQ(told, nodes - 1U);
     EXPECT_GT(timed_out, 0U);

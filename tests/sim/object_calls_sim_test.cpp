@@ -331,9 +331,7 @@ TEST(simulated_object_calls, throw_when_a_node_is_lost) {
       const sim::job_model model{
           .nodes = nodes, .lost_after_ns = 30 * program_job::ms, .breaks_off = true};
       program_job p(seed, model, program_job::disorderly);
-      const auto victim = static_cast<node_id>(p.below(nodes));
-      const auto crashes_at = static_cast<std::int64_t>(p.below(20 * program_job::ms));
-      p.world.at(crashes_at, [&] { p.job->node(victim).crash(); });
+      const std::int64_t crashes_at = p.crash_one(nodes, 20 * program_job::ms).at_ns;
       unsigned told = 0;
       for (node_id n = 0; n < nodes; ++n) {
         for (node_id to = 0; to < nodes; ++to) {

@@ -258,10 +258,8 @@ TEST(simulated_object_forks, throw_when_a_node_is_lost) {
     const sim::job_model model{
         .nodes = nodes, .lost_after_ns = 30 * program_job::ms, .breaks_off = true};
     program_job p(seed, model, program_job::disorderly);
-    const auto victim = static_cast<node_id>(p.below(nodes));
-    const auto crashes_at = static_cast<std::int64_t>(p.below(20 * program_job::ms));
-    const std::int64_t ends_at = crashes_at + 2 * model.lost_after_ns;
-    p.world.at(crashes_at, [&] { p.job->node(victim).crash(); });
+    const std::int64_t ends_at =
+        p.crash_one(nodes, 20 * program_job::ms).at_ns + 2 * model.lost_after_ns;
     unsigned ended = 0;
     // Two threads on one node: the others have nothing but what they take.
     for (const std::size_t bytes : {std::size_t{300}, std::size_t{90'000}}) {

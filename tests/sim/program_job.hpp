@@ -75,6 +75,20 @@ class program_job {
     }
   }
 
+  // One of the nodes below `nodes` crashes, `from_ns` from the beginning or up to `within_ns`
+  // later.
+  struct crash {
+    net::node_id victim;
+    std::int64_t at_ns;
+  };
+  crash crash_one(net::node_id nodes, std::int64_t within_ns, std::int64_t from_ns = 0) {
+    const auto victim = static_cast<net::node_id>(below(nodes));
+    const crash c{
+        victim, from_ns + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(within_ns)))};
+    world.at(c.at_ns, [this, victim] { job->node(victim).crash(); });
+    return c;
+  }
+
   [[nodiscard]] unsigned threads() {
     unsigned all = 0;
     for (unsigned n = 0; n < job->size(); ++n)

@@ -72,7 +72,8 @@ void blocked() {
   const ticks often;
   for (int i = 0; i < 50; ++i) {
     wait_until_handled(handled + 1);
-    for (int j = 0; j < 20 * i; ++j) sched_yield();  // another time between two of them
+    // Another time between two of them. Where others want the cores a yield takes milliseconds.
+    for (int j = 0; j < 10'000 * i; ++j) asm volatile("" : : : "memory");
     SAME(pthread_sigmask(SIG_BLOCK, &alarms, nullptr), 0);
     const int before = handled;
     for (int j = 0; j < 20; ++j) sched_yield();
