@@ -50,8 +50,9 @@ struct settings : job_part {
   // there or the first of them has waited for flush_deadline_ns.
   std::int64_t burst_gap_ns = burst::usual_gap_ns;
   std::int64_t flush_deadline_ns = burst::usual_deadline_ns;
-  // A backstop: the launcher and the heartbeats above notice a dead node earlier. Long, because a
-  // node whose workers poll may compute for a while without looking.
+  // A backstop: the launcher and the heartbeats above notice a dead node earlier, and it must not
+  // be shorter than their limit. Long, because a node whose workers poll may compute for a while
+  // without looking.
   std::int64_t silence_ns_max = 60'000'000'000;
 };
 
