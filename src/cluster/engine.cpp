@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string>
+#include <system_error>
 #include <utility>
 
+#include "base/errno_error.hpp"
 #include "cluster/opening/transports.hpp"
 #include "cluster/program_build.hpp"
 #include "os/clock.hpp"
@@ -121,6 +124,36 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
       workers_.join(*this, protocols_->data, self_, static_cast<node_id>(members_.begun()));
     hear(joined);
   }
+  try {
+    start_threads();
+    // Not before the threads above are made, which may run anywhere. Where this host has no other
+    // node, and none can come, the program's thread may go where it likes, as without a launcher.
+    if (!job.cpus.empty() && settings_.bind && (members_.nears() != 0 || members_.is_elastic()))
+      program_cores_.bind(job.cpus);
+    workers_.count_frames_of(&outsider_);
+    if (job.late) {
+      const std::lock_guard handling(inbox_);
+      roster_->come();
+    }
+  } catch (const std::system_error& e) {
+    give_up_beginning();
+    throw errno_error("cannot make a thread of node " + std::to_string(self_), e.code().value(),
+                      "raise the limits of processes and of memory (ulimit -u, ulimit -v, or the "
+                      "container's)");
+  } catch (...) {
+    give_up_beginning();
+    throw;
+  }
+  // The workers have fallen asleep before there was anybody to ask.
+  want_work();
+}
+
+engine::~engine() {
+  workers_.count_frames_of(nullptr);
+  if (line_thread_.joinable()) stop_threads();
+}
+
+void engine::start_threads() {
   for (const auto& t : transports_) {
     threads_.emplace_back([this, &t] {
       pthread_setname_np(pthread_self(), "strata-receive");
@@ -135,22 +168,30 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   }
   line_thread_ = std::thread([this] { watch_line(); });
   if (reopening_ != nullptr) reopening_->begin(*this);
-  // Not before the threads above are made, which may run anywhere. Where this host has no other
-  // node, and none can come, the program's thread may go where it likes, as without a launcher.
-  if (!job.cpus.empty() && settings_.bind && (members_.nears() != 0 || members_.is_elastic()))
-    program_cores_.bind(job.cpus);
-  workers_.count_frames_of(&outsider_);
-  if (job.late) {
-    const std::lock_guard handling(inbox_);
-    roster_->come();
-  }
-  // The workers have fallen asleep before there was anybody to ask.
-  want_work();
 }
 
-engine::~engine() {
+// The threads that have been made see the node, and others may have sent work already: that ends as
+// after a loss, but nobody is told. The process ends, and its launcher says so.
+void engine::give_up_beginning() {
+  {
+    const std::lock_guard handling(inbox_);
+    broken_by_ = self_;
+    loss_ = std::make_exception_ptr(
+        node_lost_error(self_, "node " + std::to_string(self_) + " ends before it has begun"));
+    broken_.store(true, std::memory_order_seq_cst);
+    protocols_->failed.keep_silent();
+    stalls_->stop();
+    for (const node_id n : others()) links_->on_lost(n);
+    links_->stop_holding();
+    if (networks_ != nullptr) networks_->give_up();
+    protocols_->data.lose(loss_);
+    protocols_->visitor->on_lost(loss_);
+  }
+  departures_.tell([](departures::known& k) { k.gave_up_waiting = true; });
+  workers_.wait_idle(detail::scheduler::calls::do_not_count);
+  (void)workers_.take_failure();
   workers_.count_frames_of(nullptr);
-  if (line_thread_.joinable()) stop_threads();
+  stop_threads();
 }
 
 std::vector<net::transfers*> engine::all_transfers() {

@@ -220,6 +220,10 @@ class engine final : public mailer,
   void on_not_met(node_id n, std::uint16_t network) override { networks_->on_not_met(n, network); }
 
  private:
+  // Throws std::system_error when the system has no more threads.
+  void start_threads();
+  // In the constructor: nothing of this node goes on.
+  void give_up_beginning();
   void stop_threads();
   void run_receiver(net::transport& t);
   // A receiver: true when it has slept, no longer than that, because workers look for messages.
