@@ -67,6 +67,7 @@ constexpr action actions[] = {
     {"kill-caller", &kill_caller},
     {"kill-receiver", &kill_receiver},
     {"kill-victim", &kill_victim},
+    {"kill-gateway", &kill_gateway},
     {"kill-under-wait-idle", &kill_under_wait_idle},
     {"leave", &lose_leaver},
     {"talk-across", &talk_across},
