@@ -220,9 +220,18 @@ class engine final : public mailer,
   void on_not_met(node_id n, std::uint16_t network) override { networks_->on_not_met(n, network); }
 
  private:
+  // The constructor's steps (engine_beginning.cpp), in this order.
+  [[nodiscard]] connections open_connections();
+  void order_others();
+  void make_protocols();
+  void introduce_outsider();
+  void watch_for_stalls();
+  void meet_workers(const connections& joined);
   // Throws std::system_error when the system has no more threads.
   void start_threads();
-  // In the constructor: nothing of this node goes on.
+  void bind_program();
+  void come_if_late();
+  // Where one of the last three fails: nothing of this node goes on.
   void give_up_beginning();
   void stop_threads();
   void run_receiver(net::transport& t);
