@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A simulated node that watches for losses and stalls, and what it does about them: as
-// engine_health.cpp. And how it crashes.
+// cluster/engine/health.cpp. And how it crashes.
 #include <exception>
 #include <string>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated node when nodes come and go, and when it does: as engine_members.cpp.
+// A simulated node when nodes come and go, and when it does: as
+// cluster/engine/members.cpp.
 #include <utility>
 
 #include "sim/simulated_job.hpp"

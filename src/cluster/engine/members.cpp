@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {

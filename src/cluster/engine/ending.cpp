@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
 
 namespace strata::cluster {
 namespace {

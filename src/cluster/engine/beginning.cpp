@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/errno_error.hpp"
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
+#include "cluster/engine/program_build.hpp"
 #include "cluster/opening/transports.hpp"
-#include "cluster/program_build.hpp"
 #include "os/slice.hpp"
 #include "strata/error.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
 #include "cluster/opening/transports.hpp"
 #include "net/causality.hpp"
 #include "os/clock.hpp"

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
 #include "os/clock.hpp"
 #include "sched/waiting_stacks.hpp"
 #include "strata/error.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
 
 #include <algorithm>
 

@@ -12,7 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/departures.hpp"
+#include "cluster/engine/departures.hpp"
+#include "cluster/engine/program_cores.hpp"
+#include "cluster/engine/reception_rules.hpp"
+#include "cluster/engine/strays.hpp"
 #include "cluster/handling.hpp"
 #include "cluster/links/links.hpp"
 #include "cluster/members/roster.hpp"
@@ -20,10 +23,7 @@
 #include "cluster/named_networks.hpp"
 #include "cluster/opening/entrance.hpp"
 #include "cluster/opening/reopening.hpp"
-#include "cluster/program_cores.hpp"
 #include "cluster/protocols.hpp"
-#include "cluster/reception_rules.hpp"
-#include "cluster/strays.hpp"
 #include "cluster/ways/reach.hpp"
 #include "cluster/work/stall_watch.hpp"
 #include "launch/job.hpp"
@@ -163,7 +163,7 @@ class engine final : public mailer,
   void on_stay() override;
   void on_parted() override;
 
-  // ---- stall_watch::hands (engine_health.cpp) ----
+  // ---- stall_watch::hands (health.cpp) ----
   [[nodiscard]] stall_watch::observation observe() override;
   [[nodiscard]] stall_watch::waits who_waits_here() override;
   [[nodiscard]] std::string describe_waits_here() override;
@@ -220,7 +220,7 @@ class engine final : public mailer,
   void on_not_met(node_id n, std::uint16_t network) override { networks_->on_not_met(n, network); }
 
  private:
-  // The constructor's steps (engine_beginning.cpp), in this order.
+  // The constructor's steps (beginning.cpp), in this order.
   [[nodiscard]] connections open_connections();
   void order_others();
   void make_protocols();
@@ -239,7 +239,7 @@ class engine final : public mailer,
   [[nodiscard]] bool leave_it_to_workers(std::int64_t most_ns);
   void watch_line();
   void keep_in_touch();
-  // Nodes that come and go (engine_members.cpp). admit(): the line's thread.
+  // Nodes that come and go (members.cpp). admit(): the line's thread.
   void admit(node_id node, std::uint16_t host, const launch::address& where);
   void try_to_admit(node_id node, std::uint16_t host, const launch::address& where);
   void let_in(node_id node);
