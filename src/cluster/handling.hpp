@@ -4,7 +4,7 @@
 #include <span>
 
 #include "cluster/links/links.hpp"
-#include "cluster/members/roster.hpp"
+#include "cluster/members/membership_protocol.hpp"
 #include "cluster/named_networks.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/words/codec.hpp"
@@ -16,7 +16,7 @@ namespace strata::cluster {
 struct handlers {
   protocols& all;
   stall_watch& stalls;
-  roster& who;
+  membership_protocol& who;
   named_networks* networks;  // null: no ways change
   links& connections;
   const membership& members;

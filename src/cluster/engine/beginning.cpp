@@ -139,7 +139,8 @@ void engine::make_protocols() {
   protocols_ = std::make_unique<protocols>(
       *this, *this, *this, s, std::int64_t{settings_.lost_after_ms} * 1'000'000,
       [this](node_id node, const std::string& why) { break_job(node, why); }, on_shelf, &visitor_);
-  roster_ = std::make_unique<roster>(*this, members_, protocols_->counts, protocols_->quiet, *this);
+  membership_protocol_ = std::make_unique<membership_protocol>(*this, members_, protocols_->counts,
+                                                               protocols_->quiet, *this);
   std::vector<bool> same_host(nodes_);
   for (unsigned n = 0; n < job.nodes; ++n)
     same_host[n] = job.host_of.at(n) == job.host_of.at(self_);
@@ -179,7 +180,7 @@ void engine::bind_program() {
 void engine::come_if_late() {
   if (!line_->job().late) return;
   const std::lock_guard handling(inbox_);
-  roster_->come();
+  membership_protocol_->come();
 }
 
 void engine::start_threads() {
@@ -238,7 +239,7 @@ void engine::watch_line() {
       admit(node, host, where);
     };
     news.leave = [&] { with_inbox([this] { ask_to_leave(); }); };
-    news.go = [&] { with_inbox([this] { roster_->part(); }); };
+    news.go = [&] { with_inbox([this] { membership_protocol_->part(); }); };
   }
   const bool launcher_is_gone = line_->wait(news);
   if (!launcher_is_gone || stopping_.load(std::memory_order_seq_cst)) return;

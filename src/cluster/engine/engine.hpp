@@ -18,7 +18,7 @@
 #include "cluster/engine/strays.hpp"
 #include "cluster/handling.hpp"
 #include "cluster/links/links.hpp"
-#include "cluster/members/roster.hpp"
+#include "cluster/members/membership_protocol.hpp"
 #include "cluster/members/suspicions.hpp"
 #include "cluster/named_networks.hpp"
 #include "cluster/opening/entrance.hpp"
@@ -43,7 +43,7 @@ class engine final : public mailer,
                      public clock,
                      public net::receiver,
                      public detail::neighbourhood,
-                     public roster::hands,
+                     public membership_protocol::hands,
                      public named_networks::ground,
                      public handling_ground,
                      public reopening::hands,
@@ -154,7 +154,7 @@ class engine final : public mailer,
   [[nodiscard]] bool is_member(std::uint16_t node) const noexcept override;
   [[nodiscard]] bool is_known(std::uint16_t node) const noexcept override;
 
-  // ---- roster::hands ----
+  // ---- membership_protocol::hands ----
   void on_standing(node_id n) override;
   void keep_back(node_id n, bool kept) override { links_->keep_back(n, kept); }
   void on_entered() override;
@@ -180,7 +180,7 @@ class engine final : public mailer,
     return broken_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool has_parted_from(node_id n) const override {
-    return roster_->has_left() || departures_.has_gone(n);
+    return membership_protocol_->has_left() || departures_.has_gone(n);
   }
   [[nodiscard]] std::uint16_t host(node_id n) const override { return who_->host(n); }
   [[nodiscard]] std::optional<link> cost(node_id a, node_id b) const override {
@@ -326,7 +326,7 @@ class engine final : public mailer,
   std::unique_ptr<named_networks> networks_;  // where ways change; else null. With the inbox
   std::atomic<bool> is_gateway_{false};       // messages between others may come by here
   std::unique_ptr<protocols> protocols_;
-  std::unique_ptr<roster> roster_;
+  std::unique_ptr<membership_protocol> membership_protocol_;
   suspicions suspected_{launch::word_of_loss_ns};  // with the inbox
   std::unique_ptr<stall_watch> stalls_;
   visiting_protocol& visitor_;

@@ -89,7 +89,7 @@ void engine::let_in(node_id node) {
 
 bool engine::is_no_loss(node_id node) {
   if (members_.of(node) == standing::left) links_->on_lost(node);
-  return roster_->is_no_loss(node);
+  return membership_protocol_->is_no_loss(node);
 }
 
 void engine::on_standing(node_id n) {
@@ -149,7 +149,7 @@ void engine::on_entered() {
 
 void engine::ask_to_leave() {
   if (self_ == 0 || is_over()) return;
-  if (networks_ == nullptr || roster_->is_leaving()) return begin_to_leave();
+  if (networks_ == nullptr || membership_protocol_->is_leaving()) return begin_to_leave();
   networks_->rerouting().ask_to_be_spared();
 }
 
@@ -158,7 +158,7 @@ void engine::on_spared(bool is) {
 }
 
 void engine::begin_to_leave() {
-  roster_->begin_to_leave();
+  membership_protocol_->begin_to_leave();
   protocols_->shelf.close();
   visitor_.on_leaving();
   leaves_.store(true, std::memory_order_relaxed);
