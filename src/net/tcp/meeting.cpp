@@ -26,7 +26,8 @@ meeting::meeting(identity me, std::vector<listener> doors, std::vector<number> n
       networks_(std::move(networks)),
       settings_(s),
       bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      strangers_(me_, doors_, s.stranger_limits, *s.ground, [](node_id) { return false; }) {
+      unauthenticated_(me_, doors_, s.unauthenticated_limits, *s.ground,
+                       [](node_id) { return false; }) {
   STRATA_CHECK(doors_.size() == networks_.size(), doors_.size(), networks_.size());
   if (!bell_) throw errno_error("cannot create an event descriptor", errno);
 }
@@ -62,7 +63,7 @@ void meeting::run(hands& h) {
     }
     now_ns_ = settings_.ground->now_ns();
     take_wishes();
-    strangers_.drop_late(now_ns_);
+    unauthenticated_.drop_late(now_ns_);
     wait();
   }
 }
@@ -103,7 +104,7 @@ void meeting::wait() {
     polled_.push_back({c.socket.get(), c.events(), 0});
     until_ns = std::min(until_ns, c.limit_ns);
   }
-  strangers_.add_to(polled_, now_ns_, until_ns);
+  unauthenticated_.add_to(polled_, now_ns_, until_ns);
   if (settings_.ground->wait(polled_, std::max<std::int64_t>(until_ns - now_ns_, 0)) < 0) {
     if (errno == EINTR) return;
     throw errno_error("cannot wait for other nodes", errno);
@@ -130,7 +131,7 @@ void meeting::wait() {
       end(g);
     }
   }
-  strangers_.look(
+  unauthenticated_.look(
       polled_, now_ns_,
       [this](conversation& c, std::size_t door) {
         hands_->on_met(c.talk.peer(), networks_[door], std::move(c.socket));

@@ -14,7 +14,7 @@
 #include "net/tcp/handshake.hpp"
 #include "net/tcp/mesh_ground.hpp"
 #include "net/tcp/socket.hpp"
-#include "net/tcp/strangers.hpp"
+#include "net/tcp/unauthenticated.hpp"
 #include "os/descriptor.hpp"
 
 namespace strata::net::tcp {
@@ -35,7 +35,7 @@ class meeting {
   struct settings {
     std::size_t socket_buffer_bytes = 0;
     std::int64_t attempt_limit_ns = 3'000'000'000;
-    strangers::limits stranger_limits{};
+    unauthenticated::limits unauthenticated_limits{};
     mesh_ground* ground = solid_ground();
   };
   // doors: where others look for this node, with the network of each.
@@ -71,7 +71,7 @@ class meeting {
   // Of the thread that runs.
   hands* hands_ = nullptr;
   std::map<goal, conversation> attempts_;
-  strangers strangers_;
+  unauthenticated unauthenticated_;
   std::int64_t now_ns_ = 0;
   std::vector<pollfd> polled_;
 };
