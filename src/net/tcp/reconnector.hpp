@@ -19,7 +19,7 @@
 
 namespace strata::net::tcp {
 
-class meeting {
+class reconnector {
  public:
   using number = std::uint16_t;  // the caller's, for a network that several nodes share
   class hands {
@@ -39,8 +39,8 @@ class meeting {
     mesh_ground* ground = solid_ground();
   };
   // doors: where others look for this node, with the network of each.
-  meeting(identity me, std::vector<listener> doors, std::vector<number> networks,
-          const settings& s);
+  reconnector(identity me, std::vector<listener> doors, std::vector<number> networks,
+              const settings& s);
 
   // Tries to reach n there; what becomes of it the hands of who runs are told, once. One attempt
   // for each node and network at a time. Any thread.
