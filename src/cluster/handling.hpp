@@ -13,7 +13,7 @@
 namespace strata::cluster {
 
 // Of one node. None of it is owned.
-struct handlers {
+struct message_handlers {
   protocols& all;
   stall_watch& stalls;
   membership_protocol& who;
@@ -42,8 +42,8 @@ class handling_ground {
 
 // Something has come from `from`. With the inbox. Throws malformed, also for a kind that nobody
 // knows; misuse_error.
-inline void handle(node_id from, kind k, std::span<const std::byte> payload, const handlers& h,
-                   handling_ground& ground) {
+inline void handle(node_id from, kind k, std::span<const std::byte> payload,
+                   const message_handlers& h, handling_ground& ground) {
   if (comes_too_late(k, h.is_broken)) return;
   if (h.all.on_message(from, k, payload)) return;
   reader r(payload);
