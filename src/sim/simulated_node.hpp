@@ -83,7 +83,7 @@ class simulated_node final : public cluster::mailer,
   }
   void fail(std::exception_ptr error) override;
   void settle(bool forget) override;
-  detail::worker& outsider() override { return *worker_; }
+  detail::worker& network_worker() override { return *worker_; }
 
   // ---- cluster::membership_protocol::hands ----
   void on_standing(node_id n) override;

@@ -59,20 +59,20 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
       members_(first_members(line_->job())),
       ways_(self_, nodes_),
       visitor_(visitor),
-      outsider_(workers.depot),
+      network_worker_(workers.depot),
       rules_(reception_of(settings), std::int64_t{settings.watchdog_us} * 1000),
       departures_(nodes_) {
   const connections joined = open_connections();
   order_others();
   make_protocols();
-  introduce_outsider();
+  introduce_network_worker();
   watch_for_stalls();
   meet_workers(joined);
   try {
     start_threads();
     // Not before the threads above are made, which may run anywhere.
     bind_program();
-    workers_.count_frames_of(&outsider_);
+    workers_.count_frames_of(&network_worker_);
     come_if_late();
   } catch (const std::system_error& e) {
     give_up_beginning();
@@ -147,10 +147,10 @@ void engine::make_protocols() {
   visitor_.join(*this, *this, protocols_->counts, same_host);
 }
 
-void engine::introduce_outsider() {
-  outsider_.owner = &workers_;
-  outsider_.node = self_;
-  outsider_.nodes = static_cast<node_id>(members_.begun());
+void engine::introduce_network_worker() {
+  network_worker_.owner = &workers_;
+  network_worker_.node = self_;
+  network_worker_.nodes = static_cast<node_id>(members_.begun());
   hungry = &protocols_->wanted.reasons();
   workers_look = &rules_.workers_look();
 }

@@ -116,7 +116,7 @@ class engine final : public mailer,
   [[nodiscard]] std::uint32_t load() const override { return workers_.load(); }
   void fail(std::exception_ptr error) override { workers_.fail(std::move(error)); }
   void settle(bool forget) override { workers_.settle(forget); }
-  detail::worker& outsider() override { return outsider_; }
+  detail::worker& network_worker() override { return network_worker_; }
 
   // ---- clock ----
   [[nodiscard]] std::int64_t now_ns() const override;
@@ -224,7 +224,7 @@ class engine final : public mailer,
   [[nodiscard]] connections open_connections();
   void order_others();
   void make_protocols();
-  void introduce_outsider();
+  void introduce_network_worker();
   void watch_for_stalls();
   void meet_workers(const connections& joined);
   // Throws std::system_error when the system has no more threads.
@@ -336,7 +336,7 @@ class engine final : public mailer,
   std::size_t bytes_taken_ = 0;                  // since the last poll_all()
   const net::transport* polled_ = nullptr;       // now
   std::atomic<std::size_t> worker_messages_{1};  // what a worker takes in at once, as they are now
-  detail::worker outsider_;
+  detail::worker network_worker_;
   strays strays_;  // taken with the inbox
   reception_rules rules_;
   std::atomic<unsigned> receivers_asleep_{0};  // where messages come in

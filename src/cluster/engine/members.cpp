@@ -95,7 +95,7 @@ bool engine::is_no_loss(node_id node) {
 void engine::on_standing(node_id n) {
   const standing s = members_.of(n);
   const auto begun = static_cast<node_id>(members_.begun());
-  outsider_.nodes.store(begun, std::memory_order_relaxed);
+  network_worker_.nodes.store(begun, std::memory_order_relaxed);
   workers_.set_nodes(begun);
   if (s == standing::left) {
     (void)departures_.add(n);
@@ -178,7 +178,7 @@ void engine::try_to_leave() {
 }
 
 bool engine::nothing_holds() {
-  return !is_over() && workers_.is_idle() && workers_.held() + outsider_.frames.live() == 0 &&
+  return !is_over() && workers_.is_idle() && workers_.held() + network_worker_.frames.live() == 0 &&
          !workers_.somebody_waits() && !protocols_->shelf.holds_something() &&
          !protocols_->balance.is_asking() && !protocols_->data.awaits_something() &&
          !visitor_.holds_something();

@@ -154,7 +154,7 @@ void stealing::on_tokens(node_id from, reader& r) {
   }
   std::uint64_t taken = 0;
   while (!r.empty()) {
-    here_.run_soon(data_.unpack(here_.outsider(), r));
+    here_.run_soon(data_.unpack(here_.network_worker(), r));
     ++taken;
   }
   counts_.received.fetch_add(1, std::memory_order_seq_cst);

@@ -47,7 +47,7 @@ void stealing::on_steal(node_id from, reader& r) {
   std::size_t made = 0;
   // Never more than about half of what waits here.
   while (n < wanted && made < answer_bytes_max && (n == 0 || here_.load() > n)) {
-    detail::task* const t = next_to_send(here_.outsider(), [&] {
+    detail::task* const t = next_to_send(here_.network_worker(), [&] {
       return left == wish::ahead ? here_.take_shared() : here_.take_travelling();
     });
     if (t == nullptr) break;
@@ -55,7 +55,7 @@ void stealing::on_steal(node_id from, reader& r) {
     made += bytes_made(*t);
   }
   if (n != 0) {
-    send_tokens(from, std::span(found.data(), n), here_.outsider());
+    send_tokens(from, std::span(found.data(), n), here_.network_worker());
     {
       const std::lock_guard lock(mutex_);
       counts_of_.given += n;
@@ -78,10 +78,10 @@ void stealing::on_steal(node_id from, reader& r) {
   // Pushed before the wish was seen, by somebody who may never push again; or shelved. Partner:
   // feed().
   detail::task* const late =
-      next_to_send(here_.outsider(), [&] { return here_.take_travelling(); });
+      next_to_send(here_.network_worker(), [&] { return here_.take_travelling(); });
   if (late != nullptr) {
     fed(from);
-    send_tokens(from, std::span(&late, 1), here_.outsider());
+    send_tokens(from, std::span(&late, 1), here_.network_worker());
   } else {
     (void)send_from_shelf(from);
   }
@@ -167,7 +167,7 @@ std::optional<node_id> stealing::who_is_fed() {
 void stealing::take_back(reader r) {
   (void)r.take<std::uint32_t>();  // the load
   while (!r.empty()) {
-    if (detail::task* const t = data_.come_back(here_.outsider(), r)) here_.run_soon(t);
+    if (detail::task* const t = data_.come_back(here_.network_worker(), r)) here_.run_soon(t);
   }
   counts_.received.fetch_add(1, std::memory_order_seq_cst);
 }
@@ -185,9 +185,9 @@ void stealing::hand_over() {
       to = victims_.next();
     }
     if (to == mail_.self()) return here_.run_soon(t);
-    if (!data_.prepare(*t, here_.outsider())) continue;
+    if (!data_.prepare(*t, here_.network_worker())) continue;
     made += bytes_made(*t);
-    send_tokens(to, std::span(&t, 1), here_.outsider());
+    send_tokens(to, std::span(&t, 1), here_.network_worker());
     const std::lock_guard lock(mutex_);
     ++counts_of_.given;
   }
