@@ -47,6 +47,18 @@ membership first_members(const launch::job_description& job) {
   return {job.node, {job.capacity, job.nodes, job.founders}, job.left, others_of_host(job)};
 }
 
+// The system may refuse the threads that it needs.
+template <class F>
+auto with_threads(node_id self, F what) {
+  try {
+    return what();
+  } catch (const std::system_error& e) {
+    throw errno_error("cannot make a thread of node " + std::to_string(self), e.code().value(),
+                      "raise the limits of processes and of memory (ulimit -u, ulimit -v, or the "
+                      "container's)");
+  }
+}
+
 }  // namespace
 
 engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line> line,
@@ -62,27 +74,13 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
       network_worker_(workers.depot),
       rules_(reception_of(settings), std::int64_t{settings.watchdog_us} * 1000),
       departures_(nodes_) {
-  const connections joined = open_connections();
+  const connections joined = with_threads(self_, [this] { return open_connections(); });
   order_others();
   make_protocols();
   introduce_network_worker();
   watch_for_stalls();
   meet_workers(joined);
-  try {
-    start_threads();
-    // Not before the threads above are made, which may run anywhere.
-    bind_program();
-    workers_.count_frames_of(&network_worker_);
-    come_if_late();
-  } catch (const std::system_error& e) {
-    give_up_beginning();
-    throw errno_error("cannot make a thread of node " + std::to_string(self_), e.code().value(),
-                      "raise the limits of processes and of memory (ulimit -u, ulimit -v, or the "
-                      "container's)");
-  } catch (...) {
-    give_up_beginning();
-    throw;
-  }
+  with_threads(self_, [this] { begin(); });
   // The workers have fallen asleep before there was anybody to ask.
   want_work();
 }
@@ -183,6 +181,19 @@ void engine::come_if_late() {
   membership_protocol_->come();
 }
 
+void engine::begin() {
+  try {
+    start_threads();
+    // Not before the threads above are made, which may run anywhere.
+    bind_program();
+    workers_.count_frames_of(&network_worker_);
+    come_if_late();
+  } catch (...) {
+    give_up_beginning();
+    throw;
+  }
+}
+
 void engine::start_threads() {
   for (const auto& t : transports_) {
     threads_.emplace_back([this, &t] {
@@ -196,8 +207,9 @@ void engine::start_threads() {
       links_->run_sender(*t);
     });
   }
-  line_thread_ = std::thread([this] { watch_line(); });
   if (reopening_ != nullptr) reopening_->begin(*this);
+  // Last: only the line's end ends it, and the launcher would hear that this node has done all.
+  line_thread_ = std::thread([this] { watch_line(); });
 }
 
 // The threads that have been made see the node, and others may have sent work already: that ends as

@@ -227,11 +227,11 @@ class engine final : public mailer,
   void introduce_network_worker();
   void watch_for_stalls();
   void meet_workers(const connections& joined);
-  // Throws std::system_error when the system has no more threads.
+  // Throws std::system_error when the system has no more threads: nothing of this node goes on.
+  void begin();
   void start_threads();
   void bind_program();
   void come_if_late();
-  // Where one of the last three fails: nothing of this node goes on.
   void give_up_beginning();
   void stop_threads();
   void run_receiver(net::transport& t);
