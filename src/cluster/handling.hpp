@@ -4,7 +4,7 @@
 #include <span>
 
 #include "cluster/links/links.hpp"
-#include "cluster/members/roster.hpp"
+#include "cluster/members/membership_protocol.hpp"
 #include "cluster/named_networks.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/words/codec.hpp"
@@ -13,10 +13,10 @@
 namespace strata::cluster {
 
 // Of one node. None of it is owned.
-struct handlers {
+struct message_handlers {
   protocols& all;
   stall_watch& stalls;
-  roster& who;
+  membership_protocol& who;
   named_networks* networks;  // null: no ways change
   links& connections;
   const membership& members;
@@ -42,8 +42,8 @@ class handling_ground {
 
 // Something has come from `from`. With the inbox. Throws malformed, also for a kind that nobody
 // knows; misuse_error.
-inline void handle(node_id from, kind k, std::span<const std::byte> payload, const handlers& h,
-                   handling_ground& ground) {
+inline void handle(node_id from, kind k, std::span<const std::byte> payload,
+                   const message_handlers& h, handling_ground& ground) {
   if (comes_too_late(k, h.is_broken)) return;
   if (h.all.on_message(from, k, payload)) return;
   reader r(payload);

@@ -4,14 +4,14 @@
 #pragma once
 #include <atomic>
 
-#include "net/shm/joint_copy.hpp"
+#include "net/joint_copy.hpp"
 #include "net/wire.hpp"
 
 namespace strata::net {
 
 class joint_copies {
  public:
-  using copy = shm::joint_copy<std::atomic>;
+  using copy = joint_copy<std::atomic>;
   static constexpr unsigned copies_each = 4;
 
   // So many, which `node` owns; of this node or of a peer. Null: we do not share any.

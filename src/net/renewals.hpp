@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connections between two nodes that are made again when they have ended, by a transport whose own
-// sockets are all that takes: UDP. (TCP's come from tcp/meeting.hpp.)
+// sockets are all that takes: UDP. (TCP's come from tcp/reconnector.hpp.)
 #pragma once
 #include <memory>
 

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
 #include "sched/lone_watch.hpp"
 
 namespace strata::report_signal {

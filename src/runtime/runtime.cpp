@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
 #include "launch/job.hpp"
 #include "launch/joining/join.hpp"
 #include "messages/messenger.hpp"

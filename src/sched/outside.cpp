@@ -20,9 +20,9 @@ void scheduler::join(neighbourhood& n, remote_nodes& others, std::uint16_t node,
   around_.store(&n, std::memory_order_release);
 }
 
-void scheduler::count_frames_of(const worker* bringer) {
-  const std::lock_guard lock(bringer_mutex_);
-  bringer_ = bringer;
+void scheduler::count_frames_of(const worker* network_worker) {
+  const std::lock_guard lock(network_worker_mutex_);
+  network_worker_ = network_worker;
 }
 
 void scheduler::set_nodes(std::uint16_t nodes) noexcept {

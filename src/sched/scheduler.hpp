@@ -129,7 +129,7 @@ class scheduler {
   void join(neighbourhood& n, remote_nodes& others, std::uint16_t node, std::uint16_t nodes);
   // Who brings what they send has frames of its own, which count as this runtime's; null: not any
   // more.
-  void count_frames_of(const worker* bringer);
+  void count_frames_of(const worker* network_worker);
   // Nodes have come: so many numbers have been given out.
   void set_nodes(std::uint16_t nodes) noexcept;
   // Frames and suspended stacks, less those frames that others took and we gave back. Of use while
@@ -407,8 +407,8 @@ class scheduler {
 #endif
   std::vector<failure_listener*> listeners_;
 
-  mutable std::mutex bringer_mutex_;
-  const worker* bringer_ = nullptr;
+  mutable std::mutex network_worker_mutex_;
+  const worker* network_worker_ = nullptr;
 
   stack_pools pools_{stacks};
 };

@@ -193,8 +193,8 @@ statistics scheduler::read_statistics() const {
     all.workers.push_back(w);
   }
   {
-    const std::lock_guard lock(bringer_mutex_);
-    if (bringer_ != nullptr) all.live_frames += bringer_->frames.live();
+    const std::lock_guard lock(network_worker_mutex_);
+    if (network_worker_ != nullptr) all.live_frames += network_worker_->frames.live();
   }
   const auto add = [&](const stack_pool& pool) {
     all.stacks_max += pool.taken_max();

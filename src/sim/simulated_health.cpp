@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A simulated node that watches for losses and stalls, and what it does about them: as
-// engine_health.cpp. And how it crashes.
+// cluster/engine/health.cpp. And how it crashes.
 #include <exception>
 #include <string>
 
@@ -70,7 +70,8 @@ void simulated_node::tell_of_stall(const std::string& report) {
 }
 
 void simulated_node::lose(node_id node, const std::string& why) {
-  if (!roster.is_no_loss(node) && !roster.on_lost(node)) break_job(node, why);
+  if (!membership_protocol.is_no_loss(node) && !membership_protocol.on_lost(node))
+    break_job(node, why);
 }
 
 void simulated_node::break_job(node_id node, const std::string& why) {

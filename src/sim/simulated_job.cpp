@@ -109,7 +109,7 @@ void job::let_in(node_id n) {
   }
   in.at(in.now_ns() + 100'000, [this, n] {
     if (node(n).crashed_) return refuse(n);
-    node(n).roster.come();
+    node(n).membership_protocol.come();
   });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated node when nodes come and go, and when it does: as engine_members.cpp.
+// A simulated node when nodes come and go, and when it does: as
+// cluster/engine/members.cpp.
 #include <utility>
 
 #include "sim/simulated_job.hpp"
@@ -50,7 +51,7 @@ void simulated_node::on_standing(node_id n) {
 
 void simulated_node::begin_to_leave() {
   const as_its_worker here(*this);
-  roster.begin_to_leave();
+  membership_protocol.begin_to_leave();
   messenger.on_leaving();
   try_to_leave();
 }
@@ -61,7 +62,7 @@ void simulated_node::try_to_leave() {
     as_worker([&] { protocols.balance.hand_over(); });
     if (nothing_holds()) {
       has_asked_to_go_ = true;
-      job_.change([this] { roster.part(); });
+      job_.change([this] { membership_protocol.part(); });
     }
   }
   job_.in.at(job_.in.now_ns() + leave_every_ns, [this] { try_to_leave(); });

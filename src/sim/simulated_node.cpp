@@ -37,7 +37,7 @@ simulated_node::simulated_node(job& j, node_id self)
           *this, *this, j.in, stealing_of(j.model, j.in),
           j.model.lost_after_ns != 0 ? j.model.lost_after_ns : INT64_MAX,
           [this](node_id node, const std::string& why) { break_job(node, why); }, {}, &messenger),
-      roster(*this, members_, protocols.counts, protocols.quiet, *this),
+      membership_protocol(*this, members_, protocols.counts, protocols.quiet, *this),
       stalls(*this, *this, protocols.counts, protocols.quiet, j.in,
              {.after_ns = j.model.stalls_after_ns, .deaf_while_busy = !j.model.answers_while_busy}),
       worker_(std::make_unique<detail::place>(j.frames_->depot, *j.frames_, 0)) {
@@ -195,10 +195,10 @@ void simulated_node::handle(node_id from, cluster::kind k, std::span<const std::
   if (hears && k != cluster::kind::forward && !cluster::comes_too_late(k, broken_) &&
       hears(from, k, payload))
     return;
-  cluster::handle(
-      from, k, payload,
-      {protocols, stalls, roster, networks ? &*networks : nullptr, *links_, members_, broken_},
-      *this);
+  cluster::handle(from, k, payload,
+                  {protocols, stalls, membership_protocol, networks ? &*networks : nullptr, *links_,
+                   members_, broken_},
+                  *this);
 }
 
 }  // namespace strata::sim

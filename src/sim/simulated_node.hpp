@@ -15,7 +15,7 @@
 
 #include "cluster/handling.hpp"
 #include "cluster/links/links.hpp"
-#include "cluster/members/roster.hpp"
+#include "cluster/members/membership_protocol.hpp"
 #include "cluster/named_networks.hpp"
 #include "cluster/protocols.hpp"
 #include "cluster/ways/link_costs.hpp"
@@ -35,7 +35,7 @@ class job;
 
 class simulated_node final : public cluster::mailer,
                              public cluster::local_node,
-                             public cluster::roster::hands,
+                             public cluster::membership_protocol::hands,
                              public cluster::named_networks::ground,
                              public cluster::handling_ground,
                              public cluster::stall_watch::hands,
@@ -83,9 +83,9 @@ class simulated_node final : public cluster::mailer,
   }
   void fail(std::exception_ptr error) override;
   void settle(bool forget) override;
-  detail::worker& outsider() override { return *worker_; }
+  detail::worker& network_worker() override { return *worker_; }
 
-  // ---- cluster::roster::hands ----
+  // ---- cluster::membership_protocol::hands ----
   void on_standing(node_id n) override;
   void keep_back(node_id n, bool kept) override { links_->keep_back(n, kept); }
   void on_entered() override;
@@ -101,7 +101,9 @@ class simulated_node final : public cluster::mailer,
   void cannot_reach(node_id node, const std::string& why) override { lose(node, why); }
   [[nodiscard]] const net::transport* polled() const override { return polled_; }
   [[nodiscard]] bool is_over() const override { return crashed_ || parted_ || broken_; }
-  [[nodiscard]] bool has_parted_from(node_id) const override { return roster.has_left(); }
+  [[nodiscard]] bool has_parted_from(node_id) const override {
+    return membership_protocol.has_left();
+  }
   [[nodiscard]] std::uint16_t host(node_id n) const override { return n; }
   [[nodiscard]] std::optional<cluster::link> cost(node_id a, node_id b) const override;
   void set_costs(cluster::link_costs measured) override { costs_ = std::move(measured); }
@@ -198,7 +200,7 @@ class simulated_node final : public cluster::mailer,
   messages::messenger messenger;  // outside threads: ask request::is_done()
   simulated_transfers transfers;
   cluster::protocols protocols;
-  cluster::roster roster;
+  cluster::membership_protocol membership_protocol;
   cluster::stall_watch stalls;
   // With job_model::links, when the job has begun.
   std::optional<cluster::named_networks> networks;

@@ -2,8 +2,8 @@
 // Who looks for messages on one node, under a simulated clock: its receiver and its workers as
 // threads that take their steps one after the other, each some random time later, so that they come
 // between each other's steps in any order that a seed makes. What they decide is
-// cluster/reception_rules.hpp, as in the engine; the order of their steps is that of
-// cluster/engine_reception.cpp and sched/search.cpp, which it has to follow. That nobody sleeps
+// cluster/engine/reception_rules.hpp, as in the engine; the order of their steps is that of
+// cluster/engine/reception.cpp and sched/search.cpp, which it has to follow. That nobody sleeps
 // over a message within a transport is proved elsewhere (tests/model/sleepers_test.cpp); here a
 // transport keeps what net/transport.hpp promises.
 #pragma once
@@ -12,7 +12,7 @@
 #include <functional>
 #include <vector>
 
-#include "cluster/reception_rules.hpp"
+#include "cluster/engine/reception_rules.hpp"
 #include "sim/world.hpp"
 
 namespace strata::sim {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/attention.hpp"
+#include "cluster/engine/attention.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
 
-#include "cluster/reception_rules.hpp"
+#include "cluster/engine/reception_rules.hpp"
 
 namespace strata::cluster {
 namespace {

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -16,6 +17,7 @@
 
 #include "cluster/opening/own_sockets.hpp"
 #include "cluster/words/kinds.hpp"
+#include "net/udp/udp_transport.hpp"
 #include "os/clock.hpp"
 #include "small_job.hpp"
 #include "strata/error.hpp"
@@ -115,6 +117,16 @@ class asker final : net::receiver {
   net::transport& over_;
   bool is_answered_ = false;
 };
+
+// Who may be silent for an hour, in a debugger, is not lost to UDP before.
+TEST(own_sockets, over_udp_wait_for_a_silent_node_no_shorter_than_the_job) {
+  const std::int64_t usual_ns = net::udp::settings{}.silence_ns_max;
+  options wanted;
+  for (const unsigned ms : {100U, 3'600'000U}) {
+    wanted.lost_after_ms = ms;
+    EXPECT_EQ(udp_silence_ns_max(wanted), std::max(usual_ns, std::int64_t{ms} * 1'000'000));
+  }
+}
 
 // Whose last word to a finished part was lost says it again.
 TEST_F(two_networks, are_looked_after_by_who_waits_for_one_of_them) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/departures.hpp"
+#include "cluster/engine/departures.hpp"
 
 #include <gtest/gtest.h>
 

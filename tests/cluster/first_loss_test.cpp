@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "../common/require.hpp"
-#include "cluster/program_build.hpp"
+#include "cluster/engine/program_build.hpp"
 #include "launch/messages.hpp"
 #include "net/tcp/mesh.hpp"
 #include "os/clock.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs on four hosts of two nodes each: shared memory within a host, TCP between hosts; or UDP or
 // UCX, between hosts or for all.
+#include <csignal>
 #include <regex>
 #include <utility>
 
@@ -138,6 +139,29 @@ TEST_P(two_on_two, hear_of_a_killed_node) {
 using launch_test::chain_of_hosts;
 using launch_test::circle_of_hosts;
 
+// Node 0 floods node 3, and node 1 between them dies. Who sends or waits, wherever it is, hears of
+// that; and what a sender was told has been received.
+void expect_gateway_lost_in_flood(command& c) {
+  EXPECT_EQ(c.wait(), 128 + SIGKILL) << c.err();
+  EXPECT_FALSE(launch_test::contains(c.out(), "not ok")) << c.out();
+  EXPECT_TRUE(launch_test::contains(c.out(), "caught: node 1 is lost")) << c.out();
+  const auto count = [&](const std::string& who) {
+    std::smatch found;
+    const std::string all = c.out();
+    EXPECT_TRUE(std::regex_search(all, found, std::regex(who + " ([0-9]+): node 1 is lost")))
+        << who << "\n"
+        << all << c.err();
+    return found.size() == 2 ? std::stoul(found[1]) : 0;
+  };
+  const unsigned long sent = count("node 0 has sent"), heard = count("node 0 has heard"),
+                      received = count("node 3 has received");
+  EXPECT_EQ(count("node 2 has received"), 0U);
+  EXPECT_GE(sent, 500U);
+  EXPECT_GE(received, sent) << "what was acknowledged";
+  EXPECT_GE(received, heard) << "what was answered";
+  EXPECT_EQ(c.processes_left(), 0);
+}
+
 // Over networks that not all share: every second hop is through memory.
 TEST_F(chain_of_hosts, forwards_over_udp_between_nodes_that_share_memory) {
   run("8", "flood", "shm+udp");
@@ -187,6 +211,11 @@ TEST_P(chain_by, hears_of_a_lost_gateway) {
   EXPECT_NE(c.wait(), 0);
   EXPECT_NE(c.out().find("caught: node 1 is lost"), std::string::npos) << c.out();
   EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_P(chain_by, loses_a_gateway_with_messages_in_it) {
+  command c(job("4", {all_networks, "kill-gateway"}), from_hub());
+  expect_gateway_lost_in_flood(c);
 }
 
 TEST_P(chain_by, names_a_node_that_no_way_leads_to) {
@@ -267,6 +296,11 @@ TEST_P(chain_of_kinds, hears_of_a_lost_gateway) {
   EXPECT_NE(c.wait(), 0);
   EXPECT_NE(c.out().find("caught: node 1 is lost"), std::string::npos) << c.out() << c.err();
   EXPECT_EQ(c.processes_left(), 0);
+}
+
+TEST_P(chain_of_kinds, loses_a_gateway_with_messages_in_it) {
+  command c(job("4", {"kill-gateway"}), from_hub());
+  expect_gateway_lost_in_flood(c);
 }
 
 TEST_P(circle_by, routes_are_direct_where_networks_are_equal) {

@@ -10,7 +10,7 @@
 namespace strata::cluster {
 namespace {
 
-constexpr std::int64_t second = 1'000'000'000;
+constexpr std::int64_t second_ns = 1'000'000'000;
 
 class recorded_tries final : public mending::hands {
  public:
@@ -38,13 +38,13 @@ class seams : public testing::Test {
       (void)m.on_time(now);
       if (h.tries.size() == before) continue;
       m.failed(h.tries.back().first, h.tries.back().second, now);
-      all.push_back((now - last) / second);
+      all.push_back((now - last) / second_ns);
       last = now;
     }
     return all;
   }
   recorded_tries h;
-  std::int64_t now = 100 * second;
+  std::int64_t now = 100 * second_ns;
   mending m{5, {}, h, now};
 };
 
@@ -73,11 +73,11 @@ TEST_F(seams, of_connections_that_do_not_stand_are_tried_no_more_often) {
   m.lost(2, 0, now);
   EXPECT_EQ(pauses(3), (std::vector<std::int64_t>{1, 2, 4}));
   m.made(2, 0, now);
-  now += second;
+  now += second_ns;
   m.lost(2, 0, now);
   EXPECT_EQ(pauses(1), (std::vector<std::int64_t>{8}));
   m.made(2, 0, now);
-  now += 31 * second;
+  now += 31 * second_ns;
   m.lost(2, 0, now);
   EXPECT_EQ(pauses(2), (std::vector<std::int64_t>{1, 2}));
 }
@@ -93,16 +93,16 @@ TEST_F(seams, are_tried_later_where_it_is_not_clear_yet_how_the_two_go_on) {
   m.lost(2, 0, now);
   for (int i = 0; i < 4; ++i) now = m.on_time(now);
   EXPECT_EQ(h.tries.size(), 3U);
-  EXPECT_EQ(now, 104 * second);
+  EXPECT_EQ(now, 104 * second_ns);
 }
 
 TEST_F(seams, of_spare_connections_show_when_nothing_is_heard_by_them) {
   h.with_spares = {2, 7};
-  EXPECT_EQ(m.on_time(now), now + 5 * second);
+  EXPECT_EQ(m.on_time(now), now + 5 * second_ns);
   EXPECT_TRUE(h.spoken.empty());
   for (int look = 1; look <= 3; ++look) {
-    now += 5 * second;
-    EXPECT_EQ(m.on_time(now), now + 5 * second);
+    now += 5 * second_ns;
+    EXPECT_EQ(m.on_time(now), now + 5 * second_ns);
     EXPECT_EQ(h.given_up.empty(), look < 3);
     m.heard_by_spare(7);
   }

@@ -14,6 +14,7 @@
 #include "program_mailboxes.hpp"
 #include "program_misuse.hpp"
 #include "program_stalls.hpp"
+#include "program_threads.hpp"
 #include "program_tokens.hpp"
 #include "program_transfers.hpp"
 #include "program_unconnected.hpp"
@@ -29,6 +30,7 @@ struct action {
 };
 constexpr action actions[] = {
     {"nothing", [](runtime&) {}},
+    {"without-a-thread", [](runtime&) {}},
     {"any-core", &any_core},
     {"one-core", &one_core},
     {"tokens", &tokens},
@@ -65,6 +67,7 @@ constexpr action actions[] = {
     {"kill-caller", &kill_caller},
     {"kill-receiver", &kill_receiver},
     {"kill-victim", &kill_victim},
+    {"kill-gateway", &kill_gateway},
     {"kill-under-wait-idle", &kill_under_wait_idle},
     {"leave", &lose_leaver},
     {"talk-across", &talk_across},
@@ -76,6 +79,7 @@ int main(int argc, char** argv) try {
   remember_cpus();
   const std::string_view what = argc > 1 ? argv[argc - 1] : "";
   if (what == "dies-before-it-connects") die_before_it_connects();
+  if (what == "without-a-thread" && argc > 3) refuse_thread(argv[argc - 3], argv[argc - 2]);
   if (what == "leave-mistakes-to-the-runtime") {
     const runtime rt(argc, argv);
     return 0;

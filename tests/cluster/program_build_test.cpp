@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What counts as the same program: also the libraries whose code travels.
-#include "cluster/program_build.hpp"
+#include "cluster/engine/program_build.hpp"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

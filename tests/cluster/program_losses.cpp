@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -17,8 +18,11 @@
 #include "strata/error.hpp"
 #include "strata/fiber.hpp"
 #include "strata/fork_join.hpp"
+#include "strata/message.hpp"
 #include "strata/remote_thread.hpp"
+#include "strata/thread.hpp"
 #include "tests/common/require.hpp"
+#include "tests/common/say.hpp"
 
 namespace {
 
@@ -134,6 +138,31 @@ constexpr void (*sends_without_a_wait[])(const target&) = {
     [](const target&) { remote_thread(1, [] {}).detach(); },
 };
 
+// Until node 1 is lost; how many of what there were by then is said.
+template <class F>
+void count_until_lost(const char* what, const std::uint64_t& count, F forever) {
+  try {
+    forever();
+  } catch (const node_lost_error& e) {
+    require(e.node() == 1, "names the node");
+    test::say("node " + std::to_string(node_id()) + " has " + what + " " + std::to_string(count) +
+              ": " + e.what());
+  }
+}
+
+// Numbers from there, in order, and each of them back.
+void answer_until_lost(endpoint_id home) {
+  endpoint here;
+  std::uint64_t received = 0;
+  count_until_lost("received", received, [&] {
+    for (here.send_value(home, 1, here.id());; ++received) {
+      const auto number = here.receive_value<std::uint64_t>(home, 2);
+      require(number == received, "once and in order");
+      here.send_value(home, 3, number);
+    }
+  });
+}
+
 node_id_t here() { return node_id(); }
 node_id_t ask_node_3() { return call<here>(on_node{3}); }
 
@@ -235,6 +264,48 @@ void talk_across(runtime& rt) {
       std::fflush(stdout);
       for (;;) (void)call<ask_node_3>(first);
     });
+  } catch (const node_lost_error& e) {
+    std::printf("caught: %s\n", e.what());
+  }
+}
+
+// Node 0 floods node 3; node 2 waits in vain. With much under way node 1, which forwards it, dies.
+void kill_gateway(runtime& rt) {
+  constexpr std::uint64_t in_time = 500, at_once = 64;
+  try {
+    rt.run([] {
+      endpoint mine;
+      remote_thread(
+          on_node{2}, [](endpoint_id home) { answer_until_lost(home); }, mine.id())
+          .detach();
+      (void)mine.receive_value<endpoint_id>(any_endpoint, 1);
+      remote_thread(
+          on_node{3}, [](endpoint_id home) { answer_until_lost(home); }, mine.id())
+          .detach();
+      const auto there = mine.receive_value<endpoint_id>(any_endpoint, 1);
+      std::uint64_t acknowledged = 0, answered = 0;
+      thread answers([&] {
+        count_until_lost("heard", answered, [&] {
+          for (;; ++answered)
+            require(mine.receive_value<std::uint64_t>(there, 3) == answered, "once and in order");
+        });
+      });
+      std::array<std::uint64_t, at_once> numbers{};
+      std::array<transfer, at_once> sends;
+      count_until_lost("sent", acknowledged, [&] {
+        for (std::uint64_t i = 0;; ++i) {
+          transfer& next = sends[i % at_once];
+          if (next.valid()) {
+            next.wait();
+            if (++acknowledged == in_time) invoke<killer>(1, SIGKILL);
+          }
+          numbers[i % at_once] = i;
+          next = mine.start_synchronous_send(there, 2, bytes_of(numbers[i % at_once]));
+        }
+      });
+      answers.join();
+    });
+    require(false, "nobody is lost");
   } catch (const node_lost_error& e) {
     std::printf("caught: %s\n", e.what());
   }

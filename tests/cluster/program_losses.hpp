@@ -11,5 +11,6 @@ void kill_thief(strata::runtime& rt);
 void kill_caller(strata::runtime& rt);
 void kill_receiver(strata::runtime& rt);
 void kill_victim(strata::runtime& rt);
+void kill_gateway(strata::runtime& rt);
 void talk_across(strata::runtime& rt);
 void kill_under_wait_idle(strata::runtime& rt);

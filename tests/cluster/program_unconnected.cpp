@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "src/cluster/program_build.hpp"
+#include "src/cluster/engine/program_build.hpp"
 #include "src/launch/job.hpp"
 #include "src/net/udp/seal.hpp"
 

@@ -22,7 +22,7 @@ class taskless_node : public local_node {
   [[nodiscard]] std::uint32_t load() const override { return 0; }
   void fail(std::exception_ptr) override { ADD_FAILURE(); }
   void settle(bool) override { ADD_FAILURE(); }
-  detail::worker& outsider() override { return worker; }
+  detail::worker& network_worker() override { return worker; }
 
   detail::frame_depot frames;
   detail::worker worker{frames};

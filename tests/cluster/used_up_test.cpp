@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "../common/slow_builds.hpp"
 #include "command.hpp"
 
 namespace {
@@ -69,6 +70,54 @@ TEST(shared_memory, is_not_that_of_a_full_dev_shm) {
     EXPECT_EQ(c.wait(), 0) << c.err();
     EXPECT_EQ(c.out(), "ok\n");
     EXPECT_TRUE(contains(c.err(), "1 by shm")) << c.err();
+  }
+}
+
+// Each thread of a node in turn, but for the first, which is its worker; or some of them, where a
+// job makes many before all have joined, and the launcher waits a second for more to fail.
+struct job_kind {
+  const char *name, *transport, *setting;
+  unsigned step = 1;
+};
+class threads : public testing::TestWithParam<job_kind> {};
+INSTANTIATE_TEST_SUITE_P(jobs, threads,
+                         testing::Values(job_kind{"shm", "shm", "--strata-shelf=8"},
+                                         job_kind{"tcp", "tcp", "--strata-shelf=8"},
+                                         job_kind{"udp", "udp", "--strata-shelf=8"},
+                                         job_kind{"networks", "tcp",
+                                                  "--strata-networks=127.0.0.0/8,udp:127.0.0.0/8",
+                                                  3}),
+                         [](const auto& p) { return std::string(p.param.name); });
+
+TEST_P(threads, that_are_refused_are_named_once) {
+  if (strata::test::thread_sanitizer || strata::test::address_sanitizer)
+    GTEST_SKIP() << "threads are the sanitizer's to refuse";
+  for (const char* const node : {"0", "1"}) {
+    unsigned refused = 0;
+    for (;; refused += GetParam().step) {
+      command c(launch_test::run(
+          {"-n", "2", "--workers", "1", "--transport", GetParam().transport},
+          {GetParam().setting, node, std::to_string(refused + 2), "without-a-thread"}));
+      const int status = c.wait();
+      EXPECT_EQ(c.processes_left(), 0);
+      if (status == 0) break;
+      EXPECT_EQ(status, 1);
+      const std::string what = std::string("not ok: cannot make a thread of node ") + node +
+                               ": Resource temporarily unavailable; raise the limits of processes "
+                               "and of memory (ulimit -u, ulimit -v, or the container's)\n";
+      const std::size_t said_at = c.out().find(what);
+      EXPECT_NE(said_at, std::string::npos) << c.out();
+      EXPECT_EQ(c.out().find("cannot make a thread", said_at + what.size()), std::string::npos);
+      // Of another node than the first the launcher says so, too, unless all end by themselves.
+      if (!c.err().empty()) {
+        EXPECT_STREQ(node, "1");
+        EXPECT_EQ(c.err().rfind("strata run: node 1 ended with status 1 before ", 0), 0U)
+            << c.err();
+        EXPECT_EQ(launch_test::count_lines(c.err()), 1U) << c.err();
+      }
+      if (testing::Test::HasFailure()) return;
+    }
+    EXPECT_GE(refused, 3U) << "two for a transport, one for the launcher's line";
   }
 }
 

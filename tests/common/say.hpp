@@ -2,6 +2,7 @@
 // What a program says to the test that has started it, and waits for that.
 #pragma once
 #include <cstdio>
+#include <string>
 
 namespace strata::test {
 
@@ -9,5 +10,6 @@ inline void say(const char* what) {
   std::puts(what);
   std::fflush(stdout);
 }
+inline void say(const std::string& what) { say(what.c_str()); }
 
 }  // namespace strata::test

@@ -17,9 +17,11 @@ using launch_test::command;
 class several_networks : public launch_test::circle_of_hosts {
  protected:
   static launch_test::words job(const std::string& what, const std::string& networks,
-                                const std::string& transport = "auto") {
-    return launch_test::run({"-n", "3", "--transport", transport, "--host", hosts()},
-                            {"--strata-networks=" + networks, "--strata-lost-after-ms=6000", what});
+                                const std::string& transport = "auto",
+                                const std::string& lost_after_ms = "6000") {
+    return launch_test::run(
+        {"-n", "3", "--transport", transport, "--host", hosts()},
+        {"--strata-networks=" + networks, "--strata-lost-after-ms=" + lost_after_ms, what});
   }
   // With a second cable between the first and the last.
   static constexpr const char* both = "192.168.1.0/24,192.168.4.0/24,192.168.6.0/24";
@@ -107,8 +109,9 @@ TEST_F(several_networks, take_back_connections_over_cables_that_return) {
 
 class detours_of_hosts : public launch_test::by_transport<several_networks> {
  protected:
-  static launch_test::words job(const std::string& what) {
-    return several_networks::job(what, circle, GetParam());
+  static launch_test::words job(const std::string& what,
+                                const std::string& lost_after_ms = "6000") {
+    return several_networks::job(what, circle, GetParam(), lost_after_ms);
   }
 };
 INSTANTIATE_TEST_SUITE_P(networks, detours_of_hosts, launch_test::transports_over_networks,
@@ -149,7 +152,7 @@ TEST_P(detours_of_hosts, end_at_a_node_that_is_stopped) {
 }
 
 TEST_P(detours_of_hosts, are_not_taken_around_a_node_that_is_stopped_for_a_while) {
-  command c(job("stop-for-a-while"), from_hub());
+  command c(job("stop-for-a-while", "12000"), from_hub());
   expect_goes_on(c);
 }
 

@@ -306,7 +306,7 @@ void end_node_2(runtime& rt, int signal_number) {
   }
 }
 
-// For most of the time after which it would be lost.
+// For a third of the time after which it would be lost.
 struct sleeper : threaded {
   void start() {
     const std::string me = std::to_string(::getpid());
@@ -317,9 +317,15 @@ struct sleeper : threaded {
 
 void stop_node_2_for_a_while(runtime& rt) {
   rt.run([] {
+    const route before = route_to(2);
+    const auto is_as_before = [&] {
+      const route now = route_to(2);
+      require(now.hops == before.hops && now.next == before.next, "the way there stays as it was");
+    };
     for (int i = 0; i < 2000; ++i) {
       if (i == 500) invoke<sleeper>(2);
       require(call<same>(on_node{2}, i) == i, "answers");
+      is_as_before();
     }
   });
   say("goes on");

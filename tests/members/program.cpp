@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/cluster/program_build.hpp"
+#include "src/cluster/engine/program_build.hpp"
 #include "src/launch/job.hpp"
 #include "strata/directory.hpp"
 #include "strata/error.hpp"

@@ -8,7 +8,7 @@
 //
 #include <atomic>
 
-#include "net/shm/joint_copy.hpp"
+#include "net/joint_copy.hpp"
 
 namespace strata::model {
 
@@ -17,7 +17,7 @@ enum class mishap { none, helper_fails, owner_gives_up, owner_gives_up_at_once }
 template <template <class> class Atomic, unsigned Pieces, mishap Mishap = mishap::none>
 struct copied_together : rl::test_suite<copied_together<Atomic, Pieces, Mishap>, 3> {
   static constexpr unsigned turns = 2;
-  using copy_type = net::shm::joint_copy<Atomic>;
+  using copy_type = net::joint_copy<Atomic>;
 
   copy_type copy;
   // What stands in for the message: thread i + 1 is told of turn i. Not weakened: it is not ours.

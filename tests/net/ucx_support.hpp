@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "net/ucx/parcels.hpp"
 #include "net/ucx/pass.hpp"
+#include "net/ucx/send_buffers.hpp"
 #include "net/ucx/ucx_transport.hpp"
 #include "net/ucx/worker.hpp"
 #include "transport_support.hpp"

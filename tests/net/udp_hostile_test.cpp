@@ -237,7 +237,7 @@ TEST_F(udp_hostile, another_key_another_job_or_another_run_is_refused) {
   expect_refused(bytes(100));
 }
 
-// A connection that is made again (net/udp/meeting.hpp).
+// A connection that is made again (net/udp/renewal_handshake.hpp).
 class udp_hostile_again : public udp_hostile, public renewals::hands {
  protected:
   udp_hostile_again() {

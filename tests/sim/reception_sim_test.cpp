@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/attention.hpp"
+#include "cluster/engine/attention.hpp"
 #include "sim/simulated_reception.hpp"
 #include "support.hpp"
 #include "tests/common/sampled.hpp"

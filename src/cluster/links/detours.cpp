@@ -2,62 +2,22 @@
 #include "cluster/links/detours.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
+
+#include "cluster/links/detour_words.hpp"
 
 namespace strata::cluster {
 namespace {
 
-// With what has to go around again on its way there is still room for the payload: see
-// heads_of_networks.
-constexpr std::size_t hops_max = 24;
+using detour_words::count_word;
+using detour_words::head;
+using detour_words::hops_max;
+using detour_words::packed;
+using detour_words::take_count;
+using detour_words::take_word;
+using detour_words::word;
+
 constexpr unsigned depth_max = 8;
-
-// What a word about a connection is made of.
-struct word {
-  node_id lower, higher;
-  std::uint32_t number;
-};
-
-// So many messages have come over that connection.
-struct count_word {
-  std::uint64_t come;
-  std::uint32_t number;
-};
-
-writer packed(const word& w) {
-  writer out;
-  out.add(w.lower).add(w.higher).add(w.number);
-  return out;
-}
-writer packed(const count_word& c) {
-  writer out;
-  out.add(c.come).add(c.number);
-  return out;
-}
-word take_word(reader& r, node_id nodes) {
-  word w{};
-  w.lower = r.take<node_id>();
-  w.higher = r.take<node_id>();
-  w.number = r.take<std::uint32_t>();
-  if (w.lower >= w.higher || w.higher >= nodes || w.number == 0 || !r.empty())
-    throw malformed("a word about no connection");
-  return w;
-}
-count_word take_count(reader& r) {
-  count_word c{};
-  c.come = r.take<std::uint64_t>();
-  c.number = r.take<std::uint32_t>();
-  if (c.number % 2 != 0 || !r.empty()) throw malformed("a longer word about a connection");
-  return c;
-}
-
-struct head {
-  node_id source;
-  net::message_kind k;
-  std::uint16_t at;    // whose turn it is
-  std::uint16_t hops;  // so many nodes follow
-};
 
 bool uses(const detours::path& way, node_id self, const detours::pair& ends) {
   for (node_id last = self; const node_id n : way) {
@@ -65,13 +25,6 @@ bool uses(const detours::path& way, node_id self, const detours::pair& ends) {
     last = n;
   }
   return false;
-}
-
-std::vector<std::byte> pack(const head& h, const detours::path& way) {
-  std::vector<std::byte> both(sizeof h + way.size() * sizeof(node_id));
-  std::memcpy(both.data(), &h, sizeof h);
-  std::memcpy(both.data() + sizeof h, way.data(), way.size() * sizeof(node_id));
-  return both;
 }
 
 // For what n has said where whoever calls is not to blame for it.
@@ -87,7 +40,7 @@ void handle_of(node_id n, detours::hands& h, What what) {
 }  // namespace
 
 std::vector<std::byte> detour_head(node_id source, kind k, const detours::path& way) {
-  return pack(
+  return detour_words::pack(
       {source, static_cast<net::message_kind>(k), 0, static_cast<std::uint16_t>(way.size())}, way);
 }
 
@@ -246,7 +199,8 @@ void detours::pass_on(reader r) {
     throw malformed("a detour that leads nowhere");
   if (++h.at != h.hops) {
     if (!hands_.is_connected(way[h.at])) throw malformed("a detour over no network");
-    return hands_.pass_on(way[h.at], pack(h, way), r.take_rest(), {h.source, way.back()});
+    return hands_.pass_on(way[h.at], detour_words::pack(h, way), r.take_rest(),
+                          {h.source, way.back()});
   }
   if (!hands_.is_connected(h.source)) throw malformed("a detour around no connection");
   hands_.heard_of(h.source);

@@ -44,8 +44,10 @@ std::vector<own_network> own_networks(const launch::job_description& job,
 }
 
 std::unique_ptr<net::udp::udp_transport> make_udp(const launch::job_description& job,
+                                                  const options& settings,
                                                   std::vector<std::string> bind_addresses) {
   net::udp::settings s;
+  s.silence_ns_max = udp_silence_ns_max(settings);
   s.bind_addresses = std::move(bind_addresses);
   s.self = job.node;
   s.nodes = job.capacity;
@@ -117,7 +119,7 @@ own_sockets open_on_own_address(const launch::job_description& job, const option
   if (all.kind == network_kind::ucx) {
     all.first.addressed = make_ucx(job, settings, job.bind_address, devices_for_all(job), false);
   } else if (all.kind == network_kind::udp) {
-    all.first.addressed = make_udp(job, {job.bind_address});
+    all.first.addressed = make_udp(job, settings, {job.bind_address});
   } else {
     all.first.listeners.emplace_back(job.bind_address, 0, settings.socket_bytes);
     e.where = all.first.listeners.back().address();
@@ -143,8 +145,8 @@ part tcp_part(const std::vector<own_network>& own, std::size_t buffer_bytes, boo
   return p;
 }
 
-part udp_part(const std::vector<own_network>& own, const launch::job_description& job, bool spares,
-              std::vector<launch::address::door>& doors) {
+part udp_part(const std::vector<own_network>& own, const launch::job_description& job,
+              const options& settings, bool spares, std::vector<launch::address::door>& doors) {
   part p;
   p.kind = network_kind::udp;
   std::vector<std::string> hosts;
@@ -152,7 +154,7 @@ part udp_part(const std::vector<own_network>& own, const launch::job_description
     p.networks.push_back(n.number);
     hosts.push_back(n.mine.numeric);
   }
-  auto first = make_udp(job, hosts);
+  auto first = make_udp(job, settings, hosts);
   const std::vector<launch::address> at = first->addresses();
   p.first.addressed = std::move(first);
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -162,7 +164,7 @@ part udp_part(const std::vector<own_network>& own, const launch::job_description
     d.worker = at[i].worker;
   }
   if (!spares) return p;
-  auto spare = make_udp(job, hosts);
+  auto spare = make_udp(job, settings, hosts);
   const std::vector<launch::address> spare_at = spare->addresses();
   p.spare.addressed = std::move(spare);
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -194,6 +196,11 @@ bool part::serves(std::optional<std::uint16_t> network) const noexcept {
   return std::find(networks.begin(), networks.end(), *network) != networks.end();
 }
 
+std::int64_t udp_silence_ns_max(const options& settings) {
+  return std::max(net::udp::settings{}.silence_ns_max,
+                  std::int64_t{settings.lost_after_ms} * 1'000'000);
+}
+
 bool has_spares(const launch::job_description& job, const std::vector<named_network>& networks) {
   return networks.size() > 1 && !job.late;
 }
@@ -221,7 +228,7 @@ own_sockets open_sockets(const launch::job_description& job,
   for (const own_network& n : of_kind(network_kind::ucx))
     e.parts.push_back(ucx_part(n, job, settings, spares, doors[n.number]));
   if (const auto some = of_kind(network_kind::udp); !some.empty())
-    e.parts.push_back(udp_part(some, job, spares, doors));
+    e.parts.push_back(udp_part(some, job, settings, spares, doors));
   return e;
 }
 

@@ -41,6 +41,10 @@ struct own_sockets {
 [[nodiscard]] bool has_spares(const launch::job_description& job,
                               const std::vector<launch::named_network>& networks);
 
+// How long over UDP a node may answer nothing. The transport itself never takes for lost who may be
+// silent for longer, as in a debugger.
+[[nodiscard]] std::int64_t udp_silence_ns_max(const options& settings);
+
 // Throws strata::error. No networks: on the node's own address, by what the job has between nodes.
 own_sockets open_sockets(const launch::job_description& job,
                          const std::vector<launch::named_network>& networks,

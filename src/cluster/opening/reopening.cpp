@@ -44,9 +44,9 @@ reopening::reopening(net::tcp::identity me, doors d, std::size_t socket_buffer_b
                      std::vector<line> lines)
     : lines_(std::move(lines)) {
   if (d.where.empty()) return;
-  net::tcp::meeting::settings s;
+  net::tcp::reconnector::settings s;
   s.socket_buffer_bytes = socket_buffer_bytes;
-  meeting_.emplace(std::move(me), std::move(d.where), std::move(d.networks), s);
+  reconnector_.emplace(std::move(me), std::move(d.where), std::move(d.networks), s);
 }
 
 reopening::~reopening() { stop(); }
@@ -77,11 +77,11 @@ void reopening::begin(hands& h) {
     if (l.renews != nullptr)
       l.renews->tell(listening_.emplace_back(std::make_unique<of_line>(l, h)).get());
   }
-  if (!meeting_) return;
+  if (!reconnector_) return;
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "strata-reopen");
     try {
-      meeting_->run(*this);
+      reconnector_->run(*this);
     } catch (const std::exception&) {
       // What it needs is used up. Connections that end are not made again over TCP; nothing else
       // ends for that.
@@ -92,8 +92,8 @@ void reopening::begin(hands& h) {
 void reopening::connect(node_id n, network over, launch::address where) {
   const line* const l = find(n, over);
   if (l->renews != nullptr) return l->renews->ask(n);
-  STRATA_CHECK(meeting_.has_value(), n, over);
-  meeting_->connect(n, over, std::move(where));
+  STRATA_CHECK(reconnector_.has_value(), n, over);
+  reconnector_->connect(n, over, std::move(where));
 }
 
 void reopening::on_met(node_id n, network over, os::descriptor socket) {
@@ -112,7 +112,7 @@ void reopening::stop() noexcept {
   for (const line& l : lines_) {
     if (l.renews != nullptr) l.renews->tell(nullptr);
   }
-  if (meeting_) meeting_->stop();
+  if (reconnector_) reconnector_->stop();
   if (thread_.joinable()) thread_.join();
 }
 

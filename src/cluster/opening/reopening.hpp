@@ -12,16 +12,16 @@
 
 #include "launch/address.hpp"
 #include "net/renewals.hpp"
-#include "net/tcp/meeting.hpp"
+#include "net/tcp/reconnector.hpp"
 #include "net/tcp/tcp_transport.hpp"
 
 namespace strata::cluster {
 
 using net::node_id;
 
-class reopening final : private net::tcp::meeting::hands {
+class reopening final : private net::tcp::reconnector::hands {
  public:
-  using network = net::tcp::meeting::number;
+  using network = net::tcp::reconnector::number;
   // All with the inbox.
   class hands {
    public:
@@ -77,7 +77,7 @@ class reopening final : private net::tcp::meeting::hands {
   const std::vector<line> lines_;
   std::vector<std::unique_ptr<of_line>> listening_;
   hands* hands_ = nullptr;
-  std::optional<net::tcp::meeting> meeting_;  // where there are doors
+  std::optional<net::tcp::reconnector> reconnector_;  // where there are doors
   std::thread thread_;
 };
 

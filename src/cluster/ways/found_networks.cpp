@@ -165,10 +165,29 @@ std::vector<found_networks::candidate> found_networks::tried_by(node_id self,
   return all;
 }
 
-found_networks::outcome found_networks::judge(const std::vector<std::string>& answers,
-                                              bool more_may_come) const {
-  // number, who says so, of whom: by host
-  std::set<std::tuple<std::size_t, std::size_t, std::size_t>> said;
+// Which hosts have answers of each other, over which of the networks that are tried.
+class found_networks::agreement {
+ public:
+  explicit agreement(std::size_t hosts) : hosts_(hosts) {}
+
+  // Host `by` says that it has one of `of`.
+  void add(std::size_t number, std::size_t by, std::size_t of) { said_.emplace(number, by, of); }
+  [[nodiscard]] bool joins(std::size_t number, std::size_t a, std::size_t b) const {
+    return said_.contains({number, a, b}) && said_.contains({number, b, a});
+  }
+  [[nodiscard]] bool joins_any(std::size_t number) const {
+    bool any = false;
+    for_pairs(hosts_, [&](std::size_t a, std::size_t b) { any = any || joins(number, a, b); });
+    return any;
+  }
+
+ private:
+  const std::size_t hosts_;
+  std::set<std::tuple<std::size_t, std::size_t, std::size_t>> said_;
+};
+
+found_networks::agreement found_networks::agreed(const std::vector<std::string>& answers) const {
+  agreement all(hosts_.size());
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
     for (const answer& one : unpack_answers(answers.at(hosts_[h].first))) {
       const auto other = std::find_if(hosts_.begin(), hosts_.end(),
@@ -177,51 +196,59 @@ found_networks::outcome found_networks::judge(const std::vector<std::string>& an
       if (other == hosts_.end() || place == h || one.network > homes() ||
           !is_tried(one.network, h, place))
         launch::refuse_frame("a node tells of an answer that cannot be");
-      said.emplace(one.network, h, place);
+      all.add(one.network, h, place);
     }
   }
-  const auto is_joined = [&](std::size_t number, std::size_t a, std::size_t b) {
-    return said.contains({number, a, b}) && said.contains({number, b, a});
-  };
-  // That of the same interfaces under another name: a second address, or one of the newer kind.
-  const auto adds_nothing_to = [&](std::size_t number, std::size_t before) {
-    bool same = true;
-    for_pairs(hosts_.size(), [&](std::size_t a, std::size_t b) {
-      if (!is_joined(number, a, b)) return;
-      const auto is_same_at = [&](std::size_t h) {
-        return networks_[number].at[h]->interface == networks_[before].at[h]->interface;
-      };
-      same = same && is_joined(before, a, b) && is_same_at(a) && is_same_at(b);
-    });
-    return same;
-  };
-  const auto joins_any = [&](std::size_t number) {
-    bool any = false;
-    for_pairs(hosts_.size(),
-              [&](std::size_t a, std::size_t b) { any = any || is_joined(number, a, b); });
-    return any;
-  };
+  return all;
+}
+
+// One that is that of the same interfaces under another name does not: a second address, or one of
+// the newer kind.
+bool found_networks::adds_to(std::size_t before, std::size_t number, const agreement& had) const {
+  bool same = true;
+  for_pairs(hosts_.size(), [&](std::size_t a, std::size_t b) {
+    if (!had.joins(number, a, b)) return;
+    const auto is_same_at = [&](std::size_t h) {
+      return networks_[number].at[h]->interface == networks_[before].at[h]->interface;
+    };
+    same = same && had.joins(before, a, b) && is_same_at(a) && is_same_at(b);
+  });
+  return !same;
+}
+
+std::vector<std::size_t> found_networks::useful(const agreement& had) const {
   std::vector<std::size_t> kept;
   for (std::size_t number = 0; number < homes(); ++number) {
-    if (joins_any(number) && std::none_of(kept.begin(), kept.end(), [&](std::size_t before) {
-          return adds_nothing_to(number, before);
+    if (had.joins_any(number) && std::all_of(kept.begin(), kept.end(), [&](std::size_t before) {
+          return adds_to(before, number, had);
         }))
       kept.push_back(number);
   }
-  bool is_plain = kept.size() < 2;
+  return kept;
+}
+
+bool found_networks::is_plain(const std::vector<std::size_t>& kept, const agreement& had) const {
+  bool plain = kept.size() < 2;
   for_pairs(hosts_.size(), [&](std::size_t a, std::size_t b) {
-    is_plain = is_plain &&
-               (kept.empty() || (is_joined(kept[0], a, b) && has_homes(networks_[kept[0]], a, b)));
+    plain = plain &&
+            (kept.empty() || (had.joins(kept[0], a, b) && has_homes(networks_[kept[0]], a, b)));
   });
+  return plain;
+}
+
+found_networks::outcome found_networks::judge(const std::vector<std::string>& answers,
+                                              bool more_may_come) const {
+  const agreement had = agreed(answers);
+  std::vector<std::size_t> kept = useful(had);
   outcome result;
-  if (is_plain) return result;
+  if (is_plain(kept, had)) return result;
   // Not one alone: a job of several networks does without one of them.
-  if (kept.size() == 1 || more_may_come || joins_any(homes())) kept.push_back(homes());
+  if (kept.size() == 1 || more_may_come || had.joins_any(homes())) kept.push_back(homes());
   for (const host& h : hosts_) result.joins.add(h.number);
   for (std::size_t i = 0; i < kept.size(); ++i) {
     result.ranges.push_back(kept[i] == homes() ? std::string() : networks_[kept[i]].range);
     for_pairs(hosts_.size(), [&](std::size_t a, std::size_t b) {
-      if (is_joined(kept[i], a, b))
+      if (had.joins(kept[i], a, b))
         result.joins.join(hosts_[a].number, hosts_[b].number, static_cast<std::uint16_t>(i));
     });
   }

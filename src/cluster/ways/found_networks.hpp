@@ -89,6 +89,13 @@ class found_networks {
   [[nodiscard]] bool has_homes(const network& n, std::size_t a, std::size_t b) const;
   [[nodiscard]] bool is_tried(std::size_t number, std::size_t a, std::size_t b) const;
   [[nodiscard]] const launch::address& where(std::size_t number, std::size_t h) const;
+  // The steps of judge().
+  class agreement;
+  [[nodiscard]] agreement agreed(const std::vector<std::string>& answers) const;
+  [[nodiscard]] bool adds_to(std::size_t before, std::size_t number, const agreement& had) const;
+  [[nodiscard]] std::vector<std::size_t> useful(const agreement& had) const;
+  // A job without networks is as good.
+  [[nodiscard]] bool is_plain(const std::vector<std::size_t>& kept, const agreement& had) const;
 
   std::vector<host> hosts_;  // not changed any more: networks_ points into it
   std::vector<network> networks_;

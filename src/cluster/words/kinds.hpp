@@ -62,7 +62,7 @@ enum class kind : net::message_kind {
   report = 53,     // print who waits for what
   goodbye = 52,    // the sender ends on purpose, after `stop`
 
-  // Nodes that come and go (roster.cpp).
+  // Nodes that come and go (membership_protocol.cpp).
   arrive = 54,
   known = 55,
   leaving = 56,

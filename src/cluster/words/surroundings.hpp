@@ -99,7 +99,7 @@ class local_node {
   // another node's, and nobody here has to be told.
   virtual void settle(bool forget) = 0;
   // Whose frames are used while a message is handled (one at a time).
-  virtual detail::worker& outsider() = 0;
+  virtual detail::worker& network_worker() = 0;
 
  protected:
   ~local_node() = default;

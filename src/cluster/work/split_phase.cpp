@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "cluster/words/pieces.hpp"
-#include "cluster/words/thrown.hpp"
-#include "cluster/work/packed_token.hpp"
 #include "cluster/work/split_phase_words.hpp"
 #include "strata/error.hpp"
 
@@ -19,10 +17,6 @@ using detail::global_address;
 constexpr std::size_t answer_bytes(std::size_t asked) noexcept {
   const std::size_t pieces = asked <= piece_bytes_max ? 1 : (asked - 1) / piece_bytes_max + 1;
   return asked + pieces * answer_head_bytes;
-}
-
-std::span<const std::byte> bytes_at(const void* data, std::size_t n) {
-  return {static_cast<const std::byte*>(data), n};
 }
 
 std::uint64_t advanced(std::uint64_t address, std::uint64_t by) {
@@ -205,44 +199,6 @@ void split_phase::answer(node_id to, const wanted& w) {
   post_pieces(to, kind::got, bytes_at(source, w.bytes), block{w.into, w.bytes, w.slot});
 }
 
-void split_phase::invoke(detail::worker& w, node_id node, detail::task* token) {
-  writer out;
-  try {
-    check_is_there(node);
-    if (token->type->wire->prepare != nullptr) token->type->wire->prepare(*token, w);
-    pack_token(out, *token, mail_.self());
-  } catch (...) {
-    token->type->abandon(*token, w);
-    throw;
-  }
-  token->type->abandon(*token, w);
-  // If the node has left meanwhile it is given up, and what waits here for it goes.
-  mail_.wait_for_room(node);
-  try {
-    post(node, kind::invoke, out.bytes());
-  } catch (...) {
-    give_up_packed(w, reader(out.bytes()));
-    throw;
-  }
-}
-
-void split_phase::call(detail::worker& w, node_id node, detail::task& c,
-                       std::span<const std::byte> more) {
-  check_is_there(node);
-  writer out;
-  pack_token(out, c, mail_.self());
-  // Before the result can be back.
-  goes_away(c, node, w);
-  // If the node leaves meanwhile on_left() says so to c, and nobody else does.
-  mail_.wait_for_room(node);
-  try {
-    post(node, kind::invoke, out.bytes(), more);
-  } catch (...) {
-    // Unless it has been lost meanwhile, and c has been told so.
-    if (away_.comes_back(c)) throw;
-  }
-}
-
 void split_phase::drop_in(global_address box, const void* item, std::size_t bytes) {
   constexpr std::size_t mailbox_itself = 1;
   refuse_nowhere("the global_ptr to a mailbox", box.address(), mailbox_itself);
@@ -256,58 +212,6 @@ void split_phase::drop_in(global_address box, const void* item, std::size_t byte
   send_pieces(box.node(), kind::drop_in, bytes_at(item, bytes), [&](std::size_t offset, auto) {
     return drop_in_head{box.bits(), offset, bytes};
   });
-}
-
-void split_phase::give_back(global_address home, const std::exception_ptr& error, const void* value,
-                            std::size_t bytes) {
-  const std::uint64_t head[] = {home.bits(), error != nullptr ? 1U : 0U};
-  if (error == nullptr) {
-    send(home.node(), kind::returned, std::as_bytes(std::span(head)), bytes_at(value, bytes));
-  } else {
-    writer thrown;
-    pack_thrown(thrown, error, mail_.self());
-    send(home.node(), kind::returned, std::as_bytes(std::span(head)), thrown.bytes());
-  }
-}
-
-bool split_phase::prepare(detail::task& t, detail::worker& w) {
-  const detail::wire_type& type = *t.type->wire;
-  if (type.prepare == nullptr) [[likely]]
-    return true;
-  try {
-    type.prepare(t, w);
-    return true;
-  } catch (...) {
-    const std::exception_ptr error = away_.keep(std::current_exception());
-    if (type.accept != nullptr) {
-      type.accept(t, error, nullptr);
-    } else {
-      t.type->abandon(t, w);
-      here_.fail(error);
-    }
-    return false;
-  }
-}
-
-void split_phase::lose(const std::exception_ptr& error) {
-  if (!is_lost_.load(std::memory_order_relaxed)) {
-    loss_ = error;
-    is_lost_.store(true, std::memory_order_release);
-  }
-  away_.lose(error);
-}
-
-void split_phase::goes_away(detail::task& t, node_id to, detail::worker& frames) {
-  if (t.type->wire->accept == nullptr) return t.type->abandon(t, frames);
-  away_.goes(t, to);
-}
-
-detail::task* split_phase::come_back(detail::worker& w, reader& in) {
-  const auto home = home_of_packed(in);
-  if (!home) return unpack_token(w, in);
-  in = skip_token(in);
-  auto* const t = static_cast<detail::task*>(home->address());
-  return comes_back(*t) ? t : nullptr;
 }
 
 std::string split_phase::describe_waits() {

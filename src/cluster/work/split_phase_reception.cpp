@@ -116,7 +116,7 @@ void split_phase::on_get(reader& r, node_id from) {
 
 void split_phase::on_invoke(reader& r) {
   check_home(r);
-  here_.run_soon(unpack_whole(here_.outsider(), r));
+  here_.run_soon(unpack_whole(here_.network_worker(), r));
 }
 
 void split_phase::on_drop_in(reader& r, node_id from) {

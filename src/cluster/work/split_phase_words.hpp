@@ -32,4 +32,8 @@ std::span<const std::byte> bytes_of(const T& head) {
   return std::as_bytes(std::span(&head, 1));
 }
 
+inline std::span<const std::byte> bytes_at(const void* data, std::size_t n) {
+  return {static_cast<const std::byte*>(data), n};
+}
+
 }  // namespace strata::cluster

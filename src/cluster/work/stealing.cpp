@@ -1,42 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+// When this node asks for tokens, whom, and what comes of it.
 #include "cluster/work/stealing.hpp"
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <utility>
 
-#include "cluster/work/packed_token.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::cluster {
 namespace {
 
-// Tokens in one answer.
-constexpr std::uint32_t batch_max = 32;
 // Victims asked before a node rests on its lifelines.
 constexpr unsigned attempts_max = 4;
-// A sender that is not asked sends at most so often.
-constexpr std::int64_t unasked_every_ns = 50'000;
 // Where tokens come more often than once in so many round trips they are asked for ahead. With 100
 // two simulated nodes send each other what neither needed; with 10 less is gained on many.
 constexpr std::int64_t ahead_below = 30;
-constexpr std::size_t answer_bytes_max = part_bytes_max / 2;
-
-struct steal_request {
-  std::uint32_t batch;
-  std::uint32_t wish;  // what becomes of it when there is nothing
-};
-
-// How many bytes functions of the program have made of it. Where none go with it they wait here,
-// because they are many.
-std::size_t bytes_made(const detail::task& prepared) {
-  const detail::wire_type& type = *prepared.type->wire;
-  if (type.prepare == nullptr) [[likely]]
-    return 0;
-  const std::size_t n = type.behind(prepared).size();
-  return n != 0 ? n : answer_bytes_max;
-}
 
 }  // namespace
 
@@ -112,8 +91,8 @@ void stealing::ask_next() {
 }
 
 void stealing::ask(node_id node, wish w) {
-  const steal_request request{batch_, static_cast<std::uint32_t>(w)};
-  mail_.post(node, kind::steal, std::as_bytes(std::span(&request, 1)));
+  const request what{batch_, static_cast<std::uint32_t>(w)};
+  mail_.post(node, kind::steal, std::as_bytes(std::span(&what, 1)));
 }
 
 void stealing::rest() {
@@ -148,72 +127,6 @@ bool stealing::on_message(node_id from, kind k, reader r) {
   }
 }
 
-template <class Take>
-detail::task* stealing::next_to_send(detail::worker& frames, Take&& take) {
-  for (;;) {
-    detail::task* const t = take();
-    if (t == nullptr || data_.prepare(*t, frames)) return t;
-  }
-}
-
-void stealing::on_steal(node_id from, reader& r) {
-  const auto request = r.take<steal_request>();
-  r.end();
-  if (request.wish > static_cast<std::uint32_t>(wish::ahead)) throw malformed("no such wish");
-  const auto left = static_cast<wish>(request.wish);
-  std::array<detail::task*, batch_max> found;
-  std::uint32_t n = 0;
-  const std::uint32_t wanted = std::clamp(request.batch, 1U, batch_max);
-  // Nothing else is handled meanwhile, so no more is made into bytes than one answer takes.
-  std::size_t made = 0;
-  // Never more than about half of what waits here.
-  while (n < wanted && made < answer_bytes_max && (n == 0 || here_.load() > n)) {
-    detail::task* const t = next_to_send(here_.outsider(), [&] {
-      return left == wish::ahead ? here_.take_shared() : here_.take_travelling();
-    });
-    if (t == nullptr) break;
-    found[n++] = t;
-    made += bytes_made(*t);
-  }
-  if (n != 0) {
-    send_tokens(from, std::span(found.data(), n), here_.outsider());
-    {
-      const std::lock_guard lock(mutex_);
-      counts_of_.given += n;
-    }
-    return shelf_.somebody_asks();
-  }
-  // What was shelved after the other had looked.
-  if (send_from_shelf(from)) return shelf_.somebody_asks();
-  shelf_.somebody_asks();
-  if (left == wish::none) return mail_.post(from, kind::nothing, {});
-  {
-    const std::lock_guard lock(wishes_);
-    if (std::find(waiting_.begin(), waiting_.end(), from) == waiting_.end())
-      waiting_.push_back(from);
-    wanted_.add(hunger::wishes);
-  }
-  // What is just being pushed may be missed: it is asked for once more when it is needed.
-  if (left == wish::ahead) return here_.ask_everybody_soon();
-  here_.ask_everybody();
-  // Pushed before the wish was seen, by somebody who may never push again; or shelved. Partner:
-  // feed().
-  detail::task* const late =
-      next_to_send(here_.outsider(), [&] { return here_.take_travelling(); });
-  if (late != nullptr) {
-    fed(from);
-    send_tokens(from, std::span(&late, 1), here_.outsider());
-  } else {
-    (void)send_from_shelf(from);
-  }
-}
-
-void stealing::fed(node_id node) {
-  no_longer_waits(node);
-  const std::lock_guard lock(mutex_);
-  ++counts_of_.given;
-}
-
 void stealing::no_longer_waits(node_id node) {
   const std::lock_guard lock(wishes_);
   std::erase(waiting_, node);
@@ -241,7 +154,7 @@ void stealing::on_tokens(node_id from, reader& r) {
   }
   std::uint64_t taken = 0;
   while (!r.empty()) {
-    here_.run_soon(data_.unpack(here_.outsider(), r));
+    here_.run_soon(data_.unpack(here_.network_worker(), r));
     ++taken;
   }
   counts_.received.fetch_add(1, std::memory_order_seq_cst);
@@ -258,77 +171,6 @@ void stealing::on_tokens(node_id from, reader& r) {
   }
 }
 
-// The tokens are gone afterwards.
-void stealing::send_tokens(node_id to, std::span<detail::task* const> tokens,
-                           detail::worker& frames) {
-  writer out;
-  out.add(here_.load());
-  for (detail::task* const t : tokens) {
-    pack_token(out, *t, mail_.self());
-    data_.goes_away(*t, to, frames);
-    if (out.size() > answer_bytes_max && t != tokens.back()) {
-      counts_.sent.fetch_add(1, std::memory_order_seq_cst);
-      mail_.post(to, kind::tokens, out.bytes());
-      out = writer();
-      out.add(here_.load());
-    }
-  }
-  counts_.sent.fetch_add(1, std::memory_order_seq_cst);
-  mail_.post(to, kind::tokens, out.bytes());
-}
-
-// A task that is on the shelf, to a node that has asked for one, which is then not waiting any
-// more.
-bool stealing::send_from_shelf(node_id to) {
-  writer out;
-  out.add(here_.load());
-  if (!shelf_.pass_on(out, to)) return false;
-  // Before it is sent: who has got it may wish for more at once.
-  no_longer_waits(to);
-  counts_.sent.fetch_add(1, std::memory_order_seq_cst);
-  mail_.post(to, kind::tokens, out.bytes());
-  // Off the shelf; not before it counts as sent again.
-  counts_.received.fetch_add(1, std::memory_order_seq_cst);
-  return true;
-}
-
-void stealing::feed(detail::worker& w) {
-  bool gave = false;
-  if (const std::optional<node_id> to = who_is_fed()) {
-    detail::task* const t = next_to_send(w, [&] { return here_.take_travelling_from(w); });
-    if (t != nullptr) {
-      fed(*to);
-      send_tokens(*to, std::span(&t, 1), w);
-      gave = true;
-    }
-  }
-  gave |= shelf_.fill(w);
-  // Shelved, then looked for wishes. Partner: on_steal(), which records a wish and then looks at
-  // the shelf.
-  if (settings_.how != balancing::sender && wanted_.is_for(hunger::wishes)) {
-    if (const std::optional<node_id> to = who_is_fed()) gave |= send_from_shelf(*to);
-  }
-  if (!wanted_.is_for(hunger::wishes | hunger::shelf)) return;
-  // The next push may have something for the next one. Where the oldest task stays on this node,
-  // not before that is gone; thieves of this node who take it ask again themselves.
-  const bool blocked = !gave && settings_.how != balancing::sender && w.deque.has_shared();
-  blocked ? w.deque.ask_at_oldest() : w.deque.ask();
-}
-
-std::optional<node_id> stealing::who_is_fed() {
-  if (settings_.how == balancing::sender) {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    const std::int64_t now = time_.now_ns();
-    if (!lock.owns_lock() || now - sent_unasked_at_ < unasked_every_ns) return std::nullopt;
-    sent_unasked_at_ = now;
-    const node_id to = victims_.next();
-    return to != mail_.self() ? std::optional(to) : std::nullopt;
-  }
-  const std::lock_guard lock(wishes_);
-  if (waiting_.empty()) return std::nullopt;
-  return waiting_.front();
-}
-
 void stealing::on_lost(node_id node) { no_longer_waits(node); }
 
 void stealing::members_have_changed() {
@@ -343,35 +185,6 @@ void stealing::members_have_changed() {
     if (now == state::asking && mail_.members().of(asked_) == standing::left) ask_next();
   }
   want_work();
-}
-
-void stealing::take_back(reader r) {
-  (void)r.take<std::uint32_t>();  // the load
-  while (!r.empty()) {
-    if (detail::task* const t = data_.come_back(here_.outsider(), r)) here_.run_soon(t);
-  }
-  counts_.received.fetch_add(1, std::memory_order_seq_cst);
-}
-
-void stealing::hand_over() {
-  here_.ask_everybody();
-  // The rest has its turn when this node tries again to leave.
-  for (std::size_t made = 0; made < answer_bytes_max;) {
-    detail::task* const t = here_.take_travelling();
-    if (t == nullptr) return;
-    node_id to = mail_.self();
-    {
-      const std::lock_guard lock(mutex_);
-      victims_.prefer_near(0);
-      to = victims_.next();
-    }
-    if (to == mail_.self()) return here_.run_soon(t);
-    if (!data_.prepare(*t, here_.outsider())) continue;
-    made += bytes_made(*t);
-    send_tokens(to, std::span(&t, 1), here_.outsider());
-    const std::lock_guard lock(mutex_);
-    ++counts_of_.given;
-  }
 }
 
 stealing::statistics stealing::counted() const {

@@ -78,20 +78,27 @@ class stealing {
 
  private:
   enum class state { content, asking, resting };
+  // Tokens in one answer.
+  static constexpr std::uint32_t batch_max = 32;
+  struct request {
+    std::uint32_t batch;
+    std::uint32_t wish;  // what becomes of it when there is nothing
+  };
 
   // With the lock:
   void ask_next();
   void ask(node_id node, wish w);
   void rest();
 
-  // Without it:
+  // Without it; the second group is in stealing_giving.cpp:
   // Asks who sent the last tokens for one more, if no more than so many wait here.
   void ask_ahead(std::uint32_t waiting_max);
+  void no_longer_waits(node_id node);
+  void on_tokens(node_id from, reader& r);
+
+  void on_steal(node_id from, reader& r);
   [[nodiscard]] std::optional<node_id> who_is_fed();
   void fed(node_id node);
-  void no_longer_waits(node_id node);
-  void on_steal(node_id from, reader& r);
-  void on_tokens(node_id from, reader& r);
   // The next that take() has and that can be sent; null: none. frames: of who calls.
   template <class Take>
   [[nodiscard]] detail::task* next_to_send(detail::worker& frames, Take&& take);

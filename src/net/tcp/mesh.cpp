@@ -12,7 +12,7 @@
 #include "base/errno_error.hpp"
 #include "launch/job.hpp"
 #include "net/tcp/conversation.hpp"
-#include "net/tcp/strangers.hpp"
+#include "net/tcp/unauthenticated.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::net::tcp {
@@ -39,8 +39,9 @@ class mesh {
         options_(options),
         sockets_(directory.size()),
         nodes_(directory.size()),
-        strangers_(me, at, {options.strangers_max, options.stranger_limit_ns}, *options.ground,
-                   [this](node_id n) { return !expects(n) || bool{sockets_[n]}; }) {}
+        unauthenticated_(me, at, {options.strangers_max, options.stranger_limit_ns},
+                         *options.ground,
+                         [this](node_id n) { return !expects(n) || bool{sockets_[n]}; }) {}
 
   std::vector<os::descriptor> form() {
     if (options_.on_news) options_.on_news();
@@ -50,10 +51,10 @@ class mesh {
     while (missing_ > 0) {
       now_ns_ = options_.ground->now_ns();
       if (now_ns_ >= deadline_ns_ && ++late_looks > late_looks_max) {
-        if (!options_.partial || strangers_.has_run_out()) give_up();
+        if (!options_.partial || unauthenticated_.has_run_out()) give_up();
         break;
       }
-      strangers_.drop_late(now_ns_);
+      unauthenticated_.drop_late(now_ns_);
       begin_connecting();
       wait();
     }
@@ -109,7 +110,7 @@ class mesh {
         until_ns = std::min(until_ns, o.next_ns);
       }
     }
-    strangers_.add_to(polled_, now_ns_, until_ns);
+    unauthenticated_.add_to(polled_, now_ns_, until_ns);
 
     const std::int64_t pause_ns = std::max<std::int64_t>(until_ns - now_ns_, 0);
     if (options_.ground->wait(polled_, pause_ns) < 0) {
@@ -125,7 +126,7 @@ class mesh {
     for (node_id n = 0; n < me_.node; ++n) {
       if (nodes_[n].ours && polled_[i++].revents != 0) advance_ours(n);
     }
-    strangers_.look(
+    unauthenticated_.look(
         polled_, now_ns_, [this](conversation& c, std::size_t) { welcome(c); },
         [this](const conversation& c) { refuse(c); });
   }
@@ -210,10 +211,11 @@ class mesh {
     if (named > missing_named_max) {
       who += " and " + std::to_string(named - missing_named_max) + " more";
     }
-    throw error(
-        "node " + std::to_string(me_.node) + " waited in vain for " + who +
-        ": not joined within the time limit" +
-        (!strangers_.has_run_out() ? "" : "; this node ran out of descriptors: raise ulimit -n"));
+    throw error("node " + std::to_string(me_.node) + " waited in vain for " + who +
+                ": not joined within the time limit" +
+                (!unauthenticated_.has_run_out()
+                     ? ""
+                     : "; this node ran out of descriptors: raise ulimit -n"));
   }
 
   const identity& me_;
@@ -223,7 +225,7 @@ class mesh {
 
   std::vector<os::descriptor> sockets_;
   std::vector<other> nodes_;
-  strangers strangers_;
+  unauthenticated unauthenticated_;
   std::size_t missing_ = 0;
   std::int64_t now_ns_ = 0;
   std::vector<pollfd> polled_;

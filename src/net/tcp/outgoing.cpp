@@ -62,13 +62,7 @@ send_outcome outgoing::try_send(header h, std::span<const std::byte> head,
 
   std::unique_lock lock(lock_);
   const bool is_held = can_be_held(bytes, head, body);
-  if (!is_held) {
-    if (holds_here()) (void)let_go(lock);
-    if (bytes > ring_.room() && may_write()) {
-      writing_ = true;
-      write_staged(lock);
-    }
-  }
+  if (!is_held) make_room_for(bytes, lock);
   if (lost_.load(std::memory_order_relaxed)) return send_outcome::lost;
   // While the socket is full, a large message waits outside rather than being copied twice.
   const bool better_later = full_ && bytes >= gather_bytes_min && ring_.used() >= payload_bytes_max;
@@ -82,30 +76,41 @@ send_outcome outgoing::try_send(header h, std::span<const std::byte> head,
 
   const std::uint64_t now_ticks = os::ticks();
   if (ring_.used() == 0) staged_ticks_ = now_ticks;
-  if (is_held) {
-    writing_ = corked_here.holds = true;
-    due_ns_.store(never_ns);
-    held_.add(h, head, body, ring_);
-    burst_.sent(now_ticks);
-    if (ring_.used() < corked_bytes && !held_.is_full()) return send_outcome::staged;
-    return let_go(lock);
+  if (is_held) return hold(h, head, body, now_ticks, lock);
+  const bool corked = stays_corked(bytes);
+  if (!corked && should_write(bytes, now_ticks)) return write_now(h, head, body, lock);
+  stage(h, head, body);
+  burst_.sent(now_ticks);
+  if (!corked && due_ns_.load() == never_ns && !writing_ && !full_) {
+    leave_to_sender(blocking_ ? 0 : os::now_ns() + deadline_ns_);
   }
-  if (stays_corked(bytes)) {
-    stage(h, head, body);
-    burst_.sent(now_ticks);
-    return send_outcome::staged;
-  }
-  if (!should_write(bytes, now_ticks)) {
-    stage(h, head, body);
-    burst_.sent(now_ticks);
-    if (due_ns_.load() == never_ns && !writing_ && !full_) {
-      leave_to_sender(blocking_ ? 0 : os::now_ns() + deadline_ns_);
-    }
-    return send_outcome::staged;
-  }
+  return send_outcome::staged;
+}
 
+// For a message that is not held. What this thread holds goes before it.
+void outgoing::make_room_for(std::size_t bytes, std::unique_lock<std::mutex>& lock) {
+  if (holds_here()) (void)let_go(lock);
+  if (bytes <= ring_.room() || !may_write()) return;
   writing_ = true;
-  if (bytes >= gather_bytes_min) {
+  write_staged(lock);
+}
+
+send_outcome outgoing::hold(const header& h, std::span<const std::byte> head,
+                            std::span<const std::byte> body, std::uint64_t now_ticks,
+                            std::unique_lock<std::mutex>& lock) {
+  writing_ = corked_here.holds = true;
+  due_ns_.store(never_ns);
+  held_.add(h, head, body, ring_);
+  burst_.sent(now_ticks);
+  if (ring_.used() < corked_bytes && !held_.is_full()) return send_outcome::staged;
+  return let_go(lock);
+}
+
+send_outcome outgoing::write_now(const header& h, std::span<const std::byte> head,
+                                 std::span<const std::byte> body,
+                                 std::unique_lock<std::mutex>& lock) {
+  writing_ = true;
+  if (sizeof h + h.length >= gather_bytes_min) {
     held_.add(h, head, body, ring_);
     write_held(lock);
   } else {

@@ -67,6 +67,13 @@ class outgoing {
   [[nodiscard]] bool can_be_held(std::size_t bytes, std::span<const std::byte> head,
                                  std::span<const std::byte> body) const noexcept;
   [[nodiscard]] bool should_write(std::size_t bytes, std::uint64_t now_ticks);
+  // The steps of try_send(), with the lock.
+  void make_room_for(std::size_t bytes, std::unique_lock<std::mutex>& lock);
+  send_outcome hold(const header& h, std::span<const std::byte> head,
+                    std::span<const std::byte> body, std::uint64_t now_ticks,
+                    std::unique_lock<std::mutex>& lock);
+  send_outcome write_now(const header& h, std::span<const std::byte> head,
+                         std::span<const std::byte> body, std::unique_lock<std::mutex>& lock);
   void stage(const header& h, std::span<const std::byte> head, std::span<const std::byte> body);
   [[nodiscard]] bool holds_here() const noexcept;
   send_outcome let_go(std::unique_lock<std::mutex>& lock);

@@ -13,12 +13,19 @@ class silence {
  public:
   // To be called again and again; true: it has lasted for limit_ns.
   [[nodiscard]] bool lasts(int fd, std::int64_t now_ns, std::int64_t limit_ns) noexcept;
+  // What the kernel knows of the connection.
+  struct state {
+    bool repeats;             // something is sent again that nothing has answered
+    std::int64_t unheard_ns;  // for so long nothing has been acknowledged
+  };
+  [[nodiscard]] bool lasts(const state& s, std::int64_t now_ns, std::int64_t limit_ns) noexcept;
   // It is another connection.
-  void restart() noexcept { since_ns_ = none; }
+  void restart() noexcept { since_ns_ = looked_at_ns_ = none; }
 
  private:
   static constexpr std::int64_t none = -1;
   std::int64_t since_ns_ = none;
+  std::int64_t looked_at_ns_ = none;
 };
 
 }  // namespace strata::net::tcp

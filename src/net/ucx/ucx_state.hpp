@@ -19,9 +19,9 @@
 #include "net/peer_table.hpp"
 #include "net/ucx/arrivals.hpp"
 #include "net/ucx/in_order.hpp"
-#include "net/ucx/parcels.hpp"
 #include "net/ucx/pass.hpp"
 #include "net/ucx/registered_blocks.hpp"
+#include "net/ucx/send_buffers.hpp"
 #include "net/ucx/settle_clock.hpp"
 #include "net/ucx/turn_lock.hpp"
 #include "net/ucx/ucx_transport.hpp"
@@ -229,7 +229,7 @@ struct ucx_transport::state final : transfers {
   peer_table<peer> peers;
 
   mutable turn_lock lock;
-  parcels outgoing;
+  send_buffers outgoing;
   arrivals filling;
   unsigned pending = 0;  // messages of peers that are not lost
   unsigned batches = 0;  // peers that have one

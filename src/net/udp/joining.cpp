@@ -52,7 +52,7 @@ udp_transport::peer::peer(const settings& s, node_id id_, const target& where,
   begin(s, {own_nonce, its_nonce});
 }
 
-void udp_transport::peer::begin(const settings& s, const meeting::terms& nonces) {
+void udp_transport::peer::begin(const settings& s, const renewal_handshake::terms& nonces) {
   auto anew = std::make_unique<channel>(s.self, id, channel_settings(s, datagram_bytes));
   seals fresh(s, id, nonces);
   c = std::move(anew);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "net/udp/channel.hpp"
-#include "net/udp/meeting.hpp"
+#include "net/udp/renewal_handshake.hpp"
 #include "net/udp/udp_transport.hpp"
 
 namespace strata::net::udp {
@@ -21,11 +21,11 @@ struct udp_transport::peer {
        std::size_t datagram_bytes_, const std::string& own_nonce, const std::string& its_nonce);
   // With inbox_ and `lock`, or before anybody knows it: nothing has been said or heard by the
   // connection with these nonces. Throws strata::error; it is what it was then.
-  void begin(const settings& s, const meeting::terms& nonces);
+  void begin(const settings& s, const renewal_handshake::terms& nonces);
 
   // Of one connection: for what we say, and for what it says.
   struct seals {
-    seals(const settings& s, node_id n, const meeting::terms& nonces)
+    seals(const settings& s, node_id n, const renewal_handshake::terms& nonces)
         : closes(s.key, s.job, s.self, n, nonces.mine, nonces.its),
           opens(s.key, s.job, n, s.self, nonces.its, nonces.mine) {}
     seal closes, opens;
@@ -59,11 +59,11 @@ struct udp_transport::peer {
   std::int64_t end_limit_ns = never_ns;  // until then we wait for what it said before it left
   std::string why;                       // it is lost
   std::uint64_t messages_out = 0, bytes_out = 0, writes = 0;
-  meeting meets;
+  renewal_handshake meets;
   std::uint64_t next_word_out = 0;
   // Of that poll() is to tell.
-  meeting::outcome untold = meeting::outcome::none;
-  meeting::terms agreed{};
+  renewal_handshake::outcome untold = renewal_handshake::outcome::none;
+  renewal_handshake::terms agreed{};
 
   // When something is to be done for it. Written with `lock` held. Partner: sleeper::alarm().
   std::atomic<std::int64_t> due_ns{never_ns};

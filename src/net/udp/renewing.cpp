@@ -20,7 +20,7 @@ constexpr int refusals = 3;
 
 class udp_transport::agreed_renewal final : public renewal {
  public:
-  agreed_renewal(udp_transport& t, peer& p, meeting::terms nonces)
+  agreed_renewal(udp_transport& t, peer& p, renewal_handshake::terms nonces)
       : t_(t), p_(p), nonces_(std::move(nonces)) {}
   ~agreed_renewal() override {
     if (!is_used_) t_.refuse(p_, nonces_);
@@ -33,7 +33,7 @@ class udp_transport::agreed_renewal final : public renewal {
  private:
   udp_transport& t_;
   peer& p_;
-  const meeting::terms nonces_;
+  const renewal_handshake::terms nonces_;
   bool is_used_ = false;
 };
 
@@ -77,10 +77,10 @@ void udp_transport::look_after_words(peer& p, std::int64_t now_ns) {
   plan(p, now_ns);
 }
 
-void udp_transport::note(peer& p, meeting::outcome what) {
-  if (what == meeting::outcome::none) return;
+void udp_transport::note(peer& p, renewal_handshake::outcome what) {
+  if (what == renewal_handshake::outcome::none) return;
   p.untold = what;
-  if (what == meeting::outcome::met) p.agreed = p.meets.agreed();
+  if (what == renewal_handshake::outcome::met) p.agreed = p.meets.agreed();
   // Whoever polls next tells of it.
   meetings_.store(true, std::memory_order_release);
   receiver_.ring();
@@ -88,21 +88,21 @@ void udp_transport::note(peer& p, meeting::outcome what) {
 
 void udp_transport::report_meetings() {
   for (const auto& p : peers_.all()) {
-    meeting::outcome what = meeting::outcome::none;
-    meeting::terms nonces;
+    renewal_handshake::outcome what = renewal_handshake::outcome::none;
+    renewal_handshake::terms nonces;
     {
       const std::lock_guard held(p->lock);
-      what = std::exchange(p->untold, meeting::outcome::none);
-      if (what == meeting::outcome::met) nonces = p->agreed;
+      what = std::exchange(p->untold, renewal_handshake::outcome::none);
+      if (what == renewal_handshake::outcome::met) nonces = p->agreed;
     }
-    if (what == meeting::outcome::met)
+    if (what == renewal_handshake::outcome::met)
       told_->on_met(p->id, std::make_unique<agreed_renewal>(*this, *p, std::move(nonces)));
-    else if (what == meeting::outcome::not_met)
+    else if (what == renewal_handshake::outcome::not_met)
       told_->on_not_met(p->id);
   }
 }
 
-bool udp_transport::renew(peer& p, const meeting::terms& nonces) {
+bool udp_transport::renew(peer& p, const renewal_handshake::terms& nonces) {
   // As its owner, or beside the sender thread.
   std::unique_lock polling(inbox_, std::defer_lock);
   if (!hands_over_) polling.lock();
@@ -117,7 +117,7 @@ bool udp_transport::renew(peer& p, const meeting::terms& nonces) {
   return true;
 }
 
-void udp_transport::refuse(peer& p, const meeting::terms& nonces) {
+void udp_transport::refuse(peer& p, const renewal_handshake::terms& nonces) {
   const std::lock_guard held(p.lock);
   p.declined.emplace(settings_, p.id, nonces);
   for (int i = 0; i < refusals; ++i) say_declined(p);

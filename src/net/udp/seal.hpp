@@ -8,8 +8,8 @@
 //
 // The first nonces travel with the addresses over the launcher's line, which brings the job's key
 // too: so there is no handshake to be disturbed, and the first datagram is authenticated like all
-// others. A connection that is made again has others (meeting.hpp), so nothing that was said by one
-// before is whole.
+// others. A connection that is made again has others (renewal_handshake.hpp), so nothing that was
+// said by one before is whole.
 //
 // What this does not give: nothing is encrypted.
 #pragma once

@@ -30,8 +30,8 @@
 #include "net/doorbell.hpp"
 #include "net/peer_table.hpp"
 #include "net/renewals.hpp"
-#include "net/udp/meeting.hpp"
 #include "net/udp/packet.hpp"
+#include "net/udp/renewal_handshake.hpp"
 #include "net/udp/seal.hpp"
 #include "net/udp/socket_set.hpp"
 #include "net/wait_for_events.hpp"
@@ -50,8 +50,9 @@ struct settings : job_part {
   // there or the first of them has waited for flush_deadline_ns.
   std::int64_t burst_gap_ns = burst::usual_gap_ns;
   std::int64_t flush_deadline_ns = burst::usual_deadline_ns;
-  // A backstop: the launcher and the heartbeats above notice a dead node earlier. Long, because a
-  // node whose workers poll may compute for a while without looking.
+  // A backstop: the launcher and the heartbeats above notice a dead node earlier, and it must not
+  // be shorter than their limit. Long, because a node whose workers poll may compute for a while
+  // without looking.
   std::int64_t silence_ns_max = 60'000'000'000;
 };
 
@@ -129,14 +130,14 @@ class udp_transport final : public addressed_transport, public renewals {
   // With inbox_ held: of connections that are made again.
   void take_word(std::span<const std::byte> datagram, std::int64_t now_ns);
   void report_meetings();
-  [[nodiscard]] bool renew(peer& p, const meeting::terms& nonces);
+  [[nodiscard]] bool renew(peer& p, const renewal_handshake::terms& nonces);
   // This node does without that one.
-  void refuse(peer& p, const meeting::terms& nonces);
+  void refuse(peer& p, const renewal_handshake::terms& nonces);
   // What is not of the connection in use.
   void answer_declined(peer& p, std::span<const std::byte> datagram, const packet_head& head);
   // With p.lock held.
   void look_after_words(peer& p, std::int64_t now_ns);
-  void note(peer& p, meeting::outcome what);
+  void note(peer& p, renewal_handshake::outcome what);
   void plan(peer& p, std::int64_t now_ns);
   void pump(peer& p, std::int64_t now_ns);
   void look_after(peer& p, std::int64_t now_ns);

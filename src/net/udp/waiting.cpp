@@ -59,6 +59,9 @@ void udp_transport::do_what_is_due(std::int64_t now_ns) {
       lose(*p, p->c->is_complete() ? "has left" : "has left in the middle of a message");
       continue;
     }
+    // Whoever sees to that does it in time, unless all of this process was stopped.
+    if (now_ns - p->due_ns.load(std::memory_order_relaxed) > settings_.silence_ns_max / 2)
+      p->c->out().nobody_looked_until(now_ns);
     p->c->on_time(now_ns);
     if (p->c->out().silent_ns(now_ns) > settings_.silence_ns_max) {
       lose(*p, "has not answered for " + std::to_string(settings_.silence_ns_max / 1'000'000'000) +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two nodes say to each other about another connection (meeting.hpp), and its bytes:
+// What two nodes say to each other about another connection (renewal_handshake.hpp), and its bytes:
 //
 //   mark 4 | source 2 | destination 2 | number 8 | what it says 1 | zero 7
 //   nonce of who asks 32 | nonce of the other one 32, zero in a call

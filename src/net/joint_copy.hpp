@@ -16,7 +16,7 @@
 
 #include "strata/detail/cpu.hpp"
 
-namespace strata::net::shm {
+namespace strata::net {
 
 // Lives in shared memory, zero at first.
 template <template <class> class Atomic>
@@ -110,4 +110,4 @@ class joint_copy {
   alignas(detail::destructive_bytes) Atomic<std::uint64_t> word_{0};
 };
 
-}  // namespace strata::net::shm
+}  // namespace strata::net

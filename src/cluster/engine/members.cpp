@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
 #include "strata/error.hpp"
 
 namespace strata::cluster {
@@ -89,13 +89,13 @@ void engine::let_in(node_id node) {
 
 bool engine::is_no_loss(node_id node) {
   if (members_.of(node) == standing::left) links_->on_lost(node);
-  return roster_->is_no_loss(node);
+  return membership_protocol_->is_no_loss(node);
 }
 
 void engine::on_standing(node_id n) {
   const standing s = members_.of(n);
   const auto begun = static_cast<node_id>(members_.begun());
-  outsider_.nodes.store(begun, std::memory_order_relaxed);
+  network_worker_.nodes.store(begun, std::memory_order_relaxed);
   workers_.set_nodes(begun);
   if (s == standing::left) {
     (void)departures_.add(n);
@@ -149,7 +149,7 @@ void engine::on_entered() {
 
 void engine::ask_to_leave() {
   if (self_ == 0 || is_over()) return;
-  if (networks_ == nullptr || roster_->is_leaving()) return begin_to_leave();
+  if (networks_ == nullptr || membership_protocol_->is_leaving()) return begin_to_leave();
   networks_->rerouting().ask_to_be_spared();
 }
 
@@ -158,7 +158,7 @@ void engine::on_spared(bool is) {
 }
 
 void engine::begin_to_leave() {
-  roster_->begin_to_leave();
+  membership_protocol_->begin_to_leave();
   protocols_->shelf.close();
   visitor_.on_leaving();
   leaves_.store(true, std::memory_order_relaxed);
@@ -178,7 +178,7 @@ void engine::try_to_leave() {
 }
 
 bool engine::nothing_holds() {
-  return !is_over() && workers_.is_idle() && workers_.held() + outsider_.frames.live() == 0 &&
+  return !is_over() && workers_.is_idle() && workers_.held() + network_worker_.frames.live() == 0 &&
          !workers_.somebody_waits() && !protocols_->shelf.holds_something() &&
          !protocols_->balance.is_asking() && !protocols_->data.awaits_something() &&
          !visitor_.holds_something();

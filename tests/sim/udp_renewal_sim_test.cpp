@@ -13,7 +13,7 @@
 
 #include "durations.hpp"
 #include "net/udp/channel.hpp"
-#include "net/udp/meeting.hpp"
+#include "net/udp/renewal_handshake.hpp"
 #include "net/udp/seal.hpp"
 #include "net/udp/words.hpp"
 #include "sim/world.hpp"
@@ -25,7 +25,7 @@ namespace {
 namespace udp = net::udp;
 using net::node_id;
 using udp::channel;
-using udp::meeting;
+using udp::renewal_handshake;
 
 constexpr std::size_t meeting_bytes = 1'400;
 constexpr std::int64_t ms = 1'000'000;
@@ -38,7 +38,7 @@ class meeting_over_udp {
         fresh_keys_(fresh_keys) {
     key_.fill(9);
     for (node_id n = 0; n < 2; ++n) {
-      meeting::settings s;
+      renewal_handshake::settings s;
       s.nonce = [this] {
         const std::string number = std::to_string(++nonces_);
         return number + std::string(udp::nonce_bytes - number.size(), '.');
@@ -72,7 +72,7 @@ class meeting_over_udp {
  private:
   // A connection, at one of its ends.
   struct talk {
-    talk(const launch::job_key& key, node_id self, const meeting::terms& t)
+    talk(const launch::job_key& key, node_id self, const renewal_handshake::terms& t)
         : c(self, other(self), settings()),
           closes(key, 77, self, other(self), t.mine, t.its),
           opens(key, 77, other(self), self, t.its, t.mine) {}
@@ -88,7 +88,7 @@ class meeting_over_udp {
   };
   struct end {
     node_id self = 0;
-    std::optional<meeting> m;
+    std::optional<renewal_handshake> m;
     std::optional<udp::seal> closes_words, opens_words;
     std::uint64_t next_word_out = 0, next_word_in = 0;
     std::optional<talk> talks;
@@ -191,20 +191,21 @@ class meeting_over_udp {
       return;
     }
     e.next_word_in = head.number + 1;
-    if (e.m->on_word(w, world.now_ns()) == meeting::outcome::met)
+    if (e.m->on_word(w, world.now_ns()) == renewal_handshake::outcome::met)
       // What keeps either end from beginning takes its time (cluster/detours).
       later(50 * ms, [this, &e, nonces = e.m->agreed()] { begin(e, nonces); });
     look_after(e);
   }
-  void begin(end& e, const meeting::terms& nonces) {
+  void begin(end& e, const renewal_handshake::terms& nonces) {
     const node_id n = e.self;
     const std::string of_both = n == 1 ? nonces.mine + nonces.its : nonces.its + nonces.mine;
     const auto words = [&](node_id who) {
       return "node " + std::to_string(who) + " says over " +
              (fresh_keys_ ? of_both : std::to_string(round_));
     };
-    e.talks.emplace(key_, n,
-                    fresh_keys_ ? nonces : meeting::terms{first_nonce(n), first_nonce(other(n))});
+    e.talks.emplace(
+        key_, n,
+        fresh_keys_ ? nonces : renewal_handshake::terms{first_nonce(n), first_nonce(other(n))});
     e.talks->said = words(n);
     e.talks->expected = words(other(n));
     e.hears_all = false;
@@ -223,7 +224,7 @@ class meeting_over_udp {
   bool is_cut_ = false;
 };
 
-TEST(simulated_udp_meeting, what_is_heard_over_a_connection_was_said_over_that_one) {
+TEST(simulated_udp_renewal, what_is_heard_over_a_connection_was_said_over_that_one) {
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     for (const double loss : {0.0, 0.2, 0.5}) {
@@ -244,7 +245,7 @@ TEST(simulated_udp_meeting, what_is_heard_over_a_connection_was_said_over_that_o
 }
 
 // So the test above would find it out.
-TEST(simulated_udp_meeting, without_fresh_keys_old_datagrams_are_heard) {
+TEST(simulated_udp_renewal, without_fresh_keys_old_datagrams_are_heard) {
   meeting_over_udp m(1, 0, false);
   for (int round = 0; round < 3 && m.wrong.empty(); ++round) {
     m.end_connections();
@@ -254,18 +255,18 @@ TEST(simulated_udp_meeting, without_fresh_keys_old_datagrams_are_heard) {
 }
 
 // Where the network carries nothing an attempt ends, and nobody speaks any more.
-TEST(simulated_udp_meeting, is_in_vain_where_nothing_is_heard) {
-  meeting m(1, 0, {});
+TEST(simulated_udp_renewal, is_in_vain_where_nothing_is_heard) {
+  renewal_handshake m(1, 0, {});
   m.ask(0);
   unsigned words = 0;
   std::int64_t at_ns = 0;
-  meeting::outcome became = meeting::outcome::none;
+  renewal_handshake::outcome became = renewal_handshake::outcome::none;
   for (; m.due_ns() != udp::never_ns; at_ns = m.due_ns()) {
     became = m.on_time(at_ns);
     for (udp::word w; m.next_word(at_ns, w); ++words) EXPECT_EQ(w.says, udp::word::step::call);
-    if (became != meeting::outcome::none) break;
+    if (became != renewal_handshake::outcome::none) break;
   }
-  EXPECT_EQ(became, meeting::outcome::not_met);
+  EXPECT_EQ(became, renewal_handshake::outcome::not_met);
   EXPECT_EQ(m.due_ns(), udp::never_ns);
   EXPECT_EQ(at_ns, 3 * second_ns);
   // 20 ms later, 40, 80, and so on, and then each 500.

@@ -16,7 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cluster/attention.hpp"
+#include "cluster/engine/attention.hpp"
 
 namespace strata::cluster {
 

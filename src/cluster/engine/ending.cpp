@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
 
 namespace strata::cluster {
 namespace {
@@ -116,7 +116,9 @@ void engine::stop_threads() {
   stopping_.store(true, std::memory_order_seq_cst);
   if (reopening_ != nullptr) reopening_->stop();
   links_->stop();
-  line_->close();
+  // To who waits there. The launcher is told herewith that this node has done all; else what its
+  // process ends with says more.
+  if (line_thread_.joinable()) line_->close();
   rouse_receivers();
   for (const auto& t : transports_) {
     t->wake_sender();
@@ -126,7 +128,7 @@ void engine::stop_threads() {
   threads_.clear();
   // Before the line's thread, which may wait for the porter.
   if (door_ != nullptr) door_->cancel();
-  line_thread_.join();
+  if (line_thread_.joinable()) line_thread_.join();
   if (porter_.joinable()) porter_.join();
   workers_.leave();
   program_cores_.give_back();

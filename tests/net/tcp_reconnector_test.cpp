@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "net/tcp/handshake.hpp"
-#include "net/tcp/meeting.hpp"
+#include "net/tcp/reconnector.hpp"
 
 namespace strata::net::test {
 namespace {
 
 constexpr std::int64_t one_second_ns = 1'000'000'000;
 
-class met_member final : public tcp::meeting::hands {
+class met_member final : public tcp::reconnector::hands {
  public:
   static tcp::identity identity_of(node_id n) {
     tcp::identity me;
@@ -31,13 +31,13 @@ class met_member final : public tcp::meeting::hands {
     return me;
   }
   // Listens on networks 4 and 6.
-  explicit met_member(tcp::identity me, tcp::meeting::settings s = {}) {
+  explicit met_member(tcp::identity me, tcp::reconnector::settings s = {}) {
     std::vector<tcp::listener> doors;
     for (int i = 0; i < 2; ++i) {
       doors.emplace_back("127.0.0.1", std::uint16_t{0}, std::size_t{0});
       where.push_back(doors.back().address());
     }
-    all_.emplace(std::move(me), std::move(doors), std::vector<tcp::meeting::number>{4, 6}, s);
+    all_.emplace(std::move(me), std::move(doors), std::vector<tcp::reconnector::number>{4, 6}, s);
     thread_ = std::thread([this] { all_->run(*this); });
   }
   ~met_member() {
@@ -45,12 +45,12 @@ class met_member final : public tcp::meeting::hands {
     thread_.join();
   }
 
-  void on_met(node_id n, tcp::meeting::number network, os::descriptor socket) override {
+  void on_met(node_id n, tcp::reconnector::number network, os::descriptor socket) override {
     const std::lock_guard lock(mutex_);
     met.push_back({n, network, std::move(socket)});
     changed_.notify_all();
   }
-  void on_not_met(node_id n, tcp::meeting::number network) override {
+  void on_not_met(node_id n, tcp::reconnector::number network) override {
     const std::lock_guard lock(mutex_);
     not_met.emplace_back(n, network);
     changed_.notify_all();
@@ -61,29 +61,29 @@ class met_member final : public tcp::meeting::hands {
     changed_.wait(lock, [&] { return met.size() >= meetings && not_met.size() >= failures; });
   }
 
-  void connect(node_id n, tcp::meeting::number network, const launch::address& there) {
+  void connect(node_id n, tcp::reconnector::number network, const launch::address& there) {
     all_->connect(n, network, there);
   }
 
   struct meeting_of {
     node_id n;
-    tcp::meeting::number network;
+    tcp::reconnector::number network;
     os::descriptor socket;
   };
   std::vector<launch::address> where;
   std::vector<meeting_of> met;
-  std::vector<std::pair<node_id, tcp::meeting::number>> not_met;
+  std::vector<std::pair<node_id, tcp::reconnector::number>> not_met;
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<tcp::meeting> all_;
+  std::optional<tcp::reconnector> all_;
   std::thread thread_;
 };
 
-using failures = std::vector<std::pair<node_id, tcp::meeting::number>>;
+using failures = std::vector<std::pair<node_id, tcp::reconnector::number>>;
 
-TEST(tcp_meeting, joins_two_as_often_as_they_like_and_says_over_which_network) {
+TEST(tcp_reconnector, joins_two_as_often_as_they_like_and_says_over_which_network) {
   met_member lower(met_member::identity_of(0)), higher(met_member::identity_of(2));
   for (std::size_t i = 0; i < 4; ++i) {
     const std::size_t door = i % 2;
@@ -104,7 +104,7 @@ TEST(tcp_meeting, joins_two_as_often_as_they_like_and_says_over_which_network) {
   }
 }
 
-TEST(tcp_meeting, refuses_who_does_not_belong_to_the_job) {
+TEST(tcp_reconnector, refuses_who_does_not_belong_to_the_job) {
   met_member lower(met_member::identity_of(0));
   tcp::identity wrong_key = met_member::identity_of(1), wrong_build = wrong_key,
                 other_job = wrong_key;
@@ -128,8 +128,8 @@ TEST(tcp_meeting, refuses_who_does_not_belong_to_the_job) {
   EXPECT_TRUE(higher.met.empty());
 }
 
-TEST(tcp_meeting, gives_an_attempt_up_where_nobody_answers) {
-  tcp::meeting::settings s;
+TEST(tcp_reconnector, gives_an_attempt_up_where_nobody_answers) {
+  tcp::reconnector::settings s;
   s.attempt_limit_ns = one_second_ns / 20;
   met_member higher(met_member::identity_of(2), s);
   launch::address nobody;

@@ -30,7 +30,7 @@
 
 namespace strata::cluster {
 
-class roster {
+class membership_protocol {
  public:
   // Who acts on it.
   class hands {
@@ -53,7 +53,8 @@ class roster {
     ~hands() = default;
   };
 
-  roster(mailer& mail, membership& members, const work_counts& counts, quiescence& quiet, hands& h);
+  membership_protocol(mailer& mail, membership& members, const work_counts& counts,
+                      quiescence& quiet, hands& h);
 
   void come();
   void begin_to_leave();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may say what about coming and leaving, and when.
-#include "cluster/members/roster.hpp"
+#include "cluster/members/membership_protocol.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 constexpr node_id capacity = 6, gone = 3, comes = 4, unknown = 5;
 
 // A node of a job that began with four, of which node 3 has left; node 4 is expected.
-class lone_node final : public taskless_node, public mailer, public roster::hands {
+class lone_node final : public taskless_node, public mailer, public membership_protocol::hands {
  public:
   explicit lone_node(node_id self)
       : members_(self, {capacity, static_cast<node_id>(std::max<unsigned>(4, self + 1U)), 4},
@@ -71,14 +71,14 @@ class lone_node final : public taskless_node, public mailer, public roster::hand
   membership members_;
   work_counts counts;
   quiescence quiet;
-  roster all;
+  membership_protocol all;
   std::vector<std::pair<node_id, kind>> said;
   std::vector<std::pair<node_id, bool>> kept_back;
   bool held = false;
   unsigned entered = 0, stayed = 0, parted = 0;
 };
 
-TEST(roster, refuses_what_is_out_of_turn) {
+TEST(membership_protocol, refuses_what_is_out_of_turn) {
   lone_node n(1);
   n.refuses_all(0);  // it never leaves
   n.refuses_all(1);  // this node itself
@@ -89,7 +89,7 @@ TEST(roster, refuses_what_is_out_of_turn) {
   EXPECT_FALSE(n.all.on_message(2, kind::heartbeat, reader({})));
 }
 
-TEST(roster, hears_each_word_of_a_comer_and_a_leaver_once) {
+TEST(membership_protocol, hears_each_word_of_a_comer_and_a_leaver_once) {
   lone_node n(1);
   n.hear(comes, kind::arrive);
   EXPECT_TRUE(n.members_.works(comes));
@@ -106,7 +106,7 @@ TEST(roster, hears_each_word_of_a_comer_and_a_leaver_once) {
   EXPECT_THROW(n.all.on_message(comes, kind::left, reader({})), malformed) << "without its counts";
 }
 
-TEST(roster, forgets_who_has_left) {
+TEST(membership_protocol, forgets_who_has_left) {
   lone_node n(0);
   n.hear(2, kind::leaving);
   n.hear(2, kind::farewell);
@@ -116,7 +116,7 @@ TEST(roster, forgets_who_has_left) {
   n.refuses_all(2);
 }
 
-TEST(roster, awaits_one_answer_of_each_while_it_leaves) {
+TEST(membership_protocol, awaits_one_answer_of_each_while_it_leaves) {
   lone_node n(1);
   n.all.part();
   EXPECT_TRUE(n.said.empty()) << "it has not said that it leaves";
@@ -151,7 +151,7 @@ TEST(roster, awaits_one_answer_of_each_while_it_leaves) {
   EXPECT_EQ(n.parted, 1U);
 }
 
-TEST(roster, takes_part_when_all_know_it) {
+TEST(membership_protocol, takes_part_when_all_know_it) {
   lone_node n(comes);
   EXPECT_FALSE(n.members_.works(comes));
   n.refuses(0, kind::known);

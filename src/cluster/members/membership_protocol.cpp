@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/members/roster.hpp"
+#include "cluster/members/membership_protocol.hpp"
 
 #include <algorithm>
 #include <array>
 
 namespace strata::cluster {
 
-roster::roster(mailer& mail, membership& members, const work_counts& counts, quiescence& quiet,
-               hands& h)
+membership_protocol::membership_protocol(mailer& mail, membership& members,
+                                         const work_counts& counts, quiescence& quiet, hands& h)
     : mail_(mail), members_(members), counts_(counts), quiet_(quiet), hands_(h) {}
 
-void roster::tell_others(kind k, std::span<const std::byte> payload) {
+void membership_protocol::tell_others(kind k, std::span<const std::byte> payload) {
   awaited_.clear();
   for (const node_id n : members_.all()) {
     // Node 0 has been told of a comer before.
@@ -20,7 +20,7 @@ void roster::tell_others(kind k, std::span<const std::byte> payload) {
   }
 }
 
-void roster::change(node_id n, standing s) {
+void membership_protocol::change(node_id n, standing s) {
   members_.set(n, s);
   hands_.on_standing(n);
   quiet_.members_have_changed();
@@ -28,31 +28,31 @@ void roster::change(node_id n, standing s) {
 
 // ---- this node ----
 
-void roster::come() {
+void membership_protocol::come() {
   step_ = step::counted;
   awaited_ = {0};
   mail_.post(0, kind::arrive, {});
 }
 
-void roster::begin_to_leave() {
+void membership_protocol::begin_to_leave() {
   if (is_leaving()) return;
   change(mail_.self(), standing::leaving);
   tell_others(kind::leaving);
 }
 
-void roster::part() {
+void membership_protocol::part() {
   if (!is_leaving() || step_ != step::none) return;
   step_ = step::farewell;
   tell_others(kind::farewell);
 }
 
-void roster::on_answer(node_id from, step expected) {
+void membership_protocol::on_answer(node_id from, step expected) {
   if (step_ != expected || std::erase(awaited_, from) == 0)
     throw malformed("an answer that nobody awaits");
   if (awaited_.empty()) next_step();
 }
 
-bool roster::is_no_loss(node_id node) {
+bool membership_protocol::is_no_loss(node_id node) {
   const standing s = members_.of(node);
   if (s == standing::coming) {
     members_.set(node, standing::left);
@@ -61,14 +61,14 @@ bool roster::is_no_loss(node_id node) {
   return s == standing::coming || s == standing::absent || s == standing::left;
 }
 
-bool roster::on_lost(node_id node) {
+bool membership_protocol::on_lost(node_id node) {
   if (step_ != step::left) return false;
   // Others close the connection as soon as they have said their last.
   if (std::erase(awaited_, node) != 0 && awaited_.empty()) next_step();
   return true;
 }
 
-void roster::next_step() {
+void membership_protocol::next_step() {
   switch (step_) {
     case step::counted:
       step_ = step::told;
@@ -100,7 +100,7 @@ void roster::next_step() {
 
 // ---- others ----
 
-bool roster::on_message(node_id from, kind k, reader r) {
+bool membership_protocol::on_message(node_id from, kind k, reader r) {
   const auto expect = [&](bool fine) {
     if (!fine || from == mail_.self()) throw malformed("it comes or leaves out of turn");
   };

@@ -14,12 +14,12 @@
 #include "net/tcp/handshake.hpp"
 #include "net/tcp/mesh_ground.hpp"
 #include "net/tcp/socket.hpp"
-#include "net/tcp/strangers.hpp"
+#include "net/tcp/unauthenticated.hpp"
 #include "os/descriptor.hpp"
 
 namespace strata::net::tcp {
 
-class meeting {
+class reconnector {
  public:
   using number = std::uint16_t;  // the caller's, for a network that several nodes share
   class hands {
@@ -35,12 +35,12 @@ class meeting {
   struct settings {
     std::size_t socket_buffer_bytes = 0;
     std::int64_t attempt_limit_ns = 3'000'000'000;
-    strangers::limits stranger_limits{};
+    unauthenticated::limits unauthenticated_limits{};
     mesh_ground* ground = solid_ground();
   };
   // doors: where others look for this node, with the network of each.
-  meeting(identity me, std::vector<listener> doors, std::vector<number> networks,
-          const settings& s);
+  reconnector(identity me, std::vector<listener> doors, std::vector<number> networks,
+              const settings& s);
 
   // Tries to reach n there; what becomes of it the hands of who runs are told, once. One attempt
   // for each node and network at a time. Any thread.
@@ -71,7 +71,7 @@ class meeting {
   // Of the thread that runs.
   hands* hands_ = nullptr;
   std::map<goal, conversation> attempts_;
-  strangers strangers_;
+  unauthenticated unauthenticated_;
   std::int64_t now_ns_ = 0;
   std::vector<pollfd> polled_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/tcp/meeting.hpp"
+#include "net/tcp/reconnector.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -19,25 +19,26 @@ constexpr std::int64_t long_sleep_ns = std::int64_t{3600} * 1'000'000'000;
 
 }  // namespace
 
-meeting::meeting(identity me, std::vector<listener> doors, std::vector<number> networks,
-                 const settings& s)
+reconnector::reconnector(identity me, std::vector<listener> doors, std::vector<number> networks,
+                         const settings& s)
     : me_(std::move(me)),
       doors_(std::move(doors)),
       networks_(std::move(networks)),
       settings_(s),
       bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      strangers_(me_, doors_, s.stranger_limits, *s.ground, [](node_id) { return false; }) {
+      unauthenticated_(me_, doors_, s.unauthenticated_limits, *s.ground,
+                       [](node_id) { return false; }) {
   STRATA_CHECK(doors_.size() == networks_.size(), doors_.size(), networks_.size());
   if (!bell_) throw errno_error("cannot create an event descriptor", errno);
 }
 
-void meeting::ring() noexcept {
+void reconnector::ring() noexcept {
   const std::uint64_t one = 1;
   while (::write(bell_.get(), &one, sizeof one) < 0 && errno == EINTR) {
   }
 }
 
-void meeting::connect(node_id n, number network, launch::address where) {
+void reconnector::connect(node_id n, number network, launch::address where) {
   {
     const std::lock_guard lock(mutex_);
     wishes_.insert_or_assign({n, network}, std::move(where));
@@ -45,7 +46,7 @@ void meeting::connect(node_id n, number network, launch::address where) {
   ring();
 }
 
-void meeting::stop() noexcept {
+void reconnector::stop() noexcept {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
@@ -53,7 +54,7 @@ void meeting::stop() noexcept {
   ring();
 }
 
-void meeting::run(hands& h) {
+void reconnector::run(hands& h) {
   hands_ = &h;
   for (;;) {
     {
@@ -62,12 +63,12 @@ void meeting::run(hands& h) {
     }
     now_ns_ = settings_.ground->now_ns();
     take_wishes();
-    strangers_.drop_late(now_ns_);
+    unauthenticated_.drop_late(now_ns_);
     wait();
   }
 }
 
-void meeting::take_wishes() {
+void reconnector::take_wishes() {
   std::map<goal, launch::address> wishes;
   {
     const std::lock_guard lock(mutex_);
@@ -76,7 +77,7 @@ void meeting::take_wishes() {
   for (const auto& [g, where] : wishes) begin(g, where);
 }
 
-void meeting::begin(const goal& g, const launch::address& where) {
+void reconnector::begin(const goal& g, const launch::address& where) {
   os::descriptor s;
   try {
     s = settings_.ground->connect(where, settings_.socket_buffer_bytes);
@@ -88,12 +89,12 @@ void meeting::begin(const goal& g, const launch::address& where) {
                       text_of(where), now_ns_ + settings_.attempt_limit_ns});
 }
 
-void meeting::end(const goal& g) {
+void reconnector::end(const goal& g) {
   attempts_.erase(g);
   hands_->on_not_met(g.first, g.second);
 }
 
-void meeting::wait() {
+void reconnector::wait() {
   polled_.clear();
   polled_.push_back({bell_.get(), POLLIN, 0});
   std::int64_t until_ns = now_ns_ + long_sleep_ns;
@@ -103,7 +104,7 @@ void meeting::wait() {
     polled_.push_back({c.socket.get(), c.events(), 0});
     until_ns = std::min(until_ns, c.limit_ns);
   }
-  strangers_.add_to(polled_, now_ns_, until_ns);
+  unauthenticated_.add_to(polled_, now_ns_, until_ns);
   if (settings_.ground->wait(polled_, std::max<std::int64_t>(until_ns - now_ns_, 0)) < 0) {
     if (errno == EINTR) return;
     throw errno_error("cannot wait for other nodes", errno);
@@ -130,7 +131,7 @@ void meeting::wait() {
       end(g);
     }
   }
-  strangers_.look(
+  unauthenticated_.look(
       polled_, now_ns_,
       [this](conversation& c, std::size_t door) {
         hands_->on_met(c.talk.peer(), networks_[door], std::move(c.socket));

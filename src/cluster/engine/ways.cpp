@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
 #include "cluster/ways/told_route.hpp"
 #include "strata/error.hpp"
 

@@ -27,14 +27,15 @@
 
 namespace strata::net::udp {
 
-class meeting {
+class renewal_handshake {
  public:
   struct settings {
     std::int64_t pause_ns = 20'000'000, pause_max_ns = 500'000'000;  // between two repetitions
     std::int64_t limit_ns = 3'000'000'000;
     std::function<std::string()> nonce = &fresh_nonce;
   };
-  meeting(node_id self, node_id peer, settings s) : asks_(self > peer), settings_(std::move(s)) {}
+  renewal_handshake(node_id self, node_id peer, settings s)
+      : asks_(self > peer), settings_(std::move(s)) {}
 
   // Begins anew if it has begun already.
   void ask(std::int64_t now_ns);

@@ -17,15 +17,15 @@
 
 namespace strata::net::tcp {
 
-class strangers {
+class unauthenticated {
  public:
   struct limits {
     std::size_t most = 256;
     std::int64_t each_ns = 2'000'000'000;
   };
   // Who proves to be a node of whom has_joined() says yes is refused. All of it outlives this.
-  strangers(const identity& me, std::span<const listener> doors, limits l, mesh_ground& ground,
-            std::function<bool(node_id)> has_joined);
+  unauthenticated(const identity& me, std::span<const listener> doors, limits l,
+                  mesh_ground& ground, std::function<bool(node_id)> has_joined);
 
   // Who has had his time is cut off.
   void drop_late(std::int64_t now_ns);

@@ -51,7 +51,7 @@ struct parcel {
 };
 
 // Not thread-safe.
-class parcels {
+class send_buffers {
  public:
   // An empty one for so many bytes, at most those of one message.
   std::unique_ptr<parcel> take(std::size_t bytes) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
 
 namespace strata::cluster {
 

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/engine.hpp"
-
+// How a node begins: from its end of the launcher's line to one that has its threads and is
+// connected to all others; or how it ends before that, when it cannot.
 #include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <exception>
+#include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
+#include "base/errno_error.hpp"
+#include "cluster/engine/engine.hpp"
+#include "cluster/engine/program_build.hpp"
 #include "cluster/opening/transports.hpp"
-#include "cluster/program_build.hpp"
-#include "os/clock.hpp"
 #include "os/slice.hpp"
 #include "strata/error.hpp"
 
@@ -40,6 +47,18 @@ membership first_members(const launch::job_description& job) {
   return {job.node, {job.capacity, job.nodes, job.founders}, job.left, others_of_host(job)};
 }
 
+// The system may refuse the threads that it needs.
+template <class F>
+auto with_threads(node_id self, F what) {
+  try {
+    return what();
+  } catch (const std::system_error& e) {
+    throw errno_error("cannot make a thread of node " + std::to_string(self), e.code().value(),
+                      "raise the limits of processes and of memory (ulimit -u, ulimit -v, or the "
+                      "container's)");
+  }
+}
+
 }  // namespace
 
 engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line> line,
@@ -52,10 +71,21 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
       members_(first_members(line_->job())),
       ways_(self_, nodes_),
       visitor_(visitor),
-      outsider_(workers.depot),
+      network_worker_(workers.depot),
       rules_(reception_of(settings), std::int64_t{settings.watchdog_us} * 1000),
       departures_(nodes_) {
-  const launch::job_description& job = line_->job();
+  const connections joined = with_threads(self_, [this] { return open_connections(); });
+  order_others();
+  make_protocols();
+  introduce_network_worker();
+  watch_for_stalls();
+  meet_workers(joined);
+  with_threads(self_, [this] { begin(); });
+  // The workers have fallen asleep before there was anybody to ask.
+  want_work();
+}
+
+connections engine::open_connections() {
   connections joined = open_transports(*line_, settings_, program_build());
   transports_ = std::move(joined.transports);
   on_networks_ = std::move(joined.networks);
@@ -66,7 +96,7 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
   std::vector<net::transport*> all;
   for (const auto& t : transports_) all.push_back(t.get());
   links_ = std::make_unique<links>(self_, all, ways_,
-                                   links::traits{job.elastic, joined.plan.has_value()});
+                                   links::traits{line_->job().elastic, joined.plan.has_value()});
   links_->tell_of_congestion(visitor_);
   for (const node_id n : joined.better_by_spare) links_->begin_with_spare(n);
   is_gateway_ = ways_.is_gateway();
@@ -82,45 +112,89 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
             .mends = reopening_ ? std::optional(mending::settings{}) : std::nullopt},
         *this);
   }
-  for (const node_id n : job.left) never_came(n);
+  return joined;
+}
+
+void engine::order_others() {
+  for (const node_id n : line_->job().left) never_came(n);
   for (const node_id n : members_.all()) {
     if (n != self_) farthest_first_.push_back(n);
   }
   std::stable_sort(farthest_first_.begin(), farthest_first_.end(),
                    [this](node_id a, node_id b) { return ways_.to(a).hops > ways_.to(b).hops; });
+}
 
+void engine::make_protocols() {
+  const launch::job_description& job = line_->job();
   stealing_settings s;
-  s.how = balancing_of(settings.balancing);
+  s.how = balancing_of(settings_.balancing);
   s.seed = seed_of(job);
   shelving_settings on_shelf;
   // A node whose idle neighbours wait to be sent something offers nothing.
-  on_shelf.offered_max = s.how == balancing::sender ? 0 : settings.shelf;
+  on_shelf.offered_max = s.how == balancing::sender ? 0 : settings_.shelf;
   if (!transports_.empty() && (members_.nears() != 0 || job.elastic))
     on_shelf.shelves = transports_.front()->shelves_of_host();
   protocols_ = std::make_unique<protocols>(
-      *this, *this, *this, s, std::int64_t{settings.lost_after_ms} * 1'000'000,
-      [this](node_id node, const std::string& why) { break_job(node, why); }, on_shelf, &visitor);
-  roster_ = std::make_unique<roster>(*this, members_, protocols_->counts, protocols_->quiet, *this);
+      *this, *this, *this, s, std::int64_t{settings_.lost_after_ms} * 1'000'000,
+      [this](node_id node, const std::string& why) { break_job(node, why); }, on_shelf, &visitor_);
+  membership_protocol_ = std::make_unique<membership_protocol>(*this, members_, protocols_->counts,
+                                                               protocols_->quiet, *this);
   std::vector<bool> same_host(nodes_);
   for (unsigned n = 0; n < job.nodes; ++n)
     same_host[n] = job.host_of.at(n) == job.host_of.at(self_);
-  visitor.join(*this, *this, protocols_->counts, same_host);
+  visitor_.join(*this, *this, protocols_->counts, same_host);
+}
 
-  outsider_.owner = &workers;
-  outsider_.node = self_;
-  outsider_.nodes = static_cast<node_id>(members_.begun());
+void engine::introduce_network_worker() {
+  network_worker_.owner = &workers_;
+  network_worker_.node = self_;
+  network_worker_.nodes = static_cast<node_id>(members_.begun());
   hungry = &protocols_->wanted.reasons();
   workers_look = &rules_.workers_look();
+}
+
+void engine::watch_for_stalls() {
   stalls_ = std::make_unique<stall_watch>(
       *this, *this, protocols_->counts, protocols_->quiet, *this,
-      stall_watch::settings{.after_ns = std::int64_t{settings.stall_s} * 1'000'000'000,
+      stall_watch::settings{.after_ns = std::int64_t{settings_.stall_s} * 1'000'000'000,
                             .deaf_while_busy = rules_.how() == reception::polling});
-  {
-    const std::lock_guard handling(inbox_);
-    if (nodes_ > 1)
-      workers_.join(*this, protocols_->data, self_, static_cast<node_id>(members_.begun()));
-    hear(joined);
+}
+
+void engine::meet_workers(const connections& joined) {
+  const std::lock_guard handling(inbox_);
+  if (nodes_ > 1)
+    workers_.join(*this, protocols_->data, self_, static_cast<node_id>(members_.begun()));
+  hear(joined);
+}
+
+// Where this host has no other node, and none can come, the program's thread may go where it likes,
+// as without a launcher.
+void engine::bind_program() {
+  const std::vector<int>& cpus = line_->job().cpus;
+  if (!cpus.empty() && settings_.bind && (members_.nears() != 0 || members_.is_elastic()))
+    program_cores_.bind(cpus);
+}
+
+void engine::come_if_late() {
+  if (!line_->job().late) return;
+  const std::lock_guard handling(inbox_);
+  membership_protocol_->come();
+}
+
+void engine::begin() {
+  try {
+    start_threads();
+    // Not before the threads above are made, which may run anywhere.
+    bind_program();
+    workers_.count_frames_of(&network_worker_);
+    come_if_late();
+  } catch (...) {
+    give_up_beginning();
+    throw;
   }
+}
+
+void engine::start_threads() {
   for (const auto& t : transports_) {
     threads_.emplace_back([this, &t] {
       pthread_setname_np(pthread_self(), "strata-receive");
@@ -133,32 +207,33 @@ engine::engine(detail::scheduler& workers, std::unique_ptr<launch::control_line>
       links_->run_sender(*t);
     });
   }
-  line_thread_ = std::thread([this] { watch_line(); });
   if (reopening_ != nullptr) reopening_->begin(*this);
-  // Not before the threads above are made, which may run anywhere. Where this host has no other
-  // node, and none can come, the program's thread may go where it likes, as without a launcher.
-  if (!job.cpus.empty() && settings_.bind && (members_.nears() != 0 || members_.is_elastic()))
-    program_cores_.bind(job.cpus);
-  workers_.count_frames_of(&outsider_);
-  if (job.late) {
+  // Last: only the line's end ends it, and the launcher would hear that this node has done all.
+  line_thread_ = std::thread([this] { watch_line(); });
+}
+
+// The threads that have been made see the node, and others may have sent work already: that ends as
+// after a loss, but nobody is told. The process ends, and its launcher says so.
+void engine::give_up_beginning() {
+  {
     const std::lock_guard handling(inbox_);
-    roster_->come();
+    broken_by_ = self_;
+    loss_ = std::make_exception_ptr(
+        node_lost_error(self_, "node " + std::to_string(self_) + " ends before it has begun"));
+    broken_.store(true, std::memory_order_seq_cst);
+    protocols_->failed.keep_silent();
+    stalls_->stop();
+    for (const node_id n : others()) links_->on_lost(n);
+    links_->stop_holding();
+    if (networks_ != nullptr) networks_->give_up();
+    protocols_->data.lose(loss_);
+    protocols_->visitor->on_lost(loss_);
   }
-  // The workers have fallen asleep before there was anybody to ask.
-  want_work();
-}
-
-engine::~engine() {
+  departures_.tell([](departures::known& k) { k.gave_up_waiting = true; });
+  workers_.wait_idle(detail::scheduler::calls::do_not_count);
+  (void)workers_.take_failure();
   workers_.count_frames_of(nullptr);
-  if (line_thread_.joinable()) stop_threads();
-}
-
-std::vector<net::transfers*> engine::all_transfers() {
-  std::vector<net::transfers*> all;
-  for (const auto& t : transports_) {
-    if (net::transfers* const way = t->transfers_of_peers()) all.push_back(way);
-  }
-  return all;
+  stop_threads();
 }
 
 void engine::watch_line() {
@@ -176,96 +251,12 @@ void engine::watch_line() {
       admit(node, host, where);
     };
     news.leave = [&] { with_inbox([this] { ask_to_leave(); }); };
-    news.go = [&] { with_inbox([this] { roster_->part(); }); };
+    news.go = [&] { with_inbox([this] { membership_protocol_->part(); }); };
   }
   const bool launcher_is_gone = line_->wait(news);
   if (!launcher_is_gone || stopping_.load(std::memory_order_seq_cst)) return;
   std::fprintf(stderr, "strata: node %u ends: the launcher is gone\n", unsigned{self_});
   ::_exit(1);
 }
-
-// ---- sending ----
-
-void engine::post(node_id to, kind k, std::span<const std::byte> head,
-                  std::span<const std::byte> body) {
-  // Acquire: the loss. Partner: break_job().
-  if (!broken_.load(std::memory_order_acquire) || k >= kind::failed) {
-    if (!links_->is_lost(to) && links_->post(to, k, head, body)) return;
-    if (members_.is_elastic() && can_be_kept_back(k)) put_aside(to, copy_of(k, head, body));
-    return;
-  }
-  // What the program was just about to say to another node when that was lost (split_phase throws
-  // what it says later) will never be answered. Nobody here waits for what answers another one.
-  if (k < kind::steal && k != kind::got && k != kind::returned) {
-    workers_.fail(loss_);
-    // There is nobody to wait for.
-    workers_.settle(false);
-  }
-}
-
-std::vector<node_id> engine::others() const {
-  if (!members_.is_elastic() && networks_ == nullptr) return farthest_first_;
-  std::vector<node_id> all = members_.all();
-  std::erase(all, self_);
-  if (networks_ == nullptr) return all;
-  const auto ways = networks_->rerouting().ways();
-  std::stable_sort(all.begin(), all.end(),
-                   [&ways](node_id a, node_id b) { return ways->to(a).hops > ways->to(b).hops; });
-  return all;
-}
-
-void engine::broadcast(kind k, std::span<const std::byte> payload) {
-  for (const node_id to : others()) {
-    if (!links_->is_lost(to)) links_->post(to, k, payload, {});
-  }
-}
-
-std::int64_t engine::now_ns() const { return os::now_ns(); }
-
-// ---- what the scheduler says ----
-
-void engine::want_work() noexcept {
-  if (!is_over()) protocols_->balance.want_work();
-}
-
-void engine::begins_token() noexcept {
-  if (!is_over()) protocols_->balance.begins_token();
-}
-
-// Once a node is lost nobody takes anything any more: what lies on the shelf belongs to what is
-// being given up.
-detail::task* engine::take(detail::worker& w, detail::next_take& after) noexcept {
-  if (is_over()) return nullptr;
-  node_id whose = self_;
-  try {
-    return protocols_->shelf.take(w, whose, after);
-  } catch (const malformed& e) {
-    lose_neighbour(whose, e);
-    return nullptr;
-  }
-}
-
-bool engine::holds_something() const noexcept {
-  return !is_over() && protocols_->shelf.holds_something();
-}
-
-void engine::feed(detail::worker& w) noexcept {
-  if (broken_.load(std::memory_order_relaxed)) return;
-  try {
-    protocols_->balance.feed(w);
-  } catch (const malformed& e) {
-    // Of our own shelf, on which only the nodes of this host can write.
-    for (const node_id other : others()) {
-      if (links_->way_to(other) == transports_.front().get()) return lose_neighbour(other, e);
-    }
-  }
-}
-
-void engine::lose_neighbour(node_id peer, const malformed& why) noexcept {
-  const std::lock_guard handling(inbox_);
-  lose(peer, why.what());
-}
-
-void engine::node_is_idle() noexcept { protocols_->quiet.node_is_idle(); }
 
 }  // namespace strata::cluster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/udp/meeting.hpp"
+#include "net/udp/renewal_handshake.hpp"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 namespace strata::net::udp {
 
-void meeting::begin(state s, std::int64_t now_ns) {
+void renewal_handshake::begin(state s, std::int64_t now_ns) {
   state_ = s;
   now_.mine = settings_.nonce();
   next_ns_ = now_ns;
@@ -15,13 +15,13 @@ void meeting::begin(state s, std::int64_t now_ns) {
   limit_ns_ = now_ns + settings_.limit_ns;
 }
 
-void meeting::ask(std::int64_t now_ns) {
+void renewal_handshake::ask(std::int64_t now_ns) {
   STRATA_CHECK(asks_);
   begin(state::asking, now_ns);
   now_.its.clear();
 }
 
-meeting::outcome meeting::on_word(const word& w, std::int64_t now_ns) {
+renewal_handshake::outcome renewal_handshake::on_word(const word& w, std::int64_t now_ns) {
   if (!asks_ && w.says == word::step::call) {
     // Its first call, or one after it has given up the one before.
     if (w.of_who_asks != now_.its) {
@@ -48,14 +48,14 @@ meeting::outcome meeting::on_word(const word& w, std::int64_t now_ns) {
   return is_first ? outcome::met : outcome::none;
 }
 
-meeting::outcome meeting::on_time(std::int64_t now_ns) {
+renewal_handshake::outcome renewal_handshake::on_time(std::int64_t now_ns) {
   if (!waits() || now_ns < limit_ns_) return outcome::none;
   state_ = state::idle;
   next_ns_ = never_ns;
   return asks_ ? outcome::not_met : outcome::none;
 }
 
-bool meeting::next_word(std::int64_t now_ns, word& w) {
+bool renewal_handshake::next_word(std::int64_t now_ns, word& w) {
   if (next_ns_ > now_ns) return false;
   if (asks_) {
     w = {waits() ? word::step::call : word::step::confirm, now_.mine, now_.its};
@@ -67,7 +67,7 @@ bool meeting::next_word(std::int64_t now_ns, word& w) {
   return true;
 }
 
-std::int64_t meeting::due_ns() const noexcept {
+std::int64_t renewal_handshake::due_ns() const noexcept {
   return waits() ? std::min(next_ns_, limit_ns_) : next_ns_;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/tcp/strangers.hpp"
+#include "net/tcp/unauthenticated.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,15 +13,16 @@ constexpr std::int64_t no_descriptor_pause_ns = 10'000'000;
 
 }  // namespace
 
-strangers::strangers(const identity& me, std::span<const listener> doors, limits l,
-                     mesh_ground& ground, std::function<bool(node_id)> has_joined)
+unauthenticated::unauthenticated(const identity& me, std::span<const listener> doors, limits l,
+                                 mesh_ground& ground, std::function<bool(node_id)> has_joined)
     : me_(me), doors_(doors), limits_(l), ground_(ground), has_joined_(std::move(has_joined)) {}
 
-void strangers::drop_late(std::int64_t now_ns) {
+void unauthenticated::drop_late(std::int64_t now_ns) {
   while (!all_.empty() && all_.front().talk.limit_ns <= now_ns) all_.pop_front();
 }
 
-void strangers::add_to(std::vector<pollfd>& polled, std::int64_t now_ns, std::int64_t& until_ns) {
+void unauthenticated::add_to(std::vector<pollfd>& polled, std::int64_t now_ns,
+                             std::int64_t& until_ns) {
   first_door_ = polled.size();
   const bool listens = now_ns >= listen_again_ns_;
   doors_polled_ = listens ? doors_.size() : 0;
@@ -35,7 +36,7 @@ void strangers::add_to(std::vector<pollfd>& polled, std::int64_t now_ns, std::in
   }
 }
 
-void strangers::accept_all(std::size_t door, std::int64_t now_ns) {
+void unauthenticated::accept_all(std::size_t door, std::int64_t now_ns) {
   // Few at a time: who connects faster than we accept must not push out those who are talking.
   const std::size_t at_once = std::max<std::size_t>(limits_.most / 16, 1);
   for (std::size_t i = 0; i < at_once; ++i) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
 #include "cluster/opening/transports.hpp"
 #include "net/causality.hpp"
 #include "os/clock.hpp"
@@ -64,7 +64,7 @@ void engine::receive(node_id from, kind k, std::span<const std::byte> payload) {
 
 void engine::handle(node_id from, kind k, std::span<const std::byte> payload) {
   cluster::handle(from, k, payload,
-                  {*protocols_, *stalls_, *roster_, networks_.get(), *links_, members_,
+                  {*protocols_, *stalls_, *membership_protocol_, networks_.get(), *links_, members_,
                    broken_.load(std::memory_order_relaxed)},
                   *this);
 }
@@ -76,7 +76,8 @@ bool engine::on_other_kind(node_id from, kind k) {
       departures_.end(departures::cause::stopped);
       return true;
     case kind::goodbye:
-      (void)roster_->on_lost(from);  // it may have ended before it heard that this one leaves
+      (void)membership_protocol_->on_lost(
+          from);  // it may have ended before it heard that this one leaves
       if (self_ == 0 && broken_.load(std::memory_order_relaxed)) post(from, kind::stop, {}, {});
       (void)departures_.add(from);
       return true;

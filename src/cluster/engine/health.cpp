@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "cluster/engine.hpp"
+#include "cluster/engine/engine.hpp"
 #include "os/clock.hpp"
 #include "sched/waiting_stacks.hpp"
 #include "strata/error.hpp"
@@ -18,11 +18,11 @@ void engine::on_lost(node_id peer, const std::string& why) {
 }
 
 void engine::lose(node_id peer, const std::string& why) {
-  if (!is_no_loss(peer) && !roster_->on_lost(peer)) break_job(peer, why);
+  if (!is_no_loss(peer) && !membership_protocol_->on_lost(peer)) break_job(peer, why);
 }
 
 void engine::cannot_reach(node_id peer, const std::string& why) {
-  if (is_no_loss(peer) || roster_->on_lost(peer)) return;
+  if (is_no_loss(peer) || membership_protocol_->on_lost(peer)) return;
   if (is_over() || !line_->tells_of_losses() || departures_.has_gone(peer))
     return break_job(peer, why);
   links_->on_lost(peer);

@@ -12,18 +12,18 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/departures.hpp"
+#include "cluster/engine/departures.hpp"
+#include "cluster/engine/program_cores.hpp"
+#include "cluster/engine/reception_rules.hpp"
+#include "cluster/engine/strays.hpp"
 #include "cluster/handling.hpp"
 #include "cluster/links/links.hpp"
-#include "cluster/members/roster.hpp"
+#include "cluster/members/membership_protocol.hpp"
 #include "cluster/members/suspicions.hpp"
 #include "cluster/named_networks.hpp"
 #include "cluster/opening/entrance.hpp"
 #include "cluster/opening/reopening.hpp"
-#include "cluster/program_cores.hpp"
 #include "cluster/protocols.hpp"
-#include "cluster/reception_rules.hpp"
-#include "cluster/strays.hpp"
 #include "cluster/ways/reach.hpp"
 #include "cluster/work/stall_watch.hpp"
 #include "launch/job.hpp"
@@ -43,7 +43,7 @@ class engine final : public mailer,
                      public clock,
                      public net::receiver,
                      public detail::neighbourhood,
-                     public roster::hands,
+                     public membership_protocol::hands,
                      public named_networks::ground,
                      public handling_ground,
                      public reopening::hands,
@@ -116,7 +116,7 @@ class engine final : public mailer,
   [[nodiscard]] std::uint32_t load() const override { return workers_.load(); }
   void fail(std::exception_ptr error) override { workers_.fail(std::move(error)); }
   void settle(bool forget) override { workers_.settle(forget); }
-  detail::worker& outsider() override { return outsider_; }
+  detail::worker& network_worker() override { return network_worker_; }
 
   // ---- clock ----
   [[nodiscard]] std::int64_t now_ns() const override;
@@ -154,7 +154,7 @@ class engine final : public mailer,
   [[nodiscard]] bool is_member(std::uint16_t node) const noexcept override;
   [[nodiscard]] bool is_known(std::uint16_t node) const noexcept override;
 
-  // ---- roster::hands ----
+  // ---- membership_protocol::hands ----
   void on_standing(node_id n) override;
   void keep_back(node_id n, bool kept) override { links_->keep_back(n, kept); }
   void on_entered() override;
@@ -163,7 +163,7 @@ class engine final : public mailer,
   void on_stay() override;
   void on_parted() override;
 
-  // ---- stall_watch::hands (engine_health.cpp) ----
+  // ---- stall_watch::hands (health.cpp) ----
   [[nodiscard]] stall_watch::observation observe() override;
   [[nodiscard]] stall_watch::waits who_waits_here() override;
   [[nodiscard]] std::string describe_waits_here() override;
@@ -180,7 +180,7 @@ class engine final : public mailer,
     return broken_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool has_parted_from(node_id n) const override {
-    return roster_->has_left() || departures_.has_gone(n);
+    return membership_protocol_->has_left() || departures_.has_gone(n);
   }
   [[nodiscard]] std::uint16_t host(node_id n) const override { return who_->host(n); }
   [[nodiscard]] std::optional<link> cost(node_id a, node_id b) const override {
@@ -220,13 +220,26 @@ class engine final : public mailer,
   void on_not_met(node_id n, std::uint16_t network) override { networks_->on_not_met(n, network); }
 
  private:
+  // The constructor's steps (beginning.cpp), in this order.
+  [[nodiscard]] connections open_connections();
+  void order_others();
+  void make_protocols();
+  void introduce_network_worker();
+  void watch_for_stalls();
+  void meet_workers(const connections& joined);
+  // Throws std::system_error when the system has no more threads: nothing of this node goes on.
+  void begin();
+  void start_threads();
+  void bind_program();
+  void come_if_late();
+  void give_up_beginning();
   void stop_threads();
   void run_receiver(net::transport& t);
   // A receiver: true when it has slept, no longer than that, because workers look for messages.
   [[nodiscard]] bool leave_it_to_workers(std::int64_t most_ns);
   void watch_line();
   void keep_in_touch();
-  // Nodes that come and go (engine_members.cpp). admit(): the line's thread.
+  // Nodes that come and go (members.cpp). admit(): the line's thread.
   void admit(node_id node, std::uint16_t host, const launch::address& where);
   void try_to_admit(node_id node, std::uint16_t host, const launch::address& where);
   void let_in(node_id node);
@@ -313,7 +326,7 @@ class engine final : public mailer,
   std::unique_ptr<named_networks> networks_;  // where ways change; else null. With the inbox
   std::atomic<bool> is_gateway_{false};       // messages between others may come by here
   std::unique_ptr<protocols> protocols_;
-  std::unique_ptr<roster> roster_;
+  std::unique_ptr<membership_protocol> membership_protocol_;
   suspicions suspected_{launch::word_of_loss_ns};  // with the inbox
   std::unique_ptr<stall_watch> stalls_;
   visiting_protocol& visitor_;
@@ -323,7 +336,7 @@ class engine final : public mailer,
   std::size_t bytes_taken_ = 0;                  // since the last poll_all()
   const net::transport* polled_ = nullptr;       // now
   std::atomic<std::size_t> worker_messages_{1};  // what a worker takes in at once, as they are now
-  detail::worker outsider_;
+  detail::worker network_worker_;
   strays strays_;  // taken with the inbox
   reception_rules rules_;
   std::atomic<unsigned> receivers_asleep_{0};  // where messages come in

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens that leave this node: to who asks, to who waits, and all of them when it leaves itself.
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <optional>
+
+#include "cluster/work/packed_token.hpp"
+#include "cluster/work/stealing.hpp"
+
+namespace strata::cluster {
+namespace {
+
+// A sender that is not asked sends at most so often.
+constexpr std::int64_t unasked_every_ns = 50'000;
+constexpr std::size_t answer_bytes_max = part_bytes_max / 2;
+
+// How many bytes functions of the program have made of it. Where none go with it they wait here,
+// because they are many.
+std::size_t bytes_made(const detail::task& prepared) {
+  const detail::wire_type& type = *prepared.type->wire;
+  if (type.prepare == nullptr) [[likely]]
+    return 0;
+  const std::size_t n = type.behind(prepared).size();
+  return n != 0 ? n : answer_bytes_max;
+}
+
+}  // namespace
+
+template <class Take>
+detail::task* stealing::next_to_send(detail::worker& frames, Take&& take) {
+  for (;;) {
+    detail::task* const t = take();
+    if (t == nullptr || data_.prepare(*t, frames)) return t;
+  }
+}
+
+void stealing::on_steal(node_id from, reader& r) {
+  const auto asked = r.take<request>();
+  r.end();
+  if (asked.wish > static_cast<std::uint32_t>(wish::ahead)) throw malformed("no such wish");
+  const auto left = static_cast<wish>(asked.wish);
+  std::array<detail::task*, batch_max> found;
+  std::uint32_t n = 0;
+  const std::uint32_t wanted = std::clamp(asked.batch, 1U, batch_max);
+  // Nothing else is handled meanwhile, so no more is made into bytes than one answer takes.
+  std::size_t made = 0;
+  // Never more than about half of what waits here.
+  while (n < wanted && made < answer_bytes_max && (n == 0 || here_.load() > n)) {
+    detail::task* const t = next_to_send(here_.network_worker(), [&] {
+      return left == wish::ahead ? here_.take_shared() : here_.take_travelling();
+    });
+    if (t == nullptr) break;
+    found[n++] = t;
+    made += bytes_made(*t);
+  }
+  if (n != 0) {
+    send_tokens(from, std::span(found.data(), n), here_.network_worker());
+    {
+      const std::lock_guard lock(mutex_);
+      counts_of_.given += n;
+    }
+    return shelf_.somebody_asks();
+  }
+  // What was shelved after the other had looked.
+  if (send_from_shelf(from)) return shelf_.somebody_asks();
+  shelf_.somebody_asks();
+  if (left == wish::none) return mail_.post(from, kind::nothing, {});
+  {
+    const std::lock_guard lock(wishes_);
+    if (std::find(waiting_.begin(), waiting_.end(), from) == waiting_.end())
+      waiting_.push_back(from);
+    wanted_.add(hunger::wishes);
+  }
+  // What is just being pushed may be missed: it is asked for once more when it is needed.
+  if (left == wish::ahead) return here_.ask_everybody_soon();
+  here_.ask_everybody();
+  // Pushed before the wish was seen, by somebody who may never push again; or shelved. Partner:
+  // feed().
+  detail::task* const late =
+      next_to_send(here_.network_worker(), [&] { return here_.take_travelling(); });
+  if (late != nullptr) {
+    fed(from);
+    send_tokens(from, std::span(&late, 1), here_.network_worker());
+  } else {
+    (void)send_from_shelf(from);
+  }
+}
+
+void stealing::fed(node_id node) {
+  no_longer_waits(node);
+  const std::lock_guard lock(mutex_);
+  ++counts_of_.given;
+}
+
+// The tokens are gone afterwards.
+void stealing::send_tokens(node_id to, std::span<detail::task* const> tokens,
+                           detail::worker& frames) {
+  writer out;
+  out.add(here_.load());
+  for (detail::task* const t : tokens) {
+    pack_token(out, *t, mail_.self());
+    data_.goes_away(*t, to, frames);
+    if (out.size() > answer_bytes_max && t != tokens.back()) {
+      counts_.sent.fetch_add(1, std::memory_order_seq_cst);
+      mail_.post(to, kind::tokens, out.bytes());
+      out = writer();
+      out.add(here_.load());
+    }
+  }
+  counts_.sent.fetch_add(1, std::memory_order_seq_cst);
+  mail_.post(to, kind::tokens, out.bytes());
+}
+
+// A task that is on the shelf, to a node that has asked for one, which is then not waiting any
+// more.
+bool stealing::send_from_shelf(node_id to) {
+  writer out;
+  out.add(here_.load());
+  if (!shelf_.pass_on(out, to)) return false;
+  // Before it is sent: who has got it may wish for more at once.
+  no_longer_waits(to);
+  counts_.sent.fetch_add(1, std::memory_order_seq_cst);
+  mail_.post(to, kind::tokens, out.bytes());
+  // Off the shelf; not before it counts as sent again.
+  counts_.received.fetch_add(1, std::memory_order_seq_cst);
+  return true;
+}
+
+void stealing::feed(detail::worker& w) {
+  bool gave = false;
+  if (const std::optional<node_id> to = who_is_fed()) {
+    detail::task* const t = next_to_send(w, [&] { return here_.take_travelling_from(w); });
+    if (t != nullptr) {
+      fed(*to);
+      send_tokens(*to, std::span(&t, 1), w);
+      gave = true;
+    }
+  }
+  gave |= shelf_.fill(w);
+  // Shelved, then looked for wishes. Partner: on_steal(), which records a wish and then looks at
+  // the shelf.
+  if (settings_.how != balancing::sender && wanted_.is_for(hunger::wishes)) {
+    if (const std::optional<node_id> to = who_is_fed()) gave |= send_from_shelf(*to);
+  }
+  if (!wanted_.is_for(hunger::wishes | hunger::shelf)) return;
+  // The next push may have something for the next one. Where the oldest task stays on this node,
+  // not before that is gone; thieves of this node who take it ask again themselves.
+  const bool blocked = !gave && settings_.how != balancing::sender && w.deque.has_shared();
+  blocked ? w.deque.ask_at_oldest() : w.deque.ask();
+}
+
+std::optional<node_id> stealing::who_is_fed() {
+  if (settings_.how == balancing::sender) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    const std::int64_t now = time_.now_ns();
+    if (!lock.owns_lock() || now - sent_unasked_at_ < unasked_every_ns) return std::nullopt;
+    sent_unasked_at_ = now;
+    const node_id to = victims_.next();
+    return to != mail_.self() ? std::optional(to) : std::nullopt;
+  }
+  const std::lock_guard lock(wishes_);
+  if (waiting_.empty()) return std::nullopt;
+  return waiting_.front();
+}
+
+void stealing::take_back(reader r) {
+  (void)r.take<std::uint32_t>();  // the load
+  while (!r.empty()) {
+    if (detail::task* const t = data_.come_back(here_.network_worker(), r)) here_.run_soon(t);
+  }
+  counts_.received.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void stealing::hand_over() {
+  here_.ask_everybody();
+  // The rest has its turn when this node tries again to leave.
+  for (std::size_t made = 0; made < answer_bytes_max;) {
+    detail::task* const t = here_.take_travelling();
+    if (t == nullptr) return;
+    node_id to = mail_.self();
+    {
+      const std::lock_guard lock(mutex_);
+      victims_.prefer_near(0);
+      to = victims_.next();
+    }
+    if (to == mail_.self()) return here_.run_soon(t);
+    if (!data_.prepare(*t, here_.network_worker())) continue;
+    made += bytes_made(*t);
+    send_tokens(to, std::span(&t, 1), here_.network_worker());
+    const std::lock_guard lock(mutex_);
+    ++counts_of_.given;
+  }
+}
+
+}  // namespace strata::cluster
