@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/site.hpp"
 
-#include <cstdlib>
-
 #include "base/environment.hpp"
 #include "base/shortened.hpp"
 #include "base/values.hpp"
