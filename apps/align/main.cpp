@@ -174,7 +174,7 @@ int body(apps::program& p) {
   const comparison_options o = options_of(p, c, query, ref);
   // Now, so that an output that cannot be written is reported before the work.
   std::unique_ptr<apps::output_file> svg;
-  if (c.svg && apps::program::is_first_node()) svg = std::make_unique<apps::output_file>(*c.svg);
+  if (c.svg && p.is_first_node()) svg = std::make_unique<apps::output_file>(*c.svg);
 
   lend_sequences(query, ref, o.score);
   const comparison result = p.timed([&] {

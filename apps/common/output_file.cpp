@@ -117,9 +117,19 @@ output_file::output_file(std::string path) : path_(std::move(path)) {
     in_place_ = true;
     return;
   }
-  create(replaces ? older.st_mode & 0777 : 0666);
-  // Where that cannot be done the umask has left it with fewer.
-  if (replaces) (void)::fchmod(fd_, older.st_mode & 0777);
+  create(replaces ? older.st_mode & 0707 : 0666);
+  if (replaces) take_rights_of(older);
+}
+
+// Only root can give files away; a group that is not ours cannot be kept either, and what it was
+// allowed is not for ours.
+void output_file::take_rights_of(const struct stat& older) noexcept {
+  mode_t mode = older.st_mode & 0777;
+  if (::fchown(fd_, older.st_uid, older.st_gid) != 0 &&
+      ::fchown(fd_, static_cast<uid_t>(-1), older.st_gid) != 0)
+    mode &= ~mode_t{S_IRWXG};
+  // Where that cannot be done it has fewer.
+  (void)::fchmod(fd_, mode);
 }
 
 void output_file::write_through(int descriptor) {

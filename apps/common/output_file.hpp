@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <string>
@@ -16,8 +17,9 @@ namespace apps {
 // has no such files under a temporary one in the same folder, and gets its name by commit().
 // Without commit() nothing is left of it, so an error half-way leaves no partial output and an
 // older file of that name untouched; without a name that also holds when a signal ends the program.
-// A file that replaces another has its permissions; a symbolic link stays one, and the file that it
-// leads to is replaced, or made.
+// A file that replaces another has its permissions, and its owner and group as far as the user may
+// give them (without the group, nothing for groups); a symbolic link stays one, and the file that
+// it leads to is replaced, or made.
 //
 // What is open already is written directly, where its descriptor stands: a device or pipe, what a
 // path names as a descriptor of this process (/dev/stdout, /dev/fd/3), and the file in which
@@ -43,6 +45,7 @@ class output_file {
   [[noreturn]] void fail(const char* doing);
   void write_through(int descriptor);
   void create(mode_t mode);
+  void take_rights_of(const struct stat& older) noexcept;
   void write_pending();
   template <class Take>
   [[nodiscard]] bool take_name(const Take& take);

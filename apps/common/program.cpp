@@ -36,9 +36,11 @@ std::string_view name_of(style s) {
   return "?";
 }
 
-bool program::in_job() { return strata::launched_node().has_value(); }
+bool program::in_job() const { return strata::launched_node(runtime_options_).has_value(); }
 
-bool program::is_first_node() { return strata::launched_node().value_or(0) == 0; }
+bool program::is_first_node() const {
+  return strata::launched_node(runtime_options_).value_or(0) == 0;
+}
 
 program::program(std::string name, const std::string& description, int argc, char** argv)
     : name_(std::move(name)), cli_(name_, description), argc_(argc), argv_(argv) {

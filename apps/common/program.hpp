@@ -103,15 +103,15 @@ class program {
     seconds_ = seconds;
     workers_ = workers;
   }
-  // Whether this process was started as a node of a job.
-  static bool in_job();
+  // Whether this process was started as a node of a job, as far as parse() has settled that.
+  bool in_job() const;
 
   // True where this process should talk to the user: before the runtime has started all nodes of a
   // job do the same, so only node 0 says it.
   bool speaks() const { return started_ || is_first_node(); }
 
-  // False for the nodes of a job other than 0. Known before the runtime starts.
-  static bool is_first_node();
+  // False for the nodes of a job other than 0. Known before the runtime starts, as in_job() is.
+  bool is_first_node() const;
 
   double seconds() const { return seconds_; }    // of the last timed(), wall clock
   unsigned workers() const { return workers_; }  // of the last timed(), of this node

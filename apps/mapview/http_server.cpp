@@ -27,7 +27,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-// True while the peer may still read: it has not closed its end.
+// True while the peer may still read: it has not closed its end. One that has only closed its way
+// to us cannot be told from it, and is taken for gone; browsers give up by closing.
 bool is_there(int fd) {
   char byte = 0;
   const ssize_t n = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);

@@ -150,7 +150,7 @@ int make(apps::program& p, const request& r) {
 int show(apps::program& p, const request& r) {
   // Now, so that an output that cannot be written is reported before the work.
   std::optional<picture_file> out;
-  if (apps::program::is_first_node()) out.emplace(r.out);
+  if (p.is_first_node()) out.emplace(r.out);
   map_info m;
   view v;
   const viewer::shown s = p.timed([&] {

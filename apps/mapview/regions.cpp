@@ -49,8 +49,8 @@ std::string svg_of(const std::vector<timing>& all) {
 }
 
 // Made now, so that one that cannot be written is reported before the work.
-std::unique_ptr<apps::output_file> begin_file(const std::string& path) {
-  if (path.empty() || !apps::program::is_first_node()) return nullptr;
+std::unique_ptr<apps::output_file> begin_file(const apps::program& p, const std::string& path) {
+  if (path.empty() || !p.is_first_node()) return nullptr;
   return std::make_unique<apps::output_file>(path);
 }
 void finish_file(apps::output_file* file, const std::string& text) {
@@ -74,7 +74,7 @@ std::string csv_of(const std::vector<timing>& all) {
 
 int time_regions(apps::program& p, const regions_wanted& r, const std::function<map_info()>& map,
                  const loader_maker& loader_for) {
-  const std::unique_ptr<apps::output_file> csv = begin_file(r.csv), svg = begin_file(r.svg);
+  const std::unique_ptr<apps::output_file> csv = begin_file(p, r.csv), svg = begin_file(p, r.svg);
   std::optional<missing_tiles> missing;  // regions overlap
   const std::vector<timing> all = p.timed([&] {
     const map_info m = map();

@@ -27,6 +27,10 @@ sigset_t which() {
 constexpr std::int64_t same_ns = 200'000'000;
 std::atomic<std::int64_t> first_at_ns{0};
 
+// Set by come(), looked at by wait() after each signal. Before the signal, which may be one with
+// another that waits to be ignored.
+std::atomic<bool> has_been_called{false};
+
 std::int64_t now_ns() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -39,9 +43,16 @@ void end_unless_it_is_the_same(int number) {
   ::raise(number);  // when this handler has returned
 }
 
+bool starts_ignored(int number) {
+  struct sigaction action {};
+  ::sigaction(number, nullptr, &action);
+  return action.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
-stop_signals::stop_signals() {
+stop_signals::stop_signals()
+    : ignores_interrupt_(starts_ignored(SIGINT)), ignores_termination_(starts_ignored(SIGTERM)) {
   const sigset_t some = which();
   ::pthread_sigmask(SIG_BLOCK, &some, nullptr);
   signals_ = ::signalfd(-1, &some, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -50,11 +61,19 @@ stop_signals::stop_signals() {
 
 stop_signals::~stop_signals() { ::close(signals_); }
 
+bool stop_signals::is_ignored(int number) const noexcept {
+  return number == SIGINT ? ignores_interrupt_ : ignores_termination_;
+}
+
 bool stop_signals::wait() {
   signalfd_siginfo one;
-  if (strata::io::read(signals_, &one, sizeof one) < 0) return false;
+  do {
+    if (strata::io::read(signals_, &one, sizeof one) < 0) return false;
+  } while (is_ignored(static_cast<int>(one.ssi_signo)) && !has_been_called.load());
   first_at_ns.store(now_ns(), std::memory_order_relaxed);
-  for (const int number : {SIGINT, SIGTERM}) ::signal(number, &end_unless_it_is_the_same);
+  for (const int number : {SIGINT, SIGTERM}) {
+    if (!is_ignored(number)) ::signal(number, &end_unless_it_is_the_same);
+  }
   // What has come meanwhile, too.
   while (::read(signals_, &one, sizeof one) == sizeof one) {
   }
@@ -64,6 +83,9 @@ bool stop_signals::wait() {
   return true;
 }
 
-void stop_signals::come() { ::kill(::getpid(), SIGTERM); }
+void stop_signals::come() {
+  has_been_called.store(true);
+  ::kill(::getpid(), SIGTERM);
+}
 
 }  // namespace mapview

@@ -9,6 +9,7 @@ namespace mapview {
 class stop_signals {
  public:
   // From now on they do not end the process. Before any other thread is made, which would not know.
+  // One that the process has been told to ignore (nohup, a shell's background) it ignores still.
   stop_signals();
   ~stop_signals();
   stop_signals(const stop_signals&) = delete;
@@ -21,7 +22,10 @@ class stop_signals {
   static void come();
 
  private:
+  [[nodiscard]] bool is_ignored(int number) const noexcept;
+
   int signals_;
+  bool ignores_interrupt_, ignores_termination_;
 };
 
 }  // namespace mapview

@@ -115,22 +115,24 @@ void print(const request& r, const outcome& o) {
 }
 
 // The threads of the kernel need no runtime, except to take this process's place in a job.
-report run(apps::program& p, const request& r, const radixsort::summary& wanted) {
+report run(apps::program& p, const request& r, radixsort::truth& known) {
   const bool with_runtime = r.engine == "strata";
   std::optional<strata::runtime> runtime;
-  if (with_runtime || apps::program::in_job()) {
+  if (with_runtime || p.in_job()) {
     p.starts_runtime();
     runtime.emplace(p.runtime_options());
   }
+  // On node 0 alone, and while no other node has to wait for this one to join.
+  known = radixsort::truth_of(r.keys_log2);
   unsigned workers = 0;
   report all;
   if (with_runtime) {
     workers = runtime->workers();
-    all = runtime->run([&] { return sort_all(r, wanted, &*runtime); });
+    all = runtime->run([&] { return sort_all(r, known.sorted, &*runtime); });
   } else {
     workers = radixsort::keep_on_processors(p.runtime_options().workers);
     radixsort::give_nptl_small_stacks();
-    all = sort_all(r, wanted, nullptr);
+    all = sort_all(r, known.sorted, nullptr);
   }
   p.note_run(r.engine + " threads, " + r.sync, all.seconds, workers);
   return all;
@@ -138,10 +140,10 @@ report run(apps::program& p, const request& r, const radixsort::summary& wanted)
 
 int body(apps::program& p) {
   const request r = radixsort::parse_request(p);
-  const radixsort::truth known = radixsort::truth_of(r.keys_log2);
+  radixsort::truth known;
   report all;
   try {
-    all = run(p, r, known.sorted);
+    all = run(p, r, known);
   } catch (const std::system_error& e) {
     throw strata::user_error(std::string("the system refused to make ") +
                              std::to_string(r.threads) + " threads (" + e.what() +

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options that several commands of this folder take, with the same meaning and words."""
 
-import pathlib
+from harness import entry
 
 
 def add_common(parser, root, reps):
     parser.add_argument("--reps", type=int, metavar="N", default=reps, help="repetitions of each measurement [%(default)s]")
-    parser.add_argument("--build-dir", metavar="DIR", type=pathlib.Path, default=root / "build" / "release",
+    parser.add_argument("--build-dir", metavar="DIR", type=entry.path, default=root / "build" / "release",
                         help="build folder [build/release]")
 
 

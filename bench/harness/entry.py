@@ -2,9 +2,18 @@
 """How every command of this folder starts and ends."""
 
 import os
+import pathlib
 import sys
 
 from harness import build, experiment, measure
+
+
+_caller = pathlib.Path.cwd()  # run() leaves it
+
+
+def path(text):
+    """What a caller means by a path on the command line. For argparse."""
+    return _caller / text
 
 
 def run(name, root, main):

@@ -3,13 +3,12 @@
 
 import csv
 import io
-import json
 import shlex
 import statistics
 import subprocess
 import sys
 
-from harness import files
+from harness import files, measure
 
 
 class Failed(Exception):
@@ -25,7 +24,7 @@ def answer(command, limit_s=300):
         raise Failed("no end after %d s: %s" % (limit_s, shlex.join(words)))
     if done.returncode != 0:
         raise Failed("code %d: %s\n%s" % (done.returncode, shlex.join(words), done.stderr))
-    return json.loads(done.stdout.splitlines()[-1])
+    return measure.answer_in(done.stdout, words)
 
 
 def answers(commands, reps, cores=None):

@@ -83,6 +83,14 @@ def _output_of(command, processors):
     return done.stdout
 
 
+def answer_in(text, command):
+    """The last line that the command has printed, which is one JSON object."""
+    try:
+        return json.loads(text.splitlines()[-1])
+    except (IndexError, ValueError):
+        raise Failed("no JSON on the last line of what is printed by %s" % " ".join(map(str, command))) from None
+
+
 def _parasail_seconds(case, text):
     """The time of one sweep, out of the table of cells per second."""
     blocks = re.split(r"^(?=\S)", text, flags=re.M)[1:]
@@ -98,7 +106,7 @@ def _record(result, text, share):
         result.seconds.append(_parasail_seconds(case, text))
         result.units = case.units
         return
-    answer = json.loads(text.splitlines()[-1])
+    answer = answer_in(text, case.command)
     result.answers.append(answer)
     result.ok = result.ok and answer["ok"]
     result.seconds.append(answer["seconds"])

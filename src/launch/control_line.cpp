@@ -22,6 +22,7 @@
 #include "launch/job.hpp"
 #include "launch/job_glance.hpp"
 #include "launch/messages.hpp"
+#include "launch/site.hpp"
 #include "os/clock.hpp"
 #include "os/descriptor.hpp"
 
@@ -288,6 +289,7 @@ std::unique_ptr<control_line> control_line::open() {
   if (variable == nullptr) return nullptr;
   const std::string text = variable;
   ::unsetenv(job_fd_variable);
+  note_node();
   return std::make_unique<launcher_line>(inherited_socket(text));
 }
 

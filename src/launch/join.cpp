@@ -54,6 +54,7 @@ std::unique_ptr<control_line> join(const options& settings) {
   }
   // Before PMIx has threads, which may read the environment.
   ::setenv(node_variable, where.rank.c_str(), 1);
+  note_node();
   return join_by_pmix(settings, joined.fetch_add(1));
 }
 

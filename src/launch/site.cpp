@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/site.hpp"
 
+#include <unistd.h>
+
+#include <atomic>
+
 #include "base/environment.hpp"
 #include "base/shortened.hpp"
 #include "base/values.hpp"
+#include "launch/job.hpp"
 #include "strata/error.hpp"
 #include "strata/launched.hpp"
+#include "strata/options.hpp"
 
 namespace strata {
 
@@ -25,6 +31,16 @@ unsigned number(const std::string& text) {
   } catch (const user_error&) {
     return 0;
   }
+}
+
+// The process that is the node which the variable numbers. Written by note_node(), read by
+// is_the_node(); it stands for nothing else, so no order is needed.
+std::atomic<pid_t> node_process{0};
+
+// Our launcher's line is still to be taken, or this process has taken its place in a job.
+bool is_the_node() {
+  return find_variable(job_fd_variable) != nullptr ||
+         node_process.load(std::memory_order_relaxed) == ::getpid();
 }
 
 std::string apart(const std::string& count, const std::string& what) {
@@ -71,14 +87,22 @@ bool should_join(const site& where, const std::string& wish) {
   return where.has_pmix;
 }
 
+void note_node() noexcept { node_process.store(::getpid(), std::memory_order_relaxed); }
+
 }  // namespace launch
 
-std::optional<unsigned> launched_node() {
-  if (const std::string node = launch::variable(launch::node_variable); !node.empty())
-    return launch::number(node);
+std::optional<unsigned> launched_node(const options& settings) {
+  const std::string node = launch::variable(launch::node_variable);
+  const bool may_choose = settings.launch.empty() || settings.launch == "auto";
+  if (!node.empty() && launch::is_the_node()) return launch::number(node);
+  if (!node.empty() && may_choose) return std::nullopt;  // what a node has started is none
+  const std::string wish =
+      settings.launch.empty() ? launch::variable(launch::launch_variable) : settings.launch;
   const launch::site where = launch::look_at_site();
-  if (!where.has_pmix || launch::variable(launch::launch_variable) == "none") return std::nullopt;
+  if (!where.has_pmix || wish == "none") return std::nullopt;
   return launch::number(where.rank);
 }
+
+std::optional<unsigned> launched_node() { return launched_node(options{}); }
 
 }  // namespace strata

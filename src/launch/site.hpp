@@ -22,6 +22,10 @@ struct site {
 
 site look_at_site();
 
+// From now on this process is the node that the variable numbers: what it starts inherits that, and
+// is none. Any thread.
+void note_node() noexcept;
+
 // Whether a process with this environment should join the site's job. `wish`: "auto", "none" or
 // "pmix"; if it is empty the variable says so, and without that it is "auto".
 bool should_join(const site& where, const std::string& wish);

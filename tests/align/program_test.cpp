@@ -75,6 +75,16 @@ nlohmann::json json_of(const outcome& o) {
   return nlohmann::json::parse(o.last_line());
 }
 
+// It has the number of the node that started it, and not its line.
+TEST_F(program, what_a_node_starts_is_no_node) {
+  const apps_test::variable number("STRATA_NODE", "1");
+  const outcome o = align({"--svg", path("a.svg")});
+  EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_EQ(get("a.svg").rfind("<svg", 0), 0u);
+  expect_refused(align({"--gap", "none"}), "--gap");
+  expect_refused(align({"--strata-workers", "none"}), "--strata-workers");
+}
+
 TEST_F(program, the_textbook_pair) {
   const auto j = json_of(align({"--match", "3", "--mismatch", "-3", "--gap", "2", "--json"}));
   EXPECT_EQ(j["app"], "align");

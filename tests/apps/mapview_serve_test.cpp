@@ -10,12 +10,15 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <strata/runtime.hpp>
+#include <strata/thread.hpp>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "apps/mapview/map.hpp"
+#include "apps/mapview/stop_signals.hpp"
 #include "http_client.hpp"
 #include "mapview_fixture.hpp"
 #include "running_program.hpp"
@@ -243,6 +246,37 @@ TEST_F(served_maps, end_when_a_signal_comes) {
       EXPECT_THROW(apps_test::connection again(port), std::runtime_error);
     }
   }
+}
+
+// As nohup and the background of a shell have it.
+TEST_F(served_maps, go_on_where_a_signal_is_ignored) {
+  make_small();
+  ::signal(SIGTERM, SIG_IGN);
+  running server("mapview serve " + path("map"));
+  ::signal(SIGTERM, SIG_DFL);
+  const std::uint16_t port = port_of(server);
+  server.signal(SIGTERM);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(get(port, "/").status, 200) << i;
+  expect_quiet_end(server);
+}
+
+TEST(stop_signals, come_when_called_though_they_are_ignored) {
+  ::signal(SIGTERM, SIG_IGN);
+  {
+    stop_signals signals;
+    strata::runtime rt;
+    rt.run([&] {
+      strata::thread caller([] { stop_signals::come(); });
+      EXPECT_TRUE(signals.wait());
+      caller.join();
+    });
+  }
+  for (const int number : {SIGINT, SIGTERM}) ::signal(number, SIG_DFL);
+  sigset_t both;
+  sigemptyset(&both);
+  sigaddset(&both, SIGINT);
+  sigaddset(&both, SIGTERM);
+  ::pthread_sigmask(SIG_UNBLOCK, &both, nullptr);
 }
 
 // One Ctrl-C that comes by two ways, as it does to a group of processes under the launcher.

@@ -45,6 +45,17 @@ double likeness(const picture& a, const picture& b) {
   return 10 * std::log10(255.0 * 255.0 * static_cast<double>(a.rgb.size()) / std::max(sum, 1e-9));
 }
 
+// As each of several that mpirun has started.
+TEST_F(maps, a_process_that_joins_no_job_has_its_picture) {
+  make_small();
+  const apps_test::variable job("PMIX_NAMESPACE", "job");
+  const apps_test::variable rank("PMIX_RANK", "1");
+  const outcome o =
+      run_line("mapview view " + path("map") + " --out " + path("a.png") + " --strata-launch none");
+  EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_EQ(read_picture(path("a.png")).width, 600U);
+}
+
 TEST(map_geometry, of_the_papers_regions) {
   // Derived from the paper's map: 9600 x 9600 pixels, tiles of 640 x 480.
   const map_info map;

@@ -163,6 +163,32 @@ TEST_F(output_file_test, what_replaces_a_file_has_its_permissions) {
   where_all_files_have_names(replace);
 }
 
+TEST_F(output_file_test, what_replaces_a_file_has_its_owner_and_group) {
+  std::ofstream(folder / "a") << "old";
+  if (::chown((folder / "a").c_str(), 12345, 54321) != 0)
+    GTEST_SKIP() << "only root can give files away";
+  fs::permissions(folder / "a", fs::perms(0640));
+  const auto replaced = [&] {
+    apps::output_file file(folder / "a");
+    file.commit();
+    struct stat is {};
+    EXPECT_EQ(::stat((folder / "a").c_str(), &is), 0);
+    return is;
+  };
+  const struct stat kept = replaced();
+  EXPECT_EQ(kept.st_uid, 12345U);
+  EXPECT_EQ(kept.st_gid, 54321U);
+  EXPECT_EQ(kept.st_mode & 0777, 0640U);
+  // Where it cannot have them, the group of the process may not read what another one may.
+  bool denied = false;
+  std::thread([&] {
+    denied = strata::test::deny_calls({SYS_fchown});
+    if (!denied) return;
+    EXPECT_EQ(replaced().st_mode & 0777, 0600U);
+  }).join();
+  if (!denied) GTEST_SKIP() << "no filters of system calls here";
+}
+
 TEST_F(output_file_test, a_link_stays_one_and_leads_to_the_new_file) {
   fs::create_directory(folder / "b");
   std::ofstream(folder / "b/file") << "old";

@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """whole_files.py: the commands of bench/ find out before they measure whether they can write, and where writing fails
-afterwards, what was there stays. Nothing is built or measured."""
+afterwards, what was there stays; what a program does wrong is told. Nothing is built or measured."""
 
 import contextlib
+import os
 import pathlib
 import resource
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(root / "bench"))
 
-from harness import build, experiment, files, judge, report  # noqa: E402
+from harness import build, experiment, files, judge, measure, report  # noqa: E402
+from messages import system_calls  # noqa: E402
 
 older, longer = "older\n", "newer, and longer\n" * 100
 
@@ -42,6 +45,15 @@ class Commands(unittest.TestCase):
                 self.assertEqual(done.stderr, "bench/%s/run: no file can be written in /proc/x/figures: "
                                               "No such file or directory\n" % name)
 
+    def test_take_paths_from_where_they_are_called(self):
+        with tempfile.TemporaryDirectory() as empty:
+            pathlib.Path(empty, "file").touch()
+            done = subprocess.run([sys.executable, root / "bench" / "bear" / "run", "--quick", "--no-build", "--build-dir", "x",
+                                   "--out", "file"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=empty)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(done.stderr, "bench/bear/run: no file can be written in %s/file/figures: Not a directory\n" %
+                             pathlib.Path(empty).resolve())
+
     def test_say_in_a_line_what_is_missing(self):
         with tempfile.TemporaryDirectory() as empty:
             done = subprocess.run([sys.executable, root / "bench" / "bear" / "run", "--quick", "--no-build", "--build-dir", empty,
@@ -50,6 +62,30 @@ class Commands(unittest.TestCase):
         self.assertEqual(done.stderr.splitlines()[-1],
                          "bench/bear/run: %s/bench/cores_share: No such file or directory" % empty)
         self.assertNotIn("Traceback", done.stderr)
+
+
+class Answers(unittest.TestCase):
+    def test_that_are_none_are_told_in_a_line(self):
+        for text in ["", "no JSON\n"]:
+            command = [sys.executable, "-c", "print(%r, end='')" % text]
+            with self.subTest(text), self.assertRaisesRegex(measure.Failed, "no JSON on the last line .*python"):
+                experiment.answer(command)
+        self.assertEqual(experiment.answer([sys.executable, "-c", "print('text\\n{\"ok\": true}')"]), {"ok": True})
+
+
+class SystemCalls(unittest.TestCase):
+    def test_that_have_no_end_end_with_all_that_was_started(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "strace").write_text("#!/bin/sh\nsleep 100 >%s/fifo &\nwait\n" % folder, encoding="utf-8")
+            pathlib.Path(folder, "strace").chmod(0o755)
+            os.mkfifo(folder + "/fifo")
+            reading = os.open(folder + "/fifo", os.O_RDONLY | os.O_NONBLOCK)
+            self.addCleanup(os.close, reading)
+            with unittest.mock.patch.dict(os.environ, PATH=folder + ":" + os.environ["PATH"]), \
+                    self.assertRaises(subprocess.TimeoutExpired):
+                system_calls.calls(["true"], limit_s=1)
+            os.set_blocking(reading, True)
+            self.assertEqual(os.read(reading, 1), b"")
 
 
 class Files(unittest.TestCase):

@@ -12,13 +12,13 @@
 
 namespace strata::test {
 
-// From now on these calls fail with EPERM: for the calling thread, those that it starts, and the
+// From now on these calls fail with `code`: for the calling thread, those that it starts, and the
 // programs that they become. False: there are no filters here.
-inline bool deny_calls(std::initializer_list<unsigned> numbers) {
+inline bool deny_calls(std::initializer_list<unsigned> numbers, unsigned code = EPERM) {
   std::vector<sock_filter> filter{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (const unsigned n : numbers) {
     filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, n, 0, 1));
-    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code));
   }
   filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};

@@ -3,18 +3,25 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <sstream>
+#include <thread>
 
 #include "command.hpp"
+#include "strata/error.hpp"
+#include "tests/common/denied_calls.hpp"
 #include "tools/strata/control_messages.hpp"
+#include "tools/strata/job_folder.hpp"
 
 namespace {
 
@@ -435,6 +442,43 @@ TEST_F(elastic, a_folder_under_tmp_that_is_somebody_elses_is_passed_over) {
   EXPECT_EQ(has_no_other.wait(), 2);
   EXPECT_EQ(count_lines(has_no_other.err()), 1U) << has_no_other.err();
   fs::remove(taken);
+}
+
+// As after `su` without a login: the variable is still the other user's.
+TEST_F(elastic, a_runtime_folder_of_somebody_else_is_not_used) {
+  const std::string user = std::to_string(2'000'000 + ::getpid());
+  const fs::path others = folder / "others", own = "/tmp/strata-" + user;
+  fs::create_directory(others);
+  fs::permissions(others, fs::perms::all);
+  if (::chown(others.c_str(), 65534, 65534) != 0) GTEST_SKIP() << "only root can give it away";
+  command::setting as_user{.variables = {"XDG_RUNTIME_DIR=" + others.string()},
+                           .around = {"unshare", "--map-user=" + user},
+                           .other = true};
+  command probe({"true"}, as_user);
+  if (probe.wait() != 0) GTEST_SKIP() << "needs the right to make namespaces: " << probe.err();
+  as_user.other = false;
+  command job_of_user(launch_test::run({"--elastic"}, {"join", "finish"}), as_user);
+  EXPECT_EQ(job_of_user.wait(), 0) << job_of_user.err();
+  EXPECT_TRUE(fs::is_empty(others));
+  EXPECT_TRUE(fs::is_directory(own));
+  fs::remove_all(own);
+}
+
+// NFS, for one.
+TEST_F(elastic, a_file_system_that_cannot_rename_with_care_will_do) {
+  ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
+  bool denied = false;
+  std::thread([&] {
+    denied = strata::test::deny_calls({SYS_renameat2}, EINVAL);
+    if (!denied) return;
+    const auto place = strata::launch::job_folder::create();
+    const strata::os::descriptor one = place.listen("0123abcd");
+    EXPECT_EQ(place.jobs(), words{"0123abcd"});
+    EXPECT_THROW((void)place.listen("0123abcd"), strata::error);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder / "strata"), {}), 1);
+  }).join();
+  ::unsetenv("XDG_RUNTIME_DIR");
+  if (!denied) GTEST_SKIP() << "no filters of system calls here";
 }
 
 // More than the numbers that there are unless one says how many.

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "strata/error.hpp"
@@ -79,6 +81,43 @@ TEST(local_nodes, without_memory_say_over_what_they_talk) {
   EXPECT_EQ(said_without_memory(transport_choice::shm),
             lines{"failed: " + why + "use --transport tcp, or free memory"});
   EXPECT_EQ(said_without_memory(transport_choice::tcp), lines{});
+}
+
+// Who reads is slower than who writes, as a launcher is that also passes it on.
+struct slow_reader final : strata::launch::node_listener {
+  unsigned ended = 0;
+  void on_frame(node_id, const strata::launch::frame&) override {}
+  void on_line_ended(node_id, const std::string&) override {}
+  void on_ended(node_id, node_end) override { ++ended; }
+  void on_output(node_id, strata::launch::output_stream, std::string_view) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  void on_note(const std::string&) override {}
+  void on_host_lost(const std::vector<node_id>&, const std::string&, bool) override {}
+};
+
+// One of two nodes, whose end is told though what it has left behind writes for ever.
+TEST(local_nodes, end_though_an_orphan_of_theirs_writes) {
+  const strata::launch::inherited_state inherited;
+  strata::launch::event_loop loop;
+  strata::launch::children processes(loop, inherited);
+  slow_reader reader;
+  strata::launch::local_nodes nodes(loop, processes, reader, -1);
+  strata::launch::start_request what;
+  what.program = strata::launch::find_program("sh");
+  what.arguments = {"sh", "-c", "test $STRATA_NODE = 0 || exec sleep 1000; yes & exit 0"};
+  what.workers = 1;
+  what.bind = false;
+  what.capture_output = true;
+  what.nodes = {0, 1};
+  what.job.nodes = what.job.founders = what.job.capacity = 2;
+  what.job.host_of = {0, 0};
+  what.job.transport = transport_choice::tcp;
+  nodes.start(what);
+  while (reader.ended < 1) loop.run_once(strata::launch::no_deadline);
+  nodes.abandon();
+  while (reader.ended < 2) loop.run_once(strata::launch::no_deadline);
+  EXPECT_FALSE(nodes.any_running());
 }
 
 // Hundreds may come and leave while a job runs.

@@ -298,6 +298,31 @@ TEST(run, prefixed_lines_stay_whole) {
             "[1] oh\n");
 }
 
+// Longer ones than a pipe takes at once, which is full most of the time.
+TEST(run, prefixed_lines_stay_whole_where_both_outputs_end_in_one_pipe) {
+  const command::setting slowly_read{
+      .around = {"sh", "-c", "\"$@\" 2>&1 | while read -r line; do echo \"$line\"; done", "sh"}};
+  const std::string complaint = "complain:" + std::string(9000, 'x');
+  const result r =
+      run_to_end(run({"-n", "2", "--prefix"}, {"join", "lines:1000", complaint, complaint,
+                                               "lines:1000", complaint, complaint, "finish"}),
+                 slowly_read);
+  std::istringstream lines(r.out);
+  std::size_t printed = 0, complained = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string text = line.substr(std::min<std::size_t>(line.size(), 4));
+    if (text == std::string(9000, 'x')) {
+      ++complained;
+    } else if (text.rfind("line ", 0) == 0 && text.find(" by carelessness") + 16 == text.size()) {
+      ++printed;
+    } else if (line.find("expect no speed-up") == std::string::npos) {
+      ADD_FAILURE() << line.substr(0, 200);
+    }
+  }
+  EXPECT_EQ(printed, 4000U);
+  EXPECT_EQ(complained, 8U);
+}
+
 TEST(run, a_program_started_by_a_script_is_a_node) {
   const result r = run_to_end({"run", "-n", "2", "sh", "-c", "\"$@\"; exit $?", "sh",
                                node_program(), "%m", "join", "@1:describe", "finish"});

@@ -5,6 +5,9 @@
 
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/xattr.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdint>
@@ -85,8 +88,33 @@ TEST_F(pthread_command, says_why_a_file_cannot_be_preloaded) {
 TEST_F(pthread_command, refuses_what_the_system_would_not_preload) {
   file_ = testing::TempDir() + "strata_pthread_setuid";
   fs::copy_file(node_program(), file_, fs::copy_options::overwrite_existing);
+  // The caller's own rights are no others.
   fs::permissions(file_, fs::perms::owner_all | fs::perms::set_uid);
+  EXPECT_EQ(run_pthread({"--strata-dump-signal=USR1", file_, "dump"}).out, "ok\n");
+  if (::chown(file_.c_str(), 65534, static_cast<gid_t>(-1)) != 0)
+    GTEST_SKIP() << "only root can make a program that is another user's";
+  fs::permissions(file_, fs::perms::all | fs::perms::set_uid);
   expect_refused({file_, "dump"}, "is setuid");
+}
+
+// Such as ping and dumpcap have. Root has all of them in any case.
+TEST_F(pthread_command, refuses_a_program_with_capabilities) {
+  file_ = testing::TempDir() + "strata_pthread_capable";
+  fs::copy_file(node_program(), file_, fs::copy_options::overwrite_existing);
+  vfs_cap_data raw_sockets{};
+  raw_sockets.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE;
+  raw_sockets.data[0].permitted = 1U << CAP_NET_RAW;
+  if (::setxattr(file_.c_str(), "security.capability", &raw_sockets, sizeof raw_sockets, 0) != 0)
+    GTEST_SKIP() << "no program can be given capabilities here";
+  const words as_user{"unshare", "--map-user=12345"};
+  if (command({"true"}, {.around = as_user, .other = true}).wait() != 0)
+    GTEST_SKIP() << "needs the right to make namespaces";
+  command c({"pthread", file_, "dump"}, {.around = as_user});
+  EXPECT_EQ(c.wait(), 2) << c.err();
+  EXPECT_EQ(c.out(), "");
+  EXPECT_EQ(count_lines(c.err()), 1U) << c.err();
+  EXPECT_TRUE(contains(c.err(), "has capabilities of its own")) << c.err();
+  EXPECT_EQ(run_pthread({"--strata-dump-signal=USR1", file_, "dump"}).out, "ok\n");
 }
 
 TEST_F(pthread_command, refuses_flags_that_it_does_not_know) {

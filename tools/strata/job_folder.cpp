@@ -26,9 +26,14 @@ constexpr std::size_t job_name_digits = 8;
 // Until the launcher looks; one more would find it busy, and take it for stopped.
 constexpr int connections_waiting = 1024;
 
+// Empty: there is none, or it is somebody else's, as after `su`.
 std::string under_runtime_folder() {
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
-  return runtime != nullptr && runtime[0] == '/' ? std::string(runtime) + "/strata" : std::string();
+  struct stat is {};
+  if (runtime == nullptr || runtime[0] != '/' || ::stat(runtime, &is) != 0 ||
+      is.st_uid != ::geteuid())
+    return {};
+  return std::string(runtime) + "/strata";
 }
 
 std::string under_tmp() { return "/tmp/strata-" + std::to_string(::geteuid()); }
@@ -56,6 +61,14 @@ os::descriptor local_socket() {
 bool is_job_name(const std::string& name) {
   return name.size() == job_name_digits &&
          name.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+// Not over a socket that another job has there. Some file systems (NFS and others) cannot rename
+// so; a second name does the same in two steps.
+bool take_free_name(int folder, const char* from, const char* to) {
+  if (::renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  return ::linkat(folder, from, folder, to, 0) == 0 && ::unlinkat(folder, from, 0) == 0;
 }
 
 }  // namespace
@@ -138,8 +151,7 @@ os::descriptor job_folder::listen(const std::string& job) const {
   ::unlinkat(folder_.get(), hidden.c_str(), 0);
   if (::bind(socket.get(), generic(where), sizeof where) != 0 ||
       ::listen(socket.get(), connections_waiting) != 0 ||
-      ::renameat2(folder_.get(), hidden.c_str(), folder_.get(), job.c_str(), RENAME_NOREPLACE) !=
-          0) {
+      !take_free_name(folder_.get(), hidden.c_str(), job.c_str())) {
     const int problem = errno;
     ::unlinkat(folder_.get(), hidden.c_str(), 0);
     throw errno_error("cannot create the socket that lets nodes join the job", problem);

@@ -15,8 +15,8 @@ std::string job_name(std::uint64_t job);
 
 class job_folder {
  public:
-  // The one that a launcher uses: $XDG_RUNTIME_DIR/strata, or /tmp/strata-UID. Throws user_error
-  // when it is somebody else's or open to others.
+  // The one that a launcher uses: $XDG_RUNTIME_DIR/strata, where that variable names a folder of
+  // the user's, or /tmp/strata-UID. Throws user_error when it is somebody else's or open to others.
   static job_folder create();
   // Those that there are: a job may have been started with another environment than ours. Throws as
   // create() does; the other one, if it is not ours alone, is passed over: anybody can make

@@ -143,7 +143,9 @@ class launcher final : public node_listener, public job_hands {
     hosts_.send(node, frame_bytes);
   }
   void signal_all(int number) override { hosts_.signal(number); }
-  void say(const std::string& line) override { err_.add("strata run: " + line + "\n"); }
+  void say(const std::string& line) override {
+    queue(output_stream::err).add("strata run: " + line + "\n");
+  }
   late_place spawn(node_id node, ticket who, const std::vector<node_id>& gone) override {
     return hosts_.start_late(node, wishes_.at(who), gone);
   }
@@ -184,7 +186,10 @@ class launcher final : public node_listener, public job_hands {
     return text += "] ";
   }
 
-  output_queue& queue(output_stream stream) { return stream == output_stream::out ? out_ : err_; }
+  // One queue for one place: a line that two write to would be cut where the first has to wait.
+  output_queue& queue(output_stream stream) {
+    return stream == output_stream::out || outputs_are_one_ ? out_ : err_;
+  }
 
   void on_ask_join(ticket who, const join_request& what) {
     try {
@@ -261,6 +266,7 @@ class launcher final : public node_listener, public job_hands {
   event_loop loop_;
   children processes_;
   session session_;
+  const bool outputs_are_one_ = lead_to_one_place(STDOUT_FILENO, STDERR_FILENO);
   output_queue out_, err_;
   std::unique_ptr<signal_events> signals_;
   std::string name_;

@@ -2,6 +2,7 @@
 #include "tools/strata/local_nodes.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -216,29 +217,38 @@ void local_nodes::watch_output(one& n) {
   }
 }
 
-bool local_nodes::read_output(one& n, output_stream stream) {
+std::size_t local_nodes::read_output(one& n, output_stream stream) {
   os::descriptor& from = n.output[index_of(stream)];
-  if (!from) return false;
+  if (!from) return 0;
   std::array<char, 65536> block;
   ssize_t bytes = 0;
   do {
     bytes = ::read(from.get(), block.data(), block.size());
   } while (bytes < 0 && errno == EINTR);
-  if (bytes < 0 && errno == EAGAIN) return false;
+  if (bytes < 0 && errno == EAGAIN) return 0;
   if (bytes > 0) {
-    listener_.on_output(n.id, stream, {block.data(), static_cast<std::size_t>(bytes)});
-    return true;
+    const auto count = static_cast<std::size_t>(bytes);
+    listener_.on_output(n.id, stream, {block.data(), count});
+    return count;
   }
   loop_.forget(from.get());
   from.reset();
   listener_.on_output(n.id, stream, {});
-  return false;
+  return 0;
 }
 
 void local_nodes::drain_output(one& n) {
   for (const output_stream stream : streams) {
-    while (read_output(n, stream)) {
-    }
+    int waiting = 0;
+    if (::ioctl(n.output[index_of(stream)].get(), FIONREAD, &waiting) != 0) continue;
+    const auto said = static_cast<std::size_t>(waiting);
+    std::size_t taken = 0;
+    std::size_t bytes = 0;
+    // One more than that, for the end.
+    do {
+      bytes = read_output(n, stream);
+      taken += bytes;
+    } while (bytes != 0 && taken <= said);
   }
 }
 
@@ -249,11 +259,12 @@ void local_nodes::on_ended(node_id node, node_end how) {
   n.line.reset();
   n.process = -1;
   --running_;
-  drain_output(n);
   if (running_ == 0) {
     // Whoever still holds our pipes is an orphan of a node.
     processes_.kill_orphans();
     for (const auto& other : nodes_) drain_output(*other);
+  } else {
+    drain_output(n);
   }
   listener_.on_ended(node, how);
 }

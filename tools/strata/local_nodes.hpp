@@ -50,8 +50,10 @@ class local_nodes final : public host_nodes {
   void start_one(const start_request& what, const job_description& job, int null);
   void on_ended(node_id node, node_end how);
   void watch_output(one& n);
-  // False when there is nothing (more) at the moment.
-  bool read_output(one& n, output_stream stream);
+  // How many bytes; 0: there is nothing (more) at the moment.
+  std::size_t read_output(one& n, output_stream stream);
+  // What a node that has ended has said: it is in its pipes. Others that the node has started may
+  // write there for ever.
   void drain_output(one& n);
   one* find(node_id node);
 

@@ -2,6 +2,7 @@
 #include "tools/strata/output.hpp"
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,6 +30,13 @@ std::string line_prefixer::add(std::string_view bytes) {
 std::string line_prefixer::finish() {
   if (rest_.empty()) return {};
   return prefix_ + std::exchange(rest_, {}) + '\n';
+}
+
+bool lead_to_one_place(int fd, int other) noexcept {
+  struct stat one {
+  }, two{};
+  return ::fstat(fd, &one) == 0 && ::fstat(other, &two) == 0 && one.st_dev == two.st_dev &&
+         one.st_ino == two.st_ino;
 }
 
 void output_queue::add(std::string_view bytes) {

@@ -24,6 +24,9 @@ class line_prefixer {
   std::string rest_;
 };
 
+// Whether what is written to them ends in the same place: a pipe, a terminal, a file.
+bool lead_to_one_place(int fd, int other) noexcept;
+
 // Writes to a descriptor that others share, so it cannot be made non-blocking, and still never
 // blocks: it waits until a little can be written, and writes a little.
 class output_queue {

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <array>
@@ -39,6 +40,19 @@ constexpr Elf64_Half this_machine = EM_X86_64;
 constexpr Elf64_Half this_machine = EM_AARCH64;
 #endif
 
+// A program that would get rights which the caller does not have; root gains none by capabilities.
+void check_rights(const std::string& path) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0) return;
+  if (((about.st_mode & S_ISUID) != 0 && about.st_uid != ::geteuid()) ||
+      ((about.st_mode & S_ISGID) != 0 && about.st_gid != ::getegid()))
+    throw user_error(path + " is setuid or setgid: the system preloads nothing into such programs");
+  if (::getuid() != 0 && ::getxattr(path.c_str(), "security.capability", nullptr, 0) > 0)
+    throw user_error(path +
+                     " has capabilities of its own: the system preloads nothing into such "
+                     "programs; run a copy, which has none");
+}
+
 // Why it cannot be preloaded is found out here: the loader would say nothing, or too little.
 void check_program(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -62,9 +76,7 @@ void check_program(const std::string& path) {
     throw user_error(path +
                      " is statically linked, so nothing can be preloaded; build it against "
                      "strata/shim instead");
-  struct stat about {};
-  if (::stat(path.c_str(), &about) == 0 && (about.st_mode & (S_ISUID | S_ISGID)) != 0)
-    throw user_error(path + " is setuid or setgid: the system preloads nothing into such programs");
+  check_rights(path);
 }
 
 std::string find_library() {
