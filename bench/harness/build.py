@@ -14,10 +14,6 @@ def _run(command):
         raise Failed("building failed: %s\n%s" % (" ".join(command), done.stdout[-4000:]))
 
 
-def add_no_build(parser):
-    parser.add_argument("--no-build", action="store_true", help="measure what is in the build folder, up to date or not")
-
-
 def ensure(root, folder, several_nodes=False, targets=None):
     """With targets, these and nothing else; of those, what the machine has no library for is left out."""
     if not (folder / "CMakeCache.txt").exists():

@@ -41,7 +41,7 @@ class position {
   }
   // Where it is once that is no longer `before`.
   std::uint64_t wait(std::uint64_t before, waiting how) {
-    for (bench::patience left(how);;) {
+    for (bench::wait_limit left(how);;) {
       // Pairs with move(): what was written, or read, before it moved is done.
       const std::uint64_t now = at_.load(std::memory_order_acquire);
       if (now != before) return now;

@@ -29,7 +29,7 @@ enum class waiting { looks, sleeps, looks_first };
 
 // MODE [BYTES [COUNT]]:
 //   latency   half round trips; both sides spin
-//   adaptive  the same; whoever has looked for patience::most_s, sleeps
+//   adaptive  the same; whoever has looked for wait_limit::most_s, sleeps
 //   sleeping  round trips; whoever waits, sleeps
 //   one-core  the same with both processes on one core
 //   stream, adaptive-stream, sleeping-stream
@@ -80,11 +80,11 @@ struct exchange {
 
 // One wait. Who looks first does so for about as long as a sleeper takes to wake: then it never
 // takes more than twice as long as the better of the two.
-class patience {
+class wait_limit {
  public:
   static constexpr double most_s = 50e-6;
 
-  explicit patience(waiting how) : how_(how) {}
+  explicit wait_limit(waiting how) : how_(how) {}
   // Before each look: whether it may come back with nothing, for another look. Otherwise it sleeps.
   bool lasts() {
     if (how_ != waiting::looks_first) return how_ == waiting::looks;

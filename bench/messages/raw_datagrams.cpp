@@ -82,7 +82,7 @@ class way {
   // What has come; 0 bytes: there is room.
   std::size_t arrive() {
     double silent_since = 0;
-    bench::patience left(waits_);
+    bench::wait_limit left(waits_);
     for (unsigned looks = 1;; ++looks) {
       const bool looks_on = left.lasts();
       const ssize_t n = ::recv(fd_, into_.data(), into_.size(), looks_on ? MSG_DONTWAIT : 0);
@@ -96,7 +96,7 @@ class way {
     }
   }
   void send_datagram(const std::byte* bytes, std::size_t size) const {
-    for (bench::patience left(waits_);;) {
+    for (bench::wait_limit left(waits_);;) {
       if (::send(fd_, bytes, size, left.lasts() ? MSG_DONTWAIT : 0) == static_cast<ssize_t>(size)) {
         return;
       }

@@ -38,7 +38,7 @@ class way {
  private:
   template <class Call>
   std::size_t moved(Call&& call) const {
-    for (bench::patience left(waits_);;) {
+    for (bench::wait_limit left(waits_);;) {
       const ssize_t n = call(left.lasts() ? MSG_DONTWAIT : 0);
       if (n > 0) return static_cast<std::size_t>(n);
       if (n == 0 || (errno != EAGAIN && errno != EINTR))

@@ -45,7 +45,7 @@ class way final : net::receiver {
   }
   void receive() {
     end();  // there is no sender thread to do it
-    for (bench::patience left(waits_); arrived_ < message_.size();) {
+    for (bench::wait_limit left(waits_); arrived_ < message_.size();) {
       if (transport_.poll(*this, 256) == 0 && !left.lasts())
         transport_.wait_for_messages(net::wait_forever_ns);
     }

@@ -10,13 +10,10 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <type_traits>
-#include <utility>
 
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/outcome.hpp"

@@ -155,6 +155,10 @@ class runtime {
   [[nodiscard]] std::exception_ptr enter(detail::root_task& root);
   void inject(detail::task& t);
 
+  // For the constructor, of a node other than 0: works until the job is over, and ends the process,
+  // or if that goes on returns, or throws error where a node was lost.
+  void serve_and_end(bool process_goes_on);
+
   void print_statistics() const;
   [[nodiscard]] bool has_calls_in_progress() const noexcept;
   [[nodiscard]] std::string describe_waits() const;

@@ -10,8 +10,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <utility>
 
 #include "strata/detail/barrier_core.hpp"

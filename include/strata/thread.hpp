@@ -32,14 +32,15 @@
 // the thread's. A handler may interrupt a worker anywhere, in the middle of a call of this library
 // too: from handlers, call nothing of it.
 //
-// This header has all of it; each part can also be had alone, as the headers that follow. thread,
-// jthread and this_thread::* are documented in detail/thread_core.hpp, thread_attributes in
+// This header has all of it; each part can also be had alone, as the headers that follow. thread
+// and this_thread::* are documented in detail/thread_core.hpp, thread_attributes in
 // detail/thread_block.hpp.
 #pragma once
 // IWYU pragma: begin_exports
 #include "strata/condition_variable.hpp"
 #include "strata/detail/thread_core.hpp"
 #include "strata/future.hpp"
+#include "strata/jthread.hpp"
 #include "strata/mutex.hpp"
 #include "strata/semaphore.hpp"
 #include "strata/stop_token.hpp"

@@ -66,135 +66,174 @@ struct frame_rules {
   std::array<frame_rule, frame_registers::count> of{};
 };
 
-// Changes `now` as `code` says, until it comes to what holds only above `pc`. `initial`: what
-// registers are restored to. False when there is something that it does not know.
-bool run(dwarf_reader code, const frame_description& d, std::uintptr_t pc,
-         const frame_rules& initial, frame_rules& now) noexcept {
-  using enum frame_op;
-  std::uintptr_t at = d.begin;
-  std::array<frame_rules, 4> kept;
-  std::size_t kept_count = 0;
-  const auto set = [&](std::uint64_t number, const frame_rule& rule) {
-    if (number < frame_registers::count) now.of[number] = rule;
-  };
-  const auto set_back = [&](std::uint64_t number) {
-    if (number < frame_registers::count) now.of[number] = initial.of[number];
-  };
-  const auto as_signed = [](std::uint64_t v) { return static_cast<std::int64_t>(v); };
-  const auto factored = [&] { return as_signed(code.uleb()) * d.data_align; };
-  const auto factored_signed = [&] { return code.sleb() * d.data_align; };
-  const auto block = [&] { return code.part(code.uleb()); };
+// Call frame instructions, which change `now` to the rules at one place. `initial`: what registers
+// are restored to.
+class frame_program {
+ public:
+  frame_program(dwarf_reader code, const frame_description& d, const frame_rules& initial,
+                frame_rules& now) noexcept
+      : code_(code), d_(d), initial_(initial), now_(now) {}
 
-  while (code.more()) {
-    const auto byte = code.fixed<std::uint8_t>();
-    const unsigned low = byte & 0x3fU;
-    const auto op = static_cast<frame_op>((byte & 0xc0U) != 0 ? byte & 0xc0U : low);
-    std::uint64_t step = 0;
-    std::uint64_t number = 0;
+  // Until it comes to what holds only above `pc`. False when there is something that it does not
+  // know.
+  bool run(std::uintptr_t pc) noexcept {
+    std::uintptr_t at = d_.begin;
+    while (code_.more()) {
+      const auto byte = code_.fixed<std::uint8_t>();
+      low_ = byte & 0x3fU;
+      const auto op = static_cast<frame_op>((byte & 0xc0U) != 0 ? byte & 0xc0U : low_);
+      if (const auto step = location_step(op))
+        at += *step * d_.code_align;
+      else if (!apply_register_rule(op) && !apply_cfa_rule(op) && !apply_other(op))
+        return false;
+      if (at > pc) break;
+    }
+    return code_.good();
+  }
+
+ private:
+  // By how many units it goes on in the function. Nothing: this is an instruction of another kind,
+  // of which the next three say false.
+  std::optional<std::uint64_t> location_step(frame_op op) noexcept {
+    using enum frame_op;
     switch (op) {
       case advance_loc:
-        step = low;
-        break;
+        return low_;
       case advance_loc1:
-        step = code.fixed<std::uint8_t>();
-        break;
+        return code_.fixed<std::uint8_t>();
       case advance_loc2:
-        step = code.fixed<std::uint16_t>();
-        break;
+        return code_.fixed<std::uint16_t>();
       case advance_loc4:
-        step = code.fixed<std::uint32_t>();
-        break;
+        return code_.fixed<std::uint32_t>();
+      default:
+        return std::nullopt;
+    }
+  }
 
+  bool apply_register_rule(frame_op op) noexcept {
+    using enum frame_op;
+    std::uint64_t number = 0;
+    switch (op) {
       case offset:
-        set(low, {frame_rule::at_offset, factored()});
-        break;
+        set(low_, {frame_rule::at_offset, factored()});
+        return true;
       case offset_extended:
-        number = code.uleb();
+        number = code_.uleb();
         set(number, {frame_rule::at_offset, factored()});
-        break;
+        return true;
       case offset_extended_sf:
-        number = code.uleb();
+        number = code_.uleb();
         set(number, {frame_rule::at_offset, factored_signed()});
-        break;
+        return true;
       case val_offset:
-        number = code.uleb();
+        number = code_.uleb();
         set(number, {frame_rule::is_offset, factored()});
-        break;
+        return true;
       case val_offset_sf:
-        number = code.uleb();
+        number = code_.uleb();
         set(number, {frame_rule::is_offset, factored_signed()});
-        break;
+        return true;
       case in_register:
-        number = code.uleb();
-        set(number, {frame_rule::in_register, as_signed(code.uleb())});
-        break;
+        number = code_.uleb();
+        set(number, {frame_rule::in_register, as_signed(code_.uleb())});
+        return true;
       case expression:
-        number = code.uleb();
+        number = code_.uleb();
         set(number, {frame_rule::at_expression, 0, block()});
-        break;
+        return true;
       case val_expression:
-        number = code.uleb();
+        number = code_.uleb();
         set(number, {frame_rule::is_expression, 0, block()});
-        break;
+        return true;
       case undefined:
-        set(code.uleb(), {frame_rule::undefined});
-        break;
+        set(code_.uleb(), {frame_rule::undefined});
+        return true;
       case same_value:
-        set(code.uleb(), {frame_rule::same});
-        break;
+        set(code_.uleb(), {frame_rule::same});
+        return true;
       case restore:
-        set_back(low);
-        break;
+        restore_one(low_);
+        return true;
       case restore_extended:
-        set_back(code.uleb());
-        break;
-
-      case def_cfa:
-        now.cfa_register = code.uleb();
-        now.cfa_offset = as_signed(code.uleb());
-        now.cfa_code.reset();
-        break;
-      case def_cfa_sf:
-        now.cfa_register = code.uleb();
-        now.cfa_offset = factored_signed();
-        now.cfa_code.reset();
-        break;
-      case def_cfa_register:
-        now.cfa_register = code.uleb();
-        now.cfa_code.reset();
-        break;
-      case def_cfa_offset:
-        now.cfa_offset = as_signed(code.uleb());
-        break;
-      case def_cfa_offset_sf:
-        now.cfa_offset = factored_signed();
-        break;
-      case def_cfa_expression:
-        now.cfa_code = block();
-        break;
-
-      case remember_state:
-        if (kept_count == kept.size()) return false;
-        kept[kept_count++] = now;
-        break;
-      case restore_state:
-        if (kept_count == 0) return false;
-        now = kept[--kept_count];
-        break;
-      case gnu_args_size:
-        (void)code.uleb();
-        break;
-      case nop:
-      case aarch64_negate_ra_state:  // the signature is cut off
-        break;
+        restore_one(code_.uleb());
+        return true;
       default:
         return false;
     }
-    at += step * d.code_align;
-    if (at > pc) break;
   }
-  return code.good();
-}
+
+  bool apply_cfa_rule(frame_op op) noexcept {
+    using enum frame_op;
+    switch (op) {
+      case def_cfa:
+        now_.cfa_register = code_.uleb();
+        now_.cfa_offset = as_signed(code_.uleb());
+        now_.cfa_code.reset();
+        return true;
+      case def_cfa_sf:
+        now_.cfa_register = code_.uleb();
+        now_.cfa_offset = factored_signed();
+        now_.cfa_code.reset();
+        return true;
+      case def_cfa_register:
+        now_.cfa_register = code_.uleb();
+        now_.cfa_code.reset();
+        return true;
+      case def_cfa_offset:
+        now_.cfa_offset = as_signed(code_.uleb());
+        return true;
+      case def_cfa_offset_sf:
+        now_.cfa_offset = factored_signed();
+        return true;
+      case def_cfa_expression:
+        now_.cfa_code = block();
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool apply_other(frame_op op) noexcept {
+    using enum frame_op;
+    switch (op) {
+      case remember_state:
+        if (kept_count_ == kept_.size()) return false;
+        kept_[kept_count_++] = now_;
+        return true;
+      case restore_state:
+        if (kept_count_ == 0) return false;
+        now_ = kept_[--kept_count_];
+        return true;
+      case gnu_args_size:
+        (void)code_.uleb();
+        return true;
+      case nop:
+      case aarch64_negate_ra_state:  // the signature is cut off
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  void set(std::uint64_t number, const frame_rule& rule) noexcept {
+    if (number < frame_registers::count) now_.of[number] = rule;
+  }
+  void restore_one(std::uint64_t number) noexcept {
+    if (number < frame_registers::count) now_.of[number] = initial_.of[number];
+  }
+  static std::int64_t as_signed(std::uint64_t v) noexcept { return static_cast<std::int64_t>(v); }
+  std::int64_t factored() noexcept { return as_signed(code_.uleb()) * d_.data_align; }
+  std::int64_t factored_signed() noexcept { return code_.sleb() * d_.data_align; }
+  dwarf_reader block() noexcept { return code_.part(code_.uleb()); }
+
+  dwarf_reader code_;
+  const frame_description& d_;
+  const frame_rules& initial_;
+  frame_rules& now_;
+  unsigned low_ = 0;  // six bits of the instruction: a small operand
+  std::array<frame_rules, 4> kept_;
+  std::size_t kept_count_ = 0;
+};
 
 std::optional<std::uintptr_t> cfa_of(const frame_rules& rules, const frame_registers& registers,
                                      const stack_copy& memory) noexcept {
@@ -208,9 +247,9 @@ std::optional<std::uintptr_t> cfa_of(const frame_rules& rules, const frame_regis
 bool step_to_caller(const frame_description& d, std::uintptr_t pc, const stack_copy& memory,
                     frame_registers& registers) noexcept {
   frame_rules initial;
-  if (!run(d.common, d, ~std::uintptr_t{0}, initial, initial)) return false;
+  if (!frame_program(d.common, d, initial, initial).run(~std::uintptr_t{0})) return false;
   frame_rules now = initial;
-  if (!run(d.own, d, pc, initial, now)) return false;
+  if (!frame_program(d.own, d, initial, now).run(pc)) return false;
   const auto cfa = cfa_of(now, registers, memory);
   if (!cfa) return false;
 

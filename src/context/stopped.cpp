@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
+#include <cstddef>
 #include <memory>
 
 #include "os/no_signals.hpp"

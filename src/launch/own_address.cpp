@@ -17,7 +17,6 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <sstream>
 
 #include "base/errno_error.hpp"
 #include "base/shortened.hpp"

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 
 #include "base/environment.hpp"
 #include "base/shortened.hpp"

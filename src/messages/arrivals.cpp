@@ -2,7 +2,6 @@
 // What other nodes send: messages, which wait in ports within the room that each node has there and
 // that is given back as they are received. The other end of it is in lanes.cpp.
 #include <utility>
-#include <vector>
 
 #include "messages/messenger.hpp"
 #include "strata/error.hpp"

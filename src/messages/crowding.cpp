@@ -7,7 +7,6 @@
 // Whoever finds more than should be says so afterwards (links), and a lane is held back under the
 // mutex under which that is looked for: so a lane that is held back is let go.
 #include <algorithm>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <vector>

@@ -8,7 +8,6 @@
 // Where it has been matched already, or its endpoint has ended, there is nothing to say: who
 // fetches it ends it, or has refused it. The word comes behind the offer, as both are posted by one
 // thread, or one after the other under the lane's lock.
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <vector>

@@ -8,7 +8,6 @@
 #include <memory>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "os/unbound.hpp"
 #include "pthread/holding.hpp"

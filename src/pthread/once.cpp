@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spin locks and pthread_once().
 #include <pthread.h>
-#include <sched.h>
 
 #include <atomic>
 #include <cerrno>

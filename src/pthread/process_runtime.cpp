@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "base/given_options.hpp"

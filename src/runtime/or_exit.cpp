@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What main() does with what the user can put right.
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 

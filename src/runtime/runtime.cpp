@@ -30,6 +30,20 @@ options settled(options settings, const launch::control_line* line) {
   return settings;
 }
 
+// Connects this node to the others of its job. Null: one was lost meanwhile. The launcher names it,
+// and only node 0 tells the program.
+std::unique_ptr<cluster::engine> join_job(detail::scheduler& workers,
+                                          std::unique_ptr<launch::control_line> line,
+                                          const options& settings, messages::messenger& m) {
+  const bool ends_silently = line->job().node != 0 && line->tells_of_losses();
+  try {
+    return std::make_unique<cluster::engine>(workers, std::move(line), settings, m);
+  } catch (const node_lost_error&) {
+    if (!ends_silently) throw;
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 runtime::runtime(const options& wanted) {
@@ -49,17 +63,8 @@ runtime::runtime(const options& wanted) {
   if (line != nullptr || settings.dump_signal != "QUIT") report_signal::take(this, line != nullptr);
   report_signal::unless_kept signal(this);
   if (line != nullptr) {
-    // A node that is lost while all connect the launcher names. Only node 0 tells the program.
-    const bool ends_silently = line->job().node != 0 && line->tells_of_losses();
-    bool has_lost = false;
-    try {
-      engine_ =
-          std::make_unique<cluster::engine>(*scheduler_, std::move(line), settings, *messages_);
-    } catch (const node_lost_error&) {
-      if (!ends_silently) throw;
-      has_lost = true;
-    }
-    if (has_lost) {
+    engine_ = join_job(*scheduler_, std::move(line), settings, *messages_);
+    if (engine_ == nullptr) {
       report_signal::give_up(this);
       scheduler_.reset();
       std::exit(1);
@@ -75,6 +80,10 @@ runtime::runtime(const options& wanted) {
     signal.keep();
     return;
   }
+  serve_and_end(process_goes_on);
+}
+
+void runtime::serve_and_end(bool process_goes_on) {
   const int status = engine_->serve();
   seeing_.reset();  // handlers go in the opposite order
   report_signal::give_up(this);

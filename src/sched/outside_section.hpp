@@ -6,7 +6,6 @@
 // not, their handlers use nothing of the runtime.)
 #pragma once
 #include <atomic>
-#include <utility>
 
 #include "strata/detail/worker.hpp"
 

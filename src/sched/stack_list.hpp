@@ -3,7 +3,6 @@
 // where there is no memory. Each is in one list at most, or in a queue, or runs.
 #pragma once
 #include <cstddef>
-#include <utility>
 
 #include "context/stack.hpp"
 #include "strata/detail/cpu.hpp"

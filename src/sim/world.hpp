@@ -7,7 +7,6 @@
 #include <map>
 #include <queue>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dump on a signal.
 #pragma once
-#include <memory>
 #include <string_view>
 
 namespace strata::detail {

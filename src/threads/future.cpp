@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strata/future.hpp"
 
-#include <system_error>
-
 namespace strata::detail {
 
 void refuse_future(std::future_errc why) { throw std::future_error(why); }

@@ -3,6 +3,8 @@
 
 #include <limits.h>
 
+#include <utility>
+
 #include "strata/detail/join.hpp"
 #include "strata/thread_specific.hpp"
 #include "threads/thread_block.hpp"

@@ -2,7 +2,6 @@
 // Where a thread's values are.
 #pragma once
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "strata/detail/specifics.hpp"

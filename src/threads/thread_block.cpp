@@ -3,7 +3,6 @@
 // says who waits for that.
 #include "threads/thread_block.hpp"
 
-#include <mutex>
 #include <system_error>
 
 #include "sched/scheduler.hpp"

@@ -3,7 +3,6 @@
 #pragma once
 #include <atomic>
 #include <map>
-#include <memory>
 #include <string>
 #include <system_error>
 #include <vector>

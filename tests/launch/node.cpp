@@ -201,83 +201,87 @@ void stop_parent() {
   ::kill(::getppid(), SIGSTOP);
 }
 
-void act(node& self, const std::string& action, const std::string& value) {
-  if (action == "join") {
-    self.join();
-  } else if (action == "meet") {
-    self.meet();
-  } else if (action == "enter") {
-    self.enter();
-  } else if (action == "elastic") {
-    self.take_part(std::atoi(value.c_str()));
-  } else if (action == "build") {
-    self.build = value;
-  } else if (action == "wait") {
-    self.wait();
-  } else if (action == "outlast") {
-    self.outlast();
-  } else if (action == "describe") {
-    self.describe();
-  } else if (action == "show-key") {
-    self.show_key();
-  } else if (action == "finish") {
-    self.line->close();
-  } else if (action == "drop") {
-    self.line.reset();
-  } else if (action == "exit") {
-    std::_Exit(std::atoi(value.c_str()));
-  } else if (action == "raise") {
-    const rlimit none{0, 0};
-    ::setrlimit(RLIMIT_CORE, &none);
-    std::signal(std::atoi(value.c_str()), SIG_DFL);
-    ::raise(std::atoi(value.c_str()));
-  } else if (action == "stop-parent") {
-    stop_parent();
-  } else if (action == "parent") {
-    ::kill(::getppid(), std::atoi(value.c_str()));
-  } else if (action == "grandparent") {  // the launcher, or the agent of a host
-    ::kill(parent_of(::getppid()), std::atoi(value.c_str()));
-  } else if (action == "group") {
-    std::printf("group %d\n", static_cast<int>(::getpgrp()));
-    std::fflush(stdout);
-  } else if (action == "pid") {
-    std::printf("pid %d\n", static_cast<int>(::getpid()));
-    std::fflush(stdout);
-  } else if (action == "ignore") {
-    std::signal(std::atoi(value.c_str()), SIG_IGN);
-  } else if (action == "catch") {  // and end, like a program that tidies up
-    self.await(std::atoi(value.c_str()), true);
-  } else if (action == "report") {  // that it has come, and go on
-    self.await(std::atoi(value.c_str()), false);
-  } else if (action == "sleep") {
-    self.sleep();
-  } else if (action == "print") {
-    std::printf("%s\n", value.c_str());
-    std::fflush(stdout);
-  } else if (action == "complain") {
-    std::fprintf(stderr, "%s\n", value.c_str());
-  } else if (action == "mumble") {  // no end of line
-    std::fputs(value.c_str(), stdout);
-    std::fflush(stdout);
-  } else if (action == "lines") {
-    for (int i = 0; i < std::atoi(value.c_str()); ++i) {
-      std::printf("line %d of node %s, long enough to be torn apart by carelessness\n", i,
-                  self.number.c_str());
-    }
-    std::fflush(stdout);
-  } else if (action == "input") {
-    for (int c = 0; (c = std::getchar()) != EOF;) std::putchar(c);
-    std::fflush(stdout);
-  } else if (action == "variable") {
-    const char* const text = std::getenv(value.c_str());
-    std::printf("%s=%s\n", value.c_str(), text != nullptr ? text : "(none)");
-    std::fflush(stdout);
-  } else if (action == "orphan") {
-    if (::fork() == 0) {
-      while (true) ::poll(nullptr, 0, -1);
-    }
-  } else if (action.rfind("marker", 0) != 0) {
-    std::fprintf(stderr, "unknown action %s\n", action.c_str());
+void raise_signal(int signal) {
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  std::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void print_lines(const node& self, int count) {
+  for (int i = 0; i < count; ++i) {
+    std::printf("line %d of node %s, long enough to be torn apart by carelessness\n", i,
+                self.number.c_str());
+  }
+  std::fflush(stdout);
+}
+
+void echo_input() {
+  for (int c = 0; (c = std::getchar()) != EOF;) std::putchar(c);
+  std::fflush(stdout);
+}
+
+void leave_orphan() {
+  if (::fork() != 0) return;
+  while (true) ::poll(nullptr, 0, -1);
+}
+
+int number_of(const std::string& value) { return std::atoi(value.c_str()); }
+
+// The second argument: VALUE.
+using action = void (*)(node&, const std::string&);
+const std::map<std::string, action> actions = {
+    {"join", [](node& self, const std::string&) { self.join(); }},
+    {"meet", [](node& self, const std::string&) { self.meet(); }},
+    {"enter", [](node& self, const std::string&) { self.enter(); }},
+    {"elastic", [](node& self, const std::string& value) { self.take_part(number_of(value)); }},
+    {"build", [](node& self, const std::string& value) { self.build = value; }},
+    {"wait", [](node& self, const std::string&) { self.wait(); }},
+    {"outlast", [](node& self, const std::string&) { self.outlast(); }},
+    {"describe", [](node& self, const std::string&) { self.describe(); }},
+    {"show-key", [](node& self, const std::string&) { self.show_key(); }},
+    {"finish", [](node& self, const std::string&) { self.line->close(); }},
+    {"drop", [](node& self, const std::string&) { self.line.reset(); }},
+    {"exit", [](node&, const std::string& value) { std::_Exit(number_of(value)); }},
+    {"raise", [](node&, const std::string& value) { raise_signal(number_of(value)); }},
+    {"stop-parent", [](node&, const std::string&) { stop_parent(); }},
+    {"parent", [](node&, const std::string& value) { ::kill(::getppid(), number_of(value)); }},
+    // The launcher, or the agent of a host.
+    {"grandparent",
+     [](node&, const std::string& value) { ::kill(parent_of(::getppid()), number_of(value)); }},
+    {"group",
+     [](node&, const std::string&) { print("group " + std::to_string(::getpgrp()) + "\n"); }},
+    {"pid", [](node&, const std::string&) { print("pid " + std::to_string(::getpid()) + "\n"); }},
+    {"ignore", [](node&, const std::string& value) { std::signal(number_of(value), SIG_IGN); }},
+    // And end, like a program that tidies up.
+    {"catch", [](node& self, const std::string& value) { self.await(number_of(value), true); }},
+    // That it has come, and go on.
+    {"report", [](node& self, const std::string& value) { self.await(number_of(value), false); }},
+    {"sleep", [](node& self, const std::string&) { self.sleep(); }},
+    {"print", [](node&, const std::string& value) { print(value + "\n"); }},
+    {"complain",
+     [](node&, const std::string& value) { std::fprintf(stderr, "%s\n", value.c_str()); }},
+    {"mumble", [](node&, const std::string& value) { print(value); }},  // no end of line
+    {"lines", [](node& self, const std::string& value) { print_lines(self, number_of(value)); }},
+    {"input", [](node&, const std::string&) { echo_input(); }},
+    {"variable",
+     [](node&, const std::string& value) {
+       const char* const found = std::getenv(value.c_str());
+       print(value + "=" + (found != nullptr ? found : "(none)") + "\n");
+     }},
+    {"orphan", [](node&, const std::string&) { leave_orphan(); }},
+};
+
+void act(node& self, const std::string& name, const std::string& value) {
+  if (const auto found = actions.find(name); found != actions.end()) {
+    found->second(self, value);
+  } else if (name.rfind("marker", 0) != 0) {
+    std::fprintf(stderr, "unknown action %s\n", name.c_str());
     std::_Exit(99);
   }
 }

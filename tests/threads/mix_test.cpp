@@ -232,87 +232,109 @@ TEST(mixed, many_alive_at_once) {
   EXPECT_EQ(rt.stats().live_frames, 0);
 }
 
+// What threads do to each other at random, an operation each; and what holds when all have ended.
+class storm_of_threads {
+ public:
+  void do_one(prng& random) {
+    switch (random.below(8)) {
+      case 0:
+        return change_and_tell();
+      case 1:
+        return await_change(random);
+      case 2:
+        return nest(random);
+      case 3:
+        return write();
+      case 4:
+        return read();
+      case 5:
+        return acquire();
+      case 6:
+        return begin_child(random);
+      default:
+        EXPECT_EQ(fib(5), 5);
+    }
+  }
+
+  void expect_all_let_go() {
+    EXPECT_EQ(counter_, in_mutex_);
+    EXPECT_EQ(shared_value_, writes_);
+    EXPECT_TRUE(two_.try_acquire());
+    EXPECT_TRUE(two_.try_acquire());
+    EXPECT_FALSE(two_.try_acquire());
+    EXPECT_TRUE(mutex_.try_lock());
+    mutex_.unlock();
+  }
+
+ private:
+  void change_and_tell() {
+    const std::lock_guard lock(mutex_);
+    count();
+    changed_.notify_one();
+  }
+  void await_change(prng& random) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::microseconds(random.below(100)));
+    count();
+  }
+  void nest(prng& random) {
+    const std::unique_lock lock(recursive_, std::chrono::microseconds(random.below(50)));
+    if (!lock.owns_lock()) return;
+    const std::lock_guard again(recursive_);
+    ++nested_;
+  }
+  void write() {
+    const std::lock_guard lock(shared_);
+    ++shared_value_;
+    ++writes_;
+  }
+  void read() {
+    const std::shared_lock lock(shared_);
+    EXPECT_EQ(shared_value_, writes_);
+    this_thread::yield();
+    EXPECT_EQ(shared_value_, writes_);
+  }
+  void acquire() {
+    two_.acquire();
+    this_thread::yield();
+    two_.release();
+  }
+  void begin_child(prng& random) {
+    thread child([this] {
+      const std::lock_guard lock(mutex_);
+      count();
+    });
+    if (random.below(2) == 0) this_thread::yield();
+    child.join();
+  }
+  void count() {  // in mutex_
+    ++counter_;
+    ++in_mutex_;
+  }
+
+  mutex mutex_;
+  recursive_timed_mutex recursive_;
+  shared_mutex shared_;
+  condition_variable changed_;
+  counting_semaphore<> two_{2};
+  long counter_ = 0, nested_ = 0, shared_value_ = 0;
+  std::atomic<long> in_mutex_{0}, writes_{0};
+};
+
 // Everything at random: invariants hold, everybody ends.
 TEST_P(mixed_on, storm) {
   const std::uint64_t first = seed();
   rt.run([&] {
-    mutex m;
-    recursive_timed_mutex r;
-    shared_mutex rw;
-    condition_variable changed;
-    counting_semaphore<> s(2);
-    long counter = 0, expected = 0, shared_value = 0;
-    std::atomic<long> in_m{0}, writes{0};
+    storm_of_threads all;
     std::vector<thread> threads;
     for (std::uint64_t i = 0; i < 16; ++i) {
       threads.emplace_back([&, i] {
         prng random(first + i);
-        for (int k = 0; k < scaled(200, 60); ++k) {
-          switch (random.below(8)) {
-            case 0: {
-              const std::lock_guard lock(m);
-              ++counter;
-              ++in_m;
-              changed.notify_one();
-              break;
-            }
-            case 1: {
-              std::unique_lock lock(m);
-              changed.wait_for(lock, std::chrono::microseconds(random.below(100)));
-              ++counter;
-              ++in_m;
-              break;
-            }
-            case 2: {
-              std::unique_lock lock(r, std::chrono::microseconds(random.below(50)));
-              if (lock.owns_lock()) {
-                const std::lock_guard again(r);
-                ++expected;
-              }
-              break;
-            }
-            case 3: {
-              const std::lock_guard lock(rw);
-              ++shared_value;
-              ++writes;
-              break;
-            }
-            case 4: {
-              const std::shared_lock lock(rw);
-              EXPECT_EQ(shared_value, writes);
-              this_thread::yield();
-              EXPECT_EQ(shared_value, writes);
-              break;
-            }
-            case 5:
-              s.acquire();
-              this_thread::yield();
-              s.release();
-              break;
-            case 6: {
-              thread child([&] {
-                const std::lock_guard lock(m);
-                ++counter;
-                ++in_m;
-              });
-              if (random.below(2) == 0) this_thread::yield();
-              child.join();
-              break;
-            }
-            default:
-              EXPECT_EQ(fib(5), 5);
-          }
-        }
+        for (int k = 0; k < scaled(200, 60); ++k) all.do_one(random);
       });
     }
     for (thread& t : threads) t.join();
-    EXPECT_EQ(counter, in_m);
-    EXPECT_EQ(shared_value, writes);
-    EXPECT_TRUE(s.try_acquire());
-    EXPECT_TRUE(s.try_acquire());
-    EXPECT_FALSE(s.try_acquire());
-    EXPECT_TRUE(m.try_lock());
-    m.unlock();
+    all.expect_all_let_go();
   });
 }
 

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "base/errno_error.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <string>
 
 #include "tools/strata/processes/child.hpp"
 #include "tools/strata/run_request.hpp"

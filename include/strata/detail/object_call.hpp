@@ -5,21 +5,25 @@
 #include <cstdint>
 #include <exception>
 #include <span>
-#include <type_traits>
-#include <utility>
 
-#include "strata/call.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/object_trip.hpp"
 #include "strata/detail/remote.hpp"
 #include "strata/detail/task.hpp"
-#include "strata/global_ptr.hpp"
 
-namespace strata::detail {
+namespace strata {
+
+template <auto Function, class... Arguments>
+class travelling_call;  // strata/call.hpp
+
+namespace detail {
+
+template <class Call, bool Returns>
+struct object_visit;  // likewise
 
 // Sends t there; it is told by its wire_type's accept() when the result, or what was thrown, is
 // back. more: what its take_arguments() gets, copied. Throws misuse_error if there is no such node.
-void call_on(node_id_t node, task& t, std::span<const std::byte> more = {});
+void call_on(std::uint16_t node, task& t, std::span<const std::byte> more = {});
 
 // The call at home. It is awaited before it ends: its arguments and its result are here.
 class object_call_at_home : public task {
@@ -91,4 +95,6 @@ class object_call<travelling_call<Function, Arguments...>, Returns> {
   object_call_at_home there_;
 };
 
-}  // namespace strata::detail
+}  // namespace detail
+
+}  // namespace strata

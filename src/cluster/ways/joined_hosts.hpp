@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <set>
 #include <tuple>
-#include <utility>
 
 namespace strata::cluster {
 

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <utility>
 

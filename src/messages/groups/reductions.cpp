@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations that combine values, always in the order of the ranks.
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/inproc/inbox.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 

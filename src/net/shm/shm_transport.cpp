@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <mutex>
 
 #include "base/errno_error.hpp"
 #include "net/causality.hpp"

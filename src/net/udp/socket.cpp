@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/udp/socket.hpp"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 

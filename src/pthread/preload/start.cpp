@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's main() as the first thread of a runtime.
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <string>

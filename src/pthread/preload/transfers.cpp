@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 #include <optional>
 
 #include "pthread/preload/broken_pipes.hpp"
@@ -70,13 +71,81 @@ ssize_t read_any(int fd, const iovec* all, std::size_t count, const Plain& plain
 
 // ---- write ----
 
-// As the kernel has it, for a descriptor that waits: all of it, whatever it takes. What was written
-// before an error, or a handler, is told.
+// One call's bytes, of which the kernel may take a part at a time. What was written before an
+// error, or a handler, is told.
+class pipe_writer {
+ public:
+  pipe_writer(int fd, const iovec* all, std::size_t count) noexcept : fd_(fd), from_(all, count) {}
+
+  [[nodiscard]] bool has_nothing() const noexcept { return from_.left() == 0; }
+  void restore_errno() const noexcept { detail::set_errno_here(error_before_); }
+
+  // By calls that do not wait. Nothing, and nothing is written, where the kernel, or this kind of
+  // file, cannot be asked not to.
+  std::optional<ssize_t> write_unwaiting() {
+    bool asks = true;
+    const auto attempt = [&](int to) -> ssize_t {
+      const buffers::part rest = from_.next();
+      const pipe_signal_kept_off here;
+      const ssize_t n = pwritev2(to, rest.first, static_cast<int>(rest.count), -1, RWF_NOWAIT);
+      if (n < 0 && cannot_be_asked()) asks = false;
+      return count_in(n);
+    };
+    const auto in_kernel = [&](int to) { return write_now(to, SIZE_MAX); };
+    const ssize_t n = call_when_ready({fd_, POLLOUT}, attempt, in_kernel);
+    if (asks) return told(n);
+    restore_errno();
+    return std::nullopt;
+  }
+
+  // To a pipe that is ready: so much as that has room for, until all is written.
+  ssize_t write_by_room() {
+    // The rest goes where it has begun.
+    std::optional<descriptor_copy> held;
+    if (from_.left() > PIPE_BUF) held.emplace(fd_, descriptor_copy::use::alone);
+    const int pipe = held && held->is_there() ? held->number() : fd_;
+    for (;;) {
+      const auto some = [&](int to) { return write_now(to, PIPE_BUF); };
+      const wait_for what{.fd = pipe, .events = POLLOUT, .after_part = from_.moved() != 0};
+      const ssize_t n = call_when_polled(what, some);
+      if (n >= 0 || detail::errno_here() != more_to_do) return told(n);
+    }
+  }
+
+ private:
+  ssize_t write_now(int to, std::size_t bytes_max) {
+    const buffers::part rest = from_.next(bytes_max);
+    const pipe_signal_kept_off here;
+    return count_in(writev(to, rest.first, static_cast<int>(rest.count)));
+  }
+  // n: what the kernel has taken.
+  ssize_t count_in(ssize_t n) noexcept {
+    if (n < 0) {
+      is_broken_ = detail::errno_here() == EPIPE;
+      return n;
+    }
+    from_.advance(static_cast<std::size_t>(n));
+    return from_.left() == 0 ? static_cast<ssize_t>(from_.moved()) : detail::fail_with(more_to_do);
+  }
+  // For the caller: what was moved, or n if that is nothing.
+  ssize_t told(ssize_t n) {
+    if (is_broken_) posix::take_broken_pipe();
+    if (from_.moved() == 0) return n;
+    restore_errno();
+    return static_cast<ssize_t>(from_.moved());
+  }
+
+  const int fd_;
+  buffers from_;
+  const int error_before_ = detail::errno_here();
+  bool is_broken_ = false;  // the kernel says so also after a part
+};
+
+// As the kernel has it, for a descriptor that waits: all of it, whatever it takes.
 template <class Plain>
 ssize_t write_any(int fd, const iovec* all, std::size_t count, const Plain& plain) {
-  buffers from(all, count);
-  if (from.left() == 0) return plain(fd);
-  const int error_before = detail::errno_here();
+  pipe_writer writer(fd, all, count);
+  if (writer.has_nothing()) return plain(fd);
   ssize_t result = 0;
   const auto of_socket = [&] {
     result = send_parts(fd, all, count);
@@ -84,59 +153,15 @@ ssize_t write_any(int fd, const iovec* all, std::size_t count, const Plain& plai
   };
   const file_kind kind = unless_socket(fd, of_socket);
   if (kind == file_kind::socket) return result;
-  detail::set_errno_here(error_before);
+  writer.restore_errno();
   // A regular file would take a part, at an attempt, and others who append come between.
   if (kind == file_kind::ready) return plain(fd);
-  // The kernel says so also after a part.
-  bool is_broken = false;
-  const auto moved_or = [&](ssize_t n) -> ssize_t {
-    if (is_broken) posix::take_broken_pipe();
-    if (from.moved() == 0) return n;
-    detail::set_errno_here(error_before);
-    return static_cast<ssize_t>(from.moved());
-  };
-  const auto count_in = [&](ssize_t n) -> ssize_t {
-    if (n < 0) {
-      is_broken = detail::errno_here() == EPIPE;
-      return n;
-    }
-    from.advance(static_cast<std::size_t>(n));
-    return from.left() == 0 ? static_cast<ssize_t>(from.moved()) : detail::fail_with(more_to_do);
-  };
-  bool asks = kind != file_kind::device;
-  if (asks) {
-    const auto attempt = [&](int to) -> ssize_t {
-      const buffers::part rest = from.next();
-      const pipe_signal_kept_off here;
-      const ssize_t n = pwritev2(to, rest.first, static_cast<int>(rest.count), -1, RWF_NOWAIT);
-      if (n < 0 && cannot_be_asked()) asks = false;
-      return count_in(n);
-    };
-    const auto in_kernel = [&](int to) -> ssize_t {
-      const buffers::part rest = from.next();
-      const pipe_signal_kept_off here;
-      return count_in(writev(to, rest.first, static_cast<int>(rest.count)));
-    };
-    const ssize_t n = call_when_ready({fd, POLLOUT}, attempt, in_kernel);
-    if (asks) return moved_or(n);
-    detail::set_errno_here(error_before);
+  if (kind != file_kind::device) {
+    if (const auto written = writer.write_unwaiting()) return *written;
   }
   // A handler may write to what is ready, wherever it interrupts.
   if (kind != file_kind::pipe) return call_when_polled({fd, POLLOUT}, plain, true);
-  // What is ready has room for that much. The rest goes where it has begun.
-  std::optional<descriptor_copy> held;
-  if (from.left() > PIPE_BUF) held.emplace(fd, descriptor_copy::use::alone);
-  const int pipe = held && held->is_there() ? held->number() : fd;
-  for (;;) {
-    const auto some = [&](int to) -> ssize_t {
-      const buffers::part rest = from.next(PIPE_BUF);
-      const pipe_signal_kept_off here;
-      return count_in(writev(to, rest.first, static_cast<int>(rest.count)));
-    };
-    const wait_for what{.fd = pipe, .events = POLLOUT, .after_part = from.moved() != 0};
-    const ssize_t n = call_when_polled(what, some);
-    if (n >= 0 || detail::errno_here() != more_to_do) return moved_or(n);
-  }
+  return writer.write_by_room();
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <memory>
 #include <set>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "os/descriptor.hpp"
