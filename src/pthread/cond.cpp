@@ -106,7 +106,7 @@ unparked wait_shared(condition_state& c, pthread_mutex_t* mutex, const deadline&
   const std::uint32_t seen = c.notified.load(std::memory_order_relaxed);
   const presence here(c.inside);
   unlock(mutex);
-  patience between("condition variable of several processes");
+  polled_wait between("condition variable of several processes");
   unparked why = unparked::woken;
   while (c.notified.load(std::memory_order_acquire) == seen) {
     why = between.pause(until, is_cancellable());
@@ -184,7 +184,7 @@ int strata_pthread_cond_init(pthread_cond_t* cond, const pthread_condattr_t* att
 int strata_pthread_cond_destroy(pthread_cond_t* cond) {
   const condition_state& c = state_of(cond);
   if (c.shared == 0) return is_awaited(&c) ? EBUSY : 0;
-  patience between("last waiter to leave a condition variable");
+  polled_wait between("last waiter to leave a condition variable");
   while (c.inside.load(std::memory_order_acquire) != 0) (void)between.pause({}, false);
   return 0;
 }

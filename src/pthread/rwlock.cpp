@@ -116,7 +116,7 @@ class view {
     if (answer != EBUSY) return answer;
     if (const int error = until.check()) return error;
     const kept_errno keep;
-    patience between("read-write lock of several processes");
+    polled_wait between("read-write lock of several processes");
     while (is_shared() && answer == EBUSY) {
       if (until.has_passed()) return ETIMEDOUT;
       (void)between.pause(until, false);

@@ -89,7 +89,7 @@ int wait_outside(sem_t* semaphore, const deadline& until) {
 
 // The other side of a named semaphore is another process, which cannot wake a thread of ours.
 int poll_theirs(sem_t* semaphore, const deadline& until) {
-  patience between("semaphore of several processes");
+  polled_wait between("semaphore of several processes");
   for (;;) {
     act_on_cancellation();
     if (sem_trywait(semaphore) == 0) return 0;

@@ -10,6 +10,7 @@
 
 #include "strata/detail/parking.hpp"
 #include "threads/errno_here.hpp"
+#include "threads/polling_backoff.hpp"
 
 namespace strata::detail::posix {
 
@@ -126,15 +127,15 @@ class presence {
 
 // For what lies in memory that processes share: a thread of ours can be woken only by its own
 // process, so it looks again and again, seldom at last. `until` may have passed.
-class patience {
+class polled_wait {
  public:
-  explicit patience(const char* what) noexcept : what_(what) {}
+  explicit polled_wait(const char* what) noexcept : what_(what) {}
   // `signalled`: a handler has run.
   unparked pause(const deadline& until, bool interruptible);
 
  private:
   const char* what_;
-  std::int64_t pause_ns_ = 20'000;
+  polling_backoff pauses_;
 };
 
 }  // namespace strata::detail::posix
