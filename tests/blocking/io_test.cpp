@@ -439,6 +439,29 @@ TEST_P(io_on, an_error_in_the_queue_of_a_socket_stops_nobody) {
   });
 }
 
+// By the time that a wait ends, its descriptor's number may be another file's that somebody waits
+// for.
+TEST_P(io_on, a_wait_that_ends_leaves_that_of_another_file_alone) {
+  runtime rt(settings());
+  rt.run([] {
+    pair first(false), second(false);
+    const int number = first.end[0];
+    std::atomic<bool> is_over{false};
+    thread earlier({.name = "earlier"}, [&] {
+      EXPECT_EQ(io::wait(number, POLLIN, 50ms), -1);
+      EXPECT_EQ(detail::errno_here(), ETIMEDOUT);
+      is_over = true;
+    });
+    while (!is_over && !is_now("earlier", "waiting for file descriptor")) this_thread::yield();
+    EXPECT_EQ(dup2(second.end[0], number), number);
+    thread later({.name = "later"}, [&] { EXPECT_EQ(io::wait(number, POLLIN, 10s), POLLIN); });
+    (void)text_when("later", "waiting for file descriptor");
+    earlier.join();
+    EXPECT_EQ(write(second.end[1], "x", 1), 1);
+    later.join();
+  });
+}
+
 TEST_P(io_on, messages_know_their_sender) {
   runtime rt(settings());
   rt.run([] {
