@@ -110,11 +110,13 @@ class view {
                : has_writer;
   }
 
+  // As the C library has it, what is wrong with the time is told also where there is no need to
+  // wait.
   template <int (view::*Try)() noexcept>
   int lock(const deadline& until, const char* what, const void* address, bool (*must_wait)(void*)) {
+    if (const int error = until.check()) return error;
     int answer = (this->*Try)();
     if (answer != EBUSY) return answer;
-    if (const int error = until.check()) return error;
     const kept_errno keep;
     polled_wait between("read-write lock of several processes");
     while (is_shared() && answer == EBUSY) {

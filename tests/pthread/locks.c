@@ -369,6 +369,11 @@ CASE(rwlock_of_a_writer_that_has_ended_stays_locked) {
 }
 CASE(rwlock_timed) {
   pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
+  const struct timespec bad = {0, -1}, past = from_now(CLOCK_BOOTTIME, -1);
+  SAME(pthread_rwlock_timedrdlock(&l, &bad), EINVAL);
+  SAME(pthread_rwlock_timedwrlock(&l, &bad), EINVAL);
+  SAME(pthread_rwlock_clockrdlock(&l, CLOCK_BOOTTIME, &past), EINVAL);
+  SAME(pthread_rwlock_clockwrlock(&l, CLOCK_BOOTTIME, &past), EINVAL);
   pthread_rwlock_wrlock(&l);
   end(begin(time_out_on, &l));
   pthread_rwlock_unlock(&l);
