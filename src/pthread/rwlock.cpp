@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "pthread/wait.hpp"
+#include "threads/waiter.hpp"
 
 namespace strata::detail::posix {
 namespace {
@@ -88,7 +89,7 @@ class view {
     bool hands_over = false;
     std::uint32_t next = 0;
     do {
-      if ((w & readers) == 0) return EPERM;
+      if ((w & readers) == 0) return EINVAL;
       hands_over = (w & readers) == 1 && (w & writers_wait) != 0;
       next = (w - 1) & ~(hands_over ? marks : 0);
     } while (!s_.word.compare_exchange_weak(w, next, std::memory_order_release,
@@ -97,8 +98,8 @@ class view {
     return 0;
   }
 
-  [[nodiscard]] bool is_held() const noexcept {
-    return (s_.word.load(std::memory_order_relaxed) & (has_writer | readers)) != 0;
+  [[nodiscard]] bool is_awaited() const noexcept {
+    return detail::is_awaited(&s_.word) || detail::is_awaited(s_.readers_wait_here);
   }
 
  private:
@@ -195,7 +196,7 @@ int strata_pthread_rwlock_init(pthread_rwlock_t* lock, const pthread_rwlockattr_
 }
 
 int strata_pthread_rwlock_destroy(pthread_rwlock_t* lock) {
-  return view(lock).is_held() ? EBUSY : 0;
+  return view(lock).is_awaited() ? EBUSY : 0;
 }
 
 int strata_pthread_rwlock_rdlock(pthread_rwlock_t* lock) { return view(lock).read({}); }

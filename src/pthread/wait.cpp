@@ -108,11 +108,19 @@ bool has_to_leave(const record& r) noexcept {
   return r.body->extras->interrupted.load(std::memory_order_acquire);
 }
 
+static void handle_what_has_come(record& r) {
+  if (r.more.signalled.load(std::memory_order_relaxed)) [[unlikely]]
+    deliver_signals(r);
+}
+
+void act_on_signals() {
+  if (record* const r = self_if_any()) handle_what_has_come(*r);
+}
+
 void act_on_cancellation() {
   record* const r = self_if_any();
   if (r == nullptr) return;
-  if (r->more.signalled.load(std::memory_order_relaxed)) [[unlikely]]
-    deliver_signals(*r);
+  handle_what_has_come(*r);
   if (has_to_leave(*r)) leave_thread(*r, PTHREAD_CANCELED);
 }
 

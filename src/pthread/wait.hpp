@@ -60,6 +60,8 @@ struct deadline {
 [[nodiscard]] bool has_to_leave(const record& r) noexcept;
 // At the end of a wait, or before it: does not return if the calling thread has been cancelled.
 void act_on_cancellation();
+// The same for what is no point of cancellation: the handlers of what has come for the caller run.
+void act_on_signals();
 
 // A thread without a worker.
 [[nodiscard]] bool is_outside() noexcept;
