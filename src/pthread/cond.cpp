@@ -132,14 +132,11 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
   const unparked why = [&] {
     const given_away mutex_for_now(mutex, robust_answer);
     return c.shared != 0 ? wait_shared(c, mutex, until)
-                         : park_or_give_way({.what = "condition variable",
-                                             .address = &c,
-                                             .then = &unlock,
-                                             .then_argument = mutex,
-                                             .deadline_ns = until.to_ns(),
-                                             .look_again = until.asked_again(),
-                                             .look_again_argument = &until,
-                                             .interruptible = is_cancellable()});
+                         : park_or_give_way(until.bound({.what = "condition variable",
+                                                         .address = &c,
+                                                         .then = &unlock,
+                                                         .then_argument = mutex,
+                                                         .interruptible = is_cancellable()}));
   }();
   // The condition variable may be gone. The mutex is ours again (but for a robust one that is not
   // recoverable): handlers may rely on it.

@@ -260,14 +260,11 @@ int join(pthread_t t, void** result, const deadline& until) {
         r->life.fetch_and(~record::joining, std::memory_order_relaxed);
         return EDEADLK;
       }
-      const unparked why = park_or_give_way({.what = "thread to end",
-                                             .address = &r->life,
-                                             .still = &has_not_ended,
-                                             .argument = r,
-                                             .deadline_ns = until.to_ns(),
-                                             .look_again = until.asked_again(),
-                                             .look_again_argument = &until,
-                                             .interruptible = is_cancellable()});
+      const unparked why = park_or_give_way(until.bound({.what = "thread to end",
+                                                         .address = &r->life,
+                                                         .still = &has_not_ended,
+                                                         .argument = r,
+                                                         .interruptible = is_cancellable()}));
       if (why != unparked::interrupted && (why != unparked::timed_out || !until.has_passed()))
         continue;
       r->life.fetch_and(~record::joining, std::memory_order_relaxed);

@@ -126,13 +126,8 @@ class view {
       answer = (this->*Try)();
     }
     while (answer == EBUSY) {
-      const unparked why = park_or_give_way({.what = what,
-                                             .address = address,
-                                             .still = must_wait,
-                                             .argument = this,
-                                             .deadline_ns = until.to_ns(),
-                                             .look_again = until.asked_again(),
-                                             .look_again_argument = &until});
+      const unparked why = park_or_give_way(until.bound(
+          {.what = what, .address = address, .still = must_wait, .argument = this}));
       answer = (this->*Try)();
       if (answer == EBUSY && why == unparked::timed_out && until.has_passed()) return ETIMEDOUT;
     }

@@ -40,8 +40,15 @@ struct deadline {
   // On the monotonic clock. All others but it can be set meanwhile, or go on while the machine
   // sleeps: this is in a second at the latest then, and has_passed() is to be asked again.
   [[nodiscard]] std::int64_t to_ns() const noexcept;
-  // The same for parking::look_again, with this as its argument: who asks is not woken for it.
+  // For parking::look_again, with this as its argument: who asks is not woken for it.
   [[nodiscard]] auto asked_again() const noexcept { return can_be_set() ? &look_again : nullptr; }
+  // `how`, until then. This outlives the wait.
+  [[nodiscard]] parking bound(parking how) const noexcept {
+    how.deadline_ns = to_ns();
+    how.look_again = asked_again();
+    how.look_again_argument = this;
+    return how;
+  }
 
  private:
   [[nodiscard]] bool can_be_set() const noexcept {

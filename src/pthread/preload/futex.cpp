@@ -119,17 +119,17 @@ long park_at_word(futex_call& call, const deadline& until, std::uint32_t kinds) 
   const bool is_shared = !call.is_private() && is_seen_by_others(futex_call::at(call.word));
   detail::polling_backoff pauses;
   for (;;) {
-    std::int64_t end_ns = until.to_ns();
+    parking how = until.bound({.what = "futex",
+                               .address = futex_call::at(call.word),
+                               .still = &still_holds,
+                               .argument = &call,
+                               .kinds = kinds});
     const std::int64_t pause_ns = is_shared ? pauses.next_pause_ns() : 0;
-    if (is_shared) end_ns = std::min(end_ns, os::now_ns() + pause_ns);
-    switch (detail::park({.what = "futex",
-                          .address = futex_call::at(call.word),
-                          .still = &still_holds,
-                          .argument = &call,
-                          .deadline_ns = end_ns,
-                          .look_again = is_shared ? nullptr : until.asked_again(),
-                          .look_again_argument = &until,
-                          .kinds = kinds})) {
+    if (is_shared) {
+      how.deadline_ns = std::min(how.deadline_ns, os::now_ns() + pause_ns);
+      how.look_again = nullptr;
+    }
+    switch (detail::park(how)) {
       case unparked::timed_out:
         if (until.has_passed()) return detail::fail_with(ETIMEDOUT);
         // Who left the queue for a moment may have missed a wake-up, when the word is by now what
