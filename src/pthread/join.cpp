@@ -15,6 +15,17 @@ bool has_not_ended(void* r) {
   return (static_cast<record*>(r)->life.load(std::memory_order_acquire) & record::ended) == 0;
 }
 
+// Says that r is joined or detached; false, and nothing is said: one of both has been said before.
+// `before`: its life until then.
+bool claim(record& r, std::uint32_t how, std::uint32_t& before) noexcept {
+  before = r.life.load(std::memory_order_relaxed);
+  do {
+    if ((before & (record::detached | record::joining)) != 0) return false;
+  } while (!r.life.compare_exchange_weak(before, before | how, std::memory_order_acq_rel,
+                                         std::memory_order_relaxed));
+  return true;
+}
+
 // While one exists, others find that the caller joins that thread.
 class joins {
  public:
@@ -43,11 +54,8 @@ int join(pthread_t t, void** result, const deadline& until) {
   record* const mine = self_if_any();
   if (r == mine) return EDEADLK;
   act_on_cancellation();
-  std::uint32_t life = r->life.load(std::memory_order_relaxed);
-  do {
-    if ((life & (record::detached | record::joining)) != 0) return EINVAL;
-  } while (!r->life.compare_exchange_weak(life, life | record::joining, std::memory_order_acq_rel,
-                                          std::memory_order_relaxed));
+  std::uint32_t life = 0;
+  if (!claim(*r, record::joining, life)) return EINVAL;
   {
     const joins here(mine, r);
     while (has_not_ended(r)) {
@@ -112,11 +120,8 @@ int strata_pthread_detach(pthread_t thread) {
   if (!is_ours(thread)) return pthread_detach(thread);
   record* const r = find_record(thread);
   if (r == nullptr) return ESRCH;
-  std::uint32_t life = r->life.load(std::memory_order_relaxed);
-  do {
-    if ((life & (record::detached | record::joining)) != 0) return EINVAL;
-  } while (!r->life.compare_exchange_weak(life, life | record::detached, std::memory_order_acq_rel,
-                                          std::memory_order_relaxed));
+  std::uint32_t life = 0;
+  if (!claim(*r, record::detached, life)) return EINVAL;
   if ((life & record::ended) != 0) give_record(*r);
   return 0;
 }
