@@ -50,7 +50,7 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
     if (until_outside <= 0) [[unlikely]] {
       until_outside = outside_every;
       // Only once: a thief may have taken the fork.
-      if (std::exchange(spare_is_promised_, false)) continue;
+      if (spare_.end_promise()) continue;
       if (task* outside = owner->take_injected()) outside->type->run(*outside, *this);
       if (owner->out_of_stacks.load(std::memory_order_relaxed) != 0) give_up_spare();
       if (std::exchange(deque_had_a_turn, false)) {

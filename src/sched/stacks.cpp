@@ -8,7 +8,7 @@
 // for, and can run to its end.
 #include <cstdio>
 #include <cstdlib>
-#include <system_error>
+#include <exception>
 
 #include "os/futex.hpp"
 #include "sched/scheduler.hpp"
@@ -58,18 +58,6 @@ bool scheduler::nobody_will_return_a_stack() noexcept {
   }
 }
 
-void place::require_spare() {
-  if (has_spare()) return;
-  stack* s = usual_stack();
-  if (s == nullptr) s = owner->stack_of_a_sleeper();
-  if (s == nullptr) {
-    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
-                            owner->stacks.exhausted().what());
-  }
-  spare_.store(s, std::memory_order_relaxed);
-  spare_is_promised_ = true;
-}
-
 bool place::has_stack_for_oldest() noexcept {
   stack* s = take_spare();
   if (s == nullptr && !owner->stacks.only_kept_are_left()) s = usual_stack();
@@ -79,7 +67,7 @@ bool place::has_stack_for_oldest() noexcept {
   if (s == nullptr) return false;
   refused_to_oldest_ = 0;
   adopt(*s);
-  spare_.store(s, std::memory_order_relaxed);
+  spare_.put(*s);
   return true;
 }
 
