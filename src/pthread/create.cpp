@@ -27,8 +27,9 @@ namespace strata::detail::posix {
 namespace {
 
 // Whether there are too many threads is for who makes one to know, not for the worker that begins
-// it. So those with a stack of the usual size are counted when they are made (sched/room.cpp), and
-// take one when they begin; one of another size is taken when its thread is made.
+// it. So those with a stack of the usual size are counted when they are made
+// (sched/thread_limit.cpp), and take one when they begin; one of another size is taken when its
+// thread is made.
 
 // The program's own thread-local variables, where they are the thread's. It stays on this OS
 // thread: compilers keep their addresses.
@@ -81,7 +82,7 @@ void body(task& t) {
   s.thread = nullptr;
   s.title = nullptr;
   s.pinned_to = nullptr;
-  if (t.type->run == &run_on_stack) p.threads_ended.add();  // it was counted: see sched/room.cpp
+  if (t.type->run == &run_on_stack) p.threads_ended.add();  // see sched/thread_limit.cpp
   end_record(r);
 }
 

@@ -177,7 +177,7 @@ class place : public worker {
   unsigned woke = 0;            // the last sleeper that was woken for what was shared here
   int cpu = -1;
   next_take next_stolen;  // from another node
-  // Of threads that were made and that ended here. See room.cpp.
+  // Of threads that were made and that ended here. See thread_limit.cpp.
   counter threads_made;
   counter threads_ended;
   std::atomic<unsigned> until_room_is_checked{1};  // threads made; written by the worker alone

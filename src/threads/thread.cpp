@@ -93,7 +93,7 @@ stack* take_smaller_stack(scheduler& home) noexcept {
 
 namespace {
 
-// It will run there, and is none of those that are counted: see room.cpp.
+// It will run there, and is none of those that are counted: see thread_limit.cpp.
 void give_own_stack(thread_block& b, stack* s) {
   thread_extras& e = extras_of(b);
   e.own_stack = s;
@@ -188,7 +188,7 @@ void start_thread(thread_block& b) {
   try {
     start_counted_thread(b);
   } catch (...) {
-    this_place().threads_ended.add();  // it was counted: see room.cpp
+    this_place().threads_ended.add();  // it was counted: see thread_limit.cpp
     throw;
   }
 }

@@ -26,7 +26,7 @@ std::uint64_t scheduler::threads_alive() const noexcept {
 std::size_t scheduler::threads_max() const noexcept {
   // For roots, stolen branches, forks at the end of a stack, and what workers keep at hand. Half at
   // most: however many workers there are, few stacks are for threads too, and who has begun what is
-  // no thread's waits for one to come back (stacks.cpp).
+  // no thread's waits for one to come back (stack_shortage.cpp).
   const std::size_t others = std::min(16 * places_.size(), stacks.capacity() / 2);
   return stacks.capacity() - others;
 }
