@@ -98,7 +98,8 @@ class room {
       take(stack_bytes);
       return;
     }
-    has_usual_ = is_inside() ? home.try_room(this_place()) : home.try_room_from_outside();
+    has_usual_ = is_inside() ? home.live_threads.try_count_one(this_place())
+                               : home.live_threads.try_count_from_outside();
     // Who asked for no size gets a smaller one when all of the usual size are in use.
     if (!has_usual_) own_ = take_smaller_stack(home);
   }
@@ -108,7 +109,7 @@ class room {
     if (is_inside()) {
       this_place().threads_ended.add();
     } else {
-      home_.give_up_room_from_outside();
+      home_.live_threads.discount_from_outside();
     }
   }
   room(const room&) = delete;

@@ -3,13 +3,14 @@
 // brought: pinned ones, those that others have made ready, and those that found no memory.
 #include <utility>
 
+#include "sched/foreign_waker.hpp"
 #include "sched/place.hpp"
 #include "sched/scheduler.hpp"
 
 namespace strata::detail {
 
 void place::deliver(stack& s) noexcept {
-  const scheduler::stranger unless_ours(*owner);
+  const foreign_waker unless_ours(*owner);
   s.next_free = delivered_.load(std::memory_order_relaxed);
   // Release: the stack is off its old worker. Seq_cst: before we look whether the worker sleeps.
   // Partners: next_bound(), has_bound().

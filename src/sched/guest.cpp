@@ -3,6 +3,7 @@
 #include "context/exceptions.hpp"
 #include "context/overflow.hpp"
 #include "os/topology.hpp"
+#include "sched/foreign_waker.hpp"
 #include "sched/outside_section.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/fences.hpp"
@@ -189,7 +190,7 @@ bool scheduler::somebody_is_about_to_look() const noexcept {
 }
 
 void scheduler::continue_here(stack& s) {
-  const stranger here(*this);
+  const foreign_waker here(*this);
   try {
     inject(&s);
   } catch (const std::bad_alloc&) {

@@ -17,10 +17,11 @@
 #include "sched/frame_depot.hpp"
 #include "sched/held_items.hpp"
 #include "sched/injected.hpp"
-#include "sched/neighbourhood.hpp"
+#include "sched/neighbourhood_visit.hpp"
 #include "sched/place.hpp"
 #include "sched/place_futex.hpp"
 #include "sched/stack_pools.hpp"
+#include "sched/thread_limit.hpp"
 #include "sched/ticker.hpp"
 #include "sched/timers.hpp"
 #include "strata/detail/root_task.hpp"
@@ -62,27 +63,15 @@ class scheduler {
   // of how long we exist.
   void continue_here(stack& s);
   // By whoever makes stacks of ours ready, before: we exist until they have ended, and from then on
-  // until no stranger is here. One of our workers ends before that anyway: then null, else this,
-  // which the stranger leaves afterwards. Partner: the destructor.
-  [[nodiscard]] scheduler* admit_stranger() noexcept {
+  // until none of these is here. One of our workers ends before that anyway: then null, else this,
+  // which the caller leaves afterwards. Partner: the destructor. (As an object: foreign_waker.hpp.)
+  [[nodiscard]] scheduler* admit_foreign_waker() noexcept {
     if (this_place().owner == this) return nullptr;
     // Relaxed: what publishes the stacks is a release.
-    strangers_.fetch_add(1, std::memory_order_relaxed);
+    foreign_wakers_.fetch_add(1, std::memory_order_relaxed);
     return this;
   }
-  void stranger_leaves() noexcept { strangers_.fetch_sub(1, std::memory_order_release); }
-  class stranger {
-   public:
-    explicit stranger(scheduler& s) noexcept : host_(s.admit_stranger()) {}
-    ~stranger() {
-      if (host_ != nullptr) host_->stranger_leaves();
-    }
-    stranger(const stranger&) = delete;
-    stranger& operator=(const stranger&) = delete;
-
-   private:
-    scheduler* const host_;
-  };
+  void foreign_waker_leaves() noexcept { foreign_wakers_.fetch_sub(1, std::memory_order_release); }
   // Whether a call of strata::blocking() that is in progress counts as something to do.
   enum class calls { count, do_not_count };
   // Blocks until no worker has anything to do.
@@ -100,30 +89,9 @@ class scheduler {
   void wake_place(int i) noexcept { idle_.wake(static_cast<unsigned>(i)); }
 
   // ---- other nodes ----
-  // The neighbourhood while it is talked to; false in a job of one node, and once it is gone.
-  class visit {
+  class visit : public neighbourhood_visit {
    public:
-    explicit visit(scheduler& s) noexcept {
-      if (s.around_.load(std::memory_order_relaxed) == nullptr) return;
-      host_ = &s;
-      // Announce, then look. Partner: leave().
-      s.visitors_.fetch_add(1, std::memory_order_seq_cst);
-      there_ = s.around_.load(std::memory_order_seq_cst);
-    }
-    ~visit() { end(); }
-    visit(const visit&) = delete;
-    visit& operator=(const visit&) = delete;
-    void end() noexcept {
-      if (host_ != nullptr) host_->visitors_.fetch_sub(1, std::memory_order_release);
-      host_ = nullptr;
-      there_ = nullptr;
-    }
-    explicit operator bool() const noexcept { return there_ != nullptr; }
-    neighbourhood* operator->() const noexcept { return there_; }
-
-   private:
-    scheduler* host_ = nullptr;
-    neighbourhood* there_ = nullptr;
+    explicit visit(scheduler& s) noexcept : neighbourhood_visit(s.around_) {}
   };
   // Before anything runs: this node is `node` of `nodes`.
   void join(neighbourhood& n, remote_nodes& others, std::uint16_t node, std::uint16_t nodes);
@@ -228,18 +196,6 @@ class scheduler {
 
   // Stacks of another size than usual, a power of two. Throws strata::error without address space.
   stack_pool& stacks_of(std::size_t bytes) { return pools_.of(bytes); }
-  // Before a thread with a stack of the usual size is made by a task of p: it is counted. Throws
-  // std::system_error (resource_unavailable_try_again) when there are as many threads as stacks.
-  void require_room(place& p) {
-    if (!room_is_known(p)) [[unlikely]]
-      look_for_room(p);
-  }
-  // The same for those who can do without: false, and it is not counted.
-  [[nodiscard]] bool try_room(place& p) noexcept { return room_is_known(p) || has_room(p); }
-  // By a thread from outside; it ends on one of our workers like the others, unless it is not made
-  // after all.
-  [[nodiscard]] bool try_room_from_outside() noexcept;
-  void give_up_room_from_outside() noexcept;
   // For a task that somebody has handed in already, and that needs one of the usual size: also
   // where all those are in use that threads may have. Null: there is neither one nor address space.
   [[nodiscard]] stack* take_stack() noexcept;
@@ -264,6 +220,7 @@ class scheduler {
   [[nodiscard]] const injected_work& brought_from_outside() const noexcept { return injected_; }
 
   stack_pool stacks;
+  thread_limit live_threads{places_, stacks};
   timers deadlines;
   ticker preemption;
   frame_depot depot;
@@ -277,18 +234,6 @@ class scheduler {
   std::atomic<std::uint64_t> span_ticks{0};
 
  private:
-  // Counts the thread; false: look.
-  static bool room_is_known(place& p) noexcept {
-    p.threads_made.add();
-    const unsigned left = p.until_room_is_checked.load(std::memory_order_relaxed) - 1;
-    p.until_room_is_checked.store(left, std::memory_order_relaxed);
-    return left != 0;
-  }
-  void look_for_room(place& p);
-  [[noreturn]] void refuse_for_room() const;
-  [[nodiscard]] bool has_room(place& p) noexcept;
-  [[nodiscard]] std::uint64_t threads_alive() const noexcept;
-  [[nodiscard]] std::size_t threads_max() const noexcept;
   struct search;
   friend class place;
   void give_up_waiters();
@@ -358,8 +303,7 @@ class scheduler {
   void tell_idle_waiters() noexcept;
   void tell_neighbours_of_sleep() noexcept;
 
-  std::atomic<neighbourhood*> around_{nullptr};
-  std::atomic<std::uint32_t> visitors_{0};
+  visited_neighbourhood around_;
   std::vector<std::unique_ptr<place>> places_;
   idle_set<std::atomic, place_futex> idle_;
   std::string binding_;
@@ -385,8 +329,7 @@ class scheduler {
 
   injected_work injected_;
   std::atomic<std::uint64_t> found_injected_at_{0};  // in ticks
-  std::atomic<std::uint32_t> strangers_{0};          // as of class stranger
-  std::atomic<std::uint64_t> made_outside_{0};       // threads
+  std::atomic<std::uint32_t> foreign_wakers_{0};
 
   lone_watch* const watch_;
   std::atomic<std::uint32_t> waiting_outside_{0};  // in enter(), without a place

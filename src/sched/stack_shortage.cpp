@@ -45,9 +45,7 @@ stack* scheduler::stack_of_a_sleeper() noexcept {
 bool scheduler::nobody_will_return_a_stack() noexcept {
   if (out_of_stacks.load(std::memory_order_seq_cst) + idle_.sleepers() < places_.size())
     return false;
-  if (!deadlines.empty() || injected_.has_any() ||
-      around_.load(std::memory_order_relaxed) != nullptr)
-    return false;
+  if (!deadlines.empty() || injected_.has_any() || around_.is_open()) return false;
   for (const auto& p : places_) {
     if (p->has_batches() || p->has_delivered()) return false;
   }

@@ -181,9 +181,9 @@ void start_thread(thread_block& b) {
   if (b.type == &sized_thread) [[unlikely]]
     return start_counted_thread(b);
   place& p = this_place();
-  if (!p.owner->try_room(p)) [[unlikely]] {
+  if (!p.owner->live_threads.try_count_one(p)) [[unlikely]] {
     if (start_on_smaller_stack(b, p)) return;
-    p.owner->require_room(p);  // says why there is none, unless there is by now
+    p.owner->live_threads.count_one(p);  // says why there is none, unless there is by now
   }
   try {
     start_counted_thread(b);
