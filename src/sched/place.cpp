@@ -63,7 +63,7 @@ void stack_main(void* argument) {
 }
 
 place::place(frame_depot& depot, scheduler& s, unsigned index)
-    : worker(depot), patience(s.spin_ticks()) {
+    : worker(depot), idle_spin(s.spin_ticks()) {
   id = index;
   number = number_.value();
   owner = &s;

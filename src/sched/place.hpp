@@ -172,7 +172,7 @@ class place : public worker {
   stack* current = nullptr;  // the pooled stack that runs here; null on the worker's own
   context native;            // the worker's own stack
   accounts time;
-  spin_window patience;
+  spin_window idle_spin;
   std::vector<place*> victims;  // nearest first
   unsigned woke = 0;            // the last sleeper that was woken for what was shared here
   int cpu = -1;

@@ -33,7 +33,7 @@ bool scheduler::nothing_moves() const noexcept {
 void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest) {
   // From the announcement until we are awake the place may be somebody else's: nothing of it is
   // touched, and what belongs to this thread is put back afterwards.
-  const bool stands_in = !oversubscribed_ && p.patience.is_alone();
+  const bool stands_in = !oversubscribed_ && p.idle_spin.is_alone();
   if (watch_ != nullptr && watch_->is_asked()) {
     const without_worker as_from_outside;
     watch_->answer();
