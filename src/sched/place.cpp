@@ -67,7 +67,7 @@ place::place(frame_depot& depot, scheduler& s, unsigned index)
   id = index;
   number = number_.value();
   owner = &s;
-  failed = &s.failed;
+  failed = &s.failure.is_there;
   profiling = s.settings.profile;
   node = static_cast<std::uint16_t>(s.settings.node);
 }

@@ -13,7 +13,7 @@
 
 #include "os/futex.hpp"
 #include "sched/bound_cpus.hpp"
-#include "sched/failure.hpp"
+#include "sched/computation_failure.hpp"
 #include "sched/frame_depot.hpp"
 #include "sched/held_items.hpp"
 #include "sched/injected.hpp"
@@ -148,14 +148,9 @@ class scheduler {
   // wait can be told. With `forget` the failure is another node's, and nobody here has to be told.
   void settle(bool forget);
   // For whom it concerns; null when there is none.
-  [[nodiscard]] std::exception_ptr take_failure();
-  // There is one, and nobody has been told yet.
-  [[nodiscard]] bool failure_is_untold();
-  // l will hear of a failure, also of one that has happened already.
-  void await_failure(failure_listener& l);
-  void forget_failure(failure_listener& l);
+  [[nodiscard]] std::exception_ptr take_failure() { return failure.take(); }
   // Whether some task waits for fibers.
-  [[nodiscard]] bool somebody_waits();
+  [[nodiscard]] bool somebody_waits() { return failure.has_listeners(); }
   // Which suspended stacks wait. What runs meanwhile may be missed, or shown as it was. A
   // microsecond for each stack that there is, some for each that waits.
   [[nodiscard]] waiting_stacks who_waits();
@@ -228,7 +223,7 @@ class scheduler {
   std::shared_ptr<held_items> in_mailboxes;
   const options settings;
   const policy rule;
-  std::atomic<bool> failed{false};
+  computation_failure failure;
   // Profiling: work and span of the last root.
   std::atomic<std::uint64_t> work_ticks{0};
   std::atomic<std::uint64_t> span_ticks{0};
@@ -239,12 +234,9 @@ class scheduler {
   void give_up_waiters();
   void stop();
   [[nodiscard]] std::uint64_t ticks_in_fibers() const noexcept;
-  [[nodiscard]] bool failure_is_awaited();
-  void tell_of_failure(worker& w);
   // Blocks the OS thread until nothing is left of the failed computation.
   void clear_failure();
   void clear_untold();  // before a root begins
-  void report_failure() const noexcept;
   [[nodiscard]] int lease();
   [[nodiscard]] unsigned place_near() const noexcept;
   [[nodiscard]] bool somebody_is_about_to_look() const noexcept;
@@ -338,17 +330,6 @@ class scheduler {
 
   std::atomic<std::uint32_t> idle_waiters_{0};
   os::futex_word idle_epoch_{0};
-
-  std::mutex failure_mutex_;
-  std::exception_ptr failure_;
-  os::futex_word settled_{1};  // 0: other nodes may still be at it
-  bool failure_delivered_ = false;
-#if defined(STRATA_TSAN)
-  // The C++ library counts references to an exception where ThreadSanitizer does not see it: it
-  // would report the last of several threads that let go of one. So we do, at the end.
-  std::vector<std::exception_ptr> failures_;
-#endif
-  std::vector<failure_listener*> listeners_;
 
   mutable std::mutex bringer_mutex_;
   const worker* bringer_ = nullptr;
