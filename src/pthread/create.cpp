@@ -99,7 +99,7 @@ class room {
       return;
     }
     has_usual_ = is_inside() ? home.live_threads.try_count_one(this_place())
-                               : home.live_threads.try_count_from_outside();
+                             : home.live_threads.try_count_from_outside();
     // Who asked for no size gets a smaller one when all of the usual size are in use.
     if (!has_usual_) own_ = take_smaller_stack(home);
   }

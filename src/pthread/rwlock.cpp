@@ -126,8 +126,8 @@ class view {
       answer = (this->*Try)();
     }
     while (answer == EBUSY) {
-      const unparked why = park_or_give_way(until.bound(
-          {.what = what, .address = address, .still = must_wait, .argument = this}));
+      const unparked why = park_or_give_way(
+          until.bound({.what = what, .address = address, .still = must_wait, .argument = this}));
       answer = (this->*Try)();
       if (answer == EBUSY && why == unparked::timed_out && until.has_passed()) return ETIMEDOUT;
     }

@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "pthread/scheduling.hpp"
 #include "pthread/default_attributes.hpp"
+#include "pthread/scheduling.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/pthread.h"
 

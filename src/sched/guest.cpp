@@ -140,8 +140,8 @@ void scheduler::run_as_guest(place& p, root_task& root) {
   // was asleep then; and after a failure that thread tells who waits. The place must not look
   // asleep meanwhile, or wait_idle() would believe that all is done.
   if (!p.ready.empty() || is_left_for(p) || p.deque.maybe_work() || !p.overflow.empty() ||
-      p.has_set_aside() || injected_.has_any() || failure.is_there.load(std::memory_order_relaxed) ||
-      holds_something()) {
+      p.has_set_aside() || injected_.has_any() ||
+      failure.is_there.load(std::memory_order_relaxed) || holds_something()) {
     return idle_.hand_back(p.id);
   }
   idle_.give_back(p.id);

@@ -72,7 +72,8 @@ void thread_limit::refuse() const {
   throw std::system_error(
       std::make_error_code(std::errc::resource_unavailable_try_again),
       "strata::thread: " + std::to_string(count_alive()) + " threads are alive, and " +
-          std::to_string(stacks_.capacity()) + " stacks of " + std::to_string(stacks_.stack_bytes()) +
+          std::to_string(stacks_.capacity()) + " stacks of " +
+          std::to_string(stacks_.stack_bytes()) +
           " bytes fit into the address space; use --strata-stack-bytes with less");
 }
 

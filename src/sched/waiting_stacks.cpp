@@ -54,10 +54,11 @@ std::string waiting_stacks::text() const {
 std::string scheduler::describe_waits() {
   const statistics now = read_statistics();
   const std::string asleep = std::to_string(idle_.sleepers());
-  return "  " + std::to_string(places_.size()) + (places_.size() == 1 ? " worker, " : " workers, ") +
-      asleep + " asleep; tasks queued: about " + std::to_string(load()) +
-      "; frames and tokens alive: " + std::to_string(now.live_frames) +
-      "; fibers run so far: " + std::to_string(now.total().fibers) + "\n" + who_waits().text() +
+  return "  " + std::to_string(places_.size()) +
+         (places_.size() == 1 ? " worker, " : " workers, ") + asleep +
+         " asleep; tasks queued: about " + std::to_string(load()) +
+         "; frames and tokens alive: " + std::to_string(now.live_frames) +
+         "; fibers run so far: " + std::to_string(now.total().fibers) + "\n" + who_waits().text() +
          failure.describe_listeners();
 }
 

@@ -13,8 +13,8 @@
 #include <new>
 #include <system_error>
 
-#include "strata/blocking.hpp"
 #include "sched/waiting_stacks.hpp"
+#include "strata/blocking.hpp"
 #include "strata/detail/worker.hpp"
 #include "threads/errno_here.hpp"
 #include "threads/polling_backoff.hpp"

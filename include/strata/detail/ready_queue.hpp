@@ -253,7 +253,8 @@ class ready_queue {
   load_store<std::size_t> head_{0};
   load_store<std::size_t> tail_{0};
   std::size_t mask_ = few - 1;
-  std::unique_ptr<task*[]> first_ring_ = std::make_unique<task*[]>(few);  // kept: free() as malloc()
+  std::unique_ptr<task*[]> first_ring_ =
+      std::make_unique<task*[]>(few);  // kept: free() as malloc()
   task** ring_ = first_ring_.get();
   load_store<int> inside_{0};   // the owner is
   std::atomic<int> wanted_{0};  // a thief wants in; the owner only loads it
