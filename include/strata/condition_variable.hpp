@@ -23,15 +23,13 @@ using std::cv_status;
 
 namespace detail {
 
-// A stop token of whatever kind.
+// What a wait knows of its stop token, of whatever kind, and of what a request calls meanwhile.
 struct stop_question {
-  template <class Token>
-  explicit stop_question(const Token& t) noexcept
-      : token(&t), requested([](const void* one) noexcept {
-          return static_cast<const Token*>(one)->stop_requested();
-        }) {}
   const void* token;
   bool (*requested)(const void* token) noexcept;
+  void* callback;
+  // In place of a waiter that goes no further: ends what a request would call.
+  void (*forget)(void* callback) noexcept;
 };
 
 // The queue of those who wait; `unlock(lock)` is done once the caller can be notified.
@@ -59,11 +57,13 @@ class counted_condition_queue : public condition_queue {
   [[nodiscard]] std::uint64_t begin_wait();
   // Returns at once after a notification or, with a token, if a stop has been requested. Throws
   // what park() throws for want of memory, or of a thread for a deadline.
-  void wait_since(std::uint64_t begun, std::int64_t deadline_ns, const stop_question* stop);
+  void wait_since(std::uint64_t begun, std::int64_t deadline_ns,
+                  const stop_question* stop = nullptr);
   void notify(unsigned count) noexcept;
 
  private:
   static bool is_awaited(void* request);
+  static void forget_callback(void* request) noexcept;
   std::atomic<std::uint64_t> notifications_{0};
 };
 
@@ -81,9 +81,9 @@ struct stop_notifier {
 // whoever wants the lock spins and lets nobody in. So no timer may come in between.
 class wakes_when_standard_stopped {
  public:
-  wakes_when_standard_stopped(const std::stop_token& stop, condition_queue& queue) {
+  wakes_when_standard_stopped(const std::stop_token& stop, stop_notifier notifier) {
     const uninterrupted guard;
-    std::construct_at(&callback_, stop, stop_notifier(queue));
+    std::construct_at(&callback_, stop, notifier);
   }
   // Afterwards nobody is in the callback, nor touches what the C++ library keeps of it here: it
   // waits for a request on another OS thread, and on this one nobody can be in the middle of a
@@ -109,6 +109,29 @@ using wakes_when_stopped =
 template <class Token>
 concept any_stop_token =
     std::is_same_v<Token, stop_token> || std::is_same_v<Token, std::stop_token>;
+
+// One wait in `queue` that a request of `stop` ends. It lies on the waiter's stack and is only
+// there while that waits in the queue: where the waiter goes no further the queue finds it.
+template <any_stop_token Token>
+class stoppable_wait {
+ public:
+  stoppable_wait(const Token& stop, condition_queue& queue)
+      : callback_(stop, stop_notifier(queue)), question_{&stop, &requested, &callback_, &forget} {}
+  stoppable_wait(const stoppable_wait&) = delete;
+  stoppable_wait& operator=(const stoppable_wait&) = delete;
+  [[nodiscard]] const stop_question* question() const noexcept { return &question_; }
+
+ private:
+  using callback = wakes_when_stopped<Token>;
+  static bool requested(const void* token) noexcept {
+    return static_cast<const Token*>(token)->stop_requested();
+  }
+  static void forget(void* its_callback) noexcept {
+    std::destroy_at(static_cast<callback*>(its_callback));
+  }
+  callback callback_;
+  const stop_question question_;
+};
 
 }  // namespace detail
 
@@ -252,42 +275,38 @@ class condition_variable_any {
     return true;
   }
 
-  /// Also returns when `stop`, a strata::stop_token or a std::stop_token, is requested; false if
-  /// it was and holds() does not hold.
+  /// Also returns when `stop`, a strata::stop_token or a std::stop_token, is requested; then what
+  /// holds() says.
   template <class Lock, detail::any_stop_token Token, class Predicate>
   bool wait(Lock& lock, Token stop, Predicate holds) {
-    const detail::wakes_when_stopped<Token> wakes(stop, *queue_);
-    const detail::stop_question question(stop);
-    while (!holds()) {
-      if (stop.stop_requested()) return false;
-      wait_until_ns(lock, detail::parking::never, &question);
+    while (!stop.stop_requested()) {
+      if (holds()) return true;
+      wait_until_ns(lock, detail::parking::never, stop);
     }
-    return true;
+    return holds();
   }
   /// The same until `time` at the latest; then what holds() says.
   template <class Lock, detail::any_stop_token Token, class Clock, class Duration, class Predicate>
   bool wait_until(Lock& lock, Token stop, const std::chrono::time_point<Clock, Duration>& time,
                   Predicate holds) {
-    const detail::wakes_when_stopped<Token> wakes(stop, *queue_);
-    const detail::stop_question question(stop);
-    while (!holds()) {
-      if (stop.stop_requested() || Clock::now() >= time) return holds();
-      wait_until_ns(lock, detail::deadline_at(time), &question);
+    while (!stop.stop_requested()) {
+      if (holds()) return true;
+      if (Clock::now() >= time) break;
+      wait_until_ns(lock, detail::deadline_at(time), stop);
     }
-    return true;
+    return holds();
   }
   /// The same, with how long from now on.
   template <class Lock, detail::any_stop_token Token, class Rep, class Period, class Predicate>
   bool wait_for(Lock& lock, Token stop, const std::chrono::duration<Rep, Period>& time,
                 Predicate holds) {
     const std::int64_t deadline_ns = detail::deadline_after(time);
-    const detail::wakes_when_stopped<Token> wakes(stop, *queue_);
-    const detail::stop_question question(stop);
-    while (!holds()) {
-      if (stop.stop_requested() || detail::deadline_now() >= deadline_ns) return holds();
-      wait_until_ns(lock, deadline_ns, &question);
+    while (!stop.stop_requested()) {
+      if (holds()) return true;
+      if (detail::deadline_now() >= deadline_ns) break;
+      wait_until_ns(lock, deadline_ns, stop);
     }
-    return true;
+    return holds();
   }
 
  private:
@@ -298,13 +317,25 @@ class condition_variable_any {
   }
   void notify(unsigned count) noexcept { queue_->notify(count); }
   template <class Lock>
-  void wait_until_ns(Lock& lock, std::int64_t deadline_ns,
-                     const detail::stop_question* stop = nullptr) {
+  void wait_until_ns(Lock& lock, std::int64_t deadline_ns) {
+    wait_unlocked(lock, [=](detail::counted_condition_queue& q, std::uint64_t begun) {
+      q.wait_since(begun, deadline_ns);
+    });
+  }
+  template <class Lock, class Token>
+  void wait_until_ns(Lock& lock, std::int64_t deadline_ns, const Token& stop) {
+    wait_unlocked(lock, [&](detail::counted_condition_queue& q, std::uint64_t begun) {
+      const detail::stoppable_wait<Token> mine(stop, q);
+      q.wait_since(begun, deadline_ns, mine.question());
+    });
+  }
+  template <class Lock, class Wait>
+  void wait_unlocked(Lock& lock, const Wait& wait_since) {
     const std::shared_ptr<detail::counted_condition_queue> q = queue_;
     const std::uint64_t begun = q->begin_wait();
     lock.unlock();
     try {
-      q->wait_since(begun, deadline_ns, stop);
+      wait_since(*q, begun);
     } catch (...) {
       lock_again(lock);
       throw;

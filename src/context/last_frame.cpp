@@ -16,7 +16,8 @@
 namespace strata::detail {
 namespace {
 
-// The register that strata_context_begin has its stack in (switch.cpp), as the unwinder counts.
+// The register that strata_context_begin has its stack in (switch_x86_64.cpp, switch_aarch64.cpp),
+// as the unwinder counts.
 #if defined(__x86_64__)
 constexpr int stack_register = 13;  // r13
 #else

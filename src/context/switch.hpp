@@ -9,6 +9,10 @@
 #pragma once
 #include <cstddef>
 
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#error "strata: no context switch for this architecture; see docs/porting.md"
+#endif
+
 namespace strata::detail {
 
 // Saves the caller's context in *from and continues `to`; returns when somebody continues *from.

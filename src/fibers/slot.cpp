@@ -59,9 +59,9 @@ void completion::wait() {
   const detail::uninterrupted guard;  // the list of who is to hear of a failure has a lock
   waiter w(*this);
   detail::scheduler& s = *detail::this_worker().owner;
-  s.await_failure(w);
+  s.failure.add(w);
   join_.wait();
-  s.forget_failure(w);
+  s.failure.remove(w);
   if (w.error != nullptr) std::rethrow_exception(w.error);
   if (detail::strand* here = detail::this_worker().current_strand) {
     here->span = std::max(here->span, path_.load(std::memory_order_relaxed));

@@ -51,19 +51,25 @@ std::size_t round_up_to_pages(std::size_t bytes) noexcept {
   return (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
 }
 
+std::byte* take_pages(std::size_t bytes) noexcept {
+  void* const start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return start != MAP_FAILED ? static_cast<std::byte*>(start) : nullptr;
+}
+
+void give_pages(std::byte* at, std::size_t bytes) noexcept { munmap(at, bytes); }
+
 page_range::page_range(std::size_t bytes) : bytes_(round_up_to_pages(bytes)) {
   STRATA_CHECK(bytes_ >= bytes && bytes > 0, bytes);
-  void* start = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (start == MAP_FAILED) {
+  data_ = take_pages(bytes_);
+  if (data_ == nullptr) {
     throw errno_error("cannot reserve " + std::to_string(bytes_) + " bytes of address space",
                       errno);
   }
-  data_ = static_cast<std::byte*>(start);
 }
 
 page_range::~page_range() {
-  if (data_ != nullptr) munmap(data_, bytes_);
+  if (data_ != nullptr) give_pages(data_, bytes_);
 }
 
 bool populate(std::byte* at, std::size_t bytes) noexcept {

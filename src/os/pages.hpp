@@ -19,6 +19,12 @@ std::size_t round_up_to_pages(std::size_t bytes) noexcept;
 /// they are touched.
 bool populate(std::byte* at, std::size_t bytes) noexcept;
 
+/// `bytes`, rounded up to whole pages, of zeroed memory. Takes no lock of the process, so it may be
+/// asked for by a handler that has interrupted malloc(). Null: the kernel has none to give.
+std::byte* take_pages(std::size_t bytes) noexcept;
+/// Back, with the same `bytes`.
+void give_pages(std::byte* at, std::size_t bytes) noexcept;
+
 /// Owns a readable and writable range of zeroed pages. It costs address space only (no swap is
 /// reserved); each page gets memory when first touched. Not synchronised: different threads may use
 /// disjoint parts, one thread destroys it when all are done.

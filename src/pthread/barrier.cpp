@@ -38,7 +38,7 @@ struct place_in_batch {
 };
 
 void wait(place_in_batch mine) {
-  patience between("barrier of several processes");
+  polled_wait between("barrier of several processes");
   while (mine.must_wait()) {
     if (mine.b.shared != 0) {
       (void)between.pause({}, false);

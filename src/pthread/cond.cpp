@@ -106,7 +106,7 @@ unparked wait_shared(condition_state& c, pthread_mutex_t* mutex, const deadline&
   const std::uint32_t seen = c.notified.load(std::memory_order_relaxed);
   const presence here(c.inside);
   unlock(mutex);
-  patience between("condition variable of several processes");
+  polled_wait between("condition variable of several processes");
   unparked why = unparked::woken;
   while (c.notified.load(std::memory_order_acquire) == seen) {
     why = between.pause(until, is_cancellable());
@@ -132,14 +132,11 @@ int wait(pthread_cond_t* raw, pthread_mutex_t* mutex, const deadline& until) {
   const unparked why = [&] {
     const given_away mutex_for_now(mutex, robust_answer);
     return c.shared != 0 ? wait_shared(c, mutex, until)
-                         : park_or_give_way({.what = "condition variable",
-                                             .address = &c,
-                                             .then = &unlock,
-                                             .then_argument = mutex,
-                                             .deadline_ns = until.to_ns(),
-                                             .look_again = until.asked_again(),
-                                             .look_again_argument = &until,
-                                             .interruptible = is_cancellable()});
+                         : park_or_give_way(until.bound({.what = "condition variable",
+                                                         .address = &c,
+                                                         .then = &unlock,
+                                                         .then_argument = mutex,
+                                                         .interruptible = is_cancellable()}));
   }();
   // The condition variable may be gone. The mutex is ours again (but for a robust one that is not
   // recoverable): handlers may rely on it.
@@ -184,7 +181,7 @@ int strata_pthread_cond_init(pthread_cond_t* cond, const pthread_condattr_t* att
 int strata_pthread_cond_destroy(pthread_cond_t* cond) {
   const condition_state& c = state_of(cond);
   if (c.shared == 0) return is_awaited(&c) ? EBUSY : 0;
-  patience between("last waiter to leave a condition variable");
+  polled_wait between("last waiter to leave a condition variable");
   while (c.inside.load(std::memory_order_acquire) != 0) (void)between.pause({}, false);
   return 0;
 }

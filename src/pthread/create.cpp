@@ -1,37 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making and joining threads.
-#include "pthread/create.hpp"
+// Making threads.
+#include <pthread.h>
+#include <signal.h>
 
-#include <limits.h>
-
-#include <bit>
 #include <cerrno>
 #include <exception>
-#include <optional>
-#include <utility>
 
 #include "context/floating_point.hpp"
 #include "context/given_memory.hpp"
 #include "context/program_locals.hpp"
 #include "pthread/affinity.hpp"
-#include "pthread/default_attributes.hpp"
 #include "pthread/exit.hpp"
 #include "pthread/fork.hpp"
 #include "pthread/process_runtime.hpp"
 #include "pthread/record.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
+#include "pthread/wanted_thread.hpp"
 #include "sched/program_ticks.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/error.hpp"
+#include "strata/pthread.h"
 
 namespace strata::detail::posix {
 namespace {
 
 // Whether there are too many threads is for who makes one to know, not for the worker that begins
-// it. So those with a stack of the usual size are counted when they are made (sched/room.cpp), and
-// take one when they begin; one of another size is taken when its thread is made.
+// it. So those with a stack of the usual size are counted when they are made
+// (sched/thread_limit.cpp), and take one when they begin; one of another size is taken when its
+// thread is made.
 
 // The program's own thread-local variables, where they are the thread's. It stays on this OS
 // thread: compilers keep their addresses.
@@ -84,78 +82,12 @@ void body(task& t) {
   s.thread = nullptr;
   s.title = nullptr;
   s.pinned_to = nullptr;
-  if (t.type->run == &run_on_stack) p.threads_ended.add();  // it was counted: see sched/room.cpp
+  if (t.type->run == &run_on_stack) p.threads_ended.add();  // see sched/thread_limit.cpp
   end_record(r);
 }
 
 constexpr task_type usual{&run_on_stack, &body, nullptr, &kind_pthread};
 constexpr task_type sized{&run_on_own_stack, &body, nullptr, &kind_pthread};
-
-struct wanted_thread {
-  bool detached = false;
-  std::size_t asked_bytes = 0;       // of stack; 0: the runtime's usual
-  bool accepts_more = false;         // the usual will do if it is as large
-  std::byte* given_stack = nullptr;  // the program's own, of that size
-  bool inherits = true;
-  int policy = SCHED_OTHER;
-  int priority = 0;
-  std::optional<sigset_t> mask;  // none: its maker's
-};
-
-int read_attributes(const pthread_attr_t* a, wanted_thread& r) {
-  int state = 0;
-  if (const int error = pthread_attr_getdetachstate(a, &state)) return error;
-  r.detached = state == PTHREAD_CREATE_DETACHED;
-  int inheritance = PTHREAD_INHERIT_SCHED;
-  pthread_attr_getinheritsched(a, &inheritance);
-  if (inheritance == PTHREAD_EXPLICIT_SCHED) {
-    sched_param parameters{};
-    pthread_attr_getschedpolicy(a, &r.policy);
-    pthread_attr_getschedparam(a, &parameters);
-    r.inherits = false;
-    r.priority = parameters.sched_priority;
-    if (const int error = check_scheduling(r.policy, r.priority)) return error;
-  }
-  sigset_t mask;
-  if (pthread_attr_getsigmask_np(a, &mask) == 0) r.mask = mask;
-  std::size_t bytes = 0;
-  void* lowest = nullptr;
-  if (const int error = pthread_attr_getstack(a, &lowest, &bytes)) return error;
-  // Where none was given the C library counts down from null; where no size was it counts none.
-  const std::uintptr_t top = reinterpret_cast<std::uintptr_t>(lowest) + bytes;
-  if (const int error = pthread_attr_getstacksize(a, &bytes)) return error;
-  if (top != 0) {
-    r.given_stack = reinterpret_cast<std::byte*>(top) - bytes;
-    r.asked_bytes = bytes;
-    return 0;
-  }
-  // What the C library has begun with is in the size of the process's runtime already.
-  r.accepts_more = bytes == default_stack_bytes();
-  if (r.accepts_more && !defaults_have_changed()) return 0;
-  constexpr std::size_t largest = std::size_t{1} << 30;
-  if (bytes > largest) return EAGAIN;
-  r.asked_bytes = bytes;
-  return 0;
-}
-
-int read_wanted(const pthread_attr_t* a, wanted_thread& r) {
-  if (a != nullptr) return read_attributes(a, r);
-  if (!defaults_have_changed()) return 0;
-  pthread_attr_t defaults;
-  if (const int error = strata_pthread_getattr_default_np(&defaults)) return error;
-  const int error = read_attributes(&defaults, r);
-  pthread_attr_destroy(&defaults);
-  return error;
-}
-
-// Of its own; 0: the usual one.
-std::size_t bytes_of_stack(const wanted_thread& wanted, const scheduler& home) noexcept {
-  if (wanted.asked_bytes == 0 || wanted.given_stack != nullptr) return 0;
-  if (wanted.accepts_more && wanted.asked_bytes <= home.stacks.stack_bytes()) return 0;
-  // Ours has its header in there, and calls into the runtime below the program's own.
-  constexpr std::size_t for_us = 16 * 1024;
-  return std::bit_ceil(wanted.asked_bytes + for_us);
-}
 
 // What a new thread will run on: one more stack of the usual size that is spoken for, or a stack of
 // its own; given back unless the thread is made.
@@ -166,7 +98,8 @@ class room {
       take(stack_bytes);
       return;
     }
-    has_usual_ = is_inside() ? home.try_room(this_place()) : home.try_room_from_outside();
+    has_usual_ = is_inside() ? home.live_threads.try_count_one(this_place())
+                             : home.live_threads.try_count_from_outside();
     // Who asked for no size gets a smaller one when all of the usual size are in use.
     if (!has_usual_) own_ = take_smaller_stack(home);
   }
@@ -176,7 +109,7 @@ class room {
     if (is_inside()) {
       this_place().threads_ended.add();
     } else {
-      home_.give_up_room_from_outside();
+      home_.live_threads.discount_from_outside();
     }
   }
   room(const room&) = delete;
@@ -214,71 +147,6 @@ void set_scheduling(record& r, const wanted_thread& wanted, record* parent) noex
   r.policy.store(policy, std::memory_order_relaxed);
   r.priority.store(priority, std::memory_order_relaxed);
   if (parent != nullptr) inherit_affinity(r, *parent);
-}
-
-bool has_not_ended(void* r) {
-  return (static_cast<record*>(r)->life.load(std::memory_order_acquire) & record::ended) == 0;
-}
-
-// While one exists, others find that the caller joins that thread.
-class joins {
- public:
-  joins(record* caller, const record* other) noexcept : caller_(caller) {
-    if (caller_ != nullptr) caller_->joins.store(other, std::memory_order_seq_cst);
-  }
-  ~joins() {
-    if (caller_ != nullptr) caller_->joins.store(nullptr, std::memory_order_relaxed);
-  }
-  joins(const joins&) = delete;
-  joins& operator=(const joins&) = delete;
-
-  // Said, then looked: of two that join each other one sees it, or both.
-  [[nodiscard]] bool is_in_a_circle_with(const record& other) const noexcept {
-    return caller_ != nullptr && other.joins.load(std::memory_order_seq_cst) == caller_;
-  }
-
- private:
-  record* const caller_;  // null: nobody can join it
-};
-
-int join(pthread_t t, void** result, const deadline& until) {
-  if (const int error = until.check()) return error;
-  record* const r = find_record(t);
-  if (r == nullptr) return ESRCH;
-  record* const mine = self_if_any();
-  if (r == mine) return EDEADLK;
-  act_on_cancellation();
-  std::uint32_t life = r->life.load(std::memory_order_relaxed);
-  do {
-    if ((life & (record::detached | record::joining)) != 0) return EINVAL;
-  } while (!r->life.compare_exchange_weak(life, life | record::joining, std::memory_order_acq_rel,
-                                          std::memory_order_relaxed));
-  {
-    const joins here(mine, r);
-    while (has_not_ended(r)) {
-      if (here.is_in_a_circle_with(*r)) {
-        r->life.fetch_and(~record::joining, std::memory_order_relaxed);
-        return EDEADLK;
-      }
-      const unparked why = park_or_give_way({.what = "thread to end",
-                                             .address = &r->life,
-                                             .still = &has_not_ended,
-                                             .argument = r,
-                                             .deadline_ns = until.to_ns(),
-                                             .look_again = until.asked_again(),
-                                             .look_again_argument = &until,
-                                             .interruptible = is_cancellable()});
-      if (why != unparked::interrupted && (why != unparked::timed_out || !until.has_passed()))
-        continue;
-      r->life.fetch_and(~record::joining, std::memory_order_relaxed);
-      if (why == unparked::timed_out) return ETIMEDOUT;
-      act_on_cancellation();
-      return join(t, result, until);
-    }
-  }
-  if (result != nullptr) *result = r->result;
-  give_record(*r);
-  return 0;
 }
 
 }  // namespace
@@ -340,46 +208,6 @@ int strata_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
   } catch (const std::exception&) {
     return EAGAIN;  // memory, or address space for stacks
   }
-}
-
-int strata_pthread_join(pthread_t thread, void** result) {
-  if (!is_ours(thread)) return pthread_join(thread, result);
-  const kept_errno keep;
-  return join(thread, result, {});
-}
-
-int strata_pthread_clockjoin_np(pthread_t thread, void** result, clockid_t clock,
-                                const timespec* until) {
-  if (!is_ours(thread)) return pthread_clockjoin_np(thread, result, clock, until);
-  const kept_errno keep;
-  return join(thread, result, {clock, until});
-}
-
-int strata_pthread_timedjoin_np(pthread_t thread, void** result, const timespec* until) {
-  return strata_pthread_clockjoin_np(thread, result, CLOCK_REALTIME, until);
-}
-
-int strata_pthread_tryjoin_np(pthread_t thread, void** result) {
-  if (!is_ours(thread)) return pthread_tryjoin_np(thread, result);
-  record* const r = find_record(thread);
-  if (r == nullptr) return ESRCH;
-  if (r == self_if_any()) return EDEADLK;
-  if (has_not_ended(r)) return EBUSY;
-  const kept_errno keep;
-  return join(thread, result, {});
-}
-
-int strata_pthread_detach(pthread_t thread) {
-  if (!is_ours(thread)) return pthread_detach(thread);
-  record* const r = find_record(thread);
-  if (r == nullptr) return ESRCH;
-  std::uint32_t life = r->life.load(std::memory_order_relaxed);
-  do {
-    if ((life & (record::detached | record::joining)) != 0) return EINVAL;
-  } while (!r->life.compare_exchange_weak(life, life | record::detached, std::memory_order_acq_rel,
-                                          std::memory_order_relaxed));
-  if ((life & record::ended) != 0) give_record(*r);
-  return 0;
 }
 
 pthread_t strata_pthread_self() { return handle_of(self()); }

@@ -49,7 +49,7 @@ class mutex_view {
   // had.
   bool lock_word(const deadline& until) {
     if (word().try_lock()) return true;
-    patience between("mutex of several processes");
+    polled_wait between("mutex of several processes");
     for (;;) {
       if (!is_shared()) {
         bool locked = false;

@@ -73,6 +73,7 @@ int strata_pthread_spin_lock(pthread_spinlock_t* lock) {
       strata::os::spin_pause();
     } else {
       const kept_errno keep;
+      act_on_signals();  // whose handlers may be what ends this
       strata_sched_yield();
     }
   }

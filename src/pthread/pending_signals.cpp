@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pthread/pending_signals.hpp"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <new>
 #include <utility>
 
+#include "os/pages.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/signals.hpp"
 
@@ -21,10 +21,8 @@ constinit kept_signal* free_kept = nullptr;
 // From the kernel itself: malloc() may be what a handler has interrupted.
 kept_signal* more_kept() noexcept {
   constexpr std::size_t bytes = 16 * 1024;
-  void* const raw =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (raw == MAP_FAILED) return nullptr;
-  auto* const all = static_cast<kept_signal*>(raw);
+  auto* const all = reinterpret_cast<kept_signal*>(os::take_pages(bytes));
+  if (all == nullptr) return nullptr;
   kept_signal* list = nullptr;
   for (std::size_t i = 0; i < bytes / sizeof(kept_signal); ++i)
     list = ::new (all + i) kept_signal{{}, list};

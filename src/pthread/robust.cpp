@@ -161,7 +161,7 @@ bool robust_mutex::try_take(const record& r) noexcept {
 
 bool robust_mutex::take_until(const record& r, const deadline& until) {
   if (!view().is_shared()) return view().lock_word(until);
-  patience between("robust mutex of several processes");
+  polled_wait between("robust mutex of several processes");
   do {
     (void)between.pause(until, false);
     if (try_take(r)) return true;

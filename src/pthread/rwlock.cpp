@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "pthread/wait.hpp"
+#include "threads/waiter.hpp"
 
 namespace strata::detail::posix {
 namespace {
@@ -88,7 +89,7 @@ class view {
     bool hands_over = false;
     std::uint32_t next = 0;
     do {
-      if ((w & readers) == 0) return EPERM;
+      if ((w & readers) == 0) return EINVAL;
       hands_over = (w & readers) == 1 && (w & writers_wait) != 0;
       next = (w - 1) & ~(hands_over ? marks : 0);
     } while (!s_.word.compare_exchange_weak(w, next, std::memory_order_release,
@@ -97,8 +98,8 @@ class view {
     return 0;
   }
 
-  [[nodiscard]] bool is_held() const noexcept {
-    return (s_.word.load(std::memory_order_relaxed) & (has_writer | readers)) != 0;
+  [[nodiscard]] bool is_awaited() const noexcept {
+    return detail::is_awaited(&s_.word) || detail::is_awaited(s_.readers_wait_here);
   }
 
  private:
@@ -110,26 +111,23 @@ class view {
                : has_writer;
   }
 
+  // As the C library has it, what is wrong with the time is told also where there is no need to
+  // wait.
   template <int (view::*Try)() noexcept>
   int lock(const deadline& until, const char* what, const void* address, bool (*must_wait)(void*)) {
+    if (const int error = until.check()) return error;
     int answer = (this->*Try)();
     if (answer != EBUSY) return answer;
-    if (const int error = until.check()) return error;
     const kept_errno keep;
-    patience between("read-write lock of several processes");
+    polled_wait between("read-write lock of several processes");
     while (is_shared() && answer == EBUSY) {
       if (until.has_passed()) return ETIMEDOUT;
       (void)between.pause(until, false);
       answer = (this->*Try)();
     }
     while (answer == EBUSY) {
-      const unparked why = park_or_give_way({.what = what,
-                                             .address = address,
-                                             .still = must_wait,
-                                             .argument = this,
-                                             .deadline_ns = until.to_ns(),
-                                             .look_again = until.asked_again(),
-                                             .look_again_argument = &until});
+      const unparked why = park_or_give_way(
+          until.bound({.what = what, .address = address, .still = must_wait, .argument = this}));
       answer = (this->*Try)();
       if (answer == EBUSY && why == unparked::timed_out && until.has_passed()) return ETIMEDOUT;
     }
@@ -193,7 +191,7 @@ int strata_pthread_rwlock_init(pthread_rwlock_t* lock, const pthread_rwlockattr_
 }
 
 int strata_pthread_rwlock_destroy(pthread_rwlock_t* lock) {
-  return view(lock).is_held() ? EBUSY : 0;
+  return view(lock).is_awaited() ? EBUSY : 0;
 }
 
 int strata_pthread_rwlock_rdlock(pthread_rwlock_t* lock) { return view(lock).read({}); }

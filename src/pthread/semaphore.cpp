@@ -27,16 +27,11 @@ namespace {
 // Its waits end for signals whether or not the thread can be cancelled now.
 unparked acquire(semaphore_core& core, const deadline& until) {
   while (!core.try_acquire()) {
-    const std::int64_t deadline_ns = until.to_ns();
-    const unparked why = wait_or_give_way(deadline_ns, [&] {
-      return core.park_here({.what = "semaphore",
-                             .address = &core,
-                             .deadline_ns = deadline_ns,
-                             .look_again = until.asked_again(),
-                             .look_again_argument = &until,
-                             .interruptible = is_cancellable(),
-                             .ends_by_signal = true});
-    });
+    const parking how = until.bound({.what = "semaphore",
+                                     .address = &core,
+                                     .interruptible = is_cancellable(),
+                                     .ends_by_signal = true});
+    const unparked why = wait_or_give_way(how.deadline_ns, [&] { return core.park_here(how); });
     if (why != unparked::woken && why != unparked::refused) return why;
   }
   return unparked::woken;
@@ -89,7 +84,7 @@ int wait_outside(sem_t* semaphore, const deadline& until) {
 
 // The other side of a named semaphore is another process, which cannot wake a thread of ours.
 int poll_theirs(sem_t* semaphore, const deadline& until) {
-  patience between("semaphore of several processes");
+  polled_wait between("semaphore of several processes");
   for (;;) {
     act_on_cancellation();
     if (sem_trywait(semaphore) == 0) return 0;

@@ -37,14 +37,12 @@ bool sleep_until(const deadline& until) {
   const bool asks = is_of_processors(until.clock);
   while (!until.has_passed()) {
     constexpr std::int64_t soon_ns = 2'000'000;
-    const unparked why =
-        park_or_give_way({.what = "time to pass",
-                          .address = &nobody_wakes,
-                          .deadline_ns = asks ? os::now_ns() + soon_ns : until.to_ns(),
-                          .look_again = asks ? nullptr : until.asked_again(),
-                          .look_again_argument = &until,
-                          .interruptible = is_cancellable(),
-                          .ends_by_signal = true});
+    const parking how{.what = "time to pass",
+                      .address = &nobody_wakes,
+                      .deadline_ns = os::now_ns() + soon_ns,
+                      .interruptible = is_cancellable(),
+                      .ends_by_signal = true};
+    const unparked why = park_or_give_way(asks ? how : until.bound(how));
     if (why == unparked::interrupted) act_on_cancellation();
     if (why == unparked::signalled) return false;
   }

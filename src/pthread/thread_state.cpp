@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "pthread/affinity.hpp"
-#include "pthread/create.hpp"
 #include "pthread/holding.hpp"
 #include "pthread/record.hpp"
+#include "pthread/scheduling.hpp"
 #include "sched/place.hpp"
 
 namespace strata::detail::posix {

@@ -108,11 +108,19 @@ bool has_to_leave(const record& r) noexcept {
   return r.body->extras->interrupted.load(std::memory_order_acquire);
 }
 
+static void handle_what_has_come(record& r) {
+  if (r.more.signalled.load(std::memory_order_relaxed)) [[unlikely]]
+    deliver_signals(r);
+}
+
+void act_on_signals() {
+  if (record* const r = self_if_any()) handle_what_has_come(*r);
+}
+
 void act_on_cancellation() {
   record* const r = self_if_any();
   if (r == nullptr) return;
-  if (r->more.signalled.load(std::memory_order_relaxed)) [[unlikely]]
-    deliver_signals(*r);
+  handle_what_has_come(*r);
   if (has_to_leave(*r)) leave_thread(*r, PTHREAD_CANCELED);
 }
 
@@ -174,16 +182,13 @@ bool stops_others() noexcept {
   return !runs_on_process_thread();
 }
 
-unparked patience::pause(const deadline& until, bool interruptible) {
-  constexpr std::int64_t longest_ns = 2'000'000;
+unparked polled_wait::pause(const deadline& until, bool interruptible) {
   const char nobody_wakes = 0;
-  const unparked why =
-      park_or_give_way({.what = what_,
-                        .address = &nobody_wakes,
-                        .deadline_ns = std::min(os::now_ns() + pause_ns_, until.to_ns()),
-                        .interruptible = interruptible});
-  pause_ns_ = std::min(pause_ns_ * 2, longest_ns);
-  return why;
+  const std::int64_t end_ns = os::now_ns() + pauses_.next_pause_ns();
+  return park_or_give_way({.what = what_,
+                           .address = &nobody_wakes,
+                           .deadline_ns = std::min(end_ns, until.to_ns()),
+                           .interruptible = interruptible});
 }
 
 }  // namespace strata::detail::posix

@@ -10,6 +10,7 @@
 
 #include "strata/detail/parking.hpp"
 #include "threads/errno_here.hpp"
+#include "threads/polling_backoff.hpp"
 
 namespace strata::detail::posix {
 
@@ -39,8 +40,15 @@ struct deadline {
   // On the monotonic clock. All others but it can be set meanwhile, or go on while the machine
   // sleeps: this is in a second at the latest then, and has_passed() is to be asked again.
   [[nodiscard]] std::int64_t to_ns() const noexcept;
-  // The same for parking::look_again, with this as its argument: who asks is not woken for it.
+  // For parking::look_again, with this as its argument: who asks is not woken for it.
   [[nodiscard]] auto asked_again() const noexcept { return can_be_set() ? &look_again : nullptr; }
+  // `how`, until then. This outlives the wait.
+  [[nodiscard]] parking bound(parking how) const noexcept {
+    how.deadline_ns = to_ns();
+    how.look_again = asked_again();
+    how.look_again_argument = this;
+    return how;
+  }
 
  private:
   [[nodiscard]] bool can_be_set() const noexcept {
@@ -59,6 +67,8 @@ struct deadline {
 [[nodiscard]] bool has_to_leave(const record& r) noexcept;
 // At the end of a wait, or before it: does not return if the calling thread has been cancelled.
 void act_on_cancellation();
+// The same for what is no point of cancellation: the handlers of what has come for the caller run.
+void act_on_signals();
 
 // A thread without a worker.
 [[nodiscard]] bool is_outside() noexcept;
@@ -126,15 +136,15 @@ class presence {
 
 // For what lies in memory that processes share: a thread of ours can be woken only by its own
 // process, so it looks again and again, seldom at last. `until` may have passed.
-class patience {
+class polled_wait {
  public:
-  explicit patience(const char* what) noexcept : what_(what) {}
+  explicit polled_wait(const char* what) noexcept : what_(what) {}
   // `signalled`: a handler has run.
   unparked pause(const deadline& until, bool interruptible);
 
  private:
   const char* what_;
-  std::int64_t pause_ns_ = 20'000;
+  polling_backoff pauses_;
 };
 
 }  // namespace strata::detail::posix

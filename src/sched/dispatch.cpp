@@ -50,7 +50,7 @@ void place::dispatch(const std::atomic<std::uint32_t>& leave, bool guest) {
     if (until_outside <= 0) [[unlikely]] {
       until_outside = outside_every;
       // Only once: a thief may have taken the fork.
-      if (std::exchange(spare_is_promised_, false)) continue;
+      if (spare_.end_promise()) continue;
       if (task* outside = owner->take_injected()) outside->type->run(*outside, *this);
       if (owner->out_of_stacks.load(std::memory_order_relaxed) != 0) give_up_spare();
       if (std::exchange(deque_had_a_turn, false)) {
@@ -83,67 +83,6 @@ void place::begin_oldest() {
   if (t == nullptr) return;  // a thief was faster, or there is no stack
   t = unmarked(t);
   t->type->run(*t, *this);
-}
-
-void place::deliver(stack& s) noexcept {
-  const scheduler::stranger unless_ours(*owner);
-  s.next_free = delivered_.load(std::memory_order_relaxed);
-  // Release: the stack is off its old worker. Seq_cst: before we look whether the worker sleeps.
-  // Partners: next_bound(), has_bound().
-  while (!delivered_.compare_exchange_weak(s.next_free, &s, std::memory_order_seq_cst,
-                                           std::memory_order_relaxed)) {
-  }
-  if (place& here = this_place(); here.owner == owner) here.events.read_modify_writes.add();
-  owner->wake_place(static_cast<int>(id));
-}
-
-static stack* next_in_list(const stack& s) noexcept { return s.next_free; }
-
-// Takes turns with the others. Null: it is theirs.
-task* place::next_bound() {
-  stack* some = nullptr;
-  if (delivered_.load(std::memory_order_relaxed) != nullptr) {
-    some = delivered_.exchange(nullptr, std::memory_order_acquire);
-    events.read_modify_writes.add();
-  }
-  stack* oldest = nullptr;
-  while (some != nullptr) {
-    stack* const older = std::exchange(some->next_free, oldest);
-    oldest = std::exchange(some, older);
-  }
-  oldest = bound_.push_all(oldest, next_in_list);
-  // There is no memory for more: in the same order next time.
-  while (oldest != nullptr) deliver(*std::exchange(oldest, oldest->next_free));
-  bound_had_its_turn_ = !bound_had_its_turn_;
-  return bound_had_its_turn_ || ready.empty() ? bound_.pop() : nullptr;
-}
-
-bool place::take_batches(place& taker) {
-  // Acquire: what is in them. Partner: scheduler::make_ready().
-  stack* const first = batches.exchange(nullptr, std::memory_order_acquire);
-  taker.events.read_modify_writes.add();
-  if (first == nullptr) return false;
-  taker.put_stacks(first);
-  if (taker.leaves_others_behind()) taker.owner->ready_appeared(taker);
-  return true;
-}
-
-void place::put_stacks(stack* first) noexcept {
-  if (!distributes) first = ready.push_all(first, next_in_list);
-  while (first != nullptr) {
-    stack* const next = first->next_free;  // it may be gone, and listed elsewhere
-    put_free_stack(*first);
-    first = next;
-  }
-}
-
-void place::queue_set_aside() noexcept {
-  while (stack* const s = set_aside_.first) {
-    stack_list rest = set_aside_;
-    (void)rest.take_first();  // once it is in the queue it may be gone
-    if (!ready.try_push(s)) return;
-    set_aside_ = rest;
-  }
 }
 
 }  // namespace strata::detail

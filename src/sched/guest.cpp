@@ -3,6 +3,7 @@
 #include "context/exceptions.hpp"
 #include "context/overflow.hpp"
 #include "os/topology.hpp"
+#include "sched/foreign_waker.hpp"
 #include "sched/outside_section.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/fences.hpp"
@@ -39,9 +40,9 @@ std::exception_ptr scheduler::enter(root_task& root) {
     work_ticks.store(root.measure.work + ticks_in_fibers() - before, std::memory_order_relaxed);
     span_ticks.store(root.measure.span, std::memory_order_relaxed);
   }
-  if (failed.load(std::memory_order_acquire)) {
+  if (failure.is_there.load(std::memory_order_acquire)) {
     // Left behind by this root, perhaps.
-    if (root.failure == nullptr) root.failure = take_failure();
+    if (root.failure == nullptr) root.failure = failure.take();
     clear_failure();
   }
   return root.failure;
@@ -71,7 +72,7 @@ int scheduler::lease() {
     const int i = idle_.lease(place_near());
     // Looked at when the place is taken, because then nobody can clear it behind our back; a root
     // that began before would lose the tokens that it sends until then. Partner: clear_failure().
-    if (i < 0 || !failed.load(std::memory_order_seq_cst)) return i;
+    if (i < 0 || !failure.is_there.load(std::memory_order_seq_cst)) return i;
     idle_.hand_back(static_cast<unsigned>(i));
     clear_untold();
   }
@@ -94,7 +95,7 @@ void root_task::complete() noexcept {
   place& here = this_place();
   scheduler& s = *here.owner;
   // While we run, it cannot be cleared.
-  if (s.failed.load(std::memory_order_acquire)) failure = s.take_failure();
+  if (s.failure.is_there.load(std::memory_order_acquire)) failure = s.failure.take();
   // Acquire-release: our results for the waiter. Partners: place::dispatch() and
   // scheduler::enter().
   if (state.exchange(ended, std::memory_order_seq_cst) == awaited) {
@@ -139,8 +140,8 @@ void scheduler::run_as_guest(place& p, root_task& root) {
   // was asleep then; and after a failure that thread tells who waits. The place must not look
   // asleep meanwhile, or wait_idle() would believe that all is done.
   if (!p.ready.empty() || is_left_for(p) || p.deque.maybe_work() || !p.overflow.empty() ||
-      p.has_set_aside() || injected_.has_any() || failed.load(std::memory_order_relaxed) ||
-      holds_something()) {
+      p.has_set_aside() || injected_.has_any() ||
+      failure.is_there.load(std::memory_order_relaxed) || holds_something()) {
     return idle_.hand_back(p.id);
   }
   idle_.give_back(p.id);
@@ -189,7 +190,7 @@ bool scheduler::somebody_is_about_to_look() const noexcept {
 }
 
 void scheduler::continue_here(stack& s) {
-  const stranger here(*this);
+  const foreign_waker here(*this);
   try {
     inject(&s);
   } catch (const std::bad_alloc&) {
@@ -210,7 +211,7 @@ void scheduler::wait_idle(calls in_progress) {
   idle_waiters_.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
     const std::uint32_t epoch = idle_epoch_.load(std::memory_order_acquire);
-    if (is_idle(in_progress) && !failure_is_awaited()) break;
+    if (is_idle(in_progress) && !failure.is_awaited()) break;
     os::blocking_futex_wait(idle_epoch_, epoch);
   }
   idle_waiters_.fetch_sub(1, std::memory_order_seq_cst);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler as other nodes see it.
 #include <algorithm>
-#include <thread>
 
 #include "sched/scheduler.hpp"
 #include "strata/detail/fences.hpp"
@@ -16,8 +15,7 @@ void scheduler::join(neighbourhood& n, remote_nodes& others, std::uint16_t node,
     p->others = &others;
     p->looks = n.workers_look;
   }
-  // Release: who sees it sees the above. All workers sleep now, or are about to.
-  around_.store(&n, std::memory_order_release);
+  around_.open(n);  // all workers sleep now, or are about to
 }
 
 void scheduler::count_frames_of(const worker* network_worker) {
@@ -44,10 +42,8 @@ std::int64_t scheduler::held_stacks() {
 }
 
 void scheduler::leave() {
-  // Seq_cst: whoever visits from now on sees that nobody is there. Partner: visit.
-  neighbourhood* const around = around_.exchange(nullptr, std::memory_order_seq_cst);
-  if (around != nullptr) around->dismiss_stand_in();
-  while (visitors_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+  if (neighbourhood* const around = around_.close()) around->dismiss_stand_in();
+  around_.wait_until_alone();
   for (auto& p : places_) {
     p->nodes.store(1, std::memory_order_relaxed);
     p->others = nullptr;

@@ -4,7 +4,6 @@
 #include <alloca.h>
 
 #include <cstdlib>
-#include <exception>
 #include <memory>
 #include <utility>
 
@@ -64,11 +63,11 @@ void stack_main(void* argument) {
 }
 
 place::place(frame_depot& depot, scheduler& s, unsigned index)
-    : worker(depot), patience(s.spin_ticks()) {
+    : worker(depot), idle_spin(s.spin_ticks()) {
   id = index;
   number = number_.value();
   owner = &s;
-  failed = &s.failed;
+  failed = &s.failure.is_there;
   profiling = s.settings.profile;
   node = static_cast<std::uint16_t>(s.settings.node);
 }
@@ -351,21 +350,6 @@ void yield_stack() noexcept {
   if (measured != nullptr) strand_resume(*measured);
 }
 
-stack* place::stack_at_hand() noexcept {
-  if (stack* const s = take_spare()) return s;
-  stack* const s = owner->stacks.take_ready();
-  return s != nullptr ? make_ours(s) : nullptr;
-}
-
-stack* place::usual_stack() noexcept {
-  if (stack* const s = take_spare()) return s;
-  try {
-    return make_ours(owner->stacks.take());
-  } catch (const std::exception&) {
-    return nullptr;
-  }
-}
-
 void place::give_way() noexcept {
   events.preemptions.add();
   // It has had the time of many turns: the dispatcher is to come soon to what has yet to begin.
@@ -373,24 +357,17 @@ void place::give_way() noexcept {
   leave_stack(&go_behind_here, current);
 }
 
-inline stack* place::make_ours(stack* s) noexcept {
-  s->type = &resumed_stack;
-  s->home = owner;
-  return s;
+void place::adopt(stack& s) noexcept {
+  s.type = &resumed_stack;
+  s.home = owner;
 }
 
-void place::adopt(stack& s) noexcept { make_ours(&s); }
-
 void place::give_stack(stack* s) noexcept {
-  if (spare_.load(std::memory_order_relaxed) == nullptr && s->pool == &owner->stacks) {
-    spare_.store(s, std::memory_order_relaxed);
+  if (!has_spare() && s->pool == &owner->stacks) {
+    spare_.put(*s);
   } else {
     s->pool->give(s);
   }
-}
-
-void place::give_up_spare() noexcept {
-  if (stack* const s = take_spare()) s->pool->give(s);
 }
 
 inline void place::begin_on(stack& s, task& t) noexcept {

@@ -12,6 +12,7 @@
 #include "sched/accounts.hpp"
 #include "sched/next_take.hpp"
 #include "sched/policy.hpp"
+#include "sched/spare_stack.hpp"
 #include "sched/spin_window.hpp"
 #include "sched/stack_list.hpp"
 #include "sched/worker_numbers.hpp"
@@ -161,31 +162,22 @@ class place : public worker {
   void require_spare();
   void give_stack(stack* s) noexcept;
   // By whoever runs here, or has taken the place from a sleeper.
-  stack* take_spare() noexcept {
-    stack* const s = spare_.load(std::memory_order_relaxed);
-    if (s != nullptr) [[likely]]
-      spare_.store(nullptr, std::memory_order_relaxed);
-    spare_is_promised_ = false;
-    return s;
-  }
+  stack* take_spare() noexcept { return spare_.take(); }
   // Others want it more.
   void give_up_spare() noexcept;
-  [[nodiscard]] bool has_spare() const noexcept {
-    return spare_.load(std::memory_order_relaxed) != nullptr;
-  }
-  stack* make_ours(stack* s) noexcept;
+  [[nodiscard]] bool has_spare() const noexcept { return spare_.is_there(); }
   // One that somebody has taken from a pool of our runtime, on whatever OS thread.
   void adopt(stack& s) noexcept;
 
   stack* current = nullptr;  // the pooled stack that runs here; null on the worker's own
   context native;            // the worker's own stack
   accounts time;
-  spin_window patience;
+  spin_window idle_spin;
   std::vector<place*> victims;  // nearest first
   unsigned woke = 0;            // the last sleeper that was woken for what was shared here
   int cpu = -1;
   next_take next_stolen;  // from another node
-  // Of threads that were made and that ended here. See room.cpp.
+  // Of threads that were made and that ended here. See thread_limit.cpp.
   counter threads_made;
   counter threads_ended;
   std::atomic<unsigned> until_room_is_checked{1};  // threads made; written by the worker alone
@@ -228,11 +220,7 @@ class place : public worker {
     switches_left_ = 0;
   }
 
-  // One is kept at hand: the next task is likely to want it. Relaxed: others only look whether
-  // there is one.
-  std::atomic<stack*> spare_{nullptr};
-  // To a fork at the end of its stack, which is next: who may begin but need not leaves it alone.
-  bool spare_is_promised_ = false;
+  spare_stack spare_;
   unsigned refused_to_oldest_ = 0;  // in a row: see has_stack_for_oldest()
   stack* handed_over_ = nullptr;    // to go on when the task that runs here has ended
   void (*action_)(place&, void*) = nullptr;

@@ -4,8 +4,29 @@
 #include <sched.h>
 
 #include "os/clock.hpp"
+#include "os/pages.hpp"
 
 namespace strata::detail {
+
+bool ready_queue::grow() noexcept {
+  const std::size_t n = size();
+  const std::size_t h = head_.load(std::memory_order_relaxed);
+  const std::size_t room = 2 * (mask_ + 1);
+  auto** const bigger = reinterpret_cast<task**>(os::take_pages(room * sizeof(task*)));
+  if (bigger == nullptr) return false;
+  for (std::size_t i = 0; i < n; ++i) bigger[i] = ring_[(h + i) & mask_];
+  give_ring();
+  ring_ = bigger;
+  mask_ = room - 1;
+  head_.store(0, std::memory_order_relaxed);
+  tail_.store(n, std::memory_order_relaxed);
+  return true;
+}
+
+void ready_queue::give_ring() noexcept {
+  if (ring_ == first_ring_.get()) return;
+  os::give_pages(reinterpret_cast<std::byte*>(ring_), (mask_ + 1) * sizeof(task*));
+}
 
 void ready_queue::wait_for_thief() noexcept {
   do {

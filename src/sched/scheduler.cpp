@@ -117,7 +117,7 @@ void scheduler::give_up_waiters() {
     wait_idle();
     const std::uint64_t before = idle_.tally();
     if (held_stacks() != 0) forget_parked_of(*this);
-    while (strangers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+    while (foreign_wakers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
     if (is_idle() && idle_.tally() == before) return;
   }
 }

@@ -13,14 +13,15 @@
 
 #include "os/futex.hpp"
 #include "sched/bound_cpus.hpp"
-#include "sched/failure.hpp"
+#include "sched/computation_failure.hpp"
 #include "sched/frame_depot.hpp"
 #include "sched/held_items.hpp"
 #include "sched/injected.hpp"
-#include "sched/neighbourhood.hpp"
+#include "sched/neighbourhood_visit.hpp"
 #include "sched/place.hpp"
 #include "sched/place_futex.hpp"
 #include "sched/stack_pools.hpp"
+#include "sched/thread_limit.hpp"
 #include "sched/ticker.hpp"
 #include "sched/timers.hpp"
 #include "strata/detail/root_task.hpp"
@@ -62,27 +63,15 @@ class scheduler {
   // of how long we exist.
   void continue_here(stack& s);
   // By whoever makes stacks of ours ready, before: we exist until they have ended, and from then on
-  // until no stranger is here. One of our workers ends before that anyway: then null, else this,
-  // which the stranger leaves afterwards. Partner: the destructor.
-  [[nodiscard]] scheduler* admit_stranger() noexcept {
+  // until none of these is here. One of our workers ends before that anyway: then null, else this,
+  // which the caller leaves afterwards. Partner: the destructor. (As an object: foreign_waker.hpp.)
+  [[nodiscard]] scheduler* admit_foreign_waker() noexcept {
     if (this_place().owner == this) return nullptr;
     // Relaxed: what publishes the stacks is a release.
-    strangers_.fetch_add(1, std::memory_order_relaxed);
+    foreign_wakers_.fetch_add(1, std::memory_order_relaxed);
     return this;
   }
-  void stranger_leaves() noexcept { strangers_.fetch_sub(1, std::memory_order_release); }
-  class stranger {
-   public:
-    explicit stranger(scheduler& s) noexcept : host_(s.admit_stranger()) {}
-    ~stranger() {
-      if (host_ != nullptr) host_->stranger_leaves();
-    }
-    stranger(const stranger&) = delete;
-    stranger& operator=(const stranger&) = delete;
-
-   private:
-    scheduler* const host_;
-  };
+  void foreign_waker_leaves() noexcept { foreign_wakers_.fetch_sub(1, std::memory_order_release); }
   // Whether a call of strata::blocking() that is in progress counts as something to do.
   enum class calls { count, do_not_count };
   // Blocks until no worker has anything to do.
@@ -100,30 +89,9 @@ class scheduler {
   void wake_place(int i) noexcept { idle_.wake(static_cast<unsigned>(i)); }
 
   // ---- other nodes ----
-  // The neighbourhood while it is talked to; false in a job of one node, and once it is gone.
-  class visit {
+  class visit : public neighbourhood_visit {
    public:
-    explicit visit(scheduler& s) noexcept {
-      if (s.around_.load(std::memory_order_relaxed) == nullptr) return;
-      host_ = &s;
-      // Announce, then look. Partner: leave().
-      s.visitors_.fetch_add(1, std::memory_order_seq_cst);
-      there_ = s.around_.load(std::memory_order_seq_cst);
-    }
-    ~visit() { end(); }
-    visit(const visit&) = delete;
-    visit& operator=(const visit&) = delete;
-    void end() noexcept {
-      if (host_ != nullptr) host_->visitors_.fetch_sub(1, std::memory_order_release);
-      host_ = nullptr;
-      there_ = nullptr;
-    }
-    explicit operator bool() const noexcept { return there_ != nullptr; }
-    neighbourhood* operator->() const noexcept { return there_; }
-
-   private:
-    scheduler* host_ = nullptr;
-    neighbourhood* there_ = nullptr;
+    explicit visit(scheduler& s) noexcept : neighbourhood_visit(s.around_) {}
   };
   // Before anything runs: this node is `node` of `nodes`.
   void join(neighbourhood& n, remote_nodes& others, std::uint16_t node, std::uint16_t nodes);
@@ -180,14 +148,9 @@ class scheduler {
   // wait can be told. With `forget` the failure is another node's, and nobody here has to be told.
   void settle(bool forget);
   // For whom it concerns; null when there is none.
-  [[nodiscard]] std::exception_ptr take_failure();
-  // There is one, and nobody has been told yet.
-  [[nodiscard]] bool failure_is_untold();
-  // l will hear of a failure, also of one that has happened already.
-  void await_failure(failure_listener& l);
-  void forget_failure(failure_listener& l);
+  [[nodiscard]] std::exception_ptr take_failure() { return failure.take(); }
   // Whether some task waits for fibers.
-  [[nodiscard]] bool somebody_waits();
+  [[nodiscard]] bool somebody_waits() { return failure.has_listeners(); }
   // Which suspended stacks wait. What runs meanwhile may be missed, or shown as it was. A
   // microsecond for each stack that there is, some for each that waits.
   [[nodiscard]] waiting_stacks who_waits();
@@ -228,18 +191,6 @@ class scheduler {
 
   // Stacks of another size than usual, a power of two. Throws strata::error without address space.
   stack_pool& stacks_of(std::size_t bytes) { return pools_.of(bytes); }
-  // Before a thread with a stack of the usual size is made by a task of p: it is counted. Throws
-  // std::system_error (resource_unavailable_try_again) when there are as many threads as stacks.
-  void require_room(place& p) {
-    if (!room_is_known(p)) [[unlikely]]
-      look_for_room(p);
-  }
-  // The same for those who can do without: false, and it is not counted.
-  [[nodiscard]] bool try_room(place& p) noexcept { return room_is_known(p) || has_room(p); }
-  // By a thread from outside; it ends on one of our workers like the others, unless it is not made
-  // after all.
-  [[nodiscard]] bool try_room_from_outside() noexcept;
-  void give_up_room_from_outside() noexcept;
   // For a task that somebody has handed in already, and that needs one of the usual size: also
   // where all those are in use that threads may have. Null: there is neither one nor address space.
   [[nodiscard]] stack* take_stack() noexcept;
@@ -264,6 +215,7 @@ class scheduler {
   [[nodiscard]] const injected_work& brought_from_outside() const noexcept { return injected_; }
 
   stack_pool stacks;
+  thread_limit live_threads{places_, stacks};
   timers deadlines;
   ticker preemption;
   frame_depot depot;
@@ -271,35 +223,20 @@ class scheduler {
   std::shared_ptr<held_items> in_mailboxes;
   const options settings;
   const policy rule;
-  std::atomic<bool> failed{false};
+  computation_failure failure;
   // Profiling: work and span of the last root.
   std::atomic<std::uint64_t> work_ticks{0};
   std::atomic<std::uint64_t> span_ticks{0};
 
  private:
-  // Counts the thread; false: look.
-  static bool room_is_known(place& p) noexcept {
-    p.threads_made.add();
-    const unsigned left = p.until_room_is_checked.load(std::memory_order_relaxed) - 1;
-    p.until_room_is_checked.store(left, std::memory_order_relaxed);
-    return left != 0;
-  }
-  void look_for_room(place& p);
-  [[noreturn]] void refuse_for_room() const;
-  [[nodiscard]] bool has_room(place& p) noexcept;
-  [[nodiscard]] std::uint64_t threads_alive() const noexcept;
-  [[nodiscard]] std::size_t threads_max() const noexcept;
   struct search;
   friend class place;
   void give_up_waiters();
   void stop();
   [[nodiscard]] std::uint64_t ticks_in_fibers() const noexcept;
-  [[nodiscard]] bool failure_is_awaited();
-  void tell_of_failure(worker& w);
   // Blocks the OS thread until nothing is left of the failed computation.
   void clear_failure();
   void clear_untold();  // before a root begins
-  void report_failure() const noexcept;
   [[nodiscard]] int lease();
   [[nodiscard]] unsigned place_near() const noexcept;
   [[nodiscard]] bool somebody_is_about_to_look() const noexcept;
@@ -358,8 +295,7 @@ class scheduler {
   void tell_idle_waiters() noexcept;
   void tell_neighbours_of_sleep() noexcept;
 
-  std::atomic<neighbourhood*> around_{nullptr};
-  std::atomic<std::uint32_t> visitors_{0};
+  visited_neighbourhood around_;
   std::vector<std::unique_ptr<place>> places_;
   idle_set<std::atomic, place_futex> idle_;
   std::string binding_;
@@ -385,8 +321,7 @@ class scheduler {
 
   injected_work injected_;
   std::atomic<std::uint64_t> found_injected_at_{0};  // in ticks
-  std::atomic<std::uint32_t> strangers_{0};          // as of class stranger
-  std::atomic<std::uint64_t> made_outside_{0};       // threads
+  std::atomic<std::uint32_t> foreign_wakers_{0};
 
   lone_watch* const watch_;
   std::atomic<std::uint32_t> waiting_outside_{0};  // in enter(), without a place
@@ -395,17 +330,6 @@ class scheduler {
 
   std::atomic<std::uint32_t> idle_waiters_{0};
   os::futex_word idle_epoch_{0};
-
-  std::mutex failure_mutex_;
-  std::exception_ptr failure_;
-  os::futex_word settled_{1};  // 0: other nodes may still be at it
-  bool failure_delivered_ = false;
-#if defined(STRATA_TSAN)
-  // The C++ library counts references to an exception where ThreadSanitizer does not see it: it
-  // would report the last of several threads that let go of one. So we do, at the end.
-  std::vector<std::exception_ptr> failures_;
-#endif
-  std::vector<failure_listener*> listeners_;
 
   mutable std::mutex network_worker_mutex_;
   const worker* network_worker_ = nullptr;

@@ -169,13 +169,13 @@ task* scheduler::search_or_sleep(place& p, const std::atomic<std::uint32_t>& lea
     }
 
     now = os::ticks();
-    if (!gave_way && now - began > p.patience.ticks_alone()) {
+    if (!gave_way && now - began > p.idle_spin.ticks_alone()) {
       gave_way = true;
       sched_yield();
       const std::uint64_t before = std::exchange(now, os::ticks());
-      if (now - before > away_ticks_) p.patience.others_wait();
+      if (now - before > away_ticks_) p.idle_spin.others_wait();
     }
-    bool give_up = now - began > p.patience.ticks();
+    bool give_up = now - began > p.idle_spin.ticks();
     if (++round == rounds_for_all && !searching && !give_up) {
       // At most one worker searches; the others sleep, and are woken one by one while there is more
       // than one can take.
@@ -216,7 +216,7 @@ task* scheduler::search_or_sleep(place& p, const std::atomic<std::uint32_t>& lea
   if (searching) searchers_.fetch_sub(1, std::memory_order_seq_cst);
   if (polling) neighbours->end_polling();
   if (neighbours && found != nullptr && found->type->wire != nullptr) neighbours->begins_token();
-  if (searched) p.patience.was_idle_for(now - began);
+  if (searched) p.idle_spin.was_idle_for(now - began);
   // Those who brought work while we searched left it to us, and those who shared one task may have
   // more and never push again.
   if (!slept) pass_on(p);

@@ -33,7 +33,7 @@ bool scheduler::nothing_moves() const noexcept {
 void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest) {
   // From the announcement until we are awake the place may be somebody else's: nothing of it is
   // touched, and what belongs to this thread is put back afterwards.
-  const bool stands_in = !oversubscribed_ && p.patience.is_alone();
+  const bool stands_in = !oversubscribed_ && p.idle_spin.is_alone();
   if (watch_ != nullptr && watch_->is_asked()) {
     const without_worker as_from_outside;
     watch_->answer();
@@ -56,7 +56,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   tell_idle_waiters();
   tell_neighbours_of_sleep();
   // Nothing moves any more: the last to fall asleep tells of a failure.
-  const bool tell = failure_is_awaited() && nothing_moves();
+  const bool tell = failure.is_awaited() && nothing_moves();
   const bool stay =
       tell || work_is_visible(p) || leave.load(std::memory_order_seq_cst) != root_task::running;
   if (!stay || !idle_.cancel(p.id, guest)) {
@@ -82,7 +82,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
     if (idle_.wait(p.id, guest, doze)) p.events.parks.add();
     if (cares) give_up_care(p);
   } else if (tell) {
-    tell_of_failure(p);
+    failure.tell(p);
   }
   p.native = mine;
   p.exceptions = exceptions;

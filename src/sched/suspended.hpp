@@ -8,7 +8,7 @@ namespace strata::detail {
 class scheduler;
 
 // Once this has returned nobody chooses a stack of `s` that waited at an address before; who has
-// done so already is a stranger (scheduler::admit_stranger()). Defined in threads/.
+// done so already has been admitted (scheduler::admit_foreign_waker()). Defined in threads/.
 void forget_parked_of(scheduler& s) noexcept;
 // After that, and when no worker of `s` runs any more, while its stacks still exist: nor does
 // anybody of `s` wait for a descriptor, or for a turn at one; who had one passes it on. Likewise.

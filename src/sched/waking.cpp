@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is woken for what has appeared: nobody as long as a worker searches that will find it.
+#include "sched/foreign_waker.hpp"
 #include "sched/scheduler.hpp"
 #include "strata/detail/fences.hpp"
 
@@ -28,7 +29,7 @@ void scheduler::make_ready(unsigned i, const stack_list& some) noexcept {
     here.put_stacks(some.first);
     return ready_appeared(here);
   }
-  const stranger unless_ours(*this);
+  const foreign_waker unless_ours(*this);
   // Release: who takes them sees them. Seq_cst: published before we look whether somebody sleeps.
   // Partners: place::take_batches(), work_is_visible().
   some.last->next_free = there.batches.load(std::memory_order_relaxed);

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/worker_numbers.hpp"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
 #include "strata/detail/worker.hpp"
+
+extern "C" char __dso_handle __attribute__((visibility("hidden")));  // NOLINT: the linker's name
 
 namespace strata::detail {
 namespace {
@@ -50,19 +55,8 @@ void give_back(unsigned value) {
   std::push_heap(heap.begin(), heap.end(), std::greater<>());
 }
 
-// Of the calling OS thread.
+// Of the calling OS thread; 0: it has none, or none any more.
 constinit thread_local unsigned outside = 0;
-constinit thread_local bool ends = false;
-
-struct until_thread_ends {
-  until_thread_ends() { outside = take(); }
-  ~until_thread_ends() {
-    give_back(std::exchange(outside, 0));
-    ends = true;
-  }
-  until_thread_ends(const until_thread_ends&) = delete;
-  until_thread_ends& operator=(const until_thread_ends&) = delete;
-};
 
 }  // namespace
 
@@ -81,10 +75,15 @@ void forget_worker_numbers() {
 unsigned number_outside() {
   if (outside != 0) [[likely]]
     return outside;
-  // A destructor of another thread_local asks: there is nobody left to give it back.
-  if (ends) return outside = take();
-  static thread_local const until_thread_ends mine;
-  return outside;
+  const unsigned taken = take();
+  // By the function behind thread_local objects with a destructor: one of those may ask when it
+  // ends itself, after the number has been given back, and that one is given back after it.
+  const auto give_back_at_end = [](void*) { give_back(std::exchange(outside, 0)); };
+  if (abi::__cxa_thread_atexit(give_back_at_end, nullptr, &__dso_handle) != 0) {
+    give_back(taken);
+    throw std::bad_alloc();
+  }
+  return outside = taken;
 }
 
 }  // namespace strata::detail

@@ -49,12 +49,18 @@ bool counted_condition_queue::is_awaited(void* request) {
          (r.stop == nullptr || !r.stop->requested(r.stop->token));
 }
 
+void counted_condition_queue::forget_callback(void* request) noexcept {
+  const auto& r = *static_cast<counted_wait*>(request);
+  if (r.stop != nullptr) r.stop->forget(r.stop->callback);
+}
+
 void counted_condition_queue::wait_since(std::uint64_t begun, std::int64_t deadline_ns,
                                          const stop_question* stop) {
   counted_wait request{&notifications_, begun, stop};
   park({.what = "condition variable",
         .address = this,
         .still = &is_awaited,
+        .forgotten = &forget_callback,
         .argument = &request,
         .deadline_ns = deadline_ns});
 }

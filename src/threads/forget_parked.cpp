@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who waits at addresses, and never goes on: what a fork, or a runtime that ends, leaves behind.
 #include <mutex>
+#include <utility>
 
 #include "sched/outside_section.hpp"
 #include "sched/scheduler.hpp"
@@ -20,9 +21,13 @@ void forget_parked() noexcept {
   }
 }
 
+// Out of all queues. Those that have more to be forgotten are returned, linked by `next`: nobody
+// else continues them any more.
+//
 // Of others' waiters nothing is touched but their places in the queues. Each lock is taken, also
 // of a queue where nobody is: who moves somebody there has it before us, or sees that we are here.
-void forget_parked_of(scheduler& s) noexcept {
+static waiter* take_out_all_of(scheduler& s) noexcept {
+  waiter* with_more = nullptr;
   const outside_section here;
   const uninterrupted guard;  // who ends it may be a thread of another runtime
   s.waiters_are_given_up.store(true, std::memory_order_relaxed);
@@ -32,12 +37,26 @@ void forget_parked_of(scheduler& s) noexcept {
     for (waiter* w = q.first(); w != nullptr;) {
       waiter* const next = w->next;
       // Not who waits for a call that is in progress: it goes on.
-      if (w->who != nullptr && w->home == &s && !w->how->lasts) q.remove(*w);
+      if (w->who != nullptr && w->home == &s && !w->how->lasts) {
+        q.remove(*w);
+        // Who is on its way by a deadline or an interruption sees to that itself.
+        if (w->how->forgotten != nullptr && w->decide(unparked::refused))
+          w->next = std::exchange(with_more, w);
+      }
       w = next;
     }
   }
   runtimes_given_up.fetch_sub(1, std::memory_order_relaxed);
   s.waiters_are_given_up.store(false, std::memory_order_relaxed);
+  return with_more;
+}
+
+void forget_parked_of(scheduler& s) noexcept {
+  for (waiter* w = take_out_all_of(s); w != nullptr;) {
+    waiter* const next = w->next;
+    w->how->forgotten(w->how->argument);
+    w = next;
+  }
 }
 
 }  // namespace strata::detail

@@ -13,9 +13,11 @@
 #include <new>
 #include <system_error>
 
+#include "sched/waiting_stacks.hpp"
 #include "strata/blocking.hpp"
 #include "strata/detail/worker.hpp"
 #include "threads/errno_here.hpp"
+#include "threads/polling_backoff.hpp"
 #include "threads/reactor.hpp"
 #include "threads/turns.hpp"
 
@@ -68,6 +70,19 @@ auto without_exceptions(const Wait& wait) -> decltype(wait()) {
   }
 }
 
+// Where the kernel calls ready what the call has to wait for all the same: with something in the
+// error queue a socket is, whatever it is asked for. False: the time is over.
+bool pause_after_look_in_vain(detail::polling_backoff& pauses, std::int64_t deadline) {
+  const std::int64_t pause_ns = pauses.next_pause_ns();
+  if (pause_ns == 0) return true;
+  const char nobody_wakes = 0;
+  const std::int64_t end_ns = detail::deadline_now() + pause_ns;
+  detail::park({.what = detail::wait_for_descriptor,
+                .address = &nobody_wakes,
+                .deadline_ns = std::min(deadline, end_ns)});
+  return end_ns < deadline;
+}
+
 // Makes `call`, which does not block, until it need not wait any more.
 template <class Call>
 auto again(int fd, short events, std::int64_t deadline, const Call& call) {
@@ -77,10 +92,12 @@ auto again(int fd, short events, std::int64_t deadline, const Call& call) {
   return without_exceptions([&]() -> outcome {
     detail::descriptor_turn mine(fd, events == POLLOUT);
     if (mine.take(deadline) != detail::unparked::woken) return detail::fail_with(ETIMEDOUT);
+    detail::polling_backoff pauses(detail::polling_backoff::looks_in_vain);
     for (;;) {
       if (wait_until(fd, events, deadline) < 0) return -1;
       const outcome later = call();
       if (later >= 0 || !would_block(detail::errno_here())) return later;
+      if (!pause_after_look_in_vain(pauses, deadline)) return detail::fail_with(ETIMEDOUT);
     }
   });
 }

@@ -135,7 +135,7 @@ struct chosen {
 
   void go_on() const noexcept {
     detail::go_on(*w, who);
-    if (host != nullptr) host->stranger_leaves();
+    if (host != nullptr) host->foreign_waker_leaves();
   }
 };
 
@@ -150,13 +150,13 @@ bool choose(waiter_queue& q, const void* address, chosen& one,
     // Announced while it is still queued: from then on its runtime does not find it any more.
     // Partner: scheduler::give_up_waiters().
     stack* const who = w->who;
-    scheduler* const host = who != nullptr ? w->home->admit_stranger() : nullptr;
+    scheduler* const host = who != nullptr ? w->home->admit_foreign_waker() : nullptr;
     q.remove(*w);
     if (w->decide(unparked::woken)) {
       one = {w, who, host};
       return true;
     }
-    if (host != nullptr) host->stranger_leaves();
+    if (host != nullptr) host->foreign_waker_leaves();
   }
   return false;
 }

@@ -54,11 +54,12 @@ class reactor {
     e.events = w.events | EPOLLONESHOT;
     e.data.u64 = w.number;
     w.watched = w.fd;
-    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, w.watched, &e) == 0) return;
+    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, w.watched, &e) == 0) return note_whose(w);
     if (errno == EEXIST) {
       w.watched = os::copy_out_of_the_way(w.fd);
       if (w.watched < 0) w.watched = fcntl(w.fd, F_DUPFD_CLOEXEC, 3);
-      if (w.watched >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, w.watched, &e) == 0) return;
+      if (w.watched >= 0 && epoll_ctl(epoll_, EPOLL_CTL_ADD, w.watched, &e) == 0)
+        return note_whose(w);
     }
     // EPERM: a regular file, which is always ready.
     fail(w, errno == EPERM ? 0 : errno);
@@ -128,9 +129,24 @@ class reactor {
     return 0;
   }
 
+  // Likewise. Who was there before, if anybody, watched another file, which has been closed.
+  void note_whose(io_wait& w) {
+    try {
+      whose_[w.watched] = w.number;
+    } catch (const std::bad_alloc&) {
+      epoll_ctl(epoll_, EPOLL_CTL_DEL, w.watched, nullptr);
+      fail(w, ENOMEM);
+    }
+  }
+
+  // The kernel knows what it watches by its number, which may be another file's by now, for which
+  // somebody else waits.
   void stop_watching(const io_wait& w) {
     if (w.watched < 0) return;
-    epoll_ctl(epoll_, EPOLL_CTL_DEL, w.watched, nullptr);
+    if (const auto it = whose_.find(w.watched); it != whose_.end() && it->second == w.number) {
+      epoll_ctl(epoll_, EPOLL_CTL_DEL, w.watched, nullptr);
+      whose_.erase(it);
+    }
     if (w.watched != w.fd) close(w.watched);
   }
 
@@ -162,6 +178,7 @@ class reactor {
   std::mutex mutex_;
   std::uint64_t numbers_ = 0;
   std::unordered_map<std::uint64_t, io_wait*> waits_;
+  std::unordered_map<int, std::uint64_t> whose_;  // what is watched: by the number of which wait
 };
 
 // Made for the first wait. Never destroyed: its thread may be in it when the process ends.

@@ -93,7 +93,7 @@ stack* take_smaller_stack(scheduler& home) noexcept {
 
 namespace {
 
-// It will run there, and is none of those that are counted: see room.cpp.
+// It will run there, and is none of those that are counted: see thread_limit.cpp.
 void give_own_stack(thread_block& b, stack* s) {
   thread_extras& e = extras_of(b);
   e.own_stack = s;
@@ -181,14 +181,14 @@ void start_thread(thread_block& b) {
   if (b.type == &sized_thread) [[unlikely]]
     return start_counted_thread(b);
   place& p = this_place();
-  if (!p.owner->try_room(p)) [[unlikely]] {
+  if (!p.owner->live_threads.try_count_one(p)) [[unlikely]] {
     if (start_on_smaller_stack(b, p)) return;
-    p.owner->require_room(p);  // says why there is none, unless there is by now
+    p.owner->live_threads.count_one(p);  // says why there is none, unless there is by now
   }
   try {
     start_counted_thread(b);
   } catch (...) {
-    this_place().threads_ended.add();  // it was counted: see room.cpp
+    this_place().threads_ended.add();  // it was counted: see thread_limit.cpp
     throw;
   }
 }

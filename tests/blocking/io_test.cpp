@@ -399,19 +399,72 @@ TEST_P(io_on, nobody_waits_for_what_cannot_come) {
   rt.run(&expect_no_wait_for_what_cannot_come);
 }
 
+// A socket for datagrams on this host, and where it is.
+int bound(sockaddr_in& at) {
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  at = {};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&at), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size), 0);
+  return fd;
+}
+
+// The kernel then calls the socket ready, whatever it is asked for.
+TEST_P(io_on, an_error_in_the_queue_of_a_socket_stops_nobody) {
+  runtime rt(settings());
+  rt.run([] {
+    sockaddr_in nobody;
+    close(bound(nobody));
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    ASSERT_EQ(setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof on), 0);
+    ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&nobody), sizeof nobody), 0);
+    ASSERT_EQ(io::send(fd, "x", 1, 0), 1);
+    EXPECT_EQ(io::wait(fd, POLLIN) & POLLERR, POLLERR);
+    char c = 0;
+    EXPECT_EQ(io::recv(fd, &c, 1, 0), -1);
+    EXPECT_EQ(detail::errno_here(), ECONNREFUSED) << "which is told once";
+    std::atomic<bool> other_ran{false};
+    thread other([&] { other_ran = true; });
+    EXPECT_EQ(io::recv(fd, &c, 1, 0, 100ms), -1);
+    EXPECT_EQ(detail::errno_here(), ETIMEDOUT);
+    if (GetParam() == 1) {
+      EXPECT_TRUE(other_ran);
+    }
+    other.join();
+    EXPECT_EQ(io::wait(fd, POLLIN), POLLERR) << "it is still there";
+    close(fd);
+  });
+}
+
+// By the time that a wait ends, its descriptor's number may be another file's that somebody waits
+// for.
+TEST_P(io_on, a_wait_that_ends_leaves_that_of_another_file_alone) {
+  runtime rt(settings());
+  rt.run([] {
+    pair first(false), second(false);
+    const int number = first.end[0];
+    std::atomic<bool> is_over{false};
+    thread earlier({.name = "earlier"}, [&] {
+      EXPECT_EQ(io::wait(number, POLLIN, 50ms), -1);
+      EXPECT_EQ(detail::errno_here(), ETIMEDOUT);
+      is_over = true;
+    });
+    while (!is_over && !is_now("earlier", "waiting for file descriptor")) this_thread::yield();
+    EXPECT_EQ(dup2(second.end[0], number), number);
+    thread later({.name = "later"}, [&] { EXPECT_EQ(io::wait(number, POLLIN), POLLIN); });
+    (void)text_when("later", "waiting for file descriptor");
+    earlier.join();
+    EXPECT_EQ(write(second.end[1], "x", 1), 1);
+    later.join();
+  });
+}
+
 TEST_P(io_on, messages_know_their_sender) {
   runtime rt(settings());
   rt.run([] {
-    const auto bound = [](sockaddr_in& at) {
-      const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-      at = {};
-      at.sin_family = AF_INET;
-      at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-      socklen_t size = sizeof at;
-      EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&at), size), 0);
-      EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size), 0);
-      return fd;
-    };
     sockaddr_in client_at, server_at;
     const int client = bound(client_at);
     const int server = bound(server_at);

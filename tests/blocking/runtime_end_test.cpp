@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // A runtime ends when what goes on has ended, on other OS threads than its workers, too. Who waits
-// for a descriptor goes no further, and leaves nothing that others would find.
+// goes no further, and leaves nothing that others would find.
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <semaphore>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
 #include "../common/thread_asleep.hpp"
 #include "../sched/support.hpp"
 #include "strata/blocking.hpp"
+#include "strata/condition_variable.hpp"
 #include "strata/fiber.hpp"
+#include "strata/mutex.hpp"
+#include "strata/stop_token.hpp"
 #include "strata/thread.hpp"
 
 namespace strata::test {
@@ -135,7 +140,7 @@ TEST_P(runtime_end, of_a_failed_computation_comes_before_that_of_a_call) {
   EXPECT_EQ(call.result, 42);
 }
 
-// Neither what they wait for nor their turns.
+// Neither what they wait for nor their turns at a descriptor.
 TEST_P(runtime_end, leaves_nobody_at_a_descriptor) {
   std::array<int, 2> ends{-1, -1};
   ASSERT_EQ(pipe(ends.data()), 0);
@@ -162,6 +167,46 @@ TEST_P(runtime_end, leaves_nobody_at_a_descriptor) {
     });
   }
   for (const int fd : ends) close(fd);
+}
+
+// What outlives the runtime and is still known to who waits in it for ever; those who look for
+// leaks are to find it.
+template <class StopSource>
+struct left_behind {
+  StopSource stop;
+  mutex lock;
+  condition_variable_any never;
+};
+
+// Nor with a stop source, whose request would wake it.
+template <class StopSource>
+void expect_stop_finds_nobody(const options& settings) {
+  static auto& all = *new std::vector<std::unique_ptr<left_behind<StopSource>>>;
+  for (int round = 0; round < rounds; ++round) {
+    auto& it = *all.emplace_back(std::make_unique<left_behind<StopSource>>());
+    {
+      runtime first(settings);
+      first.run([&] {
+        for (int i = 0; i < 3; ++i) {
+          thread([&] {
+            std::unique_lock held(it.lock);
+            (void)it.never.wait(held, it.stop.get_token(), [] { return false; });
+            ADD_FAILURE() << "its runtime has ended";
+          }).detach();
+        }
+      });
+    }
+    use_stacks(settings);
+    EXPECT_TRUE(it.stop.request_stop());
+    it.never.notify_all();
+  }
+}
+
+TEST_P(runtime_end, leaves_nobody_with_a_stop_source) {
+  expect_stop_finds_nobody<stop_source>(settings());
+}
+TEST_P(runtime_end, leaves_nobody_with_a_stop_source_of_the_standard) {
+  expect_stop_finds_nobody<std::stop_source>(settings());
 }
 
 }  // namespace

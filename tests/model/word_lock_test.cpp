@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mutex in one word: it excludes, whoever waits is woken, and who was woken in vain too often
-// is handed it. The steps are those of detail::word_lock in strata/mutex.hpp and threads/mutex.cpp
-// and have to follow them, but for the pauses before it waits and for deadlines. Threads park in
+// is handed it. The steps are those of strata/detail/word_lock.hpp and threads/word_lock.cpp, and
+// have to follow them, but for the pauses before it waits and for deadlines. Threads park in
 // queues, each with its lock, as in the parking lot.
 #include "explore.hpp"
 #include "model_futex.hpp"

@@ -329,6 +329,17 @@ CASE(rwlock_readers_share) {
   SAME(pthread_rwlock_unlock(&l), 0);
   SAME(pthread_rwlock_destroy(&l), 0);
 }
+static void* read_and_end(void* l) {
+  SAME(pthread_rwlock_rdlock(l), 0);
+  return NULL;
+}
+CASE(rwlock_may_be_destroyed_when_a_thread_has_left_it_locked) {
+  pthread_rwlock_t l;
+  SAME(pthread_rwlock_init(&l, NULL), 0);
+  if (on_strata()) SAME(pthread_rwlock_unlock(&l), EINVAL); /* the C library counts down */
+  end(begin(read_and_end, &l));
+  SAME(pthread_rwlock_destroy(&l), 0);
+}
 CASE(rwlock_deadlock_of_a_writer) {
   pthread_rwlock_t l;
   struct timespec soon = from_now(CLOCK_REALTIME, 1000);
@@ -369,6 +380,11 @@ CASE(rwlock_of_a_writer_that_has_ended_stays_locked) {
 }
 CASE(rwlock_timed) {
   pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
+  const struct timespec bad = {0, -1}, past = from_now(CLOCK_BOOTTIME, -1);
+  SAME(pthread_rwlock_timedrdlock(&l, &bad), EINVAL);
+  SAME(pthread_rwlock_timedwrlock(&l, &bad), EINVAL);
+  SAME(pthread_rwlock_clockrdlock(&l, CLOCK_BOOTTIME, &past), EINVAL);
+  SAME(pthread_rwlock_clockwrlock(&l, CLOCK_BOOTTIME, &past), EINVAL);
   pthread_rwlock_wrlock(&l);
   end(begin(time_out_on, &l));
   pthread_rwlock_unlock(&l);
@@ -543,6 +559,26 @@ CASE(spin_excludes) {
   SAME(pthread_spin_trylock(&spin), 0);
   SAME(pthread_spin_unlock(&spin), 0);
   SAME(pthread_spin_destroy(&spin), 0);
+}
+static void leave(int number) { pthread_exit((void*)(long)number); }
+static atomic_int spins;
+static void* spin_until_left(void* a) {
+  atomic_store(&spins, 1);
+  pthread_spin_lock(&spin);
+  return a;
+}
+CASE(spin_lock_is_left_by_a_handler) {
+  const struct sigaction leaves = {.sa_handler = leave}, usual = {.sa_handler = SIG_DFL};
+  SAME(sigaction(SIGUSR1, &leaves, NULL), 0);
+  SAME(pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE), 0);
+  SAME(pthread_spin_lock(&spin), 0);
+  atomic_store(&spins, 0);
+  pthread_t t = begin(spin_until_left, NULL);
+  await(&spins, 1);
+  SAME(pthread_kill(t, SIGUSR1), 0);
+  SAME((long)end(t), SIGUSR1);
+  SAME(pthread_spin_unlock(&spin), 0);
+  SAME(sigaction(SIGUSR1, &usual, NULL), 0);
 }
 
 /* ---- semaphores ---- */

@@ -173,6 +173,30 @@ TEST(condition_variable_any, ends_with_a_stop_request) {
   }
 }
 
+// What is waited for may come together with the request.
+TEST(condition_variable_any, asks_once_more_after_a_stop_request) {
+  runtime rt(with_workers(1));
+  rt.run([] {
+    mutex m;
+    condition_variable_any never;
+    std::unique_lock lock(m);
+    const auto expect_true = [&](auto wait) {
+      std::stop_source stop;
+      int asked = 0;
+      EXPECT_TRUE(wait(stop.get_token(), [&] {
+        stop.request_stop();
+        return ++asked == 2;
+      }));
+      EXPECT_EQ(asked, 2);
+    };
+    expect_true([&](auto stop, auto holds) { return never.wait(lock, stop, holds); });
+    expect_true([&](auto stop, auto holds) { return never.wait_for(lock, stop, 24h, holds); });
+    expect_true([&](auto stop, auto holds) {
+      return never.wait_until(lock, stop, std::chrono::steady_clock::now() + 24h, holds);
+    });
+  });
+}
+
 TEST(condition_variable_any, waits_with_any_lock) {
   runtime rt(with_workers(2));
   rt.run([] {

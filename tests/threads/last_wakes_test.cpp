@@ -24,7 +24,7 @@ namespace {
 
 // Stops those of a thread who wake others on their way back, until the runtime is gone, or waits.
 struct wake_held_up {
-  std::atomic<bool> waits{false};  // the runtime's end, for its strangers
+  std::atomic<bool> waits{false};  // the runtime's end, for its foreign wakers
   std::atomic<bool> is_gone{false};
   bool came_too_late = false;  // who woke
 };

@@ -29,7 +29,10 @@ struct parking {
   bool (*still)(void*) = nullptr;
   // Done once the waiter can be found, on no particular stack: unlocks a mutex, for example.
   void (*then)(void*) = nullptr;
-  void* argument = nullptr;          // of `still`
+  // Done in place of a waiter that goes no further, since its runtime ends, by whoever ends that,
+  // with no lock held and the waiter's stack still there: whatever others would find of it goes.
+  void (*forgotten)(void*) noexcept = nullptr;
+  void* argument = nullptr;          // of `still` and `forgotten`
   void* then_argument = nullptr;     // of `then`
   std::int64_t deadline_ns = never;  // on the monotonic clock
   // Where the end is on a clock that can be set: asked when deadline_ns has come, and says until

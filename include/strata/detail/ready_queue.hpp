@@ -22,6 +22,11 @@ namespace strata::detail {
 
 class ready_queue {
  public:
+  ready_queue() = default;
+  ~ready_queue() { give_ring(); }
+  ready_queue(const ready_queue&) = delete;
+  ready_queue& operator=(const ready_queue&) = delete;
+
   // ---- owner ----
 
   void push(task* t) {
@@ -167,9 +172,9 @@ class ready_queue {
     if (n > mask_ + 1) n = 0;
     const std::size_t first = mask_ + 1 - (h & mask_);
     const std::size_t before_end = n < first ? n : first;
-    if (!read(to, ring_.get() + (h & mask_), before_end * sizeof(task*))) return 0;
+    if (!read(to, ring_ + (h & mask_), before_end * sizeof(task*))) return 0;
     if (n == before_end) return n;
-    return read(to + before_end, ring_.get(), (n - before_end) * sizeof(task*)) ? n : before_end;
+    return read(to + before_end, ring_, (n - before_end) * sizeof(task*)) ? n : before_end;
   }
 
   // ---- thieves ----
@@ -239,24 +244,18 @@ class ready_queue {
   void wait_for_thief() noexcept;
   bool owner_is_out() const noexcept;
 
-  // False: there is no memory for it.
-  [[nodiscard, gnu::noinline, gnu::cold]] bool grow() noexcept {
-    const std::size_t n = size();
-    const std::size_t h = head_.load(std::memory_order_relaxed);
-    std::unique_ptr<task*[]> bigger(new (std::nothrow) task*[(mask_ + 1) * 2]);
-    if (bigger == nullptr) return false;
-    for (std::size_t i = 0; i < n; ++i) bigger[i] = ring_[(h + i) & mask_];
-    ring_ = std::move(bigger);
-    mask_ = mask_ * 2 + 1;
-    head_.store(0, std::memory_order_relaxed);
-    tail_.store(n, std::memory_order_relaxed);
-    return true;
-  }
+  // False: there is no memory for it. Asks the kernel itself: who wakes a thread may be a handler,
+  // and have interrupted malloc().
+  [[nodiscard, gnu::cold]] bool grow() noexcept;
+  void give_ring() noexcept;
 
+  static constexpr std::size_t few = 64;
   load_store<std::size_t> head_{0};
   load_store<std::size_t> tail_{0};
-  std::size_t mask_ = 63;
-  std::unique_ptr<task*[]> ring_ = std::make_unique<task*[]>(64);
+  std::size_t mask_ = few - 1;
+  std::unique_ptr<task*[]> first_ring_ =
+      std::make_unique<task*[]>(few);  // kept: free() as malloc()
+  task** ring_ = first_ring_.get();
   load_store<int> inside_{0};   // the owner is
   std::atomic<int> wanted_{0};  // a thief wants in; the owner only loads it
 };

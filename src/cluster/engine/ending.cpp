@@ -63,7 +63,7 @@ void engine::finish() {
 // that are silent.
 void engine::leave_loss_to_launcher() noexcept {
   if (!broken_.load(std::memory_order_seq_cst) || !line_->tells_of_losses() ||
-      !workers_.failure_is_untold())
+      !workers_.failure.is_untold())
     return;
   if (departures_.wait_for(linger_limit, [this](const departures::known& k) {
         return k.told_lost.contains(broken_by_);

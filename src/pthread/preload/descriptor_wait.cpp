@@ -149,13 +149,9 @@ std::optional<descriptor_wait::outcome> descriptor_wait::take_turn() {
 // With the turn, if it takes turns.
 descriptor_wait::outcome descriptor_wait::wait_once() {
   // The kernel may call ready what is not for this call: a datagram socket that is not connected,
-  // whose addressee has no room. Then we look again, less and less often.
-  constexpr unsigned often = 8;
-  constexpr std::int64_t longest_ns = 2'000'000;
-  if (in_vain_++ >= often) {
+  // whose addressee has no room.
+  if (const std::int64_t pause_ns = in_vain_.next_pause_ns(); pause_ns != 0) {
     const char nobody_wakes = 0;
-    const std::int64_t pause_ns =
-        std::min(std::int64_t{20'000} << std::min(in_vain_ - often, 10U), longest_ns);
     const unparked why =
         detail::park({.what = detail::wait_for_descriptor,
                       .address = &nobody_wakes,

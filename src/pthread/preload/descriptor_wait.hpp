@@ -12,6 +12,7 @@
 #include "pthread/preload/copies.hpp"
 #include "strata/detail/parking.hpp"
 #include "threads/errno_here.hpp"
+#include "threads/polling_backoff.hpp"
 #include "threads/turns.hpp"
 
 namespace strata::preload {
@@ -66,7 +67,7 @@ class descriptor_wait {
   outcome until_polled();
   // The call has done something.
   void progressed() noexcept {
-    in_vain_ = 0;
+    in_vain_.begin_anew();
     has_moved_ = true;
   }
   // What to make the call with.
@@ -86,7 +87,7 @@ class descriptor_wait {
   std::optional<descriptor_copy> copy_;
   std::optional<detail::descriptor_turn> turn_;
   std::int64_t deadline_ns_ = detail::parking::never;
-  unsigned in_vain_ = 0;  // waits since the call has done something
+  detail::polling_backoff in_vain_{detail::polling_backoff::looks_in_vain};
   bool gave_way_ = false;
   bool has_moved_;
   bool takes_turns_ = true;

@@ -34,6 +34,7 @@
 #include "sched/place.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/parking.hpp"
+#include "threads/polling_backoff.hpp"
 
 // This library's own variables, by the linker.
 extern "C" {
@@ -116,25 +117,24 @@ long park_at_word(futex_call& call, const deadline& until, std::uint32_t kinds) 
     return call.holds() ? detail::fail_with(ETIMEDOUT) : woken();
   }
   const bool is_shared = !call.is_private() && is_seen_by_others(futex_call::at(call.word));
-  constexpr std::int64_t longest_ns = 2'000'000;
-  std::int64_t pause_ns = 20'000;
+  detail::polling_backoff pauses;
   for (;;) {
-    std::int64_t end_ns = until.to_ns();
-    if (is_shared) end_ns = std::min(end_ns, os::now_ns() + pause_ns);
-    switch (detail::park({.what = "futex",
-                          .address = futex_call::at(call.word),
-                          .still = &still_holds,
-                          .argument = &call,
-                          .deadline_ns = end_ns,
-                          .look_again = is_shared ? nullptr : until.asked_again(),
-                          .look_again_argument = &until,
-                          .kinds = kinds})) {
+    parking how = until.bound({.what = "futex",
+                               .address = futex_call::at(call.word),
+                               .still = &still_holds,
+                               .argument = &call,
+                               .kinds = kinds});
+    const std::int64_t pause_ns = is_shared ? pauses.next_pause_ns() : 0;
+    if (is_shared) {
+      how.deadline_ns = std::min(how.deadline_ns, os::now_ns() + pause_ns);
+      how.look_again = nullptr;
+    }
+    switch (detail::park(how)) {
       case unparked::timed_out:
         if (until.has_passed()) return detail::fail_with(ETIMEDOUT);
         // Who left the queue for a moment may have missed a wake-up, when the word is by now what
         // it was: so the caller looks, as after one. (Or a clock was set back.)
-        if (!is_shared || pause_ns == longest_ns) return woken();
-        pause_ns = std::min(pause_ns * 2, longest_ns);
+        if (!is_shared || pause_ns == detail::polling_backoff::longest_ns) return woken();
         break;
       case unparked::signalled:
         if (ends_by_handler(until)) return detail::fail_with(EINTR);

@@ -67,20 +67,16 @@ bool wait_set::begin() {
 
 wait_set::outcome wait_set::wait(std::int64_t deadline_ns) {
   // What the kernel tells unasked, of errors for example, may not be what the caller looks for.
-  constexpr unsigned often = 8;
-  constexpr std::int64_t longest_ns = 2'000'000;
   const char nobody_wakes = 0;
   try {
     if (!begin()) return outcome::impossible;
-    const bool pauses = in_vain_++ >= often;
+    const std::int64_t pause_ns = in_vain_.next_pause_ns();
+    const bool pauses = pause_ns != 0;
     for (;;) {
       unparked why{};
       if (is_empty_ || pauses) {
-        std::int64_t end_ns = deadline_ns;
-        if (pauses)
-          end_ns = std::min(end_ns, os::now_ns() + std::min(std::int64_t{20'000}
-                                                                << std::min(in_vain_ - often, 10U),
-                                                            longest_ns));
+        const std::int64_t end_ns =
+            pauses ? std::min(deadline_ns, os::now_ns() + pause_ns) : deadline_ns;
         why = detail::park({.what = detail::wait_for_descriptor,
                             .address = &nobody_wakes,
                             .deadline_ns = end_ns,

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "pthread/preload/copies.hpp"
+#include "threads/polling_backoff.hpp"
 
 namespace strata::preload {
 
@@ -39,7 +40,7 @@ class wait_set {
   short events_ = 0;
   bool begun_ = false;
   bool is_empty_ = false;
-  unsigned in_vain_ = 0;
+  detail::polling_backoff in_vain_{detail::polling_backoff::looks_in_vain};
 };
 
 }  // namespace strata::preload

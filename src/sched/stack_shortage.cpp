@@ -8,7 +8,7 @@
 // for, and can run to its end.
 #include <cstdio>
 #include <cstdlib>
-#include <system_error>
+#include <exception>
 
 #include "os/futex.hpp"
 #include "sched/scheduler.hpp"
@@ -45,9 +45,7 @@ stack* scheduler::stack_of_a_sleeper() noexcept {
 bool scheduler::nobody_will_return_a_stack() noexcept {
   if (out_of_stacks.load(std::memory_order_seq_cst) + idle_.sleepers() < places_.size())
     return false;
-  if (!deadlines.empty() || injected_.has_any() ||
-      around_.load(std::memory_order_relaxed) != nullptr)
-    return false;
+  if (!deadlines.empty() || injected_.has_any() || around_.is_open()) return false;
   for (const auto& p : places_) {
     if (p->has_batches() || p->has_delivered()) return false;
   }
@@ -56,18 +54,6 @@ bool scheduler::nobody_will_return_a_stack() noexcept {
   } catch (const std::exception&) {
     return false;
   }
-}
-
-void place::require_spare() {
-  if (has_spare()) return;
-  stack* s = usual_stack();
-  if (s == nullptr) s = owner->stack_of_a_sleeper();
-  if (s == nullptr) {
-    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again),
-                            owner->stacks.exhausted().what());
-  }
-  spare_.store(s, std::memory_order_relaxed);
-  spare_is_promised_ = true;
 }
 
 bool place::has_stack_for_oldest() noexcept {
@@ -79,7 +65,7 @@ bool place::has_stack_for_oldest() noexcept {
   if (s == nullptr) return false;
   refused_to_oldest_ = 0;
   adopt(*s);
-  spare_.store(s, std::memory_order_relaxed);
+  spare_.put(*s);
   return true;
 }
 

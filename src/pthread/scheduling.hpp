@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Policies and priorities of threads, as POSIX has them: remembered and told, nothing else.
 #pragma once
 
 namespace strata::detail::posix {

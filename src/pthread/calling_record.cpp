@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which record the calling thread has: its own, or one that is made when it is asked for where we
+// have not made the thread.
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <cstdint>
+#include <new>
+#include <utility>
+
+#include "pthread/affinity.hpp"
+#include "pthread/holding.hpp"
+#include "pthread/process_runtime.hpp"
+#include "pthread/record.hpp"
+#include "pthread/signals.hpp"
+#include "pthread/wait.hpp"
+#include "sched/place.hpp"
+#include "strata/detail/specifics.hpp"
+
+namespace strata::detail::posix {
+namespace {
+
+// A wait was ended by somebody else than who it waits for.
+void at_wake(thread_block& b, unparked why) {
+  auto& r = static_cast<record&>(b);
+  if (why == unparked::signalled) {
+    deliver_signals(r);
+  } else {
+    act_on_cancellation();
+  }
+}
+
+void mark_as_record(thread_block&) noexcept {}
+constexpr task_type adopted_record{nullptr, nullptr, nullptr, &kind_pthread};
+
+bool is_record(const thread_block* b) noexcept {
+  return b != nullptr && b->destroy == &mark_as_record;
+}
+
+const char key_of_attached = 0;
+
+// Whoever does not join it by now never will.
+void end_foreign(record& r) {
+  end_signals(r);
+  {
+    // Who cancels it does so with the lock. Partner: strata_pthread_cancel().
+    const holding lock(r.more.lock);
+    r.body = &r;
+  }
+  std::uint32_t life = r.life.load(std::memory_order_relaxed);
+  while ((life & record::joining) == 0 &&
+         !r.life.compare_exchange_weak(life, life | record::detached, std::memory_order_relaxed)) {
+  }
+}
+
+void end_attached(void* value, void*) {
+  auto& r = *static_cast<record*>(value);
+  end_keys(r);
+  end_foreign(r);
+  end_record(r);
+}
+
+void end_adopted(stack& s) {
+  auto& r = *static_cast<record*>(s.thread);
+  end_values(r);
+  end_foreign(r);
+  s.thread = nullptr;
+  s.title = nullptr;
+  s.at_end = nullptr;
+  end_record(r);
+}
+
+// The pointer is what is read: it outlives the object that clears it.
+thread_local record* outside_record = nullptr;
+struct outside_reaper {
+  ~outside_reaper() {
+    if (outside_record == nullptr) return;
+    end_keys(*outside_record);
+    end_foreign(*outside_record);
+    outside_block = nullptr;
+    end_record(*std::exchange(outside_record, nullptr));
+  }
+};
+
+[[gnu::noinline]] record* of_outside_thread() noexcept { return outside_record; }
+
+[[gnu::noinline]] record& make_outside() {
+  record* const r = take_record();
+  if (r == nullptr) throw std::bad_alloc();
+  r->os_thread = pthread_self();
+  r->type = &adopted_record;
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  begin_mask(*r, mask, true);
+  static thread_local const outside_reaper reaper;
+  (void)&reaper;
+  outside_record = r;
+  outside_block = r;
+  return *r;
+}
+
+}  // namespace
+
+record::record(std::uint32_t number) noexcept : thread_block(adopted_record, 0), index(number) {
+  destroy = &mark_as_record;
+  extras = &more;
+  more.at_wake = &at_wake;
+}
+
+record* self_if_any() noexcept {
+  const worker& w = this_worker();
+  if (w.owner == nullptr) return of_outside_thread();
+  thread_block* const b = current_block_if_any();
+  if (is_record(b)) return static_cast<record*>(b);
+  if (b == nullptr || b->extras == nullptr) return nullptr;
+  return static_cast<record*>(get_specific(&key_of_attached).value);
+}
+
+record& self() {
+  if (record* const r = self_if_any()) return *r;
+  if (this_worker().owner == nullptr) return make_outside();
+  // A handler that has interrupted a worker between its threads.
+  if (this_place().current == nullptr) {
+    record* const r = of_outside_thread();
+    return r != nullptr ? *r : make_outside();
+  }
+  thread_block* const b = current_block_if_any();
+  record* const r = take_record();
+  if (r == nullptr) throw std::bad_alloc();
+  r->type = &adopted_record;
+  // Workers that block all signals say nothing by that of what runs on them.
+  sigset_t mask = mask_at_start();
+  if (!blocks_signals(this_worker().owner) || is_process_thread())
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  begin_mask(*r, mask, false);
+  r->runs_on.store(this_place().current, std::memory_order_release);
+  if (b == nullptr) {
+    stack& s = *this_place().current;
+    s.thread = r;
+    s.at_end = &end_adopted;
+  } else {
+    r->body = b;
+    (void)extras_of(*b);
+    exchange_specific(&key_of_attached, {r, &end_attached, nullptr});
+  }
+  return *r;
+}
+
+void become_outside(record& r) noexcept {
+  keep_identity();
+  strata_current_worker = &no_worker;
+  r.is_os_thread = true;
+  r.os_thread = pthread_self();
+  r.counted = false;
+  sigemptyset(&r.opened);
+  r.opened_any = false;
+  outside_record = &r;
+  outside_block = r.body;
+  pthread_sigmask(SIG_SETMASK, &r.blocked, nullptr);
+  bind_for_good(r);
+}
+
+}  // namespace strata::detail::posix
