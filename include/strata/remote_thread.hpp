@@ -36,7 +36,6 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
-#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>

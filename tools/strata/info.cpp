@@ -19,9 +19,9 @@
 #include "os/topology.hpp"
 #include "strata/error.hpp"
 #include "strata/version.hpp"
+#include "tools/strata/events/shared_names.hpp"
 #include "tools/strata/hosts/hosts.hpp"
 #include "tools/strata/processes/start_process.hpp"
-#include "tools/strata/shared_names.hpp"
 
 namespace strata::launcher {
 

@@ -21,9 +21,9 @@
 #include "tools/strata/control/job_folder.hpp"
 #include "tools/strata/events/event_loop.hpp"
 #include "tools/strata/events/frame_channel.hpp"
+#include "tools/strata/events/shared_names.hpp"
 #include "tools/strata/events/signals.hpp"
 #include "tools/strata/placement.hpp"
-#include "tools/strata/shared_names.hpp"
 
 namespace strata::launcher {
 

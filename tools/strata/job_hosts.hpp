@@ -11,11 +11,11 @@
 #include "launch/job.hpp"
 #include "tools/strata/course/job_actions.hpp"
 #include "tools/strata/events/event_loop.hpp"
+#include "tools/strata/events/shared_names.hpp"
 #include "tools/strata/nodes/host_nodes.hpp"
 #include "tools/strata/placement.hpp"
 #include "tools/strata/processes/child.hpp"
 #include "tools/strata/run_request.hpp"
-#include "tools/strata/shared_names.hpp"
 
 namespace strata::launcher {
 

@@ -7,8 +7,8 @@
 
 #include "launch/job.hpp"
 #include "tools/strata/control/control_messages.hpp"
+#include "tools/strata/events/shared_names.hpp"
 #include "tools/strata/run_request.hpp"
-#include "tools/strata/shared_names.hpp"
 
 namespace strata::launcher {
 

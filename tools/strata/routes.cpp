@@ -16,8 +16,8 @@
 #include "strata/remote_thread.hpp"
 #include "strata/route.hpp"
 #include "strata/runtime.hpp"
+#include "tools/strata/events/shared_names.hpp"
 #include "tools/strata/processes/program_path.hpp"
-#include "tools/strata/shared_names.hpp"
 
 namespace strata::launcher {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "launch/job.hpp"
+#include "tools/strata/events/shared_names.hpp"
 #include "tools/strata/hosts/hosts.hpp"
-#include "tools/strata/shared_names.hpp"
 
 namespace strata::launcher {
 

@@ -14,7 +14,7 @@
 #include "strata/detail/parking.hpp"
 #include "strata/detail/thread_core.hpp"
 #include "strata/detail/thread_exit.hpp"
-#include "strata/mutex.hpp"
+#include "strata/detail/word_lock.hpp"
 
 namespace strata::detail {
 

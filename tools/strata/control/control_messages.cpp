@@ -3,8 +3,8 @@
 
 #include "launch/messages.hpp"
 #include "strata/error.hpp"
+#include "tools/strata/events/shared_names.hpp"
 #include "tools/strata/hosts/hosts.hpp"
-#include "tools/strata/shared_names.hpp"
 
 namespace strata::launcher {
 

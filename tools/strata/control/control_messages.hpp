@@ -8,7 +8,7 @@
 
 #include "launch/frame.hpp"
 #include "launch/job.hpp"
-#include "tools/strata/shared_names.hpp"
+#include "tools/strata/events/shared_names.hpp"
 
 namespace strata::launcher {
 

@@ -11,7 +11,7 @@
 #include "launch/messages.hpp"
 #include "os/clock.hpp"
 #include "strata/error.hpp"
-#include "tools/strata/shared_names.hpp"
+#include "tools/strata/events/shared_names.hpp"
 
 namespace strata::launcher {
 

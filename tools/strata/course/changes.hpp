@@ -18,7 +18,7 @@
 #include "launch/messages.hpp"
 #include "tools/strata/course/job_actions.hpp"
 #include "tools/strata/course/node_table.hpp"
-#include "tools/strata/shared_names.hpp"
+#include "tools/strata/events/shared_names.hpp"
 
 namespace strata::launcher {
 

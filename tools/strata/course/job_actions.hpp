@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launch/job.hpp"
-#include "tools/strata/shared_names.hpp"
+#include "tools/strata/events/shared_names.hpp"
 
 namespace strata::launcher {
 

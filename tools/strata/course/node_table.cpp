@@ -6,7 +6,7 @@
 #include "launch/messages.hpp"
 #include "os/topology.hpp"
 #include "tools/strata/events/event_loop.hpp"
-#include "tools/strata/shared_names.hpp"
+#include "tools/strata/events/shared_names.hpp"
 
 namespace strata::launcher {
 

@@ -11,7 +11,7 @@
 #include "tools/strata/course/session_limits.hpp"
 #include "tools/strata/events/event_loop.hpp"
 #include "tools/strata/events/seconds.hpp"
-#include "tools/strata/shared_names.hpp"
+#include "tools/strata/events/shared_names.hpp"
 
 namespace strata::launcher {
 

@@ -12,8 +12,8 @@
 #include "tools/strata/course/changes.hpp"
 #include "tools/strata/course/job_actions.hpp"
 #include "tools/strata/course/node_table.hpp"
+#include "tools/strata/events/shared_names.hpp"
 #include "tools/strata/nodes/host_nodes.hpp"
-#include "tools/strata/shared_names.hpp"
 
 namespace strata::launcher {
 

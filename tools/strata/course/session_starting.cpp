@@ -7,7 +7,7 @@
 #include "launch/messages.hpp"
 #include "tools/strata/course/session.hpp"
 #include "tools/strata/course/session_limits.hpp"
-#include "tools/strata/shared_names.hpp"
+#include "tools/strata/events/shared_names.hpp"
 
 namespace strata::launcher {
 

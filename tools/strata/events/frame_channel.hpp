@@ -10,7 +10,7 @@
 #include "launch/frame.hpp"
 #include "os/descriptor.hpp"
 #include "tools/strata/events/event_loop.hpp"
-#include "tools/strata/shared_names.hpp"
+#include "tools/strata/events/shared_names.hpp"
 
 namespace strata::launcher {
 

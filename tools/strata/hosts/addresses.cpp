@@ -14,7 +14,7 @@
 #include "launch/socket_address.hpp"
 #include "os/descriptor.hpp"
 #include "strata/error.hpp"
-#include "tools/strata/shared_names.hpp"
+#include "tools/strata/events/shared_names.hpp"
 
 namespace strata::launcher {
 

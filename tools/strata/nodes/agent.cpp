@@ -14,11 +14,11 @@
 #include "tools/strata/events/event_loop.hpp"
 #include "tools/strata/events/frame_channel.hpp"
 #include "tools/strata/events/input.hpp"
+#include "tools/strata/events/shared_names.hpp"
 #include "tools/strata/nodes/agent_messages.hpp"
 #include "tools/strata/nodes/local_nodes.hpp"
 #include "tools/strata/nodes/output_window.hpp"
 #include "tools/strata/processes/program_path.hpp"
-#include "tools/strata/shared_names.hpp"
 
 namespace strata::launcher {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "launch/messages.hpp"
-#include "tools/strata/shared_names.hpp"
+#include "tools/strata/events/shared_names.hpp"
 
 namespace strata::launcher {
 

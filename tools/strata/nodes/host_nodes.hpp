@@ -10,8 +10,8 @@
 #include "launch/frame.hpp"
 #include "launch/job.hpp"
 #include "tools/strata/events/event_loop.hpp"
+#include "tools/strata/events/shared_names.hpp"
 #include "tools/strata/processes/node_end.hpp"
-#include "tools/strata/shared_names.hpp"
 
 namespace strata::launcher {
 

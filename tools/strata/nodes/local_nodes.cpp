@@ -17,7 +17,7 @@
 #include "launch/messages.hpp"
 #include "launch/site.hpp"
 #include "launch/ucx_variables.hpp"
-#include "tools/strata/shared_names.hpp"
+#include "tools/strata/events/shared_names.hpp"
 
 namespace strata::launcher {
 

@@ -10,9 +10,9 @@
 #include "os/descriptor.hpp"
 #include "tools/strata/events/event_loop.hpp"
 #include "tools/strata/events/frame_channel.hpp"
+#include "tools/strata/events/shared_names.hpp"
 #include "tools/strata/nodes/host_nodes.hpp"
 #include "tools/strata/processes/child.hpp"
-#include "tools/strata/shared_names.hpp"
 
 namespace strata::launcher {
 

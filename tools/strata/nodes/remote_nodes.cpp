@@ -18,9 +18,9 @@
 #include "launch/messages.hpp"
 #include "os/clock.hpp"
 #include "tools/strata/events/seconds.hpp"
+#include "tools/strata/events/shared_names.hpp"
 #include "tools/strata/nodes/agent_messages.hpp"
 #include "tools/strata/processes/program_path.hpp"
-#include "tools/strata/shared_names.hpp"
 
 namespace strata::launcher {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "launch/frame.hpp"
-#include "tools/strata/shared_names.hpp"
+#include "tools/strata/events/shared_names.hpp"
 
 namespace strata::launcher {
 
