@@ -25,9 +25,9 @@ class decisions {
       : lowest_(within.lowest),
         width_(within.highest - within.lowest + 1),
         how_(static_cast<std::size_t>(rows * width_)) {}
-  std::uint8_t& at(std::ptrdiff_t i, std::ptrdiff_t j) {
-    return how_[static_cast<std::size_t>((i - 1) * width_ + j - i - lowest_)];
-  }
+  // That of column j is at j - i - lowest.
+  std::uint8_t* row(std::ptrdiff_t i) { return how_.data() + (i - 1) * width_; }
+  std::uint8_t at(std::ptrdiff_t i, std::ptrdiff_t j) { return row(i)[j - i - lowest_]; }
 
  private:
   std::ptrdiff_t lowest_, width_;
@@ -55,6 +55,7 @@ corner fill(letters_view query, letters_view ref, const band& within, const scor
     before = first == 1 ? -(top + (i - 1) * static_cast<std::int64_t>(s.extend)) : unreachable;
     std::int64_t left = unreachable;
     const std::uint8_t q = query[i - 1];
+    std::uint8_t* const row = how.row(i);  // no store to it makes the loop read `how` again
     for (std::ptrdiff_t j = first; j <= last; ++j) {
       const auto at = static_cast<std::size_t>(j);
       std::uint8_t d = 0;
@@ -75,7 +76,7 @@ corner fill(letters_view query, letters_view ref, const band& within, const scor
       }
       diagonal = h[at];
       h[at] = best;
-      how.at(i, j) = d;
+      row[j - i - within.lowest] = d;
     }
   }
   return {h.back(), above.back()};

@@ -123,6 +123,9 @@ std::vector<T> elements_of(std::vector<std::byte> bytes) {
   if constexpr (std::same_as<T, std::byte>) {
     return bytes;
   } else {
+    static_assert(std::is_default_constructible_v<T> && !std::same_as<T, bool>,
+                  "values of any number are returned in a std::vector<T>: T needs a default "
+                  "constructor and is not bool");
     std::vector<T> elements(bytes.size() / sizeof(T));
     if (!bytes.empty()) std::memcpy(elements.data(), bytes.data(), bytes.size());
     return elements;

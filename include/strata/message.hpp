@@ -198,7 +198,8 @@ class endpoint {
     return start_receive(detail::room_of(values), from, tag);
   }
   /// The same whatever its size: `content` becomes what has come, as of receive_message(), and is
-  /// the transfer's until that has ended. With wait_for(), a message of unknown size by a deadline.
+  /// the transfer's until that has ended; after an error it may be empty. With wait_for(), a
+  /// message of unknown size by a deadline.
   [[nodiscard]] transfer start_receive_message(std::vector<std::byte>& content,
                                                endpoint_id from = any_endpoint,
                                                message_tag tag = any_tag);

@@ -158,6 +158,7 @@ class runtime {
   // For the constructor, of a node other than 0: works until the job is over, and ends the process,
   // or if that goes on returns, or throws error where a node was lost.
   void serve_and_end(bool process_goes_on);
+  void end_workers();
 
   void print_statistics() const;
   [[nodiscard]] bool has_calls_in_progress() const noexcept;

@@ -87,9 +87,9 @@ class shared_stop {
   /// Throws std::bad_alloc, and misuse_error outside a runtime.
   shared_stop();
   /// Waits for requests that are in progress, and suspends for calls that tell other nodes of its
-  /// end. In a fiber it waits for nothing: where a request is in progress the stop is left to it,
-  /// and the nodes hear of the end later. Requests nothing. Tokens outlive it; no stop is requested
-  /// on them any more. Never throws.
+  /// end. In a fiber it waits for nothing: the nodes hear of the end later; where a request is in
+  /// progress they do not, and the stop's memory stays as long as the process. Requests nothing.
+  /// Tokens outlive it; no stop is requested on them any more. Never throws.
   ~shared_stop();
   shared_stop(const shared_stop&) = delete;
   shared_stop& operator=(const shared_stop&) = delete;

@@ -112,36 +112,6 @@ void messenger::keep(port& p, delivery& d) {
   (void)a.release();  // the port's
 }
 
-// With the port's lock.
-void messenger::count(port& p, const delivery& d, const request& receive) noexcept {
-  const bool moves = d.whole != nullptr && receive.whole != nullptr;
-  if (!moves) p.counted.bytes_copied += d.bytes.size();
-  if (d.info->source.node() != self_) return;
-  ++p.counted.from_here;
-  if (moves && !d.is_kept) ++p.counted.handed_over;
-  if (!moves && d.is_kept) ++p.counted.copied_twice;
-}
-
-void messenger::copy_into(request& receive, delivery& d) {
-  if (receive.whole != nullptr && d.whole != nullptr) {
-    *receive.whole = std::move(*d.whole);
-    return;
-  }
-  if (receive.whole != nullptr) {
-    receive.whole->assign(d.bytes.begin(), d.bytes.end());
-  } else if (!d.bytes.empty()) {
-    std::memcpy(receive.into.data(), d.bytes.data(), d.bytes.size());
-  }
-}
-
-void messenger::complete(delivery& d, request& receive, bool in_handler) {
-  receive.info = *d.info;
-  if (d.offer != nullptr) return begin_fetch(*d.info, *d.offer, receive, in_handler);
-  copy_into(receive, d);
-  if (d.sender != nullptr) d.sender->finish(outcome::done);
-  receive.finish(outcome::done);
-}
-
 void messenger::send_within(request& r) {
   delivery d{.info = &r.info, .whole = r.whole, .sender = &r};
   const outcome how = deliver(r.info.target, d);

@@ -155,12 +155,17 @@ void endpoint::send(endpoint_id to, message_tag tag, std::vector<std::byte>&& by
   check_tag_sent(tag);
   check_send(to);
   request r;
-  prepare_send(r, action::send, mine, id_, to, tag, bytes);
-  // Who takes them has them for good; an error says that nobody has.
-  r.whole = &bytes;
-  r.messenger->send(r);
-  finish(r);
-  bytes = std::vector<std::byte>();
+  // Once it has arrived, its receiver may have freed what `bytes` is part of.
+  std::vector<std::byte> content = std::move(bytes);
+  try {
+    prepare_send(r, action::send, mine, id_, to, tag, content);
+    r.whole = &content;
+    r.messenger->send(r);
+    finish(r);
+  } catch (...) {
+    bytes = std::move(content);
+    throw;
+  }
 }
 
 transfer endpoint::start_send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes) {

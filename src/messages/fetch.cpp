@@ -19,9 +19,10 @@ using std::memory_order_relaxed;
 
 namespace {
 
-// A handler reads so much itself, or makes room for it, which writes to all of it; more would keep
-// other messages waiting.
+// A handler reads so much itself, or makes room for so much, which writes to all of it; more would
+// keep other messages waiting.
 constexpr std::size_t read_in_handler_max = std::size_t{64} << 10;
+constexpr std::size_t make_room_in_handler_max = std::size_t{256} << 10;
 // From so many bytes on one copy, by the kernel, takes no longer than one by each end at the same
 // time, by way of the memory that they share. For that the other end must be awake.
 constexpr std::size_t alone_min = std::size_t{256} << 10;
@@ -51,7 +52,9 @@ void messenger::begin_fetch(const message_info& m, const arrival::offered& offer
     if (reads) return fetch_by_reading(offer, receive, into);
     fetch_from_node(offer, receive, into);
   };
-  const bool takes_long = (reads || receive.whole != nullptr) && m.bytes > read_in_handler_max;
+  const bool makes_room = receive.whole != nullptr && receive.whole->size() < m.bytes;
+  const bool takes_long = (reads && m.bytes > read_in_handler_max) ||
+                          (makes_room && m.bytes > make_room_in_handler_max);
   if (!in_handler || !takes_long) return begin();
   // The message is matched already.
   here_->run_soon(

@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <map>
@@ -318,5 +319,38 @@ class messenger final : public cluster::visiting_protocol {
 
   path_counters paths_;
 };
+
+// ---- what each message goes through that is matched: inline, as its receive and its arrival are
+// in files of their own ----
+
+// With the port's lock.
+inline void messenger::count(port& p, const delivery& d, const request& receive) noexcept {
+  const bool moves = d.whole != nullptr && receive.whole != nullptr;
+  if (!moves) p.counted.bytes_copied += d.bytes.size();
+  if (d.info->source.node() != self_) return;
+  ++p.counted.from_here;
+  if (moves && !d.is_kept) ++p.counted.handed_over;
+  if (!moves && d.is_kept) ++p.counted.copied_twice;
+}
+
+inline void messenger::copy_into(request& receive, delivery& d) {
+  if (receive.whole != nullptr && d.whole != nullptr) {
+    *receive.whole = std::move(*d.whole);
+    return;
+  }
+  if (receive.whole != nullptr) {
+    receive.whole->assign(d.bytes.begin(), d.bytes.end());
+  } else if (!d.bytes.empty()) {
+    std::memcpy(receive.into.data(), d.bytes.data(), d.bytes.size());
+  }
+}
+
+inline void messenger::complete(delivery& d, request& receive, bool in_handler) {
+  receive.info = *d.info;
+  if (d.offer != nullptr) return begin_fetch(*d.info, *d.offer, receive, in_handler);
+  copy_into(receive, d);
+  if (d.sender != nullptr) d.sender->finish(outcome::done);
+  receive.finish(outcome::done);
+}
 
 }  // namespace strata::messages

@@ -39,7 +39,7 @@ bool sleep_until(const deadline& until) {
     constexpr std::int64_t soon_ns = 2'000'000;
     const parking how{.what = "time to pass",
                       .address = &nobody_wakes,
-                      .deadline_ns = os::now_ns() + soon_ns,
+                      .deadline_ns = asks ? os::now_ns() + soon_ns : parking::never,
                       .interruptible = is_cancellable(),
                       .ends_by_signal = true};
     const unparked why = park_or_give_way(asks ? how : until.bound(how));

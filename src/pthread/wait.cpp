@@ -48,8 +48,7 @@ thread_local constinit const void* kept_identity = nullptr;
 
 }  // namespace
 
-int deadline::check() const noexcept {
-  if (until == nullptr) return 0;
+int deadline::check_time() const noexcept {
   if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
   return until->tv_nsec < 0 || until->tv_nsec >= ns_per_s ? EINVAL : 0;
 }

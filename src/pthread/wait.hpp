@@ -35,7 +35,7 @@ struct deadline {
   const timespec* until = nullptr;  // null: never
 
   // 0 or EINVAL.
-  [[nodiscard]] int check() const noexcept;
+  [[nodiscard]] int check() const noexcept { return until == nullptr ? 0 : check_time(); }
   [[nodiscard]] bool has_passed() const noexcept;
   // On the monotonic clock. All others but it can be set meanwhile, or go on while the machine
   // sleeps: this is in a second at the latest then, and has_passed() is to be asked again.
@@ -51,6 +51,7 @@ struct deadline {
   }
 
  private:
+  [[nodiscard]] int check_time() const noexcept;
   [[nodiscard]] bool can_be_set() const noexcept {
     return until != nullptr && clock != CLOCK_MONOTONIC;
   }

@@ -63,7 +63,14 @@ runtime::runtime(const options& wanted) {
   if (line != nullptr || settings.dump_signal != "QUIT") report_signal::take(this, line != nullptr);
   report_signal::unless_kept signal(this);
   if (line != nullptr) {
-    engine_ = join_job(*scheduler_, std::move(line), settings, *messages_);
+    try {
+      engine_ = join_job(*scheduler_, std::move(line), settings, *messages_);
+    } catch (...) {  // others may have sent work here before
+      report_signal::give_up(this);
+      messages_->retire();
+      end_workers();
+      throw;
+    }
     if (engine_ == nullptr) {
       report_signal::give_up(this);
       scheduler_.reset();
@@ -83,6 +90,15 @@ runtime::runtime(const options& wanted) {
   serve_and_end(process_goes_on);
 }
 
+// Where there will be no runtime to end. Open endpoints keep the messenger, which has been retired.
+void runtime::end_workers() {
+  if (has_calls_in_progress())
+    (void)scheduler_.release();
+  else
+    scheduler_.reset();
+  messages::messenger::let_go(std::move(messages_));
+}
+
 void runtime::serve_and_end(bool process_goes_on) {
   const int status = engine_->serve();
   seeing_.reset();  // handlers go in the opposite order
@@ -93,12 +109,7 @@ void runtime::serve_and_end(bool process_goes_on) {
   has_served_ = true;
   if (process_goes_on) {
     if (status == 0) return;
-    // There will be no runtime to end, and open endpoints keep the messenger.
-    if (has_calls_in_progress())
-      (void)scheduler_.release();
-    else
-      scheduler_.reset();
-    messages::messenger::let_go(std::move(messages_));
+    end_workers();
     throw error("the job that this node served has lost a node");
   }
   if (status != 0 && has_calls_in_progress()) {

@@ -69,7 +69,8 @@ class computation_failure {
   void forget() noexcept;
   void report() const noexcept;
 
-  std::mutex mutex_;
+  // Every wait for a completion writes to it; `is_there`, which every worker reads, lies elsewhere.
+  alignas(64) std::mutex mutex_;
   std::exception_ptr error_;
   bool told_ = false;
   os::futex_word settled_{1};  // 0: other nodes may still be at it

@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <algorithm>
+
 #include "os/clock.hpp"
 #include "os/pages.hpp"
 
@@ -11,7 +13,7 @@ namespace strata::detail {
 bool ready_queue::grow() noexcept {
   const std::size_t n = size();
   const std::size_t h = head_.load(std::memory_order_relaxed);
-  const std::size_t room = 2 * (mask_ + 1);
+  const std::size_t room = std::max(2 * (mask_ + 1), os::page_bytes() / sizeof(task*));
   auto** const bigger = reinterpret_cast<task**>(os::take_pages(room * sizeof(task*)));
   if (bigger == nullptr) return false;
   for (std::size_t i = 0; i < n; ++i) bigger[i] = ring_[(h + i) & mask_];

@@ -78,12 +78,15 @@ unsigned number_outside() {
   const unsigned taken = take();
   // By the function behind thread_local objects with a destructor: one of those may ask when it
   // ends itself, after the number has been given back, and that one is given back after it.
-  const auto give_back_at_end = [](void*) { give_back(std::exchange(outside, 0)); };
+  const auto give_back_at_end = [](void*) {
+    if (const unsigned value = std::exchange(outside, 0); value != 0) give_back(value);
+  };
+  outside = taken;  // before: a signal's handler may ask, too
   if (abi::__cxa_thread_atexit(give_back_at_end, nullptr, &__dso_handle) != 0) {
-    give_back(taken);
+    give_back(std::exchange(outside, 0));
     throw std::bad_alloc();
   }
-  return outside = taken;
+  return taken;
 }
 
 }  // namespace strata::detail

@@ -51,7 +51,7 @@ bool counted_condition_queue::is_awaited(void* request) {
 
 void counted_condition_queue::forget_callback(void* request) noexcept {
   const auto& r = *static_cast<counted_wait*>(request);
-  if (r.stop != nullptr) r.stop->forget(r.stop->callback);
+  r.stop->forget(r.stop->callback);
 }
 
 void counted_condition_queue::wait_since(std::uint64_t begun, std::int64_t deadline_ns,
@@ -60,7 +60,7 @@ void counted_condition_queue::wait_since(std::uint64_t begun, std::int64_t deadl
   park({.what = "condition variable",
         .address = this,
         .still = &is_awaited,
-        .forgotten = &forget_callback,
+        .forgotten = stop != nullptr ? &forget_callback : nullptr,
         .argument = &request,
         .deadline_ns = deadline_ns});
 }

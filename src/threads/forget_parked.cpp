@@ -39,8 +39,9 @@ static waiter* take_out_all_of(scheduler& s) noexcept {
       // Not who waits for a call that is in progress: it goes on.
       if (w->who != nullptr && w->home == &s && !w->how->lasts) {
         q.remove(*w);
-        // Who is on its way by a deadline or an interruption sees to that itself.
-        if (w->how->forgotten != nullptr && w->decide(unparked::refused))
+        // Who goes on at a deadline, or is on its way by an interruption, sees to that itself.
+        if (w->how->forgotten != nullptr && w->how->deadline_ns == parking::never &&
+            w->decide(unparked::refused))
           w->next = std::exchange(with_more, w);
       }
       w = next;

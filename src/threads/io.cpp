@@ -38,9 +38,12 @@ int look(int fd, short events) {
   return p.revents;
 }
 
-int wait_until(int fd, short events, std::int64_t deadline) {
+// `in_vain` begins anew where it is not ready at once.
+int wait_until(int fd, short events, std::int64_t deadline,
+               detail::polling_backoff* in_vain = nullptr) {
   for (;;) {
     if (const int now = look(fd, events); now != 0) return now;
+    if (in_vain != nullptr) in_vain->begin_anew();
     const std::int64_t left = deadline - detail::deadline_now();
     if (left <= 0) {
       return detail::fail_with(ETIMEDOUT);
@@ -93,11 +96,12 @@ auto again(int fd, short events, std::int64_t deadline, const Call& call) {
     detail::descriptor_turn mine(fd, events == POLLOUT);
     if (mine.take(deadline) != detail::unparked::woken) return detail::fail_with(ETIMEDOUT);
     detail::polling_backoff pauses(detail::polling_backoff::looks_in_vain);
-    for (;;) {
-      if (wait_until(fd, events, deadline) < 0) return -1;
+    for (bool goes_on = true;;) {
+      if (goes_on && wait_until(fd, events, deadline, &pauses) < 0) return -1;
       const outcome later = call();
       if (later >= 0 || !would_block(detail::errno_here())) return later;
-      if (!pause_after_look_in_vain(pauses, deadline)) return detail::fail_with(ETIMEDOUT);
+      if (!goes_on) return detail::fail_with(ETIMEDOUT);
+      goes_on = pause_after_look_in_vain(pauses, deadline);
     }
   });
 }

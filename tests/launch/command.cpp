@@ -86,7 +86,8 @@ command::command(words line) : command(std::move(line), setting()) {}
 command::command(words line, const setting& how)
     : mark_("marker-" + std::to_string(::getpid()) + "-" + std::to_string(std::random_device()())) {
   std::replace(line.begin(), line.end(), std::string("%m"), mark_);
-  // Nothing stays of it when the test crashes, or is killed: without the launcher, jobs end.
+  // Nothing stays of it when the test crashes, or is killed: without the launcher, jobs end. It is
+  // the end of the thread that makes the command.
   words all = {"setpriv", "--pdeathsig", "KILL"};
   all.insert(all.end(), how.around.begin(), how.around.end());
   if (!how.other) all.emplace_back(STRATA_COMMAND);

@@ -49,7 +49,7 @@ class four_hosts : public testing::Test {
            shell("ip -n " + address(h) + " link set lo up");
     }
     ASSERT_TRUE(ok && shell("ip netns exec " + address(1) + " true"))
-        << "this system makes network namespaces, and does not let us join them";
+        << "this system makes network namespaces, but no bridges, or does not let us join them";
   }
   // That of the hub last: it tells remove_leftovers() of the others.
   void TearDown() override {

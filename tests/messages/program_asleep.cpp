@@ -146,7 +146,7 @@ void wakes_one(runtime& rt) {
     constexpr int rounds = 50;
     // 16 from a batch before that was disturbed, and those whom somebody drove off for a moment.
     constexpr long naps_max = rounds / 2, lost_max = rounds / 5;
-    const auto driven_off = [] { return detail::this_place().patience.times_lost(); };
+    const auto driven_off = [] { return detail::this_place().idle_spin.times_lost(); };
     const long stolen_at_first = stolen_ticks();
     long unexplained = 0;
     for (int batch = 0; batch < batches_max; ++batch) {

@@ -102,7 +102,7 @@ TEST_F(pthread_command, refuses_what_the_system_would_not_preload) {
 
 // Such as ping and dumpcap have. Root has all of them in any case.
 TEST_F(pthread_command, refuses_a_program_with_capabilities) {
-  file_ = testing::TempDir() + "strata_pthread_capable";
+  file_ = file_of_this_test();
   fs::copy_file(node_program(), file_, fs::copy_options::overwrite_existing);
   vfs_cap_data raw_sockets{};
   raw_sockets.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE;

@@ -17,8 +17,6 @@
 namespace strata::test {
 namespace {
 
-constexpr std::int64_t lost_after_ns = 30 * program_job::ms;
-
 // Node 0 floods `target`, which answers; a third node waits for what nobody sends. Each of these
 // threads ends with the loss of `victim`.
 class doomed_flood {
@@ -26,7 +24,10 @@ class doomed_flood {
   doomed_flood(std::uint64_t seed, const cables& networks, node_id nodes, node_id target,
                node_id victim)
       : p(seed,
-          {.nodes = nodes, .links = networks, .lost_after_ns = lost_after_ns, .breaks_off = true},
+          {.nodes = nodes,
+           .links = networks,
+           .lost_after_ns = 30 * program_job::ms,
+           .breaks_off = true},
           program_job::disorderly),
         networks_(networks),
         nodes_(nodes),

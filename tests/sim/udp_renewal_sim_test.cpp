@@ -27,13 +27,13 @@ using net::node_id;
 using udp::channel;
 using udp::renewal_handshake;
 
-constexpr std::size_t meeting_bytes = 1'400;
+constexpr std::size_t renewal_bytes = 1'400;
 constexpr std::int64_t ms = 1'000'000;
 
-class meeting_over_udp {
+class renewal_over_udp {
  public:
   // Without fresh keys nothing tells the connections apart.
-  meeting_over_udp(std::uint64_t seed, double loss, bool fresh_keys = true)
+  renewal_over_udp(std::uint64_t seed, double loss, bool fresh_keys = true)
       : world({.jitter_ns = 2 * ms, .loss = loss, .duplication = 0.1}, seed),
         fresh_keys_(fresh_keys) {
     key_.fill(9);
@@ -78,7 +78,7 @@ class meeting_over_udp {
           opens(key, 77, other(self), self, t.its, t.mine) {}
     static channel::settings settings() {
       channel::settings s;
-      s.out.packet_bytes = meeting_bytes;
+      s.out.packet_bytes = renewal_bytes;
       s.tail_bytes = udp::tag_bytes;
       return s;
     }
@@ -134,7 +134,7 @@ class meeting_over_udp {
     });
   }
   void pump(end& e) {
-    std::vector<std::byte> datagram(meeting_bytes);
+    std::vector<std::byte> datagram(renewal_bytes);
     std::uint64_t number = 0;
     while (const std::size_t bytes = e.talks->c.next_packet(datagram, world.now_ns(), number)) {
       e.talks->closes.close(datagram, bytes, number);
@@ -228,7 +228,7 @@ TEST(simulated_udp_renewal, what_is_heard_over_a_connection_was_said_over_that_o
   for (const std::uint64_t seed : seeds()) {
     STRATA_WITH_SEED(seed);
     for (const double loss : {0.0, 0.2, 0.5}) {
-      meeting_over_udp m(seed, loss);
+      renewal_over_udp m(seed, loss);
       for (int round = 0; round < 6; ++round) {
         m.cut(m.world.random.below(2) == 0);
         m.end_connections();
@@ -246,7 +246,7 @@ TEST(simulated_udp_renewal, what_is_heard_over_a_connection_was_said_over_that_o
 
 // So the test above would find it out.
 TEST(simulated_udp_renewal, without_fresh_keys_old_datagrams_are_heard) {
-  meeting_over_udp m(1, 0, false);
+  renewal_over_udp m(1, 0, false);
   for (int round = 0; round < 3 && m.wrong.empty(); ++round) {
     m.end_connections();
     (void)m.world.run([&] { return !m.wrong.empty(); }, m.world.now_ns() + 10 * second_ns);

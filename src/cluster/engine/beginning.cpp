@@ -53,6 +53,9 @@ auto with_threads(node_id self, F what) {
   try {
     return what();
   } catch (const std::system_error& e) {
+    if (e.code() != std::errc::resource_unavailable_try_again &&
+        e.code() != std::errc::not_enough_memory)
+      throw;
     throw errno_error("cannot make a thread of node " + std::to_string(self), e.code().value(),
                       "raise the limits of processes and of memory (ulimit -u, ulimit -v, or the "
                       "container's)");
@@ -217,10 +220,13 @@ void engine::start_threads() {
 void engine::give_up_beginning() {
   {
     const std::lock_guard handling(inbox_);
-    broken_by_ = self_;
-    loss_ = std::make_exception_ptr(
-        node_lost_error(self_, "node " + std::to_string(self_) + " ends before it has begun"));
-    broken_.store(true, std::memory_order_seq_cst);
+    if (!broken_.load(
+            std::memory_order_seq_cst)) {  // else another loss is there, which may be read
+      broken_by_ = self_;
+      loss_ = std::make_exception_ptr(
+          node_lost_error(self_, "node " + std::to_string(self_) + " ends before it has begun"));
+      broken_.store(true, std::memory_order_seq_cst);
+    }
     protocols_->failed.keep_silent();
     stalls_->stop();
     for (const node_id n : others()) links_->on_lost(n);

@@ -76,8 +76,8 @@ bool engine::on_other_kind(node_id from, kind k) {
       departures_.end(departures::cause::stopped);
       return true;
     case kind::goodbye:
-      (void)membership_protocol_->on_lost(
-          from);  // it may have ended before it heard that this one leaves
+      // It may have ended before it heard that this one leaves.
+      (void)membership_protocol_->on_lost(from);
       if (self_ == 0 && broken_.load(std::memory_order_relaxed)) post(from, kind::stop, {}, {});
       (void)departures_.add(from);
       return true;

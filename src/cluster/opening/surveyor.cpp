@@ -12,7 +12,7 @@
 namespace strata::cluster {
 namespace {
 
-constexpr std::size_t messages_at_once = 64;
+constexpr std::size_t survey_messages_at_once = 64;
 
 }  // namespace
 
@@ -74,7 +74,7 @@ void surveyor::receive() {
       is_measured_ = true;
       changed_.notify_all();
     }
-    if (over_.poll(*this, messages_at_once) != 0) {
+    if (over_.poll(*this, survey_messages_at_once) != 0) {
       // Its sender knows that all have measured: nobody asks for an answer any more.
       if (!early_.empty()) return;
       continue;

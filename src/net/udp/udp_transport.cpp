@@ -166,6 +166,7 @@ void udp_transport::look_after(peer& p, std::int64_t now_ns) {
 }
 
 void udp_transport::plan(peer& p, std::int64_t now_ns) {
+  excuse_silence(p, now_ns);
   std::int64_t due_ns = never_ns;
   if (!p.lost.load(std::memory_order_relaxed)) {
     due_ns = std::min(p.c->due_ns(), p.end_limit_ns);

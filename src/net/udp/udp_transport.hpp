@@ -138,6 +138,7 @@ class udp_transport final : public addressed_transport, public renewals {
   // With p.lock held.
   void look_after_words(peer& p, std::int64_t now_ns);
   void note(peer& p, renewal_handshake::outcome what);
+  void excuse_silence(peer& p, std::int64_t now_ns) noexcept;
   void plan(peer& p, std::int64_t now_ns);
   void pump(peer& p, std::int64_t now_ns);
   void look_after(peer& p, std::int64_t now_ns);

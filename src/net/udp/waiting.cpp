@@ -48,10 +48,19 @@ std::int64_t udp_transport::next_due_ns() const noexcept {
   return due_ns;
 }
 
+// What is due is seen to in time, unless all of this process was stopped. With the peer's lock,
+// before what is due changes.
+void udp_transport::excuse_silence(peer& p, std::int64_t now_ns) noexcept {
+  const std::int64_t due_ns = p.due_ns.load(std::memory_order_relaxed);
+  if (p.lost.load(std::memory_order_relaxed) || due_ns == 0) return;  // 0: at once
+  if (now_ns - due_ns > settings_.silence_ns_max / 2) p.c->out().nobody_looked_until(now_ns);
+}
+
 void udp_transport::do_what_is_due(std::int64_t now_ns) {
   for (const auto& p : peers_.all()) {
     if (p->due_ns.load(std::memory_order_relaxed) > now_ns) continue;
     const std::lock_guard held(p->lock);
+    excuse_silence(*p, now_ns);
     if (p->meets.due_ns() <= now_ns) look_after_words(*p, now_ns);
     if (p->lost.load(std::memory_order_relaxed)) continue;
     if (p->end_limit_ns <= now_ns) {
@@ -59,9 +68,6 @@ void udp_transport::do_what_is_due(std::int64_t now_ns) {
       lose(*p, p->c->is_complete() ? "has left" : "has left in the middle of a message");
       continue;
     }
-    // Whoever sees to that does it in time, unless all of this process was stopped.
-    if (now_ns - p->due_ns.load(std::memory_order_relaxed) > settings_.silence_ns_max / 2)
-      p->c->out().nobody_looked_until(now_ns);
     p->c->on_time(now_ns);
     if (p->c->out().silent_ns(now_ns) > settings_.silence_ns_max) {
       lose(*p, "has not answered for " + std::to_string(settings_.silence_ns_max / 1'000'000'000) +

@@ -68,7 +68,9 @@ bool is_job_name(const std::string& name) {
 bool take_free_name(int folder, const char* from, const char* to) {
   if (::renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return true;
   if (errno != EINVAL && errno != ENOSYS) return false;
-  return ::linkat(folder, from, folder, to, 0) == 0 && ::unlinkat(folder, from, 0) == 0;
+  if (::linkat(folder, from, folder, to, 0) != 0) return false;
+  (void)::unlinkat(folder, from, 0);
+  return true;
 }
 
 }  // namespace

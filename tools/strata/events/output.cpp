@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/strata/events/output.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,10 +34,15 @@ std::string line_prefixer::finish() {
 }
 
 bool lead_to_one_place(int fd, int other) noexcept {
+  // What stands for a closed stream is open for reading alone.
+  const auto is_written = [](int d) {
+    const int flags = ::fcntl(d, F_GETFL);
+    return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+  };
   struct stat one {
   }, two{};
-  return ::fstat(fd, &one) == 0 && ::fstat(other, &two) == 0 && one.st_dev == two.st_dev &&
-         one.st_ino == two.st_ino;
+  return is_written(fd) && is_written(other) && ::fstat(fd, &one) == 0 &&
+         ::fstat(other, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
 void output_queue::add(std::string_view bytes) {
