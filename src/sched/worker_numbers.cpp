@@ -13,7 +13,8 @@
 
 #include "strata/detail/worker.hpp"
 
-extern "C" char __dso_handle __attribute__((visibility("hidden")));  // NOLINT: the linker's name
+// The linker's, as compilers declare it for themselves.
+extern "C" void* __dso_handle;  // NOLINT(bugprone-reserved-identifier)
 
 namespace strata::detail {
 namespace {
