@@ -55,6 +55,38 @@ std::size_t step_for(Index first, Index last, grain g) noexcept {
   return std::min<std::size_t>(std::max<std::size_t>(length / 1024, 1), 1024);
 }
 
+// One index goes first: a body may have defaults for more.
+template <class F, class Index>
+concept takes_each = std::invocable<F&, Index&>;
+template <class F, class Index>
+concept takes_parts = !takes_each<F, Index> && std::invocable<F&, Index, Index>;
+
+template <std::integral Index, class Body>
+void do_step(Index first, Index until, Body& body) {
+  static_assert(
+      takes_each<Body, Index> || takes_parts<Body, Index>,
+      "the body of parallel_for takes an index, or two: where a part of the range begins, "
+      "and where it ends");
+  if constexpr (takes_parts<Body, Index>) {
+    body(first, until);
+  } else {
+    for (; first < until; ++first) body(first);
+  }
+}
+
+template <std::integral Index, class T, class Map, class Combine>
+T reduce_step(Index first, Index until, T value, Map& map, Combine& combine) {
+  static_assert(takes_each<Map, Index> || takes_parts<Map, Index>,
+                "the map of parallel_reduce takes an index, or two: where a part of the range "
+                "begins, and where it ends");
+  if constexpr (takes_parts<Map, Index>) {
+    return combine(std::move(value), map(first, until));
+  } else {
+    for (; first < until; ++first) value = combine(std::move(value), map(first));
+    return value;
+  }
+}
+
 template <std::integral Index, class Body>
 void for_range(Index first, Index last, std::size_t step, const std::stop_token& stop, Body& body) {
   while (first < last) {
@@ -67,7 +99,8 @@ void for_range(Index first, Index last, std::size_t step, const std::stop_token&
       return;
     }
     const Index until = advance(first, std::min(step, left));
-    for (; first < until; ++first) body(first);
+    do_step(first, until, body);
+    first = until;
   }
 }
 
@@ -90,7 +123,8 @@ T reduce_range(Index first, Index last, std::size_t step, const std::stop_token&
       return combine(std::move(a), std::move(b));
     }
     const Index until = advance(first, std::min(step, left));
-    for (; first < until; ++first) value = combine(std::move(value), map(first));
+    value = reduce_step(first, until, std::move(value), map, combine);
+    first = until;
   }
   return value;
 }
@@ -102,6 +136,9 @@ T reduce_range(Index first, Index last, std::size_t step, const std::stop_token&
 /// a call is rethrown after the calls in progress have ended; which other calls are made then is
 /// not defined. Throws misuse_error outside a runtime and in a fiber, and std::system_error as
 /// fork2join. May suspend.
+///
+/// A body of two indices is called as body(begin, end) instead, once for each step, of which none
+/// is empty: for what is to be done once for many iterations.
 template <std::integral Index, class Body>
 void parallel_for(Index first, std::type_identity_t<Index> last, Body&& body, grain g = {}) {
   detail::require_stack();
@@ -125,7 +162,8 @@ void parallel_for(std::stop_token stop, Index first, std::type_identity_t<Index>
 /// map(last - 1)), with the parentheses placed differently. So combine must be associative and
 /// identity its neutral element, but combine need not be commutative: the order of the operands is
 /// kept. Floating-point sums can differ in the last bits from run to run. What map and combine have
-/// done the caller sees; a call of combine sees what made its two operands. Otherwise as
+/// done the caller sees; a call of combine sees what made its two operands. A map of two indices is
+/// called as map(begin, end), once for each step, whose iterations it combines itself. Otherwise as
 /// parallel_for.
 template <std::integral Index, class T, class Map, class Combine>
 T parallel_reduce(Index first, std::type_identity_t<Index> last, T identity, Map&& map,

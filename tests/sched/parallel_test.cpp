@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -65,6 +66,39 @@ TEST_P(parallel_workers, for_visits_every_index_once_with_any_grain) {
     const std::size_t steps[] = {1, 1 + random.below(100), 100'000, SIZE_MAX};
     expect_each_once(rt, first, first + n, {steps[random.below(4)]});
   }
+}
+
+TEST_P(parallel_workers, bodies_of_two_indices_get_parts_that_are_the_range) {
+  rt.run([] {
+    for (const std::size_t n : {0U, 1U, 7U, 64U, 5'000U}) {
+      for (const std::size_t step : {0U, 1U, 10U, 10'000U}) {
+        std::vector<std::atomic<int>> visits(n);
+        std::atomic<std::size_t> longest{0};
+        std::atomic<bool> was_empty{false};
+        const auto visit = [&](std::size_t begin, std::size_t end) {
+          if (begin >= end) was_empty = true;
+          std::size_t before = longest.load();
+          while (before < end - begin && !longest.compare_exchange_weak(before, end - begin)) {
+          }
+          for (std::size_t i = begin; i < end; ++i) visits[i].fetch_add(1);
+        };
+        parallel_for(std::size_t{0}, n, visit, grain{step});
+        for (const auto& v : visits) ASSERT_EQ(v.load(), 1);
+        EXPECT_FALSE(was_empty);
+        if (step != 0) {
+          EXPECT_LE(longest, step);
+        }
+        const auto text = [](std::size_t begin, std::size_t end) {
+          std::string all;
+          for (; begin < end; ++begin) all += static_cast<char>('a' + begin % 26);
+          return all;
+        };
+        EXPECT_EQ(parallel_reduce(std::size_t{0}, n, std::string(), text, std::plus<std::string>(),
+                                  grain{step}),
+                  text(0, n));
+      }
+    }
+  });
 }
 
 TEST_P(parallel_workers, reduce_keeps_the_order) {
@@ -183,6 +217,20 @@ TEST_F(parallel, a_stop_is_heard_between_steps) {
         },
         grain{10});
     EXPECT_EQ(calls, 30);
+  });
+}
+
+TEST_F(parallel, a_stop_is_heard_between_parts) {
+  rt.run([] {
+    std::stop_source stop;
+    std::atomic<unsigned> parts{0};
+    const auto part = [&](int, int) {
+      ++parts;
+      stop.request_stop();
+    };
+    parallel_for(stop.get_token(), 0, 1'000'000, part, grain{10});
+    EXPECT_LE(parts, 4U);  // one of each worker
+    EXPECT_GE(parts, 1U);
   });
 }
 
