@@ -5,7 +5,7 @@
 //   steal N    a token of a busy node, from when the thief has nothing to do until it runs it;
 //              tokens of 300 us: where getting one takes long, it is asked for ahead
 //   request N [US]  the same with tokens of 20 ms, which nobody asks for ahead, or of US
-//              microseconds, which are asked for ahead where they are short (cluster/stealing)
+//              microseconds, which are asked for ahead where they are short (cluster/work/stealing)
 //   get MS     get_sync from a node whose only worker runs one fiber of MS milliseconds
 //   block N [BYTES]  a block of 1 MiB there and back, by a block_move_sync each, N times: one way
 //   idle S     nothing, for S seconds (any number of nodes)

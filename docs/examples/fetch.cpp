@@ -5,7 +5,7 @@
 #include <strata/runtime.hpp>
 #include <vector>
 
-// Out of the memory of whichever node it is, of which nobody does anything for it.
+// Reads any node's memory; that node's program takes no part.
 std::vector<long> fetch(strata::global_ptr<long> from, std::size_t count) {
   std::vector<long> here(count);
   strata::completion arrived;

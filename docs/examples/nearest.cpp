@@ -23,7 +23,7 @@ struct place {
   friend bool operator<(place a, place b) { return a.distance > b.distance; }  // the nearest first
 };
 
-// What is still to be looked at. It is used up when it is empty and nobody is busy, who might add.
+// What is still to be looked at. Used up when it is empty and nobody is busy: only who is busy adds.
 class open_places {
  public:
   void add(place p) {

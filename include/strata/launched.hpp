@@ -10,7 +10,7 @@ struct options;
 /// The number of this node, if the process was started as a node of a job: by `strata run`, or by
 /// the site's tools (`srun --mpi=pmix`, Open MPI's `mpirun`) unless STRATA_LAUNCH=none. Nothing in
 /// a process of its own, and in what a node has started. It can be asked before there is a runtime,
-/// from the environment alone (the flag --strata-launch it does not know: say STRATA_LAUNCH where a
+/// from the environment alone (it does not know the flag --strata-launch: set STRATA_LAUNCH where a
 /// program asks so early):
 ///
 ///   if (strata::launched_node().value_or(0) == 0) std::puts("reading the input");

@@ -104,7 +104,7 @@ class renewal_over_udp {
     world.at(world.now_ns() + static_cast<std::int64_t>(in_ns), std::move(what));
   }
 
-  // As cluster/mending does, for as long as nothing is heard.
+  // As cluster/links/mending does, for as long as nothing is heard.
   void ask_again() {
     if (!is_there()) {
       ++asked;
@@ -192,7 +192,7 @@ class renewal_over_udp {
     }
     e.next_word_in = head.number + 1;
     if (e.m->on_word(w, world.now_ns()) == renewal_handshake::outcome::met)
-      // What keeps either end from beginning takes its time (cluster/detours).
+      // What keeps either end from beginning takes its time (cluster/links/detours).
       later(50 * ms, [this, &e, nonces = e.m->agreed()] { begin(e, nonces); });
     look_after(e);
   }
