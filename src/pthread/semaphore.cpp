@@ -21,6 +21,10 @@
 #include "strata/pthread.h"
 #include "threads/waiter.hpp"
 
+#if defined(STRATA_TSAN)
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace strata::detail::posix {
 namespace {
 
@@ -73,7 +77,12 @@ int wait_outside(sem_t* semaphore, const deadline& until) {
     act_on_cancellation();
     const std::int64_t end_ns = std::min(os::now_ns() + look_again_ns, until.to_ns());
     const timespec end{end_ns / ns_per_s, end_ns % ns_per_s};
-    if (sem_clockwait(semaphore, CLOCK_MONOTONIC, &end) == 0) return 0;
+    if (sem_clockwait(semaphore, CLOCK_MONOTONIC, &end) == 0) {
+#if defined(STRATA_TSAN)
+      __tsan_acquire(semaphore);  // it knows sem_post(), and not this
+#endif
+      return 0;
+    }
     const int error = errno_here();
     const bool goes_on = error == ETIMEDOUT
                              ? !until.has_passed()
