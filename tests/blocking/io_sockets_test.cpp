@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connections and datagrams: who accepts, connects, sends and receives suspends a thread alone.
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <vector>
+
+#include "../common/thread_states.hpp"
+#include "io_support.hpp"
+#include "strata/fiber.hpp"
+#include "strata/thread.hpp"
+#include "threads/errno_here.hpp"
+
+namespace strata::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_P(io_on, connections_are_accepted) {
+  runtime rt(settings());
+  rt.run([] {
+    const listener at;
+    thread server({.name = "server"}, [&] {
+      const int fd = io::accept(at.fd, nullptr, nullptr);
+      ASSERT_GE(fd, 0);
+      EXPECT_EQ(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0) << "as accept() has it";
+      EXPECT_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+      char text[6] = {};
+      EXPECT_EQ(io::recv(fd, text, 5, 0), 5);
+      EXPECT_STREQ(text, "hello");
+      close(fd);
+    });
+    (void)text_when("server", "waiting for file descriptor");
+    const int fd = at.connected();
+    EXPECT_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, 0) << "its flags are as before";
+    EXPECT_EQ(io::send(fd, "hello", 5, 0), 5);
+    server.join();
+    close(fd);
+    const int another = at.connected();
+    sockaddr_in peer{};
+    socklen_t bytes = sizeof peer;
+    const int accepted = io::accept4(at.fd, reinterpret_cast<sockaddr*>(&peer), &bytes,
+                                     SOCK_CLOEXEC | SOCK_NONBLOCK);
+    EXPECT_NE(fcntl(accepted, F_GETFD) & FD_CLOEXEC, 0);
+    EXPECT_NE(fcntl(accepted, F_GETFL) & O_NONBLOCK, 0);
+    EXPECT_EQ(bytes, sizeof peer);
+    EXPECT_EQ(peer.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+    for (const int one : {another, accepted}) close(one);
+  });
+}
+
+// A socket for datagrams on this host, and where it is.
+int bound(sockaddr_in& at) {
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  at = {};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&at), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size), 0);
+  return fd;
+}
+
+// The kernel then calls the socket ready, whatever it is asked for.
+TEST_P(io_on, an_error_in_the_queue_of_a_socket_stops_nobody) {
+  runtime rt(settings());
+  rt.run([] {
+    sockaddr_in nobody;
+    close(bound(nobody));
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    ASSERT_EQ(setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof on), 0);
+    ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&nobody), sizeof nobody), 0);
+    ASSERT_EQ(io::send(fd, "x", 1, 0), 1);
+    EXPECT_EQ(io::wait(fd, POLLIN) & POLLERR, POLLERR);
+    char c = 0;
+    EXPECT_EQ(io::recv(fd, &c, 1, 0), -1);
+    EXPECT_EQ(detail::errno_here(), ECONNREFUSED) << "which is told once";
+    std::atomic<bool> other_ran{false};
+    thread other([&] { other_ran = true; });
+    EXPECT_EQ(io::recv(fd, &c, 1, 0, 100ms), -1);
+    EXPECT_EQ(detail::errno_here(), ETIMEDOUT);
+    if (GetParam() == 1) {
+      EXPECT_TRUE(other_ran);
+    }
+    other.join();
+    EXPECT_EQ(io::wait(fd, POLLIN), POLLERR) << "it is still there";
+    close(fd);
+  });
+}
+
+TEST_P(io_on, messages_know_their_sender) {
+  runtime rt(settings());
+  rt.run([] {
+    sockaddr_in client_at, server_at;
+    const int client = bound(client_at);
+    const int server = bound(server_at);
+    thread echo({.name = "echo"}, [&] {
+      char text[8] = {};
+      sockaddr_in peer{};
+      socklen_t size = sizeof peer;
+      EXPECT_EQ(
+          io::recvfrom(server, text, sizeof text, 0, reinterpret_cast<sockaddr*>(&peer), &size), 5);
+      EXPECT_EQ(peer.sin_port, client_at.sin_port);
+      // In two parts, to that address.
+      std::array<iovec, 2> parts{{{text, 5}, {text, 2}}};
+      msghdr message{};
+      message.msg_name = &peer;
+      message.msg_namelen = size;
+      message.msg_iov = parts.data();
+      message.msg_iovlen = parts.size();
+      EXPECT_EQ(io::sendmsg(server, &message, 0), 7);
+    });
+    (void)text_when("echo", "waiting for file descriptor");
+    EXPECT_EQ(io::sendto(client, "hello", 5, 0, reinterpret_cast<sockaddr*>(&server_at),
+                         sizeof server_at),
+              5);
+    char text[8] = {};
+    sockaddr_in peer{};
+    iovec all{text, sizeof text};
+    msghdr message{};
+    message.msg_name = &peer;
+    message.msg_namelen = sizeof peer;
+    message.msg_iov = &all;
+    message.msg_iovlen = 1;
+    EXPECT_EQ(io::recvmsg(client, &message, 0), 7);
+    EXPECT_STREQ(text, "hellohe");
+    EXPECT_EQ(peer.sin_port, server_at.sin_port);
+    echo.join();
+    EXPECT_EQ(io::recvmsg(client, &message, 0, 2ms), -1);
+    EXPECT_EQ(detail::errno_here(), ETIMEDOUT);
+    for (const int fd : {client, server}) close(fd);
+  });
+}
+
+// poll() of the sender says that there is room.
+TEST_P(io_on, nobody_waits_for_the_room_of_a_local_receiver) {
+  runtime rt(settings());
+  rt.run([] {
+    const int receiver = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const int sender = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    socklen_t size = sizeof at;
+    // The kernel finds a name.
+    ASSERT_EQ(bind(receiver, reinterpret_cast<sockaddr*>(&at), sizeof(sa_family_t)), 0);
+    ASSERT_EQ(getsockname(receiver, reinterpret_cast<sockaddr*>(&at), &size), 0);
+    ssize_t n = 0;
+    while (n >= 0) n = io::sendto(sender, "x", 1, 0, reinterpret_cast<sockaddr*>(&at), size, 50ms);
+    EXPECT_EQ(detail::errno_here(), EAGAIN);
+    for (const int fd : {receiver, sender}) close(fd);
+  });
+}
+
+struct connects_in_a_fiber : threaded {
+  int fd;
+  const sockaddr_in* to;
+  bool* was_refused;
+  void start() {
+    try {
+      (void)io::connect(fd, reinterpret_cast<const sockaddr*>(to), sizeof *to);
+    } catch (const misuse_error&) {
+      *was_refused = true;
+    }
+    terminate();
+  }
+};
+
+// Who may not wait for the other side leaves the socket as it was.
+TEST_P(io_on, a_connection_that_a_fiber_begins_changes_no_flags) {
+  const listener full(0);
+  runtime rt(settings());
+  // A few fill it: what comes then waits for room.
+  std::vector<int> clients;
+  bool was_refused = false;
+  for (int i = 0; i < 20 && !was_refused; ++i) {
+    const int client = clients.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    rt.run([&] { token<connects_in_a_fiber>(client, &full.address, &was_refused); });
+    rt.wait_idle();
+    EXPECT_EQ(fcntl(client, F_GETFL) & O_NONBLOCK, 0);
+  }
+  EXPECT_TRUE(was_refused);
+  for (const int fd : clients) close(fd);
+}
+
+}  // namespace
+}  // namespace strata::test
