@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // strata::io on pipes, terminals, files and counters; streams, turns and deadlines.
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
