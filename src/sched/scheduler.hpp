@@ -259,6 +259,8 @@ class scheduler {
   }
   // All sleep, and nothing is left for one that is falling asleep and has yet to see it.
   [[nodiscard]] bool nothing_moves() const noexcept;
+  // Some task waits to hear of a failure, and can: nobody holds on to what it waits in.
+  [[nodiscard]] bool can_tell_of_failure() noexcept;
   task* search_or_sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest, bool& slept);
   [[gnu::cold]] void fall_asleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest,
                                  visit& neighbours);

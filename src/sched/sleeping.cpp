@@ -30,6 +30,12 @@ bool scheduler::nothing_moves() const noexcept {
   return idle_.tally() == tally;  // or somebody has taken it meanwhile
 }
 
+// What others have brought is looked at first: it may be a completion's own last signal, and who
+// has taken that meanwhile is awake, or done with it.
+bool scheduler::can_tell_of_failure() noexcept {
+  return failure.is_awaited() && !injected_.has_any() && nothing_moves();
+}
+
 void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest) {
   // From the announcement until we are awake the place may be somebody else's: nothing of it is
   // touched, and what belongs to this thread is put back afterwards.
@@ -55,8 +61,8 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   if (!all_sleep()) asymmetric_fences::heavy();
   tell_idle_waiters();
   tell_neighbours_of_sleep();
-  // Nothing moves any more: the last to fall asleep tells of a failure.
-  const bool tell = failure.is_awaited() && nothing_moves();
+  // The last to fall asleep tells of a failure.
+  const bool tell = can_tell_of_failure();
   const bool stay =
       tell || work_is_visible(p) || leave.load(std::memory_order_seq_cst) != root_task::running;
   if (!stay || !idle_.cancel(p.id, guest)) {

@@ -236,7 +236,8 @@ class engine final : public mailer,
   void stop_threads();
   void run_receiver(net::transport& t);
   // A receiver: true when it has slept, no longer than that, because workers look for messages.
-  [[nodiscard]] bool leave_it_to_workers(std::int64_t most_ns);
+  // `seen`: idle_epoch_ before it last looked at what else there is to do.
+  [[nodiscard]] bool leave_it_to_workers(std::uint32_t seen, std::int64_t most_ns);
   void watch_line();
   void keep_in_touch();
   // Nodes that come and go (members.cpp). admit(): the line's thread.

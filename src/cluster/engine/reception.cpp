@@ -273,13 +273,8 @@ const std::unique_ptr<net::transport>* engine::nearby() const noexcept {
   return found == transports_.end() ? nullptr : &*found;
 }
 
-bool engine::leave_it_to_workers(std::int64_t most_ns) {
+bool engine::leave_it_to_workers(std::uint32_t seen, std::int64_t most_ns) {
   if (!workers_look->load(std::memory_order_relaxed)) return false;
-  const std::uint32_t epoch = idle_epoch_.load(std::memory_order_acquire);
-  if (report_wanted_.load(std::memory_order_relaxed) ||
-      answer_wanted_.load(std::memory_order_relaxed) ||
-      settle_wanted_.load(std::memory_order_relaxed))
-    return true;  // since this receiver saw to that last; partner: wake_timekeeper()
   // They look themselves while there is one awake.
   const bool asleep = workers_.all_sleep() || leaves_.load(std::memory_order_relaxed) ||
                       stopping_.load(std::memory_order_acquire);
@@ -287,7 +282,7 @@ bool engine::leave_it_to_workers(std::int64_t most_ns) {
       rules_.begin_turn(os::now_ns(), asleep, pollers_.load(std::memory_order_relaxed), most_ns);
   if (turn.looks) return false;
   if (turn.is_held_up && take_in_patiently()) rules_.heard_by_watcher(os::now_ns());
-  os::blocking_futex_wait(idle_epoch_, epoch, turn.elsewhere_ns);
+  os::blocking_futex_wait(idle_epoch_, seen, turn.elsewhere_ns);
   if (rules_.counts_looks() && rules_.is_overlooked(os::now_ns())) take_in_patiently();
   return true;
 }
@@ -298,41 +293,42 @@ void engine::run_receiver(net::transport& t) {
   const bool keeps_time = &t == transports_.front().get();
   const std::int64_t look_ns = std::min(beat_ns, stalls_->look_ns());
   std::int64_t beat_at = os::now_ns() + beat_ns;
-  std::int64_t due_ns = INT64_MAX;
   while (!stopping_.load(std::memory_order_acquire) || !everybody_is_gone()) {
-    const bool looks = !leave_it_to_workers(std::min(beat_ns, due_ns));
-    if (looks) {
-      const std::int64_t began = os::now_ns();
-      bool found = false;
-      while (take_in_patiently() ? (found = true) : os::now_ns() - began < spin_ns)
-        os::spin_pause();
-      if (found && !workers_.all_sleep()) rules_.heard_by_receiver(os::now_ns());
+    // Acquire: what somebody wants who has roused us. Who does so from now on ends the sleep below.
+    // Partner: rouse_receivers().
+    const std::uint32_t seen = idle_epoch_.load(std::memory_order_acquire);
+    std::int64_t due_ns = INT64_MAX;
+    if (keeps_time) {
+      due_ns = std::min(look_after_networks(), look_after_suspicions());
+      stalls_->on_time();
+      if (leaves_.load(std::memory_order_relaxed)) try_to_leave();
+      if (os::now_ns() >= beat_at) {
+        beat_at = os::now_ns() + beat_ns;
+        keep_in_touch();
+      }
     }
     if (settle_wanted_.exchange(false, std::memory_order_acq_rel)) {
       if (broken_.load(std::memory_order_seq_cst))
         workers_.settle(false);
       else
         protocols_->failed.settle();
-      continue;
     }
     if (report_wanted_.exchange(false, std::memory_order_acq_rel)) report_everywhere();
     if (answer_wanted_.exchange(false, std::memory_order_acq_rel)) stalls_->send_answer();
-    if (looks && !rules_.has_handed_over()) {
-      const bool hurries =
-          stopping_.load(std::memory_order_acquire) || leaves_.load(std::memory_order_relaxed);
-      const std::int64_t until_ns = hurries ? leave_every_ns : look_ns;
-      const std::int64_t beat_in_ns = std::max<std::int64_t>(beat_at - os::now_ns(), 0);
-      receivers_asleep_.fetch_add(1, std::memory_order_relaxed);
-      t.wait_for_messages(keeps_time ? std::min({until_ns, due_ns, beat_in_ns}) : until_ns);
-      receivers_asleep_.fetch_sub(1, std::memory_order_relaxed);
-    }
-    if (keeps_time) due_ns = std::min(look_after_networks(), look_after_suspicions());
-    if (keeps_time) stalls_->on_time();
-    if (keeps_time && leaves_.load(std::memory_order_relaxed)) try_to_leave();
-    if (keeps_time && os::now_ns() >= beat_at) {
-      beat_at = os::now_ns() + beat_ns;
-      keep_in_touch();
-    }
+    if (leave_it_to_workers(seen, std::min(beat_ns, due_ns))) continue;
+
+    const std::int64_t began = os::now_ns();
+    bool found = false;
+    while (take_in_patiently() ? (found = true) : os::now_ns() - began < spin_ns) os::spin_pause();
+    if (found && !workers_.all_sleep()) rules_.heard_by_receiver(os::now_ns());
+    if (rules_.has_handed_over()) continue;
+    const bool hurries =
+        stopping_.load(std::memory_order_acquire) || leaves_.load(std::memory_order_relaxed);
+    const std::int64_t until_ns = hurries ? leave_every_ns : look_ns;
+    const std::int64_t beat_in_ns = std::max<std::int64_t>(beat_at - os::now_ns(), 0);
+    receivers_asleep_.fetch_add(1, std::memory_order_relaxed);
+    t.wait_for_messages(keeps_time ? std::min({until_ns, due_ns, beat_in_ns}) : until_ns);
+    receivers_asleep_.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 
