@@ -163,10 +163,11 @@ pid_t number_after(const command& c, const std::string& word) {
 }
 
 TEST(signals, nor_does_one_that_is_stopped_when_its_shell_is_killed) {
-  // In a script of its own, which is stopped with it: nobody is left who could continue the two.
+  // In a script of its own, which is stopped with it: nobody is left who could continue the two. A
+  // shell that watches over jobs ends those that are stopped when it executes something else.
   const char* const shell =
       "set -m; sh -c '\"$0\" \"$@\" & echo launcher $! there; kill -STOP $$' \"$0\" \"$@\" & "
-      "exec sleep 1000";
+      "set +m; exec sleep 1000";
   command c(run({"-n", "1"}, {"orphan", "pid", "join", "print:ready", "sleep"}),
             {.variables = {}, .input = {}, .around = {"bash", "-c", shell}});
   ASSERT_TRUE(c.wait_for_output("ready\n"));
