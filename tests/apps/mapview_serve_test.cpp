@@ -262,23 +262,44 @@ TEST_F(served_maps, go_on_where_a_signal_is_ignored) {
   expect_quiet_end(server);
 }
 
-TEST(stop_signals, come_when_called_though_they_are_ignored) {
-  ::signal(SIGTERM, SIG_IGN);
-  {
-    stop_signals signals;
-    strata::runtime rt;
-    rt.run([&] {
-      strata::thread caller([] { stop_signals::come(); });
-      EXPECT_TRUE(signals.wait());
-      caller.join();
-    });
-  }
+void wait_and_call() {
+  stop_signals signals;
+  strata::runtime rt;
+  rt.run([&] {
+    strata::thread caller([] { stop_signals::come(); });
+    EXPECT_TRUE(signals.wait());
+    caller.join();
+  });
+}
+
+// As they were, for the tests that follow.
+void let_signals_through() {
   for (const int number : {SIGINT, SIGTERM}) ::signal(number, SIG_DFL);
   sigset_t both;
   sigemptyset(&both);
   sigaddset(&both, SIGINT);
   sigaddset(&both, SIGTERM);
   ::pthread_sigmask(SIG_UNBLOCK, &both, nullptr);
+}
+
+TEST(stop_signals, come_when_called_though_they_are_ignored) {
+  ::signal(SIGTERM, SIG_IGN);
+  wait_and_call();
+  let_signals_through();
+}
+
+// A second one some time later would end the process.
+TEST(stop_signals, do_not_come_when_the_wait_is_over) {
+  wait_and_call();
+  sigset_t some;
+  sigemptyset(&some);
+  sigaddset(&some, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &some, nullptr);
+  stop_signals::come();
+  ::sigpending(&some);
+  EXPECT_EQ(sigismember(&some, SIGTERM), 0);
+  ::signal(SIGTERM, SIG_IGN);  // which drops it
+  let_signals_through();
 }
 
 // One Ctrl-C that comes by two ways, as it does to a group of processes under the launcher.
