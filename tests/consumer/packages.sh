@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# packages.sh ROOT: cmake/install-packages of ROOT on a system that is played: two packages with services are missing, and the
-# script is interrupted. Nothing is installed.
+# packages.sh ROOT: cmake/install-packages of ROOT on a system that is played: two packages with services are missing, another apt has
+# its locks, and the script is interrupted. Nothing is installed, and time does not pass.
 set -euo pipefail
 root=$1
 folder=$(mktemp -d)
@@ -38,6 +38,7 @@ next=$(head -n 1 "$folder/apt-get-does")
 (($(wc -l <"$folder/apt-get-does") == 1)) || sed -i 1d "$folder/apt-get-does"
 eval "$next"
 EOF
+play sleep <<<'echo "sleep $*" >>"$folder/did"'
 play systemctl <<<'echo "systemctl $*" >>"$folder/did"'
 play sudo <<<'exec "$@"'
 # Of files of the system nothing is written, made executable or removed.
@@ -63,18 +64,42 @@ fail() {
   cat "$folder"/{did,out,err} >&2
   exit 1
 }
-# did COUNT PATTERN
-did() {
+# did COUNT PATTERN, said COUNT PATTERN, warned COUNT PATTERN
+count() {
   local found
-  found=$(grep -cE "$2" "$folder/did" || true)
-  ((found == $1)) || fail "done $found times, and not $1: $2"
+  found=$(grep -cE "$3" "$folder/$1" || true)
+  ((found == $2)) || fail "$found times in $1, and not $2: $3"
 }
+did() { count did "$@"; }
+said() { count out "$@"; }
+warned() { count err "$@"; }
 
 install='printf "one\ntwo\n" >>"$folder/installed"'
+locked='echo "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (apt-get)" >&2; exit 100'
 
 run 0 : "$install"
-did 2 '^apt-get '
+did 1 '^apt-get .*DPkg::Lock::Timeout=300 update$'
+did 1 '^apt-get .*DPkg::Lock::Timeout=300 install -y --no-install-recommends one two$'
 did 1 '^systemctl disable -q --now one.service two.service$'
+said 0 waiting
+
+# Another apt is done after a while.
+run 0 "$locked" "$locked" : "$locked" "$install"
+did 3 '^sleep '
+said 2 '^waiting, .*held by process 7 \(apt-get\)$'  # once for each call
+warned 0 lock
+# Or it never is.
+run 100 "$locked"
+did 30 '^sleep 10$'
+said 1 '^waiting, '
+warned 1 lock
+
+# What waiting does not mend, or apt-get has waited for itself.
+for error in "no such release" "Could not get lock /var/lib/dpkg/lock-frontend."; do
+  run 100 "echo 'E: $error' >&2; exit 100"
+  did 0 '^sleep '
+  warned 1 "^E: $error\$"
+done
 
 # It ends early: what is installed by then does not stay enabled.
 run 100 : 'echo one >>"$folder/installed"; exit 100'
