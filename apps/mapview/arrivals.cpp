@@ -7,6 +7,7 @@
 #include <strata/thread.hpp>
 
 #include "apps/mapview/problem_of.hpp"
+#include "apps/mapview/send_at_last.hpp"
 
 namespace mapview {
 
@@ -17,19 +18,8 @@ void arrivals::gather(const std::function<std::uint32_t()>& ask,
   strata::endpoint asker;
   strata::thread asks([&, to = id()] {
     problem = problem_of([&] { awaited = ask(); });
-    // The viewer waits for this word, so it is said however little memory there is; in vain only
-    // when the viewer has given up.
-    const auto say = [&] {
-      try {
-        asker.send_value(to, 0, fragment_head{{}, {}, found::all_asked});
-        return true;
-      } catch (const std::bad_alloc&) {
-        return false;
-      }
-    };
-    (void)problem_of([&] {
-      while (!say()) strata::this_thread::yield();
-    });
+    // The viewer waits for it; it is sent in vain only when the viewer has given up.
+    (void)problem_of([&] { send_at_last(asker, to, fragment_head{{}, {}, found::all_asked}); });
   });
   const std::exception_ptr failure = problem_of([&] {
     bool all_asked = false;

@@ -10,6 +10,7 @@
 #include <strata/thread.hpp>
 
 #include "apps/mapview/problem_of.hpp"
+#include "apps/mapview/send_at_last.hpp"
 
 namespace mapview {
 
@@ -93,7 +94,7 @@ void serve_part(order o) {
   strata::thread listener([&] { problems[0] = problem_of([&] { load_not_found(mine, o); }); });
   not_found end{{}, true};
   problems[1] = problem_of([&] { end.all = load_tiles(o, 0, o.tiles.size()); });
-  problems[2] = problem_of([&] { mine.send_value(mine.id(), 0, end); });
+  problems[2] = problem_of([&] { send_at_last(mine, mine.id(), end); });
   listener.join();
   for (const std::exception_ptr& p : problems) {
     if (p != nullptr) std::rethrow_exception(p);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <mutex>
 #include <strata/blocking.hpp>
 #include <system_error>
 
@@ -30,6 +31,16 @@ std::atomic<std::int64_t> first_at_ns{0};
 // Set by come(), looked at by wait() after each signal. Before the signal, which may be one with
 // another that waits to be ignored.
 std::atomic<bool> has_been_called{false};
+
+// Whether somebody waits, or will. come() keeps the lock until its signal has been sent: wait()
+// finds that, or it is not sent.
+std::mutex awaited_lock;
+bool is_awaited = false;
+
+void set_awaited(bool now) {
+  const std::lock_guard lock(awaited_lock);
+  is_awaited = now;
+}
 
 std::int64_t now_ns() noexcept {
   timespec now{};
@@ -57,6 +68,8 @@ stop_signals::stop_signals()
   ::pthread_sigmask(SIG_BLOCK, &some, nullptr);
   signals_ = ::signalfd(-1, &some, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+  has_been_called.store(false);
+  set_awaited(true);
 }
 
 stop_signals::~stop_signals() { ::close(signals_); }
@@ -68,9 +81,13 @@ bool stop_signals::is_ignored(int number) const noexcept {
 bool stop_signals::wait() {
   signalfd_siginfo one;
   do {
-    if (strata::io::read(signals_, &one, sizeof one) < 0) return false;
+    if (strata::io::read(signals_, &one, sizeof one) < 0) {
+      set_awaited(false);
+      return false;
+    }
   } while (is_ignored(static_cast<int>(one.ssi_signo)) && !has_been_called.load());
   first_at_ns.store(now_ns(), std::memory_order_relaxed);
+  set_awaited(false);
   for (const int number : {SIGINT, SIGTERM}) {
     if (!is_ignored(number)) ::signal(number, &end_unless_it_is_the_same);
   }
@@ -84,6 +101,8 @@ bool stop_signals::wait() {
 }
 
 void stop_signals::come() {
+  const std::lock_guard lock(awaited_lock);
+  if (!is_awaited) return;
   has_been_called.store(true);
   ::kill(::getpid(), SIGTERM);
 }

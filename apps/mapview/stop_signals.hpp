@@ -18,7 +18,7 @@ class stop_signals {
   // Suspends until one has come; the next one ends the process, unless it is so soon that it means
   // the same. False if it cannot wait. In the runtime, once.
   [[nodiscard]] bool wait();
-  // For a wait that nobody needs any more: as if one had come.
+  // For a wait that nobody needs any more: as if one had come. Nothing when it is over. Any thread.
   static void come();
 
  private:

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "../common/run_in_time.hpp"
 #include "../common/slow_builds.hpp"
 #include "apps/mapview/map.hpp"
 #include "apps/mapview/stop_signals.hpp"
@@ -32,6 +33,7 @@ using apps_test::outcome;
 using apps_test::reply;
 using apps_test::run_line;
 using apps_test::running;
+using strata::test::run_in_time;
 
 class served_maps : public apps_test::maps {
  protected:
@@ -43,13 +45,16 @@ class served_maps : public apps_test::maps {
     EXPECT_EQ(line.back(), '/');
     return static_cast<std::uint16_t>(std::stoi(line.substr(begin.size())));
   }
-  static void expect_quiet_end(running& server) {
-    server.signal(SIGINT);
-    const outcome o = server.end();
+  static void expect_quiet(const outcome& o) {
     EXPECT_EQ(o.exit_code, 0);
     EXPECT_EQ(o.err, "");
     EXPECT_EQ(o.out, "");
   }
+  static outcome end_by(int signal, running& server) {
+    server.signal(signal);
+    return server.end();
+  }
+  static void expect_quiet_end(running& server) { expect_quiet(end_by(SIGINT, server)); }
   // What `mapview view` makes of it.
   [[nodiscard]] std::string viewed(const std::string& region, const std::string& window) const {
     const outcome o = run_line("mapview view " + path("map") + " --out " + path("view.jpg") +
@@ -88,11 +93,13 @@ TEST_F(served_maps, look_as_in_files) {
 
 TEST_F(served_maps, come_from_two_nodes) {
   make_small();
-  running server("strata run -n 2 --workers 1 " APPS_BIN_DIR "/mapview serve " + path("map"));
-  const std::uint16_t port = port_of(server);
-  EXPECT_TRUE(get(port, a_view).body == viewed("50,60,500,400", "300x200"));
-  EXPECT_EQ(nlohmann::json::parse(get(port, "/map.json").body).at("nodes"), 2);
-  expect_quiet_end(server);
+  expect_quiet(run_in_time([&] {
+    running server("strata run -n 2 --workers 1 " APPS_BIN_DIR "/mapview serve " + path("map"));
+    const std::uint16_t port = port_of(server);
+    EXPECT_TRUE(get(port, a_view).body == viewed("50,60,500,400", "300x200"));
+    EXPECT_EQ(nlohmann::json::parse(get(port, "/map.json").body).at("nodes"), 2);
+    return end_by(SIGINT, server);
+  }));
 }
 
 TEST_F(served_maps, are_looked_at_by_several_at_once) {
@@ -237,15 +244,17 @@ TEST_F(served_maps, end_when_a_signal_comes) {
   make_small();
   for (const int signal : {SIGINT, SIGTERM}) {
     for (const std::string job : {"", "strata run -n 2 --workers 1 " APPS_BIN_DIR "/"}) {
-      running server(job + "mapview serve " + path("map"));
-      const std::uint16_t port = port_of(server);
-      const apps_test::connection idle(port);
-      server.signal(signal);
-      // end() also waits until nobody has the server's standard output any more.
-      const outcome o = server.end();
+      const outcome o = run_in_time([&] {
+        running server(job + "mapview serve " + path("map"));
+        const std::uint16_t port = port_of(server);
+        const apps_test::connection idle(port);
+        // end() also waits until nobody has the server's standard output any more.
+        outcome end = end_by(signal, server);
+        EXPECT_THROW(apps_test::connection again(port), std::runtime_error);
+        return end;
+      });
       EXPECT_EQ(o.exit_code, 0) << job << signal << o.err;
       EXPECT_EQ(o.err, "") << job;
-      EXPECT_THROW(apps_test::connection again(port), std::runtime_error);
     }
   }
 }
@@ -262,23 +271,44 @@ TEST_F(served_maps, go_on_where_a_signal_is_ignored) {
   expect_quiet_end(server);
 }
 
-TEST(stop_signals, come_when_called_though_they_are_ignored) {
-  ::signal(SIGTERM, SIG_IGN);
-  {
-    stop_signals signals;
-    strata::runtime rt;
-    rt.run([&] {
-      strata::thread caller([] { stop_signals::come(); });
-      EXPECT_TRUE(signals.wait());
-      caller.join();
-    });
-  }
+void wait_and_call() {
+  stop_signals signals;
+  strata::runtime rt;
+  rt.run([&] {
+    strata::thread caller([] { stop_signals::come(); });
+    EXPECT_TRUE(signals.wait());
+    caller.join();
+  });
+}
+
+// As they were, for the tests that follow.
+void let_signals_through() {
   for (const int number : {SIGINT, SIGTERM}) ::signal(number, SIG_DFL);
   sigset_t both;
   sigemptyset(&both);
   sigaddset(&both, SIGINT);
   sigaddset(&both, SIGTERM);
   ::pthread_sigmask(SIG_UNBLOCK, &both, nullptr);
+}
+
+TEST(stop_signals, come_when_called_though_they_are_ignored) {
+  ::signal(SIGTERM, SIG_IGN);
+  wait_and_call();
+  let_signals_through();
+}
+
+// A second one some time later would end the process.
+TEST(stop_signals, do_not_come_when_the_wait_is_over) {
+  wait_and_call();
+  sigset_t some;
+  sigemptyset(&some);
+  sigaddset(&some, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &some, nullptr);
+  stop_signals::come();
+  ::sigpending(&some);
+  EXPECT_EQ(sigismember(&some, SIGTERM), 0);
+  ::signal(SIGTERM, SIG_IGN);  // which drops it
+  let_signals_through();
 }
 
 // One Ctrl-C that comes by two ways, as it does to a group of processes under the launcher.

@@ -219,8 +219,10 @@ TEST(mpirun, who_does_not_come_is_named) {
   const result late =
       run_to_end(mpirun("3", {node_program(), "--strata-start-limit-s", "1", "late"}));
   EXPECT_NE(late.status, 0);
-  EXPECT_TRUE(
-      contains(late.err, "program: node 1 did not join within 1 s (--strata-start-limit-s sets"))
+  // On a busy machine node 2 may be late as well.
+  const std::string limit = " did not join within 1 s (--strata-start-limit-s sets";
+  EXPECT_TRUE(contains(late.err, "program: node 1" + limit) ||
+              contains(late.err, "program: nodes 1-2" + limit))
       << late.err;
   const result absent =
       run_to_end(mpirun("2", {node_program(), "absent"}), {"STRATA_START_LIMIT_S=1"});

@@ -53,4 +53,18 @@ TEST(kill_children, waits_for_one_that_does_not_end_no_longer_than_told) {
   if (!may_trace) GTEST_SKIP() << "needs the right to trace a process";
 }
 
+TEST(kill_children, ends_those_whose_names_hold_anything) {
+  for (const char* const name : {"a\nb", "a) \n(b", ") S 1 1 1 (", "\n"}) {
+    const strata::launcher::pipe_ends report = strata::launcher::make_pipe();
+    char said = 0;
+    const pid_t child =
+        start_idle(report.writing.get(), [name] { return ::prctl(PR_SET_NAME, name) == 0; });
+    ASSERT_EQ(::read(report.reading.get(), &said, 1), 1);
+    ASSERT_EQ(said, 'y');
+    strata::launcher::kill_children([](pid_t) { return false; },
+                                    std::numeric_limits<std::int64_t>::max());
+    EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), -1) << name;
+  }
+}
+
 }  // namespace

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "command.hpp"
+#include "tests/common/run_in_time.hpp"
 #include "tools/strata/nodes/agent_messages.hpp"
 #include "tools/strata/processes/program_path.hpp"
 
@@ -21,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using launch_test::command;
 using launch_test::count_lines;
+using launch_test::result;
 using launch_test::run;
 using launch_test::words;
 
@@ -154,16 +156,20 @@ TEST_F(remote, all_of_a_job_arrives_where_its_output_is_read_late) {
 }
 
 TEST_F(remote, an_interrupt_ends_a_job_whose_output_nobody_reads) {
-  command c(run({"-n", "2", "--bind", "none", "--workers", "1", "--host", "127.0.0.1,127.0.0.2"},
-                {"join", lines_to_the_brim, "@1:complain:written", "@1:lines:100000", "sleep"}),
-            over("ssh"));
-  c.leave_output();
-  ASSERT_TRUE(c.wait_for_error_output("written\n")) << c.err();
-  c.signal(SIGINT);
-  wait_until_only_the_reader_is_awaited(c);
-  EXPECT_EQ(c.wait(), 130);
-  EXPECT_EQ(lines_of(c), "written\n");
-  EXPECT_GE(count_lines(c.out()), 18'000U);
+  const result r = strata::test::run_in_time([&] {
+    command c(run({"-n", "2", "--bind", "none", "--workers", "1", "--host", "127.0.0.1,127.0.0.2"},
+                  {"join", lines_to_the_brim, "@1:complain:written", "@1:lines:100000", "sleep"}),
+              over("ssh"));
+    c.leave_output();
+    EXPECT_TRUE(c.wait_for_error_output("written\n")) << c.err();
+    c.signal(SIGINT);
+    wait_until_only_the_reader_is_awaited(c);
+    const int status = c.wait();
+    return result{status, c.out(), lines_of(c)};
+  });
+  EXPECT_EQ(r.status, 130);
+  EXPECT_EQ(r.err, "written\n");
+  EXPECT_GE(count_lines(r.out), 18'000U);
 }
 
 TEST_F(remote, many_hosts_are_reached_with_few_open_files) {

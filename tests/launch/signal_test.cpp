@@ -12,11 +12,13 @@
 #include <thread>
 
 #include "command.hpp"
+#include "tests/common/run_in_time.hpp"
 
 namespace {
 
 using launch_test::command;
 using launch_test::count_lines;
+using launch_test::result;
 using launch_test::run;
 
 // Both nodes say that they are there.
@@ -33,25 +35,29 @@ std::vector<std::string> ready_then(std::vector<std::string> before,
   return before;
 }
 
+// What becomes of a job that is sent a signal, both of whose nodes end in time.
+result end_by(int signal, const std::vector<std::string>& before) {
+  return strata::test::run_in_time([&] {
+    command c(run(two, ready_then(before, {"sleep"})));
+    wait_for_both(c);
+    c.signal(signal);
+    const int status = c.wait();
+    EXPECT_EQ(c.processes_left(), 0);
+    return result{status, c.out(), c.err()};
+  });
+}
+
 class ends_the_job : public testing::TestWithParam<int> {};
 
 TEST_P(ends_the_job, quietly) {
-  command c(run(two, ready_then({}, {"sleep"})));
-  wait_for_both(c);
-  c.signal(GetParam());
-  EXPECT_EQ(c.wait(), 128 + GetParam());
-  EXPECT_EQ(c.err().find("strata run: node"), std::string::npos) << c.err();
-  EXPECT_EQ(c.processes_left(), 0);
+  const result r = end_by(GetParam(), {});
+  EXPECT_EQ(r.status, 128 + GetParam());
+  EXPECT_EQ(r.err.find("strata run: node"), std::string::npos) << r.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(signals, ends_the_job, testing::Values(SIGINT, SIGTERM, SIGHUP));
 
-TEST(signals, a_node_may_tidy_up) {
-  command c(run(two, ready_then({"@0:catch:2"}, {"sleep"})));
-  wait_for_both(c);
-  c.signal(SIGINT);
-  EXPECT_EQ(c.wait(), 40);
-}
+TEST(signals, a_node_may_tidy_up) { EXPECT_EQ(end_by(SIGINT, {"@0:catch:2"}).status, 40); }
 
 TEST(signals, who_ignores_them_is_killed) {
   command c(run(two, ready_then({"ignore:2", "ignore:15"}, {"sleep"})));
@@ -63,20 +69,32 @@ TEST(signals, who_ignores_them_is_killed) {
   EXPECT_EQ(c.processes_left(), 0);
 }
 
+// Whether that took less than the 2 s after which the launcher would act by itself.
+bool kill_by(int second) {
+  command c(run(two, ready_then({"report:2", "report:15"}, {"sleep"})));
+  wait_for_both(c);
+  const auto begin = std::chrono::steady_clock::now();
+  c.signal(SIGINT);
+  EXPECT_TRUE(c.wait_for_output("S02\nS02\n"));
+  // Two within 250 ms, by when the launcher has dealt with the first, are one.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  c.signal(second);
+  EXPECT_EQ(c.wait(), 130);
+  const bool at_once = std::chrono::steady_clock::now() - begin < std::chrono::seconds(2);
+  if (at_once) {
+    EXPECT_EQ(c.err().find("did not end within"), std::string::npos) << c.err();
+  }
+  EXPECT_EQ(c.processes_left(), 0);
+  return at_once;
+}
+
 TEST(signals, a_second_one_kills_who_goes_on_at_once) {
   for (const int second : {SIGINT, SIGTERM}) {
-    command c(run(two, ready_then({"report:2", "report:15"}, {"sleep"})));
-    wait_for_both(c);
-    c.signal(SIGINT);
-    ASSERT_TRUE(c.wait_for_output("S02\nS02\n"));
-    // Two within 250 ms, by when the launcher has dealt with the first, are one. After 2 s it
-    // would act by itself.
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-    c.signal(second);
-    EXPECT_EQ(c.wait(), 130);
-    // Nobody waited for the 2 s after which it says so.
-    EXPECT_EQ(c.err().find("did not end within"), std::string::npos) << c.err();
-    EXPECT_EQ(c.processes_left(), 0);
+    // A machine may stand still for that long.
+    int tries_left = 20;
+    while (!kill_by(second) && --tries_left > 0) {
+    }
+    EXPECT_GT(tries_left, 0) << "never at once";
   }
 }
 

@@ -107,7 +107,10 @@ TEST(slurm, who_is_lost_or_does_not_come_is_named) {
   // Slurm's PMIx ends the others soon, perhaps before they have a say.
   EXPECT_TRUE(contains(r.err, "srun: error: node1: task 1: Killed\n")) << r.err;
   EXPECT_TRUE(contains(r.err, "srun: error: node2: task 1: Killed\n")) << r.err;
-  EXPECT_TRUE(contains(r.err, "program: node 1 did not join within 1 s")) << r.err;
+  // On a busy machine node 2 may be late as well.
+  EXPECT_TRUE(contains(r.err, "program: node 1 did not join within 1 s") ||
+              contains(r.err, "program: nodes 1-2 did not join within 1 s"))
+      << r.err;
 }
 
 #if defined(STRATA_MPI_PROGRAM)

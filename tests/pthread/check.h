@@ -49,9 +49,12 @@ struct timespec from_now(clockid_t clock, long ms);
 int on_strata(void);
 pthread_t begin(void* (*start)(void*), void* argument);
 void* end(pthread_t thread);
-/* Lets time pass for others until *flag is `wanted`; for some seconds at most. */
+/* What hangs ends by SIGALRM: before CTest's limit of 300 s, and a child of a fork before its parent.
+ */
+enum { limit_s = 280, child_limit_s = 120 };
+/* Lets time pass for others until *flag is `wanted`. */
 void await(atomic_int* flag, int wanted);
-/* In the child of a fork: counts its own failures, and ends after 30 s at the latest. */
+/* In the child of a fork: counts its own failures, and ends after child_limit_s at the latest. */
 void begin_child(void);
 /* Until it has ended, with status 0. */
 void reap(pid_t child);

@@ -57,7 +57,7 @@ void await(atomic_int* flag, int wanted) {
 static int is_child;
 int __lsan_is_turned_off(void) { return is_child; }
 void begin_child(void) {
-  alarm(30);
+  alarm(child_limit_s);
   failures = 0;
   is_child = 1;
 }
@@ -70,7 +70,7 @@ void reap(pid_t child) {
 
 int main(int argc, char** argv) {
   int run = 0;
-  alarm(60);
+  alarm(limit_s);
   setvbuf(stdout, NULL, _IOLBF, 0);
   for (struct test_case* c = all_cases; c != NULL; c = c->next) {
     /* Arguments: the one case to run, or -CASE: all but that. */

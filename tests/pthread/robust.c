@@ -620,7 +620,7 @@ static void* inherit_and_end_the_process(void* a) {
   _exit(pthread_mutex_lock(&c->m) == EOWNERDEAD ? 42 : 1);
 }
 static void leave_it_to_an_heir(struct common* c, int type, int shared) {
-  alarm(30);
+  alarm(child_limit_s);
   memset(c, 0, sizeof *c);
   make(&c->m, type, shared);
   SAME(pthread_mutex_lock(&c->m), 0);

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <fstream>
 #include <iterator>
@@ -26,6 +27,7 @@
 
 #include "base/errno_error.hpp"
 #include "os/clock.hpp"
+#include "os/no_signals.hpp"
 #include "tools/strata/events/frame_channel.hpp"
 #include "tools/strata/processes/guard_messages.hpp"
 #include "tools/strata/processes/process_tree.hpp"
@@ -64,13 +66,21 @@ void call_ourselves(const std::string& name) {
   std::memcpy(words, name.data(), std::min(name.size(), line.size() - 1));
 }
 
+// Until we had a group of our own, the launcher was sent it as well.
+void drop_signals_of_the_launchers_group() {
+  sigset_t all;
+  sigfillset(&all);
+  const timespec at_once{};
+  while (::sigtimedwait(&all, nullptr, &at_once) > 0) {
+  }
+}
+
+// All signals are blocked, from its birth on.
 class guard {
  public:
   guard(const inherited_state& inherited, pid_t ward, pid_t group, int requests, int reports)
       : inherited_(inherited), ward_(ward), group_(group), requests_(requests), reports_(reports) {
-    sigset_t all, ours;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, nullptr);
+    sigset_t ours;
     sigemptyset(&ours);
     for (const int number :
          {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2})
@@ -192,7 +202,10 @@ class guard {
     // 0: that of a process outside our PID namespace, which we could not put nodes into.
     const pid_t group = ::getpgrp();
     // Out of reach of who kills the group of the launcher, and of the terminal.
-    if (group != 0) ::setpgid(0, 0);
+    if (group != 0) {
+      ::setpgid(0, 0);
+      drop_signals_of_the_launchers_group();
+    }
     adopt_orphans();
     close_what_is_not_ours(requests, reports);
     // Any number that the other process may have.
@@ -221,6 +234,8 @@ guard_ends start_guard(const inherited_state& inherited) {
   os::descriptor theirs(sockets[1]);
   auto [reading, writing] = make_pipe();
   const pid_t ward = ::getpid();
+  // A Ctrl-Z must not stop the guard: what continues the launcher's group might not reach it.
+  const os::no_signals from_birth;
   const pid_t pid = ::fork();
   if (pid < 0) throw errno_error("cannot start a process", errno);
   if (pid == 0) {

@@ -26,11 +26,12 @@ struct process_entry {
   pid_t pid = 0, parent = 0, group = 0, session = 0;
 };
 
-// Zeros when it is gone. Its name may hold anything: what we look for follows its last bracket.
+// Zeros when it is gone. Its name may hold anything, ends of lines too: what we look for follows
+// its last bracket.
 process_entry look_at(const std::string& pid) {
   std::ifstream in("/proc/" + pid + "/stat");
   std::string text;
-  std::getline(in, text);
+  std::getline(in, text, '\0');
   const auto name_end = text.rfind(") ");
   if (name_end == std::string::npos) return {};
   std::istringstream rest(text.substr(name_end + 2));

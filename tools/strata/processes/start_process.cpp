@@ -2,6 +2,7 @@
 #include "tools/strata/processes/start_process.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <optional>
 #include <vector>
 
 #include "os/descriptor.hpp"
@@ -71,6 +73,28 @@ void take(std::span<const handed_over> handed, int report) {
   fail(report, false);
 }
 
+void continue_if_stopped(pid_t child) {
+  siginfo_t seen{};
+  const int failed = ::waitid(P_PID, static_cast<id_t>(child), &seen, WSTOPPED | WNOHANG | WNOWAIT);
+  if (failed == 0 && seen.si_pid == child) ::kill(child, SIGCONT);
+}
+
+// Returns when the program has taken over, which closes the pipe, or when there will be none. The
+// child may be stopped before that: by Ctrl-Z, say, in the terminal's group and taking signals. Who
+// would continue it waits for us, and has what stops the job to deal with after that.
+std::optional<child_failure> wait_for_program(pid_t child, int report) {
+  constexpr int look_ms = 20;
+  pollfd event{report, POLLIN, 0};
+  while (::poll(&event, 1, look_ms) <= 0) continue_if_stopped(child);
+  child_failure failure{};
+  ssize_t bytes = 0;
+  do {
+    bytes = ::read(report, &failure, sizeof failure);
+  } while (bytes < 0 && errno == EINTR);
+  if (bytes != sizeof failure) return std::nullopt;
+  return failure;
+}
+
 }  // namespace
 
 started_process start_process(const child_request& what, const inherited_state& inherited,
@@ -88,15 +112,10 @@ started_process start_process(const child_request& what, const inherited_state& 
     become(what, inherited, parent, handed, group, writing.get(), argv.data(), envp.data());
   }
   writing.reset();
-  // The pipe closes when the program has taken over.
-  child_failure failure{};
-  ssize_t bytes = 0;
-  do {
-    bytes = ::read(reading.get(), &failure, sizeof failure);
-  } while (bytes < 0 && errno == EINTR);
-  if (bytes != sizeof failure) return {pid, 0, false};
+  const std::optional<child_failure> failure = wait_for_program(pid, reading.get());
+  if (!failure) return {pid, 0, false};
   ::waitpid(pid, nullptr, 0);
-  return {0, failure.code, failure.in_directory};
+  return {0, failure->code, failure->in_directory};
 }
 
 bool was_started_by_launcher() {
