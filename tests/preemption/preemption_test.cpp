@@ -262,6 +262,13 @@ TEST_P(preemption, signals_do_not_get_lost) {
   });
 }
 
+TEST_P(preemption, nobody_keeps_the_place_of_another_runtime) {
+  runtime other(with_workers(1));
+  share_with_an_interrupted_one(settings(), [&](const auto& goes_on) {
+    while (goes_on()) other.run([] {});
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(workers, preemption, testing::Values(1U, 2U, 4U));
 
 // What an OS thread has for signals.
