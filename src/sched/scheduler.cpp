@@ -116,9 +116,12 @@ void scheduler::give_up_waiters() {
   for (;;) {
     wait_idle();
     const std::uint64_t before = idle_.tally();
+    gate->close();
     if (held_stacks() != 0) forget_parked_of(*this);
-    while (foreign_wakers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+    while (foreign_wakers_.load(std::memory_order_acquire) != 0 || !gate->is_empty())
+      std::this_thread::yield();
     if (is_idle() && idle_.tally() == before) return;
+    gate->open();
   }
 }
 

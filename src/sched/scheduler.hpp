@@ -17,6 +17,7 @@
 #include "sched/computation_failure.hpp"
 #include "sched/frame_depot.hpp"
 #include "sched/held_items.hpp"
+#include "sched/home_gate.hpp"
 #include "sched/injected.hpp"
 #include "sched/neighbourhood_visit.hpp"
 #include "sched/place.hpp"
@@ -220,8 +221,9 @@ class scheduler {
   timers deadlines;
   ticker preemption;
   frame_depot depot;
-  // Shared: a mailbox may end after its runtime.
+  // Shared: a mailbox may end after its runtime, as may a barrier.
   std::shared_ptr<held_items> in_mailboxes;
+  const std::shared_ptr<home_gate<>> gate = std::make_shared<home_gate<>>();
   const options settings;
   const policy rule;
   computation_failure failure;
