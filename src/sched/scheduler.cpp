@@ -94,11 +94,11 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given, lone_
     for (auto& p : places_) threads_.emplace_back([this, &p] { thread_main(*p); });
     // Started means ready: whoever enters next finds a sleeper whose place it can take.
     wait_idle();
+    enter_registry(*this);
   } catch (...) {
     stop();
     throw;
   }
-  enter_registry(*this);
 }
 
 scheduler::~scheduler() {
