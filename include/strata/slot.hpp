@@ -145,7 +145,8 @@ class completion final : public slot {
   /// Suspends the calling task until completed; its worker does other work meanwhile. What was done
   /// before the signals is visible afterwards. Call it once. Throws misuse_error in a fiber (which
   /// must not block) and outside a runtime; rethrows the exception that left a fiber of this
-  /// runtime meanwhile, because the signals may then never come. No fiber runs any more then.
+  /// runtime meanwhile, because the signals may then never come. No fiber runs any more then, and
+  /// signals that come all the same, while the completion is there, complete nothing.
   void wait();
 
  private:
@@ -154,8 +155,7 @@ class completion final : public slot {
   static const char* name() { return "completion"; }
   static constexpr detail::task_type type_of{&run, nullptr, &run, &name};
 
-  detail::join_point join_;
-  std::atomic<bool> claimed_{false};  // by the last signal or by a failure, whichever comes first
+  detail::join_point join_;  // completed by the last signal, or by a failure that comes before it
 };
 
 }  // namespace strata

@@ -35,7 +35,9 @@ void slot::refuse(const char* what) const {
 struct completion::waiter final : detail::failure_listener {
   explicit waiter(completion& c) noexcept : owner(c) {}
   void computation_failed(detail::worker& w, const std::exception_ptr& e) noexcept override {
-    if (owner.claimed_.exchange(true, std::memory_order_acq_rel)) return;
+    // When its last signal has come, run() ends the wait. A later one must not, which would find us
+    // gone.
+    if (!owner.counter_.close()) return;
     error = e;
     owner.join_.complete(w);
   }
@@ -49,9 +51,8 @@ struct completion::waiter final : detail::failure_listener {
 };
 
 void completion::run(detail::task& t, detail::worker& w) {
-  auto& self = static_cast<completion&>(static_cast<slot&>(t));
-  self.counter_.begin();
-  if (!self.claimed_.exchange(true, std::memory_order_acq_rel)) self.join_.complete(w);
+  // The firing stays queued as its counter has it, so a failure comes too late.
+  static_cast<completion&>(static_cast<slot&>(t)).join_.complete(w);
 }
 
 void completion::wait() {

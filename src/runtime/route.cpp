@@ -18,6 +18,7 @@ route route_to(node_id_t node) {
   if (node >= nodes)
     throw misuse_error("route_to(" + std::to_string(node) + "): this job has " +
                        std::to_string(nodes) + " nodes");
+  const detail::uninterrupted guard;  // others of this worker ask, too: what is known has locks
   if (const detail::scheduler::visit n(*here.owner); n) return n->way_to(node);
   return {.next = node};
 }
@@ -25,6 +26,7 @@ route route_to(node_id_t node) {
 node_id_t nearest_node(node_id_t to, std::span<const node_id_t> among) {
   const detail::worker& here = detail::this_worker();
   if (here.owner == nullptr) throw misuse_error("nearest_node() outside a runtime");
+  const detail::uninterrupted guard;  // as above
   std::vector<std::int64_t> costs;
   if (const detail::scheduler::visit n(*here.owner); n)
     costs = n->costs_from(to);

@@ -47,6 +47,9 @@ std::unique_ptr<cluster::engine> join_job(detail::scheduler& workers,
 }  // namespace
 
 runtime::runtime(const options& wanted) {
+  // Of a thread of another one: whoever of its worker makes one meanwhile would want the same
+  // locks.
+  const detail::uninterrupted guard;
   wanted.validate();
   std::unique_ptr<launch::control_line> line = launch::join(wanted);
   const options settings = settled(wanted, line.get());
@@ -127,6 +130,7 @@ bool runtime::has_calls_in_progress() const noexcept {
 }
 
 runtime::~runtime() {
+  const detail::uninterrupted guard;  // as above
   scheduler_->wait_idle();
   if (engine_ != nullptr) engine_->finish();
   seeing_.reset();
@@ -152,6 +156,7 @@ void runtime::print_statistics() const {
 
 void runtime::wait_idle() {
   if (is_inside()) throw misuse_error("wait_idle() within the runtime would wait for itself");
+  const detail::uninterrupted guard;  // as above
   scheduler_->wait_idle();
   if (engine_ != nullptr) engine_->wait_until_quiet();
 }

@@ -12,6 +12,9 @@
 namespace strata::detail {
 
 std::exception_ptr scheduler::enter(root_task& root) {
+  // The caller may be a thread of another runtime: it must not keep a place, or a lock, while
+  // others of its worker run, who may want it too. As our worker it is interrupted as any other.
+  const uninterrupted guard;
   const std::uint64_t before = settings.profile ? ticks_in_fibers() : 0;
   if (const int i = lease(); i >= 0) {
     end_standing_in(static_cast<unsigned>(i));

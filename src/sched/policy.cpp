@@ -161,12 +161,10 @@ bool scheduler::try_waive(place& p, task* t) noexcept {
     return true;
   }
   // Inserted, then looked whether the successor sleeps (L7); it announces that it will, and then
-  // looks into our queue. Partner: the heavy fence in sleep().
+  // looks into our queue. Partner: the heavy fence in sleep(). Where somebody takes its place
+  // before us, what is done there may take long.
   fence_before_look();
-  if (idle_.is_parked(successor.id))
-    idle_.wake(successor.id);
-  else
-    want_caretaker(p);
+  if (!idle_.is_parked(successor.id) || !idle_.wake(successor.id)) want_caretaker(p);
   return true;
 }
 

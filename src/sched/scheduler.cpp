@@ -94,11 +94,11 @@ scheduler::scheduler(const options& wanted, const std::vector<int>& given, lone_
     for (auto& p : places_) threads_.emplace_back([this, &p] { thread_main(*p); });
     // Started means ready: whoever enters next finds a sleeper whose place it can take.
     wait_idle();
+    enter_registry(*this);
   } catch (...) {
     stop();
     throw;
   }
-  enter_registry(*this);
 }
 
 scheduler::~scheduler() {
@@ -116,9 +116,12 @@ void scheduler::give_up_waiters() {
   for (;;) {
     wait_idle();
     const std::uint64_t before = idle_.tally();
+    gate->close();
     if (held_stacks() != 0) forget_parked_of(*this);
-    while (foreign_wakers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+    while (foreign_wakers_.load(std::memory_order_acquire) != 0 || !gate->is_empty())
+      std::this_thread::yield();
     if (is_idle() && idle_.tally() == before) return;
+    gate->open();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "sched/computation_failure.hpp"
 #include "sched/frame_depot.hpp"
 #include "sched/held_items.hpp"
+#include "sched/home_gate.hpp"
 #include "sched/injected.hpp"
 #include "sched/neighbourhood_visit.hpp"
 #include "sched/place.hpp"
@@ -219,8 +221,9 @@ class scheduler {
   timers deadlines;
   ticker preemption;
   frame_depot depot;
-  // Shared: a mailbox may end after its runtime.
+  // Shared: a mailbox may end after its runtime, as may a barrier.
   std::shared_ptr<held_items> in_mailboxes;
+  const std::shared_ptr<home_gate<>> gate = std::make_shared<home_gate<>>();
   const options settings;
   const policy rule;
   computation_failure failure;
@@ -257,10 +260,12 @@ class scheduler {
   [[nodiscard]] bool is_left_for(const place& p) const noexcept {
     return p.has_batches() || p.has_bound() || (rule != policy::steal && waived_for(p));
   }
-  // All sleep, and nothing is left for one that is falling asleep and has yet to see it.
-  [[nodiscard]] bool nothing_moves() const noexcept;
-  // Some task waits to hear of a failure, and can: nobody holds on to what it waits in.
-  [[nodiscard]] bool can_tell_of_failure() noexcept;
+  // All sleep, and nothing is left for one that is falling asleep and has yet to see it: then the
+  // idle set's tally. It is so for as long as that stays the same.
+  [[nodiscard]] std::optional<std::uint64_t> tally_if_nothing_moves() const noexcept;
+  [[nodiscard]] bool nothing_moves() const noexcept { return tally_if_nothing_moves().has_value(); }
+  // Some task waits to hear of a failure, and can: nobody holds on to what it waits in. As above.
+  [[nodiscard]] std::optional<std::uint64_t> tally_if_failure_can_be_told() noexcept;
   task* search_or_sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest, bool& slept);
   [[gnu::cold]] void fall_asleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest,
                                  visit& neighbours);

@@ -20,20 +20,22 @@ void scheduler::tell_neighbours_of_sleep() noexcept {
   if (is_idle()) n->node_is_idle();
 }
 
-bool scheduler::nothing_moves() const noexcept {
+std::optional<std::uint64_t> scheduler::tally_if_nothing_moves() const noexcept {
   // Who leaves something for another and falls asleep then has done so before we read this.
   const std::uint64_t tally = idle_.tally();
-  if (idle_.sleepers_of(tally) != places_.size()) return false;
+  if (idle_.sleepers_of(tally) != places_.size()) return std::nullopt;
   for (const auto& p : places_) {
-    if (is_left_for(*p)) return false;
+    if (is_left_for(*p)) return std::nullopt;
   }
-  return idle_.tally() == tally;  // or somebody has taken it meanwhile
+  if (idle_.tally() != tally) return std::nullopt;  // somebody may have taken it meanwhile
+  return tally;
 }
 
 // What others have brought is looked at first: it may be a completion's own last signal, and who
 // has taken that meanwhile is awake, or done with it.
-bool scheduler::can_tell_of_failure() noexcept {
-  return failure.is_awaited() && !injected_.has_any() && nothing_moves();
+std::optional<std::uint64_t> scheduler::tally_if_failure_can_be_told() noexcept {
+  if (!failure.is_awaited() || injected_.has_any()) return std::nullopt;
+  return tally_if_nothing_moves();
 }
 
 void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool guest) {
@@ -61,11 +63,13 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
   if (!all_sleep()) asymmetric_fences::heavy();
   tell_idle_waiters();
   tell_neighbours_of_sleep();
-  // The last to fall asleep tells of a failure.
-  const bool tell = can_tell_of_failure();
+  // The last to fall asleep tells of a failure. Several may see that it can be told; but when one
+  // of them has told it those go on who have heard, and may wait for what does move.
+  const std::optional<std::uint64_t> still = tally_if_failure_can_be_told();
   const bool stay =
-      tell || work_is_visible(p) || leave.load(std::memory_order_seq_cst) != root_task::running;
-  if (!stay || !idle_.cancel(p.id, guest)) {
+      still || work_is_visible(p) || leave.load(std::memory_order_seq_cst) != root_task::running;
+  const std::optional<std::uint64_t> awake = stay ? idle_.cancel(p.id, guest) : std::nullopt;
+  if (!awake) {
     bool cares = false;
     const auto doze = [&](os::futex_word& state, std::uint32_t seen, sleeper who, bool idle) {
       const auto stood_in = [&] {
@@ -87,7 +91,7 @@ void scheduler::sleep(place& p, const std::atomic<std::uint32_t>& leave, bool gu
     };
     if (idle_.wait(p.id, guest, doze)) p.events.parks.add();
     if (cares) give_up_care(p);
-  } else if (tell) {
+  } else if (awake == still) {
     failure.tell(p);
   }
   p.native = mine;

@@ -193,6 +193,7 @@ statistics scheduler::read_statistics() const {
     all.workers.push_back(w);
   }
   {
+    const uninterrupted guard;
     const std::lock_guard lock(network_worker_mutex_);
     if (network_worker_ != nullptr) all.live_frames += network_worker_->frames.live();
   }

@@ -22,6 +22,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "strata/detail/cpu.hpp"
 
@@ -63,17 +64,18 @@ class idle_set {
     state_[i].value.store(guest ? leased_parked : parked, std::memory_order_seq_cst);
   }
 
-  // "I found work after all." False when the place was lent away meanwhile, or somebody wakes us:
-  // the caller must wait().
-  [[nodiscard]] bool cancel(unsigned i, bool guest) noexcept {
+  // "I found work after all." Nothing when the place was lent away meanwhile, or somebody wakes us:
+  // the caller must wait(). Else a tally: if it is one that the caller has seen since it announced,
+  // nobody has ceased to sleep, or come to, in between.
+  [[nodiscard]] std::optional<std::uint64_t> cancel(unsigned i, bool guest) noexcept {
     word expected = guest ? leased_parked : parked;
     if (state_[i].value.compare_exchange_strong(expected, guest ? leased : running,
                                                 std::memory_order_seq_cst,
                                                 std::memory_order_seq_cst)) {
-      tally_.fetch_add(one_leaves, std::memory_order_seq_cst);
-      return true;
+      return tally_.fetch_add(one_leaves, std::memory_order_seq_cst);
     }
-    return expected == (guest ? leased : running);  // it was lent and handed back
+    if (expected != (guest ? leased : running)) return std::nullopt;
+    return tally();  // it was lent, whereby it was counted out, and handed back
   }
 
   // Sleeps until woken; false when somebody woke us before. What the waker wrote before waking is

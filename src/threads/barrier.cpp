@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -20,12 +21,18 @@ class barrier_core::lists {
   std::vector<listed_stacks> of_worker;
 
   explicit lists(scheduler* s)
-      : of_worker(s->workers()), home_(s), home_began_at_(s->began_at()), woken_(s->workers()) {}
+      : of_worker(s->workers()),
+        home_(s),
+        home_began_at_(s->began_at()),
+        gate_(s->gate),
+        woken_(s->workers()) {}
 
   // Whether their workers are those of `s`. It may have ended, and another be at its address.
   [[nodiscard]] bool are_of(const scheduler* s) const noexcept {
     return s == home_ && s->began_at() == home_began_at_;
   }
+  // Whoever is in them goes no further.
+  [[nodiscard]] bool are_given_up() const noexcept { return gate_->is_closed(); }
 
   // By the last of a phase, which then wakes them, and needs no memory for that.
   void take_all() noexcept {
@@ -34,14 +41,20 @@ class barrier_core::lists {
     for (int i = 0; (state_.fetch_or(waking, std::memory_order_acquire) & waking) != 0; ++i)
       i < spins_max ? os::spin_pause() : std::this_thread::yield();
     is_any_woken_ = false;
+    is_foreign_ = !are_of(this_worker().owner);
+    if (is_foreign_ && !gate_->try_enter()) return;
     for (std::size_t i = 0; i < of_worker.size(); ++i) {
       woken_[i] = std::exchange(of_worker[i], listed_stacks{});
       is_any_woken_ = is_any_woken_ || !woken_[i].free.empty() || !woken_[i].pinned.empty();
     }
+    if (is_foreign_ && !is_any_woken_) gate_->leave();
   }
   // As soon as one goes on, the barrier may end.
   void wake_all() noexcept {
-    if (is_any_woken_) home_->make_all_ready(woken_);  // else it may have ended
+    if (is_any_woken_) {  // else it may have ended
+      home_->make_all_ready(woken_);
+      if (is_foreign_) gate_->leave();
+    }
     // Release: for who ends it or wakes the next. Partners: take_all(), end().
     if ((state_.fetch_and(~waking, std::memory_order_acq_rel) & ended) != 0) delete this;
   }
@@ -55,8 +68,10 @@ class barrier_core::lists {
 
   scheduler* const home_;
   const std::uint64_t home_began_at_;
+  const std::shared_ptr<home_gate<>> gate_;  // of home, which may end before us
   std::vector<listed_stacks> woken_;
   bool is_any_woken_ = false;
+  bool is_foreign_ = false;  // who wakes them is none of home's workers
   std::atomic<std::uint32_t> state_{0};
 };
 
@@ -77,7 +92,7 @@ void barrier_core::make_lists() {
 barrier_core::~barrier_core() {
   if constexpr (uses_are_checked) {
     bool is_awaited = false;
-    if (lists_ != nullptr) {
+    if (lists_ != nullptr && !lists_->are_given_up()) {
       for (const auto& l : lists_->of_worker)
         is_awaited = is_awaited || !l.free.empty() || !l.pinned.empty();
     }

@@ -7,6 +7,7 @@
 #include "sched/scheduler.hpp"
 #include "sched/suspended.hpp"
 #include "threads/after_fork.hpp"
+#include "threads/thread_block.hpp"
 #include "threads/waiter_queue.hpp"
 
 namespace strata::detail {
@@ -39,10 +40,12 @@ static waiter* take_out_all_of(scheduler& s) noexcept {
       // Not who waits for a call that is in progress: it goes on.
       if (w->who != nullptr && w->home == &s && !w->how->lasts) {
         q.remove(*w);
-        // Who goes on at a deadline, or is on its way by an interruption, sees to that itself.
-        if (w->how->forgotten != nullptr && w->how->deadline_ns == parking::never &&
-            w->decide(unparked::refused))
-          w->next = std::exchange(with_more, w);
+        // Who goes on at a deadline, or is on its way by an interruption, sees to the rest itself.
+        if (w->how->deadline_ns == parking::never) {
+          forget_wait(*w);
+          if (w->how->forgotten != nullptr && w->decide(unparked::refused))
+            w->next = std::exchange(with_more, w);
+        }
       }
       w = next;
     }

@@ -21,6 +21,12 @@ void end_wait(thread_block& b) noexcept {
   b.extras->parked = nullptr;
 }
 
+void forget_wait(waiter& w) noexcept {
+  if (w.block == nullptr) return;
+  const std::lock_guard lock(w.block->extras->lock);
+  if (w.block->extras->parked == &w) w.block->extras->parked = nullptr;
+}
+
 void interrupt(thread_block& b) noexcept {
   const outside_section here;
   const uninterrupted guard;

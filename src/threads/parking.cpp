@@ -30,8 +30,7 @@ std::int64_t on_look_again(timers::entry& e) noexcept {
 struct request {
   const parking& how;
   waiter w;
-  thread_block* block = nullptr;  // by way of which others can end it
-  std::exception_ptr failure{};   // there is no deadline for it, and it does not wait
+  std::exception_ptr failure{};  // there is no deadline for it, and it does not wait
 };
 
 // Null: nobody but who wakes the address. A thread of pthread.h has signals to look after in all of
@@ -57,7 +56,7 @@ bool enqueue(request& r, timers* clock) {
   if (!waits) {
     r.w.state.store(static_cast<std::uint32_t>(unparked::refused), std::memory_order_relaxed);
   } else if (const unparked early =
-                 r.block != nullptr ? begin_wait(*r.block, r.w) : unparked::woken;
+                 r.w.block != nullptr ? begin_wait(*r.w.block, r.w) : unparked::woken;
              early != unparked::woken) {
     r.w.state.store(static_cast<std::uint32_t>(early), std::memory_order_relaxed);
   } else {
@@ -119,22 +118,33 @@ bool is_given_up(const waiter& w) noexcept {
   return w.who != nullptr && w.home->waiters_are_given_up.load(std::memory_order_relaxed);
 }
 
-void go_on(waiter& w, stack* who) noexcept {
-  if (who != nullptr) {
-    make_ready(*who);
-  } else {
-    os::futex_wake(w.state, 1);  // by its address only
-  }
-}
-
 // Who is to go on.
 struct chosen {
   waiter* w;
   stack* who;
   scheduler* host;  // ends only when we have left; null: we need not
 
+  // Before the decision, while its runtime exists because of it: from then on that waits for us.
+  // Partner: scheduler::give_up_waiters().
+  static chosen announced(waiter& w) noexcept {
+    stack* const who = w.who;
+    return {&w, who, who != nullptr ? w.home->admit_foreign_waker() : nullptr};
+  }
+  // Then go_on(). False when somebody else has decided: nothing is left to do.
+  [[nodiscard]] bool decide(unparked why) const noexcept {
+    if (w->decide(why)) return true;
+    leave();
+    return false;
+  }
   void go_on() const noexcept {
-    detail::go_on(*w, who);
+    if (who != nullptr) {
+      make_ready(*who);
+    } else {
+      os::futex_wake(w->state, 1);  // by its address only
+    }
+    leave();
+  }
+  void leave() const noexcept {
     if (host != nullptr) host->foreign_waker_leaves();
   }
 };
@@ -147,16 +157,10 @@ bool choose(waiter_queue& q, const void* address, chosen& one,
   while (waiter* const w = waiter_queue::from(next, address)) {
     next = w->next;
     if ((w->kinds & kinds) == 0) continue;
-    // Announced while it is still queued: from then on its runtime does not find it any more.
-    // Partner: scheduler::give_up_waiters().
-    stack* const who = w->who;
-    scheduler* const host = who != nullptr ? w->home->admit_foreign_waker() : nullptr;
+    // While it is still queued: from then on its runtime does not find it any more.
+    one = chosen::announced(*w);
     q.remove(*w);
-    if (w->decide(unparked::woken)) {
-      one = {w, who, host};
-      return true;
-    }
-    if (host != nullptr) host->foreign_waker_leaves();
+    if (one.decide(unparked::woken)) return true;
   }
   return false;
 }
@@ -168,10 +172,12 @@ std::int64_t deadline_now() noexcept {
   return w.owner != nullptr ? w.owner->deadlines.now_ns() : os::now_ns();
 }
 
+// Found where it cannot go on, nor be forgotten, before we are done: by a timer, or with the lock
+// under which begin_wait() has told of it.
 bool wake(waiter& w, unparked why) noexcept {
-  stack* const who = w.who;
-  if (!w.decide(why)) return false;
-  go_on(w, who);
+  const chosen one = chosen::announced(w);
+  if (!one.decide(why)) return false;
+  one.go_on();
   return true;
 }
 
@@ -182,10 +188,10 @@ unparked park(const parking& how) {
   r.w.fire = &on_deadline;
   r.w.how = &how;
   if (how.look_again != nullptr) r.w.put_off = &on_look_again;
-  r.block = block_for(how);
+  r.w.block = block_for(how);
   r.w.heeds_interruption =
-      how.interruptible || (!how.lasts && r.block != nullptr &&
-                            r.block->extras->heeds_all.load(std::memory_order_relaxed));
+      how.interruptible || (!how.lasts && r.w.block != nullptr &&
+                            r.w.block->extras->heeds_all.load(std::memory_order_relaxed));
   r.w.kinds = how.kinds;
   if (this_worker().owner != nullptr) {
     suspend(&commit, &r);
@@ -216,18 +222,18 @@ unparked park(const parking& how) {
   // Acquire: what whoever decided did before. Partner: decide().
   const auto why = static_cast<unparked>(r.w.state.load(std::memory_order_acquire));
   if (r.failure != nullptr) [[unlikely]] {
-    if (r.block != nullptr) end_wait(*r.block);
+    if (r.w.block != nullptr) end_wait(*r.w.block);
     std::rethrow_exception(std::move(r.failure));
   }
   if (why == unparked::refused) return why;
-  if (r.block != nullptr) end_wait(*r.block);
+  if (r.w.block != nullptr) end_wait(*r.w.block);
   if (how.deadline_ns != parking::never && r.w.who != nullptr)
     this_place().owner->deadlines.remove(r.w);
   if (why != unparked::woken) take_out(r.w);
   const bool by_others =
       why == unparked::signalled || (why == unparked::interrupted && !how.interruptible);
-  if (by_others && r.block != nullptr && r.block->extras->at_wake != nullptr)
-    r.block->extras->at_wake(*r.block, why);
+  if (by_others && r.w.block != nullptr && r.w.block->extras->at_wake != nullptr)
+    r.w.block->extras->at_wake(*r.w.block, why);
   return why;
 }
 

@@ -58,6 +58,8 @@ extern thread_local constinit thread_block* outside_block;
 // does not wait.
 unparked begin_wait(thread_block& b, waiter& w) noexcept;
 void end_wait(thread_block& b) noexcept;
+// The same for w, by who ends its runtime. Who has ended the wait before has made w's stack ready.
+void forget_wait(waiter& w) noexcept;
 // Ends the interruptible wait that b is in, and all later ones until it is cleared.
 void interrupt(thread_block& b) noexcept;
 

@@ -14,6 +14,8 @@ namespace strata::detail {
 // Whether somebody waits there now. Takes the bucket's lock.
 [[nodiscard]] bool is_awaited(const void* address) noexcept;
 
+struct thread_block;
+
 struct waiter : timers::entry {
   static constexpr std::uint32_t waiting = 0;  // everything else is an `unparked`
 
@@ -25,8 +27,9 @@ struct waiter : timers::entry {
   const parking* how = nullptr;
   // Under which it is queued; changed with the locks of both buckets.
   std::atomic<const void*> address{nullptr};
-  stack* who = nullptr;       // null: a thread from outside, which sleeps on `state`
-  scheduler* home = nullptr;  // who's; here, so that its own lines are left alone with the lock
+  stack* who = nullptr;           // null: a thread from outside, which sleeps on `state`
+  scheduler* home = nullptr;      // who's; here, so that its own lines are left alone with the lock
+  thread_block* block = nullptr;  // by way of which others can end the wait
   // Decided once, by whoever makes it something else than `waiting`.
   os::futex_word state{waiting};
 

@@ -221,6 +221,28 @@ struct idle_guest : one_place<idle_guest<Atomic, Futex>, Atomic, Futex> {
   }
 };
 
+// Who tells those who wait that nothing moves any more, and a mutation.
+enum class teller { who_is_first, who_has_seen_it };
+
+// Two workers that fall asleep, one of which tells those who wait that nothing moves any more.
+// These go on then. The steps are those of scheduler::sleep().
+template <teller Teller>
+struct idle_tellers : rl::test_suite<idle_tellers<Teller>, 2> {
+  detail::idle_set<futex_atomic, model_futex> idle{2};
+  model_atomic<int> told{0};
+
+  void thread(unsigned self) {
+    idle.announce(self, false);
+    const std::uint64_t still = idle.tally();
+    if (idle.sleepers_of(still) != 2) return;
+    const auto awake = idle.cancel(self, false);
+    RL_ASSERT(awake);
+    if (Teller == teller::who_has_seen_it || *awake == still)
+      RL_ASSERT(told.fetch_add(1, std::memory_order_relaxed) == 0);
+  }
+  void after() { RL_ASSERT(told.load(std::memory_order_relaxed) == 1); }
+};
+
 // What a guest does when it has gone, and a mutation.
 enum class departure { looks, looks_no_more };
 // How one finds out that all is done, and mutations.

@@ -41,6 +41,15 @@ TEST(idle, what_is_left_for_a_place_is_neither_forgotten_nor_overlooked) {
   expect_correct_at_random<idle_left<departure::looks, end_check::counts_departures>>(200);
 }
 
+TEST(idle, one_tells_that_nothing_moves) {
+  expect_correct_at_random<idle_tellers<teller::who_is_first>>(100);
+  expect_correct_always<idle_tellers<teller::who_is_first>>(4);
+}
+
+TEST(idle_mutation, who_has_seen_that_nothing_moves_tells_when_something_does) {
+  expect_failure<idle_tellers<teller::who_has_seen_it>>(rl::test_result_user_assert_failed);
+}
+
 TEST(idle_mutation, a_guest_that_does_not_look_forgets_what_is_left) {
   expect_failure<idle_left<departure::looks_no_more, end_check::counts_departures>>(
       rl::test_result_deadlock);

@@ -127,4 +127,33 @@ struct slot_increment : rl::test_suite<slot_increment<Atomic>, 2> {
   void after() { RL_ASSERT(fired.load(std::memory_order_relaxed) == 1); }
 };
 
+// One closes the slot while its last signals are on their way: either it fires, or it is closed and
+// fires no more, whatever else comes.
+template <int Threads, template <class> class Atomic = model_atomic>
+struct slot_closing : rl::test_suite<slot_closing<Threads, Atomic>, Threads> {
+  static constexpr int signallers = Threads - 1;
+  detail::slot_counter<Atomic> slot{signallers, 0};
+  model_atomic<int> fired{0};
+  rl::var<int> closed{0};
+
+  void thread(unsigned self) {
+    if (self == 0) {
+      closed(RL_INFO) = slot.close() ? 1 : 0;
+      return;
+    }
+    const signal_outcome outcome = slot.signal();
+    RL_ASSERT(outcome == signal_outcome::pending || outcome == signal_outcome::fired);
+    if (outcome == signal_outcome::fired) fired.fetch_add(1, std::memory_order_relaxed);
+  }
+  void after() {
+    const bool has_fired = fired.load(std::memory_order_relaxed) != 0;
+    RL_ASSERT(has_fired != (closed(RL_INFO) != 0));
+    RL_ASSERT(has_fired == slot.queued());
+    if (has_fired) return;
+    RL_ASSERT(slot.increment(1));
+    for (int i = 0; i <= signallers; ++i) RL_ASSERT(slot.signal() == signal_outcome::pending);
+    RL_ASSERT(!slot.queued());
+  }
+};
+
 }  // namespace strata::model

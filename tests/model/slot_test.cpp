@@ -32,6 +32,12 @@ TEST(slot, increment_is_in_time_or_says_so) {
   expect_correct_always<slot_increment<>>(8);
 }
 
+TEST(slot, fires_or_is_closed) {
+  expect_correct_at_random<slot_closing<2>>(100);
+  expect_correct_at_random<slot_closing<3>>(100);
+  expect_correct_always<slot_closing<3>>(3);
+}
+
 TEST(slot_mutation, relaxed_signals_hide_data) {
   expect_failure<slot_rounds<2, 1, relaxed_atomic>>(rl::test_result_data_race);
   expect_failure<slot_increment<relaxed_atomic>>(rl::test_result_data_race);
@@ -40,6 +46,7 @@ TEST(slot_mutation, relaxed_signals_hide_data) {
 TEST(slot_mutation, divided_signals_get_lost) {
   expect_failure<slot_excess<3, divided_atomic>>(rl::test_result_user_assert_failed);
   expect_failure<slot_flood<2, 3, 2, divided_atomic>>(rl::test_result_user_assert_failed);
+  expect_failure<slot_closing<2, divided_atomic>>(rl::test_result_user_assert_failed);
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/syscall.h>
-
 #include <array>
 #include <atomic>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "../common/interrupted_one.hpp"
 #include "../sched/support.hpp"
 #include "sched/ticker.hpp"
 #include "strata/condition_variable.hpp"
@@ -139,14 +138,6 @@ TEST_P(preemption, messages_and_names_survive_it) {
   });
 }
 
-// Far more ticks than a ticker would send to this worker; then it is over.
-std::thread crowd_of_ticks(std::atomic<bool>& over) {
-  return std::thread([&over, worker = gettid()] {
-    for (int i = 0; i < 30'000; ++i) syscall(SYS_tgkill, getpid(), worker, SIGURG);
-    over = true;
-  });
-}
-
 // A tick can come while the handler of another is still on top of a library's code, whose lock
 // nobody else would get if that were taken for code of the program.
 TEST_P(preemption, ticks_that_crowd_interrupt_no_library) {
@@ -170,26 +161,10 @@ TEST_P(preemption, ticks_that_crowd_interrupt_no_library) {
   });
 }
 
-// use(goes_on), by a thread that is interrupted and by another one of its worker: what the first
-// has locked when it is interrupted the other one would wait for, with the worker, for ever.
 template <class Use>
 void share_with_an_interrupted_one(const options& settings, const Use& use) {
   runtime rt(settings);
-  rt.run([&] {
-    std::atomic<bool> over{false};
-    std::thread crowd = crowd_of_ticks(over);
-    const auto come_and_go = [&](bool yields) {
-      use([&] {
-        if (yields) this_thread::yield();
-        return !over;
-      });
-    };
-    thread interrupted(preemptible(), come_and_go, false);
-    thread other(come_and_go, true);
-    interrupted.join();
-    other.join();
-    crowd.join();
-  });
+  rt.run([&] { test::share_with_an_interrupted_one(use); });
 }
 
 TEST_P(preemption, nobody_keeps_the_lock_of_a_stop_token) {
@@ -259,6 +234,13 @@ TEST_P(preemption, signals_do_not_get_lost) {
       sync(done.sptr());
       done.wait();
     }
+  });
+}
+
+TEST_P(preemption, nobody_keeps_the_place_of_another_runtime) {
+  runtime other(with_workers(1));
+  share_with_an_interrupted_one(settings(), [&](const auto& goes_on) {
+    while (goes_on()) other.run([] {});
   });
 }
 

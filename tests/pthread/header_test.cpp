@@ -208,6 +208,47 @@ TEST(pthread_header, exit_of_a_strata_thread_runs_the_handlers_of_c) {
   EXPECT_EQ(destroyed, 2);
 }
 
+void* wait_for_ever(void* semaphore) {
+  strata_sem_wait(static_cast<sem_t*>(semaphore));
+  ADD_FAILURE() << "nobody posts";
+  return nullptr;
+}
+
+// Its handle stays valid.
+TEST(pthread_header, a_wait_that_its_runtime_has_not_outlived_is_ended_by_nobody) {
+  sem_t never;
+  ASSERT_EQ(strata_sem_init(&never, 0, 0), 0);
+  pthread_t t{};
+  {
+    strata::runtime rt(workers(1));
+    rt.run([&] { ASSERT_EQ(strata_pthread_create(&t, nullptr, wait_for_ever, &never), 0); });
+  }
+  EXPECT_EQ(strata_pthread_cancel(t), 0);
+  const auto before = std::signal(SIGUSR1, [](int) {});
+  EXPECT_EQ(strata_pthread_kill(t, SIGUSR1), 0);
+  std::signal(SIGUSR1, before);
+}
+
+TEST(pthread_header, a_cancellation_comes_while_a_runtime_ends) {
+  sem_t never;
+  ASSERT_EQ(strata_sem_init(&never, 0, 0), 0);
+  for (int round = 0; round < strata::test::scaled(300, 100); ++round) {
+    pthread_t t{};
+    std::atomic<bool> begins{false};
+    std::thread outside;
+    {
+      strata::runtime rt(workers(1));
+      rt.run([&] { ASSERT_EQ(strata_pthread_create(&t, nullptr, wait_for_ever, &never), 0); });
+      outside = std::thread([&] {
+        begins = true;
+        EXPECT_EQ(strata_pthread_cancel(t), 0);
+      });
+      while (!begins) std::this_thread::yield();
+    }
+    outside.join();
+  }
+}
+
 TEST(pthread_header, preemptible_threads_share_the_locks_in_here) {
   strata::runtime rt(workers(1));
   rt.run([] {

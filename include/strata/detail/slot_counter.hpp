@@ -50,6 +50,18 @@ class slot_counter {
     return true;
   }
 
+  // From now on it never fires: signals and increments are counted and have no effect. False, and
+  // nothing has happened, when a firing is queued. Acquire-release: who closes it and ends the slot
+  // does so after those who have signalled before. Partner: signal().
+  bool close() noexcept {
+    std::uint64_t s = state_.load(std::memory_order_relaxed);
+    do {
+      if (s >= one_firing) return false;
+    } while (!state_.compare_exchange_weak(s, closed_count, std::memory_order_acq_rel,
+                                           std::memory_order_relaxed));
+    return true;
+  }
+
   // INIT_SYNC: before any signal can arrive.
   void init(std::uint32_t count, std::uint32_t reset) noexcept {
     reset_ = reset;
@@ -59,8 +71,8 @@ class slot_counter {
   // A firing begins to run.
   void begin() noexcept {
     if (reset_ == 0) {
-      // Fired for the last time: nobody may change the word any more (signal() and increment()
-      // refuse), so no exchange is needed.
+      // Fired for the last time: nobody may change the word any more (signal(), increment() and
+      // close() refuse), so no exchange is needed.
       state_.store(0, std::memory_order_relaxed);
     } else {
       state_.fetch_sub(one_firing, std::memory_order_relaxed);
@@ -79,6 +91,8 @@ class slot_counter {
   static constexpr std::uint64_t count_mask = 0xffffffffU;
   static constexpr std::uint64_t one_firing = std::uint64_t{1} << 32;
   static constexpr std::uint64_t dead_mark = ~std::uint64_t{0};
+  // As far from the last signal as from the end of the count.
+  static constexpr std::uint64_t closed_count = std::uint64_t{1} << 31;
 
   Atomic<std::uint64_t> state_;
   std::uint32_t reset_;
