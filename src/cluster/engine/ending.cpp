@@ -115,7 +115,11 @@ void engine::linger() {
 void engine::stop_threads() {
   stopping_.store(true, std::memory_order_seq_cst);
   if (reopening_ != nullptr) reopening_->stop();
-  links_->stop();
+  // After a loss nobody takes what waits for a neighbour that has ended, and memory does not tell
+  // that it has.
+  links_->stop(broken_.load(std::memory_order_seq_cst)
+                   ? std::chrono::nanoseconds(goodbye_limit).count()
+                   : net::wait_forever_ns);
   // To who waits there. The launcher is told herewith that this node has done all; else what its
   // process ends with says more.
   if (line_thread_.joinable()) line_->close();
