@@ -19,7 +19,11 @@ constexpr auto linger_limit = std::chrono::seconds(1);
 
 void engine::wait_until_quiet() {
   if (becomes_quiet()) return;
-  (void)workers_.take_failure();  // which is told herewith
+  {
+    // A loss has been dealt with in full: until then it is no failure yet. Partner: break_job().
+    const std::lock_guard handling(inbox_);
+    (void)workers_.take_failure();  // which is told herewith
+  }
   std::rethrow_exception(loss_);
 }
 
