@@ -71,8 +71,8 @@ class named_networks final : private cluster::rerouting::hands,
                                                             const net::transport* over) const = 0;
     // The one that connects it with n over that network, which is one of these.
     [[nodiscard]] virtual net::transport& line_to(node_id n, network over) = 0;
-    // on_met() or on_not_met() follows.
-    virtual void connect(node_id n, network over) = 0;
+    // on_met() or on_not_met() follows. False: neither does, nothing is tried there any more.
+    virtual bool connect(node_id n, network over) = 0;
 
     // ---- see rerouting::hands ----
     virtual void on_spared(bool is) = 0;

@@ -87,8 +87,7 @@ std::int64_t named_networks::mend(std::int64_t now_ns) {
 
 bool named_networks::connect_again(node_id n, network over) {
   if (!members_.has(n) || detours_.is_undecided(n)) return false;
-  ground_.connect(n, over);
-  return true;
+  return ground_.connect(n, over);
 }
 
 std::vector<node_id> named_networks::spares() {

@@ -17,6 +17,12 @@ class attendance {
   void begin() noexcept;
   // What the last one leaves behind wakes the sleeper. True: there is one.
   bool end() noexcept;
+  // True: somebody does, who sees what the caller has published before when it has come to its
+  // end().
+  [[nodiscard]] bool is_there() noexcept {
+    const std::lock_guard lock(mutex_);
+    return attendants_ != 0;
+  }
 
   // The sleeper's, one thread's: around its wait, and around whatever it does last before.
   class sleep {

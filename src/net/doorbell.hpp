@@ -26,6 +26,10 @@ class doorbell {
   // True: the thread had to be woken. Any thread.
   bool ring() noexcept;
 
+  // A hint, unless the caller has published something that the sleeper looks for once more when
+  // may_sleep() has said yes: all of these are seq_cst.
+  [[nodiscard]] bool is_anybody_asleep() const noexcept { return state_.load() == is_asleep; }
+
   // The sleeper's. False: it has been rung since the last time and must not sleep.
   [[nodiscard]] bool may_sleep() noexcept;
   void awake() noexcept;

@@ -77,7 +77,7 @@ void simulated_node::lose(node_id node, const std::string& why) {
 void simulated_node::break_job(node_id node, const std::string& why) {
   links_->on_lost(node);
   if (members_.of(node) == cluster::standing::left || !losses_.emplace(node, why).second) return;
-  links_->stop_holding();
+  links_->stop_waiting();
   stalls.stop();
   protocols.balance.on_lost(node);
   protocols.life.tell(node, why);

@@ -117,7 +117,7 @@ std::optional<std::uint16_t> simulated_node::network_of(node_id, const net::tran
 }
 
 // Each end has it in its own time; or one of them, if the cable is cut just then.
-void simulated_node::connect(node_id n, std::uint16_t which) {
+bool simulated_node::connect(node_id n, std::uint16_t which) {
   world& in = job_.in;
   const std::uint32_t connection = ++job_.connections_tried_;
   const auto later = [&in] {
@@ -140,6 +140,7 @@ void simulated_node::connect(node_id n, std::uint16_t which) {
       if (!crashed_ && !parted_) on_met(n, which, connection);
     });
   });
+  return true;
 }
 
 void simulated_node::on_met(node_id n, std::uint16_t which, std::uint32_t connection) {

@@ -116,7 +116,7 @@ class simulated_node final : public cluster::mailer,
   [[nodiscard]] net::transport& line_to(node_id, std::uint16_t which) override {
     return connections(which);
   }
-  void connect(node_id n, std::uint16_t which) override;
+  bool connect(node_id n, std::uint16_t which) override;
   void on_spared(bool is) override;
   void on_ways() override {}
   void on_changed(const cluster::way_plan& p) override;

@@ -108,5 +108,20 @@ TEST(links_in_process, a_cycle_of_nodes_that_flood_each_other_completes) {
   for (const auto& n : all) n->end();
 }
 
+// A neighbour has ended in which nobody looks any more, and the transport does not tell that it
+// has.
+TEST(links_in_process, a_sender_gives_up_on_a_neighbour_that_takes_nothing) {
+  const auto where = std::make_shared<net::inproc::meeting>(2, flood_credits);
+  net::inproc::inproc_transport way(where, 0), other(where, 1);
+  links l(0, {&way}, routes(0, 2, ring_of(2)));
+  std::thread sender([&] { l.run_sender(way); });
+  const std::vector<std::byte> payload(flood_bytes);
+  while (!l.is_congested(1)) l.post(1, kind::message, payload, {});
+  l.stop(1'000'000);
+  way.wake_sender();
+  sender.join();
+  EXPECT_NE(l.describe_waits(), "");
+}
+
 }  // namespace
 }  // namespace strata::cluster

@@ -149,8 +149,21 @@ TEST(gateway, holds_back_who_sends_by_it) {
   hold(l, 1, {2, 8});
   EXPECT_TRUE(l.is_congested(2));
   std::thread waits_again([&] { l.wait_for_room(2); });
-  l.stop_holding();  // the job has lost a node
+  l.stop_waiting();  // the job has lost a node
   waits_again.join();
+}
+
+// Though that one is there, and takes nothing: it may have ended, too, because of the loss.
+TEST(neighbours, are_not_waited_for_when_the_job_has_lost_a_node) {
+  valve v;
+  links l(1, {&v}, routes(1, 3, &row));
+  const std::vector<std::byte> payload(32 << 10);
+  while (!l.is_congested(2)) l.post(2, kind::put, payload, {});
+  std::thread waits([&] { l.wait_for_room(2); });
+  l.stop_waiting();
+  waits.join();
+  l.post(2, kind::put, payload, {});
+  EXPECT_FALSE(l.is_congested(2));
 }
 
 // As valve, over networks that break.

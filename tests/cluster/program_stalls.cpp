@@ -8,8 +8,6 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
-#include <string>
 #include <vector>
 
 #include "strata/call.hpp"
@@ -21,6 +19,7 @@
 #include "strata/thread.hpp"
 #include "tests/cluster/program_support.hpp"
 #include "tests/common/require.hpp"
+#include "tests/common/stand_still.hpp"
 
 using namespace strata;
 using test::require;
@@ -45,10 +44,7 @@ struct sink : threaded {
 struct pauser : threaded {
   slot_ptr over;
   void start() {
-    const std::string me = std::to_string(::getpid());
-    require(std::system(("(sleep 10; kill -CONT " + me + ") > /dev/null 2>&1 &").c_str()) == 0,
-            "will go on");
-    ::kill(::getpid(), SIGSTOP);
+    test::stand_still(10);
     sync(over);
     terminate();
   }

@@ -7,7 +7,11 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <new>
 #include <optional>
+#include <span>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "net/tcp/tcp_transport.hpp"
@@ -109,6 +113,31 @@ TEST_F(survey_of_three, a_connection_that_ends_or_lies_is_an_error) {
             net::send_outcome::would_block);
   (void)transports[0]->flush(1);
   EXPECT_THROW((void)one.results(), error);
+}
+
+// A line on which there is no memory for what comes.
+class without_memory final : public net::transport {
+ public:
+  [[nodiscard]] net::capabilities about() const noexcept override { return {true, "none"}; }
+  [[nodiscard]] bool reaches(node_id) const noexcept override { return false; }
+  net::send_outcome try_send(node_id, net::header, std::span<const std::byte>,
+                             std::span<const std::byte>) override {
+    return net::send_outcome::sent;
+  }
+  bool flush(node_id) override { return true; }
+  std::size_t poll(net::receiver&, std::size_t) override { throw std::bad_alloc(); }
+  void wait_for_messages(std::int64_t) override {}
+  void wake_receiver() noexcept override {}
+  void wait_for_room(std::int64_t) override { std::this_thread::yield(); }
+  void wake_sender() noexcept override {}
+  [[nodiscard]] traffic counted() const noexcept override { return {}; }
+};
+
+TEST(survey_without_memory, is_the_callers_exception) {
+  without_memory line;
+  surveyor zero(line, 0, three, {1}, {});
+  EXPECT_THROW((void)zero.results(), std::bad_alloc);
+  EXPECT_THROW((void)zero.end(), std::bad_alloc);
 }
 
 }  // namespace

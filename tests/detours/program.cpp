@@ -35,6 +35,7 @@
 #include "tests/common/require.hpp"
 #include "tests/common/say.hpp"
 #include "tests/common/slow_builds.hpp"
+#include "tests/common/stand_still.hpp"
 
 namespace {
 
@@ -308,11 +309,7 @@ void end_node_2(runtime& rt, int signal_number) {
 
 // For a third of the time after which it would be lost.
 struct sleeper : threaded {
-  void start() {
-    const std::string me = std::to_string(::getpid());
-    require(std::system(("(sleep 4; kill -CONT " + me + ") &").c_str()) == 0, "will wake up");
-    ::kill(::getpid(), SIGSTOP);
-  }
+  void start() { test::stand_still(4); }
 };
 
 void stop_node_2_for_a_while(runtime& rt) {

@@ -166,7 +166,11 @@ bool command::wait_for_output(const std::string& text) {
 }
 
 bool command::wait_for_error_output(const std::string& text) {
-  while (err_.find(text) == std::string::npos) {
+  return wait_until_error_output([&](const std::string& err) { return contains(err, text); });
+}
+
+bool command::wait_until_error_output(const std::function<bool(const std::string&)>& is_so) {
+  while (!is_so(err_)) {
     if (err_fd_ < 0 || !read_some()) return false;
   }
   return true;

@@ -55,6 +55,16 @@ TEST_F(attended, the_last_one_to_go_counts) {
   EXPECT_TRUE(wakes());
 }
 
+TEST_F(attended, somebody_is_there_until_the_last_one_has_gone) {
+  EXPECT_FALSE(who.is_there());
+  who.begin();
+  who.begin();
+  who.end();
+  EXPECT_TRUE(who.is_there());
+  who.end();
+  EXPECT_FALSE(who.is_there());
+}
+
 TEST_F(attended, what_is_left_wakes_who_sleeps_already) {
   for (int i = 0; i < 200; ++i) {
     who.begin();

@@ -38,6 +38,15 @@ class stand_in_suite : public testing::TestWithParam<transport_maker> {
     send_patiently(*nodes_[0], 0, 1, {});
     flush_patiently(*nodes_[0], 1);
   }
+  void send_two() {
+    const std::vector<std::byte> both(large_bytes + 64);
+    send_together(*nodes_[0], both);
+    flush_patiently(*nodes_[0], 1);
+  }
+  // Somebody who neither attends nor comes again takes the first one behind so many.
+  void pass_by(unsigned messages) {
+    while (got() == messages && poll_once(got_by_receiver_, 1) == 0) std::this_thread::yield();
+  }
   void stand_in() {
     using outcome = transport::stand_in_outcome;
     for (;;) {
@@ -70,6 +79,10 @@ class stand_in_suite : public testing::TestWithParam<transport_maker> {
 
  private:
   void poll(std::atomic<unsigned>& count) {
+    while (poll_once(count, 256) != 0) {
+    }
+  }
+  std::size_t poll_once(std::atomic<unsigned>& count, std::size_t messages_max) {
     struct counter final : receiver {
       explicit counter(std::atomic<unsigned>& c) : count(c) {}
       std::atomic<unsigned>& count;
@@ -77,8 +90,7 @@ class stand_in_suite : public testing::TestWithParam<transport_maker> {
       void on_lost(node_id, const std::string& why) override { FAIL() << why; }
     } r(count);
     const std::lock_guard lock(inbox_);
-    while (node().poll(r, 256) != 0) {
-    }
+    return node().poll(r, messages_max);
   }
 
   const std::vector<std::unique_ptr<transport>> nodes_ = GetParam().make(2, true);
@@ -139,6 +151,19 @@ TEST_P(stand_in_suite, leaves_no_message_behind) {
     send();
     wait_until_got(++sent);
   }
+}
+
+// As transport_suite's what_a_passer_by_leaves_is_not_slept_over.
+TEST_P(stand_in_suite, finds_what_a_passer_by_leaves) {
+  std::thread worker([this] { stand_in(); });
+  for (unsigned sent = 0; sent < 120;) {
+    send_two();
+    pass_by(sent);
+    wait_until_got(sent += 2);
+  }
+  own_.store(1);
+  wake();
+  worker.join();
 }
 
 }  // namespace strata::net::test

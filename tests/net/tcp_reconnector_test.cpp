@@ -5,14 +5,21 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <atomic>
+#include <cerrno>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "net/tcp/handshake.hpp"
 #include "net/tcp/reconnector.hpp"
+#include "strata/error.hpp"
 
 namespace strata::net::test {
 namespace {
@@ -38,7 +45,13 @@ class met_member final : public tcp::reconnector::hands {
       where.push_back(doors.back().address());
     }
     all_.emplace(std::move(me), std::move(doors), std::vector<tcp::reconnector::number>{4, 6}, s);
-    thread_ = std::thread([this] { all_->run(*this); });
+    thread_ = std::thread([this] {
+      try {
+        all_->run(*this);
+      } catch (const error&) {
+        // What it needs is used up.
+      }
+    });
   }
   ~met_member() {
     all_->stop();
@@ -61,8 +74,9 @@ class met_member final : public tcp::reconnector::hands {
     changed_.wait(lock, [&] { return met.size() >= meetings && not_met.size() >= failures; });
   }
 
-  void connect(node_id n, tcp::reconnector::number network, const launch::address& there) {
-    all_->connect(n, network, there);
+  [[nodiscard]] bool connect(node_id n, tcp::reconnector::number network,
+                             const launch::address& there) {
+    return all_->connect(n, network, there);
   }
 
   struct meeting_of {
@@ -87,7 +101,7 @@ TEST(tcp_reconnector, joins_two_as_often_as_they_like_and_says_over_which_networ
   met_member lower(met_member::identity_of(0)), higher(met_member::identity_of(2));
   for (std::size_t i = 0; i < 4; ++i) {
     const std::size_t door = i % 2;
-    higher.connect(0, door == 0 ? 4 : 6, lower.where[door]);
+    ASSERT_TRUE(higher.connect(0, door == 0 ? 4 : 6, lower.where[door]));
     higher.wait(i + 1, 0);
     lower.wait(i + 1, 0);
     for (const met_member* const m : {&lower, &higher}) {
@@ -113,16 +127,16 @@ TEST(tcp_reconnector, refuses_who_does_not_belong_to_the_job) {
   other_job.job = 78;
   for (const tcp::identity& somebody : {wrong_key, wrong_build, other_job}) {
     met_member other(somebody);
-    other.connect(0, 4, lower.where[0]);
+    ASSERT_TRUE(other.connect(0, 4, lower.where[0]));
     other.wait(0, 1);
     EXPECT_EQ(other.not_met, (failures{{0, 4}}));
     EXPECT_TRUE(other.met.empty());
   }
   // It is not who was looked for; nor does the lower number connect.
   met_member higher(met_member::identity_of(2));
-  higher.connect(1, 4, lower.where[0]);
+  ASSERT_TRUE(higher.connect(1, 4, lower.where[0]));
   higher.wait(0, 1);
-  lower.connect(2, 6, higher.where[1]);
+  ASSERT_TRUE(lower.connect(2, 6, higher.where[1]));
   lower.wait(0, 1);
   EXPECT_TRUE(lower.met.empty());
   EXPECT_TRUE(higher.met.empty());
@@ -137,12 +151,47 @@ TEST(tcp_reconnector, gives_an_attempt_up_where_nobody_answers) {
     const tcp::listener gone("127.0.0.1", 0, 0);
     nobody = gone.address();
   }
-  higher.connect(0, 4, nobody);
+  ASSERT_TRUE(higher.connect(0, 4, nobody));
   higher.wait(0, 1);
   const tcp::listener silent("127.0.0.1", 0, 0);
-  higher.connect(1, 6, silent.address());
+  ASSERT_TRUE(higher.connect(1, 6, silent.address()));
   higher.wait(0, 2);
   EXPECT_EQ(higher.not_met, (failures{{0, 4}, {1, 6}}));
+}
+
+// Where a wait fails from some time on.
+class ground_that_fails final : public tcp::mesh_ground {
+ public:
+  std::int64_t now_ns() override { return real_.now_ns(); }
+  os::descriptor connect(const launch::address& to, std::size_t buffer_bytes) override {
+    return real_.connect(to, buffer_bytes);
+  }
+  os::descriptor accept(int door, std::string& from) override { return real_.accept(door, from); }
+  int wait(std::span<pollfd> what, std::int64_t limit_ns) override {
+    const int n = real_.wait(what, limit_ns);
+    if (!fails) return n;
+    errno = ENOMEM;
+    return -1;
+  }
+  std::atomic<bool> fails{false};
+
+ private:
+  tcp::mesh_ground& real_ = *tcp::solid_ground();
+};
+
+// Else those who have asked would wait for an answer, and try no other network.
+TEST(tcp_reconnector, gives_all_attempts_up_when_it_cannot_go_on) {
+  ground_that_fails ground;
+  tcp::reconnector::settings s;
+  s.ground = &ground;
+  s.attempt_limit_ns = 3600 * one_second_ns;
+  met_member higher(met_member::identity_of(2), s);
+  const tcp::listener silent("127.0.0.1", 0, 0);
+  ASSERT_TRUE(higher.connect(0, 4, silent.address()));
+  ground.fails = true;
+  const std::size_t asked = higher.connect(1, 6, silent.address()) ? 2 : 1;
+  higher.wait(0, asked);
+  EXPECT_FALSE(higher.connect(0, 6, silent.address()));
 }
 
 }  // namespace

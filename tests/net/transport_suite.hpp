@@ -14,6 +14,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <ostream>
 #include <string>
 #include <thread>
@@ -301,6 +302,52 @@ TEST_P(transport_suite, somebody_else_may_attend_for_a_while) {
   sender.join();
 }
 
+// A node whose receiver sleeps while nothing comes; others may look, too.
+class napping_node {
+ public:
+  static constexpr std::size_t message_bytes = large_bytes;
+
+  explicit napping_node(transport& t, std::size_t messages)
+      : transport_(t), receiver_([this, messages] {
+          while (taken() != messages) {
+            if (take(256) != 0) continue;
+            naps_ = true;
+            sleep_for_messages(transport_);
+            naps_ = false;
+          }
+        }) {}
+  ~napping_node() {
+    transport_.wake_receiver();
+    receiver_.join();
+  }
+
+  std::size_t take(std::size_t most) {
+    const std::lock_guard lock(inbox_);
+    const std::size_t n = transport_.poll(r_, most);
+    taken_ += n;
+    return n;
+  }
+  [[nodiscard]] std::size_t taken() const { return taken_; }
+  // The first one behind so many.
+  void take_one_after(std::size_t messages) {
+    while (taken() == messages && take(1) == 0) std::this_thread::yield();
+  }
+  void wait_until_it_naps() const {
+    while (!naps_) std::this_thread::yield();
+  }
+  void wait_until_taken(std::size_t messages) const {
+    while (taken() != messages) std::this_thread::yield();
+  }
+
+ private:
+  transport& transport_;
+  checking_receiver r_{1, [](std::size_t) { return message_bytes; }};
+  std::mutex inbox_;
+  std::atomic<std::size_t> taken_{0};
+  std::atomic<bool> naps_{false};
+  std::thread receiver_;
+};
+
 // Somebody attends while the receiver sleeps, takes one of several messages that have come at once,
 // and has something better to do.
 TEST_P(transport_suite, what_an_attendant_leaves_is_not_slept_over) {
@@ -308,39 +355,38 @@ TEST_P(transport_suite, what_an_attendant_leaves_is_not_slept_over) {
   auto all = make(2);
   const sender_thread sender(*all[0], 2);  // a transport may have to send something again
   transport& t = *all[1];
-  checking_receiver r(1, [](std::size_t) { return std::size_t{4096}; });
-  std::mutex inbox;
-  std::atomic<std::size_t> taken{0};
-  std::atomic<bool> naps{false};
-  const auto take = [&](std::size_t most) {
-    const std::lock_guard lock(inbox);
-    const std::size_t n = t.poll(r, most);
-    taken += n;
-    return n;
-  };
-  std::thread receiver([&] {
-    while (taken != rounds * per_round) {
-      if (take(256) != 0) continue;
-      naps = true;
-      sleep_for_messages(t);
-      naps = false;
-    }
-  });
+  napping_node node(t, rounds * per_round);
   for (std::size_t m = 0; m < rounds * per_round; m += per_round) {
-    while (!naps) std::this_thread::yield();
+    node.wait_until_it_naps();
     t.attended();
     for (std::size_t i = 0; i < per_round; ++i) {
-      const auto bytes = content(0, m + i, 4096);
+      const auto bytes = content(0, m + i, napping_node::message_bytes);
       while (all[0]->try_send(1, header_of(0, 1), bytes, {}) == send_outcome::would_block)
         std::this_thread::yield();
     }
     (void)all[0]->flush(1);  // what does not go at once is the sender's: who attends may not sleep
-    while (taken == m && take(1) == 0) std::this_thread::yield();
-    if (t.unattended() && take(256) == 256) t.wake_receiver();
-    while (taken != m + per_round) std::this_thread::yield();
+    node.take_one_after(m);
+    if (t.unattended() && node.take(256) == 256) t.wake_receiver();
+    node.wait_until_taken(m + per_round);
   }
-  t.wake_receiver();
-  receiver.join();
+}
+
+// Somebody passes by who does not attend, and takes one of two messages that have come at once:
+// before the receiver has woken up for them, as often as not.
+TEST_P(transport_suite, what_a_passer_by_leaves_is_not_slept_over) {
+  constexpr std::size_t rounds = 60, bytes = napping_node::message_bytes;
+  auto all = make(2);
+  const sender_thread sender(*all[0], 2);
+  napping_node node(*all[1], 2 * rounds);
+  for (std::size_t m = 0; m < 2 * rounds; m += 2) {
+    auto both = content(0, m, bytes);
+    const auto second = content(0, m + 1, bytes);
+    both.insert(both.end(), second.begin(), second.end());
+    node.wait_until_it_naps();
+    send_together(*all[0], both);
+    node.take_one_after(m);
+    node.wait_until_taken(m + 2);
+  }
 }
 
 TEST_P(transport_suite, a_flood_does_not_keep_others_out) {

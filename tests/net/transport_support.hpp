@@ -12,11 +12,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "../common/known_bytes.hpp"
+#include "net/corked.hpp"
 #include "net/transport.hpp"
 #include "os/clock.hpp"
 
@@ -77,6 +79,20 @@ inline void send_patiently(transport& t, node_id self, node_id peer,
 
 inline void flush_patiently(transport& t, node_id peer) {
   while (!t.flush(peer)) sleep_for_room(t);
+}
+
+// Two messages of node 0 to node 1 at once, as a stream writes them: what is large, and what comes
+// after so many bytes.
+inline constexpr std::size_t large_bytes = 4096;
+inline void send_together(transport& node_0, std::span<const std::byte> both) {
+  {
+    const corked held(node_0, 1, both);
+    for (const auto part : {both.first(large_bytes), both.subspan(large_bytes)}) {
+      while (node_0.try_send(1, header_of(0, 1), {}, part) == send_outcome::would_block)
+        std::this_thread::yield();
+    }
+  }
+  (void)node_0.flush(1);
 }
 
 // A node's sender thread for tests that send from elsewhere.

@@ -230,7 +230,7 @@ void engine::give_up_beginning() {
     protocols_->failed.keep_silent();
     stalls_->stop();
     for (const node_id n : others()) links_->on_lost(n);
-    links_->stop_holding();
+    links_->stop_waiting();
     if (networks_ != nullptr) networks_->give_up();
     protocols_->data.lose(loss_);
     protocols_->visitor->on_lost(loss_);

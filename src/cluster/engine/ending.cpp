@@ -19,7 +19,11 @@ constexpr auto linger_limit = std::chrono::seconds(1);
 
 void engine::wait_until_quiet() {
   if (becomes_quiet()) return;
-  (void)workers_.take_failure();  // which is told herewith
+  {
+    // A loss has been dealt with in full: until then it is no failure yet. Partner: break_job().
+    const std::lock_guard handling(inbox_);
+    (void)workers_.take_failure();  // which is told herewith
+  }
   std::rethrow_exception(loss_);
 }
 
@@ -115,7 +119,11 @@ void engine::linger() {
 void engine::stop_threads() {
   stopping_.store(true, std::memory_order_seq_cst);
   if (reopening_ != nullptr) reopening_->stop();
-  links_->stop();
+  // After a loss nobody takes what waits for a neighbour that has ended, and memory does not tell
+  // that it has.
+  links_->stop(broken_.load(std::memory_order_seq_cst)
+                   ? std::chrono::nanoseconds(goodbye_limit).count()
+                   : net::wait_forever_ns);
   // To who waits there. The launcher is told herewith that this node has done all; else what its
   // process ends with says more.
   if (line_thread_.joinable()) line_->close();

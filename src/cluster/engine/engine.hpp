@@ -201,8 +201,8 @@ class engine final : public mailer,
   [[nodiscard]] net::transport& line_to(node_id n, std::uint16_t network) override {
     return *reopening_->line_to(n, network);
   }
-  void connect(node_id n, std::uint16_t network) override {
-    reopening_->connect(n, network, who_->reopened_at(n, network));
+  bool connect(node_id n, std::uint16_t network) override {
+    return reopening_->connect(n, network, who_->reopened_at(n, network));
   }
   void on_spared(bool is) override;
   void on_ways() override { is_gateway_ = networks_->rerouting().may_be_gateway(); }

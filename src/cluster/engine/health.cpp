@@ -54,7 +54,7 @@ void engine::break_job(node_id peer, const std::string& why) {
   if (broken_.exchange(true, std::memory_order_seq_cst)) return;
   // Nobody waits for them either.
   for (const suspicions::suspect& s : suspected_.take()) break_job(s.node, s.why);
-  links_->stop_holding();
+  links_->stop_waiting();
   if (networks_ != nullptr) networks_->give_up();
   protocols_->balance.on_lost(peer);
   protocols_->life.tell(peer, why);

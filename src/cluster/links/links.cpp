@@ -6,6 +6,7 @@
 
 #include "cluster/links/forwarding.hpp"
 #include "net/causality.hpp"
+#include "os/clock.hpp"
 #include "strata/detail/check.hpp"
 
 namespace strata::cluster {
@@ -203,7 +204,7 @@ bool links::is_congested(node_id to) const noexcept {
   const back_room* const b = p.back_if_any();
   return b != nullptr &&
          (b->waiting.bytes() > queued_bytes_max || b->given.bytes() > given_bytes_max) &&
-         !p.lost.load(std::memory_order_relaxed);
+         !p.lost.load(std::memory_order_relaxed) && !nobody_waits_.load(std::memory_order_relaxed);
 }
 
 void links::wait_for_room(node_id to) {
@@ -274,11 +275,15 @@ void links::run_sender(net::transport& t) {
     // First: what was posted before stop() is seen below. Partner: stop().
     const bool leaving = stopping_.load(std::memory_order_acquire);
     if (send_queued(t) && leaving) return;
+    if (leaving && os::now_ns() >= leave_until_ns_) return;
     t.wait_for_room(leaving ? leave_every_ns : net::wait_forever_ns);
   }
 }
 
-void links::stop() noexcept { stopping_.store(true, std::memory_order_release); }
+void links::stop(std::int64_t limit_ns) noexcept {
+  if (limit_ns >= 0) leave_until_ns_ = os::now_ns() + limit_ns;
+  stopping_.store(true, std::memory_order_release);
+}
 
 std::string links::describe_waits() const {
   std::string text;

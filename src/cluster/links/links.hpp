@@ -12,6 +12,7 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -176,7 +177,7 @@ class links {
   void tell_of_congestion(visiting_protocol& v) noexcept { hears_of_congestion_ = &v; }
   // True while more is queued for that node than it should be.
   [[nodiscard]] bool is_congested(node_id to) const noexcept;
-  // Blocks until it is not, or the node is lost.
+  // Blocks until it is not, or some node is lost.
   void wait_for_room(node_id to);
 
   // The body of t's sender thread: sends what was queued, until stop().
@@ -185,9 +186,9 @@ class links {
   // what t has staged, as far as there is room. False: something is left, and t's sender is to come
   // back when there is more.
   bool send_queued(net::transport& t);
-  // Makes the senders leave once everything queued is on its way, or cannot be sent any more. The
-  // caller wakes them.
-  void stop() noexcept;
+  // Makes the senders leave once everything queued is on its way, or cannot be sent any more, or
+  // that time is over. The caller wakes them.
+  void stop(std::int64_t limit_ns = net::wait_forever_ns) noexcept;
 
   // For people: what waits for room.
   [[nodiscard]] std::string describe_waits() const;
@@ -200,8 +201,9 @@ class links {
   void on_lost(node_id node);
   // It has left, and its words do not count any more. As hold().
   void forget_words_of(node_id gateway);
-  // Who held others back may be lost: nobody waits for its word any more.
-  void stop_holding() noexcept;
+  // The job has lost a node: nobody waits for room or for a gateway's word any more. Who would give
+  // it may be that node, or end because of it.
+  void stop_waiting() noexcept;
   [[nodiscard]] bool is_lost(node_id node) const noexcept;
   // Null: that node is no neighbour.
   [[nodiscard]] net::transport* way_to(node_id node) const noexcept {
@@ -303,7 +305,9 @@ class links {
   std::vector<peer> peers_;  // index: node
   std::atomic<std::uint64_t> forwarded_{0};
   std::atomic<bool> goes_around_{false};  // a connection was closed
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> nobody_waits_{false};
+  std::atomic<bool> stopping_{false};  // release: the next line
+  std::int64_t leave_until_ns_ = INT64_MAX;
 };
 
 }  // namespace strata::cluster

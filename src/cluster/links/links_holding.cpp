@@ -56,7 +56,8 @@ void links::forget_words_of(node_id gateway) {
   congestion_may_be_over();
 }
 
-void links::stop_holding() noexcept {
+void links::stop_waiting() noexcept {
+  nobody_waits_.store(true, std::memory_order_relaxed);
   for (std::size_t n = 0; n < peers_.size(); ++n) {
     peer& there = peers_[n];
     back_room* const b = there.back_if_any();

@@ -31,7 +31,7 @@ class mending {
   class hands {
    public:
     // Tries to connect to n over that network; failed() or made() follows. False: not now, as it is
-    // not clear how the two go on.
+    // not clear how the two go on, or nothing is tried there any more.
     virtual bool connect_again(node_id n, network over) = 0;
     // Those that can be made again, by node.
     [[nodiscard]] virtual std::vector<node_id> spares() = 0;

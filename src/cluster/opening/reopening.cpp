@@ -89,11 +89,14 @@ void reopening::begin(hands& h) {
   });
 }
 
-void reopening::connect(node_id n, network over, launch::address where) {
+bool reopening::connect(node_id n, network over, launch::address where) {
   const line* const l = find(n, over);
-  if (l->renews != nullptr) return l->renews->ask(n);
+  if (l->renews != nullptr) {
+    l->renews->ask(n);
+    return true;
+  }
   STRATA_CHECK(reconnector_.has_value(), n, over);
-  reconnector_->connect(n, over, std::move(where));
+  return reconnector_->connect(n, over, std::move(where));
 }
 
 void reopening::on_met(node_id n, network over, os::descriptor socket) {

@@ -61,8 +61,9 @@ class reopening final : private net::tcp::reconnector::hands {
 
   // Without the inbox.
   void begin(hands& h);
-  // With the inbox. What becomes of it the hands are told. `where` is of use over TCP.
-  void connect(node_id n, network over, launch::address where);
+  // With the inbox. What becomes of it the hands are told. `where` is of use over TCP. False:
+  // nothing is tried there any more.
+  [[nodiscard]] bool connect(node_id n, network over, launch::address where);
   // Without the inbox.
   void stop() noexcept;
 

@@ -25,7 +25,11 @@ surveyor::surveyor(net::transport& over, node_id self, node_id nodes,
       survey_(*this, others, os::now_ns(), l) {
   receiver_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "strata-receive");
-    receive();
+    try {
+      receive();
+    } catch (...) {
+      fail(std::current_exception());  // there is no memory, say
+    }
   });
   try {
     sender_ = std::thread([this] {
@@ -50,14 +54,14 @@ void surveyor::stop() noexcept {
 
 std::vector<survey::result> surveyor::results() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return is_measured_ || !trouble_.empty(); });
-  if (!trouble_.empty()) throw error(trouble_);
+  changed_.wait(lock, [this] { return is_measured_ || trouble_ != nullptr; });
+  if (trouble_ != nullptr) std::rethrow_exception(trouble_);
   return results_;
 }
 
 std::vector<early_message> surveyor::end() {
   stop();
-  if (!trouble_.empty()) throw error(trouble_);
+  if (trouble_ != nullptr) std::rethrow_exception(trouble_);
   return std::move(early_);
 }
 
@@ -102,8 +106,12 @@ void surveyor::on_lost(node_id peer, const std::string& why) {
     lost_.push_back({peer, why});
     return;
   }
+  fail(std::make_exception_ptr(error("node " + std::to_string(peer) + " is lost: " + why)));
+}
+
+void surveyor::fail(std::exception_ptr trouble) noexcept {
   const std::lock_guard lock(mutex_);
-  if (trouble_.empty()) trouble_ = "node " + std::to_string(peer) + " is lost: " + why;
+  if (trouble_ == nullptr) trouble_ = std::move(trouble);
   changed_.notify_all();
 }
 

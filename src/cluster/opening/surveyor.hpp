@@ -8,6 +8,7 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -41,10 +42,11 @@ class surveyor final : net::receiver, survey::line {
   surveyor& operator=(const surveyor&) = delete;
 
   // Blocks until the others have been measured, for no longer than the limits allow. Throws
-  // strata::error when a connection fails.
+  // strata::error when a connection fails, or what the receiving thread has met, such as
+  // std::bad_alloc.
   [[nodiscard]] std::vector<survey::result> results();
   // All nodes have measured: the transport is the caller's again. What is returned is to be handled
-  // before all that comes later. Throws strata::error when a connection has failed. Once.
+  // before all that comes later. Throws as results() does. Once.
   [[nodiscard]] std::vector<early_message> end();
   // After that: whose spare connection has failed.
   [[nodiscard]] const std::vector<ended_connection>& lost() const noexcept { return lost_; }
@@ -54,6 +56,7 @@ class surveyor final : net::receiver, survey::line {
                 std::span<const std::byte> body) override;
   void on_message(const net::header& h, std::span<const std::byte> payload) override;
   void on_lost(node_id peer, const std::string& why) override;
+  void fail(std::exception_ptr trouble) noexcept;
   void receive();
   void send();
   void stop() noexcept;
@@ -73,7 +76,7 @@ class surveyor final : net::receiver, survey::line {
   std::condition_variable changed_;
   bool is_measured_ = false;
   std::vector<survey::result> results_;
-  std::string trouble_;  // the first; empty: none
+  std::exception_ptr trouble_;  // the first; null: none
 
   std::thread receiver_, sender_;
 };

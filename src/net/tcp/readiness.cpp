@@ -93,15 +93,21 @@ void readiness::look_by_select(std::vector<std::uint32_t>& ready) {
   }
 }
 
-void readiness::wait(std::int64_t timeout_ns) {
-  if (!bell_.may_sleep()) return;
+void readiness::sleep(std::int64_t timeout_ns) {
   // Level-triggered: whoever looks afterwards sees what woke us.
   epoll_event event{};
-  {
-    const attendance::sleep asleep(attendants_);
-    wait_for_events(sleeps_.get(), &event, 1, timeout_ns);
-  }
-  bell_.awake();
+  const attendance::sleep asleep(attendants_);
+  wait_for_events(sleeps_.get(), &event, 1, timeout_ns);
+}
+
+bool readiness::ring_for_rest() noexcept {
+  const bool has_stand_in = stand_in_bell_.is_anybody_asleep();
+  if (!has_stand_in && !bell_.is_anybody_asleep()) return false;
+  // A stand-in that sleeps attends for the other one only.
+  if (stand_in_attendants_.is_there()) return false;
+  if (!has_stand_in) return bell_.ring();
+  stand_in_bell_.ring();
+  return false;
 }
 
 bool readiness::sleep_as_stand_in() {

@@ -32,8 +32,14 @@ class readiness {
 
   // Appends the ids of sockets that may have something; never blocks.
   void look(std::vector<std::uint32_t>& ready);
-  // Sleeps until one has, ring() is called, or the time is over. While another thread looks, too.
-  void wait(std::int64_t timeout_ns);
+  // Sleeps until one has, ring() is called, or the time is over, unless it is not to stay when
+  // everybody can see that it sleeps. While another thread looks, too.
+  template <class Stays>
+  void wait(std::int64_t timeout_ns, Stays&& stays) {
+    if (!bell_.may_sleep()) return;
+    if (stays()) sleep(timeout_ns);
+    bell_.awake();
+  }
   // Somebody else looks often: nobody who sleeps is woken by what arrives, until nobody does.
   void attended() noexcept {
     attendants_.begin();
@@ -46,9 +52,14 @@ class readiness {
   // Any thread. True: a thread had to be woken.
   bool ring() noexcept { return bell_.ring(); }
 
+  // Whoever looked has left something that no socket tells of, but `stays` does. Wakes one of those
+  // who sleep already, the stand-in if it does; nobody while another looks often, who is told by
+  // `stays` as well when he ends that. True: the one in wait() had to be woken.
+  bool ring_for_rest() noexcept;
+
   // One more thread, instead of the one in wait(): sleeps until a socket has something or
   // ring_stand_in(), unless it is not to stay when everybody can see that it sleeps. True: it is to
-  // look, and has begun to attend.
+  // look, and has begun to attend. False: it may have been rung for all that.
   template <class Stays>
   [[nodiscard]] bool wait_as_stand_in(Stays&& stays) {
     attendants_.begin();
@@ -67,6 +78,7 @@ class readiness {
   void ring_stand_in() noexcept { stand_in_bell_.ring(); }
 
  private:
+  void sleep(std::int64_t timeout_ns);
   [[nodiscard]] bool sleep_as_stand_in();
   [[nodiscard]] poll_mechanism chosen() const noexcept;
   void look_by_poll(std::vector<std::uint32_t>& ready);

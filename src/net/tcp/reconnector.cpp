@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 #include <utility>
 
 #include "base/errno_error.hpp"
@@ -38,12 +39,14 @@ void reconnector::ring() noexcept {
   }
 }
 
-void reconnector::connect(node_id n, number network, launch::address where) {
+bool reconnector::connect(node_id n, number network, launch::address where) {
   {
     const std::lock_guard lock(mutex_);
+    if (stopped_) return false;
     wishes_.insert_or_assign({n, network}, std::move(where));
   }
   ring();
+  return true;
 }
 
 void reconnector::stop() noexcept {
@@ -56,37 +59,60 @@ void reconnector::stop() noexcept {
 
 void reconnector::run(hands& h) {
   hands_ = &h;
+  try {
+    look_until_stopped();
+  } catch (...) {
+    give_up();
+    throw;
+  }
+}
+
+void reconnector::look_until_stopped() {
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
       if (stopped_) return;
     }
     now_ns_ = settings_.ground->now_ns();
-    take_wishes();
+    while (take_wish()) {
+    }
     unauthenticated_.drop_late(now_ns_);
     wait();
   }
 }
 
-void reconnector::take_wishes() {
+// Whoever wished waits to hear what has become of it, and tries nothing else meanwhile.
+void reconnector::give_up() {
+  stop();
   std::map<goal, launch::address> wishes;
   {
     const std::lock_guard lock(mutex_);
     wishes.swap(wishes_);
   }
-  for (const auto& [g, where] : wishes) begin(g, where);
+  for (const auto& wish : wishes) hands_->on_not_met(wish.first.first, wish.first.second);
+  while (!attempts_.empty()) end(goal(attempts_.begin()->first));
+}
+
+bool reconnector::take_wish() {
+  std::map<goal, launch::address>::node_type wish;
+  {
+    const std::lock_guard lock(mutex_);
+    if (wishes_.empty()) return false;
+    wish = wishes_.extract(wishes_.begin());
+  }
+  begin(wish.key(), wish.mapped());
+  return true;
 }
 
 void reconnector::begin(const goal& g, const launch::address& where) {
-  os::descriptor s;
   try {
-    s = settings_.ground->connect(where, settings_.socket_buffer_bytes);
-  } catch (const error&) {
-    return hands_->on_not_met(g.first, g.second);
+    os::descriptor s = settings_.ground->connect(where, settings_.socket_buffer_bytes);
+    attempts_.insert_or_assign(
+        g, conversation{std::move(s), handshake::connector(me_, g.first, fresh_nonce()),
+                        text_of(where), now_ns_ + settings_.attempt_limit_ns});
+  } catch (const std::exception&) {
+    hands_->on_not_met(g.first, g.second);
   }
-  attempts_.insert_or_assign(
-      g, conversation{std::move(s), handshake::connector(me_, g.first, fresh_nonce()),
-                      text_of(where), now_ns_ + settings_.attempt_limit_ns});
 }
 
 void reconnector::end(const goal& g) {

@@ -43,16 +43,21 @@ class reconnector {
               const settings& s);
 
   // Tries to reach n there; what becomes of it the hands of who runs are told, once. One attempt
-  // for each node and network at a time. Any thread.
-  void connect(node_id n, number network, launch::address where);
-  // Until stop().
+  // for each node and network at a time. Any thread. False: nobody runs any more, and nothing has
+  // happened.
+  [[nodiscard]] bool connect(node_id n, number network, launch::address where);
+  // Until stop(). What it throws when something that it needs is used up ends it as well, and all
+  // attempts with it.
   void run(hands& h);
   // Any thread.
   void stop() noexcept;
 
  private:
   using goal = std::pair<node_id, number>;
-  void take_wishes();
+  void look_until_stopped();
+  void give_up();
+  // Whether there was one.
+  bool take_wish();
   void begin(const goal& g, const launch::address& where);
   void wait();
   void ring() noexcept;

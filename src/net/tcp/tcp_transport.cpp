@@ -124,7 +124,14 @@ std::size_t tcp_transport::poll(receiver& r, std::size_t messages_max) {
       add_turns();
     }
   }
-  unfinished_.store(turn_count_ > 0, std::memory_order_release);
+  if (turn_count_ == 0) {
+    unfinished_.store(false, std::memory_order_release);
+    return handed;
+  }
+  // Seq_cst, as what sleepers look at once more. Partners: wait_for_messages(), stand_in().
+  unfinished_.store(true, std::memory_order_seq_cst);
+  // What has been read no socket tells of to who went to sleep before.
+  if (readiness_.ring_for_rest()) receiver_wakes_.fetch_add(1, std::memory_order_relaxed);
   return handed;
 }
 
@@ -193,7 +200,8 @@ void tcp_transport::drop(node_id n) noexcept {
 }
 
 void tcp_transport::wait_for_messages(std::int64_t timeout_ns) {
-  if (!unfinished_.load(std::memory_order_acquire)) readiness_.wait(timeout_ns);
+  const auto is_finished = [this] { return !unfinished_.load(std::memory_order_seq_cst); };
+  if (is_finished()) readiness_.wait(timeout_ns, is_finished);
 }
 
 void tcp_transport::wake_receiver() noexcept {
@@ -202,17 +210,22 @@ void tcp_transport::wake_receiver() noexcept {
 
 transport::stand_in_outcome tcp_transport::stand_in(os::futex_word& own,
                                                     std::uint32_t expected) noexcept {
-  if (stand_in_dismissed_.load(std::memory_order_seq_cst)) return stand_in_outcome::not_here;
-  if (unfinished_.load(std::memory_order_acquire)) {
+  const auto finds_rest = [this] {
+    if (!unfinished_.load(std::memory_order_seq_cst)) return false;
     readiness_.attended();
-    return stand_in_outcome::is_to_poll;
-  }
+    return true;
+  };
+  // First: whoever left it may have relied on us.
+  if (finds_rest()) return stand_in_outcome::is_to_poll;
+  if (stand_in_dismissed_.load(std::memory_order_seq_cst)) return stand_in_outcome::not_here;
   // Either we see here what has changed, or whoever changed it rings after we may sleep.
   const auto stays = [&] {
     return own.load(std::memory_order_seq_cst) == expected &&
-           !stand_in_dismissed_.load(std::memory_order_seq_cst);
+           !stand_in_dismissed_.load(std::memory_order_seq_cst) &&
+           !unfinished_.load(std::memory_order_seq_cst);
   };
-  return readiness_.wait_as_stand_in(stays) ? stand_in_outcome::is_to_poll : stand_in_outcome::left;
+  if (readiness_.wait_as_stand_in(stays) || finds_rest()) return stand_in_outcome::is_to_poll;
+  return stand_in_outcome::left;
 }
 
 void tcp_transport::dismiss_stand_in() noexcept {

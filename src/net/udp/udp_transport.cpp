@@ -216,10 +216,14 @@ std::size_t udp_transport::poll(receiver& r, std::size_t messages_max) {
   if (told_ != nullptr && take_flag(meetings_)) report_meetings();
   send_what_is_collected(now_ns);
   if (next_due_ns() <= now_ns) do_what_is_due(now_ns);
-  const bool more = turn_count_ > 0 || more_arrives_;
-  unfinished_.store(more, std::memory_order_release);
-  // Nothing else tells a receiver that went to sleep before.
-  if (more && receiver_.sleeps_until_ns.load() != 0) receiver_.ring();
+  if (turn_count_ == 0 && !more_arrives_) {
+    unfinished_.store(false, std::memory_order_release);
+    return handed;
+  }
+  // Nothing else tells a receiver that went to sleep before. Either we see that it does, or it sees
+  // this when it looks once more: both sides are seq_cst. Partner: sleep().
+  unfinished_.store(true);
+  if (receiver_.sleeps_until_ns.load() != 0) receiver_.ring();
   return handed;
 }
 

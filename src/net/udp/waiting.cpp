@@ -97,8 +97,8 @@ udp_transport::slept udp_transport::sleep(sleeper& s, int epoll, std::int64_t en
     until_ns = std::min(until_ns, now_ns + watch_ns);
   }
   if (until_ns <= now_ns) return slept::not_at_all;
-  s.sleeps_until_ns.store(until_ns);  // partner: alarm()
-  if (next_due_ns() < until_ns) {
+  s.sleeps_until_ns.store(until_ns);  // partners: alarm(), poll()
+  if (next_due_ns() < until_ns || (&s == &receiver_ && unfinished_.load())) {
     s.sleeps_until_ns.store(0);
     return slept::not_at_all;
   }
