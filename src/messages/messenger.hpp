@@ -177,8 +177,17 @@ class messenger final : public cluster::visiting_protocol {
   }
   // The rest of receive(), with the lock of r's port, which it gives back.
   void receive_locked(request& r);
-  // done: it waits there, or is received. Otherwise how the endpoint has ended.
+  // done: it waits there, or is received. Otherwise how the endpoint has ended. Throws bad_alloc
+  // for one of this process alone.
   outcome deliver(endpoint_id target, delivery& d);
+  // What it comes to there, with the port's lock.
+  struct entered {
+    outcome how = outcome::done;
+    request* matched = nullptr;  // out of the port, to be completed
+    room_notice notice{};
+    bool gets_full = false;  // an account there
+  };
+  entered enter(port& p, endpoint_id target, delivery& d);
   void keep(port& p, delivery& d);
   // The message has been matched; ends the receive, now or later.
   void complete(delivery& d, request& receive, bool in_handler);

@@ -67,17 +67,18 @@ seek messenger::seek_all(port& p, net::node_id node) {
 }
 
 void messenger::seek_for_all(port& p, endpoint_id target, net::node_id node) {
-  seek s;
-  {
+  // In a handler: nobody would ask again.
+  const seek s = retry_without_memory([&]() -> seek {
     const std::lock_guard lock(p.lock);
-    if (p.id != target) return;
+    if (p.id != target) return {};
     if (has_sought(p, node)) {
       p.accounts[node].seeks->again = true;
-      if (p.accounts[node].seeks->unanswered != 0) return;
+      if (p.accounts[node].seeks->unanswered != 0) return {};
     }
-    s = seek_all(p, node);
-    begin_seek(p, s);
-  }
+    seek due = seek_all(p, node);
+    begin_seek(p, due);
+    return due;
+  });
   post_seek(target, s);
 }
 

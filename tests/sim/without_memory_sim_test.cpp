@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulated nodes where memory runs out: whoever cannot take in what is large says so, and nothing
 // waits for it for ever.
+#include <algorithm>
 #include <array>
 #include <cereal/types/string.hpp>
 #include <cstddef>
@@ -133,6 +134,88 @@ TEST(simulated_without_memory, receives_of_any_size_leave_their_message) {
       EXPECT_EQ(mine.receive_message().content, sent);
     });
     p.run();
+  }
+}
+
+// What waits there for its receive, and what is about to.
+TEST(simulated_without_memory, messages_of_other_nodes_are_not_lost) {
+  constexpr std::size_t bytes = 3001;
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const std::size_t refused :
+         {2 * sizeof(messages::port::account), sizeof(messages::arrival), bytes}) {
+      for (const bool is_offered : {false, true}) {
+        if (is_offered && refused == bytes) continue;  // it stays with its sender
+        program_job p(seed, {.nodes = 2});
+        std::optional<refused_new> first_try;
+        p.job->node(1).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+          if (k == cluster::kind::message || k == cluster::kind::offer)
+            first_try.emplace(refused, refused, 1);
+          return false;
+        };
+        const std::vector<std::byte> sent(bytes, std::byte{5});
+        endpoint_id to;
+        p.begin(1, [&] {
+          endpoint mine;
+          to = mine.id();
+          while (!first_try) p.pause(100'000);
+          EXPECT_EQ(refused_new::refused(), 1U);
+          EXPECT_EQ(mine.receive_message().content, sent);
+        });
+        p.begin(0, [&] {
+          endpoint mine;
+          while (!to) p.pause(100'000);
+          transfer sends =
+              is_offered ? mine.start_synchronous_send(to, 1, sent) : mine.start_send(to, 1, sent);
+          sends.wait();
+        });
+        p.run();
+      }
+    }
+  }
+}
+
+// As the account of its node gets full: from then on what is waited for comes only if it is sought.
+TEST(simulated_without_memory, what_is_waited_for_is_sought) {
+  constexpr message_tag others = 1, wanted = 2;
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const std::size_t refused : {sizeof(messages::sought_pattern), sizeof(messages::search)}) {
+      program_job p(seed, {.nodes = 2});
+      std::size_t taken = 0;
+      std::optional<refused_new> first_try;
+      p.job->node(1).hears = [&](node_id, cluster::kind k, std::span<const std::byte> payload) {
+        if (k != cluster::kind::message) return false;
+        taken += payload.size() - sizeof(messages::message_head) + messages::charge_for_message;
+        if (taken >= messages::full_bytes && !first_try) first_try.emplace(refused, refused, 1);
+        return false;
+      };
+      endpoint_id to;
+      p.begin(1, [&] {
+        endpoint mine;
+        to = mine.id();
+        EXPECT_EQ(mine.receive_value<int>(any_endpoint, wanted), 7);
+        EXPECT_EQ(refused_new::refused(), 1U);
+      });
+      p.begin(0, [&] {
+        endpoint mine;
+        while (!to) p.pause(100'000);
+        const std::vector<std::byte> content(messages::eager_bytes_max);
+        std::vector<transfer> sends;
+        // All the room there is, and what is left for envelopes.
+        for (std::size_t left = messages::content_window_bytes; left != 0;) {
+          const std::size_t n = std::min(content.size(), left - messages::charge_for_message);
+          sends.push_back(mine.start_send(to, others, std::span(content).first(n)));
+          left -= n + messages::charge_for_message;
+        }
+        while (!first_try) p.pause(100'000);
+        for (std::size_t n = messages::reserve_bytes / messages::charge_for_message; n != 0; --n)
+          sends.push_back(mine.start_synchronous_send(to, others, {}));
+        mine.send_value(to, wanted, 7);
+        EXPECT_THROW(wait_all(sends), endpoint_closed_error);
+      });
+      p.run();
+    }
   }
 }
 
