@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../common/refused_new.hpp"
+#include "messages/groups/member.hpp"
 #include "messages/messenger.hpp"
 #include "program_job.hpp"
 #include "strata/fiber.hpp"
@@ -214,6 +215,46 @@ TEST(simulated_without_memory, what_is_waited_for_is_sought) {
         mine.send_value(to, wanted, 7);
         EXPECT_THROW(wait_all(sends), endpoint_closed_error);
       });
+      p.run();
+    }
+  }
+}
+
+// What it has begun to receive does not come any more where its caller's memory is gone.
+TEST(simulated_without_memory, members_leave_with_what_they_wait_for) {
+  struct sizes {
+    std::size_t least, most;
+  };
+  // For what it sends, a lane; and for its wait for two receives, the first of them.
+  constexpr sizes lane{sizeof(messages::lane), sizeof(messages::lane) + 24}, one{8, 8};
+  for (const sizes& refused : {lane, one}) {
+    for (const std::uint64_t seed : seeds()) {
+      STRATA_WITH_SEED(seed);
+      program_job p(seed, {.nodes = 2});
+      std::array<endpoint_id, 2> all;
+      const auto exchange = [&](unsigned rank) {
+        const unsigned other = 1 - rank;
+        endpoint mine;
+        all[rank] = mine.id();
+        while (!all[other]) p.pause(100'000);
+        messages::member me(mine, {all.begin(), all.end()});
+        me.perform(messages::operation::barrier, 0, [&] {
+          int value = 0;
+          std::optional<refused_new> little;
+          if (rank == 0) little.emplace(refused.least, refused.most, 1);
+          // What it has sent before it left the other one may have received.
+          try {
+            for (int i = 0; i < 2; ++i)
+              me.exchange(other, bytes_of(7), other, std::as_writable_bytes(std::span(&value, 1)));
+          } catch (const std::bad_alloc&) {
+            p.pause(20 * program_job::ms);
+            EXPECT_EQ(value, 0) << "it has come nevertheless";
+            throw;
+          }
+        });
+      };
+      p.begin(0, [&] { EXPECT_THROW(exchange(0), std::bad_alloc); });
+      p.begin(1, [&] { EXPECT_THROW(exchange(1), member_left_error); });
       p.run();
     }
   }

@@ -203,26 +203,23 @@ void member::finish_receive(unsigned from, std::size_t bytes) {
 
 void member::receive(unsigned from, std::span<std::byte> into) {
   begin_receive(from, into);
-  finish_receive(from, into.size());
+  or_leave([&] { finish_receive(from, into.size()); });
 }
 
 void member::exchange(unsigned to, std::span<const std::byte> bytes, unsigned from,
                       std::span<std::byte> into) {
   begin_receive(from, into);
-  sending s = start_send(to, bytes);
-  finish_receive(from, into.size());
-  finish(s);
+  or_leave([&] {
+    sending s = start_send(to, bytes);
+    finish_receive(from, into.size());
+    finish(s);
+  });
 }
 
 void member::combine(const strata::detail::combination& op, const std::byte* left,
                      const std::byte* right, std::byte* into, std::size_t bytes) {
-  try {
-    op.apply(op.function, left, right, into, bytes / op.element_bytes);
-  } catch (...) {
-    // Before what has been begun is waited for.
-    leave_by_exception();
-    throw;
-  }
+  // Before what has been begun is waited for.
+  or_leave([&] { op.apply(op.function, left, right, into, bytes / op.element_bytes); });
 }
 
 void member::meet() {

@@ -59,12 +59,7 @@ class member {
   template <class Body>
   void perform(operation what, unsigned root, Body&& body) {
     begin(what, root);
-    try {
-      body();
-    } catch (...) {
-      leave_by_exception();
-      throw;
-    }
+    or_leave(body);
   }
 
   // ---- within an operation ----
@@ -111,6 +106,17 @@ class member {
   void open();
   void exchange_names(endpoint& mine);
   void begin(operation what, unsigned root);
+  // Calls body(). If it throws, this member leaves before anything ends that its caller has: what
+  // it has begun to receive goes where that is.
+  template <class Body>
+  void or_leave(Body&& body) {
+    try {
+      body();
+    } catch (...) {
+      leave_by_exception();
+      throw;
+    }
+  }
   void begin_receive(unsigned from, std::span<std::byte> into);
   void finish_receive(unsigned from, std::size_t bytes);
   // The tag of a message that ends a chain of that length here.
