@@ -222,8 +222,12 @@ class messenger final : public cluster::visiting_protocol {
 
   void send_within(request& r);
   void send_to_node(request& r);
+  [[nodiscard]] shard& shard_of(endpoint_id target) noexcept;
   static std::shared_ptr<lane> lane_in(shard& s, endpoint_id target);
   std::shared_ptr<lane> lane_to(endpoint_id target);
+  // Null where there is none. Of one that ends, room and searches may still be under way when it
+  // has been forgotten: they must not make another one.
+  [[nodiscard]] std::shared_ptr<lane> known_lane_to(endpoint_id target) noexcept;
   // The same, for as long as this thread asks for no other one and is not suspended.
   const std::shared_ptr<lane>& lane_in_use(endpoint_id target);
   // With the lane's lock. What travels of a send, for which room has been taken: nothing, since
