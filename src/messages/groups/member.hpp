@@ -104,7 +104,12 @@ class member {
   // Of nobody yet, and of at most so many: whom it is with comes later.
   explicit member(std::size_t most);
   void open();
+  struct round;
+  struct findings;
   void exchange_names(endpoint& mine);
+  [[nodiscard]] std::optional<bool> hear_names(endpoint& mine, const round& r, std::uint64_t list,
+                                               findings& found);
+  void require_all_named(findings& found) const;
   void begin(operation what, unsigned root);
   // Calls body(). If it throws, this member leaves before anything ends that its caller has: what
   // it has begun to receive goes where that is.
