@@ -372,6 +372,7 @@ class group {
   [[nodiscard]] std::optional<group> split(std::optional<unsigned> color, int key = 0);
 
  private:
+  friend class detail::crew;
   explicit group(std::unique_ptr<messages::member> me) noexcept;
   void broadcast_bytes(std::span<std::byte> values, unsigned root);
   void reduce_bytes(std::span<const std::byte> values, std::span<std::byte> result, unsigned root,

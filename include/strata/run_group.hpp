@@ -18,7 +18,9 @@ class group;
 
 namespace detail {
 
-// One node's members, until all have ended.
+// The members on one node.
+class crew;
+// The same until all have ended.
 void run_members(endpoint_id home, unsigned threads, const std::function<void(group&)>& body);
 
 // Where the nodes meet: passes the list of all members around, then joins the nodes' threads.

@@ -20,6 +20,7 @@
 #include "program_job.hpp"
 #include "strata/directory.hpp"
 #include "strata/fiber.hpp"
+#include "strata/group.hpp"
 #include "strata/message.hpp"
 #include "strata/serialize.hpp"
 
@@ -329,6 +330,42 @@ TEST(simulated_without_memory, names_are_forgotten_in_the_end) {
       EXPECT_EQ(refused_new::refused(), 1U);
     });
     for (node_id n = 1; n < found.size(); ++n) EXPECT_FALSE(found[n]) << "by node " << n;
+  }
+}
+
+void add_up(const std::vector<node_id_t>& nodes) {
+  detail::run_group_on(nodes, 2, [](group& all) {
+    EXPECT_EQ(all.all_reduce(1U, std::plus<>()), all.size());
+    EXPECT_EQ(all.members()[all.rank()], this_thread::endpoint().id());
+  });
+}
+
+// Before it is there, and when it has been told of all others.
+TEST(simulated_without_memory, members_of_a_job_that_have_none_keep_nobody_waiting) {
+  const std::vector<node_id_t> nodes{0, 1, 2, 3};
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const cluster::kind when : {cluster::kind::invoke, cluster::kind::message}) {
+      program_job p(seed, {.nodes = 4});
+      std::optional<refused_new> once;
+      p.begin(0, [&] {
+        add_up(nodes);
+        p.job->node(1).hears = [&](node_id from, cluster::kind k, std::span<const std::byte>) {
+          if (from == 0 && k == when && !once)
+            once.emplace(sizeof(messages::request), sizeof(messages::request), 1);
+          return false;
+        };
+        try {
+          add_up(nodes);  // something else may have asked for as much
+        } catch (const std::bad_alloc&) {
+        } catch (const remote_error& e) {
+          EXPECT_EQ(e.type_name(), "std::bad_alloc") << e.what();
+        }
+        EXPECT_EQ(refused_new::refused(), 1U);
+        add_up(nodes);
+      });
+      p.run();
+    }
   }
 }
 

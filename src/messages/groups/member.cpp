@@ -78,6 +78,15 @@ member::member(endpoint& mine, std::vector<endpoint_id> members)
   exchange_names(mine);
 }
 
+std::unique_ptr<member> member::opened() { return std::unique_ptr<member>(new member(0)); }
+
+void member::be_among(unsigned rank, std::vector<endpoint_id> members,
+                      std::vector<endpoint_id> peers) noexcept {
+  rank_ = rank;
+  members_ = std::move(members);
+  peers_ = std::move(peers);
+}
+
 void member::open() {
   own_.emplace();
   receives_[leaver] = own_->start_receive(std::as_writable_bytes(std::span(&notice_, 1)),

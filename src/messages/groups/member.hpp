@@ -43,6 +43,12 @@ enum class operation : std::uint8_t {
 class member {
  public:
   member(endpoint& mine, std::vector<endpoint_id> members);
+  // Where it hears from others, for now; whom it is with it is told then, by rank, and where those
+  // hear from it. So nothing can fail between the one and the other.
+  [[nodiscard]] static std::unique_ptr<member> opened();
+  [[nodiscard]] endpoint_id here() const noexcept { return own_->id(); }
+  void be_among(unsigned rank, std::vector<endpoint_id> members,
+                std::vector<endpoint_id> peers) noexcept;
   member(const member&) = delete;
   member& operator=(const member&) = delete;
   ~member();
