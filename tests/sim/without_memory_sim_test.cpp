@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -340,6 +341,21 @@ void add_up(const std::vector<node_id_t>& nodes) {
   });
 }
 
+// Of which there is none on one node.
+struct unreadable_on {
+  node_id_t node = 0;
+  std::string more{};  // makes bytes of it
+  template <class Archive>
+  void save(Archive& a) const {
+    a(node, more);
+  }
+  template <class Archive>
+  void load(Archive& a) {
+    a(node, more);
+    if (strata::node_id() == node) throw std::range_error("an argument that nobody reads here");
+  }
+};
+
 // Before it is there, and when it has been told of all others.
 TEST(simulated_without_memory, members_of_a_job_that_have_none_keep_nobody_waiting) {
   const std::vector<node_id_t> nodes{0, 1, 2, 3};
@@ -366,6 +382,45 @@ TEST(simulated_without_memory, members_of_a_job_that_have_none_keep_nobody_waiti
       });
       p.run();
     }
+  }
+}
+
+// Whose call has ended is said by a thread that nobody could tell of a failure, to one that others
+// wait for.
+TEST(simulated_without_memory, nodes_that_cannot_begin_a_group_keep_nobody_waiting) {
+  const std::vector<node_id_t> nodes{0, 1, 2, 3};
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 4});
+    p.begin(0, [&] {
+      {
+        detail::group_launch launch(1);
+        launch.add(0, [] { return remote_thread(); });
+        const refused_new to_wait_there(sizeof(messages::arrival), sizeof(messages::arrival), 1);
+        p.pause(program_job::ms);
+        EXPECT_EQ(refused_new::refused(), 1U);
+        launch.finish();
+      }
+      std::optional<refused_new> to_be_received;
+      p.job->node(0).hears = [&](node_id from, cluster::kind k, std::span<const std::byte>) {
+        if (from == 2 && k == cluster::kind::returned)
+          p.world.at(p.now_ns(),
+                     [&] { to_be_received.emplace(sizeof(node_id_t), sizeof(node_id_t), 1); });
+        return false;
+      };
+      try {
+        detail::run_group_on(
+            nodes, 2, [](group&, const unreadable_on&) { ADD_FAILURE() << "it has begun"; },
+            unreadable_on{2});
+        ADD_FAILURE() << "its arguments can be read";
+      } catch (const remote_error& e) {
+        EXPECT_EQ(e.type_name(), "strata::serialization_error") << e.what();
+      }
+      EXPECT_EQ(refused_new::refused(), 1U);
+      p.job->node(0).hears = {};
+      add_up(nodes);
+    });
+    p.run();
   }
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "messages/groups/member.hpp"
+#include "messages/retry_without_memory.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/thread_core.hpp"
 #include "strata/group.hpp"
@@ -52,6 +53,12 @@ struct verdict {
     if (error != nullptr) std::rethrow_exception(error);
   }
 };
+
+// Once a node has joined others wait for what it says and hears, and nobody would tell them.
+template <class F>
+auto with_patience(F&& f) {
+  return messages::retry_without_memory(f, [] { this_thread::yield(); });
+}
 
 // Where a member receives, and where what others say to it as a member does.
 struct joining {
@@ -135,8 +142,11 @@ class crew {
   }
   group join(std::unique_ptr<messages::member> me) const {
     const auto place = std::ranges::find(all_, me->here(), &joining::in_group);
-    me->be_among(static_cast<unsigned>(place - all_.begin()), all_of(all_, &joining::own),
-                 all_of(all_, &joining::in_group));
+    const auto list_of = [this](endpoint_id joining::*which) {
+      return with_patience([&] { return all_of(all_, which); });
+    };
+    me->be_among(static_cast<unsigned>(place - all_.begin()), list_of(&joining::own),
+                 list_of(&joining::in_group));
     return group(std::move(me));
   }
   void end() {
@@ -164,7 +174,8 @@ void run_members(endpoint_id home, unsigned threads, const std::function<void(gr
   endpoint mine;
   crew members(threads, body);
   mine.send(home, joins, bytes_of(members.members()));
-  members.work(list_in(mine.receive_message(home, begins)));
+  const message told = with_patience([&] { return mine.receive_message(home, begins); });
+  members.work(with_patience([&] { return list_in(told); }));
 }
 
 // A node that has been called, and the thread here that hears how that ends: whoever waits for what
@@ -215,7 +226,7 @@ void group_launch::hear(called_node& node) noexcept {
   }
   if (have_met_.load(std::memory_order_relaxed)) return;
   try {
-    home_.send_value(home_.id(), over, node.number);
+    with_patience([&] { home_.send_value(home_.id(), over, node.number); });
   } catch (const node_lost_error&) {  // who would receive it hears of that as well
   }
 }
@@ -230,18 +241,20 @@ std::size_t group_launch::place_of(node_id_t number) const {
 }
 
 void group_launch::meet(bool may_begin) {
-  std::vector<joining> list(nodes_.size() * threads_);
+  const std::size_t nodes = nodes_.size();
+  auto list = with_patience([&] { return std::vector<joining>(nodes * threads_); });
+  auto has_spoken = with_patience([&] { return std::vector<bool>(nodes); });
   std::vector<endpoint_id> leads;
-  std::vector<bool> has_spoken(nodes_.size());
-  for (std::size_t missing = nodes_.size(); missing != 0;) {
-    const message m = home_.receive_message();
+  with_patience([&] { leads.reserve(nodes); });  // each node joins once
+  for (std::size_t missing = nodes; missing != 0;) {
+    const message m = with_patience([&] { return home_.receive_message(); });
     node_id_t number = m.source.node();
     std::vector<joining> theirs;
     if (m.tag == over) {
       std::memcpy(&number, m.content.data(), sizeof number);
     } else {
       leads.push_back(m.source);
-      theirs = list_in(m);
+      theirs = with_patience([&] { return list_in(m); });
     }
     const std::size_t place = place_of(number);
     may_begin &= theirs.size() == threads_;
@@ -256,7 +269,7 @@ void group_launch::meet(bool may_begin) {
   if (!may_begin) list.clear();
   for (const endpoint_id lead : leads) {
     try {
-      home_.send(lead, begins, bytes_of(list));
+      with_patience([&] { home_.send(lead, begins, bytes_of(list)); });
     } catch (const endpoint_closed_error&) {  // its call says why
     }
   }
