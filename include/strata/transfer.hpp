@@ -105,7 +105,8 @@ class transfer {
   transfer& operator=(transfer&& other) noexcept;
   /// Cancels it if it has not ended; if it has been matched already, waits for its end. A send that
   /// waits on another node to be received is taken back from there: that suspends until the node
-  /// has answered, whatever its threads do, or is lost.
+  /// has answered, whatever its threads do, or is lost. Where it would have to wait and nobody may,
+  /// in a fiber or within per_worker::use(), it ends the program, by std::terminate().
   ~transfer();
 
   /// False for a default-constructed or moved-from transfer, and after wait().
