@@ -167,8 +167,13 @@ class group {
   /// returns when all have done so. Who makes several groups over the same endpoint makes them in
   /// an order that the other members share. Until it returns, messages of the group come to `mine`,
   /// which no receive of the program gets; after it, `mine` is not needed any more. ceil(log2 N)
-  /// rounds. Throws misuse_error if `mine` is not in the list, or somebody twice;
-  /// group_error if the lists differ and that can be seen; endpoint_closed_error, node_lost_error.
+  /// rounds, and before them one call to the node of the next member in the list, if that is
+  /// another one: whether it is there. Throws misuse_error if `mine` is not in the list, or
+  /// somebody twice; group_error if the lists differ and that can be seen; node_lost_error;
+  /// endpoint_closed_error, to all who make it, if the endpoint of a member has ended when the one
+  /// before it in the list (the last one, if it is the first) makes the group. One that ends later,
+  /// and has not made it, is waited for as long as its node is in the job, as is one that never
+  /// makes it.
   group(endpoint& mine, std::vector<endpoint_id> members);
   /// A group that has been moved from may be destroyed or assigned to, no more.
   group(group&&) noexcept;
@@ -367,6 +372,7 @@ class group {
   [[nodiscard]] std::optional<group> split(std::optional<unsigned> color, int key = 0);
 
  private:
+  friend class detail::crew;
   explicit group(std::unique_ptr<messages::member> me) noexcept;
   void broadcast_bytes(std::span<std::byte> values, unsigned root);
   void reduce_bytes(std::span<const std::byte> values, std::span<std::byte> result, unsigned root,

@@ -219,10 +219,10 @@ class endpoint {
   /// The one message that comes here, from that node: a larger one throws endpoint_closed_error at
   /// its sender, too.
   transfer start_only_receive(std::span<std::byte> buffer, endpoint_id from);
-  /// Two of the runtime's own messages, with a tag above message_tag_max: sends one, and receives
-  /// one.
-  message exchange_internal(endpoint_id to, std::span<const std::byte> bytes, endpoint_id from,
-                            message_tag tag);
+  /// Of the runtime's own messages, with a tag above message_tag_max: as start_send() and
+  /// receive_message().
+  transfer start_internal_send(endpoint_id to, message_tag tag, std::span<const std::byte> bytes);
+  message receive_internal(endpoint_id from, message_tag tag);
   /// Ends it, and tells its users that a message from elsewhere says why.
   void close_announced() noexcept;
   [[noreturn]] static void refuse_size();

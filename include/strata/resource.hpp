@@ -185,15 +185,21 @@ class named {
  public:
   /// Makes T(arguments...), and makes it known under `name`. Suspends until it is known. Throws as
   /// publish() does, and what T's constructor throws. The object exists before its name does: where
-  /// the name cannot be had it is destroyed again, and what it has done is done.
+  /// the name cannot be had it is destroyed again, and what it has done is done. If that is because
+  /// a node is lost others may know the name already: then this ends as the destructor does.
   template <class... Arguments>
   explicit named(std::string_view name, Arguments&&... arguments)
       : name_(detail::checked_name(name)),
         object_(std::make_unique<T>(std::forward<Arguments>(arguments)...)),
         entry_(object_.get()) {
-    detail::published_value v = detail::published(ref());
-    v.publication = entry_.number();
-    detail::publish_value(name_, v);
+    try {
+      detail::published_value v = detail::published(ref());
+      v.publication = entry_.number();
+      detail::publish_value(name_, v);
+    } catch (...) {  // others may know the name all the same
+      end();
+      throw;
+    }
   }
   /// Withdraws the name, unless somebody has, and then waits for the calls that are in progress on
   /// the object: suspends, or blocks a thread from outside the runtime. Whoever waits within such a
@@ -209,7 +215,7 @@ class named {
       (void)detail::withdraw_value(name_, entry_.number());
     } catch (const std::exception&) {  // see above
     }
-    if (!entry_.end()) (void)object_.release();
+    end();
   }
   named(const named&) = delete;
   named& operator=(const named&) = delete;
@@ -221,6 +227,11 @@ class named {
   [[nodiscard]] resource<T> ref() { return resource<T>(to_global(object_.get()), entry_.number()); }
 
  private:
+  // Waits for the calls in progress; where it cannot, the object is left to them.
+  void end() noexcept {
+    if (!entry_.end()) (void)object_.release();
+  }
+
   const detail::resource_name name_;
   std::unique_ptr<T> object_;
   detail::object_entry entry_;

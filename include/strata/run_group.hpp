@@ -18,7 +18,9 @@ class group;
 
 namespace detail {
 
-// One node's members, until all have ended.
+// The members on one node.
+class crew;
+// The same until all have ended.
 void run_members(endpoint_id home, unsigned threads, const std::function<void(group&)>& body);
 
 // Where the nodes meet: passes the list of all members around, then joins the nodes' threads.
@@ -85,7 +87,8 @@ void run_group_on(const std::vector<node_id_t>& nodes, unsigned threads_per_node
 /// all have ended one such exception is rethrown, as remote_error if it was on another node. Throws
 /// misuse_error for no threads, in a fiber and outside a runtime; node_lost_error. Where a node
 /// cannot begin, f is called nowhere, and its error is thrown: std::system_error if it has not so
-/// many threads, what its arguments throw there, node_left_error if it has just left.
+/// many threads, std::bad_alloc if it has no memory for its members, what its arguments throw
+/// there, node_left_error if it has just left.
 template <class F, class... Arguments>
 requires(std::is_empty_v<F>&& std::is_default_constructible_v<F>) void run_group(
     unsigned threads_per_node, F f, const Arguments&... arguments) {

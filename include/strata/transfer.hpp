@@ -105,7 +105,8 @@ class transfer {
   transfer& operator=(transfer&& other) noexcept;
   /// Cancels it if it has not ended; if it has been matched already, waits for its end. A send that
   /// waits on another node to be received is taken back from there: that suspends until the node
-  /// has answered, whatever its threads do, or is lost.
+  /// has answered, whatever its threads do, or is lost. Where it would have to wait and nobody may,
+  /// in a fiber or within per_worker::use(), it ends the program, by std::terminate().
   ~transfer();
 
   /// False for a default-constructed or moved-from transfer, and after wait().
@@ -119,7 +120,9 @@ class transfer {
   /// afterwards. Throws endpoint_closed_error, message_too_large_error, std::bad_alloc (as
   /// receive_message()), node_lost_error, misuse_error (a handle used twice).
   message_info wait();
-  /// The same with a limit: nothing when the time is over first, and the transfer goes on.
+  /// The same with a limit: nothing when the time is over first, and the transfer goes on. So it
+  /// does where there is no thread or memory for a deadline, which throws std::system_error or
+  /// std::bad_alloc: valid() is still true then.
   template <class Rep, class Period>
   std::optional<message_info> wait_for(const std::chrono::duration<Rep, Period>& time) {
     return wait_until_ns(detail::deadline_after(time));
@@ -157,7 +160,8 @@ class transfer {
 /// Suspends the caller until one of them has ended, and returns which; wait() on it does not
 /// suspend. Those that are not valid() are passed over. Throws misuse_error if none is valid().
 std::size_t wait_any(std::span<transfer> transfers);
-/// The same with a limit: nothing when the time is over first, and all of them go on.
+/// The same with a limit: nothing when the time is over first, and all of them go on. Throws
+/// std::system_error or std::bad_alloc, as wait_for() of one.
 template <class Rep, class Period>
 std::optional<std::size_t> wait_any_for(std::span<transfer> transfers,
                                         const std::chrono::duration<Rep, Period>& time) {

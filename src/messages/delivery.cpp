@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A message comes to a port, from this process or from another node: it goes to the oldest receive
 // that it fits, or is kept, or stays with its sender.
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -9,73 +11,88 @@
 
 #include "cluster/words/codec.hpp"
 #include "messages/messenger.hpp"
+#include "messages/retry_without_memory.hpp"
 
 namespace strata::messages {
+
+// Where there is no memory nothing of it has come, and it may be tried again.
+[[gnu::always_inline]] inline messenger::entered messenger::enter(port& p, endpoint_id target,
+                                                                  delivery& d) {
+  entered e;
+  const std::lock_guard lock(p.lock);
+  if (p.id != target) {
+    const bool announced =
+        std::find(p.announced.begin(), p.announced.end(), target) != p.announced.end();
+    e.how = announced ? outcome::announced : outcome::closed;
+    return e;
+  }
+  // Its sender counts as well. Before anything has changed here.
+  if (d.charge != 0) {
+    const port::account& a = account_of(p, d.info->source.node());
+    if (d.charge > window_bytes - a.kept - a.to_give)
+      throw cluster::malformed("a message that there is no room for");
+  } else if (d.offer != nullptr && !has_sought(p, d.info->source.node())) {
+    throw cluster::malformed("a message that nobody has sought");
+  }
+  // Read here and not by the caller: it was written just before in two parts, which no processor
+  // hands on to one wide load; behind the lock it is in the cache.
+  if (d.sender != nullptr) d.bytes = d.sender->from;
+  const pattern from{d.info->source, d.info->tag};
+  while ((e.matched = p.receives.take(from)) != nullptr) {
+    request& r = *e.matched;
+    r.at = request::place::nowhere;
+    if (r.what != action::probe && r.has_room_for(d.info->bytes, d.whole)) break;
+    // Has ended, but not with the message.
+    r.info = *d.info;
+    const bool refused = r.refuses_larger;
+    r.finish(r.what == action::probe ? outcome::done : r.without_room());
+    if (refused) {
+      e.how = outcome::closed;
+      return e;
+    }
+  }
+  if (e.matched != nullptr) {
+    count(p, d, *e.matched);
+  } else if (d.sender != nullptr && broken_.load(std::memory_order_acquire)) {
+    // Nobody waits here who has not seen that a node is lost. Partner: on_lost().
+    e.how = outcome::lost;
+    return e;
+  } else {
+    keep(p, d);  // nothing below throws
+  }
+  if (d.charge == 0) return e;
+  port::account& a = account_of(p, d.info->source.node());
+  if (e.matched != nullptr) {
+    a.to_give += d.charge;
+  } else {
+    e.gets_full = a.kept < full_bytes && a.kept + d.charge >= full_bytes;
+    keeps(p, a, a.kept + d.charge);
+  }
+  e.notice = notice_for(p, d.info->source.node(), false);
+  return e;
+}
 
 outcome messenger::deliver(endpoint_id target, delivery& d) {
   port* const p = ports_.find(target);
   if (p == nullptr) return outcome::closed;
-  request* matched = nullptr;
-  room_notice notice;
-  bool gets_full = false;
-  {
-    const std::lock_guard lock(p->lock);
-    if (p->id != target) {
-      const bool announced =
-          std::find(p->announced.begin(), p->announced.end(), target) != p->announced.end();
-      return announced ? outcome::announced : outcome::closed;
-    }
-    // Its sender counts as well. Before anything has changed here.
-    if (d.charge != 0) {
-      const port::account& a = account_of(*p, d.info->source.node());
-      if (d.charge > window_bytes - a.kept - a.to_give)
-        throw cluster::malformed("a message that there is no room for");
-    } else if (d.offer != nullptr && !has_sought(*p, d.info->source.node())) {
-      throw cluster::malformed("a message that nobody has sought");
-    }
-    // Read here and not by the caller: it was written just before in two parts, which no processor
-    // hands on to one wide load; behind the lock it is in the cache.
-    if (d.sender != nullptr) d.bytes = d.sender->from;
-    const pattern from{d.info->source, d.info->tag};
-    while ((matched = p->receives.take(from)) != nullptr) {
-      matched->at = request::place::nowhere;
-      if (matched->what != action::probe && matched->has_room_for(d.info->bytes, d.whole)) break;
-      // Has ended, but not with the message.
-      matched->info = *d.info;
-      const bool refused = matched->refuses_larger;
-      matched->finish(matched->what == action::probe ? outcome::done : matched->without_room());
-      if (refused) return outcome::closed;
-    }
-    // Nobody waits here who has not seen that a node is lost. Partner: on_lost().
-    if (matched == nullptr && d.sender != nullptr && broken_.load(std::memory_order_acquire))
-      return outcome::lost;
-    if (d.charge != 0) {
-      port::account& a = account_of(*p, d.info->source.node());
-      if (matched != nullptr) {
-        a.to_give += d.charge;
-      } else {
-        gets_full = a.kept < full_bytes && a.kept + d.charge >= full_bytes;
-        keeps(*p, a, a.kept + d.charge);
-      }
-      notice = notice_for(*p, d.info->source.node(), false);
-    }
-    if (matched != nullptr) {
-      count(*p, d, *matched);
-    } else {
-      keep(*p, d);
-    }
-  }
-  post_notice(target, notice);
-  if (gets_full) [[unlikely]]
+  // Of what comes from another node nobody knows any more who could send it again.
+  const auto wait = [&] {
+    if (d.sender != nullptr) throw;  // hears that there is no memory
+    sched_yield();
+  };
+  const entered e = retry_without_memory([&] { return enter(*p, target, d); }, wait);
+  if (e.how != outcome::done) return e.how;
+  post_notice(target, e.notice);
+  if (e.gets_full) [[unlikely]]
     seek_for_all(*p, target, d.info->source.node());
-  if (matched == nullptr) return outcome::done;
+  if (e.matched == nullptr) return outcome::done;
   const bool in_handler = d.sender == nullptr;
   d.sender = nullptr;  // ends with this call, whatever becomes of the message
-  complete(d, *matched, in_handler);
+  complete(d, *e.matched, in_handler);
   return outcome::done;
 }
 
-// With the port's lock.
+// With the port's lock. Where it throws nothing has changed.
 void messenger::keep(port& p, delivery& d) {
   // Besides the arrival what the allocator adds to it and to its bytes where they are apart, and
   // its part of the indexes, whose lists hold two entries or more each when they are made.

@@ -223,17 +223,19 @@ transfer endpoint::start_only_receive(std::span<std::byte> buffer, endpoint_id f
   return transfer(r.release());
 }
 
-message endpoint::exchange_internal(endpoint_id to, std::span<const std::byte> bytes,
-                                    endpoint_id from, message_tag tag) {
+transfer endpoint::start_internal_send(endpoint_id to, message_tag tag,
+                                       std::span<const std::byte> bytes) {
+  return transfer(begin_send(action::send, open_port(), id_, to, tag, bytes));
+}
+
+message endpoint::receive_internal(endpoint_id from, message_tag tag) {
   const detail::uninterrupted guard;
-  transfer sends(begin_send(action::send, open_port(), id_, to, tag, bytes));
   request r;
   message m;
   prepare_receive(r, action::receive, open_port(), id_, from, any_tag);
   r.wanted.tag = tag;
   r.whole = &m.content;
   static_cast<message_info&>(m) = receive_now(r);
-  sends.wait();
   return m;
 }
 

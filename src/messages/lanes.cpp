@@ -44,10 +44,21 @@ std::shared_ptr<lane> messenger::lane_in(shard& s, endpoint_id target) {
   return s.lanes.try_emplace(target, std::move(made)).first->second;
 }
 
+messenger::shard& messenger::shard_of(endpoint_id target) noexcept {
+  return shards_[std::hash<endpoint_id>()(target) % lane_shards];
+}
+
 std::shared_ptr<lane> messenger::lane_to(endpoint_id target) {
-  shard& s = shards_[std::hash<endpoint_id>()(target) % lane_shards];
+  shard& s = shard_of(target);
   const std::lock_guard lock(s.lock);
   return lane_in(s, target);
+}
+
+std::shared_ptr<lane> messenger::known_lane_to(endpoint_id target) noexcept {
+  shard& s = shard_of(target);
+  const std::lock_guard lock(s.lock);
+  const auto known = s.lanes.find(target);
+  return known != s.lanes.end() ? known->second : nullptr;
 }
 
 // Most threads send to one endpoint many times.
@@ -160,7 +171,7 @@ std::vector<request*> messenger::send_waiting(lane& l) {
 }
 
 void messenger::close_lane(endpoint_id target, outcome how) {
-  shard& s = shards_[std::hash<endpoint_id>()(target) % lane_shards];
+  shard& s = shard_of(target);
   std::shared_ptr<lane> l;
   match_list<request, 0> waiting;
   {
@@ -200,7 +211,8 @@ void messenger::on_room(net::node_id from, cluster::reader& r) {
   const auto target = endpoint_id::from_bits(head.target);
   if (target.node() != from || head.bytes > window_bytes || head.stuck > 1)
     throw cluster::malformed("room for messages that were not sent");
-  const std::shared_ptr<lane> l = retry_without_memory([&] { return lane_to(target); });
+  const std::shared_ptr<lane> l = known_lane_to(target);
+  if (l == nullptr) return;  // its end was told, and it is forgotten
   std::vector<request*> ended;
   {
     const std::lock_guard lock(l->lock);

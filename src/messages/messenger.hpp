@@ -177,8 +177,17 @@ class messenger final : public cluster::visiting_protocol {
   }
   // The rest of receive(), with the lock of r's port, which it gives back.
   void receive_locked(request& r);
-  // done: it waits there, or is received. Otherwise how the endpoint has ended.
+  // done: it waits there, or is received. Otherwise how the endpoint has ended. Throws bad_alloc
+  // for one of this process alone.
   outcome deliver(endpoint_id target, delivery& d);
+  // What it comes to there, with the port's lock.
+  struct entered {
+    outcome how = outcome::done;
+    request* matched = nullptr;  // out of the port, to be completed
+    room_notice notice{};
+    bool gets_full = false;  // an account there
+  };
+  entered enter(port& p, endpoint_id target, delivery& d);
   void keep(port& p, delivery& d);
   // The message has been matched; ends the receive, now or later.
   void complete(delivery& d, request& receive, bool in_handler);
@@ -213,8 +222,12 @@ class messenger final : public cluster::visiting_protocol {
 
   void send_within(request& r);
   void send_to_node(request& r);
+  [[nodiscard]] shard& shard_of(endpoint_id target) noexcept;
   static std::shared_ptr<lane> lane_in(shard& s, endpoint_id target);
   std::shared_ptr<lane> lane_to(endpoint_id target);
+  // Null where there is none. Of one that ends, room and searches may still be under way when it
+  // has been forgotten: they must not make another one.
+  [[nodiscard]] std::shared_ptr<lane> known_lane_to(endpoint_id target) noexcept;
   // The same, for as long as this thread asks for no other one and is not suspended.
   const std::shared_ptr<lane>& lane_in_use(endpoint_id target);
   // With the lane's lock. What travels of a send, for which room has been taken: nothing, since

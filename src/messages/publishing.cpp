@@ -3,6 +3,7 @@
 // their home, wherever that is when it answers.
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "messages/current_messenger.hpp"
 #include "messages/directory.hpp"
 #include "messages/messenger.hpp"
+#include "messages/retry_without_memory.hpp"
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/thread_core.hpp"
@@ -52,20 +54,32 @@ published_value give_from_home(const resource_name& name, node_id_t asks, std::i
   return names_at_home(name).give(std::string(name.view()), asks, deadline_ns);
 }
 
+// The name is withdrawn already: whoever remembered it from now on would do so for ever.
 void forget_here(const resource_name& name) {
-  messenger_of_names().names.forget(std::string(name.view()));
+  messages::retry_without_memory(
+      [&] { messenger_of_names().names.forget(std::string(name.view())); },
+      [] { this_thread::yield(); });
+}
+
+// All are told, whatever becomes of that: nobody else will.
+void tell_to_forget(const resource_name& name, const std::set<net::node_id>& remembered_by) {
+  std::exception_ptr first;
+  for (const net::node_id n : remembered_by) {
+    try {
+      call<forget_here>(on_node{n}, name);
+    } catch (const node_left_error&) {  // nobody remembers anything there
+    } catch (...) {
+      if (first == nullptr) first = std::current_exception();
+    }
+  }
+  if (first != nullptr) std::rethrow_exception(first);
 }
 
 bool withdraw_at_home(const resource_name& name, std::uint64_t publication) {
   std::set<net::node_id> remembered_by;
   if (!names_at_home(name).remove(std::string(name.view()), publication, remembered_by))
     return false;
-  for (const net::node_id n : remembered_by) {
-    try {
-      call<forget_here>(on_node{n}, name);
-    } catch (const node_left_error&) {  // nobody remembers anything there
-    }
-  }
+  tell_to_forget(name, remembered_by);
   return true;
 }
 

@@ -108,17 +108,22 @@ bool request::wait(std::int64_t deadline_ns) {
     detail::suspend(&commit_wait, this);
     return is_done();  // always, and acquires: it may have ended before we were off our stack
   }
-  while (!is_done()) {
-    const detail::unparked why = detail::park({.what = what_for(),
-                                               .address = &word_,
-                                               .still = &must_wait,
-                                               .argument = this,
-                                               .deadline_ns = deadline_ns,
-                                               .kinds = kind_of_caller()});
-    if (why == detail::unparked::timed_out && !is_done()) {
-      withdraw(&word_);
-      return is_done();
+  try {
+    while (!is_done()) {
+      const detail::unparked why = detail::park({.what = what_for(),
+                                                 .address = &word_,
+                                                 .still = &must_wait,
+                                                 .argument = this,
+                                                 .deadline_ns = deadline_ns,
+                                                 .kinds = kind_of_caller()});
+      if (why == detail::unparked::timed_out && !is_done()) {
+        withdraw(&word_);
+        return is_done();
+      }
     }
+  } catch (...) {  // announced, perhaps, and nobody waits there
+    withdraw(&word_);
+    throw;
   }
   return true;
 }

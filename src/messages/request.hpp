@@ -112,7 +112,8 @@ struct request {
   [[nodiscard]] bool is_done() const noexcept {
     return word_.load(std::memory_order_acquire) == ended;
   }
-  // Suspends until it has ended, or the deadline: false.
+  // Suspends until it has ended, or the deadline: false. Throws what detail::park() throws; then it
+  // can be waited for again.
   bool wait(std::int64_t deadline_ns = detail::parking::never);
   // Returns what was transferred, or throws why not.
   [[nodiscard]] const message_info& result() const {

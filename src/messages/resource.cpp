@@ -20,7 +20,7 @@ object_entry::object_entry(void* object) : number_(0) {
 }
 
 object_entry::~object_entry() {
-  // Only where the name could not be published: nobody knows the number.
+  // Its owner has ended it, but where that was never made: nobody knows the number then.
   if (among_ != nullptr) (void)end();
 }
 

@@ -67,17 +67,18 @@ seek messenger::seek_all(port& p, net::node_id node) {
 }
 
 void messenger::seek_for_all(port& p, endpoint_id target, net::node_id node) {
-  seek s;
-  {
+  // In a handler: nobody would ask again.
+  const seek s = retry_without_memory([&]() -> seek {
     const std::lock_guard lock(p.lock);
-    if (p.id != target) return;
+    if (p.id != target) return {};
     if (has_sought(p, node)) {
       p.accounts[node].seeks->again = true;
-      if (p.accounts[node].seeks->unanswered != 0) return;
+      if (p.accounts[node].seeks->unanswered != 0) return {};
     }
-    s = seek_all(p, node);
-    begin_seek(p, s);
-  }
+    seek due = seek_all(p, node);
+    begin_seek(p, due);
+    return due;
+  });
   post_seek(target, s);
 }
 
@@ -175,7 +176,8 @@ void messenger::on_seek(net::node_id from, cluster::reader& r) {
     const pattern p{endpoint_id::from_bits(one.source), static_cast<message_tag>(one.tag)};
     retry_without_memory([&] { wanted.add(p); });
   }
-  const std::shared_ptr<lane> l = retry_without_memory([&] { return lane_to(target); });
+  const std::shared_ptr<lane> l = known_lane_to(target);
+  if (l == nullptr) return;  // its end was told, and it is forgotten
   const std::lock_guard lock(l->lock);
   if (l->open != outcome::done || broken_.load(std::memory_order_acquire)) return;
   const bool found = send_out_of_turn(*l, wanted);

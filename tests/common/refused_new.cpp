@@ -11,21 +11,27 @@ namespace {
 
 thread_local std::size_t least_refused = SIZE_MAX, most_refused = SIZE_MAX;
 thread_local std::size_t most_bytes = 0;
+thread_local unsigned times_refused = 0, most_times = 0;
 
 }  // namespace
 
-refused_new::refused_new(std::size_t least, std::size_t most) noexcept {
+refused_new::refused_new(std::size_t least, std::size_t most, unsigned times) noexcept {
   least_refused = least;
   most_refused = most;
+  most_times = times;
   most_bytes = 0;
+  times_refused = 0;
 }
 refused_new::~refused_new() { least_refused = SIZE_MAX; }
 
 std::size_t refused_new::most_asked() noexcept { return most_bytes; }
+unsigned refused_new::refused() noexcept { return times_refused; }
 
 void* memory_unless_refused(std::size_t bytes) {
   most_bytes = std::max(most_bytes, bytes);
-  const bool is_refused = least_refused <= bytes && bytes <= most_refused;
+  const bool is_refused =
+      least_refused <= bytes && bytes <= most_refused && times_refused != most_times;
+  if (is_refused) ++times_refused;
   void* const p = is_refused ? nullptr : std::malloc(std::max<std::size_t>(bytes, 1));
   if (p == nullptr) throw std::bad_alloc();
   return p;

@@ -4,9 +4,12 @@
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <system_error>
 #include <vector>
 
+#include "../common/refuse_threads.hpp"
 #include "endpoints.hpp"
 #include "strata/fiber.hpp"
 #include "strata/message.hpp"
@@ -89,6 +92,36 @@ TEST_P(endpoints, receive_what_they_do_not_know_the_size_of_by_a_deadline) {
     EXPECT_EQ(as_text({*got, content}), "as long as it is");
     EXPECT_FALSE(one.valid());
   });
+}
+
+// There is no thread for the deadline. 42: the wait has thrown, and the receive goes on as before.
+int wait_without_a_thread_for_the_deadline() {
+  runtime rt(test::with_workers(1));
+  return rt.run([] {
+    endpoint a, b;
+    int value = 0;
+    transfer receives = b.start_receive(std::span(&value, 1));
+    test::refuse_threads();
+    try {
+      (void)receives.wait_for(24h);
+      return 4;
+    } catch (const std::system_error&) {
+    }
+    test::allow_threads();
+    if (!receives.valid() || receives.test()) return 5;
+    thread sender([&] { a.send_value(b.id(), 1, 7); });
+    const message_info came = receives.wait();
+    sender.join();
+    return came.bytes == sizeof(int) && came.source == a.id() && value == 7 ? 42 : 6;
+  });
+}
+
+TEST(transfers, go_on_where_there_is_no_thread_for_a_deadline) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  if (test::address_sanitizer || test::thread_sanitizer)
+    GTEST_SKIP() << "the sanitizer needs the addresses";
+  EXPECT_EXIT(std::_Exit(wait_without_a_thread_for_the_deadline()), testing::ExitedWithCode(42),
+              "");
 }
 
 TEST_P(endpoints, wait_for_any_of_several) {

@@ -222,6 +222,13 @@ TEST_P(groups, refuse_misuse) {
     EXPECT_THROW(group(a, {b.id()}), misuse_error);
     EXPECT_THROW(group(a, {a.id(), b.id(), a.id()}), misuse_error);
     EXPECT_THROW(group(a, {}), misuse_error);
+    endpoint_id ended;
+    {
+      const endpoint gone;
+      ended = gone.id();
+    }
+    EXPECT_THROW(group(a, {a.id(), ended}), endpoint_closed_error);
+    EXPECT_THROW(group(a, {ended, a.id()}), endpoint_closed_error);
     {
       group alone(a, {a.id()});
       EXPECT_THROW((void)alone.broadcast(1, 1), misuse_error);

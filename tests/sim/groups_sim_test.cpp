@@ -9,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "expected_error.hpp"
@@ -305,6 +306,53 @@ TEST(simulated_groups, end_when_a_node_is_lost) {
     EXPECT_EQ(c.finished, 0U);
     EXPECT_EQ(told, (nodes - 1) * on_each);
     EXPECT_GT(by_loss, 0U);
+  }
+}
+
+// All who make it are told, whoever has ended, and of how many: the others too that only hear from
+// others.
+void make_with_some_that_have_ended(std::uint64_t seed, node_id nodes, unsigned on_each) {
+  program_job p(seed, {.nodes = nodes});
+  std::vector<endpoint_id> ids(nodes * on_each);
+  const auto size = static_cast<unsigned>(ids.size());
+  std::vector<bool> ends(size);
+  ends[p.below(size)] = true;
+  for (unsigned more = static_cast<unsigned>(p.below(size / 2)); more != 0; --more)
+    ends[p.below(size)] = true;
+  const auto all_that_end = static_cast<unsigned>(std::count(ends.begin(), ends.end(), true));
+  unsigned ended = 0, told = 0;
+  for (unsigned rank = 0; rank < size; ++rank) {
+    p.begin(static_cast<node_id>(rank / on_each), [&, rank] {
+      endpoint mine;
+      ids[rank] = mine.id();
+      while (std::count(ids.begin(), ids.end(), endpoint_id()) != 0) p.pause(50'000);
+      if (ends[rank]) {
+        { const endpoint last(std::move(mine)); }
+        ++ended;
+        return;
+      }
+      while (ended != all_that_end) p.pause(500'000);
+      try {
+        const group all(mine, ids);
+        ADD_FAILURE() << "member " << rank << " has one";
+      } catch (const endpoint_closed_error& e) {
+        EXPECT_TRUE(ends[static_cast<std::size_t>(std::find(ids.begin(), ids.end(), e.which()) -
+                                                  ids.begin())])
+            << e.what();
+      }
+      ++told;
+      while (told + ended != size) p.pause(500'000);
+    });
+  }
+  p.run();
+  EXPECT_EQ(told + ended, size);
+}
+
+TEST(simulated_groups, are_not_made_with_members_that_have_ended) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const auto& [nodes, on_each] : {std::pair<node_id, unsigned>{2, 1}, {4, 2}, {7, 1}})
+      make_with_some_that_have_ended(seed, nodes, on_each);
   }
 }
 

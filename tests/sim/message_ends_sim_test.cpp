@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -141,6 +142,27 @@ TEST(simulated_messages, to_an_end_that_is_told_many_times_are_refused) {
     STRATA_WITH_SEED(seed);
     end_many_times(seed);
   }
+}
+
+// What was under way there when its name was forgotten finds nothing, as of one that never was.
+TEST(simulated_messages, what_comes_for_a_name_that_is_forgotten_does_no_harm) {
+  sim::world world({}, 1);
+  sim::job job(world, {});
+  std::vector<cluster::kind> answers;
+  job.node(0).says = [&](net::node_id, cluster::kind k) { answers.push_back(k); };
+  messages::messenger& there = job.node(1).messenger;
+  port& p = there.open();
+  const std::uint64_t target = p.id.bits();
+  there.close(p.id, p);
+  const messages::room_head room{target, messages::give_back_bytes, 0, 1};
+  job.node(0).handle(1, cluster::kind::room, std::as_bytes(std::span(&room, 1)));
+  const struct {
+    messages::seek_head head;
+    messages::sought_pattern wanted;
+  } seek{{target}, {0, 3}};
+  job.node(0).handle(1, cluster::kind::seek, std::as_bytes(std::span(&seek, 1)));
+  EXPECT_TRUE(answers.empty());
+  EXPECT_EQ(job.node(0).protocols.counts.received, 2U);
 }
 
 // Who waits for what only a node can send that leaves is told so, and nobody else; what has come

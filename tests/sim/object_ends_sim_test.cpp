@@ -4,7 +4,9 @@
 #include <array>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -287,6 +289,42 @@ TEST(simulated_objects, let_nobody_wait_once_a_node_is_lost) {
 TEST(simulated_objects, tell_of_a_loss_in_the_order_of_their_seed) {
   for (const bool by_cut : {false, true})
     EXPECT_TRUE(told_of_a_loss(7, by_cut) == told_of_a_loss(7, by_cut)) << by_cut;
+}
+
+struct known_gate : gate {
+  known_gate(bool& ended, known_gate*& here) : gate(ended) { here = this; }
+};
+
+// Its name is known, and somebody calls it, before its maker has heard so; and it never does.
+TEST(simulated_objects, whose_making_fails_do_not_end_under_a_call) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    constexpr node_id maker = 0, home = 1, caller = 2;
+    const sim::job_model model{
+        .nodes = 3, .lost_after_ns = 30 * program_job::ms, .breaks_off = true};
+    program_job p(seed, model, program_job::disorderly);
+    std::string name = "gate";
+    while (p.job->node(maker).messenger.home_of(std::hash<std::string>()(name)) != home)
+      name += '+';
+    p.job->node(home).hears = [&](node_id from, cluster::kind k, std::span<const std::byte>) {
+      if (from == maker && k == cluster::kind::invoke) p.world.cut(maker, home);
+      return false;
+    };
+    bool has_ended = false;
+    known_gate* there = nullptr;
+    p.begin(maker, [&] {
+      EXPECT_THROW(named<known_gate>(name, has_ended, there), node_lost_error);
+      ASSERT_FALSE(has_ended) << "somebody is still inside";
+      there->opened.release();
+      this_thread::sleep_for(nanoseconds(program_job::ms));
+      delete there;
+    });
+    p.begin(caller, [&] {
+      EXPECT_THROW(resource<known_gate>::await(name).call<&known_gate::pass>(), node_lost_error);
+    });
+    p.run();
+    EXPECT_TRUE(has_ended);
+  }
 }
 
 }  // namespace

@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulated nodes where memory runs out: whoever cannot take in what is large says so, and nothing
 // waits for it for ever.
+#include <algorithm>
 #include <array>
 #include <cereal/types/string.hpp>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <new>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "../common/refused_new.hpp"
+#include "messages/groups/member.hpp"
 #include "messages/messenger.hpp"
 #include "program_job.hpp"
+#include "strata/directory.hpp"
 #include "strata/fiber.hpp"
+#include "strata/group.hpp"
 #include "strata/message.hpp"
 #include "strata/serialize.hpp"
 
@@ -131,6 +139,286 @@ TEST(simulated_without_memory, receives_of_any_size_leave_their_message) {
         EXPECT_THROW((void)mine.receive_message(), std::bad_alloc);
       }
       EXPECT_EQ(mine.receive_message().content, sent);
+    });
+    p.run();
+  }
+}
+
+// What waits there for its receive, and what is about to.
+TEST(simulated_without_memory, messages_of_other_nodes_are_not_lost) {
+  constexpr std::size_t bytes = 3001;
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const std::size_t refused :
+         {2 * sizeof(messages::port::account), sizeof(messages::arrival), bytes}) {
+      for (const bool is_offered : {false, true}) {
+        if (is_offered && refused == bytes) continue;  // it stays with its sender
+        program_job p(seed, {.nodes = 2});
+        std::optional<refused_new> first_try;
+        p.job->node(1).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+          if (k == cluster::kind::message || k == cluster::kind::offer)
+            first_try.emplace(refused, refused, 1);
+          return false;
+        };
+        const std::vector<std::byte> sent(bytes, std::byte{5});
+        endpoint_id to;
+        p.begin(1, [&] {
+          endpoint mine;
+          to = mine.id();
+          while (!first_try) p.pause(100'000);
+          EXPECT_EQ(refused_new::refused(), 1U);
+          EXPECT_EQ(mine.receive_message().content, sent);
+        });
+        p.begin(0, [&] {
+          endpoint mine;
+          while (!to) p.pause(100'000);
+          transfer sends =
+              is_offered ? mine.start_synchronous_send(to, 1, sent) : mine.start_send(to, 1, sent);
+          sends.wait();
+        });
+        p.run();
+      }
+    }
+  }
+}
+
+// As the account of its node gets full: from then on what is waited for comes only if it is sought.
+TEST(simulated_without_memory, what_is_waited_for_is_sought) {
+  constexpr message_tag others = 1, wanted = 2;
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const std::size_t refused : {sizeof(messages::sought_pattern), sizeof(messages::search)}) {
+      program_job p(seed, {.nodes = 2});
+      std::size_t taken = 0;
+      std::optional<refused_new> first_try;
+      p.job->node(1).hears = [&](node_id, cluster::kind k, std::span<const std::byte> payload) {
+        if (k != cluster::kind::message) return false;
+        taken += payload.size() - sizeof(messages::message_head) + messages::charge_for_message;
+        if (taken >= messages::full_bytes && !first_try) first_try.emplace(refused, refused, 1);
+        return false;
+      };
+      endpoint_id to;
+      p.begin(1, [&] {
+        endpoint mine;
+        to = mine.id();
+        EXPECT_EQ(mine.receive_value<int>(any_endpoint, wanted), 7);
+        EXPECT_EQ(refused_new::refused(), 1U);
+      });
+      p.begin(0, [&] {
+        endpoint mine;
+        while (!to) p.pause(100'000);
+        const std::vector<std::byte> content(messages::eager_bytes_max);
+        std::vector<transfer> sends;
+        // All the room there is, and what is left for envelopes.
+        for (std::size_t left = messages::content_window_bytes; left != 0;) {
+          const std::size_t n = std::min(content.size(), left - messages::charge_for_message);
+          sends.push_back(mine.start_send(to, others, std::span(content).first(n)));
+          left -= n + messages::charge_for_message;
+        }
+        while (!first_try) p.pause(100'000);
+        for (std::size_t n = messages::reserve_bytes / messages::charge_for_message; n != 0; --n)
+          sends.push_back(mine.start_synchronous_send(to, others, {}));
+        mine.send_value(to, wanted, 7);
+        EXPECT_THROW(wait_all(sends), endpoint_closed_error);
+      });
+      p.run();
+    }
+  }
+}
+
+// What it has begun to receive does not come any more where its caller's memory is gone.
+TEST(simulated_without_memory, members_leave_with_what_they_wait_for) {
+  struct sizes {
+    std::size_t least, most;
+  };
+  // For what it sends, a lane; and for its wait for two receives, the first of them.
+  constexpr sizes lane{sizeof(messages::lane), sizeof(messages::lane) + 24}, one{8, 8};
+  for (const sizes& refused : {lane, one}) {
+    for (const std::uint64_t seed : seeds()) {
+      STRATA_WITH_SEED(seed);
+      program_job p(seed, {.nodes = 2});
+      std::array<endpoint_id, 2> all;
+      const auto exchange = [&](unsigned rank) {
+        const unsigned other = 1 - rank;
+        endpoint mine;
+        all[rank] = mine.id();
+        while (!all[other]) p.pause(100'000);
+        messages::member me(mine, {all.begin(), all.end()});
+        me.perform(messages::operation::barrier, 0, [&] {
+          int value = 0;
+          std::optional<refused_new> little;
+          if (rank == 0) little.emplace(refused.least, refused.most, 1);
+          // What it has sent before it left the other one may have received.
+          try {
+            for (int i = 0; i < 2; ++i)
+              me.exchange(other, bytes_of(7), other, std::as_writable_bytes(std::span(&value, 1)));
+          } catch (const std::bad_alloc&) {
+            p.pause(20 * program_job::ms);
+            EXPECT_EQ(value, 0) << "it has come nevertheless";
+            throw;
+          }
+        });
+      };
+      p.begin(0, [&] { EXPECT_THROW(exchange(0), std::bad_alloc); });
+      p.begin(1, [&] { EXPECT_THROW(exchange(1), member_left_error); });
+      p.run();
+    }
+  }
+}
+
+// At home on node 0, and remembered by all: `withdraws` is called there, and what others have found
+// of it then is returned, by node.
+std::vector<std::optional<std::uint32_t>> found_after(program_job& p, const std::string& name,
+                                                      const std::function<void()>& withdraws) {
+  const auto nodes = static_cast<node_id>(p.job->size());
+  EXPECT_EQ(p.job->node(0).messenger.home_of(std::hash<std::string>()(name)), 0U);
+  std::vector<std::optional<std::uint32_t>> found(nodes);
+  node_id know = 0;
+  bool is_withdrawn = false;
+  p.begin(0, [&] {
+    publish(name, std::uint32_t{7});
+    while (know != nodes - 1) p.pause(100'000);
+    withdraws();
+    is_withdrawn = true;
+  });
+  for (node_id n = 1; n < nodes; ++n) {
+    p.begin(n, [&, n] {
+      EXPECT_EQ(await_name<std::uint32_t>(name), 7U);
+      ++know;
+      while (!is_withdrawn) p.pause(100'000);
+      found[n] = find_name<std::uint32_t>(name);
+    });
+  }
+  p.run();
+  return found;
+}
+// Of more bytes than a string has room for in itself.
+std::string long_name_at_home(program_job& p) {
+  std::string name = "a name that is at home on the first node";
+  while (p.job->node(0).messenger.home_of(std::hash<std::string>()(name)) != 0) name += '+';
+  return name;
+}
+
+TEST(simulated_without_memory, names_are_forgotten_wherever_that_can_be_said) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 4});
+    constexpr node_id untold = 1;
+    const auto found = found_after(p, long_name_at_home(p), [&] {
+      p.job->node(0).says = [](node_id to, cluster::kind k) {
+        if (to == untold && k == cluster::kind::invoke) throw std::bad_alloc();
+      };
+      EXPECT_THROW((void)withdraw(long_name_at_home(p)), std::bad_alloc);
+      p.job->node(0).says = {};
+    });
+    for (node_id n = untold + 1; n < found.size(); ++n) EXPECT_FALSE(found[n]) << "by node " << n;
+  }
+}
+
+TEST(simulated_without_memory, names_are_forgotten_in_the_end) {
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 4});
+    const std::string name = long_name_at_home(p);
+    std::optional<refused_new> first_try;
+    const auto found = found_after(p, name, [&] {
+      p.job->node(1).hears = [&](node_id, cluster::kind k, std::span<const std::byte>) {
+        if (k == cluster::kind::invoke && !first_try)
+          first_try.emplace(name.size() + 1, name.size() + 1, 1);
+        return false;
+      };
+      EXPECT_TRUE(withdraw(name));
+      EXPECT_EQ(refused_new::refused(), 1U);
+    });
+    for (node_id n = 1; n < found.size(); ++n) EXPECT_FALSE(found[n]) << "by node " << n;
+  }
+}
+
+void add_up(const std::vector<node_id_t>& nodes) {
+  detail::run_group_on(nodes, 2, [](group& all) {
+    EXPECT_EQ(all.all_reduce(1U, std::plus<>()), all.size());
+    EXPECT_EQ(all.members()[all.rank()], this_thread::endpoint().id());
+  });
+}
+
+// Of which there is none on one node.
+struct unreadable_on {
+  node_id_t node = 0;
+  std::string more{};  // makes bytes of it
+  template <class Archive>
+  void save(Archive& a) const {
+    a(node, more);
+  }
+  template <class Archive>
+  void load(Archive& a) {
+    a(node, more);
+    if (strata::node_id() == node) throw std::range_error("an argument that nobody reads here");
+  }
+};
+
+// Before it is there, and when it has been told of all others.
+TEST(simulated_without_memory, members_of_a_job_that_have_none_keep_nobody_waiting) {
+  const std::vector<node_id_t> nodes{0, 1, 2, 3};
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    for (const cluster::kind when : {cluster::kind::invoke, cluster::kind::message}) {
+      program_job p(seed, {.nodes = 4});
+      std::optional<refused_new> once;
+      p.begin(0, [&] {
+        add_up(nodes);
+        p.job->node(1).hears = [&](node_id from, cluster::kind k, std::span<const std::byte>) {
+          if (from == 0 && k == when && !once)
+            once.emplace(sizeof(messages::request), sizeof(messages::request), 1);
+          return false;
+        };
+        try {
+          add_up(nodes);  // something else may have asked for as much
+        } catch (const std::bad_alloc&) {
+        } catch (const remote_error& e) {
+          EXPECT_EQ(e.type_name(), "std::bad_alloc") << e.what();
+        }
+        EXPECT_EQ(refused_new::refused(), 1U);
+        add_up(nodes);
+      });
+      p.run();
+    }
+  }
+}
+
+// Whose call has ended is said by a thread that nobody could tell of a failure, to one that others
+// wait for.
+TEST(simulated_without_memory, nodes_that_cannot_begin_a_group_keep_nobody_waiting) {
+  const std::vector<node_id_t> nodes{0, 1, 2, 3};
+  for (const std::uint64_t seed : seeds()) {
+    STRATA_WITH_SEED(seed);
+    program_job p(seed, {.nodes = 4});
+    p.begin(0, [&] {
+      {
+        detail::group_launch launch(1);
+        launch.add(0, [] { return remote_thread(); });
+        const refused_new to_wait_there(sizeof(messages::arrival), sizeof(messages::arrival), 1);
+        p.pause(program_job::ms);
+        EXPECT_EQ(refused_new::refused(), 1U);
+        launch.finish();
+      }
+      std::optional<refused_new> to_be_received;
+      p.job->node(0).hears = [&](node_id from, cluster::kind k, std::span<const std::byte>) {
+        if (from == 2 && k == cluster::kind::returned)
+          p.world.at(p.now_ns(),
+                     [&] { to_be_received.emplace(sizeof(node_id_t), sizeof(node_id_t), 1); });
+        return false;
+      };
+      try {
+        detail::run_group_on(
+            nodes, 2, [](group&, const unreadable_on&) { ADD_FAILURE() << "it has begun"; },
+            unreadable_on{2});
+        ADD_FAILURE() << "its arguments can be read";
+      } catch (const remote_error& e) {
+        EXPECT_EQ(e.type_name(), "strata::serialization_error") << e.what();
+      }
+      EXPECT_EQ(refused_new::refused(), 1U);
+      p.job->node(0).hears = {};
+      add_up(nodes);
     });
     p.run();
   }

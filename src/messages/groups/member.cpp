@@ -78,6 +78,15 @@ member::member(endpoint& mine, std::vector<endpoint_id> members)
   exchange_names(mine);
 }
 
+std::unique_ptr<member> member::opened() { return std::unique_ptr<member>(new member(0)); }
+
+void member::be_among(unsigned rank, std::vector<endpoint_id> members,
+                      std::vector<endpoint_id> peers) noexcept {
+  rank_ = rank;
+  members_ = std::move(members);
+  peers_ = std::move(peers);
+}
+
 void member::open() {
   own_.emplace();
   receives_[leaver] = own_->start_receive(std::as_writable_bytes(std::span(&notice_, 1)),
@@ -87,37 +96,111 @@ void member::open() {
 // In round k everybody knows the endpoints of the 2^k members from itself on, and tells them to the
 // member 2^k ranks back. Who has found something wrong says so in all further rounds: there are as
 // many for all whose lists are as long, so all of them end.
+//
+// Nobody hears from a member whose endpoint has ended. Whether the next member is there each asks
+// before it says anything. Of whom it hears from in a later round it is told in the round before:
+// by a member that hears from that one itself, and has been told, too. What a member that has ended
+// would have told remains unknown to all, so all find out. Who ends later is waited for, unless it
+// has heard all: then it has been asked for, as nobody says anything before.
+struct member::round {
+  unsigned number = 0;
+  unsigned to = 0, from = 0;
+  std::size_t far = 1, count = 1;  // ranks from here to there; names that are told
+  [[nodiscard]] message_tag tag() const noexcept { return naming_tag + number; }
+};
+// Who was found to have another list, and whose endpoint to have ended.
+struct member::findings {
+  std::optional<unsigned> other_list, ended;
+};
+namespace {
+// Words before the names: the list, or 0 where another one was found; and whether the member is
+// there from which the sender hears in this round.
+constexpr std::size_t naming_head = 2;
+
+// A call to its node, if that is another one.
+bool is_there(endpoint& mine, endpoint_id who) {
+  try {
+    mine.flush(who);
+    return true;
+  } catch (const endpoint_closed_error&) {
+    return false;
+  }
+}
+}  // namespace
+
 void member::exchange_names(endpoint& mine) {
   const std::uint64_t list = hash_of(members_);
-  std::optional<unsigned> wrong;  // who was found to have another list
+  findings found;
   peers_.resize(size());
   peers_[0] = own_->id();  // from this member on; turned at the end
-  std::vector<std::uint64_t> out, in;
-  unsigned round = 0;
-  for (std::uint64_t far = 1; far < size(); far *= 2, ++round) {
-    const std::size_t count = std::min<std::uint64_t>(far, size() - far);
-    const auto to = static_cast<unsigned>((rank_ + size() - far) % size());
-    const auto from = static_cast<unsigned>((rank_ + far) % size());
-    out.assign(1, wrong ? 0 : list);
-    for (std::size_t i = 0; i < count; ++i) out.push_back(peers_[i].bits());
-    const message m =
-        mine.exchange_internal(members_[to], bytes_of(out), members_[from], naming_tag + round);
-    in.assign(count + 1, 0);
-    if (m.bytes == in.size() * sizeof(std::uint64_t))
-      std::memcpy(in.data(), m.content.data(), m.bytes);
-    if (in[0] != list && !wrong) wrong = from;
-    for (std::size_t i = 0; i < count; ++i) peers_[far + i] = endpoint_id::from_bits(in[i + 1]);
+  std::vector<std::uint64_t> out;
+  std::optional<bool> next_is_there;  // who is heard from next; nobody has said: unknown
+  round r;
+  for (; r.far < size(); r.far *= 2, ++r.number) {
+    r.count = std::min(r.far, size() - r.far);
+    r.to = static_cast<unsigned>((rank_ + size() - r.far) % size());
+    r.from = static_cast<unsigned>((rank_ + r.far) % size());
+    const bool hears = next_is_there ? *next_is_there : is_there(mine, members_[r.from]);
+    out.assign({found.other_list ? 0 : list, hears ? 1U : 0U});
+    for (std::size_t i = 0; i < r.count; ++i) out.push_back(peers_[i].bits());
+    transfer sends = mine.start_internal_send(members_[r.to], r.tag(), bytes_of(out));
     ++traffic_.messages_sent;
-    ++traffic_.messages_received;
     traffic_.bytes_sent += out.size() * sizeof(std::uint64_t);
+    next_is_there.reset();
+    if (hears) {
+      next_is_there = hear_names(mine, r, list, found);
+    } else {
+      found.ended = r.from;
+    }
+    try {
+      sends.wait();
+    } catch (const endpoint_closed_error&) {
+      found.ended = r.to;
+    }
   }
-  if (wrong)
-    throw group_error(*wrong, "members make a group from different lists: member " +
-                                  std::to_string(*wrong) + ", endpoint " +
-                                  text_of(members_[*wrong]) + ", has another one than member " +
-                                  std::to_string(rank_) + ", or has heard of one");
+  require_all_named(found);
   std::rotate(peers_.begin(), peers_.end() - rank_, peers_.end());
-  traffic_.longest_chain = round;
+  traffic_.longest_chain = r.number;
+}
+
+// Returns whether the member is there that is heard from in the next round.
+std::optional<bool> member::hear_names(endpoint& mine, const round& r, std::uint64_t list,
+                                       findings& found) {
+  message m;
+  try {
+    m = mine.receive_internal(members_[r.from], r.tag());
+  } catch (const node_left_error&) {
+    found.ended = r.from;
+    return std::nullopt;
+  }
+  ++traffic_.messages_received;
+  std::vector<std::uint64_t> in(naming_head + r.count);
+  if (m.bytes == in.size() * sizeof(std::uint64_t))
+    std::memcpy(in.data(), m.content.data(), m.bytes);
+  for (std::size_t i = 0; i < r.count; ++i)
+    peers_[r.far + i] = endpoint_id::from_bits(in[naming_head + i]);
+  if (in[0] == list) return in[1] != 0;
+  if (!found.other_list) found.other_list = r.from;
+  return std::nullopt;
+}
+
+void member::require_all_named(findings& found) const {
+  if (found.other_list) {
+    const unsigned other = *found.other_list;
+    throw group_error(other, "members make a group from different lists: member " +
+                                 std::to_string(other) + ", endpoint " + text_of(members_[other]) +
+                                 ", has another one than member " + std::to_string(rank_) +
+                                 ", or has heard of one");
+  }
+  // Of those that are unknown the first has ended: by way of it the others would be known.
+  const auto unknown = std::find(peers_.begin(), peers_.end(), endpoint_id());
+  if (unknown != peers_.end())
+    found.ended = static_cast<unsigned>(
+        (rank_ + static_cast<std::size_t>(unknown - peers_.begin())) % size());
+  if (!found.ended) return;
+  const endpoint_id which = members_[*found.ended];
+  throw endpoint_closed_error(which, "a group is made with member " + std::to_string(*found.ended) +
+                                         ", endpoint " + text_of(which) + ", which has ended");
 }
 
 member::~member() {
@@ -203,26 +286,23 @@ void member::finish_receive(unsigned from, std::size_t bytes) {
 
 void member::receive(unsigned from, std::span<std::byte> into) {
   begin_receive(from, into);
-  finish_receive(from, into.size());
+  or_leave([&] { finish_receive(from, into.size()); });
 }
 
 void member::exchange(unsigned to, std::span<const std::byte> bytes, unsigned from,
                       std::span<std::byte> into) {
   begin_receive(from, into);
-  sending s = start_send(to, bytes);
-  finish_receive(from, into.size());
-  finish(s);
+  or_leave([&] {
+    sending s = start_send(to, bytes);
+    finish_receive(from, into.size());
+    finish(s);
+  });
 }
 
 void member::combine(const strata::detail::combination& op, const std::byte* left,
                      const std::byte* right, std::byte* into, std::size_t bytes) {
-  try {
-    op.apply(op.function, left, right, into, bytes / op.element_bytes);
-  } catch (...) {
-    // Before what has been begun is waited for.
-    leave_by_exception();
-    throw;
-  }
+  // Before what has been begun is waited for.
+  or_leave([&] { op.apply(op.function, left, right, into, bytes / op.element_bytes); });
 }
 
 void member::meet() {

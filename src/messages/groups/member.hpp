@@ -43,6 +43,12 @@ enum class operation : std::uint8_t {
 class member {
  public:
   member(endpoint& mine, std::vector<endpoint_id> members);
+  // Where it hears from others, for now; whom it is with it is told then, by rank, and where those
+  // hear from it. So nothing can fail between the one and the other.
+  [[nodiscard]] static std::unique_ptr<member> opened();
+  [[nodiscard]] endpoint_id here() const noexcept { return own_->id(); }
+  void be_among(unsigned rank, std::vector<endpoint_id> members,
+                std::vector<endpoint_id> peers) noexcept;
   member(const member&) = delete;
   member& operator=(const member&) = delete;
   ~member();
@@ -59,12 +65,7 @@ class member {
   template <class Body>
   void perform(operation what, unsigned root, Body&& body) {
     begin(what, root);
-    try {
-      body();
-    } catch (...) {
-      leave_by_exception();
-      throw;
-    }
+    or_leave(body);
   }
 
   // ---- within an operation ----
@@ -109,8 +110,24 @@ class member {
   // Of nobody yet, and of at most so many: whom it is with comes later.
   explicit member(std::size_t most);
   void open();
+  struct round;
+  struct findings;
   void exchange_names(endpoint& mine);
+  [[nodiscard]] std::optional<bool> hear_names(endpoint& mine, const round& r, std::uint64_t list,
+                                               findings& found);
+  void require_all_named(findings& found) const;
   void begin(operation what, unsigned root);
+  // Calls body(). If it throws, this member leaves before anything ends that its caller has: what
+  // it has begun to receive goes where that is.
+  template <class Body>
+  void or_leave(Body&& body) {
+    try {
+      body();
+    } catch (...) {
+      leave_by_exception();
+      throw;
+    }
+  }
   void begin_receive(unsigned from, std::span<std::byte> into);
   void finish_receive(unsigned from, std::size_t bytes);
   // The tag of a message that ends a chain of that length here.

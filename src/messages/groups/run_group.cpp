@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the threads of a whole job become a group: all have begun before anybody is told of anybody,
-// and where one node cannot begin, none does.
+// How the threads of a whole job become a group: all have begun, and have all that they need to be
+// members, before anybody is told of anybody; and where one node cannot begin, none does.
 #include "strata/run_group.hpp"
 
 #include <algorithm>
@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "messages/groups/member.hpp"
+#include "messages/retry_without_memory.hpp"
 #include "strata/detail/join.hpp"
 #include "strata/detail/thread_core.hpp"
 #include "strata/group.hpp"
@@ -20,7 +22,7 @@ namespace strata::detail {
 namespace {
 
 // What the caller of run_group, its nodes and its threads say to each other, by tag.
-constexpr message_tag joins = 1;   // node: the endpoints of its members
+constexpr message_tag joins = 1;   // node: its members
 constexpr message_tag begins = 2;  // caller: all of them; none: it does not
 constexpr message_tag over = 3;    // thread of the caller: a node whose call has ended
 
@@ -52,14 +54,31 @@ struct verdict {
   }
 };
 
-std::vector<endpoint_id> list_in(const message& m) {
-  std::vector<endpoint_id> list(m.content.size() / sizeof(endpoint_id));
-  if (!list.empty()) std::memcpy(list.data(), m.content.data(), list.size() * sizeof(endpoint_id));
+// Once a node has joined others wait for what it says and hears, and nobody would tell them.
+template <class F>
+auto with_patience(F&& f) {
+  return messages::retry_without_memory(f, [] { this_thread::yield(); });
+}
+
+// Where a member receives, and where what others say to it as a member does.
+struct joining {
+  endpoint_id own, in_group;
+};
+
+std::vector<joining> list_in(const message& m) {
+  std::vector<joining> list(m.content.size() / sizeof(joining));
+  if (!list.empty()) std::memcpy(list.data(), m.content.data(), list.size() * sizeof(joining));
   return list;
 }
 
-void be_member(std::vector<endpoint_id> all, const std::function<void(group&)>& body) {
-  group g(this_thread::endpoint(), std::move(all));
+std::vector<endpoint_id> all_of(const std::vector<joining>& list, endpoint_id joining::*which) {
+  std::vector<endpoint_id> all;
+  all.reserve(list.size());
+  for (const joining& one : list) all.push_back(one.*which);
+  return all;
+}
+
+void be_member(group& g, const std::function<void(group&)>& body) {
   try {
     body(g);
   } catch (const std::exception& e) {
@@ -71,13 +90,15 @@ void be_member(std::vector<endpoint_id> all, const std::function<void(group&)>& 
   }
 }
 
-// The members of one node. Each has its thread before anybody is told that it is there.
+}  // namespace
+
+// Each has its thread, and its endpoints, before anybody is told that it is there.
 class crew {
  public:
   // Begins the threads, which wait for the list of all members. Throws if one of them is not to be
-  // had, or its endpoint.
+  // had, or its endpoints.
   crew(unsigned threads, const std::function<void(group&)>& body)
-      : body_(body), ids_(threads), errors_(threads), missing_(threads) {
+      : body_(body), mine_(threads), errors_(threads), missing_(threads) {
     try {
       for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
       missing_.wait();
@@ -91,11 +112,10 @@ class crew {
   crew(const crew&) = delete;
   crew& operator=(const crew&) = delete;
 
-  // Where they receive.
-  [[nodiscard]] const std::vector<endpoint_id>& ids() const noexcept { return ids_; }
+  [[nodiscard]] const std::vector<joining>& members() const noexcept { return mine_; }
   // The list of all members, for a group; returns when the threads have ended. Rethrows: an error
   // that was not caused by another one, if there is one.
-  void work(std::vector<endpoint_id> all) {
+  void work(std::vector<joining> all) {
     all_ = std::move(all);
     end();
     rethrow();
@@ -103,8 +123,10 @@ class crew {
 
  private:
   void run(unsigned i) noexcept {
+    std::unique_ptr<messages::member> me;
     try {
-      ids_[i] = this_thread::endpoint().id();
+      me = messages::member::opened();
+      mine_[i] = {this_thread::endpoint().id(), me->here()};
     } catch (...) {
       errors_[i] = std::current_exception();
     }
@@ -112,10 +134,20 @@ class crew {
     told_.wait();
     if (all_.empty()) return;
     try {
-      be_member(all_, body_);
+      group g = join(std::move(me));
+      be_member(g, body_);
     } catch (...) {
       errors_[i] = std::current_exception();
     }
+  }
+  group join(std::unique_ptr<messages::member> me) const {
+    const auto place = std::ranges::find(all_, me->here(), &joining::in_group);
+    const auto list_of = [this](endpoint_id joining::*which) {
+      return with_patience([&] { return all_of(all_, which); });
+    };
+    me->be_among(static_cast<unsigned>(place - all_.begin()), list_of(&joining::own),
+                 list_of(&joining::in_group));
+    return group(std::move(me));
   }
   void end() {
     if (threads_.empty()) return;
@@ -130,21 +162,20 @@ class crew {
   }
 
   const std::function<void(group&)>& body_;
-  std::vector<endpoint_id> ids_;
+  std::vector<joining> mine_;
   std::vector<std::exception_ptr> errors_;
-  std::vector<endpoint_id> all_;  // none: there is no group
-  latch missing_;                 // those whose endpoints are not known yet
+  std::vector<joining> all_;  // none: there is no group
+  latch missing_;             // those that are not in mine_ yet
   latch told_{1};
   std::vector<thread> threads_;
 };
 
-}  // namespace
-
 void run_members(endpoint_id home, unsigned threads, const std::function<void(group&)>& body) {
   endpoint mine;
   crew members(threads, body);
-  mine.send(home, joins, bytes_of(members.ids()));
-  members.work(list_in(mine.receive_message(home, begins)));
+  mine.send(home, joins, bytes_of(members.members()));
+  const message told = with_patience([&] { return mine.receive_message(home, begins); });
+  members.work(with_patience([&] { return list_in(told); }));
 }
 
 // A node that has been called, and the thread here that hears how that ends: whoever waits for what
@@ -195,7 +226,7 @@ void group_launch::hear(called_node& node) noexcept {
   }
   if (have_met_.load(std::memory_order_relaxed)) return;
   try {
-    home_.send_value(home_.id(), over, node.number);
+    with_patience([&] { home_.send_value(home_.id(), over, node.number); });
   } catch (const node_lost_error&) {  // who would receive it hears of that as well
   }
 }
@@ -210,17 +241,20 @@ std::size_t group_launch::place_of(node_id_t number) const {
 }
 
 void group_launch::meet(bool may_begin) {
-  std::vector<endpoint_id> list(nodes_.size() * threads_), leads;
-  std::vector<bool> has_spoken(nodes_.size());
-  for (std::size_t missing = nodes_.size(); missing != 0;) {
-    const message m = home_.receive_message();
+  const std::size_t nodes = nodes_.size();
+  auto list = with_patience([&] { return std::vector<joining>(nodes * threads_); });
+  auto has_spoken = with_patience([&] { return std::vector<bool>(nodes); });
+  std::vector<endpoint_id> leads;
+  with_patience([&] { leads.reserve(nodes); });  // each node joins once
+  for (std::size_t missing = nodes; missing != 0;) {
+    const message m = with_patience([&] { return home_.receive_message(); });
     node_id_t number = m.source.node();
-    std::vector<endpoint_id> theirs;
+    std::vector<joining> theirs;
     if (m.tag == over) {
       std::memcpy(&number, m.content.data(), sizeof number);
     } else {
       leads.push_back(m.source);
-      theirs = list_in(m);
+      theirs = with_patience([&] { return list_in(m); });
     }
     const std::size_t place = place_of(number);
     may_begin &= theirs.size() == threads_;
@@ -235,7 +269,7 @@ void group_launch::meet(bool may_begin) {
   if (!may_begin) list.clear();
   for (const endpoint_id lead : leads) {
     try {
-      home_.send(lead, begins, bytes_of(list));
+      with_patience([&] { home_.send(lead, begins, bytes_of(list)); });
     } catch (const endpoint_closed_error&) {  // its call says why
     }
   }
