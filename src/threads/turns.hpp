@@ -31,6 +31,9 @@ class descriptor_turn {
   descriptor_turn(const descriptor_turn&) = delete;
   descriptor_turn& operator=(const descriptor_turn&) = delete;
 
+  // A thread that has the turn has it also here, in a handler that has come while it waits: it ends
+  // with the first of both.
+  //
   // Suspends the caller until it has the turn, in order of arrival: `woken`. `timed_out` when the
   // deadline came first; with `ends`, also `interrupted` and `signalled`. Throws as park().
   [[nodiscard]] unparked take(std::int64_t deadline_ns, turn_ends ends = {});
@@ -57,9 +60,8 @@ class descriptor_turn {
   [[nodiscard]] const void* gate() const noexcept {
     return reinterpret_cast<const char*>(line_) + 1;
   }
-  void pass_on() noexcept {
-    if (mine_) unpark_one_or(gate(), &give_back, line_);
-  }
+  void has_taken() noexcept;
+  void pass_on() noexcept;
   // With the mutex of those that it is among.
   void leave() noexcept;
 
@@ -70,6 +72,7 @@ class descriptor_turn {
   descriptor_turn* previous_ = nullptr;
   descriptor_turn* next_ = nullptr;
   bool mine_ = false;
+  bool is_within_ = false;  // that of another one of the same thread, which passes it on
 };
 
 }  // namespace strata::detail

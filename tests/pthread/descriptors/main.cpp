@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
       part{"interruption", &interruption},
       part{"signals_for_all", &signals_for_all},
       part{"handlers", &handlers},
+      part{"handlers_that_take", &handlers_that_take},
       part{"closed_meanwhile", &closed_meanwhile},
       part{"replaced_meanwhile", &replaced_meanwhile},
       part{"replaced_counters", &replaced_counters},

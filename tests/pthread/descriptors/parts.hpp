@@ -29,6 +29,7 @@ void cancellation();
 void interruption();
 void signals_for_all();
 void handlers();
+void handlers_that_take();
 void closed_meanwhile();
 void replaced_meanwhile();
 void replaced_counters();

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <thread>
 #include <vector>
@@ -62,6 +63,18 @@ struct a_socketpair : ends {
     out = both[1];
     const int little = 4096;
     SAME(setsockopt(out, SOL_SOCKET, SO_SNDBUF, &little, sizeof little), 0);
+  }
+};
+
+// Lines can be read from its first end that are written to the other one.
+struct a_terminal : ends {
+  a_terminal() : ends(-1, posix_openpt(O_RDWR | O_NOCTTY)) {
+    SAME(out >= 0, true);
+    SAME(grantpt(out), 0);
+    SAME(unlockpt(out), 0);
+    std::array<char, 64> name{};
+    SAME(ptsname_r(out, name.data(), name.size()), 0);
+    in = open(name.data(), O_RDWR | O_NOCTTY);
   }
 };
 
