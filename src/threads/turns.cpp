@@ -50,15 +50,15 @@ void descriptor_turn::forget_all() {
 // Sockets and pipes are known by their inode, so copies of a descriptor count as one. Opening the
 // same device twice can give two things that have nothing to do with each other, and what the
 // kernel makes for a descriptor alone (an eventfd, a timer) has one inode for all.
-descriptor_turn::file descriptor_turn::file_behind(int fd, bool writes) noexcept {
+descriptor_turn::file descriptor_turn::file_behind(int fd, bool writes, int number) noexcept {
   struct stat s;
   if (::fstat(fd, &s) == 0 && (S_ISSOCK(s.st_mode) || S_ISFIFO(s.st_mode)))
     return {s.st_dev, s.st_ino, -1, writes};
-  return {0, 0, fd, writes};
+  return {0, 0, number, writes};
 }
 
-descriptor_turn::descriptor_turn(int fd, bool writes)
-    : file_(file_behind(fd, writes)), among_(&all()), home_(this_worker().owner) {
+descriptor_turn::descriptor_turn(int fd, bool writes, int number)
+    : file_(file_behind(fd, writes, number)), among_(&all()), home_(this_worker().owner) {
   const uninterrupted guard;
   const std::lock_guard lock(among_->mutex);
   line_ = &among_->by_file[file_];

@@ -24,8 +24,10 @@ struct turn_ends {
 class descriptor_turn {
  public:
   // Among those who read (or `writes`) what is behind `fd`, whose descriptors may be several. One
-  // that is none is alone. Throws std::bad_alloc.
-  descriptor_turn(int fd, bool writes);
+  // that is none is alone. What is known by its number alone is known by `number`. Throws
+  // std::bad_alloc.
+  descriptor_turn(int fd, bool writes, int number);
+  descriptor_turn(int fd, bool writes) : descriptor_turn(fd, writes, fd) {}
   // It is the next one's. errno stays as it is.
   ~descriptor_turn();
   descriptor_turn(const descriptor_turn&) = delete;
@@ -52,7 +54,7 @@ class descriptor_turn {
   struct all_lines;
   static std::atomic<all_lines*>& current();
   static all_lines& all();
-  static file file_behind(int fd, bool writes) noexcept;
+  static file file_behind(int fd, bool writes, int number) noexcept;
   static bool is_taken(void* line);
   static void give_back(void* line);
   // Where who waits is woken to have the turn. Odd, as that of word_lock: what wakes late at the

@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
       part{"closed_meanwhile", &closed_meanwhile},
       part{"replaced_meanwhile", &replaced_meanwhile},
       part{"replaced_counters", &replaced_counters},
+      part{"replaced_counters_alike", &replaced_counters_alike},
       part{"replaced_while_writing", &replaced_while_writing},
       part{"broken_pipes", &broken_pipes},
       part{"descriptors_of_a_child", &descriptors_of_a_child},

@@ -33,6 +33,7 @@ void handlers_that_take();
 void closed_meanwhile();
 void replaced_meanwhile();
 void replaced_counters();
+void replaced_counters_alike();
 void replaced_while_writing();
 void broken_pipes();
 void descriptors_of_a_child();
