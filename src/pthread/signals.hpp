@@ -35,6 +35,10 @@ extern constinit std::atomic<record*> main_record;
 // runtime, with arguments that are right.
 void change_mask(record& r, int how, const sigset_t* set, sigset_t* before);
 
+// The calling thread has left what it ran, maybe out of a handler, whose mask the kernel has not
+// taken back: where main() may run on this OS thread, it finds its own again.
+void put_back_mask_of_main() noexcept;
+
 // A handler's changes of the mask end with it. By the thread itself.
 struct kept_mask {
   sigset_t blocked;
