@@ -139,7 +139,7 @@ class taker {
     const int number = info.si_signo;
     const holding lock(r.more.lock);
     if (!r.waits_for_signal || !has_signal(r.awaited, number)) return false;
-    if (take_held(only(number), info) != 0) forward_to_waiter(r, info);
+    if (take_held(only(number), info) != 0) (void)forward_to_waiter(r, info);
     return true;
   }
 

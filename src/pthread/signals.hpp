@@ -83,8 +83,9 @@ int take_pending(record& r, const sigset_t& set, siginfo_t& info);
 void tell_taken(record& r, int number) noexcept;
 // That it does not take what it has been offered.
 void decline_offer(record& r) noexcept;
-// It waits for this one on an OS thread: that gets it.
-void forward_to_waiter(record& r, const siginfo_t& info) noexcept;
+// It waits for this one on an OS thread: that gets it, or finds it pending where the kernel has no
+// room. Answers as add_pending().
+bool forward_to_waiter(record& r, const siginfo_t& info) noexcept;
 [[nodiscard]] sigset_t unblocked(const record& r) noexcept;
 // There is a handler, and what it asks for.
 [[nodiscard]] bool is_handled(int number, struct sigaction& how) noexcept;
