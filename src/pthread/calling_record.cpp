@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <new>
-#include <utility>
 
 #include "pthread/affinity.hpp"
 #include "pthread/holding.hpp"
@@ -75,11 +74,12 @@ void end_adopted(stack& s) {
 thread_local record* outside_record = nullptr;
 struct outside_reaper {
   ~outside_reaper() {
-    if (outside_record == nullptr) return;
-    end_keys(*outside_record);
-    end_foreign(*outside_record);
-    outside_block = nullptr;
-    end_record(*std::exchange(outside_record, nullptr));
+    record* const r = outside_record;
+    if (r == nullptr) return;
+    end_keys(*r);
+    end_foreign(*r);
+    leave_outside_record(*r);
+    end_record(*r);
   }
 };
 
@@ -159,6 +159,12 @@ void become_outside(record& r) noexcept {
   outside_block = r.body;
   pthread_sigmask(SIG_SETMASK, &r.blocked, nullptr);
   bind_for_good(r);
+}
+
+void leave_outside_record(const record& r) noexcept {
+  if (outside_record != &r) return;
+  outside_record = nullptr;
+  outside_block = nullptr;
 }
 
 }  // namespace strata::detail::posix

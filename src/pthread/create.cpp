@@ -49,7 +49,7 @@ void begin_with_floating_point(const record& r) noexcept {
 // All that is the program's.
 void its_life(void* argument) {
   auto& r = *static_cast<record*>(argument);
-  run_to_exit(r);
+  if (run_to_exit(r)) put_back_mask_of_main();
   r.leaving = true;
   if (r.is_os_thread) end_process_with(r);  // the child of a fork
   end_values(r);

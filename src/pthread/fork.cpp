@@ -95,6 +95,8 @@ void end_process_with(record& r) {
   // Handlers do not interrupt it any more.
   this_worker().preemptible.store(false, std::memory_order_relaxed);
   end_keys(r);
+  // Where it is the process's, and nothing that is for r's next thread comes to our wait.
+  leave_outside_record(r);
   end_record(r);
   wait_until_alone();
   std::exit(0);

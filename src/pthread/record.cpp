@@ -114,6 +114,9 @@ void give_record(record& r) noexcept {
     r.more.heeds_all.store(false, std::memory_order_relaxed);
     r.more.name.clear();
   }
+  // Its stack waits by it until the process ends, and what comes is asked by it whether it is
+  // main() that runs there. Partners: end_process_with(), the loads of main_record.
+  if (r.is_main) return;
   const holding lock(pool_lock);
   r.next_free = free_records;
   free_records = &r;

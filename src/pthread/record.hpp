@@ -160,7 +160,7 @@ void set_title(record& r, std::string_view title) noexcept;
 
 // A fresh one that belongs to nobody else. Null without memory.
 record* take_record() noexcept;
-// Gives it up: its pthread_t is no longer valid.
+// Gives it up: its pthread_t is no longer valid. It is used again unless it is main()'s.
 void give_record(record& r) noexcept;
 [[nodiscard]] pthread_t handle_of(const record& r) noexcept;
 // Whether t is one of ours at all, or the C library's.
@@ -176,8 +176,11 @@ void give_record(record& r) noexcept;
 record& self();
 [[nodiscard]] record* self_if_any() noexcept;
 
-// The last thing of a thread's life: tells who joins it.
+// The last thing of a thread's life: tells who joins it. From then on r may be another thread's,
+// but for that of main().
 void end_record(record& r) noexcept;
+// Before that, by a thread without a worker, which goes on: r is its record no longer.
+void leave_outside_record(const record& r) noexcept;
 
 // The destructors of its keys' values.
 void end_keys(record& r);

@@ -73,6 +73,22 @@ void restore_mask(record& r, const kept_mask& before) {
   if (changes_opened) count_opened(r, more, less);
 }
 
+void put_back_mask_of_main() noexcept {
+  // Acquire: the record as run_main() has prepared it, see preload/start.cpp.
+  record* const main = main_record.load(std::memory_order_acquire);
+  if (main == nullptr || main->is_os_thread || !runs_on_process_thread()) return;
+  sigset_t mask;
+  {
+    const holding lock(main->more.lock);
+    mask = main->blocked_by_program;
+  }
+  const std::uint64_t added = main->added_by_handlers.load(std::memory_order_relaxed);
+  for (int number = 1; number < NSIG; ++number) {
+    if ((added & signal_bit(number)) != 0) sigaddset(&mask, number);
+  }
+  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+}
+
 void inherit_signals(record& r, const record& parent) {
   begin_mask(r, parent.blocked, false);
   if (!parent.opened_any) return;

@@ -40,10 +40,8 @@ int send(pthread_t thread, int number, const sent_value& value) {
     if ((r->life.load(std::memory_order_relaxed) & record::ended) != 0) return 0;
     if (number == 0) return 0;
     if (r->is_os_thread && !own) return send_to_os_thread(*r, number, value);
-    if (r->waits_for_signal && has_signal(r->awaited, number)) {
-      forward_to_waiter(*r, info);
-      return 0;
-    }
+    if (r->waits_for_signal && has_signal(r->awaited, number))
+      return forward_to_waiter(*r, info) ? 0 : EAGAIN;
     if (has_signal(r->blocked, number) && !r->is_os_thread)
       return add_pending(*r, info) ? 0 : EAGAIN;
     struct sigaction how {};

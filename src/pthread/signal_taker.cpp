@@ -24,6 +24,7 @@
 #include "pthread/signal_offers.hpp"
 #include "pthread/signals.hpp"
 #include "pthread/wait.hpp"
+#include "threads/after_fork.hpp"
 
 namespace strata::detail::posix {
 namespace {
@@ -124,7 +125,11 @@ class taker {
   void handle(siginfo_t& info) {
     if (info.si_signo == bell::number) bell_.quieten();
     (void)raise_here(info);
+    if (!is_current()) [[unlikely]]
+      end_child_without_thread();
   }
+  // Not in the child of a fork that a handler has made, which has another one.
+  bool is_current() const noexcept;
 
   // ---- what nobody takes ----
 
@@ -134,7 +139,7 @@ class taker {
     const int number = info.si_signo;
     const holding lock(r.more.lock);
     if (!r.waits_for_signal || !has_signal(r.awaited, number)) return false;
-    if (take_held(only(number), info) != 0) forward_to_waiter(r, info);
+    if (take_held(only(number), info) != 0) (void)forward_to_waiter(r, info);
     return true;
   }
 
@@ -297,6 +302,11 @@ class taker {
 // Never destroyed: it runs until the process ends. There before the first handler is. Loaded with
 // acquire everywhere: partners are the two who store it, current_taker() and forget_signal_taker().
 constinit std::atomic<taker*> the_taker{nullptr};
+
+// Relaxed: compared by the OS thread that has stored it, if another one is there.
+bool taker::is_current() const noexcept {
+  return the_taker.load(std::memory_order_relaxed) == this;
+}
 
 taker& current_taker() {
   taker* t = the_taker.load(std::memory_order_acquire);

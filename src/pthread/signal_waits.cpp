@@ -40,7 +40,14 @@ struct signal_wait {
   }
 };
 
-// In the kernel, which knows nothing of what ends the wait for a lightweight thread. 0: none came.
+// With its record's lock: what is its own, or held for all. 0: nothing.
+int take_what_is_there(signal_wait& w) noexcept {
+  const int own = take_pending(w.who, w.wanted, w.info);
+  return own != 0 ? own : take_held(w.wanted, w.info);
+}
+
+// In the kernel, which knows nothing of what ends the wait for a lightweight thread, and may have
+// had no room for what was forwarded to it. 0: none came.
 int await_in_kernel(signal_wait& w) {
   constexpr std::int64_t look_again_ns = 20'000'000;
   for (;;) {
@@ -50,6 +57,10 @@ int await_in_kernel(signal_wait& w) {
     const timespec slice{0, ns};
     const int number = sigtimedwait(&w.wanted, &w.info, &slice);
     if (number > 0) return number;
+    if (!w.who.is_os_thread) {
+      const holding lock(w.who.more.lock);
+      if (const int kept = take_pending(w.who, w.wanted, w.info)) return kept;
+    }
     const bool is_handled_here = w.who.is_os_thread && w.ends_by_handler && errno == EINTR;
     if (is_handled_here) w.handlers_before = w.who.handlers_run.load(std::memory_order_relaxed) - 1;
     if (is_handled_here || w.is_over() || left_ns <= look_again_ns) return 0;
@@ -83,14 +94,12 @@ int await_elsewhere(signal_wait& w) {
   auto wait_there = [&] {
     {
       const holding lock(r.more.lock);
+      // Sent to us since we looked.
+      if (const int early = take_what_is_there(w)) return early;
       r.waits_for_signal = true;
       r.signal_waiter = pthread_self();
       r.awaited = w.wanted;
       sigemptyset(&r.forwarded);
-      // Sent to us since we looked.
-      siginfo_t early;
-      while (take_pending(r, w.wanted, early) != 0) forward_to_waiter(r, early);
-      while (take_held(w.wanted, early) != 0) forward_to_waiter(r, early);
     }
     const int found = await_in_kernel(w);
     {
@@ -117,9 +126,8 @@ int await(signal_wait& w) {
   } else {
     {
       const holding lock(r.more.lock);
-      found = take_pending(r, w.wanted, w.info);
+      found = take_what_is_there(w);
     }
-    if (found == 0) found = take_held(w.wanted, w.info);
     const timespec at_once{0, 0};
     if (found == 0 && w.deadline_ns <= os::now_ns()) {
       found = std::max(sigtimedwait(&w.wanted, &w.info, &at_once), 0);

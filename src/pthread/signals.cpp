@@ -32,10 +32,14 @@ siginfo_t about_signal(int number, const sigval* value) noexcept {
 
 bool add_pending(record& r, const siginfo_t& info) noexcept { return r.pending.add(info); }
 
-void forward_to_waiter(record& r, const siginfo_t& info) noexcept {
-  sigaddset(&r.forwarded, info.si_signo);
-  (void)(info.si_code == SI_QUEUE ? pthread_sigqueue(r.signal_waiter, info.si_signo, info.si_value)
-                                  : pthread_kill(r.signal_waiter, info.si_signo));
+bool forward_to_waiter(record& r, const siginfo_t& info) noexcept {
+  const int number = info.si_signo;
+  const int error = info.si_code == SI_QUEUE
+                        ? pthread_sigqueue(r.signal_waiter, number, info.si_value)
+                        : pthread_kill(r.signal_waiter, number);
+  if (error != 0) return add_pending(r, info);
+  sigaddset(&r.forwarded, number);
+  return true;
 }
 
 int take_pending(record& r, const sigset_t& set, siginfo_t& info) {

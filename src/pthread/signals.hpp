@@ -35,6 +35,10 @@ extern constinit std::atomic<record*> main_record;
 // runtime, with arguments that are right.
 void change_mask(record& r, int how, const sigset_t* set, sigset_t* before);
 
+// The calling thread has left what it ran, maybe out of a handler, whose mask the kernel has not
+// taken back: where main() may run on this OS thread, it finds its own again.
+void put_back_mask_of_main() noexcept;
+
 // A handler's changes of the mask end with it. By the thread itself.
 struct kept_mask {
   sigset_t blocked;
@@ -79,8 +83,9 @@ int take_pending(record& r, const sigset_t& set, siginfo_t& info);
 void tell_taken(record& r, int number) noexcept;
 // That it does not take what it has been offered.
 void decline_offer(record& r) noexcept;
-// It waits for this one on an OS thread: that gets it.
-void forward_to_waiter(record& r, const siginfo_t& info) noexcept;
+// It waits for this one on an OS thread: that gets it, or finds it pending where the kernel has no
+// room. Answers as add_pending().
+bool forward_to_waiter(record& r, const siginfo_t& info) noexcept;
 [[nodiscard]] sigset_t unblocked(const record& r) noexcept;
 // There is a handler, and what it asks for.
 [[nodiscard]] bool is_handled(int number, struct sigaction& how) noexcept;

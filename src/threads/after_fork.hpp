@@ -11,6 +11,9 @@ void forget_parked() noexcept;
 void forget_descriptor_waits();
 // There are no threads for blocking calls.
 void forget_blocking_threads();
+// By an OS thread of ours that finds itself in the child, where something of the program's has
+// forked on it and has returned: who goes on from there is a thread that is not here.
+[[noreturn]] void end_child_without_thread() noexcept;
 // Nobody answers the signal of options::dump_signal: it means what it meant before, until another
 // runtime is started.
 void forget_dump_signal();

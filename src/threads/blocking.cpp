@@ -32,6 +32,9 @@ constexpr std::uint32_t is_done = 1;
 constexpr std::uint32_t is_refused = 2;  // there is no OS thread for it
 constexpr auto idle_for = std::chrono::seconds(1);
 
+class pool;
+pool& the_pool();
+
 class pool {
  public:
   explicit pool(pool* forgotten = nullptr) : forgotten_(forgotten) {}
@@ -95,6 +98,8 @@ class pool {
       mine.works_for(call.caller);
       errno = call.error;
       call.run(call);
+      if (&the_pool() != this) [[unlikely]]
+        end_child_without_thread();
       call.error = errno;
       mine.works_for(nullptr);
       pthread_sigmask(SIG_SETMASK, &all, nullptr);

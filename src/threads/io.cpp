@@ -38,9 +38,22 @@ int look(int fd, short events) {
   return p.revents;
 }
 
+// Until the next look at what nobody tells of. False: the time is over.
+bool pause_before_look(detail::polling_backoff& pauses, std::int64_t deadline) {
+  const std::int64_t pause_ns = pauses.next_pause_ns();
+  if (pause_ns == 0) return true;
+  const char nobody_wakes = 0;
+  const std::int64_t end_ns = detail::deadline_now() + pause_ns;
+  detail::park({.what = detail::wait_for_descriptor,
+                .address = &nobody_wakes,
+                .deadline_ns = std::min(deadline, end_ns)});
+  return end_ns < deadline;
+}
+
 // `in_vain` begins anew where it is not ready at once.
 int wait_until(int fd, short events, std::int64_t deadline,
                detail::polling_backoff* in_vain = nullptr) {
+  detail::polling_backoff unwatched;
   for (;;) {
     if (const int now = look(fd, events); now != 0) return now;
     if (in_vain != nullptr) in_vain->begin_anew();
@@ -58,6 +71,8 @@ int wait_until(int fd, short events, std::int64_t deadline,
     detail::event_wait w{.fd = fd, .events = events, .deadline_ns = deadline};
     (void)detail::wait_for_events(w);
     if (w.error != 0) return detail::fail_with(w.error);
+    // It is not what is asked for that a regular file always has.
+    if (!w.is_watchable) pause_before_look(unwatched, deadline);
   }
 }
 
@@ -71,19 +86,6 @@ auto without_exceptions(const Wait& wait) -> decltype(wait()) {
   } catch (const std::system_error&) {
     return detail::fail_with(EAGAIN);  // there is no thread for deadlines
   }
-}
-
-// Where the kernel calls ready what the call has to wait for all the same: with something in the
-// error queue a socket is, whatever it is asked for. False: the time is over.
-bool pause_after_look_in_vain(detail::polling_backoff& pauses, std::int64_t deadline) {
-  const std::int64_t pause_ns = pauses.next_pause_ns();
-  if (pause_ns == 0) return true;
-  const char nobody_wakes = 0;
-  const std::int64_t end_ns = detail::deadline_now() + pause_ns;
-  detail::park({.what = detail::wait_for_descriptor,
-                .address = &nobody_wakes,
-                .deadline_ns = std::min(deadline, end_ns)});
-  return end_ns < deadline;
 }
 
 // Makes `call`, which does not block, until it need not wait any more.
@@ -101,7 +103,9 @@ auto again(int fd, short events, std::int64_t deadline, const Call& call) {
       const outcome later = call();
       if (later >= 0 || !would_block(detail::errno_here())) return later;
       if (!goes_on) return detail::fail_with(ETIMEDOUT);
-      goes_on = pause_after_look_in_vain(pauses, deadline);
+      // The kernel calls ready what the call has to wait for all the same: with something in the
+      // error queue a socket is, whatever it is asked for.
+      goes_on = pause_before_look(pauses, deadline);
     }
   });
 }

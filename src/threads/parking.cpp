@@ -190,7 +190,7 @@ unparked park(const parking& how) {
   if (how.look_again != nullptr) r.w.put_off = &on_look_again;
   r.w.block = block_for(how);
   r.w.heeds_interruption =
-      how.interruptible || (!how.lasts && r.w.block != nullptr &&
+      how.interruptible || (!how.lasts && !how.is_not_left && r.w.block != nullptr &&
                             r.w.block->extras->heeds_all.load(std::memory_order_relaxed));
   r.w.kinds = how.kinds;
   if (this_worker().owner != nullptr) {

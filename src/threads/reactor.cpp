@@ -37,6 +37,7 @@ struct io_wait {
   reactor* by;  // not the one that there is any more, behind a fork in a handler
   const scheduler* home;
   int error = 0;
+  bool is_watchable = true;
   int watched = -1;  // fd, or a duplicate while somebody else waits for fd too
   std::uint64_t number = 0;
   bool watched_once = false;  // guarded by the reactor's mutex
@@ -62,7 +63,8 @@ class reactor {
         return note_whose(w);
     }
     // EPERM: a regular file, which is always ready.
-    fail(w, errno == EPERM ? 0 : errno);
+    w.is_watchable = errno != EPERM;
+    fail(w, w.is_watchable ? errno : 0);
   }
 
   // Once for each wait, as watch(). Afterwards nobody knows w.
@@ -228,6 +230,7 @@ unparked wait_for_events(event_wait& how) {
   }
   forget(w);
   how.error = w.error;
+  how.is_watchable = w.is_watchable;
   return why;
 }
 

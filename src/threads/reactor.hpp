@@ -12,7 +12,9 @@ struct event_wait {
   short events;  // of poll(); it tells of errors and hang-ups unasked
   std::int64_t deadline_ns = parking::never;
   bool interruptible = false;
-  int error = 0;  // afterwards: why fd cannot be waited for
+  // Afterwards.
+  int error = 0;             // why fd cannot be waited for
+  bool is_watchable = true;  // false: a regular file, of which nothing will be told
 };
 
 // Suspends the calling thread until one of the events may hold: who was told so looks again. Of

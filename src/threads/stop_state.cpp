@@ -121,7 +121,8 @@ void full_stop_state::remove_node(stop_node& n) noexcept {
     park({.what = "stop callback of another thread",
           .address = &running_,
           .still = &is_in,
-          .argument = &call});
+          .argument = &call,
+          .is_not_left = true});
   }
 }
 

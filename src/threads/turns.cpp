@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "sched/place.hpp"
 #include "sched/waiting_stacks.hpp"
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/parking.hpp"
@@ -19,6 +20,9 @@ namespace strata::detail {
 struct descriptor_turn::line {
   std::atomic<bool> taken{false};  // set back with the queue locked, where nobody waits for it
   unsigned users = 0;              // with all_lines::mutex
+  // Whose turn it is; null: nobody's, or a thread's without a stack of a runtime. Relaxed: nobody
+  // looks for another one there than itself.
+  std::atomic<const stack*> holder{nullptr};
 };
 
 struct descriptor_turn::all_lines {
@@ -46,15 +50,15 @@ void descriptor_turn::forget_all() {
 // Sockets and pipes are known by their inode, so copies of a descriptor count as one. Opening the
 // same device twice can give two things that have nothing to do with each other, and what the
 // kernel makes for a descriptor alone (an eventfd, a timer) has one inode for all.
-descriptor_turn::file descriptor_turn::file_behind(int fd, bool writes) noexcept {
+descriptor_turn::file descriptor_turn::file_behind(int fd, bool writes, int number) noexcept {
   struct stat s;
   if (::fstat(fd, &s) == 0 && (S_ISSOCK(s.st_mode) || S_ISFIFO(s.st_mode)))
     return {s.st_dev, s.st_ino, -1, writes};
-  return {0, 0, fd, writes};
+  return {0, 0, number, writes};
 }
 
-descriptor_turn::descriptor_turn(int fd, bool writes)
-    : file_(file_behind(fd, writes)), among_(&all()), home_(this_worker().owner) {
+descriptor_turn::descriptor_turn(int fd, bool writes, int number)
+    : file_(file_behind(fd, writes, number)), among_(&all()), home_(this_worker().owner) {
   const uninterrupted guard;
   const std::lock_guard lock(among_->mutex);
   line_ = &among_->by_file[file_];
@@ -98,16 +102,40 @@ bool descriptor_turn::is_taken(void* line_of_file) {
 }
 
 void descriptor_turn::give_back(void* line_of_file) {
-  static_cast<line*>(line_of_file)->taken.store(false, std::memory_order_relaxed);
+  // Release: who takes it next writes who has it after us. Partner: try_take().
+  static_cast<line*>(line_of_file)->taken.store(false, std::memory_order_release);
+}
+
+static const stack* stack_here() noexcept {
+  const worker& w = this_worker();
+  return w.owner != nullptr ? static_cast<const place&>(w).current : nullptr;
+}
+
+void descriptor_turn::has_taken() noexcept {
+  mine_ = true;
+  line_->holder.store(stack_here(), std::memory_order_relaxed);
+}
+
+void descriptor_turn::pass_on() noexcept {
+  if (!mine_ || is_within_) return;
+  line_->holder.store(nullptr, std::memory_order_relaxed);
+  unpark_one_or(gate(), &give_back, line_);
 }
 
 bool descriptor_turn::try_take() noexcept {
-  if (!mine_) mine_ = !line_->taken.exchange(true, std::memory_order_relaxed);
-  return mine_;
+  if (mine_) return true;
+  // Acquire: see give_back().
+  if (!line_->taken.exchange(true, std::memory_order_acquire)) {
+    has_taken();
+    return true;
+  }
+  const stack* const mine = stack_here();
+  is_within_ = mine != nullptr && line_->holder.load(std::memory_order_relaxed) == mine;
+  return mine_ = is_within_;
 }
 
 unparked descriptor_turn::take(std::int64_t deadline_ns, turn_ends ends) {
-  while (line_->taken.exchange(true, std::memory_order_relaxed)) {
+  while (!try_take()) {
     if (deadline_ns != parking::never && deadline_ns <= deadline_now()) return unparked::timed_out;
     const unparked why = park({.what = wait_for_descriptor,
                                .address = gate(),
@@ -116,11 +144,13 @@ unparked descriptor_turn::take(std::int64_t deadline_ns, turn_ends ends) {
                                .deadline_ns = deadline_ns,
                                .interruptible = ends.interruption});
     if (why == unparked::timed_out) return why;
-    if (why == unparked::woken) break;  // handed over
+    if (why == unparked::woken) {  // handed over
+      has_taken();
+      break;
+    }
     if (ends.interruption && why == unparked::interrupted) return why;
     if (ends.signals && why == unparked::signalled) return why;
   }
-  mine_ = true;
   return unparked::woken;
 }
 

@@ -24,13 +24,18 @@ struct turn_ends {
 class descriptor_turn {
  public:
   // Among those who read (or `writes`) what is behind `fd`, whose descriptors may be several. One
-  // that is none is alone. Throws std::bad_alloc.
-  descriptor_turn(int fd, bool writes);
+  // that is none is alone. What is known by its number alone is known by `number`. Throws
+  // std::bad_alloc.
+  descriptor_turn(int fd, bool writes, int number);
+  descriptor_turn(int fd, bool writes) : descriptor_turn(fd, writes, fd) {}
   // It is the next one's. errno stays as it is.
   ~descriptor_turn();
   descriptor_turn(const descriptor_turn&) = delete;
   descriptor_turn& operator=(const descriptor_turn&) = delete;
 
+  // A thread that has the turn has it also here, in a handler that has come while it waits: it ends
+  // with the first of both.
+  //
   // Suspends the caller until it has the turn, in order of arrival: `woken`. `timed_out` when the
   // deadline came first; with `ends`, also `interrupted` and `signalled`. Throws as park().
   [[nodiscard]] unparked take(std::int64_t deadline_ns, turn_ends ends = {});
@@ -49,7 +54,7 @@ class descriptor_turn {
   struct all_lines;
   static std::atomic<all_lines*>& current();
   static all_lines& all();
-  static file file_behind(int fd, bool writes) noexcept;
+  static file file_behind(int fd, bool writes, int number) noexcept;
   static bool is_taken(void* line);
   static void give_back(void* line);
   // Where who waits is woken to have the turn. Odd, as that of word_lock: what wakes late at the
@@ -57,9 +62,8 @@ class descriptor_turn {
   [[nodiscard]] const void* gate() const noexcept {
     return reinterpret_cast<const char*>(line_) + 1;
   }
-  void pass_on() noexcept {
-    if (mine_) unpark_one_or(gate(), &give_back, line_);
-  }
+  void has_taken() noexcept;
+  void pass_on() noexcept;
   // With the mutex of those that it is among.
   void leave() noexcept;
 
@@ -70,6 +74,7 @@ class descriptor_turn {
   descriptor_turn* previous_ = nullptr;
   descriptor_turn* next_ = nullptr;
   bool mine_ = false;
+  bool is_within_ = false;  // that of another one of the same thread, which passes it on
 };
 
 }  // namespace strata::detail

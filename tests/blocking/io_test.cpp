@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <climits>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -30,6 +32,26 @@ namespace strata::test {
 namespace {
 
 using namespace std::chrono_literals;
+
+std::int64_t processor_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+// A regular file has no urgent bytes, and nobody tells when it would.
+TEST_P(io_on, what_a_file_never_has_is_waited_for_without_hurry) {
+  runtime rt(settings());
+  rt.run([] {
+    const int file = memfd_create("strata-test", 0);
+    EXPECT_EQ(io::wait(file, POLLIN), POLLIN);
+    const std::int64_t before = processor_ns();
+    EXPECT_EQ(io::wait(file, POLLPRI, 100ms), -1);
+    EXPECT_EQ(detail::errno_here(), ETIMEDOUT);
+    EXPECT_LT(processor_ns() - before, 50'000'000);
+    close(file);
+  });
+}
 
 // Far more than the kernel buffers, so both sides wait for each other.
 TEST_P(io_on, streams_arrive_whole) {

@@ -25,6 +25,9 @@ struct test_case {
   struct test_case* next;
 };
 extern struct test_case* all_cases;
+/* Run by another thread, when main() has detached its own and left it; null: none. */
+extern struct test_case* case_after_main;
+extern pthread_t thread_of_main;
 extern int failures;
 
 #define CASE(name)                                            \
@@ -34,6 +37,11 @@ extern int failures;
     case_##name.next = all_cases;                             \
     all_cases = &case_##name;                                 \
   }                                                           \
+  static void name(void)
+#define CASE_AFTER_MAIN(name)                                                                 \
+  static void name(void);                                                                     \
+  static struct test_case case_##name = {#name, name, NULL};                                  \
+  __attribute__((constructor)) static void add_##name(void) { case_after_main = &case_##name; } \
   static void name(void)
 
 #define CHECK(condition) check_((condition) ? 1 : 0, #condition, __func__, __FILE__, __LINE__)

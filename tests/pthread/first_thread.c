@@ -229,3 +229,49 @@ CASE(processor_time_is_slept_on) {
   await(&has_slept, 1);
   end(t);
 }
+
+/* ---- when it has ended ---- */
+static void* give_back(void* a) { return a; }
+/* Whose record is used for the next thread. */
+static int has_its_number(pthread_t t) { return (uint32_t)t == (uint32_t)thread_of_main; }
+static _Atomic(char*) handled_at;
+static void note_where(int n) {
+  char here;
+  (void)n;
+  atomic_store(&handled_at, &here);
+}
+static _Atomic(char*) lives_at;
+static void* live_until_cancelled(void* a) {
+  static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+  static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+  char here;
+  atomic_store(&lives_at, &here);
+  while (atomic_load(&handled_at) == NULL) usleep(100);
+  pthread_mutex_lock(&m);
+  for (;;) pthread_cond_wait(&never, &m);
+  return a;
+}
+CASE_AFTER_MAIN(what_is_for_another_thread_does_not_come_to_the_first) {
+  enum { tries = 20, stack_used_max = 1 << 16 };
+  pthread_t t = begin(give_back, NULL);
+  for (int i = 0; on_strata() && i < tries && !has_its_number(t); ++i) {
+    end(t);
+    usleep(1000);
+    t = begin(give_back, NULL);
+  }
+  end(t);
+  usleep(1000); /* it waits for us by now */
+  signal(SIGUSR1, note_where);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR1);
+  SAME(pthread_sigmask(SIG_UNBLOCK, &one, NULL), 0);
+  t = begin(live_until_cancelled, NULL);
+  SAME(pthread_kill(t, SIGUSR1), 0);
+  while (atomic_load(&lives_at) == NULL || atomic_load(&handled_at) == NULL) usleep(100);
+  CHECK(labs(atomic_load(&handled_at) - atomic_load(&lives_at)) < stack_used_max);
+  usleep(5000);
+  SAME(pthread_cancel(t), 0);
+  CHECK(end(t) == PTHREAD_CANCELED);
+  signal(SIGUSR1, SIG_DFL);
+}

@@ -23,7 +23,7 @@ c_flags = [
     "-std=c99 -D_XOPEN_SOURCE=600", "-std=c11 -D_XOPEN_SOURCE=700", "-std=c99 -D_DEFAULT_SOURCE",
     "-std=c11 -D_GNU_SOURCE", "-std=gnu17 -D_GNU_SOURCE -fexceptions",
 ]
-cxx_flags = ["-std=c++98", "-std=c++03", "-std=gnu++98", "-std=c++11", "-std=c++17", "-std=c++20"]
+cxx_flags = ["-std=c++98", "-std=gnu++98", "-std=c++11", "-std=c++17", "-std=c++20"]
 
 # As the C library's header says them, whose names of pthreads these are.
 own_macros = {"pthread_yield", "pthread_mutex_consistent_np"}

@@ -11,9 +11,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
+#include <optional>
 #include <stdexcept>
 #include <strata/blocking.hpp>
 #include <strata/runtime.hpp>
+#include <strata/stop_token.hpp>
 #include <strata/thread.hpp>
 #include <strata/thread_specific.hpp>
 #include <string>
@@ -87,6 +90,46 @@ TEST(pthread_header, exit_runs_destructors_and_is_seen_by_catch_all) {
   });
   EXPECT_EQ(destroyed, 2);
   EXPECT_EQ(caught, 1);
+}
+
+// The end of a callback that another thread is in is a destructor: it is not left in the middle.
+void* end_a_callback(void* callback) {
+  EXPECT_EQ(strata_pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr), 0);
+  (*static_cast<std::function<void()>*>(callback))();
+  ++destroyed;
+  strata_pthread_testcancel();
+  return nullptr;
+}
+
+TEST(pthread_header, asynchronous_cancellation_comes_after_the_end_of_a_stop_callback) {
+  strata::runtime rt(workers(1));
+  destroyed = 0;
+  rt.run([] {
+    strata::stop_source source;
+    bool is_in = false;
+    bool may_end = false;
+    const auto stay = [&] {
+      is_in = true;
+      while (!may_end) strata::this_thread::yield();
+    };
+    std::optional<strata::stop_callback<decltype(stay)>> tell;
+    tell.emplace(source.get_token(), stay);
+    strata::thread requests([&] { source.request_stop(); });
+    while (!is_in) strata::this_thread::yield();
+    std::function<void()> end = [&] { tell.reset(); };
+    pthread_t t;
+    ASSERT_EQ(strata_pthread_create(&t, nullptr, end_a_callback, &end), 0);
+    for (int i = 0; i < 5; ++i) strata::this_thread::yield();
+    EXPECT_EQ(strata_pthread_cancel(t), 0);
+    for (int i = 0; i < 5; ++i) strata::this_thread::yield();
+    EXPECT_EQ(destroyed, 0);
+    may_end = true;
+    void* result = nullptr;
+    EXPECT_EQ(strata_pthread_join(t, &result), 0);
+    EXPECT_EQ(result, PTHREAD_CANCELED);
+    EXPECT_EQ(destroyed, 1);
+    requests.join();
+  });
 }
 
 TEST(pthread_header, a_strata_thread_has_values_and_a_name_and_can_be_cancelled) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program whose threads wait in the kernel for what other threads of it do next: natively, and as
 // it is under `strata pthread` with one worker. Status 0 if all is right.
+#include <dirent.h>
 #include <fcntl.h>
 #include <mqueue.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -11,6 +13,7 @@
 #include <sys/msg.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +22,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -347,6 +351,73 @@ void posix_queues() {
   mq_close(back);
 }
 
+// ---- what is meant for another call ----
+
+// The kernel threads that wait for threads of `strata pthread` are told late to end a call that has
+// ended by itself. Natively there are none of them.
+void disturb_who_waits_for_others() {
+  constexpr int own_signal = 32;
+  DIR* const threads = opendir("/proc/self/task");
+  while (const dirent* const thread = readdir(threads)) {
+    std::string name;
+    std::getline(std::ifstream("/proc/self/task/" + std::string(thread->d_name) + "/comm"), name);
+    if (name == "strata-blocking")
+      SAME(syscall(SYS_tgkill, getpid(), std::atoi(thread->d_name), own_signal), 0);
+  }
+  closedir(threads);
+}
+
+void disturbed_late() {
+  const int semaphore = semget(IPC_PRIVATE, 1, 0600);
+  sembuf take{0, -1, 0};
+  sembuf give{0, 1, 0};
+  const int queue = msgget(IPC_PRIVATE, 0600);
+  struct message {
+    long kind = 1;
+    char text = 'd';
+  };
+  int ends[2] = {-1, -1};
+  SAME(pipe(ends), 0);
+  sigset_t none;
+  sigemptyset(&none);
+  const auto disturb = [] {
+    for (int i = 0; i < 3; ++i) {
+      usleep(1000);
+      disturb_who_waits_for_others();
+    }
+    usleep(1000);
+  };
+  beside([&] { SAME(semop(semaphore, &take, 1), 0); },
+         [&] {
+           while (semctl(semaphore, 0, GETNCNT) != 1) sched_yield();
+           disturb();
+           SAME(semop(semaphore, &give, 1), 0);
+         });
+  beside(
+      [&] {
+        message got;
+        SAME(msgrcv(queue, &got, sizeof got.text, 0, 0), 1);
+      },
+      [&] {
+        const message one;
+        disturb();
+        SAME(msgsnd(queue, &one, sizeof one.text, 0), 0);
+      });
+  beside(
+      [&] {
+        pollfd one{ends[0], POLLIN, 0};
+        SAME(ppoll(&one, 1, nullptr, &none), 1);
+      },
+      [&] {
+        disturb();
+        SAME(write(ends[1], "x", 1), 1);
+      });
+  SAME(semctl(semaphore, 0, IPC_RMID), 0);
+  SAME(msgctl(queue, IPC_RMID, nullptr), 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+
 // ---- commands ----
 
 void commands() {
@@ -386,6 +457,7 @@ int main() {
   files();
   system_v();
   posix_queues();
+  disturbed_late();
   commands();
   return pthread_programs::status_of_all();
 }

@@ -578,6 +578,10 @@ CASE(spin_lock_is_left_by_a_handler) {
   await(&spins, 1);
   SAME(pthread_kill(t, SIGUSR1), 0);
   SAME((long)end(t), SIGUSR1);
+  /* What that handler has blocked was its thread's. */
+  sigset_t now;
+  SAME(pthread_sigmask(SIG_BLOCK, NULL, &now), 0);
+  SAME(sigismember(&now, SIGUSR1), 0);
   SAME(pthread_spin_unlock(&spin), 0);
   SAME(sigaction(SIGUSR1, &usual, NULL), 0);
 }

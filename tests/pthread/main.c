@@ -4,6 +4,8 @@
 #include "check.h"
 
 struct test_case* all_cases = NULL;
+struct test_case* case_after_main = NULL;
+pthread_t thread_of_main;
 int failures = 0;
 
 void check_(int holds, const char* text, const char* where, const char* file, int line) {
@@ -68,19 +70,39 @@ void reap(pid_t child) {
   SAME(status, 0);
 }
 
+/* The program's argument: the one case to run, or -CASE: all but that. */
+static const char* wanted = NULL;
+static int cases_run = 0;
+
+static int is_wanted(const struct test_case* c) {
+  if (c == NULL || wanted == NULL) return c != NULL;
+  return wanted[0] == '-' ? strcmp(wanted + 1, c->name) != 0 : strcmp(wanted, c->name) == 0;
+}
+static void run_if_wanted(const struct test_case* c) {
+  if (!is_wanted(c)) return;
+  const int before = failures;
+  c->run();
+  ++cases_run;
+  if (failures == before) printf("ok      %s\n", c->name);
+}
+static int status_of_all(void) {
+  printf("%d cases, %d failures\n", cases_run, failures);
+  return failures != 0 || cases_run == 0;
+}
+static void* end_without_main(void* a) {
+  (void)a;
+  run_if_wanted(case_after_main);
+  exit(status_of_all());
+}
+
 int main(int argc, char** argv) {
-  int run = 0;
+  if (argc > 1) wanted = argv[1];
   alarm(limit_s);
   setvbuf(stdout, NULL, _IOLBF, 0);
-  for (struct test_case* c = all_cases; c != NULL; c = c->next) {
-    /* Arguments: the one case to run, or -CASE: all but that. */
-    if (argc > 1 && argv[1][0] != '-' && strcmp(argv[1], c->name) != 0) continue;
-    if (argc > 1 && argv[1][0] == '-' && strcmp(argv[1] + 1, c->name) == 0) continue;
-    const int before = failures;
-    c->run();
-    ++run;
-    if (failures == before) printf("ok      %s\n", c->name);
-  }
-  printf("%d cases, %d failures\n", run, failures);
-  return failures != 0 || run == 0;
+  for (struct test_case* c = all_cases; c != NULL; c = c->next) run_if_wanted(c);
+  if (!is_wanted(case_after_main)) return status_of_all();
+  thread_of_main = pthread_self();
+  SAME(pthread_detach(thread_of_main), 0);
+  begin(end_without_main, NULL);
+  pthread_exit(NULL);
 }

@@ -8,7 +8,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 # Compressible, and of several blocks.
-for i in {1..60}; do od -An -tx1 -v -N 20000 /dev/urandom; done >input
+for i in {1..30}; do od -An -tx1 -v -N 20000 /dev/urandom; done >input
 missing=()
 
 compare() { # NAME: what `output` decompresses to

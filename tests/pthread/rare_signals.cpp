@@ -170,6 +170,35 @@ void awaited_elsewhere() {
   SAME(handled, 30);
 }
 
+// What is sent to a thread that waits for it is not lost where the kernel has no room for it: then
+// who sends it is told so, or the thread gets it all the same.
+void without_room() {
+  const int number = SIGRTMIN + 1;
+  const sigset_t it = set_of({number});
+  SAME(pthread_sigmask(SIG_BLOCK, &it, nullptr), 0);
+  rlimit room{};
+  SAME(getrlimit(RLIMIT_SIGPENDING, &room), 0);
+  const rlimit none{0, room.rlim_max};
+  for (const int pause_us : {0, 2000}) {
+    std::thread waits([&] {
+      siginfo_t info{};
+      SAME(sigwaitinfo(&it, &info), number);
+      SAME(info.si_value.sival_int, 7);
+    });
+    usleep(static_cast<useconds_t>(pause_us));
+    const sigval seven{.sival_int = 7};
+    SAME(setrlimit(RLIMIT_SIGPENDING, &none), 0);
+    const int error = pthread_sigqueue(waits.native_handle(), number, seven);
+    SAME(setrlimit(RLIMIT_SIGPENDING, &room), 0);
+    if (error == EAGAIN)
+      SAME(pthread_sigqueue(waits.native_handle(), number, seven), 0);
+    else
+      SAME(error, 0);
+    waits.join();
+  }
+  SAME(pthread_sigmask(SIG_UNBLOCK, &it, nullptr), 0);
+}
+
 // Those that runtimes are known to use for themselves are the program's.
 constexpr std::array rarely_used{SIGURG, SIGSTKFLT};
 
@@ -492,6 +521,7 @@ int main(int argc, char** argv) {
       part{"to_threads_that_end", &to_threads_that_end},
       part{"when_it_is_unblocked", &when_it_is_unblocked},
       part{"awaited_elsewhere", &awaited_elsewhere},
+      part{"without_room", &without_room},
       part{"rare_to_a_thread", &rare_to_a_thread},
       part{"rare_to_who_computes", &rare_to_who_computes},
       part{"rare_ignored", &rare_ignored},

@@ -44,6 +44,8 @@ struct parking {
   // Nor does what ends waits that are not (asynchronous cancellation): what goes on meanwhile uses
   // the waiter's stack.
   bool lasts = false;
+  // The same where the waiter is noexcept.
+  bool is_not_left = false;
   bool ends_by_signal = false;       // also from outside, where only interruptible waits do so
   std::uint32_t kinds = every_kind;  // a bit each: unpark() of one of them wakes it
 

@@ -134,21 +134,22 @@ void member::exchange_names(endpoint& mine) {
   peers_.resize(size());
   peers_[0] = own_->id();  // from this member on; turned at the end
   std::vector<std::uint64_t> out;
-  std::optional<bool> next_is_there;  // who is heard from next; nobody has said: unknown
+  presence next = presence::unknown;  // of who is heard from next
   round r;
   for (; r.far < size(); r.far *= 2, ++r.number) {
     r.count = std::min(r.far, size() - r.far);
     r.to = static_cast<unsigned>((rank_ + size() - r.far) % size());
     r.from = static_cast<unsigned>((rank_ + r.far) % size());
-    const bool hears = next_is_there ? *next_is_there : is_there(mine, members_[r.from]);
+    const bool hears =
+        next == presence::unknown ? is_there(mine, members_[r.from]) : next == presence::there;
     out.assign({found.other_list ? 0 : list, hears ? 1U : 0U});
     for (std::size_t i = 0; i < r.count; ++i) out.push_back(peers_[i].bits());
     transfer sends = mine.start_internal_send(members_[r.to], r.tag(), bytes_of(out));
     ++traffic_.messages_sent;
     traffic_.bytes_sent += out.size() * sizeof(std::uint64_t);
-    next_is_there.reset();
+    next = presence::unknown;
     if (hears) {
-      next_is_there = hear_names(mine, r, list, found);
+      next = hear_names(mine, r, list, found);
     } else {
       found.ended = r.from;
     }
@@ -163,15 +164,15 @@ void member::exchange_names(endpoint& mine) {
   traffic_.longest_chain = r.number;
 }
 
-// Returns whether the member is there that is heard from in the next round.
-std::optional<bool> member::hear_names(endpoint& mine, const round& r, std::uint64_t list,
-                                       findings& found) {
+// Returns what is known of the member that is heard from in the next round.
+member::presence member::hear_names(endpoint& mine, const round& r, std::uint64_t list,
+                                    findings& found) {
   message m;
   try {
     m = mine.receive_internal(members_[r.from], r.tag());
   } catch (const node_left_error&) {
     found.ended = r.from;
-    return std::nullopt;
+    return presence::unknown;
   }
   ++traffic_.messages_received;
   std::vector<std::uint64_t> in(naming_head + r.count);
@@ -179,9 +180,9 @@ std::optional<bool> member::hear_names(endpoint& mine, const round& r, std::uint
     std::memcpy(in.data(), m.content.data(), m.bytes);
   for (std::size_t i = 0; i < r.count; ++i)
     peers_[r.far + i] = endpoint_id::from_bits(in[naming_head + i]);
-  if (in[0] == list) return in[1] != 0;
+  if (in[0] == list) return in[1] != 0 ? presence::there : presence::ended;
   if (!found.other_list) found.other_list = r.from;
-  return std::nullopt;
+  return presence::unknown;
 }
 
 void member::require_all_named(findings& found) const {

@@ -112,9 +112,10 @@ class member {
   void open();
   struct round;
   struct findings;
+  enum class presence : std::uint8_t { unknown, there, ended };
   void exchange_names(endpoint& mine);
-  [[nodiscard]] std::optional<bool> hear_names(endpoint& mine, const round& r, std::uint64_t list,
-                                               findings& found);
+  [[nodiscard]] presence hear_names(endpoint& mine, const round& r, std::uint64_t list,
+                                    findings& found);
   void require_all_named(findings& found) const;
   void begin(operation what, unsigned root);
   // Calls body(). If it throws, this member leaves before anything ends that its caller has: what

@@ -19,6 +19,12 @@
 #include "strata/semaphore.hpp"
 
 namespace strata::detail {
+
+// Where a member receives, and where what others say to it as a member does.
+struct joining {
+  endpoint_id own, in_group;
+};
+
 namespace {
 
 // What the caller of run_group, its nodes and its threads say to each other, by tag.
@@ -59,11 +65,6 @@ template <class F>
 auto with_patience(F&& f) {
   return messages::retry_without_memory(f, [] { this_thread::yield(); });
 }
-
-// Where a member receives, and where what others say to it as a member does.
-struct joining {
-  endpoint_id own, in_group;
-};
 
 std::vector<joining> list_in(const message& m) {
   std::vector<joining> list(m.content.size() / sizeof(joining));

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 
 namespace strata::preload {
 
@@ -25,5 +26,8 @@ extern constinit std::array<asked, NSIG> asked_for;
 // What the kernel calls: of those that are left alone, and of all others.
 void on_signal_left_alone(int number, siginfo_t* info, void* machine);
 void on_signal_of_program(int number, siginfo_t* info, void* machine);
+
+// How many handlers have begun on the calling OS thread, of those that have been asked for.
+[[nodiscard]] std::uint32_t handlers_called_here() noexcept;
 
 }  // namespace strata::preload

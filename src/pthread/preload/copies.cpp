@@ -96,14 +96,22 @@ descriptor_copy::file descriptor_copy::file_behind(int fd, use how) noexcept {
   return {s.st_dev, s.st_ino, s.st_rdev, is_known ? -1 : fd, how};
 }
 
-// Where the kernel does not tell, those with one number take turns.
-bool descriptor_copy::is_same(int a, int b) noexcept {
+// Null: none. Where the kernel does not tell, those with one number take turns at least.
+descriptor_copy* descriptor_copy::first_of_same(int fd, descriptor_copy* like) noexcept {
   const pid_t here = getpid();
-  return syscall(SYS_kcmp, here, here, KCMP_FILE, a, b) <= 0;
+  for (descriptor_copy* one = like; one != nullptr; one = one->next_) {
+    if (one->file_ != file_) continue;
+    if (file_.number < 0) return one;
+    const long differ = syscall(SYS_kcmp, here, here, KCMP_FILE, fd, one->number_);
+    if (differ == 0) return one;
+    if (differ < 0) turns_by_ = one->turns_by_;
+  }
+  return nullptr;
 }
 
 void descriptor_copy::join(descriptor_copy& first) noexcept {
   number_ = first.number_;
+  turns_by_ = first.turns_by_;
   sharer_ = first.sharer_;
   sharer_before_ = &first;
   sharer_->sharer_before_ = this;
@@ -115,13 +123,11 @@ descriptor_copy::descriptor_copy(int fd, use how) noexcept : file_(file_behind(f
   {
     const detail::posix::holding held(list::lock);
     descriptor_copy*& like = list::first_like(file_);
-    descriptor_copy* one = file_.how == use::alone ? nullptr : like;
-    while (one != nullptr &&
-           (one->file_ != file_ || (file_.number >= 0 && !is_same(fd, one->number_))))
-      one = one->next_;
+    descriptor_copy* const one = file_.how == use::alone ? nullptr : first_of_same(fd, like);
     if (one != nullptr) {
       join(*one);
     } else if ((number_ = os::copy_out_of_the_way(fd)) >= 0) {
+      if (turns_by_ < 0) turns_by_ = number_;
       list::put(*this, like);
     }
   }

@@ -3,7 +3,8 @@
 // whatever gets its number next. Here a copy of the descriptor does so: it goes with the wait, and
 // neither a forked child nor a program that is started has it. Its number is a high one, see
 // os/own_numbers.hpp. Those who take turns at a file have one copy together, so its number is that
-// file's and no other's for as long as one of them is there.
+// file's and no other's for as long as one of them is there. Where the kernel does not tell whether
+// two descriptors with one number are the same file, each has a copy, and they take turns as if.
 #pragma once
 #include <sys/types.h>
 
@@ -31,6 +32,8 @@ class descriptor_copy {
 
   [[nodiscard]] bool is_there() const noexcept { return number_ >= 0; }
   [[nodiscard]] int number() const noexcept { return number_; }
+  // What those who take turns at the file know it by, if it has no name but a number.
+  [[nodiscard]] int number_for_turns() const noexcept { return turns_by_; }
 
   // Whether fd is one of these copies.
   [[nodiscard]] static bool is_one(int fd) noexcept;
@@ -49,11 +52,12 @@ class descriptor_copy {
     bool operator==(const file&) const = default;
   };
   static file file_behind(int fd, use how) noexcept;
-  static bool is_same(int a, int b) noexcept;
+  descriptor_copy* first_of_same(int fd, descriptor_copy* like) noexcept;
   void join(descriptor_copy& first) noexcept;
 
   file file_;
   int number_ = -1;
+  int turns_by_ = -1;
   // Of the list, if it is the first of those who have the number together.
   descriptor_copy* next_ = nullptr;
   descriptor_copy** before_ = nullptr;

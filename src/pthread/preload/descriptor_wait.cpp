@@ -111,7 +111,7 @@ void descriptor_wait::begin() {
         posix::from_now({longest.tv_sec, static_cast<long>(longest.tv_usec) * 1000});
     deadline_ns_ = posix::deadline{CLOCK_MONOTONIC, &end}.to_ns();
   }
-  if (takes_turns_ && !turn_) turn_.emplace(fd(), what_.events == POLLOUT);
+  if (takes_turns_ && !turn_) turn_.emplace(fd(), what_.events == POLLOUT, number_for_turns());
   begun_ = true;
 }
 

@@ -77,6 +77,9 @@ class descriptor_wait {
 
  private:
   void hold() noexcept;
+  [[nodiscard]] int number_for_turns() const noexcept {
+    return copy_ && copy_->is_there() ? copy_->number_for_turns() : what_.fd;
+  }
   [[nodiscard]] bool has_many_ends() const noexcept;
   void begin();
   std::optional<outcome> take_turn();

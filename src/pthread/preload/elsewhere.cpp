@@ -4,6 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <utility>
+
+#include "pthread/preload/asked_handlers.hpp"
 #include "pthread/preload/own_signal.hpp"
 #include "pthread/record.hpp"
 #include "pthread/wait.hpp"
@@ -17,11 +20,22 @@ void kernel_thread::begin() noexcept {
   // Relaxed: who is not seen yet is looked for again.
   number_.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
   let_calls_end(true);
+  before_ = now();
 }
 
 void kernel_thread::end() noexcept {
   let_calls_end(false);
   number_.store(0, std::memory_order_relaxed);
+}
+
+kernel_thread::comings kernel_thread::now() noexcept {
+  return {endings_of_calls_here(), handlers_called_here()};
+}
+
+bool kernel_thread::is_stray() noexcept {
+  const comings since = std::exchange(before_, now());
+  return !has_to_end_.load(std::memory_order_relaxed) && before_.endings != since.endings &&
+         before_.handlers == since.handlers;
 }
 
 bool kernel_thread::disturb(detail::unparked why) noexcept {

@@ -32,16 +32,22 @@ class kernel_thread {
   // By the thread for which it waits, which something has disturbed: interrupts the call, if it has
   // to end. It may not have begun, or begin again: true if this should be done once more.
   bool disturb(detail::unparked why) noexcept;
-  // By itself, when a call was interrupted: that was meant for another one, which has ended. Where
-  // handlers run in the call they may have done it.
-  [[nodiscard]] bool is_stray() const noexcept {
-    return what_ != ended_by::handlers && !has_to_end_.load(std::memory_order_relaxed);
-  }
+  // By itself, when a call was interrupted: that was meant for another one, which has ended, and no
+  // handler has run in this one.
+  [[nodiscard]] bool is_stray() noexcept;
 
  private:
+  // Of the kernel thread: how often it has been told to end a call, and has run a handler.
+  struct comings {
+    std::uint32_t endings;
+    std::uint32_t handlers;
+  };
+  static comings now() noexcept;
+
   const ended_by what_;
   // Relaxed: the kernel thread asks when it has been interrupted. Partner: is_stray().
   std::atomic<bool> has_to_end_{false};
+  comings before_{};  // the call; by itself
   std::atomic<pid_t> number_{0};
 };
 

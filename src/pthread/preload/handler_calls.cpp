@@ -36,6 +36,13 @@ namespace {
 
 namespace posix = detail::posix;
 
+// Of this OS thread. Relaxed: by itself, and by what interrupts it.
+thread_local constinit std::atomic<std::uint32_t> handlers_called
+    __attribute__((tls_model("initial-exec"))){0};
+[[gnu::noinline]] void count_handler() noexcept {
+  handlers_called.fetch_add(1, std::memory_order_relaxed);
+}
+
 bool is_own_code(std::uintptr_t at) noexcept {
   return at >= reinterpret_cast<std::uintptr_t>(own_code_begin) &&
          at < reinterpret_cast<std::uintptr_t>(own_code_end);
@@ -112,6 +119,7 @@ void call_handler(int number, siginfo_t* info, void* machine, bool forgets = tru
     sigaction(number, &usual, nullptr);
   }
   if (handler == nullptr) return;
+  count_handler();
   const in_handler here(__builtin_frame_address(0));
   handler(number, info, machine);
 }
@@ -192,6 +200,10 @@ bool take_reminded(siginfo_t& info) {
 }
 
 }  // namespace
+
+[[gnu::noinline]] std::uint32_t handlers_called_here() noexcept {
+  return handlers_called.load(std::memory_order_relaxed);
+}
 
 void on_signal_of_program(int number, siginfo_t* info, void* machine) {
   const int error = read_errno_here();

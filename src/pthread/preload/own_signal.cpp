@@ -20,9 +20,11 @@ namespace {
 
 constexpr int own_signal = 32;
 
-// Of this OS thread. Relaxed: by itself, in the handler, too.
+// Of this OS thread. Relaxed, both: by itself, in the handler, too.
 thread_local constinit std::atomic<bool> calls_end
     __attribute__((tls_model("initial-exec"))){false};
+thread_local constinit std::atomic<std::uint32_t> endings
+    __attribute__((tls_model("initial-exec"))){0};
 
 #if defined(__x86_64__)
 // As the kernel wants it, and in the instructions by which those know it who unwind stacks.
@@ -57,7 +59,9 @@ void end_call(void* machine) noexcept {
 
 void on_own_signal(int, siginfo_t* info, void* machine) {
   if (info->si_code == SI_TIMER) return on_tick(machine);
-  if (calls_end.load(std::memory_order_relaxed)) end_call(machine);
+  if (!calls_end.load(std::memory_order_relaxed)) return;
+  endings.fetch_add(1, std::memory_order_relaxed);
+  end_call(machine);
 }
 
 // What the C library refuses to set for others. Not blocked while the handler runs: others go on
@@ -90,6 +94,8 @@ void end_call_of(int os_thread) noexcept {
 }
 
 void let_calls_end(bool may) noexcept { calls_end.store(may, std::memory_order_relaxed); }
+
+std::uint32_t endings_of_calls_here() noexcept { return endings.load(std::memory_order_relaxed); }
 
 bool begin_ticks_of_os_thread(std::int64_t interval_ns) noexcept {
   begin_own_signal();

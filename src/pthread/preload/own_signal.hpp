@@ -19,5 +19,7 @@ void begin_own_signal() noexcept;
 void end_call_of(int os_thread) noexcept;
 // By that thread: whether the calls that it makes may be ended, all of them.
 void let_calls_end(bool may) noexcept;
+// How often it has been told so while they might, whichever call was meant.
+[[nodiscard]] std::uint32_t endings_of_calls_here() noexcept;
 
 }  // namespace strata::preload

@@ -20,22 +20,6 @@
 
 namespace descriptors {
 
-// The process's status after f() in a thread of a child.
-template <class F>
-static int status_of_child(F f) {
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child == 0) {
-    wrong = 0;
-    std::thread(f).join();
-    std::fflush(stdout);
-    _exit(wrong == 0 ? 0 : 1);
-  }
-  int status = 0;
-  SAME(waitpid(child, &status, 0), child);
-  return status;
-}
-
 // The signal for who writes to where nobody reads is the thread's, on whatever worker it runs.
 void broken_pipes() {
   a_pipe p;

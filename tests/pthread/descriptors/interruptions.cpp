@@ -245,4 +245,71 @@ void handlers() {
   close(counter);
 }
 
+// A handler takes itself what the thread waits for that it interrupts: what is there already, and
+// what comes then.
+static std::atomic<int> takers{0};
+static void (*offer)();
+static bool (*take)();
+static std::atomic<bool> offers_itself{false};
+static void take_here(int) {
+  const int error = errno;
+  ++takers;
+  if (offers_itself) offer();
+  SAME(take(), true);
+  errno = error;
+  ++handled;
+}
+static void taken_by_a_handler() {
+  struct sigaction action {};
+  action.sa_handler = &take_here;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &action, nullptr);
+  for (const bool itself : {true, false}) {
+    offers_itself = itself;
+    handled = 0;
+    takers = 0;
+    std::thread t([] {
+      ++takers;
+      SAME(take(), true);
+    });
+    while (takers < 1) sched_yield();
+    let_others_wait();
+    pthread_kill(t.native_handle(), SIGUSR1);
+    while (takers < 2) sched_yield();
+    if (!itself) offer();
+    while (handled < 1) sched_yield();
+    offer();
+    t.join();
+  }
+}
+
+void handlers_that_take() {
+  static int fd = -1;
+  static int other_end = -1;
+  {
+    static a_listener* server = nullptr;
+    a_listener one(AF_UNIX, 4);
+    server = &one;
+    offer = [] {
+      const int client = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+      SAME(connect(client, server->at(), server->bytes), 0);
+      close(client);
+    };
+    take = [] {
+      const int taken = accept(server->fd, nullptr, nullptr);
+      return taken >= 0 && close(taken) == 0;
+    };
+    taken_by_a_handler();
+  }
+  const a_terminal terminal;
+  fd = terminal.in;
+  other_end = terminal.out;
+  offer = [] { SAME(write(other_end, "t\n", 2), 2); };
+  take = [] {
+    std::array<char, 16> line{};
+    return read(fd, line.data(), line.size()) == 2 && line[0] == 't';
+  };
+  taken_by_a_handler();
+}
+
 }  // namespace descriptors

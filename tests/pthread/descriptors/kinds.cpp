@@ -95,13 +95,7 @@ void counters_by_name() {
 }
 
 void terminals() {
-  const int master = posix_openpt(O_RDWR | O_NOCTTY);
-  SAME(master >= 0, true);
-  SAME(grantpt(master), 0);
-  SAME(unlockpt(master), 0);
-  std::array<char, 64> name{};
-  SAME(ptsname_r(master, name.data(), name.size()), 0);
-  const ends both(open(name.data(), O_RDWR | O_NOCTTY), master);
+  const a_terminal both;
   beside(
       [&] {
         std::array<char, 16> line{};

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descriptors that are closed while somebody waits for them, and numbers that mean another file
 // then.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -90,6 +95,57 @@ void replaced_counters() {
          });
   SAME(n, 1);
   for (const int fd : {number, old, fresh}) close(fd);
+}
+
+// From now on the kernel does not tell the process which of its descriptors are the same file.
+static void forbid_comparing() {
+  constexpr auto refuse = SECCOMP_RET_ERRNO | EPERM;
+  std::array<sock_filter, 4> filter{{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                                     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kcmp, 0, 1),
+                                     BPF_STMT(BPF_RET | BPF_K, refuse),
+                                     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
+  const sock_fprog program{filter.size(), filter.data()};
+  SAME(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+  // Where that is refused, too, the case is an easier one.
+  (void)prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+// The same where nobody can tell the two files: who reads the new one gets nothing of the old one,
+// and of two who read the same one neither stops the other's worker.
+void replaced_counters_alike() {
+  const auto read_from = [](int fd) {
+    std::uint64_t n = 0;
+    SAME(read(fd, &n, sizeof n), sizeof n);
+    return n;
+  };
+  const auto add_to = [](int fd, std::uint64_t n) { SAME(write(fd, &n, sizeof n), sizeof n); };
+  const auto in_child = [&] {
+    const int number = eventfd(0, 0);
+    const int old = dup(number);
+    const int fresh = eventfd(0, EFD_SEMAPHORE);
+    std::uint64_t n = 0;
+    std::thread first([&] { (void)read_from(number); });
+    let_others_wait();
+    SAME(dup2(fresh, number), number);
+    std::thread second([&] { n = read_from(number); });
+    let_others_wait();
+    add_to(number, 2);  // for both, if the first one has come too late
+    add_to(old, 5);
+    first.join();
+    add_to(old, 5);
+    second.join();
+    SAME(n, 1);
+    const int same = eventfd(0, EFD_SEMAPHORE);
+    std::thread third([&] { SAME(read_from(same), 1); });
+    std::thread fourth([&] { SAME(read_from(same), 1); });
+    for (int i = 0; i < 2; ++i) {
+      let_others_wait();
+      add_to(same, 1);
+    }
+    third.join();
+    fourth.join();
+  };
+  SAME(status_of_child(in_child, &forbid_comparing), 0);
 }
 
 // The rest of a write goes where it has begun, once that is known by more than its number.

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <thread>
 #include <vector>
@@ -65,6 +67,18 @@ struct a_socketpair : ends {
   }
 };
 
+// Lines can be read from its first end that are written to the other one.
+struct a_terminal : ends {
+  a_terminal() : ends(-1, posix_openpt(O_RDWR | O_NOCTTY)) {
+    SAME(out >= 0, true);
+    SAME(grantpt(out), 0);
+    SAME(unlockpt(out), 0);
+    std::array<char, 64> name{};
+    SAME(ptsname_r(out, name.data(), name.size()), 0);
+    in = open(name.data(), O_RDWR | O_NOCTTY);
+  }
+};
+
 // `waits` in a thread, and once that is about to, `ends_it` what it waits for.
 template <class Waits, class Ends>
 void beside(Waits waits, Ends ends_it) {
@@ -77,6 +91,27 @@ void beside(Waits waits, Ends ends_it) {
   sched_yield();
   ends_it();
   other.join();
+}
+
+// The process's status after f() in a thread of a child, which has begun with that.
+template <class F, class Begin>
+int status_of_child(F f, Begin begin) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    wrong = 0;
+    begin();
+    std::thread(f).join();
+    std::fflush(stdout);
+    _exit(wrong == 0 ? 0 : 1);
+  }
+  int status = 0;
+  SAME(waitpid(child, &status, 0), child);
+  return status;
+}
+template <class F>
+int status_of_child(F f) {
+  return status_of_child(f, [] {});
 }
 
 // The others go on as far as they can, where all run on one kernel thread.

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handlers in a child of this process, whichever thread of it forks.
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <ctime>
 #include <thread>
@@ -62,6 +66,59 @@ void in_a_child() {
     interrupted(pause());
     std::thread([] {}).join();
   });
+}
+
+// A handler forks, and returns in the child, too: that ends, where the handler has run in the place
+// of a thread that it does not have as well as where it goes on as a copy of that.
+static pid_t the_process;
+static std::atomic<pid_t> forked{0};
+static void fork_here(int) {
+  const int error = errno;
+  const pid_t child = fork();
+  if (child == 0)
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+  else
+    forked = child;
+  errno = error;
+}
+// f() in the only thread that takes the signal, which is sent then.
+template <class F>
+static void forked_by_its_handler(F f) {
+  the_process = getpid();
+  forked = 0;
+  handle(SIGUSR2, 0, &fork_here);
+  std::atomic<bool> is_there{false};
+  std::thread takes([&] {
+    f(is_there);
+    if (getpid() != the_process) _exit(0);
+    while (forked == 0) sched_yield();
+    int status = 0;
+    SAME(waitpid(forked, &status, 0), forked);
+    SAME(WIFEXITED(status), true);
+  });
+  while (!is_there) sched_yield();
+  SAME(kill(getpid(), SIGUSR2), 0);
+  takes.join();
+}
+
+void forks_in_a_handler() {
+  const sigset_t usr2 = set_of({SIGUSR2});
+  sigset_t none;
+  sigemptyset(&none);
+  std::fflush(stdout);
+  SAME(pthread_sigmask(SIG_BLOCK, &usr2, nullptr), 0);
+  // It computes, and does not come to its handlers itself.
+  forked_by_its_handler([&](std::atomic<bool>& is_there) {
+    SAME(pthread_sigmask(SIG_UNBLOCK, &usr2, nullptr), 0);
+    is_there = true;
+    while (forked == 0 && getpid() == the_process) asm volatile("" : : : "memory");
+  });
+  forked_by_its_handler([&](std::atomic<bool>& is_there) {
+    is_there = true;
+    interrupted(ppoll(nullptr, 0, nullptr, &none));
+  });
+  SAME(pthread_sigmask(SIG_UNBLOCK, &usr2, nullptr), 0);
+  signal(SIGUSR2, SIG_DFL);
 }
 
 }  // namespace process_signals

@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
       part{"posting", &posting},     part{"in_a_child", &in_a_child},
       part{"storm", &storm},         part{"masks_in_handlers", &masks_in_handlers},
       part{"old_ways", &old_ways},   part{"child_of_a_thread", &child_of_a_thread},
-      part{"alone", &alone},
+      part{"alone", &alone},         part{"forks_in_a_handler", &forks_in_a_handler},
   };
   SAME(sem_init(&one_handled, 0, 0), 0);
   // Without threads, and with one that waits.

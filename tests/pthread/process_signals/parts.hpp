@@ -29,5 +29,6 @@ void alone();
 // children.cpp
 void in_a_child();
 void child_of_a_thread();
+void forks_in_a_handler();
 
 }  // namespace process_signals
