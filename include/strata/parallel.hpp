@@ -105,7 +105,10 @@ void do_step(Index first, Index until, Body& body) {
   if constexpr (takes_parts<Body, Index>) {
     body(first, until);
   } else {
-    for (; first < until; ++first) body(first);
+    for (; first < until; ++first) {
+      Index i = first;  // the body's: it may take a reference
+      body(i);
+    }
   }
 }
 
@@ -117,7 +120,10 @@ T reduce_step(Index first, Index until, T value, Map& map, Combine& combine) {
   if constexpr (takes_parts<Map, Index>) {
     return combine(std::move(value), map(first, until));
   } else {
-    for (; first < until; ++first) value = combine(std::move(value), map(first));
+    for (; first < until; ++first) {
+      Index i = first;
+      value = combine(std::move(value), map(i));
+    }
     return value;
   }
 }

@@ -351,6 +351,25 @@ TEST_F(parallel, an_end_may_be_of_any_type_that_becomes_an_index) {
   });
 }
 
+TEST_F(parallel, a_body_that_changes_its_index_changes_nothing_else) {
+  rt.run([] {
+    std::atomic<int> calls{0};
+    parallel_for(
+        0, 100,
+        [&](auto& i) {
+          i += 10;
+          ++calls;
+        },
+        grain{50});
+    EXPECT_EQ(calls, 100);
+    const auto one = [](int& i) {
+      i += 10;
+      return 1;
+    };
+    EXPECT_EQ(parallel_reduce(0, 100, 0, one, std::plus<>(), grain{50}), 100);
+  });
+}
+
 TEST_F(parallel, outside_a_runtime_is_misuse_even_if_empty) {
   EXPECT_THROW(parallel_for(0, 10, [](int) {}), misuse_error);
   EXPECT_THROW(parallel_for(0, 0, [](int) {}), misuse_error);
