@@ -57,11 +57,11 @@ struct value_list<First, Rest...> {
     });
   }
   void pack(std::byte* out) const {
-    std::memcpy(out, &first, sizeof(First));
+    std::memcpy(out, std::addressof(first), sizeof(First));
     rest.pack(out + sizeof(First));
   }
   void unpack(const std::byte* in) {
-    std::memcpy(&first, in, sizeof(First));
+    std::memcpy(std::addressof(first), in, sizeof(First));
     rest.unpack(in + sizeof(First));
   }
 };
@@ -185,7 +185,7 @@ struct detail::travel_of_values<travelling_call<Function, Arguments...>> {
           give_back_result(home, nullptr, nullptr, 0);
         } else {
           const result value = function();
-          give_back_result(home, nullptr, &value, sizeof(value));
+          give_back_result(home, nullptr, std::addressof(value), sizeof(value));
         }
       } catch (...) {
         give_back_result(home, std::current_exception(), nullptr, 0);
@@ -215,7 +215,7 @@ struct detail::travel_of_values<travelling_call<Function, Arguments...>> {
       if (error != nullptr) std::rethrow_exception(error);
       if constexpr (!std::is_void_v<result>) {
         result r;
-        std::memcpy(&r, value, sizeof(r));
+        std::memcpy(std::addressof(r), value, sizeof(r));
         return r;
       }
     };

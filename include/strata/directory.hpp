@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -83,7 +84,7 @@ published_value published(const T& value) noexcept {
   published_value v;
   v.type = type_mark<T>();
   v.bytes = sizeof(T);
-  std::memcpy(v.data.data(), &value, sizeof(T));
+  std::memcpy(v.data.data(), std::addressof(value), sizeof(T));
   return v;
 }
 
@@ -92,7 +93,7 @@ T value_as(const resource_name& name, const published_value& v) {
   refuse_addresses<T>();
   if (v.type != type_mark<T>()) refuse_type(name);
   T value;
-  std::memcpy(&value, v.data.data(), sizeof(T));
+  std::memcpy(std::addressof(value), v.data.data(), sizeof(T));
   return value;
 }
 

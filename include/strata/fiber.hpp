@@ -33,6 +33,7 @@
 #pragma once
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <type_traits>
 
 #include "strata/detail/address.hpp"
@@ -216,7 +217,7 @@ void put_sync(const std::type_identity_t<T>& value, global_ptr<T> to, slot_ptr d
   static_assert(detail::refuse_addresses<T>());
   detail::worker& w = detail::this_worker();
   if (to.node() != w.node || w.owner == nullptr) [[unlikely]]
-    return detail::remote_put(w, to.where(), &value, sizeof(T), done.where());
+    return detail::remote_put(w, to.where(), std::addressof(value), sizeof(T), done.where());
   detail::check_somewhere("the global_ptr to put to", to.where().address());
   *static_cast<T*>(to.where().address()) = value;
   sync(done);

@@ -11,6 +11,7 @@
 // thread than it began on whenever it waits, so do not keep the address of a thread_local across
 // it.
 #pragma once
+#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -38,7 +39,7 @@ struct kept_by_value {
 template <class G>
 struct kept_by_reference {
   G* function;
-  explicit kept_by_reference(G& g) noexcept : function(&g) {}
+  explicit kept_by_reference(G& g) noexcept : function(std::addressof(g)) {}
   G& get() const noexcept { return *function; }
 };
 template <class G>
@@ -188,8 +189,8 @@ template <class F, class G>
     return std::move(results);
   }
   strand left, right;
-  measured<F> mf{&f, &left};
-  measured<G> mg{&g, &right};
+  measured<F> mf{std::addressof(f), &left};
+  measured<G> mg{std::addressof(g), &right};
   auto results = fork_fast(this_worker(), mf, mg);
   strands_join(left, right);
   return results;

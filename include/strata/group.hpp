@@ -208,7 +208,7 @@ class group {
   [[nodiscard]] T broadcast(const T& value, unsigned root) {
     detail::refuse_addresses<T>();
     T result = value;
-    broadcast_bytes(std::as_writable_bytes(std::span(&result, 1)), root);
+    broadcast_bytes(detail::room_of_one(result), root);
     return result;
   }
 
@@ -225,8 +225,7 @@ class group {
   template <detail::single_value T, detail::combines<T> Op>
   std::optional<T> reduce(const T& value, unsigned root, Op op) {
     T result = value;
-    reduce_bytes(bytes_of(value), std::as_writable_bytes(std::span(&result, 1)), root,
-                 detail::combination_of<T>(op));
+    reduce_bytes(bytes_of(value), detail::room_of_one(result), root, detail::combination_of<T>(op));
     return rank() == root ? std::optional<T>(result) : std::nullopt;
   }
 
@@ -242,7 +241,7 @@ class group {
   template <detail::single_value T, detail::combines<T> Op>
   [[nodiscard]] T all_reduce(const T& value, Op op) {
     T result = value;
-    all_reduce_bytes(std::as_writable_bytes(std::span(&result, 1)), detail::combination_of<T>(op));
+    all_reduce_bytes(detail::room_of_one(result), detail::combination_of<T>(op));
     return result;
   }
 
@@ -257,15 +256,15 @@ class group {
   template <detail::single_value T, detail::combines<T> Op>
   [[nodiscard]] T scan(const T& value, Op op) {
     T result = value;
-    scan_bytes(std::as_writable_bytes(std::span(&result, 1)), {}, detail::combination_of<T>(op));
+    scan_bytes(detail::room_of_one(result), {}, detail::combination_of<T>(op));
     return result;
   }
   /// What the ranks before this one have, combined; nothing at rank 0. As scan().
   template <detail::single_value T, detail::combines<T> Op>
   [[nodiscard]] std::optional<T> exclusive_scan(const T& value, Op op) {
     T all = value, before = value;
-    scan_bytes(std::as_writable_bytes(std::span(&all, 1)),
-               std::as_writable_bytes(std::span(&before, 1)), detail::combination_of<T>(op));
+    scan_bytes(detail::room_of_one(all), detail::room_of_one(before),
+               detail::combination_of<T>(op));
     return rank() != 0 ? std::optional<T>(before) : std::nullopt;
   }
 

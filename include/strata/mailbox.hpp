@@ -67,7 +67,7 @@ template <class T>
 void drop_in(global_ptr<mailbox> box, const T& item) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
   static_assert(detail::refuse_addresses<T>());
-  drop_in(box, &item, sizeof(T));
+  drop_in(box, std::addressof(item), sizeof(T));
 }
 
 /// Takes one item out, copies it to `item`, and returns its size in bytes (EARTH's RETRIEVE_ITEM,
@@ -83,7 +83,7 @@ T retrieve_item(mailbox& box) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
   static_assert(detail::refuse_addresses<T>());
   T item;
-  if (retrieve_item(box, &item, sizeof(T)) != sizeof(T)) {
+  if (retrieve_item(box, std::addressof(item), sizeof(T)) != sizeof(T)) {
     throw misuse_error("mailbox: the item is smaller than the type it is retrieved as");
   }
   return item;

@@ -104,7 +104,7 @@ class endpoint {
   requires std::is_trivially_copyable_v<T>
   void send_value(endpoint_id to, message_tag tag, const T& value) {
     detail::refuse_addresses<T>();
-    send(to, tag, std::as_bytes(std::span(&value, 1)));
+    send(to, tag, detail::content_of_one(value));
   }
   /// Returns at once; `bytes` must stay as they are until the transfer has ended. Nothing is kept
   /// of them in between if the message is above the eager limit. Throws misuse_error as send(), and
@@ -182,7 +182,7 @@ class endpoint {
   requires std::is_trivially_copyable_v<T> message_info
   receive_value_into(T& value, endpoint_id from = any_endpoint, message_tag tag = any_tag) {
     detail::refuse_addresses<T>();
-    const message_info m = receive(std::as_writable_bytes(std::span(&value, 1)), from, tag);
+    const message_info m = receive(detail::room_of_one(value), from, tag);
     if (m.bytes != sizeof(T)) refuse_size();
     return m;
   }

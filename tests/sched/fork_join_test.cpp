@@ -170,6 +170,29 @@ TEST_F(fork_join, small_functions_need_no_copy) {
   });
 }
 
+TEST_F(fork_join, results_and_functions_may_have_an_address_operator_of_their_own) {
+  STRATA_SKIP_UNLESS_STEALING_IS_CERTAIN();
+  struct odd {
+    int number;
+    const int* operator&() const { return nullptr; }
+    void operator&() = delete;
+  };
+  struct counts {
+    int calls = 0;
+    odd operator()() { return {++calls}; }
+    void operator&() = delete;
+  };
+  rt.run([&] {
+    counts left, right;
+    const auto direct = fork2join(left, right);
+    EXPECT_EQ(direct.first.number + direct.second.number, 2);
+    const auto joined = fork_suspended(
+        rt, [] { return odd{3}; }, [] { return odd{4}; });
+    EXPECT_EQ(joined.first.number, 3);
+    EXPECT_EQ(joined.second.number, 4);
+  });
+}
+
 int one() { return 1; }
 struct two {
   int operator()() const { return 2; }

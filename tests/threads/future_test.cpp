@@ -29,6 +29,24 @@ void expect_code(future_errc wanted, F f) {
   }
 }
 
+TEST(future, of_an_object_without_an_address_operator) {
+  struct object {
+    void operator&() const = delete;
+  };
+  runtime rt(with_workers(2));
+  rt.run([] {
+    object one;
+    promise<object&> now, later;
+    auto first = now.get_future(), second = later.get_future();
+    now.set_value(one);
+    EXPECT_EQ(std::addressof(first.get()), std::addressof(one));
+    thread([&] { later.set_value_at_thread_exit(one); }).join();
+    EXPECT_EQ(std::addressof(second.get()), std::addressof(one));
+    auto third = async([&]() -> object& { return one; });
+    EXPECT_EQ(std::addressof(third.get()), std::addressof(one));
+  });
+}
+
 TEST(future, value_reference_and_nothing) {
   runtime rt(with_workers(2));
   rt.run([] {

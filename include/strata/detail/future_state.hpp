@@ -99,7 +99,7 @@ struct result_state : future_state {
         std::forward<F>(f)();
         value.emplace();
       } else if constexpr (std::is_reference_v<R>) {
-        value.emplace(&std::forward<F>(f)());
+        value.emplace(std::addressof(std::forward<F>(f)()));
       } else {
         value.emplace(std::forward<F>(f)());
       }

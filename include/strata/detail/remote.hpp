@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <span>
 #include <tuple>
 
@@ -83,12 +84,17 @@ struct packed_arguments {
 
   static void pack(const std::tuple<Arguments...>& values, std::byte* out) {
     std::apply(
-        [&](const Arguments&... a) { ((std::memcpy(out, &a, sizeof(a)), out += sizeof(a)), ...); },
+        [&](const Arguments&... a) {
+          ((std::memcpy(out, std::addressof(a), sizeof(a)), out += sizeof(a)), ...);
+        },
         values);
   }
   static void unpack(std::tuple<Arguments...>& values, const std::byte* in) {
-    std::apply([&](Arguments&... a) { ((std::memcpy(&a, in, sizeof(a)), in += sizeof(a)), ...); },
-               values);
+    std::apply(
+        [&](Arguments&... a) {
+          ((std::memcpy(std::addressof(a), in, sizeof(a)), in += sizeof(a)), ...);
+        },
+        values);
   }
 };
 
