@@ -26,6 +26,7 @@
 #include "strata/detail/address.hpp"
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/text_hash.hpp"
+#include "strata/detail/value_room.hpp"
 #include "strata/error.hpp"
 
 namespace strata {
@@ -92,9 +93,7 @@ template <class T>
 T value_as(const resource_name& name, const published_value& v) {
   refuse_addresses<T>();
   if (v.type != type_mark<T>()) refuse_type(name);
-  T value;
-  std::memcpy(std::addressof(value), v.data.data(), sizeof(T));
-  return value;
+  return value_by<T>([&](T& value) { fill_from(value, v.data.data()); });
 }
 
 }  // namespace detail

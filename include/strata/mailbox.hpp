@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "strata/detail/address.hpp"
+#include "strata/detail/value_room.hpp"
 #include "strata/global_ptr.hpp"
 #include "strata/slot.hpp"
 
@@ -82,11 +83,10 @@ template <class T>
 T retrieve_item(mailbox& box) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
   static_assert(detail::refuse_addresses<T>());
-  T item;
-  if (retrieve_item(box, std::addressof(item), sizeof(T)) != sizeof(T)) {
-    throw misuse_error("mailbox: the item is smaller than the type it is retrieved as");
-  }
-  return item;
+  return detail::value_by<T>([&](T& item) {
+    if (retrieve_item(box, std::addressof(item), sizeof(T)) != sizeof(T))
+      throw misuse_error("mailbox: the item is smaller than the type it is retrieved as");
+  });
 }
 
 }  // namespace strata

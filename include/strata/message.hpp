@@ -50,6 +50,7 @@
 
 #include "strata/detail/address.hpp"
 #include "strata/detail/elements.hpp"
+#include "strata/detail/value_room.hpp"
 // IWYU pragma: begin_exports
 #include "strata/endpoint_id.hpp"
 #include "strata/transfer.hpp"
@@ -169,9 +170,7 @@ class endpoint {
   template <class T>
   requires std::is_trivially_copyable_v<T> T receive_value(endpoint_id from = any_endpoint,
                                                            message_tag tag = any_tag) {
-    T value;
-    (void)receive_value_into(value, from, tag);
-    return value;
+    return detail::value_by<T>([&](T& value) { (void)receive_value_into(value, from, tag); });
   }
   /// The same into `value`, and says where it comes from and with which tag:
   ///

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of unusual types on their way between simulated nodes, by everything that carries some:
 // they are trivially copyable, and that is all that is asked of them.
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -116,6 +118,49 @@ struct oddly_addressed {
 
 TEST(simulated_values, travel_whatever_their_address_operator_says) {
   expect_to_travel(oddly_addressed{3}, oddly_addressed{4});
+}
+
+struct point {
+  point(double px, double py) : x(px), y(py) {}
+  double x, y;
+  friend bool operator==(const point&, const point&) = default;
+};
+struct unchanging {
+  explicit unchanging(int n) : number(n) {}
+  const int number;
+  friend bool operator==(const unchanging&, const unchanging&) = default;
+};
+// More than a call carries.
+struct large {
+  explicit large(int n) { numbers.fill(n); }
+  std::array<int, 5000> numbers;
+  friend bool operator==(const large&, const large&) = default;
+};
+static_assert(sizeof(large) > detail::travelling_bytes_max);
+
+TEST(simulated_values, travel_without_a_default_constructor) {
+  expect_to_travel(point(1, 2), point(3, 4));
+  expect_to_travel(unchanging(3), unchanging(4));
+  expect_to_travel(large(5), large(6));
+}
+
+// A type that is found in memory where it says.
+struct alignas(64) wide {
+  int number;
+};
+bool is_aligned_for_all(const wide& a, char, const wide& b) {
+  for (const wide* const one : {&a, &b})
+    if (reinterpret_cast<std::uintptr_t>(one) % alignof(wide) != 0) return false;
+  return a.number == 3 && b.number == 4;
+}
+
+TEST(simulated_values, lie_where_a_call_can_use_them) {
+  program_job p(1, {.nodes = 2});
+  p.begin(0, [] {
+    for (int round = 0; round < 8; ++round)
+      EXPECT_TRUE(call<is_aligned_for_all>(on_node{1}, wide{3}, 'x', wide{4}));
+  });
+  p.run();
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "strata/detail/join.hpp"
 #include "strata/detail/object_trip.hpp"
 #include "strata/detail/remote.hpp"
+#include "strata/detail/value_room.hpp"
 #include "strata/detail/worker.hpp"
 
 namespace strata {
@@ -264,9 +265,7 @@ struct token_of_values {
     packed::pack(static_cast<const token_of<F, Arguments...>&>(t).arguments, out);
   }
   static task* unpack(worker& w, const std::byte* in) {
-    auto* const t = token_of<F, Arguments...>::place(w, [] { return std::tuple<Arguments...>(); });
-    packed::unpack(t->arguments, in);
-    return t;
+    return token_of<F, Arguments...>::place(w, [in] { return packed::unpack(in); });
   }
   static const travelling_code code;
   static constexpr wire_type wire{packed::bytes, &pack, &unpack, &type_name<F>, &code};
@@ -294,7 +293,13 @@ struct token_of_objects {
   static void start(received_bytes in) {
     const auto arguments = values_of<Arguments...>(std::move(in));
     worker& w = this_worker();
-    w.enable(token::place(w, [&] { return std::move(*arguments); }));
+    w.enable(token::place(w, [&] {
+      return std::apply(
+          [](value_room<Arguments>&... a) {
+            return std::tuple<Arguments...>(std::move(a.value)...);
+          },
+          *arguments);
+    }));
   }
   static void body(task& t) { object_visitor::begin(t, &start); }
   static constexpr task_type kind{&run_on_stack, &body, &object_visitor::abandon, &type_name<F>};
