@@ -134,6 +134,7 @@ struct token_of : leaving_token<!fit_a_call<Arguments...>> {
                 "give your own a function serialize()");
   static_assert(std::is_base_of_v<threaded, F>, "token<F>: F must derive from strata::threaded");
   static_assert(alignof(F) <= 16, "frames are aligned to 16 bytes");
+  static_assert(((alignof(Arguments) <= 16) && ...), "tokens are aligned to 16 bytes");
 
   static constexpr std::uint32_t block_bytes() {
     return static_cast<std::uint32_t>(std::max(sizeof(token_of), sizeof(F)));
