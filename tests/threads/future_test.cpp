@@ -29,6 +29,42 @@ void expect_code(future_errc wanted, F f) {
   }
 }
 
+// Copies throw in every thread but the one that it is made in.
+struct copied_by_its_maker {
+  copied_by_its_maker() = default;
+  copied_by_its_maker(const copied_by_its_maker& other) : maker(other.maker) {
+    if (this_thread::get_id() != maker) throw std::range_error("copied elsewhere");
+  }
+  int operator()() const { return 3; }
+  thread::id maker = this_thread::get_id();
+};
+
+TEST(future, of_a_thread_whose_function_is_not_copied_there) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    auto made = strata::async(launch::async, copied_by_its_maker());
+    EXPECT_EQ(made.get(), 3);
+    // An argument that the function takes by value is.
+    auto refused = strata::async(
+        launch::async, [](copied_by_its_maker f) { return f(); }, copied_by_its_maker());
+    EXPECT_THROW(refused.get(), std::range_error);
+  });
+}
+
+TEST(future, of_a_call_that_ends_when_its_result_is_there) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    const auto kept = std::make_shared<int>(3);
+    for (const launch how : {launch::async, launch::deferred}) {
+      auto threw = strata::async(how, [kept]() -> int { throw std::range_error("none"); });
+      auto made = strata::async(how, [kept] { return *kept; });
+      EXPECT_EQ(made.get(), 3);
+      EXPECT_THROW(threw.get(), std::range_error);
+      EXPECT_EQ(kept.use_count(), 1);
+    }
+  });
+}
+
 TEST(future, of_an_object_without_an_address_operator) {
   struct object {
     void operator&() const = delete;
