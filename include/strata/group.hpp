@@ -131,6 +131,20 @@ std::vector<T> elements_of(std::vector<std::byte> bytes) {
     return elements;
   }
 }
+// So many values, of which fill(bytes) writes what they are; `value` until then.
+template <class T, class Fill>
+std::vector<T> vector_by(std::size_t n, const T& value, Fill&& fill) {
+  if constexpr (std::same_as<T, bool>) {
+    // A std::vector<bool> has them as bits.
+    const auto all = std::make_unique<bool[]>(n);
+    fill(std::as_writable_bytes(std::span(all.get(), n)));
+    return std::vector<bool>(all.get(), all.get() + n);
+  } else {
+    std::vector<T> all(n, value);
+    fill(std::as_writable_bytes(std::span(all)));
+    return all;
+  }
+}
 template <class T>
 std::vector<std::vector<T>> elements_of_all(std::vector<std::vector<std::byte>> all) {
   if constexpr (std::same_as<T, std::byte>) {
@@ -278,9 +292,9 @@ class group {
   /// All of them at the root, nothing elsewhere.
   template <detail::single_value T>
   [[nodiscard]] std::vector<T> gather(const T& value, unsigned root) {
-    std::vector<T> all(rank() == root ? size() : 0, value);
-    gather_bytes(bytes_of(value), std::as_writable_bytes(std::span(all)), root);
-    return all;
+    return detail::vector_by(rank() == root ? size() : 0, value, [&](std::span<std::byte> all) {
+      gather_bytes(bytes_of(value), all, root);
+    });
   }
   /// Bytes of any size from each: by rank at the root, nothing elsewhere. ceil(log2 N) rounds of up
   /// to two messages, the sizes before the bytes.
@@ -305,9 +319,8 @@ class group {
   /// The same for one value of each: returns all of them, by rank.
   template <detail::single_value T>
   [[nodiscard]] std::vector<T> all_gather(const T& value) {
-    std::vector<T> all(size(), value);
-    all_gather_bytes(bytes_of(value), std::as_writable_bytes(std::span(all)));
-    return all;
+    return detail::vector_by(
+        size(), value, [&](std::span<std::byte> all) { all_gather_bytes(bytes_of(value), all); });
   }
 
   /// Any number of values of each: all of them, by rank. 2 ceil(log2 N) rounds of up to two
