@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 #include "strata/detail/deadline.hpp"
@@ -43,7 +44,7 @@ void call_blocking(blocking_call& call);
 
 template <class F>
 struct blocking_function : blocking_call {
-  explicit blocking_function(F& f) : blocking_call{&call}, function(&f) {}
+  explicit blocking_function(F& f) : blocking_call{&call}, function(std::addressof(f)) {}
   static void call(blocking_call& c) {
     auto& self = static_cast<blocking_function&>(c);
     self.out.capture(*self.function);

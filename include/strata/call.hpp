@@ -15,6 +15,8 @@
 // any size. They become bytes when a call is taken by another node; one that its own node makes is
 // a plain call.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <exception>
@@ -27,6 +29,7 @@
 #include "strata/detail/address.hpp"
 #include "strata/detail/object_trip.hpp"
 #include "strata/detail/remote.hpp"
+#include "strata/detail/value_room.hpp"
 #include "strata/detail/worker.hpp"
 #include "strata/fork_join.hpp"
 #include "strata/global_ptr.hpp"
@@ -57,11 +60,11 @@ struct value_list<First, Rest...> {
     });
   }
   void pack(std::byte* out) const {
-    std::memcpy(out, &first, sizeof(First));
+    std::memcpy(out, std::addressof(first), sizeof(First));
     rest.pack(out + sizeof(First));
   }
   void unpack(const std::byte* in) {
-    std::memcpy(&first, in, sizeof(First));
+    fill_from(first, in);
     rest.unpack(in + sizeof(First));
   }
 };
@@ -169,23 +172,27 @@ struct detail::travel_of_values<travelling_call<Function, Arguments...>> {
   using result = typename call::result;
   using task_at_home = fork_task<call>;
 
-  // What makes the call on another node.
+  static constexpr std::size_t argument_bytes = (std::size_t{0} + ... + sizeof(Arguments));
+
+  // What makes the call on another node. The arguments stay bytes until then: blocks of the pool
+  // are not aligned for every type.
   struct visitor : task {
     global_address home;
-    call function;
+    std::array<std::byte, argument_bytes> arguments;
 
     static void body(task& t) {
       auto& self = static_cast<visitor&>(t);
       const global_address home = self.home;
-      const call function = self.function;
+      value_room<call> function;
+      function.value.arguments_.unpack(self.arguments.data());
       this_worker().frames.deallocate(&self, sizeof(visitor));
       try {
         if constexpr (std::is_void_v<result>) {
-          function();
+          std::as_const(function.value)();
           give_back_result(home, nullptr, nullptr, 0);
         } else {
-          const result value = function();
-          give_back_result(home, nullptr, &value, sizeof(value));
+          const result value = std::as_const(function.value)();
+          give_back_result(home, nullptr, std::addressof(value), sizeof(value));
         }
       } catch (...) {
         give_back_result(home, std::current_exception(), nullptr, 0);
@@ -203,9 +210,11 @@ struct detail::travel_of_values<travelling_call<Function, Arguments...>> {
   static task* unpack(worker& w, const std::byte* in) {
     std::uint64_t home = 0;
     std::memcpy(&home, in, sizeof(home));
-    auto* const v = ::new (w.frames.allocate(sizeof(visitor)))
-        visitor{{&visitor::type_of}, global_address::from_bits(home), call()};
-    v->function.arguments_.unpack(in + sizeof(home));
+    // The arguments are not set before.
+    auto* const v = ::new (w.frames.allocate(sizeof(visitor))) visitor;
+    v->type = &visitor::type_of;
+    v->home = global_address::from_bits(home);
+    std::copy_n(in + sizeof(home), argument_bytes, v->arguments.data());
     return v;
   }
   // The result of the call, which was made elsewhere.
@@ -214,9 +223,8 @@ struct detail::travel_of_values<travelling_call<Function, Arguments...>> {
     auto outcome = [&]() -> result {
       if (error != nullptr) std::rethrow_exception(error);
       if constexpr (!std::is_void_v<result>) {
-        result r;
-        std::memcpy(&r, value, sizeof(r));
-        return r;
+        using value_type = std::remove_cv_t<result>;
+        return value_by<value_type>([&](value_type& r) { fill_from(r, value); });
       }
     };
     self.out.capture(outcome);
@@ -231,7 +239,7 @@ struct detail::travel_of_values<travelling_call<Function, Arguments...>> {
 
   static const travelling_code code;
   static constexpr wire_type wire{
-      static_cast<std::uint32_t>((sizeof(std::uint64_t) + ... + sizeof(Arguments))),
+      static_cast<std::uint32_t>(sizeof(std::uint64_t) + argument_bytes),
       &pack,
       &unpack,
       &type_name<call>,
@@ -258,8 +266,9 @@ struct detail::object_visit<travelling_call<Function, Arguments...>, Returns> {
   static object_bytes make(received_bytes in) {
     auto arguments = values_of<Arguments...>(std::move(in));
     const auto made = [&]() -> decltype(auto) {
-      return std::apply([](const Arguments&... a) -> decltype(auto) { return Function(a...); },
-                        *arguments);
+      return std::apply(
+          [](const value_room<Arguments>&... a) -> decltype(auto) { return Function(a.value...); },
+          *arguments);
     };
     object_bytes out;
     if constexpr (std::is_void_v<result>) {

@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -25,6 +26,7 @@
 #include "strata/detail/address.hpp"
 #include "strata/detail/deadline.hpp"
 #include "strata/detail/text_hash.hpp"
+#include "strata/detail/value_room.hpp"
 #include "strata/error.hpp"
 
 namespace strata {
@@ -83,7 +85,7 @@ published_value published(const T& value) noexcept {
   published_value v;
   v.type = type_mark<T>();
   v.bytes = sizeof(T);
-  std::memcpy(v.data.data(), &value, sizeof(T));
+  std::memcpy(v.data.data(), std::addressof(value), sizeof(T));
   return v;
 }
 
@@ -91,9 +93,7 @@ template <class T>
 T value_as(const resource_name& name, const published_value& v) {
   refuse_addresses<T>();
   if (v.type != type_mark<T>()) refuse_type(name);
-  T value;
-  std::memcpy(&value, v.data.data(), sizeof(T));
-  return value;
+  return value_by<T>([&](T& value) { fill_from(value, v.data.data()); });
 }
 
 }  // namespace detail

@@ -33,6 +33,7 @@
 #pragma once
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <type_traits>
 
 #include "strata/detail/address.hpp"
@@ -216,9 +217,9 @@ void put_sync(const std::type_identity_t<T>& value, global_ptr<T> to, slot_ptr d
   static_assert(detail::refuse_addresses<T>());
   detail::worker& w = detail::this_worker();
   if (to.node() != w.node || w.owner == nullptr) [[unlikely]]
-    return detail::remote_put(w, to.where(), &value, sizeof(T), done.where());
+    return detail::remote_put(w, to.where(), std::addressof(value), sizeof(T), done.where());
   detail::check_somewhere("the global_ptr to put to", to.where().address());
-  *static_cast<T*>(to.where().address()) = value;
+  std::memcpy(to.where().address(), std::addressof(value), sizeof(T));
   sync(done);
 }
 
@@ -233,7 +234,7 @@ void get_sync(global_ptr<const std::type_identity_t<T>> from, T* into, slot_ptr 
     return detail::remote_get(w, from.where(), into, sizeof(T), done.where());
   detail::check_somewhere("the global_ptr to get from", from.where().address());
   detail::check_somewhere("the pointer to get into", into);
-  *into = *static_cast<const T*>(from.where().address());
+  std::memcpy(static_cast<void*>(into), from.where().address(), sizeof(T));
   sync(done);
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <utility>
 
@@ -33,7 +34,8 @@ class fiber_semaphore {
   [[nodiscard]] bool try_acquire() noexcept;
 
   /// Gives a permit back: to the fiber that has waited longest, if one waits. It sees what the
-  /// caller did before.
+  /// caller did before. Where that one cannot be signalled, the next one gets it, or it is kept,
+  /// and what that threw is thrown then.
   void release();
 
  private:
@@ -51,7 +53,8 @@ class fiber_lock {
   void acquire(slot_ptr granted) { permit_.acquire(granted); }
   /// Takes the lock if it is free. Never blocks.
   [[nodiscard]] bool try_acquire() noexcept { return permit_.try_acquire(); }
-  /// Hands the lock to the fiber that has waited longest, if one waits.
+  /// Hands the lock to the fiber that has waited longest, if one waits; throws as release() of
+  /// fiber_semaphore.
   void release() { permit_.release(); }
 
  private:
@@ -65,7 +68,8 @@ template <class T>
 class i_structure {
  public:
   /// Writes the value and answers all deferred reads. Whoever gets the value sees what the caller
-  /// did before. Throws misuse_error the second time.
+  /// did before. Throws misuse_error the second time; and what the first read that cannot be
+  /// answered throws, once all others have been.
   void put(const T& value) {
     const detail::uninterrupted guard;
     std::deque<read> deferred;
@@ -76,7 +80,15 @@ class i_structure {
       full_ = true;
       deferred.swap(deferred_);
     }
-    for (const read& r : deferred) put_sync(value, r.to, r.done);
+    std::exception_ptr first;
+    for (const read& r : deferred) {
+      try {
+        put_sync(value, r.to, r.done);
+      } catch (...) {
+        if (first == nullptr) first = std::current_exception();
+      }
+    }
+    if (first != nullptr) std::rethrow_exception(first);
   }
 
   /// Stores the value at `to` and signals `done`, now or when it is written.

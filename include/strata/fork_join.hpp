@@ -11,6 +11,7 @@
 // thread than it began on whenever it waits, so do not keep the address of a thread_local across
 // it.
 #pragma once
+#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -26,7 +27,8 @@ namespace strata {
 namespace detail {
 
 // How a forked branch keeps its function: small plain closures by value, which saves a pointer to
-// them; all others by reference. The frame of the fork outlives the branch either way.
+// them; all others by reference. The frame of the fork outlives the branch either way. What a call
+// may change is the caller's, who looks at it afterwards.
 template <class G>
 struct kept_by_value {
   G function;
@@ -37,7 +39,7 @@ struct kept_by_value {
 template <class G>
 struct kept_by_reference {
   G* function;
-  explicit kept_by_reference(G& g) noexcept : function(&g) {}
+  explicit kept_by_reference(G& g) noexcept : function(std::addressof(g)) {}
   G& get() const noexcept { return *function; }
 };
 template <class G>
@@ -45,7 +47,8 @@ consteval bool is_kept_by_value() {
   if constexpr (std::is_function_v<G>) {
     return false;
   } else {
-    return std::is_trivially_copyable_v<G> && sizeof(G) <= 16;
+    return std::is_trivially_copyable_v<G> && std::is_copy_constructible_v<G> &&
+           std::is_invocable_v<const G&> && sizeof(G) <= 16;
   }
 }
 template <class G>
@@ -186,8 +189,8 @@ template <class F, class G>
     return std::move(results);
   }
   strand left, right;
-  measured<F> mf{&f, &left};
-  measured<G> mg{&g, &right};
+  measured<F> mf{std::addressof(f), &left};
+  measured<G> mg{std::addressof(g), &right};
   auto results = fork_fast(this_worker(), mf, mg);
   strands_join(left, right);
   return results;
@@ -217,6 +220,10 @@ template <class F, class G>
 
 /// Runs f and g, possibly in parallel, and returns both results as a pair once both have ended. A
 /// void result becomes std::monostate; if both are void, nothing is returned.
+///
+/// f and g themselves are called, and need not be copyable, so what a call changes in one of them
+/// is there afterwards; copies may be of those of up to 16 bytes that can be called if they are
+/// const, as lambdas can that are not mutable.
 ///
 /// The calling task runs f at once; g runs afterwards as a direct call, unless another worker has
 /// taken it meanwhile. In the first case the fork costs a few plain loads and stores: no

@@ -214,7 +214,7 @@ class promise : public detail::result_source<R> {
   /// std::future_error (promise_already_satisfied, no_state), and what copying the value throws.
   void set_value(const object& v) requires(is_object) { publish(v); }
   void set_value(object&& v) requires(is_object) { publish(std::move(v)); }
-  void set_value(object& v) requires(std::is_reference_v<R>) { publish(&v); }
+  void set_value(object& v) requires(std::is_reference_v<R>) { publish(std::addressof(v)); }
   void set_value() requires(std::is_void_v<R>) { publish(); }
   void set_exception(std::exception_ptr e) {
     this->checked().claim();
@@ -225,7 +225,9 @@ class promise : public detail::result_source<R> {
   /// has been set.
   void set_value_at_thread_exit(const object& v) requires(is_object) { publish_later(v); }
   void set_value_at_thread_exit(object&& v) requires(is_object) { publish_later(std::move(v)); }
-  void set_value_at_thread_exit(object& v) requires(std::is_reference_v<R>) { publish_later(&v); }
+  void set_value_at_thread_exit(object& v) requires(std::is_reference_v<R>) {
+    publish_later(std::addressof(v));
+  }
   void set_value_at_thread_exit() requires(std::is_void_v<R>) { publish_later(); }
   void set_exception_at_thread_exit(std::exception_ptr e) {
     auto& s = this->checked();

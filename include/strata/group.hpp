@@ -131,6 +131,20 @@ std::vector<T> elements_of(std::vector<std::byte> bytes) {
     return elements;
   }
 }
+// So many values, of which fill(bytes) writes what they are; `value` until then.
+template <class T, class Fill>
+std::vector<T> vector_by(std::size_t n, const T& value, Fill&& fill) {
+  if constexpr (std::same_as<T, bool>) {
+    // A std::vector<bool> has them as bits.
+    const auto all = std::make_unique<bool[]>(n);
+    fill(std::as_writable_bytes(std::span(all.get(), n)));
+    return std::vector<bool>(all.get(), all.get() + n);
+  } else {
+    std::vector<T> all(n, value);
+    fill(std::as_writable_bytes(std::span(all)));
+    return all;
+  }
+}
 template <class T>
 std::vector<std::vector<T>> elements_of_all(std::vector<std::vector<std::byte>> all) {
   if constexpr (std::same_as<T, std::byte>) {
@@ -213,7 +227,7 @@ class group {
   [[nodiscard]] T broadcast(const T& value, unsigned root) {
     detail::refuse_addresses<T>();
     T result = value;
-    broadcast_bytes(std::as_writable_bytes(std::span(&result, 1)), root);
+    broadcast_bytes(detail::room_of_one(result), root);
     return result;
   }
 
@@ -230,8 +244,7 @@ class group {
   template <detail::single_value T, detail::combines<T> Op>
   std::optional<T> reduce(const T& value, unsigned root, Op op) {
     T result = value;
-    reduce_bytes(bytes_of(value), std::as_writable_bytes(std::span(&result, 1)), root,
-                 detail::combination_of<T>(op));
+    reduce_bytes(bytes_of(value), detail::room_of_one(result), root, detail::combination_of<T>(op));
     return rank() == root ? std::optional<T>(result) : std::nullopt;
   }
 
@@ -247,7 +260,7 @@ class group {
   template <detail::single_value T, detail::combines<T> Op>
   [[nodiscard]] T all_reduce(const T& value, Op op) {
     T result = value;
-    all_reduce_bytes(std::as_writable_bytes(std::span(&result, 1)), detail::combination_of<T>(op));
+    all_reduce_bytes(detail::room_of_one(result), detail::combination_of<T>(op));
     return result;
   }
 
@@ -262,15 +275,15 @@ class group {
   template <detail::single_value T, detail::combines<T> Op>
   [[nodiscard]] T scan(const T& value, Op op) {
     T result = value;
-    scan_bytes(std::as_writable_bytes(std::span(&result, 1)), {}, detail::combination_of<T>(op));
+    scan_bytes(detail::room_of_one(result), {}, detail::combination_of<T>(op));
     return result;
   }
   /// What the ranks before this one have, combined; nothing at rank 0. As scan().
   template <detail::single_value T, detail::combines<T> Op>
   [[nodiscard]] std::optional<T> exclusive_scan(const T& value, Op op) {
     T all = value, before = value;
-    scan_bytes(std::as_writable_bytes(std::span(&all, 1)),
-               std::as_writable_bytes(std::span(&before, 1)), detail::combination_of<T>(op));
+    scan_bytes(detail::room_of_one(all), detail::room_of_one(before),
+               detail::combination_of<T>(op));
     return rank() != 0 ? std::optional<T>(before) : std::nullopt;
   }
 
@@ -284,9 +297,9 @@ class group {
   /// All of them at the root, nothing elsewhere.
   template <detail::single_value T>
   [[nodiscard]] std::vector<T> gather(const T& value, unsigned root) {
-    std::vector<T> all(rank() == root ? size() : 0, value);
-    gather_bytes(bytes_of(value), std::as_writable_bytes(std::span(all)), root);
-    return all;
+    return detail::vector_by(rank() == root ? size() : 0, value, [&](std::span<std::byte> all) {
+      gather_bytes(bytes_of(value), all, root);
+    });
   }
   /// Bytes of any size from each: by rank at the root, nothing elsewhere. ceil(log2 N) rounds of up
   /// to two messages, the sizes before the bytes.
@@ -311,9 +324,8 @@ class group {
   /// The same for one value of each: returns all of them, by rank.
   template <detail::single_value T>
   [[nodiscard]] std::vector<T> all_gather(const T& value) {
-    std::vector<T> all(size(), value);
-    all_gather_bytes(bytes_of(value), std::as_writable_bytes(std::span(all)));
-    return all;
+    return detail::vector_by(
+        size(), value, [&](std::span<std::byte> all) { all_gather_bytes(bytes_of(value), all); });
   }
 
   /// Any number of values of each: all of them, by rank. 2 ceil(log2 N) rounds of up to two

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "strata/detail/address.hpp"
+#include "strata/detail/value_room.hpp"
 #include "strata/global_ptr.hpp"
 #include "strata/slot.hpp"
 
@@ -67,7 +68,7 @@ template <class T>
 void drop_in(global_ptr<mailbox> box, const T& item) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
   static_assert(detail::refuse_addresses<T>());
-  drop_in(box, &item, sizeof(T));
+  drop_in(box, std::addressof(item), sizeof(T));
 }
 
 /// Takes one item out, copies it to `item`, and returns its size in bytes (EARTH's RETRIEVE_ITEM,
@@ -82,11 +83,10 @@ template <class T>
 T retrieve_item(mailbox& box) {
   static_assert(std::is_trivially_copyable_v<T>, "only trivially copyable values can travel");
   static_assert(detail::refuse_addresses<T>());
-  T item;
-  if (retrieve_item(box, &item, sizeof(T)) != sizeof(T)) {
-    throw misuse_error("mailbox: the item is smaller than the type it is retrieved as");
-  }
-  return item;
+  return detail::value_by<T>([&](T& item) {
+    if (retrieve_item(box, std::addressof(item), sizeof(T)) != sizeof(T))
+      throw misuse_error("mailbox: the item is smaller than the type it is retrieved as");
+  });
 }
 
 }  // namespace strata

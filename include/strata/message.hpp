@@ -50,6 +50,7 @@
 
 #include "strata/detail/address.hpp"
 #include "strata/detail/elements.hpp"
+#include "strata/detail/value_room.hpp"
 // IWYU pragma: begin_exports
 #include "strata/endpoint_id.hpp"
 #include "strata/transfer.hpp"
@@ -104,7 +105,7 @@ class endpoint {
   requires std::is_trivially_copyable_v<T>
   void send_value(endpoint_id to, message_tag tag, const T& value) {
     detail::refuse_addresses<T>();
-    send(to, tag, std::as_bytes(std::span(&value, 1)));
+    send(to, tag, detail::content_of_one(value));
   }
   /// Returns at once; `bytes` must stay as they are until the transfer has ended. Nothing is kept
   /// of them in between if the message is above the eager limit. Throws misuse_error as send(), and
@@ -169,9 +170,7 @@ class endpoint {
   template <class T>
   requires std::is_trivially_copyable_v<T> T receive_value(endpoint_id from = any_endpoint,
                                                            message_tag tag = any_tag) {
-    T value;
-    (void)receive_value_into(value, from, tag);
-    return value;
+    return detail::value_by<T>([&](T& value) { (void)receive_value_into(value, from, tag); });
   }
   /// The same into `value`, and says where it comes from and with which tag:
   ///
@@ -182,7 +181,7 @@ class endpoint {
   requires std::is_trivially_copyable_v<T> message_info
   receive_value_into(T& value, endpoint_id from = any_endpoint, message_tag tag = any_tag) {
     detail::refuse_addresses<T>();
-    const message_info m = receive(std::as_writable_bytes(std::span(&value, 1)), from, tag);
+    const message_info m = receive(detail::room_of_one(value), from, tag);
     if (m.bytes != sizeof(T)) refuse_size();
     return m;
   }

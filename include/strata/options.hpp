@@ -69,7 +69,7 @@ struct options {
   /// In a job of the site's tools, where this node listens: an address of this host, a network such
   /// as "10.1.0.0/16", or a network interface. Empty: loopback in a job of one host, else the
   /// address that the host's name has, or that of the first interface.
-  std::string bind_address;
+  std::string bind_address{};
   /// In a job of the site's tools, seconds until all nodes must have joined, 1 to 86,400.
   unsigned start_limit_s = 30;
   /// How a node of several notices messages while its workers are busy (idle ones look themselves).

@@ -29,6 +29,41 @@ struct grain {
 
 namespace detail {
 
+// Throw misuse_error: a range ends there, which is beyond the indices of its type.
+[[noreturn, gnu::cold]] void refuse_range_end(std::intmax_t last);
+[[noreturn, gnu::cold]] void refuse_range_end(std::uintmax_t last);
+
+// Where a range of such indices ends, given as a number of any type.
+template <std::integral Index>
+class range_end {
+ public:
+  // As an index. An integer that is none must not become another one.
+  template <std::integral Last>
+  range_end(Last last) : index_(static_cast<Index>(last)) {
+    // + makes numbers of characters.
+    if (!std::cmp_equal(+index_, +last)) [[unlikely]]
+      refuse(last);
+  }
+  // What else becomes one.
+  template <class Last>
+  requires(!std::integral<std::remove_cvref_t<Last>> && std::convertible_to<Last, Index>)
+      range_end(Last&& last)
+  noexcept(std::is_nothrow_convertible_v<Last, Index>)
+      : index_(static_cast<Index>(std::forward<Last>(last))) {}
+  operator Index() const noexcept { return index_; }
+
+ private:
+  template <class Last>
+  [[noreturn, gnu::cold]] static void refuse(Last last) {
+    if constexpr (std::is_signed_v<Last>) {
+      refuse_range_end(std::intmax_t{last});
+    } else {
+      refuse_range_end(std::uintmax_t{last});
+    }
+  }
+  Index index_;
+};
+
 // Whether another worker waits for this one to share.
 inline bool somebody_is_hungry() noexcept {
   const worker& w = this_worker();
@@ -70,7 +105,10 @@ void do_step(Index first, Index until, Body& body) {
   if constexpr (takes_parts<Body, Index>) {
     body(first, until);
   } else {
-    for (; first < until; ++first) body(first);
+    for (; first < until; ++first) {
+      Index i = first;  // the body's: it may take a reference
+      body(i);
+    }
   }
 }
 
@@ -82,7 +120,10 @@ T reduce_step(Index first, Index until, T value, Map& map, Combine& combine) {
   if constexpr (takes_parts<Map, Index>) {
     return combine(std::move(value), map(first, until));
   } else {
-    for (; first < until; ++first) value = combine(std::move(value), map(first));
+    for (; first < until; ++first) {
+      Index i = first;
+      value = combine(std::move(value), map(i));
+    }
     return value;
   }
 }
@@ -137,13 +178,17 @@ T reduce_range(Index first, Index last, std::size_t step, const std::stop_token&
 /// not defined. Throws misuse_error outside a runtime and in a fiber, and std::system_error as
 /// fork2join. May suspend.
 ///
+/// The indices are of first's type; last is of any other, and where it is an integer that is no
+/// such index, misuse_error is thrown: parallel_for(0, 3'000'000'000, body), (0U, -1, body).
+///
 /// A body of two indices is called as body(begin, end) instead, once for each step, of which none
 /// is empty: for what is to be done once for many iterations.
 template <std::integral Index, class Body>
-void parallel_for(Index first, std::type_identity_t<Index> last, Body&& body, grain g = {}) {
+void parallel_for(Index first, std::type_identity_t<detail::range_end<Index>> last, Body&& body,
+                  grain g = {}) {
   detail::require_stack();
-  detail::for_range(first, static_cast<Index>(last), detail::step_for<Index>(first, last, g),
-                    std::stop_token{}, body);
+  detail::for_range(first, Index(last), detail::step_for<Index>(first, last, g), std::stop_token{},
+                    body);
 }
 
 /// The same, until a stop is requested: steps (see grain) not begun by then are skipped, each of
@@ -151,11 +196,10 @@ void parallel_for(Index first, std::type_identity_t<Index> last, Body&& body, gr
 /// as usual, without an exception. Whoever asks the token and sees the stop sees what was done
 /// before it was requested.
 template <std::integral Index, class Body>
-void parallel_for(std::stop_token stop, Index first, std::type_identity_t<Index> last, Body&& body,
-                  grain g = {}) {
+void parallel_for(std::stop_token stop, Index first,
+                  std::type_identity_t<detail::range_end<Index>> last, Body&& body, grain g = {}) {
   detail::require_stack();
-  detail::for_range(first, static_cast<Index>(last), detail::step_for<Index>(first, last, g), stop,
-                    body);
+  detail::for_range(first, Index(last), detail::step_for<Index>(first, last, g), stop, body);
 }
 
 /// Combines map(i) for all i in [first, last): combine(... combine(identity, map(first)) ...,
@@ -166,8 +210,8 @@ void parallel_for(std::stop_token stop, Index first, std::type_identity_t<Index>
 /// called as map(begin, end), once for each step, whose iterations it combines itself. Otherwise as
 /// parallel_for.
 template <std::integral Index, class T, class Map, class Combine>
-T parallel_reduce(Index first, std::type_identity_t<Index> last, T identity, Map&& map,
-                  Combine&& combine, grain g = {}) {
+T parallel_reduce(Index first, std::type_identity_t<detail::range_end<Index>> last, T identity,
+                  Map&& map, Combine&& combine, grain g = {}) {
   detail::require_stack();
   return detail::reduce_range(first, static_cast<Index>(last),
                               detail::step_for<Index>(first, last, g), std::stop_token{},
@@ -177,8 +221,9 @@ T parallel_reduce(Index first, std::type_identity_t<Index> last, T identity, Map
 /// The same, until a stop is requested, as parallel_for: the result then lacks the terms of some
 /// steps, each of which is there whole or not at all; ask the token.
 template <std::integral Index, class T, class Map, class Combine>
-T parallel_reduce(std::stop_token stop, Index first, std::type_identity_t<Index> last, T identity,
-                  Map&& map, Combine&& combine, grain g = {}) {
+T parallel_reduce(std::stop_token stop, Index first,
+                  std::type_identity_t<detail::range_end<Index>> last, T identity, Map&& map,
+                  Combine&& combine, grain g = {}) {
   detail::require_stack();
   return detail::reduce_range(first, static_cast<Index>(last),
                               detail::step_for<Index>(first, last, g), stop, T(identity), identity,

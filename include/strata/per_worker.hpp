@@ -90,7 +90,7 @@ class per_worker {
   }
 
  private:
-  struct alignas(64) cell {
+  struct alignas(64) alignas(T) cell {
     explicit cell(const std::function<T()>& make) : value(make()) {}
     T value;
   };

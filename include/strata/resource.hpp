@@ -92,6 +92,17 @@ struct object_answer {
     a(exists, value);
   }
 };
+// Of one that begins as nothing.
+template <class R>
+requires(std::is_trivially_copyable_v<R> &&
+         !std::is_default_constructible_v<R>) struct object_answer<R> {
+  object_answer() noexcept {}
+  object_answer(bool e, R&& v) : exists(e), value(std::move(v)) {}
+  bool exists = false;
+  union {
+    R value;  // if it exists
+  };
+};
 template <>
 struct object_answer<void> {
   bool exists = false;
@@ -108,7 +119,7 @@ auto apply_to_resource(global_ptr<T> where, std::uint64_t number, const Argument
     std::invoke(Function, *object, arguments...);
     return object_answer<result>{true};
   } else {
-    return object_answer<result>{true, std::invoke(Function, *object, arguments...)};
+    return object_answer<result>{true, result(std::invoke(Function, *object, arguments...))};
   }
 }
 

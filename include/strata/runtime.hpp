@@ -7,6 +7,7 @@
 //   }
 #pragma once
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -101,7 +102,7 @@ class runtime {
   /// the job loses a node. Throws misuse_error where has_served(); f is not called then.
   template <class F>
   auto run(F&& f) -> std::invoke_result_t<F&> {
-    if (is_inside()) return std::forward<F>(f)();
+    if (is_inside()) return std::invoke(f);
     detail::root_call<std::remove_reference_t<F>> root(f);
     if (const std::exception_ptr fiber_failed = enter(root);
         fiber_failed != nullptr && !root.out.threw()) {

@@ -10,8 +10,9 @@
 // which names it. What threads of that node held never comes back: a lock stays locked, and whoever
 // has to wait for it from then on is told at once; the job is about to end. On the synchronizer's
 // own node all that need not wait is done as ever, so what is held there can be given back; on
-// other nodes nothing is, as every call throws. Who uses the object itself, and not a handle, waits
-// for threads of its own node, and is not told.
+// other nodes nothing is, as every call throws, but for lock_handle::unlock(), which gives nothing
+// back then. Who uses the object itself, and not a handle, waits for threads of its own node, and
+// is not told.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -96,7 +97,9 @@ class lock_handle {
     return s_.try_acquire_until(time);
   }
   /// As release() of semaphore_handle: by any thread, on any node. Suspends for the call alone.
-  void unlock() { s_.release(); }
+  /// Where a node is lost, or the lock's has left, it returns without an error, as a destructor may
+  /// have called it (std::lock_guard); the next lock() says so. Otherwise throws as release().
+  void unlock();
 
  private:
   semaphore_handle s_;

@@ -187,7 +187,7 @@ std::vector<message_info> wait_all(std::span<transfer> transfers);
 template <detail::whole_value T>
 std::span<const std::byte> bytes_of(const T& value) noexcept {
   detail::refuse_addresses<T>();
-  return std::as_bytes(std::span(&value, 1));
+  return detail::content_of_one(value);
 }
 /// The bytes of the elements that a std::vector, std::span, std::string, std::string_view or
 /// another contiguous range refers to. They are trivially copyable and no addresses.

@@ -10,4 +10,11 @@ void semaphore_handle::release(std::ptrdiff_t n) {
   s_.call<&put_back>(n);
 }
 
+void lock_handle::unlock() {
+  try {
+    s_.release();
+  } catch (const node_lost_error&) {  // whoever locks it is told as well
+  }
+}
+
 }  // namespace strata

@@ -296,5 +296,62 @@ TEST_F(fiber_sync, reduction_boxes_refuse_too_much) {
   });
 }
 
+class fiber_sync_errors : public ::testing::Test {
+ protected:
+  // A slot that throws when it is signalled.
+  static slot_ptr refusing(completion& used) {
+    sync(used.sptr());
+    used.wait();
+    return used.sptr();
+  }
+  runtime rt{with_workers(2)};
+};
+
+TEST_F(fiber_sync_errors, a_read_that_cannot_be_answered_keeps_no_other_from_its_value) {
+  rt.run([] {
+    i_structure<int> value;
+    std::array<int, 2> got{};
+    completion nobody, first, last;
+    value.get(to_global(&got[0]), first.sptr());
+    value.get({}, nobody.sptr());
+    value.get(to_global(&got[1]), last.sptr());
+    EXPECT_THROW(value.put(3), misuse_error);
+    ASSERT_EQ(got, (std::array<int, 2>{3, 3}));
+    first.wait();
+    last.wait();
+    EXPECT_THROW(value.put(4), misuse_error) << "it has been written";
+  });
+}
+
+TEST_F(fiber_sync_errors, a_permit_goes_to_the_next_who_can_be_told_or_is_kept) {
+  rt.run([] {
+    fiber_semaphore semaphore(0);
+    completion used, granted;
+    const slot_ptr refuses = refusing(used);
+    semaphore.acquire(refuses);
+    EXPECT_THROW(semaphore.release(), misuse_error);
+    ASSERT_TRUE(semaphore.try_acquire());
+    EXPECT_FALSE(semaphore.try_acquire());
+    semaphore.acquire(refuses);
+    semaphore.acquire(refuses);
+    semaphore.acquire(granted.sptr());
+    EXPECT_THROW(semaphore.release(), misuse_error);
+    granted.wait();
+    EXPECT_FALSE(semaphore.try_acquire());
+  });
+}
+
+TEST_F(fiber_sync_errors, a_permit_that_is_released_where_nobody_can_be_told_is_not) {
+  fiber_lock lock;
+  completion granted;
+  ASSERT_TRUE(lock.try_acquire());
+  rt.run([&] { lock.acquire(granted.sptr()); });
+  EXPECT_THROW(lock.release(), misuse_error) << "outside the runtime";
+  rt.run([&] {
+    lock.release();
+    granted.wait();
+  });
+}
+
 }  // namespace
 }  // namespace strata::test

@@ -65,6 +65,11 @@ TEST(grids, shift_by_any_number_of_steps) {
   const grid longest{.extent = {UINT32_MAX}, .wraps = {true}};
   EXPECT_EQ(longest.shift(UINT32_MAX - 1, 0, 1), 0U);
   EXPECT_EQ(longest.shift(0, 0, -1), UINT32_MAX - 1);
+  const grid long_ring{.extent = {3'000'000'000U}, .wraps = {true}};
+  EXPECT_EQ(long_ring.neighbours(2'999'999'999U), (std::vector<std::uint32_t>{2'999'999'998U, 0}));
+  EXPECT_EQ(long_ring.neighbours(0), (std::vector<std::uint32_t>{2'999'999'999U, 1}));
+  EXPECT_EQ(long_ring.neighbours(2'000'000'000U),
+            (std::vector<std::uint32_t>{1'999'999'999U, 2'000'000'001U}));
 }
 
 // What is sent up arrives from below.

@@ -47,6 +47,17 @@ TEST_P(groups, meet_at_a_barrier) {
   });
 }
 
+TEST_P(groups, gather_truth_values) {
+  in_all_sizes([](group& g) {
+    const auto of = [](unsigned rank) { return rank % 3 == 0; };
+    std::vector<bool> expected;
+    for (unsigned rank = 0; rank < g.size(); ++rank) expected.push_back(of(rank));
+    EXPECT_EQ(g.all_gather(of(g.rank())), expected);
+    const unsigned root = g.size() - 1;
+    EXPECT_EQ(g.gather(of(g.rank()), root), g.rank() == root ? expected : std::vector<bool>());
+  });
+}
+
 TEST_P(groups, broadcast_from_every_root) {
   in_all_sizes([](group& g) {
     for (unsigned root = 0; root < g.size(); ++root) {

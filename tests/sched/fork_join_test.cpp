@@ -136,6 +136,63 @@ TEST_F(fork_join, branches_see_the_callers_variables_and_it_sees_theirs) {
   });
 }
 
+TEST_F(fork_join, what_branches_do_to_their_functions_is_there_afterwards) {
+  struct part {
+    long n, sum = 0;
+    void operator()() {
+      for (long i = 1; i <= n; ++i) sum += i;
+    }
+  };
+  rt.run([] {
+    part left{10}, right{20};
+    fork2join(left, right);
+    EXPECT_EQ(left.sum, 55);
+    EXPECT_EQ(right.sum, 210);
+    fork2join_inline(left, right);
+    EXPECT_EQ(left.sum, 110);
+    EXPECT_EQ(right.sum, 420);
+    fork2join([&, calls = 0]() mutable { EXPECT_EQ(++calls, 1); }, right);
+    EXPECT_EQ(right.sum, 630);
+  });
+}
+
+TEST_F(fork_join, small_functions_need_no_copy) {
+  struct handle {
+    explicit handle(int n) : number(n) {}
+    handle(const handle&) = delete;
+    handle(handle&&) = default;
+    int number;
+  };
+  rt.run([] {
+    const auto both =
+        fork2join([h = handle(3)] { return h.number; }, [h = handle(4)] { return h.number; });
+    EXPECT_EQ(both, std::pair(3, 4));
+  });
+}
+
+TEST_F(fork_join, results_and_functions_may_have_an_address_operator_of_their_own) {
+  STRATA_SKIP_UNLESS_STEALING_IS_CERTAIN();
+  struct odd {
+    int number;
+    const int* operator&() const { return nullptr; }
+    void operator&() = delete;
+  };
+  struct counts {
+    int calls = 0;
+    odd operator()() { return {++calls}; }
+    void operator&() = delete;
+  };
+  rt.run([&] {
+    counts left, right;
+    const auto direct = fork2join(left, right);
+    EXPECT_EQ(direct.first.number + direct.second.number, 2);
+    const auto joined = fork_suspended(
+        rt, [] { return odd{3}; }, [] { return odd{4}; });
+    EXPECT_EQ(joined.first.number, 3);
+    EXPECT_EQ(joined.second.number, 4);
+  });
+}
+
 int one() { return 1; }
 struct two {
   int operator()() const { return 2; }

@@ -300,6 +300,76 @@ TEST_F(parallel, bounds_are_converted_to_the_first_ones_type) {
   });
 }
 
+// An end that is no index is refused instead of being made another one.
+template <class Index, class Last>
+void expect_refusal(Index first, Last last) {
+  int calls = 0;
+  const std::stop_source stopped;
+  const auto count = [&](Index) { ++calls; };
+  const auto one = [](Index) { return 1; };
+  EXPECT_THROW(parallel_for(first, last, count), misuse_error);
+  EXPECT_THROW(parallel_for(stopped.get_token(), first, last, count), misuse_error);
+  EXPECT_THROW((void)parallel_reduce(first, last, 0, one, std::plus<>()), misuse_error);
+  EXPECT_THROW((void)parallel_reduce(stopped.get_token(), first, last, 0, one, std::plus<>()),
+               misuse_error);
+  EXPECT_EQ(calls, 0);
+}
+
+TEST_F(parallel, an_end_beyond_the_first_ones_type_is_misuse) {
+  rt.run([] {
+    expect_refusal(0, std::size_t{1} << 32 | 5);
+    expect_refusal(0, 3'000'000'000U);
+    expect_refusal(0, std::int64_t{-3'000'000'000});
+    expect_refusal(0U, -1);
+    expect_refusal(std::size_t{0}, -1);
+    expect_refusal(std::uint8_t{0}, 256);
+    expect_refusal(std::int8_t{0}, 255U);
+    expect_refusal('a', 1000);
+  });
+}
+
+TEST_F(parallel, an_end_may_be_of_any_type_that_becomes_an_index) {
+  enum { three = 3 };
+  struct four {
+    operator int() const { return 4; }
+  };
+  rt.run([] {
+    const auto length_to = [](auto last) {
+      return parallel_reduce(
+          0, last, 0, [](int) { return 1; }, std::plus<>());
+    };
+    EXPECT_EQ(length_to(three), 3);
+    EXPECT_EQ(length_to(four{}), 4);
+    EXPECT_EQ(length_to(std::integral_constant<std::size_t, 5>()), 5);
+    EXPECT_EQ(length_to('\7'), 7);
+    EXPECT_EQ(length_to(true), 1);
+    EXPECT_EQ(length_to(std::size_t{8}), 8);
+    EXPECT_EQ(length_to(-1), 0);
+    std::atomic<int> nine{9}, calls{0};
+    parallel_for('\0', nine, [&](char) { ++calls; });
+    EXPECT_EQ(calls, 9);
+  });
+}
+
+TEST_F(parallel, a_body_that_changes_its_index_changes_nothing_else) {
+  rt.run([] {
+    std::atomic<int> calls{0};
+    parallel_for(
+        0, 100,
+        [&](auto& i) {
+          i += 10;
+          ++calls;
+        },
+        grain{50});
+    EXPECT_EQ(calls, 100);
+    const auto one = [](int& i) {
+      i += 10;
+      return 1;
+    };
+    EXPECT_EQ(parallel_reduce(0, 100, 0, one, std::plus<>(), grain{50}), 100);
+  });
+}
+
 TEST_F(parallel, outside_a_runtime_is_misuse_even_if_empty) {
   EXPECT_THROW(parallel_for(0, 10, [](int) {}), misuse_error);
   EXPECT_THROW(parallel_for(0, 0, [](int) {}), misuse_error);

@@ -52,6 +52,17 @@ class per_worker_workers : public leaves_no_frame {};
 INSTANTIATE_TEST_SUITE_P(workers, per_worker_workers, ::testing::Values(1, 2, 4, 8),
                          ::testing::PrintToStringParamName());
 
+TEST(per_worker, lies_where_its_type_wants_to_be) {
+  struct alignas(128) line {
+    char bytes[128];
+  };
+  static_assert(alignof(line) > 64);
+  per_worker<line> lines;
+  EXPECT_EQ(
+      lines.use([](line& mine) { return reinterpret_cast<std::uintptr_t>(&mine) % alignof(line); }),
+      0U);
+}
+
 TEST_P(per_worker_workers, add_without_losing_anything) {
   per_worker<tally> all;
   constexpr long n = scaled(100'000L, 5'000L);

@@ -32,6 +32,21 @@ TEST_P(runtime_workers, says_how_many_they_are) {
   EXPECT_NE(rt.describe().find(std::to_string(GetParam()) + " worker"), std::string::npos);
 }
 
+TEST(runtime, calls_a_function_alike_inside_and_outside) {
+  struct says_how {
+    int operator()() & { return 1; }
+    int operator()() && { return 2; }
+  };
+  runtime rt(with_workers(1));
+  EXPECT_EQ(rt.run(says_how()), 1);
+  EXPECT_EQ(rt.run([&] { return rt.run(says_how()); }), 1);
+  rt.run([&] {
+    int calls = 0;
+    rt.run([&] { ++calls; });
+    EXPECT_EQ(calls, 1);
+  });
+}
+
 // More threads than places: some take a sleeper's place, some hand their root over.
 TEST_P(runtime_workers, let_many_threads_in_at_once) {
   runtime rt(with_workers(GetParam()));

@@ -5,6 +5,9 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
 
 #include "expected_error.hpp"
 #include "program_job.hpp"
@@ -108,6 +111,49 @@ TEST(simulated_common_waits, for_a_lock_whose_holder_is_lost_end) {
         this_thread::sleep_for(nanoseconds(p.below(2 * home_and_victim::lost_after_ns)));
         job.expect_to_be_told("lock", [&] { mine.lock(); });
         ++told;
+      });
+    }
+    job.run();
+  });
+}
+
+// Held in a scope, by threads of nodes that live on, whose destructor gives it back.
+TEST(simulated_common_waits, for_a_lock_that_is_held_across_a_loss_leave_its_scope) {
+  with_each_loss([](home_and_victim& job) {
+    program_job& p = job.p;
+    constexpr node_id others = home_and_victim::nodes - 1;
+    const auto name_of = [](node_id n) { return "lock" + std::to_string(n); };
+    unsigned held = 0, left = 0;
+    bool may_end = false;
+    p.begin(job.victim, [&] {
+      while (!may_end) this_thread::sleep_for(nanoseconds(program_job::ms));
+    });
+    p.begin(job.home, [&] {
+      const named<counting_semaphore<>> never("never", 0);
+      std::vector<std::unique_ptr<named<counting_semaphore<>>>> locks;
+      for (node_id n = 0; n < home_and_victim::nodes; ++n)
+        locks.push_back(std::make_unique<named<counting_semaphore<>>>(name_of(n), 1));
+      while (held != others) p.pause(100'000);
+      job.lose_victim();
+      while (left != others) p.pause(program_job::ms);
+      EXPECT_TRUE((*locks[job.home])->try_acquire()) << "of its own node it is given back";
+      may_end = true;
+    });
+    for (node_id n = 0; n < home_and_victim::nodes; ++n) {
+      if (n == job.victim) continue;
+      p.begin(n, [&, n] {
+        semaphore_handle never = semaphore_handle::await("never");
+        lock_handle mine = lock_handle::await(name_of(n));
+        {
+          const std::lock_guard guard(mine);
+          ++held;
+          // Until the loss is known here.
+          job.expect_to_be_told("semaphore", [&] { never.acquire(); });
+        }
+        if (n != job.home)
+          job.expect_to_be_told(
+              "afterwards", [&] { mine.lock(); }, 0);
+        ++left;
       });
     }
     job.run();

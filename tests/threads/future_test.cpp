@@ -29,6 +29,60 @@ void expect_code(future_errc wanted, F f) {
   }
 }
 
+// Copies throw in every thread but the one that it is made in.
+struct copied_by_its_maker {
+  copied_by_its_maker() = default;
+  copied_by_its_maker(const copied_by_its_maker& other) : maker(other.maker) {
+    if (this_thread::get_id() != maker) throw std::range_error("copied elsewhere");
+  }
+  int operator()() const { return 3; }
+  thread::id maker = this_thread::get_id();
+};
+
+TEST(future, of_a_thread_whose_function_is_not_copied_there) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    auto made = strata::async(launch::async, copied_by_its_maker());
+    EXPECT_EQ(made.get(), 3);
+    // An argument that the function takes by value is.
+    auto refused = strata::async(
+        launch::async, [](copied_by_its_maker f) { return f(); }, copied_by_its_maker());
+    EXPECT_THROW(refused.get(), std::range_error);
+  });
+}
+
+TEST(future, of_a_call_that_ends_when_its_result_is_there) {
+  runtime rt(with_workers(2));
+  rt.run([] {
+    const auto kept = std::make_shared<int>(3);
+    for (const launch how : {launch::async, launch::deferred}) {
+      auto threw = strata::async(how, [kept]() -> int { throw std::range_error("none"); });
+      auto made = strata::async(how, [kept] { return *kept; });
+      EXPECT_EQ(made.get(), 3);
+      EXPECT_THROW(threw.get(), std::range_error);
+      EXPECT_EQ(kept.use_count(), 1);
+    }
+  });
+}
+
+TEST(future, of_an_object_without_an_address_operator) {
+  struct object {
+    void operator&() const = delete;
+  };
+  runtime rt(with_workers(2));
+  rt.run([] {
+    object one;
+    promise<object&> now, later;
+    auto first = now.get_future(), second = later.get_future();
+    now.set_value(one);
+    EXPECT_EQ(std::addressof(first.get()), std::addressof(one));
+    thread([&] { later.set_value_at_thread_exit(one); }).join();
+    EXPECT_EQ(std::addressof(second.get()), std::addressof(one));
+    auto third = async([&]() -> object& { return one; });
+    EXPECT_EQ(std::addressof(third.get()), std::addressof(one));
+  });
+}
+
 TEST(future, value_reference_and_nothing) {
   runtime rt(with_workers(2));
   rt.run([] {

@@ -4,6 +4,7 @@
 #pragma once
 #include <concepts>
 #include <cstddef>
+#include <memory>
 
 #include "strata/detail/address.hpp"
 
@@ -26,7 +27,7 @@ concept combines = requires(Op& op, const T& x) {
 template <class T, class Op>
 combination combination_of(Op& op) noexcept {
   refuse_addresses<T>();
-  return {sizeof(T), alignof(T), &op,
+  return {sizeof(T), alignof(T), std::addressof(op),
           [](void* function, const std::byte* left, const std::byte* right, std::byte* into,
              std::size_t elements) {
             const auto* const l = reinterpret_cast<const T*>(left);

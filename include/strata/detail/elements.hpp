@@ -3,6 +3,7 @@
 #pragma once
 #include <concepts>
 #include <cstddef>
+#include <memory>
 #include <ranges>
 #include <span>
 #include <type_traits>
@@ -45,6 +46,16 @@ template <changeable_range R>
 std::span<std::byte> room_of(R& values) noexcept {
   refuse_addresses<std::ranges::range_value_t<R>>();
   return std::as_writable_bytes(std::span(std::ranges::data(values), std::ranges::size(values)));
+}
+
+// One value as bytes, whatever its type means by &.
+template <class T>
+std::span<const std::byte> content_of_one(const T& value) noexcept {
+  return std::as_bytes(std::span(std::addressof(value), 1));
+}
+template <class T>
+std::span<std::byte> room_of_one(T& value) noexcept {
+  return std::as_writable_bytes(std::span(std::addressof(value), 1));
 }
 
 }  // namespace strata::detail

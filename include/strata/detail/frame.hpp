@@ -17,6 +17,7 @@
 #include "strata/detail/join.hpp"
 #include "strata/detail/object_trip.hpp"
 #include "strata/detail/remote.hpp"
+#include "strata/detail/value_room.hpp"
 #include "strata/detail/worker.hpp"
 
 namespace strata {
@@ -133,6 +134,7 @@ struct token_of : leaving_token<!fit_a_call<Arguments...>> {
                 "give your own a function serialize()");
   static_assert(std::is_base_of_v<threaded, F>, "token<F>: F must derive from strata::threaded");
   static_assert(alignof(F) <= 16, "frames are aligned to 16 bytes");
+  static_assert(((alignof(Arguments) <= 16) && ...), "tokens are aligned to 16 bytes");
 
   static constexpr std::uint32_t block_bytes() {
     return static_cast<std::uint32_t>(std::max(sizeof(token_of), sizeof(F)));
@@ -264,9 +266,7 @@ struct token_of_values {
     packed::pack(static_cast<const token_of<F, Arguments...>&>(t).arguments, out);
   }
   static task* unpack(worker& w, const std::byte* in) {
-    auto* const t = token_of<F, Arguments...>::place(w, [] { return std::tuple<Arguments...>(); });
-    packed::unpack(t->arguments, in);
-    return t;
+    return token_of<F, Arguments...>::place(w, [in] { return packed::unpack(in); });
   }
   static const travelling_code code;
   static constexpr wire_type wire{packed::bytes, &pack, &unpack, &type_name<F>, &code};
@@ -294,7 +294,13 @@ struct token_of_objects {
   static void start(received_bytes in) {
     const auto arguments = values_of<Arguments...>(std::move(in));
     worker& w = this_worker();
-    w.enable(token::place(w, [&] { return std::move(*arguments); }));
+    w.enable(token::place(w, [&] {
+      return std::apply(
+          [](value_room<Arguments>&... a) {
+            return std::tuple<Arguments...>(std::move(a.value)...);
+          },
+          *arguments);
+    }));
   }
   static void body(task& t) { object_visitor::begin(t, &start); }
   static constexpr task_type kind{&run_on_stack, &body, &object_visitor::abandon, &type_name<F>};

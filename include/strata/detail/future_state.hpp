@@ -99,7 +99,7 @@ struct result_state : future_state {
         std::forward<F>(f)();
         value.emplace();
       } else if constexpr (std::is_reference_v<R>) {
-        value.emplace(&std::forward<F>(f)());
+        value.emplace(std::addressof(std::forward<F>(f)()));
       } else {
         value.emplace(std::forward<F>(f)());
       }
@@ -117,6 +117,13 @@ struct result_state : future_state {
   }
 
   std::optional<stored> value;
+};
+
+// What a call keeps ends with it, however that ends.
+template <class Call>
+struct ends_with_it {
+  std::optional<Call>& call;
+  ~ends_with_it() { call.reset(); }
 };
 
 // async() with launch::deferred.
@@ -154,14 +161,13 @@ class async_state : public result_state<R> {
     try {
       thread_ = thread([this] {
         {
-          // What the call keeps ends with it.
-          Call mine(std::move(call_));
-          this->attempt([&]() -> R { return mine(); });
+          const ends_with_it<Call> call_ends{call_};
+          this->attempt([this]() -> R { return (*call_)(); });
         }
         this->publish();
       });
     } catch (...) {
-      call.emplace(std::move(call_));
+      call.emplace(std::move(*call_));
       throw;
     }
   }
@@ -183,7 +189,7 @@ class async_state : public result_state<R> {
     void operator()(word_lock* l) const noexcept { l->unlock(); }
   };
 
-  Call call_;
+  std::optional<Call> call_;
   thread thread_;
   word_lock joining_;
 };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "strata/detail/remote.hpp"
+#include "strata/detail/value_room.hpp"
 
 namespace strata::detail {
 
@@ -78,7 +79,7 @@ template <class T>
 void take_value(std::span<const std::byte>& from, T& value) {
   if constexpr (std::is_trivially_copyable_v<T>) {
     if (from.size() < sizeof(T)) refuse_object_bytes("there are too few");
-    std::memcpy(std::addressof(value), from.data(), sizeof(T));
+    fill_from(value, from.data());
     from = from.subspan(sizeof(T));
   } else {
     object_codec<T>::take(from, value);
@@ -98,10 +99,12 @@ object_bytes bytes_of_all(const Values&... values) {
 
 // On the heap, as stacks are small. The bytes go as soon as they can: they may be many.
 template <class... Values>
-std::unique_ptr<std::tuple<Values...>> values_of(received_bytes in) {
-  auto values = std::make_unique<std::tuple<Values...>>();
+using values_on_heap = std::unique_ptr<std::tuple<value_room<Values>...>>;
+template <class... Values>
+values_on_heap<Values...> values_of(received_bytes in) {
+  auto values = std::make_unique<std::tuple<value_room<Values>...>>();
   std::span<const std::byte> rest = in.all();
-  std::apply([&](Values&... v) { (take_value(rest, v), ...); }, *values);
+  std::apply([&](value_room<Values>&... v) { (take_value(rest, v.value), ...); }, *values);
   require_all_taken(rest);
   return values;
 }
@@ -112,10 +115,10 @@ Result result_of(std::span<const std::byte> bytes) {
   if constexpr (std::is_void_v<Result>) {
     require_all_taken(bytes);
   } else {
-    Result value;
-    take_value(bytes, value);
-    require_all_taken(bytes);
-    return value;
+    return value_by<Result>([&](Result& value) {
+      take_value(bytes, value);
+      require_all_taken(bytes);
+    });
   }
 }
 // Whether it may be larger than an answer.

@@ -41,7 +41,7 @@ class outcome {
   template <class F>
   void capture(F& f) noexcept {
     try {
-      ::new (static_cast<void*>(&value_)) regular<T>(invoke_regular(f));
+      ::new (static_cast<void*>(std::addressof(value_))) regular<T>(invoke_regular(f));
       threw_ = false;
     } catch (...) {
       ::new (static_cast<void*>(&error_)) std::exception_ptr(std::current_exception());
@@ -56,7 +56,7 @@ class outcome {
       std::destroy_at(&error_);
       std::rethrow_exception(e);
     }
-    const destroyer d{&value_};
+    const destroyer d{std::addressof(value_)};
     return std::move(value_);
   }
 
@@ -65,7 +65,7 @@ class outcome {
     if (threw_) {
       std::destroy_at(&error_);
     } else {
-      std::destroy_at(&value_);
+      std::destroy_at(std::addressof(value_));
     }
   }
 

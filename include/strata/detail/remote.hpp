@@ -5,10 +5,14 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <span>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 
 #include "strata/detail/task.hpp"
+#include "strata/detail/value_room.hpp"
 
 namespace strata::detail {
 
@@ -83,12 +87,28 @@ struct packed_arguments {
 
   static void pack(const std::tuple<Arguments...>& values, std::byte* out) {
     std::apply(
-        [&](const Arguments&... a) { ((std::memcpy(out, &a, sizeof(a)), out += sizeof(a)), ...); },
+        [&](const Arguments&... a) {
+          ((std::memcpy(out, std::addressof(a), sizeof(a)), out += sizeof(a)), ...);
+        },
         values);
   }
-  static void unpack(std::tuple<Arguments...>& values, const std::byte* in) {
-    std::apply([&](Arguments&... a) { ((std::memcpy(&a, in, sizeof(a)), in += sizeof(a)), ...); },
-               values);
+  static std::tuple<Arguments...> unpack(const std::byte* in) {
+    const auto take = [&in](auto& a) {
+      fill_from(a, in);
+      in += sizeof(a);
+    };
+    if constexpr ((std::is_default_constructible_v<Arguments> && ...)) {
+      std::tuple<Arguments...> values;  // where the caller wants them
+      std::apply([&](Arguments&... a) { (take(a), ...); }, values);
+      return values;
+    } else {
+      std::tuple<value_room<Arguments>...> rooms;
+      const auto taken = [&](value_room<Arguments>&... r) {
+        (take(r.value), ...);
+        return std::tuple<Arguments...>(std::move(r.value)...);
+      };
+      return std::apply(taken, rooms);
+    }
   }
 };
 

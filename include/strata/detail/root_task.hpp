@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <type_traits>
 
 #include "strata/detail/join.hpp"
@@ -48,7 +49,7 @@ struct until_exit {
 
 template <class F>
 struct root_call : root_task {
-  explicit root_call(F& f) noexcept : root_task(type_of), function(&f) {}
+  explicit root_call(F& f) noexcept : root_task(type_of), function(std::addressof(f)) {}
   static void body(task& t) {
     auto& self = static_cast<root_call&>(t);
     until_exit<F> call{self.function};

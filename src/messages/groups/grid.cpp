@@ -53,7 +53,7 @@ std::vector<std::uint32_t> grid::neighbours(std::uint32_t rank) const {
       const bool at_end = here[d] == (up ? extent[d] - 1 : 0);
       if (at_end && !wraps[d]) continue;
       auto there = here;
-      there[d] = (here[d] + (up ? 1 : extent[d] - 1)) % extent[d];
+      there[d] = at_end ? (up ? 0 : extent[d] - 1) : (up ? here[d] + 1 : here[d] - 1);
       const std::uint32_t r = this->rank(there);
       // In a ring of one or two, both ways lead to the same.
       if (r != rank && std::find(found.begin(), found.end(), r) == found.end()) found.push_back(r);

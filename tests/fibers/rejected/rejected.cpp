@@ -21,6 +21,10 @@ struct with_text : strata::threaded {
 struct aligned {
   alignas(64) char line[64];
 };
+struct with_a_line : strata::threaded {
+  explicit with_a_line(const aligned&) {}
+  void start() { terminate(); }
+};
 
 void refused(strata::global_ptr<int> number, strata::global_ptr<std::string> text,
              strata::slot_ptr done, strata::global_ptr<strata::mailbox> box) {
@@ -47,5 +51,7 @@ void refused(strata::global_ptr<int> number, strata::global_ptr<std::string> tex
   strata::task_scope().spawn([a = aligned{}] { static_cast<void>(a); });
 #elif REJECTED == 8
   strata::fork2join_inline([&]() -> int& { return local; }, [] {});
+#elif REJECTED == 9
+  strata::token<with_a_line>(aligned{});
 #endif
 }
